@@ -1,0 +1,70 @@
+# Everything is done inside .venv. `make book` and `make test` need python3 (3.11 or newer) and make, nothing else.
+PY   ?= python3
+VENV ?= .venv
+BIN  := $(VENV)/bin
+UV   := 0.13.8
+LOCKED_EXTRAS := --extra data --extra book --extra test --extra lint --extra browser
+JOBS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help book test slow lint format notebooks ledger browser wheel lab lock clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+book: $(VENV)/.ok ## build the book into _build/html; a warning is an error
+	$(BIN)/python scripts/fresh_build.py
+	$(BIN)/jupyter-book build . -W --keep-going
+
+test: $(VENV)/.ok ## run the tests, the doctests and every chapter
+	$(BIN)/python scripts/notebooks.py check
+	$(BIN)/python -m pytest -q -n $(JOBS)
+
+slow: $(VENV)/.ok ## run the statistical tests that take minutes
+	$(BIN)/python -m pytest -q -n $(JOBS) -m slow
+
+lint: $(VENV)/.ok ## check style (ruff) and types (mypy)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.ok ## rewrite the code and the chapters in ruff's style
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
+notebooks: $(VENV)/.ok ## run every chapter and write it back in canonical form
+	$(BIN)/python scripts/notebooks.py run
+
+ledger: $(VENV)/.ok ## print, per chapter, which published claims have a test
+	$(BIN)/python scripts/ledger.py
+
+browser: book ## check every built page in headless Chromium
+	$(BIN)/python scripts/check_book.py --self-test
+	$(BIN)/python scripts/check_book.py
+
+wheel: $(VENV)/.ok ## build the wheel into dist/
+	$(BIN)/python -m build --wheel --no-isolation --outdir dist
+
+lab: $(VENV)/.ok ## open the chapters in JupyterLab (installed on first use)
+	$(BIN)/uv pip install -q -p $(BIN)/python --constraint requirements.lock -e '.[lab]'
+	$(BIN)/jupyter lab book/index.ipynb
+
+lock: $(VENV)/.uv ## solve the dependencies anew into requirements.lock
+	$(BIN)/uv pip compile -q --upgrade --universal --python-version 3.11 $(LOCKED_EXTRAS) \
+		--no-header --no-annotate pyproject.toml -o requirements.lock
+
+clean: ## remove everything that make made
+	rm -rf _build dist $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/.uv:
+	@$(PY) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "ibukit needs Python 3.11 or newer: set PY, as in: make PY=python3.12 book" >&2; exit 1; }
+	$(PY) -m venv $(VENV)
+	$(BIN)/python -m pip install -q --disable-pip-version-check uv==$(UV)
+	touch $@
+
+$(VENV)/.ok: requirements.lock pyproject.toml | $(VENV)/.uv
+	$(BIN)/uv pip install -q -p $(BIN)/python -r requirements.lock
+	$(BIN)/uv pip install -q -p $(BIN)/python --no-deps --no-build-isolation -e .
+	touch $@
