@@ -1,0 +1,117 @@
+"""Checks of arguments that several rooms share: each returns the clean array or raises a named error."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ibukit.errors import AlphabetMismatch, InvalidDistribution
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+# what the sum of a few thousand doubles can be off by; a file with six decimals is off by far more
+SUM_TOLERANCE = 1e-9
+
+
+def positive(name: str, value: float) -> float:
+    """A finite number above zero."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a number, got {value!r}") from None
+    if not math.isfinite(number) or number <= 0:
+        raise ValueError(f"{name} must be a finite number above 0, got {value!r}")
+    return number
+
+
+def whole(name: str, value: Any, least: int) -> int:
+    """A whole number of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise ValueError(f"{name} must be a whole number, got {value!r}")
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, got {value}")
+    return int(value)
+
+
+def integers(name: str, values: ArrayLike, ndim: int = 1) -> Ints:
+    """An array of whole numbers (floats only where they are whole)."""
+    array = np.asarray(values)
+    if array.ndim != ndim:
+        raise ValueError(f"{name} must have {ndim} dimension(s), got shape {array.shape}")
+    if array.size == 0:
+        return np.zeros(array.shape, dtype=np.int64)
+    if array.dtype.kind not in "iuf":
+        raise ValueError(f"{name} must be whole numbers, got an array of type {array.dtype}")
+    if array.dtype.kind == "f":
+        bad = ~(np.isfinite(array) & (array == np.floor(array)) & (np.abs(array) < 2.0**62))
+        if bad.any():
+            raise ValueError(f"{name} must be whole numbers, got {array[bad][0]} at index {_first(bad)}")
+    elif array.dtype.kind == "u" and array.max() > np.iinfo(np.int64).max:
+        raise ValueError(f"{name} must fit in 64 signed bits, got {array.max()}")
+    return array.astype(np.int64)
+
+
+def codes(name: str, values: ArrayLike, size: int) -> Ints:
+    """Integer codes 0..size-1."""
+    array = integers(name, values)
+    bad = (array < 0) | (array >= size)
+    if bad.any():
+        raise AlphabetMismatch(
+            f"{name} must be codes 0..{size - 1}, got {array[bad][0]} at index {_first(bad)}; "
+            "labels become codes by alphabet.codes(labels)"
+        )
+    return array
+
+
+def counts(name: str, values: ArrayLike, size: int) -> Ints:
+    """Counts of `size` things: whole, not negative, the right number of them."""
+    array = integers(name, values)
+    if array.shape != (size,):
+        raise AlphabetMismatch(f"{name} must have one count for each of the {size} elements, got {array.size} counts")
+    if (array < 0).any():
+        raise ValueError(f"{name} must not be negative, got {array.min()} at index {int(array.argmin())}")
+    return array
+
+
+def distribution(name: str, values: ArrayLike, size: int | None = None) -> Floats:
+    """A probability vector: not negative, finite, summing to 1 within 1e-9. Never clipped or renormalised."""
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidDistribution(f"{name} must be an array of numbers, got {type(values).__name__}") from None
+    if array.ndim != 1 or array.size == 0:
+        raise InvalidDistribution(f"{name} must be a non-empty vector, got shape {array.shape}")
+    if size is not None and array.size != size:
+        raise AlphabetMismatch(f"{name} must have one probability for each of the {size} elements, got {array.size}")
+    bad = ~(array >= 0)  # also true of NaN
+    if bad.any():
+        raise InvalidDistribution(f"{name} must not have negative or NaN entries, got {array[bad][0]} at {_first(bad)}")
+    if not abs(array.sum() - 1) <= SUM_TOLERANCE:
+        raise InvalidDistribution(
+            f"{name} must sum to 1 (within {SUM_TOLERANCE:g}), its sum is {array.sum():.12g}; "
+            "if these are weights, pass ibukit.normalize(weights)"
+        )
+    return array
+
+
+def vector(name: str, values: ArrayLike, size: int) -> Floats:
+    """A vector of `size` finite or infinite numbers; only the shape is checked."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.shape != (size,):
+        raise AlphabetMismatch(f"{name} must have shape ({size},), got {array.shape}")
+    return array
+
+
+def frozen(array: NDArray[Any]) -> NDArray[Any]:
+    """The same array, read-only: what a frozen object hands out must not change under it."""
+    array.setflags(write=False)
+    return array
+
+
+def _first(bad: NDArray[np.bool_]) -> Any:
+    where = np.argwhere(bad)[0]
+    return int(where[0]) if where.size == 1 else tuple(int(i) for i in where)

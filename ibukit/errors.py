@@ -1,0 +1,55 @@
+"""The named errors: each says which argument, which value, and what to do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ibukit.estimate import Estimate
+
+
+class IbukitError(Exception):
+    """What every named error of the package is."""
+
+
+class InvalidDistribution(IbukitError, ValueError):
+    """A vector or a matrix row that should be a probability distribution is not one."""
+
+
+class AlphabetMismatch(IbukitError, ValueError):
+    """Two objects speak of different alphabets, or a value is not in the alphabet."""
+
+
+class ImpossibleReport(IbukitError, ValueError):
+    """A report was seen that no secret can produce: mechanism and data do not belong together."""
+
+
+class NotInvertible(IbukitError, ValueError):
+    """Matrix inversion was asked of a channel whose rows are (numerically) dependent."""
+
+
+class DataChanged(IbukitError, RuntimeError):
+    """A data file does not have the recorded SHA-256."""
+
+
+class ConvergenceError(IbukitError, RuntimeError):
+    """The stopping rule was not met within ``max_iter``; `estimate` is where the iteration stood.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> tally = ik.RandomizedResponse(3, epsilon=1.0).tally_counts([5, 3, 2])
+    >>> try:
+    ...     ik.ibu(tally, stop=ik.Gap(1e-12), max_iter=2, strict=True)
+    ... except ik.ConvergenceError as error:
+    ...     print(error.estimate.n_iter)
+    2
+    """
+
+    def __init__(self, message: str, estimate: Estimate):
+        super().__init__(message)
+        self.estimate = estimate
+
+    def __reduce__(self) -> tuple[type[ConvergenceError], tuple[str, Estimate]]:
+        # an exception with a second argument does not pickle by itself, and workers must be able to raise it
+        return type(self), (str(self), self.estimate)

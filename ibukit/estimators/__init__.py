@@ -1,0 +1,11 @@
+"""Estimators: from a tally to an estimate."""
+
+from ibukit.estimators.certificate import gap as gap
+from ibukit.estimators.inversion import inv as inv
+from ibukit.estimators.iterative import gibu as gibu
+from ibukit.estimators.iterative import ibu as ibu
+from ibukit.estimators.likelihood import mle as mle
+from ibukit.estimators.stopping import Change as Change
+from ibukit.estimators.stopping import Discrepancy as Discrepancy
+from ibukit.estimators.stopping import Gap as Gap
+from ibukit.estimators.stopping import Steps as Steps

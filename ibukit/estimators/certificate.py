@@ -1,0 +1,92 @@
+"""How good is this distribution? Its likelihood, and a proof of how far that is from the best there is."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ibukit import _validate
+from ibukit._validate import Floats
+from ibukit.estimate import Estimate, Status
+from ibukit.tally import Tally
+
+
+def gap(tally: Tally, distribution: ArrayLike) -> float:
+    """Certify a distribution: max over phi of mean log-likelihood(phi) - mean log-likelihood(theta) <= gap.
+
+    With g_x = sum_z q_z M_xz / (theta M)_z the gap is log max_x g_x, because for any phi on the simplex, by Jensen,
+    sum_z q_z log((phi M)_z / (theta M)_z) <= log sum_x phi_x g_x <= log max_x g_x.
+
+    Parameters
+    ----------
+    tally : Tally
+    distribution : array_like, shape (k,)
+        Any distribution of the secrets, wherever it came from.
+
+    Returns
+    -------
+    float
+        Nats per report, at least 0; 0 exactly at a maximiser, inf where a seen report has probability 0.
+        It bounds the likelihood, not the distance to the truth.
+
+    Raises
+    ------
+    InvalidDistribution
+        If `distribution` is not on the simplex.
+    AlphabetMismatch
+        If it does not have one probability for each secret.
+
+    References
+    ----------
+    .. [lindsay] Lindsay, "The geometry of mixture likelihoods", Annals of Statistics 11, 1983 (the gradient function).
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> tally = ik.MatrixMechanism([[0.9, 0.1], [0.3, 0.7]]).tally_counts([60, 40])
+    >>> round(ik.gap(tally, [0.5, 0.5]), 12)  # 0.6 = (0.9 + 0.3) / 2: the uniform distribution fits exactly
+    0.0
+    >>> round(ik.gap(tally, [0.4, 0.6]), 4)
+    0.0445
+    """
+    theta = _validate.distribution("distribution", distribution, tally.k)
+    return gap_of(*ratios(tally, theta))
+
+
+def ratios(tally: Tally, theta: Floats) -> tuple[Floats, Floats]:
+    """Probabilities p of the seen reports, and g_x = sum_z q_z M_xz / p_z."""
+    p = tally.operator.forward(theta)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return p, tally.operator.adjoint(tally.frequencies / p)
+
+
+def gap_of(p: Floats, g: Floats) -> float:
+    """The gap from `ratios`."""
+    if not (p > 0).all():
+        return math.inf
+    # g averages to 1 under theta, so its maximum is below 1 by rounding only
+    return max(0.0, math.log(g.max()))
+
+
+def log_likelihood_of(tally: Tally, p: Floats) -> float:
+    """L in nats from the probabilities p of the seen reports."""
+    if not (p > 0).all():
+        return -math.inf
+    return float(tally.counts @ (np.log(p) + tally.log_scale))
+
+
+def certified(tally: Tally, theta: Floats, status: Status, n_iter: int, method: str) -> Estimate:
+    """The estimate with its likelihood and gap, both computed on the vector that is returned."""
+    p, g = ratios(tally, theta)
+    off = status is Status.OFF_SIMPLEX
+    return Estimate(
+        distribution=_validate.frozen(theta),
+        log_likelihood=log_likelihood_of(tally, p),
+        gap=math.inf if off else gap_of(p, g),
+        status=status,
+        n_iter=n_iter,
+        method=method,
+        alphabet=tally.alphabet,
+    )

@@ -1,0 +1,172 @@
+"""When to stop an iteration: rules with names, because published figures depend on them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, Protocol
+
+import numpy as np
+
+from ibukit import _validate
+from ibukit._validate import Floats
+from ibukit.estimators.certificate import gap_of, log_likelihood_of
+from ibukit.tally import Tally
+
+
+class Iterate:
+    """Where the iteration stands: theta, the probabilities p of the seen reports under it, and the ratios g."""
+
+    def __init__(self, tally: Tally, n_iter: int, distribution: Floats, p: Floats, g: Floats):
+        self.tally = tally
+        self.n_iter = n_iter
+        self.distribution = distribution
+        self.p = p
+        self.g = g
+
+    @property
+    def gap(self) -> float:
+        """The certificate at theta, nats per report."""
+        return gap_of(self.p, self.g)
+
+    @cached_property
+    def log_likelihood(self) -> float:
+        """L at theta, nats, total."""
+        return log_likelihood_of(self.tally, self.p)
+
+    @property
+    def deviance(self) -> float:
+        """G^2 = 2 sum_z counts_z log(q_z / P(z)), with q the frequencies within each mechanism's reports."""
+        total = 0.0
+        log_p = np.log(self.p) + self.tally.log_scale
+        for part, log_probability in self.tally.split(log_p):
+            total += part.counts @ (np.log(part.counts / part.counts.sum()) - log_probability)
+        return 2 * float(total)
+
+
+class StoppingRule(Protocol):
+    """Decides from this iterate and the one before (None at the start)."""
+
+    def met(self, now: Iterate, before: Iterate | None) -> bool:
+        """Whether to stop here."""
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Stop when no distribution can have a mean log-likelihood above this one's by more than `tol`.
+
+    Parameters
+    ----------
+    tol : float
+        Nats per report.
+
+    Examples
+    --------
+    >>> Gap(1e-6)
+    Gap(tol=1e-06)
+    """
+
+    tol: float
+
+    def __post_init__(self) -> None:
+        _validate.positive("tol", self.tol)
+
+    def met(self, now: Iterate, before: Iterate | None) -> bool:
+        """Whether gap <= tol."""
+        # the comparison without the logarithm, once a step
+        return bool(now.g.max() <= math.exp(self.tol))
+
+
+@dataclass(frozen=True)
+class Change:
+    """Stop when a step changes little: the papers' rules. Says nothing about how far the maximum is.
+
+    Parameters
+    ----------
+    tol : float
+        The papers' delta.
+    of : {"log_likelihood", "mean_log_likelihood", "distribution"}
+        |L(theta^t) - L(theta^(t-1))| in nats, total over the reports (ElSalamouny and Palamidessi, consistency,
+        Algorithm 1); the same per report (their free-will paper, Algorithm 1); or max_x |theta^t_x - theta^(t-1)_x|.
+
+    Examples
+    --------
+    >>> Change(1e-6)
+    Change(tol=1e-06, of='log_likelihood')
+    """
+
+    tol: float
+    of: Literal["log_likelihood", "mean_log_likelihood", "distribution"] = "log_likelihood"
+
+    def __post_init__(self) -> None:
+        _validate.positive("tol", self.tol)
+        if self.of not in ("log_likelihood", "mean_log_likelihood", "distribution"):
+            raise ValueError(f'of must be "log_likelihood", "mean_log_likelihood" or "distribution", got {self.of!r}')
+
+    def met(self, now: Iterate, before: Iterate | None) -> bool:
+        """Whether the last step changed less than tol."""
+        if before is None:
+            return False
+        if self.of == "distribution":
+            return bool(np.abs(now.distribution - before.distribution).max() < self.tol)
+        change = abs(now.log_likelihood - before.log_likelihood)
+        return change < self.tol * (now.tally.n if self.of == "mean_log_likelihood" else 1)
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Stop after exactly `n` steps: early on purpose, as PRIVIC's 5 or 10.
+
+    Parameters
+    ----------
+    n : int
+        0 returns the start.
+
+    Examples
+    --------
+    >>> Steps(10)
+    Steps(n=10)
+    """
+
+    n: int
+
+    def __post_init__(self) -> None:
+        _validate.whole("n", self.n, 0)
+
+    def met(self, now: Iterate, before: Iterate | None) -> bool:
+        """Whether n steps are done."""
+        return now.n_iter >= self.n
+
+
+@dataclass(frozen=True)
+class Discrepancy:
+    """Stop when the fit is as good as chance allows: the deviance first falls to its degrees of freedom.
+
+    The deviance is 2 sum_z counts_z log(q_z / P(z)) over the reports seen, its degrees of freedom the number of
+    distinct reports seen less one for each mechanism. Meant for tallies in which most reports were seen several
+    times; where nearly every report is different (RAPPOR with many bits) the deviance says nothing.
+
+    Parameters
+    ----------
+    factor : float
+        Stop at `factor` times the degrees of freedom.
+
+    References
+    ----------
+    .. [morozov] Morozov's discrepancy principle, for counts: Bardsley and Goldes, Inverse Problems 25, 2009.
+
+    Examples
+    --------
+    >>> Discrepancy()
+    Discrepancy(factor=1.0)
+    """
+
+    factor: float = 1.0
+
+    def __post_init__(self) -> None:
+        _validate.positive("factor", self.factor)
+
+    def met(self, now: Iterate, before: Iterate | None) -> bool:
+        """Whether deviance <= factor * degrees of freedom."""
+        return now.deviance <= self.factor * (len(now.tally.counts) - len(now.tally.parts))

@@ -1,0 +1,117 @@
+"""How far an estimate is from the truth."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ibukit import _validate
+from ibukit._validate import Floats
+from ibukit.alphabet import Alphabet, Line, as_alphabet
+
+
+def emd(p: ArrayLike, q: ArrayLike, alphabet: Alphabet | int) -> float:
+    """Earth mover's distance: min sum_xy T_xy d(x, y) over T >= 0 with row sums p and column sums q.
+
+    On a line in closed form, sum_x |P(x) - Q(x)| with P, Q the distribution functions; on other alphabets exactly,
+    by POT's network simplex.
+
+    Parameters
+    ----------
+    p, q : array_like, shape (k,)
+        Distributions.
+    alphabet : Alphabet or int
+        Whose distances d are the cost; an int k means Line(0, k - 1).
+
+    Returns
+    -------
+    float
+        In the alphabet's unit.
+
+    Raises
+    ------
+    InvalidDistribution
+        If p or q is not on the simplex (raw matrix inversion rarely is).
+    AlphabetMismatch
+        If p or q does not have one probability for each element.
+
+    References
+    ----------
+    .. [flamary] Flamary et al., "POT: Python Optimal Transport", JMLR 22, 2021.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> emd([1, 0, 0], [0, 0.5, 0.5], ik.Line(0, 2, unit="year"))  # half a user-year and one
+    1.5
+    """
+    space = as_alphabet(alphabet)
+    p, q = _pair(p, q, len(space))
+    if isinstance(space, Line):
+        return float(np.abs(np.cumsum(p - q))[:-1].sum())
+    import ot  # takes a second to import
+
+    # POT wants equal totals to the last digit; ours are within 1e-9 of 1
+    cost, log = ot.emd2(p / p.sum(), q / q.sum(), space.distances(), numItermax=10_000_000, log=True)
+    if log["warning"] is not None:
+        raise RuntimeError(f"the optimal transport was not solved: {log['warning']}")
+    return float(cost)
+
+
+def total_variation(p: ArrayLike, q: ArrayLike) -> float:
+    """Total variation distance: max over events of |p(A) - q(A)| = sum_x |p_x - q_x| / 2.
+
+    Parameters
+    ----------
+    p, q : array_like, shape (k,)
+        Distributions.
+
+    Returns
+    -------
+    float
+        Between 0 and 1.
+
+    Raises
+    ------
+    InvalidDistribution
+        If p or q is not on the simplex.
+
+    Examples
+    --------
+    >>> total_variation([1, 0, 0], [0, 0.5, 0.5])
+    1.0
+    """
+    p, q = _pair(p, q, None)
+    return float(np.abs(p - q).sum() / 2)
+
+
+def squared_l2(p: ArrayLike, q: ArrayLike) -> float:
+    """Squared Euclidean distance: sum_x (p_x - q_x)^2.
+
+    Parameters
+    ----------
+    p, q : array_like, shape (k,)
+        Any vectors of the same length: raw matrix inversion is welcome.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    AlphabetMismatch
+        If the lengths differ.
+
+    Examples
+    --------
+    >>> squared_l2([1, 0, 0], [0, 0.5, 0.5])
+    1.5
+    """
+    a = np.asarray(p, dtype=np.float64)
+    difference = a - _validate.vector("q", q, a.size)
+    return float(difference @ difference)
+
+
+def _pair(p: ArrayLike, q: ArrayLike, k: int | None) -> tuple[Floats, Floats]:
+    first = _validate.distribution("p", p, k)
+    return first, _validate.distribution("q", q, len(first))

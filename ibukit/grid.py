@@ -1,0 +1,288 @@
+"""A rectangular grid of cells, with or without a place on the globe."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ibukit import _validate
+from ibukit._validate import Floats, Ints
+from ibukit.alphabet import Alphabet
+from ibukit.errors import AlphabetMismatch
+
+if TYPE_CHECKING:
+    from geopandas import GeoDataFrame
+
+Bounds = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Grid(Alphabet):
+    """Cells of a rectangle with the Euclidean distance between their centres.
+
+    Cell code r * n_cols + c is row r (0 is the south row) and column c (0 is the west column).
+
+    Parameters
+    ----------
+    n_rows, n_cols : int
+    cell_size : float or (height, width)
+        Side of a cell in `unit`; a pair where cells are not square.
+    unit : str
+        Unit of `cell_size` and so of all distances; privacy parameters are then per `unit`.
+    bounds : (lat0, lat1, lon0, lon1), optional
+        South, north, west and east edge in degrees (WGS 84). The cells are then equal in degrees.
+
+    Raises
+    ------
+    ValueError
+        If a number of cells or a size is not positive, or the bounds are not increasing.
+
+    Examples
+    --------
+    >>> grid = Grid(20, 14, cell_size=0.5)
+    >>> len(grid), grid.distances()[0, 15].round(4)
+    (280, np.float64(0.7071))
+    """
+
+    n_rows: int = 1
+    n_cols: int = 1
+    cell_size: float | tuple[float, float] = 1.0
+    bounds: Bounds | None = None
+
+    def __init__(
+        self,
+        n_rows: int,
+        n_cols: int,
+        cell_size: float | tuple[float, float] = 1.0,
+        unit: str = "km",
+        bounds: Bounds | None = None,
+    ):
+        n_rows, n_cols = _validate.whole("n_rows", n_rows, 1), _validate.whole("n_cols", n_cols, 1)
+        size: float | tuple[float, float]
+        if isinstance(cell_size, (tuple, list, np.ndarray)):
+            height, width = (_validate.positive("cell_size", side) for side in cell_size)
+            size = height if height == width else (height, width)
+        else:
+            size = _validate.positive("cell_size", cell_size)
+        rows, cols = np.divmod(np.arange(n_rows * n_cols), n_cols)
+        for name, value in (
+            ("n_rows", n_rows),
+            ("n_cols", n_cols),
+            ("cell_size", size),
+            ("unit", unit),
+            ("bounds", None if bounds is None else _check_bounds(bounds)),
+            ("values", _validate.frozen(np.column_stack([rows, cols]))),
+            ("_distances", None),
+        ):
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def from_bounds(
+        cls,
+        lat0: float,
+        lat1: float,
+        lon0: float,
+        lon1: float,
+        n_rows: int,
+        n_cols: int,
+        cell_size: float | tuple[float, float] | None = None,
+    ) -> Grid:
+        """A grid of cells equal in degrees over a box on the globe, with distances in km.
+
+        Parameters
+        ----------
+        lat0, lat1, lon0, lon1 : float
+            South, north, west and east edge in degrees (WGS 84).
+        n_rows, n_cols : int
+        cell_size : float or (height, width), optional
+            In km. By default the true height and width of the middle cell on the WGS 84 ellipsoid; give the nominal
+            size where a publication computed with that.
+
+        Examples
+        --------
+        >>> manhattan = Grid.from_bounds(40.7044, 40.7942, -74.0205, -73.9374, 20, 14)
+        >>> tuple(round(side, 4) for side in manhattan.cell_size)
+        (0.4986, 0.5014)
+        """
+        bounds = _check_bounds((lat0, lat1, lon0, lon1))
+        if cell_size is None:
+            from pyproj import Geod  # with geopandas, which takes a second to import
+
+            geod = Geod(ellps="WGS84")
+            mid_lat, mid_lon = (lat0 + lat1) / 2, (lon0 + lon1) / 2
+            height = geod.line_length([mid_lon, mid_lon], [lat0, lat1]) / 1000 / n_rows
+            step = (lon1 - lon0) / n_cols
+            width = geod.line_length([mid_lon - step / 2, mid_lon + step / 2], [mid_lat, mid_lat]) / 1000
+            cell_size = (float(height), float(width))
+        return cls(n_rows, n_cols, cell_size, unit="km", bounds=bounds)
+
+    def __repr__(self) -> str:
+        where = f", bounds={self.bounds}" if self.bounds else ""
+        return f"Grid({self.n_rows}, {self.n_cols}, cell_size={self.cell_size}, unit={self.unit!r}{where})"
+
+    def _key(self) -> tuple[Any, ...]:
+        return (self.n_rows, self.n_cols, self.cell_shape, self.bounds)
+
+    @property
+    def cell_shape(self) -> tuple[float, float]:
+        """Height (south to north) and width (west to east) of a cell, in `unit`."""
+        return self.cell_size if isinstance(self.cell_size, tuple) else (self.cell_size, self.cell_size)
+
+    def centers(self) -> Floats:
+        """Northing and easting of the cell centres from the south-west corner, shape (k, 2), in `unit`."""
+        return np.asarray((self.values + 0.5) * np.array(self.cell_shape))
+
+    def distances(self) -> Floats:
+        """Euclidean distances between cell centres, shape (k, k), in `unit`."""
+        # from the integer offsets, so that equal offsets give bitwise equal distances
+        height, width = self.cell_shape
+        rows = np.arange(self.n_rows)[:, None] - np.arange(self.n_rows)
+        cols = np.arange(self.n_cols)[:, None] - np.arange(self.n_cols)
+        north, east = np.abs(rows) * height, np.abs(cols) * width
+        return np.asarray(np.hypot(north[:, None, :, None], east[None, :, None, :]).reshape(len(self), len(self)))
+
+    def codes(self, labels: Any) -> Ints:
+        """Codes of (row, column) pairs, shape (n, 2); one outside the grid raises `AlphabetMismatch`."""
+        cells = _validate.integers("labels", labels, ndim=2)
+        if cells.shape[1] != 2:
+            raise ValueError(f"labels must be (row, column) pairs, shape (n, 2), got {cells.shape}")
+        bad = ((cells < 0) | (cells >= [self.n_rows, self.n_cols])).any(axis=1)
+        if bad.any():
+            raise AlphabetMismatch(
+                f"labels contains {tuple(map(int, cells[bad][0]))}: outside {self.n_rows} x {self.n_cols} cells"
+            )
+        return np.asarray(cells[:, 0] * self.n_cols + cells[:, 1])
+
+    def locate(self, lat: ArrayLike, lon: ArrayLike, outside: Literal["raise", "drop"] = "raise") -> Ints:
+        """Codes of the cells that hold the points; a cell holds its south and west edge.
+
+        The northernmost and easternmost edge of the grid belong to the last cells.
+
+        Parameters
+        ----------
+        lat, lon : array_like, shape (n,)
+            Degrees (WGS 84).
+        outside : {"raise", "drop"}
+            What to do with points outside the bounds: an error, or leave them out (the result is then shorter).
+
+        Returns
+        -------
+        ndarray of int, shape (n,) or shorter
+
+        Raises
+        ------
+        AlphabetMismatch
+            If a point is outside and `outside` is "raise", or a coordinate is not a number.
+        ValueError
+            If the grid has no bounds.
+
+        Examples
+        --------
+        >>> grid = Grid.from_bounds(40.0, 40.2, -74.0, -73.8, 2, 2)
+        >>> grid.locate([40.05, 40.15, 40.2], [-73.95, -73.95, -73.8])
+        array([0, 2, 3])
+        """
+        if self.bounds is None:
+            raise ValueError("locate needs a grid with bounds: make it by Grid.from_bounds(...)")
+        if outside not in ("raise", "drop"):
+            raise ValueError(f'outside must be "raise" or "drop", got {outside!r}')
+        y, x = np.broadcast_arrays(np.atleast_1d(np.asarray(lat, float)), np.atleast_1d(np.asarray(lon, float)))
+        if np.isnan(y).any() or np.isnan(x).any():
+            raise AlphabetMismatch("lat and lon must be numbers, got NaN: leave points without a position out yourself")
+        lat0, lat1, lon0, lon1 = self.bounds
+        inside = (y >= lat0) & (y <= lat1) & (x >= lon0) & (x <= lon1)
+        if not inside.all() and outside == "raise":
+            i = int(np.argmin(inside))
+            raise AlphabetMismatch(
+                f"{(~inside).sum()} of {inside.size} points are outside the grid, the first is lat={y[i]}, lon={x[i]}; "
+                'to leave them out say outside="drop"'
+            )
+        # searching the edges themselves, because (lat - lat0) / step can round across one
+        row = np.searchsorted(np.linspace(lat0, lat1, self.n_rows + 1)[:-1], y[inside], side="right") - 1
+        col = np.searchsorted(np.linspace(lon0, lon1, self.n_cols + 1)[:-1], x[inside], side="right") - 1
+        return np.asarray(row * self.n_cols + col, dtype=np.int64)
+
+    def to_geodataframe(self, values: ArrayLike, name: str = "value") -> GeoDataFrame:
+        """One row per cell (row, col, values, its rectangle) in code order.
+
+        With bounds the rectangles are in degrees, EPSG:4326; without, in `unit` from the south-west corner and the
+        frame has no coordinate reference system.
+
+        Parameters
+        ----------
+        values : array_like, shape (k,)
+        name : str
+            Name of the column that holds them.
+
+        Returns
+        -------
+        geopandas.GeoDataFrame, k rows
+
+        Examples
+        --------
+        >>> frame = Grid(2, 2, cell_size=0.5).to_geodataframe([0.1, 0.2, 0.3, 0.4])
+        >>> frame.geometry.area.sum()
+        np.float64(1.0)
+        """
+        import geopandas
+        import shapely
+
+        numbers = np.asarray(values)
+        if numbers.shape != (len(self),):
+            raise AlphabetMismatch(
+                f"values must have one number for each of the {len(self)} cells, got {numbers.shape}"
+            )
+        north, east = self.edges()
+        rows, cols = self.values.T
+        boxes = shapely.box(east[cols], north[rows], east[cols + 1], north[rows + 1])
+        frame = {"row": rows, "col": cols, name: numbers}
+        return geopandas.GeoDataFrame(frame, geometry=boxes, crs="EPSG:4326" if self.bounds else None)
+
+    def edges(self) -> tuple[Floats, Floats]:
+        """Edges of the rows, shape (n_rows + 1,), and of the columns: degrees with bounds, else `unit`."""
+        height, width = self.cell_shape
+        south, north, west, east = self.bounds or (0.0, self.n_rows * height, 0.0, self.n_cols * width)
+        return np.linspace(south, north, self.n_rows + 1), np.linspace(west, east, self.n_cols + 1)
+
+    @classmethod
+    def from_geodataframe(
+        cls, frame: GeoDataFrame, name: str = "value", cell_size: float | tuple[float, float] | None = None
+    ) -> tuple[Grid, Floats]:
+        """The grid and the values of a frame that `to_geodataframe` made (rows in any order).
+
+        A frame does not hold the cell size: by default it is that of the rectangles, and where these are in degrees
+        the true one in km of the middle cell.
+
+        Examples
+        --------
+        >>> grid = Grid(2, 3, cell_size=0.5)
+        >>> again, values = Grid.from_geodataframe(grid.to_geodataframe(range(6)))
+        >>> again == grid, values
+        (True, array([0., 1., 2., 3., 4., 5.]))
+        """
+        missing = {"row", "col", name} - set(frame.columns)
+        if missing:
+            raise ValueError(f"frame must have the columns row, col and {name}; {sorted(missing)} missing")
+        n_rows, n_cols = int(frame["row"].max()) + 1, int(frame["col"].max()) + 1
+        cells = frame.sort_values(["row", "col"])
+        expected = np.indices((n_rows, n_cols)).reshape(2, -1).T
+        if not np.array_equal(cells[["row", "col"]].to_numpy(), expected):
+            raise ValueError(f"frame must have each of the {n_rows} x {n_cols} cells once, it has {len(frame)} rows")
+        west, south, east, north = (float(edge) for edge in frame.total_bounds)
+        if frame.crs is None:
+            grid = cls(n_rows, n_cols, cell_size or ((north - south) / n_rows, (east - west) / n_cols))
+        elif frame.crs.equals("EPSG:4326"):
+            grid = cls.from_bounds(south, north, west, east, n_rows, n_cols, cell_size)
+        else:
+            raise ValueError(f"frame must be in EPSG:4326 or have no CRS, it has {frame.crs}; use frame.to_crs(4326)")
+        return grid, cells[name].to_numpy(dtype=np.float64)
+
+
+def _check_bounds(bounds: Bounds) -> Bounds:
+    lat0, lat1, lon0, lon1 = (float(edge) for edge in bounds)
+    if not (-90 <= lat0 < lat1 <= 90 and -180 <= lon0 < lon1 <= 180):
+        raise ValueError(f"bounds must be south < north and west < east in degrees, got {bounds}")
+    return lat0, lat1, lon0, lon1

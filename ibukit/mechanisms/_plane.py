@@ -1,0 +1,107 @@
+"""Noise on a plane of cells: the mass of each offset, and what becomes of it when reports are remapped to a grid."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ibukit._validate import Floats, Ints
+from ibukit.grid import Grid
+
+# e^-45 = 3e-20: what lies farther out is below the rounding of the sum
+FARTHEST = 45.0
+MOST_CELLS = 2**24
+
+
+def reach(grid: Grid, epsilon: float) -> tuple[int, int]:
+    """How many cells to the north and to the east the noise and the grid extend."""
+    height, width = grid.cell_shape
+    north = max(math.ceil(FARTHEST / (epsilon * height)), grid.n_rows)
+    east = max(math.ceil(FARTHEST / (epsilon * width)), grid.n_cols)
+    if (north + 1) * (east + 1) > MOST_CELLS:
+        raise ValueError(
+            f"epsilon must be larger: at {epsilon:g} per {grid.unit} the noise spreads over {north} x {east} cells of "
+            f"{height:g} x {width:g} {grid.unit} (at most {MOST_CELLS} in all); take larger cells"
+        )
+    return north, east
+
+
+def geometric_table(grid: Grid, epsilon: float) -> Floats:
+    """P(offset) = lambda exp(-eps |offset|) for offsets (i, j) with i, j >= 0; the other quadrants mirror it."""
+    north, east = reach(grid, epsilon)
+    height, width = grid.cell_shape
+    r = np.hypot(np.arange(north + 1)[:, None] * height, np.arange(east + 1) * width)
+    weights = np.exp(-epsilon * r)
+    return np.asarray(weights / (weights * multiplicity(weights.shape)).sum())
+
+
+def laplace_table(grid: Grid, epsilon: float) -> Floats:
+    """Mass of density eps^2 / (2 pi) exp(-eps r) on each cell (i, j), i, j >= 0, around the origin's cell."""
+    north, east = reach(grid, epsilon)
+    height, width = (epsilon * side for side in grid.cell_shape)  # lengths in units of 1 / eps
+    table = np.empty((north + 1, east + 1))
+    # The density has its only singularity at the origin. Gauss-Legendre with n nodes on a cell whose centre is D half
+    # cells away errs by (D + sqrt(D^2 - 1))^(-2n): 32 nodes next to the origin, fewer from six cells on.
+    near = (min(6, north + 1), min(6, east + 1))
+    fewer = 12 + math.ceil(max(height, width))
+    table[:] = _cell_masses(np.arange(north + 1), np.arange(east + 1), height, width, fewer)
+    many = 32 + 2 * math.ceil(max(height, width))
+    table[: near[0], : near[1]] = _cell_masses(np.arange(near[0]), np.arange(near[1]), height, width, many)
+    table[0, 0] = _centre_mass(height / 2, width / 2)
+    return table
+
+
+def _cell_masses(rows: Ints, cols: Ints, height: float, width: float, n: int) -> Floats:
+    nodes, weights = np.polynomial.legendre.leggauss(n)
+    mass = np.zeros((len(rows), len(cols)))
+    for node_y, weight_y in zip(nodes, weights, strict=True):
+        y = (rows + node_y / 2) * height
+        for node_x, weight_x in zip(nodes, weights, strict=True):
+            x = (cols + node_x / 2) * width
+            mass += weight_y * weight_x * np.exp(-np.hypot(y[:, None], x))
+    return np.asarray(mass * (height * width / 4 / (2 * math.pi)))
+
+
+def _centre_mass(half_height: float, half_width: float) -> float:
+    """The origin's own cell in polar coordinates, where the radial integral is 1 - (1 + r) e^-r."""
+
+    def triangle(near: float, far: float) -> float:
+        # directions from the origin through one edge at distance `near`, over the angles up to its corner
+        nodes, weights = np.polynomial.legendre.leggauss(64)
+        top = math.atan2(far, near)
+        r = near / np.cos((nodes + 1) / 2 * top)
+        return float((weights * (-np.expm1(-r) - r * np.exp(-r))).sum() * top / 2)
+
+    return 4 * (triangle(half_height, half_width) + triangle(half_width, half_height)) / (2 * math.pi)
+
+
+def multiplicity(shape: tuple[int, ...]) -> Floats:
+    """How many offsets (+-i, +-j) an entry of a quarter-plane table stands for."""
+    rows, cols = (np.where(np.arange(size) == 0, 1.0, 2.0) for size in shape)
+    return np.outer(rows, cols)
+
+
+def remapped_matrix(grid: Grid, table: Floats) -> Floats:
+    """P(z given x) when each report goes to the nearest cell of the grid, shape (k, k).
+
+    A border cell also gets all that lies beyond it: its entry is a sum over a half-line of offsets, a corner's over
+    a quadrant. All terms are positive, so nothing cancels.
+    """
+    by_col = _remap_axis(table.T, grid.n_cols)  # (n_cols, n_cols, i)
+    by_both = _remap_axis(np.moveaxis(by_col, -1, 0), grid.n_rows)  # (n_rows, n_rows, n_cols, n_cols)
+    k = len(grid)
+    return np.ascontiguousarray(by_both.transpose(0, 2, 1, 3).reshape(k, k))
+
+
+def _remap_axis(table: Floats, size: int) -> Floats:
+    """Replace the first axis (offset >= 0) by (secret, report) along an axis of `size` cells."""
+    beyond = np.cumsum(table[::-1], axis=0)[::-1]  # offsets at least d
+    position = np.arange(size)
+    entries = table[np.abs(position[:, None] - position)].copy()
+    if size == 1:
+        entries[0, 0] = beyond[0] + beyond[1]
+    else:
+        entries[:, 0] = beyond[position]
+        entries[:, -1] = beyond[size - 1 - position]
+    return np.asarray(entries)

@@ -1,0 +1,49 @@
+"""Sums over the set bits of packed rows: a table of 256 partial sums per byte column, then one look-up per byte."""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from ibukit._validate import Floats
+
+
+@njit(cache=True)
+def forward(rows: NDArray[np.uint8], theta: Floats) -> Floats:
+    """y_z = sum of theta over the set bits of row z; bits are packed most significant first."""
+    n, n_bytes = rows.shape
+    table = np.zeros((n_bytes, 256))
+    for j in range(n_bytes):
+        for value in range(1, 256):
+            low = value & -value  # the lowest set bit; the sum without it is already known
+            bit = 7
+            while low > 1:
+                low >>= 1
+                bit -= 1
+            table[j, value] = table[j, value & (value - 1)] + theta[8 * j + bit]
+    y = np.empty(n)
+    for z in range(n):
+        total = 0.0
+        for j in range(n_bytes):
+            total += table[j, rows[z, j]]
+        y[z] = total
+    return y
+
+
+@njit(cache=True)
+def adjoint(rows: NDArray[np.uint8], w: Floats) -> Floats:
+    """v_x = sum of w over the rows whose bit x is set."""
+    n, n_bytes = rows.shape
+    table = np.zeros((n_bytes, 256))
+    for z in range(n):
+        for j in range(n_bytes):
+            table[j, rows[z, j]] += w[z]
+    v = np.zeros(8 * n_bytes)
+    for j in range(n_bytes):
+        for bit in range(8):
+            mask = 128 >> bit
+            total = 0.0
+            for value in range(256):
+                if value & mask:
+                    total += table[j, value]
+            v[8 * j + bit] = total
+    return v

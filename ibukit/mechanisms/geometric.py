@@ -1,0 +1,228 @@
+"""Two-sided geometric noise on the integers, untruncated and truncated to a line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+
+from ibukit import _validate
+from ibukit._validate import Floats, Ints
+from ibukit.alphabet import Alphabet, Line
+from ibukit.mechanisms.base import FiniteMechanism, Mechanism
+from ibukit.mechanisms.channels import LineChannel, split_factor
+from ibukit.tally import Tally, make_part
+
+
+@dataclass(frozen=True)
+class LinearGeometric(Mechanism):
+    """P(z given x) = (1 - a) / (1 + a) a^|z - x| for every integer z, with a = e^-eps.
+
+    Satisfies epsilon-d-privacy with d(x, y) = |x - y|, tightly.
+
+    Parameters
+    ----------
+    alphabet : Line
+        The k secrets; reports are any integers (labels of the line continued both ways, not codes).
+    epsilon : float
+        Nats per unit of the line.
+
+    Raises
+    ------
+    ValueError
+        If `epsilon` is not a finite number above 0.
+    TypeError
+        If `alphabet` is not a Line.
+
+    References
+    ----------
+    .. [consistency] ElSalamouny and Palamidessi, arXiv:2508.09980, eq. (6).
+    .. [ghosh] Ghosh, Roughgarden and Sundararajan, "Universally utility-maximizing privacy mechanisms", STOC 2009.
+
+    Examples
+    --------
+    >>> mechanism = LinearGeometric(Line(0, 9), epsilon=0.5)
+    >>> tally = mechanism.tally([-3, 4, 4, 12])
+    >>> tally.counts
+    array([1, 2, 1])
+    """
+
+    alphabet: Line
+    epsilon: float
+    metric = True
+
+    def __init__(self, alphabet: Line | int, epsilon: float):
+        object.__setattr__(self, "alphabet", as_line(alphabet))
+        object.__setattr__(self, "epsilon", _validate.positive("epsilon", epsilon))
+
+    @property
+    def decay(self) -> float:
+        """The ratio a = e^-eps of the probabilities of neighbouring reports."""
+        return float(np.exp(-self.epsilon))
+
+    def check_reports(self, reports: ArrayLike) -> Ints:
+        """Reports as integers, shape (n,)."""
+        return _validate.integers("reports", reports)
+
+    def channel(self, reports: NDArray[Any]) -> LineChannel:
+        """Forward and adjoint in O(k + s): a report beyond an end is that end's, times a factor of its own."""
+        scale, _ = split_factor(self._log_factor(reports))
+        return LineChannel(self.k, self.decay, self._clipped(reports), scale)
+
+    def log_scale(self, reports: NDArray[Any]) -> Floats:
+        """What `channel` leaves out for reports so far out that their probability would underflow."""
+        return split_factor(self._log_factor(reports))[1]
+
+    def _clipped(self, reports: Ints) -> Ints:
+        return np.clip(reports, self.alphabet.first, self.alphabet.last) - self.alphabet.first
+
+    def _log_factor(self, reports: Ints) -> Floats:
+        beyond = np.maximum(np.maximum(reports - self.alphabet.last, self.alphabet.first - reports), 0)
+        return np.asarray(np.log(-np.expm1(-self.epsilon)) - np.log1p(self.decay) - self.epsilon * beyond)
+
+    def randomize(self, secrets: ArrayLike, rng: Generator) -> Ints:
+        """Draw one report for each user: integers, shape (n,)."""
+        x = _validate.codes("secrets", secrets, self.k)
+        # the difference of two geometric variables has the two-sided law
+        noise = rng.geometric(-np.expm1(-self.epsilon), (2, len(x)))
+        return np.asarray(self.alphabet.values[x] + noise[0] - noise[1])
+
+    def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
+        """Draw the tally of a whole population in O(k + spread), by the memoryless steps of the noise."""
+        counts = _validate.counts("secret_counts", secret_counts, self.k)
+        stay, right, left = self._first_step(counts, rng)
+        here, beyond_last = self._walk(right, rng)
+        back, beyond_first = self._walk(left[::-1], rng)
+        inside = stay + here + back[::-1]
+        above, below = self._tail(beyond_last, rng), self._tail(beyond_first, rng)
+        first = self.alphabet.first - len(below)
+        seen = np.concatenate([below[::-1], inside, above])
+        return Tally((make_part(self, np.arange(first, first + len(seen)), seen),))
+
+    def _first_step(self, counts: Ints, rng: Generator) -> tuple[Ints, Ints, Ints]:
+        """How many stay, go right, go left: (1 - a)/(1 + a), a/(1 + a), a/(1 + a)."""
+        side = self.decay / (1 + self.decay)
+        drawn = rng.multinomial(counts, [1 - 2 * side, side, side])
+        return drawn[:, 0], drawn[:, 1], drawn[:, 2]
+
+    def _walk(self, leaving: Ints, rng: Generator) -> tuple[Ints, int]:
+        """Move along the line: at each step of those on their way a fraction 1 - a stops; also how many run off."""
+        arrived = np.zeros(self.k, dtype=np.int64)
+        moving = 0
+        for position, joining in enumerate(leaving.tolist()):
+            if moving:
+                arrived[position] = rng.binomial(moving, -np.expm1(-self.epsilon))
+            moving += joining - int(arrived[position])
+        return arrived, moving
+
+    def _tail(self, moving: int, rng: Generator) -> Ints:
+        """Where those who ran off the end stop, counted outwards from the end."""
+        stops = []
+        while moving:
+            stops.append(int(rng.binomial(moving, -np.expm1(-self.epsilon))))
+            moving -= stops[-1]
+        return np.array(stops, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class TruncatedGeometric(FiniteMechanism):
+    """Geometric noise, then the nearest element of the line: P(z given x) = c_z a^|z - x|, a = e^-eps.
+
+    c_z = (1 - a) / (1 + a) inside and 1 / (1 + a) at the two ends. Satisfies epsilon-d-privacy with
+    d(x, y) = |x - y|, tightly. The inverse of the matrix is tridiagonal, so `inv` takes O(k).
+
+    Parameters
+    ----------
+    alphabet : Line or int
+        The k secrets, at least two, which are also the reports (as codes 0..k-1).
+    epsilon : float
+        Nats per unit of the line.
+
+    Raises
+    ------
+    ValueError
+        If `epsilon` is not a finite number above 0, or there are fewer than two secrets.
+    TypeError
+        If `alphabet` is not a Line.
+
+    References
+    ----------
+    .. [consistency] ElSalamouny and Palamidessi, arXiv:2508.09980, eqs (7)-(11).
+    .. [kacem] Kacem and Palamidessi, "Geometric noise for locally private counting queries", PLAS 2018, eq. (5).
+
+    Examples
+    --------
+    >>> TruncatedGeometric(Line(0, 2), epsilon=1.0).matrix().round(4)
+    array([[0.7311, 0.17  , 0.0989],
+           [0.2689, 0.4621, 0.2689],
+           [0.0989, 0.17  , 0.7311]])
+    """
+
+    alphabet: Line
+    epsilon: float
+    metric = True
+
+    def __init__(self, alphabet: Line | int, epsilon: float):
+        object.__setattr__(self, "alphabet", as_line(alphabet))
+        object.__setattr__(self, "epsilon", _validate.positive("epsilon", epsilon))
+        _validate.whole("number of secrets", len(self.alphabet), 2)
+
+    @property
+    def decay(self) -> float:
+        """The ratio a = e^-eps of the probabilities of neighbouring reports."""
+        return float(np.exp(-self.epsilon))
+
+    @cached_property
+    def _factors(self) -> Floats:
+        """The papers' c_z, shape (k,)."""
+        c = np.full(self.k, -np.expm1(-self.epsilon) / (1 + self.decay))
+        c[[0, -1]] = 1 / (1 + self.decay)
+        return c
+
+    @cached_property
+    def _matrix(self) -> Floats:
+        return np.asarray(self._factors * np.exp(-self.epsilon * self.alphabet.distances()))
+
+    def channel(self, reports: NDArray[Any]) -> LineChannel:
+        """Forward and adjoint in O(k + s) by two sweeps."""
+        return LineChannel(self.k, self.decay, reports, self._factors[reports])
+
+    def randomize(self, secrets: ArrayLike, rng: Generator) -> Ints:
+        """Draw one report for each user: codes 0..k-1, shape (n,)."""
+        reports = LinearGeometric(self.alphabet, self.epsilon).randomize(secrets, rng)
+        return np.clip(reports, self.alphabet.first, self.alphabet.last) - self.alphabet.first
+
+    def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
+        """Draw the tally of a whole population in O(k): what runs off an end is reported there."""
+        counts = _validate.counts("secret_counts", secret_counts, self.k)
+        untruncated = LinearGeometric(self.alphabet, self.epsilon)
+        stay, right, left = untruncated._first_step(counts, rng)
+        here, beyond_last = untruncated._walk(right, rng)
+        back, beyond_first = untruncated._walk(left[::-1], rng)
+        seen = stay + here + back[::-1]
+        seen[-1] += beyond_last
+        seen[0] += beyond_first
+        return self.tally_counts(seen)
+
+    def _solve(self, q: Floats) -> Floats:
+        # M = K diag(c), K_xz = a^|x - z|; (1 - a^2) K^-1 is tridiagonal: 1 + a^2 inside, 1 at the ends, -a beside
+        a = self.decay
+        u = q / self._factors
+        v = (1 + a * a) * u
+        v[[0, -1]] = u[[0, -1]]
+        v[1:] -= a * u[:-1]
+        v[:-1] -= a * u[1:]
+        return np.asarray(v / -np.expm1(-2 * self.epsilon))
+
+
+def as_line(alphabet: Alphabet | int) -> Line:
+    """The line itself; an int k means Line(0, k - 1)."""
+    if isinstance(alphabet, Line):
+        return alphabet
+    if isinstance(alphabet, Alphabet):
+        raise TypeError(f"alphabet must be a Line, because the noise adds to integers; got {alphabet!r}")
+    return Line(0, _validate.whole("alphabet", alphabet, 1) - 1)

@@ -1,0 +1,141 @@
+"""Any mechanism that can be written down as a matrix."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ibukit import _validate
+from ibukit._validate import SUM_TOLERANCE, Floats
+from ibukit.alphabet import Alphabet, as_alphabet
+from ibukit.errors import AlphabetMismatch, InvalidDistribution
+from ibukit.mechanisms import privacy
+from ibukit.mechanisms.base import FiniteMechanism
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixMechanism(FiniteMechanism):
+    """P(z given x) = M_xz for any row-stochastic matrix M of shape (k, m).
+
+    Parameters
+    ----------
+    matrix : array_like, shape (k, m)
+        Entries not negative, each row summing to 1 within 1e-9; never renormalised.
+    alphabet : Alphabet or int, optional
+        The k secrets; by default Line(0, k - 1).
+
+    Raises
+    ------
+    InvalidDistribution
+        If an entry is negative or NaN, or a row does not sum to 1.
+    AlphabetMismatch
+        If the alphabet does not have k elements.
+
+    Examples
+    --------
+    >>> mechanism = MatrixMechanism([[0.9, 0.1], [0.3, 0.7]])
+    >>> mechanism.forward([0.5, 0.5])
+    array([0.6, 0.4])
+    >>> round(mechanism.epsilon, 4)  # log(0.7 / 0.1)
+    1.9459
+    """
+
+    entries: Floats
+    alphabet: Alphabet
+
+    def __init__(self, matrix: ArrayLike, alphabet: Alphabet | int | None = None):
+        rows = np.array(matrix, dtype=np.float64)
+        if rows.ndim != 2 or 0 in rows.shape:
+            raise InvalidDistribution(f"matrix must have two dimensions, got shape {rows.shape}")
+        bad = ~(rows >= 0)
+        if bad.any():
+            x, z = np.argwhere(bad)[0]
+            raise InvalidDistribution(
+                f"matrix must not have negative or NaN entries, got {rows[x, z]} at row {x}, column {z}"
+            )
+        sums = rows.sum(axis=1)
+        off = ~(np.abs(sums - 1) <= SUM_TOLERANCE)
+        if off.any():
+            x = int(np.argmax(off))
+            raise InvalidDistribution(
+                f"matrix must have rows that sum to 1 (within {SUM_TOLERANCE:g}), row {x} sums to {sums[x]:.12g}; "
+                "if its entries are weights, divide each row by its sum first"
+            )
+        secrets = as_alphabet(len(rows) if alphabet is None else alphabet)
+        if len(secrets) != len(rows):
+            raise AlphabetMismatch(
+                f"matrix must have one row for each of the {len(secrets)} secrets, got {len(rows)} rows"
+            )
+        object.__setattr__(self, "entries", _validate.frozen(rows))
+        object.__setattr__(self, "alphabet", secrets)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, MatrixMechanism)
+            and self.alphabet == other.alphabet
+            and np.array_equal(self.entries, other.entries)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.alphabet, self.entries.shape, self.entries.tobytes()))
+
+    def __repr__(self) -> str:
+        return f"MatrixMechanism(<{self.k} x {self.m}>, {self.alphabet!r})"
+
+    @property
+    def m(self) -> int:
+        """Number of possible reports."""
+        return int(self.entries.shape[1])
+
+    @cached_property
+    def epsilon(self) -> float:  # type: ignore[override]
+        """The tight local-DP level of the matrix; inf where some report rules some secret out."""
+        return privacy.epsilon_ldp(self)
+
+    @cached_property
+    def _matrix(self) -> Floats:
+        return self.entries
+
+
+def compose(mechanism: FiniteMechanism, channel: FiniteMechanism | ArrayLike) -> MatrixMechanism:
+    """Post-process every report by another channel: (M C)_xw = sum_z M_xz C_zw.
+
+    Post-processing never weakens the privacy of `mechanism`; it can destroy what makes the secrets' distribution
+    identifiable, as when the reports of a 5 x 5 grid are truncated to 4 x 4 cells.
+
+    Parameters
+    ----------
+    mechanism : FiniteMechanism
+        With m possible reports.
+    channel : FiniteMechanism or array_like, shape (m, l)
+        Row-stochastic: what becomes of each report.
+
+    Returns
+    -------
+    MatrixMechanism
+        From the secrets of `mechanism` to l reports.
+
+    Raises
+    ------
+    AlphabetMismatch
+        If `channel` does not have one row for each report.
+    InvalidDistribution
+        If `channel` is not row-stochastic.
+
+    Examples
+    --------
+    Randomized response over three values, of which the collector keeps only "first or not":
+
+    >>> import ibukit as ik
+    >>> ik.compose(ik.RandomizedResponse(3, epsilon=1.0), [[1, 0], [0, 1], [0, 1]]).matrix().round(4)
+    array([[0.5761, 0.4239],
+           [0.2119, 0.7881],
+           [0.2119, 0.7881]])
+    """
+    second = channel if isinstance(channel, FiniteMechanism) else MatrixMechanism(channel)
+    if second.k != mechanism.m:
+        raise AlphabetMismatch(f"channel must have one row for each of the {mechanism.m} reports, got {second.k} rows")
+    return MatrixMechanism(mechanism.matrix() @ second.matrix(), mechanism.alphabet)

@@ -1,0 +1,95 @@
+"""k-ary randomized response: the truth with one probability, any other value with another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+
+from ibukit import _validate
+from ibukit._validate import Floats, Ints
+from ibukit.alphabet import Alphabet, as_alphabet
+from ibukit.mechanisms.base import FiniteMechanism
+from ibukit.mechanisms.channels import DiagonalPlusConstantChannel
+from ibukit.tally import Tally
+
+
+@dataclass(frozen=True)
+class RandomizedResponse(FiniteMechanism):
+    """k-RR: P(z given x) = e^eps / (k - 1 + e^eps) if z = x, else 1 / (k - 1 + e^eps).
+
+    Satisfies epsilon-local differential privacy, tightly.
+
+    Parameters
+    ----------
+    alphabet : Alphabet or int
+        The k secrets, which are also the reports; an int k means Line(0, k - 1).
+    epsilon : float
+        Nats, for all pairs of secrets.
+
+    Raises
+    ------
+    ValueError
+        If `epsilon` is not a finite number above 0, or there are fewer than two secrets.
+
+    References
+    ----------
+    .. [consistency] ElSalamouny and Palamidessi, arXiv:2508.09980, eq. (5).
+
+    Examples
+    --------
+    >>> RandomizedResponse(3, epsilon=1.0).matrix().round(4)
+    array([[0.5761, 0.2119, 0.2119],
+           [0.2119, 0.5761, 0.2119],
+           [0.2119, 0.2119, 0.5761]])
+    """
+
+    alphabet: Alphabet
+    epsilon: float
+
+    def __init__(self, alphabet: Alphabet | int, epsilon: float):
+        object.__setattr__(self, "alphabet", as_alphabet(alphabet))
+        object.__setattr__(self, "epsilon", _validate.positive("epsilon", epsilon))
+        _validate.whole("number of secrets", len(self.alphabet), 2)
+
+    @property
+    def truth(self) -> float:
+        """Probability of reporting the secret itself, e^eps / (k - 1 + e^eps)."""
+        return float(1 / (1 + (self.k - 1) * np.exp(-self.epsilon)))
+
+    @property
+    def lie(self) -> float:
+        """Probability of each other value, 1 / (k - 1 + e^eps)."""
+        return float(self.truth * np.exp(-self.epsilon))
+
+    @cached_property
+    def _matrix(self) -> Floats:
+        matrix = np.full((self.k, self.k), self.lie)
+        np.fill_diagonal(matrix, self.truth)
+        return matrix
+
+    def channel(self, reports: NDArray[Any]) -> DiagonalPlusConstantChannel:
+        """Forward and adjoint in O(k + s)."""
+        return DiagonalPlusConstantChannel(self.k, reports, self.truth, self.lie)
+
+    def randomize(self, secrets: ArrayLike, rng: Generator) -> Ints:
+        """Draw one report for each user: codes 0..k-1, shape (n,)."""
+        x = _validate.codes("secrets", secrets, self.k)
+        # one draw among the other k - 1 values, by stepping over the secret
+        other = rng.integers(1, self.k, size=len(x))
+        honest = rng.random(len(x)) < self.truth
+        return np.where(honest, x, (x + other) % self.k)
+
+    def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
+        """Draw the tally of a whole population in O(k): with probability truth - lie the secret, else any value."""
+        counts = _validate.counts("secret_counts", secret_counts, self.k)
+        kept = rng.binomial(counts, self.truth - self.lie)
+        blind = rng.multinomial(counts.sum() - kept.sum(), np.full(self.k, 1 / self.k))
+        return self.tally_counts(kept + blind)
+
+    def _solve(self, q: Floats) -> Floats:
+        return np.asarray((q - self.lie * q.sum()) / (self.truth - self.lie))

@@ -1,0 +1,164 @@
+"""The public contract of mechanisms and tallies as checks: for our tests and for mechanisms written elsewhere."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+from numpy.random import Generator
+from scipy import stats
+
+from ibukit._validate import Floats
+from ibukit.mechanisms import FiniteMechanism, Mechanism, privacy
+from ibukit.tally import Tally
+
+ROW_SUM_TOLERANCE = 1e-12
+RELATIVE = 1e-10
+# each sampler test cries wolf once in a thousand million runs of a correct sampler
+FALSE_ALARM = 1e-9
+
+
+def check_mechanism(mechanism: Mechanism, rng: Generator, n: int = 50_000, attained: bool = False) -> None:
+    """Check that a mechanism keeps the contract; raise AssertionError with the finding if not.
+
+    Where the reports can be listed: the matrix has non-negative entries and rows that sum to 1 within 1e-12, `forward`
+    and `adjoint` are theta M and M w (relative error 1e-10), and the tight privacy level does not exceed `epsilon`.
+    For every mechanism: `randomize` and `simulate` follow the probabilities that the tally states, by chi-square tests
+    on up to eight secrets, and `check_tally` holds for what they draw.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+    rng : numpy.random.Generator
+    n : int
+        Reports drawn for each secret tested.
+    attained : bool
+        Also demand that the tight privacy level equals `epsilon` (relative error 1e-9).
+
+    Raises
+    ------
+    AssertionError
+        Naming what is wrong. A correct mechanism fails with probability below 2e-8.
+
+    Examples
+    --------
+    >>> import numpy as np, ibukit as ik
+    >>> check_mechanism(ik.RandomizedResponse(4, epsilon=1.0), np.random.default_rng(1), attained=True)
+    """
+    assert mechanism.k == len(mechanism.alphabet), f"k is {mechanism.k}, the alphabet has {len(mechanism.alphabet)}"
+    if isinstance(mechanism, FiniteMechanism):
+        check_matrix(mechanism)
+        check_operators(mechanism, rng)
+        check_epsilon(mechanism, attained)
+    for secret in np.unique(np.linspace(0, mechanism.k - 1, 8).astype(int)):
+        reports = mechanism.randomize(np.full(n, secret), rng)
+        check_sample(mechanism.tally(reports), int(secret), "randomize")
+        counts = np.zeros(mechanism.k, dtype=np.int64)
+        counts[secret] = n
+        simulated = mechanism.simulate(counts, rng)
+        assert simulated.n == n, f"simulate drew {simulated.n} reports for {n} users"
+        check_sample(simulated, int(secret), "simulate")
+    check_tally(mechanism.simulate(np.full(mechanism.k, 100), rng), rng)
+
+
+def check_matrix(mechanism: FiniteMechanism) -> None:
+    """Shape (k, m), entries not negative, rows summing to 1 within 1e-12."""
+    matrix = mechanism.matrix()
+    assert matrix.shape == (mechanism.k, mechanism.m), f"matrix has shape {matrix.shape}"
+    assert (matrix >= 0).all(), f"matrix has a negative or NaN entry, the least is {matrix.min()}"
+    off = np.abs(matrix.sum(axis=1) - 1)
+    assert off.max() <= ROW_SUM_TOLERANCE, f"row {off.argmax()} sums to {matrix[off.argmax()].sum():.15g}, not to 1"
+
+
+def check_operators(mechanism: FiniteMechanism, rng: Generator) -> None:
+    """`forward` is theta M and `adjoint` is M w, each against the dense matrix."""
+    matrix = mechanism.matrix()
+    for _ in range(3):
+        theta, w = rng.dirichlet(np.ones(mechanism.k)), rng.random(mechanism.m)
+        _close(mechanism.forward(theta), theta @ matrix, "forward(theta) is not theta M")
+        _close(mechanism.adjoint(w), matrix @ w, "adjoint(w) is not M w")
+
+
+def check_epsilon(mechanism: FiniteMechanism, attained: bool) -> None:
+    """The tight level of the matrix does not exceed the claimed epsilon, and equals it if that is demanded."""
+    level = privacy.epsilon_metric if mechanism.metric else privacy.epsilon_ldp
+    tight = level(mechanism)
+    claim = mechanism.epsilon
+    assert tight <= claim * (1 + 1e-9), f"epsilon is claimed to be {claim}, the matrix has {tight}"
+    if attained:
+        assert tight >= claim * (1 - 1e-9), f"epsilon is claimed to be {claim}, the matrix attains only {tight}"
+
+
+def check_sample(tally: Tally, secret: int, sampler: str) -> None:
+    """A chi-square test of the reports of one secret against the probabilities that the tally states."""
+    only = np.zeros(tally.k)
+    only[secret] = 1
+    expected = tally.n * tally.forward(only) * np.exp(tally.log_scale)
+    cells = expected >= 5
+    # all that is rare goes together, with what was not seen at all
+    rest_expected = max(tally.n - expected[cells].sum(), 0.0)
+    rest_seen = tally.n - tally.counts[cells].sum()
+    statistic = ((tally.counts[cells] - expected[cells]) ** 2 / expected[cells]).sum()
+    freedom = int(cells.sum())
+    if rest_expected >= 5:
+        statistic += (rest_seen - rest_expected) ** 2 / rest_expected
+    else:
+        freedom -= 1
+        p_rest = stats.poisson.sf(rest_seen - 1, max(rest_expected, 1e-9 * tally.n))
+        assert p_rest > FALSE_ALARM, (
+            f"{sampler} drew {rest_seen} reports from secret {secret} where {rest_expected:.3g} were expected"
+        )
+    p_value = stats.chi2.sf(statistic, freedom) if freedom > 0 else 1.0
+    assert p_value > FALSE_ALARM, (
+        f"{sampler} does not follow the stated probabilities for secret {secret}: "
+        f"chi-square {statistic:.1f} on {freedom} degrees of freedom"
+    )
+
+
+def check_tally(tally: Tally, rng: Generator) -> None:
+    """Check that a tally keeps the contract; raise AssertionError with the finding if not.
+
+    Counts are at least 1 and add up; `forward` is linear, positive for full-support distributions and at most 1;
+    `adjoint` is its transpose (dot test, relative error 1e-10); the tally survives pickling; adding it to itself
+    doubles the counts.
+
+    Parameters
+    ----------
+    tally : Tally
+    rng : numpy.random.Generator
+
+    Raises
+    ------
+    AssertionError
+        Naming what is wrong.
+
+    Examples
+    --------
+    >>> import numpy as np, ibukit as ik
+    >>> check_tally(ik.Rappor(8, epsilon=1.0).simulate([10] * 8, np.random.default_rng(1)), np.random.default_rng(2))
+    """
+    assert tally.counts.min() >= 1, "counts must be of reports that were seen"
+    assert tally.n == tally.counts.sum(), f"n is {tally.n}, the counts sum to {tally.counts.sum()}"
+    for _ in range(3):
+        theta, other, w = (
+            rng.dirichlet(np.ones(tally.k)),
+            rng.dirichlet(np.ones(tally.k)),
+            rng.random(len(tally.counts)),
+        )
+        p = tally.forward(theta)
+        assert (p > 0).all(), (
+            f"forward of a full-support distribution has {(p <= 0).sum()} entries that are not positive"
+        )
+        assert (p <= 1 + RELATIVE).all(), f"forward gives a probability of {p.max()}"
+        _close(tally.forward(theta + 2 * other), p + 2 * tally.forward(other), "forward is not linear")
+        _close(np.array([w @ p]), np.array([tally.adjoint(w) @ theta]), "adjoint is not the transpose of forward")
+    again = pickle.loads(pickle.dumps(tally))
+    _close(again.forward(theta), p, "forward changed by pickling")
+    assert np.array_equal((tally + tally).counts, 2 * tally.counts), (
+        "adding a tally to itself does not double the counts"
+    )
+
+
+def _close(got: Floats, expected: Floats, message: str) -> None:
+    error = np.abs(got - expected) / np.maximum(np.abs(expected), np.finfo(float).tiny)
+    assert error.max() <= RELATIVE, f"{message}: relative error {error.max():.3g} at index {error.argmax()}"
