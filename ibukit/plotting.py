@@ -1,0 +1,250 @@
+"""The book's one style: distributions, maps, boxplots, the likelihood on a triangle. No other module imports this."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+from cycler import cycler
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
+
+from ibukit import _validate
+from ibukit._validate import Floats
+from ibukit.alphabet import Alphabet, as_alphabet
+from ibukit.estimate import Estimate
+from ibukit.grid import Grid
+from ibukit.tally import Tally
+
+# Okabe and Ito's colours, black first; yellow left out, because a yellow line on white cannot be seen
+PALETTE = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
+DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)))
+STYLE: Any = {
+    "axes.prop_cycle": cycler(color=PALETTE) + cycler(linestyle=DASHES),
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "figure.dpi": 110,
+    "figure.constrained_layout.use": True,
+    "font.size": 11,
+    "image.cmap": "cividis",
+    "legend.frameon": False,
+    "lines.linewidth": 1.8,
+}
+
+
+def use_style() -> None:
+    """Set the book's style for this session: Okabe-Ito colours with dashes, cividis maps, no frame.
+
+    Examples
+    --------
+    >>> use_style()
+    >>> plt.rcParams["image.cmap"]
+    'cividis'
+    """
+    plt.rcParams.update(STYLE)
+
+
+def distributions(alphabet: Alphabet | int, curves: Mapping[str, ArrayLike | Estimate], ax: Axes | None = None) -> Axes:
+    """Draw distributions on a line: the first filled (the truth), the others as lines over it.
+
+    Parameters
+    ----------
+    alphabet : Line or int
+    curves : mapping of label to array_like, shape (k,), or Estimate
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> ax = distributions(ik.Line(0, 3), {"truth": [0.1, 0.4, 0.4, 0.1], "uniform": ik.uniform(4)})
+    >>> len(ax.lines)
+    1
+    """
+    line = as_alphabet(alphabet)
+    axes = _axes(ax)
+    for i, (label, values) in enumerate(curves.items()):
+        p = _values(values, len(line))
+        if i == 0:
+            axes.fill_between(line.values, p, step="mid", color="0.78", label=label)
+        else:
+            color, dashes = PALETTE[i % len(PALETTE)], DASHES[(i - 1) % len(DASHES)]
+            axes.step(line.values, p, where="mid", color=color, linestyle=dashes, label=label)
+    axes.set_xlabel(line.unit or "value")
+    axes.set_ylabel("probability")
+    axes.margins(x=0)
+    axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
+    axes.legend()
+    return axes
+
+
+def heatmap(
+    grid: Grid, values: ArrayLike | Estimate, ax: Axes | None = None, vmax: float | None = None, scale: bool = True
+) -> Axes:
+    """Draw one number per cell of a grid as a map, north up, with a bar of known length and no base map.
+
+    Parameters
+    ----------
+    grid : Grid
+    values : array_like, shape (k,), or Estimate
+    ax : matplotlib Axes, optional
+    vmax : float, optional
+        Upper end of the colours, to compare maps.
+    scale : bool
+        Whether to draw the bar.
+
+    Returns
+    -------
+    matplotlib Axes
+        Its image is ``ax.images[0]``, e.g. for a colour bar.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> ax = heatmap(ik.Grid(2, 3), ik.uniform(6))
+    >>> ax.images[0].get_array().shape
+    (2, 3)
+    """
+    axes = _axes(ax)
+    height, width = grid.cell_shape
+    extent = (0.0, grid.n_cols * width, 0.0, grid.n_rows * height)
+    picture = _values(values, len(grid)).reshape(grid.n_rows, grid.n_cols)
+    axes.imshow(picture, origin="lower", extent=extent, vmin=min(0.0, picture.min()), vmax=vmax, interpolation="none")
+    axes.set_xticks([])
+    axes.set_yticks([])
+    axes.spines[["left", "bottom"]].set_visible(False)
+    if scale:
+        _scale_bar(axes, grid, extent[1], extent[3])
+    return axes
+
+
+def boxes(samples: Mapping[str, Mapping[Any, ArrayLike]], ax: Axes | None = None, log: bool = False) -> Axes:
+    """Boxplots side by side: for each setting on the horizontal axis, one box per estimator.
+
+    Parameters
+    ----------
+    samples : mapping of estimator to mapping of setting to array_like of results
+    ax : matplotlib Axes, optional
+    log : bool
+        Logarithmic vertical axis.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> ax = boxes({"INV-P": {0.1: [3, 4, 5]}, "IBU": {0.1: [1, 1, 2]}})
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['INV-P', 'IBU']
+    """
+    axes = _axes(ax)
+    settings = list(dict.fromkeys(setting for results in samples.values() for setting in results))
+    width = 0.8 / len(samples)
+    for i, (name, results) in enumerate(samples.items()):
+        positions = [settings.index(setting) + (i - (len(samples) - 1) / 2) * width for setting in results]
+        color = PALETTE[(i + 1) % len(PALETTE)]
+        drawn = axes.boxplot(
+            [np.asarray(values) for values in results.values()],
+            positions=positions,
+            widths=0.8 * width,
+            patch_artist=True,
+            manage_ticks=False,
+            boxprops={"facecolor": color, "alpha": 0.55, "hatch": ("", "//", "..", "xx", "--", "oo")[i % 6]},
+            medianprops={"color": "black", "linestyle": "-"},
+            whiskerprops={"linestyle": "-"},
+            flierprops={"marker": ".", "markersize": 3, "markeredgecolor": color},
+        )
+        drawn["boxes"][0].set_label(name)
+    axes.set_xticks(range(len(settings)), [str(setting) for setting in settings])
+    if log:
+        axes.set_yscale("log")
+    axes.legend()
+    return axes
+
+
+def triangle(
+    tally: Tally, marks: Mapping[str, Sequence[ArrayLike]] | None = None, ax: Axes | None = None, levels: int = 12
+) -> Axes:
+    """Draw the mean log-likelihood of a tally of three secrets over the simplex, and mark distributions on it.
+
+    Parameters
+    ----------
+    tally : Tally
+        With k = 3.
+    marks : mapping of label to distributions, optional
+    ax : matplotlib Axes, optional
+    levels : int
+        Number of contours.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ValueError
+        If the tally is not over three secrets.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> tally = ik.RandomizedResponse(3, epsilon=1.0).tally_counts([5, 3, 2])
+    >>> ax = triangle(tally, {"MLE": [ik.mle(tally).distribution]})
+    """
+    if tally.k != 3:
+        raise ValueError(f"tally must be over 3 secrets to be drawn on a triangle, it is over {tally.k}")
+    axes = _axes(ax)
+    # kept off the edges, where the likelihood can be -inf
+    steps = np.linspace(1e-3, 1, 90)
+    inside = [(a, b, 1 - a - b) for a in steps for b in steps if a + b <= 1 - 1e-3]
+    likelihood = [float(tally.frequencies @ np.log(tally.forward(theta))) for theta in inside]
+    x, y = _corners(np.array(inside))
+    drawn = axes.tricontourf(x, y, likelihood, levels=levels)
+    axes.figure.colorbar(drawn, ax=axes, label="nats per report", shrink=0.8)
+    names = [str(value) for value in tally.alphabet.values]
+    for corner, name in zip(np.eye(3), names, strict=True):
+        cx, cy = _corners(corner[None])
+        axes.annotate(
+            name, (cx[0], cy[0]), xytext=(0, 6 if cy[0] > 0 else -14), textcoords="offset points", ha="center"
+        )
+    for i, (label, points) in enumerate((marks or {}).items()):
+        mx, my = _corners(np.array([_values(point, 3) for point in points]))
+        axes.plot(mx, my, "ov^sD"[i % 5], color=("#D55E00", "#FFFFFF", "#56B4E9")[i % 3], mec="black", label=label)
+    if marks:
+        axes.legend(loc="upper left")
+    axes.set_aspect("equal")
+    axes.axis("off")
+    return axes
+
+
+def _corners(theta: Floats) -> tuple[Floats, Floats]:
+    """Plane coordinates: secret 0 left, secret 2 right, secret 1 on top."""
+    return np.asarray(theta[:, 2] + theta[:, 1] / 2), np.asarray(theta[:, 1] * np.sqrt(3) / 2)
+
+
+def _scale_bar(axes: Axes, grid: Grid, width: float, height: float) -> None:
+    length = max((step for step in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100) if step <= width / 3), default=width / 3)
+    below = -0.04 * height
+    axes.plot([0, length], [below, below], color="black", linewidth=3, linestyle="-", clip_on=False)
+    axes.annotate(f"{length:g} {grid.unit}", (length, below), xytext=(6, 0), textcoords="offset points", va="center")
+    axes.set_xlim(0, width)
+    axes.set_ylim(-0.09 * height, height)
+
+
+def _values(values: ArrayLike | Estimate, k: int) -> Floats:
+    numbers = values.distribution if isinstance(values, Estimate) else values
+    return _validate.vector("values", numbers, k)
+
+
+def _axes(ax: Axes | None) -> Axes:
+    if ax is not None:
+        return ax
+    made: tuple[Figure, Axes] = plt.subplots(figsize=(6, 3.6))
+    return made[1]
