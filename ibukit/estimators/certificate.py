@@ -89,4 +89,5 @@ def certified(tally: Tally, theta: Floats, status: Status, n_iter: int, method: 
         n_iter=n_iter,
         method=method,
         alphabet=tally.alphabet,
+        tally=tally,
     )
