@@ -58,16 +58,18 @@ def gap(tally: Tally, distribution: ArrayLike) -> float:
 def ratios(tally: Tally, theta: Floats) -> tuple[Floats, Floats]:
     """Probabilities p of the seen reports, and g_x = sum_z q_z M_xz / p_z."""
     p = tally.operator.forward(theta)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         return p, tally.operator.adjoint(tally.frequencies / p)
 
 
 def gap_of(p: Floats, g: Floats) -> float:
     """The gap from `ratios`."""
-    if not (p > 0).all():
+    largest = float(g.max())
+    # a subnormal p overflows q / p, and infinity times 0 is NaN: neither certifies anything
+    if not (p > 0).all() or not largest < math.inf:
         return math.inf
     # g averages to 1 under theta, so its maximum is below 1 by rounding only
-    return max(0.0, math.log(g.max()))
+    return max(0.0, math.log(largest))
 
 
 def log_likelihood_of(tally: Tally, p: Floats) -> float:

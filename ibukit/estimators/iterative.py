@@ -55,7 +55,10 @@ def ibu(
     Raises
     ------
     InvalidDistribution
-        If `start` is not on the simplex or has a zero, which no step could ever change.
+        If `start` is not on the simplex, or has a zero, which no step could ever change, or leaves a seen report
+        a probability too small for a double.
+    TypeError
+        If `stop` is not a stopping rule.
     ConvergenceError
         If `strict` and the rule was not met; carries ``.estimate``.
 
@@ -73,8 +76,10 @@ def ibu(
     >>> ik.ibu(tally).distribution.round(2)
     array([0.1, 0.3, 0.3, 0.2, 0.1])
     """
-    theta = _start(start, tally.k)
+    theta = _start(start, tally)
     max_iter = _validate.whole("max_iter", max_iter, 0)
+    if not hasattr(stop, "met"):
+        raise TypeError(f"stop must be a rule such as Gap(1e-6), Change(1e-6), Steps(10), Discrepancy(), got {stop!r}")
     operator, q = tally.operator, tally.frequencies
     before: Iterate | None = None
     with tqdm(desc="ibu", unit=" steps", leave=False, disable=None, delay=1, miniters=1000) as bar:
@@ -134,13 +139,19 @@ def gibu(tallies: Iterable[Tally], **as_ibu: Any) -> Estimate:
     return ibu(sum(pool[1:], pool[0]), **as_ibu)
 
 
-def _start(start: ArrayLike | None, k: int) -> Floats:
+def _start(start: ArrayLike | None, tally: Tally) -> Floats:
     if start is None:
-        return np.full(k, 1 / k)
-    theta = _validate.distribution("start", start, k)
+        return np.full(tally.k, 1 / tally.k)
+    theta = _validate.distribution("start", start, tally.k)
     if not theta.all():
         raise InvalidDistribution(
             f"start must not have zeros, its entry {int(np.argmin(theta > 0))} is 0 and would stay 0; "
+            "mix it with the uniform distribution"
+        )
+    least = tally.operator.forward(theta).min()
+    if least < np.finfo(float).tiny:  # q / p would overflow
+        raise InvalidDistribution(
+            f"start must leave every seen report a probability that a double can hold, the least is {least:.3g}; "
             "mix it with the uniform distribution"
         )
     return theta.copy()
