@@ -92,4 +92,5 @@ class RandomizedResponse(FiniteMechanism):
         return self.tally_counts(kept + blind)
 
     def _solve(self, q: Floats) -> Floats:
-        return np.asarray((q - self.lie * q.sum()) / (self.truth - self.lie))
+        # truth - lie without cancellation, so that it stays above 0 for the smallest epsilon
+        return np.asarray((q - self.lie * q.sum()) / (self.truth * -np.expm1(-self.epsilon)))

@@ -47,6 +47,11 @@ class UnaryEncoding(FiniteMechanism):
         """Probability that any other bit is reported as 1."""
 
     @property
+    @abstractmethod
+    def contrast(self) -> float:
+        """p_one - p_zero, above 0 for the smallest epsilon."""
+
+    @property
     def m(self) -> int:
         """Number of possible reports, 2^k."""
         return int(2**self.k)
@@ -126,7 +131,7 @@ class UnaryEncoding(FiniteMechanism):
         """The estimator of RAPPOR: each bit's frequency, debiased; need not sum to 1."""
         # bits are counted by the kernel of the adjoint with one = 1 and zero = 0
         ones = BitChannel(self.k, reports, 1.0, 0.0, np.ones(len(reports))).adjoint(frequencies)
-        return (ones - self.p_zero) / (self.p_one - self.p_zero)
+        return (ones - self.p_zero) / self.contrast
 
 
 @dataclass(frozen=True)
@@ -177,6 +182,11 @@ class Rappor(UnaryEncoding):
         """Probability that a bit is flipped, 1 / (1 + e^(eps/2))."""
         return float(np.exp(-self.epsilon / 2) / (1 + np.exp(-self.epsilon / 2)))
 
+    @property
+    def contrast(self) -> float:
+        """p_one - p_zero = tanh(eps/4)."""
+        return float(np.tanh(self.epsilon / 4))
+
 
 @dataclass(frozen=True)
 class OptimizedUnaryEncoding(UnaryEncoding):
@@ -222,6 +232,11 @@ class OptimizedUnaryEncoding(UnaryEncoding):
     def p_zero(self) -> float:
         """Probability that another bit is 1, 1 / (e^eps + 1)."""
         return float(np.exp(-self.epsilon) / (1 + np.exp(-self.epsilon)))
+
+    @property
+    def contrast(self) -> float:
+        """p_one - p_zero = tanh(eps/2) / 2."""
+        return float(np.tanh(self.epsilon / 2) / 2)
 
 
 def _set_alphabet_and_epsilon(mechanism: UnaryEncoding, alphabet: Alphabet | int, epsilon: float) -> None:
