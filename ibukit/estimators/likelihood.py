@@ -65,7 +65,7 @@ def mle(tally: Tally, tol: float = 1e-9) -> Estimate:
     if estimate.gap > tol:
         raise ConvergenceError(
             f"tol={tol:g} was not certified, the best gap is {estimate.gap:.3g} after {steps} steps; "
-            "take a larger tol, or ibu(tally, start=error.estimate...) to go on",
+            "take a larger tol, or the error's own estimate with the gap that it has",
             Estimate(**{**vars(estimate), "status": Status.MAX_ITER}),
         )
     return estimate

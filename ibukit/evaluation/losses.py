@@ -107,7 +107,7 @@ def squared_l2(p: ArrayLike, q: ArrayLike) -> float:
     >>> squared_l2([1, 0, 0], [0, 0.5, 0.5])
     1.5
     """
-    a = np.asarray(p, dtype=np.float64)
+    a = _validate.vector("p", p, np.size(p))
     difference = a - _validate.vector("q", q, a.size)
     return float(difference @ difference)
 
