@@ -49,7 +49,7 @@ def gap(tally: Tally, distribution: ArrayLike) -> float:
     >>> round(ik.gap(tally, [0.5, 0.5]), 12)  # 0.6 = (0.9 + 0.3) / 2: the uniform distribution fits exactly
     0.0
     >>> round(ik.gap(tally, [0.4, 0.6]), 4)
-    0.0445
+    0.0834
     """
     theta = _validate.distribution("distribution", distribution, tally.k)
     return gap_of(*ratios(tally, theta))

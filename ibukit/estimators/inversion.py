@@ -54,7 +54,7 @@ def inv(tally: Tally, post: Literal["none", "normalize", "project"] = "project")
     >>> import ibukit as ik
     >>> tally = ik.RandomizedResponse(3, epsilon=1.0).tally_counts([60, 30, 10])
     >>> ik.inv(tally, post="none").distribution.round(4)
-    array([ 1.0654,  0.2415, -0.3069])
+    array([ 1.0656,  0.2418, -0.3074])
     >>> ik.inv(tally).distribution.round(4)
     array([0.9119, 0.0881, 0.    ])
     """

@@ -74,7 +74,7 @@ def ibu(
     >>> mechanism = ik.TruncatedGeometric(ik.Line(0, 4), epsilon=1.0)
     >>> tally = mechanism.simulate([1000, 3000, 3000, 2000, 1000], np.random.default_rng(1))
     >>> ik.ibu(tally).distribution.round(2)
-    array([0.1, 0.3, 0.3, 0.2, 0.1])
+    array([0.1 , 0.3 , 0.29, 0.22, 0.09])
     """
     theta = _start(start, tally)
     max_iter = _validate.whole("max_iter", max_iter, 0)

@@ -140,7 +140,7 @@ class TruncatedPlanarGeometric(FiniteMechanism):
     --------
     >>> mechanism = TruncatedPlanarGeometric(Grid(20, 14, cell_size=0.5), epsilon=1.0)
     >>> mechanism.matrix().shape, mechanism.matrix()[0, 0].round(4)
-    ((280, 280), np.float64(0.3848))
+    ((280, 280), np.float64(0.3408))
     """
 
     alphabet: Grid
