@@ -13,8 +13,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 book: $(VENV)/.ok ## build the book into _build/html; a warning is an error
-	$(BIN)/python scripts/fresh_build.py
-	$(BIN)/jupyter-book build . -W --keep-going
+	$(BIN)/python scripts/build_book.py
 
 test: $(VENV)/.ok ## run the tests, the doctests and every chapter
 	$(BIN)/python scripts/notebooks.py check
@@ -65,6 +64,7 @@ $(VENV)/.uv:
 	touch $@
 
 $(VENV)/.ok: requirements.lock pyproject.toml | $(VENV)/.uv
-	$(BIN)/uv pip install -q -p $(BIN)/python -r requirements.lock
+	# compiled at once: a package compiled on first import prints its syntax warnings into a chapter
+	$(BIN)/uv pip install -q --compile-bytecode -p $(BIN)/python -r requirements.lock
 	$(BIN)/uv pip install -q -p $(BIN)/python --no-deps --no-build-isolation -e .
 	touch $@

@@ -1,0 +1,299 @@
+"""Open every built page in headless Chromium, wide and narrow, and report what a reader would trip over.
+
+    python scripts/check_book.py [--self-test] [--html _build/html] [--shots _build/screenshots]
+
+A page must log no error, request nothing from another host, load everything it asks for, typeset its mathematics, show
+its images with alternative text, not scroll sideways, and pass axe-core; the search must find a word. A few pages are
+opened from the disk (file://) as well. With --self-test the checks are instead shown pages that are broken on purpose.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import functools
+import http.server
+import os
+import shutil
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, Route, sync_playwright
+from tqdm import tqdm
+
+ROOT = Path(__file__).resolve().parents[1]
+WIDTHS = (1280, 390)
+SEARCH_WORD = "privacy"
+FROM_DISK = ("index.html", "book/chapters/mechanisms.html", "book/chapters/ages.html", "book/api.html", "search.html")
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+]
+# What the theme does on every page, whatever the book writes.
+AXE_ALLOWED = {"region": "the theme puts its logo outside every landmark"}
+
+WAIT_UNTIL_DRAWN = """async () => {
+  for (const image of document.images) image.loading = 'eager';
+  if (window.MathJax && MathJax.startup) await MathJax.startup.promise;
+  await document.fonts.ready;
+}"""
+FACTS = """() => {
+  const decoration = i => i.getAttribute('role') === 'presentation' || i.closest('[aria-hidden=true]');
+  const shown = [...document.images].filter(i => !decoration(i));
+  const name = i => i.getAttribute('src').split('/').pop();
+  const formulas = [...document.querySelectorAll('.math')];
+  const width = document.documentElement.clientWidth;
+  const scrolls = e => { for (; e && e !== document.body; e = e.parentElement)
+    if (!['visible', 'clip'].includes(getComputedStyle(e).overflowX)) return true; return false; };
+  const wide = [...document.body.querySelectorAll('*')]
+    .filter(e => e.getBoundingClientRect().left + e.scrollWidth > width + 1 && !scrolls(e));
+  return {
+    unloaded: [...document.images].filter(i => !i.complete || i.naturalWidth === 0).map(name),
+    unnamed: shown.filter(i => !i.alt.trim() || /\\.(png|jpe?g|svg)$/i.test(i.alt)).map(name),
+    raw: formulas.filter(f => !f.querySelector('mjx-container')).map(f => f.textContent.slice(0, 60)),
+    wrong: [...document.querySelectorAll('mjx-merror')].map(e => e.textContent.slice(0, 60)),
+    sideways: document.documentElement.scrollWidth - width,
+    widest: wide.slice(0, 3).map(e => e.tagName.toLowerCase() + '.' + e.className),
+  };
+}"""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong with one page."""
+
+    kind: str
+    page: str
+    detail: str
+
+    def __str__(self) -> str:
+        """One line."""
+        return f"{self.page}: {self.kind}: {self.detail}"
+
+
+@dataclass
+class Visit:
+    """One page at one width: the events that the browser reports, and what is found on the page."""
+
+    tab: Page
+    home: str
+    label: str
+    findings: list[Finding] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Listen before anything is loaded."""
+        self.tab.route("**/*", self._guard)
+        self.tab.on("console", lambda message: self.add("console", message.text) if message.type == "error" else None)
+        self.tab.on("pageerror", lambda error: self.add("script error", str(error)))
+        self.tab.on(
+            "response", lambda r: self.add("failed request", f"{r.status} {r.url}") if r.status >= 400 else None
+        )
+        self.tab.on("requestfailed", self._failed)
+
+    def add(self, kind: str, detail: str) -> None:
+        """Record a finding."""
+        self.findings.append(Finding(kind, self.label, " ".join(detail.split())[:240]))
+
+    def _is_ours(self, url: str) -> bool:
+        return url.startswith((self.home, "data:", "blob:", "about:"))
+
+    def _guard(self, route: Route) -> None:
+        if self._is_ours(route.request.url):
+            route.continue_()
+        else:
+            self.add("other host", route.request.url)
+            route.abort()
+
+    def _failed(self, request: Any) -> None:
+        if self._is_ours(request.url):
+            self.add("failed request", f"{request.failure} {request.url}")
+
+    def open(self, url: str) -> None:
+        """Load the page and wait until it has drawn itself."""
+        self.tab.goto(url, wait_until="load")
+        self.tab.wait_for_load_state("networkidle")  # the front page sends the reader on to the book
+        self.tab.evaluate(WAIT_UNTIL_DRAWN)
+
+    def look(self) -> None:
+        """Read off the page what a reader would see."""
+        facts = self.tab.evaluate(FACTS)
+        for key, kind in [
+            ("unloaded", "image not loaded"),
+            ("unnamed", "image without alternative text"),
+            ("raw", "formula not typeset"),
+            ("wrong", "formula with an error"),
+        ]:
+            for detail in facts[key]:
+                self.add(kind, detail)
+        if facts["sideways"] > 1:
+            self.add("scrolls sideways", f"{facts['sideways']} px: {', '.join(facts['widest'])}")
+
+    def axe(self) -> None:
+        """Ask axe-core; it looks up style sheets by a wrong path unless told not to."""
+        result = Axe().run(self.tab, options={"preload": False, "resultTypes": ["violations"]})
+        for rule in result.response["violations"]:
+            if rule["id"] not in AXE_ALLOWED:
+                where = "; ".join(str(node["target"]) for node in rule["nodes"][:3])
+                self.add(f"axe {rule['id']}", f"{rule['impact']}, {len(rule['nodes'])} times: {where}")
+
+    def search(self) -> None:
+        """The search page, opened with a word, must list a page."""
+        results = self.tab.locator("#search-results li")
+        with contextlib.suppress(Exception):
+            results.first.wait_for(timeout=15_000)
+        if results.count() == 0:
+            self.add("search", f"nothing found for {SEARCH_WORD!r}")
+
+
+def find_chromium() -> str:
+    """Where Chromium is; a clear sentence and exit code 2 where it is not."""
+    for candidate in (os.environ.get("CHROMIUM"), "chromium", "chromium-browser", "google-chrome"):
+        if candidate and (found := shutil.which(candidate)):
+            return found
+    print(
+        "check_book: no Chromium found: run `apt-get install -y chromium`, or set CHROMIUM to its path.",
+        file=sys.stderr,
+    )
+    raise SystemExit(2)
+
+
+class _Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 (the name is the base class's)
+        """Say nothing: what fails is reported by the browser."""
+
+
+@contextlib.contextmanager
+def serve(folder: Path) -> Iterator[str]:
+    """Serve a folder on this machine only, on a free port."""
+    handler = functools.partial(_Quiet, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/"
+        server.shutdown()
+        thread.join()
+
+
+@contextlib.contextmanager
+def chromium() -> Iterator[Browser]:
+    """A headless Chromium with an empty profile."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=find_chromium(), headless=True, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+def visit(browser: Browser, home: str, name: str, width: int, shots: Path | None = None) -> list[Finding]:
+    """Everything that is wrong with one page at one width."""
+    from_disk = home.startswith("file:")
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme="light")
+    seen = Visit(context.new_page(), home, f"{name} ({'from disk' if from_disk else f'{width} px'})")
+    is_search = Path(name).name == "search.html"
+    try:
+        seen.open(home + name + (f"?q={SEARCH_WORD}" if is_search else ""))
+        seen.look()
+        if is_search:
+            seen.search()
+        if shots is not None:
+            seen.tab.screenshot(
+                path=shots / f"{name.removesuffix('.html').replace('/', '-')}-{width}.png", full_page=True
+            )
+        if not from_disk:
+            seen.axe()
+    except Exception as error:
+        seen.add("not opened", str(error))
+    context.close()
+    if from_disk and is_search:
+        # On file:// a browser refuses to read the pages for the excerpts under the hits; the hits themselves are there.
+        return [finding for finding in seen.findings if finding.kind not in ("failed request", "console")]
+    return seen.findings
+
+
+def pages(html: Path) -> list[str]:
+    """Every page of the built book."""
+    skipped = ("_static", "_sources", "reports")
+    names = (p.relative_to(html) for p in sorted(html.rglob("*.html")))
+    return [n.as_posix() for n in names if n.parts[0] not in skipped]
+
+
+def check(html: Path, shots: Path) -> list[Finding]:
+    """Everything that is wrong with a built book."""
+    names = pages(html)
+    if "search.html" not in names:
+        return [Finding("not built", str(html), "no search.html there: run `make book`")]
+    shutil.rmtree(shots, ignore_errors=True)
+    shots.mkdir(parents=True)
+    found: list[Finding] = []
+    with chromium() as browser:
+        with serve(html) as home:
+            for name in tqdm(names, disable=None, unit="page"):
+                for width in WIDTHS:
+                    found += visit(browser, home, name, width, shots)
+        for name in FROM_DISK:
+            if name in names:
+                found += visit(browser, f"{html.resolve().as_uri()}/", name, WIDTHS[0])
+    print(f"check_book: {len(names)} pages at {' and '.join(map(str, WIDTHS))} px, {len(found)} findings")
+    return found
+
+
+PIXEL = "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"
+BROKEN = {
+    "good": ("", None),
+    "alt": (f'<img src="{PIXEL}">', "image without alternative text"),
+    "alt-is-a-path": (f'<img src="{PIXEL}" alt="_images/abc.png">', "image without alternative text"),
+    "image": ('<img src="gone.png" alt="A picture that is not there">', "image not loaded"),
+    "request": ('<link rel="stylesheet" href="gone.css">', "failed request"),
+    "console": ("<script>console.error('no')</script>", "console"),
+    "script": ("<script>nothing.here()</script>", "script error"),
+    "host": ('<img src="http://example.invalid/a.png" alt="A picture from elsewhere">', "other host"),
+    "wide": ('<div style="width: 3000px">wide</div>', "scrolls sideways"),
+    "math": (r'<span class="math">\(x^2\)</span>', "formula not typeset"),
+    "axe": ('<input type="text">', "axe label"),
+    "search": ('<ul id="search-results"></ul>', "search"),
+}
+
+
+def self_test() -> list[str]:
+    """The checks that miss a page broken on purpose, or that find fault with a good one."""
+    complaints = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name, (body, _) in BROKEN.items():
+            page = f'<!doctype html><html lang="en"><head><title>{name}</title><link rel="icon" href="{PIXEL}"></head>'
+            page += f"<body><main><h1>{name}</h1>{body}</main></body></html>"
+            (Path(folder) / f"{name}.html").write_text(page, "utf8")
+        with chromium() as browser, serve(Path(folder)) as home:
+            for name, (_, expected) in BROKEN.items():
+                kinds = {f.kind for f in visit(browser, home, f"{name}.html", WIDTHS[1])}
+                if (expected is None and kinds) or (expected is not None and expected not in kinds):
+                    complaints.append(f"{name}.html: expected {expected!r}, found {sorted(kinds)}")
+    print(f"check_book --self-test: {len(BROKEN) - len(complaints)} of {len(BROKEN)} pages judged as they deserve")
+    return complaints
+
+
+def main() -> int:
+    """Carry out the command line; 1 where something was found."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--self-test", action="store_true", help="judge pages that are broken on purpose")
+    parser.add_argument("--html", type=Path, default=ROOT / "_build" / "html")
+    parser.add_argument("--shots", type=Path, default=ROOT / "_build" / "screenshots")
+    arguments = parser.parse_args()
+    found = self_test() if arguments.self_test else check(arguments.html, arguments.shots)
+    for finding in found:
+        print(finding, file=sys.stderr)
+    return int(bool(found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,138 @@
+"""Keep the chapters in one canonical form, so that a change in a file is a change in the book.
+
+    python scripts/notebooks.py run   [FILE ...]   run the chapters and write them back
+    python scripts/notebooks.py check [FILE ...]   exit 1 where a chapter was not run or is not canonical
+
+Canonical means: cells are called CHAPTER-00, CHAPTER-01, ...; executed cells are counted 1, 2, ...; no times, no kernel
+version, no address of an object; text outputs kept, because the tests compare them; pictures dropped, because the book
+build draws them anew and a picture never has a readable difference.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+from nbformat import NotebookNode
+from tqdm import tqdm
+
+ROOT = Path(__file__).resolve().parents[1]
+METADATA = {
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
+CELL_METADATA = {"tags", "mystnb"}
+PICTURES = {"image/png", "image/jpeg", "image/svg+xml"}
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+")
+SECONDS_PER_CELL = 600
+
+
+def chapters() -> list[Path]:
+    """Every notebook of the book, in the order of their names."""
+    return sorted(p for p in (ROOT / "book").rglob("*.ipynb") if ".ipynb_checkpoints" not in p.parts)
+
+
+def _text(value: str | list[str]) -> str:
+    return value if isinstance(value, str) else "".join(value)
+
+
+def _clean_output(output: NotebookNode, count: int) -> None:
+    if "execution_count" in output:
+        output["execution_count"] = count
+    data = output.get("data", {})
+    for mime in PICTURES & set(data):
+        del data[mime]
+    if "metadata" in output:
+        output["metadata"] = {key: value for key, value in output["metadata"].items() if key not in PICTURES}
+    if "text/plain" in data:
+        data["text/plain"] = ADDRESS.sub("at 0x0", _text(data["text/plain"]))
+
+
+def canonical(notebook: NotebookNode, stem: str) -> NotebookNode:
+    """The notebook in canonical form (changed in place and returned)."""
+    notebook.metadata = nbformat.from_dict(METADATA)
+    notebook.nbformat, notebook.nbformat_minor = 4, 5
+    count = 0
+    for i, cell in enumerate(notebook.cells):
+        cell["id"] = f"{stem}-{i:02d}"
+        cell["metadata"] = nbformat.from_dict({k: v for k, v in cell["metadata"].items() if k in CELL_METADATA})
+        if cell["cell_type"] != "code":
+            continue
+        if cell["execution_count"] is not None:
+            count += 1
+            cell["execution_count"] = count
+        if "nbval-ignore-output" in cell["metadata"].get("tags", []):
+            cell["outputs"] = []  # nothing reads them: the tests ignore them and the book build makes its own
+        for output in cell["outputs"]:
+            _clean_output(output, count)
+    return notebook
+
+
+def dump(notebook: NotebookNode) -> str:
+    """The bytes of the file, as text."""
+    nbformat.validate(notebook)
+    return nbformat.writes(notebook).rstrip("\n") + "\n"
+
+
+def never_run(notebook: NotebookNode) -> list[int]:
+    """Positions of the code cells without a count; nbval runs such a cell but compares nothing."""
+    cells = enumerate(notebook.cells)
+    return [i for i, c in cells if c["cell_type"] == "code" and c["source"].strip() and c["execution_count"] is None]
+
+
+def run(path: Path) -> str | None:
+    """Run one notebook and write it back; the reason when that failed."""
+    notebook = nbformat.read(path, 4)
+    client = NotebookClient(
+        notebook,
+        timeout=SECONDS_PER_CELL,
+        kernel_name="python3",
+        record_timing=False,
+        coalesce_streams=True,  # else one cell's prints arrive in as many pieces as the clock likes
+        resources={"metadata": {"path": str(path.parent)}},
+    )
+    try:
+        client.execute()
+    except CellExecutionError as error:
+        return f"{path.relative_to(ROOT)}: a cell failed; the file is unchanged\n{COLOUR.sub('', str(error))}"
+    new = dump(canonical(notebook, path.stem))
+    if new != path.read_text("utf8"):
+        path.write_text(new, "utf8")
+        tqdm.write(f"rewrote {path.relative_to(ROOT)}")
+    return None
+
+
+def check(path: Path) -> str | None:
+    """The reason why a notebook is not fit to be committed, if there is one."""
+    old = path.read_text("utf8")
+    notebook = nbformat.reads(old, 4)
+    if cells := never_run(notebook):
+        return f"{path.relative_to(ROOT)}: cells {cells} were never run: `make notebooks`"
+    if dump(canonical(notebook, path.stem)) != old:
+        return f"{path.relative_to(ROOT)}: not in canonical form: `make notebooks`"
+    return None
+
+
+def main() -> int:
+    """Carry out the command line; 1 where a chapter is not in order."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("verb", choices=["run", "check"])
+    parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="default: every chapter")
+    arguments = parser.parse_args()
+    do = run if arguments.verb == "run" else check
+    files = [path.resolve() for path in arguments.files] or chapters()
+    reasons = [reason for path in tqdm(files, disable=None, unit="chapter") if (reason := do(path))]
+    for reason in reasons:
+        print(reason, file=sys.stderr)
+    print(f"notebooks: {len(files) - len(reasons)} of {len(files)} in order")
+    return int(bool(reasons))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
