@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 
 import numpy as np
 
@@ -15,16 +16,22 @@ MOST_CELLS = 2**24
 
 
 def reach(grid: Grid, epsilon: float) -> tuple[int, int]:
-    """How many cells to the north and to the east the noise and the grid extend."""
-    height, width = grid.cell_shape
-    north = max(math.ceil(FARTHEST / (epsilon * height)), grid.n_rows)
-    east = max(math.ceil(FARTHEST / (epsilon * width)), grid.n_cols)
-    if (north + 1) * (east + 1) > MOST_CELLS:
+    """How many cells to the north and to the east the noise extends, counted from any cell of the grid.
+
+    A border cell gets a sum over a half-line of offsets, and d-privacy is about its relative accuracy: at a distance
+    D to the side of the half-line, terms R further on are smaller by exp(-eps (sqrt(D^2 + R^2) - D)), which is e^-45
+    at the R used here. (Units of 1 / eps.)
+    """
+    height, width = (max(epsilon * side, sys.float_info.min) for side in grid.cell_shape)
+    north = grid.n_rows + math.sqrt(FARTHEST**2 + 2 * FARTHEST * grid.n_cols * width) / height
+    east = grid.n_cols + math.sqrt(FARTHEST**2 + 2 * FARTHEST * grid.n_rows * height) / width
+    if north * east > MOST_CELLS:
+        sides = "{:g} x {:g}".format(*grid.cell_shape)
         raise ValueError(
-            f"epsilon must be larger: at {epsilon:g} per {grid.unit} the noise spreads over {north} x {east} cells of "
-            f"{height:g} x {width:g} {grid.unit} (at most {MOST_CELLS} in all); take larger cells"
+            f"epsilon must be larger: at {epsilon:g} per {grid.unit} the noise spreads over {north:.3g} x {east:.3g} "
+            f"cells of {sides} {grid.unit} (at most {MOST_CELLS} in all); take larger cells"
         )
-    return north, east
+    return math.ceil(north), math.ceil(east)
 
 
 def geometric_table(grid: Grid, epsilon: float) -> Floats:
@@ -40,16 +47,30 @@ def laplace_table(grid: Grid, epsilon: float) -> Floats:
     """Mass of density eps^2 / (2 pi) exp(-eps r) on each cell (i, j), i, j >= 0, around the origin's cell."""
     north, east = reach(grid, epsilon)
     height, width = (epsilon * side for side in grid.cell_shape)  # lengths in units of 1 / eps
+    # long cells are cut into about square ones, an odd number so that one has the origin in its middle
+    tall, wide = (2 * math.floor(ratio / 2) + 1 for ratio in (height / width, width / height))
+    table = _square_table(north * tall + tall // 2, east * wide + wide // 2, height / tall, width / wide)
+    return _blocks(_blocks(table, tall).T, wide).T
+
+
+def _square_table(north: int, east: int, height: float, width: float) -> Floats:
+    """The masses of about square cells (0, 0)..(north, east), sides in units of 1 / eps."""
     table = np.empty((north + 1, east + 1))
     # The density has its only singularity at the origin. Gauss-Legendre with n nodes on a cell whose centre is D half
-    # cells away errs by (D + sqrt(D^2 - 1))^(-2n): 32 nodes next to the origin, fewer from six cells on.
+    # cells away errs by (D + sqrt(D^2 - 1))^(-2n): 32 nodes next to the origin, fewer from six cells on. In a cell of
+    # side L the density is a peak of relative width 1 / sqrt(L), and beyond L = 1500 all but the centre underflow.
     near = (min(6, north + 1), min(6, east + 1))
-    fewer = 12 + math.ceil(max(height, width))
-    table[:] = _cell_masses(np.arange(north + 1), np.arange(east + 1), height, width, fewer)
-    many = 32 + 2 * math.ceil(max(height, width))
-    table[: near[0], : near[1]] = _cell_masses(np.arange(near[0]), np.arange(near[1]), height, width, many)
+    more = 3 * math.ceil(math.sqrt(min(max(height, width), 1500)))
+    table[:] = _cell_masses(np.arange(north + 1), np.arange(east + 1), height, width, 10 + more)
+    table[: near[0], : near[1]] = _cell_masses(np.arange(near[0]), np.arange(near[1]), height, width, 32 + more)
     table[0, 0] = _centre_mass(height / 2, width / 2)
     return table
+
+
+def _blocks(table: Floats, n: int) -> Floats:
+    """Sum n (odd) neighbouring entries along the first axis; the first block is centred on entry 0, mirrored."""
+    mirrored = np.concatenate([table[1 : n // 2 + 1][::-1], table])
+    return np.asarray(mirrored.reshape(-1, n, table.shape[1]).sum(axis=1))
 
 
 def _cell_masses(rows: Ints, cols: Ints, height: float, width: float, n: int) -> Floats:
