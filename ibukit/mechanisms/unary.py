@@ -24,6 +24,8 @@ Bits = NDArray[np.uint8]
 # 2^16 reports and 16 secrets are a matrix of 8 MB; beyond, listing the reports is not what anyone wants
 MOST_LISTED = 16
 BITS_AT_ONCE = 2**26
+# ratios of probabilities must stay within the range of a double
+SMALLEST_FLIP = 1e-300
 
 
 class UnaryEncoding(FiniteMechanism):
@@ -45,6 +47,11 @@ class UnaryEncoding(FiniteMechanism):
     @abstractmethod
     def p_zero(self) -> float:
         """Probability that any other bit is reported as 1."""
+
+    @property
+    @abstractmethod
+    def p_hidden(self) -> float:
+        """1 - p_one without cancellation: probability that the secret's own bit is reported as 0."""
 
     @property
     @abstractmethod
@@ -88,7 +95,7 @@ class UnaryEncoding(FiniteMechanism):
     def channel(self, reports: NDArray[Any]) -> BitChannel:
         """Forward and adjoint on packed bit rows."""
         scale, _ = split_factor(self._log_all_zero(reports))
-        one, zero = self.p_one / self.p_zero, (1 - self.p_one) / (1 - self.p_zero)
+        one, zero = self.p_one / self.p_zero, self.p_hidden / (1 - self.p_zero)
         return BitChannel(self.k, reports, one, zero, scale)
 
     def log_scale(self, reports: NDArray[Any]) -> Floats:
@@ -123,8 +130,9 @@ class UnaryEncoding(FiniteMechanism):
         bits = np.unpackbits(self._all_rows, axis=1, count=self.k).T
         matrix = np.empty((self.k, self.m))
         for x in range(self.k):
-            p = np.where(np.arange(self.k) == x, self.p_one, self.p_zero)[:, None]
-            matrix[x] = np.where(bits, p, 1 - p).prod(axis=0)
+            own = (np.arange(self.k) == x)[:, None]
+            one, zero = np.where(own, self.p_one, self.p_zero), np.where(own, self.p_hidden, 1 - self.p_zero)
+            matrix[x] = np.where(bits, one, zero).prod(axis=0)
         return matrix
 
     def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:
@@ -183,6 +191,11 @@ class Rappor(UnaryEncoding):
         return float(np.exp(-self.epsilon / 2) / (1 + np.exp(-self.epsilon / 2)))
 
     @property
+    def p_hidden(self) -> float:
+        """A bit is flipped with the same probability whatever it is."""
+        return self.p_zero
+
+    @property
     def contrast(self) -> float:
         """p_one - p_zero = tanh(eps/4)."""
         return float(np.tanh(self.epsilon / 4))
@@ -234,6 +247,11 @@ class OptimizedUnaryEncoding(UnaryEncoding):
         return float(np.exp(-self.epsilon) / (1 + np.exp(-self.epsilon)))
 
     @property
+    def p_hidden(self) -> float:
+        """Probability that the secret's own bit is 0."""
+        return 0.5
+
+    @property
     def contrast(self) -> float:
         """p_one - p_zero = tanh(eps/2) / 2."""
         return float(np.tanh(self.epsilon / 2) / 2)
@@ -243,3 +261,8 @@ def _set_alphabet_and_epsilon(mechanism: UnaryEncoding, alphabet: Alphabet | int
     object.__setattr__(mechanism, "alphabet", as_alphabet(alphabet))
     object.__setattr__(mechanism, "epsilon", _validate.positive("epsilon", epsilon))
     _validate.whole("number of secrets", len(mechanism.alphabet), 2)
+    if mechanism.p_zero < SMALLEST_FLIP:
+        raise ValueError(
+            f"epsilon must be smaller, got {epsilon}: a bit would be set by chance with probability "
+            f"{mechanism.p_zero:.3g}, too small for a double to work with"
+        )
