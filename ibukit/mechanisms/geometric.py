@@ -98,10 +98,9 @@ class LinearGeometric(Mechanism):
         here, beyond_last = self._walk(right, rng)
         back, beyond_first = self._walk(left[::-1], rng)
         inside = stay + here + back[::-1]
-        above, below = self._tail(beyond_last, rng), self._tail(beyond_first, rng)
-        first = self.alphabet.first - len(below)
-        seen = np.concatenate([below[::-1], inside, above])
-        return Tally((make_part(self, np.arange(first, first + len(seen)), seen),))
+        (above, stopped_above), (below, stopped_below) = self._tail(beyond_last, rng), self._tail(beyond_first, rng)
+        reports = np.concatenate([self.alphabet.first - below, self.alphabet.values, self.alphabet.last + above])
+        return Tally((make_part(self, reports, np.concatenate([stopped_below, inside, stopped_above])),))
 
     def _first_step(self, counts: Ints, rng: Generator) -> tuple[Ints, Ints, Ints]:
         """How many stay, go right, go left: (1 - a)/(1 + a), a/(1 + a), a/(1 + a)."""
@@ -119,13 +118,17 @@ class LinearGeometric(Mechanism):
             moving += joining - int(arrived[position])
         return arrived, moving
 
-    def _tail(self, moving: int, rng: Generator) -> Ints:
-        """Where those who ran off the end stop, counted outwards from the end."""
+    def _tail(self, moving: int, rng: Generator) -> tuple[Ints, Ints]:
+        """How far beyond the end those who ran off it stop, and how many of them at each distance."""
+        stop = -np.expm1(-self.epsilon)
         stops = []
-        while moving:
-            stops.append(int(rng.binomial(moving, -np.expm1(-self.epsilon))))
+        # step by step only while a step stops somebody: at a small epsilon the steps outnumber the users
+        while moving * stop > 1:
+            stops.append(int(rng.binomial(moving, stop)))
             moving -= stops[-1]
-        return np.array(stops, dtype=np.int64)
+        rest = len(stops) + rng.geometric(stop, size=moving)
+        counts = np.concatenate([np.array(stops, dtype=np.int64), np.ones(moving, dtype=np.int64)])
+        return np.concatenate([np.arange(1, len(stops) + 1), rest]), counts
 
 
 @dataclass(frozen=True)
