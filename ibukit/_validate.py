@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,11 @@ Ints = NDArray[np.int64]
 SUM_TOLERANCE = 1e-9
 
 
-def positive(name: str, value: float) -> float:
+def positive(name: str, value: Any) -> float:
     """A finite number above zero."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be a number, got {value!r}") from None
+    if isinstance(value, bool) or not isinstance(value, Real):  # float() would take "2" and True
+        raise ValueError(f"{name} must be a number, got {value!r}")
+    number = float(value)
     if not math.isfinite(number) or number <= 0:
         raise ValueError(f"{name} must be a finite number above 0, got {value!r}")
     return number

@@ -63,6 +63,8 @@ class Grid(Alphabet):
         n_rows, n_cols = _validate.whole("n_rows", n_rows, 1), _validate.whole("n_cols", n_cols, 1)
         size: float | tuple[float, float]
         if isinstance(cell_size, (tuple, list, np.ndarray)):
+            if len(cell_size) != 2:
+                raise ValueError(f"cell_size must be a number or a pair (height, width), got {cell_size!r}")
             height, width = (_validate.positive("cell_size", side) for side in cell_size)
             size = height if height == width else (height, width)
         else:
@@ -282,6 +284,8 @@ class Grid(Alphabet):
 
 
 def _check_bounds(bounds: Bounds) -> Bounds:
+    if len(bounds) != 4:
+        raise ValueError(f"bounds must be four numbers (lat0, lat1, lon0, lon1), got {bounds}")
     lat0, lat1, lon0, lon1 = (float(edge) for edge in bounds)
     if not (-90 <= lat0 < lat1 <= 90 and -180 <= lon0 < lon1 <= 180):
         raise ValueError(f"bounds must be south < north and west < east in degrees, got {bounds}")
