@@ -217,7 +217,7 @@ def visit(browser: Browser, home: str, name: str, width: int, shots: Path | None
     context.close()
     if from_disk and is_search:
         # On file:// a browser refuses to read the pages for the excerpts under the hits; the hits themselves are there.
-        return [finding for finding in seen.findings if finding.kind not in ("failed request", "console")]
+        return [f for f in seen.findings if "fetch" not in f.detail.lower() and "ERR_FAILED" not in f.detail]
     return seen.findings
 
 

@@ -1,0 +1,99 @@
+"""The scripts behind `make book` and `make notebooks`."""
+
+from __future__ import annotations
+
+import nbformat
+import pytest
+
+import build_book
+import notebooks
+
+v4 = nbformat.v4
+PICTURE = {"image/png": "iVBORw0KGgo=", "text/plain": "<Thing at 0x7f3c2a>"}
+
+
+@pytest.fixture
+def notebook():
+    """Two code cells as Jupyter leaves them: run out of order, with times, a picture and an address."""
+    output = v4.new_output("execute_result", data=dict(PICTURE), execution_count=7)
+    first = v4.new_code_cell("1", execution_count=7, outputs=[output], metadata={"execution": {"t": "now"}})
+    ignored = {"tags": ["nbval-ignore-output"], "collapsed": False}
+    second = v4.new_code_cell("2", execution_count=9, outputs=[v4.new_output("stream", text="3 s")], metadata=ignored)
+    return v4.new_notebook(cells=[v4.new_markdown_cell("# Title"), first, second], metadata={"widgets": {}})
+
+
+def test_canonical_form(notebook):
+    cells = notebooks.canonical(notebook, "ages").cells
+    assert [c["id"] for c in cells] == ["ages-00", "ages-01", "ages-02"]
+    assert [c["execution_count"] for c in cells[1:]] == [1, 2]
+    assert cells[1]["outputs"][0]["data"] == {"text/plain": "<Thing at 0x0>"}
+    assert cells[1]["outputs"][0]["execution_count"] == 1
+    assert cells[1]["metadata"] == {}
+    assert cells[2]["outputs"] == []
+    assert cells[2]["metadata"] == {"tags": ["nbval-ignore-output"]}
+    assert notebook.metadata == notebooks.METADATA
+
+
+def test_canonical_form_is_a_fixed_point(notebook):
+    once = notebooks.dump(notebooks.canonical(notebook, "ages"))
+    assert notebooks.dump(notebooks.canonical(nbformat.reads(once, 4), "ages")) == once
+
+
+def test_check_sees_what_nbval_would_not(notebook, tmp_path, monkeypatch):
+    monkeypatch.setattr(notebooks, "ROOT", tmp_path)
+    path = tmp_path / "ages.ipynb"
+    path.write_text(notebooks.dump(notebook), "utf8")
+    assert "not in canonical form" in notebooks.check(path)
+    path.write_text(notebooks.dump(notebooks.canonical(notebook, "ages")), "utf8")
+    assert notebooks.check(path) is None
+    notebook.cells[2]["execution_count"] = None
+    path.write_text(notebooks.dump(notebooks.canonical(notebook, "ages")), "utf8")
+    assert "cells [2] were never run" in notebooks.check(path)
+
+
+def test_run_leaves_the_file_alone_when_a_cell_fails(tmp_path, monkeypatch):
+    monkeypatch.setattr(notebooks, "ROOT", tmp_path)
+    path = tmp_path / "wrong.ipynb"
+    path.write_text(notebooks.dump(v4.new_notebook(cells=[v4.new_code_cell("assert 1 == 2")])), "utf8")
+    before = path.read_bytes()
+    assert "AssertionError" in notebooks.run(path)
+    assert path.read_bytes() == before
+
+
+def test_run_twice_gives_the_same_bytes(tmp_path, monkeypatch):
+    monkeypatch.setattr(notebooks, "ROOT", tmp_path)
+    path = tmp_path / "right.ipynb"
+    path.write_text(notebooks.dump(v4.new_notebook(cells=[v4.new_code_cell("print(1)\nobject()")])), "utf8")
+    assert notebooks.run(path) is None
+    first = path.read_bytes()
+    assert notebooks.check(path) is None
+    assert notebooks.run(path) is None
+    assert path.read_bytes() == first
+
+
+@pytest.fixture
+def tree(tmp_path):
+    for name in ("ibukit/a.py", "ibukit/__pycache__/a.pyc", "data/t.csv", "book/chapters/ages.ipynb", "_toc.yml"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("1")
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["ibukit/a.py", "ibukit/new.py", "data/t.csv", "_toc.yml"])
+def test_the_package_the_data_and_the_configuration_are_part_of_the_fingerprint(tree, name):
+    before = build_book.fingerprint(tree)
+    (tree / name).write_text("2")
+    assert build_book.fingerprint(tree) != before
+
+
+def test_a_file_that_goes_changes_the_fingerprint(tree):
+    before = build_book.fingerprint(tree)
+    (tree / "data/t.csv").unlink()
+    assert build_book.fingerprint(tree) != before
+
+
+@pytest.mark.parametrize("name", ["ibukit/__pycache__/a.pyc", "book/chapters/ages.ipynb"])
+def test_caches_and_chapters_are_not(tree, name):
+    before = build_book.fingerprint(tree)
+    (tree / name).write_text("2")
+    assert build_book.fingerprint(tree) == before
