@@ -1,4 +1,7 @@
-"""The book's one style: distributions, maps, boxplots, the likelihood on a triangle. No other module imports this."""
+"""The book's one style: channels, distributions, maps, boxplots, the likelihood on a triangle.
+
+No other module imports this.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from cycler import cycler
 from matplotlib.axes import Axes
+from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
@@ -85,7 +89,12 @@ def distributions(alphabet: Alphabet | int, curves: Mapping[str, ArrayLike | Est
 
 
 def heatmap(
-    grid: Grid, values: ArrayLike | Estimate, ax: Axes | None = None, vmax: float | None = None, scale: bool = True
+    grid: Grid,
+    values: ArrayLike | Estimate,
+    ax: Axes | None = None,
+    vmax: float | None = None,
+    scale: bool = True,
+    norm: Normalize | None = None,
 ) -> Axes:
     """Draw one number per cell of a grid as a map, north up, with a bar of known length and no base map.
 
@@ -98,6 +107,8 @@ def heatmap(
         Upper end of the colours, to compare maps.
     scale : bool
         Whether to draw the bar.
+    norm : matplotlib Normalize, optional
+        Colours of one's own, e.g. ``LogNorm(1e-5, 1)``, instead of linear ones from 0 to `vmax`.
 
     Returns
     -------
@@ -115,12 +126,61 @@ def heatmap(
     height, width = grid.cell_shape
     extent = (0.0, grid.n_cols * width, 0.0, grid.n_rows * height)
     picture = _values(values, len(grid)).reshape(grid.n_rows, grid.n_cols)
-    axes.imshow(picture, origin="lower", extent=extent, vmin=min(0.0, picture.min()), vmax=vmax, interpolation="none")
+    colours = Normalize(min(0.0, picture.min()), vmax) if norm is None else norm
+    axes.imshow(picture, origin="lower", extent=extent, norm=colours, interpolation="none")
     axes.set_xticks([])
     axes.set_yticks([])
     axes.spines[["left", "bottom"]].set_visible(False)
     if scale:
         _scale_bar(axes, grid, extent[1], extent[3])
+    return axes
+
+
+def channel(
+    matrix: ArrayLike,
+    ax: Axes | None = None,
+    norm: Normalize | None = None,
+    first_secret: int = 0,
+    first_report: int = 0,
+) -> Axes:
+    """Draw a channel matrix: one row per secret, the first on top, one column per report, P(z given x) as colour.
+
+    Parameters
+    ----------
+    matrix : array_like, shape (k, m)
+    ax : matplotlib Axes, optional
+    norm : matplotlib Normalize, optional
+        E.g. ``LogNorm(1e-5, 1)``; by default linear from 0 to the largest entry.
+    first_secret, first_report : int
+        Labels of the first row and column, where secrets and reports are consecutive integers.
+
+    Returns
+    -------
+    matplotlib Axes
+        Its image is ``ax.images[0]``, e.g. for a colour bar.
+
+    Raises
+    ------
+    ValueError
+        If `matrix` does not have two dimensions.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> ax = channel(ik.RandomizedResponse(3, epsilon=1.0).matrix())
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('report', 'secret')
+    """
+    entries = np.asarray(matrix, dtype=np.float64)
+    if entries.ndim != 2:
+        raise ValueError(f"matrix must have two dimensions, got shape {entries.shape}")
+    axes = _axes(ax)
+    k, m = entries.shape
+    extent = (first_report - 0.5, first_report + m - 0.5, first_secret + k - 0.5, first_secret - 0.5)
+    colours = Normalize(0.0, entries.max()) if norm is None else norm
+    axes.imshow(entries, extent=extent, norm=colours, interpolation="none", aspect="auto")
+    axes.set_xlabel("report")
+    axes.set_ylabel("secret")
     return axes
 
 
