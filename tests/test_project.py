@@ -14,7 +14,7 @@ import yaml
 import ibukit
 
 ROOT = Path(__file__).resolve().parents[1]
-MADE = {".git", ".venv", "_build", "dist", "__pycache__"}
+MADE = {".git", ".venv", "_build", "dist", "__pycache__", ".hypothesis", ".pytest_cache", ".mypy_cache", ".ruff_cache"}
 TEXTS = ["README.md", "CONTRIBUTING.md", "book/index.md", "book/index.ipynb"]
 FIVE_PAPERS = {
     "elsalamouny2025consistency": "2508.09980",
