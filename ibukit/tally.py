@@ -265,6 +265,13 @@ class Tally:
         # sum() starts from the number 0
         return self if isinstance(other, int) and other == 0 else NotImplemented
 
+    def __getstate__(self) -> dict[str, Any]:
+        # as for a part: what is cached here (the operator, joined counts) is not worth sending
+        return {"parts": self.parts}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        object.__setattr__(self, "parts", state["parts"])
+
     def __repr__(self) -> str:
         names = ", ".join(type(part.mechanism).__name__ for part in self.parts[:3])
         more = ", ..." if len(self.parts) > 3 else ""
