@@ -1,0 +1,283 @@
+"""The tables of counts behind the book: each read from data/, its SHA-256 checked, returned with its alphabet."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from ibukit import _validate
+from ibukit._validate import Floats, Ints
+from ibukit.alphabet import Alphabet, Line
+from ibukit.errors import DataChanged
+from ibukit.grid import Bounds, Grid
+
+PACKAGE = Path(__file__).parent
+# inside the wheel, or beside the package in a checkout
+DATA = PACKAGE / "_data" if (PACKAGE / "_data").is_dir() else PACKAGE.parent / "data"
+
+GOWALLA = "check-ins of Gowalla: SNAP loc-gowalla (Cho, Myers and Leskovec, KDD 2011)"
+ADULT = "UCI Adult (Becker and Kohavi, 1996), CC BY 4.0"
+PRIVIC = "check-ins of Gowalla as gridded in the PRIVIC authors' published files (MIT licence)"
+TAXI = "NYC TLC yellow-cab trip records 2018-2020, a sample of 360,000: a substitute for the paper's table"
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Counts of people (or check-ins, or trips) over an alphabet.
+
+    Attributes
+    ----------
+    name : str
+    counts : ndarray of int, shape (k,)
+        Read-only.
+    alphabet : Alphabet
+    source : str
+
+    Examples
+    --------
+    >>> load_adult_ages()
+    Dataset(adult_ages: n=48842 over Line(0, 99, unit='year'))
+    """
+
+    name: str
+    counts: Ints
+    alphabet: Alphabet
+    source: str
+
+    @property
+    def n(self) -> int:
+        """How many were counted."""
+        return int(self.counts.sum())
+
+    @cached_property
+    def distribution(self) -> Floats:
+        """Counts divided by their sum, shape (k,)."""
+        p: Floats = _validate.frozen(self.counts / self.n)
+        return p
+
+    def __repr__(self) -> str:
+        return f"Dataset({self.name}: n={self.n} over {self.alphabet!r})"
+
+
+def load_adult_ages(subset: Literal["all", "train"] = "all") -> Dataset:
+    """Ages of the people in UCI Adult, on the alphabet 0..99 of years that the consistency paper takes.
+
+    Parameters
+    ----------
+    subset : {"all", "train"}
+        All 48,842 people (the paper's Fig. 1), or the 32,561 of the training file (the frequency-estimation paper).
+
+    Returns
+    -------
+    Dataset
+        On Line(0, 99); ages 17 to 90 occur (in the training file all of them but 89).
+
+    Raises
+    ------
+    DataChanged
+        If the table does not have the recorded hash.
+    ValueError
+        If `subset` is unknown.
+
+    Examples
+    --------
+    >>> ages = load_adult_ages()
+    >>> ages.n, int(ages.counts.argmax())
+    (48842, 36)
+    """
+    files = {"all": "adult/ages.csv", "train": "adult/ages_train.csv"}
+    if subset not in files:
+        raise ValueError(f'subset must be "all" or "train", got {subset!r}')
+    line = Line(0, 99, unit="year")
+    rows = _read(files[subset])
+    counts = np.zeros(len(line), dtype=np.int64)
+    counts[line.codes([int(row["age"]) for row in rows])] = [int(row["count"]) for row in rows]
+    name = "adult_ages" if subset == "all" else "adult_ages_train"
+    return Dataset(name, _validate.frozen(counts), line, ADULT)
+
+
+def load_adult_workclass() -> Dataset:
+    """Work class of the 48,842 people in UCI Adult: nine values, "?" among them, with the discrete metric.
+
+    Examples
+    --------
+    >>> load_adult_workclass().alphabet.values[0]
+    np.str_('Private')
+    """
+    rows = _read("adult/workclass.csv")
+    labels = Alphabet([row["workclass"] for row in rows])
+    return Dataset("adult_workclass", _counts(rows, "count"), labels, ADULT)
+
+
+def load_gowalla(city: str) -> Dataset:
+    """Check-ins of Gowalla on the grid of cells that a paper uses.
+
+    ============================  =============  =========  ==================================================
+    city                          rows x cols    check-ins  remark
+    ============================  =============  =========  ==================================================
+    ``manhattan``                 20 x 14           98,061  the degrees the paper prints; it counts 98,060
+    ``manhattan_exact_km``        20 x 14           98,060  a box of exactly 10 km x 7 km from the same corner
+    ``paris``                     12 x 16           10,991
+    ``san_francisco``             16 x 24          123,026
+    ``san_francisco_24x17``       17 x 24          123,026  the same box in 17 rows
+    ``privic_paris``              11 x 15           10,078  as the PRIVIC authors' program reads its own file
+    ``privic_san_francisco``      16 x 24          123,025  likewise
+    ============================  =============  =========  ==================================================
+
+    Parameters
+    ----------
+    city : str
+        One of the names above.
+
+    Returns
+    -------
+    Dataset
+        Over a `Grid`. Distances are in km, from the papers' nominal cell of 0.5 km (the true cells of Manhattan are
+        0.499 km x 0.501 km); in the two ``privic_`` tables in cells, as that paper measures.
+
+    Raises
+    ------
+    DataChanged
+        If the table does not have the recorded hash.
+    ValueError
+        If `city` is unknown.
+
+    Notes
+    -----
+    The PRIVIC files count rows from the north and columns from the east; here row 0 is the south and column 0 the
+    west, as everywhere. Their cell number c is our code k - 1 - c. Their reader takes the first line of data for a
+    header, so one check-in is lost.
+
+    Examples
+    --------
+    >>> manhattan = load_gowalla("manhattan")
+    >>> len(manhattan.alphabet), manhattan.n
+    (280, 98061)
+    """
+    if city not in _CITIES:
+        raise ValueError(f"city must be one of {', '.join(_CITIES)}, got {city!r}")
+    return _CITIES[city](city)
+
+
+def load_privic_island() -> Floats:
+    """The PRIVIC authors' distribution of Paris with a planted lonely cell, in the order of ``privic_paris``.
+
+    Their cell number c is entry 164 - c: the lonely cell A (93) is entry 71, the crowded cell B (52) entry 112. Given
+    as they give it: the entries sum to 1.000000003, so pass it through `normalize` where a distribution is wanted.
+
+    Returns
+    -------
+    ndarray, shape (165,)
+
+    Examples
+    --------
+    >>> island = load_privic_island()
+    >>> float(island[71]), round(float(island.sum()), 9)
+    (0.01, 1.000000003)
+    """
+    mass = np.array([float(row["mass"]) for row in _read("privic/paris_island.csv")])
+    turned: Floats = _validate.frozen(mass[::-1].copy())
+    return turned
+
+
+def load_privic_epsilons() -> dict[str, Floats]:
+    """The tight epsilons per cell that the PRIVIC authors' program holds for beta = 0.2, 0.4, ..., 5.
+
+    Returns
+    -------
+    dict
+        Arrays of 25 numbers under "beta", "paris" and "san_francisco".
+
+    Examples
+    --------
+    >>> load_privic_epsilons()["beta"][:2]
+    array([0.2, 0.4])
+    """
+    rows = _read("privic/tight_epsilons.csv")
+    return {name: np.array([float(row[name]) for row in rows]) for name in ("beta", "paris", "san_francisco")}
+
+
+def load_taxi_distances() -> Dataset:
+    """Distances of New York taxi trips in 1,000 bins of 0.03 miles: a substitute for the table of the paper.
+
+    The frequency-estimation paper counts 434,195 trips that were not to be had; the range of 30 miles is our choice.
+
+    Examples
+    --------
+    >>> len(load_taxi_distances().alphabet)
+    1000
+    """
+    rows = _read("taxi/distances_1000_bins.csv")
+    line = Line(0, len(rows) - 1, unit="0.03 miles")
+    return Dataset("taxi_distances", _counts(rows, "count"), line, TAXI)
+
+
+def load_taxi_payments() -> Dataset:
+    """How New York taxi trips were paid: five values with the discrete metric, a substitute for the paper's table.
+
+    Examples
+    --------
+    >>> load_taxi_payments().n
+    360000
+    """
+    rows = _read("taxi/payments.csv")
+    return Dataset("taxi_payments", _counts(rows, "count"), Alphabet([row["label"] for row in rows]), TAXI)
+
+
+def _gowalla(bounds: Bounds) -> Callable[[str], Dataset]:
+    def load(city: str) -> Dataset:
+        rows = _read(f"gowalla/{city}.csv")
+        cells = [(int(row["row"]), int(row["col"])) for row in rows]
+        n_rows, n_cols = (max(axis) + 1 for axis in zip(*cells, strict=True))
+        grid = Grid(n_rows, n_cols, cell_size=0.5, unit="km", bounds=bounds)
+        counts = np.zeros(len(grid), dtype=np.int64)
+        counts[grid.codes(cells)] = _counts(rows, "count")
+        return Dataset(f"gowalla_{city}", _validate.frozen(counts), grid, GOWALLA)
+
+    return load
+
+
+def _privic(city: str) -> Dataset:
+    rows = _read(f"privic/{city.removeprefix('privic_')}.csv")
+    n_rows, n_cols = (max(int(row[axis]) for row in rows) + 1 for axis in ("i", "j"))
+    # theirs starts in the north-east and goes west, then south: ours read backwards
+    counts = _counts(rows, "count_as_read")[::-1].copy()
+    return Dataset(f"gowalla_{city}", _validate.frozen(counts), Grid(n_rows, n_cols, unit="cell"), PRIVIC)
+
+
+_CITIES: dict[str, Callable[[str], Dataset]] = {
+    "manhattan": _gowalla((40.7044, 40.7942, -74.0205, -73.9374)),
+    # 10 km of latitude and 7 km of longitude from the same south-west corner
+    "manhattan_exact_km": _gowalla((40.7044, 40.794231, -74.0205, -73.937439)),
+    "paris": _gowalla((48.8286, 48.8798, 2.2855, 2.3909)),
+    "san_francisco": _gowalla((37.7228, 37.7946, -122.5153, -122.3789)),
+    "san_francisco_24x17": _gowalla((37.7228, 37.7946, -122.5153, -122.3789)),
+    "privic_paris": _privic,
+    "privic_san_francisco": _privic,
+}
+
+
+def _counts(rows: list[dict[str, str]], column: str) -> Ints:
+    counts: Ints = _validate.frozen(np.array([int(row[column]) for row in rows], dtype=np.int64))
+    return counts
+
+
+def _read(name: str) -> list[dict[str, str]]:
+    """Rows of a table whose hash is the recorded one."""
+    content = (DATA / name).read_bytes()
+    sums = (line.split() for line in (DATA / "SHA256SUMS").read_text("utf-8").splitlines())
+    recorded = {file: digest for digest, file in sums}
+    found = hashlib.sha256(content).hexdigest()
+    if found != recorded.get(name):
+        raise DataChanged(
+            f"{DATA / name} has SHA-256 {found}, recorded is {recorded.get(name)}: restore the file, or, if the change "
+            "is meant, write its new hash into SHA256SUMS"
+        )
+    return list(csv.DictReader(content.decode("utf-8").splitlines()))
