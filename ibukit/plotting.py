@@ -88,6 +88,52 @@ def distributions(alphabet: Alphabet | int, curves: Mapping[str, ArrayLike | Est
     return axes
 
 
+def panels(alphabet: Alphabet | int, truth: ArrayLike, estimates: Mapping[str, Estimate], columns: int = 2) -> Figure:
+    """Draw each estimate over the truth in a panel of its own, titled with its steps and its certified gap.
+
+    Parameters
+    ----------
+    alphabet : Line or int
+    truth : array_like, shape (k,)
+        Filled, behind each estimate.
+    estimates : mapping of name to Estimate
+    columns : int
+        Panels side by side; two can still be read on a telephone.
+
+    Returns
+    -------
+    matplotlib Figure
+        All panels end at three times the truth's maximum; one whose estimate goes higher says how high.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> tally = ik.TruncatedGeometric(3, epsilon=1.0).tally_counts([50, 30, 20])
+    >>> figure = panels(3, [0.6, 0.3, 0.1], {"INV-P": ik.inv(tally), "IBU": ik.ibu(tally, stop=ik.Steps(5))})
+    >>> figure.axes[1].get_title().splitlines()
+    ['IBU', '5 steps, gap 0.013']
+    """
+    line, rows = as_alphabet(alphabet), -(-len(estimates) // columns)
+    real = _values(truth, len(line))
+    ceiling = 3 * real.max()
+    size = (2.7 * columns, 2.45 * rows)
+    figure, grid = plt.subplots(rows, columns, sharex=True, sharey=True, squeeze=False, figsize=size)
+    for i, (axes, (name, estimate)) in enumerate(zip(grid.flat, estimates.items(), strict=False)):
+        axes.fill_between(line.values, real, step="mid", color="0.78")
+        axes.step(line.values, estimate.distribution, where="mid", color=PALETTE[1 + i % 6], linewidth=1.3)
+        steps = f"{estimate.n_iter:,} steps" if estimate.n_iter else "closed form"
+        axes.set_title(f"{name}\n{steps}, gap {estimate.gap:.2g}", fontsize="medium")
+        highest = estimate.distribution.max()
+        if highest > ceiling:
+            axes.annotate(f"up to {highest:.2f}", (1, 1), xycoords="axes fraction", ha="right", va="top")
+        axes.set(xlabel=(line.unit or "value") if i >= len(estimates) - columns else "", ylim=(0, ceiling))
+        axes.margins(x=0)
+    for axes in grid.flat[len(estimates) :]:
+        axes.set_visible(False)
+    figure.supylabel("probability", fontsize="medium")
+    return figure
+
+
 def heatmap(
     grid: Grid,
     values: ArrayLike | Estimate,
