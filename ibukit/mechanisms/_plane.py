@@ -61,7 +61,7 @@ def _square_table(north: int, east: int, height: float, width: float) -> Floats:
     # side L the density is a peak of relative width 1 / sqrt(L), and beyond L = 1500 all but the centre underflow.
     near = (min(6, north + 1), min(6, east + 1))
     more = 3 * math.ceil(math.sqrt(min(max(height, width), 1500)))
-    table[:] = _cell_masses(np.arange(north + 1), np.arange(east + 1), height, width, 10 + more)
+    table[:] = _cell_masses(np.arange(north + 1), np.arange(east + 1), height, width, 6 + more)
     table[: near[0], : near[1]] = _cell_masses(np.arange(near[0]), np.arange(near[1]), height, width, 32 + more)
     table[0, 0] = _centre_mass(height / 2, width / 2)
     return table
