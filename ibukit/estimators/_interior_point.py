@@ -77,8 +77,9 @@ def _one_try(M: Floats, q: Floats, tol: float, settings: Settings) -> tuple[tupl
         excess = _excess(M, q, on_simplex)
         stalled = 0 if excess < best[0] else stalled + 1
         best = min(best, (excess, on_simplex), key=lambda point: point[0])
-        if best[0] > tol and excess < settings.polish_below and min(primal, dual) > 0.5:
-            best = min(best, _cross_over(M, q, theta, s, tol), key=lambda point: point[0])
+        if best[0] <= tol or (excess < settings.polish_below and min(primal, dual) > 0.5):
+            exact = _cross_over(M, q, theta, s, tol)  # good enough or not: its zeros are zeros
+            best = exact if exact[0] <= tol else min(best, exact, key=lambda point: point[0])
         if best[0] <= tol or stalled > 12:
             return best, step
         solve = _factor(M, lam / nu, s / theta)
