@@ -72,7 +72,7 @@ def several_levels(rng, k, m):
 
 
 def tall(rng, k, m):
-    return _rows(rng, 10 * k, 5)
+    return _rows(rng, 4 * k, 5)
 
 
 def wide(rng, k, m):
