@@ -120,7 +120,9 @@ def planar_geometric(secrets, reports, height, width, eps):
 def truncated_planar_geometric(n_rows, n_cols, height, width, eps, exponent=46.0):
     """Every cell of a large window is remapped to the nearest cell of the grid, one by one."""
     scale = planar_lambda(height, width, eps, exponent)
-    north, east = math.ceil(exponent / (eps * height)), math.ceil(exponent / (eps * width))
+    # wide enough for what a border cell gets from the opposite border, which is small itself
+    reach = exponent / eps + math.hypot(n_rows * height, n_cols * width)
+    north, east = n_rows + math.ceil(reach / height), n_cols + math.ceil(reach / width)
     places = cells(n_rows, n_cols)
     terms = [[[] for _ in places] for _ in places]
     for x, (r, c) in enumerate(places):
