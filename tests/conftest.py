@@ -1,0 +1,60 @@
+"""What every test shares: one source of randomness, one Hypothesis profile, and the ids of claims and errata."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import os
+from functools import cache
+from pathlib import Path
+
+import hypothesis
+import numpy as np
+import pytest
+
+DATA = Path(__file__).resolve().parents[1] / "data"
+TABLES = {"ledger": "ledger.csv", "erratum": "errata.csv"}
+
+# The same examples in every run: a failure that was seen once is seen again.
+hypothesis.settings.register_profile("ibukit", derandomize=True, deadline=None, print_blob=False, max_examples=100)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ibukit"))
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    """Fresh for every test, so that no test's draws depend on which tests ran before it."""
+    return np.random.default_rng(20260101)
+
+
+@cache
+def known_ids(mark: str) -> tuple[str, ...]:
+    """The ids that a mark may name, in the order of its table; none where the table does not exist."""
+    path = DATA / TABLES[mark]
+    if not path.exists():
+        return ()
+    with path.open(encoding="utf-8", newline="") as file:
+        return tuple(row["id"] for row in csv.DictReader(file))
+
+
+def complaint(mark: str, name: object, where: str) -> str | None:
+    """Say that an id names no row and which rows it may have meant; None where it names one."""
+    known = known_ids(mark)
+    if not known or name in known:
+        return None
+    nearest = difflib.get_close_matches(str(name), known, n=3, cutoff=0.5)
+    hint = f"; the nearest are {', '.join(nearest)}" if nearest else ""
+    return f"{where}: {mark} {name!r} names no row of data/{TABLES[mark]}{hint}"
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m deselects: a wrong id in a slow test fails the quick run too
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Stop the run where a mark names no row: a claim that counts as tested must exist."""
+    wrong = []
+    for item in items:
+        for mark in TABLES:
+            for marker in item.iter_markers(mark):
+                if not marker.args or marker.kwargs:
+                    wrong.append(f"{item.nodeid}: {mark} wants ids, as in @pytest.mark.{mark}('A-T1')")
+                wrong += [text for name in marker.args if (text := complaint(mark, name, item.nodeid))]
+    if wrong:
+        raise pytest.UsageError(*dict.fromkeys(wrong))
