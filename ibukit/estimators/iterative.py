@@ -115,6 +115,11 @@ def gibu(tallies: Iterable[Tally], **as_ibu: Any) -> Estimate:
     **as_ibu
         `start`, `stop`, `max_iter`, `strict` of `ibu`.
 
+    Returns
+    -------
+    Estimate
+        Of the distribution that all groups of users share.
+
     Raises
     ------
     ValueError

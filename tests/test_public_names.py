@@ -1,0 +1,202 @@
+"""The names that readers and other programs rely on: none disappears, none appears unnoticed."""
+
+import ast
+import inspect
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ibukit as ik
+from ibukit.mechanisms import FiniteMechanism, Mechanism
+
+NAMES = [
+    "Alphabet",
+    "AlphabetMismatch",
+    "Change",
+    "ConvergenceError",
+    "DataChanged",
+    "Discrepancy",
+    "Estimate",
+    "Exponential",
+    "Gap",
+    "Grid",
+    "IbukitError",
+    "ImpossibleReport",
+    "InvalidDistribution",
+    "Line",
+    "LinearGeometric",
+    "LinearLaplace",
+    "MatrixMechanism",
+    "NotInvertible",
+    "OptimizedUnaryEncoding",
+    "PlanarGeometric",
+    "PlanarLaplace",
+    "RandomizedResponse",
+    "Rappor",
+    "Status",
+    "Steps",
+    "Tally",
+    "TruncatedGeometric",
+    "TruncatedPlanarGeometric",
+    "check_distribution",
+    "compose",
+    "datasets",
+    "emd",
+    "gap",
+    "gibu",
+    "ibu",
+    "inv",
+    "mle",
+    "normalize",
+    "privacy",
+    "project_to_simplex",
+    "squared_l2",
+    "total_variation",
+    "uniform",
+]
+
+
+def exported():
+    """What __init__ exports on purpose: the names written `X as X`."""
+    tree = ast.parse(Path(ik.__file__).read_text("utf8"))
+    froms = [
+        node for node in tree.body if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("ibukit")
+    ]
+    return sorted(alias.asname for node in froms for alias in node.names)
+
+
+def test_the_public_names_are_these():
+    assert exported() == NAMES
+    assert all(hasattr(ik, name) for name in NAMES)
+    assert isinstance(ik.__version__, str)
+
+
+# As contract.md writes them; parameters that are left out there may follow.
+SIGNATURES = {
+    "Line": ["first", "last"],
+    "Grid": ["n_rows", "n_cols", "cell_size"],
+    "Alphabet": ["values"],
+    "RandomizedResponse": ["alphabet", "epsilon"],
+    "Rappor": ["alphabet", "epsilon"],
+    "OptimizedUnaryEncoding": ["alphabet", "epsilon"],
+    "LinearGeometric": ["alphabet", "epsilon"],
+    "TruncatedGeometric": ["alphabet", "epsilon"],
+    "PlanarGeometric": ["alphabet", "epsilon"],
+    "TruncatedPlanarGeometric": ["alphabet", "epsilon"],
+    "LinearLaplace": ["alphabet", "epsilon"],
+    "PlanarLaplace": ["alphabet", "epsilon"],
+    "Exponential": ["alphabet", "epsilon"],
+    "MatrixMechanism": ["matrix", "alphabet"],
+    "ibu": ["tally", "start", "stop", "max_iter", "strict"],
+    "mle": ["tally", "tol"],
+    "gibu": ["tallies"],
+    "inv": ["tally", "post"],
+    "gap": ["tally", "distribution"],
+    "emd": ["p", "q", "alphabet"],
+    "total_variation": ["p", "q"],
+    "squared_l2": ["p", "q"],
+    "Gap": ["tol"],
+    "Change": ["tol", "of"],
+    "Steps": ["n"],
+    "Discrepancy": [],
+    "project_to_simplex": ["v"],
+    "check_distribution": ["p", "name"],
+    "uniform": ["k"],
+}
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_parameters_keep_their_names_and_order(name):
+    parameters = list(inspect.signature(getattr(ik, name)).parameters)
+    assert parameters[: len(SIGNATURES[name])] == SIGNATURES[name]
+
+
+def test_defaults():
+    defaults = {name: p.default for name, p in inspect.signature(ik.ibu).parameters.items()}
+    assert defaults["stop"] == ik.Gap(1e-6)
+    assert (defaults["start"], defaults["strict"]) == (None, False)
+    assert inspect.signature(ik.mle).parameters["tol"].default == 1e-9
+    assert inspect.signature(ik.inv).parameters["post"].default == "project"
+    assert ik.Change(1e-6).of == "log_likelihood"
+
+
+GRID = ik.Grid(2, 2)
+MECHANISMS = [
+    ik.RandomizedResponse(4, 1.0),
+    ik.Rappor(4, 1.0),
+    ik.OptimizedUnaryEncoding(4, 1.0),
+    ik.LinearGeometric(4, 1.0),
+    ik.TruncatedGeometric(ik.Line(1, 4), 1.0),
+    ik.PlanarGeometric(GRID, 1.0),
+    ik.TruncatedPlanarGeometric(GRID, 1.0),
+    ik.LinearLaplace(4, 1.0),
+    ik.PlanarLaplace(GRID, 1.0),
+    ik.Exponential(ik.Alphabet(list("abcd")), 1.0),
+    ik.MatrixMechanism(np.full((4, 3), 1 / 3)),
+]
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda mechanism: type(mechanism).__name__)
+def test_every_mechanism_offers_what_was_promised(mechanism, rng):
+    assert isinstance(mechanism, Mechanism)
+    assert (mechanism.k, len(mechanism.alphabet)) == (4, 4)
+    assert mechanism.epsilon == (0 if isinstance(mechanism, ik.MatrixMechanism) else 1)
+    reports = mechanism.randomize([0, 1, 2, 3, 3], rng)
+    tally = mechanism.tally(reports)
+    simulated = mechanism.simulate([1, 1, 1, 2], rng)
+    for each in (tally, simulated):
+        assert (each.n, each.counts.sum(), each.frequencies.sum()) == (5, 5, pytest.approx(1))
+        s = len(each.counts)
+        assert each.forward(ik.uniform(4)).shape == (s,)
+        assert each.adjoint(np.ones(s)).shape == (4,)
+        assert (each + tally).n == 10
+    listed = not isinstance(mechanism, (ik.LinearGeometric, ik.PlanarGeometric))
+    assert isinstance(mechanism, FiniteMechanism) is listed
+    if listed:
+        assert mechanism.matrix().shape == (4, mechanism.m)
+        assert mechanism.forward(ik.uniform(4)).shape == (mechanism.m,)
+        assert mechanism.adjoint(np.ones(mechanism.m)) == pytest.approx(np.ones(4))
+        assert mechanism.tally_counts(np.ones(mechanism.m, int)).n == mechanism.m
+        level = ik.privacy.epsilon_metric if mechanism.metric else ik.privacy.epsilon_ldp
+        assert level(mechanism) <= mechanism.epsilon * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("alphabet", [ik.Line(3, 6), GRID, ik.Alphabet(list("abcd"))], ids=["line", "grid", "labels"])
+def test_every_alphabet_offers_what_was_promised(alphabet):
+    assert len(alphabet) == len(alphabet.values) == 4
+    assert alphabet.distances().shape == (4, 4)
+    assert alphabet.codes(alphabet.values).tolist() == [0, 1, 2, 3]
+
+
+def test_every_estimate_offers_what_was_promised():
+    tally = ik.RandomizedResponse(4, 1.0).tally_counts([4, 3, 2, 1])
+    estimates = [ik.ibu(tally), ik.mle(tally), ik.inv(tally), ik.gibu([tally])]
+    for estimate in estimates:
+        assert isinstance(estimate, ik.Estimate)
+        assert estimate.distribution.shape == (4,)
+        assert isinstance(estimate.log_likelihood, float)
+        assert isinstance(estimate.gap, float)
+        assert isinstance(estimate.n_iter, int)
+        assert isinstance(estimate.status, ik.Status)
+        assert isinstance(estimate.method, str)
+        assert estimate.standard_errors().shape == (4,)
+        lower, upper = estimate.interval(0.95)
+        assert (lower <= upper).all()
+
+
+@pytest.mark.parametrize("city", ["manhattan", "paris", "san_francisco", "privic_paris", "privic_san_francisco"])
+def test_every_city_can_be_loaded(city):
+    assert_dataset(ik.datasets.load_gowalla(city))
+
+
+def test_the_ages_can_be_loaded():
+    assert_dataset(ik.datasets.load_adult_ages())
+
+
+def assert_dataset(dataset):
+    k = len(dataset.alphabet)
+    assert dataset.counts.shape == dataset.distribution.shape == (k,)
+    assert dataset.distribution.sum() == pytest.approx(1, abs=1e-12)
+    assert dataset.name
+    assert dataset.source
