@@ -1,0 +1,92 @@
+"""The compiled sweeps against their own Python source and against sums written out."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ibukit.mechanisms import _line_kernels, _unary_kernels
+from ibukit.mechanisms.channels import BitChannel, DenseChannel, DiagonalPlusConstantChannel, LineChannel, split_factor
+
+seeds = st.integers(0, 2**32)
+ONE_ULP = 2.0**-52
+
+
+@given(st.integers(1, 60), st.floats(0, 1), seeds)
+def test_sweep(k, decay, seed):
+    theta = np.random.default_rng(seed).random(k)
+    fast = _line_kernels.sweep(theta, decay)
+    np.testing.assert_allclose(fast, _line_kernels.sweep.py_func(theta, decay), rtol=4 * ONE_ULP)
+    weights = decay ** np.abs(np.arange(k)[:, None] - np.arange(k))
+    np.testing.assert_allclose(fast, theta @ weights, rtol=1e-13)
+
+
+@given(st.integers(1, 12), st.integers(1, 9), seeds)
+def test_bit_sums(n, n_bytes, seed):
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(0, 256, (n, n_bytes), dtype=np.uint8)
+    theta, w = rng.random(8 * n_bytes), rng.random(n)
+    bits = np.unpackbits(rows, axis=1).astype(float)
+    for kernel, vector, expected in (
+        (_unary_kernels.forward, theta, bits @ theta),
+        (_unary_kernels.adjoint, w, w @ bits),
+    ):
+        fast = kernel(rows, vector)
+        np.testing.assert_allclose(fast, kernel.py_func(rows, vector), rtol=4 * ONE_ULP)
+        np.testing.assert_allclose(fast, expected, rtol=1e-13)
+
+
+def test_every_bit_of_every_byte():
+    rows = np.arange(256, dtype=np.uint8)[:, None]
+    bits = np.unpackbits(rows, axis=1).astype(float)
+    for bit in range(8):
+        only = np.eye(8)[bit]
+        assert np.array_equal(_unary_kernels.forward(rows, only), bits[:, bit])
+    for value in range(256):
+        assert np.array_equal(_unary_kernels.adjoint(rows, np.eye(256)[value]), bits[value])
+
+
+def line_channel(rng):
+    k = 9
+    positions = np.array([0, 0, 0, 3, 4, 8, 8])  # several reports beyond an end share its position
+    scale = rng.random(7)
+    dense = scale * 0.7 ** np.abs(np.arange(k)[:, None] - positions)
+    return LineChannel(k, 0.7, positions, scale), dense
+
+
+def bit_channel(rng):
+    k = 13  # does not fill its second byte
+    bits = rng.integers(0, 2, (6, k), dtype=np.uint8)
+    scale = rng.random(6)
+    dense = scale * np.where(bits.T, 1.7, 0.4)
+    return BitChannel(k, np.packbits(bits, axis=1), 1.7, 0.4, scale), dense
+
+
+def response_channel(rng):
+    k, seen = 6, np.array([1, 2, 5])
+    dense = np.where(np.arange(k)[:, None] == seen, 0.6, 0.08)
+    return DiagonalPlusConstantChannel(k, seen, 0.6, 0.08), dense
+
+
+def dense_channel(rng):
+    dense = rng.random((5, 8))
+    return DenseChannel(dense), dense
+
+
+@pytest.mark.parametrize("make", [line_channel, bit_channel, response_channel, dense_channel])
+def test_channels_are_their_matrices(make, rng):
+    channel, dense = make(rng)
+    k, s = dense.shape
+    theta, w = rng.normal(size=k), rng.normal(size=s)
+    # with signs, so that a dropped or doubled term cannot hide; errors relative to the sums without signs
+    assert (np.abs(channel.forward(theta) - theta @ dense) <= 1e-14 * (np.abs(theta) @ dense)).all()
+    assert (np.abs(channel.adjoint(w) - dense @ w) <= 1e-14 * (dense @ np.abs(w))).all()
+    np.testing.assert_allclose([channel.forward(row) for row in np.eye(k)], dense, rtol=1e-14)
+    np.testing.assert_allclose(np.transpose([channel.adjoint(row) for row in np.eye(s)]), dense, rtol=1e-14)
+
+
+def test_factors_too_small_for_a_double_are_kept_apart():
+    logs = np.array([0.0, -300.0, -460.0, -461.0, -1e6, -1e15])
+    factor, rest = split_factor(logs)
+    assert np.array_equal(factor, [*np.exp(logs[:3]), 1, 1, 1])
+    assert np.array_equal(rest, [0, 0, 0, *logs[3:]])
