@@ -214,12 +214,11 @@ def test_an_uncached_kernel_is_found(source):
     assert uncached_kernels("@njit(cache=True)\ndef f(x): ...") == []
 
 
-OURS = [
-    path for folder in ("ibukit", "tests", "benchmarks", "scripts", "book") for path in (ROOT / folder).rglob("*.py")
-]
+FOLDERS = ("ibukit", "tests", "benchmarks", "scripts", "book")
+OURS = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
 
 
-@pytest.mark.parametrize("path", sorted(OURS), ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize("path", OURS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_no_file_is_long(path):
     assert len(path.read_text("utf8").splitlines()) <= MOST_LINES
 
