@@ -73,8 +73,8 @@ def distributions(alphabet: Alphabet | int, curves: Mapping[str, ArrayLike | Est
     """
     line = as_alphabet(alphabet)
     axes = _axes(ax)
-    for i, (label, values) in enumerate(curves.items()):
-        p = _values(values, len(line))
+    drawn = [_values(values, len(line)) for values in curves.values()]
+    for i, (label, p) in enumerate(zip(curves, drawn, strict=True)):
         if i == 0:
             axes.fill_between(line.values, p, step="mid", color="0.78", label=label)
         else:
@@ -83,7 +83,8 @@ def distributions(alphabet: Alphabet | int, curves: Mapping[str, ArrayLike | Est
     axes.set_xlabel(line.unit or "value")
     axes.set_ylabel("probability")
     axes.margins(x=0)
-    axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
+    if min(p.min() for p in drawn) >= 0:  # raw inversion keeps its negative entries, and a margin below them
+        axes.set_ylim(bottom=0)
     axes.legend()
     return axes
 
