@@ -80,9 +80,11 @@ class Alphabet:
 
     def codes(self, labels: Any) -> Ints:
         """Codes of labels, shape (n,); a label outside the alphabet raises `AlphabetMismatch`."""
-        wanted = np.asarray(labels).tolist()
+        wanted = np.asarray(labels)
+        if wanted.ndim != 1:
+            raise ValueError(f"labels must have 1 dimension, got shape {wanted.shape}")
         try:
-            return np.array([self._code_of[label] for label in wanted], dtype=np.int64)
+            return np.array([self._code_of[label] for label in wanted.tolist()], dtype=np.int64)
         except KeyError as missing:
             raise AlphabetMismatch(f"labels contains {missing.args[0]!r}, which is not in the alphabet") from None
 

@@ -94,6 +94,12 @@ def test_what_is_not_a_line_is_refused(first, last, message):
         ik.Line(first, last)
 
 
+@pytest.mark.parametrize(("labels", "shape"), [("red", r"\(\)"), (5, r"\(\)"), ([["red"]], r"\(1, 1\)")])
+def test_labels_are_a_sequence(labels, shape):
+    with pytest.raises(ValueError, match=rf"labels must have 1 dimension, got shape {shape}"):
+        ik.Alphabet(["red", "green"]).codes(labels)
+
+
 def test_labels_of_a_line_must_be_whole():
     with pytest.raises(ValueError, match=r"labels must be whole numbers, got 0\.5 at index 1"):
         ik.Line(0, 3).codes([1, 0.5])
