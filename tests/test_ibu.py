@@ -218,3 +218,41 @@ def test_no_step_when_the_start_is_good_enough():
     estimate = ik.ibu(tally)  # the uniform distribution fits exactly
     assert estimate.n_iter == 0
     assert estimate.gap == gap_of(tally.forward([0.5, 0.5]), tally.adjoint(tally.frequencies / [0.6, 0.4]))
+
+
+@pytest.mark.ledger("A-P1")
+def test_where_the_likelihood_is_strictly_concave_every_start_leads_to_the_same_maximiser(rng):
+    tally = ik.RandomizedResponse(5, 1.0).tally_counts([30, 25, 20, 15, 10])
+    ends = [
+        ik.ibu(tally, start=rng.dirichlet(np.full(5, 0.5)), stop=ik.Gap(1e-10), strict=True).distribution
+        for _ in range(20)
+    ]
+    assert np.ptp(ends, axis=0).max() <= 1e-4
+    assert np.abs(ends - ik.mle(tally).distribution).max() <= 1e-4
+
+
+# Matrix (12) of the consistency paper: secrets 1 and 3 look the same to everyone.
+TWINS = ik.MatrixMechanism([[0.45, 0.10, 0.45], [0.05, 0.90, 0.05], [0.45, 0.10, 0.45]])
+
+
+@pytest.mark.ledger("A-X12")
+def test_a_unique_maximiser_without_strict_concavity(rng):
+    tally = TWINS.tally([1, 1, 1, 1])
+    for _ in range(20):
+        estimate = ik.ibu(tally, start=rng.dirichlet(np.ones(3)), stop=ik.Gap(1e-9), strict=True)
+        assert estimate.distribution == pytest.approx([0, 1, 0], abs=1e-6)
+    # not strictly concave: along the twins' difference nothing changes
+    assert tally.forward([0.5, 0.25, 0.25]) == pytest.approx(tally.forward([0.25, 0.25, 0.5]), abs=1e-16)
+
+
+@pytest.mark.ledger("A-F5b")
+def test_many_maximisers_and_each_start_keeps_its_own(rng):
+    tally = TWINS.tally([1, 1, 1, 1, 0, 2])
+    ends = []
+    for _ in range(20):
+        start = rng.dirichlet(np.ones(3))
+        first, second, third = ik.ibu(tally, start=start, stop=ik.Gap(1e-12), strict=True).distribution
+        assert second == pytest.approx(17 / 24, abs=1e-5)
+        assert first / third == pytest.approx(start[0] / start[2], rel=1e-10)
+        ends.append(first)
+    assert np.ptp(ends) > 0.1, "the maximisers differ"

@@ -133,6 +133,22 @@ def test_agrees_with_the_closed_form_of_randomized_response(k, eps, rng):
     assert np.abs(estimate.distribution - exact).max() <= 1e-6
 
 
+@pytest.mark.ledger("B-P45")
+@pytest.mark.parametrize("k", range(2, 8))
+def test_inversion_on_the_simplex_is_the_maximiser(k, rng):
+    met = 0
+    for eps in (0.5, 1.0, 2.0):
+        mechanism = ik.TruncatedGeometric(k, eps)
+        theta = rng.dirichlet(np.full(k, 5.0))
+        tally = mechanism.tally_counts(rng.multinomial(100_000, theta @ mechanism.matrix()))
+        raw = ik.inv(tally, post="none")
+        if raw.status is ik.Status.CLOSED_FORM:
+            met += 1
+            assert np.abs(ik.mle(tally, tol=1e-13).distribution - raw.distribution).max() <= 1e-6
+            assert raw.gap <= 1e-13
+    assert met > 0, "no case had q G^-1 on the simplex"
+
+
 @pytest.mark.parametrize(("counts", "expected"), [([60, 30, 10], [1, 1, 0]), ([100, 0, 0], [1, 0, 0])])
 def test_zeros_are_exact(counts, expected):
     theta = ik.mle(ik.RandomizedResponse(3, 1.0).tally_counts(counts)).distribution
