@@ -136,6 +136,9 @@ def test_what_is_not_a_grid_is_refused(arguments, message):
 def test_bounds_must_increase_and_be_on_the_globe(bounds):
     with pytest.raises(ValueError, match=r"bounds must be .*got \("):
         ik.Grid(2, 2, bounds=bounds)
+    if len(bounds) == 4:
+        with pytest.raises(ValueError, match=r"bounds must be .*got \("):
+            ik.Grid.from_bounds(*bounds, 2, 2)
 
 
 @pytest.mark.parametrize(
