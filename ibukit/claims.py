@@ -162,8 +162,8 @@ def show(table: pd.DataFrame) -> Comparison:
     Examples
     --------
     >>> show(beside("consistency", {("A-F1a", "eps_g of the ages"): 0.05}))
-                            what        where ours paper difference    verdict
-    eps_g of the ages (per year) Fig. 1, § 7.1 0.05  0.05       0.00 reproduced
+                            what           where ours paper difference    verdict
+    eps_g of the ages (per year) Fig. 1, Sec. 7.1 0.05  0.05       0.00 reproduced
     """
     import pandas as pd
 

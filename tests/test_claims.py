@@ -76,6 +76,40 @@ def test_every_claim_is_in_the_ledger(stem):
     assert set(claims.load_published(stem)["claim"]) <= known
 
 
+@pytest.mark.parametrize(
+    ("stem", "claim", "setting", "quantity", "printed"),
+    [
+        ("consistency", "A-F8", "Manhattan", "EMD of IBU", "0.16995"),
+        ("consistency", "A-F8", "Manhattan", "EMD of the noisy histogram", "0.7658"),
+        ("consistency", "A-N1", "k = 100, eps = 2", "n times the bound on the squared error of raw INV", "227.28"),
+        ("consistency", "A-P7", "", "delta'", "1.87"),
+        ("freewill", "C-TV", "planar, k-RR, number 10", "eps", "8.20"),
+        ("freewill", "C-TVI", "linear, geometric, number 1", "eps", "0.020"),
+        ("freewill", "C-TVII", "linear, k-RR, number 1", "eps", "3.00"),
+        ("freewill", "C-TVIII", "linear, Shokri, number 9", "Q", "24.5"),
+        ("estimators", "3.F4b", "Adult, training file", "people", "32561"),
+        ("privic", "4.F6", "Paris", "check-ins", "10260"),
+        ("privic", "4.TII", "San Francisco", "mean run time of IBU", "128.192"),
+        ("privic", "4.TIII", "Paris, beta = 1, N = 15, round 5", "EMD", "0.12413"),
+        ("privic", "4.TIV", "San Francisco, beta = 0.5, N = 1, round 1", "EMD", "7.37595"),
+        ("privic", "4.F11a", "panel 4", "adversarial users", "39"),
+    ],
+)
+def test_numbers_are_as_the_papers_print_them(stem, claim, setting, quantity, printed):
+    rows = claims.load_published(stem).set_index(claims.KEY)
+    assert rows.loc[(claim, setting, quantity), "printed"] == printed
+
+
+@pytest.mark.parametrize(
+    ("stem", "claim", "numbers"),
+    [("freewill", f"C-T{table}", 20) for table in ("IV", "V", "VI", "VII", "VIII")]
+    + [("privic", "4.TIII", 15 * 10), ("privic", "4.TIV", 8 * 10)],
+)
+def test_tables_are_whole(stem, claim, numbers):
+    rows = claims.load_published(stem)
+    assert (rows["claim"] == claim).sum() == numbers
+
+
 @pytest.mark.ledger("A-D13")
 def test_the_ages_are_those_of_the_paper():
     ages = ik.datasets.load_adult_ages()
