@@ -157,7 +157,9 @@ class Comparison:
 
 
 def show(table: pd.DataFrame) -> Comparison:
-    """What | where | ours | paper | difference | verdict, with the decimals that the paper prints.
+    """What | where | ours | paper | difference | verdict, a row for each number.
+
+    Ours and the difference have one decimal more than the paper prints, or as many where the two must be equal.
 
     Examples
     --------
@@ -229,12 +231,14 @@ def _compare(row: dict[Any, Any], ours: float, error: float) -> dict[Any, Any]:
 def _texts(row: dict[Any, Any]) -> dict[str, str]:
     """A row of the comparison as a reader sees it."""
     what = ", ".join(filter(None, (row["quantity"], row["setting"]))) + (f" ({row['unit']})" if row["unit"] else "")
-    ours = difference = "–"
-    if not math.isnan(row["difference"]):
-        decimals = len(row["printed"].partition(".")[2])
+    if math.isnan(row["paper"]):
+        ours, paper, difference = "–", "unreadable", "–"
+    else:
+        digits = len(row["printed"].partition(".")[2])
+        more = digits + (row["tolerance"] != "exact")
         if row["verdict"] == "deviates":  # and must be seen to, so at least its first digit is shown
-            decimals = max(decimals, -math.floor(math.log10(abs(row["difference"]))))
-        ours, difference = (f"{row[column]:z,.{decimals}f}" for column in ("ours", "difference"))
-    paper = row["printed"] or "unreadable"
+            more = max(more, -math.floor(math.log10(abs(row["difference"]))))
+        paper = f"{row['paper']:,.{digits}f}"
+        ours, difference = (f"{row[name]:z,.{more}f}".replace("nan", "–") for name in ("ours", "difference"))
     texts = {"what": what, "where": row["where"], "ours": ours, "paper": paper}
     return {**texts, "difference": difference, "verdict": row["verdict"]}

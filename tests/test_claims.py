@@ -282,7 +282,13 @@ def test_what_cannot_be_checked_needs_no_number(published):
     table = claims.beside("consistency", {KEY: 0.5})
     claims.check(table)
     assert list(table["verdict"]) == ["reproduced", "not checkable"]
-    assert "unreadable" in repr(claims.show(table))
+    assert re.search(
+        r"read off, eps_g = 1 \(km\) +Fig. 8\(b\) +– +unreadable +– +not checkable", repr(claims.show(table))
+    )
+    published({}, {"quantity": "seconds", "verdict": "not checkable", "tolerance_kind": "", "tolerance": ""})
+    assert re.search(
+        r"seconds.* – +0.50 +– +not checkable", repr(claims.show(claims.beside("consistency", {KEY: 0.5})))
+    )
 
 
 @pytest.mark.parametrize("ours", [math.nan, math.inf, "0.5", None, True, [0.5], (math.nan, 0.1)])
@@ -339,8 +345,8 @@ def test_numbers_are_shown_with_the_papers_digits(published):
     published({}, {"quantity": "check-ins", "value": "98060", "unit": "", "tolerance_kind": "exact", "tolerance": ""})
     rows = {KEY: 0.4999, ("A-F8", "check-ins"): 98061}
     text, html = repr(claims.show(claims.beside("consistency", rows))), claims.show(claims.beside("consistency", rows))
-    assert re.search(r"EMD of the reports, eps_g = 1 \(km\) +Fig. 8\(b\) +0.50 +0.50 +0.00 +reproduced", text)
-    assert re.search(r"98,061 +98060 +1 +deviates", text)
+    assert re.search(r"EMD of the reports, eps_g = 1 \(km\) +Fig. 8\(b\) +0.500 +0.50 +0.000 +reproduced", text)
+    assert re.search(r"98,061 +98,060 +1 +deviates", text)
     assert html._repr_html_() == claims.show(claims.beside("consistency", rows))._repr_html_()
     assert html._repr_html_().count('<th scope="col">') == 6
     assert " id=" not in html._repr_html_()
