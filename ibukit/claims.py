@@ -36,8 +36,12 @@ class InvalidClaim(IbukitError, ValueError):
 def load_published(stem: str) -> pd.DataFrame:
     """Every number that a paper prints, one a row, from data/published/<stem>.csv.
 
-    The file is ours and grows with the chapters: it is checked for sense, not for a hash. `stem` is "consistency",
-    "geometric", "freewill", "estimators" or "privic".
+    The file is ours and grows with the chapters: it is checked for sense, not for a hash.
+
+    Parameters
+    ----------
+    stem : str
+        "consistency", "geometric", "freewill", "estimators" or "privic".
 
     Returns
     -------
@@ -127,7 +131,13 @@ def beside(stem: str, ours: Mapping[tuple[str, ...], Any]) -> pd.DataFrame:
 
 
 def check(table: pd.DataFrame) -> None:
-    """AssertionError unless each recorded verdict is the computed one: a deviation that came to agree fails too."""
+    """AssertionError unless each recorded verdict is the computed one: a deviation that came to agree fails too.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        What `beside` returns, or several of these concatenated.
+    """
     wrong = [
         f"{row['claim']} ({row['setting']}) {row['quantity']}: ours {row['ours']:.10g}, paper {row['printed']}, "
         f"tolerance {row['tolerance']}: computed {row['verdict']}, recorded {row['recorded']}"
@@ -160,6 +170,16 @@ def show(table: pd.DataFrame) -> Comparison:
     """What | where | ours | paper | difference | verdict, a row for each number.
 
     Ours and the difference have one decimal more than the paper prints, or as many where the two must be equal.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        What `beside` returns, or several of these concatenated.
+
+    Returns
+    -------
+    Comparison
+        Draws itself in a notebook and in print, the same every time.
 
     Examples
     --------
