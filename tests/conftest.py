@@ -47,7 +47,7 @@ def complaint(mark: str, name: object, where: str) -> str | None:
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m deselects: a wrong id in a slow test fails the quick run too
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
     """Stop the run where a mark names no row: a claim that counts as tested must exist."""
     wrong = []
     for item in items:
@@ -56,5 +56,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 if not marker.args or marker.kwargs:
                     wrong.append(f"{item.nodeid}: {mark} wants ids, as in @pytest.mark.{mark}('A-T1')")
                 wrong += [text for name in marker.args if (text := complaint(mark, name, item.nodeid))]
-    if wrong:
-        raise pytest.UsageError(*dict.fromkeys(wrong))
+    wrong = list(dict.fromkeys(wrong))
+    if wrong and hasattr(config, "workerinput"):  # xdist buries an exception of a worker under its own
+        session.shouldfail = "\n".join(wrong)
+    elif wrong:
+        raise pytest.UsageError(*wrong)
