@@ -1,5 +1,7 @@
 """The iteration itself: against the oracle step by step, its laws, and what it accepts as a start."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -43,8 +45,10 @@ def test_iterates_are_those_of_the_oracle(instance, steps):
 def test_iterates_from_another_start(instance, rng):
     start = rng.dirichlet(np.ones(instance.tally.k))
     kept = start.copy()
-    assert_iterates_equal(instance.tally, instance.matrix, instance.counts, 10, start)
-    assert np.array_equal(start, kept), "the caller's array was changed"
+    for steps in (0, 10):
+        assert_iterates_equal(instance.tally, instance.matrix, instance.counts, steps, start)
+        assert np.array_equal(start, kept), "the caller's array was changed"
+        assert start.flags.writeable, "the caller's array was frozen"
 
 
 @pytest.mark.parametrize("instance", INSTANCES, ids=NAMES)
@@ -151,6 +155,16 @@ def test_the_log_likelihood_is_the_oracle_s(instance):
     estimate = ik.ibu(instance.tally, stop=ik.Steps(3))
     expected = naive.log_likelihood(instance.matrix, instance.counts, estimate.distribution)
     assert estimate.log_likelihood == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("far", [100, 400, 10_000])
+def test_the_log_likelihood_of_a_report_whose_probability_underflows(far):
+    # seen from a report far to the right all secrets are e^-eps(z - x) away, less than the least double
+    mechanism, theta = ik.LinearGeometric(3, 5.0), np.array([0.2, 0.3, 0.5])
+    estimate = ik.ibu(mechanism.tally([far]), start=theta, stop=ik.Steps(0))
+    weights = theta @ np.exp(5.0 * np.array([-2, -1, 0]))
+    expected = math.log(math.tanh(2.5)) - 5.0 * (far - 2) + math.log(weights)
+    assert estimate.log_likelihood == pytest.approx(expected, rel=1e-13)
 
 
 def test_only_frequencies_matter():
