@@ -137,6 +137,10 @@ def check(table: pd.DataFrame) -> None:
     ----------
     table : pandas.DataFrame
         What `beside` returns, or several of these concatenated.
+
+    Examples
+    --------
+    >>> check(beside("consistency", {("A-F1a", "eps_g of the ages"): 0.05}))
     """
     wrong = [
         f"{row['claim']} ({row['setting']}) {row['quantity']}: ours {row['ours']:.10g}, paper {row['printed']}, "
