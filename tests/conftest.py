@@ -28,18 +28,15 @@ def rng() -> np.random.Generator:
 
 @cache
 def known_ids(mark: str) -> tuple[str, ...]:
-    """The ids that a mark may name, in the order of its table; none where the table does not exist."""
-    path = DATA / TABLES[mark]
-    if not path.exists():
-        return ()
-    with path.open(encoding="utf-8", newline="") as file:
+    """The ids that a mark may name, in the order of its table."""
+    with (DATA / TABLES[mark]).open(encoding="utf-8", newline="") as file:
         return tuple(row["id"] for row in csv.DictReader(file))
 
 
 def complaint(mark: str, name: object, where: str) -> str | None:
     """Say that an id names no row and which rows it may have meant; None where it names one."""
     known = known_ids(mark)
-    if not known or name in known:
+    if name in known:
         return None
     nearest = difflib.get_close_matches(str(name), known, n=3, cutoff=0.5)
     hint = f"; the nearest are {', '.join(nearest)}" if nearest else ""
