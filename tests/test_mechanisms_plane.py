@@ -83,6 +83,17 @@ def test_epsilon_holds_from_one_border_to_the_other(mechanism, grid, eps):
     assert ik.privacy.epsilon_metric(mechanism(grid, eps)) <= eps * (1 + 1e-12)
 
 
+def test_what_lies_beyond_a_border_is_complete_at_the_far_end_too():
+    """From far to the side, cells beyond the border shrink slowly with their distance from it."""
+    mechanism = ik.TruncatedPlanarGeometric(ik.Grid(2, 100), 5.0)
+    scale = naive.planar_lambda(1.0, 1.0, 5.0)
+    for col in (0, 40, 99):
+        columns = range(99, 160) if col == 99 else range(-60, 1) if col == 0 else [col]
+        # secret in the south-west corner; the report's row takes all that is north of the grid
+        expected = math.fsum(scale * math.exp(-5 * math.hypot(row, c)) for row in range(1, 400) for c in columns)
+        assert mechanism.matrix()[0, 100 + col] == pytest.approx(expected, rel=1e-12)
+
+
 @pytest.mark.ledger("A-D11")
 @shapes
 @pytest.mark.parametrize("eps", [0.3, 1.0, 5.0, 60.0])
