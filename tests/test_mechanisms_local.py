@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp
 
 import ibukit as ik
+from ibukit.mechanisms import unary
 from oracles import naive
 
 UNARY = [(ik.Rappor, naive.rappor), (ik.OptimizedUnaryEncoding, naive.oue)]
@@ -107,6 +108,31 @@ def test_the_log_likelihood_of_thousands_of_bits_is_the_true_one(rng):
     assert estimate.log_likelihood == pytest.approx(tally.counts @ log_p, rel=1e-12)
     # a report costs about 2000 times the entropy of a coin with p_zero, 0.66 nats
     assert -1500 < estimate.log_likelihood / tally.n < -1200
+
+
+@pytest.mark.parametrize("mechanism", [ik.Rappor(301, 1.0), ik.OptimizedUnaryEncoding(301, 3.0)])
+@pytest.mark.parametrize("bits_at_once", [2**26, 10_000], ids=["one block", "blocks"])
+def test_each_of_many_bits_has_its_probability(mechanism, bits_at_once, rng, monkeypatch):
+    """With so many bits all rows differ, and a chi-square test of rows would see nothing."""
+    monkeypatch.setattr(unary, "BITS_AT_ONCE", bits_at_once)
+    counts = np.zeros(301, dtype=int)
+    counts[[0, 300]] = 3000, 1000
+    secrets = np.repeat(np.arange(301), counts)
+    expected = np.full((4000, 301), mechanism.p_zero)
+    expected[np.arange(4000), secrets] = mechanism.p_one
+    part = mechanism.simulate(counts, rng).parts[0]
+    simulated = np.unpackbits(np.repeat(part.reports, part.counts, axis=0), axis=1, count=301)
+    for rows in (mechanism.randomize(secrets, rng), simulated):
+        assert rows.shape == (4000, 301)
+        deviation = np.sqrt((expected * (1 - expected)).sum(axis=0))
+        z = (rows.sum(axis=0) - expected.sum(axis=0)) / deviation
+        # 301 bits beyond 6 standard deviations: once in a million runs; their mean is 0 +- 1 / sqrt(301)
+        assert np.abs(z).max() < 6
+        assert abs(z.mean()) < 6 / math.sqrt(301)
+        assert 0.5 < z.var() < 2
+        # bits are flipped independently: the number of ones in a row varies as the sum of their variances
+        ones = rows[:, 1:-1].sum(axis=1)
+        assert 0.8 < ones.var() / (299 * mechanism.p_zero * (1 - mechanism.p_zero)) < 1.25
 
 
 @pytest.mark.parametrize("mechanism", [ik.Rappor, ik.OptimizedUnaryEncoding])
