@@ -159,7 +159,7 @@ def test_discrepancy_counts_the_factor_that_far_reports_leave_out(rng):
 @pytest.mark.parametrize("n", [0, 1, 17])
 def test_steps(n):
     estimate = ik.ibu(SOME["k-RR"].tally, stop=ik.Steps(n))
-    assert (estimate.n_iter, estimate.status) == (n, ik.Status.CONVERGED)
+    assert (estimate.n_iter, estimate.status) == (n, ik.Status.STOPPED)
     if n == 0:
         assert np.array_equal(estimate.distribution, ik.uniform(5))
 
@@ -195,6 +195,30 @@ def test_strict_raises_with_the_estimate_and_travels():
         lax = ik.ibu(tally, stop=ik.Gap(1e-12), max_iter=5)
         assert np.array_equal(error.estimate.distribution, lax.distribution)
         assert (error.estimate.gap, error.estimate.status) == (lax.gap, ik.Status.MAX_ITER)
+
+
+def test_a_discrepancy_that_no_distribution_meets_is_given_up_with_a_proof():
+    # two secrets cannot give these reports: the fit stays bad at the maximum
+    tally = ik.MatrixMechanism([[0.5, 0.3, 0.2], [0.4, 0.3, 0.3]]).tally_counts([100, 800, 100])
+    estimate = ik.ibu(tally, stop=ik.Discrepancy())
+    assert estimate.status is ik.Status.OUT_OF_REACH
+    assert estimate.n_iter < 1000
+    q = tally.frequencies
+    best = 2 * tally.counts @ np.log(q / tally.forward(ik.mle(tally).distribution))
+    here = 2 * tally.counts @ np.log(q / tally.forward(estimate.distribution))
+    assert best > here - 2 * tally.n * estimate.gap > 2  # degrees of freedom
+    with pytest.raises(ik.ConvergenceError, match="cannot be met by any distribution"):
+        ik.ibu(tally, stop=ik.Discrepancy(), strict=True)
+
+
+def test_a_discrepancy_within_reach_is_never_given_up(rng):
+    mechanism = ik.TruncatedGeometric(30, 0.2)
+    for _ in range(20):
+        tally = mechanism.simulate(rng.multinomial(5000, ik.uniform(30)), rng)
+        best = 2 * tally.counts @ np.log(tally.frequencies / tally.forward(ik.mle(tally).distribution))
+        status = ik.ibu(tally, stop=ik.Discrepancy()).status
+        within = best <= len(tally.counts) - 1
+        assert status is (ik.Status.STOPPED if within else ik.Status.OUT_OF_REACH)
 
 
 def test_strict_does_not_raise_when_the_rule_is_met():

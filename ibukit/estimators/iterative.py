@@ -15,7 +15,7 @@ from ibukit._validate import Floats
 from ibukit.errors import ConvergenceError, InvalidDistribution
 from ibukit.estimate import Estimate, Status
 from ibukit.estimators.certificate import certified
-from ibukit.estimators.stopping import Gap, Iterate, StoppingRule
+from ibukit.estimators.stopping import EarlyRule, Gap, Iterate, StoppingRule
 from ibukit.tally import Tally
 
 CERTIFY = Gap(1e-6)
@@ -24,7 +24,7 @@ CERTIFY = Gap(1e-6)
 def ibu(
     tally: Tally,
     start: ArrayLike | None = None,
-    stop: StoppingRule = CERTIFY,
+    stop: StoppingRule | EarlyRule = CERTIFY,
     max_iter: int = 1_000_000,
     strict: bool = False,
 ) -> Estimate:
@@ -50,7 +50,8 @@ def ibu(
     Returns
     -------
     Estimate
-        ``status`` CONVERGED or MAX_ITER, ``n_iter`` steps, ``gap`` on the returned vector.
+        ``status`` CONVERGED (STOPPED for the rules that stop early on purpose), MAX_ITER or OUT_OF_REACH;
+        ``n_iter`` steps; ``gap`` on the returned vector.
 
     Raises
     ------
@@ -80,6 +81,7 @@ def ibu(
     max_iter = _validate.whole("max_iter", max_iter, 0)
     if not hasattr(stop, "met"):
         raise TypeError(f"stop must be a rule such as Gap(1e-6), Change(1e-6), Steps(10), Discrepancy(), got {stop!r}")
+    out_of_reach = getattr(stop, "out_of_reach", None)  # only rules that stop early on purpose have one
     operator, q = tally.operator, tally.frequencies
     before: Iterate | None = None
     with tqdm(desc="ibu", unit=" steps", leave=False, disable=None, delay=1, miniters=1000) as bar:
@@ -87,17 +89,22 @@ def ibu(
             p = operator.forward(theta)
             now = Iterate(tally, step, theta, p, operator.adjoint(q / p))
             met = stop.met(now, before)
-            if met or step == max_iter:
+            hopeless = not met and out_of_reach is not None and out_of_reach(now)
+            if met or hopeless or step == max_iter:
                 break
             theta = theta * now.g
             before = now
             bar.update()
-    status = Status.CONVERGED if met else Status.MAX_ITER
+    if met:
+        status = Status.STOPPED if out_of_reach is not None else Status.CONVERGED
+    else:
+        status = Status.OUT_OF_REACH if hopeless else Status.MAX_ITER
     estimate = certified(tally, theta, status, step, f"ibu, {stop}")
     if strict and not met:
+        why = "cannot be met by any distribution" if hopeless else f"was not met within max_iter={max_iter} steps"
         raise ConvergenceError(
-            f"stop={stop} was not met within max_iter={max_iter} steps (gap {estimate.gap:.3g}); raise max_iter, "
-            "loosen the rule, or use mle(tally), which needs few steps",
+            f"stop={stop} {why} (gap {estimate.gap:.3g}); "
+            f"{'' if hopeless else 'raise max_iter, '}loosen the rule, or use mle(tally), which needs few steps",
             estimate,
         )
     return estimate

@@ -52,6 +52,13 @@ class StoppingRule(Protocol):
         """Whether to stop here."""
 
 
+class EarlyRule(StoppingRule, Protocol):
+    """A rule that stops on purpose before the maximum, and may turn out to ask for more than the maximum has."""
+
+    def out_of_reach(self, now: Iterate) -> bool:
+        """Whether no distribution at all can meet the rule."""
+
+
 @dataclass(frozen=True)
 class Gap:
     """Stop when no distribution can have a mean log-likelihood above this one's by more than `tol`.
@@ -138,6 +145,10 @@ class Steps:
         """Whether n steps are done."""
         return now.n_iter >= self.n
 
+    def out_of_reach(self, now: Iterate) -> bool:
+        """Never: steps can always be taken."""
+        return False
+
 
 @dataclass(frozen=True)
 class Discrepancy:
@@ -145,7 +156,9 @@ class Discrepancy:
 
     The deviance is 2 sum_z counts_z log(q_z / P(z)) over the reports seen, its degrees of freedom the number of
     distinct reports seen less one for each mechanism. Meant for tallies in which most reports were seen several
-    times; where nearly every report is different (RAPPOR with many bits) the deviance says nothing.
+    times; where nearly every report is different (RAPPOR with many bits) the deviance says nothing. On some
+    tallies even the best fit has a larger deviance: `ibu` then stops, with status OUT_OF_REACH, as soon as the gap
+    proves it.
 
     Parameters
     ----------
@@ -169,4 +182,11 @@ class Discrepancy:
 
     def met(self, now: Iterate, before: Iterate | None) -> bool:
         """Whether deviance <= factor * degrees of freedom."""
-        return now.deviance <= self.factor * (len(now.tally.counts) - len(now.tally.parts))
+        return now.deviance <= self._target(now)
+
+    def out_of_reach(self, now: Iterate) -> bool:
+        """Whether even the maximum-likelihood estimate has a larger deviance: it is at most 2 n gap below this one."""
+        return now.deviance - 2 * now.tally.n * now.gap > self._target(now)
+
+    def _target(self, now: Iterate) -> float:
+        return self.factor * (len(now.tally.counts) - len(now.tally.parts))
