@@ -10,7 +10,7 @@ from scipy.special import ndtri
 
 from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet
-from ibukit.information import covariance
+from ibukit.information import asymptotic_variances
 from ibukit.tally import Tally
 
 
@@ -76,7 +76,8 @@ class Estimate:
 
         The information is J_xy = sum_z counts_z M_xz M_yz / (theta M)_z^2 on the directions that keep the sum 1: the
         errors of an efficient estimator of an interior distribution. They ignore that probabilities are not negative,
-        so where many are estimated as 0 they are too large; and they do not count the bias of stopping early.
+        so where many are estimated as 0 they are too large; and they do not count the bias of stopping early. Where the
+        reports seen do not determine a secret's probability at all, its standard error is inf.
 
         Returns
         -------
@@ -84,8 +85,6 @@ class Estimate:
 
         Raises
         ------
-        NotInvertible
-            If the reports seen leave some direction undetermined.
         ValueError
             If the estimate does not know its tally or is off the simplex.
 
@@ -104,10 +103,12 @@ class Estimate:
             raise ValueError("estimate has no tally: standard errors need the reports it was computed from")
         if self.status is Status.OFF_SIMPLEX:
             raise ValueError("estimate is off the simplex: project it (post='project') before asking for errors")
-        return np.asarray(np.sqrt(np.diag(covariance(self.tally, self.distribution))))
+        return np.asarray(np.sqrt(asymptotic_variances(self.tally, self.distribution)))
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Wald intervals theta_x -+ c standard errors, cut at 0 and 1, each covering with probability about `level`.
+        """Wald intervals theta_x -+ c standard errors, each covering with probability about `level`.
+
+        Cut at 0 and 1, so [0, 1] where the reports do not determine a probability.
 
         Parameters
         ----------
@@ -122,8 +123,6 @@ class Estimate:
         ------
         ValueError
             If `level` is not between 0 and 1, and as `standard_errors`.
-        NotInvertible
-            As `standard_errors`.
 
         Examples
         --------

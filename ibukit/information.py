@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ibukit._validate import Floats
-from ibukit.errors import NotInvertible
 from ibukit.tally import Tally
+
+# squared share of a flat direction that is rounding
+ROUNDING = 1e-12
 
 
 def observed_information(tally: Tally, theta: Floats) -> Floats:
@@ -16,20 +18,17 @@ def observed_information(tally: Tally, theta: Floats) -> Floats:
     return np.asarray(scaled @ scaled.T)
 
 
-def covariance(tally: Tally, theta: Floats) -> Floats:
-    """The inverse of the information on the directions that keep the sum, Z (Z^T J Z)^-1 Z^T, shape (k, k).
+def asymptotic_variances(tally: Tally, theta: Floats) -> Floats:
+    """Diagonal of the inverse information on the directions that keep the sum, Z (Z^T J Z)^-1 Z^T, shape (k,).
 
-    Z is an orthonormal basis of {w : sum w = 0}. Raises `NotInvertible` where some direction is not determined.
+    Z is an orthonormal basis of {w : sum w = 0}. inf for a secret whose probability moves along a direction in which
+    the likelihood of the reports seen is flat: they do not determine it.
     """
     k = tally.k
     # the first column of the full QR of the ones vector is its direction, the others are Z
     basis = np.linalg.qr(np.ones((k, 1)), mode="complete")[0][:, 1:]
     values, vectors = np.linalg.eigh(basis.T @ observed_information(tally, theta) @ basis)
-    floor = k * np.finfo(float).eps * max(values.max(initial=0.0), 0.0)
-    if values.size and values.min() <= floor:
-        raise NotInvertible(
-            f"the reports seen do not determine the distribution in {int((values <= floor).sum())} of {k - 1} "
-            "directions, so standard errors are not defined; collect more reports or merge secrets"
-        )
-    half = basis @ (vectors / np.sqrt(values))
-    return np.asarray(half @ half.T)
+    directions = (basis @ vectors) ** 2
+    flat = values <= k * np.finfo(float).eps * max(values.max(initial=0.0), 0.0)
+    determined = directions[:, flat].sum(axis=1) < ROUNDING
+    return np.where(determined, (directions[:, ~flat] / values[~flat]).sum(axis=1), np.inf)

@@ -63,8 +63,20 @@ def test_intervals_stay_within_probabilities():
 def test_what_the_reports_do_not_determine_has_no_standard_error():
     # two secrets with the same row
     tally = ik.MatrixMechanism([[0.9, 0.1], [0.9, 0.1], [0.2, 0.8]]).tally_counts([5, 5])
-    with pytest.raises(ik.NotInvertible, match="1 of 2"):
-        ik.mle(tally).standard_errors()
+    estimate = ik.mle(tally)
+    errors = estimate.standard_errors()
+    assert np.isinf(errors[:2]).all()
+    # the third stands against the first two together: a coin with rows (0.9, 0.1) and (0.2, 0.8)
+    assert errors[2] == pytest.approx(0.5 / np.sqrt(10) / 0.7, rel=1e-9)
+    lower, upper = estimate.interval()
+    assert lower[:2].tolist() == [0, 0]
+    assert upper[:2].tolist() == [1, 1]
+
+
+def test_secrets_far_from_every_report_seen_are_undetermined():
+    # one report seen of three: a single direction is determined, and no single secret
+    tally = ik.TruncatedGeometric(3, 1.0).tally_counts([5, 0, 0])
+    assert np.isinf(ik.ibu(tally, stop=ik.Steps(3)).standard_errors()).all()
 
 
 @pytest.mark.parametrize("level", [0, 1, -0.5, 95, float("nan")])
