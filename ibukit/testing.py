@@ -24,7 +24,8 @@ def check_mechanism(mechanism: Mechanism, rng: Generator, n: int = 50_000, attai
     Where the reports can be listed: the matrix has non-negative entries and rows that sum to 1 within 1e-12, `forward`
     and `adjoint` are theta M and M w (relative error 1e-10), and the tight privacy level does not exceed `epsilon`.
     For every mechanism: `randomize` and `simulate` follow the probabilities that the tally states, by chi-square tests
-    on up to eight secrets, and `check_tally` holds for what they draw.
+    on up to eight secrets, and `check_tally` holds for what they draw. Reports expected fewer than five times are
+    pooled, so for noise that spreads n reports over more than n / 5 values this says little of the sampler: raise n.
 
     Parameters
     ----------

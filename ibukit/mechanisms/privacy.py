@@ -32,7 +32,8 @@ def epsilon_ldp(mechanism: HasMatrix) -> float:
     Returns
     -------
     float
-        In nats; inf if a report is possible under one secret and impossible under another.
+        In nats; inf if a report is possible under one secret and impossible under another. An entry too small for a
+        double, below about e^-745, counts as impossible.
 
     References
     ----------
@@ -61,7 +62,7 @@ def epsilon_metric(mechanism: HasMatrix) -> float:
     Returns
     -------
     float
-        In nats per unit of distance; 0 for a single secret.
+        In nats per unit of distance; 0 for a single secret, inf as in `epsilon_ldp`.
 
     References
     ----------
