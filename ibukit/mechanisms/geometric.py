@@ -17,6 +17,10 @@ from ibukit.mechanisms.base import FiniteMechanism, Mechanism
 from ibukit.mechanisms.channels import LineChannel, split_factor
 from ibukit.tally import Tally, make_part
 
+# The noise is a difference of two geometric variables, which numpy caps at 2^63. Below this epsilon the cap would be
+# met with a probability above e^-92; two capped variables cancel, and the secret itself would be reported.
+SMALLEST_EPSILON = 1e-17
+
 
 @dataclass(frozen=True)
 class LinearGeometric(Mechanism):
@@ -34,7 +38,7 @@ class LinearGeometric(Mechanism):
     Raises
     ------
     ValueError
-        If `epsilon` is not a finite number above 0.
+        If `epsilon` is not a finite number above 0, or so small that the noise does not fit in 64 bits.
     TypeError
         If `alphabet` is not a Line.
 
@@ -57,7 +61,7 @@ class LinearGeometric(Mechanism):
 
     def __init__(self, alphabet: Line | int, epsilon: float):
         object.__setattr__(self, "alphabet", as_line(alphabet))
-        object.__setattr__(self, "epsilon", _validate.positive("epsilon", epsilon))
+        object.__setattr__(self, "epsilon", _noise_level(epsilon))
 
     @property
     def decay(self) -> float:
@@ -148,7 +152,8 @@ class TruncatedGeometric(FiniteMechanism):
     Raises
     ------
     ValueError
-        If `epsilon` is not a finite number above 0, or there are fewer than two secrets.
+        If `epsilon` is not a finite number above 0, or so small that the noise does not fit in 64 bits, or there are
+        fewer than two secrets.
     TypeError
         If `alphabet` is not a Line.
 
@@ -171,7 +176,7 @@ class TruncatedGeometric(FiniteMechanism):
 
     def __init__(self, alphabet: Line | int, epsilon: float):
         object.__setattr__(self, "alphabet", as_line(alphabet))
-        object.__setattr__(self, "epsilon", _validate.positive("epsilon", epsilon))
+        object.__setattr__(self, "epsilon", _noise_level(epsilon))
         _validate.whole("number of secrets", len(self.alphabet), 2)
 
     @property
@@ -229,3 +234,12 @@ def as_line(alphabet: Alphabet | int) -> Line:
     if isinstance(alphabet, Alphabet):
         raise TypeError(f"alphabet must be a Line, because the noise adds to integers; got {alphabet!r}")
     return Line(0, _validate.whole("alphabet", alphabet, 1) - 1)
+
+
+def _noise_level(epsilon: float) -> float:
+    level = _validate.positive("epsilon", epsilon)
+    if level < SMALLEST_EPSILON:
+        raise ValueError(
+            f"epsilon must be at least {SMALLEST_EPSILON:g}, got {epsilon!r}: the noise would not fit in 64 bits"
+        )
+    return level
