@@ -7,6 +7,7 @@ import csv
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from ibukit.alphabet import Line
 from ibukit.errors import IbukitError
@@ -49,19 +50,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
         else:
             tally = mechanism.tally(mechanism.alphabet.codes(reports))
         estimate = _estimate(tally, options)
-    except (IbukitError, ValueError, OSError) as error:
+        _write(estimate, options.out)
+    except (IbukitError, ValueError, OSError, MemoryError, csv.Error) as error:
         print("ibukit: " + " ".join(str(error).split()), file=sys.stderr)
         return 2
-    _write(estimate, options.out)
     print(estimate, file=sys.stderr)
     return 0
 
 
+class _OneLineParser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        # argparse would print the usage first: several lines
+        self.exit(2, f"ibukit: {message} (see {self.prog} --help)\n")
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="ibukit", description="Reconstruct distributions from private reports.")
+    parser = _OneLineParser(prog="ibukit", description="Reconstruct distributions from private reports.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     command = commands.add_parser("estimate", help="estimate the distribution behind a CSV file of reports")
-    command.add_argument("reports", type=Path, metavar="REPORTS.csv", help="one report a line, with a header")
+    command.add_argument("reports", type=Path, metavar="REPORTS.csv", help="one report a line; a header names a column")
     command.add_argument("--mechanism", choices=MECHANISMS, required=True)
     command.add_argument("--epsilon", type=float, required=True, help="per unit of distance, but for k-rr")
     command.add_argument("--k", type=int, required=True, help="number of possible secrets")
@@ -74,21 +81,33 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _read_column(path: Path, column: str | None) -> list[int]:
-    with path.open(newline="", encoding="utf-8") as file:
+    # utf-8-sig: spreadsheets put a byte-order mark before the header
+    with path.open(newline="", encoding="utf-8-sig") as file:
         rows = csv.DictReader(file)
         names = list(rows.fieldnames or [])
-        if column is None and len(names) == 1:
-            column = names[0]
-        if column not in names:
+        alone = column is None and len(names) == 1
+        column = names[0] if alone else column
+        if column is None or names.count(column) != 1:
             raise ValueError(f"--column must name one of the columns {names} of {path}, got {column!r}")
-        values = [row[column] for row in rows]
-    reports = []
-    for line, value in enumerate(values, start=2):
-        try:
-            reports.append(int(value))
-        except (TypeError, ValueError):
-            raise ValueError(f"line {line} of {path} must hold a whole number, got {value!r}") from None
-    return reports
+        values: list[tuple[int, str | None]] = []
+        if alone and _is_whole(column):
+            values.append((1, column))  # no header: this, too, is a report
+        for row in rows:
+            if None in row:
+                raise ValueError(f"line {rows.line_num} of {path} must have {len(names)} field(s), it has more")
+            values.append((rows.line_num, row[column]))
+    for line, value in values:
+        if not _is_whole(value):
+            raise ValueError(f"line {line} of {path} must hold a whole number, got {value!r}")
+    return [int(value or "") for _, value in values]
+
+
+def _is_whole(text: str | None) -> bool:
+    try:
+        int(text or "")
+    except ValueError:
+        return False
+    return True
 
 
 def _estimate(tally: Tally, options: argparse.Namespace) -> Estimate:
