@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, Protocol
@@ -81,8 +80,8 @@ class Gap:
 
     def met(self, now: Iterate, before: Iterate | None) -> bool:
         """Whether gap <= tol."""
-        # the comparison without the logarithm, once a step
-        return bool(now.g.max() <= math.exp(self.tol))
+        # on the logarithm, as it is reported: exp(tol) overflows for a large tol and rounds up for a tiny one
+        return now.gap <= self.tol
 
 
 @dataclass(frozen=True)
