@@ -65,9 +65,10 @@ class LinearLaplace(FiniteMechanism):
     def _matrix(self) -> Floats:
         d = self.alphabet.distances()
         # each case in the form that keeps its relative accuracy: no differences of distribution functions
-        inside = np.where(d == 0, -np.expm1(-self.epsilon / 2), np.exp(-self.epsilon * (d - 0.5)) * self._half_cell)
+        edge = np.maximum(d - 0.5, 0)  # where the cell begins, but for the secret's own, which does not use it
+        inside = np.where(d == 0, -np.expm1(-self.epsilon / 2), np.exp(-self.epsilon * edge) * self._half_cell)
         for end in (0, -1):
-            beyond = 0.5 * np.exp(-self.epsilon * (d[:, end] - 0.5))
+            beyond = 0.5 * np.exp(-self.epsilon * edge[:, end])
             inside[:, end] = np.where(d[:, end] == 0, 1 - 0.5 * np.exp(-self.epsilon / 2), beyond)
         return inside
 

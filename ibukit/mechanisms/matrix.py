@@ -47,7 +47,13 @@ class MatrixMechanism(FiniteMechanism):
     alphabet: Alphabet
 
     def __init__(self, matrix: ArrayLike, alphabet: Alphabet | int | None = None):
-        rows = np.array(matrix, dtype=np.float64)
+        try:
+            rows = np.array(matrix, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InvalidDistribution(
+                f"matrix must be a rectangular array of numbers, got {type(matrix).__name__} with other entries or "
+                "with rows of different lengths"
+            ) from None
         if rows.ndim != 2 or 0 in rows.shape:
             raise InvalidDistribution(f"matrix must have two dimensions, got shape {rows.shape}")
         bad = ~(rows >= 0)
