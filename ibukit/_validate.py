@@ -106,6 +106,24 @@ def vector(name: str, values: ArrayLike, size: int) -> Floats:
     return array
 
 
+def generator(rng: Any) -> np.random.Generator:
+    """A numpy random generator: a seed or None would hide where the randomness comes from."""
+    if not isinstance(rng, np.random.Generator):
+        raise TypeError(
+            f"rng must be a numpy.random.Generator, as numpy.random.default_rng(seed) makes it, got {rng!r}"
+        )
+    return rng
+
+
+class ReadOnlyArrays:
+    """Of frozen classes: arrays come out of a pickle or a deep copy writable, these make them read-only again."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore the attributes."""
+        for name, value in state.items():
+            object.__setattr__(self, name, frozen(value) if isinstance(value, np.ndarray) else value)
+
+
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
     """The same array, read-only: what a frozen object hands out must not change under it."""
     array.setflags(write=False)

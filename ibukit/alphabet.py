@@ -15,7 +15,7 @@ from ibukit.errors import AlphabetMismatch
 
 
 @dataclass(frozen=True, eq=False)
-class Alphabet:
+class Alphabet(_validate.ReadOnlyArrays):
     """A finite set of labels with a metric d; the discrete one, d(x, y) = [x != y], unless distances are given.
 
     Parameters
@@ -47,10 +47,12 @@ class Alphabet:
 
     def __init__(self, values: Any, distances: ArrayLike | None = None, unit: str = ""):
         labels = np.asarray(values)
+        if labels.dtype.kind == "U" and not all(isinstance(label, str) for label in values):
+            labels = np.array(list(values), dtype=object)  # numpy would turn 1 into "1" beside "a"
         if labels.ndim != 1 or labels.size == 0:
             raise ValueError(f"values must be a non-empty sequence of labels, got shape {labels.shape}")
-        if len(set(labels.tolist())) != labels.size:
-            raise ValueError("values must all be different, so that every label has one code")
+        if len(set(labels.tolist())) != labels.size or any(label != label for label in labels.tolist()):
+            raise ValueError("values must all be different and equal to themselves (not NaN): each label has one code")
         object.__setattr__(self, "values", _validate.frozen(labels.copy()))
         object.__setattr__(self, "_distances", None if distances is None else _metric(distances, labels.size))
         object.__setattr__(self, "unit", unit)

@@ -29,7 +29,7 @@ TAXI = "NYC TLC yellow-cab trip records 2018-2020, a sample of 360,000: a substi
 
 
 @dataclass(frozen=True, eq=False)
-class Dataset:
+class Dataset(_validate.ReadOnlyArrays):
     """Counts of people (or check-ins, or trips) over an alphabet.
 
     Attributes

@@ -8,7 +8,7 @@ from enum import Enum
 import numpy as np
 from scipy.special import ndtri
 
-from ibukit._validate import Floats
+from ibukit._validate import Floats, ReadOnlyArrays
 from ibukit.alphabet import Alphabet
 from ibukit.information import asymptotic_variances
 from ibukit.tally import Tally
@@ -32,7 +32,7 @@ class Status(Enum):
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate:
+class Estimate(ReadOnlyArrays):
     """An estimate of the distribution of the secrets.
 
     Attributes

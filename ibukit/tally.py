@@ -41,7 +41,7 @@ class Source(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class Part(_validate.ReadOnlyArrays):
     """The reports that came through one mechanism: the distinct ones seen, sorted, and their counts.
 
     Parameters
@@ -72,10 +72,6 @@ class Part:
     def __getstate__(self) -> dict[str, Any]:
         # channels are rebuilt where they are needed: a tally travels to workers as reports and counts
         return {"mechanism": self.mechanism, "reports": self.reports, "counts": self.counts}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        for name, value in state.items():
-            object.__setattr__(self, name, value)
 
 
 def make_part(mechanism: Source, reports: NDArray[Any], counts: Ints | None = None) -> Part:
@@ -139,7 +135,7 @@ class StackedChannel:
 
 
 @dataclass(frozen=True, eq=False)
-class Tally:
+class Tally(_validate.ReadOnlyArrays):
     """Counts of the distinct reports seen, with forward and adjoint on just those reports.
 
     The log-likelihood of a distribution theta of the secrets is ``sum_z counts_z log(forward(theta)_z)`` up to a
@@ -269,9 +265,6 @@ class Tally:
         # as for a part: what is cached here (the operator, joined counts) is not worth sending
         return {"parts": self.parts}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        object.__setattr__(self, "parts", state["parts"])
-
     def __repr__(self) -> str:
         names = ", ".join(type(part.mechanism).__name__ for part in self.parts[:3])
         more = ", ..." if len(self.parts) > 3 else ""
@@ -285,3 +278,10 @@ class Tally:
 def _merge(one: Part, two: Part) -> Part:
     reports = np.concatenate([one.reports, two.reports])
     return make_part(one.mechanism, reports, np.concatenate([one.counts, two.counts]))
+
+
+def check_tally(tally: Any) -> Tally:
+    """The tally itself; anything else raises TypeError and says how to make one."""
+    if not isinstance(tally, Tally):
+        raise TypeError(f"tally must be a Tally, as mechanism.tally(reports) makes it, got {type(tally).__name__}")
+    return tally

@@ -1,6 +1,8 @@
 """Extremes that a user may meet: noise that no integer holds, files that are not quite CSV, tolerances too fine."""
 
+import copy
 import csv
+import pickle
 import warnings
 
 import numpy as np
@@ -134,3 +136,76 @@ def test_headers_and_marks_of_spreadsheets_lose_no_report(tmp_path):
         file.write_bytes(text.encode("utf-8"))
         options = [] if name == "headless" else ["--column", "value"]
         assert estimated(file, tmp_path / "out.csv", *options) == expected, name
+
+
+@pytest.mark.parametrize("estimate", [ik.ibu, ik.mle, ik.inv, lambda x: ik.gap(x, [0.5, 0.5]), lambda x: ik.gibu([x])])
+@pytest.mark.parametrize("wrong", [[3, 4], np.array([3, 4]), None])
+def test_what_is_no_tally_is_named(estimate, wrong):
+    with pytest.raises(TypeError, match=r"tally must be a Tally, as mechanism\.tally\(reports\) makes it"):
+        estimate(wrong)
+
+
+def test_one_tally_is_not_several():
+    tally = ik.RandomizedResponse(2, 1.0).tally_counts([3, 4])
+    with pytest.raises(TypeError, match=r"pass \[tally\], or call ibu\(tally\)"):
+        ik.gibu(tally)
+
+
+def test_a_rule_is_an_object_not_its_class():
+    with pytest.raises(TypeError, match="stop must be a rule such as"):
+        ik.ibu(ik.RandomizedResponse(2, 1.0).tally_counts([3, 4]), stop=ik.Gap)
+
+
+def test_labels_of_different_types_stay_what_they_are():
+    labels = ik.Alphabet([1, "a", None])
+    assert labels.codes(["a", 1, None]).tolist() == [1, 0, 2]
+    with pytest.raises(ik.AlphabetMismatch, match="'1'"):
+        labels.codes(["1"])
+
+
+@pytest.mark.parametrize("labels", [[np.nan, np.nan], [1.0, np.nan]])
+def test_a_label_equals_itself(labels):
+    with pytest.raises(ValueError, match="not NaN"):
+        ik.Alphabet(labels)
+
+
+def frozen_things():
+    mechanism = ik.MatrixMechanism([[0.9, 0.1], [0.3, 0.7]])
+    tally = mechanism.tally_counts([6, 4])
+    yield ik.Line(0, 3), "values"
+    yield ik.Alphabet(["a", "b"], distances=[[0, 2], [2, 0]]), "_distances"
+    yield mechanism, "entries"
+    yield tally.parts[0], "counts"
+    yield ik.mle(tally), "distribution"
+    yield ik.datasets.load_adult_ages(), "counts"
+
+
+@pytest.mark.parametrize(
+    ("thing", "name"), list(frozen_things()), ids=lambda value: value if isinstance(value, str) else None
+)
+@pytest.mark.parametrize("travel", [lambda x: pickle.loads(pickle.dumps(x)), copy.deepcopy, copy.copy])
+def test_arrays_stay_read_only_after_a_journey(thing, name, travel):
+    with pytest.raises(ValueError, match="read-only"):
+        getattr(travel(thing), name)[0] = 0
+
+
+@pytest.mark.parametrize("rng", [1, None, np.random.RandomState(1)])
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        ik.RandomizedResponse(4, 1.0),
+        ik.Rappor(4, 1.0),
+        ik.LinearGeometric(4, 1.0),
+        ik.TruncatedGeometric(4, 1.0),
+        ik.LinearLaplace(4, 1.0),
+        ik.PlanarGeometric(ik.Grid(2, 2), 1.0),
+        ik.TruncatedPlanarGeometric(ik.Grid(2, 2), 1.0),
+        ik.PlanarLaplace(ik.Grid(2, 2), 1.0),
+        ik.Exponential(4, 1.0),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_randomness_comes_from_a_generator(mechanism, rng):
+    for draw in (lambda: mechanism.randomize([0, 1], rng), lambda: mechanism.simulate([1, 1, 0, 0], rng)):
+        with pytest.raises(TypeError, match=r"rng must be a numpy\.random\.Generator"):
+            draw()

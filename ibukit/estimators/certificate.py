@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from ibukit import _validate
 from ibukit._validate import Floats
 from ibukit.estimate import Estimate, Status
-from ibukit.tally import Tally
+from ibukit.tally import Tally, check_tally
 
 
 def gap(tally: Tally, distribution: ArrayLike) -> float:
@@ -51,7 +51,7 @@ def gap(tally: Tally, distribution: ArrayLike) -> float:
     >>> round(ik.gap(tally, [0.4, 0.6]), 4)
     0.0834
     """
-    theta = _validate.distribution("distribution", distribution, tally.k)
+    theta = _validate.distribution("distribution", distribution, check_tally(tally).k)
     return gap_of(*ratios(tally, theta))
 
 

@@ -16,7 +16,7 @@ from ibukit.errors import ConvergenceError, InvalidDistribution
 from ibukit.estimate import Estimate, Status
 from ibukit.estimators.certificate import certified
 from ibukit.estimators.stopping import EarlyRule, Gap, Iterate, StoppingRule
-from ibukit.tally import Tally
+from ibukit.tally import Tally, check_tally
 
 CERTIFY = Gap(1e-6)
 
@@ -77,9 +77,9 @@ def ibu(
     >>> ik.ibu(tally).distribution.round(2)
     array([0.1 , 0.3 , 0.29, 0.22, 0.09])
     """
-    theta = _start(start, tally)
+    theta = _start(start, check_tally(tally))
     max_iter = _validate.whole("max_iter", max_iter, 0)
-    if not hasattr(stop, "met"):
+    if isinstance(stop, type) or not hasattr(stop, "met"):
         raise TypeError(f"stop must be a rule such as Gap(1e-6), Change(1e-6), Steps(10), Discrepancy(), got {stop!r}")
     out_of_reach = getattr(stop, "out_of_reach", None)  # only rules that stop early on purpose have one
     operator, q = tally.operator, tally.frequencies
@@ -145,7 +145,9 @@ def gibu(tallies: Iterable[Tally], **as_ibu: Any) -> Estimate:
     >>> ik.gibu([careful.tally_counts([50, 40]), careless.tally_counts([8, 2])]).n_iter > 0
     True
     """
-    pool = list(tallies)
+    if isinstance(tallies, Tally):
+        raise TypeError("tallies must be an iterable of tallies, got one tally: pass [tally], or call ibu(tally)")
+    pool = [check_tally(tally) for tally in tallies]
     if not pool:
         raise ValueError("tallies must hold at least one tally, got none")
     return ibu(sum(pool[1:], pool[0]), **as_ibu)

@@ -11,7 +11,7 @@ from ibukit.estimators import _interior_point
 from ibukit.estimators.certificate import certified
 from ibukit.estimators.iterative import ibu
 from ibukit.estimators.stopping import Gap
-from ibukit.tally import Tally
+from ibukit.tally import Tally, check_tally
 
 # entries of the dense channel up to which a factorisation is worth its memory (2^26 doubles are half a gigabyte)
 MOST_DENSE = 2**26
@@ -57,7 +57,7 @@ def mle(tally: Tally, tol: float = 1e-9) -> Estimate:
     (array([0.8607, 0.1393, 0.    ]), True)
     """
     tol = _validate.positive("tol", tol)
-    if tally.k * len(tally.counts) > MOST_DENSE:
+    if check_tally(tally).k * len(tally.counts) > MOST_DENSE:
         return ibu(tally, stop=Gap(tol), strict=True)
     theta, steps = _interior_point.maximise(tally.matrix(), tally.frequencies, np.expm1(tol))
     method = f"mle, dense interior point ({tally.k} x {len(tally.counts)})"

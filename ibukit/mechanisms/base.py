@@ -16,10 +16,10 @@ from ibukit._validate import Floats, Ints
 from ibukit.alphabet import Alphabet
 from ibukit.errors import NotInvertible
 from ibukit.mechanisms.channels import DenseChannel
-from ibukit.tally import Channel, Part, Tally, make_part
+from ibukit.tally import Channel, Part, Tally, check_tally, make_part
 
 
-class Mechanism(ABC):
+class Mechanism(_validate.ReadOnlyArrays, ABC):
     """A channel from secrets to reports, run on each user's own device: P(report z | secret x) = M_xz.
 
     A subclass is a frozen dataclass whose fields are the paper's parameters. It provides `randomize`,
@@ -61,6 +61,7 @@ class Mechanism(ABC):
             Number of users with each secret.
         rng : numpy.random.Generator
         """
+        rng = _validate.generator(rng)
         counts = _validate.counts("secret_counts", secret_counts, self.k)
         return self.tally(self.randomize(np.repeat(np.arange(self.k), counts), rng))
 
@@ -151,6 +152,7 @@ class FiniteMechanism(Mechanism):
 
     def randomize(self, secrets: ArrayLike, rng: Generator) -> NDArray[Any]:
         """Draw one report for each user: codes 0..m-1, shape (n,)."""
+        rng = _validate.generator(rng)
         x = _validate.codes("secrets", secrets, self.k)
         reports = np.empty(len(x), dtype=np.int64)
         order = np.argsort(x, kind="stable")
@@ -161,6 +163,7 @@ class FiniteMechanism(Mechanism):
 
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
         """Draw the tally of a whole population: one multinomial per secret."""
+        rng = _validate.generator(rng)
         counts = _validate.counts("secret_counts", secret_counts, self.k)
         present = np.flatnonzero(counts)
         rows = self.matrix()[present]
@@ -198,6 +201,6 @@ def _groups(sorted_codes: Ints, order: Ints) -> tuple[list[int], list[Ints]]:
 
 def single_part(tally: Tally) -> Part:
     """The one part of a tally whose reports came through one mechanism."""
-    if len(tally.parts) != 1:
+    if len(check_tally(tally).parts) != 1:
         raise ValueError(f"tally must hold reports of one mechanism, it pools {len(tally.parts)}; use mle, ibu or gibu")
     return tally.parts[0]

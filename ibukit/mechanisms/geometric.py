@@ -90,6 +90,7 @@ class LinearGeometric(Mechanism):
 
     def randomize(self, secrets: ArrayLike, rng: Generator) -> Ints:
         """Draw one report for each user: integers, shape (n,)."""
+        rng = _validate.generator(rng)
         x = _validate.codes("secrets", secrets, self.k)
         # the difference of two geometric variables has the two-sided law
         noise = rng.geometric(-np.expm1(-self.epsilon), (2, len(x)))
@@ -97,6 +98,7 @@ class LinearGeometric(Mechanism):
 
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
         """Draw the tally of a whole population in O(k + spread), by the memoryless steps of the noise."""
+        rng = _validate.generator(rng)
         counts = _validate.counts("secret_counts", secret_counts, self.k)
         stay, right, left = self._first_step(counts, rng)
         here, beyond_last = self._walk(right, rng)
@@ -206,6 +208,7 @@ class TruncatedGeometric(FiniteMechanism):
 
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
         """Draw the tally of a whole population in O(k): what runs off an end is reported there."""
+        rng = _validate.generator(rng)
         counts = _validate.counts("secret_counts", secret_counts, self.k)
         untruncated = LinearGeometric(self.alphabet, self.epsilon)
         stay, right, left = untruncated._first_step(counts, rng)

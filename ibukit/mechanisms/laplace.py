@@ -79,6 +79,7 @@ class LinearLaplace(FiniteMechanism):
 
     def randomize(self, secrets: ArrayLike, rng: Generator) -> Ints:
         """Draw one report for each user: codes 0..k-1, shape (n,)."""
+        rng = _validate.generator(rng)
         x = _validate.codes("secrets", secrets, self.k)
         noisy = x + rng.laplace(scale=1 / self.epsilon, size=len(x))
         return np.clip(np.rint(noisy), 0, self.k - 1).astype(np.int64)

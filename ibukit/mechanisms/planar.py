@@ -103,6 +103,7 @@ class PlanarGeometric(Mechanism):
 
     def randomize(self, secrets: ArrayLike, rng: Generator) -> Ints:
         """Draw one report for each user: (row, column) pairs, shape (n, 2)."""
+        rng = _validate.generator(rng)
         x = _validate.codes("secrets", secrets, self.k)
         # the last entry of the table stands for all that is farther: mass below e^-45
         drawn = np.searchsorted(self._cumulative, rng.random(len(x)), side="right")
@@ -207,6 +208,7 @@ class PlanarLaplace(FiniteMechanism):
 
     def randomize(self, secrets: ArrayLike, rng: Generator) -> Ints:
         """Draw one report for each user: codes 0..k-1, shape (n,)."""
+        rng = _validate.generator(rng)
         x = _validate.codes("secrets", secrets, self.k)
         radius = rng.gamma(2.0, 1 / self.epsilon, size=len(x))
         angle = rng.uniform(0, 2 * np.pi, size=len(x))

@@ -78,6 +78,7 @@ class RandomizedResponse(FiniteMechanism):
 
     def randomize(self, secrets: ArrayLike, rng: Generator) -> Ints:
         """Draw one report for each user: codes 0..k-1, shape (n,)."""
+        rng = _validate.generator(rng)
         x = _validate.codes("secrets", secrets, self.k)
         # one draw among the other k - 1 values, by stepping over the secret
         other = rng.integers(1, self.k, size=len(x))
@@ -86,6 +87,7 @@ class RandomizedResponse(FiniteMechanism):
 
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
         """Draw the tally of a whole population in O(k): with probability truth - lie the secret, else any value."""
+        rng = _validate.generator(rng)
         counts = _validate.counts("secret_counts", secret_counts, self.k)
         kept = rng.binomial(counts, self.truth - self.lie)
         blind = rng.multinomial(counts.sum() - kept.sum(), np.full(self.k, 1 / self.k))

@@ -65,6 +65,7 @@ class UnaryEncoding(FiniteMechanism):
 
     def randomize(self, secrets: ArrayLike, rng: Generator) -> Bits:
         """Draw one report for each user: rows of 0 and 1, shape (n, k)."""
+        rng = _validate.generator(rng)
         x = _validate.codes("secrets", secrets, self.k)
         rows = (rng.random((len(x), self.k)) < self.p_zero).astype(np.uint8)
         rows[np.arange(len(x)), x] = rng.random(len(x)) < self.p_one
@@ -72,6 +73,7 @@ class UnaryEncoding(FiniteMechanism):
 
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
         """Draw the tally of a whole population: bit rows in blocks, so that memory stays bounded."""
+        rng = _validate.generator(rng)
         counts = _validate.counts("secret_counts", secret_counts, self.k)
         secrets = np.repeat(np.arange(self.k), counts)
         step = max(1, BITS_AT_ONCE // self.k)
