@@ -46,7 +46,7 @@ wheel: $(VENV)/.ok ## build the wheel into dist/
 
 lab: $(VENV)/.ok ## open the chapters in JupyterLab (installed on first use)
 	$(BIN)/uv pip install -q -p $(BIN)/python --constraint requirements.lock -e '.[lab]'
-	$(BIN)/jupyter lab book/index.ipynb
+	$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) book/index.ipynb
 
 lock: $(VENV)/.uv ## solve the dependencies anew into requirements.lock
 	$(BIN)/uv pip compile -q --upgrade --universal --python-version 3.11 $(LOCKED_EXTRAS) \
