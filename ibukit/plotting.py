@@ -80,7 +80,7 @@ def distributions(alphabet: Alphabet | int, curves: Mapping[str, ArrayLike | Est
         else:
             color, dashes = PALETTE[i % len(PALETTE)], DASHES[(i - 1) % len(DASHES)]
             axes.step(line.values, p, where="mid", color=color, linestyle=dashes, label=label)
-    axes.set_xlabel(line.unit or "value")
+    axes.set_xlabel(_value_label(line))
     axes.set_ylabel("probability")
     axes.margins(x=0)
     if min(p.min() for p in drawn) >= 0:  # raw inversion keeps its negative entries, and a margin below them
@@ -127,7 +127,7 @@ def panels(alphabet: Alphabet | int, truth: ArrayLike, estimates: Mapping[str, E
         highest = estimate.distribution.max()
         if highest > ceiling:
             axes.annotate(f"up to {highest:.2f}", (1, 1), xycoords="axes fraction", ha="right", va="top")
-        axes.set(xlabel=(line.unit or "value") if i >= len(estimates) - columns else "", ylim=(0, ceiling))
+        axes.set(xlabel=_value_label(line) if i >= len(estimates) - columns else "", ylim=(0, ceiling))
         axes.margins(x=0)
     for axes in grid.flat[len(estimates) :]:
         axes.set_visible(False)
@@ -343,6 +343,10 @@ def _scale_bar(axes: Axes, grid: Grid, width: float, height: float) -> None:
     axes.annotate(f"{length:g} {grid.unit}", (length, below), xytext=(6, 0), textcoords="offset points", va="center")
     axes.set_xlim(0, width)
     axes.set_ylim(-0.09 * height, height)
+
+
+def _value_label(line: Alphabet) -> str:
+    return f"value ({line.unit})" if line.unit else "value"
 
 
 def _values(values: ArrayLike | Estimate, k: int) -> Floats:

@@ -57,7 +57,7 @@ def test_distributions():
         assert drawn.get_xdata().tolist() == [17, 18, 19, 20]
         assert drawn.get_ydata().tolist() == list(curves[name])
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["truth", "IBU", "INV"]
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("year", "probability")
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("value (year)", "probability")
     # negative entries of raw inversion are not cut off
     assert axes.get_ylim()[0] <= -0.1
 

@@ -20,6 +20,19 @@ from docutils.parsers.rst import directives
 from docutils.statemachine import StringList
 from sphinx.util.docutils import SphinxDirective
 
+# chapters whose slug is not their name
+TITLES = {
+    "mechanisms": "The local model and its mechanisms",
+    "counterexamples": "Non-uniqueness counterexamples",
+    "ages": "Reconstructing ages",
+    "inv-bounds": "INV error bounds",
+    "comparison": "IBU against INV on real data",
+    "stopping": "How far should IBU run?",
+    "free-will": "Free-will mixtures",
+    "privic": "PRIVIC",
+    "attack": "The adversarial attack",
+    "geometric-noise": "Geometric noise and its optimality",
+}
 # of these, what stands in the tables is text
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>$|~])")
 
@@ -48,7 +61,7 @@ class Rows(SphinxDirective):
             container = nodes.container()
             lines = "\n\n".join(entries).splitlines()
             self.state.nested_parse(StringList(lines, source=str(path)), self.content_offset, container)
-            found += [nodes.rubric(text=name.replace("-", " ").capitalize()), *container.children]
+            found += [nodes.rubric(text=TITLES.get(name, name.replace("-", " ").capitalize())), *container.children]
         return found
 
 
