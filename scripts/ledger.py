@@ -24,21 +24,6 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 TABLES = {"ledger": "ledger.csv", "erratum": "errata.csv"}
-CHAPTERS = {
-    "mechanisms": "The local model and its mechanisms",
-    "ages": "Reconstructing ages",
-    "consistency": "Consistency",
-    "counterexamples": "Non-uniqueness counterexamples",
-    "inv-bounds": "INV error bounds",
-    "comparison": "IBU against INV on real data",
-    "stopping": "How far should IBU run?",
-    "free-will": "Free-will mixtures",
-    "optimal-estimators": "Optimal estimators",
-    "privic": "PRIVIC",
-    "attack": "The adversarial attack",
-    "infinite-alphabets": "Infinite alphabets",
-    "geometric-noise": "Geometric noise and its optimality",
-}
 ASSERTS = re.compile(r"^\s*(assert\b|claims\.check\()", re.MULTILINE)
 WIDTH = 100
 
@@ -50,6 +35,15 @@ def rows(kind: str, root: Path = ROOT) -> list[Row]:
     """The rows of data/ledger.csv (`kind` "ledger") or data/errata.csv ("erratum"), in the order of the file."""
     with (root / "data" / TABLES[kind]).open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
+
+
+def titles(root: Path = ROOT) -> dict[str, str]:
+    """Slug and title of every chapter, written or planned, in the book's order."""
+    with (root / "data" / "chapters.csv").open(encoding="utf-8", newline="") as file:
+        return {row["slug"]: row["title"] for row in csv.DictReader(file)}
+
+
+CHAPTERS = titles()
 
 
 class _Marks:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import ibukit as ik
+from ibukit.mechanisms.channels import DenseChannel
 from oracles import naive
 
 
@@ -146,17 +147,18 @@ class Bent:
         return self.bend_adjoint(self.channel.adjoint(self.bend_weights(w)))
 
 
-class Transposed:
+class TransposedAdjoint(DenseChannel):
     """M^T w where M w belongs."""
 
-    def __init__(self, matrix):
-        self.matrix = matrix
+    def adjoint(self, w):
+        return w @ self.columns
+
+
+class TransposedForward(DenseChannel):
+    """M theta where theta M belongs."""
 
     def forward(self, theta):
-        return theta @ self.matrix
-
-    def adjoint(self, w):
-        return w @ self.matrix
+        return self.columns @ theta
 
 
 def with_operator(tally, operator):

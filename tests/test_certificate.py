@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import ibukit as ik
 from ibukit.estimators.certificate import gap_of
-from instances import INSTANCES, NAMES, Bent, Transposed, distributions, tallies, with_operator
+from instances import INSTANCES, NAMES, Bent, TransposedAdjoint, distributions, tallies, with_operator
 from oracles import naive
 
 
@@ -97,7 +97,7 @@ def test_the_bound_sees_a_matrix_used_for_its_transpose():
     matrix = np.array([[0.1, 0.8, 0.1], [0.34, 0.33, 0.33], [0.3, 0.2, 0.5]])
     tally = ik.MatrixMechanism(matrix).tally_counts([10, 80, 10])
     best = ik.mle(tally).distribution
-    wrong = with_operator(tally, Transposed(matrix))
+    wrong = with_operator(tally, TransposedAdjoint(matrix))
     simplex = np.array([(a, b, 10 - a - b) for a in range(11) for b in range(11 - a)]) / 10
     assert_bounded(tally, simplex, best)
     with pytest.raises(AssertionError, match="a distribution is better by"):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import ibukit as ik
 from ibukit.estimators.certificate import gap_of
-from instances import INSTANCES, NAMES, Bent, Trace, Transposed, distributions, matrices, tallies, with_operator
+from instances import INSTANCES, NAMES, Bent, Trace, TransposedAdjoint, distributions, matrices, tallies, with_operator
 from oracles import naive
 
 ABSOLUTE = 1e-12
@@ -64,7 +64,7 @@ def test_the_law_of_rising_likelihood_sees_a_matrix_used_for_its_transpose():
     tally = ik.MatrixMechanism(matrix).tally_counts([10, 30, 60])
     assert_never_falls(tally)
     with pytest.raises(AssertionError):
-        assert_never_falls(with_operator(tally, Transposed(matrix)))
+        assert_never_falls(with_operator(tally, TransposedAdjoint(matrix)))
 
 
 @pytest.mark.ledger("A-Alg1")

@@ -11,6 +11,7 @@ from ibukit import testing
 from ibukit.mechanisms import Mechanism
 from ibukit.mechanisms.channels import DenseChannel, DiagonalPlusConstantChannel
 from ibukit.testing import check_mechanism, check_sample
+from instances import TransposedAdjoint, TransposedForward
 
 MATRIX = np.array([[0.5, 0.3, 0.2], [0.2, 0.7, 0.1], [0.1, 0.1, 0.8]])
 WIDE = np.array([[0.4, 0.3, 0.2, 0.1], [0.1, 0.6, 0.1, 0.2]])
@@ -27,16 +28,6 @@ def test_the_matrices_used_here_are_sound(matrix, rng):
 
 
 # Forward and adjoint
-
-
-class TransposedAdjoint(DenseChannel):
-    def adjoint(self, w):
-        return w @ self.columns
-
-
-class TransposedForward(DenseChannel):
-    def forward(self, theta):
-        return self.columns @ theta
 
 
 class AdjointWithoutLastReport(DenseChannel):

@@ -9,18 +9,9 @@ import ibukit as ik
 from ibukit.mechanisms.channels import DenseChannel
 from ibukit.tally import Part, Tally
 from ibukit.testing import check_tally
+from instances import TransposedAdjoint, TransposedForward
 
 MATRIX = np.array([[0.5, 0.3, 0.2], [0.2, 0.7, 0.1], [0.1, 0.1, 0.8]])
-
-
-class TransposedAdjoint(DenseChannel):
-    def adjoint(self, w):
-        return w @ self.columns
-
-
-class TransposedForward(DenseChannel):
-    def forward(self, theta):
-        return self.columns @ theta
 
 
 class Quadratic(DenseChannel):

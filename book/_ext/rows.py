@@ -20,19 +20,6 @@ from docutils.parsers.rst import directives
 from docutils.statemachine import StringList
 from sphinx.util.docutils import SphinxDirective
 
-# chapters whose slug is not their name
-TITLES = {
-    "mechanisms": "The local model and its mechanisms",
-    "counterexamples": "Non-uniqueness counterexamples",
-    "ages": "Reconstructing ages",
-    "inv-bounds": "INV error bounds",
-    "comparison": "IBU against INV on real data",
-    "stopping": "How far should IBU run?",
-    "free-will": "Free-will mixtures",
-    "privic": "PRIVIC",
-    "attack": "The adversarial attack",
-    "geometric-noise": "Geometric noise and its optimality",
-}
 # of these, what stands in the tables is text
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>$|~])")
 
@@ -47,9 +34,8 @@ class Rows(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Return the entries, each group under a rubric."""
         path = Path(self.env.srcdir) / self.arguments[0]
-        self.env.note_dependency(str(path))
-        with path.open(encoding="utf-8", newline="") as file:
-            rows = list(csv.DictReader(file))
+        rows = self.read(path)
+        titles = {row["slug"]: row["title"] for row in self.read(path.with_name("chapters.csv"))}
         template, group = "\n".join(self.content), self.options["group"]
         found: list[nodes.Node] = []
         # the order of the table within a group, the order of first appearance among groups
@@ -61,8 +47,14 @@ class Rows(SphinxDirective):
             container = nodes.container()
             lines = "\n\n".join(entries).splitlines()
             self.state.nested_parse(StringList(lines, source=str(path)), self.content_offset, container)
-            found += [nodes.rubric(text=TITLES.get(name, name.replace("-", " ").capitalize())), *container.children]
+            found += [nodes.rubric(text=titles.get(name, name)), *container.children]
         return found
+
+    def read(self, path: Path) -> list[dict[str, str]]:
+        """Rows of a table; the page is built anew when it changes."""
+        self.env.note_dependency(str(path))
+        with path.open(encoding="utf-8", newline="") as file:
+            return list(csv.DictReader(file))
 
 
 def setup(app):

@@ -100,19 +100,19 @@ class LinearGeometric(Mechanism):
         """Draw the tally of a whole population in O(k + spread), by the memoryless steps of the noise."""
         rng = _validate.generator(rng)
         counts = _validate.counts("secret_counts", secret_counts, self.k)
-        stay, right, left = self._first_step(counts, rng)
-        here, beyond_last = self._walk(right, rng)
-        back, beyond_first = self._walk(left[::-1], rng)
-        inside = stay + here + back[::-1]
+        inside, beyond_first, beyond_last = self._spread(counts, rng)
         (above, stopped_above), (below, stopped_below) = self._tail(beyond_last, rng), self._tail(beyond_first, rng)
         reports = np.concatenate([self.alphabet.first - below, self.alphabet.values, self.alphabet.last + above])
         return Tally((make_part(self, reports, np.concatenate([stopped_below, inside, stopped_above])),))
 
-    def _first_step(self, counts: Ints, rng: Generator) -> tuple[Ints, Ints, Ints]:
-        """How many stay, go right, go left: (1 - a)/(1 + a), a/(1 + a), a/(1 + a)."""
+    def _spread(self, counts: Ints, rng: Generator) -> tuple[Ints, int, int]:
+        """How many report each value of the line, and how many run off its first and its last end."""
+        # at first one stays, goes right or goes left: (1 - a)/(1 + a), a/(1 + a), a/(1 + a)
         side = self.decay / (1 + self.decay)
-        drawn = rng.multinomial(counts, [1 - 2 * side, side, side])
-        return drawn[:, 0], drawn[:, 1], drawn[:, 2]
+        stay, right, left = rng.multinomial(counts, [1 - 2 * side, side, side]).T
+        here, beyond_last = self._walk(right, rng)
+        back, beyond_first = self._walk(left[::-1], rng)
+        return stay + here + back[::-1], beyond_first, beyond_last
 
     def _walk(self, leaving: Ints, rng: Generator) -> tuple[Ints, int]:
         """Move along the line: at each step of those on their way a fraction 1 - a stops; also how many run off."""
@@ -210,11 +210,7 @@ class TruncatedGeometric(FiniteMechanism):
         """Draw the tally of a whole population in O(k): what runs off an end is reported there."""
         rng = _validate.generator(rng)
         counts = _validate.counts("secret_counts", secret_counts, self.k)
-        untruncated = LinearGeometric(self.alphabet, self.epsilon)
-        stay, right, left = untruncated._first_step(counts, rng)
-        here, beyond_last = untruncated._walk(right, rng)
-        back, beyond_first = untruncated._walk(left[::-1], rng)
-        seen = stay + here + back[::-1]
+        seen, beyond_first, beyond_last = LinearGeometric(self.alphabet, self.epsilon)._spread(counts, rng)
         seen[-1] += beyond_last
         seen[0] += beyond_first
         return self.tally_counts(seen)

@@ -321,3 +321,18 @@ def total_variation(p, q):
 def squared_l2(p, q):
     """Sum of (p - q)^2."""
     return math.fsum((a - b) ** 2 for a, b in zip(p, q, strict=True))
+
+
+def project_to_simplex(v):
+    """argmin ||p - v||^2 over the simplex, by a general solver."""
+    found = optimize.minimize(
+        lambda p: ((p - v) ** 2).sum(),
+        np.full(len(v), 1 / len(v)),
+        jac=lambda p: 2 * (p - v),
+        method="SLSQP",
+        bounds=[(0, None)] * len(v),
+        constraints={"type": "eq", "fun": lambda p: p.sum() - 1, "jac": lambda p: np.ones(len(p))},
+        options={"ftol": 1e-14, "maxiter": 500},
+    )
+    assert found.success, found.message
+    return found.x
