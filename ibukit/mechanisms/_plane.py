@@ -103,26 +103,39 @@ def multiplicity(shape: tuple[int, ...]) -> Floats:
     return np.outer(rows, cols)
 
 
-def remapped_matrix(grid: Grid, table: Floats) -> Floats:
-    """P(z given x) when each report goes to the nearest cell of the grid, shape (k, k).
+def remapped_kernels(grid: Grid, table: Floats) -> Floats:
+    """What a report gets by its row and column offset when all goes to the nearest cell, shape (4, n_rows, n_cols).
 
     A border cell also gets all that lies beyond it: its entry is a sum over a half-line of offsets, a corner's over
-    a quadrant. All terms are positive, so nothing cancels.
+    a quadrant. All terms are positive, so nothing cancels. Kind 0 is a cell inside, 1 one on a western or eastern
+    border, 2 on a southern or northern one, 3 a corner.
     """
-    by_col = _remap_axis(table.T, grid.n_cols)  # (n_cols, n_cols, i)
-    by_both = _remap_axis(np.moveaxis(by_col, -1, 0), grid.n_rows)  # (n_rows, n_rows, n_cols, n_cols)
-    k = len(grid)
-    return np.ascontiguousarray(by_both.transpose(0, 2, 1, 3).reshape(k, k))
+    by_col = _remapped_axis(table.T, grid.n_cols)  # (2, n_cols, i)
+    by_both = _remapped_axis(np.moveaxis(by_col, -1, 0), grid.n_rows)  # (2, n_rows, 2, n_cols)
+    return np.ascontiguousarray(by_both.transpose(0, 2, 1, 3).reshape(4, grid.n_rows, grid.n_cols))
 
 
-def _remap_axis(table: Floats, size: int) -> Floats:
-    """Replace the first axis (offset >= 0) by (secret, report) along an axis of `size` cells."""
+def _remapped_axis(table: Floats, size: int) -> Floats:
+    """Entries at the offsets 0..size-1 along the first axis for reports (inside, on the border)."""
     beyond = np.cumsum(table[::-1], axis=0)[::-1]  # offsets at least d
-    position = np.arange(size)
-    entries = table[np.abs(position[:, None] - position)].copy()
-    if size == 1:
-        entries[0, 0] = beyond[0] + beyond[1]
-    else:
-        entries[:, 0] = beyond[position]
-        entries[:, -1] = beyond[size - 1 - position]
-    return np.asarray(entries)
+    border = beyond[:1] + beyond[1:2] if size == 1 else beyond[:size]
+    return np.stack([table[:size], border])
+
+
+def remapped_kind(grid: Grid, cells: Ints) -> Ints:
+    """The kernel of each report, see `remapped_kernels`."""
+    on_border = (cells == 0) | (cells == [grid.n_rows - 1, grid.n_cols - 1])
+    return np.asarray(on_border @ [2, 1])
+
+
+def remapped_matrix(grid: Grid, table: Floats) -> Floats:
+    """P(z given x) when each report goes to the nearest cell of the grid, shape (k, k)."""
+    kernels = remapped_kernels(grid, table).reshape(2, 2, grid.n_rows, grid.n_cols)
+    rows, cols = np.arange(grid.n_rows), np.arange(grid.n_cols)
+    entries = kernels[  # (secret's row, report's row, secret's column, report's column)
+        np.isin(rows, rows[[0, -1]]).astype(int)[:, None, None],
+        np.isin(cols, cols[[0, -1]]).astype(int),
+        np.abs(rows[:, None] - rows)[:, :, None, None],
+        np.abs(cols[:, None] - cols),
+    ]
+    return np.ascontiguousarray(entries.transpose(0, 2, 1, 3).reshape(len(grid), len(grid)))

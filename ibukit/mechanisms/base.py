@@ -120,6 +120,9 @@ class FiniteMechanism(Mechanism):
         """The channel matrix M_xz = P(z given x), shape (k, m), read-only; rows sum to 1."""
         return _validate.frozen(self._matrix)
 
+    def _row(self, secret: int) -> Floats:
+        return np.asarray(self.matrix()[secret])
+
     @cached_property
     def _channel(self) -> Channel:
         return self.channel(np.arange(self.m))
@@ -157,7 +160,7 @@ class FiniteMechanism(Mechanism):
         reports = np.empty(len(x), dtype=np.int64)
         order = np.argsort(x, kind="stable")
         for secret, users in zip(*_groups(x[order], order), strict=True):
-            row = self.matrix()[secret]
+            row = self._row(secret)
             reports[users] = rng.choice(self.m, size=len(users), p=row / row.sum())
         return reports
 

@@ -8,13 +8,15 @@ from functools import cached_property
 import numpy as np
 
 from ibukit import _validate
-from ibukit._validate import Floats
+from ibukit._validate import Floats, Ints
 from ibukit.alphabet import Alphabet, as_alphabet
-from ibukit.mechanisms.base import FiniteMechanism
+from ibukit.grid import Grid
+from ibukit.mechanisms import _plane_channel
+from ibukit.mechanisms._grid_mechanism import GridMechanism
 
 
 @dataclass(frozen=True)
-class Exponential(FiniteMechanism):
+class Exponential(GridMechanism):
     """P(z given x) = exp(-eps d(x, z) / 2) / N_x with N_x = sum_z exp(-eps d(x, z) / 2).
 
     Satisfies epsilon-d-privacy; the tight level is in general lower, because N_x varies less than the bound allows.
@@ -58,3 +60,8 @@ class Exponential(FiniteMechanism):
     def _matrix(self) -> Floats:
         weights = np.exp(-self.epsilon / 2 * self.alphabet.distances())
         return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
+    def _plane_channel(self, reports: Ints) -> _plane_channel.PlaneChannel:
+        grid = self.alphabet
+        assert isinstance(grid, Grid)  # asked for only then
+        return _plane_channel.row_normalised(grid, self.epsilon / 2, reports)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,9 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 from ibukit import _validate
 from ibukit._validate import Floats, Ints
 from ibukit.grid import Grid
-from ibukit.mechanisms import _plane
-from ibukit.mechanisms.base import FiniteMechanism, Mechanism
+from ibukit.mechanisms import _plane, _plane_channel
+from ibukit.mechanisms._grid_mechanism import GridMechanism
+from ibukit.mechanisms._plane_channel import PlaneChannel
+from ibukit.mechanisms.base import Mechanism
 from ibukit.mechanisms.channels import DenseChannel, split_factor
+from ibukit.tally import Channel
 
 
 @dataclass(frozen=True)
@@ -75,8 +79,17 @@ class PlanarGeometric(Mechanism):
             raise ValueError(f"reports must be (row, column) pairs, shape (n, 2), got {cells.shape}")
         return cells
 
-    def channel(self, reports: NDArray[Any]) -> DenseChannel:
-        """The columns of the seen cells; each keeps its largest entry, so that far reports do not underflow."""
+    def channel(self, reports: NDArray[Any]) -> Channel:
+        """Forward and adjoint on the seen cells; each keeps its largest entry, so that far reports do not underflow."""
+        if _plane_channel.worthwhile(self.k, len(reports)):
+            largest, beyond = float(self._table[0, 0]), self._beyond(reports)
+            plane, far = _plane_channel.infinite(self.alphabet, self.epsilon, largest, reports, beyond)
+            if len(far) < len(reports):
+                plane.columns[:] = self._columns(reports[far])
+                return plane
+        return DenseChannel(self._columns(reports))
+
+    def _columns(self, reports: Ints) -> Floats:
         scale, _ = split_factor(self._log_factor(reports))
         height, width = self.alphabet.cell_shape
         north = (self.alphabet.values[:, :1] - reports[:, 0]) * height
@@ -86,7 +99,7 @@ class PlanarGeometric(Mechanism):
         columns *= -self.epsilon
         np.exp(columns, out=columns)
         columns *= scale
-        return DenseChannel(columns)
+        return np.asarray(columns)
 
     def log_scale(self, reports: NDArray[Any]) -> Floats:
         """What `channel` leaves out for reports so far out that their probability would underflow."""
@@ -111,8 +124,26 @@ class PlanarGeometric(Mechanism):
         return np.asarray(self.alphabet.values[x] + offsets * rng.choice([-1, 1], size=offsets.shape))
 
 
+class _Remapped(GridMechanism):
+    """Noise on the cells of a plane, then the nearest cell of the grid."""
+
+    alphabet: Grid
+
+    @property
+    @abstractmethod
+    def _table(self) -> Floats:
+        """The mass of each offset (i, j), i, j >= 0."""
+
+    @cached_property
+    def _matrix(self) -> Floats:
+        return _plane.remapped_matrix(self.alphabet, self._table)
+
+    def _plane_channel(self, reports: Ints) -> PlaneChannel:
+        return _plane_channel.remapped(self.alphabet, self._table, reports)
+
+
 @dataclass(frozen=True)
-class TruncatedPlanarGeometric(FiniteMechanism):
+class TruncatedPlanarGeometric(_Remapped):
     """Planar geometric noise, then the nearest cell of the grid.
 
     P(z given x) = sum over the cells w of the infinite grid whose nearest cell is z of lambda exp(-eps d(x, w)): a
@@ -151,9 +182,9 @@ class TruncatedPlanarGeometric(FiniteMechanism):
     def __init__(self, alphabet: Grid, epsilon: float):
         _set_grid_and_epsilon(self, alphabet, epsilon)
 
-    @cached_property
-    def _matrix(self) -> Floats:
-        return _plane.remapped_matrix(self.alphabet, _plane.geometric_table(self.alphabet, self.epsilon))
+    @property
+    def _table(self) -> Floats:
+        return _plane.geometric_table(self.alphabet, self.epsilon)
 
     def randomize(self, secrets: ArrayLike, rng: Generator) -> Ints:
         """Draw one report for each user: codes 0..k-1, shape (n,)."""
@@ -161,7 +192,7 @@ class TruncatedPlanarGeometric(FiniteMechanism):
 
 
 @dataclass(frozen=True)
-class PlanarLaplace(FiniteMechanism):
+class PlanarLaplace(_Remapped):
     """Noise of density eps^2/(2 pi) e^(-eps r) is added to the centre of the secret cell; the nearest cell is reported.
 
     The noise is drawn in the continuum and discretised afterwards; what falls outside the grid goes to its nearest
@@ -202,9 +233,9 @@ class PlanarLaplace(FiniteMechanism):
     def __init__(self, alphabet: Grid, epsilon: float):
         _set_grid_and_epsilon(self, alphabet, epsilon)
 
-    @cached_property
-    def _matrix(self) -> Floats:
-        return _plane.remapped_matrix(self.alphabet, _plane.laplace_table(self.alphabet, self.epsilon))
+    @property
+    def _table(self) -> Floats:
+        return _plane.laplace_table(self.alphabet, self.epsilon)
 
     def randomize(self, secrets: ArrayLike, rng: Generator) -> Ints:
         """Draw one report for each user: codes 0..k-1, shape (n,)."""

@@ -1,0 +1,60 @@
+"""What mechanisms on a large grid do without their matrix: single rows, and convolutions."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+
+from ibukit import _validate
+from ibukit._validate import Floats, Ints
+from ibukit.grid import Grid
+from ibukit.mechanisms._plane_channel import DENSE_ENTRIES, PlaneChannel, worthwhile
+from ibukit.mechanisms.base import FiniteMechanism
+from ibukit.mechanisms.channels import DenseChannel
+from ibukit.tally import Channel, Tally
+
+USERS_PER_ROW = 16  # as many cells as a multinomial visits in the time in which one report is drawn by itself
+USERS_AT_ONCE = 2**20
+
+
+class GridMechanism(FiniteMechanism):
+    """A mechanism whose entries depend on offsets wherever its alphabet is a grid; other alphabets use the matrix."""
+
+    @abstractmethod
+    def _plane_channel(self, reports: Ints) -> PlaneChannel:
+        """The columns of given reports, if the alphabet is a grid."""
+
+    @property
+    def _large(self) -> bool:
+        return isinstance(self.alphabet, Grid) and self.k * self.m > DENSE_ENTRIES
+
+    def channel(self, reports: NDArray[Any]) -> Channel:
+        """Forward and adjoint on the given reports: the matrix's columns, or convolutions on a large grid."""
+        if not self._large:
+            return super().channel(reports)
+        plane = self._plane_channel(reports)
+        return plane if worthwhile(self.k, len(reports)) else DenseChannel(plane.matrix())
+
+    def _row(self, secret: int) -> Floats:
+        channel = self._channel
+        return channel.row(secret) if isinstance(channel, PlaneChannel) else super()._row(secret)
+
+    def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
+        """Draw the tally of a whole population: one multinomial per secret; on a large grid the few users singly."""
+        if not self._large:
+            return super().simulate(secret_counts, rng)
+        rng = _validate.generator(rng)
+        counts = _validate.counts("secret_counts", secret_counts, self.k)
+        drawn = np.zeros(self.m, dtype=np.int64)
+        many = counts > self.m // USERS_PER_ROW
+        for secret in np.flatnonzero(many).tolist():
+            row = self._row(secret)
+            drawn += rng.multinomial(counts[secret], row / row.sum())
+        few = np.repeat(np.arange(self.k), np.where(many, 0, counts))
+        for start in range(0, len(few), USERS_AT_ONCE):
+            drawn += np.bincount(self.randomize(few[start : start + USERS_AT_ONCE], rng), minlength=self.m)
+        return self.tally_counts(drawn)

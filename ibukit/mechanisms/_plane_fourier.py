@@ -1,0 +1,134 @@
+"""Circular convolutions on a padded grid, read off (or dropped) at chosen cells.
+
+Three ways to read a spectrum: everywhere, or, where all the cells lie in a few rows or columns (the border of a grid),
+by summing the waves along one axis directly and transforming along the other only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import fft
+
+from ibukit._validate import Floats, Ints
+
+Spectrum = NDArray[np.complex128]
+FEW = 4
+
+
+class Reader(Protocol):
+    """Values of a field at some cells, and the transpose."""
+
+    def read(self, spectrum: Spectrum) -> Floats:
+        """The values at the cells of a field given by its spectrum."""
+
+    def drop(self, weights: Floats) -> Spectrum:
+        """The spectrum of the field that has these weights at the cells and is 0 elsewhere."""
+
+
+def spectrum_of(field: Floats, lengths: tuple[int, int]) -> Spectrum:
+    """Half of the spectrum of a real field, padded by zeros."""
+    return np.asarray(fft.rfft2(field, lengths))
+
+
+def field_of(spectrum: Spectrum, lengths: tuple[int, int], shape: tuple[int, int]) -> Floats:
+    """The south-west corner of the field with a given spectrum."""
+    lines = fft.ifft(spectrum, axis=0)[: shape[0]]
+    return np.asarray(fft.irfft(lines, lengths[1], axis=1, overwrite_x=True)[:, : shape[1]])
+
+
+def kernel_spectrum(table: Floats, lengths: tuple[int, int]) -> Floats:
+    """The (real) spectrum of the even kernel with values table[|i|, |j|] at lags |i| < n, |j| < m, 0 beyond."""
+    rows, cols = table.shape
+    kernel = np.zeros(lengths)
+    kernel[:rows, :cols] = table
+    kernel[lengths[0] - rows + 1 :, :cols] = table[:0:-1]
+    kernel[:, lengths[1] - cols + 1 :] = kernel[:, cols - 1 : 0 : -1]
+    return np.ascontiguousarray(fft.rfft2(kernel).real)
+
+
+def reader(cells: Ints, lengths: tuple[int, int]) -> Reader:
+    """The cheapest way to read a field at given cells (counted modulo the lengths)."""
+    rows, row = np.unique(cells[:, 0] % lengths[0], return_inverse=True)
+    cols, col = np.unique(cells[:, 1] % lengths[1], return_inverse=True)
+    if min(len(rows), len(cols)) > FEW:
+        return Everywhere(rows, row, cols[col], lengths)
+    if len(rows) <= len(cols):
+        return FewRows(_waves(rows, lengths[0], lengths[0]), row, cols[col], lengths)
+    return FewColumns(_waves(cols, lengths[1] // 2 + 1, lengths[1]), rows[row], col, lengths)
+
+
+def _waves(positions: Ints, frequencies: int, length: int) -> Spectrum:
+    # whole numbers are reduced before they become an angle, so that every wave is exact to rounding
+    turns = np.outer(positions, np.arange(frequencies)) % length / length
+    return np.asarray(np.exp(2j * np.pi * turns))
+
+
+@dataclass(frozen=True, eq=False)
+class Everywhere:
+    """Cells (rows[row], col) all over the place."""
+
+    rows: Ints
+    row: Ints
+    col: Ints
+    lengths: tuple[int, int]
+
+    def read(self, spectrum: Spectrum) -> Floats:
+        """Both axes by fast transforms; along the second only the rows that are asked for."""
+        lines = fft.ifft(spectrum, axis=0)[self.rows]
+        return np.asarray(fft.irfft(lines, self.lengths[1], axis=1, overwrite_x=True)[self.row, self.col])
+
+    def drop(self, weights: Floats) -> Spectrum:
+        """Add up the weights of each cell, then transform."""
+        n_rows, n_cols = int(self.rows[-1]) + 1, int(self.col.max()) + 1
+        field = np.bincount(self.rows[self.row] * n_cols + self.col, weights=weights, minlength=n_rows * n_cols)
+        return spectrum_of(field.astype(np.float64).reshape(n_rows, n_cols), self.lengths)
+
+
+@dataclass(frozen=True, eq=False)
+class FewRows:
+    """Cells (a row of few, col): `waves` has one row for each of the few."""
+
+    waves: Spectrum
+    row: Ints
+    col: Ints
+    lengths: tuple[int, int]
+
+    def read(self, spectrum: Spectrum) -> Floats:
+        """Sum the waves across the rows, transform along them."""
+        lines = fft.irfft(self.waves / self.lengths[0] @ spectrum, self.lengths[1], axis=1)
+        return np.asarray(lines[self.row, self.col])
+
+    def drop(self, weights: Floats) -> Spectrum:
+        """The transpose."""
+        width = self.lengths[1]
+        lines = np.bincount(self.row * width + self.col, weights=weights, minlength=len(self.waves) * width)
+        return np.asarray(self.waves.conj().T @ fft.rfft(lines.reshape(-1, width), axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class FewColumns:
+    """Cells (row, a column of few): `waves` has one row for each of the few, and half of the frequencies."""
+
+    waves: Spectrum
+    row: Ints
+    col: Ints
+    lengths: tuple[int, int]
+
+    def read(self, spectrum: Spectrum) -> Floats:
+        """Sum the waves across the columns, transform along them."""
+        share = np.full(spectrum.shape[1], 2 / self.lengths[1])  # each stands for its mirror image too,
+        share[0] /= 2
+        if self.lengths[1] % 2 == 0:
+            share[-1] /= 2  # but the constant and the fastest wave are their own
+        lines = fft.ifft(spectrum @ (self.waves * share).T, axis=0).real
+        return np.asarray(lines[self.row, self.col])
+
+    def drop(self, weights: Floats) -> Spectrum:
+        """The transpose."""
+        few = len(self.waves)
+        lines = np.bincount(self.row * few + self.col, weights=weights, minlength=self.lengths[0] * few)
+        return np.asarray(fft.fft(lines.reshape(-1, few), axis=0) @ self.waves.conj())
