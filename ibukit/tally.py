@@ -67,7 +67,7 @@ class Part(_validate.ReadOnlyArrays):
     def log_scale(self) -> Floats:
         """Logarithm of the factor left out of each seen report's probability, shape (s,); mostly 0."""
         scale: Floats | None = self.mechanism.log_scale(self.reports)
-        return np.zeros(len(self.counts)) if scale is None else scale
+        return np.broadcast_to(0.0, self.counts.shape) if scale is None else scale
 
     def __getstate__(self) -> dict[str, Any]:
         # channels are rebuilt where they are needed: a tally travels to workers as reports and counts

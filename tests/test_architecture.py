@@ -24,6 +24,7 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 LAYERS = [
     "errors",
     "_validate",
+    "_threads",
     "alphabet",
     "grid",
     "distributions",

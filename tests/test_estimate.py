@@ -25,7 +25,7 @@ STATUS = {
     "ibu, unfinished": ik.Status.MAX_ITER,
     "ibu, stopped": ik.Status.STOPPED,
     "ibu, hopeless": ik.Status.OUT_OF_REACH,
-    "mle": ik.Status.CONVERGED,
+    "mle": ik.Status.CLOSED_FORM,
     "inv": ik.Status.CLOSED_FORM,
     "raw inv": ik.Status.OFF_SIMPLEX,
 }

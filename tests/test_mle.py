@@ -7,7 +7,7 @@ from scipy import optimize
 
 import ibukit as ik
 from hard_cases import FAMILIES, draw
-from ibukit.estimators import likelihood
+from ibukit.estimators import _solvers
 from instances import INSTANCES, NAMES, tallies
 from oracles import naive
 
@@ -21,7 +21,8 @@ def assert_certified(tally, tol=TOL):
     assert (theta >= 0).all()
     assert abs(theta.sum() - 1) <= 1e-12
     assert estimate.gap == ik.gap(tally, theta) <= tol
-    assert estimate.status is ik.Status.CONVERGED
+    closed = estimate.method.startswith("mle, closed form")
+    assert estimate.status is (ik.Status.CLOSED_FORM if closed else ik.Status.CONVERGED)
     return estimate
 
 
@@ -189,15 +190,16 @@ def test_sizes_of_the_papers(mechanism, rng):
     assert_certified(mechanism.simulate(rng.multinomial(50_000, theta), rng), 1e-10)
 
 
-def test_beyond_the_dense_limit_ibu_does_it(monkeypatch):
-    tally = ik.RandomizedResponse(6, 1.0).tally_counts([9, 8, 7, 5, 3, 1])
-    dense = assert_certified(tally, 1e-7)
-    monkeypatch.setattr(likelihood, "MOST_DENSE", 35)
-    iterated = assert_certified(tally, 1e-7)
-    assert (dense.method[:10], iterated.method[:4]) == ("mle, dense", "ibu,")
-    assert np.abs(dense.distribution - iterated.distribution).max() <= 1e-2
-    monkeypatch.setattr(likelihood, "MOST_DENSE", 36)
-    assert ik.mle(tally).method.startswith("mle, dense")
+def test_beyond_the_dense_limit_the_active_set_does_it(monkeypatch, rng):
+    tally = ik.MatrixMechanism(rng.dirichlet(np.ones(9), 6)).tally_counts([9, 8, 7, 5, 3, 1, 1, 4, 2])
+    dense = assert_certified(tally)
+    monkeypatch.setattr(_solvers, "MOST_DENSE", 53)
+    active = assert_certified(tally)
+    assert dense.method == "mle, dense interior point: 6 x 9 entries fit in memory"
+    assert active.method.startswith("mle, active set through forward and adjoint: 6 x 9 is too large")
+    assert np.abs(dense.distribution - active.distribution).max() <= 1e-4
+    monkeypatch.setattr(_solvers, "MOST_DENSE", 54)
+    assert ik.mle(tally).method == dense.method
 
 
 def test_an_impossible_tolerance_is_an_error_that_carries_the_best(rng):

@@ -49,6 +49,8 @@ class Point:
     s: Floats
     lam: Floats
     nu: Floats
+    residual: Floats | float
+    """c + H theta - M lam - s, which a quadratic part leaves until a full step is taken; 0 without one."""
     full_steps: bool = True
     """Whether the last step went more than half of the way in both variables."""
 
@@ -108,7 +110,7 @@ def em_start(model: Model, q: Floats, settings: Settings) -> Floats:
     theta = np.full(model.k, 1 / model.k)
     for _ in range(settings.em_steps):
         theta = theta * model.adjoint(q / model.forward(theta))
-    return (1 - settings.uniform_share) * theta / theta.sum() + settings.uniform_share / model.k
+    return np.asarray((1 - settings.uniform_share) * theta / theta.sum() + settings.uniform_share / model.k)
 
 
 def path(model: Model, q: Floats, start: Floats, careful: bool, curved: Curved | None = None) -> Iterator[Point]:
@@ -124,15 +126,14 @@ def path(model: Model, q: Floats, start: Floats, careful: bool, curved: Curved |
     upper = np.maximum(curved.slope(theta), 0.01)  # 1 without a quadratic part; what is cut here stays in the residual
     back = model.adjoint(lam)
     margin = 1.1 * max(float((back / upper).max()), 1.0)
-    point = Point(theta, upper - back / margin, lam / margin, nu)
+    point = Point(theta, upper - back / margin, lam / margin, nu, curved.slope(theta) - upper)
     yield point
     for step in range(10**6):
         theta, s, lam, nu = point.theta, point.s, point.lam, point.nu
         solve = model.factor(lam / nu, s / theta, curved, shrink=step >= 2 and not careful)
         if solve is None:
             return
-        residual = curved.slope(theta) - model.adjoint(lam) - s if curved.present else 0.0
-        mu = point.mu
+        residual, mu = point.residual, point.mu
 
         def direction(r_q: Floats, r_c: Floats) -> tuple[Floats, Floats, Floats, Floats]:
             d_theta = solve(r_c / theta - residual + model.adjoint(r_q / nu))  # noqa: B023 (used in this step only)
@@ -150,7 +151,8 @@ def path(model: Model, q: Floats, start: Floats, careful: bool, curved: Curved |
         theta = np.maximum(theta + primal * d_theta, TINY)
         lam = np.maximum(lam + dual * d_lam, TINY)
         s = np.maximum(s + dual * d_s, TINY)
-        point = Point(theta, s, lam, model.forward(theta), min(primal, dual) > 0.5)
+        residual = curved.slope(theta) - model.adjoint(lam) - s if curved.present else 0.0
+        point = Point(theta, s, lam, model.forward(theta), residual, min(primal, dual) > 0.5)
         yield point
 
 

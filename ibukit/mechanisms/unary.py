@@ -16,7 +16,7 @@ from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet, as_alphabet
 from ibukit.errors import AlphabetMismatch
 from ibukit.mechanisms.base import FiniteMechanism
-from ibukit.mechanisms.channels import BitChannel, split_factor
+from ibukit.mechanisms.channels import SMALLEST_LOG_FACTOR, BitChannel, split_factor
 from ibukit.tally import Tally, make_part
 
 Bits = NDArray[np.uint8]
@@ -100,8 +100,10 @@ class UnaryEncoding(FiniteMechanism):
         one, zero = self.p_one / self.p_zero, self.p_hidden / (1 - self.p_zero)
         return BitChannel(self.k, reports, one, zero, scale)
 
-    def log_scale(self, reports: NDArray[Any]) -> Floats:
+    def log_scale(self, reports: NDArray[Any]) -> Floats | None:
         """What `channel` leaves out where a report's probability would underflow (k in the thousands)."""
+        if self.k * np.log(min(self.p_zero, 1 - self.p_zero)) > SMALLEST_LOG_FACTOR:
+            return None  # not even the least probable of all rows underflows
         return split_factor(self._log_all_zero(reports))[1]
 
     def _log_all_zero(self, reports: Bits) -> Floats:

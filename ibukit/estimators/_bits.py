@@ -1,0 +1,145 @@
+"""The maximum-likelihood mixture when reports are rows of bits, alone or pooled with other mechanisms.
+
+A million rows of a hundred bits are too many for a Newton matrix at each step, but their likelihood is close to a
+parabola: each row's probability changes at most by e^epsilon. So the rows are read once a step for their exact
+gradient; their Hessian comes from some of the rows and is kept; and the maximiser of parabola + exact likelihood of
+the other mechanisms is found by the interior point. The certificate is the exact gradient's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.linalg.blas import ssyrk
+
+from ibukit._validate import Floats
+from ibukit.estimators._interior_point import path
+from ibukit.estimators._normal_equations import Curved
+from ibukit.estimators._pooled import Pooled
+from ibukit.estimators.certificate import ratios_on
+from ibukit.mechanisms.channels import BitChannel
+
+MOST_PASSES = 100
+# rows for the Hessian: so many for each secret, and at least this share of all
+ROWS_A_SECRET = 50
+SHARE_OF_ROWS = 0.1
+CHUNK = 8192
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The seen rows of one unary encoding, with their share of all reports."""
+
+    channel: BitChannel
+    q: Floats
+
+    @classmethod
+    def of(cls, channel: BitChannel, q: Floats) -> Rows:
+        """With the columns scaled to a largest entry of 1."""
+        ratio = channel.zero / channel.one
+        return cls(replace(channel, one=1.0, zero=ratio, scale=np.broadcast_to(1.0, q.shape)), q)
+
+    def hessian(self, p: Floats, thinned: int) -> Floats:
+        """M diag(q / p^2) M^T from every `thinned`-th row."""
+        rows, w = self.channel.rows[::thinned], self.q[::thinned] / p[::thinned] ** 2
+        w *= self.q.sum() / self.q[::thinned].sum()
+        k, zero, contrast = self.channel.k, self.channel.zero, self.channel.one - self.channel.zero
+        size = w.max()
+        both, own = np.zeros((k, k)), np.zeros(k)
+        for start in range(0, len(w), CHUNK):
+            bits = np.unpackbits(rows[start : start + CHUNK], axis=1, count=k).astype(np.float32)
+            half = bits * np.sqrt(w[start : start + CHUNK] / size).astype(np.float32)[:, None]
+            both += ssyrk(1.0, half.T, lower=1)  # single precision: this matrix is an approximation anyway
+            own += w[start : start + CHUNK] @ bits
+        both = np.tril(both) + np.tril(both, -1).T
+        cross = zero * contrast * own
+        return np.asarray(contrast**2 * size * both + cross + cross[:, None] + zero**2 * w.sum())
+
+
+def maximise(bits: list[Rows], others: Pooled, q_others: Floats, tol: float) -> tuple[Floats, int]:
+    """The maximiser over the simplex and the number of passes over the rows."""
+    k = others.k
+    problem = _Problem(bits, others, q_others)
+    theta = np.full(k, 1 / k)
+    p, g = problem.ratios(theta)
+    if g.max() - 1 <= tol:
+        return theta, 1
+    # the best that one gradient tells: a secret's bit is set the more often the more people have it
+    excess_of_bits = g - g.min()
+    before, g_before = theta, g
+    theta = 0.9 * excess_of_bits / excess_of_bits.sum() + 0.1 / k
+    hessian, thin, known, overshot = None, problem.thinning(), np.inf, 0
+    best = (np.inf, theta)
+    passes = 1
+    while passes < MOST_PASSES:
+        p, g = problem.ratios(theta)
+        passes += 1
+        excess = float(g.max() - 1)
+        best = min(best, (excess, theta), key=lambda found: found[0])
+        if excess <= tol:
+            break
+        # past the top on the way from the last point: go back to where the slope along the way is about 0
+        uphill, now = (g_before - 1) @ (theta - before), (g - 1) @ (theta - before)
+        if hessian is not None and now < -0.5 * uphill and overshot < 3:
+            theta = before + uphill / (uphill - now) * (theta - before)
+            overshot += 1
+            continue
+        if hessian is None or overshot == 3 or problem.pays(excess / known, excess / tol):
+            thin = thin if hessian is None else 1
+            hessian = problem.hessian(p, thin)
+        known, overshot = excess, 0
+        before, g_before = theta, g
+        theta = problem.step(theta, p, g, hessian, excess)
+    return best[1], passes
+
+
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    bits: list[Rows]
+    others: Pooled
+    q_others: Floats
+
+    def ratios(self, theta: Floats) -> tuple[list[Floats], Floats]:
+        """Probabilities of each encoding's rows, and g of everything."""
+        g: Floats = self.others.adjoint(self.q_others / self.others.forward(theta))
+        probabilities = []
+        for rows in self.bits:
+            p, part = ratios_on(rows.channel, theta, rows.q)
+            probabilities.append(p)
+            g = g + part
+        return probabilities, g
+
+    def thinning(self) -> int:
+        """Every how many-th row is enough for the Hessian."""
+        n = min(len(rows.q) for rows in self.bits)
+        return max(1, min(int(1 / SHARE_OF_ROWS), n // (ROWS_A_SECRET * self.others.k)))
+
+    def pays(self, rate: float, to_go: float) -> bool:
+        """Whether a new Hessian of all rows costs less than the steps that are left at this rate of convergence."""
+        if rate < 0.1:
+            return False
+        steps_left = MOST_PASSES if rate >= 1 else np.log(to_go) / -np.log(rate)
+        n, k = sum(len(rows.q) for rows in self.bits), self.others.k
+        # operations; a look-up of eight bits takes as long as sixteen of single precision's multiplications
+        return bool(steps_left * (4 * n * k + 4 * k**3) > n * k**2 / 2)
+
+    def hessian(self, p: list[Floats], thinned: int) -> Floats:
+        """Sum over the encodings."""
+        return np.asarray(np.sum([rows.hessian(own, thinned) for rows, own in zip(self.bits, p, strict=True)], axis=0))
+
+    def step(self, theta: Floats, p: list[Floats], g: Floats, hessian: Floats, excess: float) -> Floats:
+        """Maximise the rows' parabola plus the exact likelihood of the others."""
+        g_others = self.others.adjoint(self.q_others / self.others.forward(theta))
+        curved = Curved(hessian, 1 - (g - g_others) - hessian @ theta)
+        k = self.others.k
+        start = np.maximum(theta, 1e-3 / k)
+        point = None
+        for step, point in enumerate(path(self.others, self.q_others, start, False, curved)):
+            # far enough that what is small is small for good: a secret cut here too early would not come back
+            off = point.residual + self.others.adjoint(self.q_others / point.nu - point.lam)
+            if ((point.theta * point.s).max() <= 1e-18 and np.abs(off).max() <= 1e-3 * excess) or step == 50:
+                break
+        assert point is not None
+        found = np.where(point.theta > point.s, point.theta, 0.0)
+        return np.asarray(found / found.sum())

@@ -1,0 +1,32 @@
+"""Normal equations of structured channels, entry by entry."""
+
+import numpy as np
+from numba import njit
+
+from ibukit._validate import Floats
+
+
+@njit(cache=True)
+def add_line(total: Floats, w: Floats, decay: float) -> None:
+    """total_xy += sum_z w_z decay^(|x - z| + |y - z|) for x <= y.
+
+    To the left of x the sum is decay^(y-x) times sum_z<=x w_z decay^2(x-z), to the right of y likewise, and every z
+    strictly between contributes w_z decay^(y-x). All terms are positive: nothing cancels.
+    """
+    k = w.size
+    left, right = np.empty(k), np.empty(k)
+    carried = 0.0
+    for x in range(k):
+        carried = w[x] + decay * decay * carried
+        left[x] = carried
+    carried = 0.0
+    for x in range(k - 1, -1, -1):
+        carried = w[x] + decay * decay * carried
+        right[x] = carried
+    for x in range(k):
+        total[x, x] += left[x] + right[x] - w[x]
+        power, between = 1.0, 0.0
+        for y in range(x + 1, k):
+            power *= decay
+            total[x, y] += power * (left[x] + between + right[y])
+            between += w[y]
