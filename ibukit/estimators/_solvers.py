@@ -17,7 +17,7 @@ from ibukit.estimators import (
 from ibukit.estimators._pooled import STRUCTURED, Pooled
 from ibukit.estimators.iterative import ibu
 from ibukit.estimators.stopping import Gap
-from ibukit.mechanisms.channels import BitChannel, DenseChannel, DiagonalPlusConstantChannel
+from ibukit.mechanisms.channels import BitChannel, DenseChannel, DiagonalPlusConstantChannel, LineChannel
 from ibukit.tally import Channel, StackedChannel, Tally
 
 # entries of the dense channel up to which it is worth its memory (2^26 doubles are half a gigabyte)
@@ -119,6 +119,9 @@ def _columns(channel: Channel, k: int) -> Floats:
         return channel.columns
     if isinstance(channel, StackedChannel):
         return np.concatenate([_columns(part, k) for part in channel.channels], axis=1)
+    if isinstance(channel, LineChannel):
+        away = np.abs(np.arange(k)[:, None] - channel.positions)
+        return np.asarray((channel.decay ** np.arange(k))[away] * channel.scale)
     return np.array([channel.forward(unit) for unit in np.eye(k)])
 
 
