@@ -5,9 +5,10 @@ BIN  := $(VENV)/bin
 UV   := 0.13.8
 LOCKED_EXTRAS := --extra data --extra book --extra test --extra lint --extra browser
 JOBS ?= 2
+PEERS := _build/bench/venv
 
 .DEFAULT_GOAL := help
-.PHONY: help book test slow lint format notebooks ledger browser wheel lab lock clean
+.PHONY: help book test slow lint format notebooks ledger browser wheel lab bench lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -48,6 +49,9 @@ lab: $(VENV)/.ok ## open the chapters in JupyterLab (installed on first use)
 	$(BIN)/uv pip install -q -p $(BIN)/python --constraint requirements.lock -e '.[lab]'
 	$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) book/index.ipynb
 
+bench: $(PEERS)/.ok ## race mle against its peers, a quarter of an hour; QUICK=1: three minutes; ONLY="W1 W5"
+	$(PEERS)/bin/python -m benchmarks $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY))
+
 lock: $(VENV)/.uv ## solve the dependencies anew into requirements.lock
 	$(BIN)/uv pip compile -q --upgrade --universal --python-version 3.11 $(LOCKED_EXTRAS) \
 		--no-header --no-annotate pyproject.toml -o requirements.lock
@@ -61,6 +65,11 @@ $(VENV)/.uv:
 		{ echo "ibukit needs Python 3.11 or newer: set PY, as in: make PY=python3.12 book" >&2; exit 1; }
 	$(PY) -m venv $(VENV)
 	$(BIN)/python -m pip install -q --disable-pip-version-check uv==$(UV)
+	touch $@
+
+$(PEERS)/.ok: requirements.lock pyproject.toml | $(VENV)/.uv
+	$(BIN)/uv venv -q --clear -p $(BIN)/python $(PEERS)
+	$(BIN)/uv pip install -q --compile-bytecode -p $(PEERS)/bin/python --constraint requirements.lock -e '.[bench]'
 	touch $@
 
 $(VENV)/.ok: requirements.lock pyproject.toml | $(VENV)/.uv

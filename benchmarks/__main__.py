@@ -1,0 +1,53 @@
+"""`make bench`: every workload's race, cost against k, first-call time, and the table of bars."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from benchmarks import bars, compile_time, machine, tables
+from benchmarks.peers import contenders
+from benchmarks.run import HERE, SCRATCH, races, scaling
+from benchmarks.workloads import STRUCTURES, WORKLOADS
+
+QUICK = ("W1", "W2-1", "W3-1e6", "W4-20", "W5", "W6-line-1e5", "mixed")
+ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "RAYON_NUM_THREADS")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="fewer workloads and rounds; results stay in _build")
+    parser.add_argument("--only", nargs="+", choices=WORKLOADS, help="race on these alone, write nothing")
+    asked = parser.parse_args()
+    if any(os.environ.get(name) != "1" for name in ONE_THREAD):  # before any library has started its threads
+        again = [sys.executable, "-m", "benchmarks", *sys.argv[1:]]
+        os.execve(sys.executable, again, os.environ | dict.fromkeys(ONE_THREAD, "1"))
+    here, missing = contenders()
+    print("\n".join(f"not racing: {line}" for line in missing))
+    if asked.only:
+        races(asked.only, asked.quick)
+        return
+    folder = SCRATCH / "quick" if asked.quick else HERE / "results"
+    names = [name for name in WORKLOADS if not asked.quick or name.startswith(QUICK)]
+    rows = races(names, asked.quick)
+    judged = tables.frame_of_bars(bars.judge(rows))
+    found = {
+        "machine": machine.describe(here),
+        "races": tables.frame_of_races(rows),
+        "scaling": scaling(asked.quick),
+        "first_call": compile_time.measure(["line", "bits"] if asked.quick else list(STRUCTURES)),
+        "bars": judged,
+    }
+    for name, table in found.items():
+        tables.write(table, folder / f"{name}.csv")
+        if name != "races":
+            print(f"\n{name}\n{tables.text(table)}")
+    missed = judged[judged.met == tables.VERDICT[False]]
+    print(f"\n{len(missed)} of {len(judged)} bars missed, {(judged.met == tables.VERDICT[None]).sum()} not measured")
+    for row in missed.itertuples():
+        print(f"MISSED: {row.bar}: {row.required} required, {row.measured} measured")
+
+
+if __name__ == "__main__":
+    main()

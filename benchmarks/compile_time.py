@@ -1,0 +1,56 @@
+"""What the first call of a session costs: with the kernels still to be compiled, and with them in numba's cache.
+
+Run as a program with the name of a structure, it is the session; it prints three numbers of CPU seconds.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+import pandas as pd
+
+
+def session(structure: str) -> list[float]:
+    """CPU seconds: start and import, the first tally and estimate, the second."""
+    import ibukit as ik
+    from benchmarks.workloads import STRUCTURES
+
+    sizes, make = STRUCTURES[structure]
+    times = [time.process_time()]
+    for _ in range(2):
+        ik.mle(make(sizes[0]))
+        times.append(time.process_time())
+    return [times[0], times[1] - times[0], times[2] - times[1]]
+
+
+def measure(structures: list[str], limit: float = 120.0) -> pd.DataFrame:
+    """A fresh process with an empty cache, then another with what the first one left."""
+    rows = []
+    for structure in structures:
+        row: dict[str, object] = {"structure": structure}
+        with tempfile.TemporaryDirectory() as cache:
+            for state in ("empty cache", "filled cache"):
+                done = subprocess.run(
+                    [sys.executable, "-m", "benchmarks.compile_time", structure],
+                    env={**os.environ, "NUMBA_CACHE_DIR": cache},
+                    capture_output=True,
+                    text=True,
+                    timeout=limit,
+                    check=False,
+                )
+                if done.returncode:
+                    row["note"] = (done.stderr.splitlines() or ["failed"])[-1][:100]
+                    break
+                start, first, second = json.loads(done.stdout)
+                row |= {f"first call, {state}": first, "start and import": start, "second call": second}
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+if __name__ == "__main__":
+    print(json.dumps(session(sys.argv[1])))

@@ -1,0 +1,32 @@
+"""What the figures were measured on: nothing that names the machine or its owner."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import platform
+from pathlib import Path
+
+import pandas as pd
+
+from benchmarks.peers import versions
+from benchmarks.race import Contender
+
+
+def describe(contenders: list[Contender]) -> pd.DataFrame:
+    facts = {
+        "processor": _processor(),
+        "cores": str(os.cpu_count()),
+        "threads used": os.environ.get("OPENBLAS_NUM_THREADS", "not limited"),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+    }
+    packages = {"numpy", "scipy", "numba"}.union(*(contender.packages for contender in contenders))
+    return pd.DataFrame((facts | versions(packages)).items(), columns=["what", "value"])
+
+
+def _processor() -> str:
+    cpus = Path("/proc/cpuinfo")
+    lines = cpus.read_text().splitlines() if cpus.exists() else []
+    return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.processor())

@@ -1,0 +1,69 @@
+"""CPU seconds of one process, a limit on them, and the memory that a call takes."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import resource
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+STATUS = Path("/proc/self/status")
+CLEAR = Path("/proc/self/clear_refs")
+
+
+class OverBudget(Exception):
+    """A call used more CPU seconds than it was given."""
+
+
+@contextlib.contextmanager
+def budget(seconds: float) -> Iterator[None]:
+    """Interrupt after so many CPU seconds, as soon as the interpreter has the word again.
+
+    A timer on the wall looks at them twice a second: while a timer of CPU time runs, Linux counts that in whole ticks.
+    """
+    start = time.process_time()
+
+    def look(*_: Any) -> None:
+        if time.process_time() - start > seconds:
+            raise OverBudget(f"stopped after {seconds:g} CPU seconds")
+
+    before = signal.signal(signal.SIGALRM, look)
+    signal.setitimer(signal.ITIMER_REAL, 0.5, 0.5)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def clocked(call: Callable[[], Any]) -> tuple[Any, float]:
+    """The result, and the CPU seconds of all threads of this process."""
+    start = time.process_time()
+    result = call()
+    return result, time.process_time() - start
+
+
+def limit_memory(n_bytes: int) -> None:
+    """Beyond this a MemoryError, not a machine that swaps."""
+    resource.setrlimit(resource.RLIMIT_AS, (n_bytes, n_bytes))
+
+
+def peak_bytes(call: Callable[[], Any]) -> int | None:
+    """Highest resident memory during the call less that before it; None where Linux does not tell."""
+    if not CLEAR.exists():
+        return None
+    with contextlib.suppress(AttributeError, OSError):
+        ctypes.CDLL(None).malloc_trim(0)  # what earlier calls freed would hide what this one takes
+    CLEAR.write_text("5")  # the high-water mark starts anew
+    before = _resident("VmRSS")
+    call()
+    return _resident("VmHWM") - before
+
+
+def _resident(entry: str) -> int:
+    (line,) = (line for line in STATUS.read_text().splitlines() if line.startswith(entry))
+    return 1024 * int(line.split()[1])

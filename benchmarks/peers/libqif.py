@@ -1,0 +1,26 @@
+"""qif: the library of quantitative information flow, whose IBU stops when a step moves theta by less than max_diff."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from qif import channel
+
+from benchmarks.race import Answer, Contender, with_matrix
+from benchmarks.workloads import Workload
+
+MOST = 10**6  # entries; a step takes twenty times that of numpy
+
+
+def _prepare(workload: Workload) -> Callable[[], Answer]:
+    matrix, q = workload.matrix, workload.counts / workload.counts.sum()
+
+    def call() -> Answer:
+        theta, steps = channel.iterative_bayesian_update(matrix, q, max_diff=1e-6)
+        return Answer(theta, steps, note="max_diff=1e-6, its default")
+
+    return call
+
+
+def contenders() -> list[Contender]:
+    return [Contender("qif IBU", _prepare, with_matrix(MOST), packages=("qif",))]

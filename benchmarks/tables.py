@@ -1,0 +1,49 @@
+"""What is printed, and what is written to results/."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+
+import pandas as pd
+
+from benchmarks.bars import Bar
+from benchmarks.race import Row
+
+VERDICT = {True: "yes", False: "NO", None: "-"}
+
+
+def frame_of_races(rows: Iterable[Row]) -> pd.DataFrame:
+    """All rows, with each one's time as a multiple of ours on the same workload."""
+    table = pd.DataFrame([asdict(row) for row in rows])
+    ours = table[table.contender == "ibukit"].set_index("workload").seconds
+    table.insert(3, "ratio", table.seconds.astype(float) / table.workload.map(ours).astype(float))
+    return table
+
+
+def frame_of_bars(bars: Iterable[Bar]) -> pd.DataFrame:
+    table = pd.DataFrame([asdict(bar) for bar in bars])
+    return table.assign(met=table.met.map(VERDICT))
+
+
+def text(table: pd.DataFrame) -> str:
+    """Three digits, right-aligned numbers, a dash for what is not there."""
+    shown = table.copy()
+    for column in shown:
+        shown[column] = [_cell(value) for value in shown[column]]
+    return shown.to_string(index=False, justify="left" if not len(shown) else "right", max_colwidth=70)
+
+
+def _cell(value: object) -> str:
+    if value is None or (isinstance(value, float) and pd.isna(value)):
+        return "-"
+    if isinstance(value, float):
+        return f"{value:,.0f}" if value.is_integer() and abs(value) < 1e12 else f"{value:.3g}"
+    return str(value)
+
+
+def write(table: pd.DataFrame, path: Path) -> None:
+    """Four digits are more than the clock is worth."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    table.to_csv(path, index=False, float_format="%.4g", lineterminator="\n")

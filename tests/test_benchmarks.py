@@ -1,0 +1,130 @@
+"""The benchmarks' own logic at tiny size: draws, race, certificate, verdicts, tables. Nothing here times anything."""
+
+from itertools import count
+
+import numpy as np
+import pytest
+
+import ibukit as ik
+from benchmarks import draws, tables, workloads
+from benchmarks.bars import judge
+from benchmarks.measure import OverBudget, budget, peak_bytes
+from benchmarks.peers import ours
+from benchmarks.race import Answer, Contender, Row, certify, race
+
+MECHANISM = ik.TruncatedGeometric(6, 0.5)
+
+
+class Tiny(workloads.Workload):
+    drawn = np.array([30, 5, 0, 20, 40, 5])
+
+
+def tiny():
+    return Tiny("W1", "tiny", **workloads.finite(MECHANISM))
+
+
+def rows(seconds, gap=1e-12):
+    """Races in which everything of ours takes `seconds`, 10 iterations, 2 units of memory, and reaches `gap`."""
+    found = [Row(name, "ibukit", seconds, 10, gap, 1, 2.0) for name in workloads.WORKLOADS]
+    for name in ("W1", "W2-0.2", "W2-1", "W2-3", "W5"):
+        found += [Row(name, "cvxpy + Clarabel, primal", 0.5, 30, 1e-9), Row(name, "numpy IBU", 10.0, 10**6, 1e-10)]
+        found += [Row(name, "ibukit, as a matrix", seconds * 20, 10, gap)]
+    found += [Row(name, "ibukit, IBU steps", 1e-3, 1) for name in ("W4-20", "W4-100", "W6-plane", "W6-remapped")]
+    return [*found, Row("W3-1e6", "a pass over a vector", 1e-3)]
+
+
+def verdicts(measured):
+    return {bar.bar: bar.met for bar in judge(measured)}
+
+
+def test_bars_are_met_by_a_quick_and_close_solver():
+    assert set(verdicts(rows(1e-3)).values()) == {True}
+
+
+def test_bars_are_missed_by_a_slow_one():
+    slow = verdicts(rows(15.0))
+    # what does not depend on our own time alone is still met
+    assert {bar for bar, met in slow.items() if met} == {
+        bar for bar in slow if any(word in bar for word in ("gap", "iterations", "passes over", "memory", "slowest"))
+        or bar.startswith(("W1: ", "W6-line: "))
+    }  # fmt: skip
+
+
+def test_bars_are_missed_by_one_that_stops_early_uses_memory_or_steps():
+    far = verdicts(rows(1e-3, gap=1e-5))
+    assert [far[f"{name} (ibukit): certified gap"] for name in ("W2-1", "W3-1e6", "mixed")] == [False] * 3
+    assert far["W2-1 (ibukit): fastest Clarabel / ours"] is False
+    greedy = rows(1e-3)
+    for row in greedy:
+        if row.contender in ("ibukit", "ibukit, as a matrix"):
+            row.iterations, row.memory = 40, 50.0
+    missed = {bar for bar, met in verdicts(greedy).items() if not met}
+    assert {bar for bar in missed if "memory" in bar or "iterations" in bar or "passes over" in bar} == missed
+    assert len(missed) == 5 + 4 + 2 + 2 + 2
+
+
+def test_what_was_not_measured_is_neither_met_nor_missed():
+    assert set(verdicts([]).values()) == {None}
+    assert set(verdicts([Row("W1", "ibukit", note="MemoryError")]).values()) == {None}
+
+
+def test_a_race_has_a_line_for_each_contender_and_survives_one_that_fails():
+    def fails(workload):
+        raise np.linalg.LinAlgError("singular")
+
+    steps = Contender("one step", lambda w: lambda: Answer(np.full(6, 1 / 6), 1))
+    mle = next(one for one in ours.contenders() if one.name == "ibukit")
+    best, broken, uniform = race(tiny(), [mle, Contender("broken", fails), steps], rounds=1, limit=60.0)
+    assert best.gap <= 1e-10 < 1e-3 < uniform.gap
+    assert best.seconds is not None
+    assert broken.seconds is None
+    assert broken.note == "LinAlgError: singular"
+    shown = tables.text(tables.frame_of_races([best, broken, uniform]))
+    assert "one step" in shown
+    assert "nan" not in shown.lower()
+
+
+def test_the_gap_is_recomputed_on_what_was_returned():
+    workload = tiny()
+    estimate = ik.mle(workload.tally(), tol=1e-10)
+    assert certify(workload, 3 * estimate.distribution) < 1e-9
+    assert certify(workload, np.eye(6)[0]) > 1
+    assert ik.mle(workload.as_matrix(), tol=1e-10).log_likelihood == pytest.approx(estimate.log_likelihood)
+
+
+def test_every_tally_is_fresh():
+    workload = tiny()
+    used = workload.tally()
+    ik.mle(used)
+    assert "operator" in vars(used)
+    assert "operator" not in vars(workload.tally())
+
+
+def test_the_draws_keep_the_number_of_users():
+    rng = np.random.default_rng(1)
+    krr, rappor = ik.RandomizedResponse(5, 1.0), ik.Rappor(9, 1.0)
+    assert draws.answered(krr, 1000, rng).sum() == 1000
+    assert draws.by_users(MECHANISM, np.full(6, 1 / 6), 1000, rng).sum() == 1000
+    rows_of_bits = draws.bit_rows(rappor, 50, rng)
+    assert workloads.packed(9, 1.0)(rows_of_bits).n == 50
+    assert draws.ten_matrix().sum(axis=1) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("structure", workloads.STRUCTURES)
+def test_each_structure_can_be_built_and_solved_at_its_smallest(structure):
+    sizes, make = workloads.STRUCTURES[structure]
+    tally = make(sizes[0])
+    assert tally.k == sizes[0]
+    assert ik.mle(tally, tol=1e-8).gap <= 1e-8
+
+
+def test_a_call_over_its_budget_is_stopped():
+    with budget(0.01), pytest.raises(OverBudget):
+        sum(i % 7 for i in count())
+
+
+def test_memory_of_a_call_is_seen():
+    much = peak_bytes(lambda: np.ones(5_000_000).sum())  # 40 MB
+    assert much is None or 38e6 < much < 100e6
+    little = peak_bytes(lambda: None)
+    assert little is None or little < 10e6
