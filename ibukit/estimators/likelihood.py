@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -95,10 +96,11 @@ def mle(tally: Tally, tol: float = 1e-9, method: str = "auto") -> Estimate:
     )
 
 
-def _candidates(tally: Tally, method: str) -> list[Solver]:
-    applicable = [solver for solver in SOLVERS if solver.applies(tally)]
+def _candidates(tally: Tally, method: str) -> Iterable[Solver]:
     if method == "auto":
-        return [solver for solver in applicable if solver.suits(tally)]
+        # one after the other: mostly the first is all that is asked for
+        return (solver for solver in SOLVERS if solver.applies(tally) and solver.suits(tally))
+    applicable = [solver for solver in SOLVERS if solver.applies(tally)]
     chosen = [solver for solver in applicable if solver.name == method]
     if not chosen:
         names = ", ".join(repr(solver.name) for solver in applicable)
