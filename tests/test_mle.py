@@ -3,13 +3,15 @@
 import numpy as np
 import pytest
 from hypothesis import given
-from scipy import optimize
 
 import ibukit as ik
-from hard_cases import FAMILIES, draw
+from hard_cases import EXTREMES, FAMILIES, draw, draw_lopsided
 from ibukit.estimators import _solvers
+from ibukit.tally import Part
 from instances import INSTANCES, NAMES, tallies
+from mechanism_cases import KINDS
 from oracles import naive
+from second_solvers import by_least_squares, by_quasi_newton
 
 TOL = 1e-9
 
@@ -26,22 +28,28 @@ def assert_certified(tally, tol=TOL):
     return estimate
 
 
-def assert_family_certified(family, rng, cases):
-    for _ in range(cases):
-        matrix, counts = draw(family, rng)
-        possible = matrix.any(axis=0)
-        assert_certified(ik.MatrixMechanism(matrix).tally_counts(counts * possible))
+ALL_FAMILIES = [*FAMILIES, *EXTREMES]
+families = pytest.mark.parametrize("family", ALL_FAMILIES, ids=lambda family: family.__name__)
+ALL_CASES = 10_000
 
 
-@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.__name__)
+def assert_family_certified(family, seed, cases):
+    """Three in four with counts that a sample could have, the others lopsided."""
+    rng = np.random.default_rng([seed, ALL_FAMILIES.index(family)])
+    for case in range(cases):
+        matrix, counts = draw_lopsided(family, rng) if case % 4 == 3 else draw(family, rng)
+        assert_certified(ik.MatrixMechanism(matrix).tally_counts(counts))
+
+
+@families
 def test_certified_on_hundreds_of_problems(family):
-    assert_family_certified(family, np.random.default_rng(FAMILIES.index(family)), 25)
+    assert_family_certified(family, 0, 12)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.__name__)
-def test_certified_on_thousands_of_problems(family):
-    assert_family_certified(family, np.random.default_rng(100 + FAMILIES.index(family)), 250)
+@families
+def test_certified_on_ten_thousand_problems(family):
+    assert_family_certified(family, 1, -(-ALL_CASES // len(ALL_FAMILIES)))
 
 
 @given(tally=tallies())
@@ -64,26 +72,18 @@ def test_agrees_with_a_long_ibu_run(instance):
     assert abs(best.log_likelihood - slow.log_likelihood) <= allowed
 
 
-def by_scipy(matrix, counts):
-    """Maximise sum_z q_z log (w M)_z - sum_x w_x over w >= 0: the maximiser sums to 1 by itself (Poisson form)."""
-    q = counts / counts.sum()
-    seen = q > 0
-    columns, q = matrix[:, seen], q[seen]
-
-    def objective(w):
-        p = w @ columns
-        return w.sum() - q @ np.log(p), 1 - columns @ (q / p)
-
-    k = len(matrix)
-    found = optimize.minimize(
-        objective,
-        np.full(k, 1 / k),
-        jac=True,
-        method="L-BFGS-B",
-        bounds=[(1e-15, None)] * k,
-        options={"maxiter": 5000, "ftol": 1e-15, "gtol": 1e-9, "maxcor": 30},
-    )
-    return found.x / found.x.sum()
+def assert_bounded_by_a_second_solver(matrix, counts, theirs):
+    """Neither is better than the other's gap allows; returns the other's gap."""
+    tally = ik.MatrixMechanism(matrix).tally_counts(counts)
+    ours = ik.mle(tally)
+    their_gap, their_l = naive.gap(matrix, counts, theirs), naive.log_likelihood(matrix, counts, theirs)
+    rounding = 1e-12 * (tally.n + abs(ours.log_likelihood))
+    assert -tally.n * their_gap - rounding <= their_l - ours.log_likelihood <= tally.n * ours.gap + rounding
+    # the same bound far from the maximum
+    uniform = np.full(tally.k, 1 / tally.k)
+    above = their_l - naive.log_likelihood(matrix, counts, uniform)
+    assert above <= tally.n * ik.gap(tally, uniform) + rounding
+    return their_gap
 
 
 @pytest.mark.parametrize("seed", range(50))
@@ -92,13 +92,23 @@ def test_agrees_with_scipy_within_the_sum_of_the_gaps(seed):
     k, m = rng.integers(2, 8, 2)
     matrix = rng.dirichlet(np.full(m, rng.choice([0.3, 1.0, 3.0])), k)
     counts = rng.multinomial(rng.integers(1, 2000), rng.dirichlet(np.ones(m)))
-    tally = ik.MatrixMechanism(matrix).tally_counts(counts)
-    ours, theirs = ik.mle(tally), by_scipy(matrix, counts)
-    their_gap = naive.gap(matrix, counts, theirs)
-    assert their_gap <= 1e-5, "scipy did not come near the maximum: no comparison"
-    difference = naive.log_likelihood(matrix, counts, theirs) - ours.log_likelihood
-    rounding = 1e-12 * (tally.n + abs(ours.log_likelihood))
-    assert -tally.n * their_gap - rounding <= difference <= tally.n * ours.gap + rounding
+    for solver in (by_quasi_newton, by_least_squares):
+        their_gap = assert_bounded_by_a_second_solver(matrix, counts, solver(matrix, counts))
+        assert their_gap <= 1e-5, "scipy did not come near the maximum: no comparison"
+
+
+@pytest.mark.slow
+def test_agrees_with_a_second_solver_on_five_hundred_hard_problems():
+    their_gaps = []
+    for family in ALL_FAMILIES:
+        rng = np.random.default_rng([2, ALL_FAMILIES.index(family)])
+        for case in range(20):
+            matrix, counts = draw_lopsided(family, rng) if case % 4 == 3 else draw(family, rng)
+            theirs = by_least_squares(matrix, counts)
+            their_gaps.append(assert_bounded_by_a_second_solver(matrix, counts, theirs))
+    assert len(their_gaps) >= 500
+    # the second solver is lost on a few of these; where it is not, the comparison is to nine digits and more
+    assert np.mean(np.array(their_gaps) <= 1e-9) >= 0.85
 
 
 def test_the_comparison_sees_a_distribution_that_is_not_the_maximiser():
@@ -216,6 +226,42 @@ def test_an_impossible_tolerance_is_an_error_that_carries_the_best(rng):
         assert "tol=1e-30 was not certified, the best gap is" in str(error)
         assert error.estimate.status is ik.Status.MAX_ITER
         assert 0 < error.estimate.gap == ik.gap(tally, error.estimate.distribution) <= 1e-13
+
+
+HOLES = ik.MatrixMechanism([[1.0, 0.0, 0.0, 0.0], [0.5, 0.0, 0.5, 0.0]], ik.Line(0, 1))
+
+
+@pytest.mark.parametrize(
+    "tallied",
+    [
+        lambda: HOLES.tally([0, 2, 3]),
+        lambda: HOLES.tally([3]),
+        lambda: HOLES.tally_counts([5, 0, 1, 1]),
+        lambda: HOLES.tally([0, 2]) + HOLES.tally([3]),
+        lambda: ik.RandomizedResponse(2, 1.0).tally([0, 1]) + HOLES.tally([3]),
+        lambda: ik.Tally((Part(HOLES, np.array([3]), np.array([1])),)) + HOLES.tally([0]),
+        lambda: ik.compose(ik.RandomizedResponse(2, 1.0), [[0.5, 0.5, 0.0, 0.0], [0, 1.0, 0.0, 0.0]]).tally([3]),
+    ],
+    ids=["among others", "alone", "counted", "added", "pooled", "unchecked and merged", "after a channel"],
+)
+def test_a_report_that_no_secret_can_produce(tallied):
+    with pytest.raises(ik.ImpossibleReport, match="reports contains 3, which no secret can produce under MatrixMech"):
+        tallied()
+
+
+@pytest.mark.parametrize("mechanism", KINDS, ids=lambda mechanism: type(mechanism).__name__)
+def test_no_report_of_a_private_mechanism_is_impossible(mechanism):
+    """However far away: its factor is kept as a logarithm, and the estimate is certified."""
+    if isinstance(mechanism, ik.PlanarGeometric):
+        reports = [[10_000, 3], [-7, 90_000]]
+    elif isinstance(mechanism, ik.LinearGeometric):
+        reports = [10**6, -(10**6), 0]
+    elif isinstance(mechanism, (ik.Rappor, ik.OptimizedUnaryEncoding)):
+        reports = [[1] * mechanism.k, [0] * mechanism.k]
+    else:
+        reports = [0, mechanism.m - 1]
+    assert_certified(mechanism.tally(reports), 1e-12)
+    assert_certified(mechanism.tally(reports) + mechanism.tally(reports[:1]), 1e-12)
 
 
 @pytest.mark.parametrize("tol", [0, -1e-9, np.nan, np.inf, "small"])

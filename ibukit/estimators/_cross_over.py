@@ -8,6 +8,8 @@ from ibukit._validate import Floats
 from ibukit.estimators._normal_equations import Dense, Model, cholesky
 
 MOST_ENTRIES = 2**24
+# a fitted probability below this is as good as 0: the reciprocal of its square would not fit into a double
+LEAST = 1e-150
 
 
 def cross_over(model: Model, q: Floats, theta: Floats, s: Floats, tol: float) -> tuple[float, Floats]:
@@ -44,7 +46,7 @@ def _newton(support: Dense, q: Floats, x: Floats) -> tuple[Floats, bool] | None:
     solve, worst_before = None, np.inf
     for _ in range(8):
         nu = support.forward(x)
-        if nu.min() <= 0:
+        if nu.min() < LEAST:
             return None
         residual = support.adjoint(q / nu) - 1
         worst = float(np.abs(residual).max())

@@ -79,7 +79,7 @@ def maximise_model(model: Model, q: Floats, tol: float) -> tuple[Floats, int]:
     """The same for any model whose columns have a largest entry of about 1."""
     best, steps = (np.inf, np.full(model.k, 1 / model.k)), 0
     for settings in TRIES:
-        found, taken = _one_try(model, q, tol, settings)
+        found, taken = _one_try(model.accurate() if settings.careful else model, q, tol, settings)
         steps += taken
         best = min(best, found, key=lambda point: point[0])
         if best[0] <= tol:
@@ -87,6 +87,7 @@ def maximise_model(model: Model, q: Floats, tol: float) -> tuple[Floats, int]:
     return best[1], steps
 
 
+@np.errstate(over="ignore", invalid="ignore")  # a direction that leads out of the doubles only ends the try
 def _one_try(model: Model, q: Floats, tol: float, settings: Settings) -> tuple[tuple[float, Floats], int]:
     start = em_start(model, q, settings)
     best = (model.excess(q, start), start)

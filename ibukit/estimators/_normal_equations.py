@@ -16,6 +16,8 @@ Solver = Callable[[Floats], Floats]
 
 # secrets whose d exceeds so many times their own diagonal entry of M diag(w) M^T are solved for one by one
 SHRINK_ABOVE = 1e3
+# secrets up to which a matrix of their number squared is affordable though the reports are fewer
+MOST_SECRETS = 5000
 RIDGES = (1e-15, 1e-12, 1e-9, 1e-7)
 
 
@@ -70,6 +72,10 @@ class Model(ABC):
     def rows(self, which: Ints) -> Floats:
         """Rows of M as an array."""
 
+    def accurate(self) -> Model:
+        """The same with the most accurate factorisation that is affordable."""
+        return self
+
     def excess(self, q: Floats, theta: Floats) -> float:
         """Max g - 1 at a distribution."""
         nu = self.forward(theta)
@@ -113,6 +119,8 @@ class Dense(Model):
     """A matrix, shape (k, s)."""
 
     matrix: Floats
+    by_reports: bool = True
+    """Whether to solve a system in the reports where they are few: quick, but it cancels where d is tiny."""
 
     @property
     def k(self) -> int:  # type: ignore[override]
@@ -140,9 +148,13 @@ class Dense(Model):
         """Rows of the matrix."""
         return self.matrix[which]
 
+    def accurate(self) -> Dense:
+        """With a system in the secrets, unless they are too many."""
+        return Dense(self.matrix, by_reports=self.k > MOST_SECRETS)
+
     def factor(self, w: Floats, d: Floats, curved: Curved, shrink: bool) -> Solver | None:
         """Where reports are few, a system in the reports: (diag(1/w) + M^T diag(1/d) M) u = M^T r / d gives x."""
-        if curved.present or self.matrix.shape[1] > 0.7 * self.k:
+        if curved.present or not self.by_reports or self.matrix.shape[1] > 0.7 * self.k:
             return super().factor(w, d, curved, shrink)
         by_reports = cholesky(lambda: self._normal_of_reports(w, d))
         if by_reports is None:
