@@ -182,7 +182,7 @@ SOLVERS = (
         "any channel",
         _always,
         _always,
-        lambda tally: f"accelerated ibu through forward and adjoint: {_shape(tally)}, support too large for a matrix",
+        lambda tally: f"accelerated ibu through forward and adjoint: {_shape(tally)}, support too large",
         _ibu_run,
     ),
 )
