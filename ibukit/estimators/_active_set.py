@@ -23,12 +23,14 @@ MOST_ENTRIES = 2**26
 MOST_ROUNDS = 100
 # updates from uniform whose only purpose is to see where the mass gathers
 EM_STEPS = 50
-FIRST_CANDIDATES = 64
-FEWEST_ADDED = 64
+FIRST_CANDIDATES = 256
+FEWEST_ADDED = 128
 # a report is poorly covered where equal weights on the candidates give it less than this share of its probability
 POOR = 1e-3
 # below this a probability is as good as 0: its reciprocal would not fit into a double
 LEAST = 1e-290
+# the dense solver is not asked for more than doubles have
+FINEST = 1e-14
 # rounds without a gain, in the likelihood or in the certificate, after which doubles have no more to give
 PATIENCE = 3
 
@@ -65,17 +67,18 @@ def maximise(channel: Channel, q: Floats, tol: float, k: int) -> tuple[Floats, i
     most = MOST_ENTRIES // len(q)
     chosen = _first_candidates(channel, q, point, most)
     rows: dict[int, Floats] = {}
-    waited = 0
+    highest, waited = -np.inf, 0
     for round_ in range(MOST_ROUNDS):
         if best.excess <= tol or len(chosen) > most or waited == PATIENCE:
-            return best.theta, round_
+            return _trimmed(best, channel, q, tol), round_
         rows = {x: rows[x] if x in rows else _row(channel, x, k) for x in chosen.tolist()}
-        weights, _ = _interior_point.maximise(np.array(list(rows.values())), q, tol / 2)
+        weights, _ = _interior_point.maximise(np.array(list(rows.values())), q, max(tol / 2, FINEST))
         theta = np.zeros(k)
         theta[chosen] = weights
-        before, point = point, Point.of(theta, channel, q)
-        gained = round_ == 0 or point.log_likelihood > before.log_likelihood or point.excess < best.excess
+        point = Point.of(theta, channel, q)
+        gained = point.log_likelihood > highest or point.excess < best.excess
         waited = 0 if gained else waited + 1
+        highest = max(highest, point.log_likelihood)
         best = min(best, point, key=lambda found: found.excess)
         # without a gain nothing is dropped, so that the sets cannot go round in a circle
         kept = _with_mass(point, chosen, rows) if gained else chosen
@@ -85,7 +88,7 @@ def maximise(channel: Channel, q: Floats, tol: float, k: int) -> tuple[Floats, i
         if len(kept) <= most // 2:  # beyond that, what does not fit is needed: then more than `most` ends it
             added = added[: most - len(kept)]
         chosen = np.union1d(kept, added)
-    return best.theta, round_ + 1
+    return _trimmed(best, channel, q, tol), round_ + 1
 
 
 def _gathered(channel: Channel, q: Floats, tol: float, k: int) -> Point:
@@ -119,6 +122,15 @@ def _evenly(mass: Floats, number: int) -> Ints:
     """Indices at equal steps of the cumulated mass: close together where it is, and nowhere without any."""
     cumulated = np.cumsum(mass)
     return np.unique(np.searchsorted(cumulated, (np.arange(number) + 0.5) / number * cumulated[-1]))
+
+
+def _trimmed(point: Point, channel: Channel, q: Floats, tol: float) -> Floats:
+    """With exact zeros for what the interior point only holds near zero, where the certificate allows it."""
+    near_zero = point.theta < 1 - point.g
+    if point.excess > tol or not point.theta[near_zero].any():
+        return point.theta
+    trimmed = Point.of(np.where(near_zero, 0.0, point.theta), channel, q)
+    return trimmed.theta if trimmed.excess <= tol else point.theta
 
 
 def _row(channel: Channel, x: int, k: int) -> Floats:
