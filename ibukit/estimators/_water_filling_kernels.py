@@ -45,5 +45,11 @@ def fill(theta: Floats, reports: Ints, q: Floats, beta: float, contrast: float, 
             part += value
         total += part
         done = end
+    if total == 0:  # no report is more frequent than the level to a double: all that are left are equally frequent
+        most = q.max()
+        for i in range(q.size):
+            if q[i] == most:
+                theta[reports[i]] = 1.0
+                total += 1.0
     for x in range(theta.size):
         theta[x] /= total
