@@ -23,4 +23,4 @@ def _prepare(workload: Workload) -> Callable[[], Answer]:
 
 
 def contenders() -> list[Contender]:
-    return [Contender("qif IBU", _prepare, with_matrix(MOST), packages=("qif",))]
+    return [Contender("qif IBU", _prepare, with_matrix(MOST), lambda w: w.matrix.size == MOST, packages=("qif",))]
