@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,14 @@ from numpy.typing import ArrayLike
 from tqdm import tqdm
 
 from ibukit import _validate
+from ibukit._threads import one_thread
 from ibukit._validate import Floats
 from ibukit.errors import ConvergenceError, InvalidDistribution
 from ibukit.estimate import Estimate, Status
-from ibukit.estimators.certificate import certified
-from ibukit.estimators.stopping import EarlyRule, Gap, Iterate, StoppingRule
+from ibukit.estimators._acceleration import Anderson
+from ibukit.estimators._updates import Blocks, evaluate, updates_of
+from ibukit.estimators.certificate import certified, ratios
+from ibukit.estimators.stopping import EarlyRule, Gap, Iterate, Steps, StoppingRule
 from ibukit.tally import Tally, check_tally
 
 CERTIFY = Gap(1e-6)
@@ -27,12 +30,17 @@ def ibu(
     stop: StoppingRule | EarlyRule = CERTIFY,
     max_iter: int = 1_000_000,
     strict: bool = False,
+    accelerate: bool = False,
 ) -> Estimate:
     """Iterative Bayesian update: maximise L(theta) = sum_z counts_z log (theta M)_z over the simplex.
 
     Each step is theta_x <- sum_z q_z theta_x M_xz / (theta M)_z: the average posterior of a user's secret. L never
     falls, and from a full-support start the iteration tends to a maximiser, slowly: the number of steps is a
     smoothing parameter, so record it with every number. For the maximiser itself `mle` is faster.
+
+    With `accelerate` the steps are extrapolated (Anderson acceleration of log theta, damped and safeguarded): the same
+    fixed points, and still L never falls, in some hundred evaluations of the step's formula where the plain iteration
+    needs hundreds of thousands. What lies on the way is no longer IBU's.
 
     Parameters
     ----------
@@ -46,12 +54,16 @@ def ibu(
         Give up after so many steps.
     strict : bool
         Raise instead of returning an estimate that does not meet the rule.
+    accelerate : bool
+        Extrapolate. Only for rules that aim at the maximum: where stopping early is the point (Steps, Discrepancy)
+        a number of extrapolated steps would mean something else.
 
     Returns
     -------
     Estimate
         ``status`` CONVERGED (STOPPED for the rules that stop early on purpose), MAX_ITER or OUT_OF_REACH;
-        ``n_iter`` steps; ``gap`` on the returned vector.
+        ``n_iter`` steps, accelerated or not one for each evaluation of the step's formula after that at the start;
+        ``gap`` on the returned vector.
 
     Raises
     ------
@@ -59,7 +71,9 @@ def ibu(
         If `start` is not on the simplex, or has a zero, which no step could ever change, or leaves a seen report
         a probability too small for a double.
     TypeError
-        If `stop` is not a stopping rule.
+        If `stop` is not a stopping rule, or `accelerate` no bool.
+    ValueError
+        If `accelerate` is asked for with a rule that stops early on purpose.
     ConvergenceError
         If `strict` and the rule was not met; carries ``.estimate``.
 
@@ -68,6 +82,9 @@ def ibu(
     .. [agrawal] Agrawal and Aggarwal, "On the design and quantification of privacy preserving data mining
        algorithms", PODS 2001.
     .. [consistency] ElSalamouny and Palamidessi, arXiv:2508.09980, Algorithm 1.
+    .. [walker] Walker and Ni, "Anderson acceleration for fixed-point iterations", SIAM J. Numer. Anal. 49, 2011.
+    .. [daarem] Henderson and Varadhan, "Damped Anderson acceleration with restarts and monotonicity control for
+       accelerating EM and EM-like algorithms", J. Comput. Graph. Stat. 28, 2019.
 
     Examples
     --------
@@ -76,30 +93,47 @@ def ibu(
     >>> tally = mechanism.simulate([1000, 3000, 3000, 2000, 1000], np.random.default_rng(1))
     >>> ik.ibu(tally).distribution.round(2)
     array([0.1 , 0.3 , 0.29, 0.22, 0.09])
+    >>> plain, fast = ik.ibu(tally), ik.ibu(tally, accelerate=True)
+    >>> fast.gap <= 1e-6, fast.n_iter < plain.n_iter / 5
+    (True, True)
     """
     theta = _start(start, check_tally(tally))
     max_iter = _validate.whole("max_iter", max_iter, 0)
     if isinstance(stop, type) or not hasattr(stop, "met"):
         raise TypeError(f"stop must be a rule such as Gap(1e-6), Change(1e-6), Steps(10), Discrepancy(), got {stop!r}")
     out_of_reach = getattr(stop, "out_of_reach", None)  # only rules that stop early on purpose have one
-    operator, q = tally.operator, tally.frequencies
+    if not isinstance(accelerate, (bool, np.bool_)):
+        raise TypeError(f"accelerate must be True or False, got {accelerate!r}")
+    if accelerate and out_of_reach is not None:
+        raise ValueError(
+            f"accelerate must be False with stop={stop}: that rule stops early on purpose, and extrapolated steps are "
+            "not IBU's; take Gap or Change, or leave accelerate out"
+        )
     before: Iterate | None = None
-    with tqdm(desc="ibu", unit=" steps", leave=False, disable=None, delay=1, miniters=1000) as bar:
-        for step in count():
-            p = operator.forward(theta)
-            now = Iterate(tally, step, theta, p, operator.adjoint(q / p))
+    step = 0
+    last = min(max_iter, stop.n) if type(stop) is Steps else max_iter
+    with one_thread(), tqdm(desc="ibu", unit=" steps", leave=False, disable=None, delay=1, miniters=1000) as bar:
+        updates = updates_of(tally.operator, tally.frequencies)
+        walk = Anderson(updates, tally.frequencies, tally.k) if accelerate else Blocks(updates, _enough(stop))
+        p, g = evaluate(updates, theta, len(tally.counts))
+        while True:
+            now = Iterate(tally, step, theta, p, g)
             met = stop.met(now, before)
+            if isinstance(stop, Gap) and (met or step == max_iter):
+                # the gap that will be reported comes from forward and adjoint, and may differ in its last digits
+                met = stop.met(Iterate(tally, step, theta, *ratios(tally, theta)), before)
             hopeless = not met and out_of_reach is not None and out_of_reach(now)
             if met or hopeless or step == max_iter:
                 break
-            theta = theta * now.g
             before = now
-            bar.update()
+            theta, p, g, taken = walk.move(theta, p, g, last - step)
+            step += taken
+            bar.update(taken)
     if met:
         status = Status.STOPPED if out_of_reach is not None else Status.CONVERGED
     else:
         status = Status.OUT_OF_REACH if hopeless else Status.MAX_ITER
-    estimate = certified(tally, theta, status, step, f"ibu, {stop}")
+    estimate = certified(tally, theta, status, step, f"ibu, {'accelerated, ' if accelerate else ''}{stop}")
     if strict and not met:
         why = "cannot be met by any distribution" if hopeless else f"was not met within max_iter={max_iter} steps"
         raise ConvergenceError(
@@ -120,7 +154,7 @@ def gibu(tallies: Iterable[Tally], **as_ibu: Any) -> Estimate:
     tallies : iterable of Tally
         Over the same secrets, of any mechanisms.
     **as_ibu
-        `start`, `stop`, `max_iter`, `strict` of `ibu`.
+        `start`, `stop`, `max_iter`, `strict`, `accelerate` of `ibu`.
 
     Returns
     -------
@@ -151,6 +185,13 @@ def gibu(tallies: Iterable[Tally], **as_ibu: Any) -> Estimate:
     if not pool:
         raise ValueError("tallies must hold at least one tally, got none")
     return ibu(sum(pool[1:], pool[0]), **as_ibu)
+
+
+def _enough(stop: StoppingRule | EarlyRule) -> float | None:
+    """No ratio above this where a step may be the last; None for rules that want to see every step."""
+    if type(stop) is Gap:
+        return math.exp(min(stop.tol, 700.0)) * (1 + 4 * np.finfo(float).eps)  # not too low: the rule itself decides
+    return -math.inf if type(stop) is Steps else None
 
 
 def _start(start: ArrayLike | None, tally: Tally) -> Floats:

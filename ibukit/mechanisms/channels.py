@@ -86,8 +86,12 @@ class BitChannel:
 
     def forward(self, theta: Floats) -> Floats:
         """One table look-up per byte of a report."""
-        on_set_bits = _unary_kernels.forward(self.rows, _padded(theta, self.rows.shape[1]))
-        return np.asarray(self.scale * (self.zero * theta.sum() + (self.one - self.zero) * on_set_bits))
+        p = _unary_kernels.forward(self.rows, _padded(theta, self.rows.shape[1]))
+        # in place: there may be a million rows
+        p *= self.one - self.zero
+        p += self.zero * theta.sum()
+        p *= self.scale
+        return p
 
     def adjoint(self, w: Floats) -> Floats:
         """Weights gathered per byte value, then spread over the bits."""

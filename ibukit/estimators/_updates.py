@@ -1,0 +1,140 @@
+"""Steps of the iterative Bayesian update on a channel, by the fastest routine that its structure has."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ibukit._validate import Floats, Ints, frozen
+from ibukit.estimators import _update_kernels
+from ibukit.mechanisms.channels import BitChannel, DenseChannel, DiagonalPlusConstantChannel, LineChannel
+from ibukit.tally import Channel, StackedChannel
+
+# updates(theta, p, g, n, enough) takes steps in place and returns how many. On entry g holds the ratios at theta; n
+# times, or until no g exceeds `enough`: theta <- theta g, then p = the reports' probabilities and g = the ratios there.
+Updates = Callable[[Floats, Floats, Floats, int, float], int]
+
+# a point with its probabilities and ratios, and the steps that led there
+Moved = tuple[Floats, Floats, Floats, int]
+
+# entries up to which a dense channel in a stack is joined with its neighbours: calling costs more than copying
+SMALL = 2**16
+# seconds between two looks at the progress bar and at Ctrl-C
+LOOK = 0.05
+
+
+class Blocks:
+    """Steps from a point to the next: one at a time, or as many as pass unwatched between two looks.
+
+    What is watched gets new arrays. Unwatched, p is overwritten: with bits it is long beside all else.
+    """
+
+    def __init__(self, updates: Updates, enough: float | None = None):
+        self._updates = updates
+        self._watched = enough is None
+        self._enough = np.inf if enough is None else enough
+        self._size = 1
+
+    def move(self, theta: Floats, p: Floats, g: Floats, most: int) -> Moved:
+        """At most `most` steps."""
+        moved = theta.copy(), np.empty_like(p) if self._watched else p, g.copy()
+        began = time.perf_counter()
+        taken = self._updates(*moved, min(self._size, most), self._enough)
+        if not self._watched:
+            pace = LOOK / max(time.perf_counter() - began, 1e-9)
+            self._size = max(1, int(taken * min(pace, 4.0)))
+        return *moved, taken
+
+
+def evaluate(updates: Updates, theta: Floats, s: int) -> tuple[Floats, Floats]:
+    """The probabilities of the s reports, and the ratios, at theta itself."""
+    p, g = np.empty(s), np.ones(len(theta))  # with 1 for its ratios a step stays where it is
+    updates(theta, p, g, 1, np.inf)
+    return p, g
+
+
+def updates_of(channel: Channel, q: Floats) -> Updates:
+    """The steps on a channel, with the frequencies q of its reports.
+
+    Compiled loops exist for the package's own channels, by their exact type: a class that inherits from one of them
+    may mean something else by forward or adjoint, and those two are what counts.
+    """
+    channels, starts = (channel.channels, channel.starts) if type(channel) is StackedChannel else ((channel,), ())
+    bounds = np.array([0, *starts, len(q)])
+    parts: list[tuple[slice, Updates]] = []
+    for _, group in groupby(range(len(channels)), key=lambda i: _kind(channels[i], i)):
+        i, *rest = group
+        j = i + 1 + len(rest)
+        stretch = slice(bounds[i], bounds[j])
+        parts.append((stretch, _updates_alike(channels[i:j], bounds[i : j + 1] - bounds[i], q[stretch])))
+    return parts[0][1] if len(parts) == 1 else partial(_stacked, parts)
+
+
+def _kind(channel: Channel, place: int) -> tuple[type, int]:
+    """What neighbours in a stack must share for one loop to run over them all."""
+    together = type(channel) in (DiagonalPlusConstantChannel, LineChannel) or (
+        type(channel) is DenseChannel and channel.columns.size <= SMALL
+    )
+    return type(channel), -1 if together else place
+
+
+def _updates_alike(channels: Sequence[Any], starts: Ints, q: Floats) -> Updates:
+    """One loop over channels of a kind, whose reports begin at `starts`."""
+    kind = type(channels[0])
+    if kind is DenseChannel:
+        columns = [channel.columns.T for channel in channels]
+        return partial(_update_kernels.dense, _fixed(columns[0] if len(columns) == 1 else np.concatenate(columns)), q)
+    if kind is DiagonalPlusConstantChannel:
+        reports = _fixed(np.concatenate([channel.reports for channel in channels]))
+        off = _fixed([channel.off for channel in channels])
+        extra = _fixed([channel.diagonal - channel.off for channel in channels])
+        return partial(_update_kernels.responses, reports, _fixed(starts), off, extra, q)
+    if kind is LineChannel:
+        positions, scale = (
+            _fixed(np.concatenate([getattr(channel, name) for channel in channels])) for name in ("positions", "scale")
+        )
+        decay = _fixed([channel.decay for channel in channels])
+        return partial(_update_kernels.lines, positions, _fixed(starts), decay, scale, q)
+    (channel,) = channels
+    if kind is BitChannel:
+        return partial(_update_kernels.bits, _fixed(channel.rows), _fixed(channel.scale), channel.one, channel.zero, q)
+    return partial(_forward_and_adjoint, channel, q)
+
+
+def _fixed(values: ArrayLike) -> NDArray[Any]:
+    """Contiguous and read-only whatever it was, so that each loop is compiled for one combination of types."""
+    return frozen(np.ascontiguousarray(values).view())
+
+
+def _forward_and_adjoint(
+    channel: Channel, q: Floats, theta: Floats, p: Floats, g: Floats, n: int, enough: float
+) -> int:
+    """The steps on any channel."""
+    for step in range(n):
+        theta *= g
+        p[:] = channel.forward(theta)
+        g[:] = channel.adjoint(q / p)
+        if (g <= enough).all():
+            return step + 1
+    return n
+
+
+def _stacked(parts: Sequence[tuple[slice, Updates]], theta: Floats, p: Floats, g: Floats, n: int, enough: float) -> int:
+    """The steps on several channels: their ratios add up."""
+    share = np.empty_like(g)
+    for step in range(n):
+        theta *= g
+        g.fill(0.0)
+        for stretch, updates in parts:
+            share.fill(1.0)
+            updates(theta, p[stretch], share, 1, np.inf)
+            g += share
+        if (g <= enough).all():
+            return step + 1
+    return n
