@@ -8,7 +8,8 @@ the other mechanisms is found by the interior point. The certificate is the exac
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg.blas import ssyrk
@@ -17,7 +18,7 @@ from ibukit._validate import Floats
 from ibukit.estimators._interior_point import path
 from ibukit.estimators._normal_equations import Curved
 from ibukit.estimators._pooled import Pooled
-from ibukit.estimators.certificate import ratios_on
+from ibukit.estimators._updates import Updates, evaluate, updates_of
 from ibukit.mechanisms.channels import BitChannel
 
 MOST_PASSES = 100
@@ -34,15 +35,20 @@ class Rows:
     channel: BitChannel
     q: Floats
 
-    @classmethod
-    def of(cls, channel: BitChannel, q: Floats) -> Rows:
-        """With the columns scaled to a largest entry of 1."""
-        ratio = channel.zero / channel.one
-        return cls(replace(channel, one=1.0, zero=ratio, scale=np.broadcast_to(1.0, q.shape)), q)
+    @cached_property
+    def updates(self) -> Updates:
+        """Probabilities and gradient in one pass."""
+        return updates_of(self.channel, self.q)
+
+    def ratios(self, theta: Floats) -> tuple[Floats, Floats]:
+        """Probability of each row, and these rows' share of g."""
+        return evaluate(self.updates, theta, len(self.q))
 
     def hessian(self, p: Floats, thinned: int) -> Floats:
         """M diag(q / p^2) M^T from every `thinned`-th row."""
-        rows, w = self.channel.rows[::thinned], self.q[::thinned] / p[::thinned] ** 2
+        # a factor of a row cancels, and without it nothing underflows
+        rows, u = self.channel.rows[::thinned], p[::thinned] / self.channel.scale[::thinned]
+        w = self.q[::thinned] / u**2
         w *= self.q.sum() / self.q[::thinned].sum()
         k, zero, contrast = self.channel.k, self.channel.zero, self.channel.one - self.channel.zero
         size = w.max()
@@ -105,7 +111,7 @@ class _Problem:
         g: Floats = self.others.adjoint(self.q_others / self.others.forward(theta))
         probabilities = []
         for rows in self.bits:
-            p, part = ratios_on(rows.channel, theta, rows.q)
+            p, part = rows.ratios(theta)
             probabilities.append(p)
             g = g + part
         return probabilities, g

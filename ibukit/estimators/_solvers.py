@@ -12,6 +12,7 @@ from ibukit.estimators import (
     _active_set,
     _bits,
     _interior_point,
+    _line_interior_point,
     _water_filling,
 )
 from ibukit.estimators._pooled import STRUCTURED, Pooled
@@ -66,6 +67,11 @@ def _closed_form(tally: Tally, tol: float) -> tuple[Floats, int]:
     return _water_filling.maximise(tally.operator, tally.frequencies), 0
 
 
+def _line(tally: Tally, tol: float) -> tuple[Floats, int]:
+    assert isinstance(tally.operator, LineChannel)
+    return _line_interior_point.maximise(tally.operator, tally.frequencies, tol)
+
+
 def _bits_apply(tally: Tally) -> bool:
     kinds = channels(tally)
     some = any(isinstance(channel, BitChannel) for channel in kinds)
@@ -85,7 +91,7 @@ def _bits_run(tally: Tally, tol: float) -> tuple[Floats, int]:
     rows, others, q_others = [], [], []
     for part, q in tally.split(tally.frequencies):
         if isinstance(part.channel, BitChannel):
-            rows.append(_bits.Rows.of(part.channel, q))
+            rows.append(_bits.Rows(part.channel, q))
         else:
             others.append(part.channel)
             q_others.append(q)
@@ -130,7 +136,7 @@ def _active_run(tally: Tally, tol: float) -> tuple[Floats, int]:
 
 
 def _ibu_run(tally: Tally, tol: float) -> tuple[Floats, int]:
-    found = ibu(tally, stop=Gap(float(np.log1p(tol))))
+    found = ibu(tally, stop=Gap(float(np.log1p(tol))), accelerate=True)
     return found.distribution, found.n_iter
 
 
@@ -142,6 +148,14 @@ SOLVERS = (
         _always,
         lambda tally: f"closed form by water-filling: k-RR, k = {tally.k}",
         _closed_form,
+    ),
+    Solver(
+        "line",
+        "reports of one geometric mechanism on a line",
+        _only(LineChannel),
+        _always,
+        lambda tally: f"interior point in O(k) a step: geometric noise on a line of {tally.k}",
+        _line,
     ),
     Solver(
         "bits",

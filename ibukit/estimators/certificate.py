@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from ibukit import _validate
 from ibukit._validate import Floats
 from ibukit.estimate import Estimate, Status
-from ibukit.tally import Channel, Tally, check_tally
+from ibukit.tally import Tally, check_tally
 
 
 def gap(tally: Tally, distribution: ArrayLike) -> float:
@@ -57,18 +57,9 @@ def gap(tally: Tally, distribution: ArrayLike) -> float:
 
 def ratios(tally: Tally, theta: Floats) -> tuple[Floats, Floats]:
     """Probabilities p of the seen reports, and g_x = sum_z q_z M_xz / p_z."""
+    p = tally.operator.forward(theta)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        return ratios_on(tally.operator, theta, tally.frequencies)
-
-
-def ratios_on(channel: Channel, theta: Floats, q: Floats) -> tuple[Floats, Floats]:
-    """The same on a channel; those that can do it in one pass over their memory have a method for it."""
-    fused = getattr(channel, "ratios", None)
-    if fused is not None:
-        p, g = fused(theta, q)
-        return p, g
-    p = channel.forward(theta)
-    return p, channel.adjoint(q / p)
+        return p, tally.operator.adjoint(tally.frequencies / p)
 
 
 def gap_of(p: Floats, g: Floats) -> float:
