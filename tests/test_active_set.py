@@ -208,6 +208,17 @@ def test_a_careless_dense_solver_does_not_send_it_round_in_circles(seed, monkeyp
     assert TOL < excess(tally.operator, tally.frequencies, theta) <= 1e-2
 
 
+@pytest.mark.usefixtures("from_few")
+def test_it_gives_up_where_nothing_is_gained_any_more(monkeypatch, rng):
+    solve = _interior_point.maximise
+    monkeypatch.setattr(_interior_point, "maximise", lambda matrix, q, tol: solve(matrix, q, 1e-2))
+    tally = ik.TruncatedGeometric(ik.Line(0, 299), 0.1).simulate(rng.multinomial(100_000, np.full(300, 1 / 300)), rng)
+    _, rounds = _active_set.maximise(tally.operator, tally.frequencies, TOL, tally.k)
+    monkeypatch.setattr(_active_set, "PATIENCE", 10**9)
+    _, stubborn = _active_set.maximise(tally.operator, tally.frequencies, TOL, tally.k)
+    assert rounds + 5 < stubborn < _active_set.MOST_ROUNDS
+
+
 @pytest.mark.parametrize("candidates", [0, 1, 5, 40])
 @pytest.mark.usefixtures("from_few")
 def test_beyond_the_budget_the_best_distribution_so_far(candidates, monkeypatch, rng):

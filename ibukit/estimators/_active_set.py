@@ -31,6 +31,9 @@ POOR = 1e-3
 LEAST = 1e-290
 # the dense solver is not asked for more than doubles have
 FINEST = 1e-14
+# an entry this much smaller than its report's largest is 0 for the dense solver (the certificate has it in full):
+# products of such entries are subnormal, and arithmetic with subnormal numbers is many times slower
+NEGLIGIBLE = 1e-150
 # rounds without a gain, in the likelihood or in the certificate, after which doubles have no more to give
 PATIENCE = 3
 
@@ -72,7 +75,7 @@ def maximise(channel: Channel, q: Floats, tol: float, k: int) -> tuple[Floats, i
         if best.excess <= tol or len(chosen) > most or waited == PATIENCE:
             return _trimmed(best, channel, q, tol), round_
         rows = {x: rows[x] if x in rows else _row(channel, x, k) for x in chosen.tolist()}
-        weights, _ = _interior_point.maximise(np.array(list(rows.values())), q, max(tol / 2, FINEST))
+        weights, _ = _interior_point.maximise(_matrix(rows), q, max(tol / 2, FINEST))
         theta = np.zeros(k)
         theta[chosen] = weights
         point = Point.of(theta, channel, q)
@@ -137,6 +140,12 @@ def _row(channel: Channel, x: int, k: int) -> Floats:
     unit = np.zeros(k)
     unit[x] = 1
     return channel.forward(unit)
+
+
+def _matrix(rows: dict[int, Floats]) -> Floats:
+    matrix = np.array(list(rows.values()))
+    matrix[matrix < NEGLIGIBLE * matrix.max(axis=0)] = 0
+    return matrix
 
 
 def _with_mass(point: Point, chosen: Ints, rows: dict[int, Floats]) -> Ints:
