@@ -33,21 +33,29 @@ def maximise(channel: LineChannel, q: Floats, tol: float) -> tuple[Floats, int]:
     """
     if channel.decay == 1:  # to a double all secrets make the same reports
         return np.full(channel.k, 1 / channel.k), 0
-    best, theta, steps = math.inf, np.full(channel.k, 1 / channel.k), 0
-    for settings in TRIES:
-        found, taken = _one_try(channel, q, min(tol, AIM) / 2, settings)
-        steps += taken
-        excess = float(channel.adjoint(q / channel.forward(found)).max()) - 1
-        if excess < best:
-            best, theta = excess, found
+    goal = min(tol, AIM) / 2
+    theta, steps = _one_try(channel, q, goal, TRIES[0])
+    best = _excess(channel, q, theta)
+    for settings in TRIES[1:]:
         if best <= tol:
             break
+        found, taken = _one_try(channel, q, goal, settings)
+        steps += taken
+        excess = _excess(channel, q, found)
+        if excess < best:
+            best, theta = excess, found
     return theta, steps
+
+
+def _excess(channel: LineChannel, q: Floats, theta: Floats) -> float:
+    """Max g - 1 as the channel itself computes it."""
+    return float(channel.adjoint(q / channel.forward(theta)).max()) - 1
 
 
 def _one_try(
     channel: LineChannel, q: Floats, goal: float, settings: tuple[int, float, bool, int]
 ) -> tuple[Floats, int]:
+    """The best point of one climb, with zeros where nothing was seen, and the steps taken."""
     mass: Floats = np.bincount(channel.positions, weights=q, minlength=channel.k).astype(np.float64, copy=False)
     seen = np.flatnonzero(mass)
     work = _workspace(mass[seen], seen, channel.decay)
@@ -60,10 +68,6 @@ def _workspace(q: Floats, seen: Ints, decay: float) -> Floats:
     """What the kernels need to know in the rows that they read it from; the other rows are theirs."""
     work = np.empty((kernels.ROWS, len(q)))
     work[kernels.Q] = q
-    ratio, loss = work[kernels.RATIO], work[kernels.LOSS]
-    np.multiply(np.diff(seen), math.log(decay) if decay > 0 else -math.inf, out=ratio[:-1])
-    np.expm1(2 * ratio[:-1], out=loss[:-1])
-    np.negative(loss[:-1], out=loss[:-1])
-    np.exp(ratio[:-1], out=ratio[:-1])
-    ratio[-1], loss[-1] = 0, 1
+    log_decay = math.log(decay) if decay > 0 else -math.inf
+    kernels.lay_out(seen, log_decay, work[kernels.RATIO], work[kernels.LOSS])
     return work

@@ -17,10 +17,12 @@ d_theta alone would leave a band of five diagonals, whose pivots cancel long bef
 No fastmath: with fused multiply-adds a session that compiles gets other last digits than one that reads the cache.
 """
 
+import math
+
 import numpy as np
 from numba import njit
 
-from ibukit._validate import Floats
+from ibukit._validate import Floats, Ints
 
 # The rows of the work array, each of one number a position.
 Q, RATIO, LOSS, THETA, LAM, S, NU, G, W, U, TAU, PIVOT, Y, V, D_THETA, SECOND_Q, SECOND_C, BEST = range(18)
@@ -32,6 +34,20 @@ NEAR = 1e-8  # excess from which the support can be guessed
 MOST_NEWTON = 12
 STALLED = 12  # steps without progress after which a try is given up
 BEYOND = 3  # steps beyond the goal for exact zeros
+
+
+@njit(cache=True, error_model="numpy")
+def lay_out(seen: Ints, log_decay: float, ratio: Floats, loss: Floats) -> None:
+    """Fill a = e^(-eps d) and 1 - a^2 between each position seen and the next."""
+    last = seen.size - 1
+    distance, fall, lost = 0, 1.0, 0.0
+    for i in range(last):
+        if seen[i + 1] - seen[i] != distance:  # mostly it is the same as before
+            distance = seen[i + 1] - seen[i]
+            fall = math.exp(distance * log_decay)
+            lost = -math.expm1(2.0 * distance * log_decay)
+        ratio[i], loss[i] = fall, lost
+    ratio[last], loss[last] = 0.0, 1.0
 
 
 @njit(cache=True, error_model="numpy")
