@@ -42,7 +42,8 @@ def main() -> None:
     for name, table in found.items():
         tables.write(table, folder / f"{name}.csv")
         if name != "races":
-            print(f"\n{name}\n{tables.text(table)}")
+            shown = table[table.met != tables.VERDICT[None]] if asked.quick and name == "bars" else table
+            print(f"\n{name}\n{tables.text(shown)}")
     missed = judged[judged.met == tables.VERDICT[False]]
     print(f"\n{len(missed)} of {len(judged)} bars missed, {(judged.met == tables.VERDICT[None]).sum()} not measured")
     for row in missed.itertuples():

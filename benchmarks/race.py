@@ -96,7 +96,7 @@ def race(workload: Workload, contenders: list[Contender], rounds: int, limit: fl
     lanes = [_Lane(contender, Row(workload.name, contender.name)) for contender in contenders]
     for number in range(-1, rounds):
         for lane in lanes[number % len(lanes) :] + lanes[: number % len(lanes)]:
-            if lane.out or (lane.samples and lane.spent > limit / 4):
+            if lane.out or (lane.samples and lane.spent > limit / 8):
                 continue
             try:
                 if number < 0:  # compiles, fills caches

@@ -11,6 +11,7 @@ import pandas as pd
 from benchmarks.bars import Bar
 from benchmarks.race import Row
 
+LONGEST = 70
 VERDICT = {True: "yes", False: "NO", None: "-"}
 
 
@@ -28,11 +29,14 @@ def frame_of_bars(bars: Iterable[Bar]) -> pd.DataFrame:
 
 
 def text(table: pd.DataFrame) -> str:
-    """Three digits, right-aligned numbers, a dash for what is not there."""
-    shown = table.copy()
-    for column in shown:
-        shown[column] = [_cell(value) for value in shown[column]]
-    return shown.to_string(index=False, justify="left" if not len(shown) else "right", max_colwidth=70)
+    """Numbers of three digits on the right, words on the left, a dash for what is not there."""
+    columns = []
+    for name in table:
+        cells = [str(name), *(_cell(value) for value in table[name])]
+        width = max(map(len, cells))
+        words = any(isinstance(value, str) for value in table[name])
+        columns.append([cell.ljust(width) if words else cell.rjust(width) for cell in cells])
+    return "\n".join("  ".join(line).rstrip() for line in zip(*columns, strict=True))
 
 
 def _cell(value: object) -> str:
@@ -40,7 +44,8 @@ def _cell(value: object) -> str:
         return "-"
     if isinstance(value, float):
         return f"{value:,.0f}" if value.is_integer() and abs(value) < 1e12 else f"{value:.3g}"
-    return str(value)
+    words = str(value)
+    return words if len(words) <= LONGEST else f"{words[: LONGEST - 3]}..."
 
 
 def write(table: pd.DataFrame, path: Path) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.race import Answer, Contender
 from benchmarks.workloads import Workload
 
-SETTINGS = {"default": "", "tight": "tol.svd = 0, convtol.sqp = 0, zero.threshold.solution = 0, eps = 1e-300, "}
+SETTINGS = {"default": "", "tight": "tol.svd = 0, eps = 1e-12, convtol.sqp = 1e-12, "}
 PROGRAM = """
 suppressMessages(library(mixsqp))
 dims <- as.integer(readLines("dims"))
