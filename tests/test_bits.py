@@ -1,5 +1,7 @@
 """Unary encodings from their packed bits: the parabola, its maximum, how often the rows are read, and pools."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy import optimize
@@ -175,12 +177,19 @@ def test_a_hundred_thousand_rows_of_twenty_bits(encoding, epsilon, monkeypatch, 
 @pytest.mark.slow
 @encodings
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
-def test_a_million_rows_of_a_hundred_bits(encoding, epsilon, rng):
+def test_a_million_rows_of_a_hundred_bits(encoding, epsilon, monkeypatch, rng):
     tally = drawn(encoding, 100, epsilon, 1_000_000, rng)
+    packed = tally.parts[0].reports.nbytes
+    readings = Readings(monkeypatch)
+    tracemalloc.start()
     estimate = ik.mle(tally, tol=1e-10)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
     assert estimate.method.startswith("mle, parabola of the packed bits")
     assert estimate.gap <= 1e-10
-    assert estimate.n_iter <= 11
+    assert estimate.n_iter <= 9
+    assert len(readings.names) + 1 <= 12  # one for the Hessians, mostly of a tenth of the rows
+    assert peak < 3 * packed
 
 
 @encodings

@@ -82,6 +82,11 @@ def test_the_accurate_system_holds_where_the_quick_one_cancels(rng):
     assert not Dense(np.ones((5000, 1))).accurate().by_reports
 
 
+def test_a_distribution_without_a_report_proves_nothing():
+    assert Dense(np.eye(2)).excess(uniform(2), np.array([1.0, 0.0])) == np.inf
+    assert Dense(np.eye(2)).excess(uniform(2), np.array([0.25, 0.75])) == pytest.approx(1.0)
+
+
 def test_a_ridge_only_where_it_is_needed():
     singular = np.ones((3, 3))
     assert cholesky(lambda: singular - 1e-9 * np.eye(3))(np.ones(3)) @ np.ones(3) == pytest.approx(1, rel=1e-6)
@@ -174,22 +179,33 @@ def test_the_start_is_some_updates_and_a_share_of_uniform(rng):
     np.testing.assert_allclose(_interior_point.em_start(model, q, settings), expected, rtol=1e-13)
 
 
-def test_a_try_that_fails_is_followed_by_the_next(monkeypatch, rng):
-    model, q = model_of(rng, 20, 30)
+@shapes
+def test_a_try_that_fails_is_followed_by_the_next_with_the_accurate_system(shape, monkeypatch, rng):
+    model, q = model_of(rng, *shape)
     reached = []
     one_try = _interior_point._one_try
 
     def lame(model, q, tol, settings):
         found = one_try(model, q, tol, settings if len(reached) == 1 else replace(settings, max_iter=1))
-        reached.append((settings, found[0][0]))
+        reached.append((settings, model.by_reports, found[0][0]))
         return found
 
     monkeypatch.setattr(_interior_point, "_one_try", lame)
     theta, steps = maximise_model(model, q, 1e-11)
-    assert [settings for settings, _ in reached] == list(TRIES[:2])
-    assert reached[1][1] <= 1e-11 < reached[0][1]
+    assert [settings for settings, *_ in reached] == list(TRIES[:2])
+    assert [by_reports for _, by_reports, _ in reached] == [True, False]
+    assert reached[1][-1] <= 1e-11 < reached[0][-1]
     assert model.excess(q, theta) <= 1e-11
     assert steps > 1
+
+
+@shapes
+def test_a_tolerance_out_of_reach_ends_without_a_warning(shape, rng):
+    for _ in range(10):
+        model, q = model_of(rng, *shape)
+        theta, steps = maximise_model(model, q, -1.0)
+        assert model.excess(q, theta) < 1e-11
+        assert steps < sum(settings.max_iter for settings in TRIES)
 
 
 def test_the_best_of_all_tries_where_none_suffices(monkeypatch, rng):

@@ -185,19 +185,22 @@ def test_pooled_tallies(rng):
     assert_certified(sum(mechanism.simulate(rng.multinomial(3000, theta), rng) for mechanism in mechanisms), 1e-11)
 
 
-@pytest.mark.parametrize(
-    "mechanism",
-    [
-        ik.TruncatedGeometric(ik.Line(0, 99), 0.05),
-        ik.TruncatedPlanarGeometric(ik.Grid(10, 12, cell_size=0.5), 0.5),
-        ik.PlanarLaplace(ik.Grid(8, 8), 1.0),
-        ik.Exponential(ik.Line(0, 79), 0.1),
-    ],
-    ids=lambda mechanism: type(mechanism).__name__,
-)
-def test_sizes_of_the_papers(mechanism, rng):
-    theta = rng.dirichlet(np.full(mechanism.k, 0.3))
-    assert_certified(mechanism.simulate(rng.multinomial(50_000, theta), rng), 1e-10)
+GRID = ik.Grid(20, 14, cell_size=0.5)
+PAPERS = [
+    ik.TruncatedGeometric(ik.Line(0, 99), 0.05),
+    *[ik.TruncatedPlanarGeometric(GRID, epsilon) for epsilon in (0.2, 1.0, 3.0)],
+    ik.PlanarLaplace(ik.Grid(8, 8), 1.0),
+    ik.Exponential(ik.Line(0, 79), 0.1),
+]
+
+
+@pytest.mark.parametrize("mechanism", PAPERS, ids=lambda mechanism: f"{type(mechanism).__name__}-{mechanism.epsilon}")
+@pytest.mark.parametrize("concentration", [0.05, 0.3, 3.0])
+def test_sizes_of_the_papers(mechanism, concentration, rng):
+    theta = rng.dirichlet(np.full(mechanism.k, concentration))
+    tally = mechanism.simulate(rng.multinomial(50_000, theta), rng)
+    assert_certified(tally, 1e-10)
+    assert ik.mle(tally, tol=1e-10, method="dense").n_iter <= 12
 
 
 def test_beyond_the_dense_limit_the_active_set_does_it(monkeypatch, rng):
