@@ -13,11 +13,13 @@ from ibukit.estimators import (
     _bits,
     _interior_point,
     _line_interior_point,
+    _plane_interior_point,
     _water_filling,
 )
 from ibukit.estimators._pooled import STRUCTURED, Pooled
 from ibukit.estimators.iterative import ibu
 from ibukit.estimators.stopping import Gap
+from ibukit.mechanisms._plane_channel import PlaneChannel
 from ibukit.mechanisms.channels import BitChannel, DenseChannel, DiagonalPlusConstantChannel, LineChannel
 from ibukit.tally import Channel, StackedChannel, Tally
 
@@ -70,6 +72,11 @@ def _closed_form(tally: Tally, tol: float) -> tuple[Floats, int]:
 def _line(tally: Tally, tol: float) -> tuple[Floats, int]:
     assert isinstance(tally.operator, LineChannel)
     return _line_interior_point.maximise(tally.operator, tally.frequencies, tol)
+
+
+def _plane(tally: Tally, tol: float) -> tuple[Floats, int]:
+    assert isinstance(tally.operator, PlaneChannel)
+    return _plane_interior_point.maximise(tally.operator, tally.frequencies, tol)
 
 
 def _bits_apply(tally: Tally) -> bool:
@@ -156,6 +163,14 @@ SOLVERS = (
         _always,
         lambda tally: f"interior point in O(k) a step: geometric noise on a line of {tally.k}",
         _line,
+    ),
+    Solver(
+        "plane",
+        "reports of one planar mechanism on a large grid",
+        _only(PlaneChannel),
+        _always,
+        lambda tally: f"interior point with Fourier transforms: noise on a grid of {tally.k} cells",
+        _plane,
     ),
     Solver(
         "bits",

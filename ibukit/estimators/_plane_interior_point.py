@@ -1,0 +1,225 @@
+"""Primal-dual interior point for one planar channel of convolutions, at grids of tens of thousands of cells.
+
+The steps are those of `_interior_point` (see there for the optimality conditions): both linear maps hold along the
+path, `lam nu = q` is a second complementarity, and each step solves with
+
+    H = diag(s / theta) + M diag(lam / nu) M^T
+
+twice. H is never formed: conjugate gradients need two convolutions an iteration, and `_plane_preconditioner` keeps them
+to about twenty. A solution need only be as exact as the step deserves: its residual is compared with mu, and what is
+left of it is a change of theta s that the next step puts right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ibukit._validate import Floats
+from ibukit.estimators._plane_preconditioner import Preconditioner
+from ibukit.mechanisms._plane_channel import PlaneChannel
+
+TINY = 1e-150
+MOST_GRADIENTS = 400
+STALLED = 8
+# steps beyond the certificate, if that long no secret can be put to 0
+FURTHER = 1
+CUTS = (1.0, 1e-2, 1e-4, 1e-6, 1e-8)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How boldly to go."""
+
+    em_steps: int
+    uniform_share: float
+    residual: float
+    share: float
+    max_iter: int
+
+
+TRIES = (
+    Settings(em_steps=30, uniform_share=0.1, residual=0.3, share=0.995, max_iter=60),
+    Settings(em_steps=5, uniform_share=0.5, residual=0.01, share=0.9, max_iter=100),
+)
+
+
+@dataclass(frozen=True)
+class Point:
+    """Theta and lam with what belongs to them: nu = theta M and s = 1 - M lam."""
+
+    theta: Floats
+    nu: Floats
+    lam: Floats
+    s: Floats
+
+
+@dataclass(frozen=True)
+class Direction:
+    """A change of each part of a point."""
+
+    theta: Floats
+    nu: Floats
+    lam: Floats
+    s: Floats
+
+
+def maximise(channel: PlaneChannel, q: Floats, tol: float) -> tuple[Floats, int]:
+    """The maximiser of q . log(theta M) over the simplex, to max g - 1 <= tol or as far as it gets; and the steps."""
+    k = len(channel.factor)
+    preconditioner = Preconditioner(channel)
+    best, steps = (np.inf, np.full(k, 1 / k)), 0
+    for settings in TRIES:
+        found, taken = _one_try(channel, q, tol, preconditioner, settings)
+        steps += taken
+        best = min(best, found, key=lambda point: point[0])
+        if best[0] <= tol:
+            break
+    return best[1], steps
+
+
+def _one_try(
+    channel: PlaneChannel, q: Floats, tol: float, preconditioner: Preconditioner, settings: Settings
+) -> tuple[tuple[float, Floats], int]:
+    point = _start(channel, q, settings)
+    squared = channel.squared()
+    best, stalled, certified_for = (np.inf, point.theta), 0, 0
+    for step in range(settings.max_iter):
+        on_simplex = point.theta / point.theta.sum()
+        excess = _excess(channel, q, on_simplex)
+        stalled = 0 if excess < best[0] else stalled + 1
+        best = min(best, (excess, on_simplex), key=lambda found: found[0])
+        if best[0] <= tol:
+            exact = _with_zeros(channel, q, point, tol)
+            if exact is not None or certified_for == FURTHER:
+                return exact or best, step
+            certified_for += 1  # the zeros show a little later than the certificate
+        if stalled > STALLED:
+            return best, step
+        normal = squared.adjoint(point.lam / point.nu)
+        normal = np.maximum(normal, 1e-12 * normal.max())
+        if not preconditioner.factor(point.s / point.theta, normal):
+            return best, step
+        moved = _step(channel, q, point, preconditioner, settings)
+        if moved is None:
+            return best, step
+        point = moved
+    return best, settings.max_iter
+
+
+def _start(channel: PlaneChannel, q: Floats, settings: Settings) -> Point:
+    k = len(channel.factor)
+    theta = np.full(k, 1 / k)
+    for _ in range(settings.em_steps):
+        theta = theta * channel.adjoint(q / channel.forward(theta))
+    theta = (1 - settings.uniform_share) * theta / theta.sum() + settings.uniform_share / k
+    nu = channel.forward(theta)
+    g = channel.adjoint(q / nu)
+    margin = 1.1 * max(float(g.max()), 1.0)
+    return Point(theta, nu, q / nu / margin, 1 - g / margin)
+
+
+def _step(
+    channel: PlaneChannel, q: Floats, point: Point, preconditioner: Preconditioner, settings: Settings
+) -> Point | None:
+    """One predictor and corrector after Mehrotra; None where numbers give out."""
+    theta, nu, lam, s = point.theta, point.nu, point.lam, point.s
+    mu = float((theta * s).mean())
+
+    def direction(r_q: Floats, r_c: Floats, start: Floats | None, residual: float) -> Direction:
+        rhs = r_c / theta + channel.adjoint(r_q / nu)
+        d_theta = _conjugate_gradients(
+            lambda p: s / theta * p + channel.adjoint(lam / nu * channel.convolve(p)),
+            rhs,
+            start,
+            preconditioner,
+            lambda rest: float(np.abs(theta * rest).max()) <= residual,
+        )
+        d_nu = channel.convolve(d_theta)
+        d_lam = (r_q - lam * d_nu) / nu
+        d_s = -channel.adjoint(d_lam)
+        # where theta is the smaller, its own row of the system gives it with more digits
+        return Direction(np.where(s > theta, (r_c - theta * d_s) / s, d_theta), d_nu, d_lam, d_s)
+
+    predicted = direction(q - lam * nu, -theta * s, None, settings.residual * mu)
+    primal, dual = _lengths(point, predicted, 1.0)
+    ahead = float(((theta + primal * predicted.theta) * (s + dual * predicted.s)).mean())
+    centring = min((max(ahead, 0.0) / mu) ** 3, 1.0)
+    change = direction(
+        q - lam * nu - predicted.lam * predicted.nu,
+        centring * mu - theta * s - predicted.theta * predicted.s,
+        predicted.theta,
+        settings.residual * mu * max(centring, 0.05),
+    )
+    primal, dual = _lengths(point, change, 0.9 if min(primal, dual) < 0.9 else settings.share)
+    if not np.isfinite(primal + dual):
+        return None
+    theta = np.maximum(theta + primal * change.theta, TINY)
+    return Point(
+        theta,
+        np.maximum(channel.forward(theta), TINY),
+        np.maximum(lam + dual * change.lam, TINY),
+        np.maximum(s + dual * change.s, TINY),
+    )
+
+
+def _lengths(point: Point, change: Direction, share: float) -> tuple[float, float]:
+    """How far theta, and how far lam and s, may go."""
+    dual = min(_length(point.s, change.s, share), _length(point.lam, change.lam, share))
+    return _length(point.theta, change.theta, share), dual
+
+
+def _length(value: Floats, change: Floats, share: float) -> float:
+    """The step that keeps `value` positive: all of it, or `share` of the way to the boundary."""
+    worst = float((-change / value).max())
+    return 1.0 if worst <= share else share / worst
+
+
+def _conjugate_gradients(
+    times: Callable[[Floats], Floats],
+    rhs: Floats,
+    start: Floats | None,
+    preconditioner: Preconditioner,
+    enough: Callable[[Floats], bool],
+) -> Floats:
+    """Solve H x = rhs from `start` until the residual is `enough`, or as far as rounding lets it."""
+    x = np.zeros_like(rhs) if start is None else start
+    rest = rhs if start is None else rhs - times(x)
+    z = preconditioner.solve(rest)
+    p, size = z, float((rest * z).sum())
+    for _ in range(MOST_GRADIENTS):
+        if enough(rest):
+            break
+        image = times(p)
+        curvature = float((p * image).sum())
+        if not (curvature > 0 and np.isfinite(curvature)):
+            break
+        x = x + size / curvature * p
+        rest = rest - size / curvature * image
+        z = preconditioner.solve(rest)
+        before, size = size, float((rest * z).sum())
+        p = z + size / before * p
+    return x
+
+
+def _excess(channel: PlaneChannel, q: Floats, theta: Floats) -> float:
+    """Max g - 1 at a distribution."""
+    p = channel.forward(theta)
+    if not p.min() > 0:
+        return np.inf
+    return float(channel.adjoint(q / p).max() - 1)
+
+
+def _with_zeros(channel: PlaneChannel, q: Floats, point: Point, tol: float) -> tuple[float, Floats] | None:
+    """Secrets whose slack exceeds their probability are on their way to 0: put there as many as the bound allows."""
+    for cut in CUTS:
+        kept = np.where(point.theta > cut * point.s, point.theta, 0.0)
+        if not kept.any():
+            continue
+        kept /= kept.sum()
+        excess = _excess(channel, q, kept)
+        if excess <= tol:
+            return excess, kept
+    return None
