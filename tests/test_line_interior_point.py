@@ -1,6 +1,7 @@
 """The solver on a line against dense linear algebra, the dense solver, extreme noise levels and large sizes."""
 
 import tracemalloc
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -85,6 +86,17 @@ def state(rng, k, eps, gaps=True):
     work[kernels.SECOND_Q] = 0.1 * work[kernels.Q] * rng.normal(size=k)
     work[kernels.SECOND_C] = 1e-3 * work[kernels.THETA] * rng.normal(size=k)
     return work, K
+
+
+@pytest.mark.parametrize("eps", [1e-15, 1e-9, 1e-3, 1.0, 30.0])
+def test_what_falls_between_neighbours_keeps_its_digits(eps):
+    decay = float(np.exp(-eps))
+    work = _line_interior_point._workspace(np.full(4, 0.25), np.array([2, 3, 10, 11]), decay)
+    for i, distance in enumerate([1, 7, 1]):
+        exact = Fraction(decay) ** distance
+        assert work[kernels.RATIO, i] == pytest.approx(float(exact), rel=1e-14)
+        assert work[kernels.LOSS, i] == pytest.approx(float(1 - exact**2), rel=1e-14)
+    assert work[[kernels.RATIO, kernels.LOSS], 3].tolist() == [0, 1]
 
 
 LEVELS = [1e-7, 1e-4, 0.01, 0.3, 2.0, 50.0]
@@ -216,6 +228,8 @@ def test_any_decay(decay, rng):
     q = rng.dirichlet(np.ones(50))
     channel = LineChannel(60, decay, np.sort(rng.choice(60, 50, replace=False)), np.ones(50))
     theta, _ = assert_certified(channel, q, 1e-12)
+    if decay == 1:
+        assert theta.tolist() == [1 / 60] * 60
     if decay < 1e-200:
         assert np.abs(theta[channel.positions] - q).max() <= 1e-12
 
