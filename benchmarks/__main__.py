@@ -33,7 +33,7 @@ def main() -> None:
     rows = races(names, asked.quick)
     judged = tables.frame_of_bars(bars.judge(rows))
     found = {
-        "machine": machine.describe(here),
+        "machine": machine.describe(here, "quick" if asked.quick else "full"),
         "races": tables.frame_of_races(rows),
         "scaling": scaling(asked.quick),
         "first_call": compile_time.measure(["line", "bits"] if asked.quick else list(STRUCTURES)),

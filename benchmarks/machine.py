@@ -13,8 +13,9 @@ from benchmarks.peers import versions
 from benchmarks.race import Contender
 
 
-def describe(contenders: list[Contender]) -> pd.DataFrame:
+def describe(contenders: list[Contender], run: str) -> pd.DataFrame:
     facts = {
+        "run": run,
         "processor": _processor(),
         "cores": str(os.cpu_count()),
         "threads used": os.environ.get("OPENBLAS_NUM_THREADS", "not limited"),

@@ -41,6 +41,8 @@ def with_matrix(entries: float = np.inf, secrets: float = np.inf, square: bool =
 
 
 ANY_MATRIX = with_matrix()
+# of a matrix on which even the slow contenders take seconds, not minutes
+SMALL_MATRIX = with_matrix(entries=10**5)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ VERDICT = {True: "yes", False: "NO", None: "-"}
 
 def frame_of_races(rows: Iterable[Row]) -> pd.DataFrame:
     """All rows, with each one's time as a multiple of ours on the same workload."""
-    table = pd.DataFrame([asdict(row) for row in rows])
+    table = pd.DataFrame([asdict(row) for row in rows]).astype({"iterations": "Int64"})
     ours = table[table.contender == "ibukit"].set_index("workload").seconds
     table.insert(3, "ratio", table.seconds.astype(float) / table.workload.map(ours).astype(float))
     return table
@@ -40,7 +40,7 @@ def text(table: pd.DataFrame) -> str:
 
 
 def _cell(value: object) -> str:
-    if value is None or (isinstance(value, float) and pd.isna(value)):
+    if pd.isna(value):
         return "-"
     if isinstance(value, float):
         return f"{value:,.0f}" if value.is_integer() and abs(value) < 1e12 else f"{value:.3g}"

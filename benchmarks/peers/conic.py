@@ -9,7 +9,7 @@ from typing import Any
 
 import cvxpy as cp
 
-from benchmarks.race import Answer, Contender
+from benchmarks.race import ANY_MATRIX, SMALL_MATRIX, Answer, Contender
 from benchmarks.workloads import Workload
 
 TIGHT = {"tol_gap_abs": 1e-13, "tol_gap_rel": 1e-13, "tol_feas": 1e-13}
@@ -47,17 +47,18 @@ def _prepare(form: Callable[..., Any], solver: str, settings: dict[str, float], 
 
 def contenders() -> list[Contender]:
     forms = (
-        ("Clarabel, primal", _primal, cp.CLARABEL, {}),
-        ("Clarabel, primal, tight", _primal, cp.CLARABEL, TIGHT),
-        ("Clarabel, dual", _dual, cp.CLARABEL, {}),
-        ("ECOS, tight", _primal, cp.ECOS, TIGHT_ECOS),
+        ("Clarabel, primal", _primal, cp.CLARABEL, {}, ANY_MATRIX),
+        ("Clarabel, primal, tight", _primal, cp.CLARABEL, TIGHT, SMALL_MATRIX),
+        ("Clarabel, dual", _dual, cp.CLARABEL, {}, ANY_MATRIX),
+        ("ECOS, tight", _primal, cp.ECOS, TIGHT_ECOS, SMALL_MATRIX),
     )
     return [
         Contender(
             f"cvxpy + {name}",
             partial(_prepare, form, solver, settings),
-            slow=lambda w: w.matrix.size > 10**5,
+            suits,
+            slow=lambda w: not SMALL_MATRIX(w),
             packages=("cvxpy", solver.lower()),
         )
-        for name, form, solver, settings in forms
+        for name, form, solver, settings, suits in forms
     ]

@@ -6,10 +6,8 @@ from collections.abc import Callable
 
 from qif import channel
 
-from benchmarks.race import Answer, Contender, with_matrix
+from benchmarks.race import SMALL_MATRIX, Answer, Contender
 from benchmarks.workloads import Workload
-
-MOST = 10**6  # entries; a step takes twenty times that of numpy
 
 
 def _prepare(workload: Workload) -> Callable[[], Answer]:
@@ -23,4 +21,4 @@ def _prepare(workload: Workload) -> Callable[[], Answer]:
 
 
 def contenders() -> list[Contender]:
-    return [Contender("qif IBU", _prepare, with_matrix(MOST), lambda w: w.matrix.size == MOST, packages=("qif",))]
+    return [Contender("qif IBU", _prepare, SMALL_MATRIX, packages=("qif",))]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.race import Answer, Contender
+from benchmarks.race import ANY_MATRIX, SMALL_MATRIX, Answer, Contender
 from benchmarks.workloads import Workload
 
 SETTINGS = {"default": "", "tight": "tol.svd = 0, eps = 1e-12, convtol.sqp = 1e-12, "}
@@ -54,6 +54,6 @@ def contenders() -> list[Contender]:
     except subprocess.CalledProcessError:
         raise ImportError("R has no package mixsqp") from None
     return [
-        Contender(f"mixsqp {version}, {name}", partial(_prepare, settings), slow=lambda w: w.name != "W1")
-        for name, settings in SETTINGS.items()
+        Contender(f"mixsqp {version}, {name}", partial(_prepare, settings), suits, slow=lambda w: w.name != "W1")
+        for (name, settings), suits in zip(SETTINGS.items(), (ANY_MATRIX, SMALL_MATRIX), strict=True)
     ]
