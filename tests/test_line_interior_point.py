@@ -94,8 +94,8 @@ def test_what_falls_between_neighbours_keeps_its_digits(eps):
     work = _line_interior_point._workspace(np.full(4, 0.25), np.array([2, 3, 10, 11]), decay)
     for i, distance in enumerate([1, 7, 1]):
         exact = Fraction(decay) ** distance
-        assert work[kernels.RATIO, i] == pytest.approx(float(exact), rel=1e-14)
-        assert work[kernels.LOSS, i] == pytest.approx(float(1 - exact**2), rel=1e-14)
+        assert work[kernels.RATIO, i] == pytest.approx(float(exact), rel=1e-14, abs=0)
+        assert work[kernels.LOSS, i] == pytest.approx(float(1 - exact**2), rel=1e-14, abs=0)
     assert work[[kernels.RATIO, kernels.LOSS], 3].tolist() == [0, 1]
 
 
