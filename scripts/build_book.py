@@ -2,8 +2,9 @@
 
 Three things would otherwise let a wrong book look right:
 
-* The execution cache is keyed on the cells of a chapter alone, so a change in ibukit/ or data/ leaves old numbers
-  standing. The content of those folders is therefore hashed, and a new hash empties _build.
+* The execution cache is keyed on the cells of a chapter alone, so a change in ibukit/, data/ or the results of the
+  benchmarks leaves old numbers standing. Those folders are therefore hashed, and a new hash empties _build.
+  (Not _build/bench.)
 * Sphinx does not read an unchanged page twice, so the warnings of a failed build are gone in the next one. After a
   failure the parsed pages are dropped.
 * Without -W a chapter that raises still ends in success.
@@ -20,7 +21,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "_build"
 STAMP = BUILD / ".fingerprint"
-INPUTS = ("ibukit", "data", "book/_ext", "requirements.lock", "_config.yml", "_toc.yml")
+KEPT = "bench"  # what `make bench` leaves there is no part of the book, and takes long to make again
+INPUTS = ("ibukit", "data", "benchmarks/results", "book/_ext", "requirements.lock", "_config.yml", "_toc.yml")
 
 
 def fingerprint(root: Path = ROOT) -> str:
@@ -35,12 +37,23 @@ def fingerprint(root: Path = ROOT) -> str:
     return digest.hexdigest()
 
 
+def clear(build: Path) -> None:
+    """Remove all that came of building the book."""
+    for path in build.iterdir():
+        if path.name == KEPT:
+            continue
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+
+
 def main() -> int:
     """Build and return the status of the build."""
     wanted = fingerprint()
     if BUILD.exists() and (not STAMP.exists() or STAMP.read_text() != wanted):
         print("book: the package, the data or the configuration changed, so every chapter runs anew")
-        shutil.rmtree(BUILD)
+        clear(BUILD)
     BUILD.mkdir(exist_ok=True)
     STAMP.write_text(wanted)
     status = subprocess.run(

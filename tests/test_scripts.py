@@ -71,15 +71,19 @@ def test_run_twice_gives_the_same_bytes(tmp_path, monkeypatch):
     assert path.read_bytes() == first
 
 
+RACES = "benchmarks/results/races.csv"  # which a chapter shows
+
+
 @pytest.fixture
 def tree(tmp_path):
-    for name in ("ibukit/a.py", "ibukit/__pycache__/a.pyc", "data/t.csv", "book/chapters/ages.ipynb", "_toc.yml"):
+    ours = ("ibukit/a.py", "ibukit/__pycache__/a.pyc", "data/t.csv", "book/chapters/ages.ipynb", "_toc.yml", RACES)
+    for name in ours:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("1")
     return tmp_path
 
 
-@pytest.mark.parametrize("name", ["ibukit/a.py", "ibukit/new.py", "data/t.csv", "_toc.yml"])
+@pytest.mark.parametrize("name", ["ibukit/a.py", "ibukit/new.py", "data/t.csv", "_toc.yml", RACES])
 def test_the_package_the_data_and_the_configuration_are_part_of_the_fingerprint(tree, name):
     before = build_book.fingerprint(tree)
     (tree / name).write_text("2")
@@ -90,6 +94,13 @@ def test_a_file_that_goes_changes_the_fingerprint(tree):
     before = build_book.fingerprint(tree)
     (tree / "data/t.csv").unlink()
     assert build_book.fingerprint(tree) != before
+
+
+def test_clearing_leaves_what_the_benchmarks_made(tree):
+    (tree / "bench").mkdir()
+    (tree / "bench/kept.npy").write_text("1")
+    build_book.clear(tree)
+    assert [path.name for path in tree.rglob("*")] == ["bench", "kept.npy"]
 
 
 @pytest.mark.parametrize("name", ["ibukit/__pycache__/a.pyc", "book/chapters/ages.ipynb"])
