@@ -61,9 +61,18 @@ def test_secrets_with_a_large_diagonal_are_solved_for_one_by_one(quadratic, rng)
     # but not what those do to the others
     coupling = (system @ np.where(d > 1, exact, 0))[d == 1]
     assert np.abs(coupling).max() > 0.1
-    # and nothing where it is not large: thousandfold is the limit
-    d[d > 1] = 1.0
-    assert np.array_equal(model.factor(w, d, curved, True)(r), model.factor(w, d, curved, False)(r))
+
+
+@pytest.mark.parametrize("quadratic", [False, True])
+@pytest.mark.parametrize(("times", "shrunk"), [(990, False), (1010, True)])
+def test_large_means_a_thousand_times_the_own_entry(times, shrunk, quadratic, rng):
+    model, _ = model_of(rng, 30, 40)
+    curved = replace(Curved.none(30), hessian=np.diag(rng.uniform(5, 50, 30))) if quadratic else Curved.none(30)
+    w, r = rng.random(40), rng.normal(size=30)
+    own = model.diagonal(w) + (curved.hessian.diagonal() if quadratic else 0)
+    d = np.where(np.arange(30) % 3 == 0, times * own, 1.0)
+    same = np.array_equal(model.factor(w, d, curved, True)(r), model.factor(w, d, curved, False)(r))
+    assert same is not shrunk
 
 
 def test_the_accurate_system_holds_where_the_quick_one_cancels(rng):
@@ -77,6 +86,9 @@ def test_the_accurate_system_holds_where_the_quick_one_cancels(rng):
     quick, accurate = (own.factor(w, d, Curved.none(60), False)(r) for own in (model, model.accurate()))
     assert error(accurate) <= 1e-14
     assert error(quick) >= 1e-10
+    # without its refinement it would cancel much earlier
+    d, r = np.ones(60), model.adjoint(w * model.forward(x)) + x
+    assert error(model.factor(w, d, Curved.none(60), False)(r)) <= 1e-14
     # beyond some thousands of secrets their system is too large, and the quick one has to do
     assert Dense(np.ones((5001, 1))).accurate().by_reports
     assert not Dense(np.ones((5000, 1))).accurate().by_reports
@@ -133,16 +145,15 @@ def quadratic_optimum(model, q, curved):
     return found.x, objective
 
 
+@pytest.mark.parametrize("size", [1.0, 6.0])
 @pytest.mark.parametrize("seed", range(12))
-def test_with_a_quadratic_part_the_path_ends_where_a_general_solver_does(seed):
+def test_with_a_quadratic_part_the_path_ends_where_a_general_solver_does(seed, size):
     rng = np.random.default_rng(seed)
     k, s = rng.integers(2, 12, 2)
     model, q = model_of(rng, k, s)
-    factor = rng.normal(size=(k, k))
-    # as the bits have it: H and c such that the parabola has its maximum near the simplex, off to one side
-    curved = Curved(
-        factor @ factor.T / k, 1 - factor @ factor.T @ rng.dirichlet(np.ones(k)) / k + rng.normal(size=k) / 9
-    )
+    curved = curved_of(rng, k, size)
+    # as the bits have it: the parabola has its minimum near the simplex, off to one side
+    curved = replace(curved, c=1 - curved.hessian @ rng.dirichlet(np.ones(k)) + rng.normal(size=k) / 9)
     for point in islice(path(model, q, uniform(k), False, curved), 60):
         off = curved.slope(point.theta) - model.adjoint(point.lam) - point.s
         assert np.abs(point.residual - off).max() <= 1e-12
@@ -242,14 +253,28 @@ def vertex(rng):
 
 def test_near_the_maximiser_the_support_is_guessed_and_solved_for(rng):
     model, q, theta = vertex(rng)
-    near = np.maximum(theta + 1e-5 * rng.normal(size=15), 1e-9)
-    slack = np.where(theta > 0, 1e-9, 1e-4)
+    on = theta > 0
+    near = np.where(on, theta * np.exp(0.3 * rng.normal(size=15)), 1e-3)
+    # what is larger decides, by however little
+    slack = np.where(on, 0.9 * near, 1.1 * near)
     excess, found = cross_over(model, q, near, slack, 1e-13)
     assert excess <= 1e-13
     assert model.excess(q, found) == pytest.approx(excess, abs=1e-15)
     np.testing.assert_allclose(found, theta, atol=1e-12)
     assert np.array_equal(found > 0, theta > 0)
     assert abs(found.sum() - 1) <= 1e-15
+
+
+@pytest.mark.parametrize("tol", [1e-2, 1e-4, 1e-9])
+def test_zeros_are_exact_whatever_was_asked(tol, rng):
+    for _ in range(20):
+        model, q = model_of(rng, 15, 12)
+        exact, _ = maximise_model(model, q, 1e-13)
+        theta, _ = maximise_model(model, q, tol)
+        # some may not be known yet, but none is a small number instead
+        assert model.excess(q, theta) <= tol
+        if tol < 1e-3:
+            assert np.array_equal(theta > 0, exact > 0)
 
 
 def test_a_guess_with_one_secret_too_few_or_too_many_is_mended(rng):
