@@ -213,11 +213,16 @@ def _excess(channel: PlaneChannel, q: Floats, theta: Floats) -> float:
 
 
 def _with_zeros(channel: PlaneChannel, q: Floats, point: Point, tol: float) -> tuple[float, Floats] | None:
-    """Secrets whose slack exceeds their probability are on their way to 0: put there as many as the bound allows."""
+    """Secrets whose slack exceeds their probability are on their way to 0: put there as many as the bound allows.
+
+    One IBU step hands what they had to their neighbours.
+    """
     for cut in CUTS:
         kept = np.where(point.theta > cut * point.s, point.theta, 0.0)
-        if not kept.any():
+        p = channel.forward(kept)
+        if not p.min() > 0:
             continue
+        kept *= channel.adjoint(q / p)
         kept /= kept.sum()
         excess = _excess(channel, q, kept)
         if excess <= tol:

@@ -21,15 +21,16 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpbtrf, dpbtrs, spbtrf, spbtrs
-from scipy.optimize import brentq
 
 from ibukit._validate import Floats
 from ibukit.mechanisms._plane_channel import PlaneChannel
 
-# beyond this h / D a cell is free to all purposes, and single precision would see denormal numbers
-MOST_FREE = 1e4
 # from this e on the eigenvalues of P range over less than a single-precision number can tell apart
 SINGLE_FROM = 0.15
+# beyond this h / D a cell is free to all purposes; in single precision factors would decay into denormal numbers
+MOST_FREE_SINGLE = 1e4
+MOST_FREE = 1e7
+MOST_DECAY = 6.0
 RIDGES = (0.0, 1e-6, 1e-4, 1e-2)
 
 
@@ -103,7 +104,7 @@ class Preconditioner:
     def factor(self, diagonal: Floats, normal_diagonal: Floats) -> bool:
         """Take D and h; False if no Cholesky factor exists even with a ridge."""
         self._root = 1 / np.sqrt(normal_diagonal)
-        free = self._turn(np.minimum(normal_diagonal / diagonal, MOST_FREE))
+        free = self._turn(np.minimum(normal_diagonal / diagonal, MOST_FREE_SINGLE if self._single else MOST_FREE))
         decompose = spbtrf if self._single else dpbtrf
         self._factors: list[tuple[NDArray[Any], Floats]] = []
         for strip in self._strips:
@@ -139,32 +140,21 @@ class Preconditioner:
 def _fit(kernel: Floats) -> tuple[int, float, tuple[float, float]]:
     """Order, e^2 and stiffness along each axis for (e^2 - Laplace)^-order to be like the kernel's correlations.
 
-    The stiffness is that of the decay from cell to cell: a kernel exp(-sqrt((a i)^2 + (b j)^2)) has b / a. What
-    is fitted by e is the ratio of the spectrum at 0 to its mean.
+    Along a line a kernel exp(-d |i|) is exactly the inverse of 4 sinh(d / 2)^2 minus the second difference, up to a
+    factor. That e is used for the axis along which the kernel falls more slowly; the other is less stiff.
     """
-    rows, cols = kernel.shape
-    order = 2 if rows == 1 else 3  # the spectrum of a line's kernel falls as (e^2 + omega^2)^-1
-    decay = [
-        max(math.log(max(kernel[0, 0], 1e-300) / max(step, 1e-300)), 1e-3)
-        for step in (kernel[min(1, rows - 1), 0], kernel[0, min(1, cols - 1)])
-    ]
-    if rows == 1:
-        decay[0] = decay[1]
-    least = min(decay)
-    stiffness = ((least / decay[0]) ** 2, (least / decay[1]) ** 2)
-    weight = np.where(np.arange(rows) == 0, 1, 2)[:, None] * np.where(np.arange(cols) == 0, 1, 2)
-    peak = (kernel * weight).sum() ** 2 / (kernel**2 * weight).sum()
+    order = 2 if 1 in kernel.shape else 3  # the spectrum of a line's kernel falls as (e^2 + omega^2)^-1
+    decay = [_decay(axis) for axis in (kernel[:, 0], kernel[0])]
+    roots = [2 * math.sinh(min(d, MOST_DECAY) / 2) for d in decay]
+    return order, min(roots) ** 2, ((min(roots) / roots[0]) ** 2, (min(roots) / roots[1]) ** 2)
 
-    def excess(log_e2: float) -> float:
-        e2 = math.exp(log_e2)
-        return -order * log_e2 - math.log(_mean_inverse_power(e2, stiffness, order, kernel.shape)) - math.log(peak)
 
-    low, high = math.log(1e-5), math.log(1e3)
-    if excess(low) <= 0:
-        return order, math.exp(low), stiffness
-    if excess(high) >= 0:
-        return order, math.exp(high), stiffness
-    return order, math.exp(float(brentq(excess, low, high, xtol=1e-3))), stiffness
+def _decay(kernel: Floats) -> float:
+    """Nats by which a kernel falls from cell to cell; between neighbours if it can be, as the peak may be rounded."""
+    first = 1 if len(kernel) > 2 and kernel[2] > 0 else 0
+    if len(kernel) < first + 2 or not kernel[first + 1] > 0:
+        return MOST_DECAY
+    return float(np.log(kernel[first] / kernel[first + 1]))
 
 
 def _mean_inverse_power(e2: float, stiffness: tuple[float, float], order: int, shape: tuple[int, ...]) -> float:
