@@ -71,13 +71,19 @@ def _dense(races: Races, name: str, who: str) -> list[Bar]:
     conic = min(races.starting(name, "cvxpy + Clarabel"), key=lambda row: row.seconds, default=None)
     plain = races.get(name, "numpy IBU")
     bars = _certified(races, name, 1e-10, who)
+    # at the gap that Clarabel reaches, which is rarely as small as ours
+    loose = races.get(name, "ibukit, to 1e-6")
+    if ours and conic and loose and loose.gap <= conic.gap and loose.seconds < ours.seconds:
+        ours, full = loose, ours
+    else:
+        full = ours
     if ours is None or conic is None:
         bars.append(Bar(f"{label}: fastest Clarabel / ours", ">= 20", "not measured", None))
     else:
         ratio, closer = conic.seconds / ours.seconds, ours.gap <= max(conic.gap, 1e-10)
         measured = f"{ratio:.1f} ({conic.contender}, gap {conic.gap:.0e} to our {max(ours.gap, 0):.0e})"
         bars.append(Bar(f"{label}: fastest Clarabel / ours", ">= 20", measured, ratio >= 20 and closer))
-    bars.append(_at_least(f"{label}: numpy IBU / ours", 400, ours and plain and plain.seconds / ours.seconds))
+    bars.append(_at_least(f"{label}: numpy IBU / ours", 400, full and plain and plain.seconds / full.seconds))
     return [*bars, _iterations(races, name, 15, who=who)]
 
 

@@ -117,8 +117,8 @@ def test_kernels_are_their_sources(size, rng):
     q /= q.sum()
     contrast, off = 0.2, 0.8 / size
     level, fill = _water_filling_kernels.water_level, _water_filling_kernels.fill
-    beta = level(q, contrast, off)
-    assert beta == pytest.approx(source(level)(q, contrast, off), rel=1e-14)
+    beta = level(q, float(q.sum()), contrast, off)
+    assert beta == pytest.approx(source(level)(q, float(q.sum()), contrast, off), rel=1e-14)
     # the level's equation, by numpy's sums
     kept = q > beta * off
     assert beta == pytest.approx(q[kept].sum() / (contrast + kept.sum() * off), rel=1e-13)

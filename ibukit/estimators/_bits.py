@@ -8,59 +8,69 @@ the other mechanisms is found by the interior point. The certificate is the exac
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.linalg.blas import ssyrk
+from scipy.optimize import nnls
 
-from ibukit._validate import Floats
+from ibukit._validate import Floats, Ints
 from ibukit.estimators._interior_point import path
 from ibukit.estimators._normal_equations import Curved
 from ibukit.estimators._pooled import Pooled
-from ibukit.estimators._updates import Updates, evaluate, updates_of
+from ibukit.estimators._updates import evaluate, updates_of
+from ibukit.estimators.certificate import stretches
 from ibukit.mechanisms.channels import BitChannel
 
 MOST_PASSES = 100
 # rows for the Hessian: so many for each secret, and at least this share of all
 ROWS_A_SECRET = 50
 SHARE_OF_ROWS = 0.1
-CHUNK = 8192
+# numbers of a chunk of rows written out
+CHUNK = 2**15
+# so many secrets at most: an active set of least squares is quicker than an interior point
+FEW_SECRETS = 200
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The seen rows of one unary encoding, with their share of all reports."""
+    """The seen rows of one unary encoding; row z has the share counts_z / total of all reports."""
 
     channel: BitChannel
-    q: Floats
+    counts: Ints | Floats
+    total: float = 1.0
 
-    @cached_property
-    def updates(self) -> Updates:
-        """Probabilities and gradient in one pass."""
-        return updates_of(self.channel, self.q)
+    def gradient(self, theta: Floats) -> Floats:
+        """These rows' share of g, by one pass over them that keeps nothing as long as they are."""
+        g = np.zeros(self.channel.k)
+        for stretch in stretches(len(self.counts)):
+            q = self.counts[stretch] / self.total
+            piece = replace(self.channel, rows=self.channel.rows[stretch], scale=self.channel.scale[stretch])
+            g += evaluate(updates_of(piece, q), theta, len(q))[1]
+        return g
 
-    def ratios(self, theta: Floats) -> tuple[Floats, Floats]:
-        """Probability of each row, and these rows' share of g."""
-        return evaluate(self.updates, theta, len(self.q))
-
-    def hessian(self, p: Floats, thinned: int) -> Floats:
-        """M diag(q / p^2) M^T from every `thinned`-th row."""
-        # a factor of a row cancels, and without it nothing underflows
-        rows, u = self.channel.rows[::thinned], p[::thinned] / self.channel.scale[::thinned]
-        w = self.q[::thinned] / u**2
-        w *= self.q.sum() / self.q[::thinned].sum()
+    def hessian(self, theta: Floats, thinned: int) -> Floats:
+        """M diag(q / p^2) M^T at theta from every `thinned`-th row."""
+        rows, counts = self.channel.rows[::thinned], self.counts[::thinned]
         k, zero, contrast = self.channel.k, self.channel.zero, self.channel.one - self.channel.zero
-        size = w.max()
-        both, own = np.zeros((k, k)), np.zeros(k)
-        for start in range(0, len(w), CHUNK):
-            bits = np.unpackbits(rows[start : start + CHUNK], axis=1, count=k).astype(np.float32)
-            half = bits * np.sqrt(w[start : start + CHUNK] / size).astype(np.float32)[:, None]
-            both += ssyrk(1.0, half.T, lower=1)  # single precision: this matrix is an approximation anyway
-            own += w[start : start + CHUNK] @ bits
+        both, own, weight = np.zeros((k, k)), np.zeros(k), 0.0
+        step = max(CHUNK // k, 2 * k)
+        for start in range(0, len(counts), step):
+            chunk = np.ascontiguousarray(rows[start : start + step])
+            # a factor of a row cancels, and without it nothing underflows
+            u = replace(self.channel, rows=chunk, scale=np.ones(len(chunk))).forward(theta)
+            w = counts[start : start + step] / u**2
+            bits = np.unpackbits(chunk, axis=1, count=k).astype(np.float32)
+            own += w @ bits
+            weight += float(w.sum())
+            largest = w.max()
+            bits *= np.sqrt(w / largest).astype(np.float32)[:, None]
+            both += largest * ssyrk(1.0, bits.T, lower=1)  # single precision: the matrix is an approximation anyway
         both = np.tril(both) + np.tril(both, -1).T
         cross = zero * contrast * own
-        return np.asarray(contrast**2 * size * both + cross + cross[:, None] + zero**2 * w.sum())
+        found = contrast**2 * both + cross + cross[:, None] + zero**2 * weight
+        return np.asarray(found * (self.counts.sum() / counts.sum() / self.total))
 
 
 def maximise(bits: list[Rows], others: Pooled, q_others: Floats, tol: float) -> tuple[Floats, int]:
@@ -68,7 +78,7 @@ def maximise(bits: list[Rows], others: Pooled, q_others: Floats, tol: float) -> 
     k = others.k
     problem = _Problem(bits, others, q_others)
     theta = np.full(k, 1 / k)
-    p, g = problem.ratios(theta)
+    g = problem.gradient(theta)
     if g.max() - 1 <= tol:
         return theta, 1
     # the best that one gradient tells: a secret's bit is set the more often the more people have it
@@ -79,7 +89,7 @@ def maximise(bits: list[Rows], others: Pooled, q_others: Floats, tol: float) -> 
     best = (np.inf, theta)
     passes = 1
     while passes < MOST_PASSES:
-        p, g = problem.ratios(theta)
+        g = problem.gradient(theta)
         passes += 1
         excess = float(g.max() - 1)
         best = min(best, (excess, theta), key=lambda found: found[0])
@@ -93,10 +103,10 @@ def maximise(bits: list[Rows], others: Pooled, q_others: Floats, tol: float) -> 
             continue
         if hessian is None or overshot == 3 or problem.pays(excess / known, excess / tol):
             thin = thin if hessian is None else 1
-            hessian = problem.hessian(p, thin)
+            hessian = problem.hessian(theta, thin)
         known, overshot = excess, 0
         before, g_before = theta, g
-        theta = problem.step(theta, p, g, hessian, excess)
+        theta = problem.step(theta, g, hessian, excess)
     return best[1], passes
 
 
@@ -106,19 +116,16 @@ class _Problem:
     others: Pooled
     q_others: Floats
 
-    def ratios(self, theta: Floats) -> tuple[list[Floats], Floats]:
-        """Probabilities of each encoding's rows, and g of everything."""
+    def gradient(self, theta: Floats) -> Floats:
+        """The g of all reports."""
         g: Floats = self.others.adjoint(self.q_others / self.others.forward(theta))
-        probabilities = []
         for rows in self.bits:
-            p, part = rows.ratios(theta)
-            probabilities.append(p)
-            g = g + part
-        return probabilities, g
+            g = g + rows.gradient(theta)
+        return g
 
     def thinning(self) -> int:
         """Every how many-th row is enough for the Hessian."""
-        n = min(len(rows.q) for rows in self.bits)
+        n = min(len(rows.counts) for rows in self.bits)
         return max(1, min(int(1 / SHARE_OF_ROWS), n // (ROWS_A_SECRET * self.others.k)))
 
     def pays(self, rate: float, to_go: float) -> bool:
@@ -126,16 +133,20 @@ class _Problem:
         if rate < 0.1:
             return False
         steps_left = MOST_PASSES if rate >= 1 else np.log(to_go) / -np.log(rate)
-        n, k = sum(len(rows.q) for rows in self.bits), self.others.k
-        # operations; a look-up of eight bits takes as long as sixteen of single precision's multiplications
+        n, k = sum(len(rows.counts) for rows in self.bits), self.others.k
+        # operations; a look-up of eight bits takes as long as 32 of single precision's multiplications
         return bool(steps_left * (4 * n * k + 4 * k**3) > n * k**2 / 2)
 
-    def hessian(self, p: list[Floats], thinned: int) -> Floats:
+    def hessian(self, theta: Floats, thinned: int) -> Floats:
         """Sum over the encodings."""
-        return np.asarray(np.sum([rows.hessian(own, thinned) for rows, own in zip(self.bits, p, strict=True)], axis=0))
+        return np.asarray(np.sum([rows.hessian(theta, thinned) for rows in self.bits], axis=0))
 
-    def step(self, theta: Floats, p: list[Floats], g: Floats, hessian: Floats, excess: float) -> Floats:
+    def step(self, theta: Floats, g: Floats, hessian: Floats, excess: float) -> Floats:
         """Maximise the rows' parabola plus the exact likelihood of the others."""
+        if not self.others.channels and self.others.k <= FEW_SECRETS:
+            found = _least_squares(hessian, 1 - g - hessian @ theta)
+            if found is not None:
+                return found
         g_others = self.others.adjoint(self.q_others / self.others.forward(theta))
         curved = Curved(hessian, 1 - (g - g_others) - hessian @ theta)
         k = self.others.k
@@ -149,3 +160,13 @@ class _Problem:
         assert point is not None
         found = np.where(point.theta > point.s, point.theta, 0.0)
         return np.asarray(found / found.sum())
+
+
+def _least_squares(hessian: Floats, c: Floats) -> Floats | None:
+    """The minimiser of 1/2 x H x + c x over x >= 0, scaled to a distribution; None where H is not definite."""
+    try:
+        root = cholesky(hessian, lower=True, check_finite=False)
+        found, _ = nnls(root.T, -solve_triangular(root, c, lower=True, check_finite=False))
+    except (LinAlgError, RuntimeError):
+        return None
+    return np.asarray(found / found.sum()) if found.any() else None

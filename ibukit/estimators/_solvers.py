@@ -96,12 +96,12 @@ def _many_rows(tally: Tally) -> bool:
 
 def _bits_run(tally: Tally, tol: float) -> tuple[Floats, int]:
     rows, others, q_others = [], [], []
-    for part, q in tally.split(tally.frequencies):
+    for part in tally.parts:
         if isinstance(part.channel, BitChannel):
-            rows.append(_bits.Rows(part.channel, q))
+            rows.append(_bits.Rows(part.channel, part.counts, tally.n))
         else:
             others.append(part.channel)
-            q_others.append(q)
+            q_others.append(part.counts / tally.n)
     return _bits.maximise(rows, Pooled.of(tuple(others), tally.k), np.concatenate([np.empty(0), *q_others]), tol)
 
 

@@ -22,6 +22,6 @@ def maximise(channel: DiagonalPlusConstantChannel, q: Floats) -> Floats:
     if contrast <= 0:  # the noise is so strong that doubles cannot tell the secrets apart: every theta is a maximiser
         theta[:] = 1 / channel.k
         return theta
-    beta = water_level(q, contrast, channel.off)
+    beta = water_level(q, float(q.sum()), contrast, channel.off)
     fill(theta, channel.reports, q, beta, contrast, channel.off)
     return theta

@@ -1,5 +1,6 @@
 """Two loops over a million secrets, each element touched once a round."""
 
+import numpy as np
 from numba import njit
 
 from ibukit._validate import Floats, Ints
@@ -8,12 +9,20 @@ BLOCK = 1024  # sums go by blocks, so that a million roundings do not pile up
 
 
 @njit(cache=True)
-def water_level(q: Floats, contrast: float, off: float) -> float:
-    """The beta with sum over {q_z > beta off} of q_z = beta (contrast + their number off)."""
-    left = q.copy()
-    size = left.size
+def water_level(q: Floats, total: float, contrast: float, off: float) -> float:
+    """The beta with sum over {q_z > beta off} of q_z = beta (contrast + their number off); q sums to `total`."""
+    left, size = np.empty(q.size), q.size
+    source = q
     while True:
-        total, done = 0.0, 0
+        beta = total / (contrast + size * off)
+        kept = 0
+        for i in range(size):
+            left[kept] = source[i]
+            if source[i] > beta * off:
+                kept += 1
+        if kept == size or kept == 0:
+            return beta
+        source, size, total, done = left, kept, 0.0, 0
         while done < size:
             part = 0.0
             end = min(done + BLOCK, size)
@@ -21,15 +30,6 @@ def water_level(q: Floats, contrast: float, off: float) -> float:
                 part += left[i]
             total += part
             done = end
-        beta = total / (contrast + size * off)
-        kept = 0
-        for i in range(size):
-            left[kept] = left[i]
-            if left[i] > beta * off:
-                kept += 1
-        if kept == size or kept == 0:
-            return beta
-        size = kept
 
 
 @njit(cache=True)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ibukit import _validate
-from ibukit._validate import Floats
+from ibukit._validate import Floats, Ints
 from ibukit.estimate import Estimate, Status
-from ibukit.tally import Tally, check_tally
+from ibukit.mechanisms.channels import BitChannel
+from ibukit.tally import Channel, Tally, check_tally
 
 
 def gap(tally: Tally, distribution: ArrayLike) -> float:
@@ -52,24 +55,22 @@ def gap(tally: Tally, distribution: ArrayLike) -> float:
     0.0834
     """
     theta = _validate.distribution("distribution", distribution, check_tally(tally).k)
-    return gap_of(*ratios(tally, theta))
+    return _read(tally, theta)[1]
 
 
 def ratios(tally: Tally, theta: Floats) -> tuple[Floats, Floats]:
     """Probabilities p of the seen reports, and g_x = sum_z q_z M_xz / p_z."""
-    p = tally.operator.forward(theta)
-    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        return p, tally.operator.adjoint(tally.frequencies / p)
+    pieces, g = [], np.zeros(tally.k)
+    for block in _blocks(tally):
+        p, share = block.ratios(theta, block.shares(tally.n))
+        pieces.append(p)
+        g += share
+    return pieces[0] if len(pieces) == 1 else np.concatenate(pieces), g
 
 
 def gap_of(p: Floats, g: Floats) -> float:
     """The gap from `ratios`."""
-    largest = float(g.max())
-    # a subnormal p overflows q / p, and infinity times 0 is NaN: neither certifies anything
-    if not (p > 0).all() or not largest < math.inf:
-        return math.inf
-    # g averages to 1 under theta, so its maximum is below 1 by rounding only
-    return max(0.0, math.log(largest))
+    return _gap(float(p.min()), float(g.max()))
 
 
 def log_likelihood_of(tally: Tally, p: Floats) -> float:
@@ -83,15 +84,73 @@ def log_likelihood_of(tally: Tally, p: Floats) -> float:
 
 def certified(tally: Tally, theta: Floats, status: Status, n_iter: int, method: str) -> Estimate:
     """The estimate with its likelihood and gap, both computed on the vector that is returned."""
-    p, g = ratios(tally, theta)
+    log_likelihood, excess = _read(tally, theta)
     off = status is Status.OFF_SIMPLEX
     return Estimate(
         distribution=_validate.frozen(theta),
-        log_likelihood=log_likelihood_of(tally, p),
-        gap=math.inf if off else gap_of(p, g),
+        log_likelihood=log_likelihood,
+        gap=math.inf if off else excess,
         status=status,
         n_iter=n_iter,
         method=method,
         alphabet=tally.alphabet,
         tally=tally,
     )
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Some of the reports that came through one mechanism."""
+
+    channel: Channel
+    counts: Ints
+    log_scale: Floats
+
+    def shares(self, n: int) -> Floats:
+        """What part of the n reports each is."""
+        return np.asarray(self.counts / n)
+
+    def ratios(self, theta: Floats, q: Floats) -> tuple[Floats, Floats]:
+        """Probabilities, and these reports' share of g."""
+        p = self.channel.forward(theta)
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            return p, self.channel.adjoint(q / p)
+
+
+def _blocks(tally: Tally) -> Iterator[_Block]:
+    """Rows of bits, of which there may be as many as users, in stretches, so that no vector is as long as they."""
+    if type(tally.operator) is not BitChannel:
+        yield _Block(tally.operator, tally.counts, tally.log_scale)
+        return
+    for stretch in stretches(len(tally.counts)):
+        piece = replace(tally.operator, rows=tally.operator.rows[stretch], scale=tally.operator.scale[stretch])
+        yield _Block(piece, tally.counts[stretch], tally.log_scale[stretch])
+
+
+def stretches(length: int) -> Iterator[slice]:
+    """Sixteen slices, unless there is little to cut."""
+    size = max(4096, -(-length // 16))
+    return (slice(start, min(start + size, length)) for start in range(0, length, size))
+
+
+def _read(tally: Tally, theta: Floats) -> tuple[float, float]:
+    """Log-likelihood and gap without keeping a number for each report."""
+    mean_log, least, g = 0.0, math.inf, np.zeros(tally.k)
+    for block in _blocks(tally):
+        q = block.shares(tally.n)
+        p, share = block.ratios(theta, q)
+        g += share
+        least = min(least, float(p.min())) if p.min() > 0 else 0.0  # 0 for NaN, too
+        if least > 0:
+            log_p = np.log(p)
+            log_p += block.log_scale
+            mean_log += float(q @ log_p)
+    return tally.n * mean_log if least > 0 else -math.inf, _gap(least, float(g.max()))
+
+
+def _gap(least: float, largest: float) -> float:
+    # a subnormal p overflows q / p, and infinity times 0 is NaN: neither certifies anything
+    if not least > 0 or not largest < math.inf:
+        return math.inf
+    # g averages to 1 under theta, so its maximum is below 1 by rounding only
+    return max(0.0, math.log(largest))
