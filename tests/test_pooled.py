@@ -72,8 +72,9 @@ def test_scaling_makes_the_largest_entry_of_each_report_one(make, rng):
 
 @channels
 @pytest.mark.parametrize("rows", [None, [0], [2, 3, 7], list(range(K))], ids=str)
-def test_gram_of_one_channel_is_the_product_written_out(make, rows, rng):
-    channel = scaled(make(rng))
+@pytest.mark.parametrize("prepare", [scaled, lambda channel: channel], ids=["scaled", "raw"])
+def test_gram_of_one_channel_is_the_product_written_out(make, prepare, rows, rng):
+    channel = prepare(make(rng))
     w = 10 ** rng.uniform(-6, 3, size(channel))
     matrix = np.array([channel.forward(unit) for unit in np.eye(K)])
     gram = Pooled((channel,), K).gram(w, None if rows is None else np.array(rows))
