@@ -114,6 +114,26 @@ def test_a_step_ends_at_the_maximum_of_parabola_and_others(with_others, rng):
     assert np.abs(ours - theta).max() > 0.05
 
 
+def test_a_step_without_others_is_the_same_by_least_squares_and_by_the_interior_point(monkeypatch, rng):
+    _, problem = problem_of([drawn(ik.Rappor, 9, 2.0, 500, rng)])
+    theta = rng.dirichlet(np.ones(9))
+    g, hessian = problem.gradient(theta), problem.hessian(theta, 1)
+    found = problem.step(theta, g, hessian, 1e-9)
+    monkeypatch.setattr(_bits, "FEW_SECRETS", 8)
+    np.testing.assert_allclose(problem.step(theta, g, hessian, 1e-9), found, atol=1e-8)
+    assert (found == 0).any()
+    assert _bits._least_squares(-hessian, g) is None  # not definite
+    assert _bits._least_squares(hessian, np.ones(9)) is None  # the minimum is 0, which is no distribution
+
+
+def test_many_secrets_of_bits_alone(rng):
+    tally = drawn(ik.Rappor, 230, 2.0, 6000, rng)
+    estimate = ik.mle(tally, tol=1e-10)
+    assert estimate.method.startswith("mle, parabola of the packed bits")
+    assert tally.k > _bits.FEW_SECRETS
+    assert estimate.gap <= 1e-10
+
+
 # How many rows, and how often
 
 
