@@ -11,6 +11,7 @@ from benchmarks.peers import contenders
 from benchmarks.run import HERE, SCRATCH, races, scaling
 from benchmarks.workloads import STRUCTURES, WORKLOADS
 
+RESULTS = HERE / "results"
 QUICK = ("W1", "W2-1", "W3-1e6", "W4-20", "W5", "W6-line-1e5", "mixed")
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "RAYON_NUM_THREADS")
 
@@ -18,7 +19,7 @@ ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUM
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer workloads and rounds; results stay in _build")
-    parser.add_argument("--only", nargs="+", choices=WORKLOADS, help="race on these alone, write nothing")
+    parser.add_argument("--only", nargs="+", choices=WORKLOADS, help="race on these alone, in place of their last rows")
     asked = parser.parse_args()
     if any(os.environ.get(name) != "1" for name in ONE_THREAD):  # before any library has started its threads
         again = [sys.executable, "-m", "benchmarks", *sys.argv[1:]]
@@ -26,9 +27,14 @@ def main() -> None:
     here, missing = contenders()
     print("\n".join(f"not racing: {line}" for line in missing))
     if asked.only:
-        races(asked.only, asked.quick)
+        again = races(asked.only, asked.quick)
+        if not asked.quick:
+            kept = [row for row in tables.rows_of_races(RESULTS / "races.csv") if row.workload not in asked.only]
+            rows = sorted(kept + again, key=lambda row: list(WORKLOADS).index(row.workload))
+            tables.write(tables.frame_of_races(rows), RESULTS / "races.csv")
+            tables.write(tables.frame_of_bars(bars.judge(rows)), RESULTS / "bars.csv")
         return
-    folder = SCRATCH / "quick" if asked.quick else HERE / "results"
+    folder = SCRATCH / "quick" if asked.quick else RESULTS
     names = [name for name in WORKLOADS if not asked.quick or name.startswith(QUICK)]
     rows = races(names, asked.quick)
     judged = tables.frame_of_bars(bars.judge(rows))

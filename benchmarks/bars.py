@@ -50,7 +50,6 @@ def judge(rows: Iterable[Row]) -> list[Bar]:
     for name in ("W4-20", "W4-100"):
         bars += _certified(races, name, 1e-10)
         bars.append(_iterations(races, name, 12, "passes over the bits, as counted by the solver"))
-        bars.append(_time_in(races, name, "ibukit, IBU steps", "IBU steps (a forward and an adjoint pass)", 12))
         bars.append(_memory(races, name, "the packed bits", 3))
     for name in ("W6-line-1e5", "W6-line-1e7"):
         bars += [*_certified(races, name, 1e-10), _iterations(races, name, 30)]

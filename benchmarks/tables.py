@@ -23,6 +23,13 @@ def frame_of_races(rows: Iterable[Row]) -> pd.DataFrame:
     return table
 
 
+def rows_of_races(path: Path) -> list[Row]:
+    """The rows of an earlier run. Contenders race within a workload, so that one workload can be run anew."""
+    table = pd.read_csv(path, dtype={"iterations": "Int64"}).drop(columns="ratio")
+    filled = table.astype(object).where(table.notna(), None)
+    return [Row(**{**row, "note": row["note"] or ""}) for row in filled.to_dict("records")]
+
+
 def frame_of_bars(bars: Iterable[Bar]) -> pd.DataFrame:
     table = pd.DataFrame([asdict(bar) for bar in bars])
     return table.assign(met=table.met.map(VERDICT))

@@ -128,3 +128,10 @@ def test_memory_of_a_call_is_seen():
     assert much is None or 38e6 < much < 100e6
     little = peak_bytes(lambda: None)
     assert little is None or little < 10e6
+
+
+def test_rows_survive_the_file(tmp_path):
+    before = [*rows(0.1), Row("W1", "qif IBU", note="ImportError: not there")]
+    tables.write(tables.frame_of_races(before), tmp_path / "races.csv")
+    assert tables.rows_of_races(tmp_path / "races.csv") == before
+    assert judge(tables.rows_of_races(tmp_path / "races.csv")) == judge(before)

@@ -83,9 +83,8 @@ def maximise(bits: list[Rows], others: Pooled, q_others: Floats, tol: float) -> 
         return theta, 1
     # the best that one gradient tells: a secret's bit is set the more often the more people have it
     excess_of_bits = g - g.min()
-    before, g_before = theta, g
     theta = 0.9 * excess_of_bits / excess_of_bits.sum() + 0.1 / k
-    hessian, thin, known, overshot = None, problem.thinning(), np.inf, 0
+    hessian, thin, known = None, problem.thinning(), np.inf
     best = (np.inf, theta)
     passes = 1
     while passes < MOST_PASSES:
@@ -95,17 +94,10 @@ def maximise(bits: list[Rows], others: Pooled, q_others: Floats, tol: float) -> 
         best = min(best, (excess, theta), key=lambda found: found[0])
         if excess <= tol:
             break
-        # past the top on the way from the last point: go back to where the slope along the way is about 0
-        uphill, now = (g_before - 1) @ (theta - before), (g - 1) @ (theta - before)
-        if hessian is not None and now < -0.5 * uphill and overshot < 3:
-            theta = before + uphill / (uphill - now) * (theta - before)
-            overshot += 1
-            continue
-        if hessian is None or overshot == 3 or problem.pays(excess / known, excess / tol):
+        if hessian is None or problem.pays(excess / known, excess / tol):
             thin = thin if hessian is None else 1
             hessian = problem.hessian(theta, thin)
-        known, overshot = excess, 0
-        before, g_before = theta, g
+        known = excess
         theta = problem.step(theta, g, hessian, excess)
     return best[1], passes
 

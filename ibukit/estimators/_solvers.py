@@ -66,7 +66,7 @@ def _shape(tally: Tally) -> str:
 
 def _closed_form(tally: Tally, tol: float) -> tuple[Floats, int]:
     assert isinstance(tally.operator, DiagonalPlusConstantChannel)
-    return _water_filling.maximise(tally.operator, tally.frequencies), 0
+    return _water_filling.maximise(tally.operator, tally.counts), 0
 
 
 def _line(tally: Tally, tol: float) -> tuple[Floats, int]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ibukit._validate import Floats
+from ibukit._validate import Floats, Ints
 from ibukit.estimators._water_filling_kernels import fill, water_level
 from ibukit.mechanisms.channels import DiagonalPlusConstantChannel
 
 
-def maximise(channel: DiagonalPlusConstantChannel, q: Floats) -> Floats:
-    """The maximiser of sum_z q_z log(off + (diagonal - off) theta_z) over the simplex.
+def maximise(channel: DiagonalPlusConstantChannel, q: Floats | Ints) -> Floats:
+    """The maximiser of sum_z q_z log(off + (diagonal - off) theta_z) over the simplex, q up to a factor.
 
     By the optimality conditions q_z / p_z is one number beta on the support S, so that
     theta_z = (q_z / beta - off) / (diagonal - off) with beta = q(S) / (diagonal - off + |S| off), and S holds the

@@ -9,20 +9,23 @@ BLOCK = 1024  # sums go by blocks, so that a million roundings do not pile up
 
 
 @njit(cache=True)
-def water_level(q: Floats, total: float, contrast: float, off: float) -> float:
+def water_level(q: Floats | Ints, total: float, contrast: float, off: float) -> float:
     """The beta with sum over {q_z > beta off} of q_z = beta (contrast + their number off); q sums to `total`."""
-    left, size = np.empty(q.size), q.size
-    source = q
+    left, size, first = np.empty(q.size), q.size, True
     while True:
         beta = total / (contrast + size * off)
-        kept = 0
-        for i in range(size):
-            left[kept] = source[i]
-            if source[i] > beta * off:
-                kept += 1
+        level, kept = beta * off, 0
+        if first:
+            for i in range(size):
+                left[kept] = q[i]
+                kept += q[i] > level
+        else:
+            for i in range(size):
+                left[kept] = left[i]
+                kept += left[i] > level
         if kept == size or kept == 0:
             return beta
-        source, size, total, done = left, kept, 0.0, 0
+        first, size, total, done = False, kept, 0.0, 0
         while done < size:
             part = 0.0
             end = min(done + BLOCK, size)
@@ -33,14 +36,15 @@ def water_level(q: Floats, total: float, contrast: float, off: float) -> float:
 
 
 @njit(cache=True)
-def fill(theta: Floats, reports: Ints, q: Floats, beta: float, contrast: float, off: float) -> None:
+def fill(theta: Floats, reports: Ints, q: Floats | Ints, beta: float, contrast: float, off: float) -> None:
     """theta_z = max(q_z / beta - off, 0) / contrast at the reports seen, then scaled to the sum 1."""
     total, done = 0.0, 0
+    a, b = 1 / (beta * contrast), off / contrast  # products are quicker than quotients
     while done < q.size:
         part = 0.0
         end = min(done + BLOCK, q.size)
         for i in range(done, end):
-            value = max(q[i] / beta - off, 0.0) / contrast
+            value = max(q[i] * a - b, 0.0)
             theta[reports[i]] = value
             part += value
         total += part
@@ -51,5 +55,6 @@ def fill(theta: Floats, reports: Ints, q: Floats, beta: float, contrast: float, 
             if q[i] == most:
                 theta[reports[i]] = 1.0
                 total += 1.0
+    scale = 1 / total
     for x in range(theta.size):
-        theta[x] /= total
+        theta[x] *= scale

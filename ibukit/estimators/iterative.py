@@ -17,7 +17,7 @@ from ibukit.errors import ConvergenceError, InvalidDistribution
 from ibukit.estimate import Estimate, Status
 from ibukit.estimators._acceleration import Anderson
 from ibukit.estimators._updates import Blocks, evaluate, updates_of
-from ibukit.estimators.certificate import certified, ratios
+from ibukit.estimators.certificate import certified, gap
 from ibukit.estimators.stopping import EarlyRule, Gap, Iterate, Steps, StoppingRule
 from ibukit.tally import Tally, check_tally
 
@@ -121,7 +121,7 @@ def ibu(
             met = stop.met(now, before)
             if isinstance(stop, Gap) and (met or step == max_iter):
                 # the gap that will be reported comes from forward and adjoint, and may differ in its last digits
-                met = stop.met(Iterate(tally, step, theta, *ratios(tally, theta)), before)
+                met = gap(tally, theta) <= stop.tol
             hopeless = not met and out_of_reach is not None and out_of_reach(now)
             if met or hopeless or step == max_iter:
                 break
