@@ -12,21 +12,17 @@ left of it is a change of theta s that the next step puts right.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from ibukit._validate import Floats
+from ibukit.estimators._plane_cross_over import conjugate_gradients, cross_over, excess_of
 from ibukit.estimators._plane_preconditioner import Preconditioner
 from ibukit.mechanisms._plane_channel import PlaneChannel
 
 TINY = 1e-150
-MOST_GRADIENTS = 400
 STALLED = 8
-# steps beyond the certificate, if that long no secret can be put to 0
-FURTHER = 1
-CUTS = (1.0, 1e-2, 1e-4, 1e-6, 1e-8)
 
 
 @dataclass(frozen=True)
@@ -41,7 +37,7 @@ class Settings:
 
 
 TRIES = (
-    Settings(em_steps=30, uniform_share=0.1, residual=0.3, share=0.995, max_iter=60),
+    Settings(em_steps=30, uniform_share=0.1, residual=0.1, share=0.995, max_iter=60),
     Settings(em_steps=5, uniform_share=0.5, residual=0.01, share=0.9, max_iter=100),
 )
 
@@ -85,17 +81,14 @@ def _one_try(
 ) -> tuple[tuple[float, Floats], int]:
     point = _start(channel, q, settings)
     squared = channel.squared()
-    best, stalled, certified_for = (np.inf, point.theta), 0, 0
+    best, stalled = (np.inf, point.theta), 0
     for step in range(settings.max_iter):
         on_simplex = point.theta / point.theta.sum()
-        excess = _excess(channel, q, on_simplex)
+        excess = excess_of(channel, q, on_simplex)
         stalled = 0 if excess < best[0] else stalled + 1
         best = min(best, (excess, on_simplex), key=lambda found: found[0])
         if best[0] <= tol:
-            exact = _with_zeros(channel, q, point, tol)
-            if exact is not None or certified_for == FURTHER:
-                return exact or best, step
-            certified_for += 1  # the zeros show a little later than the certificate
+            return cross_over(channel, q, point.theta, point.s, preconditioner, tol) or best, step
         if stalled > STALLED:
             return best, step
         normal = squared.adjoint(point.lam / point.nu)
@@ -130,11 +123,11 @@ def _step(
 
     def direction(r_q: Floats, r_c: Floats, start: Floats | None, residual: float) -> Direction:
         rhs = r_c / theta + channel.adjoint(r_q / nu)
-        d_theta = _conjugate_gradients(
+        d_theta = conjugate_gradients(
             lambda p: s / theta * p + channel.adjoint(lam / nu * channel.convolve(p)),
             rhs,
             start,
-            preconditioner,
+            preconditioner.solve,
             lambda rest: float(np.abs(theta * rest).max()) <= residual,
         )
         d_nu = channel.convolve(d_theta)
@@ -175,56 +168,3 @@ def _length(value: Floats, change: Floats, share: float) -> float:
     """The step that keeps `value` positive: all of it, or `share` of the way to the boundary."""
     worst = float((-change / value).max())
     return 1.0 if worst <= share else share / worst
-
-
-def _conjugate_gradients(
-    times: Callable[[Floats], Floats],
-    rhs: Floats,
-    start: Floats | None,
-    preconditioner: Preconditioner,
-    enough: Callable[[Floats], bool],
-) -> Floats:
-    """Solve H x = rhs from `start` until the residual is `enough`, or as far as rounding lets it."""
-    x = np.zeros_like(rhs) if start is None else start
-    rest = rhs if start is None else rhs - times(x)
-    z = preconditioner.solve(rest)
-    p, size = z, float((rest * z).sum())
-    for _ in range(MOST_GRADIENTS):
-        if enough(rest):
-            break
-        image = times(p)
-        curvature = float((p * image).sum())
-        if not (curvature > 0 and np.isfinite(curvature)):
-            break
-        x = x + size / curvature * p
-        rest = rest - size / curvature * image
-        z = preconditioner.solve(rest)
-        before, size = size, float((rest * z).sum())
-        p = z + size / before * p
-    return x
-
-
-def _excess(channel: PlaneChannel, q: Floats, theta: Floats) -> float:
-    """Max g - 1 at a distribution."""
-    p = channel.forward(theta)
-    if not p.min() > 0:
-        return np.inf
-    return float(channel.adjoint(q / p).max() - 1)
-
-
-def _with_zeros(channel: PlaneChannel, q: Floats, point: Point, tol: float) -> tuple[float, Floats] | None:
-    """Secrets whose slack exceeds their probability are on their way to 0: put there as many as the bound allows.
-
-    One IBU step hands what they had to their neighbours.
-    """
-    for cut in CUTS:
-        kept = np.where(point.theta > cut * point.s, point.theta, 0.0)
-        p = channel.forward(kept)
-        if not p.min() > 0:
-            continue
-        kept *= channel.adjoint(q / p)
-        kept /= kept.sum()
-        excess = _excess(channel, q, kept)
-        if excess <= tol:
-            return excess, kept
-    return None
