@@ -138,3 +138,17 @@ def test_channels_that_do_not_fit_are_named():
         ik.compose(ik.RandomizedResponse(4, 1.0), np.eye(3))
     with pytest.raises(ik.InvalidDistribution, match=r"row 2 sums to 0\.5"):
         ik.compose(ik.RandomizedResponse(3, 1.0), np.diag([1, 1, 0.5]))
+
+
+@pytest.mark.parametrize("tiny", [1e-210, 1e-290, 2e-310])
+def test_a_report_that_is_next_to_impossible_under_every_secret(tiny):
+    mechanism = ik.MatrixMechanism([[0.5, 0.5, tiny / 4], [0.2, 0.8, tiny]])
+    assert mechanism.forward([0.0, 1.0])[2] == tiny
+    tally = mechanism.tally_counts([40, 60, 3])
+    with_it, without = ik.mle(tally), ik.mle(mechanism.tally_counts([40, 60, 0]))
+    assert with_it.gap <= 1e-9
+    # three who are four times as likely to have the second secret
+    assert with_it.distribution[1] > without.distribution[1]
+    theta = with_it.distribution
+    expected = [40, 60, 3] @ np.r_[np.log(theta @ [[0.5, 0.5], [0.2, 0.8]]), np.log(tiny) + np.log(theta @ [0.25, 1])]
+    assert with_it.log_likelihood == pytest.approx(expected, rel=1e-12)

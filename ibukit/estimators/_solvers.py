@@ -64,6 +64,10 @@ def _shape(tally: Tally) -> str:
     return f"{tally.k} x {len(tally.counts)}"
 
 
+def _too_large(tally: Tally) -> str:
+    return "" if _dense_applies(tally) else " is too large for a matrix"
+
+
 def _closed_form(tally: Tally, tol: float) -> tuple[Floats, int]:
     assert isinstance(tally.operator, DiagonalPlusConstantChannel)
     return _water_filling.maximise(tally.operator, tally.counts), 0
@@ -203,7 +207,7 @@ SOLVERS = (
         "any channel",
         _always,
         _always,
-        lambda tally: f"active set through forward and adjoint: {_shape(tally)} is too large for a matrix",
+        lambda tally: f"active set through forward and adjoint: {_shape(tally)}{_too_large(tally)}",
         _active_run,
     ),
     Solver(
@@ -211,7 +215,7 @@ SOLVERS = (
         "any channel",
         _always,
         _always,
-        lambda tally: f"accelerated ibu through forward and adjoint: {_shape(tally)}, support too large",
+        lambda tally: f"accelerated ibu through forward and adjoint: {_shape(tally)}{_too_large(tally)}",
         _ibu_run,
     ),
 )

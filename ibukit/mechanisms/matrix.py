@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ibukit import _validate
 from ibukit._validate import SUM_TOLERANCE, Floats
@@ -14,6 +15,7 @@ from ibukit.alphabet import Alphabet, as_alphabet
 from ibukit.errors import AlphabetMismatch, InvalidDistribution
 from ibukit.mechanisms import privacy
 from ibukit.mechanisms.base import FiniteMechanism
+from ibukit.mechanisms.channels import SMALLEST_LOG_FACTOR, DenseChannel
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +106,26 @@ class MatrixMechanism(FiniteMechanism):
     @cached_property
     def _matrix(self) -> Floats:
         return self.entries
+
+    @cached_property
+    def _channel(self) -> DenseChannel:
+        return DenseChannel(self.entries)
+
+    def channel(self, reports: NDArray[Any]) -> DenseChannel:
+        """The matrix's columns of the given reports; tiny ones keep their largest entry apart."""
+        columns = np.ascontiguousarray(self.entries[:, reports])
+        factor = self._factor(reports)
+        return DenseChannel(columns if factor is None else columns / factor)
+
+    def log_scale(self, reports: NDArray[Any]) -> Floats | None:
+        """What `channel` leaves out for reports so improbable under every secret that a quotient would overflow."""
+        factor = self._factor(reports)
+        return None if factor is None else np.log(factor)
+
+    def _factor(self, reports: NDArray[Any]) -> Floats | None:
+        largest = self.entries[:, reports].max(axis=0)
+        tiny = (largest > 0) & (largest < np.exp(SMALLEST_LOG_FACTOR))
+        return np.where(tiny, largest, 1.0) if tiny.any() else None
 
 
 def compose(mechanism: FiniteMechanism, channel: FiniteMechanism | ArrayLike) -> MatrixMechanism:
