@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ibukit._validate import Floats
+from ibukit.estimators._interior_point import length
 from ibukit.estimators._plane_cross_over import conjugate_gradients, cross_over, excess_of
 from ibukit.estimators._plane_preconditioner import Preconditioner
 from ibukit.mechanisms._plane_channel import PlaneChannel
@@ -160,11 +161,5 @@ def _step(
 
 def _lengths(point: Point, change: Direction, share: float) -> tuple[float, float]:
     """How far theta, and how far lam and s, may go."""
-    dual = min(_length(point.s, change.s, share), _length(point.lam, change.lam, share))
-    return _length(point.theta, change.theta, share), dual
-
-
-def _length(value: Floats, change: Floats, share: float) -> float:
-    """The step that keeps `value` positive: all of it, or `share` of the way to the boundary."""
-    worst = float((-change / value).max())
-    return 1.0 if worst <= share else share / worst
+    dual = min(length(point.s, change.s, share), length(point.lam, change.lam, share))
+    return length(point.theta, change.theta, share), dual
