@@ -107,25 +107,33 @@ class MatrixMechanism(FiniteMechanism):
     def _matrix(self) -> Floats:
         return self.entries
 
-    @cached_property
-    def _channel(self) -> DenseChannel:
-        return DenseChannel(self.entries)
+    def forward(self, theta: ArrayLike) -> Floats:
+        """Distribution of the reports if the secrets are distributed as `theta`: theta M, shape (m,)."""
+        p, factor = super().forward(theta), _factor(self.matrix())
+        return p if factor is None else p * factor
+
+    def adjoint(self, w: ArrayLike) -> Floats:
+        """Weights on the reports carried back to the secrets: M w, shape (k,)."""
+        factor = _factor(self.matrix())
+        return super().adjoint(w if factor is None else _validate.vector("w", w, self.m) * factor)
 
     def channel(self, reports: NDArray[Any]) -> DenseChannel:
         """The matrix's columns of the given reports; tiny ones keep their largest entry apart."""
-        columns = np.ascontiguousarray(self.entries[:, reports])
-        factor = self._factor(reports)
+        columns = np.ascontiguousarray(self.matrix()[:, reports])
+        factor = _factor(columns)
         return DenseChannel(columns if factor is None else columns / factor)
 
     def log_scale(self, reports: NDArray[Any]) -> Floats | None:
         """What `channel` leaves out for reports so improbable under every secret that a quotient would overflow."""
-        factor = self._factor(reports)
+        factor = _factor(self.matrix()[:, reports])
         return None if factor is None else np.log(factor)
 
-    def _factor(self, reports: NDArray[Any]) -> Floats | None:
-        largest = self.entries[:, reports].max(axis=0)
-        tiny = (largest > 0) & (largest < np.exp(SMALLEST_LOG_FACTOR))
-        return np.where(tiny, largest, 1.0) if tiny.any() else None
+
+def _factor(columns: Floats) -> Floats | None:
+    """Largest entries of columns in which they are tiny, 1 for the others; None if there is no such column."""
+    largest = columns.max(axis=0)
+    tiny = (largest > 0) & (largest < np.exp(SMALLEST_LOG_FACTOR))
+    return np.where(tiny, largest, 1.0) if tiny.any() else None
 
 
 def compose(mechanism: FiniteMechanism, channel: FiniteMechanism | ArrayLike) -> MatrixMechanism:
