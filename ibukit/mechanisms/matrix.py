@@ -109,13 +109,17 @@ class MatrixMechanism(FiniteMechanism):
 
     def forward(self, theta: ArrayLike) -> Floats:
         """Distribution of the reports if the secrets are distributed as `theta`: theta M, shape (m,)."""
-        p, factor = super().forward(theta), _factor(self.matrix())
-        return p if factor is None else p * factor
+        p = super().forward(theta)
+        return p if self._left_out is None else p * self._left_out
 
     def adjoint(self, w: ArrayLike) -> Floats:
         """Weights on the reports carried back to the secrets: M w, shape (k,)."""
-        factor = _factor(self.matrix())
-        return super().adjoint(w if factor is None else _validate.vector("w", w, self.m) * factor)
+        return super().adjoint(w if self._left_out is None else _validate.vector("w", w, self.m) * self._left_out)
+
+    @cached_property
+    def _left_out(self) -> Floats | None:
+        """What `channel` leaves out of all the columns."""
+        return _factor(self.matrix())
 
     def channel(self, reports: NDArray[Any]) -> DenseChannel:
         """The matrix's columns of the given reports; tiny ones keep their largest entry apart."""
