@@ -13,6 +13,7 @@ A mechanism turns reports into a tally, an estimator turns a tally into an estim
 from importlib.metadata import version
 
 from ibukit import datasets as datasets
+from ibukit import theory as theory
 from ibukit.alphabet import Alphabet as Alphabet
 from ibukit.alphabet import Line as Line
 from ibukit.distributions import check_distribution as check_distribution

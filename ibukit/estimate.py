@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from ibukit._validate import Floats, ReadOnlyArrays
@@ -51,7 +53,7 @@ class Estimate(ReadOnlyArrays):
         Estimator and stopping rule.
     alphabet : Alphabet
     tally : Tally, optional
-        The reports it was computed from; standard errors need it.
+        The reports it was computed from; standard errors and `identified` need it.
 
     Examples
     --------
@@ -70,6 +72,32 @@ class Estimate(ReadOnlyArrays):
     method: str
     alphabet: Alphabet
     tally: Tally | None = field(default=None, repr=False)
+
+    @cached_property
+    def identified(self) -> NDArray[np.bool_]:
+        """Whether the reports determine each secret's probability: all MLEs agree on it (to 1e-7), shape (k,).
+
+        A property of the reports, the same for every estimate made from them; computed when first asked for. Where it
+        is False, `theory.mle_set` gives the range. True does not mean precise: see `standard_errors`, which are inf
+        where the likelihood is flat around the estimate, while the boundary of the simplex may still single it out.
+
+        Raises
+        ------
+        ValueError
+            If the estimate does not know its tally.
+
+        Examples
+        --------
+        >>> import ibukit as ik
+        >>> merged = ik.compose(ik.RandomizedResponse(3, epsilon=1.0), [[1, 0], [0, 1], [0, 1]])
+        >>> ik.ibu(merged.tally_counts([50, 50])).identified
+        array([ True, False, False])
+        """
+        from ibukit.theory.mle_set import mle_set  # the one call upwards: what all MLEs share is not in any one of them
+
+        if self.tally is None:
+            raise ValueError("estimate has no tally: what is identified depends on the reports it was computed from")
+        return mle_set(self.tally).identified
 
     def standard_errors(self) -> Floats:
         """Asymptotic standard errors: square roots of the diagonal of the inverse observed information.

@@ -52,6 +52,7 @@ NAMES = [
     "privacy",
     "project_to_simplex",
     "squared_l2",
+    "theory",
     "total_variation",
     "uniform",
 ]
@@ -183,6 +184,33 @@ def test_every_estimate_offers_what_was_promised():
         assert estimate.standard_errors().shape == (4,)
         lower, upper = estimate.interval(0.95)
         assert (lower <= upper).all()
+
+
+THEORY = [
+    "Concavity",
+    "Identifiability",
+    "MleSet",
+    "identifiable",
+    "mle_set",
+    "strictly_concave",
+]
+
+
+def test_the_names_of_theory_are_these():
+    shown = [name for name, thing in vars(ik.theory).items() if not inspect.ismodule(thing) and name[0] != "_"]
+    assert sorted(shown) == sorted(THEORY)
+
+
+def test_theory_offers_what_was_promised():
+    mechanism = ik.RandomizedResponse(4, 1.0)
+    tally = mechanism.tally_counts([4, 3, 2, 1])
+    answer = ik.theory.identifiable(mechanism)
+    assert (answer.identifiable, answer.rank) == (True, 4)
+    assert ik.theory.strictly_concave(tally)
+    assert not ik.theory.strictly_concave(mechanism.tally([1]))
+    found = ik.theory.mle_set(tally)
+    assert (found.unique, found.dimension, found.lower.shape, found.upper.shape) == (True, 0, (4,), (4,))
+    assert ik.mle(tally).identified.tolist() == [True] * 4
 
 
 @pytest.mark.parametrize("city", ["manhattan", "paris", "san_francisco", "privic_paris", "privic_san_francisco"])

@@ -47,7 +47,8 @@ def names_in(room: str) -> list[tuple[str, Any]]:
         return [(name, getattr(ibukit, name)) for name in names]
     module = _namespace(room)
     members = vars(module).items()
-    return [(f"{room}.{n}", t) for n, t in members if _is_public(n, t) and t.__module__ == module.__name__]
+    home = f"{module.__name__}."
+    return [(f"{room}.{n}", t) for n, t in members if _is_public(n, t) and f"{t.__module__}.".startswith(home)]
 
 
 class Room(SphinxDirective):
