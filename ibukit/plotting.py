@@ -318,9 +318,10 @@ def triangle(
     names = [str(value) for value in tally.alphabet.values]
     for corner, name in zip(np.eye(3), names, strict=True):
         cx, cy = _corners(corner[None])
-        axes.annotate(
-            name, (cx[0], cy[0]), xytext=(0, 6 if cy[0] > 0 else -14), textcoords="offset points", ha="center"
-        )
+        away = (0, 6 if cy[0] > 0 else -14)
+        # the contours end just inside the corner, so that it can lie outside the axes, where names are not drawn
+        at, offset = (cx[0], cy[0]), "offset points"
+        axes.annotate(name, at, xytext=away, textcoords=offset, ha="center", annotation_clip=False)
     for i, (label, points) in enumerate((marks or {}).items()):
         mx, my = _corners(np.array([_values(point, 3) for point in points]))
         axes.plot(mx, my, "ov^sD"[i % 5], color=("#D55E00", "#FFFFFF", "#56B4E9")[i % 3], mec="black", label=label)

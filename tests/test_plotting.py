@@ -202,6 +202,13 @@ def test_the_triangle_puts_each_secret_at_its_corner():
     assert len(set(markers)) == 2, "marks differ in shape"
 
 
+def test_the_names_of_the_corners_are_drawn_without_marks_there():
+    axes = plotting.triangle(TALLY)
+    canvas = axes.figure.canvas
+    canvas.draw()
+    assert all(text._check_xy(canvas.get_renderer()) for text in axes.texts)
+
+
 def test_the_triangle_shows_where_the_likelihood_is_highest():
     axes = plotting.triangle(TALLY, levels=30)
     image = axes.collections[0]
