@@ -9,12 +9,14 @@ import numpy as np
 from scipy.linalg import qr, solve_triangular
 
 from ibukit._validate import Floats, Ints
-from ibukit.mechanisms.channels import DenseChannel
+from ibukit.mechanisms.channels import BitChannel, DenseChannel, DiagonalPlusConstantChannel
 from ibukit.tally import Channel, Part, Tally
 
 # order of the largest matrix that is decomposed (a minute of time, a fifth of a gigabyte)
 MOST_SECRETS = 5000
 ENTRIES_AT_ONCE = 2**24
+# in multiples of the rows, up to which a matrix is decomposed as it is
+MOST_COLUMNS = 4
 # what a readable null vector may lose against the best one
 SLACK = 100.0
 
@@ -49,7 +51,7 @@ def _compress(columns: Iterable[Floats], rows: int) -> Floats:
     held = np.empty((rows, 0))
     for block in columns:
         held = np.concatenate([held, block], axis=1)
-        if held.shape[1] > 4 * rows + 64:
+        if held.shape[1] > MOST_COLUMNS * rows:
             # the same A A^T, hence the same null space and singular values
             held = np.asarray(np.linalg.qr(held.T, mode="r")).T
     return held
@@ -62,20 +64,27 @@ def seen_columns(tally: Tally, secrets: Ints) -> Iterator[Floats]:
     """
     yield np.ones((len(secrets), 1))
     for part in tally.parts:
-        for channel, _ in stretches(part, len(secrets)):
-            block = rows_of(channel, secrets, tally.k)
-            yield from scaled(block)
+        for channel in stretches(part, len(secrets)):
+            yield from scaled(_simplest(channel, secrets, tally.k))
 
 
-def stretches(part: Part, rows: int) -> Iterator[tuple[Channel, slice]]:
+def stretches(part: Part, rows: int) -> Iterator[Channel]:
     """A part's channel in stretches of reports that make a matrix of bounded size."""
     size = max(1, ENTRIES_AT_ONCE // rows)
     if len(part.counts) <= size:
-        yield part.channel, slice(None)
+        yield part.channel
         return
     for start in range(0, len(part.counts), size):
-        stretch = slice(start, start + size)
-        yield part.mechanism.channel(part.reports[stretch]), stretch
+        yield part.mechanism.channel(part.reports[start : start + size])
+
+
+def _simplest(channel: Channel, secrets: Ints, k: int) -> Floats:
+    """Columns that span, together with ones, what the channel's span: sharp ones where noise would blur them."""
+    if isinstance(channel, BitChannel):
+        return np.asarray(np.unpackbits(channel.rows, axis=1, count=k)[:, secrets].T, dtype=np.float64)
+    if isinstance(channel, DiagonalPlusConstantChannel):
+        return np.asarray(secrets[:, None] == channel.reports, dtype=np.float64)
+    return rows_of(channel, secrets, k)
 
 
 def rows_of(channel: Channel, secrets: Ints, k: int) -> Floats:

@@ -1,0 +1,181 @@
+"""identifiable: against ranks in fractions, with null vectors that are checked and never believed."""
+
+import mechanism_cases
+import numpy as np
+import pytest
+from oracles import exact
+
+import ibukit as ik
+from ibukit.theory import identifiable
+
+
+def integer_channel(rng):
+    """Weights, whose rank is known without rounding, and the channel with these rows divided by their sums."""
+    k, m = rng.integers(1, 9, 2)
+    weights = rng.integers(0, 10, (k, m))
+    weights[:, rng.integers(m)] += 1  # no row of zeros
+    kind = rng.integers(5)
+    if kind == 1 and k > 1:
+        weights[rng.integers(1, k)] = weights[0]  # duplicate rows
+    elif kind == 2 and k > 2:
+        weights[-1] = weights[0] + 2 * weights[1]  # a row is a mixture of others
+    elif kind == 3:
+        weights[:, 0] = 0  # a report that never occurs
+        weights[:, -1] += 1
+    elif kind == 4 and k > 2:
+        weights = np.maximum(rng.integers(0, 4, (k, 2)) @ rng.integers(0, 4, (2, m)), 0) + 1  # rank 3 at most
+    return weights, weights / weights.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.ledger("A-T3")
+def test_agrees_with_exact_ranks_on_five_hundred_channels(rng):
+    ranks = []
+    for _ in range(500):
+        weights, matrix = integer_channel(rng)
+        k, m = matrix.shape
+        answer = identifiable(matrix)
+        assert answer.rank == exact.rank(weights)
+        assert answer.identifiable == bool(answer) == (answer.rank == k)
+        assert answer.singular_values.shape == (k,)
+        assert answer.singular_values[: min(k, m)] == pytest.approx(np.linalg.svd(matrix, compute_uv=False), abs=1e-12)
+        check_evidence(answer, matrix)
+        ranks.append((answer.rank, k, m))
+    deficient = [rank < min(k, m) for rank, k, m in ranks]
+    assert min(sum(deficient), sum(k > m for _, k, m in ranks), sum(k < m for _, k, m in ranks)) > 100
+
+
+def check_evidence(answer, matrix):
+    """Two distributions that differ and give the same reports, or random pairs that never do."""
+    if answer:
+        assert answer.null_vector is None
+        return
+    w = answer.null_vector
+    theta, phi = np.maximum(w, 0), np.maximum(-w, 0)
+    assert theta.sum() == pytest.approx(1, abs=1e-12)
+    assert phi.sum() == pytest.approx(1, abs=1e-12)
+    assert np.abs(w @ matrix).max() < 1e-13
+
+
+def test_a_false_null_vector_would_be_found():
+    matrix = np.array([[0.5, 0.5], [0.2, 0.8], [0.35, 0.65]])
+    right = identifiable(matrix)
+    check_evidence(right, matrix)
+    with pytest.raises(AssertionError):
+        check_evidence(right, matrix[[0, 0, 1]])
+
+
+@pytest.mark.parametrize("mechanism", mechanism_cases.KINDS, ids=lambda mechanism: type(mechanism).__name__)
+@pytest.mark.ledger("A-C1", "A-C2", "A-C3")
+def test_what_theory_says_is_what_the_columns_say(mechanism, rng):
+    answer = identifiable(mechanism)
+    if isinstance(mechanism, ik.mechanisms.FiniteMechanism):
+        columns = mechanism.matrix()
+    else:  # enough of its infinitely many
+        reports = mechanism.randomize(np.repeat(np.arange(mechanism.k), 50), rng)
+        columns = mechanism.tally(reports).matrix()
+    assert answer.rank == np.linalg.matrix_rank(columns)
+    values = np.linalg.svd(columns, compute_uv=False)
+    if isinstance(mechanism, ik.mechanisms.FiniteMechanism):
+        assert answer.singular_values == pytest.approx(np.r_[values, np.zeros(mechanism.k - len(values))], rel=1e-10)
+    assert answer.singular_values[-1] > 0 or not answer
+
+
+@pytest.mark.parametrize("k", [2, 3, 8])
+@pytest.mark.parametrize("epsilon", [1e-3, 1.0, 5.0])
+@pytest.mark.parametrize("mechanism", [ik.RandomizedResponse, ik.Rappor, ik.OptimizedUnaryEncoding])
+def test_singular_values_in_closed_form(mechanism, k, epsilon):
+    made = mechanism(k, epsilon)
+    assert identifiable(made).singular_values == pytest.approx(np.linalg.svd(made.matrix(), compute_uv=False), rel=1e-9)
+
+
+def test_untruncated_noise_is_read_on_the_reports_inside():
+    line = ik.Line(-3, 4)
+    truncated = ik.TruncatedGeometric(line, 0.4)
+    values = identifiable(ik.LinearGeometric(line, 0.4)).singular_values
+    assert values == pytest.approx(np.linalg.svd(truncated.matrix(), compute_uv=False))
+    grid = ik.Grid(3, 4, cell_size=0.5)
+    kernel = np.exp(-0.4 * grid.distances())
+    offsets = np.arange(-400, 401) * 0.5
+    total = np.exp(-0.4 * np.hypot(offsets[:, None], offsets)).sum()
+    values = identifiable(ik.PlanarGeometric(grid, 0.4)).singular_values
+    assert values == pytest.approx(np.linalg.svd(kernel / total, compute_uv=False), rel=1e-9)
+
+
+@pytest.mark.ledger("A-C2")
+def test_geometric_columns_are_independent_on_sets_with_holes(rng):
+    for _ in range(30):
+        secrets = np.sort(rng.choice(60, size=rng.integers(2, 12), replace=False))
+        kernel = np.exp(-rng.uniform(0.05, 3) * np.abs(secrets[:, None] - secrets))
+        assert np.linalg.matrix_rank(kernel) == len(secrets)
+        # the rest of the reports in one column
+        rows = np.column_stack([kernel, kernel.sum(axis=1).max() - kernel.sum(axis=1)])
+        assert identifiable(rows / rows.sum(axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        ik.RandomizedResponse(10**6, 1e-6),
+        ik.TruncatedGeometric(10**6, 1e-9),
+        ik.LinearGeometric(ik.Line(-(10**6), 10**6), 3.0),
+        ik.Rappor(10**5, 0.1),
+        ik.PlanarGeometric(ik.Grid(400, 300), 0.2),
+    ],
+    ids=lambda mechanism: type(mechanism).__name__,
+)
+def test_theory_needs_no_matrix(mechanism):
+    answer = identifiable(mechanism)
+    assert (answer.identifiable, answer.rank, answer.null_vector) == (True, mechanism.k, None)
+
+
+def test_a_duplicate_row_gives_the_plainest_evidence():
+    matrix = [[0.5, 0.3, 0.2], [0.1, 0.1, 0.8], [0.7, 0.2, 0.1], [0.1, 0.1, 0.8]]
+    assert identifiable(matrix).null_vector == pytest.approx([0, 1, 0, -1], abs=1e-12) or identifiable(
+        matrix
+    ).null_vector == pytest.approx([0, -1, 0, 1], abs=1e-12)
+
+
+def test_a_report_that_never_occurs_and_a_scale_do_not_matter():
+    rows = np.array([[0.5, 0.0, 0.5], [0.2, 0.0, 0.8]])
+    assert identifiable(rows)
+    rare = np.array([[1 - 2e-18, 1e-18, 1e-18], [1 - 2e-18, 2e-18, 0], [1 - 1e-18, 0, 1e-18]])
+    assert identifiable(rare)  # three rare reports tell all three apart, however rare they are
+    assert np.linalg.matrix_rank(rare) == 1
+
+
+def test_one_secret():
+    answer = identifiable([[0.3, 0.7]])
+    assert (answer.identifiable, answer.rank, answer.null_vector) == (True, 1, None)
+    assert identifiable(ik.LinearGeometric(ik.Line(5, 5), 1.0)).singular_values.tolist() == [1]
+
+
+def test_it_says_how_well_and_why():
+    assert "singular value" in identifiable(ik.Exponential(4, 1.0)).reason
+    assert "2 reports cannot tell 3 secrets apart" in identifiable([[1, 0], [0.5, 0.5], [0, 1]]).reason
+    assert repr(identifiable(np.full((2, 2), 0.5))).startswith("Identifiability(False: rank 1 of 2; ")
+
+
+class Opaque(ik.mechanisms.Mechanism):
+    """Its reports cannot be listed, and nobody knows its kind."""
+
+    alphabet = ik.Line(0, 2)
+    epsilon = 1.0
+
+    def randomize(self, secrets, rng):
+        return np.asarray(secrets)
+
+    def check_reports(self, reports):
+        return np.asarray(reports)
+
+    def channel(self, reports):
+        raise NotImplementedError
+
+
+def test_bad_input():
+    with pytest.raises(ValueError, match="mechanism must have reports that can be listed"):
+        identifiable(Opaque())
+    with pytest.raises(ik.InvalidDistribution, match="row 0 sums to 0.9"):
+        identifiable([[0.5, 0.4]])
+    large = ik.Exponential(5001, 1.0)
+    with pytest.raises(ValueError, match="k must be at most 5000 for a rank test on a matrix, got 5001"):
+        identifiable(large)
