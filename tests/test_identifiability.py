@@ -1,12 +1,12 @@
 """identifiable: against ranks in fractions, with null vectors that are checked and never believed."""
 
-import mechanism_cases
 import numpy as np
 import pytest
-from oracles import exact
 
 import ibukit as ik
+import mechanism_cases
 from ibukit.theory import identifiable
+from oracles import exact
 
 
 def integer_channel(rng):
@@ -130,9 +130,8 @@ def test_theory_needs_no_matrix(mechanism):
 
 def test_a_duplicate_row_gives_the_plainest_evidence():
     matrix = [[0.5, 0.3, 0.2], [0.1, 0.1, 0.8], [0.7, 0.2, 0.1], [0.1, 0.1, 0.8]]
-    assert identifiable(matrix).null_vector == pytest.approx([0, 1, 0, -1], abs=1e-12) or identifiable(
-        matrix
-    ).null_vector == pytest.approx([0, -1, 0, 1], abs=1e-12)
+    w = identifiable(matrix).null_vector
+    assert w * w[1] == pytest.approx([0, 1, 0, -1], abs=1e-12)
 
 
 def test_a_report_that_never_occurs_and_a_scale_do_not_matter():
@@ -174,7 +173,7 @@ class Opaque(ik.mechanisms.Mechanism):
 def test_bad_input():
     with pytest.raises(ValueError, match="mechanism must have reports that can be listed"):
         identifiable(Opaque())
-    with pytest.raises(ik.InvalidDistribution, match="row 0 sums to 0.9"):
+    with pytest.raises(ik.InvalidDistribution, match=r"row 0 sums to 0\.9"):
         identifiable([[0.5, 0.4]])
     large = ik.Exponential(5001, 1.0)
     with pytest.raises(ValueError, match="k must be at most 5000 for a rank test on a matrix, got 5001"):

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from instances import instances, tallies
-from oracles import exact, naive
 
 import ibukit as ik
 from ibukit.estimators.certificate import ratios
 from ibukit.theory import mle_set
 from ibukit.theory.mle_set import WIDTH, most_of_ratios
+from instances import instances, tallies
+from oracles import exact, naive
 
 FOUR = ik.MatrixMechanism([[0.10, 0.45, 0.45], [0.45, 0.10, 0.45], [0.45, 0.45, 0.10]])
 TWELVE = ik.MatrixMechanism([[0.45, 0.10, 0.45], [0.05, 0.90, 0.05], [0.45, 0.10, 0.45]])
@@ -110,6 +110,16 @@ def test_a_point_outside_is_seen_to_be_outside():
     assert found.distance([0.2, 17 / 24, 0.8 - 17 / 24]) < 1e-12
     unique = mle_set(TWELVE.tally_counts([0, 4, 0]))
     assert unique.distance([0.25, 0.5, 0.25]) == pytest.approx(0.5)
+    three = mle_set(ik.Rappor(6, 1.0).tally([[1, 1, 0, 0, 1, 0]]))  # any mixture of three secrets
+    assert three.distance([0, 0.25, 0, 0.75, 0, 0]) == pytest.approx(0.75)
+
+
+def test_masses_that_are_forced_to_nothing_take_dimensions_away():
+    # two pairs of secrets alike, one of which has no mass
+    rows = np.array([[0.6, 0.3, 0.1], [0.6, 0.3, 0.1], [0.2, 0.3, 0.5], [0.2, 0.3, 0.5]])
+    found = mle_set(endless(ik.MatrixMechanism(rows), [0, 0, 0.5, 0.5]))
+    assert found.dimension == 1
+    assert found.upper == pytest.approx([0, 0, 1, 1], abs=1e-7)
 
 
 @pytest.mark.ledger("A-X12", "A-F5b")
@@ -133,6 +143,7 @@ def test_a_sum_can_be_determined_where_its_terms_are_not():
     assert least < np.arange(16) @ np.arange(1, 17) / 136 < greatest
     low, high = found.bounds(-7e5 * np.ones(16))
     assert low == pytest.approx(high) == pytest.approx(-7e5)
+    assert found.bounds(1e-12 * np.arange(16)) == pytest.approx((1e-12 * least, 1e-12 * greatest), rel=1e-6, abs=0)
     column = np.tile(np.arange(4) < 2, 4).astype(float)
     low, high = found.bounds(column)
     assert high - low < 0.5 * (found.upper - found.lower) @ column

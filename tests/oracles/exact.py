@@ -35,7 +35,7 @@ def rank_over_two(rows):
 
 
 def vertices(matrix, fit, tolerance=1e-9):
-    """Extreme points of {theta >= 0 : theta matrix = fit, sum theta = 1}: those with independent rows on the support."""
+    """Extreme points of {theta >= 0 : theta matrix = fit, sum theta = 1}: independent rows on the support."""
     k = len(matrix)
     columns = np.column_stack([np.ones(k), np.asarray(matrix) / fit])
     found = []
