@@ -139,11 +139,12 @@ def test_a_sum_can_be_determined_where_its_terms_are_not():
     assert not found.identified.any()
     for x in range(16):
         assert found.bounds(np.eye(16)[x]) == pytest.approx((found.lower[x], found.upper[x]), abs=1e-9)
+    tiny = found.bounds(1e-12 * np.arange(16))
     least, greatest = found.bounds(np.arange(16))
+    assert tiny == pytest.approx((1e-12 * least, 1e-12 * greatest), rel=1e-6, abs=0)
     assert least < np.arange(16) @ np.arange(1, 17) / 136 < greatest
     low, high = found.bounds(-7e5 * np.ones(16))
     assert low == pytest.approx(high) == pytest.approx(-7e5)
-    assert found.bounds(1e-12 * np.arange(16)) == pytest.approx((1e-12 * least, 1e-12 * greatest), rel=1e-6, abs=0)
     column = np.tile(np.arange(4) < 2, 4).astype(float)
     low, high = found.bounds(column)
     assert high - low < 0.5 * (found.upper - found.lower) @ column
