@@ -10,7 +10,13 @@ import ibukit as ik
 from ibukit.mechanisms import FiniteMechanism
 
 PAGE = (Path(__file__).resolve().parents[1] / "book" / "notation.md").read_text("utf-8")
-OBJECTS = {"mechanism": FiniteMechanism, "alphabet": ik.Alphabet, "tally": ik.Tally, "Estimate": ik.Estimate}
+OBJECTS = {
+    "mechanism": FiniteMechanism,
+    "alphabet": ik.Alphabet,
+    "tally": ik.Tally,
+    "Estimate": ik.Estimate,
+    "theory": ik.theory,
+}
 # names of rooms that are built when their chapters are
 LATER = {"prior", "beta"}
 
