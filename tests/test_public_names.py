@@ -188,10 +188,17 @@ def test_every_estimate_offers_what_was_promised():
 
 THEORY = [
     "Concavity",
+    "FixedPoint",
     "Identifiability",
     "MleSet",
+    "fixed_points",
     "identifiable",
+    "inv_bound_geometric",
+    "inv_bound_krr",
+    "inv_squared_error",
+    "inv_squared_error_range",
     "mle_set",
+    "rappor_concavity_bound",
     "strictly_concave",
 ]
 
