@@ -270,7 +270,10 @@ SENTENCES = [name for name in ERRORS if "__init__" not in vars(PUBLIC[name])]
 STEPS = [name for name in PUBLIC if re.search(r"testing\.check_(?!mechanism$|tally$)", name)]
 # read, not made by the reader: they document attributes, not parameters
 READ = ["ibukit.Estimate", "ibukit.Status", "ibukit.ConvergenceError", "ibukit.datasets.Dataset"]
-READ += [f"ibukit.theory.{name}" for name in ("Concavity", "FixedPoint", "Identifiability", "MleSet")]
+READ += [
+    f"ibukit.theory.{name}"
+    for name in ("Answer", "Concavity", "Condition", "Consistency", "FixedPoint", "Identifiability", "MleSet")
+]
 # what claims.show returns: seen in its example
 SHOWN = ["ibukit.claims.Comparison"]
 # no docstring; sections in a wrong order; parameters missing, unknown or in a wrong order; no example

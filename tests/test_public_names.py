@@ -187,10 +187,14 @@ def test_every_estimate_offers_what_was_promised():
 
 
 THEORY = [
+    "Answer",
     "Concavity",
+    "Condition",
+    "Consistency",
     "FixedPoint",
     "Identifiability",
     "MleSet",
+    "consistency",
     "fixed_points",
     "identifiable",
     "inv_bound_geometric",

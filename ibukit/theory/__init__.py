@@ -6,6 +6,10 @@ from ibukit.theory.bounds import inv_squared_error as inv_squared_error
 from ibukit.theory.bounds import inv_squared_error_range as inv_squared_error_range
 from ibukit.theory.concavity import Concavity as Concavity
 from ibukit.theory.concavity import strictly_concave as strictly_concave
+from ibukit.theory.consistency import Answer as Answer
+from ibukit.theory.consistency import Condition as Condition
+from ibukit.theory.consistency import Consistency as Consistency
+from ibukit.theory.consistency import consistency as consistency
 from ibukit.theory.fixed_points import FixedPoint as FixedPoint
 from ibukit.theory.fixed_points import fixed_points as fixed_points
 from ibukit.theory.identifiability import Identifiability as Identifiability
