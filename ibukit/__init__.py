@@ -23,6 +23,7 @@ from ibukit.distributions import uniform as uniform
 from ibukit.errors import AlphabetMismatch as AlphabetMismatch
 from ibukit.errors import ConvergenceError as ConvergenceError
 from ibukit.errors import DataChanged as DataChanged
+from ibukit.errors import ForeignFile as ForeignFile
 from ibukit.errors import IbukitError as IbukitError
 from ibukit.errors import ImpossibleReport as ImpossibleReport
 from ibukit.errors import InvalidDistribution as InvalidDistribution
@@ -39,6 +40,7 @@ from ibukit.estimators import ibu as ibu
 from ibukit.estimators import inv as inv
 from ibukit.estimators import mle as mle
 from ibukit.evaluation import emd as emd
+from ibukit.evaluation import replicate as replicate
 from ibukit.evaluation import squared_l2 as squared_l2
 from ibukit.evaluation import total_variation as total_variation
 from ibukit.grid import Grid as Grid

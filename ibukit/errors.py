@@ -32,6 +32,10 @@ class DataChanged(IbukitError, RuntimeError):
     """A data file does not have the recorded SHA-256."""
 
 
+class ForeignFile(IbukitError, ValueError):
+    """A file of results belongs to another question than the one asked, or is no such file."""
+
+
 class ConvergenceError(IbukitError, RuntimeError):
     """The stopping rule was not met within ``max_iter``; `estimate` is where the iteration stood.
 

@@ -15,6 +15,7 @@ BASES = {
     "NotInvertible": ValueError,
     "ConvergenceError": RuntimeError,
     "DataChanged": RuntimeError,
+    "ForeignFile": ValueError,
 }
 
 

@@ -1,0 +1,107 @@
+"""A text for each object that is the same in every process, so that seeds and files can be tied to what was asked."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from functools import partial
+from types import CodeType, FunctionType, MethodType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ibukit.alphabet import Alphabet
+from ibukit.mechanisms.base import Mechanism
+
+
+def digest(thing: Any) -> str:
+    """SHA-256 of the canonical text, its first 16 hexadecimal digits: to the last bit of every number."""
+    return hashlib.sha256(_Writer(exact=True).text(thing).encode()).hexdigest()[:16]
+
+
+def spawn_key(mechanism: Mechanism) -> tuple[int, ...]:
+    """Four 32-bit words that depend on the mechanism alone, not on the last digits of its numbers.
+
+    A matrix that was computed on another machine may differ in these, and should still meet the same randomness.
+    """
+    words = hashlib.sha256(_Writer(exact=False).text(mechanism).encode()).digest()[:16]
+    return tuple(np.frombuffer(words, dtype="<u4").tolist())
+
+
+def stop_of(estimator: Callable[..., Any]) -> str:
+    """The value that a parameter called `stop` has unless one is given, "" where there is no such parameter."""
+    try:
+        stop = inspect.signature(estimator).parameters["stop"].default
+    except (KeyError, TypeError, ValueError):  # the last two: some callables written in C have no signature
+        return ""
+    return "" if stop in (inspect.Parameter.empty, None) else str(stop)
+
+
+class _Writer:
+    """Type and content, recursively; nothing of where an object lies in memory."""
+
+    def __init__(self, exact: bool):
+        self.exact = exact
+        self.within: list[int] = []  # the functions being described: one may close over itself
+
+    def text(self, thing: Any) -> str:
+        if isinstance(thing, (bool, str, bytes, type(None))):
+            return repr(thing)
+        if isinstance(thing, np.generic):
+            return self.text(thing.item())
+        if isinstance(thing, int):
+            return repr(thing)
+        if isinstance(thing, float):
+            return repr(thing) if self.exact else f"{thing:.12g}"
+        if isinstance(thing, Enum):
+            return f"{type(thing).__qualname__}.{thing.name}"
+        if isinstance(thing, Mapping):
+            return self.named("mapping", thing.items())
+        if isinstance(thing, (set, frozenset)):
+            return f"{{{','.join(sorted(map(self.text, thing)))}}}"
+        if isinstance(thing, (list, tuple)):
+            return f"({','.join(map(self.text, thing))})"
+        return self.array(thing) if isinstance(thing, np.ndarray) else self.other(thing)
+
+    def named(self, name: str, items: Iterable[tuple[Any, Any]]) -> str:
+        return f"{name}({','.join(f'{key}={self.text(value)}' for key, value in items)})"
+
+    def array(self, array: NDArray[Any]) -> str:
+        if array.dtype.kind not in "biuf":
+            return self.text(array.tolist())
+        content = array.astype("<f8" if array.dtype.kind == "f" else "<i8")
+        if array.dtype.kind == "f" and not self.exact:
+            content = np.round(content, 9) + 0.0  # which makes a negative zero one like the others
+        return f"array{array.shape}:{hashlib.sha256(content.tobytes()).hexdigest()}"
+
+    def other(self, thing: Any) -> str:
+        if isinstance(thing, Alphabet):  # by what == compares, so without the unit, which is a label
+            return f"{type(thing).__qualname__}{self.text(thing._key())}"
+        if isinstance(thing, partial):
+            return f"partial{self.text((thing.func, thing.args, thing.keywords))}"
+        if isinstance(thing, MethodType):
+            return f"method{self.text((thing.__func__, thing.__self__))}"
+        if isinstance(thing, FunctionType):
+            return self.function(thing)
+        if isinstance(thing, CodeType):
+            return f"code{self.text((thing.co_code, thing.co_names, thing.co_consts))}"
+        if is_dataclass(thing) and not isinstance(thing, type):
+            return self.named(type(thing).__qualname__, ((f.name, getattr(thing, f.name)) for f in fields(thing)))
+        shown = repr(thing)
+        # the default repr tells the address, which is another one in the next session
+        return type(thing).__qualname__ if " at 0x" in shown else shown
+
+    def function(self, function: FunctionType) -> str:
+        """What it does as far as it says so itself: its code, its defaults and what it closes over."""
+        if id(function) in self.within:
+            return f"{function.__name__} again"
+        self.within.append(id(function))
+        free = inspect.getclosurevars(function).nonlocals
+        parts = (function.__code__, function.__defaults__, function.__kwdefaults__, free)
+        described = f"{function.__name__}{self.text(parts)}"
+        self.within.pop()
+        return described

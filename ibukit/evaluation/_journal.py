@@ -1,0 +1,92 @@
+"""A file that grows by one line for each finished repetition, and from which an interrupted run goes on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+from ibukit.errors import ForeignFile
+
+Key = tuple[str, int]
+Rows = dict[str, dict[str, Any]]
+FIELDS = {"mechanism", "repetition", "estimators"}
+
+
+class Write(Protocol):
+    """Append a repetition to the file."""
+
+    def __call__(self, key: Key, rows: Rows) -> None:
+        """The mechanism and the number of the repetition, and the numbers of each estimator."""
+
+
+@contextmanager
+def opened(path: Path, question: dict[str, Any]) -> Iterator[tuple[dict[Key, Rows], Write]]:
+    """What the file holds already, and how to append to it; a line that was cut short is taken off first."""
+    content = path.read_bytes() if path.exists() else b""
+    whole = content[: content.rfind(b"\n") + 1]  # what follows the last line break was cut short
+    header = _line(question)
+    if not whole and not header.startswith(content):
+        raise ForeignFile(f"path must be a new file or one that replicate began, {path} is neither; name another file")
+    finished = _read(path, whole, question) if whole else {}
+    with path.open("ab") as file:
+        file.truncate(len(whole))
+
+        def append(line: bytes) -> None:
+            file.write(line)
+            file.flush()
+
+        def write(key: Key, rows: Rows) -> None:
+            append(_line({"mechanism": key[0], "repetition": key[1], "estimators": rows}))
+
+        if not whole:
+            append(header)
+        yield finished, write
+
+
+def _line(thing: dict[str, Any]) -> bytes:
+    # json writes floats by repr, so they come back to the last bit; NaN and Infinity as Python reads them
+    return json.dumps(thing, ensure_ascii=True).encode() + b"\n"
+
+
+def _read(path: Path, whole: bytes, question: dict[str, Any]) -> dict[Key, Rows]:
+    lines = whole.splitlines()
+    there = _parsed(lines[0])
+    if there.keys() != question.keys():
+        raise ForeignFile(f"path must be a new file or one that replicate began, {path} is neither; name another file")
+    differing = [said for name in question for said in _differences(name, there[name], question[name])]
+    if differing:
+        raise ForeignFile(
+            f"path must be a file of the same question, {path} is of another: {'; '.join(differing)}. "
+            "Name another file, or ask what this one was begun with"
+        )
+    finished: dict[Key, Rows] = {}
+    for number, line in enumerate(lines[1:], start=2):
+        entry = _parsed(line)
+        if entry.keys() != FIELDS or entry["estimators"].keys() != question["estimators"].keys():
+            raise ForeignFile(f"path must hold a repetition in each line, line {number} of {path} is none; take it out")
+        finished.setdefault((entry["mechanism"], entry["repetition"]), entry["estimators"])
+    return finished
+
+
+def _parsed(line: bytes) -> dict[str, Any]:
+    """The line as a mapping; an empty one where it is nothing of ours."""
+    try:
+        thing = json.loads(line)
+    except ValueError:
+        return {}
+    return thing if isinstance(thing, dict) else {}
+
+
+def _differences(name: str, there: Any, here: Any) -> Iterator[str]:
+    if not (isinstance(there, dict) and isinstance(here, dict)):
+        if there != here:
+            yield f"{name} {there} there, {here} here"
+        return
+    for key in [*there, *(key for key in here if key not in there)]:
+        if key not in here or key not in there:
+            yield f"{name}: {key} only {'there' if key in there else 'here'}"
+        elif there[key] != here[key]:
+            yield f"{name}: {key} is {there[key]} there, {here[key]} here"

@@ -1,0 +1,296 @@
+"""Seeded repetitions: draw a tally, estimate, measure, and put every number into one tidy table."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+import time
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import closing, nullcontext
+from functools import lru_cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+from tqdm import tqdm
+
+from ibukit import _validate
+from ibukit._threads import one_thread
+from ibukit._validate import Floats, Ints
+from ibukit.alphabet import Alphabet
+from ibukit.errors import AlphabetMismatch, ConvergenceError
+from ibukit.estimate import Estimate, Status
+from ibukit.estimators.certificate import certified
+from ibukit.evaluation._canonical import digest, spawn_key, stop_of
+from ibukit.evaluation._journal import Key, Rows, opened
+from ibukit.evaluation.losses import emd, squared_l2, total_variation
+from ibukit.mechanisms.base import Mechanism
+from ibukit.tally import Tally
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Estimator = Callable[[Tally], Estimate | ArrayLike]
+COLUMNS = [
+    *("mechanism", "epsilon", "estimator", "stop", "repetition"),
+    *("emd", "tv", "squared_l2", "steps", "gap", "status", "seconds"),
+]
+
+
+class Population(Protocol):
+    """How many have each secret; a `datasets.Dataset` is one."""
+
+    @property
+    def counts(self) -> Ints:
+        """Number of users with each secret, shape (k,)."""
+
+    @property
+    def distribution(self) -> Floats:
+        """The truth that estimates are compared with, shape (k,)."""
+
+    @property
+    def alphabet(self) -> Alphabet:
+        """The secrets."""
+
+
+def replicate(
+    population: Population,
+    mechanisms: Sequence[Mechanism],
+    estimators: Mapping[str, Estimator],
+    repetitions: int,
+    seed: int,
+    path: str | os.PathLike[str] | None = None,
+    n_jobs: int = 1,
+) -> pd.DataFrame:
+    """Repeat: tally ~ mechanism.simulate(population.counts), then each estimator on that tally, then its losses.
+
+    The secrets are fixed, the reports are drawn anew in each repetition, and all estimators see the same ones.
+
+    Parameters
+    ----------
+    population : Dataset
+        Or anything with ``counts``, ``distribution`` (the truth in the losses) and ``alphabet``.
+    mechanisms : sequence of Mechanism
+        Over that alphabet; no two of the same class and epsilon, as the table could not tell these apart.
+    estimators : mapping from str to callable
+        From a tally to an `Estimate` or a distribution, shape (k,): ``ik.mle``, ``partial(ik.ibu, stop=ik.Steps(10))``,
+        a lambda. Nothing random.
+    repetitions : int
+        Of each mechanism.
+    seed : int
+        Not negative.
+    path : str or path, optional
+        A file of JSON lines to which every finished repetition is added at once. If it exists, what it holds is not
+        computed again: a run that was interrupted goes on, one with more repetitions continues. One run at a time.
+    n_jobs : int
+        Processes, by joblib; -1 for one on each core.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for each mechanism, estimator and repetition, in this order, with the columns
+
+        - mechanism (its class), epsilon, estimator (its name), repetition (from 0);
+        - stop: the rule, where the callable has a parameter `stop`, "" where not;
+        - emd (in the alphabet's unit), tv, squared_l2 (not its root): see `emd`, `total_variation`, `squared_l2`;
+          emd and tv are NaN for raw matrix inversion off the simplex;
+        - steps, gap (nats per report), status (a name in `Status`): the estimate's own. From a bare distribution 0, the
+          gap it is certified with, and CLOSED_FORM. Of an estimator that raises `ConvergenceError` the estimate that
+          the error carries is taken, with its status;
+        - seconds: CPU time of the estimator. The only column that another run does not repeat.
+
+    Raises
+    ------
+    AlphabetMismatch
+        If a mechanism is over another alphabet than the population.
+    ForeignFile
+        If `path` was begun with another seed, population, mechanism, estimator, or other versions of Python, numpy or
+        ibukit, or is no such file at all. Of a function the code, the defaults and what it closes over are compared,
+        not the functions that it calls.
+    ValueError
+        If there is no mechanism or no estimator, or two mechanisms have the same class and epsilon, or `repetitions` is
+        below 1, `seed` negative, or `n_jobs` 0.
+
+    Notes
+    -----
+    Repetition r of a mechanism draws from ``SeedSequence(seed, spawn_key=(*words, r))``, where the four words are a
+    digest of the mechanism's parameters. So a row depends on `seed`, population, mechanism, estimator and r only: not
+    on `n_jobs`, on the order, on what else is asked for or on how many repetitions. Linear algebra runs on one thread.
+
+    An error in an estimator is raised with a note that says which mechanism, estimator and repetition it was.
+
+    Examples
+    --------
+    >>> from functools import partial
+    >>> import numpy as np, ibukit as ik
+    >>> ages = ik.datasets.load_adult_ages()
+    >>> mechanisms = [ik.TruncatedGeometric(ages.alphabet, epsilon) for epsilon in (0.1, 1.0)]
+    >>> estimators = {
+    ...     "noisy reports": lambda tally: np.bincount(tally.parts[0].reports, tally.frequencies, tally.k),
+    ...     "INV-P": ik.inv,
+    ...     "IBU": partial(ik.ibu, stop=ik.Steps(100)),
+    ... }
+    >>> table = replicate(ages, mechanisms, estimators, repetitions=5, seed=1)
+    >>> table.groupby(["epsilon", "estimator"])["emd"].median().unstack().round(2)  # in years
+    estimator   IBU  INV-P  noisy reports
+    epsilon
+    0.1        0.25   5.23           3.99
+    1.0        0.05   0.06           0.06
+
+    Quartiles: ``.quantile([0.25, 0.5, 0.75])`` in the place of ``.median()``; mean and its standard error:
+    ``.agg(["mean", "sem"])``.
+    """
+    import pandas as pd
+
+    chosen = _mechanisms(population, mechanisms)
+    functions = _estimators(estimators)
+    repetitions = _validate.whole("repetitions", repetitions, 1)
+    seed = _validate.whole("seed", seed, 0)
+    if _validate.whole("n_jobs", n_jobs, -(2**31)) == 0:
+        raise ValueError("n_jobs must be a number of processes, or -1 for one on each core, got 0")
+    keys = [(name, repetition) for name in chosen for repetition in range(repetitions)]
+    question = _question(population, chosen, functions, seed)
+    with nullcontext((dict[Key, Rows](), None)) if path is None else opened(Path(path), question) as (finished, write):
+        todo = [key for key in keys if key not in finished]
+        words = {name: spawn_key(mechanism) for name, mechanism in chosen.items()}
+        tasks = ((key, population, chosen[key[0]], functions, seed, words[key[0]]) for key in todo)
+        bar = tqdm(desc="replicate", unit=" repetitions", total=len(keys), initial=len(keys) - len(todo), disable=None)
+        with bar, closing(_run(tasks, n_jobs)) as results:
+            for key, rows in results:
+                if write is not None:
+                    write(key, rows)
+                finished[key] = rows
+                bar.update()
+    stops = {name: stop_of(function) for name, function in functions.items()}
+    table = [
+        {**_label(mechanism), "estimator": name, "stop": stops[name], "repetition": r, **finished[key, r][name]}
+        for key, mechanism in chosen.items()
+        for name in functions
+        for r in range(repetitions)
+    ]
+    return pd.DataFrame(table, columns=COLUMNS)
+
+
+def _mechanisms(population: Population, mechanisms: Sequence[Mechanism]) -> dict[str, Mechanism]:
+    """The mechanisms under the names that the file and the errors give them."""
+    k = len(population.alphabet)
+    _validate.counts("population.counts", population.counts, k)
+    _validate.distribution("population.distribution", population.distribution, k)
+    if isinstance(mechanisms, Mechanism):
+        raise TypeError(f"mechanisms must be a sequence of mechanisms, got one: pass [{mechanisms}]")
+    chosen: dict[str, Mechanism] = {}
+    for mechanism in mechanisms:
+        if not isinstance(mechanism, Mechanism):
+            raise TypeError(f"mechanisms must be a sequence of mechanisms, got {mechanism!r} in it")
+        if mechanism.alphabet != population.alphabet:
+            raise AlphabetMismatch(
+                f"mechanisms must be over the population's {population.alphabet!r}, {mechanism} is not"
+            )
+        label = _label(mechanism)
+        name = f"{label['mechanism']}(epsilon={label['epsilon']!r})"
+        if name in chosen:
+            raise ValueError(
+                f"mechanisms must differ in class or epsilon, {name} is there twice and the table could not tell which "
+                "is which; call replicate for each and join the tables"
+            )
+        chosen[name] = mechanism
+    if not chosen:
+        raise ValueError("mechanisms must hold at least one mechanism, got none")
+    return chosen
+
+
+def _label(mechanism: Mechanism) -> dict[str, Any]:
+    return {"mechanism": type(mechanism).__name__, "epsilon": float(mechanism.epsilon)}
+
+
+def _estimators(estimators: Mapping[Any, Any]) -> dict[str, Estimator]:
+    if not isinstance(estimators, Mapping):
+        raise TypeError(f"estimators must be a mapping from names to callables, got {estimators!r}")
+    for name, estimator in estimators.items():
+        if not isinstance(name, str) or not callable(estimator):
+            raise TypeError(f"estimators must map names to callables, got {name!r}: {estimator!r} in it")
+    if not estimators:
+        raise ValueError("estimators must hold at least one estimator, got none")
+    return dict(estimators)
+
+
+def _question(
+    population: Population, mechanisms: dict[str, Mechanism], estimators: dict[str, Estimator], seed: int
+) -> dict[str, Any]:
+    """All that the numbers of a repetition depend on, as the first line of its file."""
+    python = f"{sys.version_info.major}.{sys.version_info.minor}"
+    truth = (population.counts, population.distribution, population.alphabet)
+    return {
+        "versions": {"python": python, "numpy": np.__version__, "ibukit": version("ibukit")},
+        "seed": seed,
+        "population": f"{int(np.sum(population.counts))} on {len(population.alphabet)} values, {digest(truth)}",
+        "mechanisms": {name: digest(mechanism) for name, mechanism in mechanisms.items()},
+        "estimators": {
+            name: f"{stop_of(function)} {digest(function)}".lstrip() for name, function in estimators.items()
+        },
+    }
+
+
+def _run(tasks: Iterable[Any], n_jobs: int) -> Generator[tuple[Key, Rows], None, None]:
+    """Every task's answer as soon as it is there, whichever comes first."""
+    from joblib import Parallel, delayed, parallel_config  # takes a quarter of a second to import
+
+    with parallel_config("loky", n_jobs=n_jobs, inner_max_num_threads=1):
+        # one task at a time: what is finished is written at once; no memory maps: what travels is small
+        parallel = Parallel(return_as="generator_unordered", batch_size=1, max_nbytes=None)
+        yield from parallel(delayed(_repeat)(*task) for task in tasks)
+
+
+def _repeat(
+    key: Key,
+    population: Population,
+    mechanism: Mechanism,
+    estimators: dict[str, Estimator],
+    seed: int,
+    words: tuple[int, ...],
+) -> tuple[Key, Rows]:
+    """One repetition of one mechanism: a row of numbers for each estimator."""
+    name, repetition = key
+    rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(*words, repetition))))
+    rows: Rows = {}
+    with one_thread():
+        tally = _kept(mechanism).simulate(population.counts, rng)
+        for estimator, function in estimators.items():
+            try:
+                rows[estimator] = _measured(function, estimator, tally, population)
+            except Exception as error:
+                error.add_note(f"in repetition {repetition} of {name} with the estimator {estimator!r}")
+                raise
+    return key, rows
+
+
+@lru_cache(maxsize=2)
+def _kept(mechanism: Mechanism) -> Mechanism:
+    """The first mechanism that was equal to this one: to a worker each comes without the matrices it had computed."""
+    return mechanism
+
+
+def _measured(estimator: Estimator, name: str, tally: Tally, population: Population) -> dict[str, Any]:
+    start = time.process_time()
+    try:
+        found = estimator(tally)
+    except ConvergenceError as error:
+        found = error.estimate
+    seconds = time.process_time() - start
+    if not isinstance(found, Estimate):
+        theta = _validate.distribution(f"what {name!r} returns", found, tally.k)
+        found = certified(tally, theta.copy(), Status.CLOSED_FORM, 0, name)
+    p, truth = found.distribution, population.distribution
+    off = found.status is Status.OFF_SIMPLEX
+    return {
+        "emd": math.nan if off else emd(p, truth, population.alphabet),
+        "tv": math.nan if off else total_variation(p, truth),
+        "squared_l2": squared_l2(p, truth),
+        "steps": int(found.n_iter),
+        "gap": float(found.gap),
+        "status": found.status.name,
+        "seconds": seconds,
+    }
