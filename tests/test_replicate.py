@@ -171,6 +171,7 @@ def test_the_bar_is_silent_off_a_terminal(capfd):
         ({"mechanisms": [0.3]}, TypeError, "sequence of mechanisms, got 0.3 in it"),
         ({"mechanisms": [*MECHANISMS, MECHANISMS[0]]}, ValueError, r"TruncatedGeometric\(epsilon=0.3\) is there twice"),
         ({"mechanisms": [ik.RandomizedResponse(9, 1.0)]}, ik.AlphabetMismatch, r"Line\(0, 7.*Line\(0, 8"),
+        ({"mechanisms": [ik.Exponential(ik.Line(1, 8), 1.0)]}, ik.AlphabetMismatch, r"Line\(0, 7.*Line\(1, 8"),
         ({"estimators": {}}, ValueError, "estimators must hold at least one"),
         ({"estimators": [ik.mle]}, TypeError, "mapping from names to callables"),
         ({"estimators": {"MLE": "mle"}}, TypeError, "'MLE': 'mle' in it"),

@@ -54,6 +54,18 @@ def test_a_file_cut_anywhere_is_completed_to_the_same_file(table, tmp_path, rng,
         assert ask(path=path).equals(again)  # seconds too: all is read
 
 
+def test_a_repetition_is_in_the_file_before_the_next_begins(tmp_path, monkeypatch):
+    path, original, lines = tmp_path / "runs.jsonl", module._repeat, []
+
+    def looking(*task):
+        lines.append(path.read_bytes().count(b"\n"))
+        return original(*task)
+
+    monkeypatch.setattr(module, "_repeat", looking)
+    ask(path=path)
+    assert lines == list(range(1, 19))
+
+
 def test_a_file_goes_on_to_more_repetitions_and_serves_fewer(table, tmp_path, repeated):
     path = tmp_path / "runs.jsonl"
     grow = partial(ik.replicate, PEOPLE, MECHANISMS[::-1], dict(reversed(ESTIMATORS.items())), seed=11, path=path)
