@@ -11,7 +11,7 @@ from scipy.linalg.blas import dsyrk
 from ibukit._validate import Floats, Ints
 from ibukit.estimators import _gram_kernels
 from ibukit.estimators._normal_equations import Model
-from ibukit.mechanisms.channels import DenseChannel, DiagonalPlusConstantChannel, LineChannel
+from ibukit.mechanisms.channels import DenseChannel, DiagonalPlusConstantChannel, LineChannel, rows_of
 from ibukit.tally import Channel, StackedChannel
 
 STRUCTURED = (DenseChannel, DiagonalPlusConstantChannel, LineChannel)
@@ -58,13 +58,7 @@ class Pooled(Model):
 
     def rows(self, which: Ints) -> Floats:
         """Forward of one secret at a time."""
-        unit = np.zeros(self.k)
-        rows = []
-        for x in which:
-            unit[x] = 1
-            rows.append(self.forward(unit))
-            unit[x] = 0
-        return np.array(rows)
+        return rows_of(self, which, self.k)
 
 
 def size(channel: Channel) -> int:

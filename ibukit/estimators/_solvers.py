@@ -20,7 +20,7 @@ from ibukit.estimators._pooled import STRUCTURED, Pooled
 from ibukit.estimators.iterative import ibu
 from ibukit.estimators.stopping import Gap
 from ibukit.mechanisms._plane_channel import PlaneChannel
-from ibukit.mechanisms.channels import BitChannel, DenseChannel, DiagonalPlusConstantChannel, LineChannel
+from ibukit.mechanisms.channels import BitChannel, DenseChannel, DiagonalPlusConstantChannel, LineChannel, rows_of
 from ibukit.tally import Channel, StackedChannel, Tally
 
 # entries of the dense channel up to which it is worth its memory (2^26 doubles are half a gigabyte)
@@ -139,7 +139,7 @@ def _columns(channel: Channel, k: int) -> Floats:
     if isinstance(channel, LineChannel):
         away = np.abs(np.arange(k)[:, None] - channel.positions)
         return np.asarray((channel.decay ** np.arange(k))[away] * channel.scale)
-    return np.array([channel.forward(unit) for unit in np.eye(k)])
+    return rows_of(channel, np.arange(k), k)
 
 
 def _active_run(tally: Tally, tol: float) -> tuple[Floats, int]:

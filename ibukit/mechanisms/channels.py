@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ibukit._validate import Floats, Ints
 from ibukit.mechanisms import _line_kernels, _unary_kernels
+from ibukit.tally import Channel
 
 # A report whose probability is below e^-460 = 1e-200 under every secret keeps that factor apart, as a logarithm.
 SMALLEST_LOG_FACTOR = -460.0
@@ -106,6 +107,19 @@ class BitChannel:
         weights = w * self.scale
         per_bit = _unary_kernels.adjoint(self.rows, weights)[: self.k]
         return np.asarray(self.zero * weights.sum() + (self.one - self.zero) * per_bit)
+
+
+def rows_of(channel: Channel, secrets: Ints, k: int) -> Floats:
+    """Any channel on the given secrets as a matrix, one row each: through `forward` where it has no columns."""
+    if isinstance(channel, DenseChannel):
+        return np.asarray(channel.columns[secrets])
+    unit = np.zeros(k)
+    rows = []
+    for x in secrets:
+        unit[x] = 1
+        rows.append(channel.forward(unit))
+        unit[x] = 0
+    return np.array(rows)
 
 
 def _padded(theta: Floats, n_bytes: int) -> Floats:

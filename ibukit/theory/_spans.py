@@ -9,7 +9,7 @@ import numpy as np
 from scipy.linalg import qr, solve_triangular
 
 from ibukit._validate import Floats, Ints
-from ibukit.mechanisms.channels import BitChannel, DenseChannel, DiagonalPlusConstantChannel
+from ibukit.mechanisms.channels import BitChannel, DiagonalPlusConstantChannel, rows_of
 from ibukit.tally import Channel, Part, Tally
 
 # order of the largest matrix that is decomposed (a minute of time, a fifth of a gigabyte)
@@ -85,19 +85,6 @@ def _simplest(channel: Channel, secrets: Ints, k: int) -> Floats:
     if isinstance(channel, DiagonalPlusConstantChannel):
         return np.asarray(secrets[:, None] == channel.reports, dtype=np.float64)
     return rows_of(channel, secrets, k)
-
-
-def rows_of(channel: Channel, secrets: Ints, k: int) -> Floats:
-    """The channel as a matrix: a row for each of the given secrets."""
-    if isinstance(channel, DenseChannel):
-        return channel.columns[secrets]
-    unit = np.zeros(k)
-    rows = []
-    for x in secrets:
-        unit[x] = 1
-        rows.append(channel.forward(unit))
-        unit[x] = 0
-    return np.array(rows)
 
 
 def scaled(block: Floats) -> Iterator[Floats]:

@@ -14,6 +14,7 @@ from ibukit._threads import one_thread
 from ibukit._validate import Floats
 from ibukit.mechanisms import LinearGeometric, MatrixMechanism, PlanarGeometric, RandomizedResponse, TruncatedGeometric
 from ibukit.mechanisms.base import FiniteMechanism, Mechanism
+from ibukit.mechanisms.channels import rows_of
 from ibukit.mechanisms.unary import UnaryEncoding
 from ibukit.theory import _spans
 
@@ -176,7 +177,7 @@ def _singular_values(mechanism: Mechanism) -> Floats:
         columns = TruncatedGeometric(mechanism.alphabet, mechanism.epsilon).matrix() if k > 1 else np.ones((1, 1))
     elif isinstance(mechanism, PlanarGeometric):
         cells = np.stack(np.divmod(np.arange(k), mechanism.alphabet.n_cols), axis=1)
-        columns = _spans.rows_of(mechanism.channel(mechanism.check_reports(cells)), np.arange(k), k)
+        columns = rows_of(mechanism.channel(mechanism.check_reports(cells)), np.arange(k), k)
     else:
         assert isinstance(mechanism, FiniteMechanism)
         columns = mechanism.matrix()
