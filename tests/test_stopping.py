@@ -11,7 +11,7 @@ import pytest
 
 import ibukit as ik
 from instances import INSTANCES, Instance
-from oracles import naive
+from oracles import chance, naive
 
 SOME = {instance.name: instance for instance in INSTANCES}
 KINDS = ["dense with zeros", "truncated geometric", "RAPPOR", "k-RR, geometric, truncated, RAPPOR"]
@@ -111,11 +111,16 @@ def test_discrepancy(factor, k):
     counts = np.rint(20_000 * theta @ matrix * (1 + 0.02 * (-1.0) ** np.arange(k))).astype(int)
     instance = Instance("", ik.TruncatedGeometric(k, eps).tally_counts(counts), matrix, counts)
     freedom = len(counts) - 1
-    expected = by_hand(instance, lambda now, _: (deviance(matrix, counts, now), factor * freedom))
+
+    def met(now, _):
+        target = chance.expected_deviance(matrix, counts, now) + (factor - 1) * freedom
+        return deviance(matrix, counts, now), target
+
+    expected = by_hand(instance, met)
     assert ik.ibu(instance.tally, stop=ik.Discrepancy(factor)).n_iter == expected > 0
 
 
-def test_discrepancy_of_a_pool_adds_the_mechanisms_and_takes_one_degree_for_each(rng):
+def test_discrepancy_of_a_pool_adds_the_mechanisms_and_what_chance_makes_of_each(rng):
     k = 6
     theta = np.array([0.4, 0.3, 0.15, 0.1, 0.04, 0.01])
     mechanisms = [ik.RandomizedResponse(k, 1.0), ik.TruncatedGeometric(k, 0.5), ik.LinearGeometric(k, 1.0)]
@@ -124,11 +129,10 @@ def test_discrepancy_of_a_pool_adds_the_mechanisms_and_takes_one_degree_for_each
     columns = [naive.k_rr(k, 1.0), naive.truncated_geometric(k, 0.5), naive.geometric(range(k), reports, 1.0)]
     pooled = sum(tallies)
     instance = Instance("", pooled, np.concatenate(columns, axis=1), pooled.counts)
-    freedom = sum(len(tally.counts) - 1 for tally in tallies)
 
     def met(now, _):
-        parts = zip(columns, tallies, strict=True)
-        return sum(deviance(matrix, tally.counts, now) for matrix, tally in parts), freedom
+        parts = [(matrix, tally.counts, now) for matrix, tally in zip(columns, tallies, strict=True)]
+        return sum(deviance(*part) for part in parts), sum(chance.expected_deviance(*part) for part in parts)
 
     expected = by_hand(instance, met)
     assert ik.ibu(pooled, stop=ik.Discrepancy()).n_iter == expected > 0

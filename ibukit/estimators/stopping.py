@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, Protocol
@@ -10,6 +11,7 @@ import numpy as np
 
 from ibukit import _validate
 from ibukit._validate import Floats
+from ibukit.estimators._chance import expected_share
 from ibukit.estimators.certificate import gap_of, log_likelihood_of
 from ibukit.tally import Tally
 
@@ -34,14 +36,25 @@ class Iterate:
         """L at theta, nats, total."""
         return log_likelihood_of(self.tally, self.p)
 
-    @property
+    @cached_property
     def deviance(self) -> float:
         """G^2 = 2 sum_z counts_z log(q_z / P(z)), with q the frequencies within each mechanism's reports."""
         total = 0.0
-        log_p = np.log(self.p) + self.tally.log_scale
-        for part, log_probability in self.tally.split(log_p):
+        for part, log_probability in self.tally.split(self._log_p):
             total += part.counts @ (np.log(part.counts / part.counts.sum()) - log_probability)
         return 2 * float(total)
+
+    @cached_property
+    def expected_deviance(self) -> float:
+        """The mean deviance of reports drawn from theta, estimated without bias from which reports were seen."""
+        total = -float(len(self.tally.parts))
+        for part, log_probability in self.tally.split(self._log_p):
+            total += expected_share(math.log(part.counts.sum()) + log_probability).sum()
+        return total
+
+    @cached_property
+    def _log_p(self) -> Floats:
+        return np.asarray(np.log(self.p) + self.tally.log_scale)
 
 
 class StoppingRule(Protocol):
@@ -153,20 +166,32 @@ class Steps:
 class Discrepancy:
     """Stop when the fit is as good as chance allows: the deviance first falls to its degrees of freedom.
 
-    The deviance is 2 sum_z counts_z log(q_z / P(z)) over the reports seen, its degrees of freedom the number of
-    distinct reports seen less one for each mechanism. Meant for tallies in which most reports were seen several
-    times; where nearly every report is different (RAPPOR with many bits) the deviance says nothing. On some
-    tallies even the best fit has a larger deviance: `ibu` then stops, with status OUT_OF_REACH, as soon as the gap
-    proves it.
+    The deviance is 2 sum_z counts_z log(q_z / P(z)) over the reports seen. If the reports are drawn from P, its mean is
+    the number of distinct reports less one for each mechanism, where each is expected often. Where some are expected
+    seldom, as far from all secrets in unbounded noise, its mean is larger: that of sum_z t(n P(z)) over the reports
+    seen, again less one for each mechanism, with t(mu) = E[2 C log(C / mu) given C >= 1] for a Poisson C of mean mu.
+    The rule takes this sum, at the fit in hand, for the degrees of freedom; t is 1 for large mu.
+
+    The means are those of secrets that are a sample themselves. For the distribution of these n users alone they are a
+    little too large, by sum_xz theta_x M_xz^2 / P(z) - 1: much, where the mechanism hardly hides anything. Where nearly
+    every report is different (RAPPOR with many bits) the deviance says nothing about the fit.
 
     Parameters
     ----------
     factor : float
-        Stop at `factor` times the degrees of freedom.
+        Stop at the degrees of freedom and `factor` - 1 times their number where each report is expected often.
+
+    Notes
+    -----
+    Even the best fit can have a larger deviance: `ibu` then stops, with status OUT_OF_REACH, as soon as the gap proves
+    it of the degrees of freedom at the fit in hand. It is no failure of the model: a sum of squares of chance is larger
+    than its mean nearly half of the time, and only what the MLE takes up by fitting the noise stands between.
 
     References
     ----------
     .. [morozov] Morozov's discrepancy principle, for counts: Bardsley and Goldes, Inverse Problems 25, 2009.
+    .. [williams] Williams, "Improved likelihood ratio tests for complete contingency tables", Biometrika 63, 1976 (the
+       mean deviance where counts are small).
 
     Examples
     --------
@@ -180,7 +205,7 @@ class Discrepancy:
         _validate.positive("factor", self.factor)
 
     def met(self, now: Iterate, before: Iterate | None) -> bool:
-        """Whether deviance <= factor * degrees of freedom."""
+        """Whether the deviance is down to the degrees of freedom."""
         return now.deviance <= self._target(now)
 
     def out_of_reach(self, now: Iterate) -> bool:
@@ -188,4 +213,4 @@ class Discrepancy:
         return now.deviance - 2 * now.tally.n * now.gap > self._target(now)
 
     def _target(self, now: Iterate) -> float:
-        return self.factor * (len(now.tally.counts) - len(now.tally.parts))
+        return now.expected_deviance + (self.factor - 1) * (len(now.tally.counts) - len(now.tally.parts))
