@@ -39,6 +39,7 @@ from ibukit.estimators import gibu as gibu
 from ibukit.estimators import ibu as ibu
 from ibukit.estimators import inv as inv
 from ibukit.estimators import mle as mle
+from ibukit.estimators import smooth as smooth
 from ibukit.evaluation import emd as emd
 from ibukit.evaluation import replicate as replicate
 from ibukit.evaluation import squared_l2 as squared_l2

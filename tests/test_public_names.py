@@ -53,6 +53,7 @@ NAMES = [
     "privacy",
     "project_to_simplex",
     "replicate",
+    "smooth",
     "squared_l2",
     "theory",
     "total_variation",
@@ -94,6 +95,7 @@ SIGNATURES = {
     "ibu": ["tally", "start", "stop", "max_iter", "strict"],
     "mle": ["tally", "tol"],
     "gibu": ["tallies"],
+    "smooth": ["tally", "penalty", "tol"],
     "inv": ["tally", "post"],
     "gap": ["tally", "distribution"],
     "emd": ["p", "q", "alphabet"],
@@ -174,7 +176,7 @@ def test_every_alphabet_offers_what_was_promised(alphabet):
 
 def test_every_estimate_offers_what_was_promised():
     tally = ik.RandomizedResponse(4, 1.0).tally_counts([4, 3, 2, 1])
-    estimates = [ik.ibu(tally), ik.mle(tally), ik.inv(tally), ik.gibu([tally])]
+    estimates = [ik.ibu(tally), ik.mle(tally), ik.inv(tally), ik.gibu([tally]), ik.smooth(tally)]
     for estimate in estimates:
         assert isinstance(estimate, ik.Estimate)
         assert estimate.distribution.shape == (4,)

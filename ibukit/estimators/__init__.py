@@ -5,6 +5,8 @@ from ibukit.estimators.inversion import inv as inv
 from ibukit.estimators.iterative import gibu as gibu
 from ibukit.estimators.iterative import ibu as ibu
 from ibukit.estimators.likelihood import mle as mle
+from ibukit.estimators.smoothing import choose_penalty as choose_penalty
+from ibukit.estimators.smoothing import smooth as smooth
 from ibukit.estimators.stopping import Change as Change
 from ibukit.estimators.stopping import Discrepancy as Discrepancy
 from ibukit.estimators.stopping import Gap as Gap
