@@ -127,8 +127,8 @@ def inv_bound_krr(k: int, epsilon: float) -> float:
 def inv_bound_geometric(k: int, epsilon: float) -> float:
     """The papers' lower bound b^3 - 2 a b^2 - 2, a = e^-eps, b = 1 / (1 - a), on n E ||v - theta||_2^2 of INV.
 
-    Under truncated geometric noise on a line of k >= 3, whatever k and theta. The paper states it for every k, and for
-    a > 1/2; at k = 2 it fails.
+    Under truncated geometric noise on a line of k >= 3, for every theta and every a in (0, 1). The paper states it for
+    every k, and for a > 1/2; at k = 2 it fails. It is loose: on the ages the error is a hundred times as large.
 
     Parameters
     ----------
