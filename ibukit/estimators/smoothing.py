@@ -61,13 +61,20 @@ def smooth(tally: Tally, penalty: float | None = None, tol: float = 1e-9) -> Est
     With gamma_x = n g_x - penalty dR/dtheta_x, where g are the ratios of `ibu`, concavity gives for any phi that
     its penalised log-likelihood exceeds that of theta by at most max gamma - theta . gamma. Newton's method on
     log theta takes a matrix of shape (k, k) and O(k) calls of ``forward`` and ``adjoint`` a step: for alphabets of
-    some thousand values.
+    some thousand values. A penalty that is a tiny fraction of the default one makes a comb, as the MLE is, and may be
+    beyond certifying.
+
+    Why this smoother: on the ages of Adult and on Manhattan's check-ins, each at four strengths of noise, its mean EMD
+    was at most 13 % above that of smoothed EM [silverman]_ and of g-modelling [efron]_ with their parameters, too,
+    chosen from the reports alone (by thinning the tally, and by AIC), and theirs up to 30 % and 40 % above this one's.
+    Smoothed EM maximises nothing that could be certified, and g-modelling nothing concave.
 
     References
     ----------
     .. [good] Good and Gaskins, "Nonparametric roughness penalties for probability densities", Biometrika 58, 1971.
     .. [silverman] Silverman, Jones, Wilson and Nychka, "A smoothed EM approach to indirect estimation problems, with
        particular reference to stereology and emission tomography", J. R. Statist. Soc. B 52, 1990.
+    .. [efron] Efron, "Empirical Bayes deconvolution estimates", Biometrika 103, 2016.
 
     Examples
     --------

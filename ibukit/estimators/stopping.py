@@ -184,8 +184,8 @@ class Discrepancy:
     Notes
     -----
     Even the best fit can have a larger deviance: `ibu` then stops, with status OUT_OF_REACH, as soon as the gap proves
-    it of the degrees of freedom at the fit in hand. It is no failure of the model: a sum of squares of chance is larger
-    than its mean nearly half of the time, and only what the MLE takes up by fitting the noise stands between.
+    it of the degrees of freedom at the fit in hand. The model need not be wrong: chance makes the deviance of the truth
+    itself larger than its mean nearly half of the time, and the MLE's is lower only by as much noise as it fits.
 
     References
     ----------
