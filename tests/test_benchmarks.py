@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ibukit as ik
-from benchmarks import draws, tables, workloads
+from benchmarks import draws, smoothers, tables, workloads
 from benchmarks.bars import judge
 from benchmarks.measure import OverBudget, budget, peak_bytes
 from benchmarks.peers import ours
@@ -135,3 +135,33 @@ def test_rows_survive_the_file(tmp_path):
     tables.write(tables.frame_of_races(before), tmp_path / "races.csv")
     assert tables.rows_of_races(tmp_path / "races.csv") == before
     assert judge(tables.rows_of_races(tmp_path / "races.csv")) == judge(before)
+
+
+@pytest.mark.parametrize("name", sorted(smoothers.ESTIMATORS))
+@pytest.mark.parametrize("alphabet", [ik.Line(0, 29), ik.Grid(4, 5)], ids=["line", "grid"])
+def test_every_smoother_gives_a_distribution_and_the_same_one_again(name, alphabet, monkeypatch, rng):
+    monkeypatch.setattr(smoothers, "ON_A_LINE", (5, 8))
+    monkeypatch.setattr(smoothers, "ON_A_MAP", ((4, 4), (4, 5)))
+    smoothers.spline_bases.cache_clear()
+    kind = ik.TruncatedGeometric if isinstance(alphabet, ik.Line) else ik.TruncatedPlanarGeometric
+    tally = kind(alphabet, 0.7).simulate(rng.multinomial(2000, ik.uniform(len(alphabet))), rng)
+    estimates = [smoothers.ESTIMATORS[name](tally) for _ in range(2)]
+    found, again = (e.distribution if isinstance(e, ik.Estimate) else e for e in estimates)
+    ik.check_distribution(found)
+    assert np.array_equal(found, again)
+    smoothers.spline_bases.cache_clear()
+
+
+def test_the_parts_of_a_tally_are_all_of_it(rng):
+    counts = rng.integers(0, 50, 30)
+    kept, held = map(np.array, zip(*smoothers.folds(counts), strict=True))
+    assert (held.sum(axis=0) == counts).all()
+    assert (kept + held == counts).all()
+
+
+def test_a_wide_kernel_spreads_everything_and_a_narrow_one_nothing():
+    for alphabet in (ik.Line(0, 9), ik.Grid(3, 4)):
+        widest, *_, narrowest = smoothers.gaussian_kernels(alphabet)
+        assert widest.sum(axis=1) == pytest.approx(1)
+        assert widest.min() > 0.5 / len(alphabet)
+        assert narrowest == pytest.approx(np.eye(len(alphabet)), abs=1e-3)
