@@ -190,10 +190,9 @@ def mle_set(tally: Tally) -> MleSet:
     array([0.791, 0.209, 0.209])
     """
     estimate = _finest(check_tally(tally))
-    theta = estimate.distribution
     why = _unique_by_theory(tally)
     if why is not None:
-        return _single(estimate, theta, why)
+        return _single(estimate, why)
     with one_thread():
         return _examined(tally, estimate)
 
@@ -218,18 +217,18 @@ def _unique_by_theory(tally: Tally) -> str | None:
 
 
 def _examined(tally: Tally, estimate: Estimate) -> MleSet:
-    theta = estimate.distribution
-    p, _ = ratios(tally, theta)
-    possible = np.flatnonzero(most_of_ratios(tally, p, estimate.gap) >= 1)
     if tally.k <= _spans.MOST_SECRETS:
         concave = strictly_concave(tally)
         if concave:
-            return _single(estimate, theta, f"the likelihood is strictly concave: {concave.reason}")
+            return _single(estimate, f"the likelihood is strictly concave: {concave.reason}")
+    theta = estimate.distribution
+    p, _ = ratios(tally, theta)
+    possible = np.flatnonzero(most_of_ratios(tally, p, estimate.gap) >= 1)
     check_size(len(possible))
     spanned = _spans.span(_spans.seen_columns(tally, possible), len(possible))
     if spanned.rank == len(possible):
         why = f"only {len(possible)} of {tally.k} secrets can have mass, and their rows are independent"
-        return _single(estimate, theta, why)
+        return _single(estimate, why)
     centre = theta[possible] / theta[possible].sum()
     return _ranged(estimate, possible, Polytope(centre, np.ascontiguousarray(spanned.null.T)))
 
@@ -243,7 +242,8 @@ def most_of_ratios(tally: Tally, p: Floats, gap: float) -> Floats:
     return tally.operator.adjoint(q * (1 + r) / p)
 
 
-def _single(estimate: Estimate, theta: Floats, why: str) -> MleSet:
+def _single(estimate: Estimate, why: str) -> MleSet:
+    theta = estimate.distribution
     return MleSet(
         unique=True,
         dimension=0,
@@ -258,13 +258,13 @@ def _single(estimate: Estimate, theta: Floats, why: str) -> MleSet:
 
 
 def _ranged(estimate: Estimate, secrets: Ints, polytope: Polytope) -> MleSet:
-    k = len(estimate.distribution)
     low, high = polytope.ranges()
+    if (high - low).max() <= WIDTH:
+        return _single(estimate, "no other distribution has the same fit, by linear programmes")
+    k = len(estimate.distribution)
     points = np.zeros((len(polytope.vertices), k))
     points[:, secrets] = polytope.vertices
     points = points[np.unique(points.round(9), axis=0, return_index=True)[1]]
-    if (high - low).max() <= WIDTH:
-        return _single(estimate, estimate.distribution, "no other distribution has the same fit, by linear programmes")
     never = polytope.basis[:, high <= ZERO]
     dimension = len(never) - (int(np.linalg.matrix_rank(never)) if never.size else 0)
     lower, upper = np.zeros(k), np.zeros(k)
