@@ -16,6 +16,7 @@ from ibukit import datasets as datasets
 from ibukit import theory as theory
 from ibukit.alphabet import Alphabet as Alphabet
 from ibukit.alphabet import Line as Line
+from ibukit.design import shokri as shokri
 from ibukit.distributions import check_distribution as check_distribution
 from ibukit.distributions import normalize as normalize
 from ibukit.distributions import project_to_simplex as project_to_simplex
@@ -26,6 +27,7 @@ from ibukit.errors import DataChanged as DataChanged
 from ibukit.errors import ForeignFile as ForeignFile
 from ibukit.errors import IbukitError as IbukitError
 from ibukit.errors import ImpossibleReport as ImpossibleReport
+from ibukit.errors import Infeasible as Infeasible
 from ibukit.errors import InvalidDistribution as InvalidDistribution
 from ibukit.errors import NotInvertible as NotInvertible
 from ibukit.estimate import Estimate as Estimate

@@ -106,6 +106,23 @@ def vector(name: str, values: ArrayLike, size: int) -> Floats:
     return array
 
 
+def losses(name: str, values: ArrayLike, k: int, columns: int | None = None) -> Floats:
+    """What each answer costs under each secret, shape (k, answers): finite, not negative."""
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be an array of numbers, got {type(values).__name__}") from None
+    wanted = f"({k}, {'at least 1' if columns is None else columns})"
+    if array.ndim != 2 or len(array) != k or array.shape[1] == 0 or columns not in (None, array.shape[1]):
+        raise AlphabetMismatch(
+            f"{name} must have one row for each of the {k} secrets, shape {wanted}, got {array.shape}"
+        )
+    bad = ~((array >= 0) & np.isfinite(array))
+    if bad.any():
+        raise ValueError(f"{name} must be finite and not negative, got {array[bad][0]} at {_first(bad)}")
+    return array
+
+
 def generator(rng: Any) -> np.random.Generator:
     """A numpy random generator: a seed or None would hide where the randomness comes from."""
     if not isinstance(rng, np.random.Generator):

@@ -28,6 +28,10 @@ class NotInvertible(IbukitError, ValueError):
     """Matrix inversion was asked of a channel whose rows are (numerically) dependent."""
 
 
+class Infeasible(IbukitError, ValueError):
+    """No mechanism keeps the bound that was asked for: what is possible stands in the message."""
+
+
 class DataChanged(IbukitError, RuntimeError):
     """A data file does not have the recorded SHA-256."""
 

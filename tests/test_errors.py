@@ -13,6 +13,7 @@ BASES = {
     "AlphabetMismatch": ValueError,
     "ImpossibleReport": ValueError,
     "NotInvertible": ValueError,
+    "Infeasible": ValueError,
     "ConvergenceError": RuntimeError,
     "DataChanged": RuntimeError,
     "ForeignFile": ValueError,

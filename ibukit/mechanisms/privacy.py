@@ -1,13 +1,18 @@
-"""The tight privacy level of a matrix, local (LDP) and metric (d-privacy)."""
+"""What a matrix gives away: its tight level, local (LDP) and metric (d-privacy), and what an adversary makes of it."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from ibukit._validate import Floats
+from ibukit import _validate
+from ibukit._validate import Floats, Ints
 from ibukit.alphabet import Alphabet
+
+# guesses whose expected losses differ by less, relatively, are alike: the sums are no more exact than that
+TIE = 1e-12
 
 
 class HasMatrix(Protocol):
@@ -86,6 +91,147 @@ def epsilon_metric(mechanism: HasMatrix) -> float:
         ratios = np.fmax.reduce(ratios, axis=1)
         worst = max(worst, float((ratios / d[:x, x]).max()))
     return worst
+
+
+def best_guess(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None = None) -> Ints:
+    """The guess of least expected loss after each report: argmin_z sum_x prior_x M_xy loss(x, z).
+
+    Parameters
+    ----------
+    mechanism : FiniteMechanism
+        Anything with ``matrix()``, shape (k, m), and an ``alphabet``.
+    prior : array_like, shape (k,)
+        What the adversary believes before the report.
+    loss : array_like, shape (k, guesses), optional
+        What guess z costs the adversary if the secret is x; by default the alphabet's distances, where the guesses are
+        the secrets.
+
+    Returns
+    -------
+    ndarray of int, shape (m,)
+        Codes of guesses, the smallest among equals (relatively within 1e-12). After a report that is never made every
+        guess is as good as any other, so its entry is 0.
+
+    Raises
+    ------
+    InvalidDistribution
+        If `prior` is not a distribution.
+    AlphabetMismatch
+        If `prior` or `loss` is not made for k secrets.
+    ValueError
+        If a loss is negative, infinite or NaN.
+
+    References
+    ----------
+    .. [shokri2012] R. Shokri et al., "Protecting location privacy: optimal strategy against localization attacks",
+       CCS 2012.
+
+    Examples
+    --------
+    After the report 2 the secret is most likely 2, but the middle is never far off:
+
+    >>> import ibukit as ik
+    >>> ik.privacy.best_guess(ik.RandomizedResponse(3, epsilon=1.0), prior=[0.5, 0.25, 0.25])
+    array([0, 1, 1])
+    """
+    costs = _costs(mechanism, prior, loss)
+    return np.asarray((costs <= costs.min(axis=1, keepdims=True) * (1 + TIE)).argmax(axis=1), dtype=np.int64)
+
+
+def adversary_loss(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None = None) -> float:
+    """The adversary's expected loss by best guesses: sum_y min_z sum_x prior_x M_xy loss(x, z).
+
+    The larger, the more private the mechanism is against an adversary with this prior and this loss.
+
+    Parameters
+    ----------
+    mechanism : FiniteMechanism
+        Anything with ``matrix()``, shape (k, m), and an ``alphabet``.
+    prior : array_like, shape (k,)
+        What the adversary believes before the report.
+    loss : array_like, shape (k, guesses), optional
+        What guess z costs the adversary if the secret is x; by default the alphabet's distances.
+
+    Returns
+    -------
+    float
+        In the loss's unit.
+
+    Raises
+    ------
+    InvalidDistribution
+        If `prior` is not a distribution.
+    AlphabetMismatch
+        If `prior` or `loss` is not made for k secrets.
+    ValueError
+        If a loss is negative, infinite or NaN.
+
+    References
+    ----------
+    .. [shokri2012] R. Shokri et al., "Protecting location privacy: optimal strategy against localization attacks",
+       CCS 2012.
+
+    Examples
+    --------
+    Who guesses the report itself is right with probability e / (e + 2), and nobody can do better:
+
+    >>> import ibukit as ik
+    >>> round(ik.privacy.adversary_loss(ik.RandomizedResponse(ik.Alphabet(["a", "b", "c"]), 1.0), ik.uniform(3)), 4)
+    0.4239
+    """
+    return float(_costs(mechanism, prior, loss).min(axis=1).sum())
+
+
+def quality_loss(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None = None) -> float:
+    """The user's expected loss by reporting through the mechanism: sum_xy prior_x M_xy loss(x, y).
+
+    Parameters
+    ----------
+    mechanism : FiniteMechanism
+        Anything with ``matrix()``, shape (k, m), and an ``alphabet``.
+    prior : array_like, shape (k,)
+        How the secrets are distributed.
+    loss : array_like, shape (k, m), optional
+        What report y costs the user whose secret is x; by default the alphabet's distances, for mechanisms whose
+        reports are the secrets' own codes.
+
+    Returns
+    -------
+    float
+        In the loss's unit; never below `adversary_loss` for the same loss, since the report itself can be guessed.
+
+    Raises
+    ------
+    InvalidDistribution
+        If `prior` is not a distribution.
+    AlphabetMismatch
+        If `prior` is not made for k secrets, or `loss` for k secrets and m reports.
+    ValueError
+        If a loss is negative, infinite or NaN.
+
+    References
+    ----------
+    .. [shokri2012] R. Shokri et al., "Protecting location privacy: optimal strategy against localization attacks",
+       CCS 2012.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> round(ik.privacy.quality_loss(ik.TruncatedGeometric(ik.Line(0, 9), epsilon=1.0), ik.uniform(10)), 4)
+    0.7163
+    """
+    matrix = mechanism.matrix()
+    weights = _validate.distribution("prior", prior, len(matrix))
+    values = mechanism.alphabet.distances() if loss is None else loss
+    return float(weights @ (matrix * _validate.losses("loss", values, *matrix.shape)).sum(axis=1))
+
+
+def _costs(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None) -> Floats:
+    """sum_x prior_x M_xy loss(x, z), shape (m, guesses)."""
+    matrix = mechanism.matrix()
+    weights = _validate.distribution("prior", prior, len(matrix))
+    values = mechanism.alphabet.distances() if loss is None else loss
+    return np.asarray((matrix.T * weights) @ _validate.losses("loss", values, len(matrix)))
 
 
 def _logs(mechanism: HasMatrix) -> Floats:

@@ -1,0 +1,172 @@
+"""The channel of least mutual information at a given expected loss: the rate-distortion problem, solved exactly.
+
+For beta > 0 the least of I(x; y) + beta E loss over all channels A is attained at
+
+    A_xy = q_y exp(-beta loss(x, y)) / sum_w q_w exp(-beta loss(x, w)),
+    q = argmax_q sum_x prior_x log sum_y q_y exp(-beta loss(x, y)),
+
+and q is also the distribution of y. The second line is a maximum-likelihood mixture: the "secrets" are the y, the
+"reports" the x, their frequencies the prior. So the solver of `mle` finds q in a few steps with zeros where they
+belong, where the alternating iteration of Blahut and Arimoto would need more and more steps as probabilities vanish.
+The expected loss falls as beta grows, and a root-finder meets the one that is wanted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.optimize import brentq
+
+from ibukit._validate import Floats
+from ibukit.estimators import _interior_point
+
+# the mixture's likelihood is certified so far, in nats; doubles allow little more
+TOL = 1e-13
+# the wanted expected loss is met from below within this share of it
+CLOSE = 1e-13
+# expected losses that differ by less, relatively, are equal: sums of some hundred products are no more exact
+TIE = 1e-12
+# steps in log beta double up to this; beta is then too small to tell its channel from one without information
+MOST_STEP = 60.0
+
+
+@dataclass(frozen=True)
+class Source:
+    """Secrets with a prior, and what each report costs under each secret."""
+
+    prior: Floats
+    """Shape (k,); secrets of probability 0 have no say."""
+    loss: Floats
+    """Shape (k, m)."""
+
+    @property
+    def least(self) -> float:
+        """The least expected loss: each secret has its best report."""
+        return float(self.prior @ self.loss.min(axis=1))
+
+    @property
+    def without_information(self) -> Floats:
+        """The expected loss of each report if it is the only one that is ever made, shape (m,)."""
+        return np.asarray(self.prior @ self.loss)
+
+    @property
+    def excess(self) -> Floats:
+        """What a report costs more than the secret's best one, shape (k, m)."""
+        return np.asarray(self.loss - self.loss.min(axis=1, keepdims=True))
+
+    def expected_excess(self, channel: Floats) -> float:
+        """The expected loss of a channel (k, m), less the least."""
+        return float(self.prior @ (channel * self.excess).sum(axis=1))
+
+
+def constant(source: Source) -> Floats:
+    """The channel of no information and the least loss that such a channel can have.
+
+    Every report has the same distribution, uniform over the reports that are best if nothing is known.
+    """
+    alone = source.without_information
+    best = alone <= alone.min() * (1 + TIE)
+    return np.tile(best / best.sum(), (len(source.prior), 1))
+
+
+def outputs(source: Source, beta: float) -> Floats:
+    """The distribution of the reports that is optimal at beta, shape (m,); beta = inf is the limit."""
+    possible = source.prior > 0
+    excess = source.excess[possible]  # in place of the loss: a factor of each row, which leaves the maximiser alone
+    kernel = np.exp(-beta * excess) if np.isfinite(beta) else (excess == 0).astype(np.float64)
+    return _interior_point.maximise(np.ascontiguousarray(kernel.T), source.prior[possible], TOL)[0]
+
+
+def channel_of(source: Source, q: Floats, beta: float) -> Floats:
+    """A_xy proportional to q_y exp(-beta loss(x, y)), shape (k, m), also for the secrets of probability 0."""
+    made = q > 0
+    loss = source.loss[:, made]
+    loss = loss - loss.min(axis=1, keepdims=True)
+    if np.isfinite(beta):
+        logs = np.log(q[made]) - beta * loss
+        weights = np.exp(logs - logs.max(axis=1, keepdims=True))
+    else:
+        weights = q[made] * (loss == 0)
+    channel = np.zeros(source.loss.shape)
+    channel[:, made] = weights / weights.sum(axis=1, keepdims=True)
+    return channel
+
+
+def at_beta(source: Source, beta: float) -> Floats:
+    """The channel that minimises I(x; y) + beta E loss, shape (k, m)."""
+    return channel_of(source, outputs(source, beta), beta)
+
+
+@dataclass
+class _Search:
+    """Expected excess losses met on the way, and the channels on either side of the one that is wanted."""
+
+    source: Source
+    wanted: float
+    above: tuple[float, Floats]
+    below: tuple[float, Floats] = field(default=(-np.inf, np.empty(0)))
+    known: dict[float, float] = field(default_factory=dict)
+
+    def miss(self, log_beta: float) -> float:
+        """Log of expected over wanted excess, as a root-finder likes it: 0 where it is close enough and not above."""
+        if log_beta not in self.known:  # root-finders begin with the ends, which the bracket has been to
+            self.known[log_beta] = self._miss(log_beta)
+        return self.known[log_beta]
+
+    def _miss(self, log_beta: float) -> float:
+        with np.errstate(over="ignore"):
+            channel = at_beta(self.source, float(np.exp(log_beta)))
+        found = self.source.expected_excess(channel)
+        if found > self.wanted:
+            self.above = min(self.above, (found, channel), key=lambda point: point[0])
+        else:
+            self.below = max(self.below, (found, channel), key=lambda point: point[0])
+        if self.met:
+            return 0.0
+        # aimed at the middle of what is close enough; bounded where exp(-beta loss) underflows
+        return float(np.log(max(found / (self.wanted * (1 - CLOSE / 2)), 1e-30)))
+
+    @property
+    def met(self) -> bool:
+        """Whether the channel below is the one that is wanted."""
+        return self.below[0] >= self.wanted * (1 - CLOSE)
+
+    def bracket(self) -> tuple[float, float] | None:
+        """Logarithms of two betas on either side; None where beta would have to be smaller than makes sense."""
+        low = high = -float(np.log(self.wanted))  # of the right size: E |x - y| = 1 / beta on a long line
+        step = 0.5
+        if self.miss(low) > 0:
+            while self.miss(high := high + step) > 0:
+                low, step = high, 2 * step
+        else:
+            while self.miss(low := low - step) < 0:
+                high, step = low, 2 * step
+                if step > MOST_STEP:
+                    return None
+        return low, high
+
+
+def at_loss(source: Source, wanted: float) -> Floats:
+    """The channel of least mutual information whose expected loss is `wanted`, shape (k, m).
+
+    Below `source.least` there is none. From the least loss without information on it is `constant`. The expected loss
+    is met from below within `CLOSE` of it, or exactly up to rounding where it jumps: there two channels are optimal
+    at the same beta, and so is the mixture of them that has the wanted loss.
+    """
+    if wanted >= source.without_information.min():
+        return constant(source)
+    excess = wanted - source.least
+    if excess <= 0:
+        return at_beta(source, np.inf)
+    nothing = constant(source)
+    search = _Search(source, excess, above=(source.expected_excess(nothing), nothing))
+    ends = search.bracket()
+    if ends is not None and not search.met:
+        brentq(search.miss, *ends, xtol=1e-15, rtol=4 * np.finfo(float).eps)
+    if search.met:
+        return search.below[1]
+    # the ends have the same beta as far as doubles can tell
+    (more, above), (less, below) = search.above, search.below
+    share = (excess - less) / (more - less)
+    return share * above + (1 - share) * below
