@@ -36,6 +36,8 @@ from ibukit.estimators import Change as Change
 from ibukit.estimators import Discrepancy as Discrepancy
 from ibukit.estimators import Gap as Gap
 from ibukit.estimators import Steps as Steps
+from ibukit.estimators import combine_mechanisms as combine_mechanisms
+from ibukit.estimators import combine_results as combine_results
 from ibukit.estimators import gap as gap
 from ibukit.estimators import gibu as gibu
 from ibukit.estimators import ibu as ibu
@@ -48,6 +50,7 @@ from ibukit.evaluation import squared_l2 as squared_l2
 from ibukit.evaluation import total_variation as total_variation
 from ibukit.grid import Grid as Grid
 from ibukit.mechanisms import Exponential as Exponential
+from ibukit.mechanisms import FreeWill as FreeWill
 from ibukit.mechanisms import LinearGeometric as LinearGeometric
 from ibukit.mechanisms import LinearLaplace as LinearLaplace
 from ibukit.mechanisms import MatrixMechanism as MatrixMechanism
@@ -58,6 +61,7 @@ from ibukit.mechanisms import RandomizedResponse as RandomizedResponse
 from ibukit.mechanisms import Rappor as Rappor
 from ibukit.mechanisms import TruncatedGeometric as TruncatedGeometric
 from ibukit.mechanisms import TruncatedPlanarGeometric as TruncatedPlanarGeometric
+from ibukit.mechanisms import average_mechanism as average_mechanism
 from ibukit.mechanisms import compose as compose
 from ibukit.mechanisms import privacy as privacy
 from ibukit.tally import Tally as Tally

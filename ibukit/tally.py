@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -247,15 +247,7 @@ class Tally(_validate.ReadOnlyArrays):
     def __add__(self, other: Tally) -> Tally:
         if not isinstance(other, Tally):
             return NotImplemented
-        if self.alphabet != other.alphabet:
-            raise AlphabetMismatch(
-                f"tallies add only over the same secrets, got {self.alphabet!r} and {other.alphabet!r}"
-            )
-        pooled = {part.mechanism: part for part in self.parts}
-        for part in other.parts:
-            mine = pooled.get(part.mechanism)
-            pooled[part.mechanism] = part if mine is None else _merge(mine, part)
-        return Tally(tuple(pooled.values()))
+        return pool([self, other])
 
     def __radd__(self, other: Any) -> Tally:
         # sum() starts from the number 0
@@ -275,9 +267,25 @@ class Tally(_validate.ReadOnlyArrays):
         return arrays[0] if len(arrays) == 1 else _validate.frozen(np.concatenate(arrays))
 
 
-def _merge(one: Part, two: Part) -> Part:
-    reports = np.concatenate([one.reports, two.reports])
-    return make_part(one.mechanism, reports, np.concatenate([one.counts, two.counts]))
+def pool(tallies: Sequence[Tally]) -> Tally:
+    """The sum of one tally or more, in time linear in their number: a `sum` of thousands would copy as it goes."""
+    first = tallies[0]
+    groups: dict[Any, list[Part]] = {}
+    for tally in tallies:
+        if tally.alphabet != first.alphabet:
+            raise AlphabetMismatch(
+                f"tallies add only over the same secrets, got {first.alphabet!r} and {tally.alphabet!r}"
+            )
+        for part in tally.parts:
+            groups.setdefault(part.mechanism, []).append(part)
+    return Tally(tuple(_merged(parts) for parts in groups.values()))
+
+
+def _merged(parts: list[Part]) -> Part:
+    if len(parts) == 1:
+        return parts[0]
+    reports = np.concatenate([part.reports for part in parts])
+    return make_part(parts[0].mechanism, reports, np.concatenate([part.counts for part in parts]))
 
 
 def check_tally(tally: Any) -> Tally:

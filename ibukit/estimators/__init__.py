@@ -1,6 +1,8 @@
 """Estimators: from a tally to an estimate."""
 
 from ibukit.estimators.certificate import gap as gap
+from ibukit.estimators.combine import combine_mechanisms as combine_mechanisms
+from ibukit.estimators.combine import combine_results as combine_results
 from ibukit.estimators.inversion import inv as inv
 from ibukit.estimators.iterative import gibu as gibu
 from ibukit.estimators.iterative import ibu as ibu

@@ -19,7 +19,7 @@ from ibukit.estimators._acceleration import Anderson
 from ibukit.estimators._updates import Blocks, evaluate, updates_of
 from ibukit.estimators.certificate import certified, gap
 from ibukit.estimators.stopping import EarlyRule, Gap, Iterate, Steps, StoppingRule
-from ibukit.tally import Tally, check_tally
+from ibukit.tally import Tally, check_tally, pool
 
 CERTIFY = Gap(1e-6)
 
@@ -181,10 +181,10 @@ def gibu(tallies: Iterable[Tally], **as_ibu: Any) -> Estimate:
     """
     if isinstance(tallies, Tally):
         raise TypeError("tallies must be an iterable of tallies, got one tally: pass [tally], or call ibu(tally)")
-    pool = [check_tally(tally) for tally in tallies]
-    if not pool:
+    checked = [check_tally(tally) for tally in tallies]
+    if not checked:
         raise ValueError("tallies must hold at least one tally, got none")
-    return ibu(sum(pool[1:], pool[0]), **as_ibu)
+    return ibu(pool(checked), **as_ibu)
 
 
 def _enough(stop: StoppingRule | EarlyRule) -> float | None:

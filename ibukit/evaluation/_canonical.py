@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ibukit.alphabet import Alphabet
 from ibukit.mechanisms.base import Mechanism
+from ibukit.mechanisms.free_will import FreeWill
 
 
 def digest(thing: Any) -> str:
@@ -23,7 +24,7 @@ def digest(thing: Any) -> str:
     return hashlib.sha256(_Writer(exact=True).text(thing).encode()).hexdigest()[:16]
 
 
-def spawn_key(mechanism: Mechanism) -> tuple[int, ...]:
+def spawn_key(mechanism: Mechanism | FreeWill) -> tuple[int, ...]:
     """Four 32-bit words that depend on the mechanism alone, not on the last digits of its numbers.
 
     A matrix that was computed on another machine may differ in these, and should still meet the same randomness.

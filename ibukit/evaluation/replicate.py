@@ -28,6 +28,7 @@ from ibukit.evaluation._canonical import digest, spawn_key, stop_of
 from ibukit.evaluation._journal import Key, Rows, opened
 from ibukit.evaluation.losses import emd, squared_l2, total_variation
 from ibukit.mechanisms.base import Mechanism
+from ibukit.mechanisms.free_will import FreeWill
 from ibukit.tally import Tally
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class Population(Protocol):
 
 def replicate(
     population: Population,
-    mechanisms: Sequence[Mechanism],
+    mechanisms: Sequence[Mechanism | FreeWill],
     estimators: Mapping[str, Estimator],
     repetitions: int,
     seed: int,
@@ -73,8 +74,9 @@ def replicate(
     ----------
     population : Dataset
         Or anything with ``counts``, ``distribution`` (the truth in the losses) and ``alphabet``.
-    mechanisms : sequence of Mechanism
-        Over that alphabet; no two of the same class and epsilon, as the table could not tell these apart.
+    mechanisms : sequence of Mechanism or FreeWill
+        Over that alphabet; no two of the same class and epsilon or of the same name, as the table could not tell these
+        apart.
     estimators : mapping from str to callable
         From a tally to an `Estimate` or a distribution, shape (k,): ``ik.mle``, ``partial(ik.ibu, stop=ik.Steps(10))``,
         a lambda. Nothing random.
@@ -93,7 +95,8 @@ def replicate(
     pandas.DataFrame
         A row for each mechanism, estimator and repetition, in this order, with the columns
 
-        - mechanism (its class), epsilon, estimator (its name), repetition (from 0);
+        - mechanism (its class, or the name of a FreeWill), epsilon (NaN for a FreeWill), estimator (its name),
+          repetition (from 0);
         - stop: the rule, where the callable has a parameter `stop`, "" where not;
         - emd (in the alphabet's unit), tv, squared_l2 (not its root): see `emd`, `total_variation`, `squared_l2`;
           emd and tv are NaN for raw matrix inversion off the simplex;
@@ -111,8 +114,8 @@ def replicate(
         ibukit, or is no such file at all. Of a function the code, the defaults and what it closes over are compared,
         not the functions that it calls.
     ValueError
-        If there is no mechanism or no estimator, or two mechanisms have the same class and epsilon, or `repetitions` is
-        below 1, `seed` negative, or `n_jobs` 0.
+        If there is no mechanism or no estimator, or two mechanisms have the same class and epsilon or name, or
+        `repetitions` is below 1, `seed` negative, or `n_jobs` 0.
 
     Notes
     -----
@@ -174,27 +177,27 @@ def replicate(
     return pd.DataFrame(table, columns=COLUMNS)
 
 
-def _mechanisms(population: Population, mechanisms: Sequence[Mechanism]) -> dict[str, Mechanism]:
+def _mechanisms(population: Population, mechanisms: Sequence[Mechanism | FreeWill]) -> dict[str, Mechanism | FreeWill]:
     """The mechanisms under the names that the file and the errors give them."""
     k = len(population.alphabet)
     _validate.counts("population.counts", population.counts, k)
     _validate.distribution("population.distribution", population.distribution, k)
-    if isinstance(mechanisms, Mechanism):
+    if isinstance(mechanisms, (Mechanism, FreeWill)):
         raise TypeError(f"mechanisms must be a sequence of mechanisms, got one: pass [{mechanisms}]")
-    chosen: dict[str, Mechanism] = {}
+    chosen: dict[str, Mechanism | FreeWill] = {}
     for mechanism in mechanisms:
-        if not isinstance(mechanism, Mechanism):
+        if not isinstance(mechanism, (Mechanism, FreeWill)):
             raise TypeError(f"mechanisms must be a sequence of mechanisms, got {mechanism!r} in it")
         if mechanism.alphabet != population.alphabet:
             raise AlphabetMismatch(
                 f"mechanisms must be over the population's {population.alphabet!r}, {mechanism} is not"
             )
         label = _label(mechanism)
-        name = f"{label['mechanism']}(epsilon={label['epsilon']!r})"
+        name = label["mechanism"] + ("" if isinstance(mechanism, FreeWill) else f"(epsilon={label['epsilon']!r})")
         if name in chosen:
             raise ValueError(
-                f"mechanisms must differ in class or epsilon, {name} is there twice and the table could not tell which "
-                "is which; call replicate for each and join the tables"
+                f"mechanisms must differ in class or epsilon or name, {name} is there twice and the table could not "
+                "tell which is which; call replicate for each and join the tables"
             )
         chosen[name] = mechanism
     if not chosen:
@@ -202,7 +205,9 @@ def _mechanisms(population: Population, mechanisms: Sequence[Mechanism]) -> dict
     return chosen
 
 
-def _label(mechanism: Mechanism) -> dict[str, Any]:
+def _label(mechanism: Mechanism | FreeWill) -> dict[str, Any]:
+    if isinstance(mechanism, FreeWill):
+        return {"mechanism": mechanism.name, "epsilon": math.nan}
     return {"mechanism": type(mechanism).__name__, "epsilon": float(mechanism.epsilon)}
 
 
@@ -218,7 +223,7 @@ def _estimators(estimators: Mapping[Any, Any]) -> dict[str, Estimator]:
 
 
 def _question(
-    population: Population, mechanisms: dict[str, Mechanism], estimators: dict[str, Estimator], seed: int
+    population: Population, mechanisms: dict[str, Mechanism | FreeWill], estimators: dict[str, Estimator], seed: int
 ) -> dict[str, Any]:
     """All that the numbers of a repetition depend on, as the first line of its file."""
     python = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -247,7 +252,7 @@ def _run(tasks: Iterable[Any], n_jobs: int) -> Generator[tuple[Key, Rows], None,
 def _repeat(
     key: Key,
     population: Population,
-    mechanism: Mechanism,
+    mechanism: Mechanism | FreeWill,
     estimators: dict[str, Estimator],
     seed: int,
     words: tuple[int, ...],
@@ -268,7 +273,7 @@ def _repeat(
 
 
 @lru_cache(maxsize=2)
-def _kept(mechanism: Mechanism) -> Mechanism:
+def _kept(mechanism: Mechanism | FreeWill) -> Mechanism | FreeWill:
     """The first mechanism that was equal to this one: to a worker each comes without the matrices it had computed."""
     return mechanism
 

@@ -1,8 +1,10 @@
 """Mechanisms: from secrets to reports."""
 
+from ibukit.mechanisms.average import average_mechanism as average_mechanism
 from ibukit.mechanisms.base import FiniteMechanism as FiniteMechanism
 from ibukit.mechanisms.base import Mechanism as Mechanism
 from ibukit.mechanisms.exponential import Exponential as Exponential
+from ibukit.mechanisms.free_will import FreeWill as FreeWill
 from ibukit.mechanisms.geometric import LinearGeometric as LinearGeometric
 from ibukit.mechanisms.geometric import TruncatedGeometric as TruncatedGeometric
 from ibukit.mechanisms.laplace import LinearLaplace as LinearLaplace

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 from ibukit import _validate
 from ibukit._validate import Floats
 from ibukit.distributions import project_to_simplex
-from ibukit.errors import NotInvertible
-from ibukit.mechanisms import RandomizedResponse, TruncatedGeometric
+from ibukit.mechanisms import average_mechanism
 from ibukit.mechanisms.base import FiniteMechanism, Mechanism
+from ibukit.mechanisms.inversion_error import inverse_contrast, inversion_error
 from ibukit.mechanisms.unary import UnaryEncoding
 
 
@@ -61,7 +61,7 @@ def inv_squared_error(mechanism: Mechanism, theta: ArrayLike) -> float:
     17.2
     """
     p = _validate.distribution("theta", theta, mechanism.k)
-    return _error_of(mechanism).at(p)
+    return inversion_error(mechanism).at(p)
 
 
 def inv_squared_error_range(mechanism: Mechanism) -> tuple[float, float]:
@@ -91,8 +91,77 @@ def inv_squared_error_range(mechanism: Mechanism) -> tuple[float, float]:
     >>> [round(end, 2) for end in ik.theory.inv_squared_error_range(ik.RandomizedResponse(100, epsilon=2.0))]
     [273.52, 274.51]
     """
-    error = _error_of(mechanism)
+    error = inversion_error(mechanism)
     return error.constant + float(error.slope.min()) - 1, error.at(project_to_simplex(error.slope / 2))
+
+
+def compound_squared_error(
+    mechanisms: Sequence[Mechanism], theta: ArrayLike, weights: ArrayLike | None = None
+) -> float:
+    """The exact n E ||v - theta||_2^2 of raw [INV]_M and [RAP]_M: what pooling the mechanisms' reports costs.
+
+    v = q[n] B inverts the average A[n] = sum_A w_A A at the pooled reports' frequencies, B = A[n]^-1. With e the error
+    `inv_squared_error` of one mechanism A[n], which all users would share, it is
+
+        e(A[n], theta) - sum_A w_A ||theta A B - theta||_2^2.
+
+    So e(A[n], theta), which the paper proves to be an upper bound for k-RRs and for RAPPORs, is one for all mechanisms
+    with an invertible average, by Jensen's inequality, with equality exactly if theta A B = theta for every A. For
+    k-RRs the difference is a^2 k (k ||theta||^2 - 1) times the variance of 1 / (k - 1 + e^eps) over the users, with a
+    the factor (e^eps[n] + k - 1) / (e^eps[n] - 1); for RAPPORs b^2 (k - 4 + 4 ||theta||^2) times that of
+    1 / (1 + e^(eps/2)), with b = (e^(eps[n]/2) + 1) / (e^(eps[n]/2) - 1).
+
+    Parameters
+    ----------
+    mechanisms : sequence of Mechanism
+        One for each group of users; as for `average_mechanism`.
+    theta : array_like, shape (k,)
+        Distribution of the secrets.
+    weights : array_like, shape (len(mechanisms),), optional
+        The groups' shares of the users, summing to 1; equal by default.
+
+    Returns
+    -------
+    float
+        n times the expected squared error, for n users of whom each group has its share.
+
+    Raises
+    ------
+    NotInvertible
+        If the rows of the average are numerically dependent.
+    AlphabetMismatch
+        If the mechanisms cannot be averaged, or `theta` does not have one probability for each secret.
+    InvalidDistribution
+        If `theta` or `weights` is not on the simplex.
+
+    References
+    ----------
+    .. [freewill] ElSalamouny and Palamidessi, arXiv:2307.07744, sections 5.2 and 5.4.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> careful, careless = ik.RandomizedResponse(3, epsilon=0.5), ik.RandomizedResponse(3, epsilon=3.0)
+    >>> theta = [0.7, 0.2, 0.1]
+    >>> round(compound_squared_error([careful, careless], theta), 4)
+    2.1599
+    >>> round(inv_squared_error(ik.average_mechanism([careful, careless]), theta), 4)  # the bound
+    2.2496
+    """
+    average = average_mechanism(mechanisms, weights)
+    p = _validate.distribution("theta", theta, average.k)
+    shares = np.full(len(mechanisms), 1 / len(mechanisms)) if weights is None else np.asarray(weights, dtype=np.float64)
+    shifts = (_expected(mechanism, average, p) - p for mechanism in mechanisms)
+    deficit = sum(float(share * (shift @ shift)) for share, shift in zip(shares, shifts, strict=True))
+    return inversion_error(average).at(p) - deficit
+
+
+def _expected(mechanism: Mechanism, average: FiniteMechanism, theta: Floats) -> Floats:
+    """Theta A B: what the inverse of the average makes of the reports of one of the mechanisms."""
+    if isinstance(average, UnaryEncoding) and isinstance(mechanism, UnaryEncoding):
+        return np.asarray((mechanism.p_zero - average.p_zero + mechanism.contrast * theta) / average.contrast)
+    assert isinstance(mechanism, FiniteMechanism)
+    return average.invert(np.arange(average.m), mechanism.forward(theta))
 
 
 def inv_bound_krr(k: int, epsilon: float) -> float:
@@ -121,7 +190,7 @@ def inv_bound_krr(k: int, epsilon: float) -> float:
     >>> round(inv_bound_krr(100, epsilon=2.0), 2)  # printed as 227.28
     277.28
     """
-    return float((_inverse_contrast(_validate.whole("k", k, 2), _validate.positive("epsilon", epsilon))) ** 2)
+    return float((inverse_contrast(_validate.whole("k", k, 2), _validate.positive("epsilon", epsilon))) ** 2)
 
 
 def inv_bound_geometric(k: int, epsilon: float) -> float:
@@ -156,52 +225,3 @@ def inv_bound_geometric(k: int, epsilon: float) -> float:
     eps = _validate.positive("epsilon", epsilon)
     b = -1 / np.expm1(-eps)
     return float(b**3 - 2 * np.exp(-eps) * b**2 - 2)
-
-
-@dataclass(frozen=True)
-class _Error:
-    """constant + slope . theta - ||theta||^2."""
-
-    constant: float
-    slope: Floats
-
-    def at(self, theta: Floats) -> float:
-        return self.constant + float(self.slope @ theta - theta @ theta)
-
-
-def _error_of(mechanism: Mechanism) -> _Error:
-    if isinstance(mechanism, UnaryEncoding):
-        # m_y = q + d theta_y: sum m (1 - m) / d^2 = k q (1 - q) / d^2 + (1 - 2 q) / d - ||theta||^2
-        q, d = mechanism.p_zero, mechanism.contrast
-        slope = np.full(mechanism.k, (1 - 2 * q) / d)
-        return _Error(mechanism.k * q * (1 - q) / d**2, slope)
-    if not isinstance(mechanism, FiniteMechanism):
-        raise NotInvertible(f"{mechanism} has no square channel matrix, so matrix inversion does not apply")
-    if isinstance(mechanism, RandomizedResponse):
-        a = _inverse_contrast(mechanism.k, mechanism.epsilon)
-        # a^2 (1 - ||theta M||^2) with (theta M)_z = lie + theta_z / a
-        lie = mechanism.lie
-        constant = a**2 * (1 - mechanism.k * lie**2)
-        return _Error(constant, np.full(mechanism.k, -2 * a * lie))
-    norms = _geometric_norms(mechanism) if isinstance(mechanism, TruncatedGeometric) else _norms(mechanism)
-    return _Error(0.0, mechanism.adjoint(norms))
-
-
-def _inverse_contrast(k: int, epsilon: float) -> float:
-    """(e^eps + k - 1) / (e^eps - 1), what INV under k-RR multiplies deviations by."""
-    return float((1 + (k - 1) * np.exp(-epsilon)) / -np.expm1(-epsilon))
-
-
-def _norms(mechanism: FiniteMechanism) -> Floats:
-    rows = mechanism._right_inverse
-    return np.asarray((rows**2).sum(axis=1))
-
-
-def _geometric_norms(mechanism: TruncatedGeometric) -> Floats:
-    """||r_z||^2 from the tridiagonal inverse: (1 - a^2) c_z r_z has 1 + a^2 (1 at the ends) between -a and -a."""
-    a = mechanism.decay
-    own = np.full(mechanism.k, 1 + a * a)
-    own[[0, -1]] = 1
-    beside = np.full(mechanism.k, 2 * a * a)
-    beside[[0, -1]] = a * a
-    return np.asarray((own**2 + beside) / (-np.expm1(-2 * mechanism.epsilon) * mechanism._factors) ** 2)

@@ -1,0 +1,135 @@
+"""The average of several mechanisms: what a report's law is when nobody remembers which of them it came through."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ibukit import _validate
+from ibukit._validate import Floats
+from ibukit.errors import AlphabetMismatch
+from ibukit.mechanisms.base import FiniteMechanism, Mechanism
+from ibukit.mechanisms.matrix import MatrixMechanism
+from ibukit.mechanisms.randomized_response import RandomizedResponse
+from ibukit.mechanisms.unary import OptimizedUnaryEncoding, Rappor, UnaryEncoding
+
+
+def average_mechanism(mechanisms: Sequence[Mechanism], weights: ArrayLike | None = None) -> FiniteMechanism:
+    """The average A[n] = sum_A w_A A of mechanisms with the same secrets and the same reports.
+
+    In closed form where there is one, in time linear in the number of mechanisms:
+
+    - k-RRs average to a k-RR, with 1 / (k - 1 + e^eps[n]) = sum_A w_A / (k - 1 + e^eps_A);
+    - RAPPORs to a RAPPOR, with 1 / (1 + e^(eps[n]/2)) = sum_A w_A / (1 + e^(eps_A/2)), and OUEs to an OUE, but *bit by
+      bit only*: each bit has the law of the average, the bits together have not, as those of one report share the
+      mechanism they came through. That is enough for matrix inversion, and wrong as a likelihood;
+    - everything else is added up as matrices.
+
+    Parameters
+    ----------
+    mechanisms : sequence of Mechanism
+        At least one, over the same alphabet. Apart from unary encodings, report z of one is taken for report z of all.
+    weights : array_like, shape (len(mechanisms),), optional
+        The share of each, summing to 1; equal by default. For n users in groups: ``counts / n``.
+
+    Returns
+    -------
+    FiniteMechanism
+        RandomizedResponse, Rappor, OptimizedUnaryEncoding, or MatrixMechanism. Of equal mechanisms the first itself.
+
+    Raises
+    ------
+    AlphabetMismatch
+        If the mechanisms differ in their secrets, or in the number or kind of their reports (bits and codes; RAPPOR and
+        OUE), or have reports that cannot be listed.
+    InvalidDistribution
+        If `weights` is not on the simplex.
+    ValueError
+        If there is no mechanism.
+
+    References
+    ----------
+    .. [freewill] ElSalamouny and Palamidessi, arXiv:2307.07744, eqs. (10), (11) and (16).
+
+    Examples
+    --------
+    The ten k-RRs of the paper's Table V average to one of a level below most of theirs, as small levels weigh more:
+
+    >>> import ibukit as ik
+    >>> levels = [3.00, 3.54, 3.96, 4.34, 4.69, 5.06, 5.46, 5.93, 6.60, 8.08]
+    >>> round(average_mechanism([ik.RandomizedResponse(100, epsilon) for epsilon in levels]).epsilon, 3)
+    4.875
+
+    Two mechanisms that each tell something, and together nothing (the paper's (14)):
+
+    >>> honest = ik.MatrixMechanism([[0.75, 0.25], [0.25, 0.75]])
+    >>> contrary = ik.MatrixMechanism([[0.25, 0.75], [0.75, 0.25]])
+    >>> average_mechanism([honest, contrary]).matrix()
+    array([[0.5, 0.5],
+           [0.5, 0.5]])
+    """
+    many = _alike(mechanisms)
+    w = np.full(len(many), 1 / len(many)) if weights is None else _validate.distribution("weights", weights, len(many))
+    first = many[0]
+    if all(mechanism == first for mechanism in many):
+        return first
+    kinds = {type(mechanism) for mechanism in many}
+    if kinds == {RandomizedResponse}:
+        return RandomizedResponse(first.alphabet, _average_response(cast("list[RandomizedResponse]", many), w))
+    if kinds == {Rappor}:
+        return Rappor(first.alphabet, 2 * _average_bits(cast("list[UnaryEncoding]", many), w, 1))
+    if kinds == {OptimizedUnaryEncoding}:
+        return OptimizedUnaryEncoding(first.alphabet, _average_bits(cast("list[UnaryEncoding]", many), w, 2))
+    matrix = np.zeros((first.k, first.m))
+    for share, mechanism in zip(w, many, strict=True):
+        matrix += share * mechanism.matrix()
+    return MatrixMechanism(matrix, first.alphabet)
+
+
+def _alike(mechanisms: Sequence[Mechanism]) -> list[FiniteMechanism]:
+    """The mechanisms, if their reports can be pooled."""
+    if isinstance(mechanisms, Mechanism):
+        raise TypeError(f"mechanisms must be a sequence of mechanisms, got one: pass [{mechanisms}]")
+    many: list[FiniteMechanism] = []
+    for mechanism in mechanisms:
+        if not isinstance(mechanism, Mechanism):
+            raise TypeError(f"mechanisms must be a sequence of mechanisms, got {mechanism!r} in it")
+        if not isinstance(mechanism, FiniteMechanism):
+            raise AlphabetMismatch(
+                f"mechanisms must have reports that can be listed, {mechanism} has not; pool the tallies with + and "
+                "use ibu or mle"
+            )
+        many.append(mechanism)
+    if not many:
+        raise ValueError("mechanisms must hold at least one mechanism, got none")
+    first = many[0]
+    for mechanism in many:
+        if mechanism.alphabet != first.alphabet:
+            raise AlphabetMismatch(f"mechanisms must be over the same secrets, got {first} and {mechanism}")
+        if _reports(mechanism) != _reports(first):
+            raise AlphabetMismatch(
+                f"mechanisms must have the same reports to be averaged, got {_reports(first)} of {first} and "
+                f"{_reports(mechanism)} of {mechanism}; pool the tallies with + and use ibu or mle, which need not"
+            )
+    return many
+
+
+def _reports(mechanism: FiniteMechanism) -> str:
+    if isinstance(mechanism, UnaryEncoding):
+        return f"the bits of a {type(mechanism).__name__}"
+    return f"{mechanism.m} reports"
+
+
+def _average_response(responses: list[RandomizedResponse], weights: Floats) -> float:
+    """eps[n] of (11) as log(1 + contrast / lie): no cancellation for the smallest levels nor for the largest."""
+    contrast = weights @ [response.truth * -np.expm1(-response.epsilon) for response in responses]
+    return float(np.log1p(contrast / (weights @ [response.lie for response in responses])))
+
+
+def _average_bits(encodings: list[UnaryEncoding], weights: Floats, factor: int) -> float:
+    """The level at which a chance bit and the contrast have their average values: log(1 + factor contrast / p_zero)."""
+    contrast = weights @ [encoding.contrast for encoding in encodings]
+    return float(np.log1p(factor * contrast / (weights @ [encoding.p_zero for encoding in encodings])))

@@ -1,0 +1,118 @@
+"""Free will: every user picks a mechanism, and says which."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike
+
+from ibukit import _validate
+from ibukit._validate import Floats
+from ibukit.alphabet import Alphabet
+from ibukit.errors import AlphabetMismatch
+from ibukit.mechanisms.base import Mechanism
+from ibukit.tally import Tally, pool
+
+
+@dataclass(frozen=True, eq=False)
+class FreeWill(_validate.ReadOnlyArrays):
+    """Every user reports through a mechanism A of their own choice: user i's report has the law theta A^i.
+
+    Users choose independently of each other and of their secret, A with probability `shares`. The report says which
+    mechanism it came through; a tally keeps the groups apart. Mechanisms may differ in level, in kind and in their
+    reports.
+
+    Parameters
+    ----------
+    mechanisms : sequence of Mechanism
+        At least one, over the same secrets, no two equal.
+    shares : array_like, shape (len(mechanisms),), optional
+        Probability of each, equal by default.
+    name : str
+        What tables call it.
+
+    Raises
+    ------
+    AlphabetMismatch
+        If the mechanisms are over different secrets.
+    InvalidDistribution
+        If `shares` is not on the simplex.
+    ValueError
+        If there is no mechanism, or one is there twice.
+
+    References
+    ----------
+    .. [freewill] ElSalamouny and Palamidessi, arXiv:2307.07744, section 3.
+
+    Examples
+    --------
+    >>> import numpy as np, ibukit as ik
+    >>> line = ik.Line(0, 4)
+    >>> users = FreeWill([ik.RandomizedResponse(line, 1.0), ik.Rappor(line, 2.0), ik.TruncatedGeometric(line, 0.5)])
+    >>> tally = users.simulate([100, 300, 300, 200, 100], np.random.default_rng(1))
+    >>> tally.n, [type(part.mechanism).__name__ for part in tally.parts]
+    (1000, ['RandomizedResponse', 'Rappor', 'TruncatedGeometric'])
+    >>> ik.ibu(tally).gap <= 1e-6  # GIBU
+    True
+    """
+
+    mechanisms: tuple[Mechanism, ...]
+    shares: Floats
+    name: str
+
+    def __init__(self, mechanisms: Sequence[Mechanism], shares: ArrayLike | None = None, name: str = "FreeWill"):
+        if isinstance(mechanisms, Mechanism):
+            raise TypeError(f"mechanisms must be a sequence of mechanisms, got one: pass [{mechanisms}]")
+        many = tuple(mechanisms)
+        if not many:
+            raise ValueError("mechanisms must hold at least one mechanism, got none")
+        for mechanism in many:
+            if not isinstance(mechanism, Mechanism):
+                raise TypeError(f"mechanisms must be a sequence of mechanisms, got {mechanism!r} in it")
+            if mechanism.alphabet != many[0].alphabet:
+                raise AlphabetMismatch(f"mechanisms must be over the same secrets, got {many[0]} and {mechanism}")
+        if len(set(many)) < len(many):
+            twice = next(mechanism for i, mechanism in enumerate(many) if mechanism in many[:i])
+            raise ValueError(f"mechanisms must differ, {twice} is there twice; add its shares up")
+        p = np.full(len(many), 1 / len(many)) if shares is None else shares
+        p = _validate.distribution("shares", p, len(many)).copy()
+        object.__setattr__(self, "mechanisms", many)
+        object.__setattr__(self, "shares", _validate.frozen(p))
+        object.__setattr__(self, "name", str(name))
+
+    @property
+    def alphabet(self) -> Alphabet:
+        """The secrets."""
+        return self.mechanisms[0].alphabet
+
+    def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
+        """Draw the pooled tally of a whole population; mechanisms that nobody chose are not in it.
+
+        Parameters
+        ----------
+        secret_counts : array_like of int, shape (k,)
+            Number of users with each secret.
+        rng : numpy.random.Generator
+        """
+        rng = _validate.generator(rng)
+        counts = _validate.counts("secret_counts", secret_counts, len(self.alphabet))
+        if not counts.any():
+            raise ValueError("secret_counts must count at least one user, got none")
+        groups = rng.multinomial(counts, self.shares / self.shares.sum()).T
+        chosen = [(mechanism, group) for mechanism, group in zip(self.mechanisms, groups, strict=True) if group.any()]
+        return pool([mechanism.simulate(group, rng) for mechanism, group in chosen])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FreeWill) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[object, ...]:
+        return self.mechanisms, self.shares.tobytes(), self.name
+
+    def __repr__(self) -> str:
+        return f"FreeWill({self.name!r}, {len(self.mechanisms)} mechanisms over {self.alphabet!r})"

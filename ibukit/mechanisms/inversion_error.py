@@ -1,0 +1,68 @@
+"""What matrix inversion through a mechanism makes of each report, and so its mean squared error."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ibukit._validate import Floats
+from ibukit.errors import NotInvertible
+from ibukit.mechanisms.base import FiniteMechanism, Mechanism
+from ibukit.mechanisms.geometric import TruncatedGeometric
+from ibukit.mechanisms.randomized_response import RandomizedResponse
+from ibukit.mechanisms.unary import UnaryEncoding
+
+
+@dataclass(frozen=True)
+class InversionError:
+    """The error n E ||v - theta||_2^2 of raw INV as constant + slope . theta - ||theta||^2."""
+
+    constant: float
+    slope: Floats
+
+    def at(self, theta: Floats) -> float:
+        """The error where the secrets have the distribution theta."""
+        return self.constant + float(self.slope @ theta - theta @ theta)
+
+
+def inversion_error(mechanism: Mechanism) -> InversionError:
+    """From sum_z (theta M)_z ||r_z||^2 - ||theta||^2 with r_z the row of M^-1 that belongs to report z.
+
+    O(k) for k-RR, unary encodings and truncated geometric noise; raises NotInvertible.
+    """
+    if isinstance(mechanism, UnaryEncoding):
+        # m_y = q + d theta_y: sum m (1 - m) / d^2 = k q (1 - q) / d^2 + (1 - 2 q) / d - ||theta||^2
+        q, d = mechanism.p_zero, mechanism.contrast
+        slope = np.full(mechanism.k, (1 - 2 * q) / d)
+        return InversionError(mechanism.k * q * (1 - q) / d**2, slope)
+    if not isinstance(mechanism, FiniteMechanism):
+        raise NotInvertible(f"{mechanism} has no square channel matrix, so matrix inversion does not apply")
+    if isinstance(mechanism, RandomizedResponse):
+        a = inverse_contrast(mechanism.k, mechanism.epsilon)
+        # a^2 (1 - ||theta M||^2) with (theta M)_z = lie + theta_z / a
+        lie = mechanism.lie
+        constant = a**2 * (1 - mechanism.k * lie**2)
+        return InversionError(constant, np.full(mechanism.k, -2 * a * lie))
+    norms = _geometric_norms(mechanism) if isinstance(mechanism, TruncatedGeometric) else _norms(mechanism)
+    return InversionError(0.0, mechanism.adjoint(norms))
+
+
+def inverse_contrast(k: int, epsilon: float) -> float:
+    """(e^eps + k - 1) / (e^eps - 1), what INV under k-RR multiplies deviations by."""
+    return float((1 + (k - 1) * np.exp(-epsilon)) / -np.expm1(-epsilon))
+
+
+def _norms(mechanism: FiniteMechanism) -> Floats:
+    rows = mechanism._right_inverse
+    return np.asarray((rows**2).sum(axis=1))
+
+
+def _geometric_norms(mechanism: TruncatedGeometric) -> Floats:
+    """||r_z||^2 from the tridiagonal inverse: (1 - a^2) c_z r_z has 1 + a^2 (1 at the ends) between -a and -a."""
+    a = mechanism.decay
+    own = np.full(mechanism.k, 1 + a * a)
+    own[[0, -1]] = 1
+    beside = np.full(mechanism.k, 2 * a * a)
+    beside[[0, -1]] = a * a
+    return np.asarray((own**2 + beside) / (-np.expm1(-2 * mechanism.epsilon) * mechanism._factors) ** 2)
