@@ -18,7 +18,7 @@ OBJECTS = {
     "theory": ik.theory,
 }
 # names of rooms that are built when their chapters are
-LATER = {"prior", "beta"}
+LATER = {"beta"}
 
 
 def rows():
