@@ -14,6 +14,7 @@ TABLES = [
     datasets.load_adult_ages,
     lambda: datasets.load_adult_ages("train"),
     datasets.load_adult_workclass,
+    lambda: datasets.load_adult_workclass("train"),
     datasets.load_taxi_distances,
     datasets.load_taxi_payments,
     *(lambda city=city: datasets.load_gowalla(city) for city in datasets._CITIES),
@@ -36,6 +37,13 @@ def test_training_ages():
     assert ages.n == 32561
     assert ages.counts[89] == 0
     assert (ages.counts <= datasets.load_adult_ages().counts).all()
+
+
+def test_training_work_classes():
+    train, everyone = datasets.load_adult_workclass("train"), datasets.load_adult_workclass()
+    assert train.n == datasets.load_adult_ages("train").n == 32561
+    assert train.alphabet == everyone.alphabet
+    assert (train.counts <= everyone.counts).all()
 
 
 @pytest.mark.parametrize(
@@ -149,5 +157,6 @@ def test_every_table_in_the_tree_has_a_hash():
 def test_unknown_names_are_refused():
     with pytest.raises(ValueError, match=r"city must be one of manhattan.*'brooklyn'"):
         datasets.load_gowalla("brooklyn")
-    with pytest.raises(ValueError, match="subset"):
-        datasets.load_adult_ages("half")
+    for load in (datasets.load_adult_ages, datasets.load_adult_workclass):
+        with pytest.raises(ValueError, match=r"subset must be .*'half'"):
+            load("half")

@@ -37,6 +37,7 @@ def test_adult_counts_ages_and_classes(script, tmp_path, monkeypatch):
     assert (to / "adult/ages.csv").read_text() == "age,count\n17,1\n39,2\n90,1\n"
     assert (to / "adult/ages_train.csv").read_text() == "age,count\n17,1\n39,2\n"
     assert (to / "adult/workclass.csv").read_text() == "workclass,count\n?,2\nState-gov,1\nPrivate,1\n"
+    assert (to / "adult/workclass_train.csv").read_text() == "workclass,count\n?,2\nState-gov,1\n"
 
 
 def test_gowalla_counts_by_cell_with_edges_where_they_belong(script, tmp_path):

@@ -33,7 +33,7 @@ def count_people(lines: Iterable[str]) -> tuple[Counter[int], Counter[str]]:
 
 
 def main() -> None:
-    """Write ages.csv, ages_train.csv and workclass.csv."""
+    """Write ages.csv and workclass.csv of all people, ages_train.csv and workclass_train.csv of the training file."""
     chosen = options(__doc__ or "", list(HASHES))
     paths: list[Path] = [obtain(UCI + name, known, chosen.folder) for name, known in HASHES.items()]
     (train_ages, train_classes), (test_ages, test_classes) = (
@@ -43,6 +43,7 @@ def main() -> None:
     write(folder / "ages.csv", ["age", "count"], sorted((train_ages + test_ages).items()))
     write(folder / "ages_train.csv", ["age", "count"], sorted(train_ages.items()))
     write(folder / "workclass.csv", ["workclass", "count"], (train_classes + test_classes).most_common())
+    write(folder / "workclass_train.csv", ["workclass", "count"], train_classes.most_common())
 
 
 if __name__ == "__main__":
