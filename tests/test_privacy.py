@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import ibukit as ik
 from ibukit.mechanisms.privacy import epsilon_ldp, epsilon_metric
 from oracles import naive
+from oracles import shokri as games_oracle
 
 
 @st.composite
@@ -170,3 +171,93 @@ def test_unary_encodings_at_the_end(rng):
     hidden = ik.OptimizedUnaryEncoding(4, 60.0).randomize(secrets, rng)
     assert np.array_equal(hidden, np.eye(4)[secrets] * hidden.sum(axis=1, keepdims=True))
     assert 25 < hidden.sum() < 75  # the own bit is a fair coin: 5 standard deviations are 25
+
+
+@st.composite
+def games(draw):
+    """A channel with zeros here and there, a prior and a loss, small enough to try every strategy."""
+    k, m, guesses = draw(st.integers(1, 4)), draw(st.integers(1, 4)), draw(st.integers(1, 4))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    matrix = rng.dirichlet(np.full(m, 0.5), k)
+    whole = draw(st.booleans())  # many ties
+    loss = rng.integers(0, 3, (k, guesses)).astype(float) if whole else rng.random((k, guesses))
+    if whole and m > 1:
+        matrix[:, -1] = 0  # a report that is never made
+        matrix[:, 0] += 1 - matrix.sum(axis=1)
+    prior = np.append(0.0, rng.dirichlet(np.ones(k - 1))) if whole and k > 1 else rng.dirichlet(np.ones(k))
+    return ik.MatrixMechanism(np.abs(matrix), ik.Alphabet(range(k))), prior, loss
+
+
+@pytest.mark.ledger("C-LP1")
+@given(games())
+def test_no_strategy_beats_the_best_guesses(game):
+    mechanism, prior, loss = game
+    least, strategy = games_oracle.best_strategy(prior, mechanism.matrix(), loss)
+    assert ik.privacy.adversary_loss(mechanism, prior, loss) == pytest.approx(least, rel=1e-12, abs=1e-15)
+    guesses = ik.privacy.best_guess(mechanism, prior, loss)
+    assert guesses.dtype == np.int64
+    found = games_oracle.expected_loss(prior, mechanism.matrix(), loss, guesses)
+    assert found == pytest.approx(least, rel=1e-12, abs=1e-15)
+    assert guesses.tolist() == list(strategy), "the smallest codes among equals"
+
+
+@pytest.mark.ledger("C-LP1")
+@pytest.mark.parametrize("prior", [np.full(12, 1 / 12), np.arange(1, 13) / 78])
+def test_the_best_guess_is_least_in_expectation_under_the_posterior(prior):
+    grid = ik.Grid(3, 4)
+    mechanism = ik.PlanarLaplace(grid, 0.7)
+    guesses = ik.privacy.best_guess(mechanism, prior)
+    for report, guess in enumerate(guesses):
+        posterior = prior * mechanism.matrix()[:, report]
+        posterior /= posterior.sum()
+        expected = [posterior @ grid.distances()[:, z] for z in range(12)]
+        assert expected[guess] <= min(expected) * (1 + 1e-12)
+
+
+@given(games())
+def test_the_user_loses_at_least_what_the_adversary_does(game):
+    mechanism, prior, _ = game
+    loss = np.random.default_rng(mechanism.m).random((mechanism.k, mechanism.m))
+    quality = ik.privacy.quality_loss(mechanism, prior, loss)
+    own = games_oracle.expected_loss(prior, mechanism.matrix(), loss, range(mechanism.m))
+    assert quality == pytest.approx(own, rel=1e-12)
+    assert ik.privacy.adversary_loss(mechanism, prior, loss) <= quality * (1 + 1e-12)
+
+
+def test_a_report_that_is_never_made_is_guessed_as_the_first():
+    mechanism = ik.MatrixMechanism([[0.5, 0, 0.5], [0, 0, 1], [0, 0, 1]])
+    assert ik.privacy.best_guess(mechanism, [0.2, 0.4, 0.4]).tolist() == [0, 0, 1]
+
+
+def test_losses_by_default_are_the_distances():
+    mechanism, prior = ik.TruncatedGeometric(ik.Line(3, 9), 0.6), ik.normalize(np.arange(1, 8))
+    distances = ik.Line(3, 9).distances()
+    assert ik.privacy.adversary_loss(mechanism, prior) == ik.privacy.adversary_loss(mechanism, prior, distances)
+    assert ik.privacy.quality_loss(mechanism, prior) == ik.privacy.quality_loss(mechanism, prior, distances)
+
+
+@pytest.mark.parametrize("call", [ik.privacy.best_guess, ik.privacy.adversary_loss, ik.privacy.quality_loss])
+def test_priors_and_losses_that_do_not_fit_are_refused(call):
+    mechanism = ik.RandomizedResponse(3, 1.0)
+    for prior, loss, error, words in (
+        ([0.5, 0.5], None, ik.AlphabetMismatch, ["prior", "3 elements", "got 2"]),
+        ([0.5, 0.5, 0.5], None, ik.InvalidDistribution, ["prior", "1.5"]),
+        ([np.nan, 0.5, 0.5], None, ik.InvalidDistribution, ["prior", "nan"]),
+        (ik.uniform(3), np.ones((2, 3)), ik.AlphabetMismatch, ["loss", "(2, 3)", "3 secrets"]),
+        (ik.uniform(3), np.ones((3, 0)), ik.AlphabetMismatch, ["loss", "(3, 0)"]),
+        (ik.uniform(3), np.ones(3), ik.AlphabetMismatch, ["loss", "(3,)"]),
+        (ik.uniform(3), np.diag([1.0, np.nan, 1]), ValueError, ["loss", "nan", "(1, 1)"]),
+        (ik.uniform(3), np.diag([1.0, 1, -2]), ValueError, ["loss", "-2", "(2, 2)"]),
+        (ik.uniform(3), [["a"] * 3] * 3, ValueError, ["loss"]),
+    ):
+        with pytest.raises(error) as caught:
+            call(mechanism, prior, loss)
+        assert type(caught.value) is error
+        assert all(word in str(caught.value) for word in words)
+
+
+def test_the_quality_of_other_reports_needs_a_loss_of_its_own():
+    mechanism = ik.MatrixMechanism([[0.5, 0.5], [0.2, 0.8], [0.1, 0.9]])
+    with pytest.raises(ik.AlphabetMismatch, match=r"loss .*\(3, 2\), got \(3, 3\)"):
+        ik.privacy.quality_loss(mechanism, ik.uniform(3))
+    assert ik.privacy.quality_loss(mechanism, ik.uniform(3), [[0, 1], [1, 0], [1, 0]]) == pytest.approx(0.8 / 3)

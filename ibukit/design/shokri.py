@@ -123,7 +123,7 @@ def shokri(
     most = min(bound, float(source.without_information.min()))
     with one_thread():
         if kind == "vertex":
-            channel = _vertex(weights, costs, guessed, most if alike else bound)
+            channel = _vertex(weights, costs, None, most) if alike else _vertex(weights, costs, guessed, bound)
         else:
             channel = _least_information.at_loss(source, bound)
         mechanism = MatrixMechanism(channel, secrets)
@@ -157,12 +157,16 @@ def _feasible(value: Any, source: _least_information.Source) -> float:
     return max(bound, least)
 
 
-def _vertex(prior: Floats, loss: Floats, adversary_loss: Floats, bound: float) -> Floats:
+def _vertex(prior: Floats, loss: Floats, adversary_loss: Floats | None, bound: float) -> Floats:
     possible = prior > 0
-    found = _linear_programme.solve(prior[possible], loss[possible], adversary_loss[possible], bound)
+    p, costs = prior[possible] / prior[possible].sum(), loss[possible]
+    if adversary_loss is None:
+        found = _linear_programme.one_loss(p, costs, bound)
+    else:
+        found = _linear_programme.two_losses(p, costs, adversary_loss[possible], bound)
     channel = np.empty(loss.shape)
     channel[possible] = found
-    channel[~possible] = prior[possible] @ found / prior[possible].sum()
+    channel[~possible] = p @ found
     return channel
 
 
