@@ -59,6 +59,7 @@ from ibukit.mechanisms import PlanarGeometric as PlanarGeometric
 from ibukit.mechanisms import PlanarLaplace as PlanarLaplace
 from ibukit.mechanisms import RandomizedResponse as RandomizedResponse
 from ibukit.mechanisms import Rappor as Rappor
+from ibukit.mechanisms import SubsetSelection as SubsetSelection
 from ibukit.mechanisms import TruncatedGeometric as TruncatedGeometric
 from ibukit.mechanisms import TruncatedPlanarGeometric as TruncatedPlanarGeometric
 from ibukit.mechanisms import average_mechanism as average_mechanism

@@ -26,6 +26,7 @@ LOCAL = [
         (ik.RandomizedResponse, (2, 3, 40, TRIANGLE, SQUARE)),
         (ik.Rappor, (2, 3, 8, FOUR)),
         (ik.OptimizedUnaryEncoding, (2, 3, 8, TRIANGLE)),
+        (ik.SubsetSelection, (2, 3, 8, FOUR)),
     )
     for alphabet in alphabets
     for epsilon in EPSILONS
@@ -76,6 +77,7 @@ KINDS = [
     ik.RandomizedResponse(5, 1.0),
     ik.Rappor(6, 1.0),
     ik.OptimizedUnaryEncoding(6, 1.0),
+    ik.SubsetSelection(6, 1.0),
     ik.LinearGeometric(ik.Line(-4, 3), 1.0),
     ik.TruncatedGeometric(ik.Line(-4, 3), 1.0),
     ik.LinearLaplace(ik.Line(-4, 3), 1.0),

@@ -1,6 +1,7 @@
 """What dominates |log P(z given phi)| for all phi: smallest entries by formula, and bounds for unbounded noise."""
 
 import itertools
+import math
 from decimal import Decimal, localcontext
 
 import numpy as np
@@ -52,6 +53,9 @@ def entries(mechanism):
         level = (eps / 2 if two_sided else eps).exp()
         flip, own = 1 / (1 + level), 1 / (1 + level) if two_sided else Decimal("0.5")
         return [hidden * flip**ones * (1 - flip) ** (k - 1 - ones) for hidden in (own, 1 - own) for ones in range(k)]
+    if isinstance(mechanism, ik.SubsetSelection):
+        sets = math.comb(k - 1, mechanism.size - 1) * eps.exp() + math.comb(k - 1, mechanism.size)
+        return [eps.exp() / sets, 1 / sets]
     a = (-eps).exp()
     pairs = list(itertools.product(range(k), repeat=2))
     if isinstance(mechanism, ik.TruncatedGeometric):

@@ -7,12 +7,12 @@ import pytest
 
 import ibukit as ik
 from ibukit.mechanisms import FiniteMechanism
-from ibukit.mechanisms.unary import UnaryEncoding
+from ibukit.mechanisms._bit_reports import BitReports
 from mechanism_cases import KINDS, name
 
 # a matrix has no epsilon of its own
 PRIVATE = [mechanism for mechanism in KINDS if not isinstance(mechanism, ik.MatrixMechanism)]
-CODED = [m for m in KINDS if isinstance(m, FiniteMechanism) and not isinstance(m, UnaryEncoding)]
+CODED = [m for m in KINDS if isinstance(m, FiniteMechanism) and not isinstance(m, BitReports)]
 LISTED = [m for m in KINDS if isinstance(m, FiniteMechanism)]
 private = pytest.mark.parametrize("mechanism", PRIVATE, ids=name)
 every = pytest.mark.parametrize("mechanism", KINDS, ids=name)

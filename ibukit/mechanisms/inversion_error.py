@@ -8,10 +8,10 @@ import numpy as np
 
 from ibukit._validate import Floats
 from ibukit.errors import NotInvertible
+from ibukit.mechanisms._bit_reports import BitReports
 from ibukit.mechanisms.base import FiniteMechanism, Mechanism
 from ibukit.mechanisms.geometric import TruncatedGeometric
 from ibukit.mechanisms.randomized_response import RandomizedResponse
-from ibukit.mechanisms.unary import UnaryEncoding
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,9 @@ class InversionError:
 def inversion_error(mechanism: Mechanism) -> InversionError:
     """From sum_z (theta M)_z ||r_z||^2 - ||theta||^2 with r_z the row of M^-1 that belongs to report z.
 
-    O(k) for k-RR, unary encodings and truncated geometric noise; raises NotInvertible.
+    O(k) for k-RR, unary encodings, subset selection and truncated geometric noise; raises NotInvertible.
     """
-    if isinstance(mechanism, UnaryEncoding):
+    if isinstance(mechanism, BitReports):
         # m_y = q + d theta_y: sum m (1 - m) / d^2 = k q (1 - q) / d^2 + (1 - 2 q) / d - ||theta||^2
         q, d = mechanism.p_zero, mechanism.contrast
         slope = np.full(mechanism.k, (1 - 2 * q) / d)

@@ -1,5 +1,6 @@
 """What can be known before or without an estimate: what the reports can tell apart, and what they leave open."""
 
+from ibukit.theory.asymptotics import asymptotic_mse as asymptotic_mse
 from ibukit.theory.bounds import compound_squared_error as compound_squared_error
 from ibukit.theory.bounds import inv_bound_geometric as inv_bound_geometric
 from ibukit.theory.bounds import inv_bound_krr as inv_bound_krr

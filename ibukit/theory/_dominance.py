@@ -23,6 +23,7 @@ from ibukit.mechanisms import (
     PlanarLaplace,
     RandomizedResponse,
     Rappor,
+    SubsetSelection,
     TruncatedGeometric,
     TruncatedPlanarGeometric,
 )
@@ -102,6 +103,8 @@ def _smallest(mechanism: Mechanism) -> float | None:
             return k * float(np.logaddexp(0, epsilon / 2))
         case OptimizedUnaryEncoding():  # all bits but the secret's own set by chance
             return math.log(2) + (k - 1) * float(np.logaddexp(0, epsilon))
+        case SubsetSelection():  # any set without the secret
+            return math.log(math.comb(k - 1, mechanism.size - 1)) - math.log(mechanism.p_one) + epsilon
         case TruncatedGeometric():
             # from one end to the other, or next to the other where 1 - a is smaller than a
             inside = -math.log(-math.expm1(-epsilon)) if k > 2 else 0.0

@@ -11,9 +11,9 @@ from ibukit import _validate
 from ibukit._validate import Floats
 from ibukit.distributions import project_to_simplex
 from ibukit.mechanisms import average_mechanism
+from ibukit.mechanisms._bit_reports import BitReports
 from ibukit.mechanisms.base import FiniteMechanism, Mechanism
 from ibukit.mechanisms.inversion_error import inverse_contrast, inversion_error
-from ibukit.mechanisms.unary import UnaryEncoding
 
 
 def inv_squared_error(mechanism: Mechanism, theta: ArrayLike) -> float:
@@ -21,8 +21,8 @@ def inv_squared_error(mechanism: Mechanism, theta: ArrayLike) -> float:
 
     v = q M^-1 is the mean of r_z over the reports, with r_z the row of M^-1 that belongs to the report z, and unbiased;
     the n secrets are drawn independently from theta and the expectation is over them and the noise. For unary encodings
-    v is each bit's debiased frequency, and the error sum_y m_y (1 - m_y) / (p - q)^2 with m_y the probability that bit
-    y is set. O(k) for k-RR, unary encodings and truncated geometric noise.
+    and subset selection v is each bit's debiased frequency, and the error sum_y m_y (1 - m_y) / (p - q)^2 with m_y the
+    probability that bit y is set. O(k) for these, k-RR and truncated geometric noise.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def compound_squared_error(
 
 def _expected(mechanism: Mechanism, average: FiniteMechanism, theta: Floats) -> Floats:
     """Theta A B: what the inverse of the average makes of the reports of one of the mechanisms."""
-    if isinstance(average, UnaryEncoding) and isinstance(mechanism, UnaryEncoding):
+    if isinstance(average, BitReports) and isinstance(mechanism, BitReports):
         return np.asarray((mechanism.p_zero - average.p_zero + mechanism.contrast * theta) / average.contrast)
     assert isinstance(mechanism, FiniteMechanism)
     return average.invert(np.arange(average.m), mechanism.forward(theta))

@@ -12,7 +12,14 @@ from numpy.typing import ArrayLike
 from ibukit import _validate
 from ibukit._threads import one_thread
 from ibukit._validate import Floats
-from ibukit.mechanisms import LinearGeometric, MatrixMechanism, PlanarGeometric, RandomizedResponse, TruncatedGeometric
+from ibukit.mechanisms import (
+    LinearGeometric,
+    MatrixMechanism,
+    PlanarGeometric,
+    RandomizedResponse,
+    SubsetSelection,
+    TruncatedGeometric,
+)
 from ibukit.mechanisms.base import FiniteMechanism, Mechanism
 from ibukit.mechanisms.channels import rows_of
 from ibukit.mechanisms.unary import UnaryEncoding
@@ -55,10 +62,11 @@ class Identifiability(_validate.ReadOnlyArrays):
     def singular_values(self) -> Floats:
         """Singular values of the columns that the answer rests on, in descending order, shape (k,).
 
-        Of the whole matrix where reports can be listed, and for k-RR and unary encodings in closed form (the latter
-        underflow for k in the thousands). For untruncated noise of the columns of the reports inside: of the truncated
-        mechanism on a line, of the grid's own cells in the plane. How small the last is against the first tells how
-        much an inversion amplifies the noise: identifiable is not the same as well determined.
+        Of the whole matrix where reports can be listed, and for k-RR, unary encodings and subset selection in closed
+        form (the latter two underflow for k in the thousands). For untruncated noise of the columns of the reports
+        inside: of the truncated mechanism on a line, of the grid's own cells in the plane. How small the last is
+        against the first tells how much an inversion amplifies the noise: identifiable is not the same as well
+        determined.
         """
         with one_thread():
             values: Floats = _validate.frozen(_singular_values(self.mechanism))
@@ -72,8 +80,8 @@ def identifiable(mechanism: Mechanism | ArrayLike) -> Identifiability:
     """Whether theta M = phi M implies theta = phi for all distributions theta, phi: rank M = k.
 
     It is the condition without which no estimator is consistent at every theta, and with which the maximum likelihood
-    estimate is. k-RR, unary encodings (RAPPOR, OUE) and geometric noise are answered by theory, at any size; other
-    mechanisms by the singular values of their matrix, to the rounding of doubles.
+    estimate is. k-RR, unary encodings (RAPPOR, OUE), subset selection and geometric noise are answered by theory, at
+    any size; other mechanisms by the singular values of their matrix, to the rounding of doubles.
 
     Parameters
     ----------
@@ -97,7 +105,8 @@ def identifiable(mechanism: Mechanism | ArrayLike) -> Identifiability:
     -----
     Theory: k-RR is (1 - s) 11^T / k + s I with s > 0. The columns e^(-eps |x - z|) of geometric noise on a line have
     a tridiagonal inverse, on whatever integers x; in the plane e^(-eps |x - z|) is strictly positive definite for
-    distinct points [schoenberg]_. Of a unary encoding's columns those of the rows with one bit set suffice.
+    distinct points [schoenberg]_. Of a unary encoding's columns those of the rows with one bit set suffice. The columns
+    of two sets of subset selection that differ in one element, x here and y there, differ by a multiple of e_x - e_y.
 
     References
     ----------
@@ -129,6 +138,8 @@ def _by_theory(mechanism: Mechanism) -> str | None:
         return "k-RR has k independent columns for every epsilon above 0"
     if isinstance(mechanism, UnaryEncoding):
         return "of a unary encoding the k reports with a single bit set have independent columns"
+    if isinstance(mechanism, SubsetSelection):
+        return "subset selection has two sets for any two secrets that differ in these alone"
     if isinstance(mechanism, (LinearGeometric, TruncatedGeometric)):
         return "the columns of geometric noise on a line have a tridiagonal inverse"
     if isinstance(mechanism, PlanarGeometric):
@@ -172,6 +183,8 @@ def _singular_values(mechanism: Mechanism) -> Floats:
         return np.asarray(np.r_[1.0, np.full(k - 1, contrast)])
     if isinstance(mechanism, UnaryEncoding):
         return _of_unary(mechanism)
+    if isinstance(mechanism, SubsetSelection):
+        return _of_sets(mechanism)
     check_size(k)
     if isinstance(mechanism, LinearGeometric):
         columns = TruncatedGeometric(mechanism.alphabet, mechanism.epsilon).matrix() if k > 1 else np.ones((1, 1))
@@ -195,3 +208,14 @@ def _of_unary(mechanism: UnaryEncoding) -> Floats:
     scale = np.exp((mechanism.k - 2) / 2 * np.log(neither))
     first = both * neither + (mechanism.k - 1) * one**2
     return np.asarray(scale * np.sqrt(np.r_[first, np.full(mechanism.k - 1, own)]))
+
+
+def _of_sets(mechanism: SubsetSelection) -> Floats:
+    # (M M^T)_xy is two-valued; its own value is (held - other)^2 for each set that holds x and not y
+    k, size = mechanism.k, mechanism.size
+    factor, rest = mechanism._held
+    held = factor * np.exp(rest)
+    # C(k-2, size-1) such sets are (k - size) / (k - 1) of those that hold x
+    own = -np.expm1(-mechanism.epsilon) * np.sqrt(held * mechanism.p_one * (k - size) / (k - 1))
+    first = np.sqrt(held * (size + (k - size) * np.exp(-mechanism.epsilon)))
+    return np.asarray(np.r_[first, np.full(k - 1, own)])

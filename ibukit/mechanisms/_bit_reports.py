@@ -1,0 +1,100 @@
+"""Reports that are rows of k bits, packed: what unary encodings and subset selection have in common."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+
+from ibukit import _validate
+from ibukit._validate import Floats
+from ibukit.alphabet import Alphabet, as_alphabet
+from ibukit.errors import AlphabetMismatch
+from ibukit.mechanisms.base import FiniteMechanism
+from ibukit.mechanisms.channels import BitChannel
+from ibukit.tally import Tally, make_part
+
+Bits = NDArray[np.uint8]
+
+BITS_AT_ONCE = 2**26
+
+
+class BitReports(FiniteMechanism):
+    """A report is a row of k bits, of which bit x is set more often if the secret is x.
+
+    The tally keeps only the distinct rows seen, packed.
+    """
+
+    alphabet: Alphabet
+    epsilon: float
+
+    @property
+    @abstractmethod
+    def p_one(self) -> float:
+        """Probability that the secret's own bit is reported as 1."""
+
+    @property
+    @abstractmethod
+    def p_zero(self) -> float:
+        """Probability that any other bit is reported as 1."""
+
+    @property
+    @abstractmethod
+    def contrast(self) -> float:
+        """p_one - p_zero, above 0 for the smallest epsilon."""
+
+    @cached_property
+    @abstractmethod
+    def _all_rows(self) -> Bits:
+        """All possible reports, packed, in ascending order; ValueError where they are too many."""
+
+    def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
+        """Draw the tally of a whole population: bit rows in blocks, so that memory stays bounded."""
+        rng = _validate.generator(rng)
+        counts = _validate.counts("secret_counts", secret_counts, self.k)
+        secrets = np.repeat(np.arange(self.k), counts)
+        step = max(1, BITS_AT_ONCE // self.k)
+        blocks = [
+            np.packbits(self.randomize(secrets[i : i + step], rng), axis=1)
+            for i in range(0, max(len(secrets), 1), step)
+        ]
+        return Tally((make_part(self, np.concatenate(blocks)),))
+
+    def check_reports(self, reports: ArrayLike) -> Bits:
+        """Bit rows (n, k) of bool or of 0 and 1, packed to bytes."""
+        rows = np.asarray(reports)
+        if rows.ndim != 2 or rows.shape[1] != self.k:
+            raise AlphabetMismatch(f"reports must be bit rows of shape (n, {self.k}), got shape {rows.shape}")
+        if rows.dtype != bool:
+            bad = (rows != 0) & (rows != 1)
+            if bad.any():
+                raise AlphabetMismatch(f"reports must be rows of 0 and 1, got {rows[bad][0]}")
+        return np.packbits(rows.astype(bool), axis=1)
+
+    def tally_counts(self, counts: ArrayLike) -> Tally:
+        """The tally from counts of all possible reports, where they are few enough to be listed."""
+        rows = self._all_rows
+        return Tally((make_part(self, rows, _validate.counts("counts", counts, self.m)),))
+
+    @cached_property
+    def _channel(self) -> BitChannel:
+        channel = self.channel(self._all_rows)
+        assert isinstance(channel, BitChannel)
+        return channel
+
+    def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:
+        """The estimator of RAPPOR: each bit's frequency, debiased; of unary encodings it need not sum to 1."""
+        # bits are counted by the kernel of the adjoint with one = 1 and zero = 0
+        ones = BitChannel(self.k, reports, 1.0, 0.0, np.ones(len(reports))).adjoint(frequencies)
+        return (ones - self.p_zero) / self.contrast
+
+
+def set_alphabet_and_epsilon(mechanism: BitReports, alphabet: Alphabet | int, epsilon: float) -> None:
+    """The fields that they share, checked."""
+    object.__setattr__(mechanism, "alphabet", as_alphabet(alphabet))
+    object.__setattr__(mechanism, "epsilon", _validate.positive("epsilon", epsilon))
+    _validate.whole("number of secrets", len(mechanism.alphabet), 2)

@@ -1,0 +1,159 @@
+"""The squared error that the maximum likelihood estimate tends to: the trace of the inverse Fisher information."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.stats import binom
+
+from ibukit import _validate
+from ibukit._threads import one_thread
+from ibukit._validate import Floats
+from ibukit.errors import InvalidDistribution, NotInvertible
+from ibukit.mechanisms import LinearGeometric, MatrixMechanism, SubsetSelection, TruncatedGeometric
+from ibukit.mechanisms.base import FiniteMechanism, Mechanism
+from ibukit.mechanisms.inversion_error import inversion_error
+from ibukit.mechanisms.unary import UnaryEncoding
+from ibukit.theory.identifiability import check_size
+
+# 1 / s as a sum of exponentials: the trapezoidal rule in log t errs by exp(-pi^2 / step) where the tails are cut
+STEP = 0.25
+SMALLEST_TAIL = 1e-17
+
+
+def asymptotic_mse(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
+    """The limit of n E ||MLE - theta||_2^2 as n grows: tr C, C the inverse of J on the directions that keep the sum.
+
+    J = M diag(theta M)^-1 M^T is the Fisher information of one report, C = Z (Z^T J Z)^-1 Z^T with Z an orthonormal
+    basis of {v : sum v = 0}, and tr C = tr J^-1 - ||theta||_2^2. No regular estimator has a smaller limit at every
+    theta. The expectation is over the secrets, drawn independently from theta, and the noise; where the secrets' own
+    frequencies are the goal, the limit is 1 - ||theta||_2^2 smaller.
+
+    With as many reports as secrets it is the error of matrix inversion, `inv_squared_error`, at every n. O(k) for
+    k-RR and geometric noise on a line, and for unary encodings and subset selection at uniform theta; O(k^2) sums and a
+    decomposition for unary encodings at any other theta; from the matrix for everything else.
+
+    Parameters
+    ----------
+    mechanism : Mechanism or array_like, shape (k, m)
+        A row-stochastic matrix is taken as a `MatrixMechanism`.
+    theta : array_like, shape (k,)
+        Distribution of the secrets, without zeros.
+
+    Returns
+    -------
+    float
+        Without a unit; divided by n, the squared error to expect of the maximum likelihood estimate.
+
+    Raises
+    ------
+    InvalidDistribution
+        If `theta` is not on the simplex, or has a zero: at the boundary the estimate is not asymptotically normal.
+    AlphabetMismatch
+        If it does not have one probability for each secret.
+    NotInvertible
+        If the reports do not identify theta, so that some direction has no information at all.
+    ValueError
+        If the reports cannot be listed and no structure replaces the list.
+
+    Notes
+    -----
+    k-RR: on the directions that keep the sum J is diag(d^2 / (theta M)), d = truth - lie, so C is
+    (diag(theta M) - (theta M)^T (theta M)) / d^2. Two-sided geometric noise on all integers has the information of the
+    truncated, as the columns beyond an end are multiples of the column at the end. Of a unary encoding the column of a
+    row b is a common factor times 1 + c (b_x - q), with q the chance of a bit by noise alone and c = (p - q) / (q (1 -
+    q)), so on those directions J = c^2 E[b_x b_y / s], s = 1 + c sum_x theta_x (b_x - q), with b_x independent of
+    chance q; 1 / s = int exp(-s t) dt turns the expectation over 2^k rows into products, integrated to the rounding of
+    doubles. Subset selection at uniform theta: (k-1)^2 (w e^eps + k - w)^2 / (k w (k-w) (e^eps - 1)^2)
+    with w the size of the sets.
+
+    References
+    ----------
+    .. [frequency] Lopuhaä-Zwakenberg, Li and Škorić, arXiv:1911.10499, (36): J in k - 1 coordinates.
+    .. [vaart1998] A. W. van der Vaart, "Asymptotic Statistics", Cambridge University Press, 1998, section 5.5.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> theta = ik.uniform(10)
+    >>> for kind in (ik.RandomizedResponse, ik.OptimizedUnaryEncoding, ik.SubsetSelection):
+    ...     print(kind.__name__, round(ik.theory.asymptotic_mse(kind(10, epsilon=1.0), theta), 2))
+    RandomizedResponse 41.86
+    OptimizedUnaryEncoding 34.27
+    SubsetSelection 30.0
+    """
+    mechanism = mechanism if isinstance(mechanism, Mechanism) else MatrixMechanism(mechanism)
+    p = _validate.distribution("theta", theta, mechanism.k)
+    if not p.all():
+        raise InvalidDistribution(
+            f"theta must not have a zero, got one at {int(np.argmin(p))}: at the boundary the error has another limit; "
+            "leave out secrets that nobody has"
+        )
+    if mechanism.k == 1:
+        return 0.0
+    if isinstance(mechanism, LinearGeometric):
+        mechanism = TruncatedGeometric(mechanism.alphabet, mechanism.epsilon)
+    uniform = bool((p == p[0]).all())
+    if isinstance(mechanism, SubsetSelection) and uniform:
+        return inversion_error(mechanism).at(p)
+    with one_thread():
+        if isinstance(mechanism, UnaryEncoding):
+            return _unary_uniform(mechanism) if uniform else _unary(mechanism, p)
+        if not isinstance(mechanism, FiniteMechanism):
+            raise ValueError(
+                f"mechanism must have reports that can be listed, got {mechanism}; its truncated kind has a little "
+                "less information"
+            )
+        if mechanism.m == mechanism.k:
+            return inversion_error(mechanism).at(p)
+        return _listed(mechanism, p)
+
+
+def _listed(mechanism: FiniteMechanism, theta: Floats) -> float:
+    """From the singular values of Z^T M diag(theta M)^-1/2: forming J would square their range."""
+    check_size(mechanism.k)
+    matrix = mechanism.matrix()
+    possible = matrix[:, matrix.any(axis=0)]
+    roots = _contrasts(mechanism.k).T @ (possible / np.sqrt(theta @ possible))
+    values = np.linalg.svd(roots, compute_uv=False)
+    if len(values) < mechanism.k - 1 or values[-1] <= values[0] * max(possible.shape) * np.finfo(float).eps:
+        raise NotInvertible(
+            f"the reports of {mechanism} do not identify theta: different distributions give the same reports, so some "
+            "differences are never learned, see theory.identifiable"
+        )
+    return float((1 / values**2).sum())
+
+
+def _contrasts(k: int) -> Floats:
+    """An orthonormal basis of {v : sum v = 0}, shape (k, k - 1)."""
+    # the first column of the full QR of the ones vector is its direction
+    return np.asarray(np.linalg.qr(np.ones((k, 1)), mode="complete")[0][:, 1:])
+
+
+def _unary_uniform(encoding: UnaryEncoding) -> float:
+    """J has one eigenvalue c^2 / 2 E[(b_x - b_y)^2 / s], where only rows with b_x != b_y count, by their other ones."""
+    k, q, c = encoding.k, encoding.p_zero, _slope(encoding)
+    ones = np.arange(k - 1)
+    s = encoding.p_hidden / (1 - q) + c * (ones + 1) / k  # 1 + c ((ones + 1) / k - q)
+    information = c * encoding.contrast * (binom.pmf(ones, k - 2, q) / s).sum()
+    return float((k - 1) / information)
+
+
+def _unary(encoding: UnaryEncoding, theta: Floats) -> float:
+    """E[b_x b_y / s] by 1 / s = int exp(-s t) dt; for each t it is a product over the bits."""
+    k, q, c = encoding.k, encoding.p_zero, _slope(encoding)
+    least = encoding.p_hidden / (1 - q)  # s with no bit set, 1 - c q without cancellation
+    t = np.exp(np.arange(np.log(SMALLEST_TAIL / (least + c)), np.log(-np.log(SMALLEST_TAIL) / least), STEP))
+    power = np.outer(t, c * theta)
+    mean = 1 + q * np.expm1(-power)  # of exp(-t c theta_x b_x), shape (t, k)
+    weight = c * STEP * t * np.exp(-t * least + np.log(mean).sum(axis=1))
+    own = q * np.exp(-power) / mean
+    information = (own * weight[:, None]).T @ own
+    np.fill_diagonal(information, weight @ own)
+    basis = _contrasts(k)
+    return float((1 / np.linalg.eigvalsh(basis.T @ information @ basis)).sum() / c)
+
+
+def _slope(encoding: UnaryEncoding) -> float:
+    """C = (p - q) / (q (1 - q))."""
+    return encoding.contrast / (encoding.p_zero * (1 - encoding.p_zero))
