@@ -56,6 +56,11 @@ def response(rng, k, eps):
     return Instance("", ik.RandomizedResponse(k, eps).tally_counts(counts), naive.k_rr(k, eps), counts)
 
 
+def unary(rng, k, eps):
+    counts = rng.integers(0, 40, 2**k)
+    return Instance("", ik.Rappor(k, eps).tally_counts(counts), naive.rappor(k, eps), counts)
+
+
 # what tests/instances.py does not have: convolutions, groups of four reports and the rest, neighbours of a kind
 FURTHER = {
     "planar by Fourier transform": by_fourier,
@@ -65,6 +70,10 @@ FURTHER = {
     "three dense": lambda rng: pool([dense(rng, 6, 3), dense(rng, 6, 8), dense(rng, 6, 5)]),
     "three lines": lambda rng: pool([line(rng, 9, eps) for eps in (0.1, 3.0, 0.7)]),
     "three k-RR": lambda rng: pool([response(rng, 7, eps) for eps in (2.0, 0.3, 1.0)]),
+    "three RAPPORs": lambda rng: pool([unary(rng, 5, eps) for eps in (0.2, 4.0, 1.0)]),
+    "RAPPOR, k-RR, RAPPOR, line, k-RR": lambda rng: pool(
+        [unary(rng, 5, 0.5), response(rng, 5, 3.0), unary(rng, 5, 2.0), line(rng, 5, 0.5), response(rng, 5, 0.4)]
+    ),
     "two lines, k-RR, two lines": lambda rng: pool(
         [line(rng, 6, 0.2), line(rng, 6, 0.9), response(rng, 6, 1.0), line(rng, 6, 0.4), line(rng, 6, 2.0)]
     ),
@@ -133,6 +142,13 @@ def test_columns_that_lie_report_by_report_are_not_copied(rng):
     assert columns.flags.writeable, "only the view is read-only"
 
 
+def test_the_rows_of_one_encoding_are_not_copied(rng):
+    channel = BitChannel(13, rng.integers(0, 256, (9, 2), dtype=np.uint8), 1.7, 0.4, rng.random(9))
+    rows, *_, scale, _ = updates_of(channel, np.full(9, 1 / 9)).args
+    assert np.shares_memory(rows, channel.rows)
+    assert np.shares_memory(scale, channel.scale)
+
+
 def test_what_a_subclass_or_a_stranger_means_by_forward_and_adjoint_counts(rng):
     matrix = rng.random((4, 4))
     q = np.full(4, 1 / 4)
@@ -183,6 +199,67 @@ def test_kernels_are_their_source_and_forward_and_adjoint(which, rng):
         for one, two in itertools.combinations(ends, 2):
             for a, b in zip(one, two, strict=True):
                 np.testing.assert_allclose(a, b, rtol=1e-13)
+
+
+def scattered(rng):
+    """Channels of every kind, none beside another of its kind, with unequal numbers of reports."""
+    k = 13
+
+    def unary(s):
+        bits = rng.integers(0, 2, (s, k), dtype=np.uint8)
+        one, zero = rng.uniform(1, 3), rng.uniform(0.1, 1)
+        return BitChannel(k, np.packbits(bits, axis=1), one, zero, rng.random(s))
+
+    def response(reports):
+        return DiagonalPlusConstantChannel(k, np.array(reports), rng.uniform(0.3, 0.9), rng.uniform(0.01, 0.1))
+
+    def noise(positions):
+        return LineChannel(k, rng.uniform(0.1, 0.9), np.array(positions), rng.random(len(positions)))
+
+    return [
+        *(unary(9), response([1, 2, 12]), noise([0, 0, 4]), DenseChannel(rng.random((k, 6)))),
+        *(unary(1), response([0, 5]), Bent(DenseChannel(rng.random((k, 3)))), noise([12, 12, 1, 3, 3])),
+        *(DenseChannel(rng.random((k, 1))), unary(4), response([7]), noise([6]), DenseChannel(rng.random((k, 5)))),
+    ]
+
+
+@pytest.mark.parametrize("order", ["as made", "backwards", "shuffled", "sorted"])
+def test_channels_of_a_kind_share_a_loop_wherever_they_are(order, rng):
+    channels = scattered(rng)
+    if order == "sorted":
+        channels.sort(key=lambda channel: type(channel).__name__)
+    elif order != "as made":
+        places = np.arange(len(channels))[::-1] if order == "backwards" else rng.permutation(len(channels))
+        channels = [channels[i] for i in places]
+    sizes = [len(channel.forward(np.ones(13))) for channel in channels]
+    s = sum(sizes)
+    stack = StackedChannel(tuple(channels), 13, tuple(np.cumsum(sizes)[:-1].tolist()))
+    q, start = rng.dirichlet(np.ones(s)), rng.dirichlet(np.ones(13))
+    updates = updates_of(stack, q)
+    (parts,) = updates.args
+    kernels = [_update_kernels.bits, _update_kernels.responses, _update_kernels.lines, _update_kernels.dense]
+    assert {id(part.func) for _, part in parts} == {id(f) for f in (*kernels, _updates._forward_and_adjoint)}
+    assert len(parts) == 5
+    where = np.concatenate([np.arange(s)[places] for places, _ in parts])
+    assert np.array_equal(np.sort(where), np.arange(s)), "every report once"
+    for steps in (1, 5):
+        ends = []
+        for routine in (updates, lambda *point: _updates._forward_and_adjoint(stack, q, *point)):
+            theta, p, g = start.copy(), np.full(s, np.nan), np.ones(13)
+            assert routine(theta, p, g, steps, 0.0) == steps
+            ends.append((theta, p, g))
+        for a, b in zip(*ends, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
+def test_a_stack_that_stops_early_leaves_every_probability_in_its_place(rng):
+    channels = scattered(rng)
+    sizes = [len(channel.forward(np.ones(13))) for channel in channels]
+    s = sum(sizes)
+    stack = StackedChannel(tuple(channels), 13, tuple(np.cumsum(sizes)[:-1].tolist()))
+    theta, p, g = np.full(13, 1 / 13), np.full(s, np.nan), np.ones(13)
+    assert updates_of(stack, rng.dirichlet(np.ones(s)))(theta, p, g, 1000, np.inf) == 1
+    np.testing.assert_allclose(p, stack.forward(theta), rtol=1e-13)
 
 
 @pytest.mark.parametrize("instance", INSTANCES, ids=lambda instance: instance.name)

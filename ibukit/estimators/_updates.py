@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -20,10 +19,13 @@ from ibukit.tally import Channel, StackedChannel
 # times, or until no g exceeds `enough`: theta <- theta g, then p = the reports' probabilities and g = the ratios there.
 Updates = Callable[[Floats, Floats, Floats, int, float], int]
 
+# the reports that a routine works on, among those of a stack
+Where = slice | Ints
+
 # a point with its probabilities and ratios, and the steps that led there
 Moved = tuple[Floats, Floats, Floats, int]
 
-# entries up to which a dense channel in a stack is joined with its neighbours: calling costs more than copying
+# entries up to which a dense channel in a stack is joined with others: calling costs more than copying
 SMALL = 2**16
 # seconds between two looks at the progress bar and at Ctrl-C
 LOOK = 0.05
@@ -67,21 +69,31 @@ def updates_of(channel: Channel, q: Floats) -> Updates:
     """
     channels, starts = (channel.channels, channel.starts) if type(channel) is StackedChannel else ((channel,), ())
     bounds = np.array([0, *starts, len(q)])
-    parts: list[tuple[slice, Updates]] = []
-    for _, group in groupby(range(len(channels)), key=lambda i: _kind(channels[i], i)):
-        i, *rest = group
-        j = i + 1 + len(rest)
-        stretch = slice(bounds[i], bounds[j])
-        parts.append((stretch, _updates_alike(channels[i:j], bounds[i : j + 1] - bounds[i], q[stretch])))
+    alike: dict[tuple[type, int], list[int]] = {}
+    for i, one in enumerate(channels):
+        alike.setdefault(_kind(one, i), []).append(i)
+    parts: list[tuple[Where, Updates]] = []
+    for group in alike.values():
+        where = _where(group, bounds)
+        own_starts = np.cumsum([0, *(bounds[i + 1] - bounds[i] for i in group)])
+        parts.append((where, _updates_alike([channels[i] for i in group], own_starts, q[where])))
     return parts[0][1] if len(parts) == 1 else partial(_stacked, parts)
 
 
 def _kind(channel: Channel, place: int) -> tuple[type, int]:
-    """What neighbours in a stack must share for one loop to run over them all."""
-    together = type(channel) in (DiagonalPlusConstantChannel, LineChannel) or (
+    """What channels in a stack must share for one loop to run over them all."""
+    together = type(channel) in (DiagonalPlusConstantChannel, LineChannel, BitChannel) or (
         type(channel) is DenseChannel and channel.columns.size <= SMALL
     )
     return type(channel), -1 if together else place
+
+
+def _where(group: Sequence[int], bounds: Ints) -> Where:
+    """The reports of some channels of a stack: a slice if these are neighbours, or else the index of each report."""
+    first, last = group[0], group[-1]
+    if len(group) == last - first + 1:
+        return slice(bounds[first], bounds[last + 1])
+    return np.concatenate([np.arange(bounds[i], bounds[i + 1]) for i in group])
 
 
 def _updates_alike(channels: Sequence[Any], starts: Ints, q: Floats) -> Updates:
@@ -89,7 +101,7 @@ def _updates_alike(channels: Sequence[Any], starts: Ints, q: Floats) -> Updates:
     kind = type(channels[0])
     if kind is DenseChannel:
         columns = [channel.columns.T for channel in channels]
-        return partial(_update_kernels.dense, _fixed(columns[0] if len(columns) == 1 else np.concatenate(columns)), q)
+        return partial(_update_kernels.dense, _joined(columns), q)
     if kind is DiagonalPlusConstantChannel:
         reports = _fixed(np.concatenate([channel.reports for channel in channels]))
         off = _fixed([channel.off for channel in channels])
@@ -101,10 +113,17 @@ def _updates_alike(channels: Sequence[Any], starts: Ints, q: Floats) -> Updates:
         )
         decay = _fixed([channel.decay for channel in channels])
         return partial(_update_kernels.lines, positions, _fixed(starts), decay, scale, q)
-    (channel,) = channels
     if kind is BitChannel:
-        return partial(_update_kernels.bits, _fixed(channel.rows), _fixed(channel.scale), channel.one, channel.zero, q)
+        rows, factors = (_joined([getattr(channel, name) for channel in channels]) for name in ("rows", "scale"))
+        one, zero = (_fixed([getattr(channel, name) for channel in channels]) for name in ("one", "zero"))
+        return partial(_update_kernels.bits, rows, _fixed(starts), one, zero, factors, q)
+    (channel,) = channels
     return partial(_forward_and_adjoint, channel, q)
+
+
+def _joined(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """One after the other; a single one is not copied, there may be a million rows in it."""
+    return _fixed(arrays[0] if len(arrays) == 1 else np.concatenate(arrays))
 
 
 def _fixed(values: ArrayLike) -> NDArray[Any]:
@@ -125,16 +144,23 @@ def _forward_and_adjoint(
     return n
 
 
-def _stacked(parts: Sequence[tuple[slice, Updates]], theta: Floats, p: Floats, g: Floats, n: int, enough: float) -> int:
+def _stacked(parts: Sequence[tuple[Where, Updates]], theta: Floats, p: Floats, g: Floats, n: int, enough: float) -> int:
     """The steps on several channels: their ratios add up."""
     share = np.empty_like(g)
+    # what lies scattered is worked on in one piece, and goes to its places in the end
+    pieces = [p[where] if isinstance(where, slice) else np.empty(len(where)) for where, _ in parts]
+    taken = n
     for step in range(n):
         theta *= g
         g.fill(0.0)
-        for stretch, updates in parts:
+        for piece, (_, updates) in zip(pieces, parts, strict=True):
             share.fill(1.0)
-            updates(theta, p[stretch], share, 1, np.inf)
+            updates(theta, piece, share, 1, np.inf)
             g += share
         if (g <= enough).all():
-            return step + 1
-    return n
+            taken = step + 1
+            break
+    for piece, (where, _) in zip(pieces, parts, strict=True):
+        if not isinstance(where, slice):
+            p[where] = piece
+    return taken
