@@ -56,16 +56,12 @@ def test_no_channel_on_the_map_has_less_information(bound):
 @pytest.mark.parametrize("beta", [0.5, 1.0, 3.0])
 @pytest.mark.parametrize("seed", range(4))
 def test_a_long_iteration_agrees(seed, beta):
-    """Blahut and Arimoto's steps lose their way to a vanishing probability only slowly, hence so many of them."""
-    rng = np.random.default_rng(seed)
-    line, prior = ik.Line(0, 5), rng.dirichlet(np.ones(6))
-    other = oracle.blahut_arimoto(prior, line.distances(), beta, steps=60_000)
-    loss = float(prior @ (other * line.distances()).sum(axis=1))
-    if loss > 0.999 * float((prior @ line.distances()).min()):
-        loss = float((prior @ line.distances()).min())
-    np.testing.assert_allclose(ik.shokri(prior, line, loss).matrix(), other, atol=1e-3)
-    closest = ik.shokri(prior, line, loss).matrix()
-    assert oracle.mutual_information(prior, closest) <= oracle.mutual_information(prior, other) + 1e-9
+    """Blahut and Arimoto's steps shed a probability that vanishes only slowly, hence so many of them."""
+    line, prior = ik.Line(0, 5), np.random.default_rng(seed).dirichlet(np.ones(6))
+    other = oracle.blahut_arimoto(prior, line.distances(), beta, steps=20_000)
+    bound = float(prior @ (other * line.distances()).sum(axis=1))
+    assert bound < float((prior @ line.distances()).min())
+    np.testing.assert_allclose(ik.shokri(prior, line, bound).matrix(), other, atol=1e-10)
 
 
 @settings(max_examples=40)
