@@ -30,11 +30,13 @@ from ibukit.errors import ImpossibleReport as ImpossibleReport
 from ibukit.errors import Infeasible as Infeasible
 from ibukit.errors import InvalidDistribution as InvalidDistribution
 from ibukit.errors import NotInvertible as NotInvertible
+from ibukit.errors import TooLarge as TooLarge
 from ibukit.estimate import Estimate as Estimate
 from ibukit.estimate import Status as Status
 from ibukit.estimators import Change as Change
 from ibukit.estimators import Discrepancy as Discrepancy
 from ibukit.estimators import Gap as Gap
+from ibukit.estimators import Posterior as Posterior
 from ibukit.estimators import Steps as Steps
 from ibukit.estimators import combine_mechanisms as combine_mechanisms
 from ibukit.estimators import combine_results as combine_results
@@ -43,6 +45,8 @@ from ibukit.estimators import gibu as gibu
 from ibukit.estimators import ibu as ibu
 from ibukit.estimators import inv as inv
 from ibukit.estimators import mle as mle
+from ibukit.estimators import posterior as posterior
+from ibukit.estimators import posterior_mean as posterior_mean
 from ibukit.estimators import smooth as smooth
 from ibukit.evaluation import emd as emd
 from ibukit.evaluation import replicate as replicate

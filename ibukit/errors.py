@@ -32,6 +32,10 @@ class Infeasible(IbukitError, ValueError):
     """No mechanism keeps the bound that was asked for: what is possible stands in the message."""
 
 
+class TooLarge(IbukitError, ValueError):
+    """An exact computation would take too many terms or too much memory: how many, and what to use instead."""
+
+
 class DataChanged(IbukitError, RuntimeError):
     """A data file does not have the recorded SHA-256."""
 

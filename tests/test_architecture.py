@@ -41,7 +41,7 @@ LAYERS = [
 ]
 # nothing imports these, and they may import anything
 ROOMS_WITH_A_VIEW = ["plotting", "testing", "cli"]
-HEAVY = {"geopandas", "matplotlib", "ot", "pandas", "shapely", "pyproj", "pooch", "joblib"}
+HEAVY = {"geopandas", "matplotlib", "ot", "pandas", "shapely", "pyproj", "pooch", "joblib", "arviz_stats"}
 # `Estimate.identified` asks for all MLEs, which are found with the help of one: the only call against the stream
 UPSTREAM = {("ibukit.estimate", "ibukit.theory.mle_set")}
 # each repetition has a generator of its own, made from the seed that was handed in
@@ -281,7 +281,7 @@ SENTENCES = [name for name in ERRORS if "__init__" not in vars(PUBLIC[name])]
 # the steps of check_mechanism, which has the example
 STEPS = [name for name in PUBLIC if re.search(r"testing\.check_(?!mechanism$|tally$)", name)]
 # read, not made by the reader: they document attributes, not parameters
-READ = ["ibukit.Estimate", "ibukit.Status", "ibukit.ConvergenceError", "ibukit.datasets.Dataset"]
+READ = ["ibukit.Estimate", "ibukit.Posterior", "ibukit.Status", "ibukit.ConvergenceError", "ibukit.datasets.Dataset"]
 READ += [
     f"ibukit.theory.{name}"
     for name in ("Answer", "Concavity", "Condition", "Consistency", "FixedPoint", "Identifiability", "MleSet")

@@ -1,5 +1,8 @@
 """Estimators: from a tally to an estimate."""
 
+from ibukit.estimators.bayes import Posterior as Posterior
+from ibukit.estimators.bayes import posterior as posterior
+from ibukit.estimators.bayes import posterior_mean as posterior_mean
 from ibukit.estimators.certificate import gap as gap
 from ibukit.estimators.combine import combine_mechanisms as combine_mechanisms
 from ibukit.estimators.combine import combine_results as combine_results
