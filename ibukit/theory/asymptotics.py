@@ -30,8 +30,9 @@ def asymptotic_mse(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
     frequencies are the goal, the limit is 1 - ||theta||_2^2 smaller.
 
     With as many reports as secrets it is the error of matrix inversion, `inv_squared_error`, at every n. O(k) for
-    k-RR and geometric noise on a line, and for unary encodings and subset selection at uniform theta; O(k^2) sums and a
-    decomposition for unary encodings at any other theta; from the matrix for everything else.
+    k-RR and geometric noise on a line, and for unary encodings and subset selection at uniform theta; O(k^3) for unary
+    encodings at any other theta, O(k^3) again for each of about k / 4 turns for subset selection; from the matrix for
+    everything else.
 
     Parameters
     ----------
@@ -64,7 +65,8 @@ def asymptotic_mse(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
     row b is a common factor times 1 + c (b_x - q), with q the chance of a bit by noise alone and c = (p - q) / (q (1 -
     q)), so on those directions J = c^2 E[b_x b_y / s], s = 1 + c sum_x theta_x (b_x - q), with b_x independent of
     chance q; 1 / s = int exp(-s t) dt turns the expectation over 2^k rows into products, integrated to the rounding of
-    doubles. Subset selection at uniform theta: (k-1)^2 (w e^eps + k - w)^2 / (k w (k-w) (e^eps - 1)^2)
+    doubles. Sets of `size` are such rows given their number of ones, which a discrete Fourier transform picks out.
+    Subset selection at uniform theta: (k-1)^2 (w e^eps + k - w)^2 / (k w (k-w) (e^eps - 1)^2)
     with w the size of the sets.
 
     References
@@ -97,8 +99,10 @@ def asymptotic_mse(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
     if isinstance(mechanism, SubsetSelection) and uniform:
         return inversion_error(mechanism).at(p)
     with one_thread():
-        if isinstance(mechanism, UnaryEncoding):
-            return _unary_uniform(mechanism) if uniform else _unary(mechanism, p)
+        if isinstance(mechanism, UnaryEncoding) and uniform:
+            return _unary_uniform(mechanism)
+        if isinstance(mechanism, (UnaryEncoding, SubsetSelection)) and mechanism.m > mechanism.k:
+            return _bits(mechanism, p)
         if not isinstance(mechanism, FiniteMechanism):
             raise ValueError(
                 f"mechanism must have reports that can be listed, got {mechanism}; its truncated kind has a little "
@@ -114,9 +118,11 @@ def _listed(mechanism: FiniteMechanism, theta: Floats) -> float:
     check_size(mechanism.k)
     matrix = mechanism.matrix()
     possible = matrix[:, matrix.any(axis=0)]
-    roots = _contrasts(mechanism.k).T @ (possible / np.sqrt(theta @ possible))
-    values = np.linalg.svd(roots, compute_uv=False)
-    if len(values) < mechanism.k - 1 or values[-1] <= values[0] * max(possible.shape) * np.finfo(float).eps:
+    columns = possible / np.sqrt(theta @ possible)
+    values = np.linalg.svd(_contrasts(mechanism.k).T @ columns, compute_uv=False)
+    # the contrasts may be small, but their rounding is that of the columns
+    floor = np.linalg.norm(columns) * max(columns.shape) * np.finfo(float).eps
+    if len(values) < mechanism.k - 1 or values[-1] <= floor:
         raise NotInvertible(
             f"the reports of {mechanism} do not identify theta: different distributions give the same reports, so some "
             "differences are never learned, see theory.identifiable"
@@ -132,28 +138,54 @@ def _contrasts(k: int) -> Floats:
 
 def _unary_uniform(encoding: UnaryEncoding) -> float:
     """J has one eigenvalue c^2 / 2 E[(b_x - b_y)^2 / s], where only rows with b_x != b_y count, by their other ones."""
-    k, q, c = encoding.k, encoding.p_zero, _slope(encoding)
+    k, (q, c) = encoding.k, _chance(encoding)
     ones = np.arange(k - 1)
     s = encoding.p_hidden / (1 - q) + c * (ones + 1) / k  # 1 + c ((ones + 1) / k - q)
     information = c * encoding.contrast * (binom.pmf(ones, k - 2, q) / s).sum()
     return float((k - 1) / information)
 
 
-def _unary(encoding: UnaryEncoding, theta: Floats) -> float:
-    """E[b_x b_y / s] by 1 / s = int exp(-s t) dt; for each t it is a product over the bits."""
-    k, q, c = encoding.k, encoding.p_zero, _slope(encoding)
-    least = encoding.p_hidden / (1 - q)  # s with no bit set, 1 - c q without cancellation
-    t = np.exp(np.arange(np.log(SMALLEST_TAIL / (least + c)), np.log(-np.log(SMALLEST_TAIL) / least), STEP))
-    power = np.outer(t, c * theta)
-    mean = 1 + q * np.expm1(-power)  # of exp(-t c theta_x b_x), shape (t, k)
-    weight = c * STEP * t * np.exp(-t * least + np.log(mean).sum(axis=1))
-    own = q * np.exp(-power) / mean
-    information = (own * weight[:, None]).T @ own
-    np.fill_diagonal(information, weight @ own)
-    basis = _contrasts(k)
-    return float((1 / np.linalg.eigvalsh(basis.T @ information @ basis)).sum() / c)
+def _bits(mechanism: UnaryEncoding | SubsetSelection, theta: Floats) -> float:
+    """E[b_x b_y / s] by 1 / s = int exp(-s t) dt; for each t and each turn it is a product over the bits."""
+    k, (q, c) = mechanism.k, _chance(mechanism)
+    none = mechanism.p_hidden / (1 - q)  # s with no bit set, 1 - c q without cancellation
+    fewest = mechanism.size if isinstance(mechanism, SubsetSelection) else 0
+    least, most = none + c * np.sort(theta)[:fewest].sum(), none + c
+    t = np.exp(np.arange(np.log(SMALLEST_TAIL / most), np.log(-np.log(SMALLEST_TAIL) / least), STEP))
+    power = np.exp(-np.outer(t, c * theta))  # shape (t, k)
+    information = np.zeros((k, k))
+    for turn, share in _turns(mechanism):
+        mean = 1 - q + q * turn * power
+        weight = share * c * STEP * t * np.exp(-t * none) * mean.prod(axis=1)
+        own = q * turn * power / mean
+        part = np.real((own * weight[:, None]).T @ own)
+        np.fill_diagonal(part, np.real(weight @ own))
+        information += part
+    # with a unit diagonal: the information of rare secrets is larger by orders of magnitude
+    size = np.sqrt(np.diag(information))
+    scale = 1 / (size * np.sqrt(c))
+    inverse = np.linalg.inv(information / np.outer(size, size)) * np.outer(scale, scale)
+    along = inverse.sum(axis=1)  # the inverse on the directions that keep the sum is without its part along this
+    return float(np.trace(inverse) - along @ along / along.sum())
 
 
-def _slope(encoding: UnaryEncoding) -> float:
-    """C = (p - q) / (q (1 - q))."""
-    return encoding.contrast / (encoding.p_zero * (1 - encoding.p_zero))
+def _turns(mechanism: UnaryEncoding | SubsetSelection) -> list[tuple[complex, complex]]:
+    """Rows with `size` ones among independent bits: the sum over turns z of z^(ones - size) is 0 for all others."""
+    if not isinstance(mechanism, SubsetSelection):
+        return [(1.0, 1.0)]
+    k, size = mechanism.k, mechanism.size
+    # odd: at half a turn a factor could vanish
+    n = (max(size, k - size) + 1) | 1
+    turns = np.exp(2j * np.pi / n * np.arange(n // 2 + 1))
+    shares = turns**-size / (n * binom.pmf(size, k, size / k))
+    shares[1:] *= 2  # the other half are their conjugates
+    return list(zip(turns.tolist(), shares.tolist(), strict=True))
+
+
+def _chance(mechanism: UnaryEncoding | SubsetSelection) -> tuple[float, float]:
+    """Q, the chance of a bit where the secret does not matter, and c = (p - q) / (q (1 - q))."""
+    if isinstance(mechanism, SubsetSelection):
+        q = mechanism.size / mechanism.k
+        return q, mechanism.contrast * (mechanism.k - 1) / mechanism.k / (q * (1 - q))
+    q = mechanism.p_zero
+    return q, mechanism.contrast / (q * (1 - q))
