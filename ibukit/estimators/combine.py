@@ -90,7 +90,8 @@ def combine_results(
     >>> [round(ik.total_variation(estimate.distribution, truth), 3) for estimate in (papers, ours, ik.mle(tally))]
     [0.207, 0.009, 0.01]
     """
-    if weights not in WEIGHTS:
+    _check(estimator)
+    if str(weights) not in WEIGHTS:  # an array has no hash
         raise ValueError(f'weights must be "users" or "variance", got {weights!r}')
     parts = check_tally(tally).parts
     shares = np.array([part.counts.sum() / tally.n for part in parts])
@@ -159,12 +160,14 @@ def combine_mechanisms(tally: Tally, estimator: Estimator = inv, **options: Any)
     >>> together.gap > 1e-3 > apart.gap
     True
     """
+    _check(estimator)
     parts = check_tally(tally).parts
     unary = any(isinstance(part.mechanism, UnaryEncoding) for part in parts)
     if unary and len(parts) > 1 and _function(estimator) is not inv:
         raise ValueError(
-            "estimator must be inv (or a partial of it) for several unary encodings: their average is one only bit by "
-            "bit, so it has no likelihood; for the maximum likelihood of all reports use ibu(tally) or mle(tally)"
+            f"estimator must be inv (or a partial of it) for several unary encodings, got {estimator!r}: their average "
+            "is one only bit by bit, so it has no likelihood; for the maximum likelihood of all reports use ibu(tally) "
+            "or mle(tally)"
         )
     together = Tally((_compound(tally),)) if len(parts) > 1 else tally
     estimate = _estimate(estimator, together, options)
@@ -189,11 +192,14 @@ def _error(part: Part) -> float:
     return error.at(np.full(len(error.slope), 1 / len(error.slope)))
 
 
-def _estimate(estimator: Estimator, tally: Tally, options: dict[str, Any]) -> Estimate:
+def _check(estimator: Any) -> None:
     if not callable(estimator):
         raise TypeError(
             f"estimator must be a function from a tally to an estimate, such as inv or mle, got {estimator!r}"
         )
+
+
+def _estimate(estimator: Estimator, tally: Tally, options: dict[str, Any]) -> Estimate:
     found = estimator(tally, **options)
     if isinstance(found, Estimate):
         return found

@@ -11,9 +11,11 @@ from numpy.typing import ArrayLike
 from ibukit import _validate
 from ibukit._validate import Floats
 from ibukit.errors import AlphabetMismatch
+from ibukit.mechanisms._bit_reports import BitReports
 from ibukit.mechanisms.base import FiniteMechanism, Mechanism
 from ibukit.mechanisms.matrix import MatrixMechanism
 from ibukit.mechanisms.randomized_response import RandomizedResponse
+from ibukit.mechanisms.subset_selection import SubsetSelection
 from ibukit.mechanisms.unary import OptimizedUnaryEncoding, Rappor, UnaryEncoding
 
 
@@ -23,6 +25,8 @@ def average_mechanism(mechanisms: Sequence[Mechanism], weights: ArrayLike | None
     In closed form where there is one, in time linear in the number of mechanisms:
 
     - k-RRs average to a k-RR, with 1 / (k - 1 + e^eps[n]) = sum_A w_A / (k - 1 + e^eps_A);
+    - subset selections of one size to one of that size: e^eps[n] is the average probability of a set that holds the
+      secret over that of one that does not;
     - RAPPORs to a RAPPOR, with 1 / (1 + e^(eps[n]/2)) = sum_A w_A / (1 + e^(eps_A/2)), and OUEs to an OUE, but *bit by
       bit only*: each bit has the law of the average, the bits together have not, as those of one report share the
       mechanism they came through. That is enough for matrix inversion, and wrong as a likelihood;
@@ -31,20 +35,21 @@ def average_mechanism(mechanisms: Sequence[Mechanism], weights: ArrayLike | None
     Parameters
     ----------
     mechanisms : sequence of Mechanism
-        At least one, over the same alphabet. Apart from unary encodings, report z of one is taken for report z of all.
+        At least one, over the same alphabet. Apart from rows of bits, report z of one is taken for report z of all.
     weights : array_like, shape (len(mechanisms),), optional
         The share of each, summing to 1; equal by default. For n users in groups: ``counts / n``.
 
     Returns
     -------
     FiniteMechanism
-        RandomizedResponse, Rappor, OptimizedUnaryEncoding, or MatrixMechanism. Of equal mechanisms the first itself.
+        RandomizedResponse, SubsetSelection, Rappor, OptimizedUnaryEncoding, or MatrixMechanism. Of equal mechanisms the
+        first itself.
 
     Raises
     ------
     AlphabetMismatch
         If the mechanisms differ in their secrets, or in the number or kind of their reports (bits and codes; RAPPOR and
-        OUE), or have reports that cannot be listed.
+        OUE; sets of other sizes), or have reports that cannot be listed.
     InvalidDistribution
         If `weights` is not on the simplex.
     ValueError
@@ -83,8 +88,16 @@ def average_mechanism(mechanisms: Sequence[Mechanism], weights: ArrayLike | None
         return Rappor(first.alphabet, 2 * _average_bits(cast("list[UnaryEncoding]", many), w, 1))
     if kinds == {OptimizedUnaryEncoding}:
         return OptimizedUnaryEncoding(first.alphabet, _average_bits(cast("list[UnaryEncoding]", many), w, 2))
+    if kinds == {SubsetSelection}:
+        sets = cast("list[SubsetSelection]", many)
+        return SubsetSelection(first.alphabet, _average_sets(sets, w), sets[0].size)
+    if isinstance(first, BitReports):
+        raise AlphabetMismatch(
+            f"mechanisms whose reports are rows of bits must be RAPPORs, OUEs or subset selections, got {first}; pool "
+            "the tallies with + and use ibu or mle"
+        )
     matrix = np.zeros((first.k, first.m))
-    for share, mechanism in zip(w, many, strict=True):
+    for share, mechanism in zip(w / w.sum(), many, strict=True):
         matrix += share * mechanism.matrix()
     return MatrixMechanism(matrix, first.alphabet)
 
@@ -118,15 +131,32 @@ def _alike(mechanisms: Sequence[Mechanism]) -> list[FiniteMechanism]:
 
 
 def _reports(mechanism: FiniteMechanism) -> str:
-    if isinstance(mechanism, UnaryEncoding):
+    if isinstance(mechanism, SubsetSelection):
+        return f"sets of {mechanism.size} secrets"
+    if isinstance(mechanism, BitReports):
         return f"the bits of a {type(mechanism).__name__}"
     return f"{mechanism.m} reports"
 
 
 def _average_response(responses: list[RandomizedResponse], weights: Floats) -> float:
-    """eps[n] of (11) as log(1 + contrast / lie): no cancellation for the smallest levels nor for the largest."""
-    contrast = weights @ [response.truth * -np.expm1(-response.epsilon) for response in responses]
-    return float(np.log1p(contrast / (weights @ [response.lie for response in responses])))
+    """eps[n] of (11) as log(1 + contrast / lie): no cancellation for the smallest levels, no overflow for the largest.
+
+    Lies are counted in units of e^-least, or those of the largest levels would be 0.
+    """
+    used = [(share, response) for share, response in zip(weights, responses, strict=True) if share > 0]
+    least = min(response.epsilon for _, response in used)
+    contrast = sum(share * response.truth * -np.expm1(-response.epsilon) for share, response in used)
+    lie = sum(share * response.truth * np.exp(least - response.epsilon) for share, response in used)
+    odds = contrast / lie
+    return float(np.log1p(np.exp(least) * odds) if least < 700 else least + np.log(odds))
+
+
+def _average_sets(selections: list[SubsetSelection], weights: Floats) -> float:
+    """The level from the average odds that a set holds the secret, as above."""
+    first = selections[0]
+    contrast = weights @ [selection.contrast for selection in selections]
+    hidden = weights @ [selection.p_hidden for selection in selections]
+    return float(np.log1p((first.k - 1) / first.size * contrast / hidden))
 
 
 def _average_bits(encodings: list[UnaryEncoding], weights: Floats, factor: int) -> float:
