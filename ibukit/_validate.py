@@ -123,6 +123,24 @@ def losses(name: str, values: ArrayLike, k: int, columns: int | None = None) -> 
     return array
 
 
+def dirichlet(alpha: ArrayLike, k: int) -> Floats:
+    """The parameter alpha of a Dirichlet prior as a vector, shape (k,)."""
+    try:
+        array = np.asarray(alpha, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"alpha must be a number or {k} numbers, got {type(alpha).__name__}") from None
+    if array.shape not in ((), (k,)):
+        raise AlphabetMismatch(f"alpha must be a number or have shape ({k},), got shape {array.shape}")
+    bad = ~((array > 0) & np.isfinite(array))
+    if bad.any():
+        where = f" at index {int(np.argmax(bad))}" if array.ndim else ""
+        raise ValueError(
+            f"alpha must be finite and above 0, got {array[bad].ravel()[0]}{where}; "
+            "0.5 is Jeffreys' prior, 1 is uniform"
+        )
+    return np.array(np.broadcast_to(array, (k,)))
+
+
 def generator(rng: Any) -> np.random.Generator:
     """A numpy random generator: a seed or None would hide where the randomness comes from."""
     if not isinstance(rng, np.random.Generator):

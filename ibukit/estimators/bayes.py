@@ -14,7 +14,7 @@ from ibukit import _validate
 from ibukit._threads import one_thread
 from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet
-from ibukit.errors import AlphabetMismatch, ConvergenceError
+from ibukit.errors import ConvergenceError
 from ibukit.estimate import Estimate, Status
 from ibukit.estimators import _gibbs
 from ibukit.estimators._enumeration import posterior_by_splits
@@ -182,8 +182,10 @@ def posterior(
     -----
     Gibbs alternates between the secrets that reports tell and P. A report's column of the channel is its least entry
     plus the rest; by the first part it tells nothing, and only secrets of the second are drawn: k-RR in O(k) a sweep,
-    unary encodings from their packed bits. The mean is that of the drawn p's E[F | p, reports], which has less noise
-    than draws of F. Chains start at draws from a wide prior.
+    unary encodings from their packed bits. Up to 512 secrets a sweep ends with a Metropolis step, whose proposal is a
+    walk under the parabola that touches the log-likelihood [approximation]_: draws are then nearly independent. The
+    mean is that of the drawn p's E[F | p, reports], which has less noise than draws of F. Chains start at draws from a
+    wide prior.
 
     References
     ----------
@@ -191,6 +193,8 @@ def posterior(
     .. [rhat] Vehtari, Gelman, Simpson, Carpenter and Burkner, "Rank-normalization, folding, and localization: an
        improved R-hat for assessing convergence of MCMC", Bayesian Analysis 16, 2021.
     .. [augmentation] Tanner and Wong, "The calculation of posterior distributions by data augmentation", JASA 82, 1987.
+    .. [approximation] Christen and Fox, "Markov chain Monte Carlo using an approximation", J. Comput. Graph. Stat. 14,
+       2005.
 
     Examples
     --------
@@ -203,12 +207,12 @@ def posterior(
     >>> ik.posterior(tally, alpha=0.5, method="gibbs", rng=np.random.default_rng(1)).mean.round(1)
     array([0.6, 0.2, 0.1])
     """
-    prior = _prior(alpha, check_tally(tally).k)
+    prior = _validate.dirichlet(alpha, check_tally(tally).k)
     if of not in OF:
         raise ValueError(f"of must be 'distribution' or 'frequencies', got {of!r}")
     if method not in METHODS:
         raise ValueError(f"method must be 'exact', 'enumerate' or 'gibbs', got {method!r}")
-    max_sweeps = _validate.whole("max_sweeps", max_sweeps, 2 * _gibbs.N_DRAWS)
+    max_sweeps = _validate.whole("max_sweeps", max_sweeps, _gibbs.WARM_UP + _gibbs.N_DRAWS)
     shrinkage = tally.n / (prior.sum() + tally.n) if of == "distribution" else 1.0
     if method == "gibbs":
         with one_thread():
@@ -311,21 +315,3 @@ def posterior_mean(
             estimate,
         )
     return estimate
-
-
-def _prior(alpha: ArrayLike, k: int) -> Floats:
-    """The parameter as a vector."""
-    try:
-        array = np.asarray(alpha, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"alpha must be a number or {k} numbers, got {type(alpha).__name__}") from None
-    if array.shape not in ((), (k,)):
-        raise AlphabetMismatch(f"alpha must be a number or have shape ({k},), got shape {array.shape}")
-    bad = ~((array > 0) & np.isfinite(array))
-    if bad.any():
-        where = f" at index {int(np.argmax(bad))}" if array.ndim else ""
-        raise ValueError(
-            f"alpha must be finite and above 0, got {array[bad].ravel()[0]}{where}; "
-            "0.5 is Jeffreys' prior, 1 is uniform"
-        )
-    return np.array(np.broadcast_to(array, (k,)))
