@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ibukit as ik
-from benchmarks import draws, smoothers, tables, workloads
+from benchmarks import draws, shokri, smoothers, tables, workloads
 from benchmarks.bars import judge
 from benchmarks.measure import OverBudget, budget, peak_bytes
 from benchmarks.peers import ours
@@ -165,3 +165,24 @@ def test_a_wide_kernel_spreads_everything_and_a_narrow_one_nothing():
         assert widest.sum(axis=1) == pytest.approx(1)
         assert widest.min() > 0.5 / len(alphabet)
         assert narrowest == pytest.approx(np.eye(len(alphabet)), abs=1e-3)
+
+
+@pytest.mark.parametrize("form", shokri.FORMS)
+def test_every_form_of_shokris_programme_finds_an_optimum(form):
+    grid = ik.Grid(2, 4)
+    found = shokri.row(form, "2 x 4", grid, 0.6)
+    assert found["quality_off"] <= 1e-8
+    assert found["privacy_off"] >= -1e-8
+    assert 1 <= found["rank"] <= 8
+
+
+def test_a_mirrored_optimum_is_its_own_mirror_image():
+    matrix = shokri.mirrored(ik.Grid(4, 6), 0.9).reshape(4, 6, 4, 6)
+    assert np.array_equal(matrix, matrix[::-1, :, ::-1])
+    assert np.array_equal(matrix, matrix[:, ::-1, :, ::-1])
+
+
+def test_a_slow_form_is_left_out_on_the_next_size():
+    table = shokri.measured(-1.0, [("line", ik.Line(0, 3)), ("line", ik.Line(0, 5)), ("grid", ik.Grid(2, 2))])
+    assert table.groupby("alphabet").size().to_dict() == {"line": 18, "2 x 2": 21}
+    assert set(table["k"]) == {4}

@@ -54,10 +54,12 @@ def shokri(
 
         - "least information", the default for one loss: the one whose reports have the least mutual information
           with the secrets. It is the solution of the rate-distortion problem, A_xy proportional to
-          q_y exp(-beta l(x, y)) at the beta at which the loss is Q, and does not depend on a solver. For Q >= Qmax,
-          where no information is left, the report is uniform over the minimisers g of Qmax.
-        - "vertex", the default for two losses, for which the other is not defined: a vertex of the set of optima,
-          that at which the simplex method of HiGHS ends. Another solver or version may end at another one.
+          q_y exp(-beta l(x, y)) at the beta at which the loss is Q. It does not depend on a solver: for distances on a
+          line or a grid and a positive prior there is only one. For Q >= Qmax, where no information is left, the report
+          is uniform over the minimisers g of Qmax.
+        - "vertex", the default for two losses, for which the other is not defined: a vertex of the set of optima, for
+          one loss of those whose loss is min(Q, Qmax). It is the one at which the simplex method of HiGHS ends;
+          another solver or version may end at another.
 
     Returns
     -------
