@@ -284,7 +284,17 @@ STEPS = [name for name in PUBLIC if re.search(r"testing\.check_(?!mechanism$|tal
 READ = ["ibukit.Estimate", "ibukit.Posterior", "ibukit.Status", "ibukit.ConvergenceError", "ibukit.datasets.Dataset"]
 READ += [
     f"ibukit.theory.{name}"
-    for name in ("Answer", "Concavity", "Condition", "Consistency", "FixedPoint", "Identifiability", "MleSet")
+    for name in (
+        "Answer",
+        "BayesLimits",
+        "Concavity",
+        "Condition",
+        "Consistency",
+        "FixedPoint",
+        "Identifiability",
+        "LdpBounds",
+        "MleSet",
+    )
 ]
 # what claims.show returns: seen in its example
 SHOWN = ["ibukit.claims.Comparison"]

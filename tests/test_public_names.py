@@ -208,13 +208,17 @@ def test_every_estimate_offers_what_was_promised():
 
 THEORY = [
     "Answer",
+    "BayesLimits",
     "Concavity",
     "Condition",
     "Consistency",
     "FixedPoint",
     "Identifiability",
+    "LdpBounds",
     "MleSet",
     "asymptotic_mse",
+    "bayes_limits",
+    "binary_response_mse",
     "compound_squared_error",
     "consistency",
     "fixed_points",
@@ -223,9 +227,13 @@ THEORY = [
     "inv_bound_krr",
     "inv_squared_error",
     "inv_squared_error_range",
+    "ldp_bounds",
+    "least_asymptotic_mse",
     "mle_set",
+    "posterior_entropy_bound",
     "rappor_concavity_bound",
     "strictly_concave",
+    "van_trees_bound",
 ]
 
 

@@ -1,6 +1,8 @@
 """What can be known before or without an estimate: what the reports can tell apart, and what they leave open."""
 
 from ibukit.theory.asymptotics import asymptotic_mse as asymptotic_mse
+from ibukit.theory.bayes_limits import BayesLimits as BayesLimits
+from ibukit.theory.bayes_limits import bayes_limits as bayes_limits
 from ibukit.theory.bounds import compound_squared_error as compound_squared_error
 from ibukit.theory.bounds import inv_bound_geometric as inv_bound_geometric
 from ibukit.theory.bounds import inv_bound_krr as inv_bound_krr
@@ -12,6 +14,11 @@ from ibukit.theory.consistency import Answer as Answer
 from ibukit.theory.consistency import Condition as Condition
 from ibukit.theory.consistency import Consistency as Consistency
 from ibukit.theory.consistency import consistency as consistency
+from ibukit.theory.estimation_bounds import LdpBounds as LdpBounds
+from ibukit.theory.estimation_bounds import binary_response_mse as binary_response_mse
+from ibukit.theory.estimation_bounds import ldp_bounds as ldp_bounds
+from ibukit.theory.estimation_bounds import least_asymptotic_mse as least_asymptotic_mse
+from ibukit.theory.estimation_bounds import posterior_entropy_bound as posterior_entropy_bound
 from ibukit.theory.fixed_points import FixedPoint as FixedPoint
 from ibukit.theory.fixed_points import fixed_points as fixed_points
 from ibukit.theory.identifiability import Identifiability as Identifiability
@@ -19,3 +26,4 @@ from ibukit.theory.identifiability import identifiable as identifiable
 from ibukit.theory.mle_set import MleSet as MleSet
 from ibukit.theory.mle_set import mle_set as mle_set
 from ibukit.theory.rappor import rappor_concavity_bound as rappor_concavity_bound
+from ibukit.theory.van_trees import van_trees_bound as van_trees_bound

@@ -1,0 +1,300 @@
+"""How good any estimate can be: lower bounds on the mean squared error from entropies and from epsilon alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ibukit import _validate
+from ibukit._threads import one_thread
+from ibukit.theory.identifiability import check_size
+
+
+def posterior_entropy_bound(entropy: float, k: int, n: int | None = None) -> float:
+    """Lower bound on the mean squared error of any estimate, from how uncertain the reports leave the reader.
+
+    For the distribution, with h the differential entropy h(P | reports) of any k - 1 of its k probabilities:
+
+        E ||P-hat - P||^2 >= c exp(2 h / (k-1)),    c = (k-1) k^(1/(k-1)) / (2 pi e).
+
+    For the frequencies F of n users, with H the entropy H(F | reports):
+
+        n^2 E ||F-hat - F||^2 >= max(k e(H) - k/12, 2 pi e c e(H) - (k-1)(k+2) / (12 k)),
+        e(H) = exp(2 H / (k-1)) / (2 pi e).
+
+    Parameters
+    ----------
+    entropy : float
+        Nats; -inf for reports that leave nothing open.
+    k : int
+        Number of secrets, at least 2.
+    n : int, optional
+        Number of users: then `entropy` is that of the frequencies, and so is the bound.
+
+    Returns
+    -------
+    float
+        Summed over the k secrets; at least 0.
+
+    Raises
+    ------
+    ValueError
+        If `k` or `n` is out of range, or `entropy` is NaN or inf.
+
+    Notes
+    -----
+    Status: (23) recovered, with k in the place of 2 pi e c, which is smaller for k > 2. (24) is stated without the
+    terms taken off here and is then true only for large n: k-RR at k = 2, epsilon = 9, n = 3 breaks it.
+
+    Proof of (23) with c: the covariance of P given the reports has k - 1 positive eigenvalues, whose product is k times
+    the determinant of any k - 1 rows and columns; their sum is at least k - 1 times the geometric mean; a Gaussian has
+    the greatest entropy of all with the same covariance; exp is convex, which carries the bound from each outcome to
+    the mean. For whole numbers T = n F add noise that makes a density of them: uniform on the unit cube in k - 1
+    coordinates gives the first form, as in [massey]_, averaged over the coordinate left out; uniform on the Voronoi
+    cell of the lattice of whole vectors with sum 0, of volume sqrt k and second moment (k-1)(k+2) / (12 k), the other
+    [conway]_.
+
+    References
+    ----------
+    .. [frequency] Lopuhaä-Zwakenberg, Li and Škorić, arXiv:1911.10499, Theorem 4.1, (23) and (24).
+    .. [massey] J. L. Massey, "On the entropy of integer-valued random variables", Beijing Int. Workshop on Information
+       Theory, 1988.
+    .. [conway] Conway and Sloane, "Voronoi regions of lattices, second moments of polytopes, and quantization", IEEE
+       Trans. Inf. Theory 28(2), 1982.
+
+    Examples
+    --------
+    A posterior that is Gaussian with the same variance in all directions attains it; here 0.01 in each of two:
+
+    >>> import numpy as np
+    >>> entropy = np.log(2 * np.pi * np.e * 0.01) - np.log(3) / 2  # of two of the three coordinates
+    >>> round(posterior_entropy_bound(entropy, k=3), 6)
+    0.02
+    """
+    secrets = _validate.whole("k", k, 2)
+    if not entropy < np.inf:
+        raise ValueError(f"entropy must be a number of nats below inf, got {entropy!r}")
+    uncertain = float(np.exp(2 * entropy / (secrets - 1)) / (2 * np.pi * np.e))
+    sharp = entropy_factor(secrets) * uncertain
+    if n is None:
+        return sharp
+    users = _validate.whole("n", n, 1)
+    cube = secrets * uncertain - secrets / 12
+    cell = sharp - (secrets - 1) * (secrets + 2) / (12 * secrets)
+    return max(cube, cell, 0.0) / users**2
+
+
+def entropy_factor(k: int) -> float:
+    """(k-1) k^(1/(k-1)), which the paper bounds by k: k at 2, and larger from 3 on."""
+    return float((k - 1) * k ** (1 / (k - 1)))
+
+
+@dataclass(frozen=True)
+class LdpBounds:
+    """What epsilon alone says, in the form of the paper's theorems. See `ldp_bounds`.
+
+    Attributes
+    ----------
+    k1 : float
+        K1 is at least this, in nats.
+    k2 : float
+        K2 is at least this, in nats.
+    distribution : float
+        The limit of n E ||P-hat - P||^2 is at least this.
+    frequencies : float
+        The limit of n E ||F-hat - F||^2 is at least this.
+
+    Examples
+    --------
+    >>> ldp_bounds(2, epsilon=1.0).k1.__round__(4)
+    -0.5413
+    """
+
+    k1: float
+    k2: float
+    distribution: float
+    frequencies: float
+
+
+def ldp_bounds(k: int, epsilon: float) -> LdpBounds:
+    """What every epsilon-private mechanism leaves, whatever the prior, as the paper's theorems put it.
+
+        K1 >= -(k-1) log(e^eps - 1),    K2 >= -k eps/2 - (k-1) log(e^eps - 1),
+        lim n E ||P-hat - P||^2 >= k / (e^eps - 1)^2,
+        lim n E ||F-hat - F||^2 >= k e^(-k eps / (k-1)) / (e^eps - 1)^2.
+
+    Far from what is attainable but for k = 2 and small epsilon; `least_asymptotic_mse` is closer everywhere.
+
+    Parameters
+    ----------
+    k : int
+        Number of secrets, at least 2.
+    epsilon : float
+        Local differential privacy, nats.
+
+    Returns
+    -------
+    LdpBounds
+
+    Raises
+    ------
+    ValueError
+        If `k` or `epsilon` is out of range.
+
+    Notes
+    -----
+    Status: a provable form of ours. The printed constants are lost in the copy at hand; what its text says of them (any
+    prior, k / (n eps^2) for small epsilon, tight at k = 2) holds of these. Unlike (60) they do not depend on the number
+    of reports. Proof: with m_z the least entry of column z, the differences of its entries are at most (e^eps - 1) m_z,
+    (theta M)_z >= m_z and sum_z m_z <= 1, so the trace of J in k - 1 coordinates is at most (k-1)(e^eps - 1)^2, and its
+    determinant at most the (k-1)th power of a (k-1)th of that. Given report z the secrets have probabilities psi_x >=
+    e^-eps theta_x, and log det is concave, so log det N >= sum_z (theta M)_z sum_x log psi_x >= -k eps + sum_x log
+    theta_x. Then (51) and (52).
+
+    References
+    ----------
+    .. [frequency] Lopuhaä-Zwakenberg, Li and Škorić, arXiv:1911.10499, Theorems 4.4 and 4.5, (54)-(60).
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> bound = ik.theory.ldp_bounds(10, epsilon=0.1).distribution
+    >>> attained = ik.theory.asymptotic_mse(ik.SubsetSelection(10, epsilon=0.1), ik.uniform(10))
+    >>> round(bound, 1), round(attained, 1)
+    (904.1, 3245.4)
+    """
+    secrets, eps = _validate.whole("k", k, 2), _validate.positive("epsilon", epsilon)
+    log_gain = eps + float(np.log(-np.expm1(-eps)))  # log(e^eps - 1) without overflow
+    k1 = -(secrets - 1) * log_gain
+    k2 = k1 - secrets * eps / 2
+    by_k1, by_k2 = (secrets * float(np.exp(2 * bound / (secrets - 1))) for bound in (k1, k2))
+    return LdpBounds(k1, k2, by_k1, by_k2)
+
+
+def least_asymptotic_mse(k: int, epsilon: float, theta: ArrayLike | None = None) -> float:
+    """Lower bound on `asymptotic_mse` over all epsilon-private mechanisms, at theta or, without it, at every theta.
+
+    At every theta:
+
+        tr C >= (k-1)^2 / (k (e^(eps/2) - 1)^2).
+
+    At a given theta also, with s_i the singular values of D^(1/2) (I - theta^(1/2) theta^(1/2)^T), D = diag(theta):
+
+        tr C >= 4 e^eps / (e^eps - 1)^2 (sum_i s_i)^2,
+
+    and sum_i s_i >= sum_x sqrt(theta_x) (1 - theta_x), with equality at uniform theta, where the bound is
+    4 (k-1)^2 e^eps / (k (e^eps - 1)^2). `SubsetSelection` attains that one wherever k / (e^eps + 1) is whole.
+
+    Parameters
+    ----------
+    k : int
+        Number of secrets, at least 2.
+    epsilon : float
+        Local differential privacy, nats.
+    theta : array_like, shape (k,), optional
+        Distribution of the secrets; the greater of the two bounds is returned.
+
+    Returns
+    -------
+    float
+        To be divided by n. Under any prior the limit of n E ||P-hat - P||^2 is at least the mean of it, and for the
+        frequencies 1 - ||theta||^2 less.
+
+    Raises
+    ------
+    ValueError
+        If `k` or `epsilon` is out of range, or k is above 5,000 with a theta.
+    InvalidDistribution
+        If `theta` is not on the simplex.
+    AlphabetMismatch
+        If it does not have one probability for each secret.
+
+    Notes
+    -----
+    Status: new; both are stronger than (59) in its provable form. Proofs: write M_xz = m_z (1 + c u_xz), c = e^eps - 1,
+    u in [0, 1]. (1) The trace of J on the directions that keep the sum is at most c^2 k sum_z m_z s_z (1 - s_z), where
+    s_z is the mean of u_xz over x, and sum_z m_z (1 + c s_z) = 1, so it is at most c^2 k max_s s (1-s) / (1 + c s) =
+    k (e^(eps/2) - 1)^2; and tr J^-1 >= (k-1)^2 / tr J. (2) W = D^(1/2) J D^(1/2) has theta^(1/2) as eigenvector of 1;
+    the sum of its other eigenvalues is sum_z m_z c^2 Var_theta(u_z) / (1 + c v_z), v_z the mean of u_xz under theta, at
+    most sum_z (theta M)_z c^2 v_z (1 - v_z) / (1 + c v_z)^2 <= c^2 / (4 e^eps). With Q the projection orthogonal to
+    theta^(1/2), tr C = tr(W^-1 Q D Q) on its range, and by Cauchy and Schwarz tr W tr(W^-1 B) >= (tr B^(1/2))^2. At
+    k = 2 k-RR attains the first at every theta in the limit of small epsilon.
+
+    References
+    ----------
+    .. [frequency] Lopuhaä-Zwakenberg, Li and Škorić, arXiv:1911.10499, Theorem 4.5 and the remarks on it.
+    .. [ye2018] Ye and Barg, "Optimal schemes for discrete distribution estimation under locally differential privacy",
+       IEEE Trans. Inf. Theory 64(8), 2018.
+
+    Examples
+    --------
+    Sets of five of ten secrets are as good as anything can be, to a quarter of a percent:
+
+    >>> import ibukit as ik
+    >>> mechanism, theta = ik.SubsetSelection(10, epsilon=0.1), ik.uniform(10)
+    >>> round(ik.theory.asymptotic_mse(mechanism, theta), 1)
+    3245.4
+    >>> round(least_asymptotic_mse(10, epsilon=0.1, theta=theta), 1)
+    3237.3
+    """
+    secrets, eps = _validate.whole("k", k, 2), _validate.positive("epsilon", epsilon)
+    anywhere = float((secrets - 1) ** 2 / secrets / np.expm1(eps / 2) ** 2)
+    if theta is None:
+        return anywhere
+    root = np.sqrt(_validate.distribution("theta", theta, secrets))
+    check_size(secrets)
+    with one_thread():
+        total = np.linalg.svd(np.diag(root) - np.outer(root**2, root), compute_uv=False).sum()
+    return max(anywhere, float((total / np.sinh(eps / 2)) ** 2))
+
+
+def binary_response_mse(n: int, epsilon: float, alpha: ArrayLike) -> tuple[float, float]:
+    """Mean squared errors of matrix inversion under randomised response with two secrets, in closed form.
+
+        distribution (2/n) (e^eps / (e^eps - 1)^2 + E[P_1 P_2]),    frequencies (2/n) e^eps / (e^eps - 1)^2,
+
+    for P drawn from a Dirichlet prior, and both summed over the two secrets.
+
+    Parameters
+    ----------
+    n : int
+        Number of users.
+    epsilon : float
+        Nats.
+    alpha : float or array_like, shape (2,)
+        The prior's parameter; it matters only through E[P_1 P_2] = alpha_1 alpha_2 / (alpha_0 (alpha_0 + 1)).
+
+    Returns
+    -------
+    (distribution, frequencies) : floats
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+    AlphabetMismatch
+        If `alpha` is neither a number nor of shape (2,).
+
+    Notes
+    -----
+    Status: recovered, and proved again: given P the count of a report is binomial, given the secrets a sum of two
+    binomials with variance n e^eps / (e^eps + 1)^2. For small epsilon n times these tends to the bounds of `ldp_bounds`
+    at k = 2, with ratios e^eps + (e^eps - 1)^2 E[P_1 P_2] and e^(3 eps).
+
+    References
+    ----------
+    .. [frequency] Lopuhaä-Zwakenberg, Li and Škorić, arXiv:1911.10499, Proposition 4.6 and Corollary 4.7, (65), (66),
+       (76), (77).
+
+    Examples
+    --------
+    >>> [round(error, 5) for error in binary_response_mse(10, epsilon=1.0, alpha=0.5)]
+    [0.20913, 0.18413]
+    """
+    users, eps = _validate.whole("n", n, 1), _validate.positive("epsilon", epsilon)
+    prior = _validate.dirichlet(alpha, 2)
+    product = float(prior[0] / prior.sum() * prior[1] / (prior.sum() + 1))
+    noise = float(1 / (2 * np.sinh(eps / 2)) ** 2)
+    return 2 / users * (noise + product), 2 / users * noise

@@ -1,0 +1,125 @@
+"""How good any estimate can be for a given number of users: the inequality of van Trees for Dirichlet priors."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import hyp2f1
+
+from ibukit import _validate
+from ibukit._validate import Floats
+
+
+def van_trees_bound(
+    n: int, k: int, epsilon: float, alpha: ArrayLike, of: Literal["distribution", "frequencies"] = "distribution"
+) -> float:
+    """Lower bound on the mean squared error of any estimate from n reports of any epsilon-private mechanism.
+
+    P is drawn from a Dirichlet(alpha) prior, alpha_0 = sum alpha, t = E[1 - ||P||^2]:
+
+        E ||P-hat - P||^2 >= t^2 / (n v + alpha_0 t),    v >= E tr(S_P J_P S_P),    S_p = diag(p) - p p^T,
+
+    where for equal alphas v is the greatest, over sets of j of the k secrets, of
+
+        c^2 (alpha_1 + 1) (1 / (j alpha_1 + 1) + 1 / ((k-j) alpha_1 + 1)) / (1 + c j/k) E[U^2 (1-U)^2 / (1 + c U)],
+
+    c = e^eps - 1, U of Beta(j alpha_1, (k-j) alpha_1), which subset selection attains, and for others v =
+    (e^eps - 1)^2 / (4 e^eps) E[||P||^2]^(1/2). At n = 0 it would be t / alpha_0, the prior's own variance and the error
+    of the constant guess E[P]. If every alpha is above 2, also
+
+        E ||P-hat - P||^2 >= (k-1)^2 / (n k (e^(eps/2) - 1)^2 + I),
+
+    I the expected squared gradient of the prior's log density along the simplex. For the frequencies the bound on the
+    distribution, B, becomes ((alpha_0 + n) / n)^2 (B - t / (alpha_0 + n)).
+
+    Parameters
+    ----------
+    n : int
+        Number of users, at least 1.
+    k : int
+        Number of secrets, at least 2.
+    epsilon : float
+        Local differential privacy, nats.
+    alpha : float or array_like, shape (k,)
+        The prior's parameter; a number is the same for all secrets: 0.5 is Jeffreys' prior.
+    of : {"distribution", "frequencies"}
+        Whose error.
+
+    Returns
+    -------
+    float
+        Summed over the k secrets; the greatest of the bounds that apply, at least 0.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range or `of` is unknown.
+    AlphabetMismatch
+        If `alpha` is neither a number nor of shape (k,).
+
+    Notes
+    -----
+    Status: new. Proof: for a field C(p) of matrices that vanishes fast enough at the border, partial integration gives
+    E[(P-hat - P) . (C grad log L + div(f C) / f)] = E tr C, f the prior's density and L the likelihood; Cauchy and
+    Schwarz, and the score's mean 0 given P, give E ||P-hat - P||^2 (n E tr(C J C^T) + E ||div(f C) / f||^2) >=
+    (E tr C)^2. C = S_p has div(f C) / f = alpha - alpha_0 p, whose expected square is alpha_0 t, for every alpha > 0.
+    With M_xz = m_z (1 + c u_xz) and w the mean of u_xz under P, tr(S J S) = sum_z m_z c^2 sum_x P_x^2 (u_xz - w)^2 /
+    (1 + c w). Its mean is convex in u_z (a square over a linear function), and sum_z m_z (1 + c mean_x u_xz) = 1, so
+    sets, u in {0, 1}, are the worst; equal alphas make their size all that matters. For other alphas the trace is at
+    most max_x P_x <= ||P|| times the bound c^2 / (4 e^eps) in the notes of `least_asymptotic_mse`. C = identity needs
+    alpha > 2, and its J has a trace of at most k (e^(eps/2) - 1)^2 as there. For the frequencies: given the secrets, P
+    is Dirichlet(alpha + n F), with mean (alpha + n F) / (alpha_0 + n) and a variance of t / (alpha_0 + n) on average.
+
+    References
+    ----------
+    .. [gill1995] Gill and Levit, "Applications of the van Trees inequality: a Bayesian Cramér-Rao bound", Bernoulli
+       1(1/2), 1995.
+    .. [frequency] Lopuhaä-Zwakenberg, Li and Škorić, arXiv:1911.10499, section 6: what is left open for small n.
+
+    Examples
+    --------
+    Ten thousand reports on a thousand secrets at epsilon = 1: no mechanism with any estimator is much better than to
+    answer 1/k for each without looking.
+
+    >>> bound = van_trees_bound(10_000, k=1024, epsilon=1.0, alpha=0.5)
+    >>> constant = (1 - 1 / 1024) / (512 + 1)
+    >>> round(bound, 6), round(constant, 6)
+    (0.001918, 0.001947)
+    """
+    users, secrets = _validate.whole("n", n, 1), _validate.whole("k", k, 2)
+    eps, prior = _validate.positive("epsilon", epsilon), _validate.dirichlet(alpha, secrets)
+    if of not in ("distribution", "frequencies"):
+        raise ValueError(f'of must be "distribution" or "frequencies", got {of!r}')
+    total = float(prior.sum())
+    spread = float((prior * (total - prior)).sum() / (total * (total + 1)))  # t
+    bound = spread**2 / (users * _information(prior, eps) + total * spread)
+    if (prior > 2).all():
+        information = users * secrets * np.expm1(eps / 2) ** 2 + _of_the_prior(prior)
+        bound = max(bound, float((secrets - 1) ** 2 / information))
+    if of == "distribution":
+        return bound
+    return max(0.0, ((total + users) / users) ** 2 * (bound - spread / (total + users)))
+
+
+def _information(prior: Floats, epsilon: float) -> float:
+    """V, an upper bound on E tr(S J S) over all mechanisms of this level."""
+    total = float(prior.sum())
+    crude = np.sinh(epsilon / 2) ** 2 * np.sqrt((prior * (prior + 1)).sum() / (total * (total + 1)))
+    if (prior != prior[0]).any():
+        return float(crude)
+    k, alpha, gain = len(prior), float(prior[0]), np.expm1(epsilon)
+    inside = np.arange(1, k) * alpha
+    outside = total - inside
+    # E[U^2 (1-U)^2] times the bracket, and then 1 / (1 + c U) under Beta(inside + 2, outside + 2)
+    squares = (alpha + 1) * inside * outside / (total * (total + 1) * (total + 3))
+    given = np.exp(-epsilon) * hyp2f1(1, outside + 2, total + 4, -np.expm1(-epsilon))
+    return float(min(crude, (gain**2 * squares * given / (1 + gain * inside / total)).max()))
+
+
+def _of_the_prior(prior: Floats) -> float:
+    """I = E ||grad log f||^2 along the simplex, from E 1 / P_x^2 and E 1 / (P_x P_y)."""
+    total, k = float(prior.sum()), len(prior)
+    own = float(((prior - 1) / (prior - 2)).sum())
+    return (total - 1) * (total - 2) * (own - (k * (k - 1) + own) / k)
