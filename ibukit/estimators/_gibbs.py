@@ -11,7 +11,9 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from ibukit._validate import Floats
+from ibukit._validate import Floats, Ints
+from ibukit.estimators._dirichlet import dirichlet
+from ibukit.estimators._long_steps import LongSteps
 from ibukit.estimators._telling import teller_of
 from ibukit.tally import Tally
 
@@ -20,8 +22,7 @@ MOST_R_HAT = 1.01
 LEAST_ESS = 400
 N_CHAINS = 4
 N_DRAWS = 1000
-# probabilities below are all the same to any number of users
-SMALLEST = 1e-300
+WARM_UP = 250
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,49 +67,45 @@ class Draws:
 def sample(tally: Tally, alpha: Floats, of: str, rng: Generator, max_sweeps: int) -> Draws:
     """Sweep until R-hat and the effective sample size are good, or for `max_sweeps` sweeps of each chain.
 
-    A sweep is T' | p (see `_telling`), then p | T' ~ Dirichlet(alpha + T'). Chains start at draws from
-    Dirichlet(min(alpha, 1)), which spread wider than any posterior. They are run in stages of N_DRAWS kept draws,
-    every thin-th sweep one, each stage longer than the one before, of which nothing is kept.
+    A sweep is T' | p (see `_telling`), then p | T' ~ Dirichlet(alpha + T'), then a step of p by itself (see
+    `_long_steps`). Chains start at draws from Dirichlet(min(alpha, 1)), which spread wider than any posterior. They are
+    run in stages of N_DRAWS kept draws, every thin-th sweep one, each stage longer than the one before, of which
+    nothing is kept.
     """
-    tell = teller_of(tally)
+    tell, long_steps = teller_of(tally), LongSteps.of(tally, alpha)
     n = tally.n
-    p = _dirichlet(np.broadcast_to(np.minimum(alpha, 1), (N_CHAINS, tally.k)), rng)
-    sweeps, thin = 0, 1
+
+    def moved(told: Ints) -> Floats:
+        drawn = dirichlet(alpha + told, rng)
+        return drawn if long_steps is None else long_steps(drawn, rng)
+
+    p = dirichlet(np.broadcast_to(np.minimum(alpha, 1), (N_CHAINS, tally.k)), rng)
+    p = 0.999 * p + 0.001 / tally.k  # so that every report seen has a probability
+    thin = 1
     with tqdm(desc="gibbs", unit=" sweeps", leave=False, disable=None, delay=1) as bar:
-        for _ in range(min(N_DRAWS, max_sweeps)):
-            p = _dirichlet(alpha + tell(p, rng), rng)
-            sweeps += 1
+        for _ in range(WARM_UP):
+            p = moved(tell(p, rng))
             bar.update()
+        sweeps = WARM_UP
         while True:
             frequencies, values = np.empty((2, N_CHAINS, N_DRAWS, tally.k))
             for i in range(N_DRAWS):
                 for _ in range(thin - 1):
-                    p = _dirichlet(alpha + tell(p, rng), rng)
+                    p = moved(tell(p, rng))
                 told = tell(p, rng)
                 frequencies[:, i] = [_responsibilities(tally, each) for each in p]
                 # who told nothing has a secret from p
                 silent = n - told.sum(axis=1)
                 values[:, i] = p if of == "distribution" else (told + rng.multinomial(silent, p)) / n
-                p = _dirichlet(alpha + told, rng)
-                sweeps += thin
+                p = moved(told)
                 bar.update(thin)
+            sweeps += thin * N_DRAWS
             ess, r_hat = _diagnostics(frequencies)
             lacking = max(LEAST_ESS / ess.min(), (r_hat.max() - 1) / (MOST_R_HAT - 1))
-            longer = max(2 * thin, math.ceil(1.2 * lacking * thin))
             left = (max_sweeps - sweeps) // N_DRAWS
             if lacking <= 1 or left <= thin:
                 return Draws(frequencies, values, sweeps, bool(lacking <= 1), ess, r_hat)
-            thin = min(longer, left)
-
-
-def _dirichlet(alpha: Floats, rng: Generator) -> Floats:
-    """Draws from Dirichlet(alpha), one a row; by logarithms, so that none is 0 / 0 where alpha is tiny.
-
-    If G ~ Gamma(a + 1) and U is uniform, G U^(1 / a) ~ Gamma(a).
-    """
-    log_g = np.log(rng.standard_gamma(alpha + 1)) - rng.standard_exponential(alpha.shape) / alpha
-    g = np.maximum(np.exp(log_g - log_g.max(axis=1, keepdims=True)), SMALLEST)
-    return np.asarray(g / g.sum(axis=1, keepdims=True))
+            thin = min(max(2 * thin, math.ceil(1.2 * lacking * thin)), left)
 
 
 def _responsibilities(tally: Tally, p: Floats) -> Floats:

@@ -1,10 +1,15 @@
-"""Secrets behind reports, drawn with uniforms that were drawn outside: nothing here is random by itself."""
+"""The loops of a Gibbs sweep, with random numbers that were drawn outside: nothing here is random by itself."""
+
+import math
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 from ibukit._validate import Floats, Ints
+
+# probabilities below twice this are all the same to any number of users, and stand for those that a double cannot hold
+SMALLEST = 1e-300
 
 
 @njit(cache=True)
@@ -33,11 +38,12 @@ def told_by_bits(
         for j in range(n_bytes):
             held += table[j, rows[z, j]]
         for _ in range(counts[z]):
-            # below `held` with the probability that the report tells, and then uniform up to there
-            left = uniforms[user] * (zero / contrast + held)
+            left = uniforms[user] * (zero + contrast * held)
             user += 1
-            if left >= held:
+            if left >= contrast * held:
                 continue
+            # the report tells, and this is uniform up to `held`
+            left /= contrast
             x = -1
             for j in range(n_bytes):
                 here = table[j, rows[z, j]]
@@ -85,3 +91,45 @@ def told_by_columns(excess: Floats, least: Floats, counts: Ints, p: Floats, unif
                         break
             totals[told] += 1
     return totals
+
+
+@njit(cache=True)
+def walk(
+    p: Floats,
+    slope: Floats,
+    hessian: Floats,
+    alpha: Floats,
+    first: Ints,
+    second: Ints,
+    from_prior: NDArray[np.bool_],
+    shares: Floats,
+    normals: Floats,
+    log_uniforms: Floats,
+) -> None:
+    """Metropolis moves of mass between two secrets, in place, under the prior and a parabola of this slope at p.
+
+    Each move proposes either the two secrets' shares of their mass from the prior, or the mass moved from the
+    parabola's normal distribution; the one suits where the parabola is flat, the other where it is steep.
+    """
+    for i in range(len(first)):
+        x, y = first[i], second[i]
+        curvature = hessian[x, x] + hessian[y, y] - 2 * hessian[x, y]
+        rise = slope[x] - slope[y]
+        if from_prior[i]:
+            # not p + moved, which would leave of a tiny p the rounding of the large one
+            mass = p[x] + p[y]
+            to_x, to_y = max(mass * shares[i, 0], SMALLEST), max(mass * shares[i, 1], SMALLEST)
+            moved = to_x - p[x] if p[x] < p[y] else p[y] - to_y
+            log_ratio = moved * rise - moved * moved * curvature / 2
+        else:
+            if curvature <= 0 or p[x] < 2 * SMALLEST or p[y] < 2 * SMALLEST:
+                continue
+            moved = rise / curvature + normals[i] / math.sqrt(curvature)
+            to_x, to_y = p[x] + moved, p[y] - moved
+            if to_x < 2 * SMALLEST or to_y < 2 * SMALLEST:
+                continue
+            log_ratio = (alpha[x] - 1) * math.log(to_x / p[x]) + (alpha[y] - 1) * math.log(to_y / p[y])
+        if log_uniforms[i] < log_ratio:
+            p[x], p[y] = to_x, to_y
+            for j in range(len(p)):
+                slope[j] -= moved * (hessian[x, j] - hessian[y, j])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +13,7 @@ from ibukit._validate import Floats
 
 # shares of a mixture below this change no digit of its quantiles
 NOTHING = 1e-18
+LOG_SMALLEST = math.log(1e-300)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,14 +56,20 @@ class Marginals:
         return np.array([self._quantile(x, level) for x in range(len(self.alpha))])
 
     def _quantile(self, x: int, level: float) -> float:
-        """The root of a mixture's distribution function."""
+        """The root of a mixture's distribution function, for log p: quantiles may be as small as 1e-300."""
+        if len(self.alpha) == 1:
+            return 1.0
         (totals,) = np.nonzero(self.shares[x] > NOTHING)
         share = self.shares[x, totals] / self.shares[x, totals].sum()
         a = self.alpha[x] + totals
         b = self.alpha.sum() + self.n - a
-        if len(self.alpha) == 1:
-            return 1.0
-        return float(brentq(lambda p: float(share @ betainc(a, b, p)) - level, 0.0, 1.0, xtol=1e-15, rtol=1e-14))
+
+        def excess(log_p: float) -> float:
+            return float(share @ betainc(a, b, math.exp(log_p))) - level
+
+        if excess(LOG_SMALLEST) >= 0:
+            return 0.0
+        return math.exp(brentq(excess, LOG_SMALLEST, 0.0, xtol=1e-15, rtol=1e-14))
 
 
 def from_frequencies(frequencies: Floats, alpha: Floats, n: int) -> Floats:

@@ -1,0 +1,291 @@
+"""Posteriors by simulation: the law of the draws is that of the recursion, and what has not converged says so.
+
+The seeds are fixed; FALSE_ALARM is the rate at which a comparison would fail a correct program if they were not.
+"""
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+import ibukit as ik
+from ibukit.estimators import _gibbs, _gibbs_kernels, _long_steps, _telling
+from ibukit.estimators._dirichlet import dirichlet
+from ibukit.estimators._gibbs import sample
+from ibukit.estimators._long_steps import LongSteps
+from ibukit.estimators._telling import teller_of
+from tests.oracles import posterior as oracle
+
+FALSE_ALARM = 1e-6
+
+
+def pooled(rng):
+    parts = [ik.RandomizedResponse(3, 1.0), ik.OptimizedUnaryEncoding(3, 2.0), ik.TruncatedGeometric(3, 0.5)]
+    return sum(mechanism.simulate([9, 4, 1], rng) for mechanism in parts)
+
+
+def rare(rng):
+    """Reports that one secret alone can make, next to such as all can."""
+    return ik.MatrixMechanism([[0.5, 0.5, 0, 0], [0.5, 0, 0.4, 0.1], [0.2, 0, 0.4, 0.4]]).tally_counts([20, 1, 3, 7])
+
+
+def of(mechanism, *counts):
+    return lambda rng: mechanism.simulate(counts, rng)
+
+
+TALLIES = {
+    "k-RR": of(ik.RandomizedResponse(3, 1.0), 20, 9, 1),
+    "k-RR, many": of(ik.RandomizedResponse(3, 1.0), 200, 90, 1),
+    "RAPPOR": of(ik.Rappor(4, 2.0), 20, 9, 1, 0),
+    "OUE": of(ik.OptimizedUnaryEncoding(3, 1.0), 15, 9, 1),
+    "OUE, many": of(ik.OptimizedUnaryEncoding(3, 1.0), 150, 90, 3),
+    "subset selection": of(ik.SubsetSelection(4, 2.0), 20, 9, 1, 0),
+    "geometric on all integers": of(ik.LinearGeometric(3, 1.0), 15, 9, 1),
+    "planar geometric": of(ik.PlanarGeometric(ik.Grid(2, 2), 1.0), 15, 9, 1, 0),
+    "a matrix": of(ik.MatrixMechanism([[0.7, 0.2, 0.1], [0.2, 0.2, 0.6]]), 20, 9),
+    "zeros": rare,
+    "a pool": pooled,
+    "a prior that wants few secrets": of(ik.RandomizedResponse(4, 1.0), 60, 30, 1, 0),
+}
+PRIORS = {"k-RR, many": 3.0, "RAPPOR": 0.05, "a matrix": [0.3, 4.0], "a prior that wants few secrets": 1e-3}
+
+
+def assert_law(tally, alpha, of, draws):
+    """Mean, variance and quartiles of the draws, each within its own Monte-Carlo error of the exact one."""
+    exact = ik.posterior(tally, alpha, of)
+    frequencies = ik.posterior(tally, alpha, "frequencies").mean
+    lower, upper = exact.interval(0.5)
+    series = [draws.frequencies - frequencies, draws.values - exact.mean]
+    series += [(draws.values - exact.mean) ** 2 - exact.standard_deviations**2]
+    if of == "distribution":
+        # where doubles tell the quartiles from 0 and 1
+        inside = (lower > 1e-290) & (upper < 1 - 1e-10)
+        values = draws.values[:, :, inside]
+        series += [(values <= lower[inside]) - 0.25, (values <= upper[inside]) - 0.75]
+    misses = np.concatenate(series, axis=2).astype(float)
+    errors = _gibbs._arviz().mcse(misses, chain_axis=0, draw_axis=1)
+    z = np.abs(misses.mean(axis=(0, 1))) / errors
+    assert z.max() <= stats.norm.isf(FALSE_ALARM / 2 / len(z)), f"{z.max():.1f} standard errors off"
+
+
+def law_of(name, of, rng):
+    tally = TALLIES[name](rng)
+    alpha = np.broadcast_to(PRIORS.get(name, 0.5), tally.k).astype(float)
+    return tally, alpha, of, sample(tally, alpha, of, rng, 50_000)
+
+
+@pytest.mark.parametrize("long", [True, False], ids=["with long steps", "without"])
+@pytest.mark.parametrize("of", ["distribution", "frequencies"])
+@pytest.mark.parametrize("name", TALLIES)
+def test_the_draws_have_the_law_of_the_recursion(name, of, long, monkeypatch, rng):
+    if not long:
+        monkeypatch.setattr(_long_steps, "MOST_SECRETS", 1)
+    assert_law(*law_of(name, of, rng))
+
+
+# The check sees what is wrong
+
+
+def test_a_teller_that_knows_no_silence_is_seen(monkeypatch, rng):
+    truths = _telling._Truths.__call__
+    monkeypatch.setattr(_long_steps, "MOST_SECRETS", 1)
+    monkeypatch.setattr(_telling._Truths, "__call__", lambda self, p, rng: np.maximum(truths(self, p, rng), 1))
+    with pytest.raises(AssertionError, match="standard errors off"):
+        assert_law(*law_of("k-RR", "distribution", rng))
+
+
+@pytest.mark.parametrize(("kernel", "name"), [("told_by_bits", "RAPPOR"), ("told_by_columns", "zeros")])
+def test_uniforms_that_are_not_uniform_are_seen(kernel, name, monkeypatch, rng):
+    told = getattr(_gibbs_kernels, kernel)
+    monkeypatch.setattr(_long_steps, "MOST_SECRETS", 1)
+    monkeypatch.setattr(_gibbs_kernels, kernel, lambda *args: told(*args[:-1], args[-1] ** 1.5))
+    with pytest.raises(AssertionError, match="standard errors off"):
+        assert_law(*law_of(name, "distribution", rng))
+
+
+def test_a_long_step_that_is_always_accepted_is_seen(monkeypatch, rng):
+    monkeypatch.setattr(LongSteps, "_miss", lambda self, p: 0.0)
+    with pytest.raises(AssertionError, match="standard errors off"):
+        assert_law(*law_of("zeros", "distribution", rng))
+
+
+def test_a_prior_that_is_a_little_off_is_seen(rng):
+    tally, alpha, of, draws = law_of("k-RR", "distribution", rng)
+    assert_law(tally, alpha, of, draws)
+    with pytest.raises(AssertionError, match="standard errors off"):
+        assert_law(tally, 1.1 * alpha, of, draws)
+
+
+# The kernels, with uniforms that leave nothing to chance
+
+
+@pytest.mark.parametrize("name", ["RAPPOR", "OUE", "subset selection", "zeros"])
+def test_a_report_tells_each_secret_as_often_as_it_should(name, rng):
+    tally = TALLIES[name](rng)
+    p = rng.dirichlet(np.ones(tally.k))
+    matrix = tally.matrix()
+    n = 10_000
+    uniforms = (np.arange(n) + 0.5) / n
+    excess = np.ascontiguousarray((matrix - matrix.min(axis=0)).T)
+    for z in range(matrix.shape[1]):
+        # what is left of a row's least entry is 0 for RAPPOR and OUE only where some bit is not set
+        expected = n * p * excess[z] / (p @ matrix[:, z])
+        one = np.array([n])
+        told = _gibbs_kernels.told_by_columns(excess[z : z + 1], matrix.min(axis=0)[z : z + 1], one, p, uniforms)
+        np.testing.assert_allclose(told, expected, atol=1)
+        if name != "zeros":
+            channel = tally.operator
+            padded = np.pad(p, (0, 8 - tally.k))
+            contrast = channel.one - channel.zero
+            told = _gibbs_kernels.told_by_bits(channel.rows[z : z + 1], one, channel.zero, contrast, padded, uniforms)
+            held = np.unpackbits(channel.rows[z], count=tally.k)
+            expected = n * p * contrast * held / (channel.zero + contrast * p @ held)
+            np.testing.assert_allclose(told[: tally.k], expected, atol=1)
+            assert told[tally.k :].sum() == 0
+
+
+def test_the_walk_has_the_law_of_prior_and_parabola(rng):
+    alpha = np.array([0.5, 1.0, 2.5])
+    centre, slope = np.array([0.3, 0.3, 0.4]), np.array([3.0, -4.0, 1.0])
+    root = rng.normal(size=(3, 3))
+    hessian = 20 * root @ root.T
+    nodes, weights = oracle.simplex_rule(alpha, 60)
+    off = nodes - centre
+    weights = weights * np.exp(off @ slope - (off @ hessian * off).sum(axis=1) / 2)
+    weights /= weights.sum()
+    ends = np.empty((4000, 3))
+    for end in ends:
+        end[:] = 1 / 3
+        moves = 120
+        first = rng.integers(0, 3, moves)
+        second = (first + rng.integers(1, 3, moves)) % 3
+        _gibbs_kernels.walk(
+            end,
+            slope - hessian @ (end - centre),
+            hessian,
+            alpha,
+            first,
+            second,
+            rng.random(moves) < 0.5,
+            dirichlet(np.stack([alpha[first], alpha[second]], axis=1), rng),
+            rng.standard_normal(moves),
+            -rng.standard_exponential(moves),
+        )
+    for power in (1, 2):
+        misses = ends**power - weights @ nodes**power
+        z = misses.mean(axis=0) / misses.std(axis=0) * np.sqrt(len(ends))
+        assert np.abs(z).max() <= stats.norm.isf(FALSE_ALARM / 2 / 6)
+
+
+@pytest.mark.parametrize("alpha", [1e-3, 0.5, 40.0])
+def test_dirichlet_draws(alpha, rng):
+    draws = dirichlet(np.full((20_000, 3), alpha), rng)
+    assert (draws > 0).all()
+    np.testing.assert_allclose(draws.sum(axis=1), 1, atol=1e-14)
+    if alpha > 0.1:  # below, what counts is the logarithm
+        levels = special.betainc(alpha, 2 * alpha, draws[:, 0])
+        assert stats.kstest(levels, "uniform").pvalue > FALSE_ALARM
+    else:
+        # all mass is on one of the three, so that each has it a third of the time
+        assert (draws.max(axis=1) > 0.99).mean() > 0.98
+        assert stats.binomtest(int((draws[:, 0] > 0.5).sum()), 20_000, 1 / 3).pvalue > FALSE_ALARM
+
+
+def test_a_step_of_bits_is_one_of_columns(monkeypatch, rng):
+    tally = TALLIES["OUE, many"](rng)
+    part = tally.parts[0]
+    p = np.tile(rng.dirichlet(np.ones(3)), (4000, 1))
+    kinds, totals = [], []
+    for limit, equal in ((2, 64), (0, 64), (0, 0)):
+        # k = 3 and 8 rows: some thirty reports of a kind
+        monkeypatch.setattr(_telling, "MANY_EQUAL_REPORTS", equal)
+        tell = teller_of(tally) if limit else None
+        if tell is None:
+            monkeypatch.setattr(_telling, "BitChannel", ())
+            tell = _telling._teller(part, 3)
+        kinds.append(type(tell).__name__)
+        totals.append(tell(p, rng))
+    expected = totals[0].mean(axis=0)
+    for each in totals[1:]:
+        error = np.sqrt((each.var(axis=0) + totals[0].var(axis=0)) / len(p))
+        assert (np.abs(each.mean(axis=0) - expected) / error).max() <= stats.norm.isf(FALSE_ALARM / 2 / 6)
+    assert kinds[1:] == ["_Columns", "_EqualReports"]
+
+
+# What is reported of it
+
+
+def slow_case(rng):
+    """Noisy bits of many users, without long steps: an estimate that needs some ten thousand sweeps."""
+    return ik.OptimizedUnaryEncoding(8, 0.5).simulate(rng.multinomial(3000, np.full(8, 1 / 8)), rng)
+
+
+def test_chains_that_have_not_converged_say_so(monkeypatch, rng):
+    monkeypatch.setattr(_long_steps, "MOST_SECRETS", 1)
+    tally = slow_case(rng)
+    found = ik.posterior(tally, 0.5, method="gibbs", rng=rng, max_sweeps=1250)
+    assert found.status is ik.Status.MAX_ITER
+    assert found.r_hat.max() > 1.01 or found.effective_sample_size.min() < 400
+    assert "MAX_ITER" in repr(found)
+    estimate = ik.posterior_mean(tally, 0.5, method="gibbs", rng=rng, max_sweeps=1250)
+    assert (estimate.status, estimate.n_iter) == (ik.Status.MAX_ITER, 1250)
+    with pytest.raises(ik.ConvergenceError, match=r"max_sweeps=1250 .* R-hat .* effective sample size") as error:
+        ik.posterior_mean(tally, 0.5, method="gibbs", rng=rng, max_sweeps=1250, strict=True)
+    assert error.value.estimate.distribution.shape == (8,)
+
+
+def test_it_goes_on_until_it_has_converged(monkeypatch, rng):
+    monkeypatch.setattr(_long_steps, "MOST_SECRETS", 1)
+    found = ik.posterior(slow_case(rng), 0.5, method="gibbs", rng=rng)
+    assert found.status is ik.Status.CONVERGED
+    assert 1250 < found.n_iter <= 100_000
+    assert found.r_hat.max() <= 1.01
+    assert found.effective_sample_size.min() >= 400
+
+
+def test_a_posterior_without_doubt(rng):
+    # the reports are the secrets: F is known, and its draws never move
+    tally = ik.MatrixMechanism(np.eye(3)).tally_counts([5, 3, 2])
+    found = ik.posterior(tally, 0.5, "frequencies", "gibbs", rng)
+    np.testing.assert_allclose(found.mean, [0.5, 0.3, 0.2], atol=1e-15)
+    assert (found.r_hat == 1).all()
+    assert (found.standard_errors == 0).all()
+    assert (found.standard_deviations <= 1e-13).all()
+    assert (ik.posterior(tally, 0.5, method="gibbs", rng=rng).standard_deviations > 0.1).all()
+
+
+def test_the_same_seed_draws_the_same_digits(rng):
+    tally = TALLIES["a pool"](rng)
+    once, again = (ik.posterior(tally, 0.5, method="gibbs", rng=np.random.default_rng(5)) for _ in range(2))
+    assert np.array_equal(once.mean, again.mean)
+    assert not np.array_equal(once.mean, ik.posterior(tally, 0.5, method="gibbs", rng=rng).mean)
+    back = pickle.loads(pickle.dumps(once))
+    assert np.array_equal(back.standard_errors, once.standard_errors)
+    assert np.array_equal(back.interval(0.9), once.interval(0.9))
+    assert not back.mean.flags.writeable
+
+
+@pytest.mark.parametrize("of", ["distribution", "frequencies"])
+def test_one_mean_is_the_other(of, rng):
+    tally = TALLIES["k-RR"](rng)
+    p, f = (
+        ik.posterior(tally, 0.5, of, "gibbs", np.random.default_rng(5)).mean for of in ("distribution", "frequencies")
+    )
+    # to Monte-Carlo error only, because draws of F take random numbers that draws of P do not
+    np.testing.assert_allclose(p, (0.5 + tally.n * f) / (1.5 + tally.n), atol=0.02)
+
+
+def test_gibbs_needs_a_generator():
+    tally = ik.RandomizedResponse(3, 1.0).tally_counts([3, 2, 1])
+    for rng in (None, 7):
+        with pytest.raises(TypeError, match=r"rng must be a numpy\.random\.Generator"):
+            ik.posterior(tally, 0.5, method="gibbs", rng=rng)
+    with pytest.raises(ValueError, match="max_sweeps must be at least 1250, got 10"):
+        ik.posterior(tally, 0.5, method="gibbs", rng=np.random.default_rng(1), max_sweeps=10)
+
+
+def test_columns_that_do_not_fit_are_refused(monkeypatch, rng):
+    monkeypatch.setattr(_telling, "MOST_BYTES", 100)
+    with pytest.raises(ik.TooLarge, match=r"9 x 9 numbers .* 648 bytes \(at most 100\)"):
+        ik.posterior(ik.TruncatedGeometric(ik.Line(0, 8), 1.0).tally(np.arange(9)), 0.5, method="gibbs", rng=rng)
