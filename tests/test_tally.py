@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ibukit as ik
+from ibukit import tally as module
+from ibukit.tally import pool
 from ibukit.testing import check_tally
 
 GRID = ik.Grid(2, 2)
@@ -105,6 +107,30 @@ def test_the_same_mechanism_merges_and_another_is_kept_apart():
     np.testing.assert_allclose(pooled.forward(theta), [*mild.forward(theta), strict.forward(theta)[1]], rtol=1e-15)
     back = mild.adjoint(w[:3]) + strict.adjoint([0, 4.0, 0])
     np.testing.assert_allclose(pooled.adjoint(w), back, rtol=1e-15)
+
+
+@given(st.lists(tallies(), min_size=1, max_size=6))
+def test_pooling_many_at_once_is_their_sum(many):
+    assert content(pool(many)) == content(sum(many))
+    assert [part.mechanism for part in pool(many).parts] == [part.mechanism for part in sum(many).parts]
+
+
+def test_a_pool_of_many_is_merged_once_for_each_mechanism(monkeypatch):
+    """So that thousands take linear time; one after the other they would be copied again and again."""
+    mechanisms = [ik.RandomizedResponse(4, epsilon) for epsilon in (0.5, 1.0, 2.0)]
+    many = [mechanism.tally([z]) for z in (0, 1, 2, 3, 0) for mechanism in mechanisms[: 1 + z]]
+    made, make = [], module.make_part
+
+    def counting(mechanism, reports, counts=None):
+        made.append((mechanism, len(reports)))
+        return make(mechanism, reports, counts)
+
+    monkeypatch.setattr(module, "make_part", counting)
+    pooled = pool(many)
+    assert made == [(mechanisms[0], 5), (mechanisms[1], 3), (mechanisms[2], 2)]
+    assert pooled.n == len(many) == 10
+    alone = pool(many[:1])
+    assert alone.parts[0] is many[0].parts[0]
 
 
 @given(tallies(), st.integers(0, 2**32))
