@@ -26,7 +26,7 @@ def inv(tally: Tally, post: Literal["none", "normalize", "project"] = "project")
     Parameters
     ----------
     tally : Tally
-        Of one mechanism. For unary encodings (RAPPOR, OUE) v is each bit's debiased frequency.
+        Of one mechanism. For unary encodings (RAPPOR, OUE) and subset selection v is each bit's debiased frequency.
     post : {"none", "normalize", "project"}
         Raw INV, INV-N or INV-P.
 

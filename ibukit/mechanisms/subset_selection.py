@@ -31,8 +31,8 @@ class SubsetSelection(BitReports):
 
     D = C(k-1, size-1) e^eps + C(k-1, size). The user's own secret is in S with probability
     size e^eps / (size e^eps + k - size); the rest of S is drawn uniformly. Satisfies epsilon-local differential
-    privacy, tightly. A set of one secret is k-RR. For epsilon not too large it is the mechanism of least asymptotic
-    error at uniform secrets: where k / (e^eps + 1) is whole, no epsilon-private mechanism has a smaller one.
+    privacy, tightly. A set of one secret is k-RR. Where k / (e^eps + 1) is whole, no epsilon-private mechanism has a
+    smaller asymptotic error at uniform secrets; see `ibukit.theory.least_asymptotic_mse`.
 
     Parameters
     ----------

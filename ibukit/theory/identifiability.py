@@ -161,8 +161,8 @@ def check_size(k: int) -> None:
     """Refuse a matrix too large to decompose."""
     if k > _spans.MOST_SECRETS:
         raise ValueError(
-            f"k must be at most {_spans.MOST_SECRETS} for a rank test on a matrix, got {k}; k-RR, unary encodings and "
-            "geometric noise on a line are answered at any size"
+            f"k must be at most {_spans.MOST_SECRETS} for a rank test on a matrix, got {k}; k-RR, unary encodings, "
+            "subset selection and geometric noise on a line are answered at any size"
         )
 
 

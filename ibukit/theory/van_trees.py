@@ -61,7 +61,8 @@ def van_trees_bound(
 
     Notes
     -----
-    Status: new. Proof: for a field C(p) of matrices that vanishes fast enough at the border, partial integration gives
+    Status: not in the paper, which has bounds for n to infinity only; another private form of the inequality is in
+    [asoodeh]_. Proof: for a field C(p) of matrices that vanishes fast enough at the border, partial integration gives
     E[(P-hat - P) . (C grad log L + div(f C) / f)] = E tr C, f the prior's density and L the likelihood; Cauchy and
     Schwarz, and the score's mean 0 given P, give E ||P-hat - P||^2 (n E tr(C J C^T) + E ||div(f C) / f||^2) >=
     (E tr C)^2. C = S_p has div(f C) / f = alpha - alpha_0 p, whose expected square is alpha_0 t, for every alpha > 0.
@@ -76,6 +77,7 @@ def van_trees_bound(
     ----------
     .. [gill1995] Gill and Levit, "Applications of the van Trees inequality: a Bayesian Cramér-Rao bound", Bernoulli
        1(1/2), 1995.
+    .. [asoodeh] Asoodeh and Zhang, "Contraction of locally differentially private mechanisms", arXiv:2210.13386.
     .. [frequency] Lopuhaä-Zwakenberg, Li and Škorić, arXiv:1911.10499, section 6: what is left open for small n.
 
     Examples
