@@ -215,13 +215,14 @@ def least_asymptotic_mse(k: int, epsilon: float, theta: ArrayLike | None = None)
     -----
     Status: not in the paper; both are stronger than (59) in its provable form. That no mechanism has a smaller worst
     case than subset selection, in the limit of many users, is due to Ye and Barg [ye2017]_; here it is proved at
-    uniform theta, with what holds at others. Proofs: write M_xz = m_z (1 + c u_xz), c = e^eps - 1, u in [0, 1]. (1) The trace of J on the directions that keep the sum is at most c^2 k sum_z m_z s_z (1 - s_z), where
-    s_z is the mean of u_xz over x, and sum_z m_z (1 + c s_z) = 1, so it is at most c^2 k max_s s (1-s) / (1 + c s) =
-    k (e^(eps/2) - 1)^2; and tr J^-1 >= (k-1)^2 / tr J. (2) W = D^(1/2) J D^(1/2) has theta^(1/2) as eigenvector of 1;
-    the sum of its other eigenvalues is sum_z m_z c^2 Var_theta(u_z) / (1 + c v_z), v_z the mean of u_xz under theta, at
-    most sum_z (theta M)_z c^2 v_z (1 - v_z) / (1 + c v_z)^2 <= c^2 / (4 e^eps). With Q the projection orthogonal to
-    theta^(1/2), tr C = tr(W^-1 Q D Q) on its range, and by Cauchy and Schwarz tr W tr(W^-1 B) >= (tr B^(1/2))^2. At
-    k = 2 k-RR attains the first at every theta in the limit of small epsilon.
+    uniform theta, with what holds at others. Proofs: write M_xz = m_z (1 + c u_xz), c = e^eps - 1, u in [0, 1]. (1) The
+    trace of J on the directions that keep the sum is at most c^2 k sum_z m_z s_z (1 - s_z), where s_z is the mean of
+    u_xz over x, and sum_z m_z (1 + c s_z) = 1, so it is at most c^2 k max_s s (1-s) / (1 + c s) = k (e^(eps/2) - 1)^2;
+    and tr J^-1 >= (k-1)^2 / tr J. (2) W = D^(1/2) J D^(1/2) has theta^(1/2) as eigenvector of 1; the sum of its other
+    eigenvalues is sum_z m_z c^2 Var_theta(u_z) / (1 + c v_z), v_z the mean of u_xz under theta, at most sum_z (theta
+    M)_z c^2 v_z (1 - v_z) / (1 + c v_z)^2 <= c^2 / (4 e^eps). With Q the projection orthogonal to theta^(1/2), tr C =
+    tr(W^-1 Q D Q) on its range, and by Cauchy and Schwarz tr W tr(W^-1 B) >= (tr B^(1/2))^2. At k = 2 k-RR attains the
+    first at every theta in the limit of small epsilon.
 
     References
     ----------
