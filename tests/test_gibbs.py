@@ -37,6 +37,7 @@ def of(mechanism, *counts):
 TALLIES = {
     "k-RR": of(ik.RandomizedResponse(3, 1.0), 20, 9, 1),
     "k-RR, many": of(ik.RandomizedResponse(3, 1.0), 200, 90, 1),
+    "k-RR, two secrets of thousands": of(ik.RandomizedResponse(2, 0.5), 4000, 1000),
     "RAPPOR": of(ik.Rappor(4, 2.0), 20, 9, 1, 0),
     "OUE": of(ik.OptimizedUnaryEncoding(3, 1.0), 15, 9, 1),
     "OUE, many": of(ik.OptimizedUnaryEncoding(3, 1.0), 150, 90, 3),
@@ -75,8 +76,11 @@ def law_of(name, of, rng):
     return tally, alpha, of, sample(tally, alpha, of, rng, 50_000)
 
 
-@pytest.mark.parametrize("long", [True, False], ids=["with long steps", "without"])
-@pytest.mark.parametrize("of", ["distribution", "frequencies"])
+@pytest.mark.parametrize(
+    ("of", "long"),
+    [("distribution", True), ("distribution", False), ("frequencies", True)],
+    ids=["P", "P without long steps", "F"],
+)
 @pytest.mark.parametrize("name", TALLIES)
 def test_the_draws_have_the_law_of_the_recursion(name, of, long, monkeypatch, rng):
     if not long:
@@ -266,14 +270,30 @@ def test_the_same_seed_draws_the_same_digits(rng):
     assert not back.mean.flags.writeable
 
 
-@pytest.mark.parametrize("of", ["distribution", "frequencies"])
-def test_one_mean_is_the_other(of, rng):
-    tally = TALLIES["k-RR"](rng)
-    p, f = (
-        ik.posterior(tally, 0.5, of, "gibbs", np.random.default_rng(5)).mean for of in ("distribution", "frequencies")
-    )
-    # to Monte-Carlo error only, because draws of F take random numbers that draws of P do not
-    np.testing.assert_allclose(p, (0.5 + tally.n * f) / (1.5 + tally.n), atol=0.02)
+def test_standard_errors_are_those_of_the_mean(monkeypatch, rng):
+    monkeypatch.setattr(_gibbs, "WARM_UP", 50)
+    monkeypatch.setattr(_gibbs, "N_DRAWS", 200)
+    # of an average of (alpha + n F) / (alpha_0 + n), and so as large as means scatter
+    tally = ik.RandomizedResponse(2, 1.0).tally_counts([4, 2])
+    exact = ik.posterior(tally, 3.0).mean
+    found = [ik.posterior(tally, 3.0, method="gibbs", rng=rng) for _ in range(30)]
+    z = np.array([(each.mean - exact)[0] / each.standard_errors[0] for each in found])
+    assert stats.chi2.isf(1 - FALSE_ALARM, 30) <= (z**2).sum() <= stats.chi2.isf(FALSE_ALARM, 30)
+    law = found[0]._law
+    np.testing.assert_allclose(found[0].mean, (3 + 6 * law.mean()) / 12, atol=1e-15)
+    np.testing.assert_allclose(found[0].standard_errors, law.standard_errors() / 2, rtol=1e-12)
+
+
+def test_the_chains_start_apart(monkeypatch, rng):
+    # where they start together R-hat would be 1 before they have seen anything
+    monkeypatch.setattr(_gibbs, "WARM_UP", 0)
+    monkeypatch.setattr(_gibbs, "N_DRAWS", 4)
+    monkeypatch.setattr(_long_steps, "MOST_SECRETS", 1)
+    draws = sample(TALLIES["k-RR, many"](rng), np.full(3, 50.0), "distribution", rng, 4)
+    assert not draws.converged
+    firsts = draws.values[:, 0]
+    assert np.abs(firsts[:, None] - firsts[None]).max() > 0.2
+    assert draws.values[:, 1:].std(axis=0).max() < 0.1
 
 
 def test_gibbs_needs_a_generator():

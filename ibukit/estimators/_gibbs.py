@@ -105,7 +105,8 @@ def sample(tally: Tally, alpha: Floats, of: str, rng: Generator, max_sweeps: int
             left = (max_sweeps - sweeps) // N_DRAWS
             if lacking <= 1 or left <= thin:
                 return Draws(frequencies, values, sweeps, bool(lacking <= 1), ess, r_hat)
-            thin = min(max(2 * thin, math.ceil(1.2 * lacking * thin)), left)
+            # a large R-hat may be the chains' beginning, which is over by now
+            thin = min(max(2 * thin, math.ceil(1.2 * min(lacking, 6) * thin)), left)
 
 
 def _responsibilities(tally: Tally, p: Floats) -> Floats:
