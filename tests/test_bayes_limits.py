@@ -150,7 +150,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("alpha", [0.5, 1.0, 3.0, "increasing", "large"])
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 1.5, 3.0, "increasing", "large"])
 @pytest.mark.parametrize("case", range(len(CASES)))
 def test_van_trees_is_below_the_exact_least_error(case, alpha):
     matrix, eps, users = CASES[case]
