@@ -78,6 +78,28 @@ def test_the_papers_basic_notation_has_a_row_each():
         assert symbol in symbols, symbol
 
 
+@pytest.mark.ledger("3.TII")
+def test_the_symbols_of_frequency_estimation_are_translated():
+    # what table II of that paper lists and writes otherwise than we do, each in the row of the thing it stands for
+    theirs = {row[1]: row[3] for row in rows() if len(row) == 4 and re.search(r"\bD\b", row[3])}
+    pairs = {
+        r"$\mathcal X$, $k$": r"\mathcal A",
+        "$F$": "F_x=T_x/n",
+        r"$\theta$; $\hat\theta$": "$P$",
+        r"$\pi$": r"\mu",
+        r"$M$, $M_{xz}=P(z\mid x)$": r"Q_{y\mid x}",
+        r"$\lvert\mathcal Z\rvert$": "$b$",
+        "$z$": "$y$",
+        "$n q_z$": "S_y",
+        r"$\bar\theta$, $\bar F$": r"\hat P^*",
+    }
+    for ours, symbol in pairs.items():
+        assert symbol in theirs[ours], ours
+    same = " ".join(row[1] for row in rows() if len(row) == 4 and not re.search(r"\bD\b", row[3]))
+    assert "$n$" in same
+    assert r"$\varepsilon$" in same
+
+
 @pytest.mark.parametrize("name", ["mechanism.matrixx()", "Gap2(tol)", "ibu(tally, begin=...)", "lie_detector"])
 def test_a_name_that_does_not_exist_is_noticed(name):
     assert not exists(name)
