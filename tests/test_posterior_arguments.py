@@ -70,6 +70,7 @@ def test_what_is_too_large_says_how_large_and_what_to_use_instead():
     splits = f"{float(math.comb(109, 9)) ** 10:.3g}".replace("+", r"\+")
     with pytest.raises(ik.TooLarge, match=rf"method='enumerate' would list {splits} splits .*'exact'.*'gibbs'"):
         ik.posterior_mean(tally, 0.5, method="enumerate")
-    # few terms, but they do not fit: 20 secrets
-    with pytest.raises(ik.TooLarge, match="bytes"):
-        ik.posterior_mean(ik.RandomizedResponse(20, 1.0).tally_counts(np.r_[12, np.zeros(19, int)]), 0.5)
+    # few enough terms, but too many totals to keep
+    assert _totals.work(10, 24)[0] < _totals.MOST_TERMS
+    with pytest.raises(ik.TooLarge, match=r"keep 2\.96e\+09 bytes"):
+        ik.posterior_mean(ik.RandomizedResponse(24, 1.0).tally_counts(np.r_[10, np.zeros(23, int)]), 0.5)

@@ -193,6 +193,7 @@ def test_every_alphabet_offers_what_was_promised(alphabet):
 def test_every_estimate_offers_what_was_promised():
     tally = ik.RandomizedResponse(4, 1.0).tally_counts([4, 3, 2, 1])
     estimates = [ik.ibu(tally), ik.mle(tally), ik.inv(tally), ik.gibu([tally]), ik.smooth(tally)]
+    estimates += [ik.posterior_mean(tally, 0.5)]
     for estimate in estimates:
         assert isinstance(estimate, ik.Estimate)
         assert estimate.distribution.shape == (4,)

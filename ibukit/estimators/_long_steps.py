@@ -1,10 +1,10 @@
 """Long steps for the Gibbs chains: a walk under a parabola for the log-likelihood, judged by the likelihood itself.
 
-The more a secret says beyond its report, the shorter are the steps of data augmentation: of n noisy reports' worth of
-knowledge each sweep forgets only a share. The log-likelihood of many reports is close to a parabola, under which a
-step costs O(k) and not O(n), so that a walk can be long enough to forget where it began. Its end is accepted with the
-probability min(1, exp[(L - Q)(end) - (L - Q)(beginning)]), which makes the step exact: it leaves the posterior as it
-is, however poor the parabola Q may be.
+Where reports tell little of the secrets behind them, data augmentation moves by little: knowing all secrets, p is all
+but known. The log-likelihood of many reports is close to a parabola, under which a move costs O(k) and not O(n), so
+that a walk can be long enough to forget where it began. Its end is accepted with the probability
+min(1, exp[(L - Q)(end) - (L - Q)(beginning)]): Metropolis-Hastings with an approximation as its proposal (a surrogate
+transition). It leaves the posterior as it is, however poor the parabola Q may be, which only makes it refuse more.
 """
 
 from __future__ import annotations
