@@ -204,6 +204,25 @@ def test_the_information_that_van_trees_counts_is_the_most_there_is(k, alpha):
             assert max(found) >= v * (1 - 1e-8)
 
 
+@pytest.mark.parametrize(("k", "alpha"), [(5, 0.01), (30, 0.5), (300, 2.0), (1024, 0.5)])
+def test_the_worst_sets_among_many_secrets(k, alpha):
+    """V against Gauss's rule for every size of the sets, or a hundred of them."""
+    total = k * alpha
+    spread = (total - alpha) / (total + 1)
+    for eps in (0.5, 3.0, 6.0):
+        gain = math.exp(eps) - 1
+        sizes = np.unique(np.geomspace(1, k - 1, 100).astype(int))
+        found = []
+        for j in sizes:
+            u, weights = bayes_error.beta_nodes(j * alpha + 2, (k - j) * alpha + 2, 150)
+            squares = (alpha + 1) * j * alpha * (k - j) * alpha / (total * (total + 1) * (total + 3))
+            found.append(gain**2 * squares * (weights @ (1 / (1 + gain * u))) / (1 + gain * j / k))
+        bound = van_trees_bound(10, k, eps, alpha)
+        v = (spread**2 / bound - total * spread) / 10
+        # sizes between the hundred may be a little worse
+        assert max(found) * (1 - 1e-7) <= v <= max(found) * (1.001 if k > 100 else 1 + 1e-7)
+
+
 def test_with_no_privacy_left_to_lose_nothing_beats_the_constant():
     for k, alpha in ((3, 0.5), (10, np.arange(1.0, 11)), (1024, 0.5)):
         prior = np.broadcast_to(alpha, k)

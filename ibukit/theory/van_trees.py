@@ -6,10 +6,13 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import hyp2f1
+from scipy.special import expit
 
 from ibukit import _validate
 from ibukit._validate import Floats
+
+# of the rule for the mean over U
+POINTS = 200
 
 
 def van_trees_bound(
@@ -112,12 +115,24 @@ def _information(prior: Floats, epsilon: float) -> float:
     if (prior != prior[0]).any():
         return float(crude)
     k, alpha, gain = len(prior), float(prior[0]), np.expm1(epsilon)
-    inside = np.arange(1, k) * alpha
-    outside = total - inside
+    inside: Floats = np.arange(1.0, k) * alpha
+    outside: Floats = total - inside
     # E[U^2 (1-U)^2] times the bracket, and then 1 / (1 + c U) under Beta(inside + 2, outside + 2)
     squares = (alpha + 1) * inside * outside / (total * (total + 1) * (total + 3))
-    given = np.exp(-epsilon) * hyp2f1(1, outside + 2, total + 4, -np.expm1(-epsilon))
+    given = _mean_of_inverse(inside + 2, outside + 2, gain)
     return float(min(crude, (gain**2 * squares * given / (1 + gain * inside / total)).max()))
+
+
+def _mean_of_inverse(a: Floats, b: Floats, gain: float) -> Floats:
+    """E[1 / (1 + gain U)] for U of Beta(a, b), a and b at least 2, by the trapezoidal rule in log(U / (1 - U)).
+
+    To the rounding of doubles; as a hypergeometric function it is NaN in scipy for a + b in the hundreds.
+    """
+    width = np.sqrt(1 / a + 1 / b)
+    y = np.log(a / b) + np.linspace(-40 / a - 10 * width, 40 / b + 10 * width, POINTS)  # the tails are e^(ay), e^(-by)
+    log_density = -a * np.logaddexp(0, -y) - b * np.logaddexp(0, y)
+    density = np.exp(log_density - log_density.max(axis=0))
+    return np.asarray((density / (1 + gain * expit(y))).sum(axis=0) / density.sum(axis=0))
 
 
 def _of_the_prior(prior: Floats) -> float:
