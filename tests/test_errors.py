@@ -17,6 +17,7 @@ BASES = {
     "ConvergenceError": RuntimeError,
     "DataChanged": RuntimeError,
     "ForeignFile": ValueError,
+    "TooLarge": ValueError,
 }
 
 
