@@ -3,10 +3,11 @@
 from itertools import count
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import ibukit as ik
-from benchmarks import draws, shokri, smoothers, tables, workloads
+from benchmarks import draws, free_will, shokri, smoothers, tables, workloads
 from benchmarks.bars import judge
 from benchmarks.measure import OverBudget, budget, peak_bytes
 from benchmarks.peers import ours
@@ -186,3 +187,24 @@ def test_a_slow_form_is_left_out_on_the_next_size():
     table = shokri.measured(-1.0, [("line", ik.Line(0, 3)), ("line", ik.Line(0, 5)), ("grid", ik.Grid(2, 2))])
     assert table.groupby("alphabet").size().to_dict() == {"line": 18, "2 x 2": 21}
     assert set(table["k"]) == {4}
+
+
+@pytest.mark.parametrize("method", free_will.METHODS)
+@pytest.mark.parametrize("case", free_will.CASES)
+def test_many_mechanisms_are_drawn_timed_and_judged(case, method, monkeypatch):
+    for name, small in (("MECHANISMS", 12), ("USERS", 5000), ("ROUNDS", 2)):
+        monkeypatch.setattr(free_will, name, small)
+    tally = free_will.tally_of(case)
+    assert (tally.n, tally.k, len(tally.parts)) == (5000, 100, 12)
+    mixed = case.startswith("k-RR, ")
+    alike = [type(one.mechanism) is type(two.mechanism) for one, two in zip(tally.parts, tally.parts[1:], strict=False)]
+    assert alike == [not mixed] * 11
+    row = free_will.timed(case, method)
+    assert row.gap <= free_will.TOL
+    assert (row.mechanisms, row.distinct) == (12, len(tally.counts))
+    assert row.ratio == row.per_step / row.product
+    row.ratio, row.memory = 5.0, 2500.0
+    missed = free_will.verdicts(pd.DataFrame([row]))
+    assert len(missed) == (1 if method == "mle" else 2)
+    row.ratio, row.memory = 3.9, 1999.0
+    assert free_will.verdicts(pd.DataFrame([row])) == []
