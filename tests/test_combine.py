@@ -92,7 +92,6 @@ def test_combined_inversions_are_a_weighted_mean(name, post, rng):
 
 
 @pytest.mark.ledger("C-E7")
-@pytest.mark.erratum("C7")
 @pytest.mark.parametrize("project", [False, True])
 @pytest.mark.parametrize("name", POOLS)
 def test_inverse_variances_weigh_by_group_size_over_exact_error(name, project, rng):
