@@ -261,6 +261,9 @@ def test_no_report_of_a_private_mechanism_is_impossible(mechanism):
         reports = [10**6, -(10**6), 0]
     elif isinstance(mechanism, (ik.Rappor, ik.OptimizedUnaryEncoding)):
         reports = [[1] * mechanism.k, [0] * mechanism.k]
+    elif isinstance(mechanism, ik.SubsetSelection):
+        first = np.arange(mechanism.k) < mechanism.size
+        reports = [first, first[::-1]]
     else:
         reports = [0, mechanism.m - 1]
     assert_certified(mechanism.tally(reports), 1e-12)
