@@ -16,6 +16,7 @@ from ibukit import datasets as datasets
 from ibukit import theory as theory
 from ibukit.alphabet import Alphabet as Alphabet
 from ibukit.alphabet import Line as Line
+from ibukit.design import blahut_arimoto as blahut_arimoto
 from ibukit.design import shokri as shokri
 from ibukit.distributions import check_distribution as check_distribution
 from ibukit.distributions import normalize as normalize

@@ -46,6 +46,7 @@ NAMES = [
     "TruncatedGeometric",
     "TruncatedPlanarGeometric",
     "average_mechanism",
+    "blahut_arimoto",
     "check_distribution",
     "combine_mechanisms",
     "combine_results",
@@ -113,6 +114,7 @@ SIGNATURES = {
     "posterior": ["tally", "alpha", "of", "method", "rng"],
     "gap": ["tally", "distribution"],
     "shokri": ["prior", "alphabet", "max_quality_loss", "loss", "adversary_loss", "choice"],
+    "blahut_arimoto": ["prior", "alphabet", "beta", "steps"],
     "emd": ["p", "q", "alphabet"],
     "total_variation": ["p", "q"],
     "squared_l2": ["p", "q"],
@@ -138,6 +140,7 @@ def test_defaults():
     assert (defaults["start"], defaults["strict"]) == (None, False)
     assert inspect.signature(ik.mle).parameters["tol"].default == 1e-9
     assert inspect.signature(ik.inv).parameters["post"].default == "project"
+    assert inspect.signature(ik.blahut_arimoto).parameters["steps"].default == 10
     assert ik.Change(1e-6).of == "log_likelihood"
 
 

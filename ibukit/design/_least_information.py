@@ -72,10 +72,22 @@ def constant(source: Source) -> Floats:
 
 def outputs(source: Source, beta: float) -> Floats:
     """The distribution of the reports that is optimal at beta, shape (m,); beta = inf is the limit."""
+    return _interior_point.maximise(*kernel_of(source, beta), TOL)[0]
+
+
+def kernel_of(source: Source, beta: float) -> tuple[Floats, Floats]:
+    """The mixture's problem: exp(-beta loss) from each report to the possible secrets (m, s), and their prior (s,)."""
     possible = source.prior > 0
     excess = source.excess[possible]  # in place of the loss: a factor of each row, which leaves the maximiser alone
     kernel = np.exp(-beta * excess) if np.isfinite(beta) else (excess == 0).astype(np.float64)
-    return _interior_point.maximise(np.ascontiguousarray(kernel.T), source.prior[possible], TOL)[0]
+    return np.ascontiguousarray(kernel.T), source.prior[possible]
+
+
+def excess_of(source: Source, q: Floats, beta: float) -> float:
+    """How far I + beta E loss of `channel_of` is above its least value at most, in nats: the certificate of `gap`."""
+    kernel, prior = kernel_of(source, beta)
+    p = q @ kernel
+    return max(0.0, float(np.log((kernel @ (prior / p)).max())))
 
 
 def channel_of(source: Source, q: Floats, beta: float) -> Floats:

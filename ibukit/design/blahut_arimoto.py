@@ -1,0 +1,147 @@
+"""The mechanism that a prior, a metric and beta call for: by the paper's few steps, or the optimum itself."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ibukit import _validate
+from ibukit._threads import one_thread
+from ibukit._validate import Floats
+from ibukit.alphabet import Alphabet, as_alphabet
+from ibukit.design import _least_information
+from ibukit.errors import InvalidDistribution
+from ibukit.estimators import _updates
+from ibukit.mechanisms import MatrixMechanism
+from ibukit.mechanisms.channels import DenseChannel
+
+# doubles allow no more than this, in nats
+LEAST_TOL = 1e-12
+
+
+def blahut_arimoto(
+    prior: ArrayLike,
+    alphabet: Alphabet | int,
+    beta: float,
+    steps: int | None = 10,
+    *,
+    tol: float | None = None,
+    start: ArrayLike | None = None,
+) -> MatrixMechanism:
+    """Minimise I(x; y) + beta E d(x, y): C_xy = c_y exp(-beta d(x, y)) / sum_w c_w exp(-beta d(x, w)).
+
+    Blahut and Arimoto alternate between the channel C and c_y = sum_x prior_x C_xy, the distribution of its reports.
+    That is the iterative Bayesian update for c, with exp(-beta d) from y to x as the mechanism and the prior as the
+    frequencies of the reports, and it is computed by the same routine. Every c that is nowhere 0 gives a channel of
+    2 beta-d-privacy.
+
+    Parameters
+    ----------
+    prior : array_like, shape (k,)
+        How the secrets are believed to be distributed. A secret of probability 0 has no say in c, but a row of the
+        channel like any other: whoever has it can still report, as privately as the others.
+    alphabet : Alphabet or int
+        The k secrets, which are also the reports.
+    beta : float
+        What a unit of distance is worth, in nats per unit of the alphabet's distances, above 0.
+    steps : int or None
+        Channels computed, the first of them from `start`: so c is improved steps - 1 times. None for the optimum.
+    tol : float, optional
+        With ``steps=None``: I + beta E d is at most this many nats above the least there is, by proof; 1e-9 by default,
+        and at least 1e-12. The optimum comes from the solver of `mle`, which does not crawl where probabilities vanish.
+    start : array_like, shape (k,), optional
+        The distribution c of the reports to begin with, nowhere 0, as a 0 would stay; uniform by default. Only with
+        `steps`: the optimum does not depend on it.
+
+    Returns
+    -------
+    MatrixMechanism
+        Shape k x k. After finitely many steps all entries are positive, unless they fall below what a double can hold.
+        The optimum mostly has reports that are never made.
+
+    Raises
+    ------
+    ValueError
+        If `beta` is not a finite number above 0, `steps` not a whole number of at least 1, or if `tol` is given with
+        `steps`, or `start` without.
+    InvalidDistribution
+        If `prior` or `start` is not a distribution, or `start` has a 0.
+    AlphabetMismatch
+        If `prior` or `start` is not made for the alphabet.
+    RuntimeError
+        If `tol` was missed.
+
+    References
+    ----------
+    .. [privic] Biswas and Palamidessi, arXiv:2206.10525, Definition 2.9 and section 3.
+    .. [csiszar] I. Csiszar, "On the computation of rate-distortion functions", IEEE Trans. Inf. Theory 20, 1974.
+
+    Examples
+    --------
+    A crowd at 0 and few at 3: who is far from the crowd reports it rather than the lonely truth.
+
+    >>> import ibukit as ik
+    >>> prior = [0.8, 0.1, 0.08, 0.02]
+    >>> mechanism = ik.blahut_arimoto(prior, ik.Line(0, 3), beta=0.5, steps=10)
+    >>> mechanism.matrix().round(2)
+    array([[0.95, 0.05, 0.  , 0.  ],
+           [0.87, 0.12, 0.01, 0.  ],
+           [0.86, 0.12, 0.02, 0.  ],
+           [0.86, 0.12, 0.02, 0.  ]])
+    >>> bool(ik.privacy.epsilon_metric(mechanism) <= 2 * 0.5)
+    True
+    >>> ik.blahut_arimoto(prior, ik.Line(0, 3), beta=0.5, steps=None).matrix()[3].round(2)
+    array([1., 0., 0., 0.])
+    """
+    secrets = as_alphabet(alphabet)
+    k = len(secrets)
+    source = _least_information.Source(_validate.distribution("prior", prior, k), secrets.distances())
+    worth = _validate.positive("beta", beta)
+    if steps is None:
+        if start is not None:
+            raise ValueError("start must be left out with steps=None: the optimum does not depend on it")
+        with one_thread():
+            c = _optimum(source, worth, 1e-9 if tol is None else _tol(tol))
+    else:
+        if tol is not None:
+            raise ValueError(f"tol must be left out with steps={steps}; pass steps=None to solve until it is met")
+        c = _improved(source, worth, _start(start, k), _validate.whole("steps", steps, 1) - 1)
+    return MatrixMechanism(_least_information.channel_of(source, c, worth), secrets)
+
+
+def _improved(source: _least_information.Source, beta: float, c: Floats, times: int) -> Floats:
+    """The distribution of the reports after so many steps of IBU on the kernel from reports to secrets."""
+    kernel, weights = _least_information.kernel_of(source, beta)
+    with one_thread():
+        updates = _updates.updates_of(DenseChannel(kernel), weights)
+        p, g = _updates.evaluate(updates, c, len(weights))
+        if times:
+            updates(c, p, g, times, -np.inf)
+    return c
+
+
+def _optimum(source: _least_information.Source, beta: float, tol: float) -> Floats:
+    c = _least_information.outputs(source, beta)
+    missed = _least_information.excess_of(source, c, beta)
+    if not missed <= tol:
+        raise RuntimeError(f"tol={tol} was missed, the proof is {missed:.3g} nats; loosen tol, or take steps")
+    return c
+
+
+def _start(start: ArrayLike | None, k: int) -> Floats:
+    if start is None:
+        return np.full(k, 1 / k)
+    c = _validate.distribution("start", start, k)
+    if not c.all():
+        raise InvalidDistribution(
+            f"start must not have zeros, its entry {int(np.argmin(c > 0))} is 0 and that report would never be made; "
+            "mix it with the uniform distribution"
+        )
+    return c.copy()
+
+
+def _tol(tol: float) -> float:
+    value = _validate.positive("tol", tol)
+    if value < LEAST_TOL:
+        raise ValueError(f"tol must be at least {LEAST_TOL}, which is what doubles allow, got {tol}")
+    return value
