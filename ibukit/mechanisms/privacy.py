@@ -6,10 +6,12 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import rel_entr
 
 from ibukit import _validate
 from ibukit._validate import Floats, Ints
 from ibukit.alphabet import Alphabet
+from ibukit.errors import AlphabetMismatch
 
 # guesses whose expected losses differ by less, relatively, are alike: the sums are no more exact than that
 TIE = 1e-12
@@ -224,6 +226,159 @@ def quality_loss(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None 
     weights = _validate.distribution("prior", prior, len(matrix))
     values = mechanism.alphabet.distances() if loss is None else loss
     return float(weights @ (matrix * _validate.losses("loss", values, *matrix.shape)).sum(axis=1))
+
+
+def mutual_information(mechanism: HasMatrix, prior: ArrayLike) -> float:
+    """What a report tells on average: I(x; y) = sum_xy prior_x M_xy log(M_xy / sum_w prior_w M_wy).
+
+    Parameters
+    ----------
+    mechanism : FiniteMechanism
+        Anything with ``matrix()``, shape (k, m), and an ``alphabet``.
+    prior : array_like, shape (k,)
+        How the secrets are distributed.
+
+    Returns
+    -------
+    float
+        In nats per report: 0 if reports do not depend on secrets, the prior's entropy if they betray them.
+
+    Raises
+    ------
+    InvalidDistribution
+        If `prior` is not a distribution.
+    AlphabetMismatch
+        If it is not made for k secrets.
+
+    References
+    ----------
+    .. [privic] Biswas and Palamidessi, arXiv:2206.10525, Definition 2.2.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> round(ik.privacy.mutual_information(ik.RandomizedResponse(2, epsilon=1.0), prior=[0.5, 0.5]), 4)
+    0.1109
+    """
+    matrix = mechanism.matrix()
+    weights = _validate.distribution("prior", prior, len(matrix))
+    reports = weights @ matrix
+    return max(0.0, float(weights @ rel_entr(matrix, reports).sum(axis=1, where=reports > 0)))
+
+
+def block_mass(mechanism: HasMatrix, secret: int, block: ArrayLike) -> float:
+    """The probability that one secret's report lies in a set of reports: sum_{y in B} M_xy.
+
+    Parameters
+    ----------
+    mechanism : FiniteMechanism
+        Anything with ``matrix()``, shape (k, m).
+    secret : int
+        The code x.
+    block : array_like of int
+        Codes of the reports in B, each once; for a mask say ``np.flatnonzero(mask)``.
+
+    Raises
+    ------
+    AlphabetMismatch
+        If `secret` or a report is no code.
+    ValueError
+        If a report stands in `block` twice.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> round(ik.privacy.block_mass(ik.TruncatedGeometric(ik.Line(0, 9), epsilon=1.0), 5, [4, 5, 6]), 4)
+    0.8022
+    """
+    row = _row(mechanism, secret)
+    reports = _validate.codes("block", block, len(row))
+    codes, times = np.unique(reports, return_counts=True)
+    if (times > 1).any():
+        raise ValueError(f"block must name each report once, got {codes[times.argmax()]} {times.max()} times")
+    return float(row[reports].sum())
+
+
+def exposure(mechanism: HasMatrix, prior: ArrayLike, secret: int) -> float:
+    """How far its own reports give a secret away: E[P(x | Y) | x] = sum_y M_xy prior_x M_xy / (prior M)_y.
+
+    What an adversary who knows the prior believes of the true secret on seeing its report, on average over the reports:
+    prior_x where the reports tell nothing, 1 where they tell all.
+
+    Parameters
+    ----------
+    mechanism : FiniteMechanism
+        Anything with ``matrix()``, shape (k, m).
+    prior : array_like, shape (k,)
+        What the adversary believes before the report.
+    secret : int
+        The code x.
+
+    Raises
+    ------
+    InvalidDistribution
+        If `prior` is not a distribution.
+    AlphabetMismatch
+        If `secret` is no code, or `prior` is not made for k secrets.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> round(ik.privacy.exposure(ik.RandomizedResponse(4, epsilon=1.0), ik.uniform(4), 0), 4)
+    0.3177
+    """
+    row = _row(mechanism, secret)
+    matrix = mechanism.matrix()
+    weights = _validate.distribution("prior", prior, len(matrix))
+    made = row > 0  # where the secret can be seen at all; the others may have probability 0 under the prior
+    seen = (weights @ matrix)[made]
+    joint = weights[secret] * row[made]
+    return float(row[made] @ np.divide(joint, seen, out=np.zeros_like(seen), where=joint > 0))
+
+
+def mean_displacement(mechanism: HasMatrix, secret: int, loss: ArrayLike | None = None) -> float:
+    """How far from the secret its reports are, on average: sum_y M_xy d(x, y).
+
+    Parameters
+    ----------
+    mechanism : FiniteMechanism
+        Anything with ``matrix()``, shape (k, m), and an ``alphabet``.
+    secret : int
+        The code x.
+    loss : array_like, shape (k, m), optional
+        Distances from every secret to every report, for mechanisms whose reports are not the secrets' own codes; by
+        default the alphabet's.
+
+    Returns
+    -------
+    float
+        In the unit of the distances. Its mean over a prior is `quality_loss`.
+
+    Raises
+    ------
+    AlphabetMismatch
+        If `secret` is no code, or `loss` is not made for k secrets and m reports.
+    ValueError
+        If a distance is negative, infinite or NaN.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> mechanism = ik.TruncatedGeometric(ik.Line(0, 9), epsilon=1.0)
+    >>> round(ik.privacy.mean_displacement(mechanism, 5), 4), round(ik.privacy.mean_displacement(mechanism, 0), 4)
+    (0.8403, 0.4254)
+    """
+    _row(mechanism, secret)
+    prior = np.zeros(len(mechanism.matrix()))
+    prior[secret] = 1
+    return quality_loss(mechanism, prior, loss)
+
+
+def _row(mechanism: HasMatrix, secret: int) -> Floats:
+    matrix = mechanism.matrix()
+    if not 0 <= _validate.whole("secret", secret, 0) < len(matrix):
+        raise AlphabetMismatch(f"secret must be a code 0..{len(matrix) - 1}, got {secret}")
+    return np.asarray(matrix[secret])
 
 
 def _costs(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None) -> Floats:
