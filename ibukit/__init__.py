@@ -16,7 +16,9 @@ from ibukit import datasets as datasets
 from ibukit import theory as theory
 from ibukit.alphabet import Alphabet as Alphabet
 from ibukit.alphabet import Line as Line
+from ibukit.design import RateDistortion as RateDistortion
 from ibukit.design import blahut_arimoto as blahut_arimoto
+from ibukit.design import rate_distortion as rate_distortion
 from ibukit.design import shokri as shokri
 from ibukit.distributions import check_distribution as check_distribution
 from ibukit.distributions import normalize as normalize
@@ -65,6 +67,7 @@ from ibukit.mechanisms import PlanarLaplace as PlanarLaplace
 from ibukit.mechanisms import RandomizedResponse as RandomizedResponse
 from ibukit.mechanisms import Rappor as Rappor
 from ibukit.mechanisms import SubsetSelection as SubsetSelection
+from ibukit.mechanisms import TightConstraints as TightConstraints
 from ibukit.mechanisms import TruncatedGeometric as TruncatedGeometric
 from ibukit.mechanisms import TruncatedPlanarGeometric as TruncatedPlanarGeometric
 from ibukit.mechanisms import average_mechanism as average_mechanism

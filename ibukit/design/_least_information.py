@@ -86,8 +86,17 @@ def kernel_of(source: Source, beta: float) -> tuple[Floats, Floats]:
 def excess_of(source: Source, q: Floats, beta: float) -> float:
     """How far I + beta E loss of `channel_of` is above its least value at most, in nats: the certificate of `gap`."""
     kernel, prior = kernel_of(source, beta)
-    p = q @ kernel
-    return max(0.0, float(np.log((kernel @ (prior / p)).max())))
+    return max(0.0, float(np.log((kernel @ (prior / (q @ kernel))).max())))
+
+
+def least_rate(source: Source, q: Floats, beta: float, loss: float) -> float:
+    """A lower bound, in nats, on the information of every channel whose expected loss is at most `loss`.
+
+    For any q it is -sum_x prior_x log sum_y q_y exp(-beta l(x, y)), less `excess_of` and less beta times the loss.
+    """
+    kernel, prior = kernel_of(source, beta)
+    spent = beta * (loss - source.least) if np.isfinite(beta) else 0.0
+    return -float(prior @ np.log(q @ kernel)) - excess_of(source, q, beta) - spent
 
 
 def channel_of(source: Source, q: Floats, beta: float) -> Floats:
@@ -110,14 +119,22 @@ def at_beta(source: Source, beta: float) -> Floats:
     return channel_of(source, outputs(source, beta), beta)
 
 
+@dataclass(frozen=True)
+class Optimum:
+    """A channel of least information, and the beta at which it is one."""
+
+    channel: Floats
+    beta: float
+
+
 @dataclass
 class _Search:
-    """Expected excess losses met on the way, and the channels on either side of the one that is wanted."""
+    """Expected excess losses met on the way, and the optima on either side of the one that is wanted."""
 
     source: Source
     wanted: float
-    above: tuple[float, Floats]
-    below: tuple[float, Floats] = field(default=(-np.inf, np.empty(0)))
+    above: tuple[float, Optimum]
+    below: tuple[float, Optimum | None] = (-np.inf, None)
     known: dict[float, float] = field(default_factory=dict)
 
     def miss(self, log_beta: float) -> float:
@@ -128,12 +145,13 @@ class _Search:
 
     def _miss(self, log_beta: float) -> float:
         with np.errstate(over="ignore"):
-            channel = at_beta(self.source, float(np.exp(log_beta)))
-        found = self.source.expected_excess(channel)
+            beta = float(np.exp(log_beta))
+        here = Optimum(at_beta(self.source, beta), beta)
+        found = self.source.expected_excess(here.channel)
         if found > self.wanted:
-            self.above = min(self.above, (found, channel), key=lambda point: point[0])
+            self.above = min(self.above, (found, here), key=lambda point: point[0])
         else:
-            self.below = max(self.below, (found, channel), key=lambda point: point[0])
+            self.below = max(self.below, (found, here), key=lambda point: point[0])
         if self.met:
             return 0.0
         # aimed at the middle of what is close enough; bounded where exp(-beta loss) underflows
@@ -159,26 +177,28 @@ class _Search:
         return low, high
 
 
-def at_loss(source: Source, wanted: float) -> Floats:
-    """The channel of least mutual information whose expected loss is `wanted`, shape (k, m).
+def at_loss(source: Source, wanted: float) -> Optimum:
+    """The channel of least mutual information whose expected loss is `wanted`.
 
-    Below `source.least` there is none. From the least loss without information on it is `constant`. The expected loss
-    is met from below within `CLOSE` of it, or exactly up to rounding where it jumps: there two channels are optimal
-    at the same beta, and so is the mixture of them that has the wanted loss.
+    Below `source.least` there is none. From the least loss without information on it is `constant`, at beta = 0; at
+    `source.least` beta is infinite. The expected loss is met from below within `CLOSE` of it, or exactly up to rounding
+    where it jumps: there two channels are optimal at the same beta, and so is the mixture of them that has the wanted
+    loss.
     """
     if wanted >= source.without_information.min():
-        return constant(source)
+        return Optimum(constant(source), 0.0)
     excess = wanted - source.least
     if excess <= 0:
-        return at_beta(source, np.inf)
-    nothing = constant(source)
-    search = _Search(source, excess, above=(source.expected_excess(nothing), nothing))
+        return Optimum(at_beta(source, np.inf), np.inf)
+    nothing = Optimum(constant(source), 0.0)
+    search = _Search(source, excess, above=(source.expected_excess(nothing.channel), nothing))
     ends = search.bracket()
     if ends is not None and not search.met:
         brentq(search.miss, *ends, xtol=1e-15, rtol=4 * np.finfo(float).eps)
-    if search.met:
-        return search.below[1]
-    # the ends have the same beta as far as doubles can tell
     (more, above), (less, below) = search.above, search.below
+    assert below is not None  # the bracket has a point on this side
+    if search.met:
+        return below
+    # the ends have the same beta as far as doubles can tell
     share = (excess - less) / (more - less)
-    return share * above + (1 - share) * below
+    return Optimum(share * above.channel + (1 - share) * below.channel, below.beta)

@@ -127,7 +127,7 @@ def shokri(
         if kind == "vertex":
             channel = _vertex(weights, costs, None, most) if alike else _vertex(weights, costs, guessed, bound)
         else:
-            channel = _least_information.at_loss(source, bound)
+            channel = _least_information.at_loss(source, bound).channel
         mechanism = MatrixMechanism(channel, secrets)
         _check(mechanism, source, bound, most if alike else None)
     return mechanism
