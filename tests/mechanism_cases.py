@@ -42,8 +42,13 @@ LINE = [
     for epsilon in EPSILONS
 ]
 # in the plane: attained where some cell is inside the border
+# every pair of secrets attains it; in the plane it exists from some epsilon on
+TIGHT = [
+    *[ik.TightConstraints(alphabet, eps) for alphabet in (2, 3, 30, TRIANGLE) for eps in EPSILONS],
+    *[ik.TightConstraints(grid, eps) for grid in (SQUARE, OBLONG, TALL, LONE_ROW) for eps in (2.0, 20.0)],
+]
 PLANE = [ik.TruncatedPlanarGeometric(grid, eps) for grid in (SQUARE, OBLONG, TALL) for eps in (SPREAD, 1.0, 20.0)]
-ATTAINED = [*LOCAL, *LINE, *PLANE]
+ATTAINED = [*LOCAL, *LINE, *TIGHT, *PLANE]
 
 NOT_ATTAINED = [
     *[ik.LinearLaplace(2, epsilon) for epsilon in EPSILONS],
@@ -85,6 +90,7 @@ KINDS = [
     ik.TruncatedPlanarGeometric(OBLONG, 1.0),
     ik.PlanarLaplace(OBLONG, 1.0),
     ik.Exponential(OBLONG, 1.0),
+    ik.TightConstraints(OBLONG, 2.0),
     ik.MatrixMechanism(_rows(5, 7)),
 ]
 

@@ -43,6 +43,7 @@ NAMES = [
     "Steps",
     "SubsetSelection",
     "Tally",
+    "TightConstraints",
     "TooLarge",
     "TruncatedGeometric",
     "TruncatedPlanarGeometric",
@@ -106,6 +107,7 @@ SIGNATURES = {
     "LinearLaplace": ["alphabet", "epsilon"],
     "PlanarLaplace": ["alphabet", "epsilon"],
     "Exponential": ["alphabet", "epsilon"],
+    "TightConstraints": ["alphabet", "epsilon"],
     "MatrixMechanism": ["matrix", "alphabet"],
     "ibu": ["tally", "start", "stop", "max_iter", "strict"],
     "mle": ["tally", "tol"],
@@ -160,6 +162,7 @@ MECHANISMS = [
     ik.LinearLaplace(4, 1.0),
     ik.PlanarLaplace(GRID, 1.0),
     ik.Exponential(ik.Alphabet(list("abcd")), 1.0),
+    ik.TightConstraints(GRID, 1.0),
     ik.MatrixMechanism(np.full((4, 3), 1 / 3)),
 ]
 

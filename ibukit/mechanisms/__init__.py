@@ -15,5 +15,6 @@ from ibukit.mechanisms.planar import PlanarLaplace as PlanarLaplace
 from ibukit.mechanisms.planar import TruncatedPlanarGeometric as TruncatedPlanarGeometric
 from ibukit.mechanisms.randomized_response import RandomizedResponse as RandomizedResponse
 from ibukit.mechanisms.subset_selection import SubsetSelection as SubsetSelection
+from ibukit.mechanisms.tight_constraints import TightConstraints as TightConstraints
 from ibukit.mechanisms.unary import OptimizedUnaryEncoding as OptimizedUnaryEncoding
 from ibukit.mechanisms.unary import Rappor as Rappor

@@ -198,6 +198,12 @@ def row_normalised(grid: Grid, epsilon: float, reports: Ints) -> PlaneChannel:
     return _channel(grid, 1 / sums.ravel(), kernel[None], np.zeros(len(cells), int), cells, np.ones(len(cells)))
 
 
+def column_scaled(grid: Grid, epsilon: float, reports: Ints, scale: Floats) -> PlaneChannel:
+    """Entries exp(-eps d(x, z)) scale_z."""
+    kernel = np.exp(-epsilon * _distances(grid.cell_shape, grid.n_rows - 1, grid.n_cols - 1))
+    return _channel(grid, np.ones(len(grid)), kernel[None], np.zeros(len(reports), int), grid.values[reports], scale)
+
+
 def infinite(grid: Grid, epsilon: float, largest: float, cells: Ints, beyond: Floats) -> tuple[PlaneChannel, Ints]:
     """Entries largest exp(-eps d) for cells of the infinite grid, `beyond` away from the grid; and which are FAR.
 
