@@ -23,6 +23,9 @@ from ibukit.theory.fixed_points import FixedPoint as FixedPoint
 from ibukit.theory.fixed_points import fixed_points as fixed_points
 from ibukit.theory.identifiability import Identifiability as Identifiability
 from ibukit.theory.identifiability import identifiable as identifiable
+from ibukit.theory.likely import dominated as dominated
+from ibukit.theory.likely import likely_region as likely_region
+from ibukit.theory.likely import likely_subset as likely_subset
 from ibukit.theory.mle_set import MleSet as MleSet
 from ibukit.theory.mle_set import mle_set as mle_set
 from ibukit.theory.rappor import rappor_concavity_bound as rappor_concavity_bound
