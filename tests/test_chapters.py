@@ -72,6 +72,17 @@ def test_every_figure_has_alternative_text_a_caption_and_a_name(path):
             assert mystnb.get("figure", {}).get("name"), cell["id"]
 
 
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+def test_every_column_of_a_table_has_a_name(path):
+    for cell in code_cells(path):
+        for output in cell["outputs"]:
+            text = str(output.get("data", {}).get("text/html", ""))
+            assert not re.search(r"<th[^>]*>\s*</th>", text), (
+                f"{cell['id']}: a header cell without words, which a screen reader cannot say; "
+                'name the index: frame.rename_axis(columns="user")'
+            )
+
+
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda p: p.stem)
 def test_a_chapter_draws_and_asserts_what_it_claims(path):
     cells = code_cells(path)
