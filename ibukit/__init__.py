@@ -17,6 +17,7 @@ from ibukit import theory as theory
 from ibukit.alphabet import Alphabet as Alphabet
 from ibukit.alphabet import Line as Line
 from ibukit.design import RateDistortion as RateDistortion
+from ibukit.design import attack as attack
 from ibukit.design import blahut_arimoto as blahut_arimoto
 from ibukit.design import rate_distortion as rate_distortion
 from ibukit.design import shokri as shokri

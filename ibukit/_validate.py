@@ -28,6 +28,16 @@ def positive(name: str, value: Any) -> float:
     return number
 
 
+def share(name: str, value: Any, ends: str) -> float:
+    """A number between 0 and 1; `ends` says which of the two belong, as "[)" for 0 <= value < 1."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise ValueError(f"{name} must be a number between 0 and 1, got {value!r}")
+    number = float(value)
+    if not (0 < number < 1 or (number == 0 and ends[0] == "[") or (number == 1 and ends[1] == "]")):
+        raise ValueError(f"{name} must be in {ends[0]}0, 1{ends[1]}, got {value!r}")
+    return number
+
+
 def whole(name: str, value: Any, least: int) -> int:
     """A whole number of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):

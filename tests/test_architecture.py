@@ -262,7 +262,7 @@ def test_the_package_is_typed():
 def public_objects():
     """Every function and class that a reader of the documentation is shown, with its dotted name."""
     found = {f"ibukit.{name}": thing for name, thing in vars(ibukit).items() if not name.startswith("_")}
-    for module in ("claims", "datasets", "mechanisms.privacy", "plotting", "testing", "theory"):
+    for module in ("claims", "datasets", "design.attack", "mechanisms.privacy", "plotting", "testing", "theory"):
         members = vars(importlib.import_module(f"ibukit.{module}"))
         found |= {f"ibukit.{module}.{name}": thing for name, thing in members.items() if not name.startswith("_")}
     return {
@@ -297,6 +297,7 @@ READ += [
         "MleSet",
     )
 ]
+READ += ["ibukit.design.attack.Detection", "ibukit.design.attack.RobustEstimate"]
 # what claims.show returns: seen in its example
 SHOWN = ["ibukit.claims.Comparison"]
 # no docstring; sections in a wrong order; parameters missing, unknown or in a wrong order; no example

@@ -1,5 +1,6 @@
 """Design: from a prior and a loss to a mechanism."""
 
+from ibukit.design import attack as attack
 from ibukit.design.blahut_arimoto import blahut_arimoto as blahut_arimoto
 from ibukit.design.rate_distortion import RateDistortion as RateDistortion
 from ibukit.design.rate_distortion import rate_distortion as rate_distortion
