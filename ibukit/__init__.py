@@ -16,6 +16,7 @@ from ibukit import datasets as datasets
 from ibukit import theory as theory
 from ibukit.alphabet import Alphabet as Alphabet
 from ibukit.alphabet import Line as Line
+from ibukit.design import Privic as Privic
 from ibukit.design import RateDistortion as RateDistortion
 from ibukit.design import attack as attack
 from ibukit.design import blahut_arimoto as blahut_arimoto
@@ -33,6 +34,7 @@ from ibukit.errors import IbukitError as IbukitError
 from ibukit.errors import ImpossibleReport as ImpossibleReport
 from ibukit.errors import Infeasible as Infeasible
 from ibukit.errors import InvalidDistribution as InvalidDistribution
+from ibukit.errors import MechanismMismatch as MechanismMismatch
 from ibukit.errors import NotInvertible as NotInvertible
 from ibukit.errors import TooLarge as TooLarge
 from ibukit.estimate import Estimate as Estimate

@@ -20,6 +20,10 @@ class AlphabetMismatch(IbukitError, ValueError):
     """Two objects speak of different alphabets, or a value is not in the alphabet."""
 
 
+class MechanismMismatch(IbukitError, ValueError):
+    """Reports came through another mechanism than the one they are handed in for."""
+
+
 class ImpossibleReport(IbukitError, ValueError):
     """A report was seen that no secret can produce: mechanism and data do not belong together."""
 

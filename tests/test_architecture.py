@@ -44,8 +44,8 @@ ROOMS_WITH_A_VIEW = ["plotting", "testing", "cli"]
 HEAVY = {"geopandas", "matplotlib", "ot", "pandas", "shapely", "pyproj", "pooch", "joblib", "arviz_stats"}
 # `Estimate.identified` asks for all MLEs, which are found with the help of one: the only call against the stream
 UPSTREAM = {("ibukit.estimate", "ibukit.theory.mle_set")}
-# each repetition has a generator of its own, made from the seed that was handed in
-SEEDED = {"ibukit.evaluation.replicate": ("PCG64", "SeedSequence")}
+# each repetition or cycle has a generator of its own, made from the seed that was handed in
+SEEDED = dict.fromkeys(("ibukit.evaluation.replicate", "ibukit.design.privic"), ("PCG64", "SeedSequence"))
 MOST_LINES = 400
 
 

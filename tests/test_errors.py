@@ -12,6 +12,7 @@ BASES = {
     "InvalidDistribution": ValueError,
     "AlphabetMismatch": ValueError,
     "ImpossibleReport": ValueError,
+    "MechanismMismatch": ValueError,
     "NotInvertible": ValueError,
     "Infeasible": ValueError,
     "ConvergenceError": RuntimeError,

@@ -31,11 +31,13 @@ NAMES = [
     "LinearGeometric",
     "LinearLaplace",
     "MatrixMechanism",
+    "MechanismMismatch",
     "NotInvertible",
     "OptimizedUnaryEncoding",
     "PlanarGeometric",
     "PlanarLaplace",
     "Posterior",
+    "Privic",
     "RandomizedResponse",
     "Rappor",
     "RateDistortion",
@@ -47,6 +49,7 @@ NAMES = [
     "TooLarge",
     "TruncatedGeometric",
     "TruncatedPlanarGeometric",
+    "attack",
     "average_mechanism",
     "blahut_arimoto",
     "check_distribution",
@@ -117,6 +120,7 @@ SIGNATURES = {
     "posterior_mean": ["tally", "alpha", "of", "method", "rng"],
     "posterior": ["tally", "alpha", "of", "method", "rng"],
     "gap": ["tally", "distribution"],
+    "Privic": ["alphabet", "beta", "ba_steps", "ibu_steps"],
     "shokri": ["prior", "alphabet", "max_quality_loss", "loss", "adversary_loss", "choice"],
     "blahut_arimoto": ["prior", "alphabet", "beta", "steps"],
     "rate_distortion": ["prior", "alphabet", "beta", "distortion"],
@@ -216,6 +220,25 @@ def test_every_estimate_offers_what_was_promised():
         assert (lower <= upper).all()
 
 
+ATTACK = [
+    "Detection",
+    "RobustEstimate",
+    "breakdown_fraction",
+    "coarse_map",
+    "detect",
+    "mix",
+    "poison_inputs",
+    "poison_outputs",
+    "poisoned",
+    "robust_mle",
+]
+
+
+def test_the_names_of_attack_are_these():
+    shown = [name for name, thing in vars(ik.attack).items() if not inspect.ismodule(thing) and name[0] != "_"]
+    assert sorted(shown) == ATTACK
+
+
 THEORY = [
     "Answer",
     "BayesLimits",
@@ -226,6 +249,7 @@ THEORY = [
     "Identifiability",
     "LdpBounds",
     "MleSet",
+    "asymptotic_emd",
     "asymptotic_mse",
     "bayes_limits",
     "binary_response_mse",

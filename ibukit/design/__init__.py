@@ -2,6 +2,7 @@
 
 from ibukit.design import attack as attack
 from ibukit.design.blahut_arimoto import blahut_arimoto as blahut_arimoto
+from ibukit.design.privic import Privic as Privic
 from ibukit.design.rate_distortion import RateDistortion as RateDistortion
 from ibukit.design.rate_distortion import rate_distortion as rate_distortion
 from ibukit.design.shokri import shokri as shokri

@@ -1,0 +1,129 @@
+"""What a PRIVIC loop was begun with, and what a cycle does with a tally under these choices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ibukit import _validate
+from ibukit._validate import Floats
+from ibukit.alphabet import Alphabet, as_alphabet
+from ibukit.design.blahut_arimoto import blahut_arimoto
+from ibukit.errors import AlphabetMismatch, InvalidDistribution
+from ibukit.estimate import Estimate, Status
+from ibukit.estimators.certificate import certified
+from ibukit.estimators.iterative import ibu
+from ibukit.estimators.likelihood import mle
+from ibukit.estimators.stopping import Steps
+from ibukit.mechanisms import MatrixMechanism
+from ibukit.tally import Tally
+
+COMBINATIONS = ("last", "average")
+
+
+@dataclass(frozen=True, eq=False)
+class Choices(_validate.ReadOnlyArrays):
+    """The arguments of `Privic`, checked."""
+
+    alphabet: Alphabet
+    beta: float
+    ba_steps: int | None
+    ibu_steps: int | None
+    start: Floats
+    ba_start: Floats | None
+    restart: bool
+    combine: str
+    tol: float
+
+    @property
+    def warm(self) -> bool:
+        """Whether the next update starts at the current estimate."""
+        return self.ibu_steps is not None and not self.restart
+
+    def designed(self, theta: Floats) -> MatrixMechanism:
+        """The mechanism of the cycle that begins with theta."""
+        tol = self.tol if self.ba_steps is None else None
+        return blahut_arimoto(theta, self.alphabet, self.beta, self.ba_steps, tol=tol, start=self.ba_start)
+
+    def updated(self, tally: Tally, theta: Floats) -> Estimate:
+        """The cycle's own estimate."""
+        if self.ibu_steps is None:
+            return mle(tally, self.tol)
+        return ibu(tally, start=self.start if self.restart else theta, stop=Steps(self.ibu_steps))
+
+    def handed_in(self, tally: Tally, estimate: Estimate | ArrayLike) -> Estimate:
+        """The estimate that comes in its place, checked."""
+        known = estimate if isinstance(estimate, Estimate) else None
+        if known is not None and known.alphabet != self.alphabet:
+            raise AlphabetMismatch(f"estimate must be of {self.alphabet!r}, it is of {known.alphabet!r}")
+        given: Any = estimate if known is None else known.distribution
+        theta = _validate.distribution("estimate", given, tally.k)
+        if self.warm and not theta.all():
+            raise InvalidDistribution(
+                f"estimate must not have zeros, its entry {int(np.argmin(theta > 0))} is 0 and the next cycle's IBU, "
+                "which starts here, could not raise it; mix it with the uniform distribution, or set restart=True"
+            )
+        return known or certified(tally, theta.copy(), Status.CLOSED_FORM, 0, "handed in")
+
+    def combined(self, own: Floats, n: int, theta: Floats, before: int) -> Floats:
+        """The estimate after a cycle of n reports, from its own and that of the `before` reports; a new array."""
+        if self.combine == "average" and before:
+            own = (n * own + before * theta) / (n + before)
+        # over hundreds of cycles the probability of an empty cell falls below what a double holds, and 0 would stay 0
+        return np.maximum(own, np.finfo(float).tiny) if self.warm else own.copy()
+
+    def differences(self, there: Choices) -> Iterator[str]:
+        """What is not the same there, in words."""
+        for name in (field.name for field in fields(self)):
+            theirs, ours = getattr(there, name), getattr(self, name)
+            if isinstance(theirs, np.ndarray) or isinstance(ours, np.ndarray):
+                if not np.array_equal(theirs, ours):
+                    yield f"{name} is another"
+            elif theirs != ours:
+                yield f"{name} is {theirs!r} there, {ours!r} here"
+
+
+def checked(
+    alphabet: Alphabet | int,
+    beta: float,
+    ba_steps: int | None,
+    ibu_steps: int | None,
+    start: ArrayLike | None,
+    ba_start: ArrayLike | None,
+    restart: bool,
+    combine: str,
+    tol: float,
+) -> Choices:
+    """The choices, or the error that says which of them cannot be."""
+    secrets = as_alphabet(alphabet)
+    if ba_start is not None and ba_steps is None:
+        raise ValueError("ba_start must be left out with ba_steps=None: the optimum does not depend on it")
+    if not isinstance(restart, (bool, np.bool_)):
+        raise TypeError(f"restart must be True or False, got {restart!r}")
+    if combine not in COMBINATIONS:
+        raise ValueError(f'combine must be "last" or "average", got {combine!r}')
+    return Choices(
+        alphabet=secrets,
+        beta=_validate.positive("beta", beta),
+        ba_steps=None if ba_steps is None else _validate.whole("ba_steps", ba_steps, 1),
+        ibu_steps=None if ibu_steps is None else _validate.whole("ibu_steps", ibu_steps, 1),
+        start=_full_support("start", np.full(len(secrets), 1 / len(secrets)) if start is None else start, secrets),
+        ba_start=None if ba_start is None else _full_support("ba_start", ba_start, secrets),
+        restart=bool(restart),
+        combine=combine,
+        tol=_validate.positive("tol", tol),
+    )
+
+
+def _full_support(name: str, values: ArrayLike, alphabet: Alphabet) -> Floats:
+    p: Floats = _validate.frozen(_validate.distribution(name, values, len(alphabet)).copy())
+    if not p.all():
+        raise InvalidDistribution(
+            f"{name} must not have zeros, its entry {int(np.argmin(p > 0))} is 0 and neither BA nor IBU could ever "
+            "raise it; mix it with the uniform distribution"
+        )
+    return p
