@@ -11,6 +11,12 @@ from ibukit.tally import Tally
 ROUNDING = 1e-12
 
 
+def contrasts(k: int) -> Floats:
+    """An orthonormal basis of the directions that keep the sum, {v : sum v = 0}, shape (k, k - 1)."""
+    # the first column of the full QR of the ones vector is its direction
+    return np.asarray(np.linalg.qr(np.ones((k, 1)), mode="complete")[0][:, 1:])
+
+
 def observed_information(tally: Tally, theta: Floats) -> Floats:
     """J_xy = sum_z counts_z M_xz M_yz / (theta M)_z^2, the curvature of -L at theta, shape (k, k)."""
     columns = tally.matrix()
@@ -25,8 +31,7 @@ def asymptotic_variances(tally: Tally, theta: Floats) -> Floats:
     the likelihood of the reports seen is flat: they do not determine it.
     """
     k = tally.k
-    # the first column of the full QR of the ones vector is its direction, the others are Z
-    basis = np.linalg.qr(np.ones((k, 1)), mode="complete")[0][:, 1:]
+    basis = contrasts(k)
     values, vectors = np.linalg.eigh(basis.T @ observed_information(tally, theta) @ basis)
     directions = (basis @ vectors) ** 2
     flat = values <= k * np.finfo(float).eps * max(values.max(initial=0.0), 0.0)

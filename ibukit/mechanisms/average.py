@@ -12,7 +12,7 @@ from ibukit import _validate
 from ibukit._validate import Floats
 from ibukit.errors import AlphabetMismatch
 from ibukit.mechanisms._bit_reports import BitReports
-from ibukit.mechanisms.base import FiniteMechanism, Mechanism
+from ibukit.mechanisms.base import FiniteMechanism, Mechanism, over_the_same_secrets
 from ibukit.mechanisms.matrix import MatrixMechanism
 from ibukit.mechanisms.randomized_response import RandomizedResponse
 from ibukit.mechanisms.subset_selection import SubsetSelection
@@ -104,24 +104,16 @@ def average_mechanism(mechanisms: Sequence[Mechanism], weights: ArrayLike | None
 
 def _alike(mechanisms: Sequence[Mechanism]) -> list[FiniteMechanism]:
     """The mechanisms, if their reports can be pooled."""
-    if isinstance(mechanisms, Mechanism):
-        raise TypeError(f"mechanisms must be a sequence of mechanisms, got one: pass [{mechanisms}]")
     many: list[FiniteMechanism] = []
-    for mechanism in mechanisms:
-        if not isinstance(mechanism, Mechanism):
-            raise TypeError(f"mechanisms must be a sequence of mechanisms, got {mechanism!r} in it")
+    for mechanism in over_the_same_secrets(mechanisms):
         if not isinstance(mechanism, FiniteMechanism):
             raise AlphabetMismatch(
                 f"mechanisms must have reports that can be listed, {mechanism} has not; pool the tallies with + and "
                 "use ibu or mle"
             )
         many.append(mechanism)
-    if not many:
-        raise ValueError("mechanisms must hold at least one mechanism, got none")
     first = many[0]
     for mechanism in many:
-        if mechanism.alphabet != first.alphabet:
-            raise AlphabetMismatch(f"mechanisms must be over the same secrets, got {first} and {mechanism}")
         if _reports(mechanism) != _reports(first):
             raise AlphabetMismatch(
                 f"mechanisms must have the same reports to be averaged, got {_reports(first)} of {first} and "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import fields
 from functools import cached_property
 from typing import Any, ClassVar
@@ -14,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from ibukit import _validate
 from ibukit._validate import Floats, Ints
 from ibukit.alphabet import Alphabet
-from ibukit.errors import NotInvertible
+from ibukit.errors import AlphabetMismatch, NotInvertible
 from ibukit.mechanisms.channels import DenseChannel
 from ibukit.tally import Channel, Part, Tally, check_tally, make_part
 
@@ -207,3 +208,18 @@ def single_part(tally: Tally) -> Part:
     if len(check_tally(tally).parts) != 1:
         raise ValueError(f"tally must hold reports of one mechanism, it pools {len(tally.parts)}; use mle, ibu or gibu")
     return tally.parts[0]
+
+
+def over_the_same_secrets(mechanisms: Sequence[Mechanism]) -> tuple[Mechanism, ...]:
+    """The mechanisms, if there is one at least and all are over one alphabet."""
+    if isinstance(mechanisms, Mechanism):
+        raise TypeError(f"mechanisms must be a sequence of mechanisms, got one: pass [{mechanisms}]")
+    many = tuple(mechanisms)
+    if not many:
+        raise ValueError("mechanisms must hold at least one mechanism, got none")
+    for mechanism in many:
+        if not isinstance(mechanism, Mechanism):
+            raise TypeError(f"mechanisms must be a sequence of mechanisms, got {mechanism!r} in it")
+        if mechanism.alphabet != many[0].alphabet:
+            raise AlphabetMismatch(f"mechanisms must be over the same secrets, got {many[0]} and {mechanism}")
+    return many

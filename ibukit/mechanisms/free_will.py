@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike
 from ibukit import _validate
 from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet
-from ibukit.errors import AlphabetMismatch
-from ibukit.mechanisms.base import Mechanism
+from ibukit.mechanisms.base import Mechanism, over_the_same_secrets
 from ibukit.tally import Tally, pool
 
 
@@ -64,16 +63,7 @@ class FreeWill(_validate.ReadOnlyArrays):
     name: str
 
     def __init__(self, mechanisms: Sequence[Mechanism], shares: ArrayLike | None = None, name: str = "FreeWill"):
-        if isinstance(mechanisms, Mechanism):
-            raise TypeError(f"mechanisms must be a sequence of mechanisms, got one: pass [{mechanisms}]")
-        many = tuple(mechanisms)
-        if not many:
-            raise ValueError("mechanisms must hold at least one mechanism, got none")
-        for mechanism in many:
-            if not isinstance(mechanism, Mechanism):
-                raise TypeError(f"mechanisms must be a sequence of mechanisms, got {mechanism!r} in it")
-            if mechanism.alphabet != many[0].alphabet:
-                raise AlphabetMismatch(f"mechanisms must be over the same secrets, got {many[0]} and {mechanism}")
+        many = over_the_same_secrets(mechanisms)
         if len(set(many)) < len(many):
             twice = next(mechanism for i, mechanism in enumerate(many) if mechanism in many[:i])
             raise ValueError(f"mechanisms must differ, {twice} is there twice; add its shares up")

@@ -14,6 +14,7 @@ from ibukit import _validate
 from ibukit._threads import one_thread
 from ibukit._validate import Floats
 from ibukit.errors import NotInvertible
+from ibukit.information import contrasts
 from ibukit.mechanisms.base import FiniteMechanism
 from ibukit.theory.estimation_bounds import entropy_factor
 from ibukit.theory.identifiability import identifiable
@@ -177,10 +178,9 @@ def _by_monte_carlo(matrix: Floats, prior: Floats, rng: Generator, draws: int) -
 def _at(matrix: Floats, points: Floats) -> Floats:
     """-1/2 log det J, 1/2 log det C_F, tr C_P, tr C_F at each point, shape (4, points)."""
     k = len(matrix)
-    # an orthonormal basis of the directions that keep the sum; k - 1 coordinates have the determinant k times as large
-    basis = np.linalg.qr(np.ones((k, 1)), mode="complete")[0][:, 1:]
-    contrasts = basis.T @ matrix
-    information = (contrasts / (points @ matrix)[:, None, :]) @ contrasts.T
+    basis = contrasts(k)  # k - 1 coordinates have the determinant k times as large
+    along_it = basis.T @ matrix
+    information = (along_it / (points @ matrix)[:, None, :]) @ along_it.T
     sampling = basis.T @ (points[:, :, None] * basis) - _outer(points @ basis)
     covariance = np.linalg.inv(information)
     along = np.linalg.eigvalsh(covariance - sampling)
