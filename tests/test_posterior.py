@@ -8,7 +8,7 @@ from scipy import special, stats
 
 import ibukit as ik
 from ibukit.estimators import _enumeration, _totals
-from ibukit.estimators._marginals import from_frequencies, to_frequencies
+from ibukit.estimators._marginals import from_frequencies
 from tests.oracles import posterior as oracle
 
 CASES = [
@@ -284,7 +284,7 @@ def test_a_credible_interval_of_frequencies_is_of_frequencies():
 @pytest.mark.parametrize("level", [0, 1, -0.5, 1.5, float("nan")])
 def test_a_level_is_between_0_and_1(level):
     posterior = ik.posterior(ik.RandomizedResponse(2, 1.0).tally_counts([3, 2]), 0.5)
-    with pytest.raises(ValueError, match="level must be between 0 and 1"):
+    with pytest.raises(ValueError, match=r"level must be in \(0, 1\)"):
         posterior.interval(level)
 
 
@@ -300,7 +300,8 @@ def test_either_mean_gives_the_other(prior):
     np.testing.assert_allclose(
         from_frequencies(expected["frequencies"], alpha, n), expected["distribution"], atol=1e-12
     )
-    np.testing.assert_allclose(to_frequencies(expected["distribution"], alpha, n), expected["frequencies"], atol=1e-12)
+    backwards = ((alpha.sum() + n) * expected["distribution"] - alpha) / n
+    np.testing.assert_allclose(backwards, expected["frequencies"], atol=1e-12)
     p, f = (ik.posterior_mean(tally, alpha, of).distribution for of in ("distribution", "frequencies"))
     np.testing.assert_allclose(p, (alpha + n * f) / (alpha.sum() + n), atol=1e-15)
 

@@ -75,8 +75,3 @@ class Marginals:
 def from_frequencies(frequencies: Floats, alpha: Floats, n: int) -> Floats:
     """E[P | reports] from E[F | reports]: P given F is Dirichlet(alpha + n F)."""
     return np.asarray((alpha + n * frequencies) / (alpha.sum() + n))
-
-
-def to_frequencies(distribution: Floats, alpha: Floats, n: int) -> Floats:
-    """E[F | reports] from E[P | reports]: the same identity, read backwards."""
-    return np.asarray(((alpha.sum() + n) * distribution - alpha) / n)

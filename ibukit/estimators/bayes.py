@@ -115,9 +115,7 @@ class Posterior(_validate.ReadOnlyArrays):
         >>> lower.round(3), upper.round(3)
         (array([0.329, 0.002]), array([0.998, 0.671]))
         """
-        if not 0 < level < 1:
-            raise ValueError(f"level must be between 0 and 1, got {level!r}")
-        tail = (1 - level) / 2
+        tail = (1 - _validate.share("level", level, "()")) / 2
         return self._law.quantiles(self.of, tail), self._law.quantiles(self.of, 1 - tail)
 
     def __repr__(self) -> str:

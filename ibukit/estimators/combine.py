@@ -9,12 +9,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ibukit import _validate
-from ibukit._validate import SUM_TOLERANCE, Floats
 from ibukit.distributions import project_to_simplex
 from ibukit.errors import NotInvertible
 from ibukit.estimate import Estimate, Status
-from ibukit.estimators.certificate import certified
+from ibukit.estimators.certificate import as_estimate, certified_anywhere
 from ibukit.estimators.inversion import NAMES, inv
 from ibukit.estimators.iterative import ibu
 from ibukit.estimators.likelihood import mle
@@ -106,7 +104,7 @@ def combine_results(
     status = next((status for status in WORST_FIRST if status in found), Status.CLOSED_FORM)
     steps = sum(estimate.n_iter for estimate in estimates)
     method = f"[{_name(estimator, options, parts)}]_R, weights: {WEIGHTS[weights]}{', projected' if project else ''}"
-    return _certified(tally, project_to_simplex(average) if project else average, status, steps, method)
+    return certified_anywhere(tally, project_to_simplex(average) if project else average, status, steps, method)
 
 
 def combine_mechanisms(tally: Tally, estimator: Estimator = inv, **options: Any) -> Estimate:
@@ -172,7 +170,7 @@ def combine_mechanisms(tally: Tally, estimator: Estimator = inv, **options: Any)
     together = Tally((_compound(tally),)) if len(parts) > 1 else tally
     estimate = _estimate(estimator, together, options)
     method = f"[{_name(estimator, options, parts)}]_M"
-    return _certified(tally, np.array(estimate.distribution), estimate.status, estimate.n_iter, method)
+    return certified_anywhere(tally, np.array(estimate.distribution), estimate.status, estimate.n_iter, method)
 
 
 def _compound(tally: Tally) -> Part:
@@ -200,16 +198,7 @@ def _check(estimator: Any) -> None:
 
 
 def _estimate(estimator: Estimator, tally: Tally, options: dict[str, Any]) -> Estimate:
-    found = estimator(tally, **options)
-    if isinstance(found, Estimate):
-        return found
-    theta = _validate.distribution("what the estimator returns", found, tally.k)
-    return certified(tally, theta.copy(), Status.CLOSED_FORM, 0, "")
-
-
-def _certified(tally: Tally, theta: Floats, status: Status, n_iter: int, method: str) -> Estimate:
-    on_simplex = (theta >= 0).all() and abs(theta.sum() - 1) <= SUM_TOLERANCE
-    return certified(tally, theta, status if on_simplex else Status.OFF_SIMPLEX, n_iter, method)
+    return as_estimate(estimator(tally, **options), tally, "what the estimator returns", "")
 
 
 def _function(estimator: Estimator) -> Any:

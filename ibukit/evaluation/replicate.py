@@ -23,7 +23,7 @@ from ibukit._validate import Floats, Ints
 from ibukit.alphabet import Alphabet
 from ibukit.errors import AlphabetMismatch, ConvergenceError
 from ibukit.estimate import Estimate, Status
-from ibukit.estimators.certificate import certified
+from ibukit.estimators.certificate import as_estimate
 from ibukit.evaluation._canonical import digest, spawn_key, stop_of
 from ibukit.evaluation._journal import Key, Rows, opened
 from ibukit.evaluation.losses import emd, squared_l2, total_variation
@@ -285,9 +285,7 @@ def _measured(estimator: Estimator, name: str, tally: Tally, population: Populat
     except ConvergenceError as error:
         found = error.estimate
     seconds = time.process_time() - start
-    if not isinstance(found, Estimate):
-        theta = _validate.distribution(f"what {name!r} returns", found, tally.k)
-        found = certified(tally, theta.copy(), Status.CLOSED_FORM, 0, name)
+    found = as_estimate(found, tally, f"what {name!r} returns", name)
     p, truth = found.distribution, population.distribution
     off = found.status is Status.OFF_SIMPLEX
     return {
