@@ -16,10 +16,12 @@ from ibukit import datasets as datasets
 from ibukit import theory as theory
 from ibukit.alphabet import Alphabet as Alphabet
 from ibukit.alphabet import Line as Line
+from ibukit.design import OptimalDesign as OptimalDesign
 from ibukit.design import Privic as Privic
 from ibukit.design import RateDistortion as RateDistortion
 from ibukit.design import attack as attack
 from ibukit.design import blahut_arimoto as blahut_arimoto
+from ibukit.design import optimal_private as optimal_private
 from ibukit.design import rate_distortion as rate_distortion
 from ibukit.design import shokri as shokri
 from ibukit.distributions import check_distribution as check_distribution

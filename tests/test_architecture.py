@@ -282,7 +282,7 @@ SENTENCES = [name for name in ERRORS if "__init__" not in vars(PUBLIC[name])]
 STEPS = [name for name in PUBLIC if re.search(r"testing\.check_(?!mechanism$|tally$)", name)]
 # read, not made by the reader: they document attributes, not parameters
 READ = ["ibukit.Estimate", "ibukit.Posterior", "ibukit.RateDistortion", "ibukit.Status", "ibukit.ConvergenceError"]
-READ += ["ibukit.datasets.Dataset"]
+READ += ["ibukit.OptimalDesign", "ibukit.datasets.Dataset"]
 READ += [
     f"ibukit.theory.{name}"
     for name in (

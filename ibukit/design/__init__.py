@@ -2,6 +2,8 @@
 
 from ibukit.design import attack as attack
 from ibukit.design.blahut_arimoto import blahut_arimoto as blahut_arimoto
+from ibukit.design.optimal_private import OptimalDesign as OptimalDesign
+from ibukit.design.optimal_private import optimal_private as optimal_private
 from ibukit.design.privic import Privic as Privic
 from ibukit.design.rate_distortion import RateDistortion as RateDistortion
 from ibukit.design.rate_distortion import rate_distortion as rate_distortion

@@ -1,5 +1,6 @@
 """What can be known before or without an estimate: what the reports can tell apart, and what they leave open."""
 
+from ibukit.theory.asymptotic_emd import asymptotic_emd as asymptotic_emd
 from ibukit.theory.asymptotics import asymptotic_mse as asymptotic_mse
 from ibukit.theory.bayes_limits import BayesLimits as BayesLimits
 from ibukit.theory.bayes_limits import bayes_limits as bayes_limits

@@ -85,12 +85,7 @@ def asymptotic_mse(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
     SubsetSelection 30.0
     """
     mechanism = mechanism if isinstance(mechanism, Mechanism) else MatrixMechanism(mechanism)
-    p = _validate.distribution("theta", theta, mechanism.k)
-    if not p.all():
-        raise InvalidDistribution(
-            f"theta must not have a zero, got one at {int(np.argmin(p))}: at the boundary the error has another limit; "
-            "leave out secrets that nobody has"
-        )
+    p = interior("theta", theta, mechanism.k)
     if mechanism.k == 1:
         return 0.0
     if isinstance(mechanism, LinearGeometric):
@@ -113,13 +108,30 @@ def asymptotic_mse(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
         return _listed(mechanism, p)
 
 
+def interior(name: str, values: ArrayLike, k: int) -> Floats:
+    """A distribution without zeros."""
+    p = _validate.distribution(name, values, k)
+    if not p.all():
+        raise InvalidDistribution(
+            f"{name} must not have a zero, got one at {int(np.argmin(p))}: at the boundary the error has another "
+            "limit; leave out secrets that nobody has"
+        )
+    return p
+
+
 def _listed(mechanism: FiniteMechanism, theta: Floats) -> float:
-    """From the singular values of Z^T M diag(theta M)^-1/2: forming J would square their range."""
+    _, values = principal_axes(mechanism, theta)
+    return float((1 / values**2).sum())
+
+
+def principal_axes(mechanism: FiniteMechanism, theta: Floats) -> tuple[Floats, Floats]:
+    """U, shape (k - 1, k - 1), and s with Z^T J Z = U diag(s^2) U^T, so that C = (Z U) diag(1 / s^2) (Z U)^T."""
+    # from the singular values of Z^T M diag(theta M)^-1/2: forming J would square their range
     check_size(mechanism.k)
     matrix = mechanism.matrix()
     possible = matrix[:, matrix.any(axis=0)]
     columns = possible / np.sqrt(theta @ possible)
-    values = np.linalg.svd(_contrasts(mechanism.k).T @ columns, compute_uv=False)
+    axes, values, _ = np.linalg.svd(contrasts(mechanism.k).T @ columns, full_matrices=False)
     # the contrasts may be small, but their rounding is that of the columns
     floor = np.linalg.norm(columns) * max(columns.shape) * np.finfo(float).eps
     if len(values) < mechanism.k - 1 or values[-1] <= floor:
@@ -127,10 +139,10 @@ def _listed(mechanism: FiniteMechanism, theta: Floats) -> float:
             f"the reports of {mechanism} do not identify theta: different distributions give the same reports, so some "
             "differences are never learned, see theory.identifiable"
         )
-    return float((1 / values**2).sum())
+    return axes, values
 
 
-def _contrasts(k: int) -> Floats:
+def contrasts(k: int) -> Floats:
     """An orthonormal basis of {v : sum v = 0}, shape (k, k - 1)."""
     # the first column of the full QR of the ones vector is its direction
     return np.asarray(np.linalg.qr(np.ones((k, 1)), mode="complete")[0][:, 1:])

@@ -1,0 +1,198 @@
+"""The optimal design problem behind the best private channel: weights of given columns, with a proof of optimality.
+
+Scaled to u with sum_x theta_x u_x = 1, the columns of a channel are points whose weights a are a distribution, and
+rows that sum to 1 say that the mean of the points is the vector of ones. In an orthonormal basis of
+{v : sum v = 0} let r be the coordinates of u - 1. The problem is
+
+    minimise phi(J) = sum_j c(l_j^T J^-1 l_j) with J = sum_i a_i r_i r_i^T,
+    subject to sum_i a_i r_i = 0, sum_i a_i = 1, a >= 0,
+
+with c(t) = t (A-optimality) or sqrt(t), convex in both cases, and homogeneous of degree -p, p = 1 or 1/2.
+
+Bound. For the G = -(1/p) dphi/dJ of any J, sum_i a_i q(r_i) = phi(J) with q(r) = r^T G r, and for any vector nu
+
+    phi(every feasible design) >= phi(J) (phi(J) / B)^p,   B = max_i q(r_i) - nu r_i,
+
+because phi lies above its tangent at every multiple of J, and the weights make the term in nu vanish. As q is convex
+the maximum over the extreme rays is that over the whole cone. At the optimum B = phi(J): the equivalence theorem.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve, solve_triangular
+from scipy.optimize import nnls
+
+from ibukit._validate import Floats
+
+MAX_ITER = 100
+# the path ends where the bound is this near, as a share of the criterion
+NEAR = 1e-11
+# weights whose mean is off by more belong to no channel
+FEASIBLE = 1e-11
+# a step goes this far towards where a weight or a slack would be 0
+REACH = 0.995
+# weights below this share of a mean one are on their way to 0
+SMALL = 1e-6
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """Phi of a matrix J by its loadings l_j, shape (terms, d), as squares (A-optimality) or as their roots."""
+
+    loadings: Floats
+    roots: bool
+
+    @property
+    def degree(self) -> float:
+        """The p with phi(s J) = s^-p phi(J)."""
+        return 0.5 if self.roots else 1.0
+
+    def at(self, information: Floats) -> Slope:
+        """Value, minus its gradient, and its second derivative as a matrix on vectorised J, at J."""
+        inverse = np.linalg.inv(information)
+        ways = inverse @ self.loadings.T
+        squares = (self.loadings.T * ways).sum(axis=0)
+        weights = 0.5 / np.sqrt(squares) if self.roots else np.ones(len(squares))
+        gradient = (ways * weights) @ ways.T
+        second = np.kron(inverse, gradient) + np.kron(gradient, inverse)
+        if self.roots:
+            products = (ways[:, None] * ways).reshape(-1, len(squares))
+            second -= (products * (0.25 * squares**-1.5)) @ products.T
+        return Slope(float((np.sqrt(squares) if self.roots else squares).sum()), gradient, second)
+
+
+class Slope(NamedTuple):
+    """What `Criterion.at` tells."""
+
+    value: float
+    gradient: Floats
+    second: Floats
+
+
+class Design(NamedTuple):
+    """Weights, shape (columns,), the criterion there, and a lower bound on it at any weights."""
+
+    weights: Floats
+    value: float
+    bound: float
+
+
+def optimal_design(points: Floats, criterion: Criterion) -> Design:
+    """Solve the problem for points r, shape (columns, d), by an interior-point method.
+
+    At most (d + 1) (d + 2) / 2 weights are positive.
+    """
+    # coordinates in which the problem is round, whatever epsilon is
+    root = np.linalg.cholesky(points.T @ points / len(points))
+    points = solve_triangular(root, points.T, lower=True).T
+    criterion = Criterion(solve_triangular(root, criterion.loadings.T, lower=True).T, criterion.roots)
+    spread, bound = _central_path(points, criterion)
+    weights = _few(points, spread)
+    value = criterion.at((points.T * weights) @ points).value
+    return Design(weights, value, bound)
+
+
+def _central_path(points: Floats, criterion: Criterion) -> tuple[Floats, float]:
+    """Weights and a bound, by Newton steps on a_i s_i = mu with slacks s_i = nu r_i + nu_0 - q(r_i), as mu falls."""
+    n, d = points.shape
+    vectorise = _symmetric(d)
+    squares = (points[:, :, None] * points[:, None]).reshape(n, -1) @ vectorise
+    moments = np.hstack([squares, points, np.ones((n, 1))])
+    wanted = np.append(np.zeros(d), 1.0)
+    weights, multipliers, slacks = np.full(n, 1 / n), np.zeros(d + 1), np.empty(0)
+    best, least, bounded = weights, np.inf, 0.0
+    for _ in range(MAX_ITER):
+        slope = criterion.at((points.T * weights) @ points)
+        scores = squares @ (slope.gradient.ravel() @ vectorise)
+        missing = wanted - weights @ moments[:, -d - 1 :]
+        highest = float((scores - points @ multipliers[:-1]).max())
+        bounded = max(bounded, slope.value * (slope.value * criterion.degree / highest) ** criterion.degree)
+        if np.abs(missing).max() < FEASIBLE and slope.value < least:
+            best, least = weights, slope.value
+        if bounded >= (1 - NEAR) * least:
+            break
+        if not slacks.size:
+            multipliers[-1] = 1.1 * scores.max()
+            slacks = multipliers[-1] - scores
+        off = moments[:, -d - 1 :] @ multipliers - scores - slacks
+        try:
+            newton = _newton(moments, vectorise.T @ slope.second @ vectorise, weights, slacks, off, missing)
+        except np.linalg.LinAlgError:
+            break  # the end of what doubles can tell; the bound says how good it is
+        ahead, behind, _ = newton.step(0.0)
+        left = (weights + _reach(weights, ahead) * ahead) @ (slacks + _reach(slacks, behind) * behind)
+        mean = float(weights @ slacks)
+        ahead, behind, turned = newton.step(mean / n * min(max(float(left / mean) ** 3, 1e-3), 0.5))
+        far = min(_reach(weights, ahead), _reach(slacks, behind))
+        weights, slacks, multipliers = weights + far * ahead, slacks + far * behind, multipliers + far * turned
+    return best, bounded
+
+
+@dataclass(frozen=True, eq=False)
+class _Newton:
+    """The equations for one step, their symmetric matrix and that of the constraints alone inverted."""
+
+    moments: Floats
+    weights: Floats
+    slacks: Floats
+    off: Floats
+    missing: Floats
+    inverse: tuple[Floats, bool]
+    constraints: Floats
+
+    def step(self, target: float) -> tuple[Floats, Floats, Floats]:
+        """Changes of weights, slacks and multipliers towards a_i s_i = target."""
+        rows = len(self.missing)
+        ratio, pull = self.weights / self.slacks, target / self.weights - self.slacks
+        right = self.moments.T @ (ratio * (pull - self.off))
+        right[-rows:] -= self.missing
+        found = cho_solve(self.inverse, right)
+        change = ratio * (pull - self.off - self.moments @ found)
+        # the constraints once more by themselves: near the end the large matrix is too ill-conditioned to keep them
+        means = self.moments[:, -rows:]
+        change += ratio * (means @ (self.constraints @ (self.missing - change @ means)))
+        return change, pull - change / ratio, found[-rows:]
+
+
+def _newton(moments: Floats, second: Floats, weights: Floats, slacks: Floats, off: Floats, missing: Floats) -> _Newton:
+    matrix = (moments.T * (weights / slacks)) @ moments
+    rows = len(missing)
+    constraints = np.linalg.inv(matrix[-rows:, -rows:])
+    matrix[:-rows, :-rows] += np.linalg.inv(second)
+    return _Newton(moments, weights, slacks, off, missing, cho_factor(matrix), constraints)
+
+
+def _reach(values: Floats, change: Floats) -> float:
+    falling = change < 0
+    return min(1.0, REACH * float((-values[falling] / change[falling]).min(initial=np.inf)))
+
+
+def _symmetric(d: int) -> Floats:
+    """Orthonormal basis of the symmetric matrices among the vectorised ones, shape (d^2, d (d + 1) / 2)."""
+    rows, columns = np.triu_indices(d)
+    basis = np.zeros((d, d, len(rows)))
+    each = np.arange(len(rows))
+    size = np.where(rows == columns, 1.0, 0.5**0.5)
+    basis[rows, columns, each] = basis[columns, rows, each] = size
+    return basis.reshape(d * d, -1)
+
+
+def _few(points: Floats, weights: Floats) -> Floats:
+    """The same J, mean and sum with linearly independent columns, of which there are at most (d + 1) (d + 2) / 2."""
+    used = np.flatnonzero(weights > SMALL / len(weights))
+    d = points.shape[1]
+    lifted = np.column_stack([points[used], np.ones(len(used))])
+    products = (lifted[:, :, None] * lifted[:, None]).reshape(len(used), -1) @ _symmetric(d + 1)
+    found, _ = nnls(products.T, weights[used] @ products)
+    few = np.zeros(len(weights))
+    few[used] = found
+    # the rows have to sum to 1 to the last digit
+    kept = np.flatnonzero(few)
+    off = np.append(np.zeros(d), 1.0) - found[found > 0] @ lifted[found > 0]
+    scaled = lifted[found > 0].T * few[kept]
+    few[kept] *= 1 + lifted[found > 0] @ np.linalg.lstsq(scaled @ lifted[found > 0], off, rcond=None)[0]
+    return few

@@ -1,0 +1,159 @@
+"""The mechanism that estimates best among all that are epsilon-d-private, for secrets of a given distribution."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ibukit import _validate
+from ibukit._threads import one_thread
+from ibukit._validate import Floats
+from ibukit.alphabet import Alphabet, as_alphabet
+from ibukit.design._extremal_columns import extremal_logs
+from ibukit.design._optimal_weights import Criterion, optimal_design
+from ibukit.mechanisms import MatrixMechanism
+from ibukit.theory.asymptotic_emd import cumulative_sums
+from ibukit.theory.asymptotics import contrasts, interior
+
+CRITERIA = ("mse", "emd")
+# the proof is as good as that, or no mechanism is returned
+LARGEST_GAP = 1e-6
+
+
+@dataclass(frozen=True)
+class OptimalDesign:
+    """A mechanism, what it achieves, and how far at most it is from the best.
+
+    Attributes
+    ----------
+    mechanism : MatrixMechanism
+        One column for each report that is made, by the mean code of the secrets behind it; at most k (k + 1) / 2.
+    value : float
+        The criterion: `theory.asymptotic_mse` or `theory.asymptotic_emd` of the mechanism at the prior.
+    gap : float
+        No epsilon-d-private mechanism, with however many reports, has a criterion below ``value - gap``.
+    criterion : str
+        "mse" or "emd".
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> best = ik.optimal_private([0.5, 0.5], 2, epsilon=1.0)
+    >>> best.mechanism.matrix().round(4)  # randomised response
+    array([[0.7311, 0.2689],
+           [0.2689, 0.7311]])
+    """
+
+    mechanism: MatrixMechanism
+    value: float
+    gap: float
+    criterion: str
+
+
+def optimal_private(
+    prior: ArrayLike, alphabet: Alphabet | int, epsilon: float, criterion: Literal["mse", "emd"] = "mse"
+) -> OptimalDesign:
+    """Minimise the error of the maximum likelihood estimate over all M with M_xz <= exp(eps d(x, y)) M_yz.
+
+    The error is the limit for many users, with theta = prior: "mse" is tr C, the limit of n E ||MLE - theta||_2^2
+    (`theory.asymptotic_mse`), and "emd" the limit of sqrt(n) E EMD(MLE, theta) on a line (`theory.asymptotic_emd`),
+    where C is the inverse Fisher information of one report on the directions that keep the sum.
+
+    Privacy bounds every column of M by itself, so M is a mixture of extremal columns: those for which privacy is so
+    tight that log w climbs or falls by eps d along every edge of a tree that connects the secrets; 2^(k-1) on a line,
+    up or down at each step. The information is linear in the columns' weights, and both criteria are convex in it: a
+    problem of optimal design ("mse": A-optimality) with a dual, which gives the bound.
+
+    Parameters
+    ----------
+    prior : array_like, shape (k,)
+        How the secrets are distributed, without zeros: the mechanism is the best for this distribution.
+    alphabet : Alphabet or int
+        The k secrets; its distances are d. The discrete metric stands for local differential privacy.
+    epsilon : float
+        Nats per unit of distance.
+    criterion : str
+        "mse", or "emd" for an alphabet on a line.
+
+    Returns
+    -------
+    OptimalDesign
+        With the mechanism, its value, and the gap to a proven lower bound; the gap is at most 1e-6 of the value,
+        usually near 1e-11. The optimal information is unique, the weights need not be.
+
+    Raises
+    ------
+    InvalidDistribution
+        If `prior` is not a distribution, or has a zero.
+    AlphabetMismatch
+        If it does not have one probability for each secret.
+    TooLarge
+        If there are more than 2^16 extremal columns: more than 17 secrets on a line, more than 10 or so elsewhere.
+    ValueError
+        If `epsilon` is not a finite number above 0, or `criterion` is unknown or not defined for the alphabet.
+
+    Notes
+    -----
+    With points r = w / (theta w) - 1 in coordinates of {v : sum v = 0} a channel is a distribution of points of a
+    polytope, with mean 0 and second moment J. Optimal is what spreads them most. For a J, the q(r) = r^T G r that
+    belongs to its gradient, and any vector nu, let B = max over the vertices of q(r) - nu r; then no channel is below
+    phi(J) (phi(J) / B)^p, p = 1 for "mse" and 1/2 for "emd". At the optimum there is equality, and reports are made
+    only where the maximum is attained: the equivalence theorem of Kiefer and Wolfowitz.
+
+    For two secrets it is randomised response. Milliseconds up to 8 secrets on a line, seconds for 15.
+
+    References
+    ----------
+    .. [pukelsheim2006] F. Pukelsheim, "Optimal Design of Experiments", SIAM, 2006.
+    .. [kairouz2016] P. Kairouz, S. Oh and P. Viswanath, "Extremal mechanisms for local differential privacy", JMLR 17,
+       2016: extremal columns for the discrete metric.
+
+    Examples
+    --------
+    Truncated geometric noise is not the best, nor is k-RR:
+
+    >>> import ibukit as ik
+    >>> prior = ik.uniform(5)
+    >>> best = ik.optimal_private(prior, 5, epsilon=0.1)
+    >>> print(round(best.value, 1), best.gap < 1e-6)
+    705.6 True
+    >>> [round(ik.theory.asymptotic_mse(m(5, 0.1), prior)) for m in (ik.TruncatedGeometric, ik.RandomizedResponse)]
+    [8119, 1885]
+    """
+    secrets = as_alphabet(alphabet)
+    k = len(secrets)
+    theta = interior("prior", prior, k)
+    level = _validate.positive("epsilon", epsilon)
+    if criterion not in CRITERIA:
+        raise ValueError(f"criterion must be 'mse' or 'emd', got {criterion!r}")
+    loadings = np.eye(k) if criterion == "mse" else cumulative_sums(secrets)
+    if k == 1:
+        return OptimalDesign(MatrixMechanism(np.ones((1, 1)), secrets), 0.0, 0.0, criterion)
+    logs = level * extremal_logs(secrets.distances())
+    logs -= logs.max(axis=1, keepdims=True)
+    basis = contrasts(k)
+    with one_thread():
+        found = optimal_design(_deviations(logs, theta) @ basis, Criterion(loadings @ basis, criterion == "emd"))
+    made = found.weights > 0
+    columns = np.exp(logs[made])
+    columns *= (found.weights[made] / (columns @ theta))[:, None]
+    # reports that speak for the first secrets first
+    meant = columns @ (theta * np.arange(k)) / (columns @ theta)
+    columns = columns[np.argsort(meant.round(9), kind="stable")]
+    gap = max(found.value - found.bound, 0.0)
+    if not gap <= LARGEST_GAP * found.value:
+        raise RuntimeError(
+            f"the optimum was missed: value {found.value:.6g}, proven bound {found.bound:.6g}; epsilon={level:g} times "
+            "the distances may be too large or too small for doubles"
+        )
+    return OptimalDesign(MatrixMechanism(columns.T, secrets), found.value, gap, criterion)
+
+
+def _deviations(logs: Floats, theta: Floats) -> Floats:
+    """W / (theta w) - 1 of columns w = exp(logs), shape (columns, k): relatively exact for a small epsilon too."""
+    excess = np.expm1(logs)
+    mean = excess @ theta
+    return np.asarray((excess - mean[:, None]) / (1 + mean)[:, None])
