@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ibukit import _validate
 from ibukit._validate import Floats, Ints
-from ibukit.errors import AlphabetMismatch
+from ibukit.errors import AlphabetMismatch, TooLarge
+
+# elements of an unbounded alphabet between the reports: half a gigabyte for one vector
+MOST_LABELS = 2**26
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +47,9 @@ class Alphabet(_validate.ReadOnlyArrays):
     values: NDArray[Any]
     _distances: Floats | None = field(default=None, repr=False)
     unit: str = ""
+
+    bounded: ClassVar[bool] = True
+    """Whether the labels can be listed; only a line or a grid may be without an end."""
 
     def __init__(self, values: Any, distances: ArrayLike | None = None, unit: str = ""):
         labels = np.asarray(values)
@@ -90,6 +96,14 @@ class Alphabet(_validate.ReadOnlyArrays):
         except KeyError as missing:
             raise AlphabetMismatch(f"labels contains {missing.args[0]!r}, which is not in the alphabet") from None
 
+    def labels_of(self, secrets: ArrayLike) -> NDArray[Any]:
+        """Labels of secrets, which are codes; where the alphabet has no end they are labels already."""
+        return np.asarray(self.values[_validate.codes("secrets", secrets, len(self))])
+
+    def window(self, labels: NDArray[Any]) -> Alphabet:
+        """The bounded alphabet on which to estimate from reports with these labels: this one, if it is bounded."""
+        return self
+
 
 @dataclass(frozen=True, eq=False)
 class Line(Alphabet):
@@ -97,8 +111,10 @@ class Line(Alphabet):
 
     Parameters
     ----------
-    first, last : int
-        Both ends belong to the line.
+    first, last : int or None
+        Both ends belong to the line; None for a line that has no such end. Secrets are then labels instead of codes,
+        `LinearGeometric` is the mechanism for it, and estimates are over the part of it between the reports: outside,
+        every maximum likelihood estimate is 0.
     unit : str
         What a distance of 1 is, e.g. ``"year"``.
 
@@ -106,16 +122,27 @@ class Line(Alphabet):
     ------
     ValueError
         If an end is not a whole number or `last` is below `first`.
+    TooLarge
+        If a line without an end is asked for its length, values, codes or distances.
 
     Examples
     --------
     >>> ages = Line(17, 90, unit="year")
     >>> len(ages), ages.codes([17, 38])
     (74, array([ 0, 21]))
+    >>> Line(0, None).bounded
+    False
     """
 
     first: int = 0
     last: int = 0
+
+    def __new__(cls, first: int | None, last: int | None, unit: str = "") -> Line:
+        """A line without an end is of a class of its own."""
+        return object.__new__(UnboundedLine if cls is Line and (first is None or last is None) else cls)
+
+    def __getnewargs__(self) -> tuple[int | None, int | None]:
+        return self.first, self.last
 
     def __init__(self, first: int, last: int, unit: str = ""):
         first, last = (_validate.whole(name, end, -(2**53)) for name, end in (("first", first), ("last", last)))
@@ -146,9 +173,96 @@ class Line(Alphabet):
         return np.asarray(array - self.first)
 
 
+class Endless(Alphabet):
+    """What has no end cannot be listed; the labels of secrets stand for themselves."""
+
+    bounded = False
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise TooLarge(
+            f"{self!r} has no end, and so no {what}: take a bounded alphabet. Without an end there are LinearGeometric "
+            "and PlanarGeometric with randomize(labels, rng) and tally(reports); estimates are over tally.alphabet"
+        )
+
+    def __len__(self) -> int:
+        return self._refuse("length")
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """Not to be listed."""
+        return self._refuse("list of values")
+
+    def distances(self) -> Floats:
+        """Not to be listed."""
+        return self._refuse("matrix of distances")
+
+    def codes(self, labels: Any) -> Ints:
+        """Not to be counted: labels stand for themselves."""
+        return self._refuse("codes: the labels themselves are the secrets")
+
+
+class UnboundedLine(Endless, Line):
+    """A line without a first or a last element: ``Line(None, None)``, ``Line(0, None)``, ``Line(None, 0)``."""
+
+    ends: tuple[int | None, int | None]
+
+    def __init__(self, first: int | None, last: int | None, unit: str = ""):
+        named = (("first", first), ("last", last))
+        ends = tuple(None if end is None else _validate.whole(name, end, -(2**53)) for name, end in named)
+        object.__setattr__(self, "ends", ends)
+        object.__setattr__(self, "unit", unit)
+
+    def __getnewargs__(self) -> tuple[int | None, int | None]:
+        return self.ends
+
+    def __repr__(self) -> str:
+        return f"Line({self.ends[0]}, {self.ends[1]}" + (f", unit={self.unit!r})" if self.unit else ")")
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.ends
+
+    @property
+    def first(self) -> int:
+        """The first element, where there is one."""
+        return self._refuse("first element") if self.ends[0] is None else self.ends[0]
+
+    @property
+    def last(self) -> int:
+        """The last element, where there is one."""
+        return self._refuse("last element") if self.ends[1] is None else self.ends[1]
+
+    def labels_of(self, secrets: ArrayLike) -> Ints:
+        """The secrets, which are integers on the line."""
+        labels = _validate.integers("secrets", secrets)
+        bad = self._clipped(labels) != labels
+        if bad.any():
+            raise AlphabetMismatch(f"secrets contains {labels[bad][0]}, which is not in {self!r}")
+        return labels
+
+    def window(self, labels: NDArray[Any]) -> Line:
+        """From the least to the largest of some integers, each moved to the nearest element of the line."""
+        nearest = self._clipped(labels)
+        first, last = int(nearest.min()), int(nearest.max())
+        check_size(last - first + 1, self)
+        return Line(first, last, self.unit)
+
+    def _clipped(self, labels: Ints) -> Ints:
+        return labels if self.ends == (None, None) else np.clip(labels, *self.ends)
+
+
+def check_size(cells: int, alphabet: Alphabet) -> None:
+    """Refuse to list what lies between reports that are too far apart."""
+    if cells > MOST_LABELS:
+        raise TooLarge(
+            f"reports must not lie so far apart: between them are {cells:.3g} elements of {alphabet!r}, more than "
+            f"{MOST_LABELS}; look at the farthest, or count in larger units"
+        )
+
+
 def as_alphabet(alphabet: Alphabet | int) -> Alphabet:
-    """The alphabet itself; an int k means Line(0, k - 1)."""
+    """The alphabet itself, which must have an end; an int k means Line(0, k - 1)."""
     if isinstance(alphabet, Alphabet):
+        len(alphabet)  # one without an end says that it has none, and what to do
         return alphabet
     return Line(0, _validate.whole("alphabet", alphabet, 1) - 1)
 

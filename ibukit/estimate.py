@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from ibukit import _validate
 from ibukit._validate import Floats, ReadOnlyArrays
 from ibukit.alphabet import Alphabet
 from ibukit.information import asymptotic_variances
@@ -52,6 +53,8 @@ class Estimate(ReadOnlyArrays):
     method : str
         Estimator and stopping rule.
     alphabet : Alphabet
+        What the probabilities are of. Where the secrets' own alphabet has no end (``tally.whole``) this is a part of it
+        outside which every maximum likelihood estimate is exactly 0; `gap` holds for the whole.
     tally : Tally, optional
         The reports it was computed from; standard errors and `identified` need it.
 
@@ -159,13 +162,13 @@ class Estimate(ReadOnlyArrays):
         >>> lower.round(3), upper.round(3)
         (array([0.591, 0.329]), array([0.671, 0.409]))
         """
-        if not 0 < level < 1:
-            raise ValueError(f"level must be between 0 and 1, got {level!r}")
-        margin = ndtri((1 + level) / 2) * self.standard_errors()
+        margin = ndtri((1 + _validate.share("level", level, "()")) / 2) * self.standard_errors()
         return np.maximum(self.distribution - margin, 0), np.minimum(self.distribution + margin, 1)
 
     def __repr__(self) -> str:
+        whole = None if self.tally is None else self.tally.whole
+        where = "" if whole is None else f" on {self.alphabet!r}, 0 elsewhere on {whole!r}"
         return (
-            f"Estimate({self.method}: k={len(self.distribution)}, n_iter={self.n_iter}, "
+            f"Estimate({self.method}: k={len(self.distribution)}{where}, n_iter={self.n_iter}, "
             f"gap={self.gap:.3g} nats/report, log_likelihood={self.log_likelihood:.6g}, {self.status.name})"
         )

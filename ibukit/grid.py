@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from ibukit import _validate
 from ibukit._validate import Floats, Ints
-from ibukit.alphabet import Alphabet
+from ibukit.alphabet import Alphabet, Endless, check_size
 from ibukit.errors import AlphabetMismatch
 
 if TYPE_CHECKING:
@@ -27,18 +27,25 @@ class Grid(Alphabet):
 
     Parameters
     ----------
-    n_rows, n_cols : int
+    n_rows, n_cols : int, or both None
+        None for the plane of cells that has no end. Secrets are then (row, column) pairs instead of codes,
+        `PlanarGeometric` is the mechanism for it, and estimates are over the bounding box of the reports: outside,
+        every maximum likelihood estimate is 0.
     cell_size : float or (height, width)
         Side of a cell in `unit`; a pair where cells are not square.
     unit : str
         Unit of `cell_size` and so of all distances; privacy parameters are then per `unit`.
     bounds : (lat0, lat1, lon0, lon1), optional
         South, north, west and east edge in degrees (WGS 84). The cells are then equal in degrees.
+    first : (row, column)
+        What the south-west cell is called: `values` and reports on the infinite grid count from there.
 
     Raises
     ------
     ValueError
-        If a number of cells or a size is not positive, or the bounds are not increasing.
+        If a number of cells or a size is not positive, or the bounds are not increasing, or given without an end.
+    TooLarge
+        If a grid without an end is asked for its length, values, codes, centres or distances.
 
     Examples
     --------
@@ -51,6 +58,22 @@ class Grid(Alphabet):
     n_cols: int = 1
     cell_size: float | tuple[float, float] = 1.0
     bounds: Bounds | None = None
+    first: tuple[int, int] = (0, 0)
+
+    def __new__(
+        cls,
+        n_rows: int | None,
+        n_cols: int | None,
+        cell_size: float | tuple[float, float] = 1.0,
+        unit: str = "km",
+        bounds: Bounds | None = None,
+        first: tuple[int, int] = (0, 0),
+    ) -> Grid:
+        """A grid without an end is of a class of its own."""
+        return object.__new__(UnboundedGrid if cls is Grid and (n_rows is None or n_cols is None) else cls)
+
+    def __getnewargs__(self) -> tuple[int | None, int | None]:
+        return self.n_rows, self.n_cols
 
     def __init__(
         self,
@@ -59,24 +82,21 @@ class Grid(Alphabet):
         cell_size: float | tuple[float, float] = 1.0,
         unit: str = "km",
         bounds: Bounds | None = None,
+        first: tuple[int, int] = (0, 0),
     ):
         n_rows, n_cols = _validate.whole("n_rows", n_rows, 1), _validate.whole("n_cols", n_cols, 1)
-        size: float | tuple[float, float]
-        if isinstance(cell_size, (tuple, list, np.ndarray)):
-            if len(cell_size) != 2:
-                raise ValueError(f"cell_size must be a number or a pair (height, width), got {cell_size!r}")
-            height, width = (_validate.positive("cell_size", side) for side in cell_size)
-            size = height if height == width else (height, width)
-        else:
-            size = _validate.positive("cell_size", cell_size)
+        if len(first) != 2:
+            raise ValueError(f"first must be a pair (row, column), got {first!r}")
+        corner = tuple(_validate.whole("first", end, -(2**53)) for end in first)
         rows, cols = np.divmod(np.arange(n_rows * n_cols), n_cols)
         for name, value in (
             ("n_rows", n_rows),
             ("n_cols", n_cols),
-            ("cell_size", size),
+            ("cell_size", _check_size(cell_size)),
             ("unit", unit),
             ("bounds", None if bounds is None else _check_bounds(bounds)),
-            ("values", _validate.frozen(np.column_stack([rows, cols]))),
+            ("first", corner),
+            ("values", _validate.frozen(np.column_stack([rows + corner[0], cols + corner[1]]))),
             ("_distances", None),
         ):
             object.__setattr__(self, name, value)
@@ -123,10 +143,11 @@ class Grid(Alphabet):
 
     def __repr__(self) -> str:
         where = f", bounds={self.bounds}" if self.bounds else ""
+        where += f", first={self.first}" if self.first != (0, 0) else ""
         return f"Grid({self.n_rows}, {self.n_cols}, cell_size={self.cell_size}, unit={self.unit!r}{where})"
 
     def _key(self) -> tuple[Any, ...]:
-        return (self.n_rows, self.n_cols, self.cell_shape, self.bounds)
+        return (self.n_rows, self.n_cols, self.cell_shape, self.bounds, self.first)
 
     @property
     def cell_shape(self) -> tuple[float, float]:
@@ -134,7 +155,7 @@ class Grid(Alphabet):
         return self.cell_size if isinstance(self.cell_size, tuple) else (self.cell_size, self.cell_size)
 
     def centers(self) -> Floats:
-        """Northing and easting of the cell centres from the south-west corner, shape (k, 2), in `unit`."""
+        """Northing and easting of the cell centres from the corner of cell (0, 0), shape (k, 2), in `unit`."""
         return np.asarray((self.values + 0.5) * np.array(self.cell_shape))
 
     def distances(self) -> Floats:
@@ -151,12 +172,19 @@ class Grid(Alphabet):
         cells = _validate.integers("labels", labels, ndim=2)
         if cells.shape[1] != 2:
             raise ValueError(f"labels must be (row, column) pairs, shape (n, 2), got {cells.shape}")
-        bad = ((cells < 0) | (cells >= [self.n_rows, self.n_cols])).any(axis=1)
+        away = cells - self.first
+        bad = ((away < 0) | (away >= [self.n_rows, self.n_cols])).any(axis=1)
         if bad.any():
+            start = f" from {self.first}" if self.first != (0, 0) else ""
             raise AlphabetMismatch(
-                f"labels contains {tuple(map(int, cells[bad][0]))}: outside {self.n_rows} x {self.n_cols} cells"
+                f"labels contains {tuple(map(int, cells[bad][0]))}: outside {self.n_rows} x {self.n_cols} cells{start}"
             )
-        return np.asarray(cells[:, 0] * self.n_cols + cells[:, 1])
+        return np.asarray(away[:, 0] * self.n_cols + away[:, 1])
+
+    def nearest(self, cells: Ints) -> Ints:
+        """The cells of the grid nearest to (row, column) pairs of the infinite grid, as pairs, shape (n, 2)."""
+        low = np.array(self.first)
+        return np.asarray(np.clip(cells, low, np.add(low, [self.n_rows - 1, self.n_cols - 1])), dtype=np.int64)
 
     def locate(self, lat: ArrayLike, lon: ArrayLike, outside: Literal["raise", "drop"] = "raise") -> Ints:
         """Codes of the cells that hold the points; a cell holds its south and west edge.
@@ -210,8 +238,8 @@ class Grid(Alphabet):
     def to_geodataframe(self, values: ArrayLike, name: str = "value") -> GeoDataFrame:
         """One row per cell (row, col, values, its rectangle) in code order.
 
-        With bounds the rectangles are in degrees, EPSG:4326; without, in `unit` from the south-west corner and the
-        frame has no coordinate reference system.
+        With bounds the rectangles are in degrees, EPSG:4326; without, in `unit` from the corner of cell (0, 0) and
+        the frame has no coordinate reference system.
 
         Parameters
         ----------
@@ -239,14 +267,17 @@ class Grid(Alphabet):
             )
         north, east = self.edges()
         rows, cols = self.values.T
-        boxes = shapely.box(east[cols], north[rows], east[cols + 1], north[rows + 1])
+        i, j = (self.values - self.first).T
+        boxes = shapely.box(east[j], north[i], east[j + 1], north[i + 1])
         frame = {"row": rows, "col": cols, name: numbers}
         return geopandas.GeoDataFrame(frame, geometry=boxes, crs="EPSG:4326" if self.bounds else None)
 
     def edges(self) -> tuple[Floats, Floats]:
         """Edges of the rows, shape (n_rows + 1,), and of the columns: degrees with bounds, else `unit`."""
         height, width = self.cell_shape
-        south, north, west, east = self.bounds or (0.0, self.n_rows * height, 0.0, self.n_cols * width)
+        row, col = self.first
+        plain = (row * height, (row + self.n_rows) * height, col * width, (col + self.n_cols) * width)
+        south, north, west, east = self.bounds or plain
         return np.linspace(south, north, self.n_rows + 1), np.linspace(west, east, self.n_cols + 1)
 
     @classmethod
@@ -268,19 +299,82 @@ class Grid(Alphabet):
         missing = {"row", "col", name} - set(frame.columns)
         if missing:
             raise ValueError(f"frame must have the columns row, col and {name}; {sorted(missing)} missing")
-        n_rows, n_cols = int(frame["row"].max()) + 1, int(frame["col"].max()) + 1
+        first = int(frame["row"].min()), int(frame["col"].min())
+        n_rows, n_cols = int(frame["row"].max()) + 1 - first[0], int(frame["col"].max()) + 1 - first[1]
         cells = frame.sort_values(["row", "col"])
-        expected = np.indices((n_rows, n_cols)).reshape(2, -1).T
+        expected = np.indices((n_rows, n_cols)).reshape(2, -1).T + first
         if not np.array_equal(cells[["row", "col"]].to_numpy(), expected):
             raise ValueError(f"frame must have each of the {n_rows} x {n_cols} cells once, it has {len(frame)} rows")
         west, south, east, north = (float(edge) for edge in frame.total_bounds)
         if frame.crs is None:
-            grid = cls(n_rows, n_cols, cell_size or ((north - south) / n_rows, (east - west) / n_cols))
+            size = cell_size or ((north - south) / n_rows, (east - west) / n_cols)
+            grid = cls(n_rows, n_cols, size, first=first)
         elif frame.crs.equals("EPSG:4326"):
             grid = cls.from_bounds(south, north, west, east, n_rows, n_cols, cell_size)
         else:
             raise ValueError(f"frame must be in EPSG:4326 or have no CRS, it has {frame.crs}; use frame.to_crs(4326)")
         return grid, cells[name].to_numpy(dtype=np.float64)
+
+
+class UnboundedGrid(Endless, Grid):
+    """The cells of a plane that has no border: ``Grid(None, None, cell_size=0.5)``."""
+
+    def __init__(
+        self,
+        n_rows: None,
+        n_cols: None,
+        cell_size: float | tuple[float, float] = 1.0,
+        unit: str = "km",
+        bounds: Bounds | None = None,
+        first: tuple[int, int] = (0, 0),
+    ):
+        if (n_rows, n_cols) != (None, None):
+            raise ValueError(f"n_rows and n_cols must both be None, or none of them, got {n_rows!r} and {n_cols!r}")
+        if bounds is not None or first != (0, 0):
+            raise ValueError(f"bounds and first must be left out of a grid without an end, got {bounds} and {first}")
+        object.__setattr__(self, "cell_size", _check_size(cell_size))
+        object.__setattr__(self, "unit", unit)
+
+    def __getnewargs__(self) -> tuple[None, None]:
+        return None, None
+
+    def __repr__(self) -> str:
+        return f"Grid(None, None, cell_size={self.cell_size}, unit={self.unit!r})"
+
+    def _key(self) -> tuple[Any, ...]:
+        return (self.cell_shape,)
+
+    @property
+    def n_rows(self) -> int:
+        """Not to be counted."""
+        return self._refuse("number of rows")
+
+    @property
+    def n_cols(self) -> int:
+        """Not to be counted."""
+        return self._refuse("number of columns")
+
+    def labels_of(self, secrets: ArrayLike) -> Ints:
+        """The secrets, which are (row, column) pairs, shape (n, 2)."""
+        cells = _validate.integers("secrets", secrets, ndim=2)
+        if cells.shape[1] != 2:
+            raise ValueError(f"secrets must be (row, column) pairs, shape (n, 2), got {cells.shape}")
+        return cells
+
+    def window(self, labels: Ints) -> Grid:
+        """The bounding box of some cells, shape (n, 2)."""
+        (south, west), (north, east) = labels.min(axis=0).tolist(), labels.max(axis=0).tolist()
+        check_size((north - south + 1) * (east - west + 1), self)
+        return Grid(north - south + 1, east - west + 1, self.cell_size, self.unit, first=(south, west))
+
+
+def _check_size(cell_size: Any) -> float | tuple[float, float]:
+    if not isinstance(cell_size, (tuple, list, np.ndarray)):
+        return _validate.positive("cell_size", cell_size)
+    if len(cell_size) != 2:
+        raise ValueError(f"cell_size must be a number or a pair (height, width), got {cell_size!r}")
+    height, width = (_validate.positive("cell_size", side) for side in cell_size)
+    return height if height == width else (height, width)
 
 
 def _check_bounds(bounds: Bounds) -> Bounds:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from ibukit import _validate
 from ibukit._validate import Floats, Ints
 from ibukit.alphabet import Alphabet
-from ibukit.errors import AlphabetMismatch, ImpossibleReport
+from ibukit.errors import AlphabetMismatch, ImpossibleReport, TooLarge
 
 
 class Channel(Protocol):
@@ -146,6 +146,12 @@ class Tally(_validate.ReadOnlyArrays):
     ----------
     parts : tuple of Part
         One for each different mechanism.
+    whole : Alphabet, optional
+        The alphabet of the secrets, where it has no end. `alphabet` is then the part of it between the reports: on a
+        line from the least to the largest, in the plane their bounding box. Any secret outside makes every report
+        less probable than the nearest one inside does, whatever the (geometric) mechanism. So a maximum likelihood
+        estimate is 0 outside, and g_x = sum_z q_z M_xz / (theta M)_z of the certificate is largest inside: estimates
+        and gaps over `alphabet` are those over the whole.
 
     Examples
     --------
@@ -158,10 +164,11 @@ class Tally(_validate.ReadOnlyArrays):
     """
 
     parts: tuple[Part, ...]
+    whole: Alphabet | None = None
 
     @property
     def alphabet(self) -> Alphabet:
-        """The secrets' alphabet."""
+        """The secrets' alphabet; where that has no end, the part of it to which estimates are confined."""
         alphabet: Alphabet = self.parts[0].mechanism.alphabet
         return alphabet
 
@@ -255,12 +262,13 @@ class Tally(_validate.ReadOnlyArrays):
 
     def __getstate__(self) -> dict[str, Any]:
         # as for a part: what is cached here (the operator, joined counts) is not worth sending
-        return {"parts": self.parts}
+        return {"parts": self.parts, "whole": self.whole}
 
     def __repr__(self) -> str:
         names = ", ".join(type(part.mechanism).__name__ for part in self.parts[:3])
         more = ", ..." if len(self.parts) > 3 else ""
-        return f"Tally(n={self.n}, k={self.k}, {len(self.counts)} distinct reports of {names}{more})"
+        where = "" if self.whole is None else f" of {self.whole!r}"
+        return f"Tally(n={self.n}, k={self.k}{where}, {len(self.counts)} distinct reports of {names}{more})"
 
     @staticmethod
     def _join(arrays: list[NDArray[Any]]) -> NDArray[Any]:
@@ -270,15 +278,23 @@ class Tally(_validate.ReadOnlyArrays):
 def pool(tallies: Sequence[Tally]) -> Tally:
     """The sum of one tally or more, in time linear in their number: a `sum` of thousands would copy as it goes."""
     first = tallies[0]
-    groups: dict[Any, list[Part]] = {}
     for tally in tallies:
-        if tally.alphabet != first.alphabet:
+        if _secrets(tally) != _secrets(first):
             raise AlphabetMismatch(
-                f"tallies add only over the same secrets, got {first.alphabet!r} and {tally.alphabet!r}"
+                f"tallies add only over the same secrets, got {_secrets(first)!r} and {_secrets(tally)!r}"
             )
-        for part in tally.parts:
-            groups.setdefault(part.mechanism, []).append(part)
-    return Tally(tuple(_merged(parts) for parts in groups.values()))
+    parts = [part for tally in tallies for part in tally.parts]
+    if first.whole is not None and len(tallies) > 1:
+        window = first.whole.window(np.concatenate([part.reports for part in parts]))
+        parts = [Part(replace(part.mechanism, alphabet=window), part.reports, part.counts) for part in parts]
+    groups: dict[Any, list[Part]] = {}
+    for part in parts:
+        groups.setdefault(part.mechanism, []).append(part)
+    return Tally(tuple(_merged(same) for same in groups.values()), first.whole)
+
+
+def _secrets(tally: Tally) -> Alphabet:
+    return tally.alphabet if tally.whole is None else tally.whole
 
 
 def _merged(parts: list[Part]) -> Part:
@@ -286,6 +302,16 @@ def _merged(parts: list[Part]) -> Part:
         return parts[0]
     reports = np.concatenate([part.reports for part in parts])
     return make_part(parts[0].mechanism, reports, np.concatenate([part.counts for part in parts]))
+
+
+def check_bounded(tally: Tally, why: str) -> Tally:
+    """The tally itself; one over secrets without an end raises TooLarge, for what depends on all of them."""
+    if check_tally(tally).whole is not None:
+        raise TooLarge(
+            f"tally must be over a bounded alphabet, because {why}; {tally.whole!r} has no end: make the mechanism "
+            "on the part of it that you mean"
+        )
+    return tally
 
 
 def check_tally(tally: Any) -> Tally:

@@ -22,7 +22,7 @@ from ibukit.estimators._gibbs import Draws
 from ibukit.estimators._marginals import Marginals, from_frequencies
 from ibukit.estimators._totals import posterior_of_totals
 from ibukit.estimators.certificate import certified
-from ibukit.tally import Tally, check_tally
+from ibukit.tally import Tally, check_bounded
 
 OF = ("distribution", "frequencies")
 METHODS = ("exact", "enumerate", "gibbs")
@@ -205,7 +205,7 @@ def posterior(
     >>> ik.posterior(tally, alpha=0.5, method="gibbs", rng=np.random.default_rng(1)).mean.round(1)
     array([0.6, 0.2, 0.1])
     """
-    prior = _validate.dirichlet(alpha, check_tally(tally).k)
+    prior = _validate.dirichlet(alpha, check_bounded(tally, "a Dirichlet prior is over all secrets").k)
     if of not in OF:
         raise ValueError(f"of must be 'distribution' or 'frequencies', got {of!r}")
     if method not in METHODS:

@@ -14,7 +14,7 @@ from ibukit.errors import ConvergenceError
 from ibukit.estimate import Estimate, Status
 from ibukit.estimators._roughness import Fit, Roughness, fit, roughness_on
 from ibukit.estimators.certificate import certified
-from ibukit.tally import Tally, check_tally
+from ibukit.tally import Tally, check_bounded
 
 # factor between two penalties that are tried
 RUNG = math.sqrt(10)
@@ -90,7 +90,7 @@ def smooth(tally: Tally, penalty: float | None = None, tol: float = 1e-9) -> Est
     >>> ik.smooth(tally, penalty=1e9).distribution.round(3)[[0, 50, 99]]  # too smooth
     array([0.01, 0.01, 0.01])
     """
-    roughness = roughness_on(check_tally(tally).alphabet)
+    roughness = roughness_on(check_bounded(tally, "a smooth curve does not end with the reports").alphabet)
     tol = _validate.positive("tol", tol)
     how = "given"
     if penalty is None:
@@ -155,7 +155,7 @@ def choose_penalty(tally: Tally) -> float:
     >>> choose_penalty(mechanism.tally_counts([600, 1200, 200, 900, 100, 700])) < 100  # nothing smooth about this
     True
     """
-    roughness = roughness_on(check_tally(tally).alphabet)
+    roughness = roughness_on(check_bounded(tally, "a smooth curve does not end with the reports").alphabet)
     if tally.k == 1:
         return 1.0  # there is nothing to choose
     with one_thread():

@@ -23,8 +23,10 @@ def reach(grid: Grid, epsilon: float) -> tuple[int, int]:
     at the R used here. (Units of 1 / eps.)
     """
     height, width = (max(epsilon * side, sys.float_info.min) for side in grid.cell_shape)
-    north = grid.n_rows + math.sqrt(FARTHEST**2 + 2 * FARTHEST * grid.n_cols * width) / height
-    east = grid.n_cols + math.sqrt(FARTHEST**2 + 2 * FARTHEST * grid.n_rows * height) / width
+    # without a border there are no such sums, and what lies farther out is only left out
+    rows, cols = (grid.n_rows, grid.n_cols) if grid.bounded else (0, 0)
+    north = rows + math.sqrt(FARTHEST**2 + 2 * FARTHEST * cols * width) / height
+    east = cols + math.sqrt(FARTHEST**2 + 2 * FARTHEST * rows * height) / width
     if north * east > MOST_CELLS:
         sides = "{:g} x {:g}".format(*grid.cell_shape)
         raise ValueError(

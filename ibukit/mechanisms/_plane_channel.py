@@ -185,7 +185,7 @@ def worthwhile(k: int, n_reports: int) -> bool:
 
 def remapped(grid: Grid, table: Floats, reports: Ints) -> PlaneChannel:
     """Noise with the masses of a quarter-plane table, remapped to the nearest cell of the grid."""
-    cells = grid.values[reports]
+    cells = _positions(grid, reports)
     kernels, kinds = _plane.remapped_kernels(grid, table), _plane.remapped_kind(grid, cells)
     return _channel(grid, np.ones(len(grid)), kernels, kinds, cells, np.ones(len(cells)))
 
@@ -194,14 +194,15 @@ def row_normalised(grid: Grid, epsilon: float, reports: Ints) -> PlaneChannel:
     """exp(-eps d) / sum over the grid of exp(-eps d)."""
     kernel = np.exp(-epsilon * _distances(grid.cell_shape, grid.n_rows - 1, grid.n_cols - 1))
     sums = _sums_over_offsets(_sums_over_offsets(kernel).T).T
-    cells = grid.values[reports]
+    cells = _positions(grid, reports)
     return _channel(grid, 1 / sums.ravel(), kernel[None], np.zeros(len(cells), int), cells, np.ones(len(cells)))
 
 
 def column_scaled(grid: Grid, epsilon: float, reports: Ints, scale: Floats) -> PlaneChannel:
     """Entries exp(-eps d(x, z)) scale_z."""
     kernel = np.exp(-epsilon * _distances(grid.cell_shape, grid.n_rows - 1, grid.n_cols - 1))
-    return _channel(grid, np.ones(len(grid)), kernel[None], np.zeros(len(reports), int), grid.values[reports], scale)
+    cells = _positions(grid, reports)
+    return _channel(grid, np.ones(len(grid)), kernel[None], np.zeros(len(cells), int), cells, scale)
 
 
 def infinite(grid: Grid, epsilon: float, largest: float, cells: Ints, beyond: Floats) -> tuple[PlaneChannel, Ints]:
@@ -227,6 +228,11 @@ def infinite(grid: Grid, epsilon: float, largest: float, cells: Ints, beyond: Fl
     scale = np.where(kinds == FAR, 1, largest * np.exp(-NATS_PER_BAND * kinds))
     far = np.flatnonzero(kinds == FAR)
     return _channel(grid, np.ones(len(grid)), kernels, kinds, cells, scale, len(far)), far
+
+
+def _positions(grid: Grid, codes: Ints) -> Ints:
+    """Rows and columns of cells, counted from the south-west one whatever the grid calls it."""
+    return np.column_stack(np.divmod(codes, grid.n_cols))
 
 
 def _channel(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -45,7 +45,7 @@ class Mechanism(_validate.ReadOnlyArrays, ABC):
         Parameters
         ----------
         secrets : array_like of int, shape (n,)
-            Codes of the users' true values.
+            Codes of the users' true values; their labels where the alphabet has no end.
         rng : numpy.random.Generator
 
         Returns
@@ -81,6 +81,9 @@ class Mechanism(_validate.ReadOnlyArrays, ABC):
     def tally(self, reports: ArrayLike) -> Tally:
         """Count the distinct reports.
 
+        Where the alphabet has no end the tally is over its part from which alone the reports can best be explained
+        (see `Tally.whole`).
+
         Parameters
         ----------
         reports : array_like, n reports
@@ -94,7 +97,11 @@ class Mechanism(_validate.ReadOnlyArrays, ABC):
         ValueError
             If there is no report at all.
         """
-        return Tally((make_part(self, self.check_reports(reports)),))
+        seen = self.check_reports(reports)
+        if self.alphabet.bounded or not len(seen):
+            return Tally((make_part(self, seen),))
+        here: Mechanism = replace(self, alphabet=self.alphabet.window(seen))  # type: ignore[type-var]
+        return Tally((make_part(here, seen),), whole=self.alphabet)
 
     def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:
         """The unbiased estimate v with E[v] = theta, shape (k,), from the frequencies of the reports seen."""

@@ -31,7 +31,8 @@ class LinearGeometric(Mechanism):
     Parameters
     ----------
     alphabet : Line
-        The k secrets; reports are any integers (labels of the line continued both ways, not codes).
+        The k secrets; reports are any integers (labels of the line continued both ways, not codes). The line may be
+        without an end itself: then secrets are labels, too.
     epsilon : float
         Nats per unit of the line.
 
@@ -53,6 +54,11 @@ class LinearGeometric(Mechanism):
     >>> tally = mechanism.tally([-3, 4, 4, 12])
     >>> tally.counts
     array([1, 2, 1])
+
+    Where the secrets have no end, neither, estimates are over the values between the reports:
+
+    >>> LinearGeometric(Line(0, None), epsilon=0.5).tally([-3, 4, 4, 12]).alphabet
+    Line(0, 12)
     """
 
     alphabet: Line
@@ -91,10 +97,10 @@ class LinearGeometric(Mechanism):
     def randomize(self, secrets: ArrayLike, rng: Generator) -> Ints:
         """Draw one report for each user: integers, shape (n,)."""
         rng = _validate.generator(rng)
-        x = _validate.codes("secrets", secrets, self.k)
+        values = self.alphabet.labels_of(secrets)
         # the difference of two geometric variables has the two-sided law
-        noise = rng.geometric(-np.expm1(-self.epsilon), (2, len(x)))
-        return np.asarray(self.alphabet.values[x] + noise[0] - noise[1])
+        noise = rng.geometric(-np.expm1(-self.epsilon), (2, len(values)))
+        return np.asarray(values + noise[0] - noise[1])
 
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
         """Draw the tally of a whole population in O(k + spread), by the memoryless steps of the noise."""

@@ -32,7 +32,8 @@ class PlanarGeometric(Mechanism):
     ----------
     alphabet : Grid
         The k secrets. Reports are integer cell coordinates (row, column) on the grid continued without end,
-        shape (n, 2); (0, 0) is the grid's south-west cell.
+        shape (n, 2); the grid's south-west cell is its `first`, (0, 0) unless said otherwise. The grid may be without
+        an end itself: then secrets are cell coordinates, too.
     epsilon : float
         Nats per unit of the grid, e.g. per km.
 
@@ -54,6 +55,12 @@ class PlanarGeometric(Mechanism):
     >>> mechanism = PlanarGeometric(Grid(20, 14, cell_size=0.5), epsilon=1.0)
     >>> mechanism.tally([[3, 4], [3, 4], [-2, 7]]).counts
     array([1, 2])
+
+    Where the secrets have no end, neither, estimates are over the bounding box of the reports:
+
+    >>> anywhere = PlanarGeometric(Grid(None, None, cell_size=0.5), epsilon=1.0)
+    >>> anywhere.tally([[3, 4], [3, 4], [-2, 7]]).alphabet
+    Grid(6, 4, cell_size=0.5, unit='km', first=(-2, 4))
     """
 
     alphabet: Grid
@@ -83,7 +90,8 @@ class PlanarGeometric(Mechanism):
         """Forward and adjoint on the seen cells; each keeps its largest entry, so that far reports do not underflow."""
         if _plane_channel.worthwhile(self.k, len(reports)):
             largest, beyond = float(self._table[0, 0]), self._beyond(reports)
-            plane, far = _plane_channel.infinite(self.alphabet, self.epsilon, largest, reports, beyond)
+            cells = self.check_reports(reports) - np.array(self.alphabet.first)
+            plane, far = _plane_channel.infinite(self.alphabet, self.epsilon, largest, cells, beyond)
             if len(far) < len(reports):
                 plane.columns[:] = self._columns(reports[far])
                 return plane
@@ -107,8 +115,7 @@ class PlanarGeometric(Mechanism):
 
     def _beyond(self, reports: Ints) -> Floats:
         """Distance of each report from the nearest cell of the grid."""
-        top = [self.alphabet.n_rows - 1, self.alphabet.n_cols - 1]
-        away = (reports - np.clip(reports, 0, top)) * np.array(self.alphabet.cell_shape)
+        away = (reports - self.alphabet.nearest(reports)) * np.array(self.alphabet.cell_shape)
         return np.asarray(np.hypot(away[:, 0], away[:, 1]))
 
     def _log_factor(self, reports: Ints) -> Floats:
@@ -117,11 +124,11 @@ class PlanarGeometric(Mechanism):
     def randomize(self, secrets: ArrayLike, rng: Generator) -> Ints:
         """Draw one report for each user: (row, column) pairs, shape (n, 2)."""
         rng = _validate.generator(rng)
-        x = _validate.codes("secrets", secrets, self.k)
+        cells = self.alphabet.labels_of(secrets)
         # the last entry of the table stands for all that is farther: mass below e^-45
-        drawn = np.searchsorted(self._cumulative, rng.random(len(x)), side="right")
+        drawn = np.searchsorted(self._cumulative, rng.random(len(cells)), side="right")
         offsets = np.column_stack(np.unravel_index(drawn, self._table.shape))
-        return np.asarray(self.alphabet.values[x] + offsets * rng.choice([-1, 1], size=offsets.shape))
+        return np.asarray(cells + offsets * rng.choice([-1, 1], size=offsets.shape))
 
 
 class _Remapped(GridMechanism):
@@ -249,7 +256,7 @@ class PlanarLaplace(_Remapped):
 
 def nearest_cell(grid: Grid, cells: Ints) -> Ints:
     """Codes of the grid's cells nearest to (row, column) pairs of the infinite grid."""
-    return grid.codes(np.clip(cells, 0, [grid.n_rows - 1, grid.n_cols - 1]))
+    return grid.codes(grid.nearest(cells))
 
 
 def _set_grid_and_epsilon(mechanism: Mechanism, alphabet: Grid, epsilon: float) -> None:
@@ -257,4 +264,6 @@ def _set_grid_and_epsilon(mechanism: Mechanism, alphabet: Grid, epsilon: float) 
         raise TypeError(f"alphabet must be a Grid, because the noise moves over cells of a plane; got {alphabet!r}")
     object.__setattr__(mechanism, "alphabet", alphabet)
     object.__setattr__(mechanism, "epsilon", _validate.positive("epsilon", epsilon))
+    if not isinstance(mechanism, PlanarGeometric):
+        len(alphabet)  # a grid without an end says so: there is no nearest cell at its border
     _plane.reach(alphabet, mechanism.epsilon)

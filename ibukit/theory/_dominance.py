@@ -58,8 +58,8 @@ def on_line(mechanism: LinearGeometric, reports: Ints) -> Floats:
 
 
 def on_plane(mechanism: PlanarGeometric, reports: Ints) -> Floats:
-    """d(z) = eps (|z - a| + l) - log lambda, with a the cell (0, 0), l the distance to the opposite corner's cell."""
-    away = reports * np.array(mechanism.alphabet.cell_shape)
+    """d(z) = eps (|z - a| + l) - log lambda, with a a corner's cell, l the distance to the opposite corner's cell."""
+    away = (reports - mechanism.alphabet.first) * np.array(mechanism.alphabet.cell_shape)
     away = np.hypot(away[:, 0], away[:, 1])
     return np.asarray(mechanism.epsilon * (away + _diagonal(mechanism)) - math.log(mechanism._table[0, 0]))
 

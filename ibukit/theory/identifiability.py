@@ -189,8 +189,7 @@ def _singular_values(mechanism: Mechanism) -> Floats:
     if isinstance(mechanism, LinearGeometric):
         columns = TruncatedGeometric(mechanism.alphabet, mechanism.epsilon).matrix() if k > 1 else np.ones((1, 1))
     elif isinstance(mechanism, PlanarGeometric):
-        cells = np.stack(np.divmod(np.arange(k), mechanism.alphabet.n_cols), axis=1)
-        columns = rows_of(mechanism.channel(mechanism.check_reports(cells)), np.arange(k), k)
+        columns = rows_of(mechanism.channel(mechanism.alphabet.values), np.arange(k), k)
     else:
         assert isinstance(mechanism, FiniteMechanism)
         columns = mechanism.matrix()

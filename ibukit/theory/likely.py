@@ -75,6 +75,7 @@ def dominated(mechanism: Mechanism, reports: ArrayLike) -> NDArray[np.bool_]:
     >>> ik.theory.dominated(ik.TruncatedGeometric(5, epsilon=1.0), [1, 3])
     array([ True, False, False, False,  True])
     """
+    len(mechanism.alphabet)  # one without an end says so
     return _dominated(make_part(mechanism, mechanism.check_reports(reports)))
 
 
@@ -95,7 +96,7 @@ def likely_subset(mechanism: Mechanism, reports: ArrayLike) -> Ints:
     Returns
     -------
     ndarray of int, shape (l,)
-        Codes, in ascending order.
+        Codes, in ascending order. Where the alphabet has no end: labels, on a grid (row, column) pairs, shape (l, 2).
 
     Raises
     ------
@@ -138,9 +139,17 @@ def likely_subset(mechanism: Mechanism, reports: ArrayLike) -> Ints:
     array([4, 5, 6, 7, 8])
     >>> ik.theory.likely_subset(ik.LinearGeometric(ik.Line(10, 29), epsilon=0.5), [14, 18, 18, 35])
     array([ 4,  8, 19])
+    >>> ik.theory.likely_subset(ik.LinearGeometric(ik.Line(None, None), epsilon=0.5), [14, 18, 18, 35])
+    array([14, 18, 35])
     """
-    part = make_part(mechanism, mechanism.check_reports(reports))
-    seen = part.reports
+    if not mechanism.alphabet.bounded:
+        tally = mechanism.tally(reports)
+        return np.asarray(tally.alphabet.values[_likely(tally.parts[0])])
+    return _likely(make_part(mechanism, mechanism.check_reports(reports)))
+
+
+def _likely(part: Part) -> Ints:
+    mechanism, seen = part.mechanism, part.reports
     match mechanism:
         case RandomizedResponse() | TruncatedGeometric():
             return seen
@@ -208,16 +217,15 @@ def likely_region(grid: Grid, reports: ArrayLike) -> Polygon:
 
 
 def _on_plane(grid: Grid, reports: Ints) -> Ints:
-    inside = ((reports >= 0) & (reports < [grid.n_rows, grid.n_cols])).all()
+    inside = np.array_equal(grid.nearest(reports), reports)
     return grid.codes(_planar_cuts.unbeaten(reports, grid.cell_shape)) if inside else _box(grid, reports)
 
 
 def _box(grid: Grid, cells: Ints) -> Ints:
     """Codes of the cells in the bounding box of some, moved into the grid."""
-    top = [grid.n_rows - 1, grid.n_cols - 1]
-    low, high = np.clip(cells.min(axis=0), 0, top), np.clip(cells.max(axis=0), 0, top)
+    low, high = grid.nearest(np.stack([cells.min(axis=0), cells.max(axis=0)]))
     rows, cols = (np.arange(low[i], high[i] + 1) for i in (0, 1))
-    return np.asarray((rows[:, None] * grid.n_cols + cols).ravel())
+    return grid.codes(np.stack(np.meshgrid(rows, cols, indexing="ij"), axis=-1).reshape(-1, 2))
 
 
 def _dominated(part: Part, among: Ints | None = None) -> NDArray[np.bool_]:
