@@ -77,7 +77,7 @@ def write(path: Path, choices: Choices, cycles: Sequence[Cycle], mechanism: Matr
     body.write(json.dumps(values).encode() + b"\n")
     for array in arrays.values():
         np.save(body, array, allow_pickle=False)
-    _replace(path, body.getvalue())
+    _replace(path.resolve(), body.getvalue())
 
 
 def _replace(path: Path, content: bytes) -> None:
@@ -105,7 +105,14 @@ def _sync(folder: Path) -> None:
 
 def read(path: Path) -> tuple[dict[str, Any], tuple[Cycle, ...], MatrixMechanism]:
     """What `write` wrote: the arguments of `Privic`, the finished cycles, and the mechanism of the running one."""
-    body = io.BytesIO(_content(path))
+    content = _content(path)
+    try:
+        return _parsed(io.BytesIO(content))
+    except (EOFError, KeyError, TypeError, ValueError) as error:  # the checksum is right: no accident, another writer
+        raise ForeignFile(f"path must be a file that Privic wrote, the content of {path} is not: {error!r}") from error
+
+
+def _parsed(body: io.BytesIO) -> tuple[dict[str, Any], tuple[Cycle, ...], MatrixMechanism]:
     values = json.loads(body.readline())
     arrays = {name: np.load(body, allow_pickle=False) for name in values["arrays"]}
     alphabet = alphabet_of(values["alphabet"], arrays)

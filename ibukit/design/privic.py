@@ -130,7 +130,7 @@ class Privic:
         )
         self._cycles: tuple[Cycle, ...] = ()
         self._mechanism: MatrixMechanism | None = None
-        self._path = None if path is None else Path(path)
+        self._path = None if path is None else Path(path).resolve()  # the process may change its folder
         if self._path is not None and self._path.exists():
             self._go_on(Privic.load(self._path))
         elif self._path is not None:
