@@ -11,7 +11,6 @@ from scipy.special import rel_entr
 from ibukit import _validate
 from ibukit._validate import Floats, Ints
 from ibukit.alphabet import Alphabet
-from ibukit.errors import AlphabetMismatch
 
 # guesses whose expected losses differ by less, relatively, are alike: the sums are no more exact than that
 TIE = 1e-12
@@ -376,9 +375,7 @@ def mean_displacement(mechanism: HasMatrix, secret: int, loss: ArrayLike | None 
 
 def _row(mechanism: HasMatrix, secret: int) -> Floats:
     matrix = mechanism.matrix()
-    if not 0 <= _validate.whole("secret", secret, 0) < len(matrix):
-        raise AlphabetMismatch(f"secret must be a code 0..{len(matrix) - 1}, got {secret}")
-    return np.asarray(matrix[secret])
+    return np.asarray(matrix[_validate.codes("secret", [secret], len(matrix))[0]])
 
 
 def _costs(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None) -> Floats:

@@ -100,11 +100,12 @@ def scan(part: Part, honest: Estimate, tol: float) -> Suspect | None:
     """
     tally = Tally((part,))
     q, p = tally.frequencies, tally.forward(honest.distribution)
-    with np.errstate(over="ignore", divide="ignore"):
-        most = 2 * tally.n * (honest.gap + np.where(q > p, q * np.log(q / p), 0.0))
+    # p may have a factor left out, as a logarithm, that is too small for a double
+    excess = np.log(q) - np.log(p) - tally.log_scale
+    most = 2 * tally.n * (honest.gap + q * np.maximum(excess, 0.0))
     found: Suspect | None = None
     for report in np.argsort(-most, kind="stable"):
-        if q[report] <= p[report] or (found and found.likelihood_ratio >= most[report]):
+        if excess[report] <= 0 or (found and found.likelihood_ratio >= most[report]):
             break
         estimate = mle(with_adversaries(part, int(report)), tol)
         ratio = 2 * (estimate.log_likelihood - honest.log_likelihood)

@@ -55,8 +55,8 @@ def breakdown_fraction(prior: ArrayLike, alphabet: Alphabet | int, beta: float, 
     Notes
     -----
     c(f) is certified by the solver of `mle`, and a bracketing root-finder solves log g(f) = 0 on [0, 1]: at f = 1 it is
-    beta times the distance to the nearest other report. It returns a crossing; that there is only one is what we saw,
-    not what we prove.
+    beta times the distance to the nearest other report. It returns a crossing; that there is no other we have seen in
+    every case that we looked at, and not proven.
 
     References
     ----------

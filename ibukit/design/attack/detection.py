@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.random import Generator
+from scipy.special import xlogy
 
 from ibukit import _validate
 from ibukit._validate import Floats, Ints
@@ -152,7 +153,7 @@ def _evidence(part: Part, counts: Ints) -> _Half:
     # a report that neither makes proves nothing either way
     r = np.divide(attacked, honest, out=np.ones_like(attacked), where=honest > 0)
     n = np.append(others[seen], others.sum() - others[seen].sum())
-    log_evidence = float(n @ np.log(r)) - float(n.sum()) * math.log((channel @ r).max())
+    log_evidence = float(xlogy(n, r).sum()) - float(n.sum()) * math.log((channel @ r).max())
     return _Half(log_evidence, int(seen[suspect.report]), share)
 
 
@@ -164,6 +165,6 @@ def _with_rest(part: Part) -> Floats:
 
 def _nearest(channel: Floats, q: Floats) -> Floats:
     """The honest distribution of reports nearest to q in relative entropy."""
-    made = channel.any(axis=0)
+    made = q > 0
     theta = _interior_point.maximise(np.ascontiguousarray(channel[:, made]), q[made], TOL)[0]
     return np.asarray(theta @ channel)

@@ -61,17 +61,18 @@ def coarse_map(weights: ArrayLike, grid: Grid, block: int) -> Floats:
 def mix(distribution: ArrayLike, public: ArrayLike, weight: float) -> Floats:
     """Design for lambda theta + (1 - lambda) public instead of the estimate theta.
 
-    Adversaries move only the share lambda, and no place is emptier than (1 - lambda) public says: its neighbours stay
-    among the reports, whatever is done to theta.
+    A fraction f of adversaries is worth lambda f in the mixture, and the crowd around a place keeps at least the share
+    (1 - lambda) of what `public` gives it. So it helps where lambda is small: what is designed for is then mostly
+    the public map.
 
     Parameters
     ----------
     distribution : array_like, shape (k,)
-        theta, estimated from reports.
+        The estimate theta.
     public : array_like, shape (k,)
         A map that no report enters, as a census; see `coarse_map`.
     weight : float
-        lambda, from 0 to 1.
+        The share lambda of the estimate, from 0 to 1.
 
     Returns
     -------

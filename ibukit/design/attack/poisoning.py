@@ -26,7 +26,7 @@ def poison_inputs(counts: ArrayLike, target: ArrayLike, fraction: float) -> Ints
         A code, or several different ones among which the adversaries are divided evenly (one more for the first ones,
         where they do not divide).
     fraction : float
-        f, at least 0 and below 1.
+        The adversaries' share of all, f: at least 0 and below 1.
 
     Returns
     -------
@@ -66,11 +66,11 @@ def poisoned(distribution: ArrayLike, target: ArrayLike, fraction: float) -> Flo
     Parameters
     ----------
     distribution : array_like, shape (k,)
-        pi, of the honest people.
+        That of the honest people, pi.
     target : int or array_like of int
         The code that the adversaries claim, or several different ones, each claimed by as many.
     fraction : float
-        f, the adversaries' fraction of all; at least 0 and below 1.
+        The adversaries' share of all, f: at least 0 and below 1.
 
     Returns
     -------
@@ -106,8 +106,8 @@ def poisoned(distribution: ArrayLike, target: ArrayLike, fraction: float) -> Flo
 def poison_outputs(tally: Tally, report: ArrayLike, fraction: float) -> Tally:
     """Add the reports of adversaries who skip the mechanism: a = round(f n / (1 - f)) times the report y.
 
-    f = a / (n + a) is their fraction of all reports, up to rounding. Where honest people at a place report it with
-    probability M_xy only, one such adversary moves the estimate as far as about 1 / M_xy who keep to the protocol.
+    f = a / (n + a) is their fraction of all reports, up to rounding. Who claims the place x but keeps to the mechanism
+    sends y with probability M_xy only: it takes 1 / M_xy of them to add as many reports y as one of these does.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def poison_outputs(tally: Tally, report: ArrayLike, fraction: float) -> Tally:
         In the form of the mechanism's reports: a code, a pair of coordinates, a row of bits; or several of them, among
         which the adversaries are divided evenly (one more for the first ones, where they do not divide).
     fraction : float
-        f, at least 0 and below 1.
+        The adversaries' share of all, f: at least 0 and below 1.
 
     Returns
     -------

@@ -78,8 +78,9 @@ def robust_mle(
     tally : Tally
         Reports of one mechanism.
     threshold : float
-        At least 0. At 20, the default, honest populations are hardly ever suspected; a level that is proven has
-        `detect`.
+        At least 0. If theta were known, honest people would exceed it with probability at most m exp(-threshold / 2),
+        for m possible reports, by Chernoff's bound: below 1 % for m = 200 at the default of 20. For theta estimated
+        that is a rule of thumb; `detect` has a level that is proven.
     tol : float
         How far each maximum is certified, in nats per report.
     stop : Gap, Change, Steps or Discrepancy, optional

@@ -1,0 +1,225 @@
+"""The robust estimate: an honest likelihood where it should be, a proof always, the attack found, few false alarms."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+import ibukit as ik
+from ibukit.design.attack._adversary import scan, with_adversaries
+
+TOL = 1e-10
+PLACES = ik.Grid(4, 5)
+ISLAND = 19
+HONEST = ik.normalize([5, 8, 2, 1, 0.1, 4, 9, 3, 0.2, 0.1, 6, 7, 2, 0.1, 0, 3, 4, 1, 0, 0.5])
+
+
+def elastic():
+    return ik.blahut_arimoto(HONEST, PLACES, beta=0.8)
+
+
+def tally_of(seed, k=4, m=6, n=60):
+    draw = np.random.default_rng(seed)
+    mechanism = ik.MatrixMechanism(draw.dirichlet(np.ones(m), size=k))
+    return mechanism.tally_counts(draw.multinomial(n, draw.dirichlet(np.ones(m))))
+
+
+def naive_log_likelihood(tally, theta, share, report):
+    matrix = tally.parts[0].mechanism.matrix()
+    total = 0.0
+    for z, count in zip(tally.parts[0].reports, tally.counts, strict=True):
+        p = (1 - share) * sum(theta[x] * matrix[x, z] for x in range(len(theta))) + share * (z == report)
+        total += count * np.log(p)
+    return total
+
+
+def naive_em(tally, report, steps=10_000):
+    """Theta, gamma and their log-likelihood by plain EM with the responsibilities written out."""
+    matrix = tally.parts[0].mechanism.matrix()[:, tally.parts[0].reports]
+    own = (tally.parts[0].reports == report).astype(float)
+    theta, share = np.full(len(matrix), 1 / len(matrix)), 0.5
+    for _ in range(steps):
+        joint = np.vstack([(1 - share) * theta[:, None] * matrix, share * own])
+        posterior = joint / joint.sum(axis=0) @ (tally.counts / tally.n)
+        share = posterior[-1]
+        theta = posterior[:-1] / posterior[:-1].sum()
+    return theta, share, naive_log_likelihood(tally, theta, share, report)
+
+
+def test_honest_reports_give_the_maximum_likelihood_estimate(rng):
+    tally = elastic().simulate(rng.multinomial(5000, HONEST), rng)
+    found = ik.attack.robust_mle(tally)
+    assert (found.report, found.share, found.threshold) == (None, 0, 20)
+    assert 0 <= found.likelihood_ratio <= 20
+    assert found.estimate.distribution.tolist() == ik.mle(tally).distribution.tolist()
+    assert "no adversaries" in repr(found)
+
+
+def test_adversaries_are_found_and_left_out(rng):
+    honest = elastic().simulate(rng.multinomial(20_000, HONEST), rng)
+    attacked = ik.attack.poison_outputs(honest, ISLAND, 0.02)
+    found = ik.attack.robust_mle(attacked)
+    assert found.report == ISLAND
+    assert found.likelihood_ratio > 100
+    assert found.share == pytest.approx(0.02, abs=0.003)
+    assert found.estimate.alphabet == PLACES
+    assert found.estimate.gap <= 1e-9
+    assert repr(found).startswith("RobustEstimate(a share of 0.0")
+    assert found.estimate.distribution.sum() == pytest.approx(1, abs=1e-12)
+    # what design depends on is as without them
+    fitted = [found.estimate.distribution, ik.mle(attacked).distribution, ik.mle(honest).distribution]
+    robust, plain, clean = (honest.forward(theta) for theta in fitted)
+    assert ik.total_variation(robust / robust.sum(), clean / clean.sum()) < 0.002
+    assert ik.total_variation(plain / plain.sum(), clean / clean.sum()) > 0.01
+    with pytest.raises(ValueError, match="no tally"):
+        found.estimate.standard_errors()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_joint_maximum_agrees_with_plain_em_on_every_report(seed):
+    tally = tally_of(seed)
+    honest = ik.mle(tally, TOL)
+    by_em = {int(report): naive_em(tally, report)[2] for report in tally.parts[0].reports}
+    best = max(by_em, key=by_em.__getitem__)
+    found = ik.attack.robust_mle(tally, threshold=0, tol=TOL)
+    assert found.likelihood_ratio == pytest.approx(2 * (by_em[best] - honest.log_likelihood), abs=1e-6)
+    if found.likelihood_ratio > 1e-3:
+        assert found.report == best
+        theta = found.estimate.distribution
+        assert found.estimate.log_likelihood == pytest.approx(
+            naive_log_likelihood(tally, theta, found.share, best), abs=1e-9
+        )
+
+
+@settings(max_examples=20)
+@given(seed=st.integers(0, 10**6), other=st.integers(0, 10**6))
+def test_the_gap_bounds_what_any_theta_and_gamma_could_gain(seed, other):
+    tally = tally_of(seed)
+    found = ik.attack.robust_mle(tally, threshold=0, stop=ik.Steps(3))  # far from the maximum, where the gap matters
+    if found.report is None:
+        return
+    draw = np.random.default_rng(other)
+    theta, share = draw.dirichlet(np.full(4, 0.3)), draw.random()
+    gain = naive_log_likelihood(tally, theta, share, found.report) - found.estimate.log_likelihood
+    assert gain <= tally.n * found.estimate.gap + 1e-9
+    best = naive_em(tally, found.report, 2000)[2] - found.estimate.log_likelihood
+    assert best <= tally.n * found.estimate.gap + 1e-9
+
+
+@settings(max_examples=20)
+@given(seed=st.integers(0, 10**6))
+def test_no_report_that_is_passed_over_could_have_won(seed):
+    tally = tally_of(seed, k=3, m=8)
+    part, honest = tally.parts[0], ik.mle(tally, TOL)
+    q, p = tally.frequencies, tally.forward(honest.distribution)
+    ratios = np.array(
+        [
+            2 * (ik.mle(with_adversaries(part, y), TOL).log_likelihood - honest.log_likelihood)
+            for y in range(len(part.reports))
+        ]
+    )
+    assert (ratios <= 2 * tally.n * (honest.gap + np.maximum(q * np.log(q / p), 0)) + 1e-6).all()
+    found = scan(part, honest, TOL)
+    assert (found.likelihood_ratio if found else 0.0) == pytest.approx(max(ratios.max(), 0), abs=1e-6)
+
+
+def test_the_search_leaves_most_reports_untried(monkeypatch, rng):
+    import ibukit.design.attack._adversary as module
+
+    tried = []
+    monkeypatch.setattr(module, "mle", lambda *given: tried.append(1) or ik.mle(*given))
+    attacked = ik.attack.poison_outputs(elastic().simulate(rng.multinomial(20_000, HONEST), rng), ISLAND, 0.02)
+    scan(attacked.parts[0], ik.mle(attacked), 1e-9)
+    assert len(tried) == 1
+
+
+@pytest.mark.parametrize("start", [None, HONEST])
+def test_early_stopping_is_em_on_theta_and_gamma(start, rng):
+    start = None if start is None else 0.9 * start + 0.1 / 20
+    attacked = ik.attack.poison_outputs(elastic().simulate(rng.multinomial(9000, HONEST), rng), ISLAND, 0.03)
+    share = ik.attack.robust_mle(attacked).share
+    found = ik.attack.robust_mle(attacked, stop=ik.Steps(7), start=start)
+    assert (found.estimate.status, found.estimate.n_iter, found.report) == (ik.Status.STOPPED, 7, ISLAND)
+    theta = np.full(20, 0.05) if start is None else start
+    matrix, own = attacked.matrix(), attacked.parts[0].reports == ISLAND
+    for _ in range(7):
+        joint = np.vstack([(1 - share) * theta[:, None] * matrix, share * own])
+        posterior = joint / joint.sum(axis=0) @ attacked.frequencies
+        share, theta = posterior[-1], posterior[:-1] / posterior[:-1].sum()
+    assert found.share == pytest.approx(share, rel=1e-9)
+    assert found.estimate.distribution == pytest.approx(theta, rel=1e-9)
+    assert 0 < found.estimate.gap < np.inf
+
+
+def test_early_stopping_without_adversaries_is_ibu(rng):
+    tally = elastic().simulate(rng.multinomial(5000, HONEST), rng)
+    found = ik.attack.robust_mle(tally, stop=ik.Steps(7))
+    assert found.estimate.distribution.tolist() == ik.ibu(tally, stop=ik.Steps(7)).distribution.tolist()
+
+
+@pytest.mark.parametrize("n", [300, 5000])
+def test_honest_people_are_hardly_ever_suspected(n, rng):
+    mechanism, runs = elastic(), 100
+    ratios = np.array(
+        [
+            ik.attack.robust_mle(mechanism.simulate(rng.multinomial(n, HONEST), rng), tol=1e-7).likelihood_ratio
+            for _ in range(runs)
+        ]
+    )
+    # the rule of thumb for 20 reports: at most 20 exp(-t / 2) of the runs exceed t
+    for t in (8, 10, 14, 20):
+        assert stats.binomtest(int((ratios > t).sum()), runs, min(1, 20 * np.exp(-t / 2)), "greater").pvalue > 1e-3
+    # a threshold that is too low cries wolf, so the count above can fail
+    assert (ratios > 2).mean() > 0.1
+
+
+FOREIGN = {
+    "line": (ik.LinearGeometric(10, 1.0), 14, 14),
+    "line, beyond what a double holds": (ik.LinearGeometric(10, 1.0), 2000, 2000),
+    "plane": (ik.PlanarGeometric(ik.Grid(3, 3), 1.0), (6, -4), (6, -4)),
+    "bits": (ik.Rappor(6, 2.0), [1, 1, 1, 1, 1, 1], None),
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_every_kind_of_report_can_be_the_adversaries(name, rng):
+    mechanism, report, kept = FOREIGN[name]
+    counts = np.zeros(mechanism.k, dtype=int)
+    counts[:4] = 1500
+    attacked = ik.attack.poison_outputs(mechanism.simulate(counts, rng), report, 0.05)
+    found = ik.attack.robust_mle(attacked, threshold=0)
+    assert found.report == (kept or tuple(mechanism.check_reports(np.array([report]))[0].tolist()))
+    assert found.share == pytest.approx(0.05, abs=0.02)
+    assert found.likelihood_ratio > 20
+    joint = with_adversaries(
+        attacked.parts[0],
+        attacked.parts[0]
+        .reports.tolist()
+        .index(list(found.report) if isinstance(found.report, tuple) else found.report),
+    )
+    both = np.append((1 - found.share) * found.estimate.distribution, found.share)
+    assert ik.gap(joint, both) == pytest.approx(found.estimate.gap, abs=1e-12)
+    draw = rng.random(mechanism.k + 1)
+    weights = rng.random(len(joint.counts))
+    assert joint.forward(draw) @ weights == pytest.approx(draw @ joint.adjoint(weights), rel=1e-12)
+
+
+def test_reports_that_honest_people_could_make_as_often_are_no_attack(rng):
+    # under k-RR a share of honest people with the secret 5 explains its reports as well as adversaries do
+    attacked = ik.RandomizedResponse(6, 3.0).simulate([1500, 1500, 1500, 0, 0, 0], rng)
+    attacked = ik.attack.poison_outputs(attacked, 5, 0.05)
+    found = ik.attack.robust_mle(attacked)
+    assert found.report is None
+    assert found.estimate.distribution[5] == pytest.approx(0.05, abs=0.02)
+
+
+def test_the_likelihood_is_that_of_the_same_reports():
+    # a report so far off that its probability is kept as a logarithm: both likelihoods count it in full
+    mechanism = ik.LinearGeometric(3, 1.0)
+    tally = mechanism.tally([0] * 50 + [1] * 50 + [900] * 5)
+    honest, found = ik.mle(tally), ik.attack.robust_mle(tally)
+    assert honest.log_likelihood < -5 * 890
+    assert found.likelihood_ratio == pytest.approx(2 * (found.estimate.log_likelihood - honest.log_likelihood))
+    assert found.share == pytest.approx(5 / 105, rel=1e-6)
+    assert found.estimate.log_likelihood > -500
