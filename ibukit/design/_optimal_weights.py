@@ -35,8 +35,8 @@ NEAR = 1e-11
 FEASIBLE = 1e-11
 # a step goes this far towards where a weight or a slack would be 0
 REACH = 0.995
-# weights below this share of a mean one are on their way to 0
-SMALL = 1e-6
+# columns that contribute less than this share of what a mean one does are on their way to 0
+SMALL = 1e-10
 
 
 @dataclass(frozen=True)
@@ -73,37 +73,28 @@ class Slope(NamedTuple):
     second: Floats
 
 
-class Design(NamedTuple):
-    """Weights, shape (columns,), the criterion there, and a lower bound on it at any weights."""
+def optimal_design(points: Floats, start: Floats, criterion: Criterion) -> tuple[Floats, float]:
+    """Weights of points r, shape (columns, d), and a bound on the criterion of any weights: an interior-point method.
 
-    weights: Floats
-    value: float
-    bound: float
-
-
-def optimal_design(points: Floats, criterion: Criterion) -> Design:
-    """Solve the problem for points r, shape (columns, d), by an interior-point method.
-
-    At most (d + 1) (d + 2) / 2 weights are positive.
+    It begins with weights `start`, shape (columns,), under which the mean need not be 0. At most (d + 1) (d + 2) / 2
+    weights of the solution are positive; the constraints hold nearly, and are to be seen to by the caller.
     """
     # coordinates in which the problem is round, whatever epsilon is
-    root = np.linalg.cholesky(points.T @ points / len(points))
+    root = np.linalg.cholesky((points.T * start) @ points)
     points = solve_triangular(root, points.T, lower=True).T
     criterion = Criterion(solve_triangular(root, criterion.loadings.T, lower=True).T, criterion.roots)
-    spread, bound = _central_path(points, criterion)
-    weights = _few(points, spread)
-    value = criterion.at((points.T * weights) @ points).value
-    return Design(weights, value, bound)
+    spread, bound = _central_path(points, start, criterion)
+    return _few(points, spread), bound
 
 
-def _central_path(points: Floats, criterion: Criterion) -> tuple[Floats, float]:
+def _central_path(points: Floats, weights: Floats, criterion: Criterion) -> tuple[Floats, float]:
     """Weights and a bound, by Newton steps on a_i s_i = mu with slacks s_i = nu r_i + nu_0 - q(r_i), as mu falls."""
     n, d = points.shape
     vectorise = _symmetric(d)
     squares = (points[:, :, None] * points[:, None]).reshape(n, -1) @ vectorise
     moments = np.hstack([squares, points, np.ones((n, 1))])
     wanted = np.append(np.zeros(d), 1.0)
-    weights, multipliers, slacks = np.full(n, 1 / n), np.zeros(d + 1), np.empty(0)
+    multipliers, slacks = np.zeros(d + 1), np.empty(0)
     best, least, bounded = weights, np.inf, 0.0
     for _ in range(MAX_ITER):
         slope = criterion.at((points.T * weights) @ points)
@@ -183,16 +174,13 @@ def _symmetric(d: int) -> Floats:
 
 def _few(points: Floats, weights: Floats) -> Floats:
     """The same J, mean and sum with linearly independent columns, of which there are at most (d + 1) (d + 2) / 2."""
-    used = np.flatnonzero(weights > SMALL / len(weights))
-    d = points.shape[1]
+    shares = weights * (1 + (points**2).sum(axis=1))
+    used = np.flatnonzero(shares > SMALL * shares.mean())
     lifted = np.column_stack([points[used], np.ones(len(used))])
-    products = (lifted[:, :, None] * lifted[:, None]).reshape(len(used), -1) @ _symmetric(d + 1)
-    found, _ = nnls(products.T, weights[used] @ products)
+    products = (lifted[:, :, None] * lifted[:, None]).reshape(len(used), -1) @ _symmetric(lifted.shape[1])
+    # columns of one size: those of rare secrets are far out
+    sizes = np.linalg.norm(products, axis=1)
+    found, _ = nnls((products / sizes[:, None]).T, weights[used] @ products)
     few = np.zeros(len(weights))
-    few[used] = found
-    # the rows have to sum to 1 to the last digit
-    kept = np.flatnonzero(few)
-    off = np.append(np.zeros(d), 1.0) - found[found > 0] @ lifted[found > 0]
-    scaled = lifted[found > 0].T * few[kept]
-    few[kept] *= 1 + lifted[found > 0] @ np.linalg.lstsq(scaled @ lifted[found > 0], off, rcond=None)[0]
+    few[used] = found / sizes
     return few

@@ -16,7 +16,8 @@ from ibukit.design._extremal_columns import extremal_logs
 from ibukit.design._optimal_weights import Criterion, optimal_design
 from ibukit.mechanisms import MatrixMechanism
 from ibukit.theory.asymptotic_emd import cumulative_sums
-from ibukit.theory.asymptotics import contrasts, interior
+from ibukit.information import contrasts
+from ibukit.theory.asymptotics import interior
 
 CRITERIA = ("mse", "emd")
 # the proof is as good as that, or no mechanism is returned
@@ -134,22 +135,25 @@ def optimal_private(
         return OptimalDesign(MatrixMechanism(np.ones((1, 1)), secrets), 0.0, 0.0, criterion)
     logs = level * extremal_logs(secrets.distances())
     logs -= logs.max(axis=1, keepdims=True)
-    basis = contrasts(k)
+    columns = np.exp(logs)
+    sizes = columns @ theta
+    points = _deviations(logs, theta) @ contrasts(k)
+    measure = Criterion(loadings @ contrasts(k), criterion == "emd")
     with one_thread():
-        found = optimal_design(_deviations(logs, theta) @ basis, Criterion(loadings @ basis, criterion == "emd"))
-    made = found.weights > 0
-    columns = np.exp(logs[made])
-    columns *= (found.weights[made] / (columns @ theta))[:, None]
+        weights, bound = optimal_design(points, sizes / sizes.sum(), measure)
+        made = weights > 0
+        channel = _with_rows_that_sum((columns[made].T / sizes[made]) * weights[made], theta)
+        value = measure.at((points[made].T * (theta @ channel)) @ points[made]).value
     # reports that speak for the first secrets first
-    meant = columns @ (theta * np.arange(k)) / (columns @ theta)
-    columns = columns[np.argsort(meant.round(9), kind="stable")]
-    gap = max(found.value - found.bound, 0.0)
-    if not gap <= LARGEST_GAP * found.value:
+    meant = np.arange(k) * theta @ channel / (theta @ channel)
+    channel = channel[:, np.argsort(meant.round(9), kind="stable")]
+    gap = max(value - bound, 0.0)
+    if not gap <= LARGEST_GAP * value:
         raise RuntimeError(
-            f"the optimum was missed: value {found.value:.6g}, proven bound {found.bound:.6g}; epsilon={level:g} times "
+            f"the optimum was missed: value {value:.6g}, proven bound {bound:.6g}; epsilon={level:g} times "
             "the distances may be too large or too small for doubles"
         )
-    return OptimalDesign(MatrixMechanism(columns.T, secrets), found.value, gap, criterion)
+    return OptimalDesign(MatrixMechanism(channel, secrets), value, gap, criterion)
 
 
 def _deviations(logs: Floats, theta: Floats) -> Floats:
@@ -157,3 +161,11 @@ def _deviations(logs: Floats, theta: Floats) -> Floats:
     excess = np.expm1(logs)
     mean = excess @ theta
     return np.asarray((excess - mean[:, None]) / (1 + mean)[:, None])
+
+
+def _with_rows_that_sum(channel: Floats, theta: Floats) -> Floats:
+    """The channel with the least change of its columns' weights after which its rows, which nearly sum to 1, do."""
+    root = np.sqrt(theta @ channel)
+    equations = channel / root * np.sqrt(theta)[:, None]
+    change = np.linalg.lstsq(equations, (1 - channel.sum(axis=1)) * np.sqrt(theta), rcond=None)[0]
+    return np.asarray(channel * (1 + change / root))
