@@ -108,6 +108,14 @@ def distribution(name: str, values: ArrayLike, size: int | None = None) -> Float
     return array
 
 
+def interior(name: str, values: ArrayLike, size: int, why: str) -> Floats:
+    """A distribution without zeros; `why` says what a 0 would do, and what to do instead."""
+    p = distribution(name, values, size)
+    if not p.all():
+        raise InvalidDistribution(f"{name} must not have zeros, its entry {int(np.argmin(p > 0))} is 0 {why}")
+    return p
+
+
 def vector(name: str, values: ArrayLike, size: int) -> Floats:
     """A vector of `size` finite or infinite numbers; only the shape is checked."""
     array = np.asarray(values, dtype=np.float64)

@@ -13,9 +13,9 @@ from ibukit import _validate
 from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet, as_alphabet
 from ibukit.design.blahut_arimoto import blahut_arimoto
-from ibukit.errors import AlphabetMismatch, InvalidDistribution
-from ibukit.estimate import Estimate, Status
-from ibukit.estimators.certificate import certified
+from ibukit.errors import AlphabetMismatch
+from ibukit.estimate import Estimate
+from ibukit.estimators.certificate import as_estimate
 from ibukit.estimators.iterative import ibu
 from ibukit.estimators.likelihood import mle
 from ibukit.estimators.stopping import Steps
@@ -61,13 +61,15 @@ class Choices(_validate.ReadOnlyArrays):
         if known is not None and known.alphabet != self.alphabet:
             raise AlphabetMismatch(f"estimate must be of {self.alphabet!r}, it is of {known.alphabet!r}")
         given: Any = estimate if known is None else known.distribution
-        theta = _validate.distribution("estimate", given, tally.k)
-        if self.warm and not theta.all():
-            raise InvalidDistribution(
-                f"estimate must not have zeros, its entry {int(np.argmin(theta > 0))} is 0 and the next cycle's IBU, "
-                "which starts here, could not raise it; mix it with the uniform distribution, or set restart=True"
+        if self.warm:
+            why = (
+                "and the next cycle's IBU, which starts here, could not raise it; mix it with the uniform "
+                "distribution, or set restart=True"
             )
-        return known or certified(tally, theta.copy(), Status.CLOSED_FORM, 0, "handed in")
+            _validate.interior("estimate", given, tally.k, why)
+        else:
+            _validate.distribution("estimate", given, tally.k)
+        return as_estimate(estimate, tally, "estimate", "handed in")
 
     def combined(self, own: Floats, n: int, theta: Floats, before: int) -> Floats:
         """The estimate after a cycle of n reports, from its own and that of the `before` reports; a new array."""
@@ -120,10 +122,6 @@ def checked(
 
 
 def _full_support(name: str, values: ArrayLike, alphabet: Alphabet) -> Floats:
-    p: Floats = _validate.frozen(_validate.distribution(name, values, len(alphabet)).copy())
-    if not p.all():
-        raise InvalidDistribution(
-            f"{name} must not have zeros, its entry {int(np.argmin(p > 0))} is 0 and neither BA nor IBU could ever "
-            "raise it; mix it with the uniform distribution"
-        )
+    why = "and neither BA nor IBU could ever raise it; mix it with the uniform distribution"
+    p: Floats = _validate.frozen(_validate.interior(name, values, len(alphabet), why).copy())
     return p

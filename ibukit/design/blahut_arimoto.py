@@ -10,7 +10,6 @@ from ibukit._threads import one_thread
 from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet, as_alphabet
 from ibukit.design import _least_information
-from ibukit.errors import InvalidDistribution
 from ibukit.estimators import _updates
 from ibukit.mechanisms import MatrixMechanism
 from ibukit.mechanisms.channels import DenseChannel
@@ -131,13 +130,8 @@ def _optimum(source: _least_information.Source, beta: float, tol: float) -> Floa
 def _start(start: ArrayLike | None, k: int) -> Floats:
     if start is None:
         return np.full(k, 1 / k)
-    c = _validate.distribution("start", start, k)
-    if not c.all():
-        raise InvalidDistribution(
-            f"start must not have zeros, its entry {int(np.argmin(c > 0))} is 0 and that report would never be made; "
-            "mix it with the uniform distribution"
-        )
-    return c.copy()
+    why = "and that report would never be made; mix it with the uniform distribution"
+    return _validate.interior("start", start, k, why).copy()
 
 
 def _tol(tol: float) -> float:

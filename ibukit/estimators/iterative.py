@@ -197,12 +197,7 @@ def _enough(stop: StoppingRule | EarlyRule) -> float | None:
 def _start(start: ArrayLike | None, tally: Tally) -> Floats:
     if start is None:
         return np.full(tally.k, 1 / tally.k)
-    theta = _validate.distribution("start", start, tally.k)
-    if not theta.all():
-        raise InvalidDistribution(
-            f"start must not have zeros, its entry {int(np.argmin(theta > 0))} is 0 and would stay 0; "
-            "mix it with the uniform distribution"
-        )
+    theta = _validate.interior("start", start, tally.k, "and would stay 0; mix it with the uniform distribution")
     least = tally.operator.forward(theta).min()
     if least < np.finfo(float).tiny:  # q / p would overflow
         raise InvalidDistribution(

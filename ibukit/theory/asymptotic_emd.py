@@ -8,9 +8,10 @@ from numpy.typing import ArrayLike
 from ibukit._threads import one_thread
 from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet
+from ibukit.information import contrasts
 from ibukit.mechanisms import LinearGeometric, MatrixMechanism, TruncatedGeometric
 from ibukit.mechanisms.base import FiniteMechanism, Mechanism
-from ibukit.theory.asymptotics import contrasts, interior, principal_axes
+from ibukit.theory.asymptotics import interior, principal_axes
 
 
 def asymptotic_emd(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:

@@ -9,7 +9,8 @@ from scipy.stats import binom
 from ibukit import _validate
 from ibukit._threads import one_thread
 from ibukit._validate import Floats
-from ibukit.errors import InvalidDistribution, NotInvertible
+from ibukit.errors import NotInvertible
+from ibukit.information import contrasts
 from ibukit.mechanisms import LinearGeometric, MatrixMechanism, SubsetSelection, TruncatedGeometric
 from ibukit.mechanisms.base import FiniteMechanism, Mechanism
 from ibukit.mechanisms.inversion_error import inversion_error
@@ -110,13 +111,8 @@ def asymptotic_mse(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
 
 def interior(name: str, values: ArrayLike, k: int) -> Floats:
     """A distribution without zeros."""
-    p = _validate.distribution(name, values, k)
-    if not p.all():
-        raise InvalidDistribution(
-            f"{name} must not have a zero, got one at {int(np.argmin(p))}: at the boundary the error has another "
-            "limit; leave out secrets that nobody has"
-        )
-    return p
+    why = "and at the boundary the error has another limit; leave out secrets that nobody has"
+    return _validate.interior(name, values, k, why)
 
 
 def _listed(mechanism: FiniteMechanism, theta: Floats) -> float:
@@ -140,12 +136,6 @@ def principal_axes(mechanism: FiniteMechanism, theta: Floats) -> tuple[Floats, F
             "differences are never learned, see theory.identifiable"
         )
     return axes, values
-
-
-def contrasts(k: int) -> Floats:
-    """An orthonormal basis of {v : sum v = 0}, shape (k, k - 1)."""
-    # the first column of the full QR of the ones vector is its direction
-    return np.asarray(np.linalg.qr(np.ones((k, 1)), mode="complete")[0][:, 1:])
 
 
 def _unary_uniform(encoding: UnaryEncoding) -> float:
