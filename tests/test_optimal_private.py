@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import ibukit as ik
 from ibukit.design import _optimal_weights
-from ibukit.theory.asymptotics import contrasts
+from ibukit.information import contrasts
 from oracles import naive
 from oracles import private_designs as oracle
 

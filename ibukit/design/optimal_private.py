@@ -14,9 +14,9 @@ from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet, as_alphabet
 from ibukit.design._extremal_columns import extremal_logs
 from ibukit.design._optimal_weights import Criterion, optimal_design
+from ibukit.information import contrasts
 from ibukit.mechanisms import MatrixMechanism
 from ibukit.theory.asymptotic_emd import cumulative_sums
-from ibukit.information import contrasts
 from ibukit.theory.asymptotics import interior
 
 CRITERIA = ("mse", "emd")
