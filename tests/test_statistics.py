@@ -18,6 +18,7 @@ MECHANISMS = {
     "RAPPOR": ik.Rappor(4, 1.0),
     "OUE": ik.OptimizedUnaryEncoding(4, 1.0),
     "exponential": ik.Exponential(4, 2.0),
+    "tight constraints": ik.TightConstraints(ik.Grid(2, 2), 1.0),
 }
 
 

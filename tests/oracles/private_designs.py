@@ -87,7 +87,7 @@ def best_weights(columns, theta, kind):
     return criterion(channel, theta, kind), channel
 
 
-def best_channel(distances, eps, theta, kind, m, rng, starts=12):
+def best_channel(distances, eps, theta, kind, m, rng, starts=6):
     """Least criterion over all private channels with m reports: SLSQP on the entries themselves, from many starts."""
     k = len(theta)
     pairs = [(x, y) for x in range(k) for y in range(k) if x != y]
