@@ -21,8 +21,8 @@ def begun(**choices):
     return ik.Privic(GRID, **{"beta": 0.9, "ba_steps": 4, "ibu_steps": 6} | choices)
 
 
-def run(path, cycles=12, seed=3):
-    return begun(path=path).run(COUNTS, cycles, seed)
+def run(path, cycles=12, callbacks=()):
+    return begun(path=path).run(COUNTS, cycles, seed=3, callbacks=callbacks)
 
 
 def states(path, cycles):
@@ -162,9 +162,11 @@ def test_after_a_full_disk_the_cycle_can_be_ended_again(function, tmp_path, monk
 
 # A child for each kill, made by fork from a process that has imported everything: fifty starts take a second.
 SCRIPT = """
-import os, signal, sys, time
+import os, signal, sys, threading, time
 from pathlib import Path
 import numpy as np
+from tqdm import tqdm
+tqdm.set_lock(threading.RLock())  # its own is shared with the children, and who is killed does not give it back
 sys.path.insert(0, sys.argv[1])
 from ibukit.design import _privic_file
 from test_privic_file import run
@@ -184,15 +186,17 @@ def child(work):
 AT_RANDOM = """
 folder, moments = Path(sys.argv[2]), np.random.default_rng()  # any moment must do
 run(folder / "whole", 40)
-begin = time.perf_counter()
-run(folder / "timed", 40)
-about = (time.perf_counter() - begin) / 10
 kills, path = 0, folder / "killed-0"
 while kills < 50:
-    number = child(lambda: run(path, 40))
-    time.sleep(about * moments.random())
+    there, here = os.pipe()
+    number = child(lambda: run(path, 40, [lambda loop: os.write(here, b".")]))
+    os.close(here)
+    for _ in range(moments.integers(5)):
+        os.read(there, 1)  # a cycle is finished, or all are
+    time.sleep(0.01 * moments.random() ** 2)
     os.kill(number, signal.SIGKILL)  # not waited for yet, so the number is still its own
     status = os.waitpid(number, 0)[1]
+    os.close(there)
     if os.WIFSIGNALED(status):
         kills += 1
         print(path.name, len(_privic_file.read(path)[1]) if path.exists() else -1)
@@ -228,6 +232,7 @@ while killed:
     path = folder / f"line-{line}"
     killed = os.WIFSIGNALED(os.waitpid(child(lambda: work(path, line)), 0)[1])
     line += 1
+(folder / "lines").write_text(str(line))
 """
 
 
@@ -253,17 +258,17 @@ def test_killed_fifty_times_at_random_it_ends_at_the_same_bits(tmp_path):
 def test_killed_at_every_line_that_writes_it_holds_the_old_or_the_new(tmp_path):
     forked(AT_EVERY_LINE, tmp_path)
     expected = states(tmp_path / "expected", 3)
-    killed = sorted(tmp_path.glob("line-*[0-9]"), key=lambda path: int(path.name[5:]))
-    held = [expected.index(path.read_bytes()) for path in killed]  # a ValueError for anything else
+    killed = [tmp_path / f"line-{line}" for line in range(int((tmp_path / "lines").read_text()))]
+    held = [expected.index(path.read_bytes()) if path.exists() else -1 for path in killed]  # an error for anything else
     assert held == sorted(held)
-    assert held[0] == 0
-    assert held[-1] == 1
+    assert set(held) == {-1, 0, 1}
     assert len(held) > 20
-    assert any(path.with_name(f"{path.name}.part").exists() for path in killed)  # some were killed in the midst of it
-    for path in killed:
+    left = [path.with_name(f"{path.name}.part") for path in killed]
+    assert any(part.exists() and path.exists() for path, part in zip(killed, left, strict=True))
+    for path, part in zip(killed, left, strict=True):
         run(path, 3)
         assert path.read_bytes() == expected[3]
-        assert not path.with_name(f"{path.name}.part").exists()
+        assert not part.exists()
 
 
 def test_every_byte_counts(tmp_path):
