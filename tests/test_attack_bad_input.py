@@ -39,6 +39,11 @@ BAD = {
         ik.ImpossibleReport,
         "2",
     ),
+    "outputs: impossible, from nobody": (
+        lambda: ik.attack.poison_outputs(HALF.tally_counts([5, 5, 0]), 2, 0.0),
+        ik.ImpossibleReport,
+        "2",
+    ),
     "map: no grid": (lambda: ik.attack.coarse_map(ik.uniform(6), ik.Line(0, 5), 2), TypeError, "grid"),
     "map: block 0": (lambda: ik.attack.coarse_map(ik.uniform(6), GRID, 0), ValueError, "block"),
     "map: block 1.5": (lambda: ik.attack.coarse_map(ik.uniform(6), GRID, 1.5), ValueError, "block"),

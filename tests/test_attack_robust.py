@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -109,6 +109,9 @@ def test_the_gap_bounds_what_any_theta_and_gamma_could_gain(seed, other):
 
 @settings(max_examples=20)
 @given(seed=st.integers(0, 10**6))
+@example(40)  # here the report with the largest bound is not the one with the largest ratio, nor far from it
+@example(46)
+@example(244)
 def test_no_report_that_is_passed_over_could_have_won(seed):
     tally = tally_of(seed, k=3, m=8)
     part, honest = tally.parts[0], ik.mle(tally, TOL)

@@ -50,7 +50,7 @@ def poison_inputs(counts: ArrayLike, target: ArrayLike, fraction: float) -> Ints
     array([500, 400, 100])
     """
     size = np.size(counts)
-    people = _validate.counts("counts", counts, size).copy()
+    people = _validate.counts("counts", counts, size)  # a copy
     if not people.sum():
         raise ValueError("counts must hold at least one person, they are all 0")
     targets = _targets(target, size)
