@@ -143,6 +143,23 @@ def large_mechanisms():
     return [*noise, ik.Exponential(LARGE, 0.8), ik.TightConstraints(LARGE, 1.5)]
 
 
+@pytest.mark.parametrize("name", ["exponential", "infinite"])
+def test_reports_in_the_middle_of_a_much_larger_grid(name):
+    # largest offset and reach together are less than the side of the grid
+    grid, rng = ik.Grid(60, 9), np.random.default_rng(1)
+    if name == "exponential":
+        channel, dense = case(name, grid, 9.0, rng, grid.codes([[29, 4], [30, 3]]))
+    else:
+        mechanism, cells = ik.PlanarGeometric(grid, 4.5), np.array([[29, 4], [30, 3]])
+        channel, far = _plane_channel.infinite(grid, 4.5, mechanism._table[0, 0], cells, np.zeros(2))
+        assert len(far) == 0
+        dense = mechanism._columns(cells)
+    assert channel._largest_offsets[0] + channel._reach[0] + 1 < 60
+    theta = rng.dirichlet(np.ones(len(grid)))
+    np.testing.assert_allclose(channel.forward(theta), theta @ dense, rtol=1e-9)
+    np.testing.assert_allclose(channel.adjoint(np.array([1.0, 2.0])), dense @ [1.0, 2.0], atol=1e-14)
+
+
 def test_large_grids_use_convolutions_and_small_ones_do_not():
     for mechanism in large_mechanisms():
         assert isinstance(mechanism.channel(np.arange(mechanism.k)), PlaneChannel)

@@ -29,7 +29,7 @@ PLANES = [ik.Grid(None, None, cell_size=0.5), ik.Grid(None, None, cell_size=(0.3
     ],
 )
 def test_what_needs_an_end_says_so(alphabet, asked):
-    with pytest.raises(ik.TooLarge, match="has no end, and so no .*: take a bounded alphabet") as error:
+    with pytest.raises(ik.TooLarge, match=r"has no end, and so no .*: take a bounded alphabet") as error:
         asked(alphabet)
     assert repr(alphabet) in str(error.value)
 
@@ -121,7 +121,7 @@ def test_a_grid_may_begin_anywhere():
         a = kind(here, 1.0).randomize([0, 5, 11], np.random.default_rng(2))
         np.testing.assert_array_equal(kind(there, 1.0).randomize([0, 5, 11], np.random.default_rng(2)), a)
     reports = ik.PlanarGeometric(here, 0.4).randomize(rng.integers(0, 12, 50), rng)
-    shifted = reports + [-7, 10]
+    shifted = reports + np.array([-7, 10])
     first, second = ik.PlanarGeometric(here, 0.4).tally(reports), ik.PlanarGeometric(there, 0.4).tally(shifted)
     np.testing.assert_allclose(second.matrix(), first.matrix())
     np.testing.assert_allclose(second.log_scale, first.log_scale)
@@ -133,7 +133,7 @@ def test_a_large_grid_may_begin_anywhere(rng):
     reports = ik.PlanarGeometric(here, 0.1).randomize(rng.integers(0, 64**2, 4000), rng)
     theta = rng.dirichlet(np.ones(64**2))
     first = ik.PlanarGeometric(here, 0.1).tally(reports)
-    second = ik.PlanarGeometric(there, 0.1).tally(reports + [100, -30])
+    second = ik.PlanarGeometric(there, 0.1).tally(reports + np.array([100, -30]))
     assert type(second.operator).__name__ == "PlaneChannel"
     np.testing.assert_allclose(second.forward(theta), first.forward(theta))
     codes = rng.integers(0, 64**2, 4000)

@@ -139,13 +139,13 @@ def test_errors_and_identified_are_those_on_the_part(rng):
 
 
 def test_a_city_is_solved(rng):
-    # two hundred thousand users on a map that has no border; the benchmark has a million
+    # fifty thousand users on a map that has no border; the benchmark has a million
     paris = ik.datasets.load_gowalla("paris")
     mechanism = ik.PlanarGeometric(ik.Grid(None, None, cell_size=0.5), epsilon=1.0)
-    secrets = paris.alphabet.values[rng.choice(len(paris.alphabet), 200_000, p=paris.distribution)]
+    secrets = paris.alphabet.values[rng.choice(len(paris.alphabet), 50_000, p=paris.distribution)]
     tally = mechanism.tally(mechanism.randomize(secrets, rng))
     estimate = ik.mle(tally, tol=1e-6)
     assert estimate.gap <= 1e-6
-    truth = extended(ik.mle(ik.RandomizedResponse(paris.alphabet, 1.0).tally([0])), estimate.alphabet)
+    truth = np.zeros(len(estimate.alphabet))
     truth[estimate.alphabet.codes(paris.alphabet.values)] = paris.distribution
     assert ik.emd(estimate.distribution, truth, estimate.alphabet) < 0.5

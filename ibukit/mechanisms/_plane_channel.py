@@ -128,9 +128,10 @@ class PlaneChannel:
     @cached_property
     def _lengths(self) -> tuple[int, int]:
         """The padded grid: long enough that no offset within the kernels' reach meets another by going round."""
+        # where all reports lie in the middle of a large grid, that would be shorter than the grid itself
         return tuple(
-            fft.next_fast_len(largest + reach + 1, real=True)  # type: ignore[return-value]
-            for largest, reach in zip(self._largest_offsets, self._reach, strict=True)
+            fft.next_fast_len(max(largest + reach + 1, size), real=True)  # type: ignore[return-value]
+            for largest, reach, size in zip(self._largest_offsets, self._reach, self.shape, strict=True)
         )
 
     @cached_property
