@@ -34,6 +34,7 @@ def oracle(tallies, beta, ba_steps, ibu_steps, start, ba_start, restart, average
     return thetas, channels
 
 
+@pytest.mark.ledger("4.A1")
 @pytest.mark.parametrize("restart", [False, True])
 @pytest.mark.parametrize("combine", ["last", "average"])
 @pytest.mark.parametrize("starts", [{}, {"start": START, "ba_start": OTHER}])
