@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import ibukit as ik
-from benchmarks import draws, free_will, shokri, smoothers, tables, workloads
+from benchmarks import draws, free_will, privic, shokri, smoothers, tables, workloads
 from benchmarks.bars import judge
 from benchmarks.measure import OverBudget, budget, peak_bytes
 from benchmarks.peers import ours
@@ -208,3 +208,35 @@ def test_many_mechanisms_are_drawn_timed_and_judged(case, method, monkeypatch):
     assert len(missed) == (1 if method == "mle" else 2)
     row.ratio, row.memory = 3.9, 1999.0
     assert free_will.verdicts(pd.DataFrame([row])) == []
+
+
+# a program of the same shape as the authors', which is not kept here: loops over cells from the other corner
+STAND_IN = """
+import nothing_that_exists
+def PosToValParis(t): return divmod(t, len(X_paris_long))
+def BlahutArimotoParis(C0, p0, B, R_BA, Num_X=N_X_paris):
+    print("noise")
+    cells = np.array([PosToValParis(t) for t in range(Num_X)])
+    K = np.exp(-B * np.linalg.norm(cells[:, None] - cells, axis=2))
+    for _ in range(R_BA):
+        C0 = (p0 @ C0) * K / (K @ (p0 @ C0))[:, None]
+    return C0
+def IBU(p0, q, C, R_IBU, X, Y):
+    p = [p0]
+    for _ in range(R_IBU):
+        p.append(p[-1] * (C @ (q / (p[-1] @ C))))
+    return p, p[R_IBU]
+"""
+
+
+def test_the_same_cycle_is_run_by_both_programs(tmp_path, capsys):
+    (tmp_path / privic.SOURCE).write_text(STAND_IN)
+    ba, ibu = privic.one_round(privic.source(tmp_path), "Paris")
+    assert capsys.readouterr().out == ""
+    assert (ba["part"], ba["steps"], ibu["part"], ibu["steps"]) == ("BA", 8, "IBU", 10)
+    assert ba["off"] < 1e-14
+    assert ibu["off"] < 1e-14
+    wrong = STAND_IN.replace("np.exp(-B", "np.exp(-2 * B")
+    assert privic.one_round(wrong, "Paris")[0]["off"] > 0.01
+    with pytest.raises(SystemExit, match="must define IBU"):
+        privic.functions(STAND_IN.replace("def IBU", "def other"), "Paris", 2, 2)
