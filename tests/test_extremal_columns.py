@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from scipy.optimize import nnls
 
 import ibukit as ik
-from ibukit.design import _extremal_columns
 from ibukit.design._extremal_columns import extremal_logs
 from oracles import private_designs as oracle
 
@@ -24,6 +23,7 @@ STAR = np.array([[0, 1, 2, 3], [1, 0, 3, 4], [2, 3, 0, 5], [3, 4, 5, 0]])
 SPACES = {
     "line": ik.Line(0, 4).distances(),
     "letters": 1 - np.eye(4),
+    "letters, one pair nearer": 1 - np.eye(4) - 1e-3 * (np.add.outer(range(4), range(4)) == 1),
     "square": ik.Grid(2, 2).distances(),
     "star": STAR,
     "points": places(4, 1),
@@ -74,12 +74,19 @@ def test_every_private_column_is_a_mixture(k, seed, kind):
     assert nnls(extremal.T, column)[1] > 1e-4
 
 
-def test_too_many_are_refused(monkeypatch):
-    with pytest.raises(ik.TooLarge, match=r"alphabet of 18 secrets has 2\^17 extremal columns.*17 secrets on a line"):
-        extremal_logs(ik.Line(0, 17).distances())
-    monkeypatch.setattr(_extremal_columns, "MOST_PARTS", 1000)
-    with pytest.raises(ik.TooLarge, match=r"alphabet of 8 secrets has too many extremal columns.*up to 10 secrets"):
-        extremal_logs(places(8, 0))
+@pytest.mark.parametrize(
+    ("distances", "k"),
+    [(ik.Line(0, 17).distances(), 18), (1 - np.eye(17), 17), (places(11, 0), 11), (1 - np.eye(3000), 3000)],
+)
+def test_too_many_are_refused(distances, k):
+    told = rf"alphabet of {k} secrets has too many .* up to 10 secrets, 16 with equal distances, and 17 on a line"
+    with pytest.raises(ik.TooLarge, match=told):
+        extremal_logs(distances)
+
+
+def test_the_most_that_are_possible():
+    assert extremal_logs(ik.Line(0, 16).distances()).shape == (2**16, 17)
+    assert extremal_logs(1 - np.eye(16)).shape == (2**16 - 2, 16)
 
 
 BAD = [
@@ -94,7 +101,7 @@ BAD = [
     (([0.5, 0.5], 2, "1"), ValueError, "epsilon must be a number, got '1'"),
     (([0.5, 0.5], 2, 1.0, "tv"), ValueError, "criterion must be 'mse' or 'emd', got 'tv'"),
     ((np.full(4, 0.25), ik.Grid(2, 2), 1.0, "emd"), ValueError, "alphabet must lie on a line.*squared error"),
-    ((np.full(20, 0.05), 20, 1.0), ik.TooLarge, r"2\^19 extremal columns"),
+    ((np.full(20, 0.05), 20, 1.0), ik.TooLarge, "alphabet of 20 secrets has too many"),
 ]
 
 

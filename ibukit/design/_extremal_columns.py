@@ -13,23 +13,29 @@ from scipy.sparse.csgraph import breadth_first_order, shortest_path
 from ibukit._validate import Floats
 from ibukit.errors import TooLarge
 
-MOST_COLUMNS = 2**16
-# partial columns over equally many secrets that are kept at a time
-MOST_PARTS = 2**18
+# all of them have at most 2^16 extremal columns: 2^(k-1), 2^k - 2, and at most (2k-2 choose k-1) where nothing helps
+MOST_ON_A_TREE, MOST_EQUAL, MOST_SECRETS = 17, 16, 10
 TIE = 1e-9
 
 
 def extremal_logs(distances: Floats) -> Floats:
-    """Logarithms of one column of each extreme ray for epsilon = 1, the first entry 0, shape (columns, k).
+    """Logarithms of one column of each extreme ray for epsilon = 1, shape (columns, k).
 
     For any other epsilon they are this times epsilon.
     """
+    k = len(distances)
+    if k > MOST_ON_A_TREE:
+        raise TooLarge(_told(k))
     # a bound longer than the way through other secrets says nothing
     shortest = shortest_path(distances)
     through_others = np.array([_through_others(shortest, x) for x in range(len(shortest))])
     needed = np.where(shortest < through_others - TIE * shortest.max(), shortest, 0)
-    if np.count_nonzero(needed) == 2 * (len(needed) - 1):
+    if np.count_nonzero(needed) == 2 * (k - 1):
         return _of_a_tree(needed)
+    if (np.abs(shortest[~np.eye(k, dtype=bool)] - shortest[0, 1]) <= TIE * shortest[0, 1]).all() and k <= MOST_EQUAL:
+        return shortest[0, 1] * _bits(k)[1:-1]  # every set of secrets at one height and the others at another
+    if k > MOST_SECRETS:
+        raise TooLarge(_told(k))
     return _of_any(shortest, needed)
 
 
@@ -44,17 +50,24 @@ def _through_others(shortest: Floats, x: int) -> Floats:
 def _of_a_tree(edges: Floats) -> Floats:
     """Every choice of up or down along the edges, which on a line are the steps between neighbours."""
     k = len(edges)
-    if 2 ** (k - 1) > MOST_COLUMNS:
-        raise TooLarge(
-            f"alphabet of {k} secrets has 2^{k - 1} extremal columns, and at most {MOST_COLUMNS} are gone through (17 "
-            "secrets on a line): merge neighbouring secrets"
-        )
+    signs = 1 - 2 * _bits(k - 1)
     order, before = breadth_first_order(edges, 0)
-    signs = 1.0 - 2.0 * (np.arange(2 ** (k - 1))[:, None] >> np.arange(k - 1) & 1)
     logs = np.zeros((len(signs), k))
     for step, x in enumerate(order[1:]):
         logs[:, x] = logs[:, before[x]] + signs[:, step] * edges[x, before[x]]
     return logs
+
+
+def _bits(n: int) -> Floats:
+    return (np.arange(2**n)[:, None] >> np.arange(n) & 1).astype(np.float64)
+
+
+def _told(k: int) -> str:
+    return (
+        f"alphabet of {k} secrets has too many extremal columns: possible are up to {MOST_SECRETS} secrets, "
+        f"{MOST_EQUAL} with equal distances, and {MOST_ON_A_TREE} on a line, which have 2^{MOST_ON_A_TREE - 1}; merge "
+        "secrets"
+    )
 
 
 def _of_any(shortest: Floats, edges: Floats) -> Floats:
@@ -69,18 +82,11 @@ def _of_any(shortest: Floats, edges: Floats) -> Floats:
             members = [x for x in range(k) if inside >> x & 1]
             for new in set(range(k)).difference(members):
                 tied = [x for x in members if edges[x, new]]
-                kept = [_tied(logs, x, new, sign * edges[x, new]) for x in tied for sign in (1, -1)]
-                for columns in kept:
+                for columns in [_tied(logs, x, new, sign * edges[x, new]) for x in tied for sign in (1, -1)]:
                     gaps = np.abs(columns[:, [new]] - columns[:, members])
                     fine = columns[(gaps <= shortest[new, members] + slack).all(axis=1)]
                     grown.setdefault(inside | 1 << new, []).append(fine)
         level = {inside: _distinct(np.concatenate(parts), slack) for inside, parts in grown.items()}
-        size = sum(map(len, level.values()))
-        if size > MOST_PARTS:
-            raise TooLarge(
-                f"alphabet of {k} secrets has too many extremal columns for these distances, more than {MOST_PARTS} on "
-                "the way there; up to 10 secrets are possible whatever the distances, more on a line"
-            )
     return level[2**k - 1]
 
 

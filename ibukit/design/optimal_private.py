@@ -92,7 +92,8 @@ def optimal_private(
     AlphabetMismatch
         If it does not have one probability for each secret.
     TooLarge
-        If there are more than 2^16 extremal columns: more than 17 secrets on a line, more than 10 or so elsewhere.
+        If there may be more than 2^16 extremal columns: with more than 17 secrets on a line (or any tree), 16 with
+        equal distances, 10 elsewhere.
     ValueError
         If `epsilon` is not a finite number above 0, or `criterion` is unknown or not defined for the alphabet.
 
