@@ -171,7 +171,8 @@ def heatmap(
     """
     axes = _axes(ax)
     height, width = grid.cell_shape
-    extent = (0.0, grid.n_cols * width, 0.0, grid.n_rows * height)
+    row, col = grid.first
+    extent = (col * width, (col + grid.n_cols) * width, row * height, (row + grid.n_rows) * height)
     picture = _values(values, len(grid)).reshape(grid.n_rows, grid.n_cols)
     colours = Normalize(min(0.0, picture.min()), vmax) if norm is None else norm
     axes.imshow(picture, origin="lower", extent=extent, norm=colours, interpolation="none")
@@ -179,7 +180,7 @@ def heatmap(
     axes.set_yticks([])
     axes.spines[["left", "bottom"]].set_visible(False)
     if scale:
-        _scale_bar(axes, grid, extent[1], extent[3])
+        _scale_bar(axes, grid, extent)
     return axes
 
 
@@ -337,13 +338,15 @@ def _corners(theta: Floats) -> tuple[Floats, Floats]:
     return np.asarray(theta[:, 2] + theta[:, 1] / 2), np.asarray(theta[:, 1] * np.sqrt(3) / 2)
 
 
-def _scale_bar(axes: Axes, grid: Grid, width: float, height: float) -> None:
-    length = max((step for step in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100) if step <= width / 3), default=width / 3)
-    below = -0.04 * height
-    axes.plot([0, length], [below, below], color="black", linewidth=3, linestyle="-", clip_on=False)
-    axes.annotate(f"{length:g} {grid.unit}", (length, below), xytext=(6, 0), textcoords="offset points", va="center")
-    axes.set_xlim(0, width)
-    axes.set_ylim(-0.09 * height, height)
+def _scale_bar(axes: Axes, grid: Grid, extent: tuple[float, float, float, float]) -> None:
+    west, east, south, north = extent
+    third, height = (east - west) / 3, north - south
+    length = max((step for step in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100) if step <= third), default=third)
+    end, below = west + length, south - 0.04 * height
+    axes.plot([west, end], [below, below], color="black", linewidth=3, linestyle="-", clip_on=False)
+    axes.annotate(f"{length:g} {grid.unit}", (end, below), xytext=(6, 0), textcoords="offset points", va="center")
+    axes.set_xlim(west, east)
+    axes.set_ylim(south - 0.09 * height, north)
 
 
 def _value_label(line: Alphabet) -> str:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import ibukit as ik
+from ibukit import plotting
 
 EPSILONS = (0.1, 0.5, 1.5)
 
@@ -149,3 +150,12 @@ def test_a_city_is_solved(rng):
     truth = np.zeros(len(estimate.alphabet))
     truth[estimate.alphabet.codes(paris.alphabet.values)] = paris.distribution
     assert ik.emd(estimate.distribution, truth, estimate.alphabet) < 0.5
+
+
+def test_a_map_is_drawn_where_it_is():
+    estimate = ik.mle(ik.PlanarGeometric(ik.Grid(None, None, 0.5), 1.0).tally([[-4, 10], [6, 19]]))
+    axes = plotting.heatmap(estimate.alphabet, estimate)
+    assert axes.images[0].get_extent() == [5.0, 10.0, -2.0, 3.5]
+    # the same places as the region around the reports has
+    region = ik.theory.likely_region(estimate.alphabet, [[-4, 10], [6, 19]])
+    assert (region.centroid.x, region.centroid.y) == pytest.approx((7.5, 0.75))

@@ -172,7 +172,8 @@ def posterior(
     ValueError
         If an entry of `alpha` is not a finite number above 0, or `of`, `method` or `max_sweeps` is not what it may be.
     TooLarge
-        If the method would take too many terms or too much memory; says how many, and what to use instead.
+        If the method would take too many terms or too much memory; says how many, and what to use instead. If the
+        alphabet has no end.
     TypeError
         If `method` is "gibbs" and `rng` no generator.
 

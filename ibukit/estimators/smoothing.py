@@ -51,6 +51,8 @@ def smooth(tally: Tally, penalty: float | None = None, tol: float = 1e-9) -> Est
     ------
     AlphabetMismatch
         If the alphabet is neither a Line nor a Grid.
+    TooLarge
+        If it has no end.
     ConvergenceError
         If no certificate of `tol` was reached; carries the best ``.estimate``.
     ValueError
@@ -139,6 +141,8 @@ def choose_penalty(tally: Tally) -> float:
     ------
     AlphabetMismatch
         If the alphabet is neither a Line nor a Grid.
+    TooLarge
+        If it has no end.
 
     References
     ----------
