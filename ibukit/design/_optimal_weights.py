@@ -152,7 +152,7 @@ class _Newton:
 def _newton(moments: Floats, second: Floats, weights: Floats, slacks: Floats, off: Floats, missing: Floats) -> _Newton:
     matrix = (moments.T * (weights / slacks)) @ moments
     rows = len(missing)
-    constraints = np.linalg.inv(matrix[-rows:, -rows:])
+    constraints = np.asarray(np.linalg.inv(matrix[-rows:, -rows:]), dtype=np.float64)
     matrix[:-rows, :-rows] += np.linalg.inv(second)
     return _Newton(moments, weights, slacks, off, missing, cho_factor(matrix), constraints)
 
