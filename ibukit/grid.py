@@ -147,7 +147,9 @@ class Grid(Alphabet):
         return f"Grid({self.n_rows}, {self.n_cols}, cell_size={self.cell_size}, unit={self.unit!r}{where})"
 
     def _key(self) -> tuple[Any, ...]:
-        return (self.n_rows, self.n_cols, self.cell_shape, self.bounds, self.first)
+        key = (self.n_rows, self.n_cols, self.cell_shape, self.bounds)
+        # seeds are made of this: a grid that begins at the corner keeps the key it had before there were others
+        return key if self.first == (0, 0) else (*key, self.first)
 
     @property
     def cell_shape(self) -> tuple[float, float]:
