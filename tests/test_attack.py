@@ -92,6 +92,12 @@ def test_a_coarse_map_keeps_the_mass_of_each_block(rng):
             assert coarse[rows, cols] == pytest.approx(np.full_like(fine[rows, cols], fine[rows, cols].mean()))
 
 
+def test_blocks_are_counted_from_where_the_grid_begins():
+    weights = np.arange(1, 13)
+    elsewhere = ik.attack.coarse_map(weights, ik.Grid(3, 4, first=(-3, 5)), 2)
+    assert (elsewhere == ik.attack.coarse_map(weights, ik.Grid(3, 4), 2)).all()
+
+
 def test_the_finest_and_the_coarsest_map():
     grid = ik.Grid(2, 3)
     weights = np.array([1, 2, 3, 4, 5, 5])

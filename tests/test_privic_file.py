@@ -48,6 +48,7 @@ def assert_same(one, other):
         ik.Line(-3, 4, unit="year"),
         GRID,
         ik.Grid.from_bounds(48.8, 48.9, 2.2, 2.4, 2, 4),
+        ik.Grid(2, 3, cell_size=(0.5, 0.4), first=(-2, 5)),
         ik.Alphabet(["a", "b", "é"]),
         ik.Alphabet([0.1, 2.5, 7.0], distances=[[0, 1 / 3, 1], [1 / 3, 0, 0.7], [1, 0.7, 0]], unit="km"),
         ik.Alphabet(["one", 2, True], unit="step"),

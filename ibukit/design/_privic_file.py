@@ -150,7 +150,7 @@ def describe(alphabet: Alphabet) -> tuple[dict[str, Any], Arrays]:
     if type(alphabet) is Line:
         return {"kind": "Line", "first": alphabet.first, "last": alphabet.last, "unit": alphabet.unit}, {}
     if type(alphabet) is Grid:
-        names = ("n_rows", "n_cols", "cell_size", "unit", "bounds")
+        names = ("n_rows", "n_cols", "cell_size", "unit", "bounds", "first")
         return {"kind": "Grid", **{name: getattr(alphabet, name) for name in names}}, {}
     labels = alphabet.values.tolist()
     if type(alphabet) is not Alphabet or not all(isinstance(label, LABELS) for label in labels):
