@@ -33,9 +33,8 @@ def extremal_logs(distances: Floats) -> Floats:
     if np.count_nonzero(needed) == 2 * (k - 1):
         return _of_a_tree(needed)
     if (np.abs(shortest[~np.eye(k, dtype=bool)] - shortest[0, 1]) <= TIE * shortest[0, 1]).all() and k <= MOST_EQUAL:
-        return np.asarray(
-            shortest[0, 1] * _bits(k)[1:-1]
-        )  # every set of secrets at one height and the others at another
+        # every set of secrets at one height and the others at another
+        return np.asarray(shortest[0, 1] * _bits(k)[1:-1])
     if k > MOST_SECRETS:
         raise TooLarge(_told(k))
     return _of_any(shortest, needed)

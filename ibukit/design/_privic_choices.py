@@ -13,6 +13,7 @@ from ibukit import _validate
 from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet, as_alphabet
 from ibukit.design.blahut_arimoto import blahut_arimoto
+from ibukit.distributions import uniform
 from ibukit.errors import AlphabetMismatch
 from ibukit.estimate import Estimate
 from ibukit.estimators.certificate import as_estimate
@@ -113,7 +114,7 @@ def checked(
         beta=_validate.positive("beta", beta),
         ba_steps=None if ba_steps is None else _validate.whole("ba_steps", ba_steps, 1),
         ibu_steps=None if ibu_steps is None else _validate.whole("ibu_steps", ibu_steps, 1),
-        start=_full_support("start", np.full(len(secrets), 1 / len(secrets)) if start is None else start, secrets),
+        start=_full_support("start", uniform(len(secrets)) if start is None else start, secrets),
         ba_start=None if ba_start is None else _full_support("ba_start", ba_start, secrets),
         restart=bool(restart),
         combine=combine,

@@ -10,6 +10,7 @@ from ibukit._threads import one_thread
 from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet, as_alphabet
 from ibukit.design import _least_information
+from ibukit.distributions import uniform
 from ibukit.estimators import _updates
 from ibukit.mechanisms import MatrixMechanism
 from ibukit.mechanisms.channels import DenseChannel
@@ -129,7 +130,7 @@ def _optimum(source: _least_information.Source, beta: float, tol: float) -> Floa
 
 def _start(start: ArrayLike | None, k: int) -> Floats:
     if start is None:
-        return np.full(k, 1 / k)
+        return uniform(k)
     why = "and that report would never be made; mix it with the uniform distribution"
     return _validate.interior("start", start, k, why).copy()
 
