@@ -1,14 +1,14 @@
 # Everything is done inside .venv. `make book` and `make test` need python3 (3.11 or newer) and make, nothing else.
 PY   ?= python3
 VENV ?= .venv
-BIN  := $(VENV)/bin
+BIN  := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 UV   := 0.13.8
 LOCKED_EXTRAS := --extra data --extra book --extra test --extra lint --extra browser
 JOBS ?= 2
 PEERS := _build/bench/venv
 
 .DEFAULT_GOAL := help
-.PHONY: help book test slow lint format notebooks ledger browser wheel lab bench lock clean
+.PHONY: help book test slow portable versions newest lint format notebooks ledger browser wheel sdist lab bench lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -22,6 +22,16 @@ test: $(VENV)/.ok ## run the tests, the doctests and every chapter
 
 slow: $(VENV)/.ok ## run the statistical tests that take minutes
 	$(BIN)/python -m pytest -q -n $(JOBS) -m slow
+
+portable: $(VENV)/.ok ## run all tests as if on eight other machines, an hour and a half; ONLY="prescott noise-1"
+	$(BIN)/python scripts/portable.py --jobs $(JOBS) $(if $(ONLY),--only "$(ONLY)")
+
+versions: $(VENV)/.uv ## run the tests, without chapters, on every Python and on the lowest dependencies; ONLY="3.13"
+	$(BIN)/python scripts/versions.py --jobs $(JOBS) $(if $(ONLY),--only "$(ONLY)")
+
+newest: ## run all tests with the newest dependencies, in a copy of the tree
+	rm -rf _build/newest && git clone -q . _build/newest
+	$(MAKE) -C _build/newest lock test
 
 lint: $(VENV)/.ok ## check style (ruff) and types (mypy)
 	$(BIN)/ruff check .
@@ -44,6 +54,9 @@ browser: book ## check every built page in headless Chromium
 
 wheel: $(VENV)/.ok ## build the wheel into dist/
 	$(BIN)/python -m build --wheel --no-isolation --outdir dist
+
+sdist: $(VENV)/.ok ## build the source archive into dist/
+	$(BIN)/python -m build --sdist --no-isolation --outdir dist
 
 lab: $(VENV)/.ok ## open the chapters in JupyterLab (installed on first use)
 	$(BIN)/uv pip install -q -p $(BIN)/python --constraint requirements.lock -e '.[lab]'

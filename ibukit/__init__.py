@@ -27,6 +27,7 @@ from ibukit.design import shokri as shokri
 from ibukit.distributions import check_distribution as check_distribution
 from ibukit.distributions import normalize as normalize
 from ibukit.distributions import project_to_simplex as project_to_simplex
+from ibukit.distributions import quantize as quantize
 from ibukit.distributions import uniform as uniform
 from ibukit.errors import AlphabetMismatch as AlphabetMismatch
 from ibukit.errors import ConvergenceError as ConvergenceError

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from numbers import Real
 from typing import Any
 
@@ -18,11 +19,24 @@ Ints = NDArray[np.int64]
 SUM_TOLERANCE = 1e-9
 
 
+def as_float(value: Real) -> float:
+    """The nearest double; infinite where a whole number or a fraction is beyond them all."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf  # type: ignore[operator]
+
+
+def readable(number: int) -> str:
+    """Three digits of a number of any size: formatted as a float, one of 400 digits would be an error of its own."""
+    return f"{Decimal(number):.3g}"
+
+
 def positive(name: str, value: Any) -> float:
     """A finite number above zero."""
     if isinstance(value, bool) or not isinstance(value, Real):  # float() would take "2" and True
         raise ValueError(f"{name} must be a number, got {value!r}")
-    number = float(value)
+    number = as_float(value)
     if not math.isfinite(number) or number <= 0:
         raise ValueError(f"{name} must be a finite number above 0, got {value!r}")
     return number
@@ -32,7 +46,7 @@ def share(name: str, value: Any, ends: str) -> float:
     """A number between 0 and 1; `ends` says which of the two belong, as "[)" for 0 <= value < 1."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise ValueError(f"{name} must be a number between 0 and 1, got {value!r}")
-    number = float(value)
+    number = as_float(value)
     if not (0 < number < 1 or (number == 0 and ends[0] == "[") or (number == 1 and ends[1] == "]")):
         raise ValueError(f"{name} must be in {ends[0]}0, 1{ends[1]}, got {value!r}")
     return number
@@ -91,7 +105,7 @@ def distribution(name: str, values: ArrayLike, size: int | None = None) -> Float
     """A probability vector: not negative, finite, summing to 1 within 1e-9. Never clipped or renormalised."""
     try:
         array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidDistribution(f"{name} must be an array of numbers, got {type(values).__name__}") from None
     if array.ndim != 1 or array.size == 0:
         raise InvalidDistribution(f"{name} must be a non-empty vector, got shape {array.shape}")
@@ -128,7 +142,7 @@ def losses(name: str, values: ArrayLike, k: int, columns: int | None = None) -> 
     """What each answer costs under each secret, shape (k, answers): finite, not negative."""
     try:
         array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{name} must be an array of numbers, got {type(values).__name__}") from None
     wanted = f"({k}, {'at least 1' if columns is None else columns})"
     if array.ndim != 2 or len(array) != k or array.shape[1] == 0 or columns not in (None, array.shape[1]):
@@ -145,7 +159,7 @@ def dirichlet(alpha: ArrayLike, k: int) -> Floats:
     """The parameter alpha of a Dirichlet prior as a vector, shape (k,)."""
     try:
         array = np.asarray(alpha, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"alpha must be a number or {k} numbers, got {type(alpha).__name__}") from None
     if array.shape not in ((), (k,)):
         raise AlphabetMismatch(f"alpha must be a number or have shape ({k},), got shape {array.shape}")

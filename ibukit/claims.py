@@ -227,7 +227,7 @@ def _row(fields: list[str], place: str, seen: dict[tuple[str, ...], str]) -> dic
 def _number(name: tuple[str, ...], number: Any) -> tuple[float, float]:
     """Our number and its standard error, NaN where it has none."""
     value, error = number if isinstance(number, tuple) else (number, None)
-    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(_validate.as_float(value)):
         raise ValueError(f"ours[{name}] must be a finite number, or (number, standard error), got {number!r}")
     return float(value), math.nan if error is None else _validate.positive(f"standard error of ours[{name}]", error)
 

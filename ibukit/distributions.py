@@ -1,4 +1,4 @@
-"""Probability vectors: make one, check one, project onto the simplex."""
+"""Probability vectors: make one, check one, round one, project onto the simplex."""
 
 from __future__ import annotations
 
@@ -61,6 +61,55 @@ def check_distribution(p: ArrayLike, name: str = "p") -> Floats:
     array([0.25, 0.75])
     """
     return _validate.distribution(name, p)
+
+
+def quantize(p: ArrayLike, bits: int = 20) -> Floats:
+    """Round to a grid: q_x = m_x / sum_u m_u with m_x = round(2^bits p_x).
+
+    For what random draws depend on. Two computers agree on an estimate up to its last digits only; made into a
+    mechanism, these decide now and then how a draw falls, and from there on two simulations have nothing in common.
+    Rounded first, the estimates are the same numbers, to the last bit, unless an entry lies within its error of the
+    middle between two steps of the grid: of entries with an error of 1e-13, one in five million.
+
+    Parameters
+    ----------
+    p : array_like, shape (k,)
+        A distribution.
+    bits : int
+        From 1 to 52. The grid's step is 2^-bits, by default about 1e-6, which is far below the statistical error of an
+        estimate from fewer than 10^10 reports.
+
+    Returns
+    -------
+    ndarray, shape (k,)
+        Within 2^-bits of p in the mean over the entries; 0 where p_x is below half a step.
+
+    Raises
+    ------
+    InvalidDistribution
+        If `p` is not a distribution.
+    ValueError
+        If `bits` is not a whole number from 1 to 52, or so small that every probability would be rounded to 0.
+
+    Examples
+    --------
+    >>> quantize([0.7, 0.2, 0.1], bits=3)
+    array([0.66666667, 0.22222222, 0.11111111])
+    >>> third = 1 / 3
+    >>> one, other = quantize([third, 1 - third]), quantize([third + 1e-14, 1 - third - 1e-14])
+    >>> bool((one == other).all())
+    True
+    """
+    exact = _validate.distribution("p", p)
+    steps = _validate.whole("bits", bits, 1)
+    if steps > 52:
+        raise ValueError(f"bits must be at most 52, which is what a double has, got {bits}")
+    numerators = np.rint(np.ldexp(exact, steps))  # whole numbers: their sum is exact in any order
+    if not numerators.any():
+        raise ValueError(
+            f"bits must be larger, got {bits}: each of the {len(exact)} probabilities is below half a step"
+        )
+    return np.asarray(numerators / numerators.sum())
 
 
 def normalize(weights: ArrayLike) -> Floats:

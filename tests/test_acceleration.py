@@ -121,9 +121,10 @@ def test_a_fixed_point_stays():
     counts = np.rint(1e15 * theta @ matrix).astype(np.int64)
     tally = ik.MatrixMechanism(matrix).tally_counts(counts)
     for point in path(tally, 60, start=theta).distributions:
-        assert np.abs(point - theta).max() <= 1e-11
+        # a move by d changes the likelihood by d^2: up to a root of the rounding it may pass for no loss
+        assert np.abs(point - theta).max() <= 1e-7
     moved = np.roll(theta, 1)
-    assert np.abs(path(tally, 60, start=moved).distributions[-1] - theta).max() <= 1e-9, "no other point stays"
+    assert np.abs(path(tally, 60, start=moved).distributions[-1] - theta).max() <= 1e-7, "no other point stays"
 
 
 def test_many_maximisers_and_any_of_them_is_kept():
@@ -187,7 +188,9 @@ def test_the_last_evaluation_allowed_is_a_step():
     (tally, _), *_ = hard(FAMILIES[3], 1)
     for most in range(1, 40):
         first, second = path(tally, most).distributions[-2:]
-        assert not np.array_equal(first, second)
+        # where doubles end, a plain update may leave it there as well
+        assert not np.array_equal(first, second) or ik.gap(tally, first) < 1e-12
+    assert ik.gap(tally, path(tally, 3).distributions[-1]) > 1e-6  # so the first three were held to it
 
 
 def test_twice_the_same():
@@ -214,7 +217,7 @@ def test_gibu_passes_it_on():
 
 def test_one_secret():
     tally = ik.MatrixMechanism([[0.5, 0.5]]).tally_counts([3, 4])
-    assert path(tally, 10).distributions[-1].tolist() == [1.0]
+    assert path(tally, 10).distributions[-1] == pytest.approx([1.0], rel=1e-13)
 
 
 class Early:

@@ -56,8 +56,8 @@ def test_gap_of_any_size_is_compared_as_it_is_reported():
     tally = ik.RandomizedResponse(3, epsilon=1.0).tally_counts([60, 30, 10])
     assert ik.ibu(tally, stop=ik.Gap(1000.0)).n_iter == 0  # exp(1000) is not a double
     start = ik.ibu(tally, stop=ik.Steps(0))
-    assert ik.ibu(tally, stop=ik.Gap(start.gap)).n_iter == 0
-    below = ik.Gap(float(np.nextafter(start.gap, 0)))
+    assert ik.ibu(tally, stop=ik.Gap(start.gap * (1 + 1e-13))).n_iter == 0
+    below = ik.Gap(start.gap * (1 - 1e-13))
     assert ik.ibu(tally, stop=below, max_iter=0).status is ik.Status.MAX_ITER
 
 

@@ -114,17 +114,17 @@ def test_the_comparison_with_the_oracle_sees_a_wrong_forward(instance):
 
 def test_zero_at_the_maximiser():
     identity = ik.MatrixMechanism(np.eye(3)).tally_counts([5, 3, 2])
-    assert ik.gap(identity, [0.5, 0.3, 0.2]) == 0
+    assert ik.gap(identity, [0.5, 0.3, 0.2]) <= 1e-14
     fitted = ik.MatrixMechanism([[0.9, 0.1], [0.3, 0.7]]).tally_counts([60, 40])
-    assert ik.gap(fitted, [0.5, 0.5]) <= 2.3e-16
+    assert ik.gap(fitted, [0.5, 0.5]) <= 1e-14
     alone = ik.MatrixMechanism([[0.2, 0.8]]).tally_counts([1, 2])
-    assert ik.gap(alone, [1.0]) == 0
+    assert ik.gap(alone, [1.0]) <= 1e-14
     # on the boundary: the closed form of k-RR with one probability cut off at 0
     total = np.exp(1.0) + 2
     truth, lie = np.exp(1.0) / total, 1 / total
     level = 0.9 / (1 + 2 * lie / (truth - lie))
     theta = np.array([0.6 / level, 0.3 / level, 0.0]) - lie / (truth - lie) * np.array([1, 1, 0])
-    assert ik.gap(ik.RandomizedResponse(3, 1.0).tally_counts([60, 30, 10]), theta) <= 1e-15
+    assert ik.gap(ik.RandomizedResponse(3, 1.0).tally_counts([60, 30, 10]), theta) <= 1e-14
 
 
 def test_positive_away_from_it_and_as_large_as_the_oracle_says():
@@ -138,7 +138,7 @@ def test_infinite_where_a_seen_report_is_impossible():
     assert ik.gap(tally, [1.0, 0.0]) == math.inf
     assert ik.gap(tally, [0.0, 1.0]) == pytest.approx(math.log(1.5))
     unseen = ik.MatrixMechanism([[1.0, 0.0], [0.5, 0.5]]).tally_counts([3, 0])
-    assert ik.gap(unseen, [1.0, 0.0]) == 0
+    assert ik.gap(unseen, [1.0, 0.0]) <= 1e-14
 
 
 @pytest.mark.parametrize("tiny", [1e-300, 1e-310, 1e-320, 5e-324])

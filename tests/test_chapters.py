@@ -95,3 +95,30 @@ def test_visible_cells_are_short(path):
     for cell in code_cells(path):
         if "remove-cell" not in tags(cell) and "hide-input" not in tags(cell):
             assert len(cell["source"].strip().splitlines()) <= LINES_PER_CELL, cell["id"]
+
+
+def bare_floats(cell: Any) -> list[str]:
+    """Numbers glued or printed with all their digits: the last ones are another machine's."""
+    texts = []
+    for output in cell["outputs"]:
+        data = output.get("data", {})
+        texts += [text for mime, text in data.items() if mime.endswith("text/plain")]
+        texts.append(output.get("text", ""))
+    return re.findall(r"\d\.\d{13,}(?:e-?\d+)?|\d\.\d{7,}e-?\d+", " ".join(map(str, texts)))
+
+
+# one minus the smallest double: what the cell is about
+EXACT = {"geometric-noise": ["0.9999999999999999", "0.0000000000000001"]}
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+def test_no_number_shows_digits_that_another_machine_would_not(path):
+    found = [number for cell in code_cells(path) for number in bare_floats(cell)]
+    assert found == EXACT.get(path.stem, [])
+
+
+def test_a_float_as_python_writes_it_is_caught():
+    for value in (1.885787763199095, 0.1 + 0.2, 2.5e-17 / 3):
+        outputs = [{"data": {"application/papermill.record/text/plain": repr(value)}}]
+        assert bare_floats({"outputs": outputs}) == [repr(value)]
+    assert bare_floats({"outputs": [{"text": "0.05 ± 0.01, 1e-09, 0.00010, 7.376104"}]}) == []

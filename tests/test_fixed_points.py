@@ -259,7 +259,7 @@ def test_a_secret_that_explains_nothing_has_no_mass():
 def test_one_secret():
     (point,) = fixed_points(ik.MatrixMechanism([[0.25, 0.75]]).tally_counts([1, 5]))
     assert point.distribution.tolist() == [1.0]
-    assert (point.is_mle, point.largest_ratio, point.dimension) == (True, 1.0, 0)
+    assert (point.is_mle, point.dimension, round(point.largest_ratio, 12)) == (True, 0, 1)
     assert point.log_likelihood == pytest.approx(np.log(0.25) + 5 * np.log(0.75))
 
 

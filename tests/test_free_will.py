@@ -8,7 +8,8 @@ import pytest
 from scipy import stats
 
 import ibukit as ik
-from ibukit.evaluation._canonical import digest, spawn_key
+from ibukit.evaluation._canonical import digest
+from ibukit.evaluation._keys import spawn_key
 from oracles import naive
 from replicate_cases import LINE as AGES
 from replicate_cases import MECHANISMS, PEOPLE, numbers

@@ -231,7 +231,8 @@ def test_no_step_when_the_start_is_good_enough():
     tally = ik.MatrixMechanism([[0.9, 0.1], [0.3, 0.7]]).tally_counts([60, 40])
     estimate = ik.ibu(tally)  # the uniform distribution fits exactly
     assert estimate.n_iter == 0
-    assert estimate.gap == gap_of(tally.forward([0.5, 0.5]), tally.adjoint(tally.frequencies / [0.6, 0.4]))
+    by_hand = gap_of(tally.forward([0.5, 0.5]), tally.adjoint(tally.frequencies / [0.6, 0.4]))
+    assert estimate.gap == pytest.approx(by_hand, abs=1e-14)
 
 
 @pytest.mark.ledger("A-P1")
@@ -256,7 +257,7 @@ def test_a_unique_maximiser_without_strict_concavity(rng):
         estimate = ik.ibu(tally, start=rng.dirichlet(np.ones(3)), stop=ik.Gap(1e-9), strict=True)
         assert estimate.distribution == pytest.approx([0, 1, 0], abs=1e-6)
     # not strictly concave: along the twins' difference nothing changes
-    assert tally.forward([0.5, 0.25, 0.25]) == pytest.approx(tally.forward([0.25, 0.25, 0.5]), abs=1e-16)
+    assert tally.forward([0.5, 0.25, 0.25]) == pytest.approx(tally.forward([0.25, 0.25, 0.5]), rel=1e-14)
 
 
 @pytest.mark.ledger("A-F5b")

@@ -53,7 +53,7 @@ def pytest_in(root, *options, **environment):
     """Run pytest in a tree of its own, away from this run's plugins and variables."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:nbval", *options, "tests"]
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST", "HYPOTHESIS", "CI"))}
-    return subprocess.run(command, cwd=root, env=kept | environment, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, cwd=root, env=kept | environment, capture_output=True, text=True, timeout=900)
 
 
 def cell(source, *tags, kind=nbformat.v4.new_code_cell):
@@ -163,7 +163,7 @@ def test_tags_of_the_chapters_name_rows_and_stand_on_cells_that_assert():
 def test_an_erratum_counts_as_recomputed_exactly_when_a_test_or_chapter_carries_it():
     code = "import json, ledger; print(json.dumps(ledger.places()))"
     run = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT / "scripts", capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-c", code], cwd=ROOT / "scripts", capture_output=True, text=True, timeout=900, check=False
     )
     assert run.returncode == 0, run.stderr
     tested = json.loads(run.stdout)["erratum"]
@@ -229,7 +229,7 @@ def test_tags_that_name_no_row_or_assert_nothing(tree):
 
 def script(root, *options):
     command = [sys.executable, str(ROOT / "scripts" / "ledger.py"), "--root", str(root), *options]
-    return subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=900, check=False)
 
 
 @pytest.fixture

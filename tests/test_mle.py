@@ -174,7 +174,8 @@ def test_a_secret_that_explains_nothing_seen_gets_nothing():
 
 def test_one_secret_and_one_report():
     alone = ik.mle(ik.MatrixMechanism([[0.25, 0.75]]).tally_counts([1, 5]))
-    assert (alone.distribution.tolist(), alone.gap) == ([1.0], 0.0)
+    assert alone.distribution.tolist() == [1.0]
+    assert alone.gap <= 1e-14
     single = ik.mle(ik.TruncatedGeometric(5, 0.5).tally([3]))
     assert single.distribution.tolist() == [0.0, 0.0, 0.0, 1.0, 0.0]
 

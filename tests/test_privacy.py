@@ -1,6 +1,7 @@
 """The tight privacy level of a matrix, and what the definitions of privacy say to each other."""
 
 import itertools
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -230,10 +231,15 @@ def test_a_report_that_is_never_made_is_guessed_as_the_first():
 
 
 def test_equals_by_symmetry_are_equals_whatever_the_rounding():
-    """Both middles are as good; in doubles the second one looks better by one unit in the last place."""
-    mechanism, prior = ik.MatrixMechanism(np.ones((4, 1))), [0.15, 0.35, 0.35, 0.15]
-    assert (np.array(prior) @ ik.Line(0, 3).distances()).argmin() == 2
-    assert ik.privacy.best_guess(mechanism, prior).tolist() == [1]
+    """Both middles are as good; a unit in the last place of one probability makes either look better."""
+    mechanism, line, middle = ik.MatrixMechanism(np.ones((4, 1))), ik.Line(0, 3), 0.35
+    better = set()
+    for first, second in ((middle, np.nextafter(middle, 1)), (np.nextafter(middle, 1), middle)):
+        prior = [0.15, first, second, 0.15]
+        exact = [sum(Fraction(p) * int(d) for p, d in zip(prior, row, strict=True)) for row in line.distances()]
+        better.add(exact.index(min(exact)))
+        assert ik.privacy.best_guess(mechanism, prior).tolist() == [1]
+    assert better == {1, 2}
 
 
 def test_losses_by_default_are_the_distances():

@@ -48,11 +48,25 @@ def commands(text: str) -> set[str]:
     return set(re.findall(r"(?:`|^\s*)make ([a-z-]+)", text, re.MULTILINE))
 
 
-@pytest.mark.parametrize("name", [name for name in [*TEXTS, ".ci/run"] if (ROOT / name).exists()])
+WORKFLOWS = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / ".github" / "workflows").glob("*.yml"))
+
+
+@pytest.mark.parametrize("name", [name for name in [*TEXTS, ".ci/run", *WORKFLOWS] if (ROOT / name).exists()])
 def test_every_make_command_in_the_texts_exists(name):
-    found = commands(read(name).replace("step make", "make").replace('"', "\n"))
+    text = read(name).replace("${{ matrix.task }}", "slow")
+    found = commands(re.sub("step make|- run: make", "make", text).replace('"', "\n"))
     assert found <= targets()
     assert found or name.startswith("book/")
+
+
+def test_the_workflows_are_thin_and_call_targets_that_exist():
+    tasks = yaml.safe_load(read(".github/workflows/weekly.yml"))["jobs"]["weekly"]["strategy"]["matrix"]["task"]
+    assert set(tasks) <= targets()
+    for name in WORKFLOWS:
+        for job in yaml.safe_load(read(name))["jobs"].values():
+            steps = [step["run"] for step in job["steps"] if "run" in step]
+            assert steps
+            assert all(re.fullmatch(r"make [^\n]*", step) for step in steps), name
 
 
 def test_help_lists_every_target():

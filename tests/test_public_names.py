@@ -70,6 +70,7 @@ NAMES = [
     "posterior_mean",
     "privacy",
     "project_to_simplex",
+    "quantize",
     "rate_distortion",
     "replicate",
     "shokri",

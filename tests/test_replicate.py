@@ -9,7 +9,7 @@ import pytest
 from threadpoolctl import threadpool_info
 
 import ibukit as ik
-from ibukit.evaluation._canonical import spawn_key
+from ibukit.evaluation._keys import spawn_key
 from replicate_cases import ESTIMATORS, LINE, MECHANISMS, PEOPLE, ask, noisy, numbers
 
 module = importlib.import_module("ibukit.evaluation.replicate")  # the attribute of that name is the function

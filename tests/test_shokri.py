@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ibukit as ik
+from ibukit.design import _linear_programme
 from oracles import shokri as oracle
 
 CHOICES = ["least information", "vertex"]
@@ -267,3 +268,19 @@ def test_what_cannot_be_is_refused_by_name(call, error, words):
         assert word in str(caught.value)
     assert "\n" not in str(caught.value)
     assert caught.value.__cause__ is None
+
+
+def test_rounding_does_not_choose_the_vertex(rng, monkeypatch):
+    """Optima are many: a prior that differs in its sixteenth digit ended at another one, as another machine would."""
+    line, uniform = ik.Line(0, 19), ik.uniform(20)
+
+    def spread(**how):
+        priors = [ik.normalize(uniform * (1 + 1e-15 * rng.uniform(-1, 1, 20))) for _ in range(5)]
+        vertices = [ik.shokri(prior, line, 2, **how).matrix() for prior in (uniform, *priors)]
+        return max(np.abs(vertex - vertices[0]).max() for vertex in vertices[1:])
+
+    two_losses = {"adversary_loss": np.minimum(line.distances(), 2)}
+    assert spread(choice="vertex") < 1e-8
+    assert spread(**two_losses) < 1e-7
+    monkeypatch.setattr(_linear_programme, "prices", np.zeros)
+    assert max(spread(choice="vertex"), spread(**two_losses)) > 0.1

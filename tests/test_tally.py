@@ -62,10 +62,10 @@ def test_one_column_of_the_matrix_for_each_report_seen():
     rows = np.array([[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]])
     reports = np.array([2, 0, 2])
     tally = ik.MatrixMechanism(rows).tally(reports)
-    assert np.array_equal(tally.matrix(), rows[:, [0, 2]])
+    np.testing.assert_allclose(tally.matrix(), rows[:, [0, 2]], rtol=1e-14)
     # the observations matrix G has one column for each user, G_xi = M_xz for the report z of user i
     which = np.searchsorted(tally.parts[0].reports, reports)
-    assert np.array_equal(tally.matrix()[:, which], rows[:, reports])
+    np.testing.assert_allclose(tally.matrix()[:, which], rows[:, reports], rtol=1e-14)
 
 
 @kinds
@@ -104,9 +104,9 @@ def test_the_same_mechanism_merges_and_another_is_kept_apart():
     assert [part.counts.tolist() for part in pooled.parts] == [[1, 3, 1], [1]]
     assert pooled.counts.tolist() == [1, 3, 1, 1]
     theta, w = np.array([0.2, 0.3, 0.5]), np.array([1.0, 2.0, 3.0, 4.0])
-    np.testing.assert_allclose(pooled.forward(theta), [*mild.forward(theta), strict.forward(theta)[1]], rtol=1e-15)
+    np.testing.assert_allclose(pooled.forward(theta), [*mild.forward(theta), strict.forward(theta)[1]], rtol=1e-14)
     back = mild.adjoint(w[:3]) + strict.adjoint([0, 4.0, 0])
-    np.testing.assert_allclose(pooled.adjoint(w), back, rtol=1e-15)
+    np.testing.assert_allclose(pooled.adjoint(w), back, rtol=1e-14)
 
 
 @given(st.lists(tallies(), min_size=1, max_size=6))

@@ -14,6 +14,10 @@ which is the same set and takes a tenth of the time.
 
 All the guesses are k^3 entries. Nearly all of them are beaten by guesses near y whatever A is, so a programme starts
 with a few for each report, and goes on with those that its solution shows to be missing until none is.
+
+Optima are many, and rounding would choose among their vertices. So the entries of A have fixed generic prices, and of
+the optima the cheapest is taken: with one loss the programme has nothing else to minimise; with two it is solved twice,
+the second time for the price, with its value kept.
 """
 
 from __future__ import annotations
@@ -35,6 +39,9 @@ TOLERANCE = 1e-9
 # guesses to begin with for each report: itself and a cell's eight neighbours
 FIRST_GUESSES = 9
 MOST_NEW = 4
+# by so much of the largest loss an optimum may be missed for the sake of its price
+SLACK = 5e-10
+GOLDEN = (5**0.5 - 1) / 2
 # the least that HiGHS accepts
 OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
@@ -53,7 +60,7 @@ def one_loss(prior: Floats, loss: Floats, bound: float) -> Floats:
     def solve(guesses: Mask) -> tuple[Floats, Floats]:
         y, z = np.nonzero(guesses)
         found = _linprog(
-            np.zeros(k * m),
+            prices(k * m),
             A_ub=_on_report(prior[:, None] * (costs[:, y] - costs[:, z]), y, m),
             b_ub=np.zeros(len(y)),
             A_eq=both,
@@ -79,16 +86,24 @@ def two_losses(prior: Floats, loss: Floats, adversary_loss: Floats, bound: float
         # k v_y in the place of v_y, to be of order 1 like the entries of A
         value = sparse.csr_array((np.ones(len(y)), (np.arange(len(y)), y)), shape=(len(y), m))
         beaten = sparse.hstack([_on_report(-prior[:, None] * costs[:, z], y, m), value])
-        found = _linprog(
-            np.repeat([0.0, -1.0], [k * m, m]),
-            A_ub=sparse.vstack([beaten, spent]),
-            b_ub=np.append(np.zeros(len(y)), bound / most),
-            A_eq=sparse.hstack([_rows_that_sum(k, m), sparse.csr_array((k, m))]),
-            b_eq=np.ones(k),
-        )
+        goal = np.repeat([0.0, -1.0], [k * m, m])
+        upper, right = sparse.vstack([beaten, spent]), np.append(np.zeros(len(y)), bound / most)
+        rows = {"A_eq": sparse.hstack([_rows_that_sum(k, m), sparse.csr_array((k, m))]), "b_eq": np.ones(k)}
+        best = float(goal @ _linprog(goal, A_ub=upper, b_ub=right, **rows))
+        # of the optima, the cheapest
+        upper, right = sparse.vstack([upper, sparse.csr_array(goal[None])]), np.append(right, best + k * SLACK)
+        found = _linprog(np.append(prices(k * m), np.zeros(m)), A_ub=upper, b_ub=right, **rows)
         return _channel(found, k, m), found[k * m :] / k
 
     return _all_that_matter(solve, first_guesses(loss, adversary_loss), prior, costs)
+
+
+def prices(n: int) -> Floats:
+    """Fixed prices of n variables, none of which is a simple sum of others: one vertex is the cheapest, by itself.
+
+    Without them any vertex would do, and which one the simplex method ends at would depend on how a machine rounds.
+    """
+    return np.asarray(np.arange(1.0, n + 1) * GOLDEN % 1)
 
 
 def first_guesses(loss: Floats, adversary_loss: Floats) -> Mask:

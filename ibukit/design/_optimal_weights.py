@@ -117,7 +117,7 @@ def _central_path(points: Floats, weights: Floats, criterion: Criterion) -> tupl
         ahead, behind, _ = newton.step(0.0)
         left = (weights + _reach(weights, ahead) * ahead) @ (slacks + _reach(slacks, behind) * behind)
         mean = float(weights @ slacks)
-        ahead, behind, turned = newton.step(mean / n * min(max(float(left / mean) ** 3, 1e-3), 0.5))
+        ahead, behind, turned = newton.step(mean / n * min(max(min(float(left / mean), 1.0) ** 3, 1e-3), 0.5))
         far = min(_reach(weights, ahead), _reach(slacks, behind))
         weights, slacks, multipliers = weights + far * ahead, slacks + far * behind, multipliers + far * turned
     return best, bounded

@@ -13,7 +13,7 @@ from ibukit import _validate
 from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet, as_alphabet
 from ibukit.design.blahut_arimoto import blahut_arimoto
-from ibukit.distributions import uniform
+from ibukit.distributions import quantize, uniform
 from ibukit.errors import AlphabetMismatch
 from ibukit.estimate import Estimate
 from ibukit.estimators.certificate import as_estimate
@@ -46,9 +46,9 @@ class Choices(_validate.ReadOnlyArrays):
         return self.ibu_steps is not None and not self.restart
 
     def designed(self, theta: Floats) -> MatrixMechanism:
-        """The mechanism of the cycle that begins with theta."""
+        """The mechanism of the cycle that begins with theta, rounded so that its last digits do not decide a draw."""
         tol = self.tol if self.ba_steps is None else None
-        return blahut_arimoto(theta, self.alphabet, self.beta, self.ba_steps, tol=tol, start=self.ba_start)
+        return blahut_arimoto(quantize(theta), self.alphabet, self.beta, self.ba_steps, tol=tol, start=self.ba_start)
 
     def updated(self, tally: Tally, theta: Floats) -> Estimate:
         """The cycle's own estimate."""

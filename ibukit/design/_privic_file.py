@@ -27,7 +27,7 @@ from ibukit.errors import DataChanged, ForeignFile
 from ibukit.grid import Grid
 from ibukit.mechanisms import MatrixMechanism
 
-VERSION = 1
+VERSION = 2
 HEAD = re.compile(rb"ibukit Privic ([0-9]+) sha256 ([0-9a-f]{64})")
 LABELS = (str, int, float, bool)
 

@@ -86,6 +86,8 @@ class Privic:
     -----
     The steps are few on purpose: they smooth. At the certified maximum of every cycle the estimates follow the noise.
 
+    A mechanism is made for `quantize` of theta^(t-1), so that a seed has the same draws on every computer.
+
     Where Algorithm 1 is inconsistent, reports go through the mechanism that was built last, and N cycles are N, not
     N + 1. The first row of the paper's Tables III and IV is the start: their row N is ``distributions[N - 1]``.
 

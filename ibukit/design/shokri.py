@@ -58,8 +58,8 @@ def shokri(
           line or a grid and a positive prior there is only one. For Q >= Qmax, where no information is left, the report
           is uniform over the minimisers g of Qmax.
         - "vertex", the default for two losses, for which the other is not defined: a vertex of the set of optima, for
-          one loss of those whose loss is min(Q, Qmax). It is the one at which the simplex method of HiGHS ends;
-          another solver or version may end at another.
+          one loss of those whose loss is min(Q, Qmax). It is the cheapest under fixed generic prices of the entries,
+          so that another machine or solver ends at the same.
 
     Returns
     -------
@@ -150,7 +150,7 @@ def _feasible(value: Any, source: _least_information.Source) -> float:
     """The bound on the user's loss; what is too low by rounding alone becomes the least loss."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise ValueError(f"max_quality_loss must be a number, got {value!r}")
-    bound, least, most = float(value), source.least, float(source.without_information.min())
+    bound, least, most = _validate.as_float(value), source.least, float(source.without_information.min())
     if not bound >= least * (1 - _least_information.TIE):  # also true of NaN
         raise Infeasible(
             f"max_quality_loss must be at least {least:.6g}, where every secret has its best report, got {value}; "

@@ -60,16 +60,18 @@ class Rows:
             chunk = np.ascontiguousarray(rows[start : start + step])
             # a factor of a row cancels, and without it nothing underflows
             u = replace(self.channel, rows=chunk, scale=np.ones(len(chunk))).forward(theta)
-            w = counts[start : start + step] / u**2
+            # row z over its probability is a_z bits + b_z; a probability alone may have a square beyond the doubles
+            b, n = zero / u, counts[start : start + step]
+            a = np.divide(contrast, u, out=np.zeros(len(u)), where=chunk.any(axis=1))
             bits = np.unpackbits(chunk, axis=1, count=k).astype(np.float32)
-            own += w @ bits
-            weight += float(w.sum())
+            own += (n * a * b) @ bits
+            weight += float(n @ (b * b))
+            w = n * a * a
             largest = w.max()
             bits *= np.sqrt(w / largest).astype(np.float32)[:, None]
             both += largest * ssyrk(1.0, bits.T, lower=1)  # single precision: the matrix is an approximation anyway
         both = np.tril(both) + np.tril(both, -1).T
-        cross = zero * contrast * own
-        found = contrast**2 * both + cross + cross[:, None] + zero**2 * weight
+        found = both + own + own[:, None] + weight
         return np.asarray(found * (self.counts.sum() / counts.sum() / self.total))
 
 

@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 from scipy.special import gammaln, logsumexp, xlogy
 
-from ibukit._validate import Floats, Ints
+from ibukit._validate import Floats, Ints, readable
 from ibukit.errors import TooLarge
 from ibukit.estimators._marginals import Marginals
 from ibukit.tally import Tally
@@ -27,9 +27,9 @@ def posterior_by_splits(tally: Tally, alpha: Floats) -> Marginals:
     terms = n_splits(tally.counts, k)
     if terms > MOST_TERMS:
         raise TooLarge(
-            f"method='enumerate' would list {terms:.3g} splits of n = {n} reports of {k} secrets (at most "
-            f"{MOST_TERMS:.0e}), which take {8.0 * terms * k:.3g} bytes; take method='exact', which needs the totals "
-            "alone, or method='gibbs' with an rng"
+            f"method='enumerate' would list {readable(terms)} splits of n = {n} reports of {k} secrets (at most "
+            f"{MOST_TERMS:.0e}), which take {readable(8 * terms * k)} bytes; take method='exact', which needs the "
+            "totals alone, or method='gibbs' with an rng"
         )
     totals, log_weights = np.zeros((1, k), dtype=np.int64), np.zeros(1)
     for column, s in zip(tally.matrix().T, tally.counts, strict=True):

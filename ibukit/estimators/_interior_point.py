@@ -145,7 +145,8 @@ def path(model: Model, q: Floats, start: Floats, careful: bool, curved: Curved |
         # predictor: straight at the solution; then centred by how far that could go, with second-order terms
         d_theta, d_nu, d_lam, d_s = direction(q - lam * nu, -theta * s)
         primal, dual = length(theta, d_theta, 1.0), min(length(s, d_s, 1.0), length(lam, d_lam, 1.0))
-        centring = (float((theta + primal * d_theta) @ (s + dual * d_s)) / model.k / mu) ** 3
+        # at the limits of doubles the product may exceed mu beyond all bounds; exactly, it never exceeds it
+        centring = min(float((theta + primal * d_theta) @ (s + dual * d_s)) / model.k / mu, 1.0) ** 3
         d_theta, d_nu, d_lam, d_s = direction(q - lam * nu - d_lam * d_nu, centring * mu - theta * s - d_theta * d_s)
         share = 0.9 if careful and min(primal, dual) < 0.9 else max(0.99, 1 - mu)
         primal, dual = length(theta, d_theta, share), min(length(s, d_s, share), length(lam, d_lam, share))

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from tqdm import tqdm
 
-from ibukit._validate import Floats, Ints
+from ibukit._validate import Floats, Ints, readable
 from ibukit.errors import TooLarge
 from ibukit.estimators._marginals import Marginals
 from ibukit.estimators._totals_kernels import add_user, marginals
@@ -33,8 +33,9 @@ def posterior_of_totals(tally: Tally, alpha: Floats) -> Marginals:
     terms, n_bytes = work(n, k)
     if terms > MOST_TERMS or n_bytes > MOST_BYTES:
         raise TooLarge(
-            f"method='exact' would add {terms:.3g} terms for n = {n} reports of {k} secrets (at most {MOST_TERMS:.0e}) "
-            f"and keep {n_bytes:.3g} bytes (at most {MOST_BYTES:.3g}); take method='gibbs' with an rng"
+            f"method='exact' would add {readable(terms)} terms for n = {n} reports of {k} secrets (at most "
+            f"{MOST_TERMS:.0e}) and keep {readable(n_bytes)} bytes (at most {MOST_BYTES:.3g}); take method='gibbs' "
+            "with an rng"
         )
     states = math.comb(n + k - 1, k - 1)
     mantissas, exponents = np.zeros(states), np.zeros(states, dtype=np.int64)

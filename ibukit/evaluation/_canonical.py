@@ -1,4 +1,4 @@
-"""A text for each object that is the same in every process, so that seeds and files can be tied to what was asked."""
+"""A text for each object that is the same in every process, so that files can be tied to what was asked."""
 
 from __future__ import annotations
 
@@ -15,22 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ibukit.alphabet import Alphabet
-from ibukit.mechanisms.base import Mechanism
-from ibukit.mechanisms.free_will import FreeWill
 
 
 def digest(thing: Any) -> str:
     """SHA-256 of the canonical text, its first 16 hexadecimal digits: to the last bit of every number."""
-    return hashlib.sha256(_Writer(exact=True).text(thing).encode()).hexdigest()[:16]
-
-
-def spawn_key(mechanism: Mechanism | FreeWill) -> tuple[int, ...]:
-    """Four 32-bit words that depend on the mechanism alone, not on the last digits of its numbers.
-
-    A matrix that was computed on another machine may differ in these, and should still meet the same randomness.
-    """
-    words = hashlib.sha256(_Writer(exact=False).text(mechanism).encode()).digest()[:16]
-    return tuple(np.frombuffer(words, dtype="<u4").tolist())
+    return hashlib.sha256(_Writer().text(thing).encode()).hexdigest()[:16]
 
 
 def stop_of(estimator: Callable[..., Any]) -> str:
@@ -45,8 +34,7 @@ def stop_of(estimator: Callable[..., Any]) -> str:
 class _Writer:
     """Type and content, recursively; nothing of where an object lies in memory."""
 
-    def __init__(self, exact: bool):
-        self.exact = exact
+    def __init__(self) -> None:
         self.within: list[int] = []  # the functions being described: one may close over itself
 
     def text(self, thing: Any) -> str:
@@ -54,10 +42,8 @@ class _Writer:
             return repr(thing)
         if isinstance(thing, np.generic):
             return self.text(thing.item())
-        if isinstance(thing, int):
+        if isinstance(thing, (int, float)):
             return repr(thing)
-        if isinstance(thing, float):
-            return repr(thing) if self.exact else f"{thing:.12g}"
         if isinstance(thing, Enum):
             return f"{type(thing).__qualname__}.{thing.name}"
         if isinstance(thing, Mapping):
@@ -75,8 +61,6 @@ class _Writer:
         if array.dtype.kind not in "biuf":
             return self.text(array.tolist())
         content = array.astype("<f8" if array.dtype.kind == "f" else "<i8")
-        if array.dtype.kind == "f" and not self.exact:
-            content = np.round(content, 9) + 0.0  # which makes a negative zero one like the others
         return f"array{array.shape}:{hashlib.sha256(content.tobytes()).hexdigest()}"
 
     def other(self, thing: Any) -> str:

@@ -24,8 +24,9 @@ from ibukit.alphabet import Alphabet
 from ibukit.errors import AlphabetMismatch, ConvergenceError
 from ibukit.estimate import Estimate, Status
 from ibukit.estimators.certificate import as_estimate
-from ibukit.evaluation._canonical import digest, spawn_key, stop_of
+from ibukit.evaluation._canonical import digest, stop_of
 from ibukit.evaluation._journal import Key, Rows, opened
+from ibukit.evaluation._keys import spawn_key
 from ibukit.evaluation.losses import emd, squared_l2, total_variation
 from ibukit.mechanisms.base import Mechanism
 from ibukit.mechanisms.free_will import FreeWill
@@ -120,8 +121,10 @@ def replicate(
     Notes
     -----
     Repetition r of a mechanism draws from ``SeedSequence(seed, spawn_key=(*words, r))``, where the four words are a
-    digest of the mechanism's parameters. So a row depends on `seed`, population, mechanism, estimator and r only: not
-    on `n_jobs`, on the order, on what else is asked for or on how many repetitions. Linear algebra runs on one thread.
+    digest of the mechanism's recorded name and parameters; of a matrix, of a weighted mean of its entries in steps of
+    2^-16, so that last digits do not decide. So a row depends on `seed`, population, mechanism, estimator and r only:
+    not on `n_jobs`, on the order, on what else is asked for or on how many repetitions. Linear algebra runs on one
+    thread.
 
     An error in an estimator is raised with a note that says which mechanism, estimator and repetition it was.
 

@@ -73,7 +73,7 @@ class PlaneChannel:
     def convolve(self, theta: Floats) -> Floats:
         """Theta C with the errors of Fourier transforms: for inner loops whose result is checked by `forward`."""
         mass = _plane_fourier.spectrum_of((theta * self.factor).reshape(self.shape), self._lengths)
-        p = np.empty(len(self.kinds))
+        p = np.zeros(len(self.kinds))  # what lies in new memory may be no number, and those far away are not read below
         with one_thread():  # the products with a few waves are too small to share
             for index, spectrum, reader in self._pieces:
                 p[index] = reader.read(mass * spectrum)

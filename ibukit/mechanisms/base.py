@@ -16,6 +16,7 @@ from ibukit import _validate
 from ibukit._validate import Floats, Ints
 from ibukit.alphabet import Alphabet
 from ibukit.errors import AlphabetMismatch, NotInvertible
+from ibukit.mechanisms._draws import drawable
 from ibukit.mechanisms.channels import DenseChannel
 from ibukit.tally import Channel, Part, Tally, check_tally, make_part
 
@@ -178,7 +179,7 @@ class FiniteMechanism(Mechanism):
         counts = _validate.counts("secret_counts", secret_counts, self.k)
         present = np.flatnonzero(counts)
         rows = self.matrix()[present]
-        drawn = rng.multinomial(counts[present], rows / rows.sum(axis=1, keepdims=True))
+        drawn = rng.multinomial(counts[present], drawable(rows))
         return self.tally_counts(drawn.sum(axis=0))
 
     def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:

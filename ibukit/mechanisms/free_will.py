@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from ibukit import _validate
 from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet
+from ibukit.mechanisms._draws import drawable
 from ibukit.mechanisms.base import Mechanism, over_the_same_secrets
 from ibukit.tally import Tally, pool
 
@@ -91,7 +92,7 @@ class FreeWill(_validate.ReadOnlyArrays):
         counts = _validate.counts("secret_counts", secret_counts, len(self.alphabet))
         if not counts.any():
             raise ValueError("secret_counts must count at least one user, got none")
-        groups = rng.multinomial(counts, self.shares / self.shares.sum()).T
+        groups = rng.multinomial(counts, drawable(self.shares)).T
         chosen = [(mechanism, group) for mechanism, group in zip(self.mechanisms, groups, strict=True) if group.any()]
         return pool([mechanism.simulate(group, rng) for mechanism, group in chosen])
 

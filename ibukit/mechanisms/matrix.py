@@ -51,7 +51,7 @@ class MatrixMechanism(FiniteMechanism):
     def __init__(self, matrix: ArrayLike, alphabet: Alphabet | int | None = None):
         try:
             rows = np.array(matrix, dtype=np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise InvalidDistribution(
                 f"matrix must be a rectangular array of numbers, got {type(matrix).__name__} with other entries or "
                 "with rows of different lengths"

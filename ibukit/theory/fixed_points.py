@@ -154,20 +154,29 @@ def _on_face(rows: Floats, q: Floats) -> tuple[Floats, int] | None:
     if len(rows) == 1:
         return np.ones(1), 0
     rows = rows / rows.max(axis=0)  # a factor of a report changes neither the map nor a rank
-    theta, _ = _interior_point.maximise(rows, q, FIXED)
-    if _refuted(rows, q, theta):
+    found, _ = _interior_point.maximise(rows, q, FIXED)
+    if _refuted(rows, q, found):
         return None
     # a rank that is judged once, and kept for all steps
     rank = int(np.linalg.matrix_rank(rows))
-    theta = _newton(rows, q, theta, rank)
+    theta = _newton(rows, q, found, rank)
     dimension = len(rows) - rank
     if dimension:
         # polished again, because a probability of 1e-9 does not keep its digits along the way
         theta = _newton(rows, q, _innermost(rows, theta, dimension), rank)
+    # where g hardly depends on theta, rounding alone can lead Newton's steps out of the face: not so the others
+    for point in (theta, found, np.full(len(rows), 1 / len(rows))):
+        if _is_fixed(rows, q, point, rank):
+            return point, dimension
+    return None
+
+
+def _is_fixed(rows: Floats, q: Floats, theta: Floats, rank: int) -> bool:
+    """Whether g = 1 within `FIXED`, and no probability could be 0 but for the rounding of g."""
+    if not (theta > 0).all() or np.abs(_ratios(rows, q, theta) - 1).max() > FIXED:
+        return False
     unsure = np.minimum(SMALLEST, ROUNDING * np.abs(_inverse_curvature(rows, q, theta, rank)).sum(axis=1))
-    if (theta <= unsure).any() or np.abs(_ratios(rows, q, theta) - 1).max() > FIXED:
-        return None
-    return theta, dimension
+    return bool((theta > unsure).all())
 
 
 def _ratios(rows: Floats, q: Floats, theta: Floats) -> Floats:

@@ -21,6 +21,9 @@ from ibukit.estimators import mle
 from ibukit.mechanisms.channels import DenseChannel
 from ibukit.tally import Channel, Part, Tally
 
+# nats per report: what explains the reports better by less than this does so by rounding
+ROUNDING = 1e-12
+
 
 @dataclass(frozen=True, eq=False)
 class _JoinedChannel:
@@ -104,11 +107,12 @@ def scan(part: Part, honest: Estimate, tol: float) -> Suspect | None:
     excess = np.log(q) - np.log(p) - tally.log_scale
     most = 2 * tally.n * (honest.gap + q * np.maximum(excess, 0.0))
     found: Suspect | None = None
+    least = 2 * tally.n * ROUNDING
     for report in np.argsort(-most, kind="stable"):
-        if excess[report] <= 0 or (found and found.likelihood_ratio >= most[report]):
+        if excess[report] <= ROUNDING or (found and found.likelihood_ratio >= most[report]):
             break
         estimate = mle(with_adversaries(part, int(report)), tol)
         ratio = 2 * (estimate.log_likelihood - honest.log_likelihood)
-        if ratio > (found.likelihood_ratio if found else 0.0):
+        if ratio > (found.likelihood_ratio if found else 0.0) + least:
             found = Suspect(int(report), ratio, estimate)
     return found

@@ -1,0 +1,123 @@
+"""Run the tests, without the chapters, on every supported Python, and on the lowest versions of the dependencies.
+
+    python scripts/versions.py [--jobs N] [--only "NAME ..."] [--tests "PATH ..."] [PYTEST ARGUMENT ...]
+
+Each run has an environment of its own under _build/versions, made anew by uv; the lowest versions are those that
+pyproject.toml allows. An interpreter is one of pyenv's, of this machine, or one that uv can install. One line a run;
+exit 1 where a test fails. A Python that cannot be had here, or for which a dependency has no wheel, is left out, and
+named with the reason.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ET
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+OUT = ROOT / "_build" / "versions"
+UV = Path(sys.executable).with_name("uv")
+EXTRAS = ".[data,test,book]"
+
+
+@dataclass(frozen=True)
+class Version:
+    """One environment: a Python, and which versions of the dependencies."""
+
+    name: str
+    python: str
+    resolution: str = "highest"
+
+
+VERSIONS = (
+    Version("lowest", "3.11", "lowest-direct"),
+    *(Version(python, python) for python in ("3.11", "3.12", "3.13", "3.14")),
+)
+
+
+def uv(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """Call uv and keep what it says."""
+    return subprocess.run([UV, *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def find_python(version: str) -> str | None:
+    """The path of an interpreter: of pyenv, of this machine, or one that uv can install."""
+    for home in sorted(Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")).glob(f"versions/{version}.*")):
+        if (python := home / "bin" / "python").exists():
+            return str(python)
+    found = uv("python", "find", version)
+    if found.returncode and uv("python", "install", version).returncode == 0:
+        found = uv("python", "find", version)
+    return found.stdout.strip() if found.returncode == 0 else None
+
+
+def make(version: Version) -> str:
+    """Make the environment; the reason why it cannot be made, "" if it was."""
+    python = find_python(version.python)
+    if python is None:
+        return f"there is no Python {version.python} here, and none could be installed"
+    home = OUT / version.name
+    shutil.rmtree(home, ignore_errors=True)
+    if (made := uv("venv", "-q", "--seed", "-p", python, home)).returncode:
+        return made.stderr.strip().splitlines()[-1]
+    # only wheels: what has none for this Python would be compiled for many minutes, or fail
+    choose = ["--resolution", version.resolution, "--only-binary", ":all:", "--no-binary", "ibukit"]
+    if (made := uv("pip", "install", "-q", "-p", home / "bin" / "python", *choose, "-e", EXTRAS)).returncode:
+        return " ".join(made.stderr.split())[:400]
+    return ""
+
+
+def run(version: Version, jobs: int, rest: Sequence[str]) -> bool:
+    """Run the suite in its environment and print its line; whether all was well."""
+    if reason := make(version):
+        print(f"{version.name:10} left out: {reason}", flush=True)
+        return True
+    python, results = OUT / version.name / "bin" / "python", OUT / f"{version.name}.xml"
+    log = OUT / f"{version.name}.log"
+    results.unlink(missing_ok=True)
+    began = time.monotonic()
+    command = [python, "-m", "pytest", "-q", "-n", str(jobs), f"--junitxml={results}", *rest]
+    with log.open("w", encoding="utf8") as file:
+        code = subprocess.run(command, cwd=ROOT, env=os.environ, stdout=file, stderr=file, check=False).returncode
+    cases = list(ET.parse(results).iter("testcase")) if results.exists() else []
+    bad = [case for case in cases if case.find("failure") is not None or case.find("error") is not None]
+    here = subprocess.run(
+        [python, "-c", "import platform, numpy, scipy, numba; print(platform.python_version(), 'numpy', "
+         "numpy.__version__, 'scipy', scipy.__version__, 'numba', numba.__version__)"],
+        capture_output=True, text=True, check=False,
+    ).stdout.strip()  # fmt: skip
+    seconds = time.monotonic() - began
+    print(
+        f"{version.name:10} {len(cases) - len(bad):6} passed {len(bad):4} failed {seconds:6.0f} s  {here}", flush=True
+    )
+    for case in bad:
+        print(f"           FAILED {case.get('classname')}::{case.get('name')}")
+    if code and not bad:
+        print(f"           pytest ended with {code}: see {log.relative_to(ROOT)}")
+    return code == 0 and bool(cases)
+
+
+def main() -> int:
+    """Carry out the command line; 1 where a run failed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--tests", default="ibukit tests", help="what to run (default: %(default)s)")
+    names = [version.name for version in VERSIONS]
+    parser.add_argument("--only", metavar="NAMES", default="", help=f"some of {' '.join(names)}; all by default")
+    arguments, rest = parser.parse_known_args()
+    if unknown := set(arguments.only.split()) - set(names):
+        parser.error(f"--only must name some of {' '.join(names)}, got {' '.join(sorted(unknown))}")
+    OUT.mkdir(parents=True, exist_ok=True)
+    chosen = [version for version in VERSIONS if version.name in (arguments.only.split() or names)]
+    return int(sum(run(version, arguments.jobs, [*arguments.tests.split(), *rest]) for version in chosen) < len(chosen))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

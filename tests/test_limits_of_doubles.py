@@ -1,0 +1,57 @@
+"""Numbers at the limits of doubles: a result or a named error, never an OverflowError on the way."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import ibukit as ik
+from hard_cases import FAMILIES, draw
+from ibukit import _validate
+from ibukit.estimators import _bits
+from ibukit.estimators._interior_point import maximise
+
+HUGE = 10**400
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: getattr(family, "__name__", str(family)))
+def test_a_tolerance_below_what_doubles_can_tell_is_missed_quietly(family, rng):
+    """Steps go on where slack times mass has vanished, and a quotient of two such products has no bounds."""
+    for _ in range(8):
+        matrix, counts = draw(family, rng)
+        keep = counts > 0
+        theta, _ = maximise(np.ascontiguousarray(matrix[:, keep]), counts[keep] / counts.sum(), -1.0)
+        assert theta.sum() == pytest.approx(1)
+        assert (theta >= 0).all()
+
+
+def test_bits_that_are_set_by_chance_once_in_1e282_reports():
+    """One row of a report over another has a probability ratio whose square is beyond the doubles."""
+    mechanism = ik.Rappor(8, 1300.0)
+    tally = mechanism.tally(np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1))
+    channel = tally.parts[0].channel
+    assert channel.one > 1e280
+    hessian = _bits.Rows(channel, tally.counts, tally.n).hessian(np.full(8, 1 / 8), 1)
+    rows = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).T
+    # next to a ratio of 1e282 the bits that are not set do not count, but where none is set
+    seen = rows[:, rows.any(axis=0)]
+    expected = seen @ np.diag(64.0 / seen.sum(axis=0) ** 2) @ seen.T / 256 + 1 / 256
+    np.testing.assert_allclose(hessian, expected, rtol=1e-6)
+    assert ik.mle(tally, method="bits").gap <= 1e-9
+
+
+@pytest.mark.parametrize("value", [HUGE, -HUGE, Fraction(HUGE, 3)])
+def test_numbers_too_large_for_a_double_are_named(value):
+    assert abs(_validate.as_float(value)) == np.inf
+    with pytest.raises(ValueError, match="epsilon must be a finite number above 0, got "):
+        ik.RandomizedResponse(3, value)
+    with pytest.raises(ik.InvalidDistribution, match="p must be an array of numbers"):
+        ik.check_distribution([value, 1 - value])
+    with pytest.raises(ik.InvalidDistribution, match="matrix must be a rectangular array of numbers"):
+        ik.MatrixMechanism([[value, 1 - value]])
+
+
+def test_readable():
+    assert [_validate.readable(n) for n in (7, 123, 1234567, HUGE)] == ["7", "123", "1.23e+6", "1.00e+400"]
+    with pytest.raises(OverflowError):
+        f"{HUGE:.3g}"
