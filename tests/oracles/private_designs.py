@@ -51,7 +51,10 @@ def criterion(matrix, theta, kind):
     if kind == "mse":
         return np.trace(c)
     sums = np.tril(np.ones(c.shape))[:-1]
-    return np.sqrt(2 / np.pi) * np.sqrt(np.diag(sums @ c @ sums.T)).sum()
+    variances = np.diag(sums @ c @ sums.T)
+    if variances.min() < 0:  # a channel so near to a singular one that rounding decides
+        raise np.linalg.LinAlgError("a variance below 0")
+    return np.sqrt(2 / np.pi) * np.sqrt(variances).sum()
 
 
 def log_criterion(matrix, theta, kind):
@@ -87,8 +90,11 @@ def best_weights(columns, theta, kind):
     return criterion(channel, theta, kind), channel
 
 
-def best_channel(distances, eps, theta, kind, m, rng, starts=6):
-    """Least criterion over all private channels with m reports: SLSQP on the entries themselves, from many starts."""
+def best_channel(distances, eps, theta, kind, m, rng, enough, starts=6, at_most=60):
+    """Least criterion over all private channels with m reports: SLSQP on the entries themselves, from many starts.
+
+    Which starts lead to the least differs from machine to machine: the search goes on until one is at `enough`.
+    """
     k = len(theta)
     pairs = [(x, y) for x in range(k) for y in range(k) if x != y]
     factors = np.array([np.exp(eps * distances[x][y]) for x, y in pairs])
@@ -99,7 +105,9 @@ def best_channel(distances, eps, theta, kind, m, rng, starts=6):
         return (factors[:, None] * matrix[second] - matrix[first]).ravel()
 
     best = np.inf
-    for _ in range(starts):
+    for tried in range(at_most):
+        if tried >= starts and best <= enough:
+            break
         start = np.exp(eps * rng.random((k, m)))
         found = minimize(
             lambda entries: log_criterion(entries.reshape(k, m), theta, kind),
