@@ -1,4 +1,6 @@
-"""Print, per chapter, which claims of the papers (or which of their errata) have a test, and which are still open.
+"""Print, per chapter, what became of the papers' claims (or of their errata) and where that is tested.
+
+Settings, which are inputs that a paper chose, are counted apart from results.
 
     python scripts/ledger.py [--chapter SLUG] [--open] [--errata]
     python scripts/ledger.py --write     set the status of every erratum in data/errata.csv to what the tests say
@@ -15,7 +17,7 @@ import io
 import re
 import sys
 import textwrap
-from collections import defaultdict
+from collections import Counter, defaultdict
 from contextlib import redirect_stdout
 from pathlib import Path
 
@@ -24,7 +26,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 TABLES = {"ledger": "ledger.csv", "erratum": "errata.csv"}
-ASSERTS = re.compile(r"^\s*(assert\b|claims\.check\()", re.MULTILINE)
+ASSERTS = re.compile(r"^\s*assert\b|^[^#\n]*\bclaims\.(check|statements)\(", re.MULTILINE)
 WIDTH = 100
 
 Row = dict[str, str]
@@ -96,7 +98,7 @@ def tag_faults(root: Path = ROOT) -> list[str]:
         if row not in known[kind]:
             faults.append(f"{place}: the tag {kind}:{row} names no row of data/{TABLES[kind]}")
         if not asserts:
-            faults.append(f"{place}: the tag {kind}:{row} stands on a cell without an assert or claims.check")
+            faults.append(f"{place}: the tag {kind}:{row} stands on a cell without an assert or a verdict of claims")
     return faults
 
 
@@ -133,12 +135,26 @@ def chapter_report(slug: str, table: list[Row], tested: Places, only_open: bool 
     closed = [row for row in table if tested.get(row["id"])]
     lines = [f"{CHAPTERS[slug]} ({slug}): {len(closed)} of {len(table)} rows have a test"]
     if not only_open:
-        lines += [_entry(row["id"], ", ".join(tested[row["id"]])) for row in closed]
+        lines += [_entry(row["id"], f"{word(row)}: {', '.join(tested[row['id']])}") for row in closed]
     for row in table:
         if row not in closed:
             text = textwrap.shorten(row.get("claim") or row["wrong"], WIDTH - 18, placeholder=" ...")
             lines.append(_entry(row["id"], f"open: {text}"))
     return "\n".join(lines)
+
+
+def word(row: Row) -> str:
+    """What became of a claim, or the class of an erratum."""
+    return row.get("verdict") or row["class"]
+
+
+def summary(table: list[Row], tested: Places) -> str:
+    """How many rows have each verdict or class, settings apart from results, and how many have a test."""
+    found = Counter(map(word, table))
+    settings, rest = found.pop("setting", 0), ", ".join(f"{n} {name}" for name, n in found.most_common())
+    start = f"{len(table)} rows: {settings} settings; {found.total()} results: " if settings else f"{len(table)} rows: "
+    n_tested = sum(bool(tested.get(row["id"])) for row in table)
+    return f"{start}{rest}\n{n_tested} with a test, {len(table) - n_tested} without"
 
 
 def _entry(row: str, text: str) -> str:
@@ -164,15 +180,14 @@ def main(argv: list[str] | None = None) -> int:
         print(f"{write_status(found['erratum'], options.root)} rows of data/{TABLES['erratum']} changed")
         return 0
     kind = "erratum" if options.errata else "ledger"
-    tested, n_rows, n_open = found[kind], 0, 0
+    tested, shown = found[kind], []
     for slug in [options.chapter] if options.chapter else CHAPTERS:
         table = [row for row in rows(kind, options.root) if row["chapter"] == slug]
-        n_rows += len(table)
-        n_open += sum(not tested.get(row["id"]) for row in table)
+        shown += table
         if table:
             print(chapter_report(slug, table, tested, options.open), end="\n\n")
-    print(f"{n_rows} rows, {n_rows - n_open} with a test, {n_open} open")
-    return int(bool(options.open and options.chapter and n_open))
+    print(summary(shown, tested))
+    return int(bool(options.open and options.chapter and any(not tested.get(row["id"]) for row in shown)))
 
 
 if __name__ == "__main__":

@@ -76,6 +76,17 @@ def instances():
     ]
 
 
+def unchecked(kind, alphabet, epsilon):
+    """A mechanism of a level that is refused, because drawn in doubles it gives the secret away or nothing at all.
+
+    Its probabilities are right all the same, and put estimators to the test.
+    """
+    mechanism = object.__new__(kind)
+    object.__setattr__(mechanism, "alphabet", ik.Line(0, alphabet - 1) if isinstance(alphabet, int) else alphabet)
+    object.__setattr__(mechanism, "epsilon", float(epsilon))
+    return mechanism
+
+
 INSTANCES = instances()
 NAMES = [instance.name for instance in INSTANCES]
 

@@ -71,6 +71,7 @@ BAD = {
         ik.AlphabetMismatch,
         "start",
     ),
+    "robust: most": (lambda: ik.attack.robust_mle(TALLY, most=0), ValueError, "most"),
     "robust: stop": (lambda: ik.attack.robust_mle(TALLY, stop=10), TypeError, "stop"),
     "robust: nobody honest": (
         lambda: ik.attack.robust_mle(KRR.tally_counts([500, 0, 0])),

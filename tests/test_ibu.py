@@ -118,10 +118,10 @@ def test_splitting_and_adding_a_tally_is_the_identity(mechanism, rng):
 @pytest.mark.parametrize(
     "mechanism",
     [
-        ik.RandomizedResponse(5, 45.0),
-        ik.TruncatedGeometric(5, 45.0),
-        ik.Exponential(5, 90.0),
-        ik.LinearLaplace(5, 90.0),
+        ik.RandomizedResponse(5, 36.0),
+        ik.TruncatedGeometric(5, 36.0),
+        ik.Exponential(5, 72.0),
+        ik.LinearLaplace(5, 72.0),
     ],
     ids=lambda mechanism: type(mechanism).__name__,
 )

@@ -17,11 +17,14 @@ import numpy as np
 import pytest
 
 import ledger
+from ibukit import claims
 
 ROOT = Path(__file__).resolve().parents[1]
 PAPERS = {"A": "consistency", "B": "geometric", "C": "freewill", "3": "estimators", "4": "privic"}
-SEVERITY = {"changes a conclusion", "statement or number", "typo or code"}
-KINDS = {"false", "missing condition", "proof gap", "number", "typo", "reproducibility", "remark"}
+CLASSES = {"error", "missing condition", "remark", "irreproducible"}
+# ids that were withdrawn, because the printed sentence is true or is not the paper's; never used again
+WITHDRAWN = {"A15", "F8", "F9", "P16"}
+MAY_BE_EMPTY = {"quote"}
 
 CLAIMS = ledger.rows("ledger")
 ERRATA = ledger.rows("erratum")
@@ -68,11 +71,14 @@ def tree(tmp_path):
     shutil.copy(ROOT / "tests" / "conftest.py", tmp_path / "tests")
     (tmp_path / "pyproject.toml").write_text(PYPROJECT)
     (tmp_path / "tests" / "test_toy.py").write_text(TESTS)
-    claims = ["A-T1,consistency,T,Three tests agree.,ages,yes", "A-T2,consistency,T,A bound.,ages,yes"]
-    claims += ["A-F1a,consistency,F,A figure.,mechanisms,10", f"A-F8,consistency,F,{'On a map '}{'far ' * 30}.,ages,9"]
-    (tmp_path / "data" / "ledger.csv").write_text("\n".join(["id,paper,where,claim,chapter,expected", *claims, ""]))
-    errata = ["A16,false,ages,S,Closer is likelier.,No.,study", "A17,number,ages,F,1.87.,1.88.,recomputed"]
-    (tmp_path / "data" / "errata.csv").write_text("\n".join(["id,class,chapter,where,wrong,right,status", *errata, ""]))
+    rows = ["A-T1,consistency,T,Three agree.,ages,reproduced,yes", "A-T2,consistency,T,A bound.,ages,reproduced,yes"]
+    rows += ["A-F1a,consistency,F,A figure.,mechanisms,setting,10"]
+    rows += [f"A-F8,consistency,F,{'On a map '}{'far ' * 30}.,ages,open,9"]
+    head = "id,paper,where,claim,chapter,verdict,expected"
+    (tmp_path / "data" / "ledger.csv").write_text("\n".join([head, *rows, ""]))
+    errata = ["A16,error,ages,S,closer,Closer is likelier.,No.,study", "A17,remark,ages,F,,1.87.,1.88.,recomputed"]
+    head = "id,class,chapter,where,quote,wrong,right,status"
+    (tmp_path / "data" / "errata.csv").write_text("\n".join([head, *errata, ""]))
     write_chapter(tmp_path, cell("x = 1\nassert x", "ledger:A-T1", "remove-cell"))
     return tmp_path
 
@@ -90,15 +96,16 @@ def write_chapter(root, *cells):
 @pytest.mark.parametrize(
     ("rows", "columns"),
     [
-        (CLAIMS, ["id", "paper", "where", "claim", "chapter", "expected"]),
-        (ERRATA, ["id", "class", "chapter", "where", "wrong", "right", "status"]),
+        (CLAIMS, ["id", "paper", "where", "claim", "chapter", "verdict", "expected"]),
+        (ERRATA, ["id", "class", "chapter", "where", "quote", "wrong", "right", "status"]),
     ],
     ids=["claims", "errata"],
 )
 def test_rows_are_complete_and_unique(rows, columns):
     for row in rows:
         assert list(row) == columns, row
-        assert all(isinstance(text, str) and text and text == text.strip() for text in row.values()), row
+        assert all(text or column in MAY_BE_EMPTY for column, text in row.items()), row
+        assert all(text == text.strip() for text in row.values()), row
         assert not any(re.search(r"\s\s|\n", text) for text in row.values()), row
         assert row["chapter"] in ledger.CHAPTERS, row
     assert [i for i, n in Counter(row["id"] for row in rows).items() if n > 1] == []
@@ -111,6 +118,19 @@ def test_claims_are_short_sentences_of_known_papers():
         assert 20 <= len(row["claim"]) <= 200, row
         assert row["claim"].endswith("."), row
         assert len(row["expected"]) <= 300, row
+
+
+def test_every_claim_has_a_verdict_that_its_numbers_bear_out():
+    published = [claims.load_published(stem) for stem in PAPERS.values()]
+    numbers = {name: set(rows["verdict"]) for table in published for name, rows in table.groupby("claim")}
+    for row in CLAIMS:
+        assert row["verdict"] in claims.VERDICTS, row
+        assert row["verdict"] != "open", row
+        found = numbers.get(row["id"], set()) - {"setting"}
+        if row["verdict"] == "setting":  # an input is no result, and what has a result is no input
+            assert not found, (row, found)
+        elif "deviates" in found:
+            assert row["verdict"] in ("deviates", "holds with a condition"), (row, found)
 
 
 def test_every_claim_of_the_five_papers_is_there():
@@ -140,10 +160,11 @@ def test_one_row_for_each_claim_of_a_joined_entry(joined, ids):
 
 def test_every_erratum_is_there_and_classed():
     numbers = {letter: range(1, n + 1) for letter, n in {"A": 22, "B": 10, "C": 12, "P": 29, "F": 9}.items()}
-    assert [row["id"] for row in ERRATA] == [f"{letter}{i}" for letter in numbers for i in numbers[letter]]
+    ids = [f"{letter}{i}" for letter in numbers for i in numbers[letter]]
+    assert [row["id"] for row in ERRATA] == [i for i in ids if i not in WITHDRAWN]
     for row in ERRATA:
-        kinds = set(row["class"].split("; "))
-        assert kinds <= (SEVERITY if row["id"][0] in "PF" else KINDS), row
+        assert row["class"] in CLASSES, row
+        assert row["quote"] or row["class"] != "error", f"{row['id']}: an error quotes the sentence that is false"
         assert row["status"] in {"study", "recomputed"}, row
         assert row["wrong"].endswith("."), row
         assert row["right"].endswith("."), row
@@ -212,15 +233,16 @@ def test_tags_that_name_no_row_or_assert_nothing(tree):
         tree,
         cell("assert 1 + 1 == 2", "ledger:A-T1", "erratum:A16", "hide-input"),
         cell("if True:\n    claims.check(table)", "ledger:A-F8"),
+        cell("claims.statements(rows)", "ledger:A-F8"),
         cell("assert True", "ledger:A-T9"),
         cell("# assert something\nprint('assert')", "erratum:A17"),
         cell("assert", "ledger:A-F8", kind=nbformat.v4.new_markdown_cell),
     )
-    nothing = "stands on a cell without an assert or claims.check"
+    nothing = "stands on a cell without an assert or a verdict of claims"
     assert ledger.tag_faults(tree) == [
-        "toy.ipynb#toy-02: the tag ledger:A-T9 names no row of data/ledger.csv",
-        f"toy.ipynb#toy-03: the tag erratum:A17 {nothing}",
-        f"toy.ipynb#toy-04: the tag ledger:A-F8 {nothing}",
+        "toy.ipynb#toy-03: the tag ledger:A-T9 names no row of data/ledger.csv",
+        f"toy.ipynb#toy-04: the tag erratum:A17 {nothing}",
+        f"toy.ipynb#toy-05: the tag ledger:A-F8 {nothing}",
     ]
 
 
@@ -245,12 +267,12 @@ def test_report_of_claims(tree):
     assert run.returncode == 0, run.stderr
     assert run.stdout == (
         "The local model and its mechanisms (mechanisms): 1 of 1 rows have a test\n"
-        "  A-F1a     test_toy.py::TestAges::test_figure\n\n"
+        "  A-F1a     setting: test_toy.py::TestAges::test_figure\n\n"
         "Reconstructing ages (ages): 2 of 3 rows have a test\n"
-        "  A-T1      test_toy.py::test_rank, toy.ipynb#toy-00\n"
-        "  A-T2      test_toy.py::test_rank\n"
+        "  A-T1      reproduced: test_toy.py::test_rank, toy.ipynb#toy-00\n"
+        "  A-T2      reproduced: test_toy.py::test_rank\n"
         f"  A-F8      open: On a map {'far ' * 17}...\n\n"
-        "4 rows, 3 with a test, 1 open\n"
+        "4 rows: 1 settings; 3 results: 2 reproduced, 1 open\n3 with a test, 1 without\n"
     )
     assert max(map(len, run.stdout.splitlines())) <= 100
 
@@ -271,7 +293,7 @@ def test_report_of_errata(report):
     assert report("--errata", "--open") == (
         0,
         "Reconstructing ages (ages): 1 of 2 rows have a test\n  A17       open: 1.87.\n\n"
-        "2 rows, 1 with a test, 1 open\n",
+        "2 rows: 1 error, 1 remark\n1 with a test, 1 without\n",
     )
 
 

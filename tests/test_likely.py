@@ -152,13 +152,18 @@ def test_a_chain_of_ever_better_elements_needs_its_end():
     assert best.log_likelihood >= log_likelihood[9] - 1e-14
 
 
-@pytest.mark.erratum("A15")
+@pytest.mark.ledger("A-P6")
+@pytest.mark.erratum("A14")
 @pytest.mark.parametrize("m", [2, 10, 50])
-def test_the_nearest_element_must_exist(m):
-    # X = {1 - 1/i} and 5, one report of 2: with an end the last is the nearest; without, only 5 would be left
+def test_the_nearest_element_need_not_exist(m):
+    """X = {1 - 1/i} and 5, one report of 2: each 1 - 1/i is unlikely because of the next, as the proposition says.
+
+    So {5} is likely, and the theorem on likely subsets fails for it. With an end the last element is the nearest.
+    """
     points = np.append(1 - 1 / np.arange(1, m + 1), 5.0)
     column = 0.3 * np.exp(-np.abs(points - 2))
     mechanism = ik.MatrixMechanism(np.column_stack([column, 1 - column]))
+    assert (np.diff(column[:-1]) > 0).all()
     assert ik.theory.likely_subset(mechanism, [0]).tolist() == [m - 1]
     assert (column[:-1] > column[-1]).all()
 

@@ -38,7 +38,18 @@ def test_the_nearer_secret_need_not_be_likelier():
     nearer = d[:, None] < d  # (x, y, z): x is nearer to z than y
     assert nearer.sum() == 492_550
     assert (nearer & (matrix[:, None] < matrix)).sum() == 12_392
-    # the geometric and the Laplace mechanism do have the property that the paper claims for all three
+    # on all integers the normaliser is constant, as it nearly is far from the ends of a long line
+    inside = ik.Exponential(4001, 0.05).matrix()[1900:2101, 1900:2101]
+    away = np.abs(np.subtract.outer(np.arange(201), np.arange(201)))
+    assert (inside[:, None] >= inside * (1 - 1e-12))[away[:, None] < away].all()
+    # from twice the logarithm of the golden ratio on, an end does not matter either
+    golden = 2 * np.log((1 + np.sqrt(5)) / 2)
+    for k in (3, 10, 100):
+        strong, d = ik.Exponential(k, golden).matrix(), ik.Line(0, k - 1).distances()
+        assert (strong[:, None] >= strong * (1 - 1e-12))[d[:, None] < d].all()
+    just_below, d = ik.Exponential(100, 0.98 * golden).matrix(), ik.Line(0, 99).distances()
+    assert (just_below[:, None] < just_below * (1 - 1e-12))[d[:, None] < d].any()
+    # the geometric and the Laplace mechanism have the property on a finite line, too
     for other in (ik.TruncatedGeometric(100, 0.05), ik.LinearLaplace(100, 0.05)):
         assert not (nearer & (other.matrix()[:, None] < other.matrix())).any()
 

@@ -121,7 +121,7 @@ def test_planar_laplace_by_quadrature_in_both_coordinates(x, z, eps):
 
 
 @pytest.mark.parametrize(
-    ("height", "width", "eps"), [(1.0, 1.0, 0.04), (1.0, 0.06, 1.0), (0.1, 2.0, 1.0), (1.0, 1.0, 150.0)]
+    ("height", "width", "eps"), [(1.0, 1.0, 0.04), (1.0, 0.06, 1.0), (0.1, 2.0, 1.0), (1.0, 1.0, 70.0)]
 )
 def test_planar_laplace_of_small_long_and_large_cells(height, width, eps):
     shape = (9, 9, height, width)
@@ -170,7 +170,7 @@ def test_cells_far_out_are_possible_and_known_in_logarithms(far, rng):
     assert ik.ibu(tally, stop=ik.Steps(3)).log_likelihood < -400
 
 
-@pytest.mark.erratum("A16")
+@pytest.mark.erratum("A22")
 def test_the_nearer_secret_need_not_be_likelier_at_a_border():
     grid = ik.Grid(20, 14, cell_size=0.5)
     matrix, d = ik.TruncatedPlanarGeometric(grid, 1.0).matrix(), grid.distances()

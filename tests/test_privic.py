@@ -37,6 +37,20 @@ def oracle(tallies, beta, ba_steps, ibu_steps, start, ba_start, restart, average
     return thetas, channels
 
 
+@pytest.mark.parametrize(("beta", "stays"), [(np.log(2), True), (2.0, False)])
+def test_it_finds_the_truth_only_where_the_kernel_is_invertible(beta, stays):
+    # the graph metric of K_3,3: exp(-beta d) is singular at log 2, and the loop cannot tell the truth from its start
+    side = np.repeat([0, 1], 3)
+    d = np.where(side[:, None] == side, 2.0, 1.0) - 2 * np.eye(6)
+    truth = np.array([9, 9, 9, 1, 1, 1]) / 30
+    loop = ik.Privic(ik.Alphabet(range(6), d), beta)
+    for _ in range(60):  # reports exactly as expected
+        M = loop.mechanism()
+        loop.collect(M.tally_counts(np.rint(3e6 * (truth @ M.matrix())).astype(int)))
+    assert bool(np.linalg.matrix_rank(np.exp(-beta * d)) < 6) is stays
+    np.testing.assert_allclose(loop.distribution, ik.uniform(6) if stays else truth, atol=1e-9 if stays else 0.01)
+
+
 @pytest.mark.ledger("4.A1")
 @pytest.mark.parametrize("restart", [False, True])
 @pytest.mark.parametrize("combine", ["last", "average"])

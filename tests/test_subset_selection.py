@@ -231,7 +231,7 @@ def test_what_is_too_large_or_too_small():
     for ask in (many.matrix, lambda: many.tally_counts(np.zeros(3))):
         with pytest.raises(ValueError, match=r"the sets of 11 among 30 secrets are not listed .*use tally\(rows\)"):
             ask()
-    with pytest.raises(ValueError, match="epsilon must be smaller, got 800"):
+    with pytest.raises(ValueError, match=r"epsilon must be at most 37\.42, got 800"):
         ik.SubsetSelection(3, 800.0)
     with pytest.raises(ValueError, match="number of secrets must be at least 2, got 1"):
         ik.SubsetSelection(1, 1.0)

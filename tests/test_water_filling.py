@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import ibukit as ik
 from ibukit.estimators import _water_filling, _water_filling_kernels
 from ibukit.mechanisms.channels import DiagonalPlusConstantChannel
+from instances import unchecked
 from test_kernels import source
 
 SMALLEST, LARGEST = 1e-17, 700.0
@@ -33,8 +34,8 @@ def exactly(q, contrast, off):
 
 
 def channel_of(k, eps, seen=None):
-    """Randomized response as its mechanism has it."""
-    return ik.RandomizedResponse(k, eps).channel(np.arange(k) if seen is None else seen)
+    """Randomized response as its mechanism has it, of levels, too, that it refuses to draw from."""
+    return unchecked(ik.RandomizedResponse, k, eps).channel(np.arange(k) if seen is None else seen)
 
 
 @given(
@@ -68,14 +69,14 @@ def test_equal_counts_get_equal_shares_and_ties_stay_together():
     theta = ik.mle(ik.RandomizedResponse(6, 0.7).tally_counts([30, 10, 30, 4, 10, 4])).distribution
     assert theta[0] == theta[2] > theta[1] == theta[4] >= theta[3] == theta[5]
     for eps in EPSILONS:
-        alike = ik.mle(ik.RandomizedResponse(7, eps).tally_counts([3] * 7)).distribution
+        alike = ik.mle(unchecked(ik.RandomizedResponse, 7, eps).tally_counts([3] * 7)).distribution
         np.testing.assert_allclose(alike, 1 / 7, rtol=1e-12)
 
 
 @pytest.mark.parametrize("eps", EPSILONS)
 @pytest.mark.parametrize("k", [2, 3, 30, 1000])
 def test_certified_from_the_smallest_epsilon_to_the_largest(k, eps, rng):
-    mechanism = ik.RandomizedResponse(k, eps)
+    mechanism = unchecked(ik.RandomizedResponse, k, eps)
     one = np.zeros(k, int)
     one[k // 2] = 7
     lists = [one, np.arange(k), rng.integers(0, 3, k) + one, rng.integers(0, 10**7, k), np.arange(k) // 2 + 1]

@@ -85,15 +85,15 @@ class Privic:
     Notes
     -----
     The steps are few on purpose: they smooth. At the certified maximum of every cycle the estimates follow the noise.
+    With unlimited users they tend to the truth if exp(-beta d) is invertible, as for Euclidean d; else they may not.
 
     A mechanism is made for `quantize` of theta^(t-1), so that a seed has the same draws on every computer.
 
     Where Algorithm 1 is inconsistent, reports go through the mechanism that was built last, and N cycles are N, not
     N + 1. The first row of the paper's Tables III and IV is the start: their row N is ``distributions[N - 1]``.
 
-    The file holds the mechanism of the running cycle to the last bit, so that the reports of its users are recognised
-    after a restart. Of earlier cycles it holds the counts of the reports; their mechanisms are computed again where
-    they are needed.
+    The file holds the running cycle's mechanism to the last bit, so that its users' reports are recognised after a
+    restart, and of earlier cycles the counts of the reports; their mechanisms are computed again where needed.
 
     References
     ----------
@@ -105,7 +105,7 @@ class Privic:
     >>> paris, rng = ik.datasets.load_gowalla("privic_paris"), np.random.default_rng(1)
     >>> P = Privic(paris.alphabet, beta=1.0)
     >>> for cycle in range(3):
-    ...     tally = P.mechanism().simulate(paris.counts, rng)  # in earnest the users' devices do this
+    ...     tally = P.mechanism().simulate(paris.counts, rng)  # stands for the users
     ...     estimate = P.collect(tally)
     >>> P.cycle, estimate.n_iter, estimate.gap < 0.1
     (3, 10, True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +15,7 @@ from ibukit import _validate
 from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet, as_alphabet
 from ibukit.errors import AlphabetMismatch
+from ibukit.mechanisms._levels import level
 from ibukit.mechanisms.base import FiniteMechanism
 from ibukit.mechanisms.channels import BitChannel
 from ibukit.tally import Tally, make_part
@@ -93,8 +95,10 @@ class BitReports(FiniteMechanism):
         return (ones - self.p_zero) / self.contrast
 
 
-def set_alphabet_and_epsilon(mechanism: BitReports, alphabet: Alphabet | int, epsilon: float) -> None:
-    """The fields that they share, checked."""
+def set_alphabet_and_epsilon(
+    mechanism: BitReports, alphabet: Alphabet | int, epsilon: float, lie: Callable[[float], float]
+) -> None:
+    """The fields that they share, checked; `lie` is the odds of a lie, from epsilon."""
     object.__setattr__(mechanism, "alphabet", as_alphabet(alphabet))
-    object.__setattr__(mechanism, "epsilon", _validate.positive("epsilon", epsilon))
     _validate.whole("number of secrets", len(mechanism.alphabet), 2)
+    object.__setattr__(mechanism, "epsilon", level(epsilon, lie))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Callable
 
 import numpy as np
 
@@ -43,6 +44,11 @@ def geometric_table(grid: Grid, epsilon: float) -> Floats:
     r = np.hypot(np.arange(north + 1)[:, None] * height, np.arange(east + 1) * width)
     weights = np.exp(-epsilon * r)
     return np.asarray(weights / (weights * multiplicity(weights.shape)).sum())
+
+
+def geometric_escape(grid: Grid, epsilon: float) -> float:
+    """The mass of the noise outside the origin's own cell where it is tiny: that of the two nearest cells."""
+    return 2 * math.exp(-epsilon * min(grid.cell_shape))
 
 
 def laplace_table(grid: Grid, epsilon: float) -> Floats:
@@ -88,13 +94,26 @@ def _cell_masses(rows: Ints, cols: Ints, height: float, width: float, n: int) ->
 
 def _centre_mass(half_height: float, half_width: float) -> float:
     """The origin's own cell in polar coordinates, where the radial integral is 1 - (1 + r) e^-r."""
+    return _mean_over_directions(half_height, half_width, lambda r: -np.expm1(-r) - r * np.exp(-r))
+
+
+def laplace_escape(grid: Grid, epsilon: float) -> float:
+    """The mass of the noise outside the origin's own cell, without cancellation; 0 where it underflows."""
+    height, width = (epsilon * side / 2 for side in grid.cell_shape)
+    if min(height, width) > 1000:
+        return 0.0
+    return _mean_over_directions(height, width, lambda r: (1 + r) * np.exp(-r))
+
+
+def _mean_over_directions(half_height: float, half_width: float, radial: Callable[[Floats], Floats]) -> float:
+    """The mean, over all directions from a cell's centre, of a function of the way to its edge."""
 
     def triangle(near: float, far: float) -> float:
         # directions from the origin through one edge at distance `near`, over the angles up to its corner
         nodes, weights = np.polynomial.legendre.leggauss(64)
         top = math.atan2(far, near)
         r = near / np.cos((nodes + 1) / 2 * top)
-        return float((weights * (-np.expm1(-r) - r * np.exp(-r))).sum() * top / 2)
+        return float((weights * radial(r)).sum() * top / 2)
 
     return 4 * (triangle(half_height, half_width) + triangle(half_width, half_height)) / (2 * math.pi)
 

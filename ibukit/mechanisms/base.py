@@ -22,7 +22,12 @@ from ibukit.tally import Channel, Part, Tally, check_tally, make_part
 
 
 class Mechanism(_validate.ReadOnlyArrays, ABC):
-    """A channel from secrets to reports, run on each user's own device: P(report z | secret x) = M_xz.
+    """A channel from secrets to reports: P(report z | secret x) = M_xz.
+
+    What is said of its privacy is said of these probabilities. `randomize` and `simulate` are a *simulator*, for
+    experiments. Do not run them on users' devices to release what they draw: they draw in doubles from a generator that
+    can be predicted, and the reports that come out are not epsilon-private in the strict sense. The chapter on
+    mechanisms says what they give away.
 
     A subclass is a frozen dataclass whose fields are the paper's parameters. It provides `randomize`,
     `check_reports` and `channel`; see `MatrixMechanism` for the shortest one.
@@ -41,7 +46,7 @@ class Mechanism(_validate.ReadOnlyArrays, ABC):
 
     @abstractmethod
     def randomize(self, secrets: ArrayLike, rng: Generator) -> NDArray[Any]:
-        """Draw one report for each user.
+        """Simulate one report for each user; not for release, see the class.
 
         Parameters
         ----------

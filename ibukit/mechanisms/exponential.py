@@ -7,20 +7,21 @@ from functools import cached_property
 
 import numpy as np
 
-from ibukit import _validate
 from ibukit._validate import Floats, Ints
 from ibukit.alphabet import Alphabet, as_alphabet
 from ibukit.grid import Grid
 from ibukit.mechanisms import _plane_channel
 from ibukit.mechanisms._grid_mechanism import GridMechanism
+from ibukit.mechanisms._levels import level_by_distance
 
 
 @dataclass(frozen=True)
 class Exponential(GridMechanism):
     """P(z given x) = exp(-eps d(x, z) / 2) / N_x with N_x = sum_z exp(-eps d(x, z) / 2).
 
-    Satisfies epsilon-d-privacy; the tight level is in general lower, because N_x varies less than the bound allows.
-    Near a border the nearer secret need not be the likelier one: see the chapter on mechanisms.
+    These probabilities satisfy epsilon-d-privacy; the tight level is in general lower, because N_x varies less than the
+    bound allows. Reports are simulated, see `Mechanism`. Where N_x varies, as near a border, the nearer secret need not
+    be the likelier one: see the chapter on mechanisms.
 
     Parameters
     ----------
@@ -32,7 +33,8 @@ class Exponential(GridMechanism):
     Raises
     ------
     ValueError
-        If `epsilon` is not a finite number above 0.
+        If `epsilon` is not a finite number above 0, or so small that eps times the largest distance is below 5e-15, or
+        so large that e^(-eps d / 2) is at most 2^-53 for the least distance d of two secrets.
 
     References
     ----------
@@ -54,7 +56,7 @@ class Exponential(GridMechanism):
 
     def __init__(self, alphabet: Alphabet | int, epsilon: float):
         object.__setattr__(self, "alphabet", as_alphabet(alphabet))
-        object.__setattr__(self, "epsilon", _validate.positive("epsilon", epsilon))
+        object.__setattr__(self, "epsilon", level_by_distance(epsilon, self.alphabet, rate=0.5))
 
     @cached_property
     def _matrix(self) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,20 +14,18 @@ from numpy.typing import ArrayLike, NDArray
 from ibukit import _validate
 from ibukit._validate import Floats, Ints
 from ibukit.alphabet import Alphabet, Line
+from ibukit.mechanisms._levels import level
 from ibukit.mechanisms.base import FiniteMechanism, Mechanism
 from ibukit.mechanisms.channels import LineChannel, split_factor
 from ibukit.tally import Tally, make_part
-
-# The noise is a difference of two geometric variables, which numpy caps at 2^63. Below this epsilon the cap would be
-# met with a probability above e^-92; two capped variables cancel, and the secret itself would be reported.
-SMALLEST_EPSILON = 1e-17
 
 
 @dataclass(frozen=True)
 class LinearGeometric(Mechanism):
     """P(z given x) = (1 - a) / (1 + a) a^|z - x| for every integer z, with a = e^-eps.
 
-    Satisfies epsilon-d-privacy with d(x, y) = |x - y|, tightly.
+    These probabilities satisfy epsilon-d-privacy with d(x, y) = |x - y|, tightly. Reports are simulated, see
+    `Mechanism`.
 
     Parameters
     ----------
@@ -39,7 +38,8 @@ class LinearGeometric(Mechanism):
     Raises
     ------
     ValueError
-        If `epsilon` is not a finite number above 0, or so small that the noise does not fit in 64 bits.
+        If `epsilon` is not a number from 5e-15, below which a report has the parity of its secret, to 36.0, just above
+        which numpy draws no noise other than 0.
     TypeError
         If `alphabet` is not a Line.
 
@@ -55,7 +55,7 @@ class LinearGeometric(Mechanism):
     >>> tally.counts
     array([1, 2, 1])
 
-    Where the secrets have no end, neither, estimates are over the values between the reports:
+    Where the secrets have no end, estimates are over the values between the reports:
 
     >>> LinearGeometric(Line(0, None), epsilon=0.5).tally([-3, 4, 4, 12]).alphabet
     Line(0, 12)
@@ -147,8 +147,9 @@ class LinearGeometric(Mechanism):
 class TruncatedGeometric(FiniteMechanism):
     """Geometric noise, then the nearest element of the line: P(z given x) = c_z a^|z - x|, a = e^-eps.
 
-    c_z = (1 - a) / (1 + a) inside and 1 / (1 + a) at the two ends. Satisfies epsilon-d-privacy with
-    d(x, y) = |x - y|, tightly. The inverse of the matrix is tridiagonal, so `inv` takes O(k).
+    c_z = (1 - a) / (1 + a) inside and 1 / (1 + a) at the two ends. These probabilities satisfy epsilon-d-privacy with
+    d(x, y) = |x - y|, tightly; reports are simulated, see `Mechanism`. The inverse of the matrix is tridiagonal, so
+    `inv` takes O(k).
 
     Parameters
     ----------
@@ -160,8 +161,7 @@ class TruncatedGeometric(FiniteMechanism):
     Raises
     ------
     ValueError
-        If `epsilon` is not a finite number above 0, or so small that the noise does not fit in 64 bits, or there are
-        fewer than two secrets.
+        If `epsilon` is not a number from 5e-15 to 36.0, as for `LinearGeometric`, or there are fewer than two secrets.
     TypeError
         If `alphabet` is not a Line.
 
@@ -242,9 +242,6 @@ def as_line(alphabet: Alphabet | int) -> Line:
 
 
 def _noise_level(epsilon: float) -> float:
-    level = _validate.positive("epsilon", epsilon)
-    if level < SMALLEST_EPSILON:
-        raise ValueError(
-            f"epsilon must be at least {SMALLEST_EPSILON:g}, got {epsilon!r}: the noise would not fit in 64 bits"
-        )
-    return level
+    # the noise is a difference of two geometric variables; numpy draws another one than 1 from a uniform number above
+    # 1 - e^-eps, of which there is none unless e^-eps is two units of 2^-53
+    return level(epsilon, lambda eps: math.exp(-eps) / 2)

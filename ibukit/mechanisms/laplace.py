@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike
 from ibukit import _validate
 from ibukit._validate import Floats, Ints
 from ibukit.alphabet import Line
+from ibukit.mechanisms._levels import level
 from ibukit.mechanisms.base import FiniteMechanism
 from ibukit.mechanisms.geometric import as_line
 
@@ -22,8 +24,9 @@ class LinearLaplace(FiniteMechanism):
 
     The noise is drawn in the continuum and rounded afterwards; what falls beyond an end is reported as that end. So
     the matrix is, exactly, P(z given x) = the noise's mass on [z - 1/2 - x, z + 1/2 - x], with the outer limits of
-    the two ends at infinity. Satisfies epsilon-d-privacy with d(x, y) = |x - y| (rounding is post-processing), tightly
-    for k >= 3.
+    the two ends at infinity. These probabilities satisfy epsilon-d-privacy with d(x, y) = |x - y| (rounding is
+    post-processing), tightly for k >= 3. Reports are simulated, see `Mechanism`: noise beyond 36.74 / eps is never
+    drawn.
 
     Parameters
     ----------
@@ -35,7 +38,8 @@ class LinearLaplace(FiniteMechanism):
     Raises
     ------
     ValueError
-        If `epsilon` is not a finite number above 0, or there are fewer than two secrets.
+        If `epsilon` is not a number from 5e-15 to 72.0, above which the noise that numpy draws never leaves the cell of
+        the secret, or there are fewer than two secrets.
     TypeError
         If `alphabet` is not a Line.
 
@@ -58,7 +62,8 @@ class LinearLaplace(FiniteMechanism):
 
     def __init__(self, alphabet: Line | int, epsilon: float):
         object.__setattr__(self, "alphabet", as_line(alphabet))
-        object.__setattr__(self, "epsilon", _validate.positive("epsilon", epsilon))
+        # a secret at an end is given away unless the noise leaves its cell on the other side
+        object.__setattr__(self, "epsilon", level(epsilon, lambda eps: math.exp(-eps / 2) / 2))
         _validate.whole("number of secrets", len(self.alphabet), 2)
 
     @cached_property

@@ -16,6 +16,7 @@ from ibukit._validate import Floats, Ints
 from ibukit.grid import Grid
 from ibukit.mechanisms import _plane, _plane_channel
 from ibukit.mechanisms._grid_mechanism import GridMechanism
+from ibukit.mechanisms._levels import level
 from ibukit.mechanisms._plane_channel import PlaneChannel
 from ibukit.mechanisms.base import Mechanism
 from ibukit.mechanisms.channels import DenseChannel, split_factor
@@ -26,7 +27,8 @@ from ibukit.tally import Channel
 class PlanarGeometric(Mechanism):
     """P(z given x) = lambda exp(-eps d(x, z)) for every cell z of the infinite grid, d Euclidean between centres.
 
-    lambda = 1 / sum over all offsets (i, j) of exp(-eps |(i, j)|). Satisfies epsilon-geo-indistinguishability, tightly.
+    lambda = 1 / sum over all offsets (i, j) of exp(-eps |(i, j)|). These probabilities satisfy
+    epsilon-geo-indistinguishability, tightly. Reports are simulated, see `Mechanism`.
 
     Parameters
     ----------
@@ -40,7 +42,8 @@ class PlanarGeometric(Mechanism):
     Raises
     ------
     ValueError
-        If `epsilon` is not a finite number above 0, or so small that the noise spreads over millions of cells.
+        If `epsilon` is not a finite number above 0, or so small that the noise spreads over millions of cells, or so
+        large that it leaves its own cell with a probability of at most 2^-53.
     TypeError
         If `alphabet` is not a Grid.
 
@@ -56,7 +59,7 @@ class PlanarGeometric(Mechanism):
     >>> mechanism.tally([[3, 4], [3, 4], [-2, 7]]).counts
     array([1, 2])
 
-    Where the secrets have no end, neither, estimates are over the bounding box of the reports:
+    Where the secrets have no end, estimates are over the bounding box of the reports:
 
     >>> anywhere = PlanarGeometric(Grid(None, None, cell_size=0.5), epsilon=1.0)
     >>> anywhere.tally([[3, 4], [3, 4], [-2, 7]]).alphabet
@@ -154,8 +157,9 @@ class TruncatedPlanarGeometric(_Remapped):
     """Planar geometric noise, then the nearest cell of the grid.
 
     P(z given x) = sum over the cells w of the infinite grid whose nearest cell is z of lambda exp(-eps d(x, w)): a
-    border cell gets all that lies beyond it. Satisfies epsilon-geo-indistinguishability (remapping is
-    post-processing). Towards a border the nearer secret need not be the likelier one.
+    border cell gets all that lies beyond it. These probabilities satisfy epsilon-geo-indistinguishability (remapping is
+    post-processing). Reports are simulated, see `Mechanism`. Towards a border the nearer secret need not be the
+    likelier one.
 
     Parameters
     ----------
@@ -167,7 +171,8 @@ class TruncatedPlanarGeometric(_Remapped):
     Raises
     ------
     ValueError
-        If `epsilon` is not a finite number above 0, or so small that the noise spreads over millions of cells.
+        If `epsilon` is not a finite number above 0, or so small that the noise spreads over millions of cells, or so
+        large that it leaves its own cell with a probability of at most 2^-53.
     TypeError
         If `alphabet` is not a Grid.
 
@@ -204,8 +209,8 @@ class PlanarLaplace(_Remapped):
 
     The noise is drawn in the continuum and discretised afterwards; what falls outside the grid goes to its nearest
     cell. So the matrix holds the noise's mass on each cell, border cells reaching to infinity; it is computed by
-    Gauss-Legendre quadrature (rows sum to 1 within 1e-12). Satisfies epsilon-geo-indistinguishability; the tight
-    level is a little lower.
+    Gauss-Legendre quadrature (rows sum to 1 within 1e-12). These probabilities satisfy
+    epsilon-geo-indistinguishability; the tight level is a little lower. Reports are simulated, see `Mechanism`.
 
     Parameters
     ----------
@@ -217,7 +222,8 @@ class PlanarLaplace(_Remapped):
     Raises
     ------
     ValueError
-        If `epsilon` is not a finite number above 0, or so small that the noise spreads over millions of cells.
+        If `epsilon` is not a finite number above 0, or so small that the noise spreads over millions of cells, or so
+        large that it leaves its own cell with a probability of at most 2^-53.
     TypeError
         If `alphabet` is not a Grid.
 
@@ -263,7 +269,8 @@ def _set_grid_and_epsilon(mechanism: Mechanism, alphabet: Grid, epsilon: float) 
     if not isinstance(alphabet, Grid):
         raise TypeError(f"alphabet must be a Grid, because the noise moves over cells of a plane; got {alphabet!r}")
     object.__setattr__(mechanism, "alphabet", alphabet)
-    object.__setattr__(mechanism, "epsilon", _validate.positive("epsilon", epsilon))
     if not isinstance(mechanism, PlanarGeometric):
         len(alphabet)  # a grid without an end says so: there is no nearest cell at its border
-    _plane.reach(alphabet, mechanism.epsilon)
+    _plane.reach(alphabet, _validate.positive("epsilon", epsilon))  # too small a level spreads over too many cells
+    escape = _plane.laplace_escape if isinstance(mechanism, PlanarLaplace) else _plane.geometric_escape
+    object.__setattr__(mechanism, "epsilon", level(epsilon, lambda eps: escape(alphabet, eps), smallest=0.0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from ibukit import _validate
 from ibukit._validate import Floats, Ints
 from ibukit.alphabet import Alphabet, as_alphabet
+from ibukit.mechanisms._levels import level
 from ibukit.mechanisms.base import FiniteMechanism
 from ibukit.mechanisms.channels import DiagonalPlusConstantChannel
 from ibukit.tally import Tally
@@ -22,7 +24,7 @@ from ibukit.tally import Tally
 class RandomizedResponse(FiniteMechanism):
     """k-RR: P(z given x) = e^eps / (k - 1 + e^eps) if z = x, else 1 / (k - 1 + e^eps).
 
-    Satisfies epsilon-local differential privacy, tightly.
+    The matrix satisfies epsilon-local differential privacy, tightly. Reports are simulated, see `Mechanism`.
 
     Parameters
     ----------
@@ -34,7 +36,8 @@ class RandomizedResponse(FiniteMechanism):
     Raises
     ------
     ValueError
-        If `epsilon` is not a finite number above 0, or there are fewer than two secrets.
+        If `epsilon` is not a number from 5e-15 to about 36.7 + log(k - 1), where P(truth) rounds to 1 in doubles, or
+        there are fewer than two secrets.
 
     References
     ----------
@@ -53,8 +56,8 @@ class RandomizedResponse(FiniteMechanism):
 
     def __init__(self, alphabet: Alphabet | int, epsilon: float):
         object.__setattr__(self, "alphabet", as_alphabet(alphabet))
-        object.__setattr__(self, "epsilon", _validate.positive("epsilon", epsilon))
-        _validate.whole("number of secrets", len(self.alphabet), 2)
+        others = _validate.whole("number of secrets", len(self.alphabet), 2) - 1
+        object.__setattr__(self, "epsilon", level(epsilon, lambda eps: others * math.exp(-eps)))
 
     @property
     def truth(self) -> float:

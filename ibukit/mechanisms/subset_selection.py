@@ -21,8 +21,6 @@ from ibukit.mechanisms.channels import SMALLEST_LOG_FACTOR, BitChannel
 
 # as many numbers as the matrix of a unary encoding of 16 secrets: 8 MB
 MOST_ENTRIES = 2**20
-# ratios of probabilities must stay within the range of a double
-LARGEST_EPSILON = 690.0
 
 
 @dataclass(frozen=True)
@@ -30,9 +28,10 @@ class SubsetSelection(BitReports):
     """The report is a set S of `size` secrets, drawn with P(S given x) = (e^eps if x is in S, else 1) / D.
 
     D = C(k-1, size-1) e^eps + C(k-1, size). The user's own secret is in S with probability
-    size e^eps / (size e^eps + k - size); the rest of S is drawn uniformly. Satisfies epsilon-local differential
-    privacy, tightly. A set of one secret is k-RR. Where k / (e^eps + 1) is whole, no epsilon-private mechanism has a
-    smaller asymptotic error at uniform secrets; see `ibukit.theory.least_asymptotic_mse`.
+    size e^eps / (size e^eps + k - size); the rest of S is drawn uniformly. These probabilities satisfy epsilon-local
+    differential privacy, tightly. Reports are simulated, see `Mechanism`. A set of one secret is k-RR. Where
+    k / (e^eps + 1) is whole, no epsilon-private mechanism has a smaller asymptotic error at uniform secrets; see
+    `ibukit.theory.least_asymptotic_mse`.
 
     Parameters
     ----------
@@ -48,8 +47,9 @@ class SubsetSelection(BitReports):
     Raises
     ------
     ValueError
-        If `epsilon` is not a finite number above 0 or above 690, there are fewer than two secrets, or `size` is not a
-        whole number from 1 to k - 1.
+        If `epsilon` is not a number from 5e-15 to about 36.7 + log(k / size - 1), where the secret is in the set with a
+        probability that rounds to 1 in doubles, there are fewer than two secrets, or `size` is not a whole number from
+        1 to k - 1.
 
     Notes
     -----
@@ -81,12 +81,11 @@ class SubsetSelection(BitReports):
     size: int
 
     def __init__(self, alphabet: Alphabet | int, epsilon: float, size: int | None = None):
-        set_alphabet_and_epsilon(self, alphabet, epsilon)
-        if self.epsilon > LARGEST_EPSILON:
-            raise ValueError(
-                f"epsilon must be smaller, got {epsilon}: a set without the secret would be reported with a "
-                "probability too small for a double to work with"
-            )
+        def hidden(eps: float) -> float:
+            w = best_size(self.k, eps) if size is None else self._checked(size)
+            return (self.k - w) / w * math.exp(-eps)
+
+        set_alphabet_and_epsilon(self, alphabet, epsilon, hidden)
         object.__setattr__(self, "size", best_size(self.k, self.epsilon) if size is None else self._checked(size))
 
     def _checked(self, size: int) -> int:

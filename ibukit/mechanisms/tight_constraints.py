@@ -16,6 +16,7 @@ from ibukit.errors import Infeasible
 from ibukit.grid import Grid
 from ibukit.mechanisms import _plane_channel
 from ibukit.mechanisms._grid_mechanism import GridMechanism
+from ibukit.mechanisms._levels import level_by_distance
 
 # an entry of mu this far below zero, against the largest, may be rounding
 ROUNDING = 1e-13
@@ -29,10 +30,10 @@ THRESHOLD = 1e-6
 class TightConstraints(GridMechanism):
     """P(z given x) = mu_z exp(-eps d(x, z)) where mu solves sum_z exp(-eps d(x, z)) mu_z = 1 for every x.
 
-    It exists where no mu_z is negative. Satisfies epsilon-d-privacy, by the triangle inequality: M_xz / M_yz =
-    exp(eps (d(y, z) - d(x, z))). For report z the bound is attained between z and every other secret (and wherever z
-    is at an end of a shortest way), so each pair of secrets attains it with the reports that are these two secrets,
-    unless one of them is never reported (mu_z = 0).
+    It exists where no mu_z is negative. These probabilities satisfy epsilon-d-privacy, by the triangle inequality:
+    M_xz / M_yz = exp(eps (d(y, z) - d(x, z))). For report z the bound is attained between z and every other secret (and
+    wherever z is at an end of a shortest way), so each pair of secrets attains it with the reports that are these two
+    secrets, unless one of them is never reported (mu_z = 0). Reports are simulated, see `Mechanism`.
 
     On a line it always exists and is `TruncatedGeometric`; for the discrete metric it is k-RR. In the plane it exists
     from some epsilon on.
@@ -50,7 +51,9 @@ class TightConstraints(GridMechanism):
         If some mu_z is negative. The message says at which larger epsilon the mechanism exists: at a threshold that is
         found by bisection, and certainly where exp(-eps d(x, y)) summed over all y != x is at most 1/2 for each x.
     ValueError
-        If `epsilon` is not a finite number above 0, or the distances are no metric.
+        If `epsilon` is not a finite number above 0, or so small that eps times the largest distance is below 5e-15, or
+        so large that e^(-eps d) is at most 2^-53 for the least distance d of two secrets; or if the distances are no
+        metric.
 
     Notes
     -----
@@ -84,7 +87,7 @@ class TightConstraints(GridMechanism):
 
     def __init__(self, alphabet: Alphabet | int, epsilon: float):
         object.__setattr__(self, "alphabet", as_alphabet(alphabet))
-        object.__setattr__(self, "epsilon", _validate.positive("epsilon", epsilon))
+        object.__setattr__(self, "epsilon", level_by_distance(epsilon, self.alphabet, rate=1.0))
         if not isinstance(self.alphabet, (Line, Grid)):
             _check_metric(self.alphabet.distances())
         mu = _weights(self.alphabet, self.epsilon)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,8 +20,6 @@ from ibukit.mechanisms.channels import SMALLEST_LOG_FACTOR, BitChannel, split_fa
 
 # 2^16 reports and 16 secrets are a matrix of 8 MB; beyond, listing the reports is not what anyone wants
 MOST_LISTED = 16
-# ratios of probabilities must stay within the range of a double
-SMALLEST_FLIP = 1e-300
 
 
 class UnaryEncoding(BitReports):
@@ -89,8 +88,8 @@ class UnaryEncoding(BitReports):
 class Rappor(UnaryEncoding):
     """Basic one-time RAPPOR: each of k bits is kept with probability p = e^(eps/2) / (1 + e^(eps/2)), else flipped.
 
-    P(b given x) = p^k exp(-(1/2 + S(b)/2 - b_x) eps) with S(b) the number of ones. Satisfies epsilon-local
-    differential privacy, tightly.
+    P(b given x) = p^k exp(-(1/2 + S(b)/2 - b_x) eps) with S(b) the number of ones. These probabilities satisfy
+    epsilon-local differential privacy, tightly. Reports are simulated, see `Mechanism`.
 
     Parameters
     ----------
@@ -102,7 +101,8 @@ class Rappor(UnaryEncoding):
     Raises
     ------
     ValueError
-        If `epsilon` is not a finite number above 0, or there are fewer than two secrets.
+        If `epsilon` is not a number from 5e-15 to 73.4, where p rounds to 1 in doubles, or there are fewer than two
+        secrets.
 
     References
     ----------
@@ -121,7 +121,7 @@ class Rappor(UnaryEncoding):
     epsilon: float
 
     def __init__(self, alphabet: Alphabet | int, epsilon: float):
-        _set_alphabet_and_epsilon(self, alphabet, epsilon)
+        set_alphabet_and_epsilon(self, alphabet, epsilon, lambda eps: math.exp(-eps / 2))
 
     @property
     def p_one(self) -> float:
@@ -148,7 +148,7 @@ class Rappor(UnaryEncoding):
 class OptimizedUnaryEncoding(UnaryEncoding):
     """OUE: the secret's bit is 1 with probability 1/2, every other with probability 1 / (e^eps + 1).
 
-    Satisfies epsilon-local differential privacy, tightly.
+    These probabilities satisfy epsilon-local differential privacy, tightly. Reports are simulated, see `Mechanism`.
 
     Parameters
     ----------
@@ -160,7 +160,8 @@ class OptimizedUnaryEncoding(UnaryEncoding):
     Raises
     ------
     ValueError
-        If `epsilon` is not a finite number above 0, or there are fewer than two secrets.
+        If `epsilon` is not a number from 5e-15 to 36.7, where the other bits are 0 with a probability that rounds to 1
+        in doubles, or there are fewer than two secrets.
 
     References
     ----------
@@ -177,7 +178,7 @@ class OptimizedUnaryEncoding(UnaryEncoding):
     epsilon: float
 
     def __init__(self, alphabet: Alphabet | int, epsilon: float):
-        _set_alphabet_and_epsilon(self, alphabet, epsilon)
+        set_alphabet_and_epsilon(self, alphabet, epsilon, lambda eps: math.exp(-eps))
 
     @property
     def p_one(self) -> float:
@@ -198,12 +199,3 @@ class OptimizedUnaryEncoding(UnaryEncoding):
     def contrast(self) -> float:
         """p_one - p_zero = tanh(eps/2) / 2."""
         return float(np.tanh(self.epsilon / 2) / 2)
-
-
-def _set_alphabet_and_epsilon(mechanism: UnaryEncoding, alphabet: Alphabet | int, epsilon: float) -> None:
-    set_alphabet_and_epsilon(mechanism, alphabet, epsilon)
-    if mechanism.p_zero < SMALLEST_FLIP:
-        raise ValueError(
-            f"epsilon must be smaller, got {epsilon}: a bit would be set by chance with probability "
-            f"{mechanism.p_zero:.3g}, too small for a double to work with"
-        )

@@ -27,6 +27,7 @@ from ibukit.theory.identifiability import identifiable as identifiable
 from ibukit.theory.likely import dominated as dominated
 from ibukit.theory.likely import likely_region as likely_region
 from ibukit.theory.likely import likely_subset as likely_subset
+from ibukit.theory.mle_error import mle_error_bound as mle_error_bound
 from ibukit.theory.mle_set import MleSet as MleSet
 from ibukit.theory.mle_set import mle_set as mle_set
 from ibukit.theory.rappor import rappor_concavity_bound as rappor_concavity_bound

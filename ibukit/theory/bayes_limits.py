@@ -108,7 +108,7 @@ def bayes_limits(
 
     Notes
     -----
-    Status: (41), (42), (51), (52) recovered, up to where the factor 2 pi e stands, which the copy at hand does not
+    Status: (41), (42), (51), (52) recovered, up to where the factor 2 pi e stands, which our text does not
     show; the limits of the errors, the larger constant and the short form of K2 are new. K2 is stated as 1/2 E[log det
     N_P - log det J_P - sum_x log P_x], N_p the mean over reports of the covariance of the secret given the report; N =
     S - S J S with S = diag p - p p^T in k - 1 coordinates, whose determinant is prod_x p_x, gives C_F = J^-1 S^-1 N

@@ -160,7 +160,7 @@ def consistency(mechanism: Mechanism | ArrayLike) -> Consistency:
 
     References
     ----------
-    .. [consistency] ElSalamouny and Palamidessi, arXiv:2508.09980, section 6 (where 3 is said to hold always).
+    .. [consistency] ElSalamouny and Palamidessi, arXiv:2508.09980, section 6 (3 is stated there without M > 0).
     .. [newey] Newey and McFadden, "Large sample estimation and hypothesis testing", Handbook of Econometrics 4, 1994,
        Theorem 2.5.
     .. [wald] Wald, "Note on the consistency of the maximum likelihood estimate", Ann. Math. Statist. 20, 1949.

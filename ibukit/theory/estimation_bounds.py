@@ -145,7 +145,7 @@ def ldp_bounds(k: int, epsilon: float) -> LdpBounds:
 
     Notes
     -----
-    Status: a provable form of ours. The printed constants are lost in the copy at hand; what its text says of them (any
+    Status: a provable form of ours. The printed constants are lost in the converted text; what it says of them (any
     prior, k / (n eps^2) for small epsilon, tight at k = 2) holds of these. Unlike (60) they do not depend on the number
     of reports. Proof: with m_z the least entry of column z, the differences of its entries are at most (e^eps - 1) m_z,
     (theta M)_z >= m_z and sum_z m_z <= 1, so the trace of J in k - 1 coordinates is at most (k-1)(e^eps - 1)^2, and its

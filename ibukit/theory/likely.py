@@ -117,15 +117,15 @@ def likely_subset(mechanism: Mechanism, reports: ArrayLike) -> Ints:
       with y <= a or y >= b are interpolated, and those with y in between, among them y = x, exceed the
       interpolation. So the mixture of a and b, scaled to sum 1, gives every report more. Beyond the last report b
       M_xz = e^(-c(x - b)) (g_x / g_b) M_bz, and N_b < e^(c(x - b)) N_x. That the nearer value is the likelier one,
-      which does not hold for the exponential mechanism, is not needed.
+      which the exponential mechanism need not fulfil on a line that ends, is not used.
     - `LinearLaplace`: from the least to the largest report.
     - `PlanarGeometric`: the cells that no cell dominates, found without comparing pairs. They lie in the bounding
       box of the reports and within delta' = sqrt(delta^2 + 2 delta d_max) of their convex hull (see `likely_region`).
       Where reports lie outside the grid, the cells of the grid that are in their bounding box or nearest to it.
     - `TruncatedPlanarGeometric`, `PlanarLaplace`: the cells in the bounding box of the reports: a step towards it
-      along an axis makes every report more likely, also those at a border, which stand for all beyond. The paper's
-      region around the hull need not hold their estimates. Of the box what is not dominated, where comparing all
-      pairs is affordable.
+      along an axis makes every report more likely, also those at a border, which stand for all beyond. A strip around
+      the hull with the margin of a grid without an end (`likely_region`) need not hold their estimates. Of the box
+      what is not dominated, where comparing all pairs is affordable.
     - Any other: what is not dominated.
 
     References
@@ -172,9 +172,10 @@ def _likely(part: Part) -> Ints:
 def likely_region(grid: Grid, reports: ArrayLike) -> Polygon:
     """The convex hull of reported cells' centres, grown by delta' = sqrt(delta^2 + 2 delta d_max) in all directions.
 
-    delta is half the diagonal of a cell, d_max the largest distance between two reports. Where the probability of
-    every report falls with its distance and all reports lie in the grid, cells outside are dominated by the one
-    nearest to where the way to the hull meets it.
+    delta is half the diagonal of a cell, as on a grid without an end, d_max the largest distance between two reports.
+    Where the probability of every report falls with its distance and all reports lie in the grid, cells outside are
+    dominated by the one nearest to where the way to the hull meets it. Truncated noise is not of that kind: there this
+    region may miss the maximum.
 
     Parameters
     ----------

@@ -2,31 +2,42 @@
 
 from __future__ import annotations
 
-from typing import overload
+from typing import Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import logsumexp
 
 from ibukit import _validate
-from ibukit._validate import Floats
+from ibukit._validate import Floats, Ints
 
 # From the last factor backwards the subtracted terms halve, so that beyond these many the rest is below rounding.
 FACTORS_THAT_COUNT = 64
+# Up to so many secrets sets of every size are counted; beyond, all 2^(k-1) as if they had LARGEST_SET secrets, except
+# the smaller ones, which are a share of e^-500 of them: a sum over a larger set is nearer to a fair coin still.
+MOST_SIZES, LARGEST_SET = 4000, 1000
+
+By = Literal["sets", "product"]
 
 
 @overload
-def rappor_concavity_bound(n: int, k: int, epsilon: float) -> float: ...
+def rappor_concavity_bound(n: int, k: int, epsilon: float, by: By = "sets") -> float: ...
 @overload
-def rappor_concavity_bound(n: ArrayLike, k: int, epsilon: float) -> float | Floats: ...
+def rappor_concavity_bound(n: ArrayLike, k: int, epsilon: float, by: By = "sets") -> float | Floats: ...
 
 
-def rappor_concavity_bound(n: ArrayLike, k: int, epsilon: float) -> float | Floats:
-    """Lower bound prod_{j=1..k} max(0, 1 - p^n 2^(j-1)), p = e^(eps/2) / (1 + e^(eps/2)), on P(L strictly concave).
+def rappor_concavity_bound(n: ArrayLike, k: int, epsilon: float, by: By = "sets") -> float | Floats:
+    """Lower bound on P(L strictly concave) under RAPPOR, whatever the n users' secrets are.
 
-    The probability is over the noise of basic one-time RAPPOR; the bound holds whatever the n users' secrets are.
-    It is the probability that k rows of n bits are linearly independent over the field with two elements, bounded
-    from below by letting each row avoid the span of those before it; independent over that field, they are
-    independent over the reals, and then no two distributions give all the reports seen the same probabilities.
+    By sets, with c = tanh(eps/4) and the sum over the even s from 2 to k:
+
+        max(0, 1 - sum_s C(k, s) ((1 + c^s) / 2)^n).
+
+    By the paper's product, with p = e^(eps/2) / (1 + e^(eps/2)), which is never larger:
+
+        prod_{j=1..k} max(0, 1 - p^n 2^(j-1)).
+
+    The probability is over the noise of basic one-time RAPPOR.
 
     Parameters
     ----------
@@ -36,17 +47,33 @@ def rappor_concavity_bound(n: ArrayLike, k: int, epsilon: float) -> float | Floa
         Number of secrets, which is the number of bits of a report.
     epsilon : float
         RAPPOR's privacy parameter, nats.
+    by : {"sets", "product"}
+        Which bound.
 
     Returns
     -------
     float or ndarray
-        In [0, 1], one bound for each n, in its shape; 0 wherever n < k.
+        In [0, 1], one bound for each n, in its shape; by the product 0 wherever n < k.
 
     Raises
     ------
     ValueError
-        If `n` is not whole or negative, `k` is not a whole number of at least 1, or `epsilon` is not a finite number
-        above 0.
+        If `n` is not whole or negative, `k` is not a whole number of at least 1, `epsilon` is not a finite number
+        above 0, or `by` is unknown.
+
+    Notes
+    -----
+    The product is the paper's: the probability that k rows of n bits are linearly independent over the field with two
+    elements, bounded from below by letting each row avoid the span of those before it; independent over that field,
+    they are independent over the reals, and then no two distributions give all the reports seen the same probabilities.
+
+    The sum is ours. Proof: if L is not strictly concave, some w != 0 of whole numbers, not all even, sums to 0 over the
+    secrets and over the bits of every report. The secrets at which w is odd are an even number s >= 2, and in every
+    report an even number of their bits is set. The bits are independent and E (-1)^bit is c, or -c for the user's own
+    secret, so that this happens with probability (1 +- c^s) / 2 for each user. Add over all sets.
+
+    It is never below the product: there are 2^(k-1) - 1 such sets, and (1 + c^s) / 2 <= (1 + c^2) / 2 = p^2 + (1-p)^2
+    <= p, so that it is at least 1 - 2^(k-1) p^n, the product's last factor. Where it says 0, both say nothing.
 
     References
     ----------
@@ -54,10 +81,10 @@ def rappor_concavity_bound(n: ArrayLike, k: int, epsilon: float) -> float | Floa
 
     Examples
     --------
-    >>> round(rappor_concavity_bound(25, k=10, epsilon=1.0), 4)
+    >>> round(rappor_concavity_bound(25, k=10, epsilon=1.0, by="product"), 4)
     0.9927
     >>> rappor_concavity_bound([5, 15, 25], k=10, epsilon=1.0).round(4)
-    array([0.    , 0.3712, 0.9927])
+    array([0.    , 0.9821, 1.    ])
     """
     k = _validate.whole("k", k, 1)
     epsilon = _validate.positive("epsilon", epsilon)
@@ -67,9 +94,30 @@ def rappor_concavity_bound(n: ArrayLike, k: int, epsilon: float) -> float | Floa
         users = _validate.integers("n", n, ndim=np.ndim(n))
         if (users < 0).any():
             raise ValueError(f"n must be at least 0, got {users.min()}")
+    if by not in ("sets", "product"):
+        raise ValueError(f'by must be "sets" or "product", got {by!r}')
+    bound = _by_sets(users, k, epsilon) if by == "sets" else _by_product(users, k, epsilon)
+    return float(bound) if bound.ndim == 0 else np.asarray(bound)
+
+
+def _by_product(users: Ints, k: int, epsilon: float) -> Floats:
     # log of the subtracted terms p^n 2^(j-1), the largest (j = k) first: no power overflows
     halvings = np.arange(1, min(k, FACTORS_THAT_COUNT) + 1)
     log_terms = (k - halvings) * np.log(2) - users[..., None] * np.log1p(np.exp(-epsilon / 2))
     with np.errstate(divide="ignore"):  # log 0 where a factor is 0, which makes the product 0
-        bound = np.exp(np.log1p(-np.exp(np.minimum(log_terms, 0.0))).sum(axis=-1))
-    return float(bound) if bound.ndim == 0 else np.asarray(bound)
+        return np.asarray(np.exp(np.log1p(-np.exp(np.minimum(log_terms, 0.0))).sum(axis=-1)))
+
+
+def _by_sets(users: Ints, k: int, epsilon: float) -> Floats:
+    if k == 1:  # there is one distribution, and nothing to be flat along
+        return np.ones(users.shape)
+    sizes = np.arange(1, (k if k <= MOST_SIZES else LARGEST_SET) + 1)
+    # log C(k, s) of the even s, as a sum of logarithms: no difference of large ones
+    log_sets = np.cumsum(np.log((k - sizes + 1) / sizes))[1::2]
+    sizes = sizes[1::2]
+    if k > MOST_SIZES:
+        log_sets[-1] = (k - 1) * np.log(2)
+    log_c = np.log1p(-2 * np.exp(-epsilon / 2) / (1 + np.exp(-epsilon / 2)))  # log tanh(eps/4)
+    log_even = np.log1p(np.expm1(sizes * log_c) / 2)  # log((1 + c^s) / 2), also where c is almost 1
+    log_sum = logsumexp(log_sets + users[..., None] * log_even, axis=-1)
+    return np.asarray(0.0 - np.expm1(np.minimum(log_sum, 0.0)))

@@ -20,6 +20,8 @@ def van_trees_bound(
 ) -> float:
     """Lower bound on the mean squared error of any estimate from n reports of any epsilon-private mechanism.
 
+    The mechanism is non-interactive: chosen before the first report, the same for all or one for each user.
+
     P is drawn from a Dirichlet(alpha) prior, alpha_0 = sum alpha, t = E[1 - ||P||^2]:
 
         E ||P-hat - P||^2 >= t^2 / (n v + alpha_0 t),    v >= E tr(S_P J_P S_P),    S_p = diag(p) - p p^T,

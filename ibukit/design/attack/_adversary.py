@@ -7,6 +7,7 @@ every certificate of the package applies.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -92,8 +93,12 @@ class Suspect:
     """Of the k + 1 probabilities."""
 
 
-def scan(part: Part, honest: Estimate, tol: float) -> Suspect | None:
-    """The suspect of the largest likelihood ratio; None if adversaries explain no report better than honest people.
+def scan(
+    part: Part, honest: Estimate, tol: float, above: float = 0.0, but: Sequence[int] = ()
+) -> tuple[Suspect | None, float]:
+    """The suspect of the largest likelihood ratio, None if no ratio exceeds `above`; and a bound of all ratios.
+
+    `but` are reports, by their index, whose adversaries are among the secrets already.
 
     Not every report has to be tried. The weights lam = q / (theta M) of an honest maximiser with certificate
     g = M lam, divided by max g, are feasible for the dual problem, and they stay so for the larger problem if the
@@ -106,13 +111,16 @@ def scan(part: Part, honest: Estimate, tol: float) -> Suspect | None:
     # p may have a factor left out, as a logarithm, that is too small for a double
     excess = np.log(q) - np.log(p) - tally.log_scale
     most = 2 * tally.n * (honest.gap + q * np.maximum(excess, 0.0))
+    most[list(but)] = 0.0
     found: Suspect | None = None
-    least = 2 * tally.n * ROUNDING
+    best, bound, least = above, 0.0, 2 * tally.n * ROUNDING
     for report in np.argsort(-most, kind="stable"):
-        if excess[report] <= ROUNDING or (found and found.likelihood_ratio >= most[report]):
+        if excess[report] <= ROUNDING or most[report] <= best:
+            bound = max(bound, float(most[report]))
             break
         estimate = mle(with_adversaries(part, int(report)), tol)
         ratio = 2 * (estimate.log_likelihood - honest.log_likelihood)
-        if ratio > (found.likelihood_ratio if found else 0.0) + least:
-            found = Suspect(int(report), ratio, estimate)
-    return found
+        bound = max(bound, ratio)
+        if ratio > best + least:
+            found, best = Suspect(int(report), ratio, estimate), ratio
+    return found, best if found else bound

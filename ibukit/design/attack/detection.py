@@ -140,7 +140,7 @@ class _Half:
 def _evidence(part: Part, counts: Ints) -> _Half:
     """What the other reports say of the suspicion that these ones raise; reports by their index among all."""
     here = make_part(part.mechanism, part.reports, counts)
-    suspect = scan(here, mle(Tally((here,)), TOL), TOL)
+    suspect, _ = scan(here, mle(Tally((here,)), TOL), TOL)
     if suspect is None:
         return _Half(0.0, None, 0.0)
     seen = np.flatnonzero(counts)

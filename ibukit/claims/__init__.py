@@ -1,0 +1,21 @@
+"""Published numbers and sentences beside ours: a verdict is computed, and the recorded one must agree with it.
+
+The book has one vocabulary of verdicts. Results are *reproduced*, *fitted* (they agree, but a free choice of ours was
+made so that they do, and the note says which), *hold with a condition* (which the paper does not state, and the note
+does), *deviate* or are *not checkable*. A *setting* is an input, what the paper chose and we took over: it is no result
+and is never counted as one. *Open* is what no chapter has looked at yet.
+"""
+
+from ibukit.claims._beside import Comparison as Comparison
+from ibukit.claims._beside import beside as beside
+from ibukit.claims._beside import check as check
+from ibukit.claims._beside import show as show
+from ibukit.claims._published import COLUMNS as COLUMNS
+from ibukit.claims._published import KEY as KEY
+from ibukit.claims._published import VERDICTS as VERDICTS
+from ibukit.claims._published import InvalidClaim as InvalidClaim
+from ibukit.claims._published import load_published as load_published
+from ibukit.claims._published import settings as settings
+from ibukit.claims._words import MARGINS as MARGINS
+from ibukit.claims._words import agrees as agrees
+from ibukit.claims._words import statements as statements

@@ -1,0 +1,184 @@
+"""Published numbers beside ours: agreement is computed, and the recorded verdict must be the computed one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+from ibukit import _validate
+from ibukit.claims._published import AGREES, KEY, InvalidClaim, load_published
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def beside(stem: str, ours: Mapping[tuple[str, ...], Any]) -> pd.DataFrame:
+    """``|ours - paper| <= bound`` for every number printed under the claims that `ours` speaks of.
+
+    The bound is 0 (tolerance kind `exact`), the tolerance (`absolute`; `rounding`, where it is half a unit of the last
+    printed digit), tolerance * ``|paper|`` (`relative`) or tolerance * our standard error (`standard_errors`).
+
+    Parameters
+    ----------
+    stem : str
+        As for `load_published`.
+    ours : mapping
+        From (claim, quantity), where that names one row, or (claim, setting, quantity), to our number or to the pair
+        (number, standard error).
+
+    Returns
+    -------
+    pandas.DataFrame
+        The rows of those claims with ours, standard_error, paper, difference, tolerance (in words), verdict (computed)
+        and recorded (the file's verdict). What is recorded as not checkable or as a setting needs no number of ours; a
+        setting of ours that is given must be the paper's.
+
+    Raises
+    ------
+    InvalidClaim
+        If a key names no row or several, or a row of a claim has no number of ours.
+    ValueError
+        If a number of ours is not finite, or its standard error not above 0.
+
+    Examples
+    --------
+    >>> bound = {("A-N1", "n times the bound on the squared error of raw INV"): 277.28}
+    >>> list(beside("consistency", bound)["verdict"])
+    ['deviates']
+    """
+    import pandas as pd
+
+    rows = load_published(stem)
+    keys = list(rows[KEY].itertuples(index=False, name=None))
+    numbers = {}
+    for name, number in ours.items():
+        fits = [key for key in keys if name in (key, (key[0], key[2]))]
+        if len(fits) != 1 or fits[0] in numbers:
+            of_claim = [key for key in keys if key[0] in name]
+            raise InvalidClaim(f"{name} must name one row of {stem}.csv, once; it names {len(fits)} of {of_claim}")
+        numbers[fits[0]] = _number(name, number)
+    claims = {key[0] for key in numbers}
+    table = []
+    for key, row in zip(keys, rows.to_dict("records"), strict=True):
+        if key[0] in claims:
+            if key not in numbers and row["verdict"] not in ("not checkable", "setting"):
+                raise InvalidClaim(f"ours must have a number for {key}: {stem}.csv has {row['printed']} there")
+            table.append(_compare(row, *numbers.get(key, (math.nan, math.nan))))
+    return pd.DataFrame(table)
+
+
+def check(table: pd.DataFrame) -> None:
+    """AssertionError unless each recorded verdict is the computed one: a deviation that came to agree fails too.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        What `beside` returns, or several of these concatenated.
+
+    Examples
+    --------
+    >>> check(beside("consistency", {("A-N1", "n times the bound on the squared error of raw INV"): 277.28}))
+    """
+    wrong = [
+        f"{row['claim']} ({row['setting']}) {row['quantity']}: ours {row['ours']:.10g}, paper {row['printed']}, "
+        f"tolerance {row['tolerance']}: computed {row['verdict']}, recorded {row['recorded']}"
+        for row in table.to_dict("records")
+        if row["verdict"] != row["recorded"]
+    ]
+    if wrong:
+        todo = "Find out why. If the computation is right, write its verdict into data/published, with a note."
+        raise AssertionError("\n".join([*wrong, todo]))
+
+
+class Comparison:
+    """Texts in columns, drawn the same every time."""
+
+    def __init__(self, table: pd.DataFrame):
+        self.table = table
+
+    def __repr__(self) -> str:
+        return self.table.to_string(index=False)
+
+    def _repr_html_(self) -> str:
+        import pandas as pd
+
+        with pd.option_context("display.max_colwidth", None):
+            html: str = self.table.to_html(index=False, border=0, justify="left")
+        return html.replace("<th>", '<th scope="col">')  # so that a screen reader names the column of a number
+
+
+def show(table: pd.DataFrame) -> Comparison:
+    """What | where | ours | paper | difference | verdict, a row for each result; settings are left out.
+
+    Ours and the difference have one decimal more than the paper prints, or as many where the two must be equal.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        What `beside` returns, or several of these concatenated.
+
+    Returns
+    -------
+    Comparison
+        Draws itself in a notebook and in print, the same every time.
+
+    Examples
+    --------
+    >>> table = beside("consistency", {("A-N1", "n times the bound on the squared error of raw INV"): 277.28})
+    >>> [line.split()[-4:] for line in repr(show(table)).splitlines()]
+    [['ours', 'paper', 'difference', 'verdict'], ['277.280', '227.28', '50.000', 'deviates']]
+    """
+    import pandas as pd
+
+    results = table[table["verdict"] != "setting"]
+    if results.empty:
+        raise InvalidClaim("table must have a result to show; settings are inputs, and listed by `settings`")
+    return Comparison(pd.DataFrame([_texts(row) for row in results.to_dict("records")]))
+
+
+def _number(name: tuple[str, ...], number: Any) -> tuple[float, float]:
+    """Our number and its standard error, NaN where it has none."""
+    value, error = number if isinstance(number, tuple) else (number, None)
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(_validate.as_float(value)):
+        raise ValueError(f"ours[{name}] must be a finite number, or (number, standard error), got {number!r}")
+    return float(value), math.nan if error is None else _validate.positive(f"standard error of ours[{name}]", error)
+
+
+def _compare(row: dict[Any, Any], ours: float, error: float) -> dict[Any, Any]:
+    """One row of the comparison, with the verdict that the numbers give."""
+    paper, kind, tolerance = row["value"], row["tolerance_kind"], row["tolerance"]
+    if kind == "standard_errors" and math.isnan(error) and not math.isnan(ours):
+        raise InvalidClaim(f"ours must be (number, standard error) for {tuple(row[column] for column in KEY)}")
+    said, bound = {
+        "absolute": (f"{tolerance:g}", tolerance),
+        "rounding": (f"{tolerance:g} (rounding)", tolerance),
+        "relative": (f"{100 * tolerance:g} %", tolerance * abs(paper)),
+        "standard_errors": (f"{tolerance:g} standard errors", tolerance * error),
+    }.get(kind, (kind or "none", 0.0))
+    difference = ours - paper
+    # decimals are stored in binary: a difference on the edge must not fall off by its last bits
+    slack = 0.0 if kind in ("", "exact") else 4 * math.ulp(max(abs(ours), abs(paper)))
+    agreed = row["verdict"] if row["verdict"] in (*AGREES, "setting") else "reproduced"
+    verdict = agreed if abs(difference) <= bound + slack else "deviates"
+    compared = {"ours": ours, "standard_error": error, "paper": paper, "difference": difference, "tolerance": said}
+    if math.isnan(difference):
+        verdict = "setting" if row["verdict"] == "setting" else "not checkable"
+    return {**row, **compared, "verdict": verdict, "recorded": row["verdict"]}
+
+
+def _texts(row: dict[Any, Any]) -> dict[str, str]:
+    """A row of the comparison as a reader sees it."""
+    what = ", ".join(filter(None, (row["quantity"], row["setting"]))) + (f" ({row['unit']})" if row["unit"] else "")
+    if math.isnan(row["paper"]):
+        ours, paper, difference = "–", "unreadable", "–"
+    else:
+        digits = len(row["printed"].partition(".")[2])
+        more = digits + (row["tolerance"] != "exact")
+        if row["verdict"] == "deviates":  # and must be seen to, so at least its first digit is shown
+            more = max(more, -math.floor(math.log10(abs(row["difference"]))))
+        paper = f"{row['paper']:,.{digits}f}"
+        ours, difference = (f"{row[name]:z,.{more}f}".replace("nan", "–") for name in ("ours", "difference"))
+    texts = {"what": what, "where": row["where"], "ours": ours, "paper": paper}
+    return {**texts, "difference": difference, "verdict": row["verdict"]}

@@ -1,0 +1,103 @@
+"""Sentences of a paper beside what we find: one set of margins, and verdicts that their tests must bear out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from ibukit import _validate
+from ibukit.claims._beside import Comparison
+from ibukit.claims._published import AGREES, WITH_NOTE, InvalidClaim
+
+# of the error of one estimator over that of another, chosen once for the whole book: two-sided for "same" and "similar"
+MARGINS = {
+    "same": (1 / 1.05, 1.05),
+    "similar": (1 / 1.25, 1.25),
+    "slightly larger": (1.0, 1.25),
+    "larger": (1.0, math.inf),
+    "substantially larger": (1.25, math.inf),
+}
+
+
+def agrees(word: str, ratio: float, standard_error: float = 0.0) -> bool:
+    """Whether a ratio of two errors is what a word of comparison says, by the book's one set of margins.
+
+    ``low <= ratio <= high`` within two standard errors, with (low, high) = `MARGINS` [word]: "same" 5 %, "similar" 25 %
+    either way, "slightly larger" up to 25 %, "larger" above 1, "substantially larger" above 1.25.
+
+    Parameters
+    ----------
+    word : str
+        One of `MARGINS`.
+    ratio : float
+        Of the error said to be larger to the other one; of any two for "same" and "similar".
+    standard_error : float
+        Of the ratio; 0 for a number without chance.
+
+    Returns
+    -------
+    bool
+        False only where the ratio is outside by more than chance.
+
+    Raises
+    ------
+    ValueError
+        If the word has no margin, or a number is not finite or negative.
+
+    Examples
+    --------
+    >>> agrees("same", 1.08, 0.02), agrees("same", 1.13, 0.02), agrees("substantially larger", 3.0, 0.1)
+    (True, False, True)
+    """
+    if word not in MARGINS:
+        raise ValueError(f"word must be one of {', '.join(MARGINS)}, got {word!r}")
+    ratio = _validate.positive("ratio", ratio)
+    chance = 2 * _validate.positive("standard_error", standard_error) if standard_error != 0 else 0.0
+    low, high = MARGINS[word]
+    return low - chance <= ratio <= high + chance
+
+
+def statements(rows: Iterable[tuple[str, bool | None, str, str]]) -> Comparison:
+    """The paper says | we find | verdict, a row for each sentence; each verdict is checked against its test.
+
+    Parameters
+    ----------
+    rows : iterable of (sentence, held, found, verdict)
+        The paper's sentence with its place; whether our test of it holds, None where there is none; what we find, in
+        words; the verdict. *Reproduced*, *fitted* and *holds with a condition* need a test that holds, *deviates* one
+        that does not, *not checkable* none.
+
+    Returns
+    -------
+    Comparison
+        Draws itself in a notebook and in print, the same every time.
+
+    Raises
+    ------
+    AssertionError
+        Where a verdict and its test disagree, or where what we find is not said and the verdict needs it.
+    InvalidClaim
+        If a verdict is none of these words.
+
+    Examples
+    --------
+    >>> statements([("the bound is almost one (Fig. 4)", 0.9927 > 0.99, "0.993 at n = 25", "reproduced")])
+                      the paper says         we find    verdict
+    the bound is almost one (Fig. 4) 0.993 at n = 25 reproduced
+    """
+    import pandas as pd
+
+    table, wrong = [], []
+    for said, held, found, verdict in rows:
+        if verdict not in (*AGREES, "deviates", "not checkable"):
+            known = ", ".join((*AGREES, "deviates", "not checkable"))
+            raise InvalidClaim(f"the verdict on {said!r} must be one of {known}, got {verdict!r}")
+        wanted = None if verdict == "not checkable" else verdict in AGREES
+        if (None if held is None else bool(held)) is not wanted:
+            wrong.append(f"{said}: the test says {held}, the verdict is {verdict}")
+        if verdict in WITH_NOTE and not found:
+            wrong.append(f"{said}: {verdict}, but what we find is not said")
+        table.append({"the paper says": said, "we find": found, "verdict": verdict})
+    if wrong:
+        raise AssertionError("\n".join(wrong))
+    return Comparison(pd.DataFrame(table))

@@ -1,0 +1,187 @@
+"""How far the maximum likelihood estimate can be from the truth on average, for every number of users."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.linalg import helmert, solve_triangular
+from scipy.stats import binom
+
+from ibukit import _validate
+from ibukit._threads import one_thread
+from ibukit._validate import Floats
+from ibukit.errors import NotInvertible
+from ibukit.mechanisms import LinearGeometric, MatrixMechanism, RandomizedResponse, SubsetSelection, TruncatedGeometric
+from ibukit.mechanisms._bit_reports import BitReports
+from ibukit.mechanisms.base import FiniteMechanism, Mechanism
+from ibukit.mechanisms.inversion_error import inverse_contrast
+from ibukit.theory.identifiability import check_size, identifiable
+
+# weights of the reports: so many times each is multiplied by the length of its row
+STEPS = 50
+# no report's weight falls below this share of its probability, so that no row is divided by 0
+LEAST_SHARE = 1e-6
+ROWS_AT_ONCE = 1024
+
+
+@overload
+def mle_error_bound(mechanism: Mechanism | ArrayLike, n: int) -> float: ...
+@overload
+def mle_error_bound(mechanism: Mechanism | ArrayLike, n: ArrayLike) -> float | Floats: ...
+
+
+def mle_error_bound(mechanism: Mechanism | ArrayLike, n: ArrayLike) -> float | Floats:
+    """Upper bound D sqrt((m-1) / (2n)) (1 + 1 / sqrt(m)) on E ||MLE - theta||_2, for every theta and every n.
+
+    m is the number of possible reports and D = max_{y,z} ||R_y - R_z||_2 the diameter of the rows of a matrix R with
+    w M R = w for all w that sum to 0. It holds for any choice among several maximisers. No two distributions are
+    farther apart than sqrt(2): where the bound is larger, it says nothing.
+
+    Parameters
+    ----------
+    mechanism : Mechanism or array_like, shape (k, m)
+        One that identifies the distribution. A row-stochastic matrix is taken as a `MatrixMechanism`. Untruncated
+        geometric noise on a line has as many reports as secrets here, since those outside say what the ends say.
+    n : int or array_like of int
+        Number of users, at least 1.
+
+    Returns
+    -------
+    float or ndarray
+        One bound for each n, in its shape; inf where m is beyond a double, as RAPPOR's is from k = 1023 on.
+
+    Raises
+    ------
+    NotInvertible
+        If the mechanism does not identify the distribution: then no bound tends to 0.
+    ValueError
+        If `n` is not whole or below 1, or the reports cannot be listed and are not those of geometric noise on a line.
+    InvalidDistribution
+        If a matrix is not row-stochastic.
+
+    Notes
+    -----
+    Source: ours. That identification makes the estimate consistent is classical for finitely many reports [rao]_
+    [birch]_.
+
+    Proof: with p = theta M, q the shares of the reports and p-hat = MLE M,
+
+        MLE - theta = (p-hat - q) R + (q - p) R.
+
+    A vector u that sums to 0 is ||u||_1 / 2 times the difference of two distributions, so ||u R||_2 <= ||u||_1 D / 2.
+    The MLE is no farther from the data than the truth is, D(q || p-hat) <= D(q || p), so that by Pinsker's inequality
+    ||p-hat - q||_1 <= sqrt(2 D(q || p)), and D(q || p) <= sum_z (q_z - p_z)^2 / p_z has a mean of at most (m-1) / n.
+    The second term is the error of matrix inversion: n E ||(q - p) R||_2^2 is the variance of one row, which is half
+    the mean square distance of two independent ones, at most D^2 (1 - 1/m) / 2. Both roots by Jensen's inequality.
+
+    With r >= D / 2 the greatest distance of a row from any centre c, max_z ||R_z - c||_2, it is below the simpler
+    2 r sqrt(2 (m-1) / n), and below that with 1/s for r, s the smallest singular value of M.
+
+    R is the one with the smallest D of three least-squares solutions: those in which all reports weigh the same (the
+    pseudo-inverse, with r <= 1/s), as much as their probability under the uniform distribution, and so that the longest
+    row becomes short. For m = k there is but one D. Unary encodings and subset selection have closed forms.
+
+    References
+    ----------
+    .. [rao] Rao, "Maximum likelihood estimation for the multinomial distribution", Sankhya 18, 1957.
+    .. [birch] Birch, "A new proof of the Pearson-Fisher theorem", Ann. Math. Statist. 35, 1964.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> mle_error_bound(ik.RandomizedResponse(10, epsilon=1.0), [100, 10_000, 1_000_000]).round(3)
+    array([2.692, 0.269, 0.027])
+    """
+    mechanism = mechanism if isinstance(mechanism, Mechanism) else MatrixMechanism(mechanism)
+    if np.ndim(n) == 0:
+        users = np.array(_validate.whole("n", n, 1))
+    else:
+        users = _validate.integers("n", n, ndim=np.ndim(n))
+        if (users < 1).any():
+            raise ValueError(f"n must be at least 1, got {users.min()}")
+    bound = np.asarray(_constant(mechanism) / np.sqrt(users))
+    return float(bound) if bound.ndim == 0 else bound
+
+
+def _constant(mechanism: Mechanism) -> float:
+    """The bound times the root of n."""
+    if mechanism.k == 1:
+        return 0.0
+    if isinstance(mechanism, LinearGeometric):
+        mechanism = TruncatedGeometric(mechanism.alphabet, mechanism.epsilon)
+    if not isinstance(mechanism, FiniteMechanism):
+        raise ValueError(f"mechanism must have reports that can be listed, got {mechanism}")
+    if not (answer := identifiable(mechanism)):
+        raise NotInvertible(f"mechanism must identify the distribution, but does not: {answer.reason}")
+    if isinstance(mechanism, BitReports):
+        if mechanism.m >= 2**1023:
+            return np.inf
+        diameter, m = _of_bits(mechanism), float(mechanism.m)
+    elif isinstance(mechanism, RandomizedResponse):
+        diameter, m = np.sqrt(2) * inverse_contrast(mechanism.k, mechanism.epsilon), float(mechanism.k)
+    else:
+        check_size(mechanism.k)
+        seen = mechanism.matrix()[:, mechanism.matrix().any(axis=0)]
+        with one_thread():
+            diameter, m = min(_diameter(rows) for rows in right_inverses(seen)), float(seen.shape[1])
+    return float(diameter * np.sqrt((m - 1) / 2) * (1 + 1 / np.sqrt(m)))
+
+
+def right_inverses(matrix: Floats) -> Iterator[Floats]:
+    """Rows R_z, in an orthonormal basis of the vectors that sum to 0, with w M R = w for these; no column is empty."""
+    tangent = helmert(len(matrix)) @ matrix
+    share = matrix.sum(axis=0) / len(matrix)
+    rows = _least_squares(tangent, share)
+    yield rows
+    yield _least_squares(tangent, np.ones_like(share))
+    if matrix.shape[1] == len(matrix):  # up to the centre there is no other
+        return
+    weights, shortest, found = share, np.inf, rows
+    for _ in range(STEPS):
+        lengths = np.sqrt((rows**2).sum(axis=1))
+        if lengths.max() < shortest:
+            shortest, found = lengths.max(), rows
+        weights = weights * lengths
+        weights = np.maximum(weights / weights.sum(), LEAST_SHARE * share)
+        rows = _least_squares(tangent, weights)
+    yield found
+
+
+def _least_squares(tangent: Floats, weights: Floats) -> Floats:
+    """The R with tangent R = I that has the least sum_z weights_z ||R_z||^2."""
+    root = np.sqrt(weights)
+    q, t = np.linalg.qr((tangent / root).T)
+    return np.asarray(solve_triangular(t, q.T).T / root[:, None])
+
+
+def _diameter(rows: Floats) -> float:
+    squares, largest = (rows**2).sum(axis=1), 0.0
+    for i in range(0, len(rows), ROWS_AT_ONCE):
+        block = slice(i, i + ROWS_AT_ONCE)
+        apart = squares[block, None] + squares - 2 * rows[block] @ rows.T
+        largest = max(largest, float(apart.max()))
+    return float(np.sqrt(largest))
+
+
+def _of_bits(mechanism: BitReports) -> float:
+    """The diameter where row z is a multiple of M_z / sum_x M_xz: e^epsilon : 1 on the bits that are set and not."""
+    k, odds = mechanism.k, np.exp(-mechanism.epsilon)
+    if isinstance(mechanism, SubsetSelection):
+        ones, chance = np.array([mechanism.size]), np.ones(1)
+    else:  # the secret's own bit, and those of the others
+        ones, other = np.arange(1, k), binom(k - 1, mechanism.p_zero)
+        chance = mechanism.p_one * other.pmf(ones - 1) + (1 - mechanism.p_one) * other.pmf(ones)
+    step = -k * np.expm1(-mechanism.epsilon) / ((k - ones) * odds + ones)  # from a bit not set to one that is
+    squares = step**2 * ones * (k - ones) / k
+    scale = chance @ squares / (k - 1)
+    shared = np.maximum(0, ones[:, None] + ones - k) - np.outer(ones, ones) / k  # as few bits as they can share
+    apart = squares[:, None] + squares - 2 * np.outer(step, step) * shared
+    # rows without any bit set, or with all, are in the centre
+    weighted = np.sqrt(max(apart.max(), squares.max())) / scale
+    if isinstance(mechanism, SubsetSelection):
+        return float(weighted)
+    debiased = np.sqrt(k - (k % 2) / k) / mechanism.contrast
+    return float(min(weighted, debiased))
