@@ -14,11 +14,11 @@ import os
 import platform
 import subprocess
 import sys
-import time
-import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import one_run
 
 ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "_build" / "portable"
@@ -137,29 +137,7 @@ def run(machine: Machine, features: Sequence[str], jobs: int, rest: Sequence[str
     if missed := machine.missed(probe(environment)):
         print(f"{machine.name:10} NOT EMULATED: {missed}", flush=True)
         return False
-    OUT.mkdir(parents=True, exist_ok=True)
-    results, log = OUT / f"{machine.name}.xml", OUT / f"{machine.name}.log"
-    results.unlink(missing_ok=True)
-    began = time.monotonic()
-    command = [sys.executable, "-m", "pytest", "-q", "-n", str(jobs), f"--junitxml={results}", *rest]
-    with log.open("w", encoding="utf8") as file:
-        code = subprocess.run(command, cwd=ROOT, env=environment, stdout=file, stderr=file, check=False).returncode
-    seconds = time.monotonic() - began
-    bad, total = _bad(results)
-    print(f"{machine.name:10} {total - len(bad):6} passed {len(bad):4} failed {seconds:6.0f} s", flush=True)
-    for name in bad:
-        print(f"           FAILED {name}")
-    if code and not bad:
-        print(f"           pytest ended with {code}: see {log.relative_to(ROOT)}")
-    return code == 0 and not bad and total > 0
-
-
-def _bad(results: Path) -> tuple[list[str], int]:
-    if not results.exists():
-        return [], 0
-    cases = list(ET.parse(results).iter("testcase"))
-    bad = [case for case in cases if case.find("failure") is not None or case.find("error") is not None]
-    return [f"{case.get('classname')}::{case.get('name')}" for case in bad], len(cases)
+    return one_run.run(machine.name, sys.executable, ROOT, OUT, environment, ["-n", str(jobs), *rest])
 
 
 def main() -> int:

@@ -15,16 +15,20 @@ import os
 import shutil
 import subprocess
 import sys
-import time
-import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import one_run
 
 ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "_build" / "versions"
 UV = Path(sys.executable).with_name("uv")
 EXTRAS = ".[data,test,book]"
+WHAT_IS_HERE = """
+import platform, numpy, scipy, numba
+print(platform.python_version(), "numpy", numpy.__version__, "scipy", scipy.__version__, "numba", numba.__version__)
+"""
 
 
 @dataclass(frozen=True)
@@ -79,29 +83,11 @@ def run(version: Version, jobs: int, rest: Sequence[str]) -> bool:
     if reason := make(version):
         print(f"{version.name:10} left out: {reason}", flush=True)
         return True
-    python, results = OUT / version.name / "bin" / "python", OUT / f"{version.name}.xml"
-    log = OUT / f"{version.name}.log"
-    results.unlink(missing_ok=True)
-    began = time.monotonic()
-    command = [python, "-m", "pytest", "-q", "-n", str(jobs), f"--junitxml={results}", *rest]
-    with log.open("w", encoding="utf8") as file:
-        code = subprocess.run(command, cwd=ROOT, env=os.environ, stdout=file, stderr=file, check=False).returncode
-    cases = list(ET.parse(results).iter("testcase")) if results.exists() else []
-    bad = [case for case in cases if case.find("failure") is not None or case.find("error") is not None]
-    here = subprocess.run(
-        [python, "-c", "import platform, numpy, scipy, numba; print(platform.python_version(), 'numpy', "
-         "numpy.__version__, 'scipy', scipy.__version__, 'numba', numba.__version__)"],
-        capture_output=True, text=True, check=False,
-    ).stdout.strip()  # fmt: skip
-    seconds = time.monotonic() - began
-    print(
-        f"{version.name:10} {len(cases) - len(bad):6} passed {len(bad):4} failed {seconds:6.0f} s  {here}", flush=True
-    )
-    for case in bad:
-        print(f"           FAILED {case.get('classname')}::{case.get('name')}")
-    if code and not bad:
-        print(f"           pytest ended with {code}: see {log.relative_to(ROOT)}")
-    return code == 0 and bool(cases)
+    python = OUT / version.name / "bin" / "python"
+    well = one_run.run(version.name, python, ROOT, OUT, os.environ, ["-n", str(jobs), *rest])
+    shown = subprocess.run([python, "-c", WHAT_IS_HERE], capture_output=True, text=True, check=False)
+    print(f"           {shown.stdout.strip()}", flush=True)
+    return well
 
 
 def main() -> int:

@@ -8,12 +8,16 @@
     ```
 
 ``{link}`` leads to the cell that shows the row: the first visible one with its tag, or to the chapter where there is
-none. A wide table cannot be read on a phone; a list of entries can.
+none. A wide table cannot be read on a phone; a list of entries can. A second directive counts the verdicts:
+
+    ```{verdicts} data/ledger.csv
+    ```
 """
 
 import csv
 import json
 import re
+from collections import Counter
 from itertools import groupby
 from pathlib import Path
 
@@ -96,6 +100,23 @@ class Rows(SphinxDirective):
             return list(csv.DictReader(file))
 
 
+class Verdicts(SphinxDirective):
+    """Say how many results there are of each verdict; settings are inputs and are not counted."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Return one sentence."""
+        path = Path(self.env.srcdir) / self.arguments[0]
+        self.env.note_dependency(str(path))
+        with path.open(encoding="utf-8", newline="") as file:
+            found = Counter(row["verdict"] for row in csv.DictReader(file))
+        settings = found.pop("setting", 0)
+        counts = ", ".join(f"{n} {word}" for word, n in found.most_common())
+        text = f"{found.total()} results: {counts}. Another {settings} rows are settings, and are not counted."
+        return [nodes.paragraph("", "", nodes.strong(text=text))]
+
+
 class Anchors(SphinxTransform):
     """Give the first visible cell of each tag a name, so that the pages of claims and errata can link to it."""
 
@@ -118,5 +139,6 @@ class Anchors(SphinxTransform):
 
 def setup(app):
     app.add_directive("rows", Rows)
+    app.add_directive("verdicts", Verdicts)
     app.add_transform(Anchors)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,34 @@
+"""Run the tests once, in an environment of its own, and say in one line what came of it."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+import xml.etree.ElementTree as ET
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+
+def run(
+    name: str, python: str | Path, root: Path, out: Path, environment: Mapping[str, str], rest: Sequence[str]
+) -> bool:
+    """Run pytest in `root`, print the line and every test that failed; whether all was well.
+
+    The log and the results are `out`/NAME.log and NAME.xml.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    results, log = out / f"{name}.xml", out / f"{name}.log"
+    results.unlink(missing_ok=True)
+    began = time.monotonic()
+    command = [python, "-m", "pytest", "-q", f"--junitxml={results}", *rest]
+    with log.open("w", encoding="utf8") as file:
+        code = subprocess.run(command, cwd=root, env=environment, stdout=file, stderr=file, check=False).returncode
+    seconds = time.monotonic() - began
+    cases = list(ET.parse(results).iter("testcase")) if results.exists() else []
+    bad = [case for case in cases if case.find("failure") is not None or case.find("error") is not None]
+    print(f"{name:10} {len(cases) - len(bad):6} passed {len(bad):4} failed {seconds:6.0f} s", flush=True)
+    for case in bad:
+        print(f"           FAILED {case.get('classname')}::{case.get('name')}")
+    if code and not bad:
+        print(f"           pytest ended with {code}: see {log.relative_to(root)}")
+    return code == 0 and bool(cases)
