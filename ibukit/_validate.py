@@ -61,6 +61,16 @@ def whole(name: str, value: Any, least: int) -> int:
     return int(value)
 
 
+def users(n: ArrayLike, least: int) -> Ints:
+    """Numbers of users, of any shape, a single one included, if none is below `least`."""
+    if np.ndim(n) == 0:
+        return np.array(whole("n", n, least))
+    many = integers("n", n, ndim=np.ndim(n))
+    if (many < least).any():
+        raise ValueError(f"n must be at least {least}, got {many.min()}")
+    return many
+
+
 def integers(name: str, values: ArrayLike, ndim: int = 1) -> Ints:
     """An array of whole numbers (floats only where they are whole)."""
     array = np.asarray(values)

@@ -163,8 +163,9 @@ class Circle:
             for part in ("body", "orelse"):
                 self.read(getattr(node, part, []), place)
             for call in ast.walk(node):
-                beside = isinstance(call, ast.Call) and getattr(call.func, "attr", "") == "beside"
-                if beside and any(map(self.printed, call.args[1:])):  # type: ignore[attr-defined]
+                if not isinstance(call, ast.Call) or getattr(call.func, "attr", "") != "beside":
+                    continue
+                if any(map(self.printed, call.args[1:])):
                     self.faults.append(f"{place}: sets beside the published table what was read from it")
 
 

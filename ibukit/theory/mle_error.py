@@ -96,12 +96,7 @@ def mle_error_bound(mechanism: Mechanism | ArrayLike, n: ArrayLike) -> float | F
     array([2.692, 0.269, 0.027])
     """
     mechanism = mechanism if isinstance(mechanism, Mechanism) else MatrixMechanism(mechanism)
-    if np.ndim(n) == 0:
-        users = np.array(_validate.whole("n", n, 1))
-    else:
-        users = _validate.integers("n", n, ndim=np.ndim(n))
-        if (users < 1).any():
-            raise ValueError(f"n must be at least 1, got {users.min()}")
+    users = _validate.users(n, least=1)
     bound = np.asarray(_constant(mechanism) / np.sqrt(users))
     return float(bound) if bound.ndim == 0 else bound
 

@@ -88,12 +88,7 @@ def rappor_concavity_bound(n: ArrayLike, k: int, epsilon: float, by: By = "sets"
     """
     k = _validate.whole("k", k, 1)
     epsilon = _validate.positive("epsilon", epsilon)
-    if np.ndim(n) == 0:
-        users = np.array(_validate.whole("n", n, 0))
-    else:
-        users = _validate.integers("n", n, ndim=np.ndim(n))
-        if (users < 0).any():
-            raise ValueError(f"n must be at least 0, got {users.min()}")
+    users = _validate.users(n, least=0)
     if by not in ("sets", "product"):
         raise ValueError(f'by must be "sets" or "product", got {by!r}')
     bound = _by_sets(users, k, epsilon) if by == "sets" else _by_product(users, k, epsilon)
