@@ -18,6 +18,7 @@ import csv
 import json
 import re
 from collections import Counter
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 
@@ -46,13 +47,20 @@ def shown(cell: dict) -> list[str]:
 
 def visible(env: BuildEnvironment) -> dict[str, str]:
     """Tag -> chapter, for every tag on a cell that a reader sees."""
-    found: dict[str, str] = {}
-    for path in sorted((Path(env.srcdir) / "book" / "chapters").glob("*.ipynb")):
+    paths = sorted((Path(env.srcdir) / "book" / "chapters").glob("*.ipynb"))
+    for path in paths:
         env.note_dependency(str(path))
-        for cell in json.loads(path.read_text("utf8"))["cells"]:
-            for tag in shown(cell):
-                found.setdefault(tag, path.stem)
+    found: dict[str, str] = {}
+    for path in paths:
+        for tag in _shown_in(path, path.stat().st_mtime_ns):
+            found.setdefault(tag, path.stem)
     return found
+
+
+@cache
+def _shown_in(path: Path, changed: int) -> tuple[str, ...]:
+    """The tags of one chapter that a reader sees; every page asks, and the file is read once."""
+    return tuple(tag for cell in json.loads(path.read_text("utf8"))["cells"] for tag in shown(cell))
 
 
 class Rows(SphinxDirective):
