@@ -3,7 +3,7 @@ PY   ?= python3
 VENV ?= .venv
 BIN  := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 UV   := 0.13.8
-LOCKED_EXTRAS := --extra data --extra book --extra test --extra lint --extra browser
+LOCKED_EXTRAS := --extra bayes --extra data --extra book --extra test --extra lint --extra browser
 JOBS ?= 2
 PEERS := _build/bench/venv
 

@@ -18,7 +18,7 @@ import pandas as pd
 
 import ibukit as ik
 from benchmarks.measure import clocked, peak_bytes
-from ibukit.mechanisms.channels import DiagonalPlusConstantChannel
+from ibukit.channels import ResponseChannel
 from ibukit.tally import Part
 
 RESULTS = Path(__file__).parent / "results" / "unbounded.csv"
@@ -33,8 +33,8 @@ class Reported:
     whole: ik.RandomizedResponse
     alphabet: ik.Line
 
-    def channel(self, reports: Any) -> DiagonalPlusConstantChannel:
-        return DiagonalPlusConstantChannel(len(self.alphabet), reports, self.whole.truth, self.whole.lie)
+    def channel(self, reports: Any) -> ResponseChannel:
+        return ResponseChannel(len(self.alphabet), reports, self.whole.truth, self.whole.lie)
 
     def log_scale(self, reports: Any) -> None:
         return None

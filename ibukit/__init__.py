@@ -10,75 +10,227 @@ A mechanism turns reports into a tally, an estimator turns a tally into an estim
 (array([0.4, 0.3, 0.3, 0. ]), True)
 """
 
-from importlib.metadata import version
+import sys as _sys
+from typing import TYPE_CHECKING
 
-from ibukit import datasets as datasets
-from ibukit import theory as theory
-from ibukit.alphabet import Alphabet as Alphabet
-from ibukit.alphabet import Line as Line
-from ibukit.design import OptimalDesign as OptimalDesign
-from ibukit.design import Privic as Privic
-from ibukit.design import RateDistortion as RateDistortion
-from ibukit.design import attack as attack
-from ibukit.design import blahut_arimoto as blahut_arimoto
-from ibukit.design import optimal_private as optimal_private
-from ibukit.design import rate_distortion as rate_distortion
-from ibukit.design import shokri as shokri
-from ibukit.distributions import check_distribution as check_distribution
-from ibukit.distributions import normalize as normalize
-from ibukit.distributions import project_to_simplex as project_to_simplex
-from ibukit.distributions import quantize as quantize
-from ibukit.distributions import uniform as uniform
-from ibukit.errors import AlphabetMismatch as AlphabetMismatch
-from ibukit.errors import ConvergenceError as ConvergenceError
-from ibukit.errors import DataChanged as DataChanged
-from ibukit.errors import ForeignFile as ForeignFile
-from ibukit.errors import IbukitError as IbukitError
-from ibukit.errors import ImpossibleReport as ImpossibleReport
-from ibukit.errors import Infeasible as Infeasible
-from ibukit.errors import InvalidDistribution as InvalidDistribution
-from ibukit.errors import MechanismMismatch as MechanismMismatch
-from ibukit.errors import NotInvertible as NotInvertible
-from ibukit.errors import TooLarge as TooLarge
-from ibukit.estimate import Estimate as Estimate
-from ibukit.estimate import Status as Status
-from ibukit.estimators import Change as Change
-from ibukit.estimators import Discrepancy as Discrepancy
-from ibukit.estimators import Gap as Gap
-from ibukit.estimators import Posterior as Posterior
-from ibukit.estimators import Steps as Steps
-from ibukit.estimators import combine_mechanisms as combine_mechanisms
-from ibukit.estimators import combine_results as combine_results
-from ibukit.estimators import gap as gap
-from ibukit.estimators import gibu as gibu
-from ibukit.estimators import ibu as ibu
-from ibukit.estimators import inv as inv
-from ibukit.estimators import mle as mle
-from ibukit.estimators import posterior as posterior
-from ibukit.estimators import posterior_mean as posterior_mean
-from ibukit.estimators import smooth as smooth
-from ibukit.evaluation import emd as emd
-from ibukit.evaluation import replicate as replicate
-from ibukit.evaluation import squared_l2 as squared_l2
-from ibukit.evaluation import total_variation as total_variation
-from ibukit.grid import Grid as Grid
-from ibukit.mechanisms import Exponential as Exponential
-from ibukit.mechanisms import FreeWill as FreeWill
-from ibukit.mechanisms import LinearGeometric as LinearGeometric
-from ibukit.mechanisms import LinearLaplace as LinearLaplace
-from ibukit.mechanisms import MatrixMechanism as MatrixMechanism
-from ibukit.mechanisms import OptimizedUnaryEncoding as OptimizedUnaryEncoding
-from ibukit.mechanisms import PlanarGeometric as PlanarGeometric
-from ibukit.mechanisms import PlanarLaplace as PlanarLaplace
-from ibukit.mechanisms import RandomizedResponse as RandomizedResponse
-from ibukit.mechanisms import Rappor as Rappor
-from ibukit.mechanisms import SubsetSelection as SubsetSelection
-from ibukit.mechanisms import TightConstraints as TightConstraints
-from ibukit.mechanisms import TruncatedGeometric as TruncatedGeometric
-from ibukit.mechanisms import TruncatedPlanarGeometric as TruncatedPlanarGeometric
-from ibukit.mechanisms import average_mechanism as average_mechanism
-from ibukit.mechanisms import compose as compose
-from ibukit.mechanisms import privacy as privacy
-from ibukit.tally import Tally as Tally
+from ibukit._front import Front as _Front
 
-__version__ = version("ibukit")
+if TYPE_CHECKING:
+    from ibukit import attack as attack
+    from ibukit import channels as channels
+    from ibukit import datasets as datasets
+    from ibukit import errors as errors
+    from ibukit import identification as identification
+    from ibukit import privacy as privacy
+    from ibukit import solvers as solvers
+    from ibukit import theory as theory
+    from ibukit.alphabet import Alphabet as Alphabet
+    from ibukit.alphabet import Line as Line
+    from ibukit.channels import Channel as Channel
+    from ibukit.design import OptimalDesign as OptimalDesign
+    from ibukit.design import Privic as Privic
+    from ibukit.design import RateDistortion as RateDistortion
+    from ibukit.design.blahut_arimoto import blahut_arimoto as blahut_arimoto
+    from ibukit.design.optimal_private import optimal_private as optimal_private
+    from ibukit.design.rate_distortion import rate_distortion as rate_distortion
+    from ibukit.design.shokri import shokri as shokri
+    from ibukit.distributions import check_distribution as check_distribution
+    from ibukit.distributions import normalize as normalize
+    from ibukit.distributions import project_to_simplex as project_to_simplex
+    from ibukit.distributions import quantize as quantize
+    from ibukit.distributions import uniform as uniform
+    from ibukit.errors import ConvergenceError as ConvergenceError
+    from ibukit.errors import IbukitError as IbukitError
+    from ibukit.estimate import Estimate as Estimate
+    from ibukit.estimate import Status as Status
+    from ibukit.estimators import Change as Change
+    from ibukit.estimators import Discrepancy as Discrepancy
+    from ibukit.estimators import Gap as Gap
+    from ibukit.estimators import Steps as Steps
+    from ibukit.estimators import StoppingRule as StoppingRule
+    from ibukit.estimators import combine_mechanisms as combine_mechanisms
+    from ibukit.estimators import combine_results as combine_results
+    from ibukit.estimators import gap as gap
+    from ibukit.estimators import gibu as gibu
+    from ibukit.estimators import ibu as ibu
+    from ibukit.estimators import inv as inv
+    from ibukit.estimators import mle as mle
+    from ibukit.estimators import smooth as smooth
+    from ibukit.evaluation import emd as emd
+    from ibukit.evaluation import squared_l2 as squared_l2
+    from ibukit.evaluation import total_variation as total_variation
+    from ibukit.evaluation.replicate import replicate as replicate
+    from ibukit.grid import Grid as Grid
+    from ibukit.mechanisms import Exponential as Exponential
+    from ibukit.mechanisms import FiniteMechanism as FiniteMechanism
+    from ibukit.mechanisms import FreeWill as FreeWill
+    from ibukit.mechanisms import LinearGeometric as LinearGeometric
+    from ibukit.mechanisms import LinearLaplace as LinearLaplace
+    from ibukit.mechanisms import MatrixMechanism as MatrixMechanism
+    from ibukit.mechanisms import Mechanism as Mechanism
+    from ibukit.mechanisms import OptimizedUnaryEncoding as OptimizedUnaryEncoding
+    from ibukit.mechanisms import PlanarGeometric as PlanarGeometric
+    from ibukit.mechanisms import PlanarLaplace as PlanarLaplace
+    from ibukit.mechanisms import RandomizedResponse as RandomizedResponse
+    from ibukit.mechanisms import Rappor as Rappor
+    from ibukit.mechanisms import SubsetSelection as SubsetSelection
+    from ibukit.mechanisms import TightConstraints as TightConstraints
+    from ibukit.mechanisms import TruncatedGeometric as TruncatedGeometric
+    from ibukit.mechanisms import TruncatedPlanarGeometric as TruncatedPlanarGeometric
+    from ibukit.mechanisms import average_mechanism as average_mechanism
+    from ibukit.mechanisms import compose as compose
+    from ibukit.posterior import Posterior as Posterior
+    from ibukit.posterior import posterior as posterior
+    from ibukit.posterior import posterior_mean as posterior_mean
+    from ibukit.tally import Tally as Tally
+
+    __version__: str
+
+__all__ = [
+    "Alphabet",
+    "Change",
+    "Channel",
+    "ConvergenceError",
+    "Discrepancy",
+    "Estimate",
+    "Exponential",
+    "FiniteMechanism",
+    "FreeWill",
+    "Gap",
+    "Grid",
+    "IbukitError",
+    "Line",
+    "LinearGeometric",
+    "LinearLaplace",
+    "MatrixMechanism",
+    "Mechanism",
+    "OptimalDesign",
+    "OptimizedUnaryEncoding",
+    "PlanarGeometric",
+    "PlanarLaplace",
+    "Posterior",
+    "Privic",
+    "RandomizedResponse",
+    "Rappor",
+    "RateDistortion",
+    "Status",
+    "Steps",
+    "StoppingRule",
+    "SubsetSelection",
+    "Tally",
+    "TightConstraints",
+    "TruncatedGeometric",
+    "TruncatedPlanarGeometric",
+    "attack",
+    "average_mechanism",
+    "blahut_arimoto",
+    "channels",
+    "check_distribution",
+    "combine_mechanisms",
+    "combine_results",
+    "compose",
+    "datasets",
+    "emd",
+    "errors",
+    "gap",
+    "gibu",
+    "ibu",
+    "identification",
+    "inv",
+    "mle",
+    "normalize",
+    "optimal_private",
+    "posterior",
+    "posterior_mean",
+    "privacy",
+    "project_to_simplex",
+    "quantize",
+    "rate_distortion",
+    "replicate",
+    "shokri",
+    "smooth",
+    "solvers",
+    "squared_l2",
+    "theory",
+    "total_variation",
+    "uniform",
+]
+
+# where each name is defined: a module of the package is loaded when the first of its names is asked for
+_HOMES = {
+    "Alphabet": "alphabet",
+    "Line": "alphabet",
+    "Channel": "channels",
+    "OptimalDesign": "design",
+    "Privic": "design",
+    "RateDistortion": "design",
+    "blahut_arimoto": "design.blahut_arimoto",
+    "optimal_private": "design.optimal_private",
+    "rate_distortion": "design.rate_distortion",
+    "shokri": "design.shokri",
+    "check_distribution": "distributions",
+    "normalize": "distributions",
+    "project_to_simplex": "distributions",
+    "quantize": "distributions",
+    "uniform": "distributions",
+    "ConvergenceError": "errors",
+    "IbukitError": "errors",
+    "Estimate": "estimate",
+    "Status": "estimate",
+    "Change": "estimators",
+    "Discrepancy": "estimators",
+    "Gap": "estimators",
+    "Steps": "estimators",
+    "StoppingRule": "estimators",
+    "combine_mechanisms": "estimators",
+    "combine_results": "estimators",
+    "gap": "estimators",
+    "gibu": "estimators",
+    "ibu": "estimators",
+    "inv": "estimators",
+    "mle": "estimators",
+    "smooth": "estimators",
+    "emd": "evaluation",
+    "replicate": "evaluation.replicate",
+    "squared_l2": "evaluation",
+    "total_variation": "evaluation",
+    "Grid": "grid",
+    "Exponential": "mechanisms",
+    "FiniteMechanism": "mechanisms",
+    "FreeWill": "mechanisms",
+    "LinearGeometric": "mechanisms",
+    "LinearLaplace": "mechanisms",
+    "MatrixMechanism": "mechanisms",
+    "Mechanism": "mechanisms",
+    "OptimizedUnaryEncoding": "mechanisms",
+    "PlanarGeometric": "mechanisms",
+    "PlanarLaplace": "mechanisms",
+    "RandomizedResponse": "mechanisms",
+    "Rappor": "mechanisms",
+    "SubsetSelection": "mechanisms",
+    "TightConstraints": "mechanisms",
+    "TruncatedGeometric": "mechanisms",
+    "TruncatedPlanarGeometric": "mechanisms",
+    "average_mechanism": "mechanisms",
+    "compose": "mechanisms",
+    "Posterior": "posterior",
+    "posterior": "posterior",
+    "posterior_mean": "posterior",
+    "Tally": "tally",
+}
+
+# what stood here once, and the module that it stands in now: it still works in this release, with a warning
+_MOVED = {
+    "AlphabetMismatch": "errors",
+    "DataChanged": "errors",
+    "ForeignFile": "errors",
+    "ImpossibleReport": "errors",
+    "Infeasible": "errors",
+    "InvalidDistribution": "errors",
+    "MechanismMismatch": "errors",
+    "NotInvertible": "errors",
+    "TooLarge": "errors",
+}
+
+_sys.modules[__name__].__class__ = _Front
+del TYPE_CHECKING  # dir() and completion show public names only

@@ -10,6 +10,9 @@ from threadpoolctl import ThreadpoolController
 
 @cache
 def _controller() -> ThreadpoolController:
+    # scipy has a BLAS of its own, which must be loaded to be seen
+    import scipy.linalg  # noqa: F401
+
     return ThreadpoolController()  # looks at the loaded libraries once, in 2 ms; a limit then takes 10 microseconds
 
 

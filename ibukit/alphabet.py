@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, NoReturn
@@ -19,7 +20,9 @@ MOST_LABELS = 2**26
 
 @dataclass(frozen=True, eq=False)
 class Alphabet(_validate.ReadOnlyArrays):
-    """A finite set of labels with a metric d; the discrete one, d(x, y) = [x != y], unless distances are given.
+    """A finite set of labels with distances between them.
+
+    The metric d is the discrete one, d(x, y) = [x != y], unless distances are given.
 
     Parameters
     ----------
@@ -51,17 +54,23 @@ class Alphabet(_validate.ReadOnlyArrays):
     bounded: ClassVar[bool] = True
     """Whether the labels can be listed; only a line or a grid may be without an end."""
 
+    # the argument is called `distances`, which the field cannot be: there is a method of that name
+    @_validate.field_is("_distances", "distances")
     def __init__(self, values: Any, distances: ArrayLike | None = None, unit: str = ""):
-        labels = np.asarray(values)
-        if labels.dtype.kind == "U" and not all(isinstance(label, str) for label in values):
-            labels = np.array(list(values), dtype=object)  # numpy would turn 1 into "1" beside "a"
+        self._keep(values=values, _distances=distances, unit=unit)
+        self.__post_init__()
+
+    def __post_init__(self) -> None:
+        """Check and convert the fields, of classes that inherit, too."""
+        labels = np.asarray(self.values)
+        if labels.dtype.kind == "U" and not all(isinstance(label, str) for label in self.values):
+            labels = np.array(list(self.values), dtype=object)  # numpy would turn 1 into "1" beside "a"
         if labels.ndim != 1 or labels.size == 0:
             raise ValueError(f"values must be a non-empty sequence of labels, got shape {labels.shape}")
         if len(set(labels.tolist())) != labels.size or any(label != label for label in labels.tolist()):
             raise ValueError("values must all be different and equal to themselves (not NaN): each label has one code")
-        object.__setattr__(self, "values", _validate.frozen(labels.copy()))
-        object.__setattr__(self, "_distances", None if distances is None else _metric(distances, labels.size))
-        object.__setattr__(self, "unit", unit)
+        distances = None if self._distances is None else _metric(self._distances, labels.size)
+        self._keep(values=_validate.frozen(labels.copy()), _distances=distances)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -87,7 +96,10 @@ class Alphabet(_validate.ReadOnlyArrays):
         return {label: code for code, label in enumerate(self.values.tolist())}
 
     def codes(self, labels: Any) -> Ints:
-        """Codes of labels, shape (n,); a label outside the alphabet raises `AlphabetMismatch`."""
+        """Codes of labels, shape (n,).
+
+        A label outside the alphabet raises `AlphabetMismatch`.
+        """
         wanted = np.asarray(labels)
         if wanted.ndim != 1:
             raise ValueError(f"labels must have 1 dimension, got shape {wanted.shape}")
@@ -97,11 +109,17 @@ class Alphabet(_validate.ReadOnlyArrays):
             raise AlphabetMismatch(f"labels contains {missing.args[0]!r}, which is not in the alphabet") from None
 
     def labels_of(self, secrets: ArrayLike) -> NDArray[Any]:
-        """Labels of secrets, which are codes; where the alphabet has no end they are labels already."""
+        """Labels of secrets given as codes.
+
+        If the alphabet is unbounded, secrets are labels already.
+        """
         return np.asarray(self.values[_validate.codes("secrets", secrets, len(self))])
 
     def window(self, labels: NDArray[Any]) -> Alphabet:
-        """The bounded alphabet on which to estimate from reports with these labels: this one, if it is bounded."""
+        """The bounded alphabet on which to estimate from reports with these labels.
+
+        It is this one, if it is bounded.
+        """
         return self
 
 
@@ -134,25 +152,29 @@ class Line(Alphabet):
     False
     """
 
-    first: int = 0
-    last: int = 0
+    # what every alphabet has: here it follows from the ends, and the unit is the last argument
+    values: NDArray[Any] = field(init=False, repr=False)
+    _distances: Floats | None = field(init=False, default=None, repr=False)
+    unit: str = field(default="", kw_only=True)
+    first: int
+    last: int
 
-    def __new__(cls, first: int | None, last: int | None, unit: str = "") -> Line:
-        """A line without an end is of a class of its own."""
-        return object.__new__(UnboundedLine if cls is Line and (first is None or last is None) else cls)
+    def __init__(self, first: int | None, last: int | None, unit: str = ""):
+        if type(self) is Line and (first is None or last is None):
+            # here and not in __new__, which would have to know the arguments of every class that inherits
+            object.__setattr__(self, "__class__", UnboundedLine)
+            self.__init__(first, last, unit)  # type: ignore[misc]  # which is another one now
+            return
+        self._keep(first=first, last=last, unit=unit)
+        self.__post_init__()
 
-    def __getnewargs__(self) -> tuple[int | None, int | None]:
-        return self.first, self.last
-
-    def __init__(self, first: int, last: int, unit: str = ""):
-        first, last = (_validate.whole(name, end, -(2**53)) for name, end in (("first", first), ("last", last)))
+    def __post_init__(self) -> None:
+        """Check the ends, and list what lies between them."""
+        named = (("first", self.first), ("last", self.last))
+        first, last = (_validate.whole(name, end, -(2**53)) for name, end in named)
         if last < first:
             raise ValueError(f"last must not be below first, got first={first}, last={last}")
-        object.__setattr__(self, "first", first)
-        object.__setattr__(self, "last", last)
-        object.__setattr__(self, "values", _validate.frozen(np.arange(first, last + 1)))
-        object.__setattr__(self, "_distances", None)
-        object.__setattr__(self, "unit", unit)
+        self._keep(first=first, last=last, values=_validate.frozen(np.arange(first, last + 1)))
 
     def __repr__(self) -> str:
         return f"Line({self.first}, {self.last}" + (f", unit={self.unit!r})" if self.unit else ")")
@@ -165,7 +187,10 @@ class Line(Alphabet):
         return np.asarray(np.abs(self.values[:, None] - self.values[None, :]), dtype=np.float64)
 
     def codes(self, labels: Any) -> Ints:
-        """Codes of integers, shape (n,); one outside first..last raises `AlphabetMismatch`."""
+        """Codes of integers, shape (n,).
+
+        An integer outside first..last raises `AlphabetMismatch`.
+        """
         array = _validate.integers("labels", labels)
         bad = (array < self.first) | (array > self.last)
         if bad.any():
@@ -173,10 +198,18 @@ class Line(Alphabet):
         return np.asarray(array - self.first)
 
 
-class Endless(Alphabet):
+class Endless:
     """What has no end cannot be listed; the labels of secrets stand for themselves."""
 
     bounded = False
+    lacking: ClassVar[Mapping[str, str]] = {}
+    """Attributes that an instance may be without, and what they are."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        # asked for what the instance does not have, and for nothing else
+        if name in self.lacking:
+            self._refuse(self.lacking[name])
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _refuse(self, what: str) -> NoReturn:
         raise TooLarge(
@@ -201,35 +234,43 @@ class Endless(Alphabet):
         return self._refuse("codes: the labels themselves are the secrets")
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class UnboundedLine(Endless, Line):
     """A line without a first or a last element: ``Line(None, None)``, ``Line(0, None)``, ``Line(None, 0)``."""
 
+    first: int = field(init=False)
+    last: int = field(init=False)
     ends: tuple[int | None, int | None]
 
-    def __init__(self, first: int | None, last: int | None, unit: str = ""):
-        named = (("first", first), ("last", last))
-        ends = tuple(None if end is None else _validate.whole(name, end, -(2**53)) for name, end in named)
-        object.__setattr__(self, "ends", ends)
-        object.__setattr__(self, "unit", unit)
+    lacking = {"first": "first element", "last": "last element"}  # noqa: RUF012
 
-    def __getnewargs__(self) -> tuple[int | None, int | None]:
-        return self.ends
+    def __init__(
+        self,
+        first: int | None = None,
+        last: int | None = None,
+        unit: str = "",
+        ends: tuple[int | None, int | None] | None = None,
+    ):
+        # `dataclasses.replace` gives the ends, which can be read where a first or a last element cannot
+        self._keep(ends=(first, last) if ends is None else tuple(ends), unit=unit)
+        self.__post_init__()
+
+    def __post_init__(self) -> None:
+        """Check the ends; one that is there has its name."""
+        ends: tuple[Any, ...] = self.ends
+        if len(ends) != 2 or None not in ends:
+            raise ValueError(
+                f"ends must be a pair with None in it, got {ends!r}; a line with both is Line(first, last)"
+            )
+        known = {name: end for name, end in zip(("first", "last"), ends, strict=True) if end is not None}
+        known = {name: _validate.whole(name, end, -(2**53)) for name, end in known.items()}
+        self._keep(ends=(known.get("first"), known.get("last")), **known)
 
     def __repr__(self) -> str:
         return f"Line({self.ends[0]}, {self.ends[1]}" + (f", unit={self.unit!r})" if self.unit else ")")
 
     def _key(self) -> tuple[Any, ...]:
         return self.ends
-
-    @property
-    def first(self) -> int:
-        """The first element, where there is one."""
-        return self._refuse("first element") if self.ends[0] is None else self.ends[0]
-
-    @property
-    def last(self) -> int:
-        """The last element, where there is one."""
-        return self._refuse("last element") if self.ends[1] is None else self.ends[1]
 
     def labels_of(self, secrets: ArrayLike) -> Ints:
         """The secrets, which are integers on the line."""

@@ -67,7 +67,9 @@ class Dataset(_validate.ReadOnlyArrays):
 
 
 def load_adult_ages(subset: Literal["all", "train"] = "all") -> Dataset:
-    """Ages of the people in UCI Adult, on the alphabet 0..99 of years that the consistency paper takes.
+    """Ages of the people in UCI Adult.
+
+    The alphabet is 0..99 years, which the consistency paper takes.
 
     Parameters
     ----------
@@ -101,7 +103,9 @@ def load_adult_ages(subset: Literal["all", "train"] = "all") -> Dataset:
 
 
 def load_adult_workclass(subset: Literal["all", "train"] = "all") -> Dataset:
-    """Work class of the people in UCI Adult: nine values, "?" among them, with the discrete metric.
+    """Work class of the people in UCI Adult, with the discrete metric.
+
+    There are nine values, "?" among them.
 
     Parameters
     ----------
@@ -185,10 +189,11 @@ def load_gowalla(city: str) -> Dataset:
 
 
 def load_privic_island(stated: int = 0) -> Floats:
-    """The PRIVIC authors' distribution of Paris with a planted lonely cell, in the order of ``privic_paris``.
+    """The PRIVIC authors' distribution of Paris with a planted lonely cell.
 
-    Their cell number c is entry 164 - c: the lonely cell A (93) is entry 71, the crowded cell B (52) entry 112. Given
-    as they give it: the entries sum to 1.000000003, so pass it through `normalize` where a distribution is wanted.
+    The cells are in the order of ``privic_paris``. Their cell number c is entry 164 - c: the lonely cell A (93) is
+    entry 71, the crowded cell B (52) entry 112. Given as they give it: the entries sum to 1.000000003, so pass it
+    through `normalize` where a distribution is wanted.
 
     Parameters
     ----------
@@ -226,7 +231,9 @@ def load_privic_island(stated: int = 0) -> Floats:
 
 
 def load_privic_epsilons() -> dict[str, Floats]:
-    """The tight epsilons per cell that the PRIVIC authors' program holds for beta = 0.2, 0.4, ..., 5.
+    """The tight epsilons per cell in the PRIVIC authors' program.
+
+    It holds one for each beta = 0.2, 0.4, ..., 5.
 
     Returns
     -------
@@ -243,9 +250,10 @@ def load_privic_epsilons() -> dict[str, Floats]:
 
 
 def load_taxi_distances() -> Dataset:
-    """Distances of New York taxi trips in 1,000 bins of 0.03 miles: a substitute for the table of the paper.
+    """Distances of New York taxi trips in 1,000 bins of 0.03 miles.
 
-    The frequency-estimation paper counts 434,195 trips that were not to be had; the range of 30 miles is our choice.
+    They are a substitute for the table of the paper. The frequency-estimation paper counts 434,195 trips that were not
+    to be had; the range of 30 miles is our choice.
 
     Examples
     --------
@@ -258,7 +266,9 @@ def load_taxi_distances() -> Dataset:
 
 
 def load_taxi_payments() -> Dataset:
-    """How New York taxi trips were paid: five values with the discrete metric, a substitute for the paper's table.
+    """How New York taxi trips were paid: five values, discrete metric.
+
+    They are a substitute for the paper's table.
 
     Examples
     --------

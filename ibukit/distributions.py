@@ -36,7 +36,9 @@ def uniform(k: int) -> Floats:
 
 
 def check_distribution(p: ArrayLike, name: str = "p") -> Floats:
-    """Check that p_x >= 0 and sum_x p_x = 1 (within 1e-9); nothing is clipped or renormalised.
+    """Check that a vector is a probability distribution, and return it.
+
+    That is p_x >= 0 and sum_x p_x = 1 (within 1e-9); nothing is clipped or renormalised.
 
     Parameters
     ----------

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from ibukit.estimate import Estimate
+from typing import Any
 
 
 class IbukitError(Exception):
@@ -25,7 +22,10 @@ class MechanismMismatch(IbukitError, ValueError):
 
 
 class ImpossibleReport(IbukitError, ValueError):
-    """A report was seen that no secret can produce: mechanism and data do not belong together."""
+    """A report was seen that no secret can produce.
+
+    Mechanism and data do not belong together.
+    """
 
 
 class NotInvertible(IbukitError, ValueError):
@@ -33,11 +33,24 @@ class NotInvertible(IbukitError, ValueError):
 
 
 class Infeasible(IbukitError, ValueError):
-    """No mechanism keeps the bound that was asked for: what is possible stands in the message."""
+    """No mechanism keeps the bound that was asked for.
+
+    What is possible stands in the message.
+    """
 
 
 class TooLarge(IbukitError, ValueError):
-    """An exact computation would take too many terms or too much memory: how many, and what to use instead."""
+    """An exact computation would take too many terms or too much memory.
+
+    The message says how many, and what to use instead.
+    """
+
+
+class MissingExtra(IbukitError, ImportError):
+    """A package of one of the extras is not installed.
+
+    The message has the command that installs it.
+    """
 
 
 class DataChanged(IbukitError, RuntimeError):
@@ -45,11 +58,13 @@ class DataChanged(IbukitError, RuntimeError):
 
 
 class ForeignFile(IbukitError, ValueError):
-    """A file of results belongs to another question than the one asked, or is no such file."""
+    """A file of results belongs to another question, or is no such file."""
 
 
 class ConvergenceError(IbukitError, RuntimeError):
-    """The stopping rule was not met within ``max_iter``; `estimate` is where the iteration stood.
+    """The stopping rule was not met within ``max_iter`` steps.
+
+    `estimate` is where the iteration stood.
 
     Examples
     --------
@@ -62,10 +77,10 @@ class ConvergenceError(IbukitError, RuntimeError):
     2
     """
 
-    def __init__(self, message: str, estimate: Estimate):
+    def __init__(self, message: str, estimate: Any):
         super().__init__(message)
-        self.estimate = estimate
+        self.estimate = estimate  # an `Estimate`, which knows of errors and not they of it
 
-    def __reduce__(self) -> tuple[type[ConvergenceError], tuple[str, Estimate]]:
+    def __reduce__(self) -> tuple[type[ConvergenceError], tuple[str, Any]]:
         # an exception with a second argument does not pickle by itself, and workers must be able to raise it
         return type(self), (str(self), self.estimate)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
+from importlib import import_module
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from scipy.special import ndtri
 from ibukit import _validate
 from ibukit._validate import Floats, ReadOnlyArrays
 from ibukit.alphabet import Alphabet
+from ibukit.errors import ConvergenceError as ConvergenceError
 from ibukit.information import asymptotic_variances
 from ibukit.tally import Tally
 
@@ -78,11 +80,12 @@ class Estimate(ReadOnlyArrays):
 
     @cached_property
     def identified(self) -> NDArray[np.bool_]:
-        """Whether the reports determine each secret's probability: all MLEs agree on it (to 1e-7), shape (k,).
+        """Whether the reports determine each secret's probability, shape (k,).
 
-        A property of the reports, the same for every estimate made from them; computed when first asked for. Where it
-        is False, `theory.mle_set` gives the range. True does not mean precise: see `standard_errors`, which are inf
-        where the likelihood is flat around the estimate, while the boundary of the simplex may still single it out.
+        They do where all MLEs agree on it (to 1e-7). A property of the reports, the same for every estimate made from
+        them; computed when first asked for. Where it is False, `theory.mle_set` gives the range. True does not mean
+        precise: see `standard_errors`, which are inf where the likelihood is flat around the estimate, while the
+        boundary of the simplex may still single it out.
 
         Raises
         ------
@@ -96,19 +99,20 @@ class Estimate(ReadOnlyArrays):
         >>> ik.ibu(merged.tally_counts([50, 50])).identified
         array([ True, False, False])
         """
-        from ibukit.theory.mle_set import mle_set  # the one call upwards: what all MLEs share is not in any one of them
-
         if self.tally is None:
             raise ValueError("estimate has no tally: what is identified depends on the reports it was computed from")
-        return mle_set(self.tally).identified
+        # found by a room further down the stream, which is asked for when it is needed and not before
+        found = import_module("ibukit.identification").mle_set(self.tally)
+        return np.asarray(found.identified)
 
     def standard_errors(self) -> Floats:
-        """Asymptotic standard errors: square roots of the diagonal of the inverse observed information.
+        """Asymptotic standard errors, shape (k,).
 
-        The information is J_xy = sum_z counts_z M_xz M_yz / (theta M)_z^2 on the directions that keep the sum 1: the
-        errors of an efficient estimator of an interior distribution. They ignore that probabilities are not negative,
-        so where many are estimated as 0 they are too large; and they do not count the bias of stopping early. Where the
-        reports seen do not determine a secret's probability at all, its standard error is inf.
+        They are the square roots of the diagonal of the inverse observed information. The information is J_xy = sum_z
+        counts_z M_xz M_yz / (theta M)_z^2 on the directions that keep the sum 1: the errors of an efficient estimator
+        of an interior distribution. They ignore that probabilities are not negative, so where many are estimated as 0
+        they are too large; and they do not count the bias of stopping early. Where the reports seen do not determine a
+        secret's probability at all, its standard error is inf.
 
         Returns
         -------
@@ -137,9 +141,10 @@ class Estimate(ReadOnlyArrays):
         return np.asarray(np.sqrt(asymptotic_variances(self.tally, self.distribution)))
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Wald intervals theta_x -+ c standard errors, each covering with probability about `level`.
+        """Wald intervals, each covering with probability about `level`.
 
-        Cut at 0 and 1, so [0, 1] where the reports do not determine a probability.
+        They are theta_x -+ c standard errors. Cut at 0 and 1, so [0, 1] where the reports do not determine a
+        probability.
 
         Parameters
         ----------

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ibukit import _validate
 from ibukit._validate import Floats, Ints
@@ -54,52 +54,48 @@ class Grid(Alphabet):
     (280, np.float64(0.7071))
     """
 
-    n_rows: int = 1
-    n_cols: int = 1
+    # what every alphabet has: here it follows from the numbers of cells. The unit, and what comes after it in the
+    # signature, are taken by name where dataclasses write one for a class that inherits: fields have another order
+    values: NDArray[Any] = field(init=False, repr=False)
+    _distances: Floats | None = field(init=False, default=None, repr=False)
+    unit: str = field(default="km", kw_only=True)
+    n_rows: int
+    n_cols: int
     cell_size: float | tuple[float, float] = 1.0
-    bounds: Bounds | None = None
-    first: tuple[int, int] = (0, 0)
+    bounds: Bounds | None = field(default=None, kw_only=True)
+    first: tuple[int, int] = field(default=(0, 0), kw_only=True)
 
-    def __new__(
-        cls,
+    def __init__(
+        self,
         n_rows: int | None,
         n_cols: int | None,
         cell_size: float | tuple[float, float] = 1.0,
         unit: str = "km",
         bounds: Bounds | None = None,
         first: tuple[int, int] = (0, 0),
-    ) -> Grid:
-        """A grid without an end is of a class of its own."""
-        return object.__new__(UnboundedGrid if cls is Grid and (n_rows is None or n_cols is None) else cls)
-
-    def __getnewargs__(self) -> tuple[int | None, int | None]:
-        return self.n_rows, self.n_cols
-
-    def __init__(
-        self,
-        n_rows: int,
-        n_cols: int,
-        cell_size: float | tuple[float, float] = 1.0,
-        unit: str = "km",
-        bounds: Bounds | None = None,
-        first: tuple[int, int] = (0, 0),
     ):
-        n_rows, n_cols = _validate.whole("n_rows", n_rows, 1), _validate.whole("n_cols", n_cols, 1)
-        if len(first) != 2:
-            raise ValueError(f"first must be a pair (row, column), got {first!r}")
-        corner = tuple(_validate.whole("first", end, -(2**53)) for end in first)
+        if type(self) is Grid and (n_rows is None or n_cols is None):
+            object.__setattr__(self, "__class__", UnboundedGrid)  # as for a line
+            self.__init__(n_rows, n_cols, cell_size, unit, bounds, first)  # type: ignore[misc]
+            return
+        self._keep(n_rows=n_rows, n_cols=n_cols, cell_size=cell_size, unit=unit, bounds=bounds, first=first)
+        self.__post_init__()
+
+    def __post_init__(self) -> None:
+        """Check the numbers, and list the cells."""
+        n_rows, n_cols = _validate.whole("n_rows", self.n_rows, 1), _validate.whole("n_cols", self.n_cols, 1)
+        if len(self.first) != 2:
+            raise ValueError(f"first must be a pair (row, column), got {self.first!r}")
+        corner = tuple(_validate.whole("first", end, -(2**53)) for end in self.first)
         rows, cols = np.divmod(np.arange(n_rows * n_cols), n_cols)
-        for name, value in (
-            ("n_rows", n_rows),
-            ("n_cols", n_cols),
-            ("cell_size", _check_size(cell_size)),
-            ("unit", unit),
-            ("bounds", None if bounds is None else _check_bounds(bounds)),
-            ("first", corner),
-            ("values", _validate.frozen(np.column_stack([rows + corner[0], cols + corner[1]]))),
-            ("_distances", None),
-        ):
-            object.__setattr__(self, name, value)
+        self._keep(
+            n_rows=n_rows,
+            n_cols=n_cols,
+            cell_size=_check_size(self.cell_size),
+            bounds=None if self.bounds is None else _check_bounds(self.bounds),
+            first=corner,
+            values=_validate.frozen(np.column_stack([rows + corner[0], cols + corner[1]])),
+        )
 
     @classmethod
     def from_bounds(
@@ -157,7 +153,10 @@ class Grid(Alphabet):
         return self.cell_size if isinstance(self.cell_size, tuple) else (self.cell_size, self.cell_size)
 
     def centers(self) -> Floats:
-        """Northing and easting of the cell centres from the corner of cell (0, 0), shape (k, 2), in `unit`."""
+        """Coordinates of the cell centres, shape (k, 2).
+
+        Northing and easting from the corner of cell (0, 0), in `unit`.
+        """
         return np.asarray((self.values + 0.5) * np.array(self.cell_shape))
 
     def distances(self) -> Floats:
@@ -170,7 +169,7 @@ class Grid(Alphabet):
         return np.asarray(np.hypot(north[:, None, :, None], east[None, :, None, :]).reshape(len(self), len(self)))
 
     def codes(self, labels: Any) -> Ints:
-        """Codes of (row, column) pairs, shape (n, 2); one outside the grid raises `AlphabetMismatch`."""
+        """Codes of (row, column) pairs, shape (n, 2), or `AlphabetMismatch`."""
         cells = _validate.integers("labels", labels, ndim=2)
         if cells.shape[1] != 2:
             raise ValueError(f"labels must be (row, column) pairs, shape (n, 2), got {cells.shape}")
@@ -184,7 +183,7 @@ class Grid(Alphabet):
         return np.asarray(away[:, 0] * self.n_cols + away[:, 1])
 
     def nearest(self, cells: Ints) -> Ints:
-        """The cells of the grid nearest to (row, column) pairs of the infinite grid, as pairs, shape (n, 2)."""
+        """The nearest cells to (row, column) pairs anywhere, shape (n, 2)."""
         low = np.array(self.first)
         return np.asarray(np.clip(cells, low, np.add(low, [self.n_rows - 1, self.n_cols - 1])), dtype=np.int64)
 
@@ -275,7 +274,10 @@ class Grid(Alphabet):
         return geopandas.GeoDataFrame(frame, geometry=boxes, crs="EPSG:4326" if self.bounds else None)
 
     def edges(self) -> tuple[Floats, Floats]:
-        """Edges of the rows, shape (n_rows + 1,), and of the columns: degrees with bounds, else `unit`."""
+        """Edges of the rows, shape (n_rows + 1,), and of the columns.
+
+        They are in degrees if the grid has bounds, else in `unit`.
+        """
         height, width = self.cell_shape
         row, col = self.first
         plain = (row * height, (row + self.n_rows) * height, col * width, (col + self.n_cols) * width)
@@ -286,10 +288,10 @@ class Grid(Alphabet):
     def from_geodataframe(
         cls, frame: GeoDataFrame, name: str = "value", cell_size: float | tuple[float, float] | None = None
     ) -> tuple[Grid, Floats]:
-        """The grid and the values of a frame that `to_geodataframe` made (rows in any order).
+        """The grid and the values of a frame that `to_geodataframe` made.
 
-        A frame does not hold the cell size: by default it is that of the rectangles, and where these are in degrees
-        the true one in km of the middle cell.
+        Rows may stand in any order. A frame does not hold the cell size: by default it is that of the rectangles, and
+        where these are in degrees the true one in km of the middle cell.
 
         Examples
         --------
@@ -318,13 +320,22 @@ class Grid(Alphabet):
         return grid, cells[name].to_numpy(dtype=np.float64)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class UnboundedGrid(Endless, Grid):
     """The cells of a plane that has no border: ``Grid(None, None, cell_size=0.5)``."""
 
+    # not among what `dataclasses.replace` passes on: they cannot be read, or cannot be given
+    n_rows: int = field(init=False)
+    n_cols: int = field(init=False)
+    bounds: Bounds | None = field(init=False, default=None)
+    first: tuple[int, int] = field(init=False, default=(0, 0))
+
+    lacking = {"n_rows": "number of rows", "n_cols": "number of columns"}  # noqa: RUF012
+
     def __init__(
         self,
-        n_rows: None,
-        n_cols: None,
+        n_rows: int | None = None,
+        n_cols: int | None = None,
         cell_size: float | tuple[float, float] = 1.0,
         unit: str = "km",
         bounds: Bounds | None = None,
@@ -334,27 +345,18 @@ class UnboundedGrid(Endless, Grid):
             raise ValueError(f"n_rows and n_cols must both be None, or none of them, got {n_rows!r} and {n_cols!r}")
         if bounds is not None or first != (0, 0):
             raise ValueError(f"bounds and first must be left out of a grid without an end, got {bounds} and {first}")
-        object.__setattr__(self, "cell_size", _check_size(cell_size))
-        object.__setattr__(self, "unit", unit)
+        self._keep(cell_size=cell_size, unit=unit)
+        self.__post_init__()
 
-    def __getnewargs__(self) -> tuple[None, None]:
-        return None, None
+    def __post_init__(self) -> None:
+        """Check the size of a cell."""
+        self._keep(cell_size=_check_size(self.cell_size))
 
     def __repr__(self) -> str:
         return f"Grid(None, None, cell_size={self.cell_size}, unit={self.unit!r})"
 
     def _key(self) -> tuple[Any, ...]:
         return (self.cell_shape,)
-
-    @property
-    def n_rows(self) -> int:
-        """Not to be counted."""
-        return self._refuse("number of rows")
-
-    @property
-    def n_cols(self) -> int:
-        """Not to be counted."""
-        return self._refuse("number of columns")
 
     def labels_of(self, secrets: ArrayLike) -> Ints:
         """The secrets, which are (row, column) pairs, shape (n, 2)."""

@@ -8,7 +8,7 @@ from ibukit._validate import Floats
 from ibukit.tally import Tally
 
 # squared share of a flat direction that is rounding
-ROUNDING = 1e-12
+FLAT_SHARE = 1e-12
 
 
 def contrasts(k: int) -> Floats:
@@ -35,5 +35,5 @@ def asymptotic_variances(tally: Tally, theta: Floats) -> Floats:
     values, vectors = np.linalg.eigh(basis.T @ observed_information(tally, theta) @ basis)
     directions = (basis @ vectors) ** 2
     flat = values <= k * np.finfo(float).eps * max(values.max(initial=0.0), 0.0)
-    determined = directions[:, flat].sum(axis=1) < ROUNDING
+    determined = directions[:, flat].sum(axis=1) < FLAT_SHARE
     return np.where(determined, (directions[:, ~flat] / values[~flat]).sum(axis=1), np.inf)

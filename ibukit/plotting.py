@@ -40,7 +40,9 @@ STYLE: Any = {
 
 
 def use_style() -> None:
-    """Set the book's style for this session: Okabe-Ito colours with dashes, cividis maps, no frame.
+    """Set the book's style for this session.
+
+    Okabe-Ito colours with dashes, cividis maps, no frame.
 
     Examples
     --------
@@ -52,7 +54,9 @@ def use_style() -> None:
 
 
 def distributions(alphabet: Alphabet | int, curves: Mapping[str, ArrayLike | Estimate], ax: Axes | None = None) -> Axes:
-    """Draw distributions on a line: the first filled (the truth), the others as lines over it.
+    """Draw distributions on a line.
+
+    The first is filled (the truth), the others are lines over it.
 
     Parameters
     ----------
@@ -90,7 +94,9 @@ def distributions(alphabet: Alphabet | int, curves: Mapping[str, ArrayLike | Est
 
 
 def panels(alphabet: Alphabet | int, truth: ArrayLike, estimates: Mapping[str, Estimate], columns: int = 2) -> Figure:
-    """Draw each estimate over the truth in a panel of its own, titled with its steps and its certified gap.
+    """Draw each estimate over the truth in a panel of its own.
+
+    The title has its steps and its certified gap.
 
     Parameters
     ----------
@@ -143,7 +149,9 @@ def heatmap(
     scale: bool = True,
     norm: Normalize | None = None,
 ) -> Axes:
-    """Draw one number per cell of a grid as a map, north up, with a bar of known length and no base map.
+    """Draw one number per cell of a grid as a map, north up.
+
+    It has a bar of known length and no base map.
 
     Parameters
     ----------
@@ -191,7 +199,9 @@ def channel(
     first_secret: int = 0,
     first_report: int = 0,
 ) -> Axes:
-    """Draw a channel matrix: one row per secret, the first on top, one column per report, P(z given x) as colour.
+    """Draw a channel matrix, one row per secret, one column per report.
+
+    The first secret is on top; colour is P(z given x).
 
     Parameters
     ----------
@@ -233,7 +243,9 @@ def channel(
 
 
 def boxes(samples: Mapping[str, Mapping[Any, ArrayLike]], ax: Axes | None = None, log: bool = False) -> Axes:
-    """Boxplots side by side: for each setting on the horizontal axis, one box per estimator.
+    """Boxplots side by side, one box per estimator and setting.
+
+    The settings are on the horizontal axis.
 
     Parameters
     ----------
@@ -280,7 +292,9 @@ def boxes(samples: Mapping[str, Mapping[Any, ArrayLike]], ax: Axes | None = None
 def triangle(
     tally: Tally, marks: Mapping[str, Sequence[ArrayLike]] | None = None, ax: Axes | None = None, levels: int = 12
 ) -> Axes:
-    """Draw the mean log-likelihood of a tally of three secrets over the simplex, and mark distributions on it.
+    """Draw the mean log-likelihood of a tally of three secrets.
+
+    It is drawn over the simplex, with distributions marked on it.
 
     Parameters
     ----------

@@ -13,20 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 from ibukit import _validate
 from ibukit._validate import Floats, Ints
 from ibukit.alphabet import Alphabet
+from ibukit.channels import Channel, StackedChannel
 from ibukit.errors import AlphabetMismatch, ImpossibleReport, TooLarge
 
 
-class Channel(Protocol):
-    """The columns of a mechanism's matrix that belong to the reports seen, as an operator (never a closure)."""
-
-    def forward(self, theta: Floats) -> Floats:
-        """Probability of each seen report, sum_x theta_x M_xz, shape (s,)."""
-
-    def adjoint(self, w: Floats) -> Floats:
-        """Weights on the seen reports carried back to the secrets, sum_z M_xz w_z, shape (k,)."""
-
-
-class Source(Protocol):
+class ReportModel(Protocol):
     """What a tally needs of a mechanism: the secrets, and the channel on given reports. Hashable, comparable."""
 
     @property
@@ -74,7 +65,7 @@ class Part(_validate.ReadOnlyArrays):
         return {"mechanism": self.mechanism, "reports": self.reports, "counts": self.counts}
 
 
-def make_part(mechanism: Source, reports: NDArray[Any], counts: Ints | None = None) -> Part:
+def make_part(mechanism: ReportModel, reports: NDArray[Any], counts: Ints | None = None) -> Part:
     """A part from reports that may repeat (each counted once by default); checks that each is possible."""
     counts = np.ones(len(reports), dtype=np.int64) if counts is None else counts
     seen = counts > 0
@@ -115,32 +106,13 @@ def _words(rows: NDArray[Any]) -> NDArray[Any]:
 
 
 @dataclass(frozen=True, eq=False)
-class StackedChannel:
-    """Several channels over the same secrets, their reports one after the other."""
-
-    channels: tuple[Channel, ...]
-    k: int
-    starts: tuple[int, ...]
-
-    def forward(self, theta: Floats) -> Floats:
-        """Each report's probability under its own channel."""
-        return np.concatenate([channel.forward(theta) for channel in self.channels])
-
-    def adjoint(self, w: Floats) -> Floats:
-        """Sum of the channels' adjoints."""
-        total = np.zeros(self.k)
-        for channel, weights in zip(self.channels, np.split(w, self.starts), strict=True):
-            total += channel.adjoint(weights)
-        return total
-
-
-@dataclass(frozen=True, eq=False)
 class Tally(_validate.ReadOnlyArrays):
-    """Counts of the distinct reports seen, with forward and adjoint on just those reports.
+    """Counts of the distinct reports seen, with their likelihood.
 
-    The log-likelihood of a distribution theta of the secrets is ``sum_z counts_z log(forward(theta)_z)`` up to a
-    constant. Tallies are made by mechanisms (``mechanism.tally(reports)``, ``.simulate(...)``, ``.tally_counts(...)``)
-    and add: ``t1 + t2`` pools reports of the same or of different mechanisms over the same secrets.
+    It has forward and adjoint on just those reports. The log-likelihood of a distribution theta of the secrets is
+    ``sum_z counts_z log(forward(theta)_z)`` up to a constant. Tallies are made by mechanisms
+    (``mechanism.tally(reports)``, ``.simulate(...)``, ``.tally_counts(...)``) and add: ``t1 + t2`` pools reports of the
+    same or of different mechanisms over the same secrets.
 
     Parameters
     ----------
@@ -168,7 +140,10 @@ class Tally(_validate.ReadOnlyArrays):
 
     @property
     def alphabet(self) -> Alphabet:
-        """The secrets' alphabet; where that has no end, the part of it to which estimates are confined."""
+        """The secrets' alphabet; if unbounded, the part of it in use.
+
+        Estimates are confined to that part.
+        """
         alphabet: Alphabet = self.parts[0].mechanism.alphabet
         return alphabet
 
@@ -201,10 +176,16 @@ class Tally(_validate.ReadOnlyArrays):
         """
         return self._join([part.log_scale for part in self.parts])
 
-    def forward(self, theta: ArrayLike) -> Floats:
-        """Probability of each seen report if the secrets are distributed as `theta`, shape (s,).
+    @cached_property
+    def left_out(self) -> float:
+        """sum_z counts_z log_scale_z, what to add to a channel's log-likelihood."""
+        return float(self.counts @ self.log_scale)
 
-        With several mechanisms the probability is that under the mechanism which the report came through.
+    def forward(self, theta: ArrayLike) -> Floats:
+        """Probability of each seen report, shape (s,).
+
+        The secrets are distributed as `theta`. With several mechanisms the probability is that under the mechanism
+        which the report came through.
 
         Parameters
         ----------
@@ -219,7 +200,9 @@ class Tally(_validate.ReadOnlyArrays):
         return self.operator.forward(_validate.vector("theta", theta, self.k))
 
     def adjoint(self, w: ArrayLike) -> Floats:
-        """Carry weights on the seen reports back to the secrets: sum_z M_xz w_z, shape (k,).
+        """Carry weights on the seen reports back to the secrets, shape (k,).
+
+        The result is sum_z M_xz w_z.
 
         Parameters
         ----------
@@ -248,7 +231,10 @@ class Tally(_validate.ReadOnlyArrays):
         return zip(self.parts, np.split(w, self._starts), strict=True)
 
     def matrix(self) -> Floats:
-        """The channel on the seen reports as a dense array, shape (k, s): for small cases and for tests."""
+        """The channel on the seen reports as a dense array, shape (k, s).
+
+        It is for small cases and for tests.
+        """
         return np.array([self.forward(row) for row in np.eye(self.k)])
 
     def __add__(self, other: Tally) -> Tally:

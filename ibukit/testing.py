@@ -8,8 +8,10 @@ import numpy as np
 from numpy.random import Generator
 from scipy import stats
 
+from ibukit import privacy
 from ibukit._validate import Floats
-from ibukit.mechanisms import FiniteMechanism, Mechanism, privacy
+from ibukit.channels import Channel
+from ibukit.mechanisms import FiniteMechanism, Mechanism
 from ibukit.tally import Tally
 
 ROW_SUM_TOLERANCE = 1e-12
@@ -19,13 +21,14 @@ FALSE_ALARM = 1e-9
 
 
 def check_mechanism(mechanism: Mechanism, rng: Generator, n: int = 50_000, attained: bool = False) -> None:
-    """Check that a mechanism keeps the contract; raise AssertionError with the finding if not.
+    """Check that a mechanism keeps the contract.
 
-    Where the reports can be listed: the matrix has non-negative entries and rows that sum to 1 within 1e-12, `forward`
-    and `adjoint` are theta M and M w (relative error 1e-10), and the tight privacy level does not exceed `epsilon`.
-    For every mechanism: `randomize` and `simulate` follow the probabilities that the tally states, by chi-square tests
-    on up to eight secrets, and `check_tally` holds for what they draw. Reports expected fewer than five times are
-    pooled, so for noise that spreads n reports over more than n / 5 values this says little of the sampler: raise n.
+    Raise AssertionError with the finding if not. Where the reports can be listed: the matrix has non-negative entries
+    and rows that sum to 1 within 1e-12, `forward` and `adjoint` are theta M and M w (relative error 1e-10), and the
+    tight privacy level does not exceed `epsilon`. For every mechanism: `randomize` and `simulate` follow the
+    probabilities that the tally states, by chi-square tests on up to eight secrets, and `check_tally` holds for what
+    they draw. Reports expected fewer than five times are pooled, so for noise that spreads n reports over more than n /
+    5 values this says little of the sampler: raise n.
 
     Parameters
     ----------
@@ -81,7 +84,10 @@ def check_operators(mechanism: FiniteMechanism, rng: Generator) -> None:
 
 
 def check_epsilon(mechanism: FiniteMechanism, attained: bool) -> None:
-    """The tight level of the matrix does not exceed the claimed epsilon, and equals it if that is demanded."""
+    """The tight level of the matrix does not exceed the claimed epsilon.
+
+    It equals it if that is demanded.
+    """
     level = privacy.epsilon_metric if mechanism.metric else privacy.epsilon_ldp
     tight = level(mechanism)
     claim = mechanism.epsilon
@@ -91,7 +97,10 @@ def check_epsilon(mechanism: FiniteMechanism, attained: bool) -> None:
 
 
 def check_sample(tally: Tally, secret: int, sampler: str) -> None:
-    """A chi-square test of the reports of one secret against the probabilities that the tally states."""
+    """A chi-square test of the reports of one secret.
+
+    It sets them against the probabilities that the tally states.
+    """
     only = np.zeros(tally.k)
     only[secret] = 1
     expected = tally.n * tally.forward(only) * np.exp(tally.log_scale)
@@ -116,12 +125,68 @@ def check_sample(tally: Tally, secret: int, sampler: str) -> None:
     )
 
 
-def check_tally(tally: Tally, rng: Generator) -> None:
-    """Check that a tally keeps the contract; raise AssertionError with the finding if not.
+def check_channel(channel: Channel) -> None:
+    """Check a channel's shortcuts against its forward and adjoint.
 
-    Counts are at least 1 and add up; `forward` is linear, positive for full-support distributions and at most 1;
-    `adjoint` is its transpose (dot test, relative error 1e-10); the tally survives pickling; adding it to itself
-    doubles the counts.
+    Raise AssertionError with the finding if they disagree. `forward` and `adjoint` are linear and each other's
+    transpose; `rows`, `gram` and `add_gram` are the matrix M that `forward` means, and M diag(w) M^T; `score` is what
+    one forward and one adjoint say; `scaled` and `unit_columns` multiply each report by a factor; `take` keeps the
+    reports asked for, `with_one_more` adds a row; pickled, it is the same (relative error 1e-10 throughout).
+
+    Parameters
+    ----------
+    channel : Channel
+        Of some thousand entries at most: all of them are compared.
+
+    Raises
+    ------
+    AssertionError
+        Naming what is wrong.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> check_channel(ik.LinearGeometric(10, epsilon=1.0).tally([0, 3, 12]).operator)
+    """
+    k, s = channel.k, channel.size
+    theta, w = _positive(k), _positive(s)
+    matrix = np.array([channel.forward(row) for row in np.eye(k)])
+    assert matrix.shape == (k, s), f"forward has shape {matrix.shape[1:]}, there are {s} reports"
+    _close(channel.forward(theta), theta @ matrix, "forward is not linear")
+    _close(channel.adjoint(w), matrix @ w, "adjoint is not the transpose of forward")
+    score, p = channel.score(theta, w), theta @ matrix
+    _close(np.array(score.log_likelihood), w @ np.log(p), "score's log-likelihood is not that of forward")
+    _close(score.g, matrix @ (w / p), "score's g is not adjoint(counts / p)")
+    _close(np.array(score.least), p.min(), "score's least is not the least of forward")
+    some = np.arange(k)[::2]
+    _close(channel.rows(some), matrix[some], "rows are not what forward says")
+    gram = (matrix * w) @ matrix.T
+    _close(channel.gram(w), gram, "gram is not M diag(w) M^T")
+    total = np.ones((k, k), order="F")
+    channel.add_gram(total, w)
+    _close(np.tril(total), np.tril(gram + 1), "add_gram does not add the lower triangle of M diag(w) M^T")
+    _close(channel.scaled(w).forward(theta), channel.forward(theta) * w, "scaled is not forward times the factors")
+    largest = matrix.max(axis=0)
+    _close(channel.unit_columns().forward(theta), channel.forward(theta) / largest, "unit_columns are no unit columns")
+    for places in (slice(s // 3, None), np.arange(s)[::-2]):
+        _close(channel.take(places).forward(theta), channel.forward(theta)[places], "take keeps other reports")
+    joined = channel.with_one_more(w[::-1])
+    expected = np.vstack([matrix, w[::-1]])
+    _close(np.array([joined.forward(row) for row in np.eye(k + 1)]), expected, "with_one_more adds another row")
+    _close(pickle.loads(pickle.dumps(channel)).forward(theta), channel.forward(theta), "pickling changes it")
+
+
+def _positive(n: int) -> Floats:
+    """Numbers between 1 and 2 without a pattern."""
+    return np.asarray(1 + (np.arange(1, n + 1) * (np.sqrt(5) - 1) / 2) % 1)
+
+
+def check_tally(tally: Tally, rng: Generator) -> None:
+    """Check that a tally keeps the contract.
+
+    Raise AssertionError with the finding if not. Counts are at least 1 and add up; `forward` is linear, positive for
+    full-support distributions and at most 1; `adjoint` is its transpose (dot test, relative error 1e-10); the tally
+    survives pickling; adding it to itself doubles the counts.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ import one_run
 ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "_build" / "versions"
 UV = Path(sys.executable).with_name("uv")
-EXTRAS = ".[data,test,book]"
+EXTRAS = ".[bayes,data,test,book]"
 WHAT_IS_HERE = """
 import platform, numpy, scipy, numba
 print(platform.python_version(), "numpy", numpy.__version__, "scipy", scipy.__version__, "numba", numba.__version__)

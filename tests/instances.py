@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import ibukit as ik
-from ibukit.mechanisms.channels import DenseChannel
+from ibukit.channels import Channel, DenseChannel
 from oracles import naive
 
 
@@ -145,11 +145,16 @@ class Trace:
 # Negative controls: the same tally with a channel that is wrong on purpose.
 
 
-class Bent:
+class Bent(Channel):
     """A channel with one of its two directions spoilt."""
 
     def __init__(self, channel, forward=lambda p: p, adjoint=lambda g: g, weights=lambda w: w):
         self.channel, self.bend_forward, self.bend_adjoint, self.bend_weights = channel, forward, adjoint, weights
+        self.k = channel.k
+
+    @property
+    def size(self):
+        return self.channel.size
 
     def forward(self, theta):
         return self.bend_forward(self.channel.forward(theta))

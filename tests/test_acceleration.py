@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import ibukit as ik
 from hard_cases import FAMILIES, draw
-from ibukit.estimators import _acceleration
+from ibukit.solvers import anderson
 from instances import INSTANCES, NAMES, Bent, Trace, distributions, tallies, with_operator
 
 TINY_STARTS = [0, 100, 600]
@@ -98,7 +98,7 @@ def test_the_law_sees_a_step_that_is_taken_though_it_falls(monkeypatch):
         weights = np.exp(np.maximum(x - x.max(), -600))
         return self._at(weights / weights.sum())
 
-    monkeypatch.setattr(_acceleration.Anderson, "_try", credulous)
+    monkeypatch.setattr(anderson.Anderson, "_try", credulous)
     with pytest.raises(AssertionError, match="L falls"):
         assert_never_falls(ages())
 
@@ -146,7 +146,7 @@ def test_a_secret_with_next_to_no_mass_comes_back(mass):
 
 def test_it_is_the_lift_that_brings_it_back(monkeypatch):
     tally = ik.RandomizedResponse(4, 0.1).tally_counts([40, 30, 20, 10])
-    monkeypatch.setattr(_acceleration, "LIFT", 0.0)
+    monkeypatch.setattr(anderson, "LIFT", 0.0)
     start = np.array([1e-300, 0.5, 0.3, 0.2])
     assert accelerated(tally, start=start, max_iter=200).status is ik.Status.MAX_ITER
 

@@ -74,7 +74,7 @@ def test_converged_means_a_gap_of_at_most_tol(tol):
 
 @pytest.mark.parametrize("rows", [[[1.0], [0.5, 0.5]], [["a", "b"]], [[None, 1.0]], [[1j, 1.0]]])
 def test_a_matrix_of_something_else_is_named(rows):
-    with pytest.raises(ik.InvalidDistribution, match="matrix must"):
+    with pytest.raises(ik.errors.InvalidDistribution, match="matrix must"):
         ik.MatrixMechanism(rows)
 
 
@@ -162,7 +162,7 @@ def test_a_rule_is_an_object_not_its_class():
 def test_labels_of_different_types_stay_what_they_are():
     labels = ik.Alphabet([1, "a", None])
     assert labels.codes(["a", 1, None]).tolist() == [1, 0, 2]
-    with pytest.raises(ik.AlphabetMismatch, match="'1'"):
+    with pytest.raises(ik.errors.AlphabetMismatch, match="'1'"):
         labels.codes(["1"])
 
 

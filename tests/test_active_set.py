@@ -5,18 +5,23 @@ import pytest
 
 import ibukit as ik
 from hard_cases import FAMILIES, draw
-from ibukit.estimators import _active_set, _interior_point
-from ibukit.mechanisms.channels import DenseChannel
+from ibukit.channels import Channel, DenseChannel
+from ibukit.solvers import active_set, interior_point
 from instances import INSTANCES, NAMES
 
 TOL = 1e-9
 
 
-class Counted:
+class Counted(Channel):
     """A channel that counts how often it is asked."""
 
     def __init__(self, channel):
         self.channel, self.forwards, self.adjoints = channel, 0, 0
+        self.k = channel.k
+
+    @property
+    def size(self):
+        return self.channel.size
 
     def forward(self, theta):
         self.forwards += 1
@@ -27,11 +32,15 @@ class Counted:
         return self.channel.adjoint(w)
 
 
-class SameParity:
+class SameParity(Channel):
     """Somebody else's channel: the own secret with probability `truth`, else any of the same parity."""
 
     def __init__(self, k, truth):
         self.k, self.truth = k, truth
+
+    @property
+    def size(self):
+        return self.k
 
     def forward(self, theta):
         return self._mixed(theta)
@@ -49,9 +58,9 @@ class SameParity:
 @pytest.fixture
 def from_few(monkeypatch):
     """Few candidates at first and few at a time, so that small problems take many rounds too."""
-    monkeypatch.setattr(_active_set, "FIRST_CANDIDATES", 2)
-    monkeypatch.setattr(_active_set, "FEWEST_ADDED", 2)
-    monkeypatch.setattr(_active_set, "EM_STEPS", 2)
+    monkeypatch.setattr(active_set, "FIRST_CANDIDATES", 2)
+    monkeypatch.setattr(active_set, "FEWEST_ADDED", 2)
+    monkeypatch.setattr(active_set, "EM_STEPS", 2)
 
 
 def excess(channel, q, theta):
@@ -71,7 +80,7 @@ def assert_distribution(theta, k):
 
 
 def assert_certified(channel, q, k, tol=TOL):
-    theta, rounds = _active_set.maximise(channel, q, tol, k)
+    theta, rounds = active_set.maximise(channel, q, tol, k)
     assert_distribution(theta, k)
     assert excess(channel, q, theta) <= tol + 1e-15
     return theta, rounds
@@ -80,7 +89,7 @@ def assert_certified(channel, q, k, tol=TOL):
 def assert_as_dense(channel, q, k, tol=TOL):
     """The log-likelihoods differ by no more than the two certificates allow."""
     theta, rounds = assert_certified(channel, q, k, tol)
-    dense, _ = _interior_point.maximise(matrix_of(channel, k), q, tol)
+    dense, _ = interior_point.maximise(matrix_of(channel, k), q, tol)
     ours, theirs = (q @ np.log(channel.forward(found)) for found in (theta, dense))
     rounding = 1e-14 * (1 + abs(theirs))
     assert -excess(channel, q, theta) - rounding <= ours - theirs <= excess(channel, q, dense) + rounding
@@ -140,21 +149,21 @@ def spikes_on_a_line(rng, k=20_000):
 
 
 def test_a_long_line_is_asked_for_few_rows_and_each_once(monkeypatch, rng):
-    monkeypatch.setattr(_active_set, "FIRST_CANDIDATES", 16)
+    monkeypatch.setattr(active_set, "FIRST_CANDIDATES", 16)
     tally = spikes_on_a_line(rng)
     channel = Counted(tally.operator)
     theta, rounds = assert_certified(channel, tally.frequencies, tally.k)
     assert 4 <= rounds <= 10
     assert 12 <= np.count_nonzero(theta) <= 120
     # the steps before the first round, one a round, a few for the first candidates and for this test
-    assert channel.adjoints <= _active_set.EM_STEPS + 20
+    assert channel.adjoints <= active_set.EM_STEPS + 20
     # the rows asked for: not each round anew, and of a summit of g not all neighbours
     assert channel.forwards <= channel.adjoints + 400
 
 
 def test_the_same_digits_every_time(rng):
     tally = spikes_on_a_line(rng, 3000)
-    one, two = (_active_set.maximise(tally.operator, tally.frequencies, TOL, tally.k)[0] for _ in range(2))
+    one, two = (active_set.maximise(tally.operator, tally.frequencies, TOL, tally.k)[0] for _ in range(2))
     assert np.array_equal(one, two)
 
 
@@ -197,12 +206,12 @@ def test_a_secret_is_kept_for_a_report_that_nothing_else_can_produce(seed):
 @pytest.mark.usefixtures("from_few")
 @pytest.mark.parametrize("seed", range(3))
 def test_a_careless_dense_solver_does_not_send_it_round_in_circles(seed, monkeypatch):
-    solve = _interior_point.maximise
-    monkeypatch.setattr(_interior_point, "maximise", lambda matrix, q, tol: solve(matrix, q, 1e-2))
-    monkeypatch.setattr(_active_set, "PATIENCE", 10**9)
+    solve = interior_point.maximise
+    monkeypatch.setattr(interior_point, "maximise", lambda matrix, q, tol: solve(matrix, q, 1e-2))
+    monkeypatch.setattr(active_set, "PATIENCE", 10**9)
     rng = np.random.default_rng(seed)
     tally = ik.RandomizedResponse(60, 3.0).simulate(rng.multinomial(100_000, rng.dirichlet(np.full(60, 0.5))), rng)
-    theta, rounds = _active_set.maximise(tally.operator, tally.frequencies, TOL, 60)
+    theta, rounds = active_set.maximise(tally.operator, tally.frequencies, TOL, 60)
     assert_distribution(theta, 60)
     assert rounds <= 50
     assert TOL < excess(tally.operator, tally.frequencies, theta) <= 1e-2
@@ -210,13 +219,13 @@ def test_a_careless_dense_solver_does_not_send_it_round_in_circles(seed, monkeyp
 
 @pytest.mark.usefixtures("from_few")
 def test_it_gives_up_where_nothing_is_gained_any_more(monkeypatch, rng):
-    solve = _interior_point.maximise
-    monkeypatch.setattr(_interior_point, "maximise", lambda matrix, q, tol: solve(matrix, q, 1e-2))
+    solve = interior_point.maximise
+    monkeypatch.setattr(interior_point, "maximise", lambda matrix, q, tol: solve(matrix, q, 1e-2))
     tally = ik.TruncatedGeometric(ik.Line(0, 299), 0.1).simulate(rng.multinomial(100_000, np.full(300, 1 / 300)), rng)
-    _, rounds = _active_set.maximise(tally.operator, tally.frequencies, TOL, tally.k)
-    monkeypatch.setattr(_active_set, "PATIENCE", 10**9)
-    _, stubborn = _active_set.maximise(tally.operator, tally.frequencies, TOL, tally.k)
-    assert rounds + 5 < stubborn < _active_set.MOST_ROUNDS
+    _, rounds = active_set.maximise(tally.operator, tally.frequencies, TOL, tally.k)
+    monkeypatch.setattr(active_set, "PATIENCE", 10**9)
+    _, stubborn = active_set.maximise(tally.operator, tally.frequencies, TOL, tally.k)
+    assert rounds + 5 < stubborn < active_set.MOST_ROUNDS
 
 
 @pytest.mark.parametrize("candidates", [0, 1, 5, 40])
@@ -225,15 +234,15 @@ def test_beyond_the_budget_the_best_distribution_so_far(candidates, monkeypatch,
     k = 200
     tally = ik.RandomizedResponse(k, 6.0).tally_counts(rng.integers(50, 150, k))
     channel, q = tally.operator, tally.frequencies
-    monkeypatch.setattr(_active_set, "MOST_ENTRIES", candidates * k)
-    solve, sizes = _interior_point.maximise, []
+    monkeypatch.setattr(active_set, "MOST_CANDIDATE_ENTRIES", candidates * k)
+    solve, sizes = interior_point.maximise, []
 
     def noted(matrix, *rest):
         sizes.append(len(matrix))
         return solve(matrix, *rest)
 
-    monkeypatch.setattr(_interior_point, "maximise", noted)
-    theta, _ = _active_set.maximise(channel, q, TOL, k)
+    monkeypatch.setattr(interior_point, "maximise", noted)
+    theta, _ = active_set.maximise(channel, q, TOL, k)
     assert_distribution(theta, k)
     assert TOL < excess(channel, q, theta) <= excess(channel, q, np.full(k, 1 / k))
     assert max(sizes, default=0) <= candidates
@@ -243,13 +252,13 @@ def test_beyond_the_budget_the_best_distribution_so_far(candidates, monkeypatch,
 def test_a_tolerance_out_of_reach_ends(rng):
     for _ in range(10):
         tally = ik.MatrixMechanism(rng.dirichlet(np.ones(30), 30)).tally_counts(rng.integers(1, 100, 30))
-        theta, rounds = _active_set.maximise(tally.operator, tally.frequencies, 1e-30, tally.k)
+        theta, rounds = active_set.maximise(tally.operator, tally.frequencies, 1e-30, tally.k)
         assert_distribution(theta, tally.k)
         assert excess(tally.operator, tally.frequencies, theta) <= 1e-13
-        assert rounds < _active_set.MOST_ROUNDS
+        assert rounds < active_set.MOST_ROUNDS
 
 
 def test_one_secret():
     tally = ik.MatrixMechanism([[0.25, 0.75]]).tally_counts([1, 5])
-    theta, rounds = _active_set.maximise(tally.operator, tally.frequencies, TOL, 1)
+    theta, rounds = active_set.maximise(tally.operator, tally.frequencies, TOL, 1)
     assert (theta.tolist(), rounds) == ([1.0], 0)

@@ -45,7 +45,7 @@ def test_codes_are_the_inverse_of_values(labels, data):
     ],
 )
 def test_a_label_outside_the_alphabet_is_named(alphabet, labels, culprit):
-    with pytest.raises(ik.AlphabetMismatch, match=rf"labels contains {culprit}"):
+    with pytest.raises(ik.errors.AlphabetMismatch, match=rf"labels contains {culprit}"):
         alphabet.codes(labels)
 
 

@@ -70,10 +70,15 @@ def test_one_secret_is_known():
         (
             ik.RandomizedResponse(3, 1.0),
             [0.5, 0.5, 0.0],
-            ik.InvalidDistribution,
+            ik.errors.InvalidDistribution,
             "theta must not have zeros, its entry 2",
         ),
-        (ik.RandomizedResponse(3, 1.0), [0.5, 0.5], ik.AlphabetMismatch, "theta must have one probability for each"),
+        (
+            ik.RandomizedResponse(3, 1.0),
+            [0.5, 0.5],
+            ik.errors.AlphabetMismatch,
+            "theta must have one probability for each",
+        ),
         (ik.RandomizedResponse(ik.Grid(2, 2), 1.0), [0.25] * 4, ValueError, "alphabet must lie on a line"),
         (
             ik.RandomizedResponse(ik.Alphabet(list("abc")), 1.0),
@@ -82,7 +87,7 @@ def test_one_secret_is_known():
             "alphabet must lie on a line",
         ),
         (ik.PlanarGeometric(ik.Grid(1, 3), 1.0), [0.3, 0.3, 0.4], ValueError, "reports that can be listed, got Planar"),
-        (np.full((3, 3), 1 / 3), [0.3, 0.3, 0.4], ik.NotInvertible, "do not identify theta"),
+        (np.full((3, 3), 1 / 3), [0.3, 0.3, 0.4], ik.errors.NotInvertible, "do not identify theta"),
     ],
 )
 def test_bad_input(mechanism, theta, error, message):

@@ -150,14 +150,16 @@ def test_it_is_the_error_of_simulated_estimates(mechanism, rng):
 
 
 def test_bad_input():
-    with pytest.raises(ik.InvalidDistribution, match="theta must not have zeros, its entry 1 is 0 and at the boundary"):
+    with pytest.raises(
+        ik.errors.InvalidDistribution, match="theta must not have zeros, its entry 1 is 0 and at the boundary"
+    ):
         asymptotic_mse(ik.RandomizedResponse(3, 1.0), [0.5, 0.0, 0.5])
-    with pytest.raises(ik.InvalidDistribution, match="theta must sum to 1"):
+    with pytest.raises(ik.errors.InvalidDistribution, match="theta must sum to 1"):
         asymptotic_mse(ik.RandomizedResponse(2, 1.0), [0.5, 0.6])
-    with pytest.raises(ik.AlphabetMismatch, match="one probability for each of the 3 elements"):
+    with pytest.raises(ik.errors.AlphabetMismatch, match="one probability for each of the 3 elements"):
         asymptotic_mse(ik.RandomizedResponse(3, 1.0), [0.5, 0.5])
     for dependent in (np.full((3, 3), 1 / 3), [[0.5, 0.5], [0.2, 0.8], [0.3, 0.7]], np.repeat(WIDE[:1], 2, axis=0)):
-        with pytest.raises(ik.NotInvertible, match=r"rank|do not identify theta"):
+        with pytest.raises(ik.errors.NotInvertible, match=r"rank|do not identify theta"):
             asymptotic_mse(dependent, ik.uniform(len(dependent)))
     with pytest.raises(ValueError, match="mechanism must have reports that can be listed, got PlanarGeometric"):
         asymptotic_mse(ik.PlanarGeometric(ik.Grid(2, 2), 1.0), ik.uniform(4))

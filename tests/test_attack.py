@@ -156,8 +156,8 @@ def test_a_place_that_is_reported_anyway_breaks_down_at_once():
 
 
 def test_g_crosses_one_once_on_random_instances(rng):
-    from ibukit.design._least_information import Source
-    from ibukit.design.attack.breakdown import _log_g
+    from ibukit.attack.breakdown import _log_g
+    from ibukit.design.least_information import RateDistortionProblem
 
     crossed = 0
     for _ in range(40):
@@ -166,7 +166,9 @@ def test_g_crosses_one_once_on_random_instances(rng):
         distances = np.linalg.norm(places[:, None] - places, axis=-1)
         prior, beta = rng.dirichlet(np.full(k, 0.4)), rng.uniform(0.1, 3)
         lies = np.linspace(0, 0.9, 19)
-        sources = [Source(ik.attack.poisoned(prior, 0, f), np.delete(distances, 0, axis=1)) for f in lies]
+        sources = [
+            RateDistortionProblem(ik.attack.poisoned(prior, 0, f), np.delete(distances, 0, axis=1)) for f in lies
+        ]
         worth = np.array([_log_g(source, distances[:, 0], beta) for source in sources]) > 1e-9
         assert (np.diff(worth.astype(int)) >= 0).all()
         if not worth[0] and worth[-1]:

@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 import ibukit as ik
-from ibukit.design.attack import detection
-from ibukit.design.attack.detection import _evidence
+from ibukit.attack import detection
+from ibukit.attack.detection import _evidence
 from ibukit.tally import Part
 
 PLACES = ik.Grid(4, 5)
@@ -116,6 +116,7 @@ def test_reports_that_all_secrets_explain_raise_no_suspicion(rng):
 INFINITE = {
     "line": (ik.LinearGeometric(10, 0.5), 25, 25),
     "plane": (ik.PlanarGeometric(ik.Grid(3, 3), 0.5), (9, 9), (9, 9)),
+    "bits": (ik.Rappor(12, 4.0), [1] * 11 + [0], (1,) * 11 + (0,)),
 }
 
 
@@ -126,8 +127,22 @@ def test_reports_that_cannot_be_listed(name, rng):
     counts[:4] = 1000
     honest = mechanism.simulate(counts, rng)
     assert not ik.attack.detect(honest, rng=rng).attacked
-    found = ik.attack.detect(ik.attack.poison_outputs(honest, report, 0.02), rng=rng)
+    attacked = ik.attack.poison_outputs(honest, report, 0.02)
+    found = ik.attack.detect(attacked, rng=rng)
     assert (found.attacked, found.report) == (True, kept)
+    # what is told can be sent again
+    (again,) = ik.attack.poison_outputs(honest, found.report, 0.02).parts
+    np.testing.assert_array_equal(again.reports, attacked.parts[0].reports)
+
+
+def test_a_report_that_honest_people_send_less_often_than_a_double_can_say(rng):
+    mechanism = ik.LinearGeometric(10, 1.0)
+    honest = mechanism.simulate([100] * 10, rng)
+    found = ik.attack.detect(honest + mechanism.tally([2000] * 50), rng=rng)
+    assert found.attacked
+    assert found.report == 2000
+    assert found.log_evidence > 50 * 100  # e^-1990 each, of which a double holds e^-708
+    assert not ik.attack.detect(honest, rng=rng).attacked
 
 
 def test_two_reports_are_enough_to_ask(rng):

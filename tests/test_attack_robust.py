@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import ibukit as ik
-from ibukit.design.attack._adversary import scan, with_adversaries
+from ibukit.attack._adversary import scan, with_adversaries
 
 TOL = 1e-10
 PLACES = ik.Grid(4, 5)
@@ -197,7 +197,7 @@ def test_no_report_that_is_passed_over_could_have_won(seed):
 
 
 def test_the_search_leaves_most_reports_untried(monkeypatch, rng):
-    import ibukit.design.attack._adversary as module
+    import ibukit.attack._adversary as module
 
     tried = []
     monkeypatch.setattr(module, "mle", lambda *given: tried.append(1) or ik.mle(*given))
@@ -250,7 +250,9 @@ FOREIGN = {
     "line": (ik.LinearGeometric(10, 1.0), 14, 14),
     "line, beyond what a double holds": (ik.LinearGeometric(10, 1.0), 2000, 2000),
     "plane": (ik.PlanarGeometric(ik.Grid(3, 3), 1.0), (6, -4), (6, -4)),
-    "bits": (ik.Rappor(6, 2.0), [1, 1, 1, 1, 1, 1], None),
+    "bits": (ik.Rappor(6, 2.0), [1, 1, 1, 1, 1, 1], (1, 1, 1, 1, 1, 1)),
+    "bits of more than a byte": (ik.OptimizedUnaryEncoding(12, 2.0), [1] * 11 + [0], (1,) * 11 + (0,)),
+    "sets": (ik.SubsetSelection(9, 0.5, size=3), [0, 1, 0, 0, 0, 0, 1, 0, 1], (0, 1, 0, 0, 0, 0, 1, 0, 1)),
 }
 
 
@@ -261,20 +263,30 @@ def test_every_kind_of_report_can_be_the_adversaries(name, rng):
     counts[:4] = 1500
     attacked = ik.attack.poison_outputs(mechanism.simulate(counts, rng), report, 0.05)
     found = ik.attack.robust_mle(attacked, threshold=0, most=1)
-    assert found.report == (kept or tuple(mechanism.check_reports(np.array([report]))[0].tolist()))
+    assert found.report == kept
     assert found.share == pytest.approx(0.05, abs=0.02)
     assert found.likelihood_ratio > 20
-    joint = with_adversaries(
-        attacked.parts[0],
-        attacked.parts[0]
-        .reports.tolist()
-        .index(list(found.report) if isinstance(found.report, tuple) else found.report),
-    )
+    (own,) = mechanism.check_reports(np.array([found.report])).tolist()
+    joint = with_adversaries(attacked.parts[0], attacked.parts[0].reports.tolist().index(own))
     both = np.append((1 - found.share) * found.estimate.distribution, found.share)
     assert ik.gap(joint, both) == pytest.approx(found.estimate.gap, abs=1e-12)
     draw = rng.random(mechanism.k + 1)
     weights = rng.random(len(joint.counts))
     assert joint.forward(draw) @ weights == pytest.approx(draw @ joint.adjoint(weights), rel=1e-12)
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_what_is_found_can_be_sent_again(name, rng):
+    mechanism, report, kept = FOREIGN[name]
+    honest = mechanism.simulate(np.r_[[1500] * 3, np.zeros(mechanism.k - 3, dtype=int)], rng)
+    attacked = ik.attack.poison_outputs(honest, report, 0.05)
+    found = ik.attack.robust_mle(attacked, threshold=0, most=1)
+    assert found.report == kept
+    for again in (found.report, found.reports):
+        (twice,) = ik.attack.poison_outputs(honest, again, 0.05).parts
+        np.testing.assert_array_equal(twice.reports, attacked.parts[0].reports)
+        np.testing.assert_array_equal(twice.counts, attacked.parts[0].counts)
+    assert mechanism.tally([found.report]).n == 1
 
 
 def test_reports_that_honest_people_could_make_as_often_are_no_attack(rng):

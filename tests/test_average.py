@@ -209,21 +209,45 @@ KRR = ik.RandomizedResponse(ik.Line(0, 3), 1.0)
         ([], ValueError, "mechanisms must hold at least one mechanism, got none"),
         (KRR, TypeError, r"got one: pass \[RandomizedResponse"),
         ([KRR, 1.0], TypeError, "sequence of mechanisms, got 1.0 in it"),
-        ([KRR, ik.RandomizedResponse(ik.Line(1, 4), 1.0)], ik.AlphabetMismatch, r"same secrets, got .*0, 3.*1, 4"),
-        ([KRR, ik.RandomizedResponse(5, 1.0)], ik.AlphabetMismatch, "same secrets"),
-        ([KRR, ik.MatrixMechanism(np.full((4, 3), 1 / 3))], ik.AlphabetMismatch, "got 4 reports of .* and 3 reports"),
-        ([KRR, ik.Rappor(4, 1.0)], ik.AlphabetMismatch, "got 4 reports of .* and the bits of a Rappor"),
+        (
+            [KRR, ik.RandomizedResponse(ik.Line(1, 4), 1.0)],
+            ik.errors.AlphabetMismatch,
+            r"same secrets, got .*0, 3.*1, 4",
+        ),
+        ([KRR, ik.RandomizedResponse(5, 1.0)], ik.errors.AlphabetMismatch, "same secrets"),
+        (
+            [KRR, ik.MatrixMechanism(np.full((4, 3), 1 / 3))],
+            ik.errors.AlphabetMismatch,
+            "got 4 reports of .* and 3 reports",
+        ),
+        ([KRR, ik.Rappor(4, 1.0)], ik.errors.AlphabetMismatch, "got 4 reports of .* and the bits of a Rappor"),
         (
             [ik.MatrixMechanism(np.full((2, 4), 0.25)), ik.Rappor(2, 1.0)],
-            ik.AlphabetMismatch,
+            ik.errors.AlphabetMismatch,
             "4 reports .* the bits of a Rappor of .*; pool the tallies with \\+ and use ibu or mle",
         ),
-        ([ik.Rappor(4, 1.0), ik.OptimizedUnaryEncoding(4, 1.0)], ik.AlphabetMismatch, "a Rappor of .* a OptimizedU"),
-        ([ik.SubsetSelection(4, 1.0, 1), ik.SubsetSelection(4, 1.0, 3)], ik.AlphabetMismatch, "sets of 1 .* sets of 3"),
-        ([ik.SubsetSelection(3, 1.0, 1), ik.RandomizedResponse(3, 1.0)], ik.AlphabetMismatch, "sets of 1 secrets"),
-        ([KRR, ik.LinearGeometric(4, 1.0)], ik.AlphabetMismatch, "can be listed, LinearGeometric.* has not; pool"),
-        ([ik.PlanarGeometric(GRID, 1.0)], ik.AlphabetMismatch, "can be listed, PlanarGeometric.*use ibu or mle"),
-        ([OwnEncoding(3, 1.0), OwnEncoding(3, 2.0)], ik.AlphabetMismatch, "must be RAPPORs, OUEs or subset sel"),
+        (
+            [ik.Rappor(4, 1.0), ik.OptimizedUnaryEncoding(4, 1.0)],
+            ik.errors.AlphabetMismatch,
+            "a Rappor of .* a OptimizedU",
+        ),
+        (
+            [ik.SubsetSelection(4, 1.0, 1), ik.SubsetSelection(4, 1.0, 3)],
+            ik.errors.AlphabetMismatch,
+            "sets of 1 .* sets of 3",
+        ),
+        (
+            [ik.SubsetSelection(3, 1.0, 1), ik.RandomizedResponse(3, 1.0)],
+            ik.errors.AlphabetMismatch,
+            "sets of 1 secrets",
+        ),
+        (
+            [KRR, ik.LinearGeometric(4, 1.0)],
+            ik.errors.AlphabetMismatch,
+            "can be listed, LinearGeometric.* has not; pool",
+        ),
+        ([ik.PlanarGeometric(GRID, 1.0)], ik.errors.AlphabetMismatch, "can be listed, PlanarGeometric.*use ibu or mle"),
+        ([OwnEncoding(3, 1.0), OwnEncoding(3, 2.0)], ik.errors.AlphabetMismatch, "must be RAPPORs, OUEs or subset sel"),
     ],
 )
 def test_what_cannot_be_averaged_is_named(mechanisms, error, said):
@@ -234,12 +258,12 @@ def test_what_cannot_be_averaged_is_named(mechanisms, error, said):
 @pytest.mark.parametrize(
     ("weights", "error", "said"),
     [
-        ([0.5, 0.4], ik.InvalidDistribution, "weights must sum to 1 .*its sum is 0.9; .*normalize"),
-        ([1.5, -0.5], ik.InvalidDistribution, "weights must not have negative or NaN entries, got -0.5 at 1"),
-        ([0.5, np.nan], ik.InvalidDistribution, "weights must not have negative or NaN entries, got nan"),
-        ([1.0], ik.AlphabetMismatch, "weights must have one probability for each of the 2 elements, got 1"),
-        ([[0.5, 0.5]], ik.InvalidDistribution, "weights must be a non-empty vector"),
-        ("users", ik.InvalidDistribution, "weights must be an array of numbers, got str"),
+        ([0.5, 0.4], ik.errors.InvalidDistribution, "weights must sum to 1 .*its sum is 0.9; .*normalize"),
+        ([1.5, -0.5], ik.errors.InvalidDistribution, "weights must not have negative or NaN entries, got -0.5 at 1"),
+        ([0.5, np.nan], ik.errors.InvalidDistribution, "weights must not have negative or NaN entries, got nan"),
+        ([1.0], ik.errors.AlphabetMismatch, "weights must have one probability for each of the 2 elements, got 1"),
+        ([[0.5, 0.5]], ik.errors.InvalidDistribution, "weights must be a non-empty vector"),
+        ("users", ik.errors.InvalidDistribution, "weights must be an array of numbers, got str"),
     ],
 )
 def test_weights_must_be_a_distribution(weights, error, said):

@@ -270,9 +270,11 @@ def test_bad_input(rng):
         bayes_limits(ik.RandomizedResponse(3, 1.0), 0.5)
     with pytest.raises(ValueError, match="alpha must be finite and above 0, got 0"):
         bayes_limits(ik.RandomizedResponse(3, 1.0), 0.0, rng)
-    with pytest.raises(ik.AlphabetMismatch, match=r"alpha must be a number or have shape \(3,\), got shape \(2,\)"):
+    with pytest.raises(
+        ik.errors.AlphabetMismatch, match=r"alpha must be a number or have shape \(3,\), got shape \(2,\)"
+    ):
         van_trees_bound(1, 3, 1.0, (1.0, 1.0))
-    with pytest.raises(ik.NotInvertible, match="do not identify the distribution"):
+    with pytest.raises(ik.errors.NotInvertible, match="do not identify the distribution"):
         bayes_limits(ik.MatrixMechanism(np.full((3, 3), 1 / 3)), 0.5, rng)
     with pytest.raises(TypeError, match="mechanism must have reports that can be listed"):
         bayes_limits(ik.LinearGeometric(3, 1.0), 0.5, rng)

@@ -7,10 +7,10 @@ import pytest
 from scipy import optimize
 
 import ibukit as ik
-from ibukit.estimators import _bits, _update_kernels
-from ibukit.estimators._bits import Rows, _Problem
-from ibukit.estimators._pooled import Pooled
-from ibukit.mechanisms.channels import BitChannel
+from ibukit.channels import BitChannel
+from ibukit.solvers import _em_kernels, bits
+from ibukit.solvers.bits import Rows, _Problem
+from ibukit.solvers.pooled import Pooled
 
 ENCODINGS = [ik.Rappor, ik.OptimizedUnaryEncoding]
 encodings = pytest.mark.parametrize("encoding", ENCODINGS)
@@ -42,7 +42,7 @@ def rows_of(tally, weight=1.0):
 @pytest.mark.parametrize("weight", [1.0, 0.3])
 @pytest.mark.parametrize("chunk", [8192, 50])
 def test_hessian_of_all_rows_is_the_second_derivative(encoding, weight, chunk, monkeypatch, rng):
-    monkeypatch.setattr(_bits, "CHUNK", chunk)
+    monkeypatch.setattr(bits, "CHUNK", chunk)
     k = 13
     rows, _ = rows_of(drawn(encoding, k, 1.3, 400, rng), weight)
     matrix = np.array([rows.channel.forward(unit) for unit in np.eye(k)])
@@ -119,18 +119,18 @@ def test_a_step_without_others_is_the_same_by_least_squares_and_by_the_interior_
     theta = rng.dirichlet(np.ones(9))
     g, hessian = problem.gradient(theta), problem.hessian(theta, 1)
     found = problem.step(theta, g, hessian, 1e-9)
-    monkeypatch.setattr(_bits, "FEW_SECRETS", 8)
+    monkeypatch.setattr(bits, "FEW_SECRETS", 8)
     np.testing.assert_allclose(problem.step(theta, g, hessian, 1e-9), found, atol=1e-8)
     assert (found == 0).any()
-    assert _bits._least_squares(-hessian, g) is None  # not definite
-    assert _bits._least_squares(hessian, np.ones(9)) is None  # the minimum is 0, which is no distribution
+    assert bits._least_squares(-hessian, g) is None  # not definite
+    assert bits._least_squares(hessian, np.ones(9)) is None  # the minimum is 0, which is no distribution
 
 
 def test_many_secrets_of_bits_alone(rng):
     tally = drawn(ik.Rappor, 230, 2.0, 6000, rng)
     estimate = ik.mle(tally, tol=1e-10)
     assert estimate.method.startswith("mle, parabola of the packed bits")
-    assert tally.k > _bits.FEW_SECRETS
+    assert tally.k > bits.FEW_SECRETS
     assert estimate.gap <= 1e-10
 
 
@@ -170,12 +170,12 @@ class Readings:
 
     def __init__(self, monkeypatch):
         self.rows = 0
-        for owner, name in ((BitChannel, "forward"), (BitChannel, "adjoint"), (_update_kernels, "bits")):
+        for owner, name in ((BitChannel, "forward"), (BitChannel, "adjoint"), (_em_kernels, "bits")):
             monkeypatch.setattr(owner, name, self._counting(getattr(owner, name)))
 
     def _counting(self, function):
         def counted(first, *others):
-            self.rows += len(getattr(first, "rows", first))  # a channel, or the rows themselves
+            self.rows += len(getattr(first, "packed", first))  # a channel, or the rows themselves
             return function(first, *others)
 
         return counted
@@ -228,15 +228,15 @@ def test_with_hardly_any_information_there_is_one_too(epsilon, rng):
 
 def test_uniform_is_found_in_one_pass():
     tally = ik.Rappor(8, 1.0).tally(np.eye(8, dtype=int))
-    theta, passes = _bits.maximise([Rows(tally.operator, tally.frequencies)], Pooled((), 8), np.empty(0), 1e-12)
+    theta, passes = bits.maximise([Rows(tally.operator, tally.frequencies)], Pooled((), 8), np.empty(0), 1e-12)
     assert passes == 1
     np.testing.assert_allclose(theta, 1 / 8)
 
 
 def test_the_best_is_returned_where_passes_run_out(monkeypatch, rng):
     tally = drawn(ik.Rappor, 10, 1.0, 5000, rng)
-    monkeypatch.setattr(_bits, "MOST_PASSES", 4)
-    theta, passes = _bits.maximise([Rows(tally.operator, tally.frequencies)], Pooled((), 10), np.empty(0), 1e-30)
+    monkeypatch.setattr(bits, "MOST_PASSES", 4)
+    theta, passes = bits.maximise([Rows(tally.operator, tally.frequencies)], Pooled((), 10), np.empty(0), 1e-30)
     assert passes == 4
     assert abs(theta.sum() - 1) <= 1e-14
     assert ik.gap(tally, theta) < 1e-2 * ik.gap(tally, np.full(10, 0.1))

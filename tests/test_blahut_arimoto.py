@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ibukit as ik
-from ibukit.design import _least_information
+from ibukit.design import least_information
 from oracles import shokri as oracle
 
 CITIES = ("paris", "san_francisco")
@@ -66,8 +66,8 @@ def test_duality_with_ibu_is_bitwise():
     tally = ik.MatrixMechanism(backwards).tally_counts([1, 2, 4, 1, 0])
     for steps in (1, 2, 7, 50):
         c = ik.ibu(tally, stop=ik.Steps(steps - 1)).distribution
-        source = _least_information.Source(prior, line.distances())
-        expected = _least_information.channel_of(source, c, 0.75)
+        source = least_information.RateDistortionProblem(prior, line.distances())
+        expected = least_information.channel_of(source, c, 0.75)
         assert (ik.blahut_arimoto(prior, line, 0.75, steps).matrix() == expected).all()
 
 
@@ -113,10 +113,10 @@ def test_a_large_beta_reports_the_truth():
         ({"tol": 1e-9}, ValueError, "tol must be left out with steps=10"),
         ({"steps": None, "tol": 1e-15}, ValueError, "tol must be at least 1e-12"),
         ({"steps": None, "start": [0.5, 0.5]}, ValueError, "start must be left out with steps=None"),
-        ({"start": [1.0, 0.0]}, ik.InvalidDistribution, "its entry 1 is 0"),
-        ({"start": [0.5, 0.2]}, ik.InvalidDistribution, "start"),
-        ({"prior": [0.5, 0.6]}, ik.InvalidDistribution, "prior"),
-        ({"prior": [0.5, 0.3, 0.2]}, ik.AlphabetMismatch, "prior"),
+        ({"start": [1.0, 0.0]}, ik.errors.InvalidDistribution, "its entry 1 is 0"),
+        ({"start": [0.5, 0.2]}, ik.errors.InvalidDistribution, "start"),
+        ({"prior": [0.5, 0.6]}, ik.errors.InvalidDistribution, "prior"),
+        ({"prior": [0.5, 0.3, 0.2]}, ik.errors.AlphabetMismatch, "prior"),
     ],
 )
 def test_bad_input_is_named(change, error, message):

@@ -120,11 +120,11 @@ def test_a_long_line_needs_no_matrix():
 
 
 def test_bad_input():
-    with pytest.raises(ik.NotInvertible, match="rank 1 for 2 secrets"):
+    with pytest.raises(ik.errors.NotInvertible, match="rank 1 for 2 secrets"):
         inv_squared_error(ik.MatrixMechanism(np.full((2, 2), 0.5)), [0.5, 0.5])
-    with pytest.raises(ik.NotInvertible, match="matrix inversion does not apply"):
+    with pytest.raises(ik.errors.NotInvertible, match="matrix inversion does not apply"):
         inv_squared_error_range(ik.LinearGeometric(3, 1.0))
-    with pytest.raises(ik.InvalidDistribution, match="theta must sum to 1"):
+    with pytest.raises(ik.errors.InvalidDistribution, match="theta must sum to 1"):
         inv_squared_error(ik.RandomizedResponse(2, 1.0), [0.5, 0.6])
     with pytest.raises(ValueError, match="k must be at least 3, got 2"):
         inv_bound_geometric(2, 0.05)

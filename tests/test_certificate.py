@@ -202,9 +202,17 @@ def test_the_papers_stopping_rule_does_not_reach_the_maximiser():
 @pytest.mark.parametrize(
     ("distribution", "error", "words"),
     [
-        ([0.5, 0.5, 0.5], ik.InvalidDistribution, "distribution must sum to 1.*its sum is 1.5"),
-        ([1.5, -0.5, 0.0], ik.InvalidDistribution, "distribution must not have negative or NaN entries, got -0.5"),
-        ([0.5, 0.5], ik.AlphabetMismatch, "distribution must have one probability for each of the 3 elements, got 2"),
+        ([0.5, 0.5, 0.5], ik.errors.InvalidDistribution, "distribution must sum to 1.*its sum is 1.5"),
+        (
+            [1.5, -0.5, 0.0],
+            ik.errors.InvalidDistribution,
+            "distribution must not have negative or NaN entries, got -0.5",
+        ),
+        (
+            [0.5, 0.5],
+            ik.errors.AlphabetMismatch,
+            "distribution must have one probability for each of the 3 elements, got 2",
+        ),
     ],
 )
 def test_bad_distributions(distribution, error, words):

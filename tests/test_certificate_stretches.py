@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import ibukit as ik
-from ibukit.estimators import certificate
-from ibukit.estimators.certificate import certified, gap_of, log_likelihood_of, ratios, stretches
-from ibukit.mechanisms.channels import BitChannel
+from ibukit.channels import BitChannel, Channel, bits
+from ibukit.channels.base import stretches
+from ibukit.estimators.certificate import certified, gap_of, log_likelihood_of, ratios
 from instances import with_operator
 
 
@@ -50,7 +50,7 @@ def test_one_impossible_row_in_any_stretch_is_seen(secret, rng):
     tally = many_rows(14, 60_000, rng)
     operator = tally.operator
     assert len(list(stretches(len(tally.counts)))) >= 2
-    certain = BitChannel(14, operator.rows, 1.0, 0.0, np.ones(len(operator.rows)))
+    certain = BitChannel(14, operator.packed, 1.0, 0.0, np.ones(len(operator.packed)))
     other = with_operator(tally, certain)
     # the first stretch has no row with bit 0 set, and the last has only such rows
     theta = np.eye(14)[secret]
@@ -61,8 +61,13 @@ def test_one_impossible_row_in_any_stretch_is_seen(secret, rng):
 
 
 def test_only_bits_are_cut(monkeypatch, rng):
-    monkeypatch.setattr(certificate, "stretches", lambda length: [slice(0, 1), slice(1, length)])
-    bits, response = many_rows(8, 50, rng), ik.RandomizedResponse(8, 1.0).tally(np.arange(8))
-    assert len(list(certificate._blocks(bits))) == 2
-    assert len(list(certificate._blocks(response))) == 1
-    assert len(list(certificate._blocks(bits + response))) == 1
+    cut = []
+    monkeypatch.setattr(bits, "stretches", lambda length: cut.append(length) or [slice(0, 1), slice(1, length)])
+    rows, response = many_rows(8, 50, rng), ik.RandomizedResponse(8, 1.0).tally(np.arange(8))
+    theta = rng.dirichlet(np.ones(8))
+    for tally in (rows, response, rows + response):
+        whole, found = Channel.score(tally.operator, theta, tally.counts), tally.operator.score(theta, tally.counts)
+        assert found.log_likelihood == pytest.approx(whole.log_likelihood, rel=1e-13)
+        np.testing.assert_allclose(found.g, whole.g, rtol=1e-13)
+        assert found.least == pytest.approx(whole.least, rel=1e-14)
+    assert cut == [len(rows.counts)] * 2

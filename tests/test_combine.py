@@ -330,7 +330,7 @@ def test_an_average_that_says_nothing(rng):
     truthful, lying = (ik.MatrixMechanism(m) for m in ([[0.75, 0.25], [0.25, 0.75]], [[0.25, 0.75], [0.75, 0.25]]))
     # as many users each: the average is flat to the last bit
     tally = truthful.simulate([90_000, 10_000], rng) + lying.simulate([90_000, 10_000], rng)
-    with pytest.raises(ik.NotInvertible, match="rank 1 for 2 secrets"):
+    with pytest.raises(ik.errors.NotInvertible, match="rank 1 for 2 secrets"):
         ik.combine_mechanisms(tally)
     for start in ([0.5, 0.5], [0.3, 0.7]):
         found = ik.combine_mechanisms(tally, ik.ibu, start=start)

@@ -22,24 +22,29 @@ TWO = KRR.tally([0, 1, 2, 3]) + MORE.tally([0, 1, 2, 3])
         (TWO, {"weights": np.array([0.5, 0.5])}, ValueError, 'weights must be "users" or "variance", got array'),
         (TWO, {"estimator": "inv"}, TypeError, "estimator must be a function from a tally .* got 'inv'"),
         (TWO, {"estimator": None}, TypeError, "estimator must be a function .* got None"),
-        (TWO, {"estimator": lambda t: [1.0]}, ik.AlphabetMismatch, "what the estimator returns must have .* 4"),
-        (TWO, {"estimator": lambda t: [1, 1, 1, 1]}, ik.InvalidDistribution, "what the estimator returns must sum"),
-        (TWO, {"estimator": lambda t: None}, ik.InvalidDistribution, "what the estimator returns must be"),
+        (TWO, {"estimator": lambda t: [1.0]}, ik.errors.AlphabetMismatch, "what the estimator returns must have .* 4"),
+        (
+            TWO,
+            {"estimator": lambda t: [1, 1, 1, 1]},
+            ik.errors.InvalidDistribution,
+            "what the estimator returns must sum",
+        ),
+        (TWO, {"estimator": lambda t: None}, ik.errors.InvalidDistribution, "what the estimator returns must be"),
         (TWO, {"post": "clip"}, ValueError, "post must be .* got 'clip'"),
         (TWO, {"stop": ik.Steps(1)}, TypeError, "stop"),
         (KRR, {}, TypeError, "tally must be a Tally, .* got RandomizedResponse"),
         ([KRR.tally([1])], {}, TypeError, "tally must be a Tally, .* got list"),
-        (KRR.tally([1]) + NOISE.tally([9]), {}, ik.NotInvertible, "LinearGeometric.*does not apply"),
+        (KRR.tally([1]) + NOISE.tally([9]), {}, ik.errors.NotInvertible, "LinearGeometric.*does not apply"),
         (
             KRR.tally([1]) + NOISE.tally([9]),
             {"estimator": ik.mle, "weights": "variance"},
-            ik.NotInvertible,
+            ik.errors.NotInvertible,
             'weights="variance" needs mechanisms that can be inverted: LinearGeometric.*; use weights="users", or mle',
         ),
         (
             TWO + ik.MatrixMechanism(np.full((4, 4), 0.25)).tally([0]),
             {"estimator": ik.mle, "weights": "variance"},
-            ik.NotInvertible,
+            ik.errors.NotInvertible,
             'weights="variance" needs .* rank 1 for 4 secrets',
         ),
     ],
@@ -61,16 +66,26 @@ def test_reports_without_end_can_be_combined_as_results(rng):
     [
         (TWO, "inv", TypeError, "estimator must be a function from a tally .* got 'inv'"),
         (BITS.tally(ROW) + ik.Rappor(4, 2.0).tally(ROW), "inv", TypeError, "estimator must be a function"),
-        (KRR.tally([1]) + NOISE.tally([9]), ik.ibu, ik.AlphabetMismatch, "LinearGeometric.* has not; pool the tallies"),
-        (KRR.tally([1]) + BITS.tally(ROW), ik.inv, ik.AlphabetMismatch, "4 reports of .* the bits of a Rappor"),
-        (BITS.tally(ROW) + OTHER_BITS.tally(ROW), ik.inv, ik.AlphabetMismatch, "bits of a Rappor .* OptimizedUnary"),
+        (
+            KRR.tally([1]) + NOISE.tally([9]),
+            ik.ibu,
+            ik.errors.AlphabetMismatch,
+            "LinearGeometric.* has not; pool the tallies",
+        ),
+        (KRR.tally([1]) + BITS.tally(ROW), ik.inv, ik.errors.AlphabetMismatch, "4 reports of .* the bits of a Rappor"),
+        (
+            BITS.tally(ROW) + OTHER_BITS.tally(ROW),
+            ik.inv,
+            ik.errors.AlphabetMismatch,
+            "bits of a Rappor .* OptimizedUnary",
+        ),
         (
             KRR.tally([1]) + ik.MatrixMechanism(np.full((4, 3), 1 / 3)).tally([1]),
             ik.inv,
-            ik.AlphabetMismatch,
+            ik.errors.AlphabetMismatch,
             "got 4 reports of .* and 3 reports of .*; pool the tallies with \\+ and use ibu or mle",
         ),
-        (TWO, lambda t: [0.5, 0.5], ik.AlphabetMismatch, "what the estimator returns must have .* 4"),
+        (TWO, lambda t: [0.5, 0.5], ik.errors.AlphabetMismatch, "what the estimator returns must have .* 4"),
         (KRR, ik.inv, TypeError, "tally must be a Tally, .* got RandomizedResponse"),
     ],
 )
@@ -100,5 +115,7 @@ def test_a_mechanism_without_reports_is_refused_before_it_is_pooled(nothing):
 
 
 def test_different_secrets_do_not_pool():
-    with pytest.raises(ik.AlphabetMismatch, match=r"tallies add only over the same secrets, got Line\(0, 3\).*0, 4"):
+    with pytest.raises(
+        ik.errors.AlphabetMismatch, match=r"tallies add only over the same secrets, got Line\(0, 3\).*0, 4"
+    ):
         TWO + ik.RandomizedResponse(5, 1.0).tally([0])

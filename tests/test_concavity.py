@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ibukit as ik
-from ibukit.theory import _binary_field, _spans, strictly_concave
+from ibukit.identification import _binary_field, _spans
+from ibukit.theory import strictly_concave
 from oracles import exact
 
 SQUARE = [
@@ -215,7 +216,7 @@ def test_a_report_that_carries_no_information():
 def test_bad_input():
     with pytest.raises(TypeError, match="tally must be a Tally"):
         strictly_concave([1, 2, 3])
-    with pytest.raises(ik.ImpossibleReport, match="no secret can produce"):
+    with pytest.raises(ik.errors.ImpossibleReport, match="no secret can produce"):
         ik.MatrixMechanism([[0.5, 0.0, 0.5], [0.2, 0.0, 0.8]]).tally([1])
     large = ik.MatrixMechanism(np.full((5001, 2), 0.5))
     with pytest.raises(ValueError, match="k must be at most 5000"):

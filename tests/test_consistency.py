@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import ibukit as ik
+from ibukit.identification.consistency import Answer, consistency
 from ibukit.mechanisms import FiniteMechanism, Mechanism
-from ibukit.theory.consistency import Answer, consistency
 from mechanism_cases import ALL, KINDS, TRIANGLE
 from mechanism_cases import name as name_of
 
@@ -163,7 +163,7 @@ def test_an_unknown_mechanism_without_one():
 
 
 def test_what_is_no_matrix():
-    with pytest.raises(ik.InvalidDistribution, match=r"row 1 sums to 0\.9"):
+    with pytest.raises(ik.errors.InvalidDistribution, match=r"row 1 sums to 0\.9"):
         consistency([[0.5, 0.5], [0.4, 0.5]])
 
 

@@ -100,7 +100,7 @@ def test_the_island_is_given_as_published():
     island = datasets.load_privic_island()
     assert island.sum() == pytest.approx(1.000000003, abs=5e-10)
     assert island[164 - 93] == 0.01
-    with pytest.raises(ik.InvalidDistribution):
+    with pytest.raises(ik.errors.InvalidDistribution):
         ik.check_distribution(island)
     assert ik.normalize(island).sum() == pytest.approx(1, abs=1e-15)
 
@@ -154,14 +154,14 @@ def test_a_changed_file_is_named(name, copied_data):
     content = bytearray(file.read_bytes())
     content[-2] ^= 1
     file.write_bytes(content)
-    with pytest.raises(ik.DataChanged, match=file.name):
+    with pytest.raises(ik.errors.DataChanged, match=file.name):
         datasets._read(name)
 
 
 def test_a_changed_file_stops_its_loader(copied_data):
     file = copied_data / "adult" / "ages.csv"
     file.write_text(file.read_text().replace("36,1348", "36,1349"))
-    with pytest.raises(ik.DataChanged, match=r"ages\.csv has SHA-256"):
+    with pytest.raises(ik.errors.DataChanged, match=r"ages\.csv has SHA-256"):
         datasets.load_adult_ages()
 
 

@@ -93,7 +93,9 @@ def test_normalize_takes_the_largest_doubles_and_the_smallest():
 
 @pytest.mark.parametrize("weights", [[], [0, 0], [1, -1], [np.nan, 1], [np.inf, 1], [[1, 2]], 5])
 def test_what_cannot_be_normalized(weights):
-    with pytest.raises(ik.InvalidDistribution, match="weights must be finite, not negative and not all zero, got"):
+    with pytest.raises(
+        ik.errors.InvalidDistribution, match="weights must be finite, not negative and not all zero, got"
+    ):
         ik.normalize(weights)
 
 
@@ -134,7 +136,7 @@ def test_uniform_over_nothing(k, words):
     ],
 )
 def test_what_is_no_distribution(p, words):
-    with pytest.raises(ik.InvalidDistribution, match=words):
+    with pytest.raises(ik.errors.InvalidDistribution, match=words):
         ik.check_distribution(p, "prior")
 
 
@@ -142,5 +144,5 @@ def test_a_distribution_passes_unchanged():
     p = np.array([0.5, 0.5 + 4e-10])
     assert ik.check_distribution(p).tolist() == p.tolist(), "nothing may be renormalised"
     assert ik.check_distribution([1, 0]).dtype == np.float64
-    with pytest.raises(ik.InvalidDistribution, match=r"^p must sum to 1"):
+    with pytest.raises(ik.errors.InvalidDistribution, match=r"^p must sum to 1"):
         ik.check_distribution([1, 1])

@@ -9,8 +9,8 @@ import pytest
 from scipy.special import logsumexp
 
 import ibukit as ik
-from ibukit.theory import _dominance
-from ibukit.theory.consistency import Answer, consistency
+from ibukit.identification import _dominance
+from ibukit.identification.consistency import Answer, consistency
 from instances import unchecked
 from mechanism_cases import FINITE, OBLONG
 from mechanism_cases import name as name_of

@@ -67,25 +67,25 @@ def test_mean_displacement_of_reports_with_places_of_their_own():
     # reports at half-way between the secrets 0..3, and beyond them
     loss = np.abs(np.arange(4)[:, None] - (np.arange(7) - 1.5))
     assert ik.privacy.mean_displacement(WIDE, 2, loss) == pytest.approx(WIDE.matrix()[2] @ loss[2], rel=1e-12)
-    with pytest.raises(ik.AlphabetMismatch, match=r"loss .* \(4, 7\)"):
+    with pytest.raises(ik.errors.AlphabetMismatch, match=r"loss .* \(4, 7\)"):
         ik.privacy.mean_displacement(WIDE, 2)
 
 
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (lambda: ik.privacy.block_mass(LINE, 10, [1]), ik.AlphabetMismatch, "secret"),
-        (lambda: ik.privacy.block_mass(LINE, -1, [1]), ik.AlphabetMismatch, "secret"),
+        (lambda: ik.privacy.block_mass(LINE, 10, [1]), ik.errors.AlphabetMismatch, "secret"),
+        (lambda: ik.privacy.block_mass(LINE, -1, [1]), ik.errors.AlphabetMismatch, "secret"),
         (lambda: ik.privacy.block_mass(LINE, 0.5, [1]), ValueError, "secret"),
         (lambda: ik.privacy.block_mass(LINE, True, [1]), ValueError, "secret"),
-        (lambda: ik.privacy.block_mass(LINE, 0, [10]), ik.AlphabetMismatch, "block"),
+        (lambda: ik.privacy.block_mass(LINE, 0, [10]), ik.errors.AlphabetMismatch, "block"),
         (lambda: ik.privacy.block_mass(LINE, 0, [1, 2, 1]), ValueError, "block .* 1 2 times"),
         (lambda: ik.privacy.block_mass(LINE, 0, [True, False]), ValueError, "block"),
         (lambda: ik.privacy.block_mass(LINE, 0, 3), ValueError, "block"),
-        (lambda: ik.privacy.exposure(LINE, PRIOR, 10), ik.AlphabetMismatch, "secret"),
-        (lambda: ik.privacy.exposure(LINE, PRIOR[:9], 1), ik.AlphabetMismatch, "prior"),
-        (lambda: ik.privacy.exposure(LINE, 2 * PRIOR, 1), ik.InvalidDistribution, "prior"),
-        (lambda: ik.privacy.mean_displacement(LINE, 11), ik.AlphabetMismatch, "secret"),
+        (lambda: ik.privacy.exposure(LINE, PRIOR, 10), ik.errors.AlphabetMismatch, "secret"),
+        (lambda: ik.privacy.exposure(LINE, PRIOR[:9], 1), ik.errors.AlphabetMismatch, "prior"),
+        (lambda: ik.privacy.exposure(LINE, 2 * PRIOR, 1), ik.errors.InvalidDistribution, "prior"),
+        (lambda: ik.privacy.mean_displacement(LINE, 11), ik.errors.AlphabetMismatch, "secret"),
         (lambda: ik.privacy.mean_displacement(LINE, 1, -LINE.matrix()), ValueError, "loss"),
     ],
 )

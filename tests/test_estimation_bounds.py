@@ -310,7 +310,7 @@ def test_bad_input():
         least_asymptotic_mse(1, 1.0)
     with pytest.raises(ValueError, match="epsilon must be a finite number above 0, got 0"):
         ldp_bounds(3, 0)
-    with pytest.raises(ik.AlphabetMismatch, match="theta must have one probability for each of the 3 elements"):
+    with pytest.raises(ik.errors.AlphabetMismatch, match="theta must have one probability for each of the 3 elements"):
         least_asymptotic_mse(3, 1.0, [0.5, 0.5])
     for entropy in (math.inf, math.nan):
         with pytest.raises(ValueError, match="entropy must be a number of nats below inf"):

@@ -80,7 +80,7 @@ def test_every_private_column_is_a_mixture(k, seed, kind):
 )
 def test_too_many_are_refused(distances, k):
     told = rf"alphabet of {k} secrets has too many .* up to 10 secrets, 16 with equal distances, and 17 on a line"
-    with pytest.raises(ik.TooLarge, match=told):
+    with pytest.raises(ik.errors.TooLarge, match=told):
         extremal_logs(distances)
 
 
@@ -92,16 +92,20 @@ def test_the_most_that_are_possible():
 BAD = [
     (
         ([0.5, 0.5, 0.0], 3, 1.0),
-        ik.InvalidDistribution,
+        ik.errors.InvalidDistribution,
         "prior must not have zeros, its entry 2 is 0 and at the boundary",
     ),
-    (([0.5, 0.6], 2, 1.0), ik.InvalidDistribution, r"prior must sum to 1 .* its sum is 1\.1"),
-    (([0.5, 0.5], 3, 1.0), ik.AlphabetMismatch, "prior must have one probability for each of the 3 elements, got 2"),
+    (([0.5, 0.6], 2, 1.0), ik.errors.InvalidDistribution, r"prior must sum to 1 .* its sum is 1\.1"),
+    (
+        ([0.5, 0.5], 3, 1.0),
+        ik.errors.AlphabetMismatch,
+        "prior must have one probability for each of the 3 elements, got 2",
+    ),
     (([0.5, 0.5], 2, 0.0), ValueError, "epsilon must be a finite number above 0, got 0"),
     (([0.5, 0.5], 2, "1"), ValueError, "epsilon must be a number, got '1'"),
     (([0.5, 0.5], 2, 1.0, "tv"), ValueError, "criterion must be 'mse' or 'emd', got 'tv'"),
     ((np.full(4, 0.25), ik.Grid(2, 2), 1.0, "emd"), ValueError, "alphabet must lie on a line.*squared error"),
-    ((np.full(20, 0.05), 20, 1.0), ik.TooLarge, "alphabet of 20 secrets has too many"),
+    ((np.full(20, 0.05), 20, 1.0), ik.errors.TooLarge, "alphabet of 20 secrets has too many"),
 ]
 
 

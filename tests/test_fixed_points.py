@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from scipy.optimize import linprog
 
 import ibukit as ik
-from ibukit.theory.fixed_points import FixedPoint, fixed_points
+from ibukit.identification.fixed_points import FixedPoint, fixed_points
 from instances import INSTANCES, NAMES, tallies
 from oracles import naive
 

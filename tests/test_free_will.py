@@ -188,7 +188,7 @@ def test_the_table_of_replicate_names_the_mixture(tmp_path):
     assert (table.loc[~mixed, "epsilon"] == MECHANISMS[0].epsilon).all()
     assert ask().equals(table), "read from its file"
     other = ik.FreeWill(MECHANISMS, [0.5, 0.25, 0.25], name="as they like")
-    with pytest.raises(ik.ForeignFile):
+    with pytest.raises(ik.errors.ForeignFile):
         ik.replicate(PEOPLE, [other, MECHANISMS[0]], ESTIMATORS, 2, 8, path)
 
 
@@ -213,7 +213,7 @@ def test_what_replicate_draws_are_repetitions_of_the_same_mixture():
         ([FREE, ik.FreeWill(MECHANISMS[:2], name="as they like")], ValueError, "or name, as they like is there twice"),
         ([ik.FreeWill(MECHANISMS), ik.FreeWill(MECHANISMS[:2])], ValueError, "FreeWill is there twice"),
         (FREE, TypeError, r"got one: pass \[FreeWill\('as they like'"),
-        ([ik.FreeWill([KRR])], ik.AlphabetMismatch, r"over the population's Line\(0, 7.*FreeWill.* is not"),
+        ([ik.FreeWill([KRR])], ik.errors.AlphabetMismatch, r"over the population's Line\(0, 7.*FreeWill.* is not"),
     ],
 )
 def test_replicate_says_which_mixture_it_cannot_take(mechanisms, error, said):
@@ -229,14 +229,18 @@ def test_replicate_says_which_mixture_it_cannot_take(mechanisms, error, said):
         (([KRR, "k-RR"],), TypeError, "sequence of mechanisms, got 'k-RR' in it"),
         (([KRR, ik.FreeWill([LAPLACE])],), TypeError, "got FreeWill.* in it"),
         (([KRR, LAPLACE, KRR],), ValueError, "mechanisms must differ, RandomizedResponse.* is there twice; add"),
-        (([KRR, ik.RandomizedResponse(6, 1.0)],), ik.AlphabetMismatch, r"same secrets, got .*0, 4.* and .*0, 5"),
+        (([KRR, ik.RandomizedResponse(6, 1.0)],), ik.errors.AlphabetMismatch, r"same secrets, got .*0, 4.* and .*0, 5"),
         (
             (THREE, [0.5, 0.5]),
-            ik.AlphabetMismatch,
+            ik.errors.AlphabetMismatch,
             "shares must have one probability for each of the 3.*got 2",
         ),
-        ((THREE, [0.5, 0.6, -0.1]), ik.InvalidDistribution, "shares must not have negative or NaN entries, got -0.1"),
-        ((THREE, [5, 3, 2]), ik.InvalidDistribution, "shares must sum to 1 .*its sum is 10; .*normalize"),
+        (
+            (THREE, [0.5, 0.6, -0.1]),
+            ik.errors.InvalidDistribution,
+            "shares must not have negative or NaN entries, got -0.1",
+        ),
+        ((THREE, [5, 3, 2]), ik.errors.InvalidDistribution, "shares must sum to 1 .*its sum is 10; .*normalize"),
     ],
 )
 def test_bad_input_is_named(arguments, error, said):
@@ -248,7 +252,7 @@ def test_bad_input_is_named(arguments, error, said):
     ("secrets", "error", "said"),
     [
         ([0, 0, 0, 0, 0], ValueError, "secret_counts must count at least one user, got none"),
-        ([1, 2, 3], ik.AlphabetMismatch, "secret_counts must have one count for each of the 5 elements, got 3"),
+        ([1, 2, 3], ik.errors.AlphabetMismatch, "secret_counts must have one count for each of the 5 elements, got 3"),
         ([1, 2, 3, 4, -5], ValueError, "secret_counts must not be negative, got -5 at index 4"),
         ([0.5, 1, 1, 1, 1], ValueError, "secret_counts must be whole numbers, got 0.5 at index 0"),
     ],

@@ -4,17 +4,18 @@ The seeds are fixed; FALSE_ALARM is the rate at which a comparison would fail a 
 """
 
 import pickle
+import sys
 
 import numpy as np
 import pytest
 from scipy import special, stats
 
 import ibukit as ik
-from ibukit.estimators import _gibbs, _gibbs_kernels, _long_steps, _telling
-from ibukit.estimators._dirichlet import dirichlet
-from ibukit.estimators._gibbs import sample
-from ibukit.estimators._long_steps import LongSteps
-from ibukit.estimators._telling import teller_of
+from ibukit.posterior import _gibbs, _gibbs_kernels, _latent_secrets, _surrogate_moves
+from ibukit.posterior._dirichlet import dirichlet
+from ibukit.posterior._gibbs import sample
+from ibukit.posterior._latent_secrets import teller_of
+from ibukit.posterior._surrogate_moves import LongSteps
 from tests.oracles import posterior as oracle
 
 FALSE_ALARM = 1e-6
@@ -84,7 +85,7 @@ def law_of(name, of, rng):
 @pytest.mark.parametrize("name", TALLIES)
 def test_the_draws_have_the_law_of_the_recursion(name, of, long, monkeypatch, rng):
     if not long:
-        monkeypatch.setattr(_long_steps, "MOST_SECRETS", 1)
+        monkeypatch.setattr(_surrogate_moves, "MOST_SECRETS_MOVED", 1)
     assert_law(*law_of(name, of, rng))
 
 
@@ -92,9 +93,9 @@ def test_the_draws_have_the_law_of_the_recursion(name, of, long, monkeypatch, rn
 
 
 def test_a_teller_that_knows_no_silence_is_seen(monkeypatch, rng):
-    truths = _telling._Truths.__call__
-    monkeypatch.setattr(_long_steps, "MOST_SECRETS", 1)
-    monkeypatch.setattr(_telling._Truths, "__call__", lambda self, p, rng: np.maximum(truths(self, p, rng), 1))
+    truths = _latent_secrets._Truths.__call__
+    monkeypatch.setattr(_surrogate_moves, "MOST_SECRETS_MOVED", 1)
+    monkeypatch.setattr(_latent_secrets._Truths, "__call__", lambda self, p, rng: np.maximum(truths(self, p, rng), 1))
     with pytest.raises(AssertionError, match="standard errors off"):
         assert_law(*law_of("k-RR", "distribution", rng))
 
@@ -102,7 +103,7 @@ def test_a_teller_that_knows_no_silence_is_seen(monkeypatch, rng):
 @pytest.mark.parametrize(("kernel", "name"), [("told_by_bits", "RAPPOR"), ("told_by_columns", "zeros")])
 def test_uniforms_that_are_not_uniform_are_seen(kernel, name, monkeypatch, rng):
     told = getattr(_gibbs_kernels, kernel)
-    monkeypatch.setattr(_long_steps, "MOST_SECRETS", 1)
+    monkeypatch.setattr(_surrogate_moves, "MOST_SECRETS_MOVED", 1)
     monkeypatch.setattr(_gibbs_kernels, kernel, lambda *args: told(*args[:-1], args[-1] ** 1.5))
     with pytest.raises(AssertionError, match="standard errors off"):
         assert_law(*law_of(name, "distribution", rng))
@@ -146,8 +147,8 @@ def test_a_report_tells_each_secret_as_often_as_it_should(name, rng):
             channel = tally.operator
             padded = np.pad(p, (0, -tally.k % 8))
             contrast = channel.one - channel.zero
-            told = _gibbs_kernels.told_by_bits(channel.rows[z : z + 1], one, channel.zero, contrast, padded, uniforms)
-            held = np.unpackbits(channel.rows[z], count=tally.k)
+            told = _gibbs_kernels.told_by_bits(channel.packed[z : z + 1], one, channel.zero, contrast, padded, uniforms)
+            held = np.unpackbits(channel.packed[z], count=tally.k)
             expected = n * p * contrast * held / (channel.zero + contrast * p @ held)
             np.testing.assert_allclose(told[: tally.k], expected, atol=1)
             assert told[tally.k :].sum() == 0
@@ -207,11 +208,11 @@ def test_a_step_of_bits_is_one_of_columns(monkeypatch, rng):
     kinds, totals = [], []
     for limit, equal in ((2, 64), (0, 64), (0, 0)):
         # k = 3 and 8 rows: some thirty reports of a kind
-        monkeypatch.setattr(_telling, "MANY_EQUAL_REPORTS", equal)
+        monkeypatch.setattr(_latent_secrets, "MANY_EQUAL_REPORTS", equal)
         tell = teller_of(tally) if limit else None
         if tell is None:
-            monkeypatch.setattr(_telling, "BitChannel", ())
-            tell = _telling._teller(part, 3)
+            monkeypatch.setattr(_latent_secrets, "BitChannel", ())
+            tell = _latent_secrets._teller(part, 3)
         kinds.append(type(tell).__name__)
         totals.append(tell(p, rng))
     expected = totals[0].mean(axis=0)
@@ -230,7 +231,7 @@ def slow_case(rng):
 
 
 def test_chains_that_have_not_converged_say_so(monkeypatch, rng):
-    monkeypatch.setattr(_long_steps, "MOST_SECRETS", 1)
+    monkeypatch.setattr(_surrogate_moves, "MOST_SECRETS_MOVED", 1)
     tally = slow_case(rng)
     found = ik.posterior(tally, 0.5, method="gibbs", rng=rng, max_sweeps=1250)
     assert found.status is ik.Status.MAX_ITER
@@ -244,7 +245,7 @@ def test_chains_that_have_not_converged_say_so(monkeypatch, rng):
 
 
 def test_it_goes_on_until_it_has_converged(monkeypatch, rng):
-    monkeypatch.setattr(_long_steps, "MOST_SECRETS", 1)
+    monkeypatch.setattr(_surrogate_moves, "MOST_SECRETS_MOVED", 1)
     found = ik.posterior(slow_case(rng), 0.5, method="gibbs", rng=rng)
     assert found.status is ik.Status.CONVERGED
     assert 1250 < found.n_iter <= 100_000
@@ -292,7 +293,7 @@ def test_the_chains_start_apart(monkeypatch, rng):
     # where they start together R-hat would be 1 before they have seen anything
     monkeypatch.setattr(_gibbs, "WARM_UP", 0)
     monkeypatch.setattr(_gibbs, "N_DRAWS", 4)
-    monkeypatch.setattr(_long_steps, "MOST_SECRETS", 1)
+    monkeypatch.setattr(_surrogate_moves, "MOST_SECRETS_MOVED", 1)
     draws = sample(TALLIES["k-RR, many"](rng), np.full(3, 50.0), "distribution", rng, 4)
     assert not draws.converged
     firsts = draws.values[:, 0]
@@ -309,7 +310,16 @@ def test_gibbs_needs_a_generator():
         ik.posterior(tally, 0.5, method="gibbs", rng=np.random.default_rng(1), max_sweeps=10)
 
 
+def test_a_missing_extra_is_named_with_the_command_that_installs_it(monkeypatch, rng):
+    tally = ik.RandomizedResponse(3, 1.0).tally_counts([3, 2, 1])
+    monkeypatch.setitem(sys.modules, "arviz_stats", None)  # what Python then does is what it does without the package
+    with pytest.raises(ik.errors.MissingExtra, match=r'arviz-stats.* pip install "ibukit\[bayes\]"') as caught:
+        ik.posterior(tally, 0.5, method="gibbs", rng=rng)
+    assert isinstance(caught.value, ImportError)
+    assert ik.posterior(tally, 0.5).mean.sum() == pytest.approx(1)
+
+
 def test_columns_that_do_not_fit_are_refused(monkeypatch, rng):
-    monkeypatch.setattr(_telling, "MOST_BYTES", 100)
-    with pytest.raises(ik.TooLarge, match=r"9 x 9 numbers .* 648 bytes \(at most 100\)"):
+    monkeypatch.setattr(_latent_secrets, "MOST_BYTES", 100)
+    with pytest.raises(ik.errors.TooLarge, match=r"9 x 9 numbers .* 648 bytes \(at most 100\)"):
         ik.posterior(ik.TruncatedGeometric(ik.Line(0, 8), 1.0).tally(np.arange(9)), 0.5, method="gibbs", rng=rng)

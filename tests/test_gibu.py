@@ -151,7 +151,7 @@ def test_two_mechanisms_whose_average_says_nothing():
     average = ik.MatrixMechanism(np.full((2, 2), 0.5))
     mixed = average.tally_counts(np.rint(n / 2 * theta @ np.add(truthful, lying)).astype(int))
     assert np.array_equal(ik.ibu(mixed, start=[0.3, 0.7]).distribution, [0.3, 0.7]), "[IBU]_M returns its start"
-    with pytest.raises(ik.NotInvertible, match="rank 1 for 2 secrets"):
+    with pytest.raises(ik.errors.NotInvertible, match="rank 1 for 2 secrets"):
         ik.inv(mixed)
 
 
@@ -163,7 +163,7 @@ def test_nothing_to_pool():
 def test_different_secrets_do_not_pool():
     one = ik.RandomizedResponse(ik.Line(0, 3), 1.0).tally([1])
     for other in (ik.Line(1, 4), ik.Line(0, 4), ik.Alphabet(["a", "b", "c", "d"])):
-        with pytest.raises(ik.AlphabetMismatch, match=r"tallies add only over the same secrets.*Line\(0, 3\)"):
+        with pytest.raises(ik.errors.AlphabetMismatch, match=r"tallies add only over the same secrets.*Line\(0, 3\)"):
             ik.gibu([one, ik.RandomizedResponse(other, 1.0).tally([1])])
 
 

@@ -90,7 +90,7 @@ def test_edges_belong_to_one_cell_however_they_round(n_rows, n_cols, data):
 )
 def test_points_outside_are_named_or_dropped_when_asked(lat, lon):
     grid = ik.Grid(2, 3, bounds=UNIT_BOX)
-    with pytest.raises(ik.AlphabetMismatch, match=rf"1 of 2 points are outside .* lat={lat}, lon={lon}.*drop"):
+    with pytest.raises(ik.errors.AlphabetMismatch, match=rf"1 of 2 points are outside .* lat={lat}, lon={lon}.*drop"):
         grid.locate([1.5, lat], [12.5, lon])
     assert grid.locate([1.5, lat], [12.5, lon], outside="drop").tolist() == [5]
 
@@ -98,7 +98,7 @@ def test_points_outside_are_named_or_dropped_when_asked(lat, lon):
 @pytest.mark.parametrize(("lat", "lon"), [(math.nan, 11.0), (1.0, math.nan)])
 @pytest.mark.parametrize("outside", ["raise", "drop"])
 def test_a_missing_position_is_never_dropped_silently(lat, lon, outside):
-    with pytest.raises(ik.AlphabetMismatch, match=r"lat and lon .* NaN"):
+    with pytest.raises(ik.errors.AlphabetMismatch, match=r"lat and lon .* NaN"):
         ik.Grid(2, 3, bounds=UNIT_BOX).locate([lat], [lon], outside=outside)
 
 
@@ -176,7 +176,7 @@ def test_a_frame_holds_the_nominal_size_only_if_told():
 
 def test_frames_that_are_no_grid_are_refused():
     grid = ik.Grid(2, 2, bounds=UNIT_BOX)
-    with pytest.raises(ik.AlphabetMismatch, match=r"values .* 4 cells, got \(3,\)"):
+    with pytest.raises(ik.errors.AlphabetMismatch, match=r"values .* 4 cells, got \(3,\)"):
         grid.to_geodataframe([1, 2, 3])
     frame = grid.to_geodataframe([1, 2, 3, 4])
     with pytest.raises(ValueError, match=r"frame must have the columns row, col and mass; \['mass'\] missing"):

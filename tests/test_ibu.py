@@ -178,13 +178,21 @@ def test_only_frequencies_matter():
 @pytest.mark.parametrize(
     ("start", "error", "words"),
     [
-        ([0.5, 0.5, 0.0], ik.InvalidDistribution, "start must not have zeros, its entry 2"),
-        ([0.5, 0.25, 0.2], ik.InvalidDistribution, "start must sum to 1.*0.95"),
-        ([1.5, -0.25, -0.25], ik.InvalidDistribution, "start must not have negative or NaN entries, got -0.25 at 1"),
-        ([np.nan, 0.5, 0.5], ik.InvalidDistribution, "start must not have negative or NaN entries, got nan at 0"),
-        ([0.5, 0.5], ik.AlphabetMismatch, "start must have one probability for each of the 3 elements, got 2"),
-        ([[0.5, 0.25, 0.25]], ik.InvalidDistribution, r"start must be a non-empty vector, got shape \(1, 3\)"),
-        ("uniform", ik.InvalidDistribution, "start must be an array of numbers, got str"),
+        ([0.5, 0.5, 0.0], ik.errors.InvalidDistribution, "start must not have zeros, its entry 2"),
+        ([0.5, 0.25, 0.2], ik.errors.InvalidDistribution, "start must sum to 1.*0.95"),
+        (
+            [1.5, -0.25, -0.25],
+            ik.errors.InvalidDistribution,
+            "start must not have negative or NaN entries, got -0.25 at 1",
+        ),
+        (
+            [np.nan, 0.5, 0.5],
+            ik.errors.InvalidDistribution,
+            "start must not have negative or NaN entries, got nan at 0",
+        ),
+        ([0.5, 0.5], ik.errors.AlphabetMismatch, "start must have one probability for each of the 3 elements, got 2"),
+        ([[0.5, 0.25, 0.25]], ik.errors.InvalidDistribution, r"start must be a non-empty vector, got shape \(1, 3\)"),
+        ("uniform", ik.errors.InvalidDistribution, "start must be an array of numbers, got str"),
     ],
 )
 def test_bad_starts(start, error, words):
@@ -195,7 +203,7 @@ def test_bad_starts(start, error, words):
 
 def test_a_start_under_which_a_report_underflows_is_refused():
     tally = ik.MatrixMechanism(np.eye(2)).tally_counts([1, 1])
-    with pytest.raises(ik.InvalidDistribution, match="start must leave every seen report a probability"):
+    with pytest.raises(ik.errors.InvalidDistribution, match="start must leave every seen report a probability"):
         ik.ibu(tally, start=[1 - 1e-320, 1e-320])
     # tiny entries as such are fine where another secret explains the report, as after a long earlier run
     estimate = ik.ibu(ik.RandomizedResponse(2, 1.0).tally_counts([9, 1]), start=[1.0, 1e-300])
@@ -213,7 +221,7 @@ def test_a_start_with_zeros_can_be_stuck_away_from_the_maximum():
     tally = ik.MatrixMechanism(matrix).tally_counts(counts)
     assert ik.gap(tally, stuck) == pytest.approx(np.log(4.5))
     assert ik.ibu(tally).log_likelihood == pytest.approx(np.log(0.45), abs=1e-6)
-    with pytest.raises(ik.InvalidDistribution, match="start must not have zeros"):
+    with pytest.raises(ik.errors.InvalidDistribution, match="start must not have zeros"):
         ik.ibu(tally, start=q)
 
 

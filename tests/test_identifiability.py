@@ -173,7 +173,7 @@ class Opaque(ik.mechanisms.Mechanism):
 def test_bad_input():
     with pytest.raises(ValueError, match="mechanism must have reports that can be listed"):
         identifiable(Opaque())
-    with pytest.raises(ik.InvalidDistribution, match=r"row 0 sums to 0\.9"):
+    with pytest.raises(ik.errors.InvalidDistribution, match=r"row 0 sums to 0\.9"):
         identifiable([[0.5, 0.4]])
     large = ik.Exponential(5001, 1.0)
     with pytest.raises(ValueError, match="k must be at most 5000 for a rank test on a matrix, got 5001"):

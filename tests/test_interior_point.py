@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from ibukit.estimators import _interior_point
-from ibukit.estimators._cross_over import cross_over
-from ibukit.estimators._interior_point import TRIES, maximise, maximise_model, path
-from ibukit.estimators._normal_equations import Curved, Dense, cholesky
+from ibukit.solvers import interior_point
+from ibukit.solvers._cross_over import cross_over
+from ibukit.solvers._normal_equations import Curved, Dense, cholesky
+from ibukit.solvers.interior_point import TRIES, maximise, maximise_model, path
 
 SHAPES = [(12, 30), (30, 30), (40, 6)]  # the last has so few reports that the system is one in the reports
 shapes = pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -187,21 +187,21 @@ def test_the_start_is_some_updates_and_a_share_of_uniform(rng):
     for _ in range(3):
         theta = theta * (model.matrix @ (q / (theta @ model.matrix)))
     expected = 0.75 * theta + 0.25 / 7
-    np.testing.assert_allclose(_interior_point.em_start(model, q, settings), expected, rtol=1e-13)
+    np.testing.assert_allclose(interior_point.em_start(model, q, settings), expected, rtol=1e-13)
 
 
 @shapes
 def test_a_try_that_fails_is_followed_by_the_next_with_the_accurate_system(shape, monkeypatch, rng):
     model, q = model_of(rng, *shape)
     reached = []
-    one_try = _interior_point._one_try
+    one_try = interior_point._one_try
 
     def lame(model, q, tol, settings):
         found = one_try(model, q, tol, settings if len(reached) == 1 else replace(settings, max_iter=1))
         reached.append((settings, model.by_reports, found[0][0]))
         return found
 
-    monkeypatch.setattr(_interior_point, "_one_try", lame)
+    monkeypatch.setattr(interior_point, "_one_try", lame)
     theta, steps = maximise_model(model, q, 1e-11)
     assert [settings for settings, *_ in reached] == list(TRIES[:2])
     assert [by_reports for _, by_reports, _ in reached] == [True, False]
@@ -222,10 +222,10 @@ def test_a_tolerance_out_of_reach_ends_without_a_warning(shape, rng):
 def test_the_best_of_all_tries_where_none_suffices(monkeypatch, rng):
     model, q = model_of(rng, 20, 30)
     lame = tuple(replace(settings, max_iter=limit) for settings, limit in zip(TRIES, (1, 4, 2), strict=True))
-    monkeypatch.setattr(_interior_point, "TRIES", lame)
+    monkeypatch.setattr(interior_point, "TRIES", lame)
     theta, steps = maximise_model(model, q, 1e-13)
     assert steps == 7
-    every = [_interior_point._one_try(model, q, 1e-13, settings)[0][0] for settings in lame]
+    every = [interior_point._one_try(model, q, 1e-13, settings)[0][0] for settings in lame]
     assert model.excess(q, theta) == min(every) > 1e-13
     assert abs(theta.sum() - 1) <= 1e-14
 

@@ -154,7 +154,7 @@ SINGULAR = {
 def test_singular_channels_are_refused(name, post):
     mechanism = ik.MatrixMechanism(SINGULAR[name])
     rank = np.linalg.matrix_rank(np.array(SINGULAR[name]))
-    with pytest.raises(ik.NotInvertible, match=f"rank {rank} for {mechanism.k} secrets"):
+    with pytest.raises(ik.errors.NotInvertible, match=f"rank {rank} for {mechanism.k} secrets"):
         ik.inv(mechanism.tally([0, 1, 1]), post=post)
 
 
@@ -165,13 +165,13 @@ def test_largest_entries_on_the_diagonal_do_not_make_a_channel_invertible():
     assert (np.diag(matrix) > others.max(axis=0)).all()
     assert (np.diag(matrix) > others.max(axis=1)).all()
     assert abs(np.linalg.det(matrix)) <= 1e-16
-    with pytest.raises(ik.NotInvertible, match="rank 3 for 4 secrets"):
+    with pytest.raises(ik.errors.NotInvertible, match="rank 3 for 4 secrets"):
         ik.inv(ik.MatrixMechanism(matrix).tally([0, 1, 2, 3]))
 
 
 def test_reports_that_cannot_be_listed_are_refused():
     for tally in (ik.LinearGeometric(4, 1.0).tally([0, 7]), ik.PlanarGeometric(ik.Grid(2, 2), 1.0).tally([[0, 3]])):
-        with pytest.raises(ik.NotInvertible, match=r"LinearGeometric|PlanarGeometric") as caught:
+        with pytest.raises(ik.errors.NotInvertible, match=r"LinearGeometric|PlanarGeometric") as caught:
             ik.inv(tally)
         assert "no square channel matrix" in str(caught.value)
 
@@ -190,6 +190,6 @@ def test_unknown_repairs_are_refused(post):
 
 def test_nothing_positive_to_normalize():
     tally = ik.Rappor(3, 1.0).tally([[0, 0, 0], [0, 0, 0]])
-    with pytest.raises(ik.InvalidDistribution, match="INV has no positive component"):
+    with pytest.raises(ik.errors.InvalidDistribution, match="INV has no positive component"):
         ik.inv(tally, post="normalize")
     assert ik.inv(tally).distribution == pytest.approx(ik.uniform(3))

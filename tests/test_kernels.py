@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ibukit.mechanisms import _line_kernels, _unary_kernels
-from ibukit.mechanisms.channels import BitChannel, DenseChannel, DiagonalPlusConstantChannel, LineChannel, split_factor
+from ibukit.channels import BitChannel, DenseChannel, LineChannel, ResponseChannel, _bit_kernels, _line_kernels
+from ibukit.channels.line import split_factor
 
 seeds = st.integers(0, 2**32)
 
@@ -35,8 +35,8 @@ def test_bit_sums(n, n_bytes, seed):
     theta, w = rng.random(8 * n_bytes), rng.random(n)
     bits = np.unpackbits(rows, axis=1).astype(float)
     for kernel, vector, expected in (
-        (_unary_kernels.forward, theta, bits @ theta),
-        (_unary_kernels.adjoint, w, w @ bits),
+        (_bit_kernels.forward, theta, bits @ theta),
+        (_bit_kernels.adjoint, w, w @ bits),
     ):
         fast = kernel(rows, vector)
         np.testing.assert_allclose(fast, source(kernel)(rows, vector), rtol=4 * ONE_ULP)
@@ -48,9 +48,9 @@ def test_every_bit_of_every_byte():
     bits = np.unpackbits(rows, axis=1).astype(float)
     for bit in range(8):
         only = np.eye(8)[bit]
-        assert np.array_equal(_unary_kernels.forward(rows, only), bits[:, bit])
+        assert np.array_equal(_bit_kernels.forward(rows, only), bits[:, bit])
     for value in range(256):
-        assert np.array_equal(_unary_kernels.adjoint(rows, np.eye(256)[value]), bits[value])
+        assert np.array_equal(_bit_kernels.adjoint(rows, np.eye(256)[value]), bits[value])
 
 
 def line_channel(rng):
@@ -72,7 +72,7 @@ def bit_channel(rng):
 def response_channel(rng):
     k, seen = 6, np.array([1, 2, 5])
     dense = np.where(np.arange(k)[:, None] == seen, 0.6, 0.08)
-    return DiagonalPlusConstantChannel(k, seen, 0.6, 0.08), dense
+    return ResponseChannel(k, seen, 0.6, 0.08), dense
 
 
 def dense_channel(rng):

@@ -44,7 +44,7 @@ def test_every_kind_of_mechanism_and_alphabet_is_recorded_and_pinned():
         return {kind}.union(*map(kinds, kind.__subclasses__()))
 
     ours = {kind for kind in kinds(Mechanism) | {ik.FreeWill} if kind.__module__.startswith("ibukit.")}
-    concrete = {kind for kind in ours if dataclasses.is_dataclass(kind) and kind.__name__ in vars(ik)}
+    concrete = {kind for kind in ours if dataclasses.is_dataclass(kind) and kind.__name__ in ik.__all__}
     assert set(_keys.RECORDED) == concrete == {type(mechanism) for mechanism, _ in PINNED}
     ours = {kind for kind in kinds(ik.Alphabet) if kind.__module__.startswith("ibukit.")}
     assert set(_keys.ALPHABETS) == ours - {Endless}

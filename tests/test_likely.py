@@ -193,12 +193,12 @@ def test_equal_secrets_both_stay():
 def test_bad_calls_say_what_to_do(monkeypatch):
     with pytest.raises(ValueError, match="at least one report"):
         ik.theory.likely_subset(ik.RandomizedResponse(3, 1.0), [])
-    with pytest.raises(ik.AlphabetMismatch, match=r"codes 0\.\.2, got 7"):
+    with pytest.raises(ik.errors.AlphabetMismatch, match=r"codes 0\.\.2, got 7"):
         ik.theory.likely_subset(ik.RandomizedResponse(3, 1.0), [7])
     with pytest.raises(ValueError, match=r"\(n, 2\), got \(1, 3\)"):
         ik.theory.likely_region(ik.Grid(2, 2), [[1, 2, 3]])
-    monkeypatch.setattr("ibukit.theory.likely.MOST_ENTRIES", 10)
-    with pytest.raises(ik.TooLarge, match="5 secrets on 3 distinct reports"):
+    monkeypatch.setattr("ibukit.identification.likely.MOST_COMPARED", 10)
+    with pytest.raises(ik.errors.TooLarge, match="5 secrets on 3 distinct reports"):
         ik.theory.dominated(ik.Exponential(5, 1.0), [0, 1, 4])
     # what is known without comparing does not need it
     assert ik.theory.likely_subset(ik.Exponential(5, 1.0), [0, 1, 4]).tolist() == [0, 1, 4]

@@ -6,7 +6,7 @@ import shapely
 
 import ibukit as ik
 import likely_cases as cases
-from ibukit.theory._planar_cuts import margin, unbeaten
+from ibukit.identification._planar_cuts import margin, unbeaten
 
 
 def beaten_by_some(grid, reports):
@@ -152,7 +152,7 @@ def test_where_comparing_all_pairs_is_too_much_the_box_is_left(monkeypatch):
     grid = ik.Grid(12, 12)
     mechanism, reports = ik.TruncatedPlanarGeometric(grid, 1.0), grid.codes([[2, 3], [9, 8]])
     compared = ik.theory.likely_subset(mechanism, reports)
-    monkeypatch.setattr("ibukit.theory.likely.MOST_ENTRIES", 50)
+    monkeypatch.setattr("ibukit.identification.likely.MOST_COMPARED", 50)
     box = ik.theory.likely_subset(mechanism, reports)
     assert len(box) == 8 * 6
     assert set(compared.tolist()) < set(box.tolist())

@@ -8,8 +8,8 @@ import pytest
 import ibukit as ik
 from hard_cases import FAMILIES, draw
 from ibukit import _validate
-from ibukit.estimators import _bits
-from ibukit.estimators._interior_point import maximise
+from ibukit.solvers import bits
+from ibukit.solvers.interior_point import maximise
 from instances import unchecked
 
 HUGE = 10**400
@@ -32,7 +32,7 @@ def test_bits_that_are_set_by_chance_once_in_1e282_reports():
     tally = mechanism.tally(np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1))
     channel = tally.parts[0].channel
     assert channel.one > 1e280
-    hessian = _bits.Rows(channel, tally.counts, tally.n).hessian(np.full(8, 1 / 8), 1)
+    hessian = bits.Rows(channel, tally.counts, tally.n).hessian(np.full(8, 1 / 8), 1)
     rows = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).T
     # next to a ratio of 1e282 the bits that are not set do not count, but where none is set
     seen = rows[:, rows.any(axis=0)]
@@ -46,9 +46,9 @@ def test_numbers_too_large_for_a_double_are_named(value):
     assert abs(_validate.as_float(value)) == np.inf
     with pytest.raises(ValueError, match="epsilon must be a finite number above 0, got "):
         ik.RandomizedResponse(3, value)
-    with pytest.raises(ik.InvalidDistribution, match="p must be an array of numbers"):
+    with pytest.raises(ik.errors.InvalidDistribution, match="p must be an array of numbers"):
         ik.check_distribution([value, 1 - value])
-    with pytest.raises(ik.InvalidDistribution, match="matrix must be a rectangular array of numbers"):
+    with pytest.raises(ik.errors.InvalidDistribution, match="matrix must be a rectangular array of numbers"):
         ik.MatrixMechanism([[value, 1 - value]])
 
 

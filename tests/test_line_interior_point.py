@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import ibukit as ik
-from ibukit.estimators import _interior_point, _line_interior_point
-from ibukit.estimators import _line_ipm_kernels as kernels
-from ibukit.estimators._line_interior_point import maximise
-from ibukit.mechanisms.channels import LineChannel
+from ibukit.channels import LineChannel
+from ibukit.solvers import _line_kernels as kernels
+from ibukit.solvers import interior_point, line
+from ibukit.solvers.line import maximise
 from instances import unchecked
 
 AGES = 48_842
@@ -77,7 +77,7 @@ def large(k, n, eps, rng):
 def state(rng, k, eps, gaps=True):
     """A work array at a random interior point, and the dense kernel matrix on the same positions."""
     seen = np.cumsum(rng.integers(1, 4, k)) if gaps else np.arange(k)
-    work = _line_interior_point._workspace(rng.dirichlet(np.ones(k)), seen, np.exp(-eps))
+    work = line._workspace(rng.dirichlet(np.ones(k)), seen, np.exp(-eps))
     K = np.exp(-eps * np.abs(seen[:, None] - seen))
     work[kernels.THETA] = rng.dirichlet(np.full(k, 0.5)) + 1e-12
     work[kernels.NU] = work[kernels.THETA] @ K
@@ -92,7 +92,7 @@ def state(rng, k, eps, gaps=True):
 @pytest.mark.parametrize("eps", [1e-15, 1e-9, 1e-3, 1.0, 30.0])
 def test_what_falls_between_neighbours_keeps_its_digits(eps):
     decay = float(np.exp(-eps))
-    work = _line_interior_point._workspace(np.full(4, 0.25), np.array([2, 3, 10, 11]), decay)
+    work = line._workspace(np.full(4, 0.25), np.array([2, 3, 10, 11]), decay)
     for i, distance in enumerate([1, 7, 1]):
         exact = Fraction(decay) ** distance
         assert work[kernels.RATIO, i] == pytest.approx(float(exact), rel=1e-14, abs=0)
@@ -176,7 +176,7 @@ def test_peaks_join_the_support_where_g_is_above_1():
 
 
 def test_fit_says_where_nothing_reaches_a_report():
-    work = _line_interior_point._workspace(np.full(3, 1 / 3), np.arange(3), 0.0)
+    work = line._workspace(np.full(3, 1 / 3), np.arange(3), 0.0)
     theta = np.array([0.5, 0.0, 0.5])
     assert kernels.fit(work[kernels.Q], work[kernels.RATIO], theta, np.empty(3), np.empty(3)) == np.inf
 
@@ -201,7 +201,7 @@ def test_agrees_with_the_dense_solver_within_the_sum_of_the_gaps(seed):
     channel, q = draw(np.random.default_rng(seed))
     theta, _ = assert_certified(channel, q, 1e-10)
     matrix = kernel_matrix(channel)
-    dense, _ = _interior_point.maximise(matrix, q, 1e-10)
+    dense, _ = interior_point.maximise(matrix, q, 1e-10)
     dense_gap = (matrix @ (q / (dense @ matrix))).max() - 1
     assert dense_gap <= 1e-9
     difference = q @ np.log(theta @ matrix) - q @ np.log(dense @ matrix)
@@ -283,14 +283,14 @@ def test_zeros_are_exact_and_the_gap_is_rounding(eps, rng):
     channel, q = large(200, AGES, eps, rng)
     theta, _ = assert_certified(channel, q, 1e-9)
     assert excess(channel, q, theta) <= 1e-13
-    dense, _ = _interior_point.maximise(kernel_matrix(channel), q, 1e-12)
+    dense, _ = interior_point.maximise(kernel_matrix(channel), q, 1e-12)
     assert np.array_equal(theta > 0, dense > 0)
     assert np.abs(theta - dense).max() <= 1e-6
 
 
-@pytest.mark.parametrize("settings", _line_interior_point.TRIES)
+@pytest.mark.parametrize("settings", line.TRIES)
 def test_each_try_alone_would_do(settings, monkeypatch):
-    monkeypatch.setattr(_line_interior_point, "TRIES", (settings,))
+    monkeypatch.setattr(line, "TRIES", (settings,))
     for seed in range(100):
         assert_certified(*draw(np.random.default_rng(5000 + seed)), 1e-9)
 
@@ -299,12 +299,12 @@ def test_a_second_try_is_made_and_the_best_point_kept(rng, monkeypatch):
     channel, q = large(100, AGES, 0.05, rng)
     _, enough = maximise(channel, q, 1e-10)
     short = (1, 0.1, False, 4)
-    monkeypatch.setattr(_line_interior_point, "TRIES", (short, *_line_interior_point.TRIES))
+    monkeypatch.setattr(line, "TRIES", (short, *line.TRIES))
     _, steps = assert_certified(channel, q, 1e-10)
     assert steps == 4 + enough
-    monkeypatch.setattr(_line_interior_point, "TRIES", (short, (0, 1.0, False, 1)))
+    monkeypatch.setattr(line, "TRIES", (short, (0, 1.0, False, 1)))
     theta, _ = maximise(channel, q, 1e-10)
-    monkeypatch.setattr(_line_interior_point, "TRIES", (short,))
+    monkeypatch.setattr(line, "TRIES", (short,))
     assert np.array_equal(theta, maximise(channel, q, 1e-10)[0])
     assert 1e-10 < excess(channel, q, theta) < 1
 

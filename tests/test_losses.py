@@ -132,23 +132,37 @@ def test_raw_inversion_is_welcome_to_l2_only():
     v, p = [1.2, -0.2], [0.5, 0.5]
     assert ik.squared_l2(v, p) == pytest.approx(0.98)
     for refuses in (lambda: ik.emd(v, p, 2), lambda: ik.total_variation(v, p)):
-        with pytest.raises(ik.InvalidDistribution, match=r"p must not have negative or NaN entries, got -0\.2 at 1"):
+        with pytest.raises(
+            ik.errors.InvalidDistribution, match=r"p must not have negative or NaN entries, got -0\.2 at 1"
+        ):
             refuses()
 
 
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (lambda: ik.emd([0.5, 0.4], [0.5, 0.5], 2), ik.InvalidDistribution, "p must sum to 1.*its sum is 0.9"),
-        (lambda: ik.emd([0.5, 0.5], [0.5, np.nan], 2), ik.InvalidDistribution, "q must not have .* got nan at 1"),
-        (lambda: ik.emd([0.5, 0.5], [0.5, 0.5], 3), ik.AlphabetMismatch, "p must have one .* 3 elements, got 2"),
-        (lambda: ik.emd([0.5, 0.5], [1.0], 2), ik.AlphabetMismatch, "q must have one .* 2 elements, got 1"),
+        (lambda: ik.emd([0.5, 0.4], [0.5, 0.5], 2), ik.errors.InvalidDistribution, "p must sum to 1.*its sum is 0.9"),
+        (
+            lambda: ik.emd([0.5, 0.5], [0.5, np.nan], 2),
+            ik.errors.InvalidDistribution,
+            "q must not have .* got nan at 1",
+        ),
+        (lambda: ik.emd([0.5, 0.5], [0.5, 0.5], 3), ik.errors.AlphabetMismatch, "p must have one .* 3 elements, got 2"),
+        (lambda: ik.emd([0.5, 0.5], [1.0], 2), ik.errors.AlphabetMismatch, "q must have one .* 2 elements, got 1"),
         (lambda: ik.emd([1.0], [1.0], 0), ValueError, "alphabet must be at least 1, got 0"),
         (lambda: ik.emd([1.0], [1.0], "ages"), ValueError, "alphabet must be a whole number, got 'ages'"),
-        (lambda: ik.total_variation([1.0], [0.5, 0.5]), ik.AlphabetMismatch, "q must have one .* 1 elements, got 2"),
-        (lambda: ik.total_variation([], []), ik.InvalidDistribution, "p must be a non-empty vector, got shape"),
-        (lambda: ik.squared_l2([1.0, 0.0], [1.0]), ik.AlphabetMismatch, r"q must have shape \(2,\), got \(1,\)"),
-        (lambda: ik.squared_l2(np.eye(2), np.eye(2)), ik.AlphabetMismatch, r"p must have shape \(4,\), got \(2, 2\)"),
+        (
+            lambda: ik.total_variation([1.0], [0.5, 0.5]),
+            ik.errors.AlphabetMismatch,
+            "q must have one .* 1 elements, got 2",
+        ),
+        (lambda: ik.total_variation([], []), ik.errors.InvalidDistribution, "p must be a non-empty vector, got shape"),
+        (lambda: ik.squared_l2([1.0, 0.0], [1.0]), ik.errors.AlphabetMismatch, r"q must have shape \(2,\), got \(1,\)"),
+        (
+            lambda: ik.squared_l2(np.eye(2), np.eye(2)),
+            ik.errors.AlphabetMismatch,
+            r"p must have shape \(4,\), got \(2, 2\)",
+        ),
     ],
 )
 def test_bad_input(call, error, words):

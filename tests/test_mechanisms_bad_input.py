@@ -50,7 +50,7 @@ def test_any_kind_of_number_will_do(mechanism, epsilon):
 def test_secrets_must_be_codes(mechanism, rng):
     codes = rf"secrets must be codes 0\.\.{mechanism.k - 1}"
     for wrong in (mechanism.k, -1):
-        with pytest.raises(ik.AlphabetMismatch, match=rf"{codes}, got {wrong} at index 1"):
+        with pytest.raises(ik.errors.AlphabetMismatch, match=rf"{codes}, got {wrong} at index 1"):
             mechanism.randomize([0, wrong], rng)
     with pytest.raises(ValueError, match=r"secrets must be whole numbers, got 0\.5 at index 0"):
         mechanism.randomize([0.5], rng)
@@ -66,7 +66,9 @@ def test_nobody_reports_nothing(mechanism, rng):
 @coded
 def test_reports_must_be_in_the_alphabet(mechanism):
     for wrong in (mechanism.m, -1, 2**40):
-        with pytest.raises(ik.AlphabetMismatch, match=rf"reports must be codes 0\.\.{mechanism.m - 1}, got {wrong} at"):
+        with pytest.raises(
+            ik.errors.AlphabetMismatch, match=rf"reports must be codes 0\.\.{mechanism.m - 1}, got {wrong} at"
+        ):
             mechanism.tally([0, wrong])
     with pytest.raises(ValueError, match="reports must be whole numbers, got nan at index 1"):
         mechanism.tally([0, np.nan])
@@ -89,12 +91,12 @@ def test_an_empty_tally_is_refused(mechanism, rng):
 BAD_COUNTS = [
     (
         lambda size: np.ones(size + 1, int),
-        ik.AlphabetMismatch,
+        ik.errors.AlphabetMismatch,
         "must have one count for each of the {size} elements, got {more} ",
     ),
     (
         lambda size: np.ones(size - 1, int),
-        ik.AlphabetMismatch,
+        ik.errors.AlphabetMismatch,
         "must have one count for each of the {size} elements, got {less} ",
     ),
     (lambda size: np.r_[-3, np.ones(size - 1, int)], ValueError, "must not be negative, got -3 at index 0"),
@@ -129,7 +131,7 @@ def test_counts_of_reports(mechanism, make, error, message):
 @listed
 def test_vectors_of_the_wrong_length(mechanism):
     k, m = mechanism.k, mechanism.m
-    with pytest.raises(ik.AlphabetMismatch, match=rf"theta must have shape \({k},\), got \({k + 1},\)"):
+    with pytest.raises(ik.errors.AlphabetMismatch, match=rf"theta must have shape \({k},\), got \({k + 1},\)"):
         mechanism.forward(np.ones(k + 1))
-    with pytest.raises(ik.AlphabetMismatch, match=rf"w must have shape \({m},\), got \({m + 1},\)"):
+    with pytest.raises(ik.errors.AlphabetMismatch, match=rf"w must have shape \({m},\), got \({m + 1},\)"):
         mechanism.adjoint(np.ones(m + 1))

@@ -158,7 +158,7 @@ def test_many_bits_are_not_listed(mechanism):
     ],
 )
 def test_reports_that_are_no_bit_rows(mechanism, reports, message):
-    with pytest.raises(ik.AlphabetMismatch, match=message):
+    with pytest.raises(ik.errors.AlphabetMismatch, match=message):
         mechanism.tally(reports)
 
 

@@ -29,7 +29,7 @@ def rows(rng, k, m):
     ],
 )
 def test_what_is_not_row_stochastic_is_refused(matrix, message):
-    with pytest.raises(ik.InvalidDistribution, match=message):
+    with pytest.raises(ik.errors.InvalidDistribution, match=message):
         ik.MatrixMechanism(matrix)
 
 
@@ -41,7 +41,7 @@ def test_rows_are_taken_as_they_are_and_kept():
 
 
 def test_the_alphabet_must_have_one_secret_for_each_row():
-    with pytest.raises(ik.AlphabetMismatch, match="one row for each of the 3 secrets, got 2 rows"):
+    with pytest.raises(ik.errors.AlphabetMismatch, match="one row for each of the 3 secrets, got 2 rows"):
         ik.MatrixMechanism(np.eye(2), ik.Line(0, 2))
     assert ik.MatrixMechanism(np.eye(2), ik.Alphabet(["a", "b"])).alphabet.codes(["b"]) == [1]
 
@@ -64,9 +64,11 @@ def test_equal_matrices_over_equal_alphabets_are_the_same_mechanism(rng):
 
 def test_a_report_that_no_secret_can_produce_is_not_patched_over():
     mechanism = ik.MatrixMechanism([[0.5, 0.5, 0, 0], [0.25, 0.75, 0, 0]])
-    with pytest.raises(ik.ImpossibleReport, match="reports contains 2, which no secret can produce under Matrix"):
+    with pytest.raises(
+        ik.errors.ImpossibleReport, match="reports contains 2, which no secret can produce under Matrix"
+    ):
         mechanism.tally([0, 1, 2])
-    with pytest.raises(ik.ImpossibleReport, match="reports contains 3"):
+    with pytest.raises(ik.errors.ImpossibleReport, match="reports contains 3"):
         mechanism.tally_counts([1, 0, 0, 7])
     assert mechanism.tally_counts([1, 0, 0, 0]).n == 1
 
@@ -118,7 +120,7 @@ def test_five_by_five_cells_truncated_to_four_by_four(rng):
     np.testing.assert_allclose(mechanism.matrix()[same], direct, rtol=1e-12)
     assert ik.privacy.epsilon_metric(mechanism) <= 0.5 * (1 + 1e-12)
     check_mechanism(mechanism, rng, n=5000)
-    with pytest.raises(ik.NotInvertible, match="rank 16 for 25 secrets"):
+    with pytest.raises(ik.errors.NotInvertible, match="rank 16 for 25 secrets"):
         ik.inv(mechanism.tally_counts(np.ones(16, dtype=int)))
 
 
@@ -134,9 +136,11 @@ def test_a_counting_query_followed_by_geometric_noise_is_a_mechanism(query, eps)
 
 
 def test_channels_that_do_not_fit_are_named():
-    with pytest.raises(ik.AlphabetMismatch, match="channel must have one row for each of the 4 reports, got 3 rows"):
+    with pytest.raises(
+        ik.errors.AlphabetMismatch, match="channel must have one row for each of the 4 reports, got 3 rows"
+    ):
         ik.compose(ik.RandomizedResponse(4, 1.0), np.eye(3))
-    with pytest.raises(ik.InvalidDistribution, match=r"row 2 sums to 0\.5"):
+    with pytest.raises(ik.errors.InvalidDistribution, match=r"row 2 sums to 0\.5"):
         ik.compose(ik.RandomizedResponse(3, 1.0), np.diag([1, 1, 0.5]))
 
 

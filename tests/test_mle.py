@@ -6,7 +6,7 @@ from hypothesis import given
 
 import ibukit as ik
 from hard_cases import EXTREMES, FAMILIES, draw, draw_lopsided
-from ibukit.estimators import _solvers
+from ibukit.solvers import table
 from ibukit.tally import Part
 from instances import INSTANCES, NAMES, tallies
 from mechanism_cases import KINDS
@@ -207,12 +207,12 @@ def test_sizes_of_the_papers(mechanism, concentration, rng):
 def test_beyond_the_dense_limit_the_active_set_does_it(monkeypatch, rng):
     tally = ik.MatrixMechanism(rng.dirichlet(np.ones(9), 6)).tally_counts([9, 8, 7, 5, 3, 1, 1, 4, 2])
     dense = assert_certified(tally)
-    monkeypatch.setattr(_solvers, "MOST_DENSE", 53)
+    monkeypatch.setattr(table, "MOST_DENSE", 53)
     active = assert_certified(tally)
     assert dense.method == "mle, dense interior point: 6 x 9 entries fit in memory"
     assert active.method.startswith("mle, active set through forward and adjoint: 6 x 9 is too large")
     assert np.abs(dense.distribution - active.distribution).max() <= 1e-4
-    monkeypatch.setattr(_solvers, "MOST_DENSE", 54)
+    monkeypatch.setattr(table, "MOST_DENSE", 54)
     assert ik.mle(tally).method == dense.method
 
 
@@ -249,7 +249,9 @@ HOLES = ik.MatrixMechanism([[1.0, 0.0, 0.0, 0.0], [0.5, 0.0, 0.5, 0.0]], ik.Line
     ids=["among others", "alone", "counted", "added", "pooled", "unchecked and merged", "after a channel"],
 )
 def test_a_report_that_no_secret_can_produce(tallied):
-    with pytest.raises(ik.ImpossibleReport, match="reports contains 3, which no secret can produce under MatrixMech"):
+    with pytest.raises(
+        ik.errors.ImpossibleReport, match="reports contains 3, which no secret can produce under MatrixMech"
+    ):
         tallied()
 
 

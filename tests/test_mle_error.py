@@ -241,7 +241,9 @@ def test_more_reports_than_a_double_counts():
 
 def test_where_no_bound_can_be():
     merged = ik.compose(ik.RandomizedResponse(3, 1.0), [[1, 0], [0, 1], [0, 1]])
-    with pytest.raises(ik.NotInvertible, match="must identify the distribution, but does not: 2 reports cannot tell 3"):
+    with pytest.raises(
+        ik.errors.NotInvertible, match="must identify the distribution, but does not: 2 reports cannot tell 3"
+    ):
         mle_error_bound(merged, 10)
     with pytest.raises(ValueError, match="mechanism must have reports that can be listed, got PlanarGeometric"):
         mle_error_bound(ik.PlanarGeometric(ik.Grid(2, 2), 1.0), 10)

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 import ibukit as ik
 from ibukit.estimators.certificate import ratios
-from ibukit.theory import mle_set
-from ibukit.theory.mle_set import WIDTH, most_of_ratios
+from ibukit.identification import mle_set
+from ibukit.identification.mle_set import WIDTH, most_of_ratios
 from instances import instances, tallies
 from oracles import exact, naive
 
@@ -258,11 +258,11 @@ def test_bad_input():
     with pytest.raises(TypeError, match="tally must be a Tally"):
         mle_set(np.ones(3))
     found = mle_set(TWELVE.tally_counts([1, 4, 1]))
-    with pytest.raises(ik.AlphabetMismatch, match=r"weights must have shape \(3,\), got \(2,\)"):
+    with pytest.raises(ik.errors.AlphabetMismatch, match=r"weights must have shape \(3,\), got \(2,\)"):
         found.bounds([1, 2])
     with pytest.raises(ValueError, match="weights must be finite, got nan"):
         found.bounds([1, 2, np.nan])
-    with pytest.raises(ik.InvalidDistribution, match="theta must sum to 1"):
+    with pytest.raises(ik.errors.InvalidDistribution, match="theta must sum to 1"):
         found.distance([0.5, 0.2, 0.2])
 
 

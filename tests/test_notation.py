@@ -37,7 +37,8 @@ def in_code():
 def names_of_the_package():
     """Public names, with the parameters and attributes of what they stand for."""
     found = set()
-    for name, thing in vars(ik).items():
+    for name in ik.__all__:
+        thing = getattr(ik, name)
         if inspect.isclass(thing) and issubclass(thing, Exception):
             continue
         if inspect.isclass(thing):

@@ -7,9 +7,8 @@ import pytest
 from scipy.stats import chi2
 
 import ibukit as ik
-from ibukit.mechanisms import _plane, _plane_channel
-from ibukit.mechanisms._plane_channel import DENSE_ENTRIES, PlaneChannel
-from ibukit.mechanisms.channels import DenseChannel
+from ibukit.channels import DenseChannel, plane, plane_masses
+from ibukit.channels.plane import DENSE_ENTRIES, PlaneChannel
 from oracles import naive
 
 SHAPES = [(1, 1), (1, 9), (7, 1), (2, 2), (2, 6), (3, 3), (5, 8), (12, 31), (24, 24)]
@@ -29,16 +28,16 @@ def case(name, grid, eps, rng, reports=None):
         mechanism = ik.PlanarGeometric(grid, eps)
         cells = np.unique(rng.integers(-9, [grid.n_rows + 9, grid.n_cols + 9], size=(300, 2)), axis=0)
         dense = mechanism._columns(cells)
-        channel, far = _plane_channel.infinite(grid, eps, mechanism._table[0, 0], cells, mechanism._beyond(cells))
+        channel, far = plane.infinite(grid, eps, mechanism._table[0, 0], cells, mechanism._beyond(cells))
         channel.columns[:] = dense[:, far]
         return channel, dense
     reports = seen(grid, rng) if reports is None else reports
     if name == "exponential":
-        channel = _plane_channel.row_normalised(grid, eps / 2, reports)
+        channel = plane.row_normalised(grid, eps / 2, reports)
         return channel, ik.Exponential(grid, eps).matrix()[:, reports]
-    make = _plane.geometric_table if name == "truncated geometric" else _plane.laplace_table
+    make = plane_masses.geometric_table if name == "truncated geometric" else plane_masses.laplace_table
     kind = ik.TruncatedPlanarGeometric if name == "truncated geometric" else ik.PlanarLaplace
-    return _plane_channel.remapped(grid, make(grid, eps), reports), kind(grid, eps).matrix()[:, reports]
+    return plane.remapped(grid, make(grid, eps), reports), kind(grid, eps).matrix()[:, reports]
 
 
 def spiky(k, rng):
@@ -53,7 +52,7 @@ def spiky(k, rng):
 @pytest.mark.parametrize("name", NAMES)
 def test_forward_and_adjoint_are_those_of_the_dense_matrix(name, shape, monkeypatch):
     # the four columns that a large grid would give to the farthest reports, here for a small one
-    monkeypatch.setattr(_plane_channel, "DENSE_ENTRIES", 4 * np.prod(shape))
+    monkeypatch.setattr(plane, "DENSE_ENTRIES", 4 * np.prod(shape))
     rng = np.random.default_rng(sum(shape))
     for size in SIZES:
         grid = ik.Grid(*shape, cell_size=size)
@@ -61,7 +60,7 @@ def test_forward_and_adjoint_are_those_of_the_dense_matrix(name, shape, monkeypa
             channel, dense = case(name, grid, eps, rng)
             np.testing.assert_allclose(channel.matrix(), dense, rtol=1e-12)
             secret = len(grid) // 2
-            np.testing.assert_allclose(channel.row(secret), dense[secret], rtol=1e-12)
+            np.testing.assert_allclose(channel.rows(np.array([secret]))[0], dense[secret], rtol=1e-12)
             for theta in spiky(len(grid), rng):
                 p = theta @ dense
                 assert (np.abs(channel.convolve(theta) - p) <= 1e-13 * dense.max(axis=0)).all() or name == "infinite"
@@ -128,7 +127,7 @@ def test_pickling_keeps_the_parameters_and_drops_the_spectra(name):
 @pytest.mark.parametrize("size", [1.0, (0.5, 1.3)])
 def test_row_sums_of_the_exponential_mechanism(size):
     grid = ik.Grid(13, 8, cell_size=size)
-    channel = _plane_channel.row_normalised(grid, 0.4, np.arange(len(grid)))
+    channel = plane.row_normalised(grid, 0.4, np.arange(len(grid)))
     np.testing.assert_allclose(channel.matrix().sum(axis=1), 1, rtol=1e-14)
     np.testing.assert_allclose(channel.factor, 1 / np.exp(-0.4 * grid.distances()).sum(axis=1), rtol=1e-14)
 
@@ -156,7 +155,7 @@ def test_reports_in_the_middle_of_a_much_larger_grid(name):
         channel, dense = case(name, grid, 9.0, rng, grid.codes([[29, 4], [30, 3]]))
     else:
         mechanism, cells = ik.PlanarGeometric(grid, 4.5), np.array([[29, 4], [30, 3]])
-        channel, far = _plane_channel.infinite(grid, 4.5, mechanism._table[0, 0], cells, np.zeros(2))
+        channel, far = plane.infinite(grid, 4.5, mechanism._table[0, 0], cells, np.zeros(2))
         assert len(far) == 0
         dense = mechanism._columns(cells)
     assert channel._largest_offsets[0] + channel._reach[0] + 1 < 60
@@ -236,7 +235,7 @@ def test_reports_of_the_exponential_mechanism_on_a_large_grid_follow_the_matrix(
 
 def test_a_large_grid_is_estimated_without_its_matrix(monkeypatch):
     mechanism = ik.TruncatedPlanarGeometric(ik.Grid(120, 120), 0.5)
-    monkeypatch.setattr(_plane, "remapped_matrix", None)
+    monkeypatch.setattr(plane_masses, "remapped_matrix", None)
     users = np.zeros(mechanism.k, dtype=int)
     users[[7000, 7100, 14_399]] = 5000
     tally = mechanism.simulate(users, np.random.default_rng(7))
@@ -246,7 +245,7 @@ def test_a_large_grid_is_estimated_without_its_matrix(monkeypatch):
 
 
 def test_remapped_noise_on_a_grid_agrees_with_the_oracle():
-    kernels = _plane_channel.remapped(
-        ik.Grid(4, 3, (0.5, 0.2)), _plane.geometric_table(ik.Grid(4, 3, (0.5, 0.2)), 1.0), np.arange(12)
+    kernels = plane.remapped(
+        ik.Grid(4, 3, (0.5, 0.2)), plane_masses.geometric_table(ik.Grid(4, 3, (0.5, 0.2)), 1.0), np.arange(12)
     )
     np.testing.assert_allclose(kernels.matrix(), naive.truncated_planar_geometric(4, 3, 0.5, 0.2, 1.0), rtol=1e-12)

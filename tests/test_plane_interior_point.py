@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import ibukit as ik
-from ibukit.estimators import _interior_point, _plane_interior_point
-from ibukit.estimators._plane_cross_over import cross_over
-from ibukit.estimators._plane_preconditioner import Preconditioner
-from ibukit.mechanisms import _plane, _plane_channel
+from ibukit.channels import plane, plane_masses
+from ibukit.solvers import interior_point
+from ibukit.solvers import plane as _plane_interior_point
+from ibukit.solvers._plane_cross_over import cross_over
+from ibukit.solvers._plane_preconditioner import Preconditioner
 
 GRIDS = [
     (24, 24, 1.0),
@@ -26,9 +27,9 @@ NAMES = ["truncated geometric", "laplace", "exponential"]
 
 def make(name, grid, eps, reports):
     if name == "exponential":
-        return _plane_channel.row_normalised(grid, eps, reports)
-    table = (_plane.geometric_table if name == "truncated geometric" else _plane.laplace_table)(grid, eps)
-    return _plane_channel.remapped(grid, table, reports)
+        return plane.row_normalised(grid, eps, reports)
+    table = (plane_masses.geometric_table if name == "truncated geometric" else plane_masses.laplace_table)(grid, eps)
+    return plane.remapped(grid, table, reports)
 
 
 def instance(name, grid, eps, n, rng):
@@ -64,7 +65,7 @@ def test_it_agrees_with_the_dense_interior_point_within_the_sum_of_the_gaps(name
             assert 0 < steps <= 30
             mine = excess(columns, q, theta)
             assert mine <= 1.001e-9
-            other, _ = _interior_point.maximise(columns, q, 1e-9)
+            other, _ = interior_point.maximise(columns, q, 1e-9)
             difference = q @ np.log(theta @ columns) - q @ np.log(other @ columns)
             assert -mine - 1e-14 <= difference <= excess(columns, q, other) + 1e-14
 
@@ -76,7 +77,7 @@ def test_reports_beyond_the_grid_on_the_infinite_plane():
     tally = mechanism.tally(reports)
     cells = tally.parts[0].reports
     beyond = mechanism._beyond(cells)
-    channel, far = _plane_channel.infinite(mechanism.alphabet, 0.7, mechanism._table[0, 0], cells, beyond)
+    channel, far = plane.infinite(mechanism.alphabet, 0.7, mechanism._table[0, 0], cells, beyond)
     channel.columns[:] = mechanism._columns(cells[far])
     theta, steps = _plane_interior_point.maximise(channel, tally.frequencies, 1e-9)
     assert steps <= 30
@@ -185,7 +186,7 @@ def test_the_cross_over_finds_the_dense_solutions_support():
     for name in NAMES:
         channel, q = instance(name, ik.Grid(15, 18), 0.8, 20_000, rng)
         theta, _ = _plane_interior_point.maximise(channel, q, 1e-9)
-        other, _ = _interior_point.maximise(channel.matrix(), q, 1e-12)
+        other, _ = interior_point.maximise(channel.matrix(), q, 1e-12)
         assert ((theta > 0) == (other > 1e-9)).all()
         np.testing.assert_allclose(theta, other, atol=1e-6)
 

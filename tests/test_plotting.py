@@ -85,7 +85,7 @@ def test_plots_take_estimates_and_the_axes_they_are_given():
     "values", [[0.5, 0.5], [[0.2, 0.3, 0.5]], 1.0], ids=["too few", "too many dimensions", "a number"]
 )
 def test_values_of_another_shape(values):
-    with pytest.raises(ik.AlphabetMismatch, match=r"values must have shape \(3,\), got"):
+    with pytest.raises(ik.errors.AlphabetMismatch, match=r"values must have shape \(3,\), got"):
         plotting.distributions(3, {"truth": values})
 
 

@@ -7,8 +7,8 @@ import pytest
 from scipy import special, stats
 
 import ibukit as ik
-from ibukit.estimators import _enumeration, _totals
-from ibukit.estimators._marginals import from_frequencies
+from ibukit.posterior import _enumeration, _totals
+from ibukit.posterior._marginals import from_frequencies
 from tests.oracles import posterior as oracle
 
 CASES = [

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ibukit as ik
-from ibukit.estimators import _totals
+from ibukit.posterior import _totals
 
 
 def test_what_is_returned():
@@ -40,8 +40,8 @@ TALLY = ik.RandomizedResponse(3, 1.0).tally_counts([6, 3, 1])
         (float("nan"), ValueError, "alpha must be finite and above 0, got nan"),
         ([1, 2, float("inf")], ValueError, "got inf at index 2"),
         ([1, 0, 1], ValueError, "got 0.0 at index 1"),
-        ([1, 1], ik.AlphabetMismatch, "alpha must be a number or have shape .3,., got shape .2,."),
-        ([[1, 1, 1]], ik.AlphabetMismatch, "got shape .1, 3."),
+        ([1, 1], ik.errors.AlphabetMismatch, "alpha must be a number or have shape .3,., got shape .2,."),
+        ([[1, 1, 1]], ik.errors.AlphabetMismatch, "got shape .1, 3."),
         ("half", ValueError, "alpha must be a number or 3 numbers, got str"),
     ],
 )
@@ -66,12 +66,12 @@ def test_what_is_too_large_says_how_large_and_what_to_use_instead():
     terms, n_bytes = _totals.work(1000, 10)
     assert (f"{terms:.2e}", f"{n_bytes:.2e}") == ("2.91e+24", "9.22e+22")
     message = r"method='exact' would add 2\.91e\+24 terms .* keep 9\.22e\+22 bytes .* method='gibbs'"
-    with pytest.raises(ik.TooLarge, match=message):
+    with pytest.raises(ik.errors.TooLarge, match=message):
         ik.posterior_mean(tally, 0.5)
     splits = f"{float(math.comb(109, 9)) ** 10:.3g}".replace("+", r"\+")
-    with pytest.raises(ik.TooLarge, match=rf"method='enumerate' would list {splits} splits .*'exact'.*'gibbs'"):
+    with pytest.raises(ik.errors.TooLarge, match=rf"method='enumerate' would list {splits} splits .*'exact'.*'gibbs'"):
         ik.posterior_mean(tally, 0.5, method="enumerate")
     # few enough terms, but too many totals to keep
     assert _totals.work(10, 24)[0] < _totals.MOST_TERMS
-    with pytest.raises(ik.TooLarge, match=r"keep 2\.96e\+9 bytes"):
+    with pytest.raises(ik.errors.TooLarge, match=r"keep 2\.96e\+9 bytes"):
         ik.posterior_mean(ik.RandomizedResponse(24, 1.0).tally_counts(np.r_[10, np.zeros(23, int)]), 0.5)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ibukit as ik
-from ibukit.mechanisms.privacy import epsilon_ldp, epsilon_metric
+from ibukit.privacy import epsilon_ldp, epsilon_metric
 from oracles import naive
 from oracles import shokri as games_oracle
 
@@ -255,12 +255,12 @@ def test_losses_by_default_are_the_distances():
 def test_priors_and_losses_that_do_not_fit_are_refused(call):
     mechanism = ik.RandomizedResponse(3, 1.0)
     for prior, loss, error, words in (
-        ([0.5, 0.5], None, ik.AlphabetMismatch, ["prior", "3 elements", "got 2"]),
-        ([0.5, 0.5, 0.5], None, ik.InvalidDistribution, ["prior", "1.5"]),
-        ([np.nan, 0.5, 0.5], None, ik.InvalidDistribution, ["prior", "nan"]),
-        (ik.uniform(3), np.ones((2, 3)), ik.AlphabetMismatch, ["loss", "(2, 3)", "3 secrets"]),
-        (ik.uniform(3), np.ones((3, 0)), ik.AlphabetMismatch, ["loss", "(3, 0)"]),
-        (ik.uniform(3), np.ones(3), ik.AlphabetMismatch, ["loss", "(3,)"]),
+        ([0.5, 0.5], None, ik.errors.AlphabetMismatch, ["prior", "3 elements", "got 2"]),
+        ([0.5, 0.5, 0.5], None, ik.errors.InvalidDistribution, ["prior", "1.5"]),
+        ([np.nan, 0.5, 0.5], None, ik.errors.InvalidDistribution, ["prior", "nan"]),
+        (ik.uniform(3), np.ones((2, 3)), ik.errors.AlphabetMismatch, ["loss", "(2, 3)", "3 secrets"]),
+        (ik.uniform(3), np.ones((3, 0)), ik.errors.AlphabetMismatch, ["loss", "(3, 0)"]),
+        (ik.uniform(3), np.ones(3), ik.errors.AlphabetMismatch, ["loss", "(3,)"]),
         (ik.uniform(3), np.diag([1.0, np.nan, 1]), ValueError, ["loss", "nan", "(1, 1)"]),
         (ik.uniform(3), np.diag([1.0, 1, -2]), ValueError, ["loss", "-2", "(2, 2)"]),
         (ik.uniform(3), [["a"] * 3] * 3, ValueError, ["loss"]),
@@ -273,6 +273,6 @@ def test_priors_and_losses_that_do_not_fit_are_refused(call):
 
 def test_the_quality_of_other_reports_needs_a_loss_of_its_own():
     mechanism = ik.MatrixMechanism([[0.5, 0.5], [0.2, 0.8], [0.1, 0.9]])
-    with pytest.raises(ik.AlphabetMismatch, match=r"loss .*\(3, 2\), got \(3, 3\)"):
+    with pytest.raises(ik.errors.AlphabetMismatch, match=r"loss .*\(3, 2\), got \(3, 3\)"):
         ik.privacy.quality_loss(mechanism, ik.uniform(3))
     assert ik.privacy.quality_loss(mechanism, ik.uniform(3), [[0, 1], [1, 0], [1, 0]]) == pytest.approx(0.8 / 3)

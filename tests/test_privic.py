@@ -264,11 +264,11 @@ def test_reports_of_another_mechanism_are_refused(rng):
     first = loop.mechanism().simulate(COUNTS, rng)
     loop.collect(first)
     second = loop.mechanism().simulate(COUNTS, rng)
-    with pytest.raises(ik.MechanismMismatch, match="of cycle 2, these came through that of cycle 1"):
+    with pytest.raises(ik.errors.MechanismMismatch, match="of cycle 2, these came through that of cycle 1"):
         loop.collect(first)
-    with pytest.raises(ik.MechanismMismatch, match="another than any of this loop's"):
+    with pytest.raises(ik.errors.MechanismMismatch, match="another than any of this loop's"):
         loop.collect(ik.PlanarLaplace(GRID, 1.0).simulate(COUNTS, rng))
-    with pytest.raises(ik.MechanismMismatch, match="pools 2"):
+    with pytest.raises(ik.errors.MechanismMismatch, match="pools 2"):
         loop.collect(first + second)
     assert loop.cycle == 1
     loop.collect(second)
@@ -289,12 +289,17 @@ TALLY = ik.Privic(GRID).mechanism().simulate(COUNTS, np.random.default_rng(1))
     ("tally", "estimate", "error", "message"),
     [
         (COUNTS, None, TypeError, "tally must be a Tally"),
-        (ik.Privic(12).mechanism().tally([3]), None, ik.AlphabetMismatch, r"Grid\(3, 4.*Line\(0, 11\)"),
-        (TALLY, ik.uniform(11), ik.AlphabetMismatch, "estimate must have one probability for each of the 12"),
-        (TALLY, COUNTS, ik.InvalidDistribution, "estimate must sum to 1"),
-        (TALLY, TRUTH, ik.InvalidDistribution, "estimate must not have zeros, its entry 1 is 0"),
-        (TALLY, ik.ibu(ik.RandomizedResponse(12, 1.0).tally([1])), ik.AlphabetMismatch, "estimate must be of Grid"),
-        (TALLY, ik.inv(TALLY, post="none"), ik.InvalidDistribution, "estimate"),
+        (ik.Privic(12).mechanism().tally([3]), None, ik.errors.AlphabetMismatch, r"Grid\(3, 4.*Line\(0, 11\)"),
+        (TALLY, ik.uniform(11), ik.errors.AlphabetMismatch, "estimate must have one probability for each of the 12"),
+        (TALLY, COUNTS, ik.errors.InvalidDistribution, "estimate must sum to 1"),
+        (TALLY, TRUTH, ik.errors.InvalidDistribution, "estimate must not have zeros, its entry 1 is 0"),
+        (
+            TALLY,
+            ik.ibu(ik.RandomizedResponse(12, 1.0).tally([1])),
+            ik.errors.AlphabetMismatch,
+            "estimate must be of Grid",
+        ),
+        (TALLY, ik.inv(TALLY, post="none"), ik.errors.InvalidDistribution, "estimate"),
     ],
 )
 def test_what_cannot_be_collected_changes_nothing(tally, estimate, error, message):
@@ -324,12 +329,12 @@ def test_no_estimate_without_reports():
         ({"ibu_steps": 2.5}, ValueError, "ibu_steps must be a whole number"),
         (
             {"start": TRUTH},
-            ik.InvalidDistribution,
+            ik.errors.InvalidDistribution,
             "start must not have zeros, its entry 1 is 0 and neither BA nor IBU",
         ),
-        ({"ba_start": TRUTH}, ik.InvalidDistribution, "ba_start must not have zeros"),
-        ({"start": COUNTS}, ik.InvalidDistribution, "start must sum to 1"),
-        ({"start": ik.uniform(5)}, ik.AlphabetMismatch, "start must have one probability for each of the 12"),
+        ({"ba_start": TRUTH}, ik.errors.InvalidDistribution, "ba_start must not have zeros"),
+        ({"start": COUNTS}, ik.errors.InvalidDistribution, "start must sum to 1"),
+        ({"start": ik.uniform(5)}, ik.errors.AlphabetMismatch, "start must have one probability for each of the 12"),
         ({"ba_start": START, "ba_steps": None}, ValueError, "ba_start must be left out with ba_steps=None"),
         ({"restart": "yes"}, TypeError, "restart must be True or False, got 'yes'"),
         ({"combine": "sum"}, ValueError, 'combine must be "last" or "average", got \'sum\''),
@@ -347,9 +352,13 @@ def test_bad_arguments_are_named(change, error, message):
         ({"cycles": -1}, ValueError, "cycles must be at least 0"),
         ({"seed": -1}, ValueError, "seed must be at least 0"),
         ({"seed": None}, ValueError, "seed must be a whole number"),
-        ({"population": COUNTS[1:]}, ik.AlphabetMismatch, "population must have one count for each of the 12"),
+        ({"population": COUNTS[1:]}, ik.errors.AlphabetMismatch, "population must have one count for each of the 12"),
         ({"population": -COUNTS}, ValueError, "population must not be negative"),
-        ({"population": ik.datasets.load_gowalla("privic_paris")}, ik.AlphabetMismatch, "population must be over"),
+        (
+            {"population": ik.datasets.load_gowalla("privic_paris")},
+            ik.errors.AlphabetMismatch,
+            "population must be over",
+        ),
         ({"population": lambda mechanism, rng: COUNTS}, TypeError, "tally must be a Tally"),
     ],
 )

@@ -93,7 +93,7 @@ def test_users_of_before_the_restart_are_recognised(tmp_path, rng):
     tally = loop.mechanism().simulate(COUNTS, rng)  # the users have the mechanism; the provider's machine restarts
     again = begun(path=tmp_path / "state")
     again.collect(tally)
-    with pytest.raises(ik.MechanismMismatch, match="of cycle 2, these came through that of cycle 1"):
+    with pytest.raises(ik.errors.MechanismMismatch, match="of cycle 2, these came through that of cycle 1"):
         begun(path=tmp_path / "state").collect(tally)  # restarted again: what is counted is not counted twice
 
 
@@ -282,14 +282,14 @@ def test_every_byte_counts(tmp_path):
         changed = bytearray(content)
         changed[place] ^= 1 << place % 8
         path.write_bytes(changed)
-        with pytest.raises((ik.ForeignFile, ik.DataChanged), match="path must be"):
+        with pytest.raises((ik.errors.ForeignFile, ik.errors.DataChanged), match="path must be"):
             ik.Privic.load(path)
     for length in range(0, len(content), 5):
         path.write_bytes(content[:length])
-        with pytest.raises((ik.ForeignFile, ik.DataChanged), match="path must be"):
+        with pytest.raises((ik.errors.ForeignFile, ik.errors.DataChanged), match="path must be"):
             ik.Privic.load(path)
     path.write_bytes(content + b"\n")
-    with pytest.raises(ik.DataChanged, match="SHA-256"):
+    with pytest.raises(ik.errors.DataChanged, match="SHA-256"):
         ik.Privic.load(path)
     path.write_bytes(content)
     assert_same(ik.Privic.load(path), loop)
@@ -315,7 +315,7 @@ def test_foreign_files_are_refused_and_left_alone(content, message, tmp_path):
     path = tmp_path / "state"
     path.write_bytes(content)
     for attempt in (ik.Privic.load, run):
-        with pytest.raises(ik.ForeignFile, match=message):
+        with pytest.raises(ik.errors.ForeignFile, match=message):
             attempt(path)
     assert path.read_bytes() == content
 
@@ -339,7 +339,7 @@ def test_a_file_of_other_arguments_is_refused_and_left_alone(change, message, tm
     run(path, 2)
     before = path.read_bytes()
     arguments = {"alphabet": GRID, "beta": 0.9, "ba_steps": 4, "ibu_steps": 6, "path": path}
-    with pytest.raises(ik.ForeignFile, match=message):
+    with pytest.raises(ik.errors.ForeignFile, match=message):
         ik.Privic(**arguments | change)
     assert path.read_bytes() == before
     assert ik.Privic(**arguments).cycle == 2

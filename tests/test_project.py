@@ -143,11 +143,20 @@ def test_the_patterns_find_what_they_are_for(what, line):
     assert re.search(FORBIDDEN[what], line)
 
 
-def test_the_screen_of_code_in_the_readme_runs(tmp_path, monkeypatch):
-    (code,) = re.findall(r"```python\n(.*?)```", read("README.md"), re.DOTALL)
+def test_the_code_in_the_readme_runs(tmp_path, monkeypatch):
+    screens = re.findall(r"```python\n(.*?)```", read("README.md"), re.DOTALL)
+    assert len(screens) == 2
     monkeypatch.chdir(tmp_path)
     plt.switch_backend("agg")
-    names: dict[str, object] = {}
-    exec(compile(code, "README.md", "exec"), names)
-    assert names["estimate"].gap <= 1e-6
+    for code in screens:
+        names: dict[str, object] = {}
+        exec(compile(code, "README.md", "exec"), names)
+        assert names["estimate"].gap <= 1e-6
     plt.close("all")
+
+
+def test_the_readme_installs_extras_that_exist():
+    extras = set(tomllib.loads(read("pyproject.toml"))["project"]["optional-dependencies"])
+    named = set(re.findall(r"pip install \"\.\[(\w+)\]\"", read("README.md")))
+    assert named == {"bayes"}
+    assert named <= extras

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import entropy
 
 import ibukit as ik
-from ibukit.design import _least_information
+from ibukit.design import least_information
 from oracles import shokri as oracle
 
 
@@ -45,8 +45,8 @@ def test_the_gap_is_a_bound_and_small(k, seed, beta):
     # channels that are not optimal are above the curve, and their bound is below it
     other = ik.blahut_arimoto(prior, k, beta, steps=2)
     loss, rate = ik.privacy.quality_loss(other, prior), ik.privacy.mutual_information(other, prior)
-    source = _least_information.Source(prior, distances)
-    bound = _least_information.least_rate(source, prior @ other.matrix(), beta, loss)
+    source = least_information.RateDistortionProblem(prior, distances)
+    bound = least_information.least_rate(source, prior @ other.matrix(), beta, loss)
     at_this_loss = ik.rate_distortion(prior, k, distortion=loss) if loss > 1e-12 else point
     assert bound - 1e-9 <= at_this_loss.rate <= rate + 1e-9
 
@@ -90,11 +90,11 @@ def test_a_point_in_one_line():
         ({"beta": 1.0, "distortion": 1.0}, ValueError, "give either beta or distortion"),
         ({"beta": 0.0}, ValueError, "beta must be a finite number above 0"),
         ({"beta": -2}, ValueError, "beta must be a finite number above 0"),
-        ({"distortion": -0.1}, ik.Infeasible, "distortion must be at least 0"),
+        ({"distortion": -0.1}, ik.errors.Infeasible, "distortion must be at least 0"),
         ({"distortion": np.nan}, ValueError, "distortion must be a finite number"),
         ({"distortion": "1"}, ValueError, "distortion must be a number"),
-        ({"beta": 1.0, "prior": [0.5, 0.4]}, ik.InvalidDistribution, "prior"),
-        ({"beta": 1.0, "prior": [0.5, 0.4, 0.1]}, ik.AlphabetMismatch, "prior"),
+        ({"beta": 1.0, "prior": [0.5, 0.4]}, ik.errors.InvalidDistribution, "prior"),
+        ({"beta": 1.0, "prior": [0.5, 0.4, 0.1]}, ik.errors.AlphabetMismatch, "prior"),
     ],
 )
 def test_bad_input_is_named(asked, error, message):
@@ -112,5 +112,5 @@ def test_mutual_information():
     assert ik.privacy.mutual_information(ik.MatrixMechanism(np.eye(3)), prior) == pytest.approx(entropy(prior))
     # a report that only a secret of probability 0 can make says nothing on average
     assert ik.privacy.mutual_information(ik.MatrixMechanism(np.eye(2)), [1.0, 0.0]) == 0
-    with pytest.raises(ik.AlphabetMismatch, match="prior"):
+    with pytest.raises(ik.errors.AlphabetMismatch, match="prior"):
         ik.privacy.mutual_information(mechanism, [0.5, 0.5])

@@ -113,10 +113,10 @@ def test_an_estimator_that_does_not_converge_counts_with_its_status():
 @pytest.mark.parametrize(
     ("returned", "error", "said"),
     [
-        ([0.5, 0.5], ik.AlphabetMismatch, "what 'it' returns must have one probability for each of the 8"),
-        ([1.5, -0.5, 0, 0, 0, 0, 0, 0], ik.InvalidDistribution, "what 'it' returns must not have negative"),
-        (None, ik.InvalidDistribution, "what 'it' returns must be"),
-        (np.full(8, np.nan), ik.InvalidDistribution, "NaN"),
+        ([0.5, 0.5], ik.errors.AlphabetMismatch, "what 'it' returns must have one probability for each of the 8"),
+        ([1.5, -0.5, 0, 0, 0, 0, 0, 0], ik.errors.InvalidDistribution, "what 'it' returns must not have negative"),
+        (None, ik.errors.InvalidDistribution, "what 'it' returns must be"),
+        (np.full(8, np.nan), ik.errors.InvalidDistribution, "NaN"),
     ],
 )
 def test_what_is_no_distribution_is_refused(returned, error, said):
@@ -170,13 +170,17 @@ def test_the_bar_is_silent_off_a_terminal(capfd):
         ({"mechanisms": MECHANISMS[0]}, TypeError, r"got one: pass \[TruncatedGeometric"),
         ({"mechanisms": [0.3]}, TypeError, "sequence of mechanisms, got 0.3 in it"),
         ({"mechanisms": [*MECHANISMS, MECHANISMS[0]]}, ValueError, r"TruncatedGeometric\(epsilon=0.3\) is there twice"),
-        ({"mechanisms": [ik.RandomizedResponse(9, 1.0)]}, ik.AlphabetMismatch, r"Line\(0, 7.*Line\(0, 8"),
-        ({"mechanisms": [ik.Exponential(ik.Line(1, 8), 1.0)]}, ik.AlphabetMismatch, r"Line\(0, 7.*Line\(1, 8"),
+        ({"mechanisms": [ik.RandomizedResponse(9, 1.0)]}, ik.errors.AlphabetMismatch, r"Line\(0, 7.*Line\(0, 8"),
+        ({"mechanisms": [ik.Exponential(ik.Line(1, 8), 1.0)]}, ik.errors.AlphabetMismatch, r"Line\(0, 7.*Line\(1, 8"),
         ({"estimators": {}}, ValueError, "estimators must hold at least one"),
         ({"estimators": [ik.mle]}, TypeError, "mapping from names to callables"),
         ({"estimators": {"MLE": "mle"}}, TypeError, "'MLE': 'mle' in it"),
         ({"estimators": {1: ik.mle}}, TypeError, "names to callables, got 1"),
-        ({"population": replace(PEOPLE, counts=PEOPLE.counts[1:])}, ik.AlphabetMismatch, "population.counts.*got 7"),
+        (
+            {"population": replace(PEOPLE, counts=PEOPLE.counts[1:])},
+            ik.errors.AlphabetMismatch,
+            "population.counts.*got 7",
+        ),
         ({"population": replace(PEOPLE, counts=-PEOPLE.counts)}, ValueError, "population.counts must not be negative"),
     ],
 )

@@ -148,7 +148,7 @@ def test_a_file_of_another_question_is_refused_and_left_alone(tmp_path, what):
     question = {"population": PEOPLE, "mechanisms": MECHANISMS, "estimators": ESTIMATORS, "seed": 11, "path": path}
     ik.replicate(**question, repetitions=1)
     before = path.read_bytes()
-    with pytest.raises(ik.ForeignFile) as caught:
+    with pytest.raises(ik.errors.ForeignFile) as caught:
         ik.replicate(**{**question, **other}, repetitions=1)
     assert all(words in str(caught.value) for words in [*said, str(path), "Name another file"])
     assert path.read_bytes() == before
@@ -174,6 +174,6 @@ def test_a_file_that_is_not_in_order_is_refused_and_left_alone(tmp_path, edit, s
     once()
     path.write_bytes(edit(path.read_bytes()))
     before = path.read_bytes()
-    with pytest.raises(ik.ForeignFile, match=said):
+    with pytest.raises(ik.errors.ForeignFile, match=said):
         once()
     assert path.read_bytes() == before

@@ -280,7 +280,7 @@ def test_a_long_empty_stretch_does_not_underflow():
 @pytest.mark.parametrize("function", [ik.smooth, choose_penalty], ids=["smooth", "choose_penalty"])
 def test_labels_without_neighbours_are_refused(function):
     tally = ik.RandomizedResponse(ik.Alphabet(["a", "b", "c"]), 1.0).tally_counts([3, 2, 1])
-    with pytest.raises(ik.AlphabetMismatch, match=r"tally must be over a Line or a Grid.*got Alphabet.*use mle"):
+    with pytest.raises(ik.errors.AlphabetMismatch, match=r"tally must be over a Line or a Grid.*got Alphabet.*use mle"):
         function(tally)
     with pytest.raises(TypeError, match="tally must be a Tally"):
         function([3, 2, 1])

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 import ibukit as ik
+from ibukit.channels import DenseChannel
 from ibukit.estimators import likelihood
-from ibukit.estimators._solvers import SOLVERS
+from ibukit.solvers import SOLVERS, Problem, candidates, maximise, table
 from instances import INSTANCES, NAMES
 from oracles import naive
 
@@ -114,6 +115,10 @@ structures = pytest.mark.parametrize("name", STRUCTURES)
 LARGE = {"long line", "large grid", "bits and a large grid"}
 
 
+def asked(tally):
+    return Problem(tally.operator, tally.counts)
+
+
 @cache
 def tally_of(name):
     return STRUCTURES[name][0]()
@@ -122,10 +127,10 @@ def tally_of(name):
 @structures
 def test_auto_takes_what_suits_the_structure(name):
     tally, (_, expected, _) = tally_of(name), STRUCTURES[name]
-    assert [solver.name for solver in likelihood._candidates(tally, "auto")] == expected
+    assert [solver.name for solver in candidates(asked(tally))] == expected
     if name not in LARGE:
         estimate = ik.mle(tally)
-        assert estimate.method == f"mle, {WIRED[expected[0]].why(tally)}"
+        assert estimate.method == f"mle, {WIRED[expected[0]].why(asked(tally))}"
 
 
 @structures
@@ -133,7 +138,7 @@ def test_all_that_apply_and_no_others_can_be_asked_for_by_name(name):
     tally, (_, _, applicable) = tally_of(name), STRUCTURES[name]
     for solver in SOLVERS:
         if solver.name in applicable:
-            assert list(likelihood._candidates(tally, solver.name)) == [solver]
+            assert list(candidates(asked(tally), solver.name)) == [solver]
             continue
         with pytest.raises(ValueError, match="for this tally there are 'auto'") as error:
             ik.mle(tally, method=solver.name)
@@ -152,9 +157,8 @@ def test_a_name_that_is_none(method):
 
 def test_every_solver_says_why_in_one_short_line():
     # the largest that anyone will have
-    parts = [SimpleNamespace(counts=range(10**7), channel=None)] * 100
-    tally = SimpleNamespace(k=10**7, counts=range(10**7), parts=parts)
-    reasons = [f"mle, {solver.why(tally)}" for solver in SOLVERS]
+    problem = SimpleNamespace(k=10**7, channel=SimpleNamespace(k=10**7, size=10**7), parts=range(100))
+    reasons = [f"mle, {solver.why(problem)}" for solver in SOLVERS]
     for reason in reasons:
         assert len(reason) <= LONGEST
         assert "\n" not in reason
@@ -176,17 +180,17 @@ def test_the_documentation_lists_the_names():
 def spoilt(solver, calls, theta=None):
     """The solver, counted; with a distribution of ours in place of its own."""
 
-    def run(tally, tol):
+    def run(problem, tol):
         calls.append((solver.name, tol))
-        return (np.full(tally.k, 1 / tally.k), 7) if theta is None else (theta, 7)
+        return (np.full(problem.k, 1 / problem.k), 7) if theta is None else (theta, 7)
 
     return replace(solver, run=run)
 
 
 def counting(solver, calls):
-    def run(tally, tol):
+    def run(problem, tol):
         calls.append((solver.name, tol))
-        return solver.run(tally, tol)
+        return solver.run(problem, tol)
 
     return replace(solver, run=run)
 
@@ -194,22 +198,22 @@ def counting(solver, calls):
 def test_auto_goes_on_to_the_next_where_one_misses(monkeypatch):
     calls, tally = [], tally_of("bits and others")
     lame = [spoilt(solver, calls) if solver.name == "bits" else counting(solver, calls) for solver in SOLVERS]
-    monkeypatch.setattr(likelihood, "SOLVERS", lame)
+    monkeypatch.setattr(table, "SOLVERS", lame)
     estimate = ik.mle(tally, tol=1e-6)
     assert [name for name, _ in calls] == ["bits", "dense"]
     assert estimate.gap <= 1e-6
-    assert estimate.method == f"mle, {WIRED['dense'].why(tally)}"
+    assert estimate.method == f"mle, {WIRED['dense'].why(asked(tally))}"
     # what bounds max g - 1 is e^tol - 1, because the gap is the logarithm
     assert all(tol == np.expm1(1e-6) for _, tol in calls)
 
 
 def test_a_solver_asked_for_by_name_is_not_replaced(monkeypatch):
     calls, tally = [], tally_of("bits and others")
-    monkeypatch.setattr(likelihood, "SOLVERS", [spoilt(solver, calls) for solver in SOLVERS])
+    monkeypatch.setattr(table, "SOLVERS", [spoilt(solver, calls) for solver in SOLVERS])
     with pytest.raises(ik.ConvergenceError, match="tol=1e-06 was not certified, the best gap is") as error:
         ik.mle(tally, tol=1e-6, method="bits")
     assert [name for name, _ in calls] == ["bits"]
-    assert error.value.estimate.method == f"mle, {WIRED['bits'].why(tally)}"
+    assert error.value.estimate.method == f"mle, {WIRED['bits'].why(asked(tally))}"
     assert error.value.estimate.n_iter == 7
 
 
@@ -219,7 +223,7 @@ def test_where_all_miss_the_best_is_handed_over(monkeypatch):
     thetas = {"dense": 0.9 * best + 0.1 / 30, "active set": 0.99 * best + 0.01 / 30, "ibu": 0.5 * best + 0.5 / 30}
     calls = []
     lame = [spoilt(solver, calls, thetas.get(solver.name)) for solver in SOLVERS]
-    monkeypatch.setattr(likelihood, "SOLVERS", lame)
+    monkeypatch.setattr(table, "SOLVERS", lame)
     with pytest.raises(ik.ConvergenceError) as error:
         ik.mle(tally)
     assert [name for name, _ in calls] == list(thetas)
@@ -233,16 +237,55 @@ def test_where_all_miss_the_best_is_handed_over(monkeypatch):
 def test_nobody_is_asked_to_mend_rounding(monkeypatch):
     tally = ik.RandomizedResponse(4, 3.0).tally_counts([31, 17, 20, 19])
     calls = []
-    monkeypatch.setattr(likelihood, "SOLVERS", [counting(solver, calls) for solver in SOLVERS])
+    monkeypatch.setattr(table, "SOLVERS", [counting(solver, calls) for solver in SOLVERS])
     exact = ik.mle(tally).distribution
     off = exact * (1 + 3e-14 * np.array([1, -1, 1, -1]))
-    assert 0 < ik.gap(tally, off) <= likelihood.ROUNDING
+    assert 0 < ik.gap(tally, off) <= likelihood.ROUNDING_OF_GAP
     calls.clear()
-    monkeypatch.setattr(likelihood, "SOLVERS", [spoilt(solver, calls, off) for solver in SOLVERS])
+    monkeypatch.setattr(table, "SOLVERS", [spoilt(solver, calls, off) for solver in SOLVERS])
     with pytest.raises(ik.ConvergenceError) as error:
         ik.mle(tally, tol=1e-20)
     assert [name for name, _ in calls] == ["closed form"]
     assert error.value.estimate.gap == ik.gap(tally, off)
+
+
+# The room itself, which knows neither tallies nor estimates
+
+
+@pytest.mark.parametrize("name", sorted(set(STRUCTURES) - LARGE))
+def test_the_room_finds_what_mle_finds(name):
+    tally = tally_of(name)
+    theta, method = maximise(tally.operator, tally.counts)
+    estimate = ik.mle(tally)
+    assert np.array_equal(theta, estimate.distribution)
+    assert estimate.method == f"mle, {method}"
+    assert asked(tally).gap(theta) == pytest.approx(estimate.gap, abs=1e-14)
+
+
+def test_weights_need_not_be_counts():
+    channel = DenseChannel(np.array([[0.9, 0.1], [0.3, 0.7]]))
+    np.testing.assert_allclose(maximise(channel, [0.6, 0.4]).theta, maximise(channel, [60, 40]).theta, atol=1e-12)
+
+
+def test_what_cannot_be_maximised_is_named():
+    channel = DenseChannel(np.array([[0.9, 0.1, 0.0], [0.3, 0.7, 0.0]]))
+    with pytest.raises(ValueError, match="counts must be above 0, got 0"):
+        maximise(channel, [1, 0, 1])
+    with pytest.raises(ik.errors.ImpossibleReport, match="no secret can produce"):
+        maximise(channel, [1, 1, 1])
+    with pytest.raises(ValueError, match="counts"):
+        maximise(channel, [1, 1])
+    with pytest.raises(ValueError, match="method='line' needs"):
+        maximise(channel.take(slice(2)), [1, 1], method="line")
+
+
+def test_the_best_is_returned_where_none_gets_there(monkeypatch):
+    tally = tally_of("Laplace")
+    monkeypatch.setattr(table, "SOLVERS", [spoilt(solver, []) for solver in SOLVERS])
+    theta, method = maximise(tally.operator, tally.counts)
+    assert np.array_equal(theta, np.full(30, 1 / 30))
+    assert asked(tally).gap(theta) > 1e-3
+    assert method == WIRED["dense"].why(asked(tally))
 
 
 # Agreement
@@ -254,10 +297,10 @@ BRUTE = {"ibu": 1e-6}  # what does not go to the vertex is asked for less
 def test_all_that_apply_find_the_same_maximum(instance):
     found = []
     for solver in SOLVERS:
-        if solver.applies(instance.tally):
+        if solver.applies(asked(instance.tally)):
             tol = BRUTE.get(solver.name, 1e-11)
             estimate = ik.mle(instance.tally, tol=tol, method=solver.name)
-            assert estimate.method == f"mle, {solver.why(instance.tally)}"
+            assert estimate.method == f"mle, {solver.why(asked(instance.tally))}"
             assert naive.gap(instance.matrix, instance.counts, estimate.distribution) <= tol + 1e-13
             found.append(estimate)
     assert len(found) >= 3

@@ -47,7 +47,7 @@ def test_the_level_is_epsilon_the_rank_full_and_every_entry_positive(kind, k, ep
     assert ik.privacy.epsilon_ldp(kind(k, eps * 1.001)) != pytest.approx(eps, rel=1e-9)
     merged = np.r_[mechanism.matrix(), mechanism.matrix()[:1]]
     assert ik.theory.identifiable(merged).rank == k < len(merged)
-    with pytest.raises(ik.NotInvertible, match="different distributions give the same reports"):
+    with pytest.raises(ik.errors.NotInvertible, match="different distributions give the same reports"):
         ik.theory.asymptotic_mse(merged, ik.uniform(k + 1))
 
 
@@ -222,7 +222,7 @@ def test_sizes_that_are_refused(size, message):
     ],
 )
 def test_reports_that_are_no_sets(reports, message):
-    with pytest.raises(ik.AlphabetMismatch, match=message):
+    with pytest.raises(ik.errors.AlphabetMismatch, match=message):
         ik.SubsetSelection(4, 0.5).tally(reports)
 
 

@@ -148,9 +148,9 @@ def test_pools_keep_the_contract(tally, seed):
 )
 def test_tallies_over_different_alphabets_do_not_add(other):
     tally = ik.RandomizedResponse(3, 1.0).tally([0])
-    with pytest.raises(ik.AlphabetMismatch, match=r"same secrets, got Line\(0, 2\) and (Line|Grid)\("):
+    with pytest.raises(ik.errors.AlphabetMismatch, match=r"same secrets, got Line\(0, 2\) and (Line|Grid)\("):
         tally + other.tally([0])
-    with pytest.raises(ik.AlphabetMismatch, match=r"and Line\(0, 2\)"):
+    with pytest.raises(ik.errors.AlphabetMismatch, match=r"and Line\(0, 2\)"):
         other.tally([0]) + tally
 
 
@@ -237,9 +237,9 @@ def test_matrix_and_dot_test(mechanism, report, data, seed):
 
 def test_vectors_of_the_wrong_length_are_named():
     tally = ik.RandomizedResponse(3, 1.0).tally([0, 1])
-    with pytest.raises(ik.AlphabetMismatch, match=r"theta must have shape \(3,\), got \(2,\)"):
+    with pytest.raises(ik.errors.AlphabetMismatch, match=r"theta must have shape \(3,\), got \(2,\)"):
         tally.forward([0.5, 0.5])
-    with pytest.raises(ik.AlphabetMismatch, match=r"w must have shape \(2,\), got \(3,\)"):
+    with pytest.raises(ik.errors.AlphabetMismatch, match=r"w must have shape \(2,\), got \(3,\)"):
         tally.adjoint([1, 2, 3])
 
 

@@ -8,8 +8,8 @@ import pytest
 
 import ibukit as ik
 from ibukit import testing
+from ibukit.channels import DenseChannel, ResponseChannel
 from ibukit.mechanisms import Mechanism
-from ibukit.mechanisms.channels import DenseChannel, DiagonalPlusConstantChannel
 from ibukit.testing import check_mechanism, check_sample
 from instances import TransposedAdjoint, TransposedForward
 
@@ -262,6 +262,6 @@ def test_a_mechanism_written_elsewhere_can_be_checked(rng):
 def test_a_fast_channel_with_one_wrong_constant_is_caught(rng):
     class Wrong(ik.RandomizedResponse):
         def channel(self, reports):
-            return DiagonalPlusConstantChannel(self.k, reports, self.truth, self.lie * (1 + 1e-9))
+            return ResponseChannel(self.k, reports, self.truth, self.lie * (1 + 1e-9))
 
     caught(Wrong(4, 1.0), rng, r"forward\(theta\) is not theta M")

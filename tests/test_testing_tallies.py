@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ibukit as ik
-from ibukit.mechanisms.channels import DenseChannel
+from ibukit.channels import DenseChannel
 from ibukit.tally import Part, Tally
 from ibukit.testing import check_tally
 from instances import TransposedAdjoint, TransposedForward

@@ -38,7 +38,7 @@ def test_every_pair_of_secrets_attains_the_bound_and_none_exceeds_it(k, seed, ep
     d = np.hypot(*(points[:, None] - points).transpose(2, 0, 1))
     try:
         matrix = ik.TightConstraints(ik.Alphabet(range(k), d), eps).matrix()
-    except ik.Infeasible:
+    except ik.errors.Infeasible:
         assert weights(d, eps).min() < 1e-9
         return
     assert weights(d, eps).min() > -1e-9
@@ -73,7 +73,7 @@ def test_for_the_discrete_metric_it_is_randomized_response():
 @pytest.mark.parametrize("cells", [3, 4, 6])
 def test_in_the_plane_it_exists_from_a_threshold_on(cells):
     grid = ik.Grid(cells, cells)
-    with pytest.raises(ik.Infeasible, match=r"epsilon=0\.2 is too small") as told:
+    with pytest.raises(ik.errors.Infeasible, match=r"epsilon=0\.2 is too small") as told:
         ik.TightConstraints(grid, 0.2)
     threshold, certain = (
         float(re.search(pattern, str(told.value)).group(1))
@@ -110,7 +110,7 @@ def test_the_levels_at_which_it_exists_need_not_be_an_interval():
     missing = [eps for eps in np.geomspace(0.05, 20, 60) if levels[0] < eps and weights(d, eps).min() < -1e-6]
     alphabet = ik.Alphabet(range(6), d)
     ik.TightConstraints(alphabet, levels[0])
-    with pytest.raises(ik.Infeasible):
+    with pytest.raises(ik.errors.Infeasible):
         ik.TightConstraints(alphabet, missing[0])
     ik.TightConstraints(alphabet, levels[-1])
 

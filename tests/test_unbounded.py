@@ -29,7 +29,7 @@ PLANES = [ik.Grid(None, None, cell_size=0.5), ik.Grid(None, None, cell_size=(0.3
     ],
 )
 def test_what_needs_an_end_says_so(alphabet, asked):
-    with pytest.raises(ik.TooLarge, match=r"has no end, and so no .*: take a bounded alphabet") as error:
+    with pytest.raises(ik.errors.TooLarge, match=r"has no end, and so no .*: take a bounded alphabet") as error:
         asked(alphabet)
     assert repr(alphabet) in str(error.value)
 
@@ -51,7 +51,7 @@ def test_what_needs_an_end_says_so(alphabet, asked):
     ],
 )
 def test_what_there_is_not_has_a_name(asked, what):
-    with pytest.raises(ik.TooLarge, match=f"no {what}"):
+    with pytest.raises(ik.errors.TooLarge, match=f"no {what}"):
         asked()
 
 
@@ -62,7 +62,7 @@ def test_bad_calls_say_what_to_do(rng):
         ik.Grid(None, None, bounds=(0, 1, 0, 1))
     with pytest.raises(ValueError, match="first must be a whole number"):
         ik.Line(0.5, None)
-    with pytest.raises(ik.AlphabetMismatch, match=r"secrets contains -1, which is not in Line\(0, None\)"):
+    with pytest.raises(ik.errors.AlphabetMismatch, match=r"secrets contains -1, which is not in Line\(0, None\)"):
         ik.LinearGeometric(LINES[1], 1.0).randomize([2, -1], rng)
     with pytest.raises(ValueError, match=r"\(row, column\) pairs"):
         ik.PlanarGeometric(PLANES[0], 1.0).randomize([[1, 2, 3]], rng)
@@ -70,16 +70,16 @@ def test_bad_calls_say_what_to_do(rng):
         ik.LinearGeometric(LINES[1], 1.0).tally([])
     with pytest.raises(ValueError, match="at least one report"):
         ik.PlanarGeometric(PLANES[0], 1.0).tally(np.zeros((0, 2), int))
-    with pytest.raises(ik.TooLarge, match="reports must not lie so far apart: between them are 1e"):
+    with pytest.raises(ik.errors.TooLarge, match="reports must not lie so far apart: between them are 1e"):
         ik.LinearGeometric(LINES[0], 1.0).tally([0, 10**9])
-    with pytest.raises(ik.TooLarge, match="reports must not lie so far apart"):
+    with pytest.raises(ik.errors.TooLarge, match="reports must not lie so far apart"):
         ik.PlanarGeometric(PLANES[0], 1.0).tally([[0, 0], [10**5, 10**5]])
     for tally in (ik.LinearGeometric(LINES[0], 1.0).tally([1, 2]),):
-        with pytest.raises(ik.TooLarge, match="a Dirichlet prior is over all secrets"):
+        with pytest.raises(ik.errors.TooLarge, match="a Dirichlet prior is over all secrets"):
             ik.posterior_mean(tally, 0.5)
-        with pytest.raises(ik.TooLarge, match="a smooth curve does not end with the reports"):
+        with pytest.raises(ik.errors.TooLarge, match="a smooth curve does not end with the reports"):
             ik.smooth(tally)
-        with pytest.raises(ik.NotInvertible):
+        with pytest.raises(ik.errors.NotInvertible):
             ik.inv(tally)
 
 
@@ -110,7 +110,7 @@ def test_a_grid_may_begin_anywhere():
     assert there != here
     np.testing.assert_allclose(there.distances(), here.distances())
     np.testing.assert_allclose(there.centers() - here.centers(), [[-3.5, 2.5]] * 12)
-    with pytest.raises(ik.AlphabetMismatch, match=r"\(0, 0\): outside 3 x 4 cells from \(-7, 10\)"):
+    with pytest.raises(ik.errors.AlphabetMismatch, match=r"\(0, 0\): outside 3 x 4 cells from \(-7, 10\)"):
         there.codes([[0, 0]])
     frame = there.to_geodataframe(np.arange(12))
     assert frame.total_bounds.tolist() == [2.5, -3.5, 3.5, -2.0]

@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 
 import ibukit as ik
-from ibukit.estimators import _update_kernels, _updates
-from ibukit.estimators._updates import Blocks, evaluate, updates_of
-from ibukit.mechanisms import _plane, _plane_channel
-from ibukit.mechanisms.channels import BitChannel, DenseChannel, DiagonalPlusConstantChannel, LineChannel
-from ibukit.tally import StackedChannel
+from ibukit.channels import BitChannel, DenseChannel, LineChannel, ResponseChannel, StackedChannel, plane, plane_masses
+from ibukit.solvers import _em_kernels, em
+from ibukit.solvers.em import Blocks, evaluate, updates_of
 from instances import INSTANCES, Bent, Instance, TransposedAdjoint, with_operator
 from oracles import naive
 
@@ -36,7 +34,7 @@ def by_fourier(rng):
     grid = ik.Grid(3, 4)
     mechanism = ik.TruncatedPlanarGeometric(grid, 0.8)
     counts = rng.integers(1, 40, len(grid))
-    channel = _plane_channel.remapped(grid, _plane.geometric_table(grid, 0.8), np.arange(len(grid)))
+    channel = plane.remapped(grid, plane_masses.geometric_table(grid, 0.8), np.arange(len(grid)))
     return Instance("", with_operator(mechanism.tally_counts(counts), channel), mechanism.matrix(), counts)
 
 
@@ -106,14 +104,14 @@ def routine(tally):
 @pytest.mark.parametrize(
     ("name", "kernel"),
     [
-        ("dense with zeros", _update_kernels.dense),
-        ("k-RR", _update_kernels.responses),
-        ("two k-RR", _update_kernels.responses),
-        ("truncated geometric", _update_kernels.lines),
-        ("geometric", _update_kernels.lines),
-        ("RAPPOR", _update_kernels.bits),
-        ("OUE", _update_kernels.bits),
-        ("k-RR, geometric, truncated, RAPPOR", _updates._stacked),
+        ("dense with zeros", _em_kernels.dense),
+        ("k-RR", _em_kernels.responses),
+        ("two k-RR", _em_kernels.responses),
+        ("truncated geometric", _em_kernels.lines),
+        ("geometric", _em_kernels.lines),
+        ("RAPPOR", _em_kernels.bits),
+        ("OUE", _em_kernels.bits),
+        ("k-RR, geometric, truncated, RAPPOR", em._stacked),
     ],
 )
 def test_every_structure_has_its_routine(name, kernel):
@@ -123,16 +121,16 @@ def test_every_structure_has_its_routine(name, kernel):
 def test_neighbours_of_a_kind_share_a_loop():
     instance = pool(of_k("k-RR", "geometric", "truncated geometric", "RAPPOR"))
     (parts,) = updates_of(instance.tally.operator, instance.tally.frequencies).args
-    assert [part.func for _, part in parts] == [_update_kernels.responses, _update_kernels.lines, _update_kernels.bits]
+    assert [part.func for _, part in parts] == [_em_kernels.responses, _em_kernels.lines, _em_kernels.bits]
     sizes = [len(part.counts) for part in instance.tally.parts]
     assert [stretch.stop - stretch.start for stretch, _ in parts] == [sizes[0], sizes[1] + sizes[2], sizes[3]]
 
 
 def test_large_dense_channels_are_not_copied_into_one(monkeypatch, rng):
     tally = pool([dense(rng, 6, 3), dense(rng, 6, 8)]).tally
-    assert routine(tally) is _update_kernels.dense
-    monkeypatch.setattr(_updates, "SMALL", 20)
-    assert routine(tally) is _updates._stacked
+    assert routine(tally) is _em_kernels.dense
+    monkeypatch.setattr(em, "SMALL", 20)
+    assert routine(tally) is em._stacked
 
 
 def test_columns_that_lie_report_by_report_are_not_copied(rng):
@@ -145,7 +143,7 @@ def test_columns_that_lie_report_by_report_are_not_copied(rng):
 def test_the_rows_of_one_encoding_are_not_copied(rng):
     channel = BitChannel(13, rng.integers(0, 256, (9, 2), dtype=np.uint8), 1.7, 0.4, rng.random(9))
     rows, *_, scale, _ = updates_of(channel, np.full(9, 1 / 9)).args
-    assert np.shares_memory(rows, channel.rows)
+    assert np.shares_memory(rows, channel.packed)
     assert np.shares_memory(scale, channel.scale)
 
 
@@ -154,7 +152,7 @@ def test_what_a_subclass_or_a_stranger_means_by_forward_and_adjoint_counts(rng):
     q = np.full(4, 1 / 4)
     for channel in (TransposedAdjoint(matrix), Bent(DenseChannel(matrix), forward=lambda p: 2 * p)):
         updates = updates_of(channel, q)
-        assert updates.func is _updates._forward_and_adjoint
+        assert updates.func is em._forward_and_adjoint
         theta = rng.dirichlet(np.ones(4))
         p, g = evaluate(updates, theta, 4)
         assert np.array_equal(p, channel.forward(theta))
@@ -176,7 +174,7 @@ def channels(rng):
     return [
         DenseChannel(rng.random((k, 7))),
         DenseChannel(rng.random((k, 8))),
-        DiagonalPlusConstantChannel(k, np.array([1, 2, 5, 12]), 0.6, 0.08),
+        ResponseChannel(k, np.array([1, 2, 5, 12]), 0.6, 0.08),
         LineChannel(k, 0.7, positions, rng.random(7)),
         BitChannel(k, np.packbits(bits, axis=1), 1.7, 0.4, rng.random(9)),
     ]
@@ -188,11 +186,11 @@ def test_kernels_are_their_source_and_forward_and_adjoint(which, rng):
     s = len(channel.forward(np.full(13, 1 / 13)))
     q, start = rng.dirichlet(np.ones(s)), rng.dirichlet(np.ones(13))
     updates = updates_of(channel, q)
-    assert updates.func is not _updates._forward_and_adjoint
+    assert updates.func is not em._forward_and_adjoint
     for steps in (1, 4):
         ends = []
         by_source = (source(updates.func), updates.args)
-        for kernel, data in ((updates.func, updates.args), by_source, (_updates._forward_and_adjoint, (channel, q))):
+        for kernel, data in ((updates.func, updates.args), by_source, (em._forward_and_adjoint, (channel, q))):
             theta, p, g = start.copy(), np.empty(s), np.ones(13)
             assert kernel(*data, theta, p, g, steps, 0.0) == steps
             ends.append((theta, p, g))
@@ -211,7 +209,7 @@ def scattered(rng):
         return BitChannel(k, np.packbits(bits, axis=1), one, zero, rng.random(s))
 
     def response(reports):
-        return DiagonalPlusConstantChannel(k, np.array(reports), rng.uniform(0.3, 0.9), rng.uniform(0.01, 0.1))
+        return ResponseChannel(k, np.array(reports), rng.uniform(0.3, 0.9), rng.uniform(0.01, 0.1))
 
     def noise(positions):
         return LineChannel(k, rng.uniform(0.1, 0.9), np.array(positions), rng.random(len(positions)))
@@ -237,14 +235,14 @@ def test_channels_of_a_kind_share_a_loop_wherever_they_are(order, rng):
     q, start = rng.dirichlet(np.ones(s)), rng.dirichlet(np.ones(13))
     updates = updates_of(stack, q)
     (parts,) = updates.args
-    kernels = [_update_kernels.bits, _update_kernels.responses, _update_kernels.lines, _update_kernels.dense]
-    assert {id(part.func) for _, part in parts} == {id(f) for f in (*kernels, _updates._forward_and_adjoint)}
+    kernels = [_em_kernels.bits, _em_kernels.responses, _em_kernels.lines, _em_kernels.dense]
+    assert {id(part.func) for _, part in parts} == {id(f) for f in (*kernels, em._forward_and_adjoint)}
     assert len(parts) == 5
     where = np.concatenate([np.arange(s)[places] for places, _ in parts])
     assert np.array_equal(np.sort(where), np.arange(s)), "every report once"
     for steps in (1, 5):
         ends = []
-        for routine in (updates, lambda *point: _updates._forward_and_adjoint(stack, q, *point)):
+        for routine in (updates, lambda *point: em._forward_and_adjoint(stack, q, *point)):
             theta, p, g = start.copy(), np.full(s, np.nan), np.ones(13)
             assert routine(theta, p, g, steps, 0.0) == steps
             ends.append((theta, p, g))
@@ -286,7 +284,7 @@ def test_a_block_stops_at_the_first_step_whose_ratios_suffice(instance):
 def test_the_length_of_blocks_changes_nothing(name, stop, monkeypatch):
     ends = []
     for seconds in (0.0, 1e-4, 10.0):
-        monkeypatch.setattr(_updates, "LOOK", seconds)
+        monkeypatch.setattr(em, "LOOK", seconds)
         ends.append(ik.ibu(SOME[name].tally, stop=stop, max_iter=5000))
     assert len({(end.n_iter, end.gap, end.status) for end in ends}) == 1
     assert all(np.array_equal(end.distribution, ends[0].distribution) for end in ends)

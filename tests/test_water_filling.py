@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ibukit as ik
-from ibukit.estimators import _water_filling, _water_filling_kernels
-from ibukit.mechanisms.channels import DiagonalPlusConstantChannel
+from ibukit.channels import ResponseChannel
+from ibukit.solvers import _water_filling_kernels, water_filling
 from instances import unchecked
 from test_kernels import source
 
@@ -47,7 +47,7 @@ def test_the_same_as_without_rounding(counts, eps):
     q = np.array(counts) / sum(counts)
     channel = channel_of(k, eps)
     contrast = channel.diagonal - channel.off
-    theta, exact = _water_filling.maximise(channel, q), exactly(q, contrast, channel.off)
+    theta, exact = water_filling.maximise(channel, q), exactly(q, contrast, channel.off)
     # what is subtracted, q / beta and off, is larger than their difference by the factor off / contrast
     assert np.abs(theta - exact).max() <= 1e-14 * (1 + channel.off / contrast)
     assert abs(theta.sum() - 1) <= 1e-14
@@ -101,15 +101,15 @@ def test_one_secret_that_everyone_reports_has_all():
 def test_secrets_that_nobody_reported_have_nothing(rng):
     k, seen = 50, np.array([3, 10, 11, 40])
     q = np.array([0.4, 0.3, 0.2, 0.1])
-    theta = _water_filling.maximise(channel_of(k, 1.5, seen), q)
+    theta = water_filling.maximise(channel_of(k, 1.5, seen), q)
     assert np.array_equal(np.flatnonzero(theta), seen[: (theta > 0).sum()])
     channel = channel_of(k, 1.5, seen)
     np.testing.assert_allclose(theta[seen], exactly(q, channel.diagonal - channel.off, channel.off), rtol=1e-12)
 
 
 def test_without_any_contrast_every_distribution_is_a_maximiser():
-    channel = DiagonalPlusConstantChannel(5, np.array([1, 3]), 0.2, 0.2)
-    assert (_water_filling.maximise(channel, np.array([0.9, 0.1])) == 0.2).all()
+    channel = ResponseChannel(5, np.array([1, 3]), 0.2, 0.2)
+    assert (water_filling.maximise(channel, np.array([0.9, 0.1])) == 0.2).all()
 
 
 @pytest.mark.parametrize("size", [1, 2, 1023, 1024, 1025, 5000])

@@ -1,8 +1,9 @@
 """Document the public names of ibukit by the room they live in, with nothing kept up by hand.
 
 ``.. room:: NAME`` writes a table and the full entry of every public name that ``ibukit`` takes from its module or
-package NAME. Where there is none, NAME is a namespace such as ``ibukit.datasets`` or ``ibukit.mechanisms.base``, and
-its own functions and classes are written. A public name that no room shows is a warning, so it fails the build.
+package NAME. Where NAME is a package such as ``ibukit.channels``, or ``ibukit`` takes nothing from it, its other
+functions and classes follow under the names that they have there. A public name that no room shows is a warning, so it
+fails the build.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import ibukit
 
 LOGGER = logging.getLogger(__name__)
 PAGE = "book/api"
+BASES = ("Mechanism", "FiniteMechanism", "Channel", "StoppingRule", "Alphabet")
 
 
 def _is_public(name: str, thing: Any) -> bool:
@@ -32,7 +34,8 @@ def _is_public(name: str, thing: Any) -> bool:
 
 def public_names() -> dict[str, str]:
     """Every public class and function of ``ibukit`` and the room it comes from."""
-    return {n: t.__module__.split(".")[1] for n, t in vars(ibukit).items() if _is_public(n, t)}
+    things = {name: getattr(ibukit, name) for name in ibukit.__all__}
+    return {n: t.__module__.split(".")[1] for n, t in things.items() if _is_public(n, t)}
 
 
 def _namespace(room: str) -> ModuleType:
@@ -43,12 +46,14 @@ def _namespace(room: str) -> ModuleType:
 def names_in(room: str) -> list[tuple[str, Any]]:
     """The names of one room as a reader writes them after ``ibukit.``, with what they mean."""
     names = [name for name, home in public_names().items() if home == room]
-    if names:
-        return [(name, getattr(ibukit, name)) for name in names]
+    # what others inherit from stands first
+    found = [(name, getattr(ibukit, name)) for name in sorted(names, key=lambda name: [*BASES, name].index(name))]
     module = _namespace(room)
-    members = vars(module).items()
+    if found and not hasattr(module, "__path__"):
+        return found  # what else a file defines is for its neighbours; a package names what is public
     home = f"{module.__name__}."
-    return [(f"{room}.{n}", t) for n, t in members if _is_public(n, t) and f"{t.__module__}.".startswith(home)]
+    members = [(n, t) for n, t in vars(module).items() if _is_public(n, t) and f"{t.__module__}.".startswith(home)]
+    return found + [(f"{room}.{n}", t) for n, t in members if n not in names]
 
 
 class Room(SphinxDirective):

@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 
 
 def beside(stem: str, ours: Mapping[tuple[str, ...], Any]) -> pd.DataFrame:
-    """``|ours - paper| <= bound`` for every number printed under the claims that `ours` speaks of.
+    """Compare every printed number of the claims that `ours` speaks of.
 
-    The bound is 0 (tolerance kind `exact`), the tolerance (`absolute`; `rounding`, where it is half a unit of the last
-    printed digit), tolerance * ``|paper|`` (`relative`) or tolerance * our standard error (`standard_errors`).
+    The test is ``|ours - paper| <= bound``. The bound is 0 (tolerance kind `exact`), the tolerance (`absolute`;
+    `rounding`, where it is half a unit of the last printed digit), tolerance * ``|paper|`` (`relative`) or tolerance *
+    our standard error (`standard_errors`).
 
     Parameters
     ----------
@@ -70,7 +71,9 @@ def beside(stem: str, ours: Mapping[tuple[str, ...], Any]) -> pd.DataFrame:
 
 
 def check(table: pd.DataFrame) -> None:
-    """AssertionError unless each recorded verdict is the computed one: a deviation that came to agree fails too.
+    """Raise AssertionError unless each recorded verdict is the computed one.
+
+    A deviation that came to agree fails too.
 
     Parameters
     ----------
@@ -110,9 +113,10 @@ class Comparison:
 
 
 def show(table: pd.DataFrame) -> Comparison:
-    """What | where | ours | paper | difference | verdict, a row for each result; settings are left out.
+    """A table of published numbers beside ours, a row for each result.
 
-    Ours and the difference have one decimal more than the paper prints, or as many where the two must be equal.
+    What | where | ours | paper | difference | verdict; settings are left out. Ours and the difference have one decimal
+    more than the paper prints, or as many where the two must be equal.
 
     Parameters
     ----------

@@ -20,10 +20,11 @@ MARGINS = {
 
 
 def agrees(word: str, ratio: float, standard_error: float = 0.0) -> bool:
-    """Whether a ratio of two errors is what a word of comparison says, by the book's one set of margins.
+    """Whether a ratio of two errors is what a word of comparison says.
 
-    ``low <= ratio <= high`` within two standard errors, with (low, high) = `MARGINS` [word]: "same" 5 %, "similar" 25 %
-    either way, "slightly larger" up to 25 %, "larger" above 1, "substantially larger" above 1.25.
+    The book has one set of margins for these words. ``low <= ratio <= high`` within two standard errors, with (low,
+    high) = `MARGINS` [word]: "same" 5 %, "similar" 25 % either way, "slightly larger" up to 25 %, "larger" above 1,
+    "substantially larger" above 1.25.
 
     Parameters
     ----------
@@ -58,7 +59,9 @@ def agrees(word: str, ratio: float, standard_error: float = 0.0) -> bool:
 
 
 def statements(rows: Iterable[tuple[str, bool | None, str, str]]) -> Comparison:
-    """The paper says | we find | verdict, a row for each sentence; each verdict is checked against its test.
+    """A table of published sentences beside what we find.
+
+    The paper says | we find | verdict, a row for each sentence; each verdict is checked against its test.
 
     Parameters
     ----------

@@ -1,6 +1,5 @@
 """Design: from a prior and a loss to a mechanism."""
 
-from ibukit.design import attack as attack
 from ibukit.design.blahut_arimoto import blahut_arimoto as blahut_arimoto
 from ibukit.design.optimal_private import OptimalDesign as OptimalDesign
 from ibukit.design.optimal_private import optimal_private as optimal_private

@@ -14,8 +14,8 @@ from ibukit._validate import Floats
 from ibukit.errors import TooLarge
 
 # all of them have at most 2^16 extremal columns: 2^(k-1), 2^k - 2, and at most (2k-2 choose k-1) where nothing helps
-MOST_ON_A_TREE, MOST_EQUAL, MOST_SECRETS = 17, 16, 10
-TIE = 1e-9
+MOST_ON_A_TREE, MOST_EQUAL, MOST_OTHERWISE = 17, 16, 10
+TIE_OF_PATHS = 1e-9
 
 
 def extremal_logs(distances: Floats) -> Floats:
@@ -29,13 +29,15 @@ def extremal_logs(distances: Floats) -> Floats:
     # a bound longer than the way through other secrets says nothing
     shortest = shortest_path(distances)
     through_others = np.array([_through_others(shortest, x) for x in range(len(shortest))])
-    needed = np.where(shortest < through_others - TIE * shortest.max(), shortest, 0)
+    needed = np.where(shortest < through_others - TIE_OF_PATHS * shortest.max(), shortest, 0)
     if np.count_nonzero(needed) == 2 * (k - 1):
         return _of_a_tree(needed)
-    if (np.abs(shortest[~np.eye(k, dtype=bool)] - shortest[0, 1]) <= TIE * shortest[0, 1]).all() and k <= MOST_EQUAL:
+    if (
+        np.abs(shortest[~np.eye(k, dtype=bool)] - shortest[0, 1]) <= TIE_OF_PATHS * shortest[0, 1]
+    ).all() and k <= MOST_EQUAL:
         # every set of secrets at one height and the others at another
         return np.asarray(shortest[0, 1] * _bits(k)[1:-1])
-    if k > MOST_SECRETS:
+    if k > MOST_OTHERWISE:
         raise TooLarge(_told(k))
     return _of_any(shortest, needed)
 
@@ -65,7 +67,7 @@ def _bits(n: int) -> Floats:
 
 def _told(k: int) -> str:
     return (
-        f"alphabet of {k} secrets has too many extremal columns: possible are up to {MOST_SECRETS} secrets, "
+        f"alphabet of {k} secrets has too many extremal columns: possible are up to {MOST_OTHERWISE} secrets, "
         f"{MOST_EQUAL} with equal distances, and {MOST_ON_A_TREE} on a line, which have 2^{MOST_ON_A_TREE - 1}; merge "
         "secrets"
     )
@@ -74,7 +76,7 @@ def _told(k: int) -> str:
 def _of_any(shortest: Floats, edges: Floats) -> Floats:
     """Grow columns from the first secret: one more at a time, tied to one of those before, if it keeps all bounds."""
     k = len(shortest)
-    slack = TIE * shortest.max()
+    slack = TIE_OF_PATHS * shortest.max()
     # by the secrets that are in, as bits
     level = {1: np.zeros((1, k))}
     for _ in range(k - 1):

@@ -9,11 +9,11 @@ from ibukit import _validate
 from ibukit._threads import one_thread
 from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet, as_alphabet
-from ibukit.design import _least_information
+from ibukit.channels import DenseChannel
+from ibukit.design import least_information
 from ibukit.distributions import uniform
-from ibukit.estimators import _updates
 from ibukit.mechanisms import MatrixMechanism
-from ibukit.mechanisms.channels import DenseChannel
+from ibukit.solvers import em
 
 # doubles allow no more than this, in nats
 LEAST_TOL = 1e-12
@@ -28,12 +28,12 @@ def blahut_arimoto(
     tol: float | None = None,
     start: ArrayLike | None = None,
 ) -> MatrixMechanism:
-    """Minimise I(x; y) + beta E d(x, y): C_xy = c_y exp(-beta d(x, y)) / sum_w c_w exp(-beta d(x, w)).
+    """The mechanism of least information for its distortion.
 
-    Blahut and Arimoto alternate between the channel C and c_y = sum_x prior_x C_xy, the distribution of its reports.
-    That is the iterative Bayesian update for c, with exp(-beta d) from y to x as the mechanism and the prior as the
-    frequencies of the reports, and it is computed by the same routine. Every c that is nowhere 0 gives a channel of
-    2 beta-d-privacy.
+    Minimise I(x; y) + beta E d(x, y): C_xy = c_y exp(-beta d(x, y)) / sum_w c_w exp(-beta d(x, w)). Blahut and Arimoto
+    alternate between the channel C and c_y = sum_x prior_x C_xy, the distribution of its reports. That is the iterative
+    Bayesian update for c, with exp(-beta d) from y to x as the mechanism and the prior as the frequencies of the
+    reports, and it is computed by the same routine. Every c that is nowhere 0 gives a channel of 2 beta-d-privacy.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def blahut_arimoto(
     """
     secrets = as_alphabet(alphabet)
     k = len(secrets)
-    source = _least_information.Source(_validate.distribution("prior", prior, k), secrets.distances())
+    source = least_information.RateDistortionProblem(_validate.distribution("prior", prior, k), secrets.distances())
     worth = _validate.positive("beta", beta)
     if steps is None:
         if start is not None:
@@ -106,23 +106,23 @@ def blahut_arimoto(
         if tol is not None:
             raise ValueError(f"tol must be left out with steps={steps}; pass steps=None to solve until it is met")
         c = _improved(source, worth, _start(start, k), _validate.whole("steps", steps, 1) - 1)
-    return MatrixMechanism(_least_information.channel_of(source, c, worth), secrets)
+    return MatrixMechanism(least_information.channel_of(source, c, worth), secrets)
 
 
-def _improved(source: _least_information.Source, beta: float, c: Floats, times: int) -> Floats:
+def _improved(source: least_information.RateDistortionProblem, beta: float, c: Floats, times: int) -> Floats:
     """The distribution of the reports after so many steps of IBU on the kernel from reports to secrets."""
-    kernel, weights = _least_information.kernel_of(source, beta)
+    kernel, weights = least_information.kernel_of(source, beta)
     with one_thread():
-        updates = _updates.updates_of(DenseChannel(kernel), weights)
-        p, g = _updates.evaluate(updates, c, len(weights))
+        updates = em.updates_of(DenseChannel(kernel), weights)
+        p, g = em.evaluate(updates, c, len(weights))
         if times:
             updates(c, p, g, times, -np.inf)
     return c
 
 
-def _optimum(source: _least_information.Source, beta: float, tol: float) -> Floats:
-    c = _least_information.outputs(source, beta)
-    missed = _least_information.excess_of(source, c, beta)
+def _optimum(source: least_information.RateDistortionProblem, beta: float, tol: float) -> Floats:
+    c = least_information.outputs(source, beta)
+    missed = least_information.excess_of(source, c, beta)
     if not missed <= tol:
         raise RuntimeError(f"tol={tol} was missed, the proof is {missed:.3g} nats; loosen tol, or take steps")
     return c

@@ -57,9 +57,10 @@ class OptimalDesign:
 def optimal_private(
     prior: ArrayLike, alphabet: Alphabet | int, epsilon: float, criterion: Literal["mse", "emd"] = "mse"
 ) -> OptimalDesign:
-    """Minimise the error of the maximum likelihood estimate over all M with M_xz <= exp(eps d(x, y)) M_yz.
+    """The private mechanism whose estimates have the least error.
 
-    The error is the limit for many users, with theta = prior: "mse" is tr C, the limit of n E ||MLE - theta||_2^2
+    Minimise the error of the maximum likelihood estimate over all M with M_xz <= exp(eps d(x, y)) M_yz. The error is
+    the limit for many users, with theta = prior: "mse" is tr C, the limit of n E ||MLE - theta||_2^2
     (`theory.asymptotic_mse`), and "emd" the limit of sqrt(n) E EMD(MLE, theta) on a line (`theory.asymptotic_emd`),
     where C is the inverse Fisher information of one report on the directions that keep the sum.
 

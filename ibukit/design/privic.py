@@ -33,11 +33,11 @@ Draw = Callable[[MatrixMechanism, Generator], Tally]
 
 
 class Privic:
-    """PRIVIC: M^t = BA(theta^(t-1), beta); reports q^t through M^t; theta^t = IBU(M^t, q^t) from theta^(t-1).
+    """PRIVIC: a mechanism and an estimate that improve each other in cycles.
 
-    Nobody knows the distribution of the secrets that a good mechanism is made for, so the mechanism and the
-    distribution are made in turn: in each cycle users report through `mechanism`, and `collect` takes their reports and
-    ends the cycle. Every cycle's mechanism is 2 beta-d-private, whatever was reported before.
+    M^t = BA(theta^(t-1), beta); reports q^t through M^t; theta^t = IBU(M^t, q^t) from theta^(t-1). Nobody knows the
+    distribution that a good mechanism needs, so both are made in turn: users report through `mechanism`, and `collect`
+    ends the cycle with their reports. Every mechanism is 2 beta-d-private, whatever was reported before.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ class Privic:
 
     @property
     def distribution(self) -> Floats:
-        """The current estimate theta^t, shape (k,); before the first cycle it is the start."""
+        """The current estimate theta^t, shape (k,); at first the start."""
         return self._cycles[-1].distribution if self._cycles else self._choices.start
 
     @property
@@ -241,7 +241,7 @@ class Privic:
         return self._choices.designed(self._cycles[t - 1].distribution if t else self._choices.start)
 
     def tallies(self) -> tuple[Tally, ...]:
-        """The tally of each finished cycle, for `gibu`, `mle` or your own; their mechanisms are computed again."""
+        """The tally of each finished cycle, with its mechanism, computed again."""
         return tuple(self._past_mechanism(t).tally_counts(cycle.counts) for t, cycle in enumerate(self._cycles))
 
     def estimate(self, pooled: bool = False) -> Estimate:
@@ -295,7 +295,7 @@ class Privic:
         seed: int,
         callbacks: Iterable[Callable[[Privic], Any]] = (),
     ) -> Privic:
-        """Simulate until so many cycles are finished: tally ~ mechanism.simulate(counts), then collect.
+        """Simulate cycles, tally ~ mechanism.simulate(counts), until there are `cycles`.
 
         Parameters
         ----------
@@ -346,7 +346,7 @@ class Privic:
         return lambda mechanism, rng: mechanism.simulate(counts, rng)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the whole state to a file, in the place of what was there: all at once, or nothing.
+        """Replace a file with the whole state, all at once or not at all.
 
         The file is plain: a line with its version and SHA-256, a line of JSON, then arrays as numpy writes them.
 

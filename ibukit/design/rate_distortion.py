@@ -7,18 +7,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ibukit import _validate
+from ibukit import _validate, privacy
 from ibukit._threads import one_thread
 from ibukit._validate import Floats, Ints
 from ibukit.alphabet import Alphabet, as_alphabet
-from ibukit.design import _least_information
+from ibukit.design import least_information
 from ibukit.errors import Infeasible
-from ibukit.mechanisms import MatrixMechanism, privacy
+from ibukit.mechanisms import MatrixMechanism
 
 
 @dataclass(frozen=True)
 class RateDistortion(_validate.ReadOnlyArrays):
-    """A point of the curve R(D) = min I(x; y) over all channels with E d(x, y) <= D, and the channel that attains it.
+    """A point of the rate-distortion curve, and the channel that attains it.
+
+    R(D) = min I(x; y) over all channels with E d(x, y) <= D.
 
     Attributes
     ----------
@@ -66,10 +68,11 @@ class RateDistortion(_validate.ReadOnlyArrays):
 def rate_distortion(
     prior: ArrayLike, alphabet: Alphabet | int, beta: float | None = None, distortion: float | None = None
 ) -> RateDistortion:
-    """Minimise I(x; y) + beta E d(x, y) over all channels, or I(x; y) over those with E d(x, y) <= D.
+    """The channel that tells least at a given distortion or trade-off.
 
-    The two are one problem: for each D below that of the best constant report there is a beta, the slope of R(D). It is
-    found by a root-finder on log beta, around the optimum that the solver of `mle` computes and certifies.
+    Minimise I(x; y) + beta E d(x, y) over all channels, or I(x; y) over those with E d(x, y) <= D. The two are one
+    problem: for each D below that of the best constant report there is a beta, the slope of R(D). It is found by a
+    root-finder on log beta, around the optimum that the solver of `mle` computes and certifies.
 
     Parameters
     ----------
@@ -116,20 +119,22 @@ def rate_distortion(
     (1.5, 0.985, 1.393)
     """
     secrets = as_alphabet(alphabet)
-    source = _least_information.Source(_validate.distribution("prior", prior, len(secrets)), secrets.distances())
+    source = least_information.RateDistortionProblem(
+        _validate.distribution("prior", prior, len(secrets)), secrets.distances()
+    )
     if (beta is None) == (distortion is None):
         raise ValueError(f"give either beta or distortion, got beta={beta!r} and distortion={distortion!r}")
     with one_thread():
         if beta is not None:
             slope = _validate.positive("beta", beta)
-            optimum = _least_information.Optimum(_least_information.at_beta(source, slope), slope)
+            optimum = least_information.Optimum(least_information.at_beta(source, slope), slope)
         else:
-            optimum = _least_information.at_loss(source, _distortion(distortion))
+            optimum = least_information.at_loss(source, _distortion(distortion))
         mechanism = MatrixMechanism(optimum.channel, secrets)
         rate = privacy.mutual_information(mechanism, source.prior)
         found = privacy.quality_loss(mechanism, source.prior)
         output = source.prior @ mechanism.matrix()
-        bound = _least_information.least_rate(source, output, optimum.beta, found)
+        bound = least_information.least_rate(source, output, optimum.beta, found)
     return RateDistortion(mechanism, rate, found, optimum.beta, max(0.0, rate - bound), _validate.frozen(output))
 
 

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ibukit import _validate
+from ibukit import _validate, privacy
 from ibukit._threads import one_thread
 from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet, as_alphabet
-from ibukit.design import _least_information, _linear_programme
+from ibukit.design import _linear_programme, least_information
 from ibukit.errors import Infeasible
-from ibukit.mechanisms import MatrixMechanism, privacy
+from ibukit.mechanisms import MatrixMechanism
 
 CHOICES = ("least information", "vertex")
 # both losses of what is returned are right within this share of the largest loss
@@ -29,11 +29,12 @@ def shokri(
     adversary_loss: ArrayLike | None = None,
     choice: str | None = None,
 ) -> MatrixMechanism:
-    """Maximise the adversary's loss sum_y min_z sum_x prior_x A_xy l(x, z) where the user's is at most Q.
+    """The mechanism that protects best at a bounded loss of quality.
 
-    The user's loss is sum_xy prior_x A_xy l(x, y), the adversary knows the prior and the mechanism A, and guesses best.
-    With one loss l for both the maximum is min(Q, Qmax), Qmax = min_g sum_x prior_x l(x, g), and many mechanisms reach
-    it; `choice` says which is returned.
+    Maximise the adversary's loss sum_y min_z sum_x prior_x A_xy l(x, z) where the user's is at most Q. The user's loss
+    is sum_xy prior_x A_xy l(x, y), the adversary knows the prior and the mechanism A, and guesses best. With one loss l
+    for both the maximum is min(Q, Qmax), Qmax = min_g sum_x prior_x l(x, g), and many mechanisms reach it; `choice`
+    says which is returned.
 
     Parameters
     ----------
@@ -120,14 +121,14 @@ def shokri(
     guessed = costs if adversary_loss is None else _validate.losses("adversary_loss", adversary_loss, k)
     alike = np.array_equal(costs, guessed)
     kind = _which(choice, alike)
-    source = _least_information.Source(weights, costs)
+    source = least_information.RateDistortionProblem(weights, costs)
     bound = _feasible(max_quality_loss, source)
     most = min(bound, float(source.without_information.min()))
     with one_thread():
         if kind == "vertex":
             channel = _vertex(weights, costs, None, most) if alike else _vertex(weights, costs, guessed, bound)
         else:
-            channel = _least_information.at_loss(source, bound).channel
+            channel = least_information.at_loss(source, bound).channel
         mechanism = MatrixMechanism(channel, secrets)
         _check(mechanism, source, bound, most if alike else None)
     return mechanism
@@ -146,12 +147,12 @@ def _which(choice: str | None, alike: bool) -> str:
     return choice
 
 
-def _feasible(value: Any, source: _least_information.Source) -> float:
+def _feasible(value: Any, source: least_information.RateDistortionProblem) -> float:
     """The bound on the user's loss; what is too low by rounding alone becomes the least loss."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise ValueError(f"max_quality_loss must be a number, got {value!r}")
     bound, least, most = _validate.as_float(value), source.least, float(source.without_information.min())
-    if not bound >= least * (1 - _least_information.TIE):  # also true of NaN
+    if not bound >= least * (1 - least_information.TIE_OF_LOSSES):  # also true of NaN
         raise Infeasible(
             f"max_quality_loss must be at least {least:.6g}, where every secret has its best report, got {value}; "
             f"from {least:.6g} to {most:.6g} more of it buys more privacy, above that no more"
@@ -172,7 +173,9 @@ def _vertex(prior: Floats, loss: Floats, adversary_loss: Floats | None, bound: f
     return channel
 
 
-def _check(mechanism: MatrixMechanism, source: _least_information.Source, bound: float, most: float | None) -> None:
+def _check(
+    mechanism: MatrixMechanism, source: least_information.RateDistortionProblem, bound: float, most: float | None
+) -> None:
     """The promises of the docstring, on the matrix that is handed out."""
     off = privacy.quality_loss(mechanism, source.prior, source.loss) - bound
     if most is not None:

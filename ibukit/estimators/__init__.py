@@ -1,8 +1,5 @@
 """Estimators: from a tally to an estimate."""
 
-from ibukit.estimators.bayes import Posterior as Posterior
-from ibukit.estimators.bayes import posterior as posterior
-from ibukit.estimators.bayes import posterior_mean as posterior_mean
 from ibukit.estimators.certificate import gap as gap
 from ibukit.estimators.combine import combine_mechanisms as combine_mechanisms
 from ibukit.estimators.combine import combine_results as combine_results
@@ -16,3 +13,4 @@ from ibukit.estimators.stopping import Change as Change
 from ibukit.estimators.stopping import Discrepancy as Discrepancy
 from ibukit.estimators.stopping import Gap as Gap
 from ibukit.estimators.stopping import Steps as Steps
+from ibukit.estimators.stopping import StoppingRule as StoppingRule

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.interpolate import CubicSpline
 from scipy.special import gammaln, xlogy
 
 from ibukit._validate import Floats
+
+if TYPE_CHECKING:
+    from scipy.interpolate import CubicSpline
 
 # expected numbers between which the expectation is tabulated; outside its two expansions are exact to 1e-5
 FEW, MANY = 1e-9, 100.0
@@ -35,6 +38,8 @@ def expected_share(log_mean: Floats) -> Floats:
 
 @cache
 def _table() -> CubicSpline:
+    from scipy.interpolate import CubicSpline  # slow to load, and needed here alone
+
     at = np.linspace(math.log(FEW), math.log(MANY), 200)
     count = np.arange(300)  # a Poisson variable of mean 100 is never as large
     mean = np.exp(at)[:, None]

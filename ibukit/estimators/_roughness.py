@@ -19,7 +19,6 @@ from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet, Line
 from ibukit.errors import AlphabetMismatch
 from ibukit.grid import Grid
-from ibukit.mechanisms.channels import DenseChannel
 from ibukit.tally import Tally
 
 # the largest change in one step, as a logarithm, of a square root: beyond it the quadratic model means little
@@ -142,7 +141,7 @@ def _newton(tally: Tally, roughness: Roughness, weight: float, u: Floats, tol: f
         mean = float(theta @ g) - weight * roughness(u)  # R is its own slope along theta: R(c theta) = c R(theta)
         excess = max(0.0, float(slope.max()) - mean)
         root = np.sqrt(theta)
-        factor = _factor(_gram(tally, root, q / p**2) + weight / 2 * roughness.curvature(u))
+        factor = _factor(root[:, None] * operator.gram(q / p**2) * root + weight / 2 * roughness.curvature(u))
         if excess < best.excess:
             best = Fit(u, excess, step, factor)
         if excess <= tol or step == most or factor is None:
@@ -195,20 +194,6 @@ def _log_mean_exp(u: Floats) -> float:
     # log1p and expm1 keep the digits of what is nearly uniform
     top = float(u.max())
     return top + math.log1p(float(np.expm1(u - top).mean()))
-
-
-def _gram(tally: Tally, root: Floats, w: Floats) -> Floats:
-    """diag(root) M diag(w) M^T diag(root) on the reports seen, with one vector as long as they at a time."""
-    operator = tally.operator
-    if type(operator) is DenseChannel:
-        columns = root[:, None] * operator.columns * np.sqrt(w)
-        return np.asarray(columns @ columns.T)
-    rows, unit = np.empty((tally.k, tally.k)), np.zeros(tally.k)
-    for x in range(tally.k):
-        unit[x] = root[x]
-        rows[x] = root * operator.adjoint(w * operator.forward(unit))
-        unit[x] = 0.0
-    return np.asarray((rows + rows.T) / 2)
 
 
 def _factor(matrix: Floats) -> Floats | None:

@@ -35,11 +35,12 @@ def combine_results(
     project: bool = False,
     **options: Any,
 ) -> Estimate:
-    """Combine results, [INV]_R, [RAP]_R or [IBU]_R: theta = sum_A w_A estimator(reports of A).
+    """Combine results, [INV]_R, [RAP]_R or [IBU]_R.
 
-    With ``weights="users"`` w_A = n_A / n, as the paper has it: ``combine_results(tally, inv, post="normalize")`` and
-    ``combine_results(tally, ibu, stop=...)`` are its [INV]_R and [IBU]_R, and `inv` on RAPPOR tallies is its [RAP]_R.
-    A careful mechanism then counts as much as a careless one, whose estimate may be a thousand times as precise.
+    theta = sum_A w_A estimator(reports of A). With ``weights="users"`` w_A = n_A / n, as the paper has it:
+    ``combine_results(tally, inv, post="normalize")`` and ``combine_results(tally, ibu, stop=...)`` are its [INV]_R and
+    [IBU]_R, and `inv` on RAPPOR tallies is its [RAP]_R. A careful mechanism then counts as much as a careless one,
+    whose estimate may be a thousand times as precise.
 
     With ``weights="variance"`` w_A is proportional to n_A / e_A, with e_A the exact `theory.inv_squared_error` of the
     mechanism where the secrets are uniform: of all fixed weights those of least expected squared error there. Averages
@@ -108,13 +109,13 @@ def combine_results(
 
 
 def combine_mechanisms(tally: Tally, estimator: Estimator = inv, **options: Any) -> Estimate:
-    """Combine mechanisms, [INV]_M, [RAP]_M or [IBU]_M: the estimator on all reports as if all came through A[n].
+    """Combine mechanisms, [INV]_M, [RAP]_M or [IBU]_M.
 
-    A[n] = sum_A (n_A / n) A is the average mechanism, q[n] the frequencies of all reports together. [INV]_M solves
-    v A[n] = q[n] and is unbiased, since q[n] has the mean theta A[n] although no report has that law. [RAP]_M does the
-    same bit by bit. [IBU]_M maximises sum_z q[n]_z log (theta A[n])_z, which is nobody's likelihood: it may be
-    consistent, and it throws away which report came through which mechanism. ``ibu(tally)`` and ``mle(tally)`` (GIBU)
-    do not.
+    The estimator takes all reports as if all came through A[n]. A[n] = sum_A (n_A / n) A is the average mechanism, q[n]
+    the frequencies of all reports together. [INV]_M solves v A[n] = q[n] and is unbiased, since q[n] has the mean theta
+    A[n] although no report has that law. [RAP]_M does the same bit by bit. [IBU]_M maximises sum_z q[n]_z log (theta
+    A[n])_z, which is nobody's likelihood: it may be consistent, and it throws away which report came through which
+    mechanism. ``ibu(tally)`` and ``mle(tally)`` (GIBU) do not.
 
     Parameters
     ----------

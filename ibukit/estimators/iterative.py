@@ -13,12 +13,12 @@ from tqdm import tqdm
 from ibukit import _validate
 from ibukit._threads import one_thread
 from ibukit._validate import Floats
-from ibukit.errors import ConvergenceError, InvalidDistribution
-from ibukit.estimate import Estimate, Status
-from ibukit.estimators._acceleration import Anderson
-from ibukit.estimators._updates import Blocks, evaluate, updates_of
+from ibukit.errors import InvalidDistribution
+from ibukit.estimate import ConvergenceError, Estimate, Status
 from ibukit.estimators.certificate import certified, gap
 from ibukit.estimators.stopping import EarlyRule, Gap, Iterate, Steps, StoppingRule
+from ibukit.solvers.anderson import Anderson
+from ibukit.solvers.em import Blocks, evaluate, updates_of
 from ibukit.tally import Tally, check_tally, pool
 
 CERTIFY = Gap(1e-6)
@@ -32,11 +32,12 @@ def ibu(
     strict: bool = False,
     accelerate: bool = False,
 ) -> Estimate:
-    """Iterative Bayesian update: maximise L(theta) = sum_z counts_z log (theta M)_z over the simplex.
+    """The iterative Bayesian update, with a bound on what is left to gain.
 
-    Each step is theta_x <- sum_z q_z theta_x M_xz / (theta M)_z: the average posterior of a user's secret. L never
-    falls, and from a full-support start the iteration tends to a maximiser, slowly: the number of steps is a
-    smoothing parameter, so record it with every number. For the maximiser itself `mle` is faster.
+    Maximise L(theta) = sum_z counts_z log (theta M)_z over the simplex. Each step is theta_x <- sum_z q_z theta_x M_xz
+    / (theta M)_z: the average posterior of a user's secret. L never falls, and from a full-support start the iteration
+    tends to a maximiser, slowly: the number of steps is a smoothing parameter, so record it with every number. For the
+    maximiser itself `mle` is faster.
 
     With `accelerate` the steps are extrapolated (Anderson acceleration of log theta, damped and safeguarded): the same
     fixed points, and still L never falls, in some hundred evaluations of the step's formula where the plain iteration
@@ -145,9 +146,10 @@ def ibu(
 
 
 def gibu(tallies: Iterable[Tally], **as_ibu: Any) -> Estimate:
-    """Generalised IBU: maximise sum_A sum_z counts^A_z log (theta M^A)_z over the simplex, one term a mechanism.
+    """Generalised IBU: one estimate from the reports of several mechanisms.
 
-    The same as ``ibu(t1 + t2 + ...)``.
+    Maximise sum_A sum_z counts^A_z log (theta M^A)_z over the simplex, one term a mechanism. The same as ``ibu(t1 + t2
+    + ...)``.
 
     Parameters
     ----------

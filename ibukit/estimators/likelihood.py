@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
 
 from ibukit import _validate
 from ibukit._threads import one_thread
-from ibukit.errors import ConvergenceError
-from ibukit.estimate import Estimate, Status
-from ibukit.estimators._solvers import SOLVERS, Solver
+from ibukit.estimate import ConvergenceError, Estimate, Status
 from ibukit.estimators.certificate import certified
+from ibukit.solvers import Problem, Solver, candidates
 from ibukit.tally import Tally, check_tally
 
 # below this the gap is the rounding of g, which no other solver can mend
-ROUNDING = 1e-13
+ROUNDING_OF_GAP = 1e-13
 
 
 def mle(tally: Tally, tol: float = 1e-9, method: str = "auto") -> Estimate:
-    """Maximise L(theta) = sum_z counts_z log (theta M)_z over the simplex, with a proof.
+    """The maximum likelihood estimate, with a proof that it is one.
+
+    Maximise L(theta) = sum_z counts_z log (theta M)_z over the simplex.
 
     Parameters
     ----------
@@ -79,15 +79,15 @@ def mle(tally: Tally, tol: float = 1e-9, method: str = "auto") -> Estimate:
     'mle, closed form by water-filling: k-RR, k = 3'
     """
     tol = _validate.positive("tol", tol)
-    solvers = _candidates(check_tally(tally), method)
+    problem = Problem(check_tally(tally).operator, tally.counts)
     best: Estimate | None = None
     with one_thread():
-        for solver in solvers:
-            found = _solve(solver, tally, tol)
+        for solver in candidates(problem, method):
+            found = _solve(solver, problem, tally, tol)
             best = found if best is None or found.gap < best.gap else best
             if best.gap <= tol:
                 return best
-            if best.gap <= ROUNDING:
+            if best.gap <= ROUNDING_OF_GAP:
                 break
     assert best is not None
     raise ConvergenceError(
@@ -97,20 +97,7 @@ def mle(tally: Tally, tol: float = 1e-9, method: str = "auto") -> Estimate:
     )
 
 
-def _candidates(tally: Tally, method: str) -> Iterable[Solver]:
-    if method == "auto":
-        # one after the other: mostly the first is all that is asked for
-        return (solver for solver in SOLVERS if solver.applies(tally) and solver.suits(tally))
-    applicable = [solver for solver in SOLVERS if solver.applies(tally)]
-    chosen = [solver for solver in applicable if solver.name == method]
-    if not chosen:
-        names = ", ".join(repr(solver.name) for solver in applicable)
-        needs = next((f" needs {solver.needs}" for solver in SOLVERS if solver.name == method), " is not known")
-        raise ValueError(f"method={method!r}{needs}; for this tally there are 'auto', {names}")
-    return chosen
-
-
-def _solve(solver: Solver, tally: Tally, tol: float) -> Estimate:
-    theta, steps = solver.run(tally, float(np.expm1(min(tol, 1.0))))
+def _solve(solver: Solver, problem: Problem, tally: Tally, tol: float) -> Estimate:
+    theta, steps = solver.run(problem, float(np.expm1(min(tol, 1.0))))
     status = Status.CLOSED_FORM if solver.name == "closed form" else Status.CONVERGED
-    return certified(tally, theta, status, steps, f"mle, {solver.why(tally)}")
+    return certified(tally, theta, status, steps, f"mle, {solver.why(problem)}")

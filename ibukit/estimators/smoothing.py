@@ -11,8 +11,7 @@ from scipy.optimize import minimize_scalar
 from ibukit import _validate
 from ibukit._threads import one_thread
 from ibukit._validate import Floats
-from ibukit.errors import ConvergenceError
-from ibukit.estimate import Estimate, Status
+from ibukit.estimate import ConvergenceError, Estimate, Status
 from ibukit.estimators._roughness import Fit, Roughness, fit, roughness_on
 from ibukit.estimators.certificate import certified, ratios
 from ibukit.tally import Tally, check_bounded
@@ -25,13 +24,13 @@ OF = ("distribution", "frequencies")
 
 
 def smooth(tally: Tally, penalty: float | None = None, tol: float = 1e-9, of: str = "distribution") -> Estimate:
-    """Maximise L(theta) - penalty R(theta) over the simplex: the maximum penalised likelihood estimate.
+    """The maximum penalised likelihood estimate, a smooth distribution.
 
-    R(theta) = sum over neighbours x, y of (sqrt theta_x - sqrt theta_y)^2 / d(x, y)^2 is Good's roughness: small where
-    neighbours have nearly the same probability, relative to how large it is. Neighbours are consecutive integers of a
-    Line, and cells of a Grid that share a side. Both terms are concave, so that there is one maximiser, whether or not
-    the reports identify the distribution, and it can be certified. It tends to the MLE as the penalty vanishes and to
-    the uniform distribution as it grows.
+    Maximise L(theta) - penalty R(theta) over the simplex. R(theta) = sum over neighbours x, y of (sqrt theta_x - sqrt
+    theta_y)^2 / d(x, y)^2 is Good's roughness: small where neighbours have nearly the same probability, relative to how
+    large it is. Neighbours are consecutive integers of a Line, and cells of a Grid that share a side. Both terms are
+    concave, so that there is one maximiser, whether or not the reports identify the distribution, and it can be
+    certified. It tends to the MLE as the penalty vanishes and to the uniform distribution as it grows.
 
     Parameters
     ----------

@@ -58,7 +58,29 @@ class Iterate:
 
 
 class StoppingRule(Protocol):
-    """Decides from this iterate and the one before (None at the start)."""
+    """Decides from this iterate and the one before (None at the start).
+
+    A protocol: whatever has the method `met` is a rule of `ibu` and `gibu`, and need not inherit from it. An iterate
+    has `n_iter`, `distribution` (k,), `gap` and `log_likelihood`, and `tally`. A frozen dataclass has the repr by which
+    the tables of `replicate` tell rules apart.
+
+    Examples
+    --------
+    Stop when no probability moves by more than a thousandth in a step:
+
+    >>> from dataclasses import dataclass
+    >>> import numpy as np, ibukit as ik
+    >>> @dataclass(frozen=True)
+    ... class Settled:
+    ...     tol: float
+    ...
+    ...     def met(self, now, before):
+    ...         return before is not None and abs(now.distribution - before.distribution).max() <= self.tol
+    >>> tally = ik.RandomizedResponse(3, epsilon=1.0).tally_counts([500, 300, 200])
+    >>> estimate = ik.ibu(tally, stop=Settled(1e-3))
+    >>> estimate.status.name, estimate.n_iter, estimate.gap < 0.01
+    ('CONVERGED', 34, True)
+    """
 
     def met(self, now: Iterate, before: Iterate | None) -> bool:
         """Whether to stop here."""
@@ -73,7 +95,9 @@ class EarlyRule(StoppingRule, Protocol):
 
 @dataclass(frozen=True)
 class Gap:
-    """Stop when no distribution can have a mean log-likelihood above this one's by more than `tol`.
+    """Stop when the likelihood is certified to be near its maximum.
+
+    No distribution can have a mean log-likelihood above this one's by more than `tol`.
 
     Parameters
     ----------
@@ -99,7 +123,9 @@ class Gap:
 
 @dataclass(frozen=True)
 class Change:
-    """Stop when a step changes little: the papers' rules. Says nothing about how far the maximum is.
+    """Stop when a step changes little, as the papers do.
+
+    It says nothing about how far the maximum is.
 
     Parameters
     ----------
@@ -164,13 +190,14 @@ class Steps:
 
 @dataclass(frozen=True)
 class Discrepancy:
-    """Stop when the fit is as good as chance allows: the deviance first falls to its degrees of freedom.
+    """Stop when the fit is as good as chance allows.
 
-    The deviance is 2 sum_z counts_z log(q_z / P(z)) over the reports seen. If the reports are drawn from P, its mean is
-    the number of distinct reports less one for each mechanism, where each is expected often. Where some are expected
-    seldom, as far from all secrets in unbounded noise, its mean is larger: that of sum_z t(n P(z)) over the reports
-    seen, again less one for each mechanism, with t(mu) = E[2 C log(C / mu) given C >= 1] for a Poisson C of mean mu.
-    The rule takes this sum, at the fit in hand, for the degrees of freedom; t is 1 for large mu.
+    The deviance has then first fallen to its degrees of freedom. The deviance is 2 sum_z counts_z log(q_z / P(z)) over
+    the reports seen. If the reports are drawn from P, its mean is the number of distinct reports less one for each
+    mechanism, where each is expected often. Where some are expected seldom, as far from all secrets in unbounded noise,
+    its mean is larger: that of sum_z t(n P(z)) over the reports seen, again less one for each mechanism, with t(mu) =
+    E[2 C log(C / mu) given C >= 1] for a Poisson C of mean mu. The rule takes this sum, at the fit in hand, for the
+    degrees of freedom; t is 1 for large mu.
 
     The means are those of secrets that are a sample themselves. For the distribution of these n users alone they are a
     little too large, by sum_xz theta_x M_xz^2 / P(z) - 1: much, where the mechanism hardly hides anything. Where nearly
@@ -209,7 +236,10 @@ class Discrepancy:
         return now.deviance <= self._target(now)
 
     def out_of_reach(self, now: Iterate) -> bool:
-        """Whether even the maximum-likelihood estimate has a larger deviance: it is at most 2 n gap below this one."""
+        """Whether even the maximum likelihood estimate misses the target.
+
+        Its deviance is at most 2 n gap below this one.
+        """
         return now.deviance - 2 * now.tally.n * now.gap > self._target(now)
 
     def _target(self, now: Iterate) -> float:

@@ -11,10 +11,10 @@ from ibukit.alphabet import Alphabet, Line, as_alphabet
 
 
 def emd(p: ArrayLike, q: ArrayLike, alphabet: Alphabet | int) -> float:
-    """Earth mover's distance: min sum_xy T_xy d(x, y) over T >= 0 with row sums p and column sums q.
+    """Earth mover's distance, in the unit of the alphabet.
 
-    On a line in closed form, sum_x |P(x) - Q(x)| with P, Q the distribution functions; on other alphabets exactly,
-    by POT's network simplex.
+    min sum_xy T_xy d(x, y) over T >= 0 with row sums p and column sums q. On a line in closed form, sum_x |P(x) - Q(x)|
+    with P, Q the distribution functions; on other alphabets exactly, by POT's network simplex.
 
     Parameters
     ----------
@@ -59,7 +59,9 @@ def emd(p: ArrayLike, q: ArrayLike, alphabet: Alphabet | int) -> float:
 
 
 def total_variation(p: ArrayLike, q: ArrayLike) -> float:
-    """Total variation distance: max over events of |p(A) - q(A)| = sum_x |p_x - q_x| / 2.
+    """Total variation distance between two distributions.
+
+    It is the max over events of |p(A) - q(A)| = sum_x |p_x - q_x| / 2.
 
     Parameters
     ----------

@@ -21,8 +21,8 @@ from ibukit import _validate
 from ibukit._threads import one_thread
 from ibukit._validate import Floats, Ints
 from ibukit.alphabet import Alphabet
-from ibukit.errors import AlphabetMismatch, ConvergenceError
-from ibukit.estimate import Estimate, Status
+from ibukit.errors import AlphabetMismatch
+from ibukit.estimate import ConvergenceError, Estimate, Status
 from ibukit.estimators.certificate import as_estimate
 from ibukit.evaluation._canonical import digest, stop_of
 from ibukit.evaluation._journal import Key, Rows, opened
@@ -67,9 +67,10 @@ def replicate(
     path: str | os.PathLike[str] | None = None,
     n_jobs: int = 1,
 ) -> pd.DataFrame:
-    """Repeat: tally ~ mechanism.simulate(population.counts), then each estimator on that tally, then its losses.
+    """Repeat an experiment: reports, estimates and their losses.
 
-    The secrets are fixed, the reports are drawn anew in each repetition, and all estimators see the same ones.
+    Each time: tally ~ mechanism.simulate(population.counts), then each estimator on that tally, then its losses. The
+    secrets are fixed, the reports are drawn anew in each repetition, and all estimators see the same ones.
 
     Parameters
     ----------

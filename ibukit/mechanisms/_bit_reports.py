@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.random import Generator
@@ -14,10 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from ibukit import _validate
 from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet, as_alphabet
+from ibukit.channels import BitChannel
 from ibukit.errors import AlphabetMismatch
 from ibukit.mechanisms._levels import level
 from ibukit.mechanisms.base import FiniteMechanism
-from ibukit.mechanisms.channels import BitChannel
 from ibukit.tally import Tally, make_part
 
 Bits = NDArray[np.uint8]
@@ -33,6 +32,16 @@ class BitReports(FiniteMechanism):
 
     alphabet: Alphabet
     epsilon: float
+
+    def __post_init__(self) -> None:
+        """Check and convert the fields that they share."""
+        self._keep(alphabet=as_alphabet(self.alphabet))
+        _validate.whole("number of secrets", len(self.alphabet), 2)
+        self._keep(epsilon=level(self.epsilon, self._lie))
+
+    @abstractmethod
+    def _lie(self, epsilon: float) -> float:
+        """The odds of the sampler's lie, for which doubles must have room."""
 
     @property
     @abstractmethod
@@ -55,7 +64,10 @@ class BitReports(FiniteMechanism):
         """All possible reports, packed, in ascending order; ValueError where they are too many."""
 
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
-        """Draw the tally of a whole population: bit rows in blocks, so that memory stays bounded."""
+        """Draw the tally of a whole population.
+
+        Bit rows are drawn in blocks, so that memory stays bounded.
+        """
         rng = _validate.generator(rng)
         counts = _validate.counts("secret_counts", secret_counts, self.k)
         secrets = np.repeat(np.arange(self.k), counts)
@@ -77,28 +89,27 @@ class BitReports(FiniteMechanism):
                 raise AlphabetMismatch(f"reports must be rows of 0 and 1, got {rows[bad][0]}")
         return np.packbits(rows.astype(bool), axis=1)
 
+    def restore_reports(self, kept: NDArray[Any]) -> Bits:
+        """Bit rows of 0 and 1, shape (n, k), from packed bytes."""
+        return np.unpackbits(kept, axis=1, count=self.k)
+
     def tally_counts(self, counts: ArrayLike) -> Tally:
-        """The tally from counts of all possible reports, where they are few enough to be listed."""
+        """The tally from counts of all possible reports.
+
+        They must be few enough to be listed.
+        """
         rows = self._all_rows
         return Tally((make_part(self, rows, _validate.counts("counts", counts, self.m)),))
 
     @cached_property
     def _channel(self) -> BitChannel:
-        channel = self.channel(self._all_rows)
-        assert isinstance(channel, BitChannel)
-        return channel
+        return cast("BitChannel", self.channel(self._all_rows))
 
     def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:
-        """The estimator of RAPPOR: each bit's frequency, debiased; of unary encodings it need not sum to 1."""
+        """The estimator of RAPPOR: each bit's frequency, debiased.
+
+        For unary encodings it need not sum to 1.
+        """
         # bits are counted by the kernel of the adjoint with one = 1 and zero = 0
         ones = BitChannel(self.k, reports, 1.0, 0.0, np.ones(len(reports))).adjoint(frequencies)
         return (ones - self.p_zero) / self.contrast
-
-
-def set_alphabet_and_epsilon(
-    mechanism: BitReports, alphabet: Alphabet | int, epsilon: float, lie: Callable[[float], float]
-) -> None:
-    """The fields that they share, checked; `lie` is the odds of a lie, from epsilon."""
-    object.__setattr__(mechanism, "alphabet", as_alphabet(alphabet))
-    _validate.whole("number of secrets", len(mechanism.alphabet), 2)
-    object.__setattr__(mechanism, "epsilon", level(epsilon, lie))

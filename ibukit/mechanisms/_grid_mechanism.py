@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from ibukit import _validate
 from ibukit._validate import Floats, Ints
+from ibukit.channels import Channel, DenseChannel
+from ibukit.channels.plane import DENSE_ENTRIES, PlaneChannel, worthwhile
 from ibukit.grid import Grid
-from ibukit.mechanisms._plane_channel import DENSE_ENTRIES, PlaneChannel, worthwhile
 from ibukit.mechanisms.base import FiniteMechanism
-from ibukit.mechanisms.channels import DenseChannel
-from ibukit.tally import Channel, Tally
+from ibukit.tally import Tally
 
 USERS_PER_ROW = 16  # as many cells as a multinomial visits in the time in which one report is drawn by itself
 USERS_AT_ONCE = 2**20
@@ -33,18 +33,23 @@ class GridMechanism(FiniteMechanism):
         return isinstance(self.alphabet, Grid) and self.k * self.m > DENSE_ENTRIES
 
     def channel(self, reports: NDArray[Any]) -> Channel:
-        """Forward and adjoint on the given reports: the matrix's columns, or convolutions on a large grid."""
+        """Forward and adjoint on the given reports.
+
+        They are the matrix's columns, or convolutions on a large grid.
+        """
         if not self._large:
             return super().channel(reports)
         plane = self._plane_channel(reports)
         return plane if worthwhile(self.k, len(reports)) else DenseChannel(plane.matrix())
 
     def _row(self, secret: int) -> Floats:
-        channel = self._channel
-        return channel.row(secret) if isinstance(channel, PlaneChannel) else super()._row(secret)
+        return np.asarray(self._channel.rows(np.array([secret]))[0])
 
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
-        """Draw the tally of a whole population: one multinomial per secret; on a large grid the few users singly."""
+        """Draw the tally of a whole population.
+
+        One multinomial per secret; on a large grid few users are drawn singly.
+        """
         if not self._large:
             return super().simulate(secret_counts, rng)
         rng = _validate.generator(rng)

@@ -20,9 +20,9 @@ from ibukit.mechanisms.unary import OptimizedUnaryEncoding, Rappor, UnaryEncodin
 
 
 def average_mechanism(mechanisms: Sequence[Mechanism], weights: ArrayLike | None = None) -> FiniteMechanism:
-    """The average A[n] = sum_A w_A A of mechanisms with the same secrets and the same reports.
+    """The average of mechanisms with the same secrets and the same reports.
 
-    In closed form where there is one, in time linear in the number of mechanisms:
+    A[n] = sum_A w_A A. In closed form where there is one, in time linear in the number of mechanisms:
 
     - k-RRs average to a k-RR, with 1 / (k - 1 + e^eps[n]) = sum_A w_A / (k - 1 + e^eps_A);
     - subset selections of one size to one of that size: e^eps[n] is the average probability of a set that holds the

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import fields, replace
@@ -14,11 +15,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from ibukit import _validate
 from ibukit._validate import Floats, Ints
-from ibukit.alphabet import Alphabet
+from ibukit.alphabet import Alphabet, as_alphabet
+from ibukit.channels import Channel, DenseChannel
 from ibukit.errors import AlphabetMismatch, NotInvertible
 from ibukit.mechanisms._draws import drawable
-from ibukit.mechanisms.channels import DenseChannel
-from ibukit.tally import Channel, Part, Tally, check_tally, make_part
+from ibukit.tally import Part, Tally, check_tally, make_part
 
 
 class Mechanism(_validate.ReadOnlyArrays, ABC):
@@ -29,8 +30,34 @@ class Mechanism(_validate.ReadOnlyArrays, ABC):
     can be predicted, and the reports that come out are not epsilon-private in the strict sense. The chapter on
     mechanisms says what they give away.
 
-    A subclass is a frozen dataclass whose fields are the paper's parameters. It provides `randomize`,
-    `check_reports` and `channel`; see `MatrixMechanism` for the shortest one.
+    A subclass is a frozen dataclass whose fields are the paper's parameters, `alphabet` first. It provides `randomize`,
+    `check_reports` and `channel`; where its reports can be listed it inherits from `FiniteMechanism` instead. What
+    there is to check it checks in ``__post_init__``, which the classes that inherit from it then have, too. The page
+    *Write your own mechanism* shows some; `testing.check_mechanism` holds each to what it promises.
+
+    Raises
+    ------
+    ValueError
+        If `alphabet` is neither an alphabet nor a whole number above 0, which stands for Line(0, alphabet - 1), or a
+        field `epsilon` is not a number above 0.
+
+    See Also
+    --------
+    FiniteMechanism : The shorter way, where reports are codes 0..m-1.
+
+    Examples
+    --------
+    What every mechanism offers, and the reports whatever their form:
+
+    >>> import numpy as np, ibukit as ik
+    >>> mechanism = ik.Rappor(3, epsilon=1.0)
+    >>> isinstance(mechanism, Mechanism)
+    True
+    >>> reports = mechanism.randomize([0, 1, 2], np.random.default_rng(1))
+    >>> reports.tolist()
+    [[1, 0, 1], [0, 0, 0], [0, 0, 1]]
+    >>> mechanism.restore_reports(mechanism.check_reports(reports)).tolist()
+    [[1, 0, 1], [0, 0, 0], [0, 0, 1]]
     """
 
     alphabet: Alphabet
@@ -38,6 +65,13 @@ class Mechanism(_validate.ReadOnlyArrays, ABC):
 
     metric: ClassVar[bool] = False
     """Whether `epsilon` is per unit of distance (d-privacy) or for all pairs of secrets (local DP)."""
+
+    def __post_init__(self) -> None:
+        """Bring the fields that every mechanism has into shape; a subclass that has more to check calls this first."""
+        self._keep(alphabet=as_alphabet(self.alphabet))
+        # a level of infinity is an honest one: no privacy
+        if "epsilon" in self.__getstate__() and self.epsilon != math.inf:
+            self._keep(epsilon=_validate.positive("epsilon", self.epsilon))
 
     @property
     def k(self) -> int:
@@ -60,7 +94,9 @@ class Mechanism(_validate.ReadOnlyArrays, ABC):
         """
 
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
-        """Draw the tally of a whole population, same law as ``tally(randomize(secrets, rng))``.
+        """Draw the tally of a whole population.
+
+        It has the same law as ``tally(randomize(secrets, rng))``.
 
         Parameters
         ----------
@@ -74,14 +110,37 @@ class Mechanism(_validate.ReadOnlyArrays, ABC):
 
     @abstractmethod
     def check_reports(self, reports: ArrayLike) -> NDArray[Any]:
-        """Bring reports into the form the tally keeps; reports outside the alphabet raise `AlphabetMismatch`."""
+        """Bring reports into the form that the tally keeps.
+
+        Reports outside the alphabet raise `AlphabetMismatch`.
+        """
+
+    def restore_reports(self, kept: NDArray[Any]) -> NDArray[Any]:
+        """Reports as `randomize` draws them, from the form that a tally keeps.
+
+        It undoes `check_reports`: a mechanism that overrides one of the two overrides both.
+
+        Parameters
+        ----------
+        kept : ndarray, shape (s,) or (s, width)
+            As `check_reports` returns them, and as they stand in ``tally.parts[i].reports``.
+
+        Returns
+        -------
+        ndarray, s reports
+            Codes, integers, pairs of coordinates, or rows of 0 and 1.
+        """
+        return kept
 
     @abstractmethod
     def channel(self, reports: NDArray[Any]) -> Channel:
         """Forward and adjoint on the given reports (in the form of `check_reports`)."""
 
     def log_scale(self, reports: NDArray[Any]) -> Floats | None:
-        """Logarithm of the factor that `channel` leaves out of each report's probability; None for none."""
+        """Logarithm of the factor that `channel` leaves out of each probability.
+
+        None for none.
+        """
         return None
 
     def tally(self, reports: ArrayLike) -> Tally:
@@ -110,7 +169,10 @@ class Mechanism(_validate.ReadOnlyArrays, ABC):
         return Tally((make_part(here, seen),), whole=self.alphabet)
 
     def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:
-        """The unbiased estimate v with E[v] = theta, shape (k,), from the frequencies of the reports seen."""
+        """The unbiased estimate v with E[v] = theta, shape (k,).
+
+        It is computed from the frequencies of the reports seen.
+        """
         raise NotInvertible(f"{self} has no square channel matrix, so matrix inversion does not apply; use mle or ibu")
 
     def __getstate__(self) -> dict[str, Any]:
@@ -119,16 +181,64 @@ class Mechanism(_validate.ReadOnlyArrays, ABC):
 
 
 class FiniteMechanism(Mechanism):
-    """A mechanism whose reports can be listed: codes 0..m-1, and so a matrix M of shape (k, m)."""
+    """A mechanism whose reports can be listed.
+
+    They are the codes 0..m-1, and M is a matrix of shape (k, m).
+
+    A subclass provides `make_matrix`, and `m` where there are not as many reports as secrets. Everything else follows
+    from the matrix, and may be overridden by what is faster.
+
+    Raises
+    ------
+    ValueError
+        As for `Mechanism`.
+
+    See Also
+    --------
+    MatrixMechanism : The mechanism of a matrix that is known already.
+
+    Examples
+    --------
+    The truth, or with probability `skip` the first value:
+
+    >>> from dataclasses import dataclass
+    >>> import numpy as np, ibukit as ik
+    >>> @dataclass(frozen=True)
+    ... class Shy(FiniteMechanism):
+    ...     alphabet: ik.Alphabet
+    ...     skip: float
+    ...     epsilon: float = np.inf
+    ...
+    ...     def make_matrix(self):
+    ...         matrix = (1 - self.skip) * np.eye(self.k)
+    ...         matrix[:, 0] += self.skip
+    ...         return matrix
+    >>> Shy(3, skip=0.25).matrix()
+    array([[1.  , 0.  , 0.  ],
+           [0.25, 0.75, 0.  ],
+           [0.25, 0.  , 0.75]])
+    >>> ik.mle(Shy(3, skip=0.25).tally_counts([50, 30, 0])).distribution
+    array([0.5, 0.5, 0. ])
+    """
 
     @property
     def m(self) -> int:
         """Number of possible reports."""
         return self.k
 
+    def make_matrix(self) -> Floats:
+        """Compute the channel matrix M_xz = P(z given x), shape (k, m).
+
+        `matrix` asks once and keeps it.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__} does not say its probabilities: define make_matrix(self), which returns an array "
+            "of shape (k, m) whose rows sum to 1"
+        )
+
     @cached_property
-    @abstractmethod
-    def _matrix(self) -> Floats: ...
+    def _matrix(self) -> Floats:
+        return np.asarray(self.make_matrix(), dtype=np.float64)
 
     def matrix(self) -> Floats:
         """The channel matrix M_xz = P(z given x), shape (k, m), read-only; rows sum to 1."""
@@ -142,7 +252,10 @@ class FiniteMechanism(Mechanism):
         return self.channel(np.arange(self.m))
 
     def forward(self, theta: ArrayLike) -> Floats:
-        """Distribution of the reports if the secrets are distributed as `theta`: theta M, shape (m,)."""
+        """Distribution of the reports, theta M, shape (m,).
+
+        The secrets are distributed as `theta`.
+        """
         return self._channel.forward(_validate.vector("theta", theta, self.k))
 
     def adjoint(self, w: ArrayLike) -> Floats:

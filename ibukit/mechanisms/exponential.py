@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ibukit._validate import Floats, Ints
 from ibukit.alphabet import Alphabet, as_alphabet
+from ibukit.channels import plane
 from ibukit.grid import Grid
-from ibukit.mechanisms import _plane_channel
 from ibukit.mechanisms._grid_mechanism import GridMechanism
 from ibukit.mechanisms._levels import level_by_distance
 
 
 @dataclass(frozen=True)
 class Exponential(GridMechanism):
-    """P(z given x) = exp(-eps d(x, z) / 2) / N_x with N_x = sum_z exp(-eps d(x, z) / 2).
+    """The exponential mechanism: near reports are more probable than far ones.
 
-    These probabilities satisfy epsilon-d-privacy; the tight level is in general lower, because N_x varies less than the
-    bound allows. Reports are simulated, see `Mechanism`. Where N_x varies, as near a border, the nearer secret need not
-    be the likelier one: see the chapter on mechanisms.
+    P(z given x) = exp(-eps d(x, z) / 2) / N_x with N_x = sum_z exp(-eps d(x, z) / 2). These probabilities satisfy
+    epsilon-d-privacy; the tight level is in general lower, because N_x varies less than the bound allows. Reports are
+    simulated, see `Mechanism`. Where N_x varies, as near a border, the nearer secret need not be the likelier one: see
+    the chapter on mechanisms.
 
     Parameters
     ----------
@@ -54,16 +55,21 @@ class Exponential(GridMechanism):
     epsilon: float
     metric = True
 
-    def __init__(self, alphabet: Alphabet | int, epsilon: float):
-        object.__setattr__(self, "alphabet", as_alphabet(alphabet))
-        object.__setattr__(self, "epsilon", level_by_distance(epsilon, self.alphabet, rate=0.5))
+    if TYPE_CHECKING:  # the fields are what these become
 
-    @cached_property
-    def _matrix(self) -> Floats:
+        def __init__(self, alphabet: Alphabet | int, epsilon: float) -> None: ...
+
+    def __post_init__(self) -> None:
+        """Check and convert the fields."""
+        self._keep(alphabet=as_alphabet(self.alphabet))
+        self._keep(epsilon=level_by_distance(self.epsilon, self.alphabet, rate=0.5))
+
+    def make_matrix(self) -> Floats:
+        """The probabilities of all reports, shape (k, m)."""
         weights = np.exp(-self.epsilon / 2 * self.alphabet.distances())
         return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
-    def _plane_channel(self, reports: Ints) -> _plane_channel.PlaneChannel:
+    def _plane_channel(self, reports: Ints) -> plane.PlaneChannel:
         grid = self.alphabet
         assert isinstance(grid, Grid)  # asked for only then
-        return _plane_channel.row_normalised(grid, self.epsilon / 2, reports)
+        return plane.row_normalised(grid, self.epsilon / 2, reports)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.random import Generator
@@ -19,11 +20,11 @@ from ibukit.tally import Tally, pool
 
 @dataclass(frozen=True, eq=False)
 class FreeWill(_validate.ReadOnlyArrays):
-    """Every user reports through a mechanism A of their own choice: user i's report has the law theta A^i.
+    """Every user reports through a mechanism of their own choice.
 
-    Users choose independently of each other and of their secret, A with probability `shares`. The report says which
-    mechanism it came through; a tally keeps the groups apart. Mechanisms may differ in level, in kind and in their
-    reports.
+    The report of user i, who chose A^i, has the law theta A^i. Users choose independently of each other and of their
+    secret, A with probability `shares`. The report says which mechanism it came through; a tally keeps the groups
+    apart. Mechanisms may differ in level, in kind and in their reports.
 
     Parameters
     ----------
@@ -60,19 +61,25 @@ class FreeWill(_validate.ReadOnlyArrays):
     """
 
     mechanisms: tuple[Mechanism, ...]
-    shares: Floats
-    name: str
+    shares: Floats = None  # type: ignore[assignment]  # until it is made
+    name: str = "FreeWill"
 
-    def __init__(self, mechanisms: Sequence[Mechanism], shares: ArrayLike | None = None, name: str = "FreeWill"):
-        many = over_the_same_secrets(mechanisms)
+    if TYPE_CHECKING:  # the fields are what these become
+
+        def __init__(
+            self, mechanisms: Sequence[Mechanism], shares: ArrayLike | None = None, name: str = "FreeWill"
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        """Check and convert the fields."""
+        many = over_the_same_secrets(self.mechanisms)
         if len(set(many)) < len(many):
             twice = next(mechanism for i, mechanism in enumerate(many) if mechanism in many[:i])
             raise ValueError(f"mechanisms must differ, {twice} is there twice; add its shares up")
-        p = np.full(len(many), 1 / len(many)) if shares is None else shares
+        given: Any = self.shares
+        p = np.full(len(many), 1 / len(many)) if given is None else given
         p = _validate.distribution("shares", p, len(many)).copy()
-        object.__setattr__(self, "mechanisms", many)
-        object.__setattr__(self, "shares", _validate.frozen(p))
-        object.__setattr__(self, "name", str(name))
+        self._keep(mechanisms=many, shares=_validate.frozen(p), name=str(self.name))
 
     @property
     def alphabet(self) -> Alphabet:
@@ -80,7 +87,9 @@ class FreeWill(_validate.ReadOnlyArrays):
         return self.mechanisms[0].alphabet
 
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
-        """Draw the pooled tally of a whole population; mechanisms that nobody chose are not in it.
+        """Draw the pooled tally of a whole population.
+
+        Mechanisms that nobody chose are not in it.
 
         Parameters
         ----------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.random import Generator
@@ -14,9 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 from ibukit import _validate
 from ibukit._validate import Floats, Ints
 from ibukit.alphabet import Alphabet, Line
+from ibukit.channels import LineChannel
+from ibukit.channels.line import split_factor
 from ibukit.mechanisms._levels import level
 from ibukit.mechanisms.base import FiniteMechanism, Mechanism
-from ibukit.mechanisms.channels import LineChannel, split_factor
 from ibukit.tally import Tally, make_part
 
 
@@ -55,7 +56,7 @@ class LinearGeometric(Mechanism):
     >>> tally.counts
     array([1, 2, 1])
 
-    Where the secrets have no end, estimates are over the values between the reports:
+    If the alphabet is unbounded, the estimate covers only the values between the reports:
 
     >>> LinearGeometric(Line(0, None), epsilon=0.5).tally([-3, 4, 4, 12]).alphabet
     Line(0, 12)
@@ -65,9 +66,13 @@ class LinearGeometric(Mechanism):
     epsilon: float
     metric = True
 
-    def __init__(self, alphabet: Line | int, epsilon: float):
-        object.__setattr__(self, "alphabet", as_line(alphabet))
-        object.__setattr__(self, "epsilon", _noise_level(epsilon))
+    if TYPE_CHECKING:  # the fields are what these become
+
+        def __init__(self, alphabet: Line | int, epsilon: float) -> None: ...
+
+    def __post_init__(self) -> None:
+        """Check and convert the fields."""
+        self._keep(alphabet=as_line(self.alphabet), epsilon=_noise_level(self.epsilon))
 
     @property
     def decay(self) -> float:
@@ -79,12 +84,18 @@ class LinearGeometric(Mechanism):
         return _validate.integers("reports", reports)
 
     def channel(self, reports: NDArray[Any]) -> LineChannel:
-        """Forward and adjoint in O(k + s): a report beyond an end is that end's, times a factor of its own."""
+        """Forward and adjoint on the given reports, in O(k + s).
+
+        A report beyond an end is that end's, times a factor of its own.
+        """
         scale, _ = split_factor(self._log_factor(reports))
         return LineChannel(self.k, self.decay, self._clipped(reports), scale)
 
     def log_scale(self, reports: NDArray[Any]) -> Floats:
-        """What `channel` leaves out for reports so far out that their probability would underflow."""
+        """What `channel` leaves out for reports far outside the line.
+
+        Their probability would underflow.
+        """
         return split_factor(self._log_factor(reports))[1]
 
     def _clipped(self, reports: Ints) -> Ints:
@@ -103,7 +114,10 @@ class LinearGeometric(Mechanism):
         return np.asarray(values + noise[0] - noise[1])
 
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
-        """Draw the tally of a whole population in O(k + spread), by the memoryless steps of the noise."""
+        """Draw the tally of a whole population in O(k + spread).
+
+        It follows the memoryless steps of the noise.
+        """
         rng = _validate.generator(rng)
         counts = _validate.counts("secret_counts", secret_counts, self.k)
         inside, beyond_first, beyond_last = self._spread(counts, rng)
@@ -145,11 +159,11 @@ class LinearGeometric(Mechanism):
 
 @dataclass(frozen=True)
 class TruncatedGeometric(FiniteMechanism):
-    """Geometric noise, then the nearest element of the line: P(z given x) = c_z a^|z - x|, a = e^-eps.
+    """Geometric noise, then the nearest element of the line.
 
-    c_z = (1 - a) / (1 + a) inside and 1 / (1 + a) at the two ends. These probabilities satisfy epsilon-d-privacy with
-    d(x, y) = |x - y|, tightly; reports are simulated, see `Mechanism`. The inverse of the matrix is tridiagonal, so
-    `inv` takes O(k).
+    P(z given x) = c_z a^|z - x|, a = e^-eps. c_z = (1 - a) / (1 + a) inside and 1 / (1 + a) at the two ends. These
+    probabilities satisfy epsilon-d-privacy with d(x, y) = |x - y|, tightly; reports are simulated, see `Mechanism`. The
+    inverse of the matrix is tridiagonal, so `inv` takes O(k).
 
     Parameters
     ----------
@@ -182,9 +196,13 @@ class TruncatedGeometric(FiniteMechanism):
     epsilon: float
     metric = True
 
-    def __init__(self, alphabet: Line | int, epsilon: float):
-        object.__setattr__(self, "alphabet", as_line(alphabet))
-        object.__setattr__(self, "epsilon", _noise_level(epsilon))
+    if TYPE_CHECKING:  # the fields are what these become
+
+        def __init__(self, alphabet: Line | int, epsilon: float) -> None: ...
+
+    def __post_init__(self) -> None:
+        """Check and convert the fields."""
+        self._keep(alphabet=as_line(self.alphabet), epsilon=_noise_level(self.epsilon))
         _validate.whole("number of secrets", len(self.alphabet), 2)
 
     @property
@@ -199,8 +217,8 @@ class TruncatedGeometric(FiniteMechanism):
         c[[0, -1]] = 1 / (1 + self.decay)
         return c
 
-    @cached_property
-    def _matrix(self) -> Floats:
+    def make_matrix(self) -> Floats:
+        """The probabilities of all reports, shape (k, m)."""
         return np.asarray(self._factors * np.exp(-self.epsilon * self.alphabet.distances()))
 
     def channel(self, reports: NDArray[Any]) -> LineChannel:
@@ -213,7 +231,10 @@ class TruncatedGeometric(FiniteMechanism):
         return np.clip(reports, self.alphabet.first, self.alphabet.last) - self.alphabet.first
 
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
-        """Draw the tally of a whole population in O(k): what runs off an end is reported there."""
+        """Draw the tally of a whole population in O(k).
+
+        What runs off an end is reported there.
+        """
         rng = _validate.generator(rng)
         counts = _validate.counts("secret_counts", secret_counts, self.k)
         seen, beyond_first, beyond_last = LinearGeometric(self.alphabet, self.epsilon)._spread(counts, rng)
@@ -222,6 +243,8 @@ class TruncatedGeometric(FiniteMechanism):
         return self.tally_counts(seen)
 
     def _solve(self, q: Floats) -> Floats:
+        if type(self) is not TruncatedGeometric:  # an inverse has no certificate: a class that inherits has its own
+            return super()._solve(q)
         # M = K diag(c), K_xz = a^|x - z|; (1 - a^2) K^-1 is tridiagonal: 1 + a^2 inside, 1 at the ends, -a beside
         a = self.decay
         u = q / self._factors

@@ -8,10 +8,10 @@ import numpy as np
 
 from ibukit._validate import Floats
 from ibukit.errors import NotInvertible
-from ibukit.mechanisms._bit_reports import BitReports
 from ibukit.mechanisms.base import FiniteMechanism, Mechanism
 from ibukit.mechanisms.geometric import TruncatedGeometric
 from ibukit.mechanisms.randomized_response import RandomizedResponse
+from ibukit.mechanisms.unary import is_bits
 
 
 @dataclass(frozen=True)
@@ -31,20 +31,21 @@ def inversion_error(mechanism: Mechanism) -> InversionError:
 
     O(k) for k-RR, unary encodings, subset selection and truncated geometric noise; raises NotInvertible.
     """
-    if isinstance(mechanism, BitReports):
+    # by the exact type: a class that inherits from one of these may have another law
+    if is_bits(mechanism):
         # m_y = q + d theta_y: sum m (1 - m) / d^2 = k q (1 - q) / d^2 + (1 - 2 q) / d - ||theta||^2
         q, d = mechanism.p_zero, mechanism.contrast
         slope = np.full(mechanism.k, (1 - 2 * q) / d)
         return InversionError(mechanism.k * q * (1 - q) / d**2, slope)
     if not isinstance(mechanism, FiniteMechanism):
         raise NotInvertible(f"{mechanism} has no square channel matrix, so matrix inversion does not apply")
-    if isinstance(mechanism, RandomizedResponse):
+    if type(mechanism) is RandomizedResponse:
         a = inverse_contrast(mechanism.k, mechanism.epsilon)
         # a^2 (1 - ||theta M||^2) with (theta M)_z = lie + theta_z / a
         lie = mechanism.lie
         constant = a**2 * (1 - mechanism.k * lie**2)
         return InversionError(constant, np.full(mechanism.k, -2 * a * lie))
-    norms = _geometric_norms(mechanism) if isinstance(mechanism, TruncatedGeometric) else _norms(mechanism)
+    norms = _geometric_norms(mechanism) if type(mechanism) is TruncatedGeometric else _norms(mechanism)
     return InversionError(0.0, mechanism.adjoint(norms))
 
 

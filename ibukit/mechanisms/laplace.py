@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.random import Generator
@@ -20,11 +20,12 @@ from ibukit.mechanisms.geometric import as_line
 
 @dataclass(frozen=True)
 class LinearLaplace(FiniteMechanism):
-    """Noise of density (eps/2) e^(-eps |t|) is added to the secret, then the nearest element of the line is reported.
+    """Laplace noise on a line, rounded to the nearest element.
 
-    The noise is drawn in the continuum and rounded afterwards; what falls beyond an end is reported as that end. So
-    the matrix is, exactly, P(z given x) = the noise's mass on [z - 1/2 - x, z + 1/2 - x], with the outer limits of
-    the two ends at infinity. These probabilities satisfy epsilon-d-privacy with d(x, y) = |x - y| (rounding is
+    Noise of density (eps/2) e^(-eps |t|) is added to the secret, then the nearest element of the line is reported. The
+    noise is drawn in the continuum and rounded afterwards; what falls beyond an end is reported as that end. So the
+    matrix is, exactly, P(z given x) = the noise's mass on [z - 1/2 - x, z + 1/2 - x], with the outer limits of the two
+    ends at infinity. These probabilities satisfy epsilon-d-privacy with d(x, y) = |x - y| (rounding is
     post-processing), tightly for k >= 3. Reports are simulated, see `Mechanism`: noise beyond 36.74 / eps is never
     drawn.
 
@@ -60,14 +61,19 @@ class LinearLaplace(FiniteMechanism):
     epsilon: float
     metric = True
 
-    def __init__(self, alphabet: Line | int, epsilon: float):
-        object.__setattr__(self, "alphabet", as_line(alphabet))
+    if TYPE_CHECKING:  # the fields are what these become
+
+        def __init__(self, alphabet: Line | int, epsilon: float) -> None: ...
+
+    def __post_init__(self) -> None:
+        """Check and convert the fields."""
+        self._keep(alphabet=as_line(self.alphabet))
         # a secret at an end is given away unless the noise leaves its cell on the other side
-        object.__setattr__(self, "epsilon", level(epsilon, lambda eps: math.exp(-eps / 2) / 2))
+        self._keep(epsilon=level(self.epsilon, lambda eps: math.exp(-eps / 2) / 2))
         _validate.whole("number of secrets", len(self.alphabet), 2)
 
-    @cached_property
-    def _matrix(self) -> Floats:
+    def make_matrix(self) -> Floats:
+        """The probabilities of all reports, shape (k, m)."""
         d = self.alphabet.distances()
         # each case in the form that keeps its relative accuracy: no differences of distribution functions
         edge = np.maximum(d - 0.5, 0)  # where the cell begins, but for the secret's own, which does not use it

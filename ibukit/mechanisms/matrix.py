@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ibukit import _validate
+from ibukit import _validate, privacy
 from ibukit._validate import SUM_TOLERANCE, Floats
 from ibukit.alphabet import Alphabet, as_alphabet
+from ibukit.channels import DenseChannel
+from ibukit.channels.line import SMALLEST_LOG_FACTOR
 from ibukit.errors import AlphabetMismatch, InvalidDistribution
-from ibukit.mechanisms import privacy
 from ibukit.mechanisms.base import FiniteMechanism
-from ibukit.mechanisms.channels import SMALLEST_LOG_FACTOR, DenseChannel
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,15 +46,22 @@ class MatrixMechanism(FiniteMechanism):
     """
 
     entries: Floats
-    alphabet: Alphabet
+    alphabet: Alphabet = None  # type: ignore[assignment]  # until it is made
 
+    # the argument is called `matrix`, which the field cannot be: there is a method of that name
+    @_validate.field_is("entries", "matrix")
     def __init__(self, matrix: ArrayLike, alphabet: Alphabet | int | None = None):
+        self._keep(entries=matrix, alphabet=alphabet)
+        self.__post_init__()
+
+    def __post_init__(self) -> None:
+        """Check and convert the fields, of classes that inherit, too."""
         try:
-            rows = np.array(matrix, dtype=np.float64)
+            rows = np.array(self.entries, dtype=np.float64)
         except (TypeError, ValueError, OverflowError):
             raise InvalidDistribution(
-                f"matrix must be a rectangular array of numbers, got {type(matrix).__name__} with other entries or "
-                "with rows of different lengths"
+                f"matrix must be a rectangular array of numbers, got {type(self.entries).__name__} with other entries "
+                "or with rows of different lengths"
             ) from None
         if rows.ndim != 2 or 0 in rows.shape:
             raise InvalidDistribution(f"matrix must have two dimensions, got shape {rows.shape}")
@@ -72,13 +79,13 @@ class MatrixMechanism(FiniteMechanism):
                 f"matrix must have rows that sum to 1 (within {SUM_TOLERANCE:g}), row {x} sums to {sums[x]:.12g}; "
                 "if its entries are weights, divide each row by its sum first"
             )
-        secrets = as_alphabet(len(rows) if alphabet is None else alphabet)
+        given: Any = self.alphabet
+        secrets = as_alphabet(len(rows) if given is None else given)
         if len(secrets) != len(rows):
             raise AlphabetMismatch(
                 f"matrix must have one row for each of the {len(secrets)} secrets, got {len(rows)} rows"
             )
-        object.__setattr__(self, "entries", _validate.frozen(rows))
-        object.__setattr__(self, "alphabet", secrets)
+        self._keep(entries=_validate.frozen(rows), alphabet=secrets)
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -100,15 +107,21 @@ class MatrixMechanism(FiniteMechanism):
 
     @cached_property
     def epsilon(self) -> float:  # type: ignore[override]
-        """The tight local-DP level of the matrix; inf where some report rules some secret out."""
+        """The tight local-DP level of the matrix.
+
+        It is inf where some report rules some secret out.
+        """
         return privacy.epsilon_ldp(self)
 
-    @cached_property
-    def _matrix(self) -> Floats:
+    def make_matrix(self) -> Floats:
+        """The probabilities of all reports, shape (k, m)."""
         return self.entries
 
     def forward(self, theta: ArrayLike) -> Floats:
-        """Distribution of the reports if the secrets are distributed as `theta`: theta M, shape (m,)."""
+        """Distribution of the reports, theta M, shape (m,).
+
+        The secrets are distributed as `theta`.
+        """
         p = super().forward(theta)
         return p if self._left_out is None else p * self._left_out
 
@@ -122,13 +135,19 @@ class MatrixMechanism(FiniteMechanism):
         return _factor(self.matrix())
 
     def channel(self, reports: NDArray[Any]) -> DenseChannel:
-        """The matrix's columns of the given reports; tiny ones keep their largest entry apart."""
+        """The matrix's columns of the given reports.
+
+        Tiny columns keep their largest entry apart.
+        """
         columns = np.ascontiguousarray(self.matrix()[:, reports])
         factor = _factor(columns)
         return DenseChannel(columns if factor is None else columns / factor)
 
     def log_scale(self, reports: NDArray[Any]) -> Floats | None:
-        """What `channel` leaves out for reports so improbable under every secret that a quotient would overflow."""
+        """What `channel` leaves out for the most improbable reports.
+
+        They are so improbable under every secret that a quotient would overflow.
+        """
         factor = _factor(self.matrix()[:, reports])
         return None if factor is None else np.log(factor)
 

@@ -13,22 +13,22 @@ from numpy.typing import ArrayLike, NDArray
 
 from ibukit import _validate
 from ibukit._validate import Floats, Ints
+from ibukit.channels import Channel, DenseChannel, plane_masses
+from ibukit.channels.line import split_factor
+from ibukit.channels.plane import PlaneChannel, infinite, remapped, worthwhile
 from ibukit.grid import Grid
-from ibukit.mechanisms import _plane, _plane_channel
 from ibukit.mechanisms._grid_mechanism import GridMechanism
 from ibukit.mechanisms._levels import level
-from ibukit.mechanisms._plane_channel import PlaneChannel
 from ibukit.mechanisms.base import Mechanism
-from ibukit.mechanisms.channels import DenseChannel, split_factor
-from ibukit.tally import Channel
 
 
 @dataclass(frozen=True)
 class PlanarGeometric(Mechanism):
-    """P(z given x) = lambda exp(-eps d(x, z)) for every cell z of the infinite grid, d Euclidean between centres.
+    """Geometric noise on the infinite grid of cells.
 
-    lambda = 1 / sum over all offsets (i, j) of exp(-eps |(i, j)|). These probabilities satisfy
-    epsilon-geo-indistinguishability, tightly. Reports are simulated, see `Mechanism`.
+    P(z given x) = lambda exp(-eps d(x, z)) for every cell z of the infinite grid, d Euclidean between centres. lambda =
+    1 / sum over all offsets (i, j) of exp(-eps |(i, j)|). These probabilities satisfy epsilon-geo-indistinguishability,
+    tightly. Reports are simulated, see `Mechanism`.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class PlanarGeometric(Mechanism):
     >>> mechanism.tally([[3, 4], [3, 4], [-2, 7]]).counts
     array([1, 2])
 
-    Where the secrets have no end, estimates are over the bounding box of the reports:
+    If the alphabet is unbounded, the estimate covers only the bounding box of the reports:
 
     >>> anywhere = PlanarGeometric(Grid(None, None, cell_size=0.5), epsilon=1.0)
     >>> anywhere.tally([[3, 4], [3, 4], [-2, 7]]).alphabet
@@ -70,16 +70,17 @@ class PlanarGeometric(Mechanism):
     epsilon: float
     metric = True
 
-    def __init__(self, alphabet: Grid, epsilon: float):
-        _set_grid_and_epsilon(self, alphabet, epsilon)
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        self._keep(epsilon=_checked_level(self))
 
     @cached_property
     def _table(self) -> Floats:
-        return _plane.geometric_table(self.alphabet, self.epsilon)
+        return plane_masses.geometric_table(self.alphabet, self.epsilon)
 
     @cached_property
     def _cumulative(self) -> Floats:
-        cumulative = np.cumsum(self._table * _plane.multiplicity(self._table.shape))
+        cumulative = np.cumsum(self._table * plane_masses.multiplicity(self._table.shape))
         return np.asarray(cumulative / cumulative[-1])
 
     def check_reports(self, reports: ArrayLike) -> Ints:
@@ -90,11 +91,14 @@ class PlanarGeometric(Mechanism):
         return cells
 
     def channel(self, reports: NDArray[Any]) -> Channel:
-        """Forward and adjoint on the seen cells; each keeps its largest entry, so that far reports do not underflow."""
-        if _plane_channel.worthwhile(self.k, len(reports)):
+        """Forward and adjoint on the seen cells.
+
+        Each keeps its largest entry, so that far reports do not underflow.
+        """
+        if worthwhile(self.k, len(reports)):
             largest, beyond = float(self._table[0, 0]), self._beyond(reports)
             cells = self.check_reports(reports) - np.array(self.alphabet.first)
-            plane, far = _plane_channel.infinite(self.alphabet, self.epsilon, largest, cells, beyond)
+            plane, far = infinite(self.alphabet, self.epsilon, largest, cells, beyond)
             if len(far) < len(reports):
                 plane.columns[:] = self._columns(reports[far])
                 return plane
@@ -113,7 +117,10 @@ class PlanarGeometric(Mechanism):
         return np.asarray(columns)
 
     def log_scale(self, reports: NDArray[Any]) -> Floats:
-        """What `channel` leaves out for reports so far out that their probability would underflow."""
+        """What `channel` leaves out for reports far outside the grid.
+
+        Their probability would underflow.
+        """
         return split_factor(self._log_factor(reports))[1]
 
     def _beyond(self, reports: Ints) -> Floats:
@@ -144,12 +151,12 @@ class _Remapped(GridMechanism):
     def _table(self) -> Floats:
         """The mass of each offset (i, j), i, j >= 0."""
 
-    @cached_property
-    def _matrix(self) -> Floats:
-        return _plane.remapped_matrix(self.alphabet, self._table)
+    def make_matrix(self) -> Floats:
+        """The probabilities of all reports, shape (k, m)."""
+        return plane_masses.remapped_matrix(self.alphabet, self._table)
 
     def _plane_channel(self, reports: Ints) -> PlaneChannel:
-        return _plane_channel.remapped(self.alphabet, self._table, reports)
+        return remapped(self.alphabet, self._table, reports)
 
 
 @dataclass(frozen=True)
@@ -191,12 +198,13 @@ class TruncatedPlanarGeometric(_Remapped):
     epsilon: float
     metric = True
 
-    def __init__(self, alphabet: Grid, epsilon: float):
-        _set_grid_and_epsilon(self, alphabet, epsilon)
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        self._keep(epsilon=_checked_level(self))
 
     @property
     def _table(self) -> Floats:
-        return _plane.geometric_table(self.alphabet, self.epsilon)
+        return plane_masses.geometric_table(self.alphabet, self.epsilon)
 
     def randomize(self, secrets: ArrayLike, rng: Generator) -> Ints:
         """Draw one report for each user: codes 0..k-1, shape (n,)."""
@@ -205,8 +213,9 @@ class TruncatedPlanarGeometric(_Remapped):
 
 @dataclass(frozen=True)
 class PlanarLaplace(_Remapped):
-    """Noise of density eps^2/(2 pi) e^(-eps r) is added to the centre of the secret cell; the nearest cell is reported.
+    """Laplace noise in the plane, rounded to the nearest cell.
 
+    Noise of density eps^2/(2 pi) e^(-eps r) is added to the centre of the secret cell; the nearest cell is reported.
     The noise is drawn in the continuum and discretised afterwards; what falls outside the grid goes to its nearest
     cell. So the matrix holds the noise's mass on each cell, border cells reaching to infinity; it is computed by
     Gauss-Legendre quadrature (rows sum to 1 within 1e-12). These probabilities satisfy
@@ -243,12 +252,13 @@ class PlanarLaplace(_Remapped):
     epsilon: float
     metric = True
 
-    def __init__(self, alphabet: Grid, epsilon: float):
-        _set_grid_and_epsilon(self, alphabet, epsilon)
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        self._keep(epsilon=_checked_level(self))
 
     @property
     def _table(self) -> Floats:
-        return _plane.laplace_table(self.alphabet, self.epsilon)
+        return plane_masses.laplace_table(self.alphabet, self.epsilon)
 
     def randomize(self, secrets: ArrayLike, rng: Generator) -> Ints:
         """Draw one report for each user: codes 0..k-1, shape (n,)."""
@@ -265,12 +275,14 @@ def nearest_cell(grid: Grid, cells: Ints) -> Ints:
     return grid.codes(grid.nearest(cells))
 
 
-def _set_grid_and_epsilon(mechanism: Mechanism, alphabet: Grid, epsilon: float) -> None:
+def _checked_level(mechanism: PlanarGeometric | TruncatedPlanarGeometric | PlanarLaplace) -> float:
+    """The level of noise over cells, which only a grid has."""
+    alphabet = mechanism.alphabet
     if not isinstance(alphabet, Grid):
         raise TypeError(f"alphabet must be a Grid, because the noise moves over cells of a plane; got {alphabet!r}")
-    object.__setattr__(mechanism, "alphabet", alphabet)
     if not isinstance(mechanism, PlanarGeometric):
         len(alphabet)  # a grid without an end says so: there is no nearest cell at its border
-    _plane.reach(alphabet, _validate.positive("epsilon", epsilon))  # too small a level spreads over too many cells
-    escape = _plane.laplace_escape if isinstance(mechanism, PlanarLaplace) else _plane.geometric_escape
-    object.__setattr__(mechanism, "epsilon", level(epsilon, lambda eps: escape(alphabet, eps), smallest=0.0))
+    # too small a level spreads over too many cells
+    plane_masses.reach(alphabet, _validate.positive("epsilon", mechanism.epsilon))
+    escape = plane_masses.laplace_escape if isinstance(mechanism, PlanarLaplace) else plane_masses.geometric_escape
+    return level(mechanism.epsilon, lambda eps: escape(alphabet, eps), smallest=0.0)

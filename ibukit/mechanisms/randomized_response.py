@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.random import Generator
@@ -14,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from ibukit import _validate
 from ibukit._validate import Floats, Ints
 from ibukit.alphabet import Alphabet, as_alphabet
+from ibukit.channels import ResponseChannel
 from ibukit.mechanisms._levels import level
 from ibukit.mechanisms.base import FiniteMechanism
-from ibukit.mechanisms.channels import DiagonalPlusConstantChannel
 from ibukit.tally import Tally
 
 
@@ -54,10 +53,15 @@ class RandomizedResponse(FiniteMechanism):
     alphabet: Alphabet
     epsilon: float
 
-    def __init__(self, alphabet: Alphabet | int, epsilon: float):
-        object.__setattr__(self, "alphabet", as_alphabet(alphabet))
+    if TYPE_CHECKING:  # the fields are what these become
+
+        def __init__(self, alphabet: Alphabet | int, epsilon: float) -> None: ...
+
+    def __post_init__(self) -> None:
+        """Check and convert the fields."""
+        self._keep(alphabet=as_alphabet(self.alphabet))
         others = _validate.whole("number of secrets", len(self.alphabet), 2) - 1
-        object.__setattr__(self, "epsilon", level(epsilon, lambda eps: others * math.exp(-eps)))
+        self._keep(epsilon=level(self.epsilon, lambda eps: others * math.exp(-eps)))
 
     @property
     def truth(self) -> float:
@@ -69,15 +73,15 @@ class RandomizedResponse(FiniteMechanism):
         """Probability of each other value, 1 / (k - 1 + e^eps)."""
         return float(self.truth * np.exp(-self.epsilon))
 
-    @cached_property
-    def _matrix(self) -> Floats:
+    def make_matrix(self) -> Floats:
+        """The probabilities of all reports, shape (k, m)."""
         matrix = np.full((self.k, self.k), self.lie)
         np.fill_diagonal(matrix, self.truth)
         return matrix
 
-    def channel(self, reports: NDArray[Any]) -> DiagonalPlusConstantChannel:
+    def channel(self, reports: NDArray[Any]) -> ResponseChannel:
         """Forward and adjoint in O(k + s)."""
-        return DiagonalPlusConstantChannel(self.k, reports, self.truth, self.lie)
+        return ResponseChannel(self.k, reports, self.truth, self.lie)
 
     def randomize(self, secrets: ArrayLike, rng: Generator) -> Ints:
         """Draw one report for each user: codes 0..k-1, shape (n,)."""
@@ -89,7 +93,10 @@ class RandomizedResponse(FiniteMechanism):
         return np.where(honest, x, (x + other) % self.k)
 
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
-        """Draw the tally of a whole population in O(k): with probability truth - lie the secret, else any value."""
+        """Draw the tally of a whole population in O(k).
+
+        With probability truth - lie a report is the secret, else any value.
+        """
         rng = _validate.generator(rng)
         counts = _validate.counts("secret_counts", secret_counts, self.k)
         kept = rng.binomial(counts, self.truth - self.lie)
@@ -97,5 +104,7 @@ class RandomizedResponse(FiniteMechanism):
         return self.tally_counts(kept + blind)
 
     def _solve(self, q: Floats) -> Floats:
+        if type(self) is not RandomizedResponse:  # an inverse has no certificate: a class that inherits has its own
+            return super()._solve(q)
         # truth - lie without cancellation, so that it stays above 0 for the smallest epsilon
         return np.asarray((q - self.lie * q.sum()) / (self.truth * -np.expm1(-self.epsilon)))

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.random import Generator
@@ -15,23 +15,24 @@ from numpy.typing import ArrayLike, NDArray
 from ibukit import _validate
 from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet
+from ibukit.channels import BitChannel
+from ibukit.channels.line import SMALLEST_LOG_FACTOR
 from ibukit.errors import AlphabetMismatch
-from ibukit.mechanisms._bit_reports import BitReports, Bits, set_alphabet_and_epsilon
-from ibukit.mechanisms.channels import SMALLEST_LOG_FACTOR, BitChannel
+from ibukit.mechanisms._bit_reports import BitReports, Bits
 
 # as many numbers as the matrix of a unary encoding of 16 secrets: 8 MB
-MOST_ENTRIES = 2**20
+MOST_MATRIX_ENTRIES = 2**20
 
 
 @dataclass(frozen=True)
 class SubsetSelection(BitReports):
-    """The report is a set S of `size` secrets, drawn with P(S given x) = (e^eps if x is in S, else 1) / D.
+    """The report is a set of `size` secrets, more often with the true one.
 
-    D = C(k-1, size-1) e^eps + C(k-1, size). The user's own secret is in S with probability
-    size e^eps / (size e^eps + k - size); the rest of S is drawn uniformly. These probabilities satisfy epsilon-local
-    differential privacy, tightly. Reports are simulated, see `Mechanism`. A set of one secret is k-RR. Where
-    k / (e^eps + 1) is whole, no epsilon-private mechanism has a smaller asymptotic error at uniform secrets; see
-    `ibukit.theory.least_asymptotic_mse`.
+    The set S is drawn with P(S given x) = (e^eps if x is in S, else 1) / D. D = C(k-1, size-1) e^eps + C(k-1, size).
+    The user's own secret is in S with probability size e^eps / (size e^eps + k - size); the rest of S is drawn
+    uniformly. These probabilities satisfy epsilon-local differential privacy, tightly. Reports are simulated, see
+    `Mechanism`. A set of one secret is k-RR. Where k / (e^eps + 1) is whole, no epsilon-private mechanism has a smaller
+    asymptotic error at uniform secrets; see `ibukit.theory.least_asymptotic_mse`.
 
     Parameters
     ----------
@@ -78,20 +79,27 @@ class SubsetSelection(BitReports):
 
     alphabet: Alphabet
     epsilon: float
-    size: int
+    size: int = None  # type: ignore[assignment]  # until it is made
 
-    def __init__(self, alphabet: Alphabet | int, epsilon: float, size: int | None = None):
-        def hidden(eps: float) -> float:
-            w = best_size(self.k, eps) if size is None else self._checked(size)
-            return (self.k - w) / w * math.exp(-eps)
+    if TYPE_CHECKING:  # the fields are what these become
 
-        set_alphabet_and_epsilon(self, alphabet, epsilon, hidden)
-        object.__setattr__(self, "size", best_size(self.k, self.epsilon) if size is None else self._checked(size))
+        def __init__(self, alphabet: Alphabet | int, epsilon: float, size: int | None = None) -> None: ...
 
-    def _checked(self, size: int) -> int:
-        w = _validate.whole("size", size, 1)
+    def __post_init__(self) -> None:
+        """Check and convert the fields; choose the size where none is given."""
+        super().__post_init__()
+        self._keep(size=self._size_at(self.epsilon))
+
+    def _lie(self, epsilon: float) -> float:
+        w = self._size_at(epsilon)
+        return (self.k - w) / w * math.exp(-epsilon)
+
+    def _size_at(self, epsilon: float) -> int:
+        if self.size is None:
+            return best_size(self.k, epsilon)  # type: ignore[unreachable]
+        w = _validate.whole("size", self.size, 1)
         if w >= self.k:
-            raise ValueError(f"size must be at most k - 1 = {self.k - 1}, got {size}: all {self.k} secrets say nothing")
+            raise ValueError(f"size must be at most k - 1 = {self.k - 1}, got {w}: all {self.k} secrets say nothing")
         return w
 
     @property
@@ -122,7 +130,10 @@ class SubsetSelection(BitReports):
         return float((self.k - self.size) / (self.k - 1) * -np.expm1(-self.epsilon) * self.p_one)
 
     def randomize(self, secrets: ArrayLike, rng: Generator) -> Bits:
-        """Draw one report for each user: rows of 0 and 1, shape (n, k), each with `size` ones."""
+        """Draw one report for each user: rows of 0 and 1, shape (n, k).
+
+        Each row has `size` ones.
+        """
         rng = _validate.generator(rng)
         x = _validate.codes("secrets", secrets, self.k)
         rows = np.zeros((len(x), self.k), dtype=np.uint8)
@@ -159,7 +170,10 @@ class SubsetSelection(BitReports):
         return BitChannel(self.k, reports, 1.0, float(np.exp(-self.epsilon)), np.full(len(reports), scale))
 
     def log_scale(self, reports: NDArray[Any]) -> Floats | None:
-        """What `channel` leaves out where the sets are too many for a double (k in the thousands)."""
+        """What `channel` leaves out where a double cannot count the sets.
+
+        This happens with k in the thousands.
+        """
         _, rest = self._held
         return np.full(len(reports), rest) if rest else None
 
@@ -172,18 +186,18 @@ class SubsetSelection(BitReports):
 
     @cached_property
     def _all_rows(self) -> Bits:
-        if self.k * self.m > MOST_ENTRIES:
+        if self.k * self.m > MOST_MATRIX_ENTRIES:
             raise ValueError(
                 f"the sets of {self.size} among {self.k} secrets are not listed (the matrix may have at most "
-                f"{MOST_ENTRIES} entries); use tally(rows)"
+                f"{MOST_MATRIX_ENTRIES} entries); use tally(rows)"
             )
         members = np.array(list(combinations(range(self.k), self.size)))[::-1]
         rows = np.zeros((self.m, self.k), dtype=np.uint8)
         np.put_along_axis(rows, members, 1, axis=1)
         return np.packbits(rows, axis=1)
 
-    @cached_property
-    def _matrix(self) -> Floats:
+    def make_matrix(self) -> Floats:
+        """The probabilities of all reports, shape (k, m)."""
         bits = np.unpackbits(self._all_rows, axis=1, count=self.k).T
         held, _ = self._held
         return np.where(bits, held, held * np.exp(-self.epsilon))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.sparse.csgraph import shortest_path
@@ -12,14 +13,14 @@ from ibukit import _validate
 from ibukit._threads import one_thread
 from ibukit._validate import Floats, Ints
 from ibukit.alphabet import Alphabet, Line, as_alphabet
+from ibukit.channels import plane
 from ibukit.errors import Infeasible
 from ibukit.grid import Grid
-from ibukit.mechanisms import _plane_channel
 from ibukit.mechanisms._grid_mechanism import GridMechanism
 from ibukit.mechanisms._levels import level_by_distance
 
 # an entry of mu this far below zero, against the largest, may be rounding
-ROUNDING = 1e-13
+ROUNDING_OF_MU = 1e-13
 # distances that people type in are rounded
 TRIANGLE = 1e-9
 # a threshold that is told is right to this share
@@ -28,12 +29,13 @@ THRESHOLD = 1e-6
 
 @dataclass(frozen=True)
 class TightConstraints(GridMechanism):
-    """P(z given x) = mu_z exp(-eps d(x, z)) where mu solves sum_z exp(-eps d(x, z)) mu_z = 1 for every x.
+    """The mechanism with all constraints of metric privacy tight.
 
-    It exists where no mu_z is negative. These probabilities satisfy epsilon-d-privacy, by the triangle inequality:
-    M_xz / M_yz = exp(eps (d(y, z) - d(x, z))). For report z the bound is attained between z and every other secret (and
-    wherever z is at an end of a shortest way), so each pair of secrets attains it with the reports that are these two
-    secrets, unless one of them is never reported (mu_z = 0). Reports are simulated, see `Mechanism`.
+    P(z given x) = mu_z exp(-eps d(x, z)) where mu solves sum_z exp(-eps d(x, z)) mu_z = 1 for every x. It exists where
+    no mu_z is negative. These probabilities satisfy epsilon-d-privacy, by the triangle inequality: M_xz / M_yz =
+    exp(eps (d(y, z) - d(x, z))). For report z the bound is attained between z and every other secret (and wherever z is
+    at an end of a shortest way), so each pair of secrets attains it with the reports that are these two secrets, unless
+    one of them is never reported (mu_z = 0). Reports are simulated, see `Mechanism`.
 
     On a line it always exists and is `TruncatedGeometric`; for the discrete metric it is k-RR. In the plane it exists
     from some epsilon on.
@@ -76,7 +78,7 @@ class TightConstraints(GridMechanism):
            [0.1229, 0.1859, 0.1859, 0.5053]])
     >>> try:
     ...     ik.TightConstraints(ik.Grid(4, 4), epsilon=0.3)
-    ... except ik.Infeasible as error:
+    ... except ik.errors.Infeasible as error:
     ...     print(str(error).partition(" on")[0])
     epsilon=0.3 is too small for the tight-constraints mechanism
     """
@@ -85,15 +87,20 @@ class TightConstraints(GridMechanism):
     epsilon: float
     metric = True
 
-    def __init__(self, alphabet: Alphabet | int, epsilon: float):
-        object.__setattr__(self, "alphabet", as_alphabet(alphabet))
-        object.__setattr__(self, "epsilon", level_by_distance(epsilon, self.alphabet, rate=1.0))
+    if TYPE_CHECKING:  # the fields are what these become
+
+        def __init__(self, alphabet: Alphabet | int, epsilon: float) -> None: ...
+
+    def __post_init__(self) -> None:
+        """Check and convert the fields, and that the mechanism exists."""
+        self._keep(alphabet=as_alphabet(self.alphabet))
+        self._keep(epsilon=level_by_distance(self.epsilon, self.alphabet, rate=1.0))
         if not isinstance(self.alphabet, (Line, Grid)):
             _check_metric(self.alphabet.distances())
         mu = _weights(self.alphabet, self.epsilon)
         if mu is None:
             raise Infeasible(_told(self.alphabet.distances(), self.epsilon))
-        object.__setattr__(self, "_mu", _validate.frozen(mu))
+        self._keep(_mu=_validate.frozen(mu))
 
     @cached_property
     def _mu(self) -> Floats:
@@ -102,14 +109,14 @@ class TightConstraints(GridMechanism):
         assert mu is not None  # it existed when this was made
         return mu
 
-    @cached_property
-    def _matrix(self) -> Floats:
+    def make_matrix(self) -> Floats:
+        """The probabilities of all reports, shape (k, m)."""
         return np.asarray(self._mu * np.exp(-self.epsilon * self.alphabet.distances()))
 
-    def _plane_channel(self, reports: Ints) -> _plane_channel.PlaneChannel:
+    def _plane_channel(self, reports: Ints) -> plane.PlaneChannel:
         grid = self.alphabet
         assert isinstance(grid, Grid)  # asked for only then
-        return _plane_channel.column_scaled(grid, self.epsilon, reports, self._mu[reports])
+        return plane.column_scaled(grid, self.epsilon, reports, self._mu[reports])
 
 
 def _check_metric(distances: Floats) -> None:
@@ -140,7 +147,7 @@ def _solve(distances: Floats, epsilon: float) -> Floats | None:
             mu = np.linalg.solve(kernel, np.ones(len(kernel)))
     except np.linalg.LinAlgError:
         return None
-    if not mu.min() >= -ROUNDING * mu.max():
+    if not mu.min() >= -ROUNDING_OF_MU * mu.max():
         return None
     mu = np.maximum(mu, 0)
     return mu if (np.abs(kernel @ mu - 1) < _validate.SUM_TOLERANCE).all() else None

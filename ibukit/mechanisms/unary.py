@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 from numpy.random import Generator
@@ -15,8 +15,11 @@ from numpy.typing import ArrayLike, NDArray
 from ibukit import _validate
 from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet
-from ibukit.mechanisms._bit_reports import BitReports, Bits, set_alphabet_and_epsilon
-from ibukit.mechanisms.channels import SMALLEST_LOG_FACTOR, BitChannel, split_factor
+from ibukit.channels import BitChannel
+from ibukit.channels.line import SMALLEST_LOG_FACTOR, split_factor
+from ibukit.mechanisms._bit_reports import BitReports, Bits
+from ibukit.mechanisms.base import Mechanism
+from ibukit.mechanisms.subset_selection import SubsetSelection
 
 # 2^16 reports and 16 secrets are a matrix of 8 MB; beyond, listing the reports is not what anyone wants
 MOST_LISTED = 16
@@ -54,7 +57,10 @@ class UnaryEncoding(BitReports):
         return BitChannel(self.k, reports, one, zero, scale)
 
     def log_scale(self, reports: NDArray[Any]) -> Floats | None:
-        """What `channel` leaves out where a report's probability would underflow (k in the thousands)."""
+        """What `channel` leaves out where a probability would underflow.
+
+        This happens with k in the thousands.
+        """
         if self.k * np.log(min(self.p_zero, 1 - self.p_zero)) > SMALLEST_LOG_FACTOR:
             return None  # not even the least probable of all rows underflows
         return split_factor(self._log_all_zero(reports))[1]
@@ -73,8 +79,8 @@ class UnaryEncoding(BitReports):
         codes = np.arange(self.m)[:, None] >> np.arange(self.k)[::-1] & 1
         return np.packbits(codes.astype(np.uint8), axis=1)
 
-    @cached_property
-    def _matrix(self) -> Floats:
+    def make_matrix(self) -> Floats:
+        """The probabilities of all reports, shape (k, m)."""
         bits = np.unpackbits(self._all_rows, axis=1, count=self.k).T
         matrix = np.empty((self.k, self.m))
         for x in range(self.k):
@@ -86,10 +92,11 @@ class UnaryEncoding(BitReports):
 
 @dataclass(frozen=True)
 class Rappor(UnaryEncoding):
-    """Basic one-time RAPPOR: each of k bits is kept with probability p = e^(eps/2) / (1 + e^(eps/2)), else flipped.
+    """Basic one-time RAPPOR: one noisy bit for each secret.
 
-    P(b given x) = p^k exp(-(1/2 + S(b)/2 - b_x) eps) with S(b) the number of ones. These probabilities satisfy
-    epsilon-local differential privacy, tightly. Reports are simulated, see `Mechanism`.
+    Each of k bits is kept with probability p = e^(eps/2) / (1 + e^(eps/2)), else flipped. P(b given x) = p^k exp(-(1/2
+    + S(b)/2 - b_x) eps) with S(b) the number of ones. These probabilities satisfy epsilon-local differential privacy,
+    tightly. Reports are simulated, see `Mechanism`.
 
     Parameters
     ----------
@@ -120,8 +127,12 @@ class Rappor(UnaryEncoding):
     alphabet: Alphabet
     epsilon: float
 
-    def __init__(self, alphabet: Alphabet | int, epsilon: float):
-        set_alphabet_and_epsilon(self, alphabet, epsilon, lambda eps: math.exp(-eps / 2))
+    if TYPE_CHECKING:  # the fields are what these become
+
+        def __init__(self, alphabet: Alphabet | int, epsilon: float) -> None: ...
+
+    def _lie(self, epsilon: float) -> float:
+        return math.exp(-epsilon / 2)
 
     @property
     def p_one(self) -> float:
@@ -146,9 +157,10 @@ class Rappor(UnaryEncoding):
 
 @dataclass(frozen=True)
 class OptimizedUnaryEncoding(UnaryEncoding):
-    """OUE: the secret's bit is 1 with probability 1/2, every other with probability 1 / (e^eps + 1).
+    """Optimised unary encoding (OUE): one noisy bit for each secret.
 
-    These probabilities satisfy epsilon-local differential privacy, tightly. Reports are simulated, see `Mechanism`.
+    The secret's bit is 1 with probability 1/2, every other with probability 1 / (e^eps + 1). These probabilities
+    satisfy epsilon-local differential privacy, tightly. Reports are simulated, see `Mechanism`.
 
     Parameters
     ----------
@@ -177,8 +189,12 @@ class OptimizedUnaryEncoding(UnaryEncoding):
     alphabet: Alphabet
     epsilon: float
 
-    def __init__(self, alphabet: Alphabet | int, epsilon: float):
-        set_alphabet_and_epsilon(self, alphabet, epsilon, lambda eps: math.exp(-eps))
+    if TYPE_CHECKING:  # the fields are what these become
+
+        def __init__(self, alphabet: Alphabet | int, epsilon: float) -> None: ...
+
+    def _lie(self, epsilon: float) -> float:
+        return math.exp(-epsilon)
 
     @property
     def p_one(self) -> float:
@@ -199,3 +215,13 @@ class OptimizedUnaryEncoding(UnaryEncoding):
     def contrast(self) -> float:
         """p_one - p_zero = tanh(eps/2) / 2."""
         return float(np.tanh(self.epsilon / 2) / 2)
+
+
+def is_unary(mechanism: Mechanism) -> TypeGuard[UnaryEncoding]:
+    """Whether its law is that of one of the two above, for proofs: a class that inherits from one may have another."""
+    return type(mechanism) is Rappor or type(mechanism) is OptimizedUnaryEncoding
+
+
+def is_bits(mechanism: Mechanism) -> TypeGuard[UnaryEncoding | SubsetSelection]:
+    """The same with subset selection, whose reports are rows of bits, too."""
+    return is_unary(mechanism) or type(mechanism) is SubsetSelection

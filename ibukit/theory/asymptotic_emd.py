@@ -15,12 +15,13 @@ from ibukit.theory.asymptotics import interior, principal_axes
 
 
 def asymptotic_emd(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
-    """The limit of sqrt(n) E EMD(MLE, theta) on a line: sqrt(2/pi) sum_j gap_j sqrt((S C S^T)_jj).
+    """The limiting earth mover's distance of the MLE on a line.
 
-    C is the asymptotic covariance of the maximum likelihood estimate, as in `asymptotic_mse`, S sums up to the j-th of
-    the k - 1 gaps between neighbours, and gap_j is how wide it is. On a line the earth mover's distance is the sum of
-    the absolute differences of the distribution functions, each of which tends to a normal variable, and
-    sqrt(2/pi) sigma is the mean absolute value of one of standard deviation sigma.
+    The limit of sqrt(n) E EMD(MLE, theta) is sqrt(2/pi) sum_j gap_j sqrt((S C S^T)_jj). C is the asymptotic covariance
+    of the maximum likelihood estimate, as in `asymptotic_mse`, S sums up to the j-th of the k - 1 gaps between
+    neighbours, and gap_j is how wide it is. On a line the earth mover's distance is the sum of the absolute differences
+    of the distribution functions, each of which tends to a normal variable, and sqrt(2/pi) sigma is the mean absolute
+    value of one of standard deviation sigma.
 
     Parameters
     ----------
@@ -67,7 +68,7 @@ def asymptotic_emd(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
     sums = cumulative_sums(mechanism.alphabet)
     if mechanism.k == 1:
         return 0.0
-    if isinstance(mechanism, LinearGeometric):
+    if type(mechanism) is LinearGeometric:
         # the same information: the columns beyond an end are multiples of the column at the end
         mechanism = TruncatedGeometric(mechanism.alphabet, mechanism.epsilon)
     if not isinstance(mechanism, FiniteMechanism):

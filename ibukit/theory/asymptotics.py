@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import binom
 
 from ibukit import _validate
 from ibukit._threads import one_thread
 from ibukit._validate import Floats
 from ibukit.errors import NotInvertible
+from ibukit.identification.identifiability import check_size
 from ibukit.information import contrasts
 from ibukit.mechanisms import LinearGeometric, MatrixMechanism, SubsetSelection, TruncatedGeometric
 from ibukit.mechanisms.base import FiniteMechanism, Mechanism
 from ibukit.mechanisms.inversion_error import inversion_error
-from ibukit.mechanisms.unary import UnaryEncoding
-from ibukit.theory.identifiability import check_size
+from ibukit.mechanisms.unary import UnaryEncoding, is_bits, is_unary
 
 # 1 / s as a sum of exponentials: the trapezoidal rule in log t errs by exp(-pi^2 / step) where the tails are cut
 STEP = 0.25
@@ -23,12 +22,13 @@ SMALLEST_TAIL = 1e-17
 
 
 def asymptotic_mse(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
-    """The limit of n E ||MLE - theta||_2^2 as n grows: tr C, C the inverse of J on the directions that keep the sum.
+    """The limiting mean squared error of the MLE, times n.
 
-    J = M diag(theta M)^-1 M^T is the Fisher information of one report, C = Z (Z^T J Z)^-1 Z^T with Z an orthonormal
-    basis of {v : sum v = 0}, and tr C = tr J^-1 - ||theta||_2^2. No regular estimator has a smaller limit at every
-    theta. The expectation is over the secrets, drawn independently from theta, and the noise; where the secrets' own
-    frequencies are the goal, the limit is 1 - ||theta||_2^2 smaller.
+    The limit of n E ||MLE - theta||_2^2 as n grows is tr C, C the inverse of J on the directions that keep the sum. J =
+    M diag(theta M)^-1 M^T is the Fisher information of one report, C = Z (Z^T J Z)^-1 Z^T with Z an orthonormal basis
+    of {v : sum v = 0}, and tr C = tr J^-1 - ||theta||_2^2. No regular estimator has a smaller limit at every theta. The
+    expectation is over the secrets, drawn independently from theta, and the noise; where the secrets' own frequencies
+    are the goal, the limit is 1 - ||theta||_2^2 smaller.
 
     With as many reports as secrets it is the error of matrix inversion, `inv_squared_error`, at every n. O(k) for
     k-RR and geometric noise on a line, and for unary encodings and subset selection at uniform theta; O(k^3) for unary
@@ -89,15 +89,15 @@ def asymptotic_mse(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
     p = interior("theta", theta, mechanism.k)
     if mechanism.k == 1:
         return 0.0
-    if isinstance(mechanism, LinearGeometric):
+    if type(mechanism) is LinearGeometric:  # exactly, here and below: a class that inherits may have another law
         mechanism = TruncatedGeometric(mechanism.alphabet, mechanism.epsilon)
     uniform = bool((p == p[0]).all())
-    if isinstance(mechanism, SubsetSelection) and uniform:
+    if type(mechanism) is SubsetSelection and uniform:
         return inversion_error(mechanism).at(p)
     with one_thread():
-        if isinstance(mechanism, UnaryEncoding) and uniform:
+        if is_unary(mechanism) and uniform:
             return _unary_uniform(mechanism)
-        if isinstance(mechanism, (UnaryEncoding, SubsetSelection)) and mechanism.m > mechanism.k:
+        if is_bits(mechanism) and mechanism.m > mechanism.k:
             return _bits(mechanism, p)
         if not isinstance(mechanism, FiniteMechanism):
             raise ValueError(
@@ -140,6 +140,8 @@ def principal_axes(mechanism: FiniteMechanism, theta: Floats) -> tuple[Floats, F
 
 def _unary_uniform(encoding: UnaryEncoding) -> float:
     """J has one eigenvalue c^2 / 2 E[(b_x - b_y)^2 / s], where only rows with b_x != b_y count, by their other ones."""
+    from scipy.stats import binom  # slow to load, and seldom needed
+
     k, (q, c) = encoding.k, _chance(encoding)
     ones = np.arange(k - 1)
     s = encoding.p_hidden / (1 - q) + c * (ones + 1) / k  # 1 + c ((ones + 1) / k - q)
@@ -175,6 +177,8 @@ def _turns(mechanism: UnaryEncoding | SubsetSelection) -> list[tuple[complex, co
     """Rows with `size` ones among independent bits: the sum over turns z of z^(ones - size) is 0 for all others."""
     if not isinstance(mechanism, SubsetSelection):
         return [(1.0, 1.0)]
+    from scipy.stats import binom  # slow to load, and seldom needed
+
     k, size = mechanism.k, mechanism.size
     # odd: at half a turn a factor could vanish
     n = (max(size, k - size) + 1) | 1

@@ -7,17 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
-from scipy.integrate import quad
 from scipy.special import betaln
 
 from ibukit import _validate
 from ibukit._threads import one_thread
 from ibukit._validate import Floats
 from ibukit.errors import NotInvertible
+from ibukit.identification.identifiability import identifiable
 from ibukit.information import contrasts
 from ibukit.mechanisms.base import FiniteMechanism
 from ibukit.theory.estimation_bounds import entropy_factor
-from ibukit.theory.identifiability import identifiable
 
 # numbers in the stack of information matrices and of the probabilities they are made of
 ENTRIES_AT_ONCE = 2**22
@@ -25,7 +24,9 @@ ENTRIES_AT_ONCE = 2**22
 
 @dataclass(frozen=True)
 class BayesLimits:
-    """Limits for many users under a Dirichlet prior, and the paper's bounds on them. See `bayes_limits`.
+    """Limits for many users under a Dirichlet prior, and the paper's bounds.
+
+    The bounds are on these limits. See `bayes_limits`.
 
     Attributes
     ----------
@@ -57,22 +58,28 @@ class BayesLimits:
 
     @property
     def distribution_bound(self) -> float:
-        """(51) with the larger constant: (k-1) k^(1/(k-1)) exp(2 K1 / (k-1)), at most `distribution`."""
+        """The paper's bound (51) with the larger constant.
+
+        (k-1) k^(1/(k-1)) exp(2 K1 / (k-1)), at most `distribution`.
+        """
         return entropy_factor(self.k) * float(np.exp(2 * self.k1 / (self.k - 1)))
 
     @property
     def frequencies_bound(self) -> float:
-        """(52) with the larger constant: (k-1) k^(1/(k-1)) exp(2 K2 / (k-1)), at most `frequencies`."""
+        """The paper's bound (52) with the larger constant.
+
+        (k-1) k^(1/(k-1)) exp(2 K2 / (k-1)), at most `frequencies`.
+        """
         return entropy_factor(self.k) * float(np.exp(2 * self.k2 / (self.k - 1)))
 
 
 def bayes_limits(
     mechanism: FiniteMechanism, alpha: ArrayLike, rng: Generator | None = None, draws: int = 10_000
 ) -> BayesLimits:
-    """The limits of n times the least mean squared errors, and the constants K1 and K2 of the posterior entropies.
+    """The limits of n times the least mean squared errors.
 
-    For P drawn from Dirichlet(alpha), J_p = sum_z d_z d_z^T / (p M)_z with d_z = (M_xz - M_kz)_{x<k} and C_F = J_P^-1 -
-    (diag P - P P^T):
+    With them come the constants K1 and K2 of the posterior entropies. For P drawn from Dirichlet(alpha), J_p = sum_z
+    d_z d_z^T / (p M)_z with d_z = (M_xz - M_kz)_{x<k} and C_F = J_P^-1 - (diag P - P P^T):
 
         h(P | reports) + (k-1)/2 log n -> K1 + (k-1)/2 log(2 pi e),         K1 = -1/2 E log det J_P,
         H(F | reports) - (k-1)/2 log n -> K2 + (k-1)/2 log(2 pi e),         K2 = 1/2 E log det C_F,
@@ -108,8 +115,8 @@ def bayes_limits(
 
     Notes
     -----
-    Status: (41), (42), (51), (52) recovered, up to where the factor 2 pi e stands, which our text does not
-    show; the limits of the errors, the larger constant and the short form of K2 are new. K2 is stated as 1/2 E[log det
+    The limits of the errors, the larger constant and the short form of K2 are ours; the rest is (41), (42), (51) and
+    (52). K2 is stated as 1/2 E[log det
     N_P - log det J_P - sum_x log P_x], N_p the mean over reports of the covariance of the secret given the report; N =
     S - S J S with S = diag p - p p^T in k - 1 coordinates, whose determinant is prod_x p_x, gives C_F = J^-1 S^-1 N
     and det C_F = det N / (det J prod_x p_x). The limits of the errors are the posterior's: it is asymptotically
@@ -150,6 +157,8 @@ def bayes_limits(
 
 def _by_quadrature(matrix: Floats, prior: Floats) -> tuple[Floats, Floats]:
     """Integrals against p^(alpha_1 - 1) (1 - p)^(alpha_2 - 1), whose poles at the ends are the rule's own weight."""
+    from scipy.integrate import quad  # slow to load, and seldom needed
+
     scale = np.exp(-betaln(*prior))
 
     def mean(which: int) -> tuple[float, float]:

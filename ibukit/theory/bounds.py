@@ -11,18 +11,19 @@ from ibukit import _validate
 from ibukit._validate import Floats
 from ibukit.distributions import project_to_simplex
 from ibukit.mechanisms import average_mechanism
-from ibukit.mechanisms._bit_reports import BitReports
 from ibukit.mechanisms.base import FiniteMechanism, Mechanism
 from ibukit.mechanisms.inversion_error import inverse_contrast, inversion_error
+from ibukit.mechanisms.unary import is_bits
 
 
 def inv_squared_error(mechanism: Mechanism, theta: ArrayLike) -> float:
-    """The exact n E ||v - theta||_2^2 of raw INV: sum_z (theta M)_z ||r_z||_2^2 - ||theta||_2^2.
+    """The exact squared error of raw INV, times n.
 
-    v = q M^-1 is the mean of r_z over the reports, with r_z the row of M^-1 that belongs to the report z, and unbiased;
-    the n secrets are drawn independently from theta and the expectation is over them and the noise. For unary encodings
-    and subset selection v is each bit's debiased frequency, and the error sum_y m_y (1 - m_y) / (p - q)^2 with m_y the
-    probability that bit y is set. O(k) for these, k-RR and truncated geometric noise.
+    n E ||v - theta||_2^2 = sum_z (theta M)_z ||r_z||_2^2 - ||theta||_2^2. v = q M^-1 is the mean of r_z over the
+    reports, with r_z the row of M^-1 that belongs to the report z, and unbiased; the n secrets are drawn independently
+    from theta and the expectation is over them and the noise. For unary encodings and subset selection v is each bit's
+    debiased frequency, and the error sum_y m_y (1 - m_y) / (p - q)^2 with m_y the probability that bit y is set. O(k)
+    for these, k-RR and truncated geometric noise.
 
     Parameters
     ----------
@@ -65,10 +66,11 @@ def inv_squared_error(mechanism: Mechanism, theta: ArrayLike) -> float:
 
 
 def inv_squared_error_range(mechanism: Mechanism) -> tuple[float, float]:
-    """The least and the greatest of `inv_squared_error` over all distributions of the secrets.
+    """The least and the greatest of `inv_squared_error`.
 
-    It is c . theta - ||theta||^2 with c_x = sum_z M_xz ||r_z||^2 (unary encodings: plus a constant), concave in theta:
-    the least is at a single secret, the greatest at the point of the simplex nearest to c / 2.
+    They are over all distributions of the secrets. It is c . theta - ||theta||^2 with c_x = sum_z M_xz ||r_z||^2 (unary
+    encodings: plus a constant), concave in theta: the least is at a single secret, the greatest at the point of the
+    simplex nearest to c / 2.
 
     Parameters
     ----------
@@ -98,9 +100,10 @@ def inv_squared_error_range(mechanism: Mechanism) -> tuple[float, float]:
 def compound_squared_error(
     mechanisms: Sequence[Mechanism], theta: ArrayLike, weights: ArrayLike | None = None
 ) -> float:
-    """The exact n E ||v - theta||_2^2 of raw [INV]_M and [RAP]_M: what pooling the mechanisms' reports costs.
+    """The exact squared error of combined mechanisms, times n.
 
-    v = q[n] B inverts the average A[n] = sum_A w_A A at the pooled reports' frequencies, B = A[n]^-1. With e the error
+    This is n E ||v - theta||_2^2 of raw [INV]_M and [RAP]_M: what pooling the mechanisms' reports costs. v = q[n] B
+    inverts the average A[n] = sum_A w_A A at the pooled reports' frequencies, B = A[n]^-1. With e the error
     `inv_squared_error` of one mechanism A[n], which all users would share, it is
 
         e(A[n], theta) - sum_A w_A ||theta A B - theta||_2^2.
@@ -158,16 +161,16 @@ def compound_squared_error(
 
 def _expected(mechanism: Mechanism, average: FiniteMechanism, theta: Floats) -> Floats:
     """Theta A B: what the inverse of the average makes of the reports of one of the mechanisms."""
-    if isinstance(average, BitReports) and isinstance(mechanism, BitReports):
+    if is_bits(average) and is_bits(mechanism):
         return np.asarray((mechanism.p_zero - average.p_zero + mechanism.contrast * theta) / average.contrast)
     assert isinstance(mechanism, FiniteMechanism)
     return average.invert(np.arange(average.m), mechanism.forward(theta))
 
 
 def inv_bound_krr(k: int, epsilon: float) -> float:
-    """The papers' upper bound ((e^eps + k - 1) / (e^eps - 1))^2 on n E ||v - theta||_2^2 of INV under k-RR.
+    """The papers' upper bound on the error of INV under k-RR.
 
-    The exact value is the bound times 1 - ||theta M||_2^2.
+    ((e^eps + k - 1) / (e^eps - 1))^2 on n E ||v - theta||_2^2. The exact value is the bound times 1 - ||theta M||_2^2.
 
     Parameters
     ----------
@@ -194,10 +197,11 @@ def inv_bound_krr(k: int, epsilon: float) -> float:
 
 
 def inv_bound_geometric(k: int, epsilon: float) -> float:
-    """The papers' lower bound b^3 - 2 a b^2 - 2, a = e^-eps, b = 1 / (1 - a), on n E ||v - theta||_2^2 of INV.
+    """The papers' lower bound on the error of INV under geometric noise.
 
-    Under truncated geometric noise on a line of k >= 3, for every theta and every a in (0, 1). The paper states it for
-    every k, and for a > 1/2; at k = 2 it fails. It is loose: on the ages the error is a hundred times as large.
+    b^3 - 2 a b^2 - 2, a = e^-eps, b = 1 / (1 - a), on n E ||v - theta||_2^2. Under truncated geometric noise on a line
+    of k >= 3, for every theta and every a in (0, 1). The paper states it for every k, and for a > 1/2; at k = 2 it
+    fails. It is loose: on the ages the error is a hundred times as large.
 
     Parameters
     ----------

@@ -9,13 +9,14 @@ from numpy.typing import ArrayLike
 
 from ibukit import _validate
 from ibukit._threads import one_thread
-from ibukit.theory.identifiability import check_size
+from ibukit.identification.identifiability import check_size
 
 
 def posterior_entropy_bound(entropy: float, k: int, n: int | None = None) -> float:
-    """Lower bound on the mean squared error of any estimate, from how uncertain the reports leave the reader.
+    """Lower bound on the mean squared error of any estimate.
 
-    For the distribution, with h the differential entropy h(P | reports) of any k - 1 of its k probabilities:
+    It comes from how uncertain the reports leave the reader. For the distribution, with h the differential entropy h(P
+    | reports) of any k - 1 of its k probabilities:
 
         E ||P-hat - P||^2 >= c exp(2 h / (k-1)),    c = (k-1) k^(1/(k-1)) / (2 pi e).
 
@@ -45,8 +46,8 @@ def posterior_entropy_bound(entropy: float, k: int, n: int | None = None) -> flo
 
     Notes
     -----
-    Status: (23) recovered, with k in the place of 2 pi e c, which is smaller for k > 2. (24) is stated without the
-    terms taken off here and is then true only for large n: k-RR at k = 2, epsilon = 9, n = 3 breaks it.
+    This is (23) with k in the place of 2 pi e c, which is smaller for k > 2. (24) is stated without the terms taken off
+    here and is then true only for large n: k-RR at k = 2, epsilon = 9, n = 3 breaks it.
 
     Proof of (23) with c: the covariance of P given the reports has k - 1 positive eigenvalues, whose product is k times
     the determinant of any k - 1 rows and columns; their sum is at least k - 1 times the geometric mean; a Gaussian has
@@ -119,7 +120,9 @@ class LdpBounds:
 
 
 def ldp_bounds(k: int, epsilon: float) -> LdpBounds:
-    """What every epsilon-private mechanism leaves, whatever the prior, as the paper's theorems put it.
+    """What every epsilon-private mechanism leaves, whatever the prior.
+
+    The bounds are as the paper's theorems put it.
 
         K1 >= -(k-1) log(e^eps - 1),    K2 >= -k eps/2 - (k-1) log(e^eps - 1),
         lim n E ||P-hat - P||^2 >= k / (e^eps - 1)^2,
@@ -145,11 +148,11 @@ def ldp_bounds(k: int, epsilon: float) -> LdpBounds:
 
     Notes
     -----
-    Status: a provable form of ours. The printed constants are lost in the converted text; what it says of them (any
-    prior, k / (n eps^2) for small epsilon, tight at k = 2) holds of these. Unlike (60) they do not depend on the number
-    of reports. Proof: with m_z the least entry of column z, the differences of its entries are at most (e^eps - 1) m_z,
-    (theta M)_z >= m_z and sum_z m_z <= 1, so the trace of J in k - 1 coordinates is at most (k-1)(e^eps - 1)^2, and its
-    determinant at most the (k-1)th power of a (k-1)th of that. Given report z the secrets have probabilities psi_x >=
+    The constants are ours. What the paper says of its own (any prior, k / (n eps^2) for small epsilon, tight at k = 2)
+    holds of these. Unlike (60) they do not depend on the number of reports. Proof: with m_z the least entry of column
+    z, the differences of its entries are at most (e^eps - 1) m_z, (theta M)_z >= m_z and sum_z m_z <= 1, so the trace
+    of J in k - 1 coordinates is at most (k-1)(e^eps - 1)^2, and its determinant at most the (k-1)th power of a (k-1)th
+    of that. Given report z the secrets have probabilities psi_x >=
     e^-eps theta_x, and log det is concave, so log det N >= sum_z (theta M)_z sum_x log psi_x >= -k eps + sum_x log
     theta_x. Then (51) and (52).
 
@@ -174,9 +177,9 @@ def ldp_bounds(k: int, epsilon: float) -> LdpBounds:
 
 
 def least_asymptotic_mse(k: int, epsilon: float, theta: ArrayLike | None = None) -> float:
-    """Lower bound on `asymptotic_mse` over all epsilon-private mechanisms, at theta or, without it, at every theta.
+    """Lower bound on `asymptotic_mse` over all private mechanisms.
 
-    At every theta:
+    They are the epsilon-private ones, at theta or, without it, at every theta. At every theta:
 
         tr C >= (k-1)^2 / (k (e^(eps/2) - 1)^2).
 
@@ -213,7 +216,7 @@ def least_asymptotic_mse(k: int, epsilon: float, theta: ArrayLike | None = None)
 
     Notes
     -----
-    Status: not in the paper; both are stronger than (59) in its provable form. That no mechanism has a smaller worst
+    Both bounds are ours, and stronger than (59) in its provable form. That no mechanism has a smaller worst
     case than subset selection, in the limit of many users, is due to Ye and Barg [ye2017]_; here it is proved at
     uniform theta, with what holds at others. Proofs: write M_xz = m_z (1 + c u_xz), c = e^eps - 1, u in [0, 1]. (1) The
     trace of J on the directions that keep the sum is at most c^2 k sum_z m_z s_z (1 - s_z), where s_z is the mean of
@@ -252,7 +255,9 @@ def least_asymptotic_mse(k: int, epsilon: float, theta: ArrayLike | None = None)
 
 
 def binary_response_mse(n: int, epsilon: float, alpha: ArrayLike) -> tuple[float, float]:
-    """Mean squared errors of matrix inversion under randomised response with two secrets, in closed form.
+    """Mean squared errors of matrix inversion with two secrets.
+
+    They are those under randomised response, in closed form.
 
         distribution (2/n) (e^eps / (e^eps - 1)^2 + E[P_1 P_2]),    frequencies (2/n) e^eps / (e^eps - 1)^2,
 
@@ -280,7 +285,7 @@ def binary_response_mse(n: int, epsilon: float, alpha: ArrayLike) -> tuple[float
 
     Notes
     -----
-    Status: recovered, and proved again: given P the count of a report is binomial, given the secrets a sum of two
+    Proof: given P the count of a report is binomial, given the secrets a sum of two
     binomials with variance n e^eps / (e^eps + 1)^2. For small epsilon n times these tends to the bounds of `ldp_bounds`
     at k = 2, with ratios e^eps + (e^eps - 1)^2 E[P_1 P_2] and e^(3 eps).
 

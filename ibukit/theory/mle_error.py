@@ -8,17 +8,16 @@ from typing import overload
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import helmert, solve_triangular
-from scipy.stats import binom
 
 from ibukit import _validate
 from ibukit._threads import one_thread
 from ibukit._validate import Floats
 from ibukit.errors import NotInvertible
+from ibukit.identification.identifiability import check_size, identifiable
 from ibukit.mechanisms import LinearGeometric, MatrixMechanism, RandomizedResponse, SubsetSelection, TruncatedGeometric
-from ibukit.mechanisms._bit_reports import BitReports
 from ibukit.mechanisms.base import FiniteMechanism, Mechanism
 from ibukit.mechanisms.inversion_error import inverse_contrast
-from ibukit.theory.identifiability import check_size, identifiable
+from ibukit.mechanisms.unary import UnaryEncoding, is_bits
 
 # weights of the reports: so many times each is multiplied by the length of its row
 STEPS = 50
@@ -34,11 +33,12 @@ def mle_error_bound(mechanism: Mechanism | ArrayLike, n: ArrayLike) -> float | F
 
 
 def mle_error_bound(mechanism: Mechanism | ArrayLike, n: ArrayLike) -> float | Floats:
-    """Upper bound D sqrt((m-1) / (2n)) (1 + 1 / sqrt(m)) on E ||MLE - theta||_2, for every theta and every n.
+    """Upper bound on the mean error of the MLE.
 
-    m is the number of possible reports and D = max_{y,z} ||R_y - R_z||_2 the diameter of the rows of a matrix R with
-    w M R = w for all w that sum to 0. It holds for any choice among several maximisers. No two distributions are
-    farther apart than sqrt(2): where the bound is larger, it says nothing.
+    E ||MLE - theta||_2 <= D sqrt((m-1) / (2n)) (1 + 1 / sqrt(m)), for every theta and every n. m is the number of
+    possible reports and D = max_{y,z} ||R_y - R_z||_2 the diameter of the rows of a matrix R with w M R = w for all w
+    that sum to 0. It holds for any choice among several maximisers. No two distributions are farther apart than
+    sqrt(2): where the bound is larger, it says nothing.
 
     Parameters
     ----------
@@ -105,17 +105,17 @@ def _constant(mechanism: Mechanism) -> float:
     """The bound times the root of n."""
     if mechanism.k == 1:
         return 0.0
-    if isinstance(mechanism, LinearGeometric):
+    if type(mechanism) is LinearGeometric:  # exactly, here and below: a class that inherits may have another law
         mechanism = TruncatedGeometric(mechanism.alphabet, mechanism.epsilon)
     if not isinstance(mechanism, FiniteMechanism):
         raise ValueError(f"mechanism must have reports that can be listed, got {mechanism}")
     if not (answer := identifiable(mechanism)):
         raise NotInvertible(f"mechanism must identify the distribution, but does not: {answer.reason}")
-    if isinstance(mechanism, BitReports):
+    if is_bits(mechanism):
         if mechanism.m >= 2**1023:
             return np.inf
         diameter, m = _of_bits(mechanism), float(mechanism.m)
-    elif isinstance(mechanism, RandomizedResponse):
+    elif type(mechanism) is RandomizedResponse:
         diameter, m = np.sqrt(2) * inverse_contrast(mechanism.k, mechanism.epsilon), float(mechanism.k)
     else:
         check_size(mechanism.k)
@@ -161,12 +161,14 @@ def _diameter(rows: Floats) -> float:
     return float(np.sqrt(largest))
 
 
-def _of_bits(mechanism: BitReports) -> float:
+def _of_bits(mechanism: UnaryEncoding | SubsetSelection) -> float:
     """The diameter where row z is a multiple of M_z / sum_x M_xz: e^epsilon : 1 on the bits that are set and not."""
     k, odds = mechanism.k, np.exp(-mechanism.epsilon)
     if isinstance(mechanism, SubsetSelection):
         ones, chance = np.array([mechanism.size]), np.ones(1)
     else:  # the secret's own bit, and those of the others
+        from scipy.stats import binom  # slow to load, and seldom needed
+
         ones, other = np.arange(1, k), binom(k - 1, mechanism.p_zero)
         chance = mechanism.p_one * other.pmf(ones - 1) + (1 - mechanism.p_one) * other.pmf(ones)
     step = -k * np.expm1(-mechanism.epsilon) / ((k - ones) * odds + ones)  # from a bit not set to one that is

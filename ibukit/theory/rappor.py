@@ -27,9 +27,9 @@ def rappor_concavity_bound(n: ArrayLike, k: int, epsilon: float, by: By = "sets"
 
 
 def rappor_concavity_bound(n: ArrayLike, k: int, epsilon: float, by: By = "sets") -> float | Floats:
-    """Lower bound on P(L strictly concave) under RAPPOR, whatever the n users' secrets are.
+    """Lower bound on P(L strictly concave) under RAPPOR.
 
-    By sets, with c = tanh(eps/4) and the sum over the even s from 2 to k:
+    It holds whatever the n users' secrets are. By sets, with c = tanh(eps/4) and the sum over the even s from 2 to k:
 
         max(0, 1 - sum_s C(k, s) ((1 + c^s) / 2)^n).
 

@@ -18,9 +18,10 @@ POINTS = 200
 def van_trees_bound(
     n: int, k: int, epsilon: float, alpha: ArrayLike, of: Literal["distribution", "frequencies"] = "distribution"
 ) -> float:
-    """Lower bound on the mean squared error of any estimate from n reports of any epsilon-private mechanism.
+    """Lower bound on the mean squared error of any estimate.
 
-    The mechanism is non-interactive: chosen before the first report, the same for all or one for each user.
+    It is for n reports of any epsilon-private mechanism. The mechanism is non-interactive: chosen before the first
+    report, the same for all or one for each user.
 
     P is drawn from a Dirichlet(alpha) prior, alpha_0 = sum alpha, t = E[1 - ||P||^2]:
 
@@ -66,7 +67,7 @@ def van_trees_bound(
 
     Notes
     -----
-    Status: not in the paper, which has bounds for n to infinity only; another private form of the inequality is in
+    The paper has bounds for n to infinity only; this one is ours. Another private form of the inequality is in
     [asoodeh]_. Proof: for a field C(p) of matrices that vanishes fast enough at the border, partial integration gives
     E[(P-hat - P) . (C grad log L + div(f C) / f)] = E tr C, f the prior's density and L the likelihood; Cauchy and
     Schwarz, and the score's mean 0 given P, give E ||P-hat - P||^2 (n E tr(C J C^T) + E ||div(f C) / f||^2) >=

@@ -1,0 +1,177 @@
+"""Have adversaries skipped the mechanism? A test whose level is proven for every honest population and every n."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.random import Generator
+from scipy.special import xlogy
+
+from ibukit import _validate
+from ibukit._validate import Floats, Ints
+from ibukit.attack._adversary import scan
+from ibukit.attack.robust import Report, name_of
+from ibukit.estimators import mle
+from ibukit.mechanisms.base import single_part
+from ibukit.solvers import interior_point
+from ibukit.tally import Part, Tally, make_part
+
+MLE_TOL = 1e-9
+# of a report that somebody sent, for a ratio that fits into a double
+LEAST_PROBABILITY = np.finfo(float).tiny
+
+
+@dataclass(frozen=True)
+class Detection:
+    """What `detect` found.
+
+    Attributes
+    ----------
+    attacked : bool
+        Whether the evidence reached 1 / false_alarms.
+    p_value : float
+        min(1, 1 / evidence): at most alpha with probability at most alpha, if everybody is honest.
+    log_evidence : float
+        Logarithm of the e-value, whose expectation is at most 1 if everybody is honest.
+    report : int or tuple of int or None
+        The report most suspected, in the form of the mechanism's reports; None if there is no suspicion at all.
+    share : float
+        The adversaries' share of the reports as estimated from half of them.
+
+    Examples
+    --------
+    >>> import numpy as np, ibukit as ik
+    >>> tally = ik.RandomizedResponse(3, epsilon=1.0).tally_counts([500, 300, 200])
+    >>> ik.attack.detect(tally, rng=np.random.default_rng(1)).attacked
+    False
+    """
+
+    attacked: bool
+    p_value: float
+    log_evidence: float
+    report: Report | None
+    share: float
+
+
+def detect(tally: Tally, false_alarms: float = 0.01, *, rng: Generator) -> Detection:
+    """Test whether all reports came through the mechanism.
+
+    The alternative is adversaries who all send the same report. The reports are divided at random into two halves. From
+    the first, Q_z = (1 - gamma) (theta M)_z + gamma [z = y] is estimated with the adversaries y that suit it best, and
+    the honest distribution P = theta' M nearest to Q, the one that maximises sum_z Q_z log (theta' M)_z. The second
+    half then has the evidence
+
+        E = prod_i r(z_i) / max_x sum_z M_xz r(z),    r = Q / P,
+
+    (a factor for each report i), and so the other way round; `evidence` is the mean of both. An attack is announced
+    where it reaches 1 / false_alarms.
+
+    Parameters
+    ----------
+    tally : Tally
+        At least two reports, all of one mechanism.
+    false_alarms : float
+        The level: an honest population is called attacked with at most this probability. Strictly between 0 and 1.
+    rng : numpy.random.Generator
+        Divides the reports.
+
+    Returns
+    -------
+    Detection
+
+    Raises
+    ------
+    ConvergenceError
+        If a maximum was not certified.
+    ValueError
+        If the tally has fewer than two reports or pools several mechanisms, or `false_alarms` is out of range.
+
+    Notes
+    -----
+    The level is exact, not asymptotic. Given the first half, each factor r(z) / max_x g_x, g_x = sum_z M_xz r(z), has
+    an expectation of at most 1 whatever the person's secret x is; so has their product, whatever the secrets of all
+    honest people are, and by Markov's inequality it reaches 1 / alpha with probability at most alpha. That is also why
+    adversaries who lie about their secret but keep to the mechanism are not detected: to any test they are honest
+    people with another secret, so its power against them is at most its level.
+    For P the maximiser, max g is 1 up to its gap: the certificate of an estimate is what makes it a test.
+
+    Adversaries who divide themselves among many reports are found only as far as one of these stands out.
+
+    References
+    ----------
+    .. [grunwald] Grunwald, de Heide and Koolen, "Safe testing", J. R. Statist. Soc. B 86, 2024.
+    .. [universal] Wasserman, Ramdas and Balakrishnan, "Universal inference", PNAS 117, 2020.
+
+    Examples
+    --------
+    >>> import numpy as np, ibukit as ik
+    >>> rng = np.random.default_rng(1)
+    >>> mechanism = ik.TruncatedGeometric(ik.Line(0, 9), epsilon=0.5)
+    >>> honest = mechanism.simulate([1000] * 5 + [0] * 5, rng)
+    >>> ik.attack.detect(honest, rng=rng).attacked
+    False
+    >>> ik.attack.detect(ik.attack.poison_outputs(honest, report=8, fraction=0.05), rng=rng).report
+    8
+    """
+    part = single_part(tally)
+    rng = _validate.generator(rng)
+    level = _validate.share("false_alarms", false_alarms, "()")
+    if tally.n < 2:
+        raise ValueError("tally must hold at least two reports: one half suggests what the other half is tested for")
+    first = rng.multivariate_hypergeometric(part.counts, tally.n // 2)
+    halves = _evidence(part, first), _evidence(part, part.counts - first)
+    best = max(halves, key=lambda half: half.log_evidence)
+    log_evidence = float(np.logaddexp(halves[0].log_evidence, halves[1].log_evidence)) - math.log(2)
+    report = None if best.report is None else name_of(part, best.report)
+    return Detection(
+        attacked=log_evidence >= -math.log(level),
+        p_value=math.exp(min(0.0, -log_evidence)),
+        log_evidence=log_evidence,
+        report=report,
+        share=best.share,
+    )
+
+
+@dataclass(frozen=True)
+class _Half:
+    log_evidence: float
+    report: int | None
+    share: float
+
+
+def _evidence(part: Part, counts: Ints) -> _Half:
+    """What the other reports say of the suspicion that these ones raise; reports by their index among all."""
+    here = make_part(part.mechanism, part.reports, counts)
+    suspect, _ = scan(here, mle(Tally((here,)), MLE_TOL), MLE_TOL)
+    if suspect is None:
+        return _Half(0.0, None, 0.0)
+    seen = np.flatnonzero(counts)
+    others = part.counts - counts
+    channel = _with_rest(here)
+    theta, share = suspect.estimate.distribution[:-1], float(suspect.estimate.distribution[-1])
+    attacked = theta @ channel
+    attacked[suspect.report] += share
+    honest = _nearest(channel, attacked)
+    # a report that neither makes proves nothing either way; one that honest people make less often than a double can
+    # say has a probability of at most 5e-324, which such a ratio leaves below the rounding of its sum
+    r = np.divide(
+        attacked, np.maximum(honest, LEAST_PROBABILITY), out=np.ones_like(attacked), where=(honest > 0) | (attacked > 0)
+    )
+    n = np.append(others[seen], others.sum() - others[seen].sum())
+    log_evidence = float(xlogy(n, r).sum()) - float(n.sum()) * math.log((channel @ r).max())
+    return _Half(log_evidence, int(seen[suspect.report]), share)
+
+
+def _with_rest(part: Part) -> Floats:
+    """The channel on the reports seen, and all others as one: there may be infinitely many, and a row sums to 1."""
+    seen = Tally((part,)).matrix() * np.exp(part.log_scale)
+    return np.column_stack([seen, np.maximum(1 - seen.sum(axis=1), 0.0)])
+
+
+def _nearest(channel: Floats, q: Floats) -> Floats:
+    """The honest distribution of reports nearest to q in relative entropy."""
+    made = (q > 0) & channel.any(axis=0)
+    theta = interior_point.maximise(np.ascontiguousarray(channel[:, made]), q[made], MLE_TOL)[0]
+    return np.asarray(theta @ channel)

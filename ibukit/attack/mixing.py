@@ -1,0 +1,99 @@
+"""A defence that adversaries cannot reach: a coarse map that everybody knows."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ibukit import _validate
+from ibukit._validate import Floats
+from ibukit.distributions import normalize
+from ibukit.grid import Grid
+
+
+def coarse_map(weights: ArrayLike, grid: Grid, block: int) -> Floats:
+    """A distribution of which only the blocks are known.
+
+    Each cell gets the mean over its block. Blocks are `block` x `block` cells, counted from the south-west corner;
+    those at the north and east edge are cut where the grid ends.
+
+    Parameters
+    ----------
+    weights : array_like, shape (k,)
+        A distribution or counts: finite, not negative, not all 0. They are divided by their sum.
+    grid : Grid
+    block : int
+        Cells along a side of a block, at least 1.
+
+    Returns
+    -------
+    ndarray, shape (k,)
+        A distribution, constant on each block, with the mass of each block in place.
+
+    Raises
+    ------
+    AlphabetMismatch
+        If there is not one weight for each cell.
+    TypeError
+        If `grid` is not a `Grid`.
+    InvalidDistribution
+        If a weight is negative or not finite, or all are 0.
+    ValueError
+        If `block` is not a whole number of at least 1.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> grid = ik.Grid(2, 4)
+    >>> ik.attack.coarse_map([8, 0, 0, 0, 0, 0, 4, 4], grid, block=2).reshape(2, 4)
+    array([[0.125, 0.125, 0.125, 0.125],
+           [0.125, 0.125, 0.125, 0.125]])
+    """
+    if not isinstance(grid, Grid):
+        raise TypeError(f"grid must be a Grid, whose cells have rows and columns, got {type(grid).__name__}")
+    side = _validate.whole("block", block, 1)
+    shares = normalize(_validate.vector("weights", weights, len(grid)))
+    rows, cols = (grid.values - grid.first).T // side
+    blocks = rows * (cols.max() + 1) + cols
+    return np.asarray((np.bincount(blocks, weights=shares) / np.maximum(np.bincount(blocks), 1))[blocks])
+
+
+def mix(distribution: ArrayLike, public: ArrayLike, weight: float) -> Floats:
+    """Design for lambda theta + (1 - lambda) public instead of the estimate theta.
+
+    A fraction f of adversaries is worth lambda f in the mixture, and the crowd around a place keeps at least the share
+    (1 - lambda) of what `public` gives it. So it helps where lambda is small: what is designed for is then mostly
+    the public map.
+
+    Parameters
+    ----------
+    distribution : array_like, shape (k,)
+        The estimate theta.
+    public : array_like, shape (k,)
+        A map that no report enters, as a census; see `coarse_map`.
+    weight : float
+        The share lambda of the estimate, from 0 to 1.
+
+    Returns
+    -------
+    ndarray, shape (k,)
+
+    Raises
+    ------
+    InvalidDistribution
+        If `distribution` or `public` is not one.
+    AlphabetMismatch
+        If they differ in length.
+    ValueError
+        If `weight` is not between 0 and 1.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> ik.attack.mix([0.0, 0.0, 1.0], public=ik.uniform(3), weight=0.7)
+    array([0.1, 0.1, 0.8])
+    """
+    theta = _validate.distribution("distribution", distribution)
+    known = _validate.distribution("public", public, len(theta))
+    own = _validate.share("weight", weight, "[]")
+    return own * theta + (1 - own) * known

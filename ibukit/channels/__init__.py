@@ -1,0 +1,10 @@
+"""Operators on the reports seen: theta to the probability of each report, and weights on the reports back."""
+
+from ibukit.channels.base import Channel as Channel
+from ibukit.channels.base import Score as Score
+from ibukit.channels.bits import BitChannel as BitChannel
+from ibukit.channels.dense import DenseChannel as DenseChannel
+from ibukit.channels.line import LineChannel as LineChannel
+from ibukit.channels.plane import PlaneChannel as PlaneChannel
+from ibukit.channels.response import ResponseChannel as ResponseChannel
+from ibukit.channels.stacked import StackedChannel as StackedChannel

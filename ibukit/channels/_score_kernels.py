@@ -1,0 +1,38 @@
+"""Likelihood and slopes under k-ary randomized response: a million reports want one pass and no vector of their own."""
+
+import numpy as np
+from numba import njit
+
+from ibukit._validate import Floats, Ints
+
+BLOCK = 1024  # sums go by blocks, so that a million roundings do not pile up
+
+
+@njit(cache=True, error_model="numpy")
+def score_responses(
+    theta: Floats, g: Floats, total: float, reports: Ints, counts: Floats | Ints, off: float, extra: float
+) -> tuple[float, float]:
+    """Log-likelihood and least p for M_xz = off + extra [x = reports[z]]; theta sums to `total`, g is filled."""
+    base = off * total
+    logs, weights, idle = 0.0, 0.0, 0.0
+    least = np.inf
+    for start in range(0, counts.size, BLOCK):
+        part_logs, part_weights = 0.0, 0.0
+        for z in range(start, min(start + BLOCK, counts.size)):
+            mass = theta[reports[z]]
+            p = base + extra * mass
+            w = counts[z] / p
+            part_weights += w
+            g[reports[z]] += extra * w
+            least = min(least, p)
+            if mass == 0.0:  # mostly most of them, and they share a logarithm
+                idle += counts[z]
+            else:
+                part_logs += counts[z] * np.log(p)
+        logs += part_logs
+        weights += part_weights
+    if idle > 0:
+        logs += idle * np.log(base)
+    for x in range(g.size):
+        g[x] += off * weights
+    return logs, least

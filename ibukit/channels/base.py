@@ -1,0 +1,245 @@
+"""What every channel offers: theta to the probability of each report seen, and weights on the reports back."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ibukit._validate import Floats, Ints
+
+
+class Score(NamedTuple):
+    """What one look at all reports says about a distribution theta."""
+
+    log_likelihood: float
+    """sum_z counts_z log p_z, p = theta M; -inf where a report has no probability."""
+    g: Floats
+    """sum_z counts_z M_xz / p_z, shape (k,): the slopes of the log-likelihood."""
+    least: float
+    """The least p; 0 where it is no positive number."""
+
+    def gap(self, n: float) -> float:
+        """The certificate for n reports: log max g / n, nats per report."""
+        return gap_between(self.least, float(self.g.max()) / n)
+
+
+def gap_between(least: float, largest: float) -> float:
+    """Log of the largest g, where the least probability of a report is positive; inf where nothing is certified."""
+    # a subnormal p overflows q / p, and infinity times 0 is NaN: neither certifies anything
+    if not least > 0 or not 0 < largest < math.inf:
+        return math.inf
+    # g averages to 1 under theta, so its maximum is below 1 by rounding only
+    return max(0.0, math.log(largest))
+
+
+class Channel(ABC):
+    """The probabilities M_xz of the reports seen, as an operator.
+
+    They are the columns of a mechanism's matrix that belong to these reports.
+
+    A subclass is a small frozen dataclass that pickles. It has `k` and `size`, and says `forward` and `adjoint`.
+    Whatever else it can do better than through these two it overrides: `testing.check_channel` holds each override
+    against them.
+
+    Examples
+    --------
+    A report that says nothing but that somebody reported:
+
+    >>> import numpy as np
+    >>> class Blind(Channel):
+    ...     k, size = 3, 1
+    ...
+    ...     def forward(self, theta):
+    ...         return np.array([theta.sum()])
+    ...
+    ...     def adjoint(self, w):
+    ...         return np.full(3, w[0])
+    >>> Blind().gram(np.array([2.0]))
+    array([[2., 2., 2.],
+           [2., 2., 2.],
+           [2., 2., 2.]])
+    """
+
+    k: int
+    """Number of secrets."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        # forward and adjoint are what a channel means: said anew, they leave no ancestor's shortcuts
+        if {"forward", "adjoint"} & vars(cls).keys():
+            for name in SHORTCUTS - vars(cls).keys():
+                setattr(cls, name, getattr(Channel, name))
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """Number of reports, s."""
+
+    @abstractmethod
+    def forward(self, theta: Floats) -> Floats:
+        """Probability of each seen report, sum_x theta_x M_xz, shape (s,)."""
+
+    @abstractmethod
+    def adjoint(self, w: Floats) -> Floats:
+        """Weights on the reports carried back to the secrets, sum_z M_xz w_z.
+
+        Shape (s,) in, shape (k,) out.
+        """
+
+    def score(self, theta: Floats, counts: Floats | Ints) -> Score:
+        """Log-likelihood and slopes at theta.
+
+        Without a vector as long as the reports, where that can be avoided.
+        """
+        p = self.forward(theta)
+        least = float(p.min())
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            g = self.adjoint(counts / p)
+        return Score(float(counts @ np.log(p)) if least > 0 else -math.inf, g, least if least > 0 else 0.0)
+
+    def rows(self, secrets: Ints) -> Floats:
+        """M_xz of given secrets, shape (len(secrets), s)."""
+        found, unit = np.empty((len(secrets), self.size)), np.zeros(self.k)
+        for row, x in zip(found, secrets, strict=True):
+            unit[x] = 1.0
+            row[:] = self.forward(unit)
+            unit[x] = 0.0
+        return found
+
+    def gram(self, weights: Floats) -> Floats:
+        """M diag(weights) M^T, shape (k, k)."""
+        lower = np.zeros((self.k, self.k), order="F")
+        self.add_gram(lower, weights)
+        lower = np.tril(lower)
+        return np.asarray(lower + np.tril(lower, -1).T)
+
+    def add_gram(self, total: Floats, weights: Floats) -> None:
+        """Add the lower triangle of M diag(weights) M^T to `total`.
+
+        `total` is in Fortran order; what is above its diagonal is not read.
+        """
+        unit = np.zeros(self.k)
+        for x in range(self.k):  # a vector as long as the reports at a time
+            unit[x] = 1.0
+            total[x:, x] += self.adjoint(weights * self.forward(unit))[x:]
+            unit[x] = 0.0
+
+    def unit_columns(self) -> Channel:
+        """The same with each report scaled to a largest entry of 1.
+
+        That changes neither a maximiser nor its gap.
+        """
+        return self.scaled(1 / self.rows(np.arange(self.k)).max(axis=0))
+
+    def scaled(self, factor: Floats) -> Channel:
+        """The same with report z scaled by factor_z, shape (s,)."""
+        return ScaledChannel(self, factor)
+
+    def take(self, reports: slice | Ints) -> Channel:
+        """The channel of some of the reports, by their places."""
+        return TakenChannel(self, np.arange(self.size)[reports])
+
+    def with_one_more(self, row: Floats) -> Channel:
+        """The same with one more secret, the last, whose entries are `row`, shape (s,)."""
+        return JoinedChannel(self, row)
+
+
+SHORTCUTS = frozenset({"score", "rows", "gram", "add_gram", "take", "unit_columns", "scaled", "with_one_more"})
+
+
+@dataclass(frozen=True, eq=False)
+class TakenChannel(Channel):
+    """Some of another channel's reports."""
+
+    whole: Channel
+    places: Ints
+
+    @property
+    def k(self) -> int:  # type: ignore[override]
+        """Number of secrets."""
+        return self.whole.k
+
+    @property
+    def size(self) -> int:
+        """Number of reports."""
+        return len(self.places)
+
+    def forward(self, theta: Floats) -> Floats:
+        """All probabilities, of which some are kept."""
+        return self.whole.forward(theta)[self.places]
+
+    def adjoint(self, w: Floats) -> Floats:
+        """The other reports weigh nothing."""
+        weights = np.zeros(self.whole.size)
+        np.add.at(weights, self.places, w)
+        return self.whole.adjoint(weights)
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledChannel(Channel):
+    """Another channel's reports, each times a factor."""
+
+    whole: Channel
+    factor: Floats
+
+    @property
+    def k(self) -> int:  # type: ignore[override]
+        """Number of secrets."""
+        return self.whole.k
+
+    @property
+    def size(self) -> int:
+        """Number of reports."""
+        return self.whole.size
+
+    def forward(self, theta: Floats) -> Floats:
+        """The factor at the end."""
+        return np.asarray(self.whole.forward(theta) * self.factor)
+
+    def adjoint(self, w: Floats) -> Floats:
+        """The factor first."""
+        return self.whole.adjoint(w * self.factor)
+
+
+@dataclass(frozen=True, eq=False)
+class JoinedChannel(Channel):
+    """Another channel with one more secret."""
+
+    first: Channel
+    row: Floats
+
+    @property
+    def k(self) -> int:  # type: ignore[override]
+        """Number of secrets, the last one among them."""
+        return self.first.k + 1
+
+    @property
+    def size(self) -> int:
+        """Number of reports."""
+        return self.first.size
+
+    def forward(self, theta: Floats) -> Floats:
+        """The first secrets' reports, and the last one's on top."""
+        return np.asarray(self.first.forward(theta[:-1]) + theta[-1] * self.row)
+
+    def adjoint(self, w: Floats) -> Floats:
+        """The transpose."""
+        return np.append(self.first.adjoint(w), self.row @ w)
+
+
+def sum_of(scores: Iterable[Score]) -> Score:
+    """The score of all reports from those of some each."""
+    each = list(scores)
+    total = np.sum([score.g for score in each], axis=0)
+    return Score(sum(score.log_likelihood for score in each), total, min(score.least for score in each))
+
+
+def stretches(length: int) -> Iterator[slice]:
+    """Thirty-two slices, unless there is little to cut."""
+    size = max(2048, -(-length // 32))
+    return (slice(start, min(start + size, length)) for start in range(0, length, size))

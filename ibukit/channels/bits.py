@@ -1,0 +1,55 @@
+"""Unary encodings from packed rows of bits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ibukit._validate import Floats, Ints
+from ibukit.channels import _bit_kernels
+from ibukit.channels.base import Channel, Score, stretches, sum_of
+
+
+@dataclass(frozen=True, eq=False)
+class BitChannel(Channel):
+    """M_xz = scale_z (one if bit x of z is set else zero): unary encodings from packed bits, k/8 look-ups a report."""
+
+    k: int
+    packed: NDArray[np.uint8]
+    one: float
+    zero: float
+    scale: Floats
+
+    @property
+    def size(self) -> int:
+        """Number of reports."""
+        return len(self.packed)
+
+    def forward(self, theta: Floats) -> Floats:
+        """One table look-up per byte of a report."""
+        p = _bit_kernels.forward(self.packed, _padded(theta, self.packed.shape[1]))
+        # in place: there may be a million rows
+        p *= self.one - self.zero
+        p += self.zero * theta.sum()
+        p *= self.scale
+        return p
+
+    def adjoint(self, w: Floats) -> Floats:
+        """Weights gathered per byte value, then spread over the bits."""
+        weights = w * self.scale
+        per_bit = _bit_kernels.adjoint(self.packed, weights)[: self.k]
+        return np.asarray(self.zero * weights.sum() + (self.one - self.zero) * per_bit)
+
+    def score(self, theta: Floats, counts: Floats | Ints) -> Score:
+        """In stretches: of rows of bits there may be as many as users."""
+        return sum_of(Channel.score(self.take(rows), theta, counts[rows]) for rows in stretches(self.size))
+
+    def take(self, reports: slice | Ints) -> BitChannel:
+        """Some of the rows of bits."""
+        return replace(self, packed=self.packed[reports], scale=self.scale[reports])
+
+
+def _padded(theta: Floats, n_bytes: int) -> Floats:
+    return np.concatenate([theta, np.zeros(8 * n_bytes - len(theta))])

@@ -1,0 +1,39 @@
+"""What is proved of a channel, for those who apply a theorem.
+
+A shortcut may be inherited: whatever it finds is certified by `forward` and `adjoint`. A proof may not: a class that
+inherits from one of these may mean something else by them. So each function answers for the exact type, and only where
+the numbers fulfil what its theorem asks for; it returns the channel, or None.
+"""
+
+from __future__ import annotations
+
+from ibukit.channels.base import Channel
+from ibukit.channels.bits import BitChannel
+from ibukit.channels.dense import DenseChannel
+from ibukit.channels.line import LineChannel
+from ibukit.channels.response import ResponseChannel
+
+
+def as_response(channel: Channel) -> ResponseChannel | None:
+    """The channel if it is k-RR's with a secret more probable as its own report than as another's.
+
+    Its k columns are independent, and any of them has its largest entry at its own secret.
+    """
+    if type(channel) is not ResponseChannel or not channel.diagonal > channel.off >= 0:
+        return None
+    return channel
+
+
+def as_line(channel: Channel) -> LineChannel | None:
+    """The channel if its entries are scale_z decay^|x - z| with 0 < decay < 1: they have a tridiagonal inverse."""
+    return channel if type(channel) is LineChannel and 0 < channel.decay < 1 else None
+
+
+def as_bits(channel: Channel) -> BitChannel | None:
+    """The channel if a set bit changes what a row says of its secret: then its columns tell the bits."""
+    return channel if type(channel) is BitChannel and channel.one != channel.zero else None
+
+
+def as_dense(channel: Channel) -> DenseChannel | None:
+    """The channel if its columns are written out, so that their zeros can be read."""
+    return channel if type(channel) is DenseChannel else None

@@ -1,0 +1,66 @@
+"""Geometric noise on a line, by two recursive sweeps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ibukit._validate import Floats, Ints
+from ibukit.channels import _gram_kernels, _line_kernels
+from ibukit.channels.base import Channel
+
+# A report whose probability is below e^-460 = 1e-200 under every secret keeps that factor apart, as a logarithm.
+SMALLEST_LOG_FACTOR = -460.0
+
+
+def split_factor(log_factor: Floats) -> tuple[Floats, Floats]:
+    """A factor of each report as (what a double can hold, the logarithm of the rest); the rest is mostly 0."""
+    rest = np.where(log_factor < SMALLEST_LOG_FACTOR, log_factor, 0.0)
+    return np.exp(log_factor - rest), rest
+
+
+@dataclass(frozen=True, eq=False)
+class LineChannel(Channel):
+    """M_xz = scale_z decay^|x - position_z|: geometric noise on a line by two recursive sweeps, O(k + s)."""
+
+    k: int
+    decay: float
+    positions: Ints
+    scale: Floats
+
+    @property
+    def size(self) -> int:
+        """Number of reports."""
+        return len(self.positions)
+
+    def forward(self, theta: Floats) -> Floats:
+        """Sweep over the secrets, then read off at the reports."""
+        return np.asarray(_line_kernels.sweep(theta, self.decay)[self.positions] * self.scale)
+
+    def adjoint(self, w: Floats) -> Floats:
+        """Drop the weights at the reports' positions, then sweep."""
+        dropped: Floats = np.bincount(self.positions, weights=w * self.scale, minlength=self.k).astype(np.float64)
+        return _line_kernels.sweep(dropped, self.decay)
+
+    def rows(self, secrets: Ints) -> Floats:
+        """One power for each distance."""
+        away = np.abs(secrets[:, None] - self.positions)
+        return np.asarray((self.decay ** np.arange(self.k))[away] * self.scale)
+
+    def add_gram(self, total: Floats, weights: Floats) -> None:
+        """Entry by entry in O(k^2), however many reports there are."""
+        dropped = np.bincount(self.positions, weights * self.scale**2, self.k).astype(np.float64)
+        _gram_kernels.add_line(total.T, dropped, self.decay)  # upper triangle in C order is the lower in F order
+
+    def take(self, reports: slice | Ints) -> LineChannel:
+        """The same of some reports."""
+        return replace(self, positions=self.positions[reports], scale=self.scale[reports])
+
+    def unit_columns(self) -> LineChannel:
+        """Decay^0 is 1."""
+        return replace(self, scale=np.ones_like(self.scale))
+
+    def scaled(self, factor: Floats) -> LineChannel:
+        """Another scale."""
+        return replace(self, scale=self.scale * factor)

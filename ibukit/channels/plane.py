@@ -1,0 +1,271 @@
+"""Planar kernels on a large grid without their matrix: convolutions by Fourier transform, on the reports seen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import fft
+
+from ibukit._threads import one_thread
+from ibukit._validate import Floats, Ints
+from ibukit.channels import _plane_fourier, _plane_kernels, plane_masses
+from ibukit.channels.base import Channel
+from ibukit.grid import Grid
+
+DENSE_ENTRIES = 2**22  # 32 MB: up to here a dense channel is as fast, and exact to the last digit
+FAR = -1
+# A circular convolution of vectors a and b errs by a few units of rounding times |a|_2 |b|_2, wherever one looks
+# (Higham, Accuracy and Stability of Numerical Algorithms, 24.1); 8 units were never reached in our tests.
+CONVOLUTION_ERROR = 8 * np.finfo(float).eps / 2
+RELATIVE_ERROR = 1e-10
+NATS_PER_BAND = 5.0
+MOST_NATS = 30.0
+
+
+@dataclass(frozen=True, eq=False)
+class PlaneChannel(Channel):
+    """M_xz = factor_x kernels[kind_z][|row_x - row_z|, |col_x - col_z|] scale_z, for secrets on a grid.
+
+    Each kind of report is a convolution. Noise remapped to the grid has four: reports inside, on a southern or
+    northern border (their kernel is a sum over a half-line of offsets), on a western or eastern one, and corners.
+
+    **Accuracy.** A Fourier transform errs by about the same amount everywhere, which is much for a report that is
+    improbable everywhere near the mass. So `forward` takes from it only probabilities that exceed the bound on the
+    error 1e10 times; the others it sums term by term, without cancellation. Relative errors are thus below 1e-10 for
+    every theta >= 0. There are few such reports where it matters: g <= 1 + gap implies
+    p_z >= q_z max_x M_xz / (1 + gap) for every report seen. By the same inequality the weights w = q / p of `adjoint`
+    are at most (1 + gap) / max_x M_xz, so that its error is that of rounding against max g.
+
+    Parameters
+    ----------
+    shape : (n_rows, n_cols) of the secrets
+    factor : ndarray, shape (k,)
+    kernels : ndarray, shape (kinds, largest row offset + 1, largest column offset + 1)
+    kinds : ndarray of int, shape (s,)
+        FAR for reports that have a column of their own.
+    cells : ndarray of int, shape (s, 2)
+    scale : ndarray, shape (s,)
+    columns : ndarray, shape (k, reports of kind FAR)
+    """
+
+    shape: tuple[int, int]
+    factor: Floats
+    kernels: Floats
+    kinds: Ints
+    cells: Ints
+    scale: Floats
+    columns: Floats
+
+    @property
+    def k(self) -> int:  # type: ignore[override]
+        """Number of secrets."""
+        return len(self.factor)
+
+    @property
+    def size(self) -> int:
+        """Number of reports."""
+        return len(self.kinds)
+
+    def forward(self, theta: Floats) -> Floats:
+        """Theta C, each probability with a relative error below 1e-10 if theta >= 0."""
+        p = self.convolve(theta)
+        if theta.min() >= 0:
+            mass = theta * self.factor
+            weak = np.flatnonzero(p < self._trusted * np.sqrt((mass * mass).sum()))
+            if len(weak):
+                p[weak] = self._sum(mass, weak)
+        return p
+
+    def convolve(self, theta: Floats) -> Floats:
+        """Theta C with the errors of Fourier transforms: for inner loops whose result is checked by `forward`."""
+        mass = _plane_fourier.spectrum_of((theta * self.factor).reshape(self.shape), self._lengths)
+        p = np.zeros(len(self.kinds))  # what lies in new memory may be no number, and those far away are not read below
+        with one_thread():  # the products with a few waves are too small to share
+            for index, spectrum, reader in self._pieces:
+                p[index] = reader.read(mass * spectrum)
+        p *= self.scale
+        if self.columns.size:
+            p[self.kinds == FAR] = theta @ self.columns
+        return p
+
+    def adjoint(self, w: Floats) -> Floats:
+        """C w."""
+        weights = w * self.scale
+        total = np.zeros((self._lengths[0], self._lengths[1] // 2 + 1), dtype=complex)
+        with one_thread():
+            for index, spectrum, reader in self._pieces:
+                dropped = reader.drop(weights[index])
+                dropped *= spectrum
+                total += dropped
+        back = _plane_fourier.field_of(total, self._lengths, self.shape).ravel()
+        if w.min() >= 0:
+            # a true lower bound where rounding says zero or less, so that no secret is ruled out by an error
+            least = sum(self.kernels[self.kinds[i[0]]].min() * weights[i].sum() for i, _, _ in self._pieces)
+            back = np.maximum(back, least)
+        back = back * self.factor
+        if self.columns.size:
+            back += self.columns @ w[self.kinds == FAR]
+        return np.asarray(back)
+
+    def rows(self, secrets: Ints) -> Floats:
+        """Entries read from the kernels, without a transform."""
+        return np.array([self._row(int(secret)) for secret in secrets]).reshape(len(secrets), self.size)
+
+    def _row(self, secret: int) -> Floats:
+        offsets = np.abs(self.cells - np.divmod(secret, self.shape[1]))
+        offsets[self.kinds == FAR] = 0
+        entries = self.kernels[self.kinds, offsets[:, 0], offsets[:, 1]] * (self.scale * self.factor[secret])
+        if self.columns.size:
+            entries[self.kinds == FAR] = self.columns[secret]
+        return np.asarray(entries)
+
+    def matrix(self) -> Floats:
+        """All entries, shape (k, s)."""
+        columns = np.empty((len(self.factor), len(self.kinds)))
+        for z, (kind, cell) in enumerate(zip(self.kinds, self.cells, strict=True)):
+            if kind != FAR:
+                row, col = (np.abs(np.arange(size) - at) for size, at in zip(self.shape, cell, strict=True))
+                columns[:, z] = self.kernels[kind][row][:, col].ravel() * self.factor * self.scale[z]
+        columns[:, self.kinds == FAR] = self.columns
+        return columns
+
+    def squared(self) -> PlaneChannel:
+        """The channel with every entry squared: its adjoint is the diagonal of M diag(w) M^T."""
+        names = ("factor", "kernels", "scale", "columns")
+        return replace(self, **{name: getattr(self, name) ** 2 for name in names})
+
+    @cached_property
+    def _lengths(self) -> tuple[int, int]:
+        """The padded grid: long enough that no offset within the kernels' reach meets another by going round."""
+        # where all reports lie in the middle of a large grid, that would be shorter than the grid itself
+        return tuple(
+            fft.next_fast_len(max(largest + reach + 1, size), real=True)  # type: ignore[return-value]
+            for largest, reach, size in zip(self._largest_offsets, self._reach, self.shape, strict=True)
+        )
+
+    @cached_property
+    def _largest_offsets(self) -> tuple[int, int]:
+        near = self.cells[self.kinds != FAR]
+        low, high = near.min(axis=0), near.max(axis=0)
+        return tuple(int(max(high[i], self.shape[i] - 1 - low[i])) for i in (0, 1))  # type: ignore[return-value]
+
+    @cached_property
+    def _reach(self) -> tuple[int, int]:
+        """The largest offsets at which some kernel is not below the rounding of its sums."""
+        seen = self.kernels > math.exp(-plane_masses.FARTHEST) * self.kernels.max(axis=(1, 2), keepdims=True)
+        return tuple(
+            min(int(np.flatnonzero(seen.any(axis=(0, 2 - i)))[-1]), self._largest_offsets[i])  # type: ignore[return-value]
+            for i in (0, 1)
+        )
+
+    @cached_property
+    def _pieces(self) -> tuple[tuple[Ints, Floats, _plane_fourier.Reader], ...]:
+        """For each kind of report: which, the spectrum of the kernel, and how to read a field at their cells."""
+        return tuple(self._plan())
+
+    def _plan(self) -> Iterator[tuple[Ints, Floats, _plane_fourier.Reader]]:
+        rows, cols = (reach + 1 for reach in self._reach)
+        for kind, kernel in enumerate(self.kernels):
+            index = np.flatnonzero(self.kinds == kind)
+            if len(index):
+                spectrum = _plane_fourier.kernel_spectrum(kernel[:rows, :cols], self._lengths)
+                yield index, spectrum, _plane_fourier.reader(self.cells[index], self._lengths)
+
+    @cached_property
+    def _trusted(self) -> Floats:
+        """From where on a convolution of mass of norm 1 is within the relative error, for each report."""
+        share = np.sqrt((self.kernels**2 * plane_masses.multiplicity(self.kernels.shape[1:])).sum(axis=(1, 2)))
+        return np.asarray(
+            np.where(self.kinds == FAR, 0, share[self.kinds] * self.scale) * (CONVOLUTION_ERROR / RELATIVE_ERROR)
+        )
+
+    def _sum(self, mass: Floats, reports: Ints) -> Floats:
+        held = np.flatnonzero(mass)
+        secrets = np.column_stack(np.divmod(held, self.shape[1]))
+        kinds, cells = self.kinds[reports], self.cells[reports]
+        return _plane_kernels.forward(mass[held], secrets, self.kernels, kinds, cells) * self.scale[reports]
+
+    def __getstate__(self) -> dict[str, Any]:
+        # spectra are computed again where they are needed
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+def worthwhile(k: int, n_reports: int) -> bool:
+    """Whether a PlaneChannel beats a dense one; with few secrets a dense one may have many reports."""
+    return k * n_reports > (DENSE_ENTRIES if k > 1024 else 8 * DENSE_ENTRIES)
+
+
+def remapped(grid: Grid, table: Floats, reports: Ints) -> PlaneChannel:
+    """Noise with the masses of a quarter-plane table, remapped to the nearest cell of the grid."""
+    cells = _positions(grid, reports)
+    kernels, kinds = plane_masses.remapped_kernels(grid, table), plane_masses.remapped_kind(grid, cells)
+    return _channel(grid, np.ones(len(grid)), kernels, kinds, cells, np.ones(len(cells)))
+
+
+def row_normalised(grid: Grid, epsilon: float, reports: Ints) -> PlaneChannel:
+    """exp(-eps d) / sum over the grid of exp(-eps d)."""
+    kernel = np.exp(-epsilon * _distances(grid.cell_shape, grid.n_rows - 1, grid.n_cols - 1))
+    sums = _sums_over_offsets(_sums_over_offsets(kernel).T).T
+    cells = _positions(grid, reports)
+    return _channel(grid, 1 / sums.ravel(), kernel[None], np.zeros(len(cells), int), cells, np.ones(len(cells)))
+
+
+def column_scaled(grid: Grid, epsilon: float, reports: Ints, scale: Floats) -> PlaneChannel:
+    """Entries exp(-eps d(x, z)) scale_z."""
+    kernel = np.exp(-epsilon * _distances(grid.cell_shape, grid.n_rows - 1, grid.n_cols - 1))
+    cells = _positions(grid, reports)
+    return _channel(grid, np.ones(len(grid)), kernel[None], np.zeros(len(cells), int), cells, scale)
+
+
+def infinite(grid: Grid, epsilon: float, largest: float, cells: Ints, beyond: Floats) -> tuple[PlaneChannel, Ints]:
+    """Entries largest exp(-eps d) for cells of the infinite grid, `beyond` away from the grid; and which are FAR.
+
+    The cells outside go by bands of 5 nats, each with the kernel restricted to the distances that occur there and
+    scaled to largest entry 1, so that the improbable are as accurate as the others. The farthest are left out (their
+    columns are to be filled in by the caller), so that the window need not stretch to them.
+    """
+    nats = epsilon * beyond
+    kinds = np.minimum(nats // NATS_PER_BAND, MOST_NATS).astype(np.int64)
+    farthest = np.argsort(-nats, kind="stable")[: DENSE_ENTRIES // len(grid)]
+    kinds[farthest[nats[farthest] > 0]] = FAR
+    kinds[nats > MOST_NATS] = FAR
+    near = cells[kinds != FAR]
+    offsets = [
+        int(max(near[:, i].max(initial=0), size - 1 - near[:, i].min(initial=0)))
+        for i, size in enumerate((grid.n_rows, grid.n_cols))
+    ]
+    lengths = epsilon * _distances(grid.cell_shape, *offsets)
+    starts = NATS_PER_BAND * np.arange(kinds.max(initial=0) + 1)
+    kernels = np.array([np.where(lengths > start - 1e-9, np.exp(start - lengths), 0) for start in starts])
+    scale = np.where(kinds == FAR, 1, largest * np.exp(-NATS_PER_BAND * kinds))
+    far = np.flatnonzero(kinds == FAR)
+    return _channel(grid, np.ones(len(grid)), kernels, kinds, cells, scale, len(far)), far
+
+
+def _positions(grid: Grid, codes: Ints) -> Ints:
+    """Rows and columns of cells, counted from the south-west one whatever the grid calls it."""
+    return np.column_stack(np.divmod(codes, grid.n_cols))
+
+
+def _channel(
+    grid: Grid, factor: Floats, kernels: Floats, kinds: Ints, cells: Ints, scale: Floats, n_far: int = 0
+) -> PlaneChannel:
+    shape = (grid.n_rows, grid.n_cols)
+    return PlaneChannel(shape, factor, kernels, kinds.astype(np.int64), cells, scale, np.empty((len(grid), n_far)))
+
+
+def _distances(cell_shape: tuple[float, float], rows: int, cols: int) -> Floats:
+    height, width = cell_shape
+    return np.asarray(np.hypot(np.arange(rows + 1)[:, None] * height, np.arange(cols + 1) * width))
+
+
+def _sums_over_offsets(table: Floats) -> Floats:
+    """Sum of table[|x - z|] over the positions z of an axis, for each x: no term is subtracted."""
+    to_one_side = np.cumsum(table, axis=0)
+    to_the_other = np.cumsum(np.concatenate([np.zeros((1, table.shape[1])), table[1:]]), axis=0)
+    return np.asarray(to_one_side + to_the_other[::-1])

@@ -1,0 +1,73 @@
+"""k-ary randomised response: the same for every report, and more for the secret itself."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from ibukit._validate import Floats, Ints
+from ibukit.channels._score_kernels import score_responses
+from ibukit.channels.base import Channel, Score
+
+
+@dataclass(frozen=True, eq=False)
+class ResponseChannel(Channel):
+    """M_xz = off + (diagonal - off) [x = z]: k-ary randomized response in O(k)."""
+
+    k: int
+    reports: Ints
+    diagonal: float
+    off: float
+
+    @property
+    def size(self) -> int:
+        """Number of reports."""
+        return len(self.reports)
+
+    @cached_property
+    def _all_in_order(self) -> bool:
+        return len(self.reports) == self.k and bool((self.reports == np.arange(self.k)).all())
+
+    def forward(self, theta: Floats) -> Floats:
+        """The same mass for every report, and more for the secret itself."""
+        own = theta if self._all_in_order else theta[self.reports]
+        return np.asarray(self.off * theta.sum() + (self.diagonal - self.off) * own)
+
+    def adjoint(self, w: Floats) -> Floats:
+        """The transpose."""
+        if self._all_in_order:  # no need to gather and scatter, which take longer than the sums
+            return np.asarray((self.diagonal - self.off) * w + self.off * w.sum())
+        back = np.full(self.k, self.off * w.sum())
+        back[self.reports] += (self.diagonal - self.off) * w
+        return back
+
+    def score(self, theta: Floats, counts: Floats | Ints) -> Score:
+        """In one pass."""
+        g, extra = np.zeros(self.k), self.diagonal - self.off
+        total = float(theta.sum())
+        log_likelihood, least = score_responses(theta, g, total, self.reports, counts, self.off, extra)
+        return Score(log_likelihood if least > 0 else -math.inf, g, least if least > 0 else 0.0)
+
+    def rows(self, secrets: Ints) -> Floats:
+        """Two numbers."""
+        return np.where(secrets[:, None] == self.reports, self.diagonal, self.off)
+
+    def add_gram(self, total: Floats, weights: Floats) -> None:
+        """off^2 sum w, more in the rows and columns of the reports, and most where they meet."""
+        contrast = self.diagonal - self.off
+        own = np.zeros(self.k)
+        own[self.reports] = contrast * weights
+        total += self.off * own + (self.off * own + self.off**2 * weights.sum())[:, None]
+        total.flat[:: self.k + 1] += contrast * own
+
+    def take(self, reports: slice | Ints) -> ResponseChannel:
+        """The same of some reports."""
+        return replace(self, reports=self.reports[reports])
+
+    def unit_columns(self) -> ResponseChannel:
+        """One for the secret itself, where that is the likelier report."""
+        largest = max(self.diagonal, self.off) if self.k > 1 else self.diagonal
+        return replace(self, diagonal=self.diagonal / largest, off=self.off / largest)

@@ -1,0 +1,204 @@
+"""The channel of least mutual information at a given expected loss: the rate-distortion problem, solved exactly.
+
+For beta > 0 the least of I(x; y) + beta E loss over all channels A is attained at
+
+    A_xy = q_y exp(-beta loss(x, y)) / sum_w q_w exp(-beta loss(x, w)),
+    q = argmax_q sum_x prior_x log sum_y q_y exp(-beta loss(x, y)),
+
+and q is also the distribution of y. The second line is a maximum-likelihood mixture: the "secrets" are the y, the
+"reports" the x, their frequencies the prior. So the solver of `mle` finds q in a few steps with zeros where they
+belong, where the alternating iteration of Blahut and Arimoto would need more and more steps as probabilities vanish.
+The expected loss falls as beta grows, and a root-finder meets the one that is wanted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.optimize import brentq
+
+from ibukit._validate import Floats
+from ibukit.solvers import interior_point
+
+# the mixture's likelihood is certified so far, in nats; doubles allow little more
+MIXTURE_TOL = 1e-13
+# the wanted expected loss is met from below within this share of it
+CLOSE = 1e-13
+# expected losses that differ by less, relatively, are equal: sums of some hundred products are no more exact
+TIE_OF_LOSSES = 1e-12
+# steps in log beta double up to this; beta is then too small to tell its channel from one without information
+MOST_STEP = 60.0
+
+
+@dataclass(frozen=True)
+class RateDistortionProblem:
+    """Secrets with a prior, and what each report costs under each secret."""
+
+    prior: Floats
+    """Shape (k,); secrets of probability 0 have no say."""
+    loss: Floats
+    """Shape (k, m)."""
+
+    @property
+    def least(self) -> float:
+        """The least expected loss: each secret has its best report."""
+        return float(self.prior @ self.loss.min(axis=1))
+
+    @property
+    def without_information(self) -> Floats:
+        """The expected loss of each report if it is the only one that is ever made, shape (m,)."""
+        return np.asarray(self.prior @ self.loss)
+
+    @property
+    def excess(self) -> Floats:
+        """What a report costs more than the secret's best one, shape (k, m)."""
+        return np.asarray(self.loss - self.loss.min(axis=1, keepdims=True))
+
+    def expected_excess(self, channel: Floats) -> float:
+        """The expected loss of a channel (k, m), less the least."""
+        return float(self.prior @ (channel * self.excess).sum(axis=1))
+
+
+def constant(source: RateDistortionProblem) -> Floats:
+    """The channel of no information and the least loss that such a channel can have.
+
+    Every report has the same distribution, uniform over the reports that are best if nothing is known.
+    """
+    alone = source.without_information
+    best = alone <= alone.min() * (1 + TIE_OF_LOSSES)
+    return np.tile(best / best.sum(), (len(source.prior), 1))
+
+
+def outputs(source: RateDistortionProblem, beta: float) -> Floats:
+    """The distribution of the reports that is optimal at beta, shape (m,); beta = inf is the limit."""
+    return interior_point.maximise(*kernel_of(source, beta), MIXTURE_TOL)[0]
+
+
+def kernel_of(source: RateDistortionProblem, beta: float) -> tuple[Floats, Floats]:
+    """The mixture's problem: exp(-beta loss) from each report to the possible secrets (m, s), and their prior (s,)."""
+    possible = source.prior > 0
+    excess = source.excess[possible]  # in place of the loss: a factor of each row, which leaves the maximiser alone
+    kernel = np.exp(-beta * excess) if np.isfinite(beta) else (excess == 0).astype(np.float64)
+    return np.ascontiguousarray(kernel.T), source.prior[possible]
+
+
+def excess_of(source: RateDistortionProblem, q: Floats, beta: float) -> float:
+    """How far I + beta E loss of `channel_of` is above its least value at most, in nats: the certificate of `gap`."""
+    kernel, prior = kernel_of(source, beta)
+    return max(0.0, float(np.log((kernel @ (prior / (q @ kernel))).max())))
+
+
+def least_rate(source: RateDistortionProblem, q: Floats, beta: float, loss: float) -> float:
+    """A lower bound, in nats, on the information of every channel whose expected loss is at most `loss`.
+
+    For any q it is -sum_x prior_x log sum_y q_y exp(-beta l(x, y)), less `excess_of` and less beta times the loss.
+    """
+    kernel, prior = kernel_of(source, beta)
+    spent = beta * (loss - source.least) if np.isfinite(beta) else 0.0
+    return -float(prior @ np.log(q @ kernel)) - excess_of(source, q, beta) - spent
+
+
+def channel_of(source: RateDistortionProblem, q: Floats, beta: float) -> Floats:
+    """A_xy proportional to q_y exp(-beta loss(x, y)), shape (k, m), also for the secrets of probability 0."""
+    made = q > 0
+    loss = source.loss[:, made]
+    loss = loss - loss.min(axis=1, keepdims=True)
+    if np.isfinite(beta):
+        logs = np.log(q[made]) - beta * loss
+        weights = np.exp(logs - logs.max(axis=1, keepdims=True))
+    else:
+        weights = q[made] * (loss == 0)
+    channel = np.zeros(source.loss.shape)
+    channel[:, made] = weights / weights.sum(axis=1, keepdims=True)
+    return channel
+
+
+def at_beta(source: RateDistortionProblem, beta: float) -> Floats:
+    """The channel that minimises I(x; y) + beta E loss, shape (k, m)."""
+    return channel_of(source, outputs(source, beta), beta)
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """A channel of least information, and the beta at which it is one."""
+
+    channel: Floats
+    beta: float
+
+
+@dataclass
+class _Search:
+    """Expected excess losses met on the way, and the optima on either side of the one that is wanted."""
+
+    source: RateDistortionProblem
+    wanted: float
+    above: tuple[float, Optimum]
+    below: tuple[float, Optimum | None] = (-np.inf, None)
+    known: dict[float, float] = field(default_factory=dict)
+
+    def miss(self, log_beta: float) -> float:
+        """Log of expected over wanted excess, as a root-finder likes it: 0 where it is close enough and not above."""
+        if log_beta not in self.known:  # root-finders begin with the ends, which the bracket has been to
+            self.known[log_beta] = self._miss(log_beta)
+        return self.known[log_beta]
+
+    def _miss(self, log_beta: float) -> float:
+        with np.errstate(over="ignore"):
+            beta = float(np.exp(log_beta))
+        here = Optimum(at_beta(self.source, beta), beta)
+        found = self.source.expected_excess(here.channel)
+        if found > self.wanted:
+            self.above = min(self.above, (found, here), key=lambda point: point[0])
+        else:
+            self.below = max(self.below, (found, here), key=lambda point: point[0])
+        if self.met:
+            return 0.0
+        # aimed at the middle of what is close enough; bounded where exp(-beta loss) underflows
+        return float(np.log(max(found / (self.wanted * (1 - CLOSE / 2)), 1e-30)))
+
+    @property
+    def met(self) -> bool:
+        """Whether the channel below is the one that is wanted."""
+        return self.below[0] >= self.wanted * (1 - CLOSE)
+
+    def bracket(self) -> tuple[float, float] | None:
+        """Logarithms of two betas on either side; None where beta would have to be smaller than makes sense."""
+        low = high = -float(np.log(self.wanted))  # of the right size: E |x - y| = 1 / beta on a long line
+        step = 0.5
+        if self.miss(low) > 0:
+            while self.miss(high := high + step) > 0:
+                low, step = high, 2 * step
+        else:
+            while self.miss(low := low - step) < 0:
+                high, step = low, 2 * step
+                if step > MOST_STEP:
+                    return None
+        return low, high
+
+
+def at_loss(source: RateDistortionProblem, wanted: float) -> Optimum:
+    """The channel of least mutual information whose expected loss is `wanted`.
+
+    Below `source.least` there is none. From the least loss without information on it is `constant`, at beta = 0; at
+    `source.least` beta is infinite. The expected loss is met from below within `CLOSE` of it, or exactly up to rounding
+    where it jumps: there two channels are optimal at the same beta, and so is the mixture of them that has the wanted
+    loss.
+    """
+    if wanted >= source.without_information.min():
+        return Optimum(constant(source), 0.0)
+    excess = wanted - source.least
+    if excess <= 0:
+        return Optimum(at_beta(source, np.inf), np.inf)
+    nothing = Optimum(constant(source), 0.0)
+    search = _Search(source, excess, above=(source.expected_excess(nothing.channel), nothing))
+    ends = search.bracket()
+    if ends is not None and not search.met:
+        brentq(search.miss, *ends, xtol=1e-15, rtol=4 * np.finfo(float).eps)
+    (more, above), (less, below) = search.above, search.below
+    assert below is not None  # the bracket has a point on this side
+    if search.met:
+        return below
+    # the ends have the same beta as far as doubles can tell
+    share = (excess - less) / (more - less)
+    return Optimum(share * above.channel + (1 - share) * below.channel, below.beta)

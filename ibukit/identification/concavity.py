@@ -1,0 +1,175 @@
+"""Whether the reports seen make the log-likelihood strictly concave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ibukit import _validate
+from ibukit._threads import one_thread
+from ibukit._validate import Floats, Ints
+from ibukit.channels import facts
+from ibukit.identification import _binary_field, _spans
+from ibukit.identification.identifiability import check_size
+from ibukit.tally import Part, Tally, check_tally
+
+
+@dataclass(frozen=True, eq=False)
+class Concavity(_validate.ReadOnlyArrays):
+    """Whether L is strictly concave, with the evidence.
+
+    It is true or false as `strictly_concave` is.
+
+    Attributes
+    ----------
+    strictly_concave : bool
+        Whether rank = k - 1.
+    k : int
+        Number of secrets.
+    rank : int
+        Dimension of the differences of distributions that the reports seen can tell from 0, at most k - 1.
+    direction : ndarray, shape (k,), or None
+        Where not strictly concave: w with sum w = 0, sum |w| = 2 and w G = 0, along which L does not change.
+    reason : str
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> print(ik.theory.strictly_concave(ik.RandomizedResponse(4, epsilon=1.0).tally([0, 0, 2])).reason)
+    k-RR: 2 distinct reports, and k - 1 = 3 are needed
+    """
+
+    strictly_concave: bool
+    k: int
+    rank: int
+    direction: Floats | None
+    reason: str
+
+    def __bool__(self) -> bool:
+        return self.strictly_concave
+
+    def __repr__(self) -> str:
+        return f"Concavity({self.strictly_concave}: rank {self.rank} of {self.k - 1}; {self.reason})"
+
+
+def strictly_concave(tally: Tally) -> Concavity:
+    """Whether the log-likelihood of these reports is strictly concave.
+
+    It is if w = 0 is the only w with sum w = 0 and w G = 0, where G has a column for every report seen. L is strictly
+    concave where it is finite exactly then, because L(theta + t w) is constant in t where w G = 0 and strictly concave
+    in t where not. Equivalently the matrix of G and the ones vector has rank k. k-RR, geometric noise on a line (at
+    least k - 1 distinct reports, those beyond an end counting as that end) and unary encodings (the bit rows, first
+    over the field with two elements, then over the reals) are answered without the matrix G.
+
+    Parameters
+    ----------
+    tally : Tally
+        Of one mechanism or pooled.
+
+    Returns
+    -------
+    Concavity
+        True or False in a condition; with `rank`, `direction` and `reason`.
+
+    Raises
+    ------
+    ValueError
+        If the tally needs a matrix of more than 5,000 secrets.
+
+    Notes
+    -----
+    Where a secret cannot produce a report that was seen, L is minus infinity for the distributions that rule the report
+    out, and no function is strictly concave there: the paper's theorem holds for a finite L.
+
+    References
+    ----------
+    .. [consistency] ElSalamouny and Palamidessi, arXiv:2508.09980, section 4.1, theorem on strict concavity; section
+       4.4 for RAPPOR.
+
+    Examples
+    --------
+    The paper's matrix (4): one report leaves a whole edge of the triangle equally likely, two do not.
+
+    >>> import ibukit as ik
+    >>> mechanism = ik.MatrixMechanism([[0.1, 0.45, 0.45], [0.45, 0.1, 0.45], [0.45, 0.45, 0.1]])
+    >>> bool(ik.theory.strictly_concave(mechanism.tally([1, 0])))
+    True
+    >>> answer = ik.theory.strictly_concave(mechanism.tally([1]))
+    >>> bool(answer), abs(answer.direction)
+    (False, array([1., 0., 1.]))
+    """
+    k = check_tally(tally).k
+    if k == 1:
+        return Concavity(True, 1, 0, None, "a single secret: there is only one distribution")
+    for part in tally.parts:
+        found = _of_part(part, k)
+        if found is not None and (found or len(tally.parts) == 1):
+            return found if len(tally.parts) == 1 else _with_others(found)
+    check_size(k)
+    with one_thread():
+        spanned = _spans.span(_spans.seen_columns(tally, np.arange(k)), k)
+        return _by_rank(spanned, k, _finite_only(tally))
+
+
+def _of_part(part: Part, k: int) -> Concavity | None:
+    """What the structure of one mechanism says; None where it has none, or the bits leave it open."""
+    if (krr := facts.as_response(part.channel)) is not None:
+        return _by_count("k-RR", krr.reports, k, None)
+    if (line := facts.as_line(part.channel)) is not None:
+        return _by_count("geometric noise", np.unique(line.positions), k, line.decay)
+    if facts.as_bits(part.channel) is not None:
+        # a column is a multiple of constant + bits, so together with ones it spans what the bits and ones span
+        ones = np.packbits(np.ones((1, k), dtype=bool), axis=1)
+        enough = _binary_field.rank(np.concatenate([ones, part.reports]), k) == k
+        why = f"bits: {k - 1} of the rows seen are independent beside the row of ones, where 1 + 1 = 0"
+        return Concavity(True, k, k - 1, None, why) if enough else None
+    return None
+
+
+def _by_count(name: str, distinct: Ints, k: int, decay: float | None) -> Concavity:
+    """An invertible square channel: any k - 1 of its columns are independent of the ones vector, any k - 2 are not.
+
+    Its columns are independent and add up to the ones vector with every coefficient 1, so ones lies outside the span
+    of any k - 1 of them.
+    """
+    rank = min(len(distinct), k - 1)
+    if rank == k - 1:
+        return Concavity(True, k, rank, None, f"{name}: at least k - 1 = {k - 1} distinct reports")
+    one, two = np.setdiff1d(np.arange(k), distinct)[:2]
+    direction = np.zeros(k)
+    if decay is None:
+        direction[[one, two]] = 1, -1
+    else:
+        for place, sign in ((one, 1), (two, -1)):
+            around, weights = _bump(int(place), k, decay)
+            direction[around] += sign * weights
+        direction *= 2 / np.abs(direction).sum()
+    seen = "1 distinct report" if rank == 1 else f"{rank} distinct reports"
+    return Concavity(False, k, rank, _validate.frozen(direction), f"{name}: {seen}, and k - 1 = {k - 1} are needed")
+
+
+def _bump(place: int, k: int, decay: float) -> tuple[Ints, Floats]:
+    """A column of the tridiagonal inverse of decay^|x - z|, of sum 1: only the report `place` can see it."""
+    around = np.arange(max(place - 1, 0), min(place + 2, k))
+    own, total = (1.0, 1 - decay) if place in (0, k - 1) else (1 + decay**2, (1 - decay) ** 2)
+    return around, np.where(around == place, own, -decay) / total  # the weights' own sum would cancel near decay = 1
+
+
+def _with_others(found: Concavity) -> Concavity:
+    return Concavity(True, found.k, found.rank, None, f"one of the mechanisms alone suffices: {found.reason}")
+
+
+def _by_rank(found: _spans.Span, k: int, finite_only: str) -> Concavity:
+    rank = found.rank - 1
+    if rank == k - 1:
+        least = found.singular_values[-1] / found.singular_values[0]
+        return Concavity(True, k, rank, None, f"rank {rank} = k - 1, the least singular value {least:.2g}{finite_only}")
+    why = f"rank {rank} where k - 1 = {k - 1} is needed{finite_only}"
+    return Concavity(False, k, rank, _validate.frozen(_spans.witness(found)), why)
+
+
+def _finite_only(tally: Tally) -> str:
+    dense = [matrix.columns for part in tally.parts if (matrix := facts.as_dense(part.channel)) is not None]
+    zeros = any((columns == 0).any() for columns in dense)
+    return "; where L is finite: some secret cannot produce some report seen" if zeros else ""

@@ -1,0 +1,230 @@
+"""Does the maximum likelihood estimate tend to the truth? The conditions of a theorem, one by one, with reasons."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ibukit._validate import Floats
+from ibukit.identification import _dominance
+from ibukit.identification._dominance import Bound
+from ibukit.identification.identifiability import identifiable
+from ibukit.mechanisms import FiniteMechanism, MatrixMechanism, Mechanism
+
+WIDTH = 64
+
+
+class Answer(Enum):
+    """Whether a condition holds.
+
+    Examples
+    --------
+    >>> Answer.NOT_BY_THIS_ROUTE.value
+    'not by this route'
+    """
+
+    YES = "yes"
+    NO = "no"
+    NOT_BY_THIS_ROUTE = "not by this route"
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One condition of the theorem.
+
+    Attributes
+    ----------
+    name : str
+        "identification", "compactness", "continuity" or "dominance".
+    answer : Answer
+        NOT_BY_THIS_ROUTE where the condition fails, but the conclusion can be reached without it.
+    reason : str
+    bound : float or None
+        Of dominance, where it holds: a number that E[sup_phi |log P(Z given phi)|] does not exceed, in nats.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> print(consistency(ik.RandomizedResponse(3, epsilon=1.0)).conditions[1])
+    compactness: yes (the simplex over 3 secrets is closed and bounded)
+    """
+
+    name: str
+    answer: Answer
+    reason: str
+    bound: float | None = None
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.answer.value} ({self.reason})"
+
+
+@dataclass(frozen=True, repr=False)
+class Consistency:
+    """Whether the maximum likelihood estimate is consistent.
+
+    It speaks of one mechanism, and is true or false as `consistent` is.
+
+    Attributes
+    ----------
+    conditions : tuple of Condition
+        Identification, compactness, continuity and dominance.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> consistency(ik.MatrixMechanism([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]]))
+    Consistency(consistent; identification yes, compactness yes, continuity not by this route,
+    dominance not by this route)
+    """
+
+    conditions: tuple[Condition, Condition, Condition, Condition]
+
+    @property
+    def consistent(self) -> bool:
+        """Whether the estimate tends to the truth, whatever the truth is.
+
+        This is convergence in probability; identification decides.
+        """
+        return self.conditions[0].answer is Answer.YES
+
+    @property
+    def reason(self) -> str:
+        """By which argument."""
+        if not self.consistent:
+            return (
+                "two different distributions of the secrets give the same law of reports, so that no estimator can "
+                "be consistent at both"
+            )
+        if all(condition.answer is Answer.YES for condition in self.conditions):
+            return "all conditions of Newey and McFadden's Theorem 2.5 hold"
+        return (
+            "by Wald's one-sided argument: log P(z given phi) <= 0 is upper semicontinuous in phi, minus infinity "
+            "where it is impossible; the simplex is compact; the entropy of finitely many reports is finite; and so "
+            "identification is enough"
+        )
+
+    def __bool__(self) -> bool:
+        return self.consistent
+
+    def __repr__(self) -> str:
+        verdict = "consistent" if self.consistent else "not consistent"
+        return f"Consistency({verdict}; " + ", ".join(f"{c.name} {c.answer.value}" for c in self.conditions) + ")"
+
+    def __str__(self) -> str:
+        rows = [("condition", "answer", "reason"), *((c.name, c.answer.value, c.reason) for c in self.conditions)]
+        rows.append(("consistent", (Answer.YES if self.consistent else Answer.NO).value, self.reason))
+        first, second = (max(len(row[i]) for row in rows) + 2 for i in (0, 1))
+        lines = []
+        for name, answer, reason in rows:
+            start, *rest = textwrap.wrap(reason, WIDTH)
+            lines.append(f"{name:{first}}{answer:{second}}{start}")
+            lines += [" " * (first + second) + line for line in rest]
+        return "\n".join(lines)
+
+
+def consistency(mechanism: Mechanism | ArrayLike) -> Consistency:
+    """Check whether the estimate tends to the truth as n grows.
+
+    The estimate is argmax_theta sum_i log P(Z_i given theta), the limit one in probability. With P(z given phi) = sum_x
+    phi_x M_xz and theta the truth:
+
+    1. identification: P(. given phi) = P(. given theta) only if phi = theta;
+    2. compactness: the distributions phi of the secrets form a compact set;
+    3. continuity: log P(Z given phi) is continuous at each phi, with probability 1;
+    4. dominance: E[sup_phi |log P(Z given phi)|] < infinity.
+
+    Together they are sufficient. The first is necessary: of two distributions with the same law of reports no estimator
+    can find both. On a finite alphabet it is also enough. Where some secret never gives a report that others give, 3
+    and 4 fail, because log P is minus infinity there; but log P <= 0 needs no bound from below: by the one-sided
+    argument [wald]_ [vaart]_ it is enough that it is upper semicontinuous, on a compact set, with E[log P(Z given
+    theta)], minus the entropy of the report, finite.
+
+    Parameters
+    ----------
+    mechanism : Mechanism or array_like, shape (k, m)
+        A row-stochastic matrix is taken as a `MatrixMechanism`. Of k-RR, RAPPOR, OUE, geometric, Laplace and
+        exponential mechanisms the probabilities are known to be positive, also where a double underflows; of all
+        others the zeros of the matrix count.
+
+    Returns
+    -------
+    Consistency
+        True or False in a condition; with the four ``.conditions``, ``.consistent`` and ``.reason``. Printed, it is a
+        table.
+
+    Raises
+    ------
+    ValueError
+        Where `identifiable` cannot tell: if the reports cannot be listed and the family is none of those above.
+    InvalidDistribution
+        If a matrix is not row-stochastic.
+
+    References
+    ----------
+    .. [consistency] ElSalamouny and Palamidessi, arXiv:2508.09980, section 6 (3 is stated there without M > 0).
+    .. [newey] Newey and McFadden, "Large sample estimation and hypothesis testing", Handbook of Econometrics 4, 1994,
+       Theorem 2.5.
+    .. [wald] Wald, "Note on the consistency of the maximum likelihood estimate", Ann. Math. Statist. 20, 1949.
+    .. [vaart] van der Vaart, Asymptotic Statistics, 1998, Theorem 5.14.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> print(consistency(ik.RandomizedResponse(3, epsilon=1.0)))
+    condition       answer  reason
+    identification  yes     k-RR has k independent columns for every epsilon above 0
+    compactness     yes     the simplex over 3 secrets is closed and bounded
+    continuity      yes     every report that can occur has positive probability under every
+                            secret
+    dominance       yes     d(z) = -log of the smallest entry of M, from its formula; its
+                            mean is at most 1.551 nats
+    consistent      yes     all conditions of Newey and McFadden's Theorem 2.5 hold
+    """
+    mechanism = mechanism if isinstance(mechanism, Mechanism) else MatrixMechanism(mechanism)
+    identified = identifiable(mechanism)  # first, because it refuses what cannot be answered
+    bound, zero = _dominance.by_formula(mechanism), None
+    if bound is None:
+        assert isinstance(mechanism, FiniteMechanism)
+        zero = _zero(mechanism.matrix())
+        bound = _smallest_entry(mechanism.matrix()) if zero is None else None
+    first = Condition("identification", Answer.YES if identified else Answer.NO, identified.reason)
+    compact = f"the simplex over {mechanism.k} secrets is closed and bounded"
+    return Consistency(
+        (first, Condition("compactness", Answer.YES, compact), _continuity(zero), _dominated(bound, zero))
+    )
+
+
+def _zero(matrix: Floats) -> tuple[int, int] | None:
+    """A secret and a report that it never gives, but another does."""
+    zeros = np.argwhere((matrix == 0) & matrix.any(axis=0))
+    return (int(zeros[0, 0]), int(zeros[0, 1])) if len(zeros) else None
+
+
+def _smallest_entry(matrix: Floats) -> Bound:
+    smallest = float(matrix[:, matrix.any(axis=0)].min())
+    # a row may sum to a little more than 1, within its tolerance
+    return Bound(max(0.0, -math.log(smallest)), "d(z) = -log of the smallest entry of M that is not in an empty column")
+
+
+def _continuity(zero: tuple[int, int] | None) -> Condition:
+    if zero is None:
+        every = "every report that can occur has positive probability under every secret"
+        return Condition("continuity", Answer.YES, every)
+    never = (
+        f"the secret with code {zero[0]} never gives report {zero[1]}, which others give: log P is minus infinity "
+        "where all mass is on that secret"
+    )
+    return Condition("continuity", Answer.NOT_BY_THIS_ROUTE, never)
+
+
+def _dominated(bound: Bound | None, zero: tuple[int, int] | None) -> Condition:
+    if bound is None:
+        assert zero is not None
+        unbounded = f"sup |log P| is infinite for report {zero[1]}, to which the secret with code {zero[0]} gives 0"
+        return Condition("dominance", Answer.NOT_BY_THIS_ROUTE, unbounded)
+    return Condition("dominance", Answer.YES, f"{bound.words}; its mean is at most {bound.mean:.4g} nats", bound.mean)

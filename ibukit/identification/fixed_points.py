@@ -1,0 +1,245 @@
+"""Where the iterative Bayesian update can stand still: its fixed points, of which only some maximise L."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import linprog
+
+from ibukit import _validate
+from ibukit._threads import one_thread
+from ibukit._validate import Floats, Ints
+from ibukit.estimators.certificate import gap_of, log_likelihood_of, ratios
+from ibukit.solvers import interior_point
+from ibukit.tally import Tally, check_tally
+
+MOST_SECRETS_ENUMERATED = 12
+# how far g may be from 1 on the support of what is called fixed
+FIXED = 1e-12
+# a probability is 0 but for rounding if errors of this size in g can explain it, or if it is below the second number
+ERROR_OF_G = 1e-13
+SMALLEST = 1e-9
+# nats per report: below this gap a fixed point is a maximiser
+MAXIMAL = 1e-9
+NEWTON_STEPS = 200
+
+
+@dataclass(frozen=True, eq=False)
+class FixedPoint(_validate.ReadOnlyArrays):
+    """A distribution that the iterative Bayesian update does not move.
+
+    Attributes
+    ----------
+    distribution : ndarray, shape (k,)
+    support : ndarray of int
+        Codes of the secrets with positive probability.
+    is_mle : bool
+        Whether it maximises the likelihood: g_x <= 1 for all x, within rounding (a gap of at most 1e-9 nats).
+    largest_ratio : float
+        max_x g_x; its logarithm is the `gap`.
+    dimension : int
+        0 where it is the only fixed point with this support, otherwise the dimension of the set of them.
+    log_likelihood : float
+        L in nats, total over all reports.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> from ibukit.identification.fixed_points import fixed_points
+    >>> fixed_points(ik.RandomizedResponse(2, epsilon=1.0).tally_counts([6, 4]))[0]
+    FixedPoint([0.7164, 0.2836], an MLE, log-likelihood -6.73)
+    """
+
+    distribution: Floats
+    support: Ints
+    is_mle: bool
+    largest_ratio: float
+    dimension: int
+    log_likelihood: float
+
+    def __repr__(self) -> str:
+        verdict = "an MLE" if self.is_mle else f"no MLE: largest ratio {self.largest_ratio:.4g}"
+        others = f", one of a set of dimension {self.dimension}" if self.dimension else ""
+        numbers = ", ".join(f"{probability:.4g}" for probability in self.distribution)
+        return f"FixedPoint([{numbers}], {verdict}, log-likelihood {self.log_likelihood:.4g}{others})"
+
+
+def fixed_points(tally: Tally) -> tuple[FixedPoint, ...]:
+    """Find every fixed point of the iterative Bayesian update.
+
+    They are the theta with theta_x g_x = theta_x for all x, where g_x = sum_z q_z M_xz / (theta M)_z. The iterative
+    Bayesian update replaces theta_x by theta_x g_x, so theta is fixed exactly when g_x = 1 on its support, which is to
+    say: when it maximises the likelihood among the distributions with no mass elsewhere. It is a maximum likelihood
+    estimate exactly when g_x <= 1 for the other secrets, too. So each face of the simplex (each of the 2^k - 1 possible
+    supports) holds fixed points with full support there exactly if the likelihood restricted to it has a maximiser in
+    its relative interior; and then those are all of its maximisers there.
+
+    Parameters
+    ----------
+    tally : Tally
+        Of one mechanism or pooled over several, with at most 12 secrets.
+
+    Returns
+    -------
+    tuple of FixedPoint
+        At most one for each support, the most likely first. Where a support has a continuum of them (its secrets'
+        rows are linearly dependent on the reports seen), the one whose smallest probability is largest.
+
+    Raises
+    ------
+    ValueError
+        If there are more than 12 secrets.
+
+    Notes
+    -----
+    A distribution under which some report seen is impossible is not in the map's domain (g would be infinite) and is
+    left out, as are vertices of that kind. What is returned is certified: on the support g_x is within 1e-12 of 1, by
+    Newton's method from the maximiser that an interior point method finds. A probability counts as 0 where errors of
+    1e-13 in g could account for it (in ill-conditioned channels, where it is below 1e-9).
+
+    References
+    ----------
+    .. [kacem] Kacem and Palamidessi, "Geometric noise for locally private counting queries", PLAS 2018, Lemma 4.3
+       (which says that there is only one).
+    .. [lindsay] Lindsay, "The geometry of mixture likelihoods", Annals of Statistics 11, 1983 (g <= 1).
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> for point in fixed_points(ik.RandomizedResponse(2, epsilon=1.0).tally_counts([6, 4])):
+    ...     print(point.support, point.is_mle, round(point.largest_ratio, 3))
+    [0 1] True 1.0
+    [0] False 1.308
+    [1] False 1.779
+    """
+    k = check_tally(tally).k
+    if k > MOST_SECRETS_ENUMERATED:
+        raise ValueError(
+            f"tally must be over at most {MOST_SECRETS_ENUMERATED} secrets, got {k}: each of the 2^k - 1 faces of the "
+            "simplex is searched for fixed points; ibu and mle find the one that matters"
+        )
+    columns, q = tally.matrix(), tally.frequencies
+    found = []
+    with one_thread():
+        for face in range(1, 2**k):
+            support = np.flatnonzero(face >> np.arange(k) & 1)
+            on_face = _on_face(columns[support], q)
+            if on_face is not None:
+                found.append(_described(tally, support, *on_face))
+    # equally likely ones, as along a set of maximisers, differ by rounding: those with the smaller support first
+    return tuple(
+        sorted(found, key=lambda p: (not p.is_mle, -round(p.log_likelihood / tally.n, 12), len(p.support), *p.support))
+    )
+
+
+def _described(tally: Tally, support: Ints, masses: Floats, dimension: int) -> FixedPoint:
+    theta = np.zeros(tally.k)
+    theta[support] = masses
+    p, g = ratios(tally, theta)
+    return FixedPoint(
+        distribution=_validate.frozen(theta),
+        support=_validate.frozen(support),
+        is_mle=gap_of(p, g) <= MAXIMAL,
+        largest_ratio=float(g.max()),
+        dimension=dimension,
+        log_likelihood=log_likelihood_of(tally, p),
+    )
+
+
+def _on_face(rows: Floats, q: Floats) -> tuple[Floats, int] | None:
+    """The fixed point with all of the secrets of these rows in its support, and the dimension of all such points."""
+    if not rows.any(axis=0).all():
+        return None  # a report seen is impossible on this face
+    if len(rows) == 1:
+        return np.ones(1), 0
+    rows = rows / rows.max(axis=0)  # a factor of a report changes neither the map nor a rank
+    found, _ = interior_point.maximise(rows, q, FIXED)
+    if _refuted(rows, q, found):
+        return None
+    # a rank that is judged once, and kept for all steps
+    rank = int(np.linalg.matrix_rank(rows))
+    theta = _newton(rows, q, found, rank)
+    dimension = len(rows) - rank
+    if dimension:
+        # polished again, because a probability of 1e-9 does not keep its digits along the way
+        theta = _newton(rows, q, _innermost(rows, theta, dimension), rank)
+    # where g hardly depends on theta, rounding alone can lead Newton's steps out of the face: not so the others
+    for point in (theta, found, np.full(len(rows), 1 / len(rows))):
+        if _is_fixed(rows, q, point, rank):
+            return point, dimension
+    return None
+
+
+def _is_fixed(rows: Floats, q: Floats, theta: Floats, rank: int) -> bool:
+    """Whether g = 1 within `FIXED`, and no probability could be 0 but for the rounding of g."""
+    if not (theta > 0).all() or np.abs(_ratios(rows, q, theta) - 1).max() > FIXED:
+        return False
+    unsure = np.minimum(SMALLEST, ERROR_OF_G * np.abs(_inverse_curvature(rows, q, theta, rank)).sum(axis=1))
+    return bool((theta > unsure).all())
+
+
+def _ratios(rows: Floats, q: Floats, theta: Floats) -> Floats:
+    return np.asarray(rows @ (q / (theta @ rows)))
+
+
+def _refuted(rows: Floats, q: Floats, theta: Floats) -> bool:
+    """Whether the gap at theta proves that no distribution has g_x = 1 for all rows.
+
+    Let one have it, p* its probabilities and u = p / p*. Then sum q u = sum theta_x g*_x = 1, and the gap is at least
+    -sum q log u = sum q (u - 1 - log u), whose terms are not negative: so u - 1 - log u <= gap / min q =: c, hence
+    u <= 1 + c + sqrt(c^2 + 2 c), and g_x = sum_z (q_z M_xz / p*_z) / u_z >= 1 / max u.
+    """
+    g = _ratios(rows, q, theta)
+    # the gap itself is uncertain by the rounding of g
+    c = (max(math.log(float(g.max())), 0.0) + 1e-14) / float(q.min())
+    return float(g.min()) < 1 / (1 + c + math.sqrt(c * c + 2 * c)) - FIXED
+
+
+@np.errstate(all="ignore")  # without a fixed point the steps may lead out of the doubles, and end there
+def _newton(rows: Floats, q: Floats, theta: Floats, rank: int) -> Floats:
+    """Damped Newton steps to where g = 1, that is to the minimum of the convex -sum_z q_z log p_z + sum_x theta_x.
+
+    With r the largest relative change of a probability, a step of 1 / (1 + r) keeps all p positive and never goes up,
+    because -log(1 + v) + v <= v^2 / (2 (1 - |v|)). Entries of theta may become negative: then the face has no fixed
+    point. Directions in which p does not change are left alone.
+    """
+    best, least = theta, np.inf
+    stalled = 0
+    for _ in range(NEWTON_STEPS):
+        p = theta @ rows
+        excess = rows @ (q / p) - 1
+        off = float(np.abs(excess).max())
+        stalled = 0 if off < least else stalled + 1
+        if off < least:
+            best, least = theta, off
+        # a few more steps once it is fixed, because they cost little and take g to the last digits
+        if not np.isfinite(off) or stalled > (3 if least <= FIXED else 30):
+            break
+        step = _inverse_curvature(rows, q, theta, rank) @ excess
+        r = float(np.abs((step @ rows) / p).max())
+        theta = theta + step / (1 + r)
+    return best
+
+
+def _inverse_curvature(rows: Floats, q: Floats, theta: Floats, rank: int) -> Floats:
+    """Pseudo-inverse of sum_z q_z M_xz M_yz / p_z^2, which is how fast g falls with theta."""
+    u, s, _ = np.linalg.svd(rows * (np.sqrt(q) / (theta @ rows)), full_matrices=False)
+    return np.asarray((u[:, :rank] / s[:rank] ** 2) @ u[:, :rank].T)
+
+
+def _innermost(rows: Floats, theta: Floats, dimension: int) -> Floats:
+    """Of all vectors with the same probabilities of the reports as theta, one whose smallest entry is largest."""
+    # from the singular vectors, as many as the rank was judged to leave
+    flat = np.linalg.svd(rows)[0][:, -dimension:]
+    # maximise t subject to theta + flat y >= t; y is free, and bounded because the entries sum to 1 all along
+    k = len(theta)
+    found = linprog(
+        c=np.r_[np.zeros(dimension), -1.0],
+        A_ub=np.column_stack([-flat, np.ones(k)]),
+        b_ub=theta,
+        bounds=[(None, None)] * (dimension + 1),
+        method="highs",
+    )
+    return theta if found.x is None else theta + flat @ found.x[:-1]

@@ -1,0 +1,220 @@
+"""Whether the reports of a mechanism can tell any two distributions of the secrets apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ibukit import _validate
+from ibukit._threads import one_thread
+from ibukit._validate import Floats
+from ibukit.identification import _spans
+from ibukit.mechanisms import (
+    LinearGeometric,
+    MatrixMechanism,
+    PlanarGeometric,
+    RandomizedResponse,
+    SubsetSelection,
+    TruncatedGeometric,
+)
+from ibukit.mechanisms.base import FiniteMechanism, Mechanism
+from ibukit.mechanisms.unary import OptimizedUnaryEncoding, Rappor, UnaryEncoding, is_unary
+
+
+@dataclass(frozen=True, eq=False)
+class Identifiability(_validate.ReadOnlyArrays):
+    """Whether theta -> theta M is one-to-one, with the evidence.
+
+    It is true or false as `identifiable` is.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+    identifiable : bool
+        Whether M has k linearly independent columns.
+    rank : int
+        How many of its columns are independent.
+    null_vector : ndarray, shape (k,), or None
+        Where not identifiable: w with w M = 0, sum w = 0 and sum |w| = 2. Its positive part and minus its negative
+        part are two distributions without a common secret under which every report is equally probable.
+    reason : str
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> print(ik.theory.identifiable(ik.RandomizedResponse(4, epsilon=1.0)).reason)
+    k-RR has k independent columns for every epsilon above 0
+    """
+
+    mechanism: Mechanism
+    identifiable: bool
+    rank: int
+    null_vector: Floats | None
+    reason: str
+
+    def __bool__(self) -> bool:
+        return self.identifiable
+
+    @cached_property
+    def singular_values(self) -> Floats:
+        """Singular values that the answer rests on, shape (k,).
+
+        They are those of the columns used, in descending order. Of the whole matrix where reports can be listed, and
+        for k-RR, unary encodings and subset selection in closed form (the latter two underflow for k in the thousands).
+        For untruncated noise of the columns of the reports inside: of the truncated mechanism on a line, of the grid's
+        own cells in the plane. How small the last is against the first tells how much an inversion amplifies the noise:
+        identifiable is not the same as well determined.
+        """
+        with one_thread():
+            values: Floats = _validate.frozen(_singular_values(self.mechanism))
+            return values
+
+    def __repr__(self) -> str:
+        return f"Identifiability({self.identifiable}: rank {self.rank} of {self.mechanism.k}; {self.reason})"
+
+
+def identifiable(mechanism: Mechanism | ArrayLike) -> Identifiability:
+    """Whether different distributions always give different reports.
+
+    That is whether theta M = phi M implies theta = phi for all distributions theta, phi: rank M = k. It is the
+    condition without which no estimator is consistent at every theta, and with which the maximum likelihood estimate
+    is. k-RR, unary encodings (RAPPOR, OUE), subset selection and geometric noise are answered by theory, at any size;
+    other mechanisms by the singular values of their matrix, to the rounding of doubles.
+
+    Parameters
+    ----------
+    mechanism : Mechanism or array_like, shape (k, m)
+        A row-stochastic matrix is taken as a `MatrixMechanism`.
+
+    Returns
+    -------
+    Identifiability
+        True or False in a condition; with `rank`, `singular_values`, `null_vector` and `reason`.
+
+    Raises
+    ------
+    ValueError
+        If the mechanism is of no kind that theory answers and its reports cannot be listed, or it has more than 5,000
+        secrets.
+    InvalidDistribution
+        If a matrix is not row-stochastic.
+
+    Notes
+    -----
+    Theory: k-RR is (1 - s) 11^T / k + s I with s > 0. The columns e^(-eps |x - z|) of geometric noise on a line have
+    a tridiagonal inverse, on whatever integers x; in the plane e^(-eps |x - z|) is strictly positive definite for
+    distinct points [schoenberg]_. Of a unary encoding's columns those of the rows with one bit set suffice. The columns
+    of two sets of subset selection that differ in one element, x here and y there, differ by a multiple of e_x - e_y.
+
+    References
+    ----------
+    .. [consistency] ElSalamouny and Palamidessi, arXiv:2508.09980, section 6.1, theorem on identification.
+    .. [schoenberg] Schoenberg, "Metric spaces and positive definite functions", Trans. AMS 44, 1938.
+
+    Examples
+    --------
+    Three values, of which the collector learns only "first or not":
+
+    >>> import ibukit as ik
+    >>> merged = ik.compose(ik.RandomizedResponse(3, epsilon=1.0), [[1, 0], [0, 1], [0, 1]])
+    >>> answer = ik.theory.identifiable(merged)
+    >>> answer.identifiable, answer.rank, abs(answer.null_vector)
+    (False, 2, array([0., 1., 1.]))
+    """
+    mechanism = mechanism if isinstance(mechanism, Mechanism) else MatrixMechanism(mechanism)
+    why = BY_THEORY.get(type(mechanism))
+    if why is not None:
+        return Identifiability(mechanism, True, mechanism.k, None, why)
+    with one_thread():
+        found = _spans.span(_all_columns(mechanism), mechanism.k)
+        null = None if found.rank == mechanism.k else _validate.frozen(_spans.witness(found))
+    return Identifiability(mechanism, null is None, found.rank, null, _reason(found, mechanism))
+
+
+# by the exact type: a class that inherits from one of these may have another law
+BY_THEORY: dict[type[Mechanism], str] = {
+    RandomizedResponse: "k-RR has k independent columns for every epsilon above 0",
+    Rappor: "of a unary encoding the k reports with a single bit set have independent columns",
+    OptimizedUnaryEncoding: "of a unary encoding the k reports with a single bit set have independent columns",
+    SubsetSelection: "subset selection has two sets for any two secrets that differ in these alone",
+    LinearGeometric: "the columns of geometric noise on a line have a tridiagonal inverse",
+    TruncatedGeometric: "the columns of geometric noise on a line have a tridiagonal inverse",
+    PlanarGeometric: "e^(-eps |x - z|) is strictly positive definite on the cells of a grid",
+}
+
+
+def _all_columns(mechanism: Mechanism) -> Iterator[Floats]:
+    if not isinstance(mechanism, FiniteMechanism):
+        raise ValueError(
+            f"mechanism must have reports that can be listed, got {mechanism}; give the matrix of enough of its "
+            "reports as a MatrixMechanism, with one more column for the rest"
+        )
+    check_size(mechanism.k)
+    return _spans.scaled(mechanism.matrix())
+
+
+def check_size(k: int) -> None:
+    """Refuse a matrix too large to decompose."""
+    if k > _spans.MOST_SECRETS_DECOMPOSED:
+        raise ValueError(
+            f"k must be at most {_spans.MOST_SECRETS_DECOMPOSED} for a rank test on a matrix, got {k}; k-RR, "
+            "unary encodings, subset selection and geometric noise on a line are answered at any size"
+        )
+
+
+def _reason(found: _spans.Span, mechanism: Mechanism) -> str:
+    k, m = mechanism.k, getattr(mechanism, "m", 0)
+    if found.rank == k:
+        least = found.singular_values[-1] / found.singular_values[0]
+        return f"k = {k} independent columns: the least singular value is {least:.2g} of the largest"
+    if m < k:
+        return f"{m} reports cannot tell {k} secrets apart: rank {found.rank}"
+    return f"rank {found.rank} of {k}, to the rounding of doubles: different distributions give the same reports"
+
+
+def _singular_values(mechanism: Mechanism) -> Floats:
+    k = mechanism.k
+    if type(mechanism) is RandomizedResponse:
+        contrast = -np.expm1(-mechanism.epsilon) / (1 + (k - 1) * np.exp(-mechanism.epsilon))
+        return np.asarray(np.r_[1.0, np.full(k - 1, contrast)])
+    if is_unary(mechanism):
+        return _of_unary(mechanism)
+    if type(mechanism) is SubsetSelection:
+        return _of_sets(mechanism)
+    check_size(k)
+    if type(mechanism) is LinearGeometric:
+        columns = TruncatedGeometric(mechanism.alphabet, mechanism.epsilon).matrix() if k > 1 else np.ones((1, 1))
+    elif type(mechanism) is PlanarGeometric:
+        columns = mechanism.channel(mechanism.alphabet.values).rows(np.arange(k))
+    else:
+        assert isinstance(mechanism, FiniteMechanism)
+        columns = mechanism.matrix()
+    values = np.zeros(k)
+    values[: min(columns.shape)] = np.linalg.svd(columns, compute_uv=False)
+    return values
+
+
+def _of_unary(mechanism: UnaryEncoding) -> Floats:
+    # (M M^T)_xy multiplies over the bits the chance that two reports agree, which is a two-valued matrix again
+    p, hidden, q = mechanism.p_one, mechanism.p_hidden, mechanism.p_zero
+    neither, one, both = q**2 + (1 - q) ** 2, p * q + hidden * (1 - q), p**2 + hidden**2
+    # both * neither - one^2 without its cancellation: the determinant of the Gram matrix of (p, 1 - p) and (q, 1 - q)
+    own = mechanism.contrast**2
+    scale = np.exp((mechanism.k - 2) / 2 * np.log(neither))
+    first = both * neither + (mechanism.k - 1) * one**2
+    return np.asarray(scale * np.sqrt(np.r_[first, np.full(mechanism.k - 1, own)]))
+
+
+def _of_sets(mechanism: SubsetSelection) -> Floats:
+    # (M M^T)_xy is two-valued; its own value is (held - other)^2 for each set that holds x and not y
+    k, size = mechanism.k, mechanism.size
+    factor, rest = mechanism._held
+    held = factor * np.exp(rest)
+    # C(k-2, size-1) such sets are (k - size) / (k - 1) of those that hold x
+    own = -np.expm1(-mechanism.epsilon) * np.sqrt(held * mechanism.p_one * (k - size) / (k - 1))
+    first = np.sqrt(held * (size + (k - size) * np.exp(-mechanism.epsilon)))
+    return np.asarray(np.r_[first, np.full(k - 1, own)])

@@ -1,0 +1,288 @@
+"""Not one maximum likelihood estimate but all of them: how far the reports determine each probability."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ibukit import _validate
+from ibukit._threads import one_thread
+from ibukit._validate import Floats, Ints
+from ibukit.channels import facts
+from ibukit.estimate import ConvergenceError, Estimate
+from ibukit.estimators import mle
+from ibukit.estimators.certificate import ratios
+from ibukit.identification import _spans
+from ibukit.identification._polytope import ZERO, Polytope
+from ibukit.identification.concavity import strictly_concave
+from ibukit.identification.identifiability import check_size
+from ibukit.tally import Tally, check_tally
+
+# what the estimate itself is asked for, and what is taken where doubles do not give that
+FINEST, COARSEST = 1e-13, 1e-9
+# ranges narrower than this are points: what rounding leaves of them
+WIDTH = 1e-7
+
+
+@dataclass(frozen=True, eq=False)
+class MleSet(_validate.ReadOnlyArrays):
+    """All maximum likelihood estimates of a tally.
+
+    They are a polytope, of which one estimate is a point.
+
+    Attributes
+    ----------
+    unique : bool
+        Whether there is only one.
+    dimension : int
+        Of the polytope: 0 where unique.
+    lower, upper : ndarray, shape (k,)
+        The least and the greatest probability that an MLE gives each secret. Equal where unique.
+    points : ndarray, shape (p, k)
+        Extreme points. Each of `lower` and `upper` is attained at one of them; there may be more than these.
+    estimate : Estimate
+        The certified MLE that the set was computed from: every member fits the reports as well as it does.
+    reason : str
+        Why it is unique, or what is left open.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> mechanism = ik.MatrixMechanism([[0.45, 0.1, 0.45], [0.05, 0.9, 0.05], [0.45, 0.1, 0.45]])
+    >>> found = ik.theory.mle_set(mechanism.tally_counts([1, 4, 1]))
+    >>> found.dimension, found.lower.round(3), found.upper.round(3)
+    (1, array([0.   , 0.708, 0.   ]), array([0.292, 0.708, 0.292]))
+    """
+
+    unique: bool
+    dimension: int
+    lower: Floats
+    upper: Floats
+    points: Floats
+    estimate: Estimate
+    reason: str
+    _secrets: Ints
+    _polytope: Polytope | None
+
+    @property
+    def identified(self) -> NDArray[np.bool_]:
+        """Whether every MLE gives a secret the same probability (to 1e-7), shape (k,)."""
+        return np.asarray(self.upper - self.lower <= WIDTH)
+
+    def bounds(self, weights: ArrayLike) -> tuple[float, float]:
+        """Least and greatest sum_x weights_x theta_x over all MLEs.
+
+        With weights 0 and 1 the probability of an event, with the secrets' values the mean: what the reports say of a
+        sum, even where they do not determine its terms.
+
+        Parameters
+        ----------
+        weights : array_like, shape (k,)
+            Finite.
+
+        Raises
+        ------
+        AlphabetMismatch
+            If there is not one weight for each secret.
+        ValueError
+            If a weight is not finite.
+
+        Examples
+        --------
+        >>> import ibukit as ik
+        >>> mechanism = ik.MatrixMechanism([[0.45, 0.1, 0.45], [0.05, 0.9, 0.05], [0.45, 0.1, 0.45]])
+        >>> found = ik.theory.mle_set(mechanism.tally_counts([1, 4, 1]))
+        >>> [round(end, 3) for end in found.bounds([1, 0, 1])]  # neither of the two is determined, their sum is
+        [0.292, 0.292]
+        """
+        c = _validate.vector("weights", weights, len(self.lower))
+        if not np.isfinite(c).all():
+            raise ValueError(f"weights must be finite, got {c[~np.isfinite(c)][0]}")
+        if self._polytope is None:
+            value = float(c @ self.points[0])
+            return value, value
+        inside = c[self._secrets] / max(np.abs(c).max(), 1e-300)
+        with one_thread():
+            ends = [float(c[self._secrets] @ self._polytope.highest(sign * inside)) for sign in (-1, 1)]
+        return min(ends), max(ends)
+
+    def distance(self, theta: ArrayLike) -> float:
+        """Total variation distance from a distribution to the nearest MLE.
+
+        It is the min over phi of sum_x |theta_x - phi_x| / 2.
+
+        Parameters
+        ----------
+        theta : array_like, shape (k,)
+            A distribution.
+
+        Raises
+        ------
+        InvalidDistribution
+            If `theta` is not on the simplex.
+        AlphabetMismatch
+            If it does not have one probability for each secret.
+
+        Examples
+        --------
+        >>> import ibukit as ik
+        >>> found = ik.theory.mle_set(ik.RandomizedResponse(2, epsilon=1.0).tally_counts([7, 3]))
+        >>> round(found.distance(found.estimate.distribution), 9)
+        0.0
+        """
+        p = _validate.distribution("theta", theta, len(self.lower))
+        if self._polytope is None:
+            return float(np.abs(p - self.points[0]).sum() / 2)
+        outside = float(np.delete(p, self._secrets).sum())
+        with one_thread():
+            return self._polytope.distance(p[self._secrets]) + outside / 2
+
+    def __repr__(self) -> str:
+        return f"MleSet(unique={self.unique}, dimension={self.dimension}: {self.reason})"
+
+
+def mle_set(tally: Tally) -> MleSet:
+    """All maximum likelihood estimates of a tally, as a polytope.
+
+    The maximisers of L(theta) = sum_z counts_z log (theta G)_z are {theta on the simplex : theta G = theta_hat G}. L is
+    strictly concave in the fitted probabilities theta G, so all MLEs share those of one of them, theta_hat, and with
+    them the ratios g_x; and none has mass where g_x < 1. Of the secrets that are left, linear programmes give the range
+    of each probability. Where it is a point, the reports determine it; where not, no estimator can tell from these
+    reports alone, and a single estimate hides it.
+
+    Parameters
+    ----------
+    tally : Tally
+        Of one mechanism or pooled.
+
+    Returns
+    -------
+    MleSet
+
+    Raises
+    ------
+    ConvergenceError
+        If no estimate is certified within 1e-9 nats per report.
+    ValueError
+        If more than 5,000 secrets can have mass and theory does not say that the MLE is unique.
+
+    Notes
+    -----
+    The secrets without mass are found with a proof. Let the gap of theta_hat be G and p its fit, and u_z = p_z / p*_z
+    with the fit p* of the MLEs. Then sum_z q_z h(u_z) <= G with h(u) = u - 1 - log u [1]_, hence abs(u_z - 1) <= r_z
+    where h(1 + r_z) = G / q_z, and g*_x <= sum_z q_z M_xz (1 + r_z) / p_z; a secret where that is below 1 has mass 0 in
+    every MLE. Under k-RR and under geometric noise on a line the MLE charges reported values only, whose rows are
+    independent: it is always unique, even where L is not strictly concave.
+
+    .. [1] sum q log u <= sum q (u - 1) - sum q h(u), and sum q (u - 1) = sum_x theta_hat_x g*_x - 1 <= 0.
+
+    References
+    ----------
+    .. [consistency] ElSalamouny and Palamidessi, arXiv:2508.09980, sections 5 and 6.4.
+    .. [lindsay] Lindsay, "The geometry of mixture likelihoods", Annals of Statistics 11, 1983.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> mechanism = ik.compose(ik.RandomizedResponse(3, epsilon=1.0), [[1, 0], [0, 1], [0, 1]])
+    >>> found = ik.theory.mle_set(mechanism.tally_counts([50, 50]))
+    >>> found.unique, found.identified
+    (False, array([ True, False, False]))
+    >>> found.upper.round(3)
+    array([0.791, 0.209, 0.209])
+    """
+    estimate = _finest(check_tally(tally))
+    why = _unique_by_theory(tally)
+    if why is not None:
+        return _single(estimate, why)
+    with one_thread():
+        return _examined(tally, estimate)
+
+
+def _finest(tally: Tally) -> Estimate:
+    try:
+        return mle(tally, tol=FINEST)
+    except ConvergenceError as error:
+        if error.estimate.gap > COARSEST:
+            raise
+        best: Estimate = error.estimate
+        return best
+
+
+def _unique_by_theory(tally: Tally) -> str | None:
+    if tally.k == 1:
+        return "a single secret: there is only one distribution"
+    if len(tally.parts) == 1 and facts.as_response(tally.operator) is not None:
+        return "k-RR: only reported values have mass, and their rows are independent"
+    if len(tally.parts) == 1 and facts.as_line(tally.operator) is not None:
+        return "geometric noise on a line: only reported values have mass, and their rows are independent"
+    return None
+
+
+def _examined(tally: Tally, estimate: Estimate) -> MleSet:
+    if tally.k <= _spans.MOST_SECRETS_DECOMPOSED:
+        concave = strictly_concave(tally)
+        if concave:
+            return _single(estimate, f"the likelihood is strictly concave: {concave.reason}")
+    theta = estimate.distribution
+    p, _ = ratios(tally, theta)
+    possible = np.flatnonzero(most_of_ratios(tally, p, estimate.gap) >= 1)
+    check_size(len(possible))
+    spanned = _spans.span(_spans.seen_columns(tally, possible), len(possible))
+    if spanned.rank == len(possible):
+        why = f"only {len(possible)} of {tally.k} secrets can have mass, and their rows are independent"
+        return _single(estimate, why)
+    centre = theta[possible] / theta[possible].sum()
+    return _ranged(estimate, possible, Polytope(centre, np.ascontiguousarray(spanned.null.T)))
+
+
+def most_of_ratios(tally: Tally, p: Floats, gap: float) -> Floats:
+    """An upper bound on g_x at every MLE, from a fit p whose gap is known (see the notes of `mle_set`)."""
+    q = tally.frequencies
+    allowed = gap / q + 1e-15  # the rounding of p
+    # h(1 + r) >= r^2 / 2 / (1 + 2 r / 3), so r is at most the positive root of r^2 - 4/3 c r - 2 c
+    r = 2 / 3 * allowed + np.sqrt(4 / 9 * allowed**2 + 2 * allowed)
+    return tally.operator.adjoint(q * (1 + r) / p)
+
+
+def _single(estimate: Estimate, why: str) -> MleSet:
+    theta = estimate.distribution
+    return MleSet(
+        unique=True,
+        dimension=0,
+        lower=theta,
+        upper=theta,
+        points=_validate.frozen(theta[None].copy()),
+        estimate=estimate,
+        reason=f"unique: {why}",
+        _secrets=np.arange(len(theta)),
+        _polytope=None,
+    )
+
+
+def _ranged(estimate: Estimate, secrets: Ints, polytope: Polytope) -> MleSet:
+    low, high = polytope.ranges()
+    if (high - low).max() <= WIDTH:
+        return _single(estimate, "no other distribution has the same fit, by linear programmes")
+    k = len(estimate.distribution)
+    points = np.zeros((len(polytope.vertices), k))
+    points[:, secrets] = polytope.vertices
+    points = points[np.unique(points.round(9), axis=0, return_index=True)[1]]
+    never = polytope.basis[:, high <= ZERO]
+    dimension = len(never) - (int(np.linalg.matrix_rank(never)) if never.size else 0)
+    lower, upper = np.zeros(k), np.zeros(k)
+    lower[secrets], upper[secrets] = low, high
+    open_ones = int((upper - lower > WIDTH).sum())
+    return MleSet(
+        unique=False,
+        dimension=dimension,
+        lower=_validate.frozen(lower),
+        upper=_validate.frozen(upper),
+        points=_validate.frozen(points),
+        estimate=estimate,
+        reason=f"not unique: a polytope of dimension {dimension}; {open_ones} of {k} probabilities are not determined",
+        _secrets=secrets,
+        _polytope=polytope,
+    )

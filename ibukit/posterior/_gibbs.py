@@ -1,0 +1,145 @@
+"""The posterior by data augmentation: secrets given the distribution, the distribution given secrets, and again."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from ibukit._validate import Floats, Ints
+from ibukit.errors import MissingExtra
+from ibukit.posterior._dirichlet import dirichlet
+from ibukit.posterior._latent_secrets import teller_of
+from ibukit.posterior._surrogate_moves import LongSteps
+from ibukit.tally import Tally
+
+# what the literature asks of rank-normalised split R-hat, and of the bulk effective sample size of four chains
+MOST_R_HAT = 1.01
+LEAST_ESS = 400
+N_CHAINS = 4
+N_DRAWS = 1000
+WARM_UP = 250
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """What was kept of the chains, shape (chains, draws, k).
+
+    `frequencies` are E[F | p, reports] = p_x g_x for the drawn p: their mean is that of F, with less noise than F's
+    own draws. `values` are draws of P or F themselves, for what is not a mean.
+    """
+
+    frequencies: Floats
+    values: Floats
+    sweeps: int
+    converged: bool
+    effective_sample_size: Floats
+    r_hat: Floats
+
+    def mean(self) -> Floats:
+        """E[F | reports]."""
+        return np.asarray(self.frequencies.mean(axis=(0, 1)))
+
+    def standard_errors(self) -> Floats:
+        """Monte-Carlo errors of the mean of F."""
+        moves = _moves(self.frequencies)
+        errors = np.zeros(len(moves))
+        if moves.any():
+            errors[moves] = _arviz().mcse(self.frequencies[:, :, moves], chain_axis=0, draw_axis=1)
+        return errors
+
+    def standard_deviations(self, of: str) -> Floats:
+        """Of the draws of P or F, around their own mean."""
+        return np.asarray(self.values.std(axis=(0, 1), ddof=1))
+
+    def quantiles(self, of: str, level: float) -> Floats:
+        """Of the draws of P or F."""
+        flat = self.values.reshape(-1, self.values.shape[-1])
+        if of == "frequencies":
+            return np.asarray(np.quantile(flat, level, axis=0, method="inverted_cdf"))
+        return np.asarray(np.quantile(flat, level, axis=0))
+
+
+def sample(tally: Tally, alpha: Floats, of: str, rng: Generator, max_sweeps: int) -> Draws:
+    """Sweep until R-hat and the effective sample size are good, or for `max_sweeps` sweeps of each chain.
+
+    A sweep is T' | p (see `_latent_secrets`), then p | T' ~ Dirichlet(alpha + T'), then a step of p by itself (see
+    `_surrogate_moves`). Chains start at draws from Dirichlet(min(alpha, 1)), which spread wider than any posterior.
+    They are run in stages of N_DRAWS kept draws, every thin-th sweep one, each stage longer than the one before, of
+    which nothing is kept.
+    """
+    _arviz()  # if it is missing, say so before the draws
+    tell, long_steps = teller_of(tally), LongSteps.of(tally, alpha)
+    n = tally.n
+
+    def moved(told: Ints) -> Floats:
+        drawn = dirichlet(alpha + told, rng)
+        return drawn if long_steps is None else long_steps(drawn, rng)
+
+    p = dirichlet(np.broadcast_to(np.minimum(alpha, 1), (N_CHAINS, tally.k)), rng)
+    p = 0.999 * p + 0.001 / tally.k  # so that every report seen has a probability
+    thin = 1
+    with tqdm(desc="gibbs", unit=" sweeps", leave=False, disable=None, delay=1) as bar:
+        for _ in range(WARM_UP):
+            p = moved(tell(p, rng))
+            bar.update()
+        sweeps = WARM_UP
+        while True:
+            frequencies, values = np.empty((2, N_CHAINS, N_DRAWS, tally.k))
+            for i in range(N_DRAWS):
+                for _ in range(thin - 1):
+                    p = moved(tell(p, rng))
+                told = tell(p, rng)
+                frequencies[:, i] = [_responsibilities(tally, each) for each in p]
+                # who told nothing has a secret from p
+                silent = n - told.sum(axis=1)
+                values[:, i] = p if of == "distribution" else (told + rng.multinomial(silent, p)) / n
+                p = moved(told)
+                bar.update(thin)
+            sweeps += thin * N_DRAWS
+            ess, r_hat = _diagnostics(frequencies)
+            lacking = max(LEAST_ESS / ess.min(), (r_hat.max() - 1) / (MOST_R_HAT - 1))
+            left = (max_sweeps - sweeps) // N_DRAWS
+            if lacking <= 1 or left <= thin:
+                return Draws(frequencies, values, sweeps, bool(lacking <= 1), ess, r_hat)
+            # a large R-hat may be the chains' beginning, which is over by now
+            thin = min(max(2 * thin, math.ceil(1.2 * min(lacking, 6) * thin)), left)
+
+
+def _responsibilities(tally: Tally, p: Floats) -> Floats:
+    """E[F_x | p, reports] = p_x sum_z q_z M_xz / (p M)_z."""
+    shares: Floats = p * tally.operator.adjoint(tally.frequencies / tally.operator.forward(p))
+    return np.asarray(shares / shares.sum())
+
+
+def _moves(draws: Floats) -> NDArray[np.bool_]:
+    """Which coordinates vary by more than rounding."""
+    return np.asarray(np.ptp(draws, axis=(0, 1)) > 1e-13)
+
+
+def _diagnostics(draws: Floats) -> tuple[Floats, Floats]:
+    """Bulk effective sample size and rank-normalised split R-hat of each coordinate."""
+    moves = _moves(draws)
+    ess, r_hat = np.full(len(moves), float(draws.shape[0] * draws.shape[1])), np.ones(len(moves))
+    if moves.any():
+        ess[moves] = _arviz().ess(draws[:, :, moves], chain_axis=0, draw_axis=1)
+        r_hat[moves] = _arviz().rhat(draws[:, :, moves], chain_axis=0, draw_axis=1)
+    return ess, r_hat
+
+
+def _arviz() -> Any:
+    """Diagnostics on arrays; imported where they are asked for, as they take as long to load as the package."""
+    try:
+        from arviz_stats import base
+    except ImportError as error:
+        raise MissingExtra(
+            "method='gibbs' needs arviz-stats, which is not installed, to judge its chains: "
+            'pip install "ibukit[bayes]"'
+        ) from error
+
+    return base.array_stats

@@ -1,0 +1,320 @@
+"""Posterior means: the estimates of least mean squared error when the distribution is drawn from a known prior."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike
+
+from ibukit import _validate
+from ibukit._threads import one_thread
+from ibukit._validate import Floats
+from ibukit.alphabet import Alphabet
+from ibukit.estimate import ConvergenceError, Estimate, Status
+from ibukit.estimators.certificate import certified
+from ibukit.posterior import _gibbs
+from ibukit.posterior._enumeration import posterior_by_splits
+from ibukit.posterior._gibbs import Draws
+from ibukit.posterior._marginals import Marginals, from_frequencies
+from ibukit.posterior._totals import posterior_of_totals
+from ibukit.tally import Tally, check_bounded
+
+OF = ("distribution", "frequencies")
+METHODS = ("exact", "enumerate", "gibbs")
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior(_validate.ReadOnlyArrays):
+    """What the reports and a Dirichlet prior say of each secret's probability.
+
+    It is the law of the probabilities P_x, or of the frequencies F_x = T_x / n.
+
+    Attributes
+    ----------
+    mean : ndarray, shape (k,)
+        E[P_x | reports] or E[F_x | reports], in the alphabet's order; sums to 1.
+    standard_deviations : ndarray, shape (k,)
+        Of the posterior: how uncertain P_x or F_x still is.
+    of : str
+        "distribution" or "frequencies".
+    method : str
+        "exact", "enumerate" or "gibbs".
+    status : Status
+        CLOSED_FORM of what is exact; for Gibbs CONVERGED, or MAX_ITER where R-hat or the effective sample size is not
+        good enough to rely on.
+    n_iter : int
+        Sweeps of each chain; 0 for what is exact.
+    effective_sample_size : ndarray, shape (k,)
+        Of the draws that `mean` is the mean of, bulk; inf for what is exact.
+    r_hat : ndarray, shape (k,)
+        Rank-normalised split R-hat of the same draws, 1 for what is exact.
+    log_evidence : float
+        Log-probability of the reports under prior and mechanism, in nats, in the order in which they came: add
+        log(n! / prod_z counts_z!) for that of their counts. NaN for Gibbs.
+    alphabet : Alphabet
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> posterior = ik.posterior(ik.RandomizedResponse(2, epsilon=1.0).tally_counts([7, 3]), alpha=0.5)
+    >>> posterior.mean.round(4), posterior.standard_deviations.round(4)
+    (array([0.784, 0.216]), array([0.2187, 0.2187]))
+    """
+
+    mean: Floats
+    standard_deviations: Floats
+    of: str
+    method: str
+    status: Status
+    n_iter: int
+    effective_sample_size: Floats
+    r_hat: Floats
+    log_evidence: float
+    alphabet: Alphabet
+    _law: Marginals | Draws = field(repr=False)
+    _shrinkage: float = field(repr=False)
+
+    @cached_property
+    def standard_errors(self) -> Floats:
+        """Monte-Carlo standard errors of `mean`, shape (k,); 0 for what is exact.
+
+        Not to be mixed up with `standard_deviations`, which more draws do not lessen.
+        """
+        if isinstance(self._law, Marginals):
+            return _validate.frozen(np.zeros(len(self.mean)))
+        return _validate.frozen(self._shrinkage * self._law.standard_errors())
+
+    def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
+        """Equal-tailed credible intervals, each holding with probability `level`.
+
+        P_x or F_x is in each with this posterior probability. What is exact: quantiles of the mixture of beta
+        distributions that P_x has, by root finding to 1e-14; of F_x the discrete quantiles, which hold at least
+        `level`. Gibbs: quantiles of the draws of P_x or F_x.
+
+        Parameters
+        ----------
+        level : float
+            Strictly between 0 and 1.
+
+        Returns
+        -------
+        (lower, upper) : ndarrays, shape (k,)
+
+        Raises
+        ------
+        ValueError
+            If `level` is not between 0 and 1.
+
+        Examples
+        --------
+        >>> import ibukit as ik
+        >>> posterior = ik.posterior(ik.RandomizedResponse(2, epsilon=1.0).tally_counts([7, 3]), alpha=0.5)
+        >>> lower, upper = posterior.interval(0.9)
+        >>> lower.round(3), upper.round(3)
+        (array([0.329, 0.002]), array([0.998, 0.671]))
+        """
+        tail = (1 - _validate.share("level", level, "()")) / 2
+        return self._law.quantiles(self.of, tail), self._law.quantiles(self.of, 1 - tail)
+
+    def __repr__(self) -> str:
+        drawn = (
+            f", effective sample size {self.effective_sample_size.min():.0f}, R-hat {self.r_hat.max():.3f}"
+            if self.method == "gibbs"
+            else ""
+        )
+        return f"Posterior(of the {self.of}, {self.method}: k={len(self.mean)}{drawn}, {self.status.name})"
+
+
+def posterior(
+    tally: Tally,
+    alpha: ArrayLike,
+    of: str = "distribution",
+    method: str = "exact",
+    rng: Generator | None = None,
+    max_sweeps: int = 100_000,
+) -> Posterior:
+    """The posterior of the distribution, or of the frequencies.
+
+    The prior is P ~ Dirichlet(alpha); the frequencies are F = T / n; both are given the reports. P has the density
+    proportional to prod_z (sum_x p_x M_xz)^counts_z prod_x p_x^(alpha_x - 1), and T_x is the number of users with
+    secret x. Given T, P is Dirichlet(alpha + T), so that E[P | reports] = (alpha + n E[F | reports]) / (alpha_0 + n)
+    with alpha_0 = sum_x alpha_x: one of the two means gives the other.
+
+    Parameters
+    ----------
+    tally : Tally
+        Of one mechanism or pooled over several.
+    alpha : float or array_like, shape (k,)
+        The prior's parameter, above 0; a number is taken for every secret. 0.5 is Jeffreys' prior on the simplex, 1 is
+        uniform.
+    of : str
+        "distribution", of which the users are a sample, or "frequencies" among the users themselves.
+    method : str
+        "exact": a recursion over the totals, k C(n + k, k) steps, whatever the number of different reports;
+        "enumerate": over all matrices that split the reports by secret, as [optimal]_ has it, for small cases;
+        "gibbs": draws, for any size.
+    rng : numpy.random.Generator, optional
+        Needed by "gibbs" alone.
+    max_sweeps : int
+        Of each of the four Gibbs chains, at most.
+
+    Returns
+    -------
+    Posterior
+        ``status`` MAX_ITER where `max_sweeps` sweeps were not enough for R-hat <= 1.01 and an effective sample size of
+        400, of every secret.
+
+    Raises
+    ------
+    AlphabetMismatch
+        If `alpha` has another length than the alphabet.
+    ValueError
+        If an entry of `alpha` is not a finite number above 0, or `of`, `method` or `max_sweeps` is not what it may be.
+    TooLarge
+        If the method would take too many terms or too much memory; says how many, and what to use instead. If the
+        alphabet has no end.
+    TypeError
+        If `method` is "gibbs" and `rng` no generator.
+
+    Notes
+    -----
+    Gibbs alternates between the secrets that reports tell and P. A report's column of the channel is its least entry
+    plus the rest; by the first part it tells nothing, and only secrets of the second are drawn: k-RR in O(k) a sweep,
+    unary encodings from their packed bits. Up to 512 secrets a sweep ends with a Metropolis step, whose proposal is a
+    walk under the parabola that touches the log-likelihood [approximation]_: draws are then nearly independent. The
+    mean is that of the drawn p's E[F | p, reports], which has less noise than draws of F. Chains start at draws from a
+    wide prior.
+
+    References
+    ----------
+    .. [optimal] Lopuhaa-Zwakenberg, Li and Skoric, arXiv:1911.10499, Theorem 3.1 and Propositions 3.2 and A.3.
+    .. [rhat] Vehtari, Gelman, Simpson, Carpenter and Burkner, "Rank-normalization, folding, and localization: an
+       improved R-hat for assessing convergence of MCMC", Bayesian Analysis 16, 2021.
+    .. [augmentation] Tanner and Wong, "The calculation of posterior distributions by data augmentation", JASA 82, 1987.
+    .. [approximation] Christen and Fox, "Markov chain Monte Carlo using an approximation", J. Comput. Graph. Stat. 14,
+       2005.
+
+    Examples
+    --------
+    >>> import numpy as np, ibukit as ik
+    >>> tally = ik.RandomizedResponse(3, epsilon=1.0).tally_counts([6, 3, 1])
+    >>> ik.posterior(tally, alpha=0.5).mean.round(4)
+    array([0.6341, 0.2339, 0.132 ])
+    >>> ik.posterior(tally, alpha=0.5, of="frequencies").mean.round(4)
+    array([0.6792, 0.219 , 0.1018])
+    >>> ik.posterior(tally, alpha=0.5, method="gibbs", rng=np.random.default_rng(1)).mean.round(1)
+    array([0.6, 0.2, 0.1])
+    """
+    prior = _validate.dirichlet(alpha, check_bounded(tally, "a Dirichlet prior is over all secrets").k)
+    if of not in OF:
+        raise ValueError(f"of must be 'distribution' or 'frequencies', got {of!r}")
+    if method not in METHODS:
+        raise ValueError(f"method must be 'exact', 'enumerate' or 'gibbs', got {method!r}")
+    max_sweeps = _validate.whole("max_sweeps", max_sweeps, _gibbs.WARM_UP + _gibbs.N_DRAWS)
+    shrinkage = tally.n / (prior.sum() + tally.n) if of == "distribution" else 1.0
+    if method == "gibbs":
+        with one_thread():
+            draws = _gibbs.sample(tally, prior, of, _validate.generator(rng), max_sweeps)
+        frequencies, log_evidence, sweeps = draws.mean(), math.nan, draws.sweeps
+        status = Status.CONVERGED if draws.converged else Status.MAX_ITER
+        law: Marginals | Draws = draws
+        ess, r_hat = draws.effective_sample_size, draws.r_hat
+    else:
+        law = posterior_of_totals(tally, prior) if method == "exact" else posterior_by_splits(tally, prior)
+        frequencies, log_evidence, sweeps, status = law.mean("frequencies"), law.log_evidence, 0, Status.CLOSED_FORM
+        ess, r_hat = np.full(tally.k, np.inf), np.ones(tally.k)
+    mean = frequencies if of == "frequencies" else from_frequencies(frequencies, prior, tally.n)
+    return Posterior(
+        mean=_validate.frozen(mean),
+        standard_deviations=_validate.frozen(law.standard_deviations(of)),
+        of=of,
+        method=method,
+        status=status,
+        n_iter=sweeps,
+        effective_sample_size=_validate.frozen(ess),
+        r_hat=_validate.frozen(r_hat),
+        log_evidence=log_evidence,
+        alphabet=tally.alphabet,
+        _law=law,
+        _shrinkage=shrinkage,
+    )
+
+
+def posterior_mean(
+    tally: Tally,
+    alpha: ArrayLike,
+    of: str = "distribution",
+    method: str = "exact",
+    rng: Generator | None = None,
+    max_sweeps: int = 100_000,
+    strict: bool = False,
+) -> Estimate:
+    """The posterior mean: of all estimates the least mean squared error.
+
+    E[P | reports] or E[F | reports] under P ~ Dirichlet(alpha). The error is averaged over the prior, the secrets and
+    the reports, and summed over the alphabet. The mean alone of `posterior`, as an estimate like every other, with its
+    likelihood and gap.
+
+    Parameters
+    ----------
+    tally : Tally
+        Of one mechanism or pooled over several.
+    alpha : float or array_like, shape (k,)
+        The prior's parameter, above 0; a number is taken for every secret.
+    of : str
+        "distribution", of which the users are a sample, or "frequencies" among the users themselves.
+    method : str
+        "exact", "enumerate" or "gibbs", as for `posterior`.
+    rng : numpy.random.Generator, optional
+        Needed by "gibbs" alone.
+    max_sweeps : int
+        Of each of the four Gibbs chains, at most.
+    strict : bool
+        Raise instead of returning what Gibbs has not drawn well enough.
+
+    Returns
+    -------
+    Estimate
+        ``status`` CLOSED_FORM, for Gibbs CONVERGED or MAX_ITER; for Gibbs ``method`` says the least effective sample
+        size and the largest R-hat, and ``n_iter`` the sweeps. It does not aim at the maximum of the likelihood, so
+        ``gap`` is not small. For credible intervals ask `posterior`.
+
+    Raises
+    ------
+    ConvergenceError
+        If `strict` and R-hat is above 1.01 or the effective sample size below 400; carries ``.estimate``.
+    AlphabetMismatch, ValueError, TooLarge, TypeError
+        As `posterior`.
+
+    References
+    ----------
+    .. [optimal] Lopuhaa-Zwakenberg, Li and Skoric, arXiv:1911.10499, Theorem 3.1.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> tally = ik.RandomizedResponse(3, epsilon=1.0).tally_counts([6, 3, 1])
+    >>> ik.posterior_mean(tally, alpha=0.5).distribution.round(4)
+    array([0.6341, 0.2339, 0.132 ])
+    >>> ik.mle(tally).distribution.round(4)  # far from the prior's mean, 1/3 each
+    array([0.8607, 0.1393, 0.    ])
+    """
+    found = posterior(tally, alpha, of, method, rng, max_sweeps)
+    drawn = ""
+    if method == "gibbs":
+        least, largest = found.effective_sample_size.min(), found.r_hat.max()
+        drawn = f", least effective sample size {least:.0f}, largest R-hat {largest:.3f}"
+    estimate = certified(
+        tally, found.mean.copy(), found.status, found.n_iter, f"posterior mean of the {of}, {method}{drawn}"
+    )
+    if strict and found.status is Status.MAX_ITER:
+        raise ConvergenceError(
+            f"max_sweeps={max_sweeps} sweeps were not enough: R-hat {largest:.4f} should be at most "
+            f"{_gibbs.MOST_R_HAT}, the effective sample size {least:.0f} at least {_gibbs.LEAST_ESS}; raise max_sweeps",
+            estimate,
+        )
+    return estimate

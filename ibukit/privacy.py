@@ -1,0 +1,400 @@
+"""What a matrix gives away: its tight level, local (LDP) and metric (d-privacy), and what an adversary makes of it."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import rel_entr
+
+from ibukit import _validate
+from ibukit._validate import Floats, Ints
+from ibukit.alphabet import Alphabet
+
+# guesses whose expected losses differ by less, relatively, are alike: the sums are no more exact than that
+GUESS_TIE = 1e-12
+
+
+class HasMatrix(Protocol):
+    """Anything with a channel matrix over an alphabet of secrets."""
+
+    @property
+    def alphabet(self) -> Alphabet:
+        """The secrets, with their distances."""
+
+    def matrix(self) -> Floats:
+        """The channel matrix, shape (k, m)."""
+
+
+def epsilon_ldp(mechanism: HasMatrix) -> float:
+    """The least epsilon of local differential privacy.
+
+    It is the max over x, x', z of log(M_xz / M_x'z).
+
+    Parameters
+    ----------
+    mechanism : FiniteMechanism
+        Anything with ``matrix()``; reports that no secret produces do not count.
+
+    Returns
+    -------
+    float
+        In nats; inf if a report is possible under one secret and impossible under another. An entry too small for a
+        double, below about e^-745, counts as impossible.
+
+    References
+    ----------
+    .. [kasiviswanathan2011] S. P. Kasiviswanathan et al., "What can we learn privately?", SIAM J. Comput. 40(3), 2011.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> ik.privacy.epsilon_ldp(ik.RandomizedResponse(5, epsilon=2.0))
+    2.0
+    """
+    logs = _logs(mechanism)
+    return float((logs.max(axis=0) - logs.min(axis=0)).max())
+
+
+def epsilon_metric(mechanism: HasMatrix) -> float:
+    """The least epsilon of d-privacy, per unit of distance.
+
+    It is the max over x != x', z of log(M_xz / M_x'z) / d(x, x'). Geo-indistinguishability is d-privacy with d in km,
+    and epsilon is then per km.
+
+    Parameters
+    ----------
+    mechanism : FiniteMechanism
+        Anything with ``matrix()`` and an ``alphabet``, whose distances are used.
+
+    Returns
+    -------
+    float
+        In nats per unit of distance; 0 for a single secret, inf as in `epsilon_ldp`.
+
+    References
+    ----------
+    .. [chatzikokolakis2013] K. Chatzikokolakis et al., "Broadening the scope of differential privacy using metrics",
+       PETS 2013.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> mechanism = ik.TruncatedGeometric(ik.Line(0, 9), epsilon=0.5)
+    >>> round(ik.privacy.epsilon_metric(mechanism), 12)
+    0.5
+    """
+    logs = _logs(mechanism)
+    d = mechanism.alphabet.distances()
+    worst = 0.0
+    for x in range(1, len(logs)):
+        with np.errstate(invalid="ignore"):
+            ratios = np.abs(logs[:x] - logs[x])
+        # NaN: a report impossible under both secrets, which bounds nothing; fmax passes over it
+        ratios = np.fmax.reduce(ratios, axis=1)
+        worst = max(worst, float((ratios / d[:x, x]).max()))
+    return worst
+
+
+def best_guess(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None = None) -> Ints:
+    """The best guess after each report: argmin_z sum_x prior_x M_xy loss(x, z).
+
+    Parameters
+    ----------
+    mechanism : FiniteMechanism
+        Anything with ``matrix()``, shape (k, m), and an ``alphabet``.
+    prior : array_like, shape (k,)
+        What the adversary believes before the report.
+    loss : array_like, shape (k, guesses), optional
+        What guess z costs the adversary if the secret is x; by default the alphabet's distances, where the guesses are
+        the secrets.
+
+    Returns
+    -------
+    ndarray of int, shape (m,)
+        Codes of guesses, the smallest among equals (relatively within 1e-12). After a report that is never made every
+        guess is as good as any other, so its entry is 0.
+
+    Raises
+    ------
+    InvalidDistribution
+        If `prior` is not a distribution.
+    AlphabetMismatch
+        If `prior` or `loss` is not made for k secrets.
+    ValueError
+        If a loss is negative, infinite or NaN.
+
+    References
+    ----------
+    .. [shokri2012] R. Shokri et al., "Protecting location privacy: optimal strategy against localization attacks",
+       CCS 2012.
+
+    Examples
+    --------
+    After the report 2 the secret is most likely 2, but the middle is never far off:
+
+    >>> import ibukit as ik
+    >>> ik.privacy.best_guess(ik.RandomizedResponse(3, epsilon=1.0), prior=[0.5, 0.25, 0.25])
+    array([0, 1, 1])
+    """
+    costs = _costs(mechanism, prior, loss)
+    return np.asarray((costs <= costs.min(axis=1, keepdims=True) * (1 + GUESS_TIE)).argmax(axis=1), dtype=np.int64)
+
+
+def adversary_loss(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None = None) -> float:
+    """The adversary's expected loss by best guesses.
+
+    It is sum_y min_z sum_x prior_x M_xy loss(x, z). The larger, the more private the mechanism is against an adversary
+    with this prior and this loss.
+
+    Parameters
+    ----------
+    mechanism : FiniteMechanism
+        Anything with ``matrix()``, shape (k, m), and an ``alphabet``.
+    prior : array_like, shape (k,)
+        What the adversary believes before the report.
+    loss : array_like, shape (k, guesses), optional
+        What guess z costs the adversary if the secret is x; by default the alphabet's distances.
+
+    Returns
+    -------
+    float
+        In the loss's unit.
+
+    Raises
+    ------
+    InvalidDistribution
+        If `prior` is not a distribution.
+    AlphabetMismatch
+        If `prior` or `loss` is not made for k secrets.
+    ValueError
+        If a loss is negative, infinite or NaN.
+
+    References
+    ----------
+    .. [shokri2012] R. Shokri et al., "Protecting location privacy: optimal strategy against localization attacks",
+       CCS 2012.
+
+    Examples
+    --------
+    Who guesses the report itself is right with probability e / (e + 2), and nobody can do better:
+
+    >>> import ibukit as ik
+    >>> round(ik.privacy.adversary_loss(ik.RandomizedResponse(ik.Alphabet(["a", "b", "c"]), 1.0), ik.uniform(3)), 4)
+    0.4239
+    """
+    return float(_costs(mechanism, prior, loss).min(axis=1).sum())
+
+
+def quality_loss(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None = None) -> float:
+    """The user's expected loss: sum_xy prior_x M_xy loss(x, y).
+
+    Parameters
+    ----------
+    mechanism : FiniteMechanism
+        Anything with ``matrix()``, shape (k, m), and an ``alphabet``.
+    prior : array_like, shape (k,)
+        How the secrets are distributed.
+    loss : array_like, shape (k, m), optional
+        What report y costs the user whose secret is x; by default the alphabet's distances, for mechanisms whose
+        reports are the secrets' own codes.
+
+    Returns
+    -------
+    float
+        In the loss's unit; never below `adversary_loss` for the same loss, since the report itself can be guessed.
+
+    Raises
+    ------
+    InvalidDistribution
+        If `prior` is not a distribution.
+    AlphabetMismatch
+        If `prior` is not made for k secrets, or `loss` for k secrets and m reports.
+    ValueError
+        If a loss is negative, infinite or NaN.
+
+    References
+    ----------
+    .. [shokri2012] R. Shokri et al., "Protecting location privacy: optimal strategy against localization attacks",
+       CCS 2012.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> round(ik.privacy.quality_loss(ik.TruncatedGeometric(ik.Line(0, 9), epsilon=1.0), ik.uniform(10)), 4)
+    0.7163
+    """
+    matrix = mechanism.matrix()
+    weights = _validate.distribution("prior", prior, len(matrix))
+    values = mechanism.alphabet.distances() if loss is None else loss
+    return float(weights @ (matrix * _validate.losses("loss", values, *matrix.shape)).sum(axis=1))
+
+
+def mutual_information(mechanism: HasMatrix, prior: ArrayLike) -> float:
+    """What a report tells about its secret on average, in nats.
+
+    I(x; y) = sum_xy prior_x M_xy log(M_xy / sum_w prior_w M_wy).
+
+    Parameters
+    ----------
+    mechanism : FiniteMechanism
+        Anything with ``matrix()``, shape (k, m), and an ``alphabet``.
+    prior : array_like, shape (k,)
+        How the secrets are distributed.
+
+    Returns
+    -------
+    float
+        In nats per report: 0 if reports do not depend on secrets, the prior's entropy if they betray them.
+
+    Raises
+    ------
+    InvalidDistribution
+        If `prior` is not a distribution.
+    AlphabetMismatch
+        If it is not made for k secrets.
+
+    References
+    ----------
+    .. [privic] Biswas and Palamidessi, arXiv:2206.10525, Definition 2.2.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> round(ik.privacy.mutual_information(ik.RandomizedResponse(2, epsilon=1.0), prior=[0.5, 0.5]), 4)
+    0.1109
+    """
+    matrix = mechanism.matrix()
+    weights = _validate.distribution("prior", prior, len(matrix))
+    reports = weights @ matrix
+    return max(0.0, float(weights @ rel_entr(matrix, reports).sum(axis=1, where=reports > 0)))
+
+
+def block_mass(mechanism: HasMatrix, secret: int, block: ArrayLike) -> float:
+    """The probability of a set of reports under one secret: sum_{y in B} M_xy.
+
+    Parameters
+    ----------
+    mechanism : FiniteMechanism
+        Anything with ``matrix()``, shape (k, m).
+    secret : int
+        The code x.
+    block : array_like of int
+        Codes of the reports in B, each once; for a mask say ``np.flatnonzero(mask)``.
+
+    Raises
+    ------
+    AlphabetMismatch
+        If `secret` or a report is no code.
+    ValueError
+        If a report stands in `block` twice.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> round(ik.privacy.block_mass(ik.TruncatedGeometric(ik.Line(0, 9), epsilon=1.0), 5, [4, 5, 6]), 4)
+    0.8022
+    """
+    row = _row(mechanism, secret)
+    reports = _validate.codes("block", block, len(row))
+    codes, times = np.unique(reports, return_counts=True)
+    if (times > 1).any():
+        raise ValueError(f"block must name each report once, got {codes[times.argmax()]} {times.max()} times")
+    return float(row[reports].sum())
+
+
+def exposure(mechanism: HasMatrix, prior: ArrayLike, secret: int) -> float:
+    """How far its own reports give a secret away.
+
+    It is E[P(x | Y) | x] = sum_y M_xy prior_x M_xy / (prior M)_y. What an adversary who knows the prior believes of the
+    true secret on seeing its report, on average over the reports: prior_x where the reports tell nothing, 1 where they
+    tell all.
+
+    Parameters
+    ----------
+    mechanism : FiniteMechanism
+        Anything with ``matrix()``, shape (k, m).
+    prior : array_like, shape (k,)
+        What the adversary believes before the report.
+    secret : int
+        The code x.
+
+    Raises
+    ------
+    InvalidDistribution
+        If `prior` is not a distribution.
+    AlphabetMismatch
+        If `secret` is no code, or `prior` is not made for k secrets.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> round(ik.privacy.exposure(ik.RandomizedResponse(4, epsilon=1.0), ik.uniform(4), 0), 4)
+    0.3177
+    """
+    row = _row(mechanism, secret)
+    matrix = mechanism.matrix()
+    weights = _validate.distribution("prior", prior, len(matrix))
+    made = row > 0  # where the secret can be seen at all; the others may have probability 0 under the prior
+    seen = (weights @ matrix)[made]
+    joint = weights[secret] * row[made]
+    return float(row[made] @ np.divide(joint, seen, out=np.zeros_like(seen), where=joint > 0))
+
+
+def mean_displacement(mechanism: HasMatrix, secret: int, loss: ArrayLike | None = None) -> float:
+    """How far from the secret its reports are, on average: sum_y M_xy d(x, y).
+
+    Parameters
+    ----------
+    mechanism : FiniteMechanism
+        Anything with ``matrix()``, shape (k, m), and an ``alphabet``.
+    secret : int
+        The code x.
+    loss : array_like, shape (k, m), optional
+        Distances from every secret to every report, for mechanisms whose reports are not the secrets' own codes; by
+        default the alphabet's.
+
+    Returns
+    -------
+    float
+        In the unit of the distances. Its mean over a prior is `quality_loss`.
+
+    Raises
+    ------
+    AlphabetMismatch
+        If `secret` is no code, or `loss` is not made for k secrets and m reports.
+    ValueError
+        If a distance is negative, infinite or NaN.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> mechanism = ik.TruncatedGeometric(ik.Line(0, 9), epsilon=1.0)
+    >>> round(ik.privacy.mean_displacement(mechanism, 5), 4), round(ik.privacy.mean_displacement(mechanism, 0), 4)
+    (0.8403, 0.4254)
+    """
+    _row(mechanism, secret)
+    prior = np.zeros(len(mechanism.matrix()))
+    prior[secret] = 1
+    return quality_loss(mechanism, prior, loss)
+
+
+def _row(mechanism: HasMatrix, secret: int) -> Floats:
+    matrix = mechanism.matrix()
+    return np.asarray(matrix[_validate.codes("secret", [secret], len(matrix))[0]])
+
+
+def _costs(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None) -> Floats:
+    """sum_x prior_x M_xy loss(x, z), shape (m, guesses)."""
+    matrix = mechanism.matrix()
+    weights = _validate.distribution("prior", prior, len(matrix))
+    values = mechanism.alphabet.distances() if loss is None else loss
+    return np.asarray((matrix.T * weights) @ _validate.losses("loss", values, len(matrix)))
+
+
+def _logs(mechanism: HasMatrix) -> Floats:
+    matrix = mechanism.matrix()
+    possible = matrix.any(axis=0)
+    with np.errstate(divide="ignore"):
+        return np.log(matrix[:, possible])

@@ -1,0 +1,8 @@
+"""Ways to the maximum of a likelihood, on channels and counts alone."""
+
+from ibukit.solvers.maximum import Maximum as Maximum
+from ibukit.solvers.maximum import maximise as maximise
+from ibukit.solvers.problem import Problem as Problem
+from ibukit.solvers.table import SOLVERS as SOLVERS
+from ibukit.solvers.table import Solver as Solver
+from ibukit.solvers.table import candidates as candidates

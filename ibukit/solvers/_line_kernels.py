@@ -1,0 +1,344 @@
+"""The loop of the interior point on a line: every pass over the positions is one short recursion.
+
+Notation as in `interior_point`: theta, the fit nu = theta K, the weights lam, the slacks s = 1 - K lam, and
+lam nu = q, theta s = mu. Only positions where something was seen take part; between neighbours at distance d the
+kernel K falls by the factor a = e^(-eps d), `ratio`, and `loss` = 1 - a^2 stands beside it because it cannot be
+computed from a where a is nearly 1. The last of each is 0 and 1: beyond the last position there is nothing.
+
+K^-1 is tridiagonal, so with y = K d_theta and v = -d_s a Newton step is the solution of the 2 x 2 block system
+
+    lam / nu  y  +  K^-1 v      = f = r_q / nu
+    K^-1 y       -  theta / s v = h = r_c / s
+
+which is eliminated from the first position to the last (`factor`, `solve`). K^-1 has entries of the size of 1 / loss;
+multiplied through by loss, all that `factor` adds up is positive and bounded, for a from 0 to nearly 1. To eliminate
+d_theta alone would leave a band of five diagonals, whose pivots cancel long before the goal.
+
+No fastmath: with fused multiply-adds a session that compiles gets other last digits than one that reads the cache.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from ibukit._validate import Floats, Ints
+
+# The rows of the work array, each of one number a position.
+Q, RATIO, LOSS, THETA, LAM, S, NU, G, W, U, TAU, PIVOT, Y, V, D_THETA, SECOND_Q, SECOND_C, BEST = range(18)
+ROWS = 18
+
+LEAST_LINE_COORDINATE = 1e-100  # no theta, lam or s becomes smaller than this
+FREE = 1e60  # theta / s where s is to vanish
+NEAR = 1e-8  # excess from which the support can be guessed
+MOST_NEWTON = 12
+STALLED = 12  # steps without progress after which a try is given up
+BEYOND = 3  # steps beyond the goal for exact zeros
+
+
+@njit(cache=True, error_model="numpy")
+def lay_out(seen: Ints, log_decay: float, ratio: Floats, loss: Floats) -> None:
+    """Fill a = e^(-eps d) and 1 - a^2 between each position seen and the next."""
+    last = seen.size - 1
+    distance, fall, lost = 0, 1.0, 0.0
+    for i in range(last):
+        if seen[i + 1] - seen[i] != distance:  # mostly it is the same as before
+            distance = seen[i + 1] - seen[i]
+            fall = math.exp(distance * log_decay)
+            lost = -math.expm1(2.0 * distance * log_decay)
+        ratio[i], loss[i] = fall, lost
+    ratio[last], loss[last] = 0.0, 1.0
+
+
+@njit(cache=True, error_model="numpy")
+def fit(q: Floats, ratio: Floats, theta: Floats, nu: Floats, g: Floats) -> float:
+    """Fill nu = theta K and g = K (q / nu); the largest g, infinite where nothing of theta reaches a report."""
+    k = q.size
+    right = 0.0
+    for i in range(k):
+        flow = theta[i] + right
+        nu[i] = flow
+        right = ratio[i] * flow
+    flow = 0.0
+    weights = 0.0
+    for i in range(k - 1, -1, -1):
+        left = ratio[i] * flow
+        flow = theta[i] + left
+        nu[i] += left
+        if not nu[i] > 0.0:
+            return np.inf
+        g[i] = ratio[i] * weights
+        weights = q[i] / nu[i] + g[i]
+    right = 0.0
+    largest = 0.0
+    for i in range(k):
+        weights = q[i] / nu[i] + right
+        right = ratio[i] * weights
+        g[i] += weights
+        largest = max(largest, g[i])
+    return largest
+
+
+@njit(cache=True, error_model="numpy")
+def factor(work: Floats, theta: Floats, s: Floats, lam: Floats) -> None:
+    """Eliminate position after position; of the next one's block then [[w, t], [t, -u]] is left, t = tau + a^2 / loss.
+
+    Nothing is subtracted. tau begins at 1 and stays above, so of w and u at most the share a^2 is passed on.
+    """
+    ratio, loss, nu = work[RATIO], work[LOSS], work[NU]
+    w, u, tau, pivot = work[W], work[U], work[TAU], work[PIVOT]
+    passed_w, passed_u, passed_tau = 0.0, 0.0, 1.0
+    for i in range(ratio.size):
+        here_w = lam[i] / nu[i] + passed_w
+        here_u = theta[i] / s[i] + passed_u
+        square = ratio[i] * ratio[i]
+        t = loss[i] * passed_tau + square
+        both = loss[i] * here_w * here_u
+        inverse = 1.0 / (loss[i] * both + t * t)
+        w[i], u[i], tau[i], pivot[i] = here_w, here_u, passed_tau, inverse
+        passed_w = square * here_w * inverse
+        passed_u = square * here_u * inverse
+        passed_tau = (both + t * passed_tau) * inverse
+
+
+@njit(cache=True, error_model="numpy")
+def solve(work: Floats) -> None:
+    """Replace the right-hand sides (f, h), which stand in (y, v), by the solution."""
+    ratio, loss, w, u, tau, pivot = work[RATIO], work[LOSS], work[W], work[U], work[TAU], work[PIVOT]
+    y, v = work[Y], work[V]
+    k = ratio.size
+    passed_f, passed_h = 0.0, 0.0
+    for i in range(k):
+        f = y[i] + passed_f
+        h = v[i] + passed_h
+        y[i], v[i] = f, h
+        scale = ratio[i] * pivot[i]
+        by_t = scale * (loss[i] * tau[i] + ratio[i] * ratio[i])
+        passed_f = by_t * f - scale * loss[i] * w[i] * h
+        passed_h = by_t * h + scale * loss[i] * u[i] * f
+    next_y, next_v = 0.0, 0.0
+    for i in range(k - 1, -1, -1):
+        by_t = pivot[i] * (loss[i] * tau[i] + ratio[i] * ratio[i])
+        by_u = pivot[i] * loss[i] * u[i]
+        by_w = pivot[i] * loss[i] * w[i]
+        here_y = by_t * loss[i] * v[i] + by_u * loss[i] * y[i]
+        here_v = by_t * loss[i] * y[i] - by_w * loss[i] * v[i]
+        here_y += by_t * ratio[i] * next_y + by_u * ratio[i] * next_v
+        next_v = here_v + (by_t * ratio[i] * next_v - by_w * ratio[i] * next_y)
+        next_y = here_y
+        y[i], v[i] = next_y, next_v
+
+
+@njit(cache=True, error_model="numpy")
+def unsweep(ratio: Floats, loss: Floats, y: Floats, out: Floats) -> None:
+    """The inverse of a sweep: K^-1 y into `out`."""
+    from_left = 0.0
+    last = y.size - 1
+    for i in range(last):
+        slope = ratio[i] / loss[i]
+        out[i] = y[i] + from_left + slope * (ratio[i] * y[i] - y[i + 1])
+        from_left = slope * (ratio[i] * y[i + 1] - y[i])
+    out[last] = y[last] + from_left
+
+
+@njit(cache=True, error_model="numpy")
+def direction(work: Floats, target: float) -> None:
+    """The Newton direction towards lam nu = q - second_q and theta s = target - second_c: y, v and d_theta."""
+    q, theta, lam, s, nu = work[Q], work[THETA], work[LAM], work[S], work[NU]
+    second_q, second_c, y, v, d_theta = work[SECOND_Q], work[SECOND_C], work[Y], work[V], work[D_THETA]
+    for i in range(q.size):
+        y[i] = (q[i] - second_q[i]) / nu[i] - lam[i]
+        v[i] = (target - second_c[i]) / s[i] - theta[i]
+    solve(work)
+    unsweep(work[RATIO], work[LOSS], y, d_theta)
+    for i in range(q.size):
+        # differences of y have lost the digits of a small change: the linearised theta s = target keeps them
+        exact = (target - second_c[i] + theta[i] * v[i]) / s[i] - theta[i]
+        d_theta[i] = exact if s[i] > theta[i] else d_theta[i]
+
+
+@njit(cache=True, error_model="numpy")
+def farthest(work: Floats) -> tuple[float, float]:
+    """How fast theta, and the faster of lam and s, run to 0: the largest of -change / value."""
+    q, theta, lam, s, nu = work[Q], work[THETA], work[LAM], work[S], work[NU]
+    second_q, y, v, d_theta = work[SECOND_Q], work[Y], work[V], work[D_THETA]
+    primal, dual = 0.0, 0.0
+    for i in range(q.size):
+        d_lam = (q[i] - second_q[i] - lam[i] * y[i]) / nu[i] - lam[i]
+        # a division only where there is a new maximum
+        if -d_theta[i] > primal * theta[i]:
+            primal = -d_theta[i] / theta[i]
+        if v[i] > dual * s[i]:
+            dual = v[i] / s[i]
+        if -d_lam > dual * lam[i]:
+            dual = -d_lam / lam[i]
+    return primal, dual
+
+
+@njit(cache=True, error_model="numpy")
+def step_length(fastest: float, share: float) -> float:
+    """All of the step, or `share` of the way to the boundary."""
+    return 1.0 if fastest <= share else share / fastest
+
+
+@njit(cache=True, error_model="numpy")
+def keep(work: Floats, theta: Floats, largest: float, best: float) -> float:
+    """Put theta on the simplex into BEST if its excess, max g - 1 there, beats `best`; the smaller excess."""
+    total = float(theta.sum())
+    # on the simplex g is larger by as much as theta is smaller
+    excess = largest * total - 1.0
+    if not excess < best:
+        return best
+    for i in range(theta.size):
+        work[BEST, i] = theta[i] / total
+    return excess
+
+
+@njit(cache=True, error_model="numpy")
+def start(work: Floats, em_steps: int, uniform_share: float, goal: float) -> float:
+    """Uniform, a few steps of expectation maximisation, mixed with uniform: theta, lam and s; the least excess met."""
+    q, theta, g = work[Q], work[THETA], work[G]
+    k = q.size
+    theta[:] = 1.0 / k
+    largest = fit(q, work[RATIO], theta, work[NU], g)
+    best = keep(work, theta, largest, np.inf)
+    for _ in range(em_steps):
+        if best <= goal:
+            return best
+        for i in range(k):
+            theta[i] *= g[i]
+        largest = fit(q, work[RATIO], theta, work[NU], g)
+        best = keep(work, theta, largest, best)
+    if best <= goal:
+        return best
+    for i in range(k):
+        theta[i] = (1.0 - uniform_share) * theta[i] + uniform_share / k
+    largest = 1.1 * fit(q, work[RATIO], theta, work[NU], g)
+    for i in range(k):
+        work[LAM, i] = q[i] / work[NU, i] / largest
+        work[S, i] = 1.0 - g[i] / largest
+    return best
+
+
+@njit(cache=True, error_model="numpy")
+def advance(work: Floats, careful: bool) -> float:
+    """One predictor-corrector step; the largest g after it."""
+    theta, lam, s, d_theta, y, v = work[THETA], work[LAM], work[S], work[D_THETA], work[Y], work[V]
+    q, nu, second_q, second_c = work[Q], work[NU], work[SECOND_Q], work[SECOND_C]
+    k = q.size
+    factor(work, theta, s, lam)
+    second_q[:] = 0.0
+    second_c[:] = 0.0
+    direction(work, 0.0)
+    primal, dual = farthest(work)
+    primal, dual = step_length(primal, 1.0), step_length(dual, 1.0)
+    now, then = 0.0, 0.0
+    for i in range(k):
+        now += theta[i] * s[i]
+        then += (theta[i] + primal * d_theta[i]) * (s[i] - dual * v[i])
+        second_q[i] = ((q[i] - lam[i] * y[i]) / nu[i] - lam[i]) * y[i]
+        second_c[i] = -d_theta[i] * v[i]
+    unfinished = then / now
+    # towards the centre by as much as the predictor fell short of the solution, and not too near the boundary then
+    direction(work, unfinished * unfinished * unfinished * now / k)
+    primal, dual = farthest(work)
+    share = 0.9 if careful else min(0.999, max(0.9, 1.0 - unfinished * unfinished))
+    primal, dual = step_length(primal, share), step_length(dual, share)
+    for i in range(k):
+        d_lam = (q[i] - second_q[i] - lam[i] * y[i]) / nu[i] - lam[i]
+        theta[i] = max(theta[i] + primal * d_theta[i], LEAST_LINE_COORDINATE)
+        lam[i] = max(lam[i] + dual * d_lam, LEAST_LINE_COORDINATE)
+        s[i] = max(s[i] - dual * v[i], LEAST_LINE_COORDINATE)
+    return fit(q, work[RATIO], theta, nu, work[G])
+
+
+@njit(cache=True, error_model="numpy")
+def set_support(work: Floats, point: Floats) -> bool:
+    """Add to the support the peaks of g above 1, if they are higher than g is wrong on it; whether g is near 1 there.
+
+    Between neighbours of the support g has one peak at most that a new point of it could stand on.
+    """
+    g = work[G]
+    wrong, above = 0.0, 0.0
+    for i in range(g.size):
+        if point[i] > 0.0:
+            wrong = max(wrong, abs(g[i] - 1.0))
+        else:
+            above = max(above, g[i] - 1.0)
+    if above > wrong:
+        for i in range(g.size):
+            left = g[i - 1] if i > 0 else 0.0
+            right = g[i + 1] if i + 1 < g.size else 0.0
+            if point[i] == 0.0 and g[i] > 1.0 and g[i] >= left and g[i] > right:
+                point[i] = LEAST_LINE_COORDINATE
+    return wrong < 0.5
+
+
+@njit(cache=True, error_model="numpy")
+def newton(work: Floats, point: Floats) -> None:
+    """Newton's step towards g = 1 on the support, in place: theta / s infinite there and 0 elsewhere."""
+    q, nu, g, y, v, change = work[Q], work[NU], work[G], work[Y], work[V], work[D_THETA]
+    lam, s = work[D_THETA], work[SECOND_C]  # lam is used up before the change is known
+    for i in range(q.size):
+        lam[i] = q[i] / nu[i]
+        s[i] = point[i] / FREE if point[i] > 0.0 else 1.0
+        y[i] = 0.0
+        v[i] = FREE * (g[i] - 1.0) if point[i] > 0.0 else 0.0
+    factor(work, point, s, lam)
+    solve(work)
+    unsweep(work[RATIO], work[LOSS], y, change)
+    for i in range(q.size):
+        if point[i] > 0.0:
+            point[i] = max(point[i] + change[i], 0.0)
+
+
+@njit(cache=True, error_model="numpy")
+def cross_over(work: Floats, allowed: float) -> float:
+    """Guess the support, where theta and not s is large; solve g = 1 on it by Newton's method, with zeros elsewhere.
+
+    The excess, with the point in BEST, if it comes to at most `allowed`; infinite, and BEST as it was, if not.
+    """
+    theta, s, point = work[THETA], work[S], work[SECOND_Q]
+    # where eps is small, so is every s: each is measured by its largest
+    scale = theta.max() / s.max()
+    for i in range(theta.size):
+        point[i] = theta[i] if theta[i] > scale * s[i] else 0.0
+    found = np.inf
+    for _ in range(MOST_NEWTON):
+        largest = fit(work[Q], work[RATIO], point, work[NU], work[G])
+        if not largest < np.inf:
+            break
+        before = found
+        if largest * point.sum() - 1.0 <= allowed:
+            found = keep(work, point, largest, found)
+        if (found < np.inf and found == before) or not set_support(work, point):
+            break
+        newton(work, point)
+    fit(work[Q], work[RATIO], theta, work[NU], work[G])  # as it was
+    return found
+
+
+@njit(cache=True, error_model="numpy")
+def climb(
+    work: Floats, goal: float, em_steps: int, uniform_share: float, careful: bool, most: int
+) -> tuple[float, int]:
+    """From a start to the goal: the smallest excess met, whose point is in BEST, and the steps taken."""
+    best = start(work, em_steps, uniform_share, goal)
+    if best <= goal:
+        return best, 0
+    since, beyond = 0, 0
+    for step in range(1, most + 1):
+        largest = advance(work, careful)
+        before = best
+        best = keep(work, work[THETA], largest, best)
+        if largest * work[THETA].sum() - 1.0 <= max(goal, NEAR):
+            exact = cross_over(work, max(goal, best))
+            if exact <= goal:
+                return exact, step
+            best = min(best, exact)
+        since = 0 if best < before else since + 1
+        # at the goal, but nearer to the solution its zeros are easier to tell
+        beyond += best <= goal
+        if beyond > BEYOND or since > STALLED:
+            return best, step
+    return best, most

@@ -1,0 +1,122 @@
+"""From an interior point near the solution to exact zeros, on grids where no system can be formed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ibukit._validate import Floats
+from ibukit.channels.plane import PlaneChannel
+from ibukit.solvers._plane_preconditioner import Preconditioner
+
+MOST_GRADIENTS = 400
+ROUNDS = 12
+NEWTON_STEPS = 6
+# D / h for the preconditioner: a secret of the support is free, the others are held
+FREE, HELD = 1e-4, 1e12
+
+
+def excess_of(channel: PlaneChannel, q: Floats, theta: Floats) -> float:
+    """Max g - 1 at a distribution."""
+    p = channel.forward(theta)
+    if not p.min() > 0:
+        return np.inf
+    return float(channel.adjoint(q / p).max() - 1)
+
+
+def cross_over(
+    channel: PlaneChannel, q: Floats, theta: Floats, s: Floats, preconditioner: Preconditioner, tol: float
+) -> tuple[float, Floats] | None:
+    """A point certified to `tol` with exact zeros: Newton's method for g = 1 on the secrets with theta > s.
+
+    Secrets that would become negative are dropped, and where g exceeds 1 elsewhere the worst are added, a few times.
+    None if that does not arrive.
+    """
+    on, before = theta > s, np.inf
+    for _ in range(ROUNDS):
+        if not on.any():
+            return None
+        solved, dropped = _solve_on(channel, q, np.where(on, theta, 0.0), on, preconditioner, tol)
+        if solved is None:
+            return None
+        theta = solved / solved.sum()
+        p = channel.forward(theta)
+        if not p.min() > 0:
+            return None
+        g = channel.adjoint(q / p)
+        excess = float(g.max() - 1)
+        if excess <= tol:
+            return excess, theta
+        if not excess <= 10 * before:
+            return None  # the support was no good guess
+        on, before = theta > 0, min(before, excess)
+        if not dropped:
+            violating = np.where(on, 0, g - 1)
+            added = violating > max(tol, 0.1 * float(violating.max()))
+            theta = np.where(added, theta[on].min(), theta)
+            on |= added
+    return None
+
+
+def _solve_on(
+    channel: PlaneChannel, q: Floats, theta: Floats, on: NDArray[np.bool_], preconditioner: Preconditioner, tol: float
+) -> tuple[Floats | None, bool]:
+    """Newton's method on the secrets of a support; stops early, with True, where one of them would become negative."""
+    squared = channel.squared()
+    for _ in range(NEWTON_STEPS):
+        nu = channel.forward(theta)
+        if not nu.min() > 0:
+            return None, False
+        weights = q / nu**2
+        error = np.where(on, channel.adjoint(q / nu) - 1, 0.0)
+        size = float(np.abs(error).max())
+        if size <= 0.1 * tol:
+            break
+        h = squared.adjoint(weights)
+        h = np.maximum(h, 1e-12 * h.max())
+        if not preconditioner.factor(np.where(on, FREE, HELD) * h, h):
+            return None, False
+        change = conjugate_gradients(
+            lambda p: np.where(on, channel.adjoint(weights * channel.convolve(p)), 0.0),  # noqa: B023 (used at once)
+            error,
+            None,
+            lambda rest: np.where(on, preconditioner.solve(rest), 0.0),
+            lambda rest: float(np.abs(rest).max()) <= max(0.01 * size, 0.03 * tol),  # noqa: B023
+        )
+        moved = theta + change
+        if not np.isfinite(moved).all():
+            return None, False
+        negative = moved < 0
+        theta = np.maximum(moved, 0.0)
+        if negative.any():
+            return theta, True
+    return theta, False
+
+
+def conjugate_gradients(
+    times: Callable[[Floats], Floats],
+    rhs: Floats,
+    start: Floats | None,
+    precondition: Callable[[Floats], Floats],
+    enough: Callable[[Floats], bool],
+) -> Floats:
+    """Solve H x = rhs from `start` until the residual is `enough`, or as far as rounding lets it."""
+    x = np.zeros_like(rhs) if start is None else start
+    rest = rhs if start is None else rhs - times(x)
+    z = precondition(rest)
+    p, size = z, float((rest * z).sum())
+    for _ in range(MOST_GRADIENTS):
+        if enough(rest):
+            break
+        image = times(p)
+        curvature = float((p * image).sum())
+        if not (curvature > 0 and np.isfinite(curvature)):
+            break
+        x = x + size / curvature * p
+        rest = rest - size / curvature * image
+        z = precondition(rest)
+        before, size = size, float((rest * z).sum())
+        p = z + size / before * p
+    return x

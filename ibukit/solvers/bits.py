@@ -1,0 +1,166 @@
+"""The maximum-likelihood mixture when reports are rows of bits, alone or pooled with other mechanisms.
+
+A million rows of a hundred bits are too many for a Newton matrix at each step, but their likelihood is close to a
+parabola: each row's probability changes at most by e^epsilon. So the rows are read once a step for their exact
+gradient; their Hessian comes from some of the rows and is kept; and the maximiser of parabola + exact likelihood of
+the other mechanisms is found by the interior point. The certificate is the exact gradient's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.linalg import LinAlgError, cholesky, solve_triangular
+from scipy.linalg.blas import ssyrk
+from scipy.optimize import nnls
+
+from ibukit._validate import Floats, Ints
+from ibukit.channels import BitChannel
+from ibukit.channels.base import stretches
+from ibukit.solvers._normal_equations import Curved
+from ibukit.solvers.em import evaluate, updates_of
+from ibukit.solvers.interior_point import path
+from ibukit.solvers.pooled import Pooled
+
+MOST_PASSES = 100
+# rows for the Hessian: so many for each secret, and at least this share of all
+ROWS_A_SECRET = 50
+SHARE_OF_ROWS = 0.1
+# numbers of a chunk of rows written out
+CHUNK = 2**15
+# so many secrets at most: an active set of least squares is quicker than an interior point
+FEW_SECRETS = 200
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The seen rows of one unary encoding; row z has the share counts_z / total of all reports."""
+
+    channel: BitChannel
+    counts: Ints | Floats
+    total: float = 1.0
+
+    def gradient(self, theta: Floats) -> Floats:
+        """These rows' share of g, by one pass over them that keeps nothing as long as they are."""
+        g = np.zeros(self.channel.k)
+        for stretch in stretches(len(self.counts)):
+            q = self.counts[stretch] / self.total
+            piece = self.channel.take(stretch)
+            g += evaluate(updates_of(piece, q), theta, len(q))[1]
+        return g
+
+    def hessian(self, theta: Floats, thinned: int) -> Floats:
+        """M diag(q / p^2) M^T at theta from every `thinned`-th row."""
+        rows, counts = self.channel.packed[::thinned], self.counts[::thinned]
+        k, zero, contrast = self.channel.k, self.channel.zero, self.channel.one - self.channel.zero
+        both, own, weight = np.zeros((k, k)), np.zeros(k), 0.0
+        step = max(CHUNK // k, 2 * k)
+        for start in range(0, len(counts), step):
+            chunk = np.ascontiguousarray(rows[start : start + step])
+            # a factor of a row cancels, and without it nothing underflows
+            u = replace(self.channel, packed=chunk, scale=np.ones(len(chunk))).forward(theta)
+            # row z over its probability is a_z bits + b_z; a probability alone may have a square beyond the doubles
+            b, n = zero / u, counts[start : start + step]
+            a = np.divide(contrast, u, out=np.zeros(len(u)), where=chunk.any(axis=1))
+            bits = np.unpackbits(chunk, axis=1, count=k).astype(np.float32)
+            own += (n * a * b) @ bits
+            weight += float(n @ (b * b))
+            w = n * a * a
+            largest = w.max()
+            bits *= np.sqrt(w / largest).astype(np.float32)[:, None]
+            both += largest * ssyrk(1.0, bits.T, lower=1)  # single precision: the matrix is an approximation anyway
+        both = np.tril(both) + np.tril(both, -1).T
+        found = both + own + own[:, None] + weight
+        return np.asarray(found * (self.counts.sum() / counts.sum() / self.total))
+
+
+def maximise(bits: list[Rows], others: Pooled, q_others: Floats, tol: float) -> tuple[Floats, int]:
+    """The maximiser over the simplex and the number of passes over the rows."""
+    k = others.k
+    problem = _Problem(bits, others, q_others)
+    theta = np.full(k, 1 / k)
+    g = problem.gradient(theta)
+    if g.max() - 1 <= tol:
+        return theta, 1
+    # the best that one gradient tells: a secret's bit is set the more often the more people have it
+    excess_of_bits = g - g.min()
+    theta = 0.9 * excess_of_bits / excess_of_bits.sum() + 0.1 / k
+    hessian, thin, known = None, problem.thinning(), np.inf
+    best = (np.inf, theta)
+    passes = 1
+    while passes < MOST_PASSES:
+        g = problem.gradient(theta)
+        passes += 1
+        excess = float(g.max() - 1)
+        best = min(best, (excess, theta), key=lambda found: found[0])
+        if excess <= tol:
+            break
+        if hessian is None or problem.pays(excess / known, excess / tol):
+            thin = thin if hessian is None else 1
+            hessian = problem.hessian(theta, thin)
+        known = excess
+        theta = problem.step(theta, g, hessian, excess)
+    return best[1], passes
+
+
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    bits: list[Rows]
+    others: Pooled
+    q_others: Floats
+
+    def gradient(self, theta: Floats) -> Floats:
+        """The g of all reports."""
+        g: Floats = self.others.adjoint(self.q_others / self.others.forward(theta))
+        for rows in self.bits:
+            g = g + rows.gradient(theta)
+        return g
+
+    def thinning(self) -> int:
+        """Every how many-th row is enough for the Hessian."""
+        n = min(len(rows.counts) for rows in self.bits)
+        return max(1, min(int(1 / SHARE_OF_ROWS), n // (ROWS_A_SECRET * self.others.k)))
+
+    def pays(self, rate: float, to_go: float) -> bool:
+        """Whether a new Hessian of all rows costs less than the steps that are left at this rate of convergence."""
+        if rate < 0.1:
+            return False
+        steps_left = MOST_PASSES if rate >= 1 else np.log(to_go) / -np.log(rate)
+        n, k = sum(len(rows.counts) for rows in self.bits), self.others.k
+        # operations; a look-up of eight bits takes as long as 32 of single precision's multiplications
+        return bool(steps_left * (4 * n * k + 4 * k**3) > n * k**2 / 2)
+
+    def hessian(self, theta: Floats, thinned: int) -> Floats:
+        """Sum over the encodings."""
+        return np.asarray(np.sum([rows.hessian(theta, thinned) for rows in self.bits], axis=0))
+
+    def step(self, theta: Floats, g: Floats, hessian: Floats, excess: float) -> Floats:
+        """Maximise the rows' parabola plus the exact likelihood of the others."""
+        if not self.others.channels and self.others.k <= FEW_SECRETS:
+            found = _least_squares(hessian, 1 - g - hessian @ theta)
+            if found is not None:
+                return found
+        g_others = self.others.adjoint(self.q_others / self.others.forward(theta))
+        curved = Curved(hessian, 1 - (g - g_others) - hessian @ theta)
+        k = self.others.k
+        start = np.maximum(theta, 1e-3 / k)
+        point = None
+        for step, point in enumerate(path(self.others, self.q_others, start, False, curved)):
+            # far enough that what is small is small for good: a secret cut here too early would not come back
+            off = point.residual + self.others.adjoint(self.q_others / point.nu - point.lam)
+            if ((point.theta * point.s).max() <= 1e-18 and np.abs(off).max() <= 1e-3 * excess) or step == 50:
+                break
+        assert point is not None
+        found = np.where(point.theta > point.s, point.theta, 0.0)
+        return np.asarray(found / found.sum())
+
+
+def _least_squares(hessian: Floats, c: Floats) -> Floats | None:
+    """The minimiser of 1/2 x H x + c x over x >= 0, scaled to a distribution; None where H is not definite."""
+    try:
+        root = cholesky(hessian, lower=True, check_finite=False)
+        found, _ = nnls(root.T, -solve_triangular(root, c, lower=True, check_finite=False))
+    except (LinAlgError, RuntimeError):
+        return None
+    return np.asarray(found / found.sum()) if found.any() else None

@@ -1,0 +1,48 @@
+"""What a solver is asked: a channel, and how often each of its reports was seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ibukit._validate import Floats, Ints
+from ibukit.channels import Channel, StackedChannel
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Maximise sum_z counts_z log (theta M)_z over the simplex."""
+
+    channel: Channel
+    counts: Ints | Floats
+
+    @property
+    def k(self) -> int:
+        """Number of secrets."""
+        return self.channel.k
+
+    @cached_property
+    def n(self) -> float:
+        """Number of reports, or the sum of their weights."""
+        total: float = self.counts.sum().item()
+        return total
+
+    @cached_property
+    def q(self) -> Floats:
+        """Frequencies of the reports."""
+        return np.asarray(self.counts / self.n)
+
+    @cached_property
+    def parts(self) -> tuple[tuple[Channel, Ints | Floats], ...]:
+        """Each channel of a stack with its counts."""
+        if type(self.channel) is not StackedChannel:
+            return ((self.channel, self.counts),)
+        pieces: list[Any] = np.split(self.counts, self.channel.starts)
+        return tuple(zip(self.channel.channels, pieces, strict=True))
+
+    def gap(self, theta: Floats) -> float:
+        """The certificate, log max g, nats per report; inf where a report seen has no probability."""
+        return self.channel.score(theta, self.counts).gap(self.n)

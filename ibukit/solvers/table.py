@@ -1,0 +1,213 @@
+"""Which solver suits which channel: one entry a solver, the best suited first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ibukit._validate import Floats
+from ibukit.channels import BitChannel, DenseChannel, LineChannel, ResponseChannel
+from ibukit.channels.plane import PlaneChannel
+from ibukit.solvers import active_set, anderson, bits, interior_point, line, plane, water_filling
+from ibukit.solvers.pooled import STRUCTURED, Pooled
+from ibukit.solvers.problem import Problem
+
+# entries of the dense channel up to which it is worth its memory (2^26 doubles are half a gigabyte)
+MOST_DENSE = 2**26
+# order of the largest matrix that is factorised at each step (a second of time, a fifth of a gigabyte)
+MOST_UNKNOWNS = 5000
+# below this a dense matrix beats any structure
+FEW_SECRETS = 300
+
+
+@dataclass(frozen=True)
+class Solver:
+    """A way to the maximum: for which channels it can be used, for which it is the best, and why."""
+
+    name: str
+    needs: str
+    applies: Callable[[Problem], bool]
+    suits: Callable[[Problem], bool]
+    why: Callable[[Problem], str]
+    run: Callable[[Problem, float], tuple[Floats, int]]
+
+
+def _only(kind: type) -> Callable[[Problem], bool]:
+    return lambda problem: isinstance(problem.channel, kind)
+
+
+def _always(problem: Problem) -> bool:
+    return True
+
+
+def _shape(problem: Problem) -> str:
+    return f"{problem.k} x {problem.channel.size}"
+
+
+def _too_large(problem: Problem) -> str:
+    return "" if _dense_applies(problem) else " is too large for a matrix"
+
+
+def _closed_form(problem: Problem, tol: float) -> tuple[Floats, int]:
+    assert isinstance(problem.channel, ResponseChannel)
+    return water_filling.maximise(problem.channel, problem.counts), 0
+
+
+def _line(problem: Problem, tol: float) -> tuple[Floats, int]:
+    assert isinstance(problem.channel, LineChannel)
+    return line.maximise(problem.channel, problem.q, tol)
+
+
+def _plane(problem: Problem, tol: float) -> tuple[Floats, int]:
+    assert isinstance(problem.channel, PlaneChannel)
+    return plane.maximise(problem.channel, problem.q, tol)
+
+
+def _bits_apply(problem: Problem) -> bool:
+    some = any(isinstance(channel, BitChannel) for channel, _ in problem.parts)
+    known = all(isinstance(channel, (BitChannel, *STRUCTURED)) for channel, _ in problem.parts)
+    return some and known and _few_unknowns(problem)
+
+
+def _few_unknowns(problem: Problem) -> bool:
+    return problem.k <= MOST_UNKNOWNS
+
+
+def _many_rows(problem: Problem) -> bool:
+    rows = sum(channel.size for channel, _ in problem.parts if isinstance(channel, BitChannel))
+    return rows > 20 * problem.k or not _dense_applies(problem)
+
+
+def _bits_run(problem: Problem, tol: float) -> tuple[Floats, int]:
+    rows, others, q_others = [], [], []
+    for channel, counts in problem.parts:
+        if isinstance(channel, BitChannel):
+            rows.append(bits.Rows(channel, counts, problem.n))
+        else:
+            others.append(channel)
+            q_others.append(counts / problem.n)
+    return bits.maximise(rows, Pooled.of(tuple(others), problem.k), np.concatenate([np.empty(0), *q_others]), tol)
+
+
+def _pooled_applies(problem: Problem) -> bool:
+    return _few_unknowns(problem) and all(isinstance(channel, STRUCTURED) for channel, _ in problem.parts)
+
+
+def _pooled_suits(problem: Problem) -> bool:
+    structure = any(not isinstance(channel, DenseChannel) for channel, _ in problem.parts)
+    return structure and (problem.k > FEW_SECRETS or not _dense_applies(problem))
+
+
+def _pooled_run(problem: Problem, tol: float) -> tuple[Floats, int]:
+    return interior_point.maximise_model(
+        Pooled.of(tuple(channel for channel, _ in problem.parts), problem.k), problem.q, tol
+    )
+
+
+def _dense_applies(problem: Problem) -> bool:
+    s = problem.channel.size
+    return problem.k * s <= MOST_DENSE and min(problem.k, s) <= MOST_UNKNOWNS
+
+
+def _dense_run(problem: Problem, tol: float) -> tuple[Floats, int]:
+    return interior_point.maximise(problem.channel.rows(np.arange(problem.k)), problem.q, tol)
+
+
+def _active_run(problem: Problem, tol: float) -> tuple[Floats, int]:
+    return active_set.maximise(problem.channel, problem.q, tol, problem.k)
+
+
+def _ibu_run(problem: Problem, tol: float) -> tuple[Floats, int]:
+    return anderson.maximise(problem.channel, problem.q, tol, problem.k)
+
+
+SOLVERS = (
+    Solver(
+        "closed form",
+        "reports of one k-RR mechanism",
+        _only(ResponseChannel),
+        _always,
+        lambda problem: f"closed form by water-filling: k-RR, k = {problem.k}",
+        _closed_form,
+    ),
+    Solver(
+        "line",
+        "reports of one geometric mechanism on a line",
+        _only(LineChannel),
+        _always,
+        lambda problem: f"interior point in O(k) a step: geometric noise on a line of {problem.k}",
+        _line,
+    ),
+    Solver(
+        "plane",
+        "reports of one planar mechanism on a large grid",
+        _only(PlaneChannel),
+        _always,
+        lambda problem: f"interior point with Fourier transforms: noise on a grid of {problem.k} cells",
+        _plane,
+    ),
+    Solver(
+        "bits",
+        f"unary encodings, alone or pooled with k-RR, geometric or dense channels, and k <= {MOST_UNKNOWNS}",
+        _bits_apply,
+        _many_rows,
+        lambda problem: f"parabola of the packed bits, exact gradient: {_shape(problem)} with many rows of bits",
+        _bits_run,
+    ),
+    Solver(
+        "pooled",
+        f"k-RR, geometric or dense channels, and k <= {MOST_UNKNOWNS}",
+        _pooled_applies,
+        _pooled_suits,
+        lambda problem: (
+            f"interior point with structured normal equations: {_shape(problem)}, mechanisms: {len(problem.parts)}"
+        ),
+        _pooled_run,
+    ),
+    Solver(
+        "dense",
+        f"at most {MOST_DENSE} entries k x s of the channel, and one of its sides <= {MOST_UNKNOWNS}",
+        _dense_applies,
+        _always,
+        lambda problem: f"dense interior point: {_shape(problem)} entries fit in memory",
+        _dense_run,
+    ),
+    Solver(
+        "active set",
+        "any channel",
+        _always,
+        _always,
+        lambda problem: f"active set through forward and adjoint: {_shape(problem)}{_too_large(problem)}",
+        _active_run,
+    ),
+    Solver(
+        "ibu",
+        "any channel",
+        _always,
+        _always,
+        lambda problem: f"accelerated ibu through forward and adjoint: {_shape(problem)}{_too_large(problem)}",
+        _ibu_run,
+    ),
+)
+
+
+def candidates(problem: Problem, method: str = "auto") -> Iterator[Solver]:
+    """The solver that is asked for; of "auto" those that suit the problem, the best suited first.
+
+    Raises
+    ------
+    ValueError
+        If `method` is not known, or not for this channel.
+    """
+    if method == "auto":
+        # one after the other: mostly the first is all that is asked for
+        return (solver for solver in SOLVERS if solver.applies(problem) and solver.suits(problem))
+    applicable = [solver for solver in SOLVERS if solver.applies(problem)]
+    chosen = [solver for solver in applicable if solver.name == method]
+    if not chosen:
+        names = ", ".join(repr(solver.name) for solver in applicable)
+        needs = next((f" needs {solver.needs}" for solver in SOLVERS if solver.name == method), " is not known")
+        raise ValueError(f"method={method!r}{needs}; for this tally there are 'auto', {names}")
+    return iter(chosen)
