@@ -14,7 +14,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 book: $(VENV)/.ok ## build the book into _build/html; a warning is an error
-	$(BIN)/python scripts/build_book.py
+	$(BIN)/python scripts/build_book.py --jobs $(JOBS)
 
 test: $(VENV)/.ok ## run the tests, the doctests and every chapter
 	$(BIN)/python scripts/notebooks.py check
@@ -50,7 +50,7 @@ ledger: $(VENV)/.ok ## print, per chapter, which published claims have a test
 
 browser: book ## check every built page in headless Chromium
 	$(BIN)/python scripts/check_book.py --self-test
-	$(BIN)/python scripts/check_book.py
+	$(BIN)/python scripts/check_book.py --jobs $(JOBS)
 
 wheel: $(VENV)/.ok ## build the wheel into dist/
 	$(BIN)/python -m build --wheel --no-isolation --outdir dist

@@ -1,5 +1,9 @@
 """Build the book; a warning is an error, and nothing stale is reused.
 
+    python scripts/build_book.py [--jobs N] [ARGUMENT OF jupyter-book build ...]
+
+Chapters are run N at a time into the cache that jupyter-book reads; alone it would run one after the other.
+
 Three things would otherwise let a wrong book look right:
 
 * The execution cache is keyed on the cells of a chapter alone, so a change in ibukit/, data/ or the results of the
@@ -12,11 +16,21 @@ Three things would otherwise let a wrong book look right:
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
+
+import nbformat
+import yaml
+from jupyter_cache import get_cache
+from jupyter_cache.executors import load_executor
+from tqdm import tqdm
+
+from notebooks import SECONDS_PER_CELL, chapters
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "_build"
@@ -48,16 +62,47 @@ def clear(build: Path) -> None:
             path.unlink()
 
 
+def run_ahead(path: Path, cache: Path) -> bool:
+    """Run a chapter into the cache, unless it is there; False where it raised."""
+    store = get_cache(cache)
+    uri = store.add_nb_to_project(str(path)).uri
+    result = load_executor("local-serial", store).run_and_cache(filter_uris=[uri], timeout=SECONDS_PER_CELL)
+    return not (result.excepted or result.errored)
+
+
+def run_all_ahead(jobs: int, paths: list[Path], cache: Path) -> list[Path]:
+    """Run chapters into the cache, several at a time, the longest first; those that raised."""
+    get_cache(cache).list_cache_records()  # makes the data base, which two processes must not do at once
+    paths = sorted(paths, key=lambda path: -len(nbformat.read(path, 4).cells))
+    with ProcessPoolExecutor(jobs) as pool:
+        runs = {pool.submit(run_ahead, path, cache): path for path in paths}
+        done = tqdm(as_completed(runs), total=len(runs), disable=None, unit="chapter")
+        return [runs[run] for run in done if not run.result()]
+
+
+def executes() -> bool:
+    """Whether the configuration has chapters run into the cache, and not taken as they are stored."""
+    config = yaml.safe_load((ROOT / "_config.yml").read_text("utf8"))
+    return bool(config["execute"]["execute_notebooks"] == "cache")
+
+
 def main() -> int:
     """Build and return the status of the build."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--jobs", type=int, default=1, help="chapters that run at once")
+    arguments, others = parser.parse_known_args()
     wanted = fingerprint()
     if BUILD.exists() and (not STAMP.exists() or STAMP.read_text() != wanted):
         print("book: the package, the data or the configuration changed, so every chapter runs anew")
         clear(BUILD)
     BUILD.mkdir(exist_ok=True)
     STAMP.write_text(wanted)
+    if executes():
+        for path in run_all_ahead(arguments.jobs, chapters(), BUILD / ".jupyter_cache"):
+            # jupyter-book runs it once more and says where it stopped
+            print(f"book: {path.relative_to(ROOT)} raised", file=sys.stderr)
     status = subprocess.run(
-        [Path(sys.executable).with_name("jupyter-book"), "build", ROOT, "-W", "--keep-going", *sys.argv[1:]],
+        [Path(sys.executable).with_name("jupyter-book"), "build", ROOT, "-W", "--keep-going", *others],
         cwd=ROOT,
         check=False,
     ).returncode

@@ -1,6 +1,6 @@
 """Open every built page in headless Chromium, wide and narrow, and report what a reader would trip over.
 
-    python scripts/check_book.py [--self-test] [--html _build/html] [--shots _build/screenshots]
+    python scripts/check_book.py [--self-test] [--html _build/html] [--shots _build/screenshots] [--jobs N]
 
 A page must log no error, request nothing from another host, load everything it asks for, typeset its mathematics, show
 its images with alternative text, not scroll sideways, and pass axe-core; the search must find a word. A few pages are
@@ -19,6 +19,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -231,13 +232,8 @@ def pages(html: Path) -> list[str]:
     return [n.as_posix() for n in names if n.parts[0] not in skipped]
 
 
-def check(html: Path, shots: Path) -> list[Finding]:
-    """Everything that is wrong with a built book."""
-    names = pages(html)
-    if "search.html" not in names:
-        return [Finding("not built", str(html), "no search.html there: run `make book`")]
-    shutil.rmtree(shots, ignore_errors=True)
-    shots.mkdir(parents=True)
+def visit_all(html: Path, names: list[str], shots: Path) -> list[Finding]:
+    """Everything that is wrong with these pages, in a browser of their own."""
     found: list[Finding] = []
     with chromium() as browser:
         with serve(html) as home:
@@ -247,6 +243,19 @@ def check(html: Path, shots: Path) -> list[Finding]:
         for name in FROM_DISK:
             if name in names:
                 found += visit(browser, f"{html.resolve().as_uri()}/", name, WIDTHS[0])
+    return found
+
+
+def check(html: Path, shots: Path, jobs: int = 1) -> list[Finding]:
+    """Everything that is wrong with a built book, looked at by so many browsers at once."""
+    names = pages(html)
+    if "search.html" not in names:
+        return [Finding("not built", str(html), "no search.html there: run `make book`")]
+    shutil.rmtree(shots, ignore_errors=True)
+    shots.mkdir(parents=True)
+    slices = [names[i::jobs] for i in range(min(jobs, len(names)))]
+    with ProcessPoolExecutor(len(slices)) as pool:
+        found = [f for part in pool.map(visit_all, [html] * jobs, slices, [shots] * jobs) for f in part]
     print(f"check_book: {len(names)} pages at {' and '.join(map(str, WIDTHS))} px, {len(found)} findings")
     return found
 
@@ -291,8 +300,9 @@ def main() -> int:
     parser.add_argument("--self-test", action="store_true", help="judge pages that are broken on purpose")
     parser.add_argument("--html", type=Path, default=ROOT / "_build" / "html")
     parser.add_argument("--shots", type=Path, default=ROOT / "_build" / "screenshots")
+    parser.add_argument("--jobs", type=int, default=1, help="browsers that look at once")
     arguments = parser.parse_args()
-    found = self_test() if arguments.self_test else check(arguments.html, arguments.shots)
+    found = self_test() if arguments.self_test else check(arguments.html, arguments.shots, arguments.jobs)
     for finding in found:
         print(finding, file=sys.stderr)
     return int(bool(found))

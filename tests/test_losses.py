@@ -43,6 +43,21 @@ def test_on_a_grid_it_is_the_linear_programme(shape, cell_size, rng):
         assert ik.emd(p, q, grid) == pytest.approx(naive.emd(p, q, distances), abs=1e-9)
 
 
+def test_what_both_have_in_common_may_stay_on_a_grid_only(rng):
+    class Detour(ik.Grid):  # from end to end it is shorter by way of the middle: the mass there must move, too
+        def distances(self):
+            return np.array([[0.0, 1.0, 9.0], [1.0, 0.0, 1.0], [9.0, 1.0, 0.0]])
+
+    assert ik.emd([0.5, 0.5, 0], [0, 0.5, 0.5], Detour(1, 3)) == pytest.approx(1.0, abs=1e-12)
+    grid = ik.Grid(7, 9, cell_size=0.5)
+    for _ in range(20):
+        p, q = pair(rng, len(grid), 0.2)
+        p[rng.random(len(grid)) < 0.5] = 0
+        p /= p.sum()
+        assert ik.emd(p, q, grid) == pytest.approx(ot.emd2(p, q, grid.distances()), rel=1e-12)
+        assert ik.emd(q, q, grid) == 0
+
+
 def test_a_grid_of_one_row_is_a_line(rng):
     p, q = pair(rng, 30)
     assert ik.emd(p, q, ik.Grid(1, 30)) == pytest.approx(ik.emd(p, q, 30), abs=1e-12)

@@ -108,3 +108,14 @@ def test_caches_and_chapters_are_not(tree, name):
     before = build_book.fingerprint(tree)
     (tree / name).write_text("2")
     assert build_book.fingerprint(tree) == before
+
+
+def test_chapters_are_run_ahead_once_and_those_that_raise_are_named(tmp_path):
+    sources = {"right": "import pathlib; pathlib.Path('ran').open('a').write('x')", "wrong": "assert 1 == 2"}
+    for name, source in sources.items():
+        notebook = v4.new_notebook(cells=[v4.new_code_cell(source)], metadata=dict(notebooks.METADATA))
+        (tmp_path / f"{name}.ipynb").write_text(notebooks.dump(notebook), "utf8")
+    paths = [tmp_path / f"{name}.ipynb" for name in sources]
+    for _ in range(2):  # the second time there is nothing to do but the chapter that raised
+        assert build_book.run_all_ahead(2, paths, tmp_path / "cache") == [tmp_path / "wrong.ipynb"]
+        assert (tmp_path / "ran").read_text() == "x"
