@@ -30,3 +30,11 @@ def add_line(total: Floats, w: Floats, decay: float) -> None:
             power *= decay
             total[x, y] += power * (left[x] + between + right[y])
             between += w[y]
+
+
+@njit(cache=True)
+def mirror(total: Floats) -> None:
+    """What is below the diagonal to above it."""
+    for x in range(len(total)):
+        for y in range(x):
+            total[y, x] = total[x, y]

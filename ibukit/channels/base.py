@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ibukit._validate import Floats, Ints
+from ibukit.channels._gram_kernels import mirror
 
 
 class Score(NamedTuple):
@@ -113,10 +114,10 @@ class Channel(ABC):
 
     def gram(self, weights: Floats) -> Floats:
         """M diag(weights) M^T, shape (k, k)."""
-        lower = np.zeros((self.k, self.k), order="F")
-        self.add_gram(lower, weights)
-        lower = np.tril(lower)
-        return np.asarray(lower + np.tril(lower, -1).T)
+        total = np.zeros((self.k, self.k), order="F")
+        self.add_gram(total, weights)
+        mirror(total)
+        return total
 
     def add_gram(self, total: Floats, weights: Floats) -> None:
         """Add the lower triangle of M diag(weights) M^T to `total`.
