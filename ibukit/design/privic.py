@@ -18,11 +18,11 @@ from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet
 from ibukit.design import _privic_choices, _privic_file
 from ibukit.design._privic_file import Cycle
+from ibukit.distributions import Population
 from ibukit.errors import AlphabetMismatch, ForeignFile, MechanismMismatch
 from ibukit.estimate import Estimate, Status
 from ibukit.estimators.certificate import certified
 from ibukit.estimators.likelihood import mle
-from ibukit.evaluation.replicate import Population
 from ibukit.mechanisms import MatrixMechanism
 from ibukit.tally import Part, Tally, check_tally, pool
 
