@@ -15,13 +15,13 @@ from ibukit._validate import Floats
 from ibukit.identification import _spans
 from ibukit.mechanisms import (
     LinearGeometric,
-    MatrixMechanism,
     PlanarGeometric,
     RandomizedResponse,
     SubsetSelection,
     TruncatedGeometric,
 )
-from ibukit.mechanisms.base import FiniteMechanism, Mechanism
+from ibukit.mechanisms.base import Mechanism
+from ibukit.mechanisms.matrix import as_mechanism
 from ibukit.mechanisms.unary import OptimizedUnaryEncoding, Rappor, UnaryEncoding, is_unary
 
 
@@ -125,7 +125,7 @@ def identifiable(mechanism: Mechanism | ArrayLike) -> Identifiability:
     >>> answer.identifiable, answer.rank, abs(answer.null_vector)
     (False, 2, array([0., 1., 1.]))
     """
-    mechanism = mechanism if isinstance(mechanism, Mechanism) else MatrixMechanism(mechanism)
+    mechanism = as_mechanism(mechanism)
     why = BY_THEORY.get(type(mechanism))
     if why is not None:
         return Identifiability(mechanism, True, mechanism.k, None, why)
@@ -148,13 +148,9 @@ BY_THEORY: dict[type[Mechanism], str] = {
 
 
 def _all_columns(mechanism: Mechanism) -> Iterator[Floats]:
-    if not isinstance(mechanism, FiniteMechanism):
-        raise ValueError(
-            f"mechanism must have reports that can be listed, got {mechanism}; give the matrix of enough of its "
-            "reports as a MatrixMechanism, with one more column for the rest"
-        )
-    check_size(mechanism.k)
-    return _spans.scaled(mechanism.matrix())
+    listed = mechanism.as_finite()
+    check_size(listed.k)
+    return _spans.scaled(listed.matrix())
 
 
 def check_size(k: int) -> None:
@@ -186,13 +182,10 @@ def _singular_values(mechanism: Mechanism) -> Floats:
     if type(mechanism) is SubsetSelection:
         return _of_sets(mechanism)
     check_size(k)
-    if type(mechanism) is LinearGeometric:
-        columns = TruncatedGeometric(mechanism.alphabet, mechanism.epsilon).matrix() if k > 1 else np.ones((1, 1))
-    elif type(mechanism) is PlanarGeometric:
+    if type(mechanism) is PlanarGeometric:
         columns = mechanism.channel(mechanism.alphabet.values).rows(np.arange(k))
     else:
-        assert isinstance(mechanism, FiniteMechanism)
-        columns = mechanism.matrix()
+        columns = mechanism.as_finite().matrix()
     values = np.zeros(k)
     values[: min(columns.shape)] = np.linalg.svd(columns, compute_uv=False)
     return values

@@ -136,6 +136,24 @@ class Mechanism(_validate.ReadOnlyArrays, ABC):
     def channel(self, reports: NDArray[Any]) -> Channel:
         """Forward and adjoint on the given reports (in the form of `check_reports`)."""
 
+    def as_finite(self) -> FiniteMechanism:
+        """A mechanism of the same information whose reports can be listed.
+
+        By default it is the mechanism itself if its reports can be listed, and a ValueError if not. A mechanism whose
+        columns are multiples of finitely many overrides it: reports may be merged where each makes the secrets as
+        probable as the others do, relative to each other. What is known about limits and bounds is asked of this one.
+
+        Raises
+        ------
+        ValueError
+            If no list of reports says as much.
+        """
+        raise ValueError(
+            f"mechanism must have reports that can be listed, got {self}; a truncated kind has a little less "
+            "information, and so has the matrix of enough of its reports as a MatrixMechanism, with one more column "
+            "for the rest"
+        )
+
     def log_scale(self, reports: NDArray[Any]) -> Floats | None:
         """Logarithm of the factor that `channel` leaves out of each probability.
 
@@ -225,6 +243,10 @@ class FiniteMechanism(Mechanism):
     def m(self) -> int:
         """Number of possible reports."""
         return self.k
+
+    def as_finite(self) -> FiniteMechanism:
+        """The mechanism itself."""
+        return self
 
     def make_matrix(self) -> Floats:
         """Compute the channel matrix M_xz = P(z given x), shape (k, m).

@@ -11,9 +11,9 @@ from ibukit._validate import Floats
 from ibukit.errors import NotInvertible
 from ibukit.identification.identifiability import check_size
 from ibukit.information import contrasts
-from ibukit.mechanisms import LinearGeometric, MatrixMechanism, SubsetSelection, TruncatedGeometric
-from ibukit.mechanisms.base import FiniteMechanism, Mechanism
+from ibukit.mechanisms import FiniteMechanism, Mechanism, SubsetSelection
 from ibukit.mechanisms.inversion_error import inversion_error
+from ibukit.mechanisms.matrix import as_mechanism
 from ibukit.mechanisms.unary import UnaryEncoding, is_bits, is_unary
 
 # 1 / s as a sum of exponentials: the trapezoidal rule in log t errs by exp(-pi^2 / step) where the tails are cut
@@ -85,25 +85,19 @@ def asymptotic_mse(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
     OptimizedUnaryEncoding 34.27
     SubsetSelection 30.0
     """
-    mechanism = mechanism if isinstance(mechanism, Mechanism) else MatrixMechanism(mechanism)
+    mechanism = as_mechanism(mechanism)
     p = interior("theta", theta, mechanism.k)
     if mechanism.k == 1:
         return 0.0
-    if type(mechanism) is LinearGeometric:  # exactly, here and below: a class that inherits may have another law
-        mechanism = TruncatedGeometric(mechanism.alphabet, mechanism.epsilon)
+    mechanism = mechanism.as_finite()
     uniform = bool((p == p[0]).all())
-    if type(mechanism) is SubsetSelection and uniform:
+    if type(mechanism) is SubsetSelection and uniform:  # exactly: a class that inherits may have another law
         return inversion_error(mechanism).at(p)
     with one_thread():
         if is_unary(mechanism) and uniform:
             return _unary_uniform(mechanism)
         if is_bits(mechanism) and mechanism.m > mechanism.k:
             return _bits(mechanism, p)
-        if not isinstance(mechanism, FiniteMechanism):
-            raise ValueError(
-                f"mechanism must have reports that can be listed, got {mechanism}; its truncated kind has a little "
-                "less information"
-            )
         if mechanism.m == mechanism.k:
             return inversion_error(mechanism).at(p)
         return _listed(mechanism, p)

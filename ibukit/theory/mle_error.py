@@ -14,9 +14,9 @@ from ibukit._threads import one_thread
 from ibukit._validate import Floats
 from ibukit.errors import NotInvertible
 from ibukit.identification.identifiability import check_size, identifiable
-from ibukit.mechanisms import LinearGeometric, MatrixMechanism, RandomizedResponse, SubsetSelection, TruncatedGeometric
-from ibukit.mechanisms.base import FiniteMechanism, Mechanism
+from ibukit.mechanisms import Mechanism, RandomizedResponse, SubsetSelection
 from ibukit.mechanisms.inversion_error import inverse_contrast
+from ibukit.mechanisms.matrix import as_mechanism
 from ibukit.mechanisms.unary import UnaryEncoding, is_bits
 
 # weights of the reports: so many times each is multiplied by the length of its row
@@ -95,7 +95,7 @@ def mle_error_bound(mechanism: Mechanism | ArrayLike, n: ArrayLike) -> float | F
     >>> mle_error_bound(ik.RandomizedResponse(10, epsilon=1.0), [100, 10_000, 1_000_000]).round(3)
     array([2.692, 0.269, 0.027])
     """
-    mechanism = mechanism if isinstance(mechanism, Mechanism) else MatrixMechanism(mechanism)
+    mechanism = as_mechanism(mechanism)
     users = _validate.users(n, least=1)
     bound = np.asarray(_constant(mechanism) / np.sqrt(users))
     return float(bound) if bound.ndim == 0 else bound
@@ -105,17 +105,14 @@ def _constant(mechanism: Mechanism) -> float:
     """The bound times the root of n."""
     if mechanism.k == 1:
         return 0.0
-    if type(mechanism) is LinearGeometric:  # exactly, here and below: a class that inherits may have another law
-        mechanism = TruncatedGeometric(mechanism.alphabet, mechanism.epsilon)
-    if not isinstance(mechanism, FiniteMechanism):
-        raise ValueError(f"mechanism must have reports that can be listed, got {mechanism}")
+    mechanism = mechanism.as_finite()
     if not (answer := identifiable(mechanism)):
         raise NotInvertible(f"mechanism must identify the distribution, but does not: {answer.reason}")
     if is_bits(mechanism):
         if mechanism.m >= 2**1023:
             return np.inf
         diameter, m = _of_bits(mechanism), float(mechanism.m)
-    elif type(mechanism) is RandomizedResponse:
+    elif type(mechanism) is RandomizedResponse:  # exactly: a class that inherits may have another law
         diameter, m = np.sqrt(2) * inverse_contrast(mechanism.k, mechanism.epsilon), float(mechanism.k)
     else:
         check_size(mechanism.k)
