@@ -167,7 +167,7 @@ class Estimate(ReadOnlyArrays):
         >>> lower.round(3), upper.round(3)
         (array([0.591, 0.329]), array([0.671, 0.409]))
         """
-        margin = ndtri((1 + _validate.share("level", level, "()")) / 2) * self.standard_errors()
+        margin = ndtri((1 + _validate.fraction("level", level, "()")) / 2) * self.standard_errors()
         return np.maximum(self.distribution - margin, 0), np.minimum(self.distribution + margin, 1)
 
     def __repr__(self) -> str:

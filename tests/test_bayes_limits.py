@@ -136,7 +136,7 @@ def test_draws_are_taken_in_stretches(monkeypatch):
     module = sys.modules[bayes_limits.__module__]
     mechanism = ik.SubsetSelection(4, 1.0, 2)
     whole = bayes_limits(mechanism, 0.5, np.random.default_rng(1), draws=100)
-    monkeypatch.setattr(module, "ENTRIES_AT_ONCE", 7 * 24)
+    monkeypatch.setattr(module, "DRAWN_ENTRIES_AT_ONCE", 7 * 24)
     assert bayes_limits(mechanism, 0.5, np.random.default_rng(1), draws=100) == whole
 
 

@@ -239,7 +239,7 @@ def sum_of(scores: Iterable[Score]) -> Score:
     return Score(sum(score.log_likelihood for score in each), total, min(score.least for score in each))
 
 
-def stretches(length: int) -> Iterator[slice]:
+def slices_of(length: int) -> Iterator[slice]:
     """Thirty-two slices, unless there is little to cut."""
     size = max(2048, -(-length // 32))
     return (slice(start, min(start + size, length)) for start in range(0, length, size))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ibukit._validate import Floats, Ints
 from ibukit.channels import _bit_kernels
-from ibukit.channels.base import Channel, Score, stretches, sum_of
+from ibukit.channels.base import Channel, Score, slices_of, sum_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class BitChannel(Channel):
 
     def score(self, theta: Floats, counts: Floats | Ints) -> Score:
         """In stretches: of rows of bits there may be as many as users."""
-        return sum_of(Channel.score(self.take(rows), theta, counts[rows]) for rows in stretches(self.size))
+        return sum_of(Channel.score(self.take(rows), theta, counts[rows]) for rows in slices_of(self.size))
 
     def take(self, reports: slice | Ints) -> BitChannel:
         """Some of the rows of bits."""

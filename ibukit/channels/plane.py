@@ -157,7 +157,7 @@ class PlaneChannel(Channel):
     @cached_property
     def _reach(self) -> tuple[int, int]:
         """The largest offsets at which some kernel is not below the rounding of its sums."""
-        seen = self.kernels > math.exp(-plane_masses.FARTHEST) * self.kernels.max(axis=(1, 2), keepdims=True)
+        seen = self.kernels > math.exp(-plane_masses.MOST_NATS_AWAY) * self.kernels.max(axis=(1, 2), keepdims=True)
         return tuple(
             min(int(np.flatnonzero(seen.any(axis=(0, 2 - i)))[-1]), self._largest_offsets[i])  # type: ignore[return-value]
             for i in (0, 1)
@@ -204,7 +204,7 @@ def remapped(grid: Grid, table: Floats, reports: Ints) -> PlaneChannel:
     """Noise with the masses of a quarter-plane table, remapped to the nearest cell of the grid."""
     cells = _positions(grid, reports)
     kernels, kinds = plane_masses.remapped_kernels(grid, table), plane_masses.remapped_kind(grid, cells)
-    return _channel(grid, np.ones(len(grid)), kernels, kinds, cells, np.ones(len(cells)))
+    return _make(grid, np.ones(len(grid)), kernels, kinds, cells, np.ones(len(cells)))
 
 
 def row_normalised(grid: Grid, epsilon: float, reports: Ints) -> PlaneChannel:
@@ -212,14 +212,14 @@ def row_normalised(grid: Grid, epsilon: float, reports: Ints) -> PlaneChannel:
     kernel = np.exp(-epsilon * _distances(grid.cell_shape, grid.n_rows - 1, grid.n_cols - 1))
     sums = _sums_over_offsets(_sums_over_offsets(kernel).T).T
     cells = _positions(grid, reports)
-    return _channel(grid, 1 / sums.ravel(), kernel[None], np.zeros(len(cells), int), cells, np.ones(len(cells)))
+    return _make(grid, 1 / sums.ravel(), kernel[None], np.zeros(len(cells), int), cells, np.ones(len(cells)))
 
 
 def column_scaled(grid: Grid, epsilon: float, reports: Ints, scale: Floats) -> PlaneChannel:
     """Entries exp(-eps d(x, z)) scale_z."""
     kernel = np.exp(-epsilon * _distances(grid.cell_shape, grid.n_rows - 1, grid.n_cols - 1))
     cells = _positions(grid, reports)
-    return _channel(grid, np.ones(len(grid)), kernel[None], np.zeros(len(cells), int), cells, scale)
+    return _make(grid, np.ones(len(grid)), kernel[None], np.zeros(len(cells), int), cells, scale)
 
 
 def infinite(grid: Grid, epsilon: float, largest: float, cells: Ints, beyond: Floats) -> tuple[PlaneChannel, Ints]:
@@ -244,7 +244,7 @@ def infinite(grid: Grid, epsilon: float, largest: float, cells: Ints, beyond: Fl
     kernels = np.array([np.where(lengths > start - 1e-9, np.exp(start - lengths), 0) for start in starts])
     scale = np.where(kinds == FAR, 1, largest * np.exp(-NATS_PER_BAND * kinds))
     far = np.flatnonzero(kinds == FAR)
-    return _channel(grid, np.ones(len(grid)), kernels, kinds, cells, scale, len(far)), far
+    return _make(grid, np.ones(len(grid)), kernels, kinds, cells, scale, len(far)), far
 
 
 def _positions(grid: Grid, codes: Ints) -> Ints:
@@ -252,7 +252,7 @@ def _positions(grid: Grid, codes: Ints) -> Ints:
     return np.column_stack(np.divmod(codes, grid.n_cols))
 
 
-def _channel(
+def _make(
     grid: Grid, factor: Floats, kernels: Floats, kinds: Ints, cells: Ints, scale: Floats, n_far: int = 0
 ) -> PlaneChannel:
     shape = (grid.n_rows, grid.n_cols)

@@ -95,7 +95,7 @@ def certified(tally: Tally, theta: Floats, status: Status, n_iter: int, method: 
     )
 
 
-def certified_anywhere(tally: Tally, v: Floats, status: Status, n_iter: int, method: str) -> Estimate:
+def certified_on_or_off_simplex(tally: Tally, v: Floats, status: Status, n_iter: int, method: str) -> Estimate:
     """The same of a vector that may lie off the simplex; the status then says so."""
     on_simplex = (v >= 0).all() and abs(v.sum() - 1) <= _validate.SUM_TOLERANCE
     return certified(tally, v, status if on_simplex else Status.OFF_SIMPLEX, n_iter, method)

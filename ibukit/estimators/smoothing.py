@@ -17,9 +17,9 @@ from ibukit.estimators.certificate import certified, ratios
 from ibukit.tally import Tally, check_bounded
 
 # factor between two penalties that are tried
-RUNG = math.sqrt(10)
+PENALTY_FACTOR = math.sqrt(10)
 # a penalty so many nats of evidence behind the best so far, and all below it, are not worth looking at
-FAR_BEHIND = 50.0
+HOPELESS_NATS = 50.0
 OF = ("distribution", "frequencies")
 
 
@@ -123,10 +123,10 @@ def smooth(tally: Tally, penalty: float | None = None, tol: float = 1e-9, of: st
         penalty, how = choose_penalty(tally), "of most evidence"
     penalty = _validate.positive("penalty", penalty)
     with one_thread():
-        found, weight = _even(tally.k), max(penalty, _largest(tally, roughness)) / tally.n
+        found, weight = _uniform_fit(tally.k), max(penalty, _largest(tally, roughness)) / tally.n
         while weight > 1.001 * penalty / tally.n:  # from the smooth side: each fit starts from its neighbour
             found = fit(tally, roughness, weight, found.u, 1e-6)
-            weight = max(weight / RUNG**4, penalty / tally.n)
+            weight = max(weight / PENALTY_FACTOR**4, penalty / tally.n)
         found = fit(tally, roughness, penalty / tally.n, found.u, tol)
         met = found.excess <= tol
         status = Status.CONVERGED if met else Status.MAX_ITER
@@ -199,7 +199,7 @@ def _of_the_users(tally: Tally, theta: Floats) -> Floats:
 
 
 def _most_evidence(tally: Tally, roughness: Roughness) -> float:
-    n, tried, fits = tally.n, [], [_even(tally.k)]
+    n, tried, fits = tally.n, [], [_uniform_fit(tally.k)]
     penalty = _largest(tally, roughness)
     # an optimum lambda R is at most (k - 1) / 2, and R at most twice the largest degree
     least = (tally.k - 1) / (4 * float(roughness.degrees.max())) / 100
@@ -210,9 +210,9 @@ def _most_evidence(tally: Tally, roughness: Roughness) -> float:
         tried.append((penalty, evidence))
         fits.append(found)
         best = max(best, evidence)
-        if evidence < best - FAR_BEHIND:
+        if evidence < best - HOPELESS_NATS:
             break
-        penalty /= RUNG
+        penalty /= PENALTY_FACTOR
     i = int(np.argmax([evidence for _, evidence in tried]))
     if i in (0, len(tried) - 1):
         return tried[i][0]
@@ -244,5 +244,5 @@ def _largest(tally: Tally, roughness: Roughness) -> float:
     return 100 * tally.n / float(np.linalg.eigvalsh(roughness.laplacian())[1])
 
 
-def _even(k: int) -> Fit:
+def _uniform_fit(k: int) -> Fit:
     return Fit(np.zeros(k), math.inf, 0, None)

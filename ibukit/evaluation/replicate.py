@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Estimator = Callable[[Tally], Estimate | ArrayLike]
-COLUMNS = [
+RESULT_COLUMNS = [
     *("mechanism", "epsilon", "estimator", "stop", "repetition"),
     *("emd", "tv", "squared_l2", "steps", "gap", "status", "seconds"),
 ]
@@ -161,7 +161,7 @@ def replicate(
         for name in functions
         for r in range(repetitions)
     ]
-    return pd.DataFrame(table, columns=COLUMNS)
+    return pd.DataFrame(table, columns=RESULT_COLUMNS)
 
 
 def _mechanisms(population: Population, mechanisms: Sequence[Mechanism | FreeWill]) -> dict[str, Mechanism | FreeWill]:

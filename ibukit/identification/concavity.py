@@ -11,7 +11,7 @@ from ibukit._threads import one_thread
 from ibukit._validate import Floats, Ints
 from ibukit.channels import facts
 from ibukit.identification import _binary_field, _spans
-from ibukit.identification.identifiability import check_size
+from ibukit.identification.identifiability import refuse_if_too_large_to_decompose
 from ibukit.tally import Part, Tally, check_tally
 
 
@@ -106,7 +106,7 @@ def strictly_concave(tally: Tally) -> Concavity:
         found = _of_part(part, k)
         if found is not None and (found or len(tally.parts) == 1):
             return found if len(tally.parts) == 1 else _with_others(found)
-    check_size(k)
+    refuse_if_too_large_to_decompose(k)
     with one_thread():
         spanned = _spans.span(_spans.seen_columns(tally, np.arange(k)), k)
         return _by_rank(spanned, k, _finite_only(tally))

@@ -17,7 +17,7 @@ from ibukit.identification.identifiability import identifiable
 from ibukit.mechanisms import Mechanism
 from ibukit.mechanisms.matrix import as_mechanism
 
-WIDTH = 64
+LINE_WIDTH = 64
 
 
 class Answer(Enum):
@@ -122,7 +122,7 @@ class Consistency:
         first, second = (max(len(row[i]) for row in rows) + 2 for i in (0, 1))
         lines = []
         for name, answer, reason in rows:
-            start, *rest = textwrap.wrap(reason, WIDTH)
+            start, *rest = textwrap.wrap(reason, LINE_WIDTH)
             lines.append(f"{name:{first}}{answer:{second}}{start}")
             lines += [" " * (first + second) + line for line in rest]
         return "\n".join(lines)

@@ -20,10 +20,10 @@ MOST_SECRETS_ENUMERATED = 12
 FIXED = 1e-12
 # a probability is 0 but for rounding if errors of this size in g can explain it, or if it is below the second number
 ERROR_OF_G = 1e-13
-SMALLEST = 1e-9
+LARGEST_UNSURE_MASS = 1e-9
 # nats per report: below this gap a fixed point is a maximiser
 MAXIMAL = 1e-9
-NEWTON_STEPS = 200
+MOST_NEWTON_STEPS = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +176,7 @@ def _is_fixed(rows: Floats, q: Floats, theta: Floats, rank: int) -> bool:
     """Whether g = 1 within `FIXED`, and no probability could be 0 but for the rounding of g."""
     if not (theta > 0).all() or np.abs(_ratios(rows, q, theta) - 1).max() > FIXED:
         return False
-    unsure = np.minimum(SMALLEST, ERROR_OF_G * np.abs(_inverse_curvature(rows, q, theta, rank)).sum(axis=1))
+    unsure = np.minimum(LARGEST_UNSURE_MASS, ERROR_OF_G * np.abs(_inverse_curvature(rows, q, theta, rank)).sum(axis=1))
     return bool((theta > unsure).all())
 
 
@@ -207,7 +207,7 @@ def _newton(rows: Floats, q: Floats, theta: Floats, rank: int) -> Floats:
     """
     best, least = theta, np.inf
     stalled = 0
-    for _ in range(NEWTON_STEPS):
+    for _ in range(MOST_NEWTON_STEPS):
         p = theta @ rows
         excess = rows @ (q / p) - 1
         off = float(np.abs(excess).max())

@@ -149,11 +149,11 @@ BY_THEORY: dict[type[Mechanism], str] = {
 
 def _all_columns(mechanism: Mechanism) -> Iterator[Floats]:
     listed = mechanism.as_finite()
-    check_size(listed.k)
+    refuse_if_too_large_to_decompose(listed.k)
     return _spans.scaled(listed.matrix())
 
 
-def check_size(k: int) -> None:
+def refuse_if_too_large_to_decompose(k: int) -> None:
     """Refuse a matrix too large to decompose."""
     if k > _spans.MOST_SECRETS_DECOMPOSED:
         raise ValueError(
@@ -181,7 +181,7 @@ def _singular_values(mechanism: Mechanism) -> Floats:
         return _of_unary(mechanism)
     if type(mechanism) is SubsetSelection:
         return _of_sets(mechanism)
-    check_size(k)
+    refuse_if_too_large_to_decompose(k)
     if type(mechanism) is PlanarGeometric:
         columns = mechanism.channel(mechanism.alphabet.values).rows(np.arange(k))
     else:

@@ -358,7 +358,7 @@ def single_part(tally: Tally) -> Part:
     return tally.parts[0]
 
 
-def over_the_same_secrets(mechanisms: Sequence[Mechanism]) -> tuple[Mechanism, ...]:
+def require_same_alphabet(mechanisms: Sequence[Mechanism]) -> tuple[Mechanism, ...]:
     """The mechanisms, if there is one at least and all are over one alphabet."""
     if isinstance(mechanisms, Mechanism):
         raise TypeError(f"mechanisms must be a sequence of mechanisms, got one: pass [{mechanisms}]")

@@ -117,7 +117,7 @@ class Posterior(_validate.ReadOnlyArrays):
         >>> lower.round(3), upper.round(3)
         (array([0.329, 0.002]), array([0.998, 0.671]))
         """
-        tail = (1 - _validate.share("level", level, "()")) / 2
+        tail = (1 - _validate.fraction("level", level, "()")) / 2
         return self._law.quantiles(self.of, tail), self._law.quantiles(self.of, 1 - tail)
 
     def __repr__(self) -> str:
@@ -209,7 +209,7 @@ def posterior(
     >>> ik.posterior(tally, alpha=0.5, method="gibbs", rng=np.random.default_rng(1)).mean.round(1)
     array([0.6, 0.2, 0.1])
     """
-    prior = _validate.dirichlet(alpha, check_bounded(tally, "a Dirichlet prior is over all secrets").k)
+    prior = _validate.dirichlet_alpha(alpha, check_bounded(tally, "a Dirichlet prior is over all secrets").k)
     if of not in OF:
         raise ValueError(f"of must be 'distribution' or 'frequencies', got {of!r}")
     if method not in METHODS:

@@ -19,7 +19,7 @@ MOST_DENSE = 2**26
 # order of the largest matrix that is factorised at each step (a second of time, a fifth of a gigabyte)
 MOST_UNKNOWNS = 5000
 # below this a dense matrix beats any structure
-FEW_SECRETS = 300
+MOST_SECRETS_DENSE_ANYWAY = 300
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def _pooled_applies(problem: Problem) -> bool:
 
 def _pooled_suits(problem: Problem) -> bool:
     structure = any(not isinstance(channel, DenseChannel) for channel, _ in problem.parts)
-    return structure and (problem.k > FEW_SECRETS or not _dense_applies(problem))
+    return structure and (problem.k > MOST_SECRETS_DENSE_ANYWAY or not _dense_applies(problem))
 
 
 def _pooled_run(problem: Problem, tol: float) -> tuple[Floats, int]:

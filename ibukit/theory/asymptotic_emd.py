@@ -11,7 +11,7 @@ from ibukit.alphabet import Alphabet
 from ibukit.information import contrasts
 from ibukit.mechanisms import Mechanism
 from ibukit.mechanisms.matrix import as_mechanism
-from ibukit.theory.asymptotics import interior, principal_axes
+from ibukit.theory.asymptotics import positive_distribution, principal_axes
 
 
 def asymptotic_emd(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
@@ -63,7 +63,7 @@ def asymptotic_emd(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
     [36.4, 22.2]
     """
     mechanism = as_mechanism(mechanism)
-    p = interior("theta", theta, mechanism.k)
+    p = positive_distribution("theta", theta, mechanism.k)
     sums = cumulative_sums(mechanism.alphabet)
     if mechanism.k == 1:
         return 0.0

@@ -9,7 +9,7 @@ from ibukit import _validate
 from ibukit._threads import one_thread
 from ibukit._validate import Floats
 from ibukit.errors import NotInvertible
-from ibukit.identification.identifiability import check_size
+from ibukit.identification.identifiability import refuse_if_too_large_to_decompose
 from ibukit.information import contrasts
 from ibukit.mechanisms import FiniteMechanism, Mechanism, SubsetSelection
 from ibukit.mechanisms.inversion_error import inversion_error
@@ -17,7 +17,7 @@ from ibukit.mechanisms.matrix import as_mechanism
 from ibukit.mechanisms.unary import UnaryEncoding, is_bits, is_unary
 
 # 1 / s as a sum of exponentials: the trapezoidal rule in log t errs by exp(-pi^2 / step) where the tails are cut
-STEP = 0.25
+STEP_OF_LOG_T = 0.25
 SMALLEST_TAIL = 1e-17
 
 
@@ -86,7 +86,7 @@ def asymptotic_mse(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
     SubsetSelection 30.0
     """
     mechanism = as_mechanism(mechanism)
-    p = interior("theta", theta, mechanism.k)
+    p = positive_distribution("theta", theta, mechanism.k)
     if mechanism.k == 1:
         return 0.0
     mechanism = mechanism.as_finite()
@@ -103,10 +103,10 @@ def asymptotic_mse(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
         return _listed(mechanism, p)
 
 
-def interior(name: str, values: ArrayLike, k: int) -> Floats:
+def positive_distribution(name: str, values: ArrayLike, k: int) -> Floats:
     """A distribution without zeros."""
     why = "and at the boundary the error has another limit; leave out secrets that nobody has"
-    return _validate.interior(name, values, k, why)
+    return _validate.positive_distribution(name, values, k, why)
 
 
 def _listed(mechanism: FiniteMechanism, theta: Floats) -> float:
@@ -117,7 +117,7 @@ def _listed(mechanism: FiniteMechanism, theta: Floats) -> float:
 def principal_axes(mechanism: FiniteMechanism, theta: Floats) -> tuple[Floats, Floats]:
     """U, shape (k - 1, k - 1), and s with Z^T J Z = U diag(s^2) U^T, so that C = (Z U) diag(1 / s^2) (Z U)^T."""
     # from the singular values of Z^T M diag(theta M)^-1/2: forming J would square their range
-    check_size(mechanism.k)
+    refuse_if_too_large_to_decompose(mechanism.k)
     matrix = mechanism.matrix()
     possible = matrix[:, matrix.any(axis=0)]
     columns = possible / np.sqrt(theta @ possible)
@@ -149,12 +149,12 @@ def _bits(mechanism: UnaryEncoding | SubsetSelection, theta: Floats) -> float:
     none = mechanism.p_hidden / (1 - q)  # s with no bit set, 1 - c q without cancellation
     fewest = mechanism.size if isinstance(mechanism, SubsetSelection) else 0
     least, most = none + c * np.sort(theta)[:fewest].sum(), none + c
-    t = np.exp(np.arange(np.log(SMALLEST_TAIL / most), np.log(-np.log(SMALLEST_TAIL) / least), STEP))
+    t = np.exp(np.arange(np.log(SMALLEST_TAIL / most), np.log(-np.log(SMALLEST_TAIL) / least), STEP_OF_LOG_T))
     power = np.exp(-np.outer(t, c * theta))  # shape (t, k)
     information = np.zeros((k, k))
     for turn, share in _turns(mechanism):
         mean = 1 - q + q * turn * power
-        weight = share * c * STEP * t * np.exp(-t * none) * mean.prod(axis=1)
+        weight = share * c * STEP_OF_LOG_T * t * np.exp(-t * none) * mean.prod(axis=1)
         own = q * turn * power / mean
         part = np.real((own * weight[:, None]).T @ own)
         np.fill_diagonal(part, np.real(weight @ own))

@@ -20,7 +20,7 @@ from ibukit.mechanisms.matrix import as_mechanism
 from ibukit.theory.estimation_bounds import entropy_factor
 
 # numbers in the stack of information matrices and of the probabilities they are made of
-ENTRIES_AT_ONCE = 2**22
+DRAWN_ENTRIES_AT_ONCE = 2**22
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ def bayes_limits(
     """
     mechanism = as_mechanism(mechanism)
     k = _validate.whole("number of secrets", mechanism.k, 2)
-    prior, draws = _validate.dirichlet(alpha, k), _validate.whole("draws", draws, 2)
+    prior, draws = _validate.dirichlet_alpha(alpha, k), _validate.whole("draws", draws, 2)
     mechanism = mechanism.as_finite()
     if not identifiable(mechanism):
         raise NotInvertible(
@@ -180,7 +180,7 @@ def _by_quadrature(matrix: Floats, prior: Floats) -> tuple[Floats, Floats]:
 
 
 def _by_monte_carlo(matrix: Floats, prior: Floats, rng: Generator, draws: int) -> Floats:
-    step = max(1, ENTRIES_AT_ONCE // matrix.size)
+    step = max(1, DRAWN_ENTRIES_AT_ONCE // matrix.size)
     sizes = [min(step, draws - start) for start in range(0, draws, step)]
     return np.concatenate([_at(matrix, rng.dirichlet(prior, size)) for size in sizes], axis=1)
 

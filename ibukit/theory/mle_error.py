@@ -13,7 +13,7 @@ from ibukit import _validate
 from ibukit._threads import one_thread
 from ibukit._validate import Floats
 from ibukit.errors import NotInvertible
-from ibukit.identification.identifiability import check_size, identifiable
+from ibukit.identification.identifiability import identifiable, refuse_if_too_large_to_decompose
 from ibukit.mechanisms import Mechanism, RandomizedResponse, SubsetSelection
 from ibukit.mechanisms.inversion_error import inverse_contrast
 from ibukit.mechanisms.matrix import as_mechanism
@@ -115,7 +115,7 @@ def _constant(mechanism: Mechanism) -> float:
     elif type(mechanism) is RandomizedResponse:  # exactly: a class that inherits may have another law
         diameter, m = np.sqrt(2) * inverse_contrast(mechanism.k, mechanism.epsilon), float(mechanism.k)
     else:
-        check_size(mechanism.k)
+        refuse_if_too_large_to_decompose(mechanism.k)
         seen = mechanism.matrix()[:, mechanism.matrix().any(axis=0)]
         with one_thread():
             diameter, m = min(_diameter(rows) for rows in right_inverses(seen)), float(seen.shape[1])
