@@ -20,7 +20,7 @@ def gap(tally: Tally, distribution: ArrayLike) -> float:
     max over phi of mean log-likelihood(phi) - mean log-likelihood(theta) <= gap. With g_x = sum_z q_z M_xz / (theta
     M)_z the gap is log max_x g_x, because for any phi on the simplex, by Jensen, sum_z q_z log((phi M)_z / (theta M)_z)
     <= log sum_x phi_x g_x <= log max_x g_x. Where the secrets' alphabet has no end it holds for all phi on the whole of
-    it: see `Tally.whole`.
+    it: see `Tally.full_alphabet`.
 
     Parameters
     ----------

@@ -165,7 +165,7 @@ class Mechanism(_validate.ReadOnlyArrays, ABC):
         """Count the distinct reports.
 
         Where the alphabet has no end the tally is over its part from which alone the reports can best be explained
-        (see `Tally.whole`).
+        (see `Tally.full_alphabet`).
 
         Parameters
         ----------
@@ -184,7 +184,7 @@ class Mechanism(_validate.ReadOnlyArrays, ABC):
         if self.alphabet.bounded or not len(seen):
             return Tally((make_part(self, seen),))
         here: Mechanism = replace(self, alphabet=self.alphabet.window(seen))  # type: ignore[type-var]
-        return Tally((make_part(here, seen),), whole=self.alphabet)
+        return Tally((make_part(here, seen),), full_alphabet=self.alphabet)
 
     def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:
         """The unbiased estimate v with E[v] = theta, shape (k,).
