@@ -14,7 +14,16 @@ from ibukit._validate import Floats, Ints
 
 
 class Score(NamedTuple):
-    """What one look at all reports says about a distribution theta."""
+    """What one look at all reports says about a distribution theta.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ibukit.channels import DenseChannel
+    >>> score = DenseChannel(np.array([[0.9, 0.1], [0.3, 0.7]])).score(np.array([0.5, 0.5]), np.array([60, 40]))
+    >>> score.g, score.gap(n=100)
+    (array([100., 100.]), 0.0)
+    """
 
     log_likelihood: float
     """sum_z counts_z log p_z, p = theta M; -inf where a report has no probability."""
@@ -104,12 +113,12 @@ class Channel(ABC):
 
     def rows(self, secrets: Ints) -> Floats:
         """M_xz of given secrets, shape (len(secrets), s)."""
-        found, unit = np.empty((len(secrets), self.size)), np.zeros(self.k)
-        for row, x in zip(found, secrets, strict=True):
+        rows, unit = np.empty((len(secrets), self.size)), np.zeros(self.k)
+        for row, x in zip(rows, secrets, strict=True):
             unit[x] = 1.0
             row[:] = self.forward(unit)
             unit[x] = 0.0
-        return found
+        return rows
 
     def gram(self, weights: Floats) -> Floats:
         """M diag(weights) M^T, shape (k, k)."""

@@ -29,7 +29,9 @@ MOST_NATS = 30.0
 
 @dataclass(frozen=True, eq=False)
 class PlaneChannel(Channel):
-    """M_xz = factor_x kernels[kind_z][|row_x - row_z|, |col_x - col_z|] scale_z, for secrets on a grid.
+    """Planar noise on a grid, by Fourier transforms.
+
+    M_xz = factor_x kernels[kind_z][|row_x - row_z|, |col_x - col_z|] scale_z.
 
     Each kind of report is a convolution. Noise remapped to the grid has four: reports inside, on a southern or
     northern border (their kernel is a sum over a half-line of offsets), on a western or eastern one, and corners.
@@ -51,6 +53,17 @@ class PlaneChannel(Channel):
     cells : ndarray of int, shape (s, 2)
     scale : ndarray, shape (s,)
     columns : ndarray, shape (k, reports of kind FAR)
+
+    Examples
+    --------
+    A single row of four cells, and two reports on it:
+
+    >>> import numpy as np
+    >>> kernels, cells, nothing = np.array([[[1.0, 0.5, 0.25, 0.125]]]), np.array([[0, 0], [0, 2]]), np.empty((4, 0))
+    >>> channel = PlaneChannel((1, 4), np.ones(4), kernels, np.array([0, 0]), cells, np.ones(2), nothing)
+    >>> channel.rows(np.array([0, 3]))
+    array([[1.   , 0.25 ],
+           [0.125, 0.5  ]])
     """
 
     shape: tuple[int, int]
@@ -82,7 +95,10 @@ class PlaneChannel(Channel):
         return p
 
     def convolve(self, theta: Floats) -> Floats:
-        """Theta C with the errors of Fourier transforms: for inner loops whose result is checked by `forward`."""
+        """Theta C with the errors of Fourier transforms.
+
+        It is for inner loops whose result is checked by `forward`.
+        """
         mass = _plane_fourier.spectrum_of((theta * self.factor).reshape(self.shape), self._lengths)
         p = np.zeros(len(self.kinds))  # what lies in new memory may be no number, and those far away are not read below
         with one_thread():  # the products with a few waves are too small to share
@@ -135,7 +151,10 @@ class PlaneChannel(Channel):
         return columns
 
     def squared(self) -> PlaneChannel:
-        """The channel with every entry squared: its adjoint is the diagonal of M diag(w) M^T."""
+        """The channel with every entry squared.
+
+        Its adjoint is the diagonal of M diag(w) M^T.
+        """
         names = ("factor", "kernels", "scale", "columns")
         return replace(self, **{name: getattr(self, name) ** 2 for name in names})
 
