@@ -120,11 +120,11 @@ class FewColumns:
 
     def read(self, spectrum: Spectrum) -> Floats:
         """Sum the waves across the columns, transform along them."""
-        share = np.full(spectrum.shape[1], 2 / self.lengths[1])  # each stands for its mirror image too,
-        share[0] /= 2
+        weight = np.full(spectrum.shape[1], 2 / self.lengths[1])  # each stands for its mirror image too,
+        weight[0] /= 2
         if self.lengths[1] % 2 == 0:
-            share[-1] /= 2  # but the constant and the fastest wave are their own
-        lines = fft.ifft(spectrum @ (self.waves * share).T, axis=0).real
+            weight[-1] /= 2  # but the constant and the fastest wave are their own
+        lines = fft.ifft(spectrum @ (self.waves * weight).T, axis=0).real
         return np.asarray(lines[self.row, self.col])
 
     def drop(self, weights: Floats) -> Spectrum:

@@ -49,7 +49,8 @@ def gap_between(least: float, largest: float) -> float:
 class Channel(ABC):
     """The probabilities M_xz of the reports seen, as an operator.
 
-    They are the columns of a mechanism's matrix that belong to these reports.
+    They are the columns of a mechanism's matrix that belong to these reports. A factor that depends on the report alone
+    may be left out, because it moves neither a maximiser nor its gap; the mechanism states it as its `log_scale`.
 
     A subclass is a small frozen dataclass that pickles. It has `k` and `size`, and says `forward` and `adjoint`.
     Whatever else it can do better than through these two it overrides: `testing.check_channel` holds each override

@@ -198,9 +198,9 @@ class PlaneChannel(Channel):
     @cached_property
     def _trusted(self) -> Floats:
         """From where on a convolution of mass of norm 1 is within the relative error, for each report."""
-        share = np.sqrt((self.kernels**2 * plane_masses.multiplicity(self.kernels.shape[1:])).sum(axis=(1, 2)))
+        norms = np.sqrt((self.kernels**2 * plane_masses.multiplicity(self.kernels.shape[1:])).sum(axis=(1, 2)))
         return np.asarray(
-            np.where(self.kinds == FAR, 0, share[self.kinds] * self.scale) * (CONVOLUTION_ERROR / RELATIVE_ERROR)
+            np.where(self.kinds == FAR, 0, norms[self.kinds] * self.scale) * (CONVOLUTION_ERROR / RELATIVE_ERROR)
         )
 
     def _sum(self, mass: Floats, reports: Ints) -> Floats:

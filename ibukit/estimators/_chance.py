@@ -45,5 +45,5 @@ def _table() -> CubicSpline:
     mean = np.exp(at)[:, None]
     probability = np.exp(xlogy(count, mean) - mean - gammaln(count + 1))
     # E[C] = mu makes the two forms equal, and every term of this one is at least 0
-    shares = 2 * (xlogy(count, count / mean) - count + mean)
-    return CubicSpline(at, (probability * shares).sum(axis=1) / -np.expm1(-mean[:, 0]))
+    terms = 2 * (xlogy(count, count / mean) - count + mean)
+    return CubicSpline(at, (probability * terms).sum(axis=1) / -np.expm1(-mean[:, 0]))

@@ -101,11 +101,11 @@ def certified_on_or_off_simplex(tally: Tally, v: Floats, status: Status, n_iter:
     return certified(tally, v, status if on_simplex else Status.OFF_SIMPLEX, n_iter, method)
 
 
-def as_estimate(found: Estimate | ArrayLike, tally: Tally, name: str, method: str) -> Estimate:
+def as_estimate(given: Estimate | ArrayLike, tally: Tally, name: str, method: str) -> Estimate:
     """An estimate as it is; a bare distribution, called `name` where it is none, with its certificate."""
-    if isinstance(found, Estimate):
-        return found
-    theta = _validate.distribution(name, found, tally.k)
+    if isinstance(given, Estimate):
+        return given
+    theta = _validate.distribution(name, given, tally.k)
     return certified(tally, theta.copy(), Status.CLOSED_FORM, 0, method)
 
 

@@ -101,8 +101,8 @@ def combine_results(
     average = np.zeros(tally.k)
     for share, estimate in zip(shares, estimates, strict=True):
         average += share * estimate.distribution
-    found = {estimate.status for estimate in estimates}
-    status = next((status for status in WORST_FIRST if status in found), Status.CLOSED_FORM)
+    statuses = {estimate.status for estimate in estimates}
+    status = next((status for status in WORST_FIRST if status in statuses), Status.CLOSED_FORM)
     steps = sum(estimate.n_iter for estimate in estimates)
     method = f"[{_name(estimator, options, parts)}]_R, weights: {WEIGHTS[weights]}{', projected' if project else ''}"
     return certified_on_or_off_simplex(

@@ -130,9 +130,9 @@ def identifiable(mechanism: Mechanism | ArrayLike) -> Identifiability:
     if why is not None:
         return Identifiability(mechanism, True, mechanism.k, None, why)
     with one_thread():
-        found = _spans.span(_all_columns(mechanism), mechanism.k)
-        null = None if found.rank == mechanism.k else _validate.frozen(_spans.witness(found))
-    return Identifiability(mechanism, null is None, found.rank, null, _reason(found, mechanism))
+        spanned = _spans.span(_all_columns(mechanism), mechanism.k)
+        null = None if spanned.rank == mechanism.k else _validate.frozen(_spans.witness(spanned))
+    return Identifiability(mechanism, null is None, spanned.rank, null, _reason(spanned, mechanism))
 
 
 # by the exact type: a class that inherits from one of these may have another law
@@ -162,14 +162,14 @@ def refuse_if_too_large_to_decompose(k: int) -> None:
         )
 
 
-def _reason(found: _spans.Span, mechanism: Mechanism) -> str:
+def _reason(spanned: _spans.Span, mechanism: Mechanism) -> str:
     k, m = mechanism.k, getattr(mechanism, "m", 0)
-    if found.rank == k:
-        least = found.singular_values[-1] / found.singular_values[0]
+    if spanned.rank == k:
+        least = spanned.singular_values[-1] / spanned.singular_values[0]
         return f"k = {k} independent columns: the least singular value is {least:.2g} of the largest"
     if m < k:
-        return f"{m} reports cannot tell {k} secrets apart: rank {found.rank}"
-    return f"rank {found.rank} of {k}, to the rounding of doubles: different distributions give the same reports"
+        return f"{m} reports cannot tell {k} secrets apart: rank {spanned.rank}"
+    return f"rank {spanned.rank} of {k}, to the rounding of doubles: different distributions give the same reports"
 
 
 def _singular_values(mechanism: Mechanism) -> Floats:

@@ -23,7 +23,7 @@ from ibukit.mechanisms._levels import level_by_distance
 ROUNDING_OF_MU = 1e-13
 # distances that people type in are rounded
 TRIANGLE = 1e-9
-# a threshold that is told is right to this share
+# a threshold in an error message is right within this fraction of it
 THRESHOLD = 1e-6
 
 

@@ -113,8 +113,8 @@ def sample(tally: Tally, alpha: Floats, of: str, rng: Generator, max_sweeps: int
 
 def _responsibilities(tally: Tally, p: Floats) -> Floats:
     """E[F_x | p, reports] = p_x sum_z q_z M_xz / (p M)_z."""
-    shares: Floats = p * tally.operator.adjoint(tally.frequencies / tally.operator.forward(p))
-    return np.asarray(shares / shares.sum())
+    responsibilities: Floats = p * tally.operator.adjoint(tally.frequencies / tally.operator.forward(p))
+    return np.asarray(responsibilities / responsibilities.sum())
 
 
 def _moves(draws: Floats) -> NDArray[np.bool_]:

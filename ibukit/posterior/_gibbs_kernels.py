@@ -102,13 +102,13 @@ def surrogate_walk(
     first: Ints,
     second: Ints,
     from_prior: NDArray[np.bool_],
-    shares: Floats,
+    parts: Floats,
     normals: Floats,
     log_uniforms: Floats,
 ) -> None:
     """Metropolis moves of mass between two secrets, in place, under the prior and a parabola of this slope at p.
 
-    Each move proposes either the two secrets' shares of their mass from the prior, or the mass moved from the
+    Each move proposes either the two secrets' parts of their common mass from the prior, or the mass moved from the
     parabola's normal distribution; the one suits where the parabola is flat, the other where it is steep.
     """
     for i in range(len(first)):
@@ -118,7 +118,7 @@ def surrogate_walk(
         if from_prior[i]:
             # not p + moved, which would leave of a tiny p the rounding of the large one
             mass = p[x] + p[y]
-            to_x, to_y = max(mass * shares[i, 0], LEAST_DRAWN), max(mass * shares[i, 1], LEAST_DRAWN)
+            to_x, to_y = max(mass * parts[i, 0], LEAST_DRAWN), max(mass * parts[i, 1], LEAST_DRAWN)
             moved = to_x - p[x] if p[x] < p[y] else p[y] - to_y
             log_ratio = moved * rise - moved * moved * curvature / 2
         else:

@@ -303,15 +303,13 @@ def posterior_mean(
     >>> ik.mle(tally).distribution.round(4)  # far from the prior's mean, 1/3 each
     array([0.8607, 0.1393, 0.    ])
     """
-    found = posterior(tally, alpha, of, method, rng, max_sweeps)
+    law = posterior(tally, alpha, of, method, rng, max_sweeps)
     drawn = ""
     if method == "gibbs":
-        least, largest = found.effective_sample_size.min(), found.r_hat.max()
+        least, largest = law.effective_sample_size.min(), law.r_hat.max()
         drawn = f", least effective sample size {least:.0f}, largest R-hat {largest:.3f}"
-    estimate = certified(
-        tally, found.mean.copy(), found.status, found.n_iter, f"posterior mean of the {of}, {method}{drawn}"
-    )
-    if strict and found.status is Status.MAX_ITER:
+    estimate = certified(tally, law.mean.copy(), law.status, law.n_iter, f"posterior mean of the {of}, {method}{drawn}")
+    if strict and law.status is Status.MAX_ITER:
         raise ConvergenceError(
             f"max_sweeps={max_sweeps} sweeps were not enough: R-hat {largest:.4f} should be at most "
             f"{_gibbs.MOST_R_HAT}, the effective sample size {least:.0f} at least {_gibbs.LEAST_ESS}; raise max_sweeps",

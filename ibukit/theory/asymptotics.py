@@ -152,9 +152,9 @@ def _bits(mechanism: UnaryEncoding | SubsetSelection, theta: Floats) -> float:
     t = np.exp(np.arange(np.log(SMALLEST_TAIL / most), np.log(-np.log(SMALLEST_TAIL) / least), STEP_OF_LOG_T))
     power = np.exp(-np.outer(t, c * theta))  # shape (t, k)
     information = np.zeros((k, k))
-    for turn, share in _turns(mechanism):
+    for turn, coefficient in _turns(mechanism):
         mean = 1 - q + q * turn * power
-        weight = share * c * STEP_OF_LOG_T * t * np.exp(-t * none) * mean.prod(axis=1)
+        weight = coefficient * c * STEP_OF_LOG_T * t * np.exp(-t * none) * mean.prod(axis=1)
         own = q * turn * power / mean
         part = np.real((own * weight[:, None]).T @ own)
         np.fill_diagonal(part, np.real(weight @ own))
@@ -177,9 +177,9 @@ def _turns(mechanism: UnaryEncoding | SubsetSelection) -> list[tuple[complex, co
     # odd: at half a turn a factor could vanish
     n = (max(size, k - size) + 1) | 1
     turns = np.exp(2j * np.pi / n * np.arange(n // 2 + 1))
-    shares = turns**-size / (n * binom.pmf(size, k, size / k))
-    shares[1:] *= 2  # the other half are their conjugates
-    return list(zip(turns.tolist(), shares.tolist(), strict=True))
+    coefficients = turns**-size / (n * binom.pmf(size, k, size / k))
+    coefficients[1:] *= 2  # the other half are their conjugates
+    return list(zip(turns.tolist(), coefficients.tolist(), strict=True))
 
 
 def _chance(mechanism: UnaryEncoding | SubsetSelection) -> tuple[float, float]:

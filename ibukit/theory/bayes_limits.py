@@ -163,7 +163,7 @@ def _by_quadrature(matrix: Floats, prior: Floats) -> tuple[Floats, Floats]:
     scale = np.exp(-betaln(*prior))
 
     def mean(which: int) -> tuple[float, float]:
-        found = quad(
+        integral = quad(
             lambda p: float(_at(matrix, np.array([[p, 1 - p]]))[which, 0]),
             0,
             1,
@@ -173,7 +173,7 @@ def _by_quadrature(matrix: Floats, prior: Floats) -> tuple[Floats, Floats]:
             epsrel=1e-11,
             limit=200,
         )
-        return scale * found[0], scale * found[1]
+        return scale * integral[0], scale * integral[1]
 
     means, errors = np.array([mean(which) for which in range(4)]).T
     return means, errors

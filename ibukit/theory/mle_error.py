@@ -125,21 +125,21 @@ def _constant(mechanism: Mechanism) -> float:
 def right_inverses(matrix: Floats) -> Iterator[Floats]:
     """Rows R_z, in an orthonormal basis of the vectors that sum to 0, with w M R = w for these; no column is empty."""
     tangent = helmert(len(matrix)) @ matrix
-    share = matrix.sum(axis=0) / len(matrix)
-    rows = _least_squares(tangent, share)
+    uniform_law = matrix.sum(axis=0) / len(matrix)
+    rows = _least_squares(tangent, uniform_law)
     yield rows
-    yield _least_squares(tangent, np.ones_like(share))
+    yield _least_squares(tangent, np.ones_like(uniform_law))
     if matrix.shape[1] == len(matrix):  # up to the centre there is no other
         return
-    weights, shortest, found = share, np.inf, rows
+    weights, shortest, shortest_rows = uniform_law, np.inf, rows
     for _ in range(STEPS):
         lengths = np.sqrt((rows**2).sum(axis=1))
         if lengths.max() < shortest:
-            shortest, found = lengths.max(), rows
+            shortest, shortest_rows = lengths.max(), rows
         weights = weights * lengths
-        weights = np.maximum(weights / weights.sum(), LEAST_SHARE * share)
+        weights = np.maximum(weights / weights.sum(), LEAST_SHARE * uniform_law)
         rows = _least_squares(tangent, weights)
-    yield found
+    yield shortest_rows
 
 
 def _least_squares(tangent: Floats, weights: Floats) -> Floats:
