@@ -45,7 +45,7 @@ def positive(name: str, value: Any) -> float:
     return number
 
 
-def share(name: str, value: Any, ends: str) -> float:
+def fraction(name: str, value: Any, ends: str) -> float:
     """A number between 0 and 1; `ends` says which of the two belong, as "[)" for 0 <= value < 1."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise ValueError(f"{name} must be a number between 0 and 1, got {value!r}")
@@ -135,7 +135,7 @@ def distribution(name: str, values: ArrayLike, size: int | None = None) -> Float
     return array
 
 
-def interior(name: str, values: ArrayLike, size: int, why: str) -> Floats:
+def positive_distribution(name: str, values: ArrayLike, size: int, why: str) -> Floats:
     """A distribution without zeros; `why` says what a 0 would do, and what to do instead."""
     p = distribution(name, values, size)
     if not p.all():
@@ -168,7 +168,7 @@ def losses(name: str, values: ArrayLike, k: int, columns: int | None = None) -> 
     return array
 
 
-def dirichlet(alpha: ArrayLike, k: int) -> Floats:
+def dirichlet_alpha(alpha: ArrayLike, k: int) -> Floats:
     """The parameter alpha of a Dirichlet prior as a vector, shape (k,)."""
     try:
         array = np.asarray(alpha, dtype=np.float64)

@@ -198,7 +198,7 @@ class Line(Alphabet):
         return np.asarray(array - self.first)
 
 
-class Endless:
+class Unbounded:
     """What has no end cannot be listed; the labels of secrets stand for themselves."""
 
     bounded = False
@@ -235,7 +235,7 @@ class Endless:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class UnboundedLine(Endless, Line):
+class UnboundedLine(Unbounded, Line):
     """A line without a first or a last element: ``Line(None, None)``, ``Line(0, None)``, ``Line(None, 0)``."""
 
     first: int = field(init=False)
@@ -284,14 +284,14 @@ class UnboundedLine(Endless, Line):
         """From the least to the largest of some integers, each moved to the nearest element of the line."""
         nearest = self._clipped(labels)
         first, last = int(nearest.min()), int(nearest.max())
-        check_size(last - first + 1, self)
+        refuse_if_too_wide(last - first + 1, self)
         return Line(first, last, self.unit)
 
     def _clipped(self, labels: Ints) -> Ints:
         return labels if self.ends == (None, None) else np.clip(labels, *self.ends)
 
 
-def check_size(cells: int, alphabet: Alphabet) -> None:
+def refuse_if_too_wide(cells: int, alphabet: Alphabet) -> None:
     """Refuse to list what lies between reports that are too far apart."""
     if cells > MOST_LABELS:
         raise TooLarge(

@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ibukit import _validate
-from ibukit._validate import Floats
+from ibukit._validate import Floats, Ints
+from ibukit.alphabet import Alphabet
 from ibukit.errors import InvalidDistribution
+
+
+class Population(Protocol):
+    """How many have each secret; a `datasets.Dataset` is one."""
+
+    @property
+    def counts(self) -> Ints:
+        """Number of users with each secret, shape (k,)."""
+
+    @property
+    def distribution(self) -> Floats:
+        """The truth that estimates are compared with, shape (k,)."""
+
+    @property
+    def alphabet(self) -> Alphabet:
+        """The secrets."""
 
 
 def uniform(k: int) -> Floats:

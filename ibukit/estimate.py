@@ -55,8 +55,8 @@ class Estimate(ReadOnlyArrays):
     method : str
         Estimator and stopping rule.
     alphabet : Alphabet
-        What the probabilities are of. Where the secrets' own alphabet has no end (``tally.whole``) this is a part of it
-        outside which every maximum likelihood estimate is exactly 0; `gap` holds for the whole.
+        What the probabilities are of. If the secrets' own alphabet (``tally.full_alphabet``) is unbounded, this is a
+        part of it outside which every maximum likelihood estimate is exactly 0; `gap` holds for the whole.
     tally : Tally, optional
         The reports it was computed from; standard errors and `identified` need it.
 
@@ -167,11 +167,11 @@ class Estimate(ReadOnlyArrays):
         >>> lower.round(3), upper.round(3)
         (array([0.591, 0.329]), array([0.671, 0.409]))
         """
-        margin = ndtri((1 + _validate.share("level", level, "()")) / 2) * self.standard_errors()
+        margin = ndtri((1 + _validate.fraction("level", level, "()")) / 2) * self.standard_errors()
         return np.maximum(self.distribution - margin, 0), np.minimum(self.distribution + margin, 1)
 
     def __repr__(self) -> str:
-        whole = None if self.tally is None else self.tally.whole
+        whole = None if self.tally is None else self.tally.full_alphabet
         where = "" if whole is None else f" on {self.alphabet!r}, 0 elsewhere on {whole!r}"
         return (
             f"Estimate({self.method}: k={len(self.distribution)}{where}, n_iter={self.n_iter}, "

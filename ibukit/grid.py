@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ibukit import _validate
 from ibukit._validate import Floats, Ints
-from ibukit.alphabet import Alphabet, Endless, check_size
+from ibukit.alphabet import Alphabet, Unbounded, refuse_if_too_wide
 from ibukit.errors import AlphabetMismatch
 
 if TYPE_CHECKING:
@@ -321,7 +321,7 @@ class Grid(Alphabet):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class UnboundedGrid(Endless, Grid):
+class UnboundedGrid(Unbounded, Grid):
     """The cells of a plane that has no border: ``Grid(None, None, cell_size=0.5)``."""
 
     # not among what `dataclasses.replace` passes on: they cannot be read, or cannot be given
@@ -368,7 +368,7 @@ class UnboundedGrid(Endless, Grid):
     def window(self, labels: Ints) -> Grid:
         """The bounding box of some cells, shape (n, 2)."""
         (south, west), (north, east) = labels.min(axis=0).tolist(), labels.max(axis=0).tolist()
-        check_size((north - south + 1) * (east - west + 1), self)
+        refuse_if_too_wide((north - south + 1) * (east - west + 1), self)
         return Grid(north - south + 1, east - west + 1, self.cell_size, self.unit, first=(south, west))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
+from warnings import warn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -118,8 +119,8 @@ class Tally(_validate.ReadOnlyArrays):
     ----------
     parts : tuple of Part
         One for each different mechanism.
-    whole : Alphabet, optional
-        The alphabet of the secrets, where it has no end. `alphabet` is then the part of it between the reports: on a
+    full_alphabet : Alphabet, optional
+        The alphabet of the secrets, if it is unbounded. `alphabet` is then the part of it between the reports: on a
         line from the least to the largest, in the plane their bounding box. Any secret outside makes every report
         less probable than the nearest one inside does, whatever the (geometric) mechanism. So a maximum likelihood
         estimate is 0 outside, and g_x = sum_z q_z M_xz / (theta M)_z of the certificate is largest inside: estimates
@@ -136,7 +137,7 @@ class Tally(_validate.ReadOnlyArrays):
     """
 
     parts: tuple[Part, ...]
-    whole: Alphabet | None = None
+    full_alphabet: Alphabet | None = None
 
     @property
     def alphabet(self) -> Alphabet:
@@ -237,6 +238,12 @@ class Tally(_validate.ReadOnlyArrays):
         """
         return np.array([self.forward(row) for row in np.eye(self.k)])
 
+    @property
+    def whole(self) -> Alphabet | None:
+        """The old name of `full_alphabet`."""
+        warn("Tally.whole is now Tally.full_alphabet, and goes in the next release", DeprecationWarning, 2)
+        return self.full_alphabet
+
     def __add__(self, other: Tally) -> Tally:
         if not isinstance(other, Tally):
             return NotImplemented
@@ -248,12 +255,12 @@ class Tally(_validate.ReadOnlyArrays):
 
     def __getstate__(self) -> dict[str, Any]:
         # as for a part: what is cached here (the operator, joined counts) is not worth sending
-        return {"parts": self.parts, "whole": self.whole}
+        return {"parts": self.parts, "full_alphabet": self.full_alphabet}
 
     def __repr__(self) -> str:
         names = ", ".join(type(part.mechanism).__name__ for part in self.parts[:3])
         more = ", ..." if len(self.parts) > 3 else ""
-        where = "" if self.whole is None else f" of {self.whole!r}"
+        where = "" if self.full_alphabet is None else f" of {self.full_alphabet!r}"
         return f"Tally(n={self.n}, k={self.k}{where}, {len(self.counts)} distinct reports of {names}{more})"
 
     @staticmethod
@@ -270,17 +277,17 @@ def pool(tallies: Sequence[Tally]) -> Tally:
                 f"tallies add only over the same secrets, got {_secrets(first)!r} and {_secrets(tally)!r}"
             )
     parts = [part for tally in tallies for part in tally.parts]
-    if first.whole is not None and len(tallies) > 1:
-        window = first.whole.window(np.concatenate([part.reports for part in parts]))
+    if first.full_alphabet is not None and len(tallies) > 1:
+        window = first.full_alphabet.window(np.concatenate([part.reports for part in parts]))
         parts = [Part(replace(part.mechanism, alphabet=window), part.reports, part.counts) for part in parts]
     groups: dict[Any, list[Part]] = {}
     for part in parts:
         groups.setdefault(part.mechanism, []).append(part)
-    return Tally(tuple(_merged(same) for same in groups.values()), first.whole)
+    return Tally(tuple(_merged(same) for same in groups.values()), first.full_alphabet)
 
 
 def _secrets(tally: Tally) -> Alphabet:
-    return tally.alphabet if tally.whole is None else tally.whole
+    return tally.alphabet if tally.full_alphabet is None else tally.full_alphabet
 
 
 def _merged(parts: list[Part]) -> Part:
@@ -292,10 +299,10 @@ def _merged(parts: list[Part]) -> Part:
 
 def check_bounded(tally: Tally, why: str) -> Tally:
     """The tally itself; one over secrets without an end raises TooLarge, for what depends on all of them."""
-    if check_tally(tally).whole is not None:
+    if check_tally(tally).full_alphabet is not None:
         raise TooLarge(
-            f"tally must be over a bounded alphabet, because {why}; {tally.whole!r} has no end: make the mechanism "
-            "on the part of it that you mean"
+            f"tally must be over a bounded alphabet, because {why}; {tally.full_alphabet!r} has no end: make the "
+            "mechanism on the part of it that you mean"
         )
     return tally
 

@@ -136,7 +136,7 @@ def test_draws_are_taken_in_stretches(monkeypatch):
     module = sys.modules[bayes_limits.__module__]
     mechanism = ik.SubsetSelection(4, 1.0, 2)
     whole = bayes_limits(mechanism, 0.5, np.random.default_rng(1), draws=100)
-    monkeypatch.setattr(module, "ENTRIES_AT_ONCE", 7 * 24)
+    monkeypatch.setattr(module, "DRAWN_ENTRIES_AT_ONCE", 7 * 24)
     assert bayes_limits(mechanism, 0.5, np.random.default_rng(1), draws=100) == whole
 
 
@@ -276,8 +276,8 @@ def test_bad_input(rng):
         van_trees_bound(1, 3, 1.0, (1.0, 1.0))
     with pytest.raises(ik.errors.NotInvertible, match="do not identify the distribution"):
         bayes_limits(ik.MatrixMechanism(np.full((3, 3), 1 / 3)), 0.5, rng)
-    with pytest.raises(TypeError, match="mechanism must have reports that can be listed"):
-        bayes_limits(ik.LinearGeometric(3, 1.0), 0.5, rng)
+    with pytest.raises(ValueError, match="mechanism must have reports that can be listed"):
+        bayes_limits(ik.PlanarGeometric(ik.Grid(1, 3), 1.0), 0.5, rng)
     with pytest.raises(ValueError, match="reports are not listed"):
         bayes_limits(ik.Rappor(20, 1.0), 0.5, rng)
     with pytest.raises(ValueError, match="draws must be at least 2, got 1"):

@@ -119,7 +119,7 @@ def test_a_step_without_others_is_the_same_by_least_squares_and_by_the_interior_
     theta = rng.dirichlet(np.ones(9))
     g, hessian = problem.gradient(theta), problem.hessian(theta, 1)
     found = problem.step(theta, g, hessian, 1e-9)
-    monkeypatch.setattr(bits, "FEW_SECRETS", 8)
+    monkeypatch.setattr(bits, "MOST_SECRETS_BY_LEAST_SQUARES", 8)
     np.testing.assert_allclose(problem.step(theta, g, hessian, 1e-9), found, atol=1e-8)
     assert (found == 0).any()
     assert bits._least_squares(-hessian, g) is None  # not definite
@@ -130,7 +130,7 @@ def test_many_secrets_of_bits_alone(rng):
     tally = drawn(ik.Rappor, 230, 2.0, 6000, rng)
     estimate = ik.mle(tally, tol=1e-10)
     assert estimate.method.startswith("mle, parabola of the packed bits")
-    assert tally.k > bits.FEW_SECRETS
+    assert tally.k > bits.MOST_SECRETS_BY_LEAST_SQUARES
     assert estimate.gap <= 1e-10
 
 

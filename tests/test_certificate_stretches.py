@@ -7,7 +7,7 @@ import pytest
 
 import ibukit as ik
 from ibukit.channels import BitChannel, Channel, bits
-from ibukit.channels.base import stretches
+from ibukit.channels.base import slices_of
 from ibukit.estimators.certificate import certified, gap_of, log_likelihood_of, ratios
 from instances import with_operator
 
@@ -21,7 +21,7 @@ def many_rows(k, n, rng):
 
 @pytest.mark.parametrize("length", [1, 2047, 2048, 2049, 32 * 2048, 32 * 2048 + 1, 10**6 + 3])
 def test_stretches_are_all_of_it_in_order(length):
-    pieces = list(stretches(length))
+    pieces = list(slices_of(length))
     assert np.array_equal(np.concatenate([np.arange(length)[piece] for piece in pieces]), np.arange(length))
     assert len(pieces) <= 32
 
@@ -49,7 +49,7 @@ def test_likelihood_and_gap_are_those_of_all_rows(k, n, rng):
 def test_one_impossible_row_in_any_stretch_is_seen(secret, rng):
     tally = many_rows(14, 60_000, rng)
     operator = tally.operator
-    assert len(list(stretches(len(tally.counts)))) >= 2
+    assert len(list(slices_of(len(tally.counts)))) >= 2
     certain = BitChannel(14, operator.packed, 1.0, 0.0, np.ones(len(operator.packed)))
     other = with_operator(tally, certain)
     # the first stretch has no row with bit 0 set, and the last has only such rows
@@ -62,7 +62,7 @@ def test_one_impossible_row_in_any_stretch_is_seen(secret, rng):
 
 def test_only_bits_are_cut(monkeypatch, rng):
     cut = []
-    monkeypatch.setattr(bits, "stretches", lambda length: cut.append(length) or [slice(0, 1), slice(1, length)])
+    monkeypatch.setattr(bits, "slices_of", lambda length: cut.append(length) or [slice(0, 1), slice(1, length)])
     rows, response = many_rows(8, 50, rng), ik.RandomizedResponse(8, 1.0).tally(np.arange(8))
     theta = rng.dirichlet(np.ones(8))
     for tally in (rows, response, rows + response):

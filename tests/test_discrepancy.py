@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 import ibukit as ik
-from ibukit.estimators._chance import expected_share
+from ibukit.estimators._chance import expected_deviance_term
 from oracles import chance
 
 FALSE_ALARM = 1e-4
@@ -131,8 +131,8 @@ def test_for_these_users_alone_the_deviance_is_smaller_by_what_is_not_hidden(rng
 
 @pytest.mark.parametrize("mean", [1e-12, 1e-9, 1e-4, 0.01, 0.3, 1.0, 2.5, 10.0, 80.0, 99.9, 100.1, 300.0])
 def test_the_expected_share_is_the_oracles(mean):
-    assert expected_share(np.log([mean]))[0] == pytest.approx(chance.expected_share(mean), abs=2e-5)
-    assert expected_share(np.log([mean, 1e6]))[1] == pytest.approx(1, abs=1e-6)
+    assert expected_deviance_term(np.log([mean]))[0] == pytest.approx(chance.expected_deviance_term(mean), abs=2e-5)
+    assert expected_deviance_term(np.log([mean, 1e6]))[1] == pytest.approx(1, abs=1e-6)
 
 
 def stops(mechanism, counts, draws, rng):

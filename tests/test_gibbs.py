@@ -14,8 +14,8 @@ import ibukit as ik
 from ibukit.posterior import _gibbs, _gibbs_kernels, _latent_secrets, _surrogate_moves
 from ibukit.posterior._dirichlet import dirichlet
 from ibukit.posterior._gibbs import sample
-from ibukit.posterior._latent_secrets import teller_of
-from ibukit.posterior._surrogate_moves import LongSteps
+from ibukit.posterior._latent_secrets import sampler_of
+from ibukit.posterior._surrogate_moves import SurrogateMoves
 from tests.oracles import posterior as oracle
 
 FALSE_ALARM = 1e-6
@@ -100,7 +100,7 @@ def test_a_teller_that_knows_no_silence_is_seen(monkeypatch, rng):
         assert_law(*law_of("k-RR", "distribution", rng))
 
 
-@pytest.mark.parametrize(("kernel", "name"), [("told_by_bits", "RAPPOR"), ("told_by_columns", "zeros")])
+@pytest.mark.parametrize(("kernel", "name"), [("assigned_by_bits", "RAPPOR"), ("assigned_by_columns", "zeros")])
 def test_uniforms_that_are_not_uniform_are_seen(kernel, name, monkeypatch, rng):
     told = getattr(_gibbs_kernels, kernel)
     monkeypatch.setattr(_surrogate_moves, "MOST_SECRETS_MOVED", 1)
@@ -110,7 +110,7 @@ def test_uniforms_that_are_not_uniform_are_seen(kernel, name, monkeypatch, rng):
 
 
 def test_a_long_step_that_is_always_accepted_is_seen(monkeypatch, rng):
-    monkeypatch.setattr(LongSteps, "_miss", lambda self, p: 0.0)
+    monkeypatch.setattr(SurrogateMoves, "_surrogate_error", lambda self, p: 0.0)
     with pytest.raises(AssertionError, match="standard errors off"):
         assert_law(*law_of("zeros", "distribution", rng))
 
@@ -141,17 +141,19 @@ def test_a_report_tells_each_secret_as_often_as_it_should(name, rng):
         # what is left of a row's least entry is 0 for RAPPOR and OUE only where some bit is not set
         expected = n * p * excess[z] / (p @ matrix[:, z])
         one = np.array([n])
-        told = _gibbs_kernels.told_by_columns(excess[z : z + 1], matrix.min(axis=0)[z : z + 1], one, p, uniforms)
-        np.testing.assert_allclose(told, expected, atol=1)
+        drawn = _gibbs_kernels.assigned_by_columns(excess[z : z + 1], matrix.min(axis=0)[z : z + 1], one, p, uniforms)
+        np.testing.assert_allclose(drawn, expected, atol=1)
         if name != "zeros":
             channel = tally.operator
             padded = np.pad(p, (0, -tally.k % 8))
             contrast = channel.one - channel.zero
-            told = _gibbs_kernels.told_by_bits(channel.packed[z : z + 1], one, channel.zero, contrast, padded, uniforms)
+            drawn = _gibbs_kernels.assigned_by_bits(
+                channel.packed[z : z + 1], one, channel.zero, contrast, padded, uniforms
+            )
             held = np.unpackbits(channel.packed[z], count=tally.k)
             expected = n * p * contrast * held / (channel.zero + contrast * p @ held)
-            np.testing.assert_allclose(told[: tally.k], expected, atol=1)
-            assert told[tally.k :].sum() == 0
+            np.testing.assert_allclose(drawn[: tally.k], expected, atol=1)
+            assert drawn[tally.k :].sum() == 0
 
 
 def test_the_walk_has_the_law_of_prior_and_parabola(rng):
@@ -169,7 +171,7 @@ def test_the_walk_has_the_law_of_prior_and_parabola(rng):
         moves = 120
         first = rng.integers(0, 3, moves)
         second = (first + rng.integers(1, 3, moves)) % 3
-        _gibbs_kernels.walk(
+        _gibbs_kernels.surrogate_walk(
             end,
             slope - hessian @ (end - centre),
             hessian,
@@ -209,10 +211,10 @@ def test_a_step_of_bits_is_one_of_columns(monkeypatch, rng):
     for limit, equal in ((2, 64), (0, 64), (0, 0)):
         # k = 3 and 8 rows: some thirty reports of a kind
         monkeypatch.setattr(_latent_secrets, "MANY_EQUAL_REPORTS", equal)
-        tell = teller_of(tally) if limit else None
+        tell = sampler_of(tally) if limit else None
         if tell is None:
             monkeypatch.setattr(_latent_secrets, "BitChannel", ())
-            tell = _latent_secrets._teller(part, 3)
+            tell = _latent_secrets._sampler(part, 3)
         kinds.append(type(tell).__name__)
         totals.append(tell(p, rng))
     expected = totals[0].mean(axis=0)

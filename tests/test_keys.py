@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ibukit as ik
-from ibukit.alphabet import Endless
+from ibukit.alphabet import Unbounded
 from ibukit.evaluation import _keys
 from ibukit.evaluation._keys import spawn_key, text
 from ibukit.mechanisms.base import Mechanism
@@ -47,7 +47,7 @@ def test_every_kind_of_mechanism_and_alphabet_is_recorded_and_pinned():
     concrete = {kind for kind in ours if dataclasses.is_dataclass(kind) and kind.__name__ in ik.__all__}
     assert set(_keys.RECORDED) == concrete == {type(mechanism) for mechanism, _ in PINNED}
     ours = {kind for kind in kinds(ik.Alphabet) if kind.__module__.startswith("ibukit.")}
-    assert set(_keys.ALPHABETS) == ours - {Endless}
+    assert set(_keys.ALPHABETS) == ours - {Unbounded}
 
 
 def test_a_class_that_is_renamed_or_moved_keeps_its_words():

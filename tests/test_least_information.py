@@ -117,7 +117,7 @@ def test_where_the_loss_jumps_two_channels_are_mixed(share):
     beta = np.log(1 / _root(lambda e: 2 * e**price - 1 - e))
     wrong = np.exp(-beta) / (1 + np.exp(-beta))
     bound = share * wrong + (1 - share) * price
-    matrix = least_information.at_loss(source, bound).channel
+    matrix = least_information.solve_at_distortion(source, bound).channel
     expected = share * np.array([[1 - wrong, wrong, 0], [wrong, 1 - wrong, 0]]) + (1 - share) * np.array([0, 0, 1])
     np.testing.assert_allclose(matrix[:2], expected, atol=1e-9)
     assert source.expected_excess(matrix) == pytest.approx(bound, rel=1e-12)
@@ -149,8 +149,8 @@ def test_beta_and_loss_lead_to_each_other():
     """The channel at a beta has a loss, at which the search finds the same channel."""
     source = least_information.RateDistortionProblem(ik.normalize(np.arange(1, 31)), ik.Line(0, 29).distances())
     for beta in (0.06, 0.2, 1.0, 5.0, 30.0):
-        channel = least_information.at_beta(source, beta)
-        again = least_information.at_loss(source, source.expected_excess(channel)).channel
+        channel = least_information.solve_at_beta(source, beta)
+        again = least_information.solve_at_distortion(source, source.expected_excess(channel)).channel
         np.testing.assert_allclose(again, channel, atol=1e-7)
-    at_the_end = least_information.at_beta(source, np.inf)
+    at_the_end = least_information.solve_at_beta(source, np.inf)
     assert np.array_equal(at_the_end, np.eye(30))

@@ -6,7 +6,7 @@ import shapely
 
 import ibukit as ik
 import likely_cases as cases
-from ibukit.identification._planar_cuts import margin, unbeaten
+from ibukit.identification._planar_cuts import margin, undominated_cells
 
 
 def beaten_by_some(grid, reports):
@@ -40,7 +40,7 @@ def test_reports_of_cells_need_less_than_half_of_the_margin_and_others_all_of_it
     reach = []
     for row, col in ((1, 1), (1, 5), (12, 31), (5, 38), (6, 56), (21, 34)):
         reports = np.array([[0, 0], [row, col]])
-        away = shapely.distance(shapely.points(unbeaten(reports, (1.0, 1.0))), shapely.LineString(reports))
+        away = shapely.distance(shapely.points(undominated_cells(reports, (1.0, 1.0))), shapely.LineString(reports))
         reach.append(away.max() / margin(np.sqrt(0.5), float(np.hypot(row, col))))
     assert 0.45 < max(reach) < 0.5
     # a report where four cells meet: none of them beats another, and each is as far away as the margin
@@ -73,7 +73,7 @@ def test_the_region_is_the_hull_grown_by_the_margin():
 def test_offsets_a_few_cells_long_are_not_enough():
     # why the half-planes go up to twice the margin
     reports = np.array([[0, 0], [21, 34]])
-    all_cells = {tuple(cell) for cell in unbeaten(reports, (1.0, 1.0)).tolist()}
+    all_cells = {tuple(cell) for cell in undominated_cells(reports, (1.0, 1.0)).tolist()}
     grid = ik.Grid(22, 35)
     near = np.array([[i, j] for i in (-1, 0, 1) for j in (-1, 0, 1) if (i, j) != (0, 0)])
     along = near @ reports.T

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import ibukit as ik
 from ibukit.estimators.certificate import ratios
 from ibukit.identification import mle_set
-from ibukit.identification.mle_set import WIDTH, most_of_ratios
+from ibukit.identification.mle_set import WIDTH_OF_A_POINT, most_of_ratios
 from instances import instances, tallies
 from oracles import exact, naive
 
@@ -267,5 +267,5 @@ def test_bad_input():
 
 
 def test_width_is_what_the_documentation_says():
-    assert WIDTH == 1e-7
+    assert WIDTH_OF_A_POINT == 1e-7
     assert "to 1e-7" in type(mle_set(TWELVE.tally([1]))).identified.__doc__

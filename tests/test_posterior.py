@@ -202,9 +202,9 @@ def test_the_recursion_takes_as_many_steps_however_many_kinds_of_reports_there_a
         tally = mechanism.tally_counts(np.full(b, n // b))
         assert len(tally.counts) == b
         _totals.posterior_of_totals(tally, np.full(k, 0.5))
-    assert taken == [_totals.work(n, k)[0]] * 2
+    assert taken == [_totals.cost(n, k)[0]] * 2
     # O(k n^k), for a fixed k, with 1/k! before it; of the splits there are O(n^(b (k - 1)))
-    assert _totals.work(10**4, k)[0] == pytest.approx(k * 10 ** (4 * k) / math.factorial(k), rel=0.01)
+    assert _totals.cost(10**4, k)[0] == pytest.approx(k * 10 ** (4 * k) / math.factorial(k), rel=0.01)
     many, few = (_enumeration.n_splits(np.full(8, size), k) for size in (10**4, 10**3))
     assert math.log10(many / few) == pytest.approx(8 * (k - 1), rel=0.01)
 

@@ -57,7 +57,7 @@ def test_the_numbers_are_those_of_a_loop_written_by_hand(table):
 
 
 def test_the_table_is_tidy(table):
-    assert list(table.columns) == module.COLUMNS
+    assert list(table.columns) == module.RESULT_COLUMNS
     assert dict(table.groupby("estimator")["stop"].unique().str.join("|")) == {
         **dict.fromkeys(["noisy", "INV", "INV-N", "MLE"], ""),
         "IBU": "Steps(n=20)",

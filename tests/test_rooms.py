@@ -53,6 +53,25 @@ def test_a_private_name_from_another_room_is_found(source):
     assert private_from_other_rooms("ibukit.attack.detection", "from ibukit import _validate") == []
 
 
+def taken_from_evaluation(source):
+    """What design may not lean on: it chooses a mechanism, and how that is measured later is not its business."""
+    return [f"{where}.{name}" for where, name in imported(source) if "evaluation" in f"{where}.{name}".split(".")]
+
+
+@pytest.mark.parametrize("path", sorted((PACKAGE / "design").glob("*.py")), ids=name_of)
+def test_design_takes_nothing_from_evaluation(path):
+    assert taken_from_evaluation(path.read_text("utf8")) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["from ibukit.evaluation.replicate import Population", "def f():\n    from ibukit.evaluation import emd"],
+)
+def test_what_is_taken_from_evaluation_is_found(source):
+    assert len(taken_from_evaluation(source)) == 1
+    assert taken_from_evaluation("from ibukit.distributions import Population") == []
+
+
 def asks_for_a_channels_type(source):
     """isinstance of a kind of channel, and comparisons of types with one."""
     found = []

@@ -227,3 +227,33 @@ def test_a_theorem_is_applied_where_its_conditions_hold(fact, channel, broken):
     assert fact(replace(channel, **broken)) is None
     heir = type("Heir", (type(channel),), {})
     assert fact(heir(**vars(channel))) is None
+
+
+class Thicker(ik.LinearGeometric):
+    """Might have other noise: what is proved of ours is not said of it."""
+
+
+class Doubled(Thicker):
+    """Each report with a coin beside it that says nothing, and a class that says so."""
+
+    def as_finite(self):
+        return ik.TruncatedGeometric(self.alphabet, self.epsilon)
+
+
+LISTED = {**NUMBERS, "bayes_limits": lambda m: theory.bayes_limits(m, 0.5, np.random.default_rng(1), 100)}
+
+
+@pytest.mark.parametrize("question", LISTED.values(), ids=LISTED)
+def test_one_rule_says_whose_reports_can_be_listed(question):
+    truncated = question(ik.TruncatedGeometric(3, 1.0))
+    assert question(ik.LinearGeometric(3, 1.0)) == truncated
+    assert question(Doubled(3, 1.0)) == truncated
+    for endless in (Thicker(3, 1.0), ik.PlanarGeometric(ik.Grid(1, 3), 1.0)):
+        with pytest.raises(ValueError, match=r"can be listed, got .*; a truncated kind has"):
+            question(endless)
+
+
+def test_what_can_be_listed_is_its_own_list():
+    assert ik.LinearGeometric(ik.Line(3, 3), 1.0).as_finite().matrix() == [[1.0]]
+    rappor = ik.Rappor(3, 1.0)
+    assert rappor.as_finite() is rappor

@@ -99,7 +99,7 @@ def test_alphabets_without_an_end_compare_and_travel():
             assert repr(again) == repr(alphabet)
     tally = ik.LinearGeometric(LINES[1], 1.0).tally([3, 5])
     again = pickle.loads(pickle.dumps(tally))
-    assert (again.whole, again.alphabet) == (LINES[1], ik.Line(3, 5))
+    assert (again.full_alphabet, again.alphabet) == (LINES[1], ik.Line(3, 5))
 
 
 def test_a_grid_may_begin_anywhere():
@@ -174,3 +174,9 @@ def test_reports_have_the_same_law_as_on_a_part_that_holds_the_secrets(whole, rn
     # chi-squared of all frequent reports: a false alarm once in 10^6, at 5 standard deviations
     assert abs((z**2).sum() - often.sum()) < 5 * np.sqrt(2 * often.sum())
     assert expected[often].sum() > 0.9 * len(many)
+
+
+def test_the_old_name_of_the_full_alphabet_warns():
+    tally = ik.LinearGeometric(LINES[1], 0.5).tally([3, 5])
+    with pytest.warns(DeprecationWarning, match="full_alphabet"):
+        assert tally.whole is tally.full_alphabet

@@ -91,7 +91,7 @@ def test_tallies_add_over_what_holds_the_reports_of_both(estimator, rng):
     tallies = [weak.tally([3, 4]), strong.tally([-2, 20]), weak.tally([9])]
     assert [tally.alphabet for tally in tallies] == [ik.Line(3, 4), ik.Line(0, 20), ik.Line(9, 9)]
     together = sum(tallies)
-    assert (together.alphabet, together.whole, together.n) == (ik.Line(0, 20), whole, 5)
+    assert (together.alphabet, together.full_alphabet, together.n) == (ik.Line(0, 20), whole, 5)
     assert len(together.parts) == 2
     assert [part.mechanism.epsilon for part in together.parts] == [2.0, 0.3]
     again = tallies[2] + (tallies[0] + tallies[1])

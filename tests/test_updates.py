@@ -8,7 +8,7 @@ import pytest
 import ibukit as ik
 from ibukit.channels import BitChannel, DenseChannel, LineChannel, ResponseChannel, StackedChannel, plane, plane_masses
 from ibukit.solvers import _em_kernels, em
-from ibukit.solvers.em import Blocks, evaluate, updates_of
+from ibukit.solvers.em import BatchedSteps, evaluate, updates_of
 from instances import INSTANCES, Bent, Instance, TransposedAdjoint, with_operator
 from oracles import naive
 
@@ -129,7 +129,7 @@ def test_neighbours_of_a_kind_share_a_loop():
 def test_large_dense_channels_are_not_copied_into_one(monkeypatch, rng):
     tally = pool([dense(rng, 6, 3), dense(rng, 6, 8)]).tally
     assert routine(tally) is _em_kernels.dense
-    monkeypatch.setattr(em, "SMALL", 20)
+    monkeypatch.setattr(em, "MOST_ENTRIES_JOINED", 20)
     assert routine(tally) is em._stacked
 
 
@@ -266,7 +266,7 @@ def test_a_block_stops_at_the_first_step_whose_ratios_suffice(instance):
     theta = np.full(instance.tally.k, 1 / instance.tally.k)
     p, g = evaluate(updates, theta, len(instance.tally.counts))
     largest = [g.max()]
-    walk, at = Blocks(updates), (theta, p, g)
+    walk, at = BatchedSteps(updates), (theta, p, g)
     for _ in range(40):
         *at, taken = walk.move(*at, 99)
         assert taken == 1, "watched: one at a time"
@@ -284,7 +284,7 @@ def test_a_block_stops_at_the_first_step_whose_ratios_suffice(instance):
 def test_the_length_of_blocks_changes_nothing(name, stop, monkeypatch):
     ends = []
     for seconds in (0.0, 1e-4, 10.0):
-        monkeypatch.setattr(em, "LOOK", seconds)
+        monkeypatch.setattr(em, "SECONDS_BETWEEN_LOOKS", seconds)
         ends.append(ik.ibu(SOME[name].tally, stop=stop, max_iter=5000))
     assert len({(end.n_iter, end.gap, end.status) for end in ends}) == 1
     assert all(np.array_equal(end.distribution, ends[0].distribution) for end in ends)

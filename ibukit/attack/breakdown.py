@@ -95,7 +95,7 @@ def breakdown_fraction(prior: ArrayLike, alphabet: Alphabet | int, beta: float, 
 
 def _log_g(others: RateDistortionProblem, distances: Floats, beta: float) -> float:
     """How much a report that was forbidden would be worth: log g, from the optimum among the other reports."""
-    q = least_information.outputs(others, beta)
+    q = least_information.output_distribution(others, beta)
     nearest = others.loss.min(axis=1)
     with np.errstate(divide="ignore"):
         reached = np.log(np.exp(-beta * others.excess) @ q)

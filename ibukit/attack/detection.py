@@ -20,7 +20,7 @@ from ibukit.tally import Part, Tally, make_part
 
 MLE_TOL = 1e-9
 # of a report that somebody sent, for a ratio that fits into a double
-LEAST_PROBABILITY = np.finfo(float).tiny
+LEAST_DIVISOR = np.finfo(float).tiny
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def detect(tally: Tally, false_alarms: float = 0.01, *, rng: Generator) -> Detec
     """
     part = single_part(tally)
     rng = _validate.generator(rng)
-    level = _validate.share("false_alarms", false_alarms, "()")
+    level = _validate.fraction("false_alarms", false_alarms, "()")
     if tally.n < 2:
         raise ValueError("tally must hold at least two reports: one half suggests what the other half is tested for")
     first = rng.multivariate_hypergeometric(part.counts, tally.n // 2)
@@ -157,7 +157,7 @@ def _evidence(part: Part, counts: Ints) -> _Half:
     # a report that neither makes proves nothing either way; one that honest people make less often than a double can
     # say has a probability of at most 5e-324, which such a ratio leaves below the rounding of its sum
     r = np.divide(
-        attacked, np.maximum(honest, LEAST_PROBABILITY), out=np.ones_like(attacked), where=(honest > 0) | (attacked > 0)
+        attacked, np.maximum(honest, LEAST_DIVISOR), out=np.ones_like(attacked), where=(honest > 0) | (attacked > 0)
     )
     n = np.append(others[seen], others.sum() - others[seen].sum())
     log_evidence = float(xlogy(n, r).sum()) - float(n.sum()) * math.log((channel @ r).max())

@@ -95,5 +95,5 @@ def mix(distribution: ArrayLike, public: ArrayLike, weight: float) -> Floats:
     """
     theta = _validate.distribution("distribution", distribution)
     known = _validate.distribution("public", public, len(theta))
-    own = _validate.share("weight", weight, "[]")
+    own = _validate.fraction("weight", weight, "[]")
     return own * theta + (1 - own) * known

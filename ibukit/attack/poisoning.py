@@ -55,7 +55,7 @@ def poison_inputs(counts: ArrayLike, target: ArrayLike, fraction: float) -> Ints
     if not people.sum():
         raise ValueError("counts must hold at least one person, they are all 0")
     targets = _targets(target, size)
-    adversaries = _adversaries(int(people.sum()), _validate.share("fraction", fraction, "[)"))
+    adversaries = _adversaries(int(people.sum()), _validate.fraction("fraction", fraction, "[)"))
     people[targets] += adversaries // len(targets)
     people[targets[: adversaries % len(targets)]] += 1
     return people
@@ -98,7 +98,7 @@ def poisoned(distribution: ArrayLike, target: ArrayLike, fraction: float) -> Flo
     """
     honest = _validate.distribution("distribution", distribution)
     targets = _targets(target, len(honest))
-    share = _validate.share("fraction", fraction, "[)")
+    share = _validate.fraction("fraction", fraction, "[)")
     mixed = (1 - share) * honest
     mixed[targets] += share / len(targets)
     return mixed
@@ -147,7 +147,7 @@ def poison_outputs(tally: Tally, report: ArrayLike, fraction: float) -> Tally:
     sent = part.mechanism.check_reports(np.atleast_1d(report) if flat else np.atleast_2d(report))
     if not len(sent):
         raise ValueError("report must hold at least one report, it is empty")
-    adversaries = _adversaries(tally.n, _validate.share("fraction", fraction, "[)"))
+    adversaries = _adversaries(tally.n, _validate.fraction("fraction", fraction, "[)"))
     each = np.full(len(sent), adversaries // len(sent))
     each[: adversaries % len(sent)] += 1
     make_part(part.mechanism, sent)  # refuses an impossible report even where nobody sends it

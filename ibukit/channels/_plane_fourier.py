@@ -16,7 +16,7 @@ from scipy import fft
 from ibukit._validate import Floats, Ints
 
 Spectrum = NDArray[np.complex128]
-FEW = 4
+MOST_LINES_BY_WAVES = 4
 
 
 class Reader(Protocol):
@@ -54,7 +54,7 @@ def reader(cells: Ints, lengths: tuple[int, int]) -> Reader:
     """The cheapest way to read a field at given cells (counted modulo the lengths)."""
     rows, row = np.unique(cells[:, 0] % lengths[0], return_inverse=True)
     cols, col = np.unique(cells[:, 1] % lengths[1], return_inverse=True)
-    if min(len(rows), len(cols)) > FEW:
+    if min(len(rows), len(cols)) > MOST_LINES_BY_WAVES:
         return Everywhere(rows, row, cols[col], lengths)
     if len(rows) <= len(cols):
         return FewRows(_waves(rows, lengths[0], lengths[0]), row, cols[col], lengths)
@@ -120,11 +120,11 @@ class FewColumns:
 
     def read(self, spectrum: Spectrum) -> Floats:
         """Sum the waves across the columns, transform along them."""
-        share = np.full(spectrum.shape[1], 2 / self.lengths[1])  # each stands for its mirror image too,
-        share[0] /= 2
+        weight = np.full(spectrum.shape[1], 2 / self.lengths[1])  # each stands for its mirror image too,
+        weight[0] /= 2
         if self.lengths[1] % 2 == 0:
-            share[-1] /= 2  # but the constant and the fastest wave are their own
-        lines = fft.ifft(spectrum @ (self.waves * share).T, axis=0).real
+            weight[-1] /= 2  # but the constant and the fastest wave are their own
+        lines = fft.ifft(spectrum @ (self.waves * weight).T, axis=0).real
         return np.asarray(lines[self.row, self.col])
 
     def drop(self, weights: Floats) -> Spectrum:

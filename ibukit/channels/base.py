@@ -15,7 +15,16 @@ from ibukit.channels._gram_kernels import mirror
 
 
 class Score(NamedTuple):
-    """What one look at all reports says about a distribution theta."""
+    """What one look at all reports says about a distribution theta.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ibukit.channels import DenseChannel
+    >>> score = DenseChannel(np.array([[0.9, 0.1], [0.3, 0.7]])).score(np.array([0.5, 0.5]), np.array([60, 40]))
+    >>> score.g, score.gap(n=100)
+    (array([100., 100.]), 0.0)
+    """
 
     log_likelihood: float
     """sum_z counts_z log p_z, p = theta M; -inf where a report has no probability."""
@@ -41,7 +50,8 @@ def gap_between(least: float, largest: float) -> float:
 class Channel(ABC):
     """The probabilities M_xz of the reports seen, as an operator.
 
-    They are the columns of a mechanism's matrix that belong to these reports.
+    They are the columns of a mechanism's matrix that belong to these reports. A factor that depends on the report alone
+    may be left out, because it moves neither a maximiser nor its gap; the mechanism states it as its `log_scale`.
 
     A subclass is a small frozen dataclass that pickles. It has `k` and `size`, and says `forward` and `adjoint`.
     Whatever else it can do better than through these two it overrides: `testing.check_channel` holds each override
@@ -105,12 +115,12 @@ class Channel(ABC):
 
     def rows(self, secrets: Ints) -> Floats:
         """M_xz of given secrets, shape (len(secrets), s)."""
-        found, unit = np.empty((len(secrets), self.size)), np.zeros(self.k)
-        for row, x in zip(found, secrets, strict=True):
+        rows, unit = np.empty((len(secrets), self.size)), np.zeros(self.k)
+        for row, x in zip(rows, secrets, strict=True):
             unit[x] = 1.0
             row[:] = self.forward(unit)
             unit[x] = 0.0
-        return found
+        return rows
 
     def gram(self, weights: Floats) -> Floats:
         """M diag(weights) M^T, shape (k, k)."""
@@ -240,7 +250,7 @@ def sum_of(scores: Iterable[Score]) -> Score:
     return Score(sum(score.log_likelihood for score in each), total, min(score.least for score in each))
 
 
-def stretches(length: int) -> Iterator[slice]:
+def slices_of(length: int) -> Iterator[slice]:
     """Thirty-two slices, unless there is little to cut."""
     size = max(2048, -(-length // 32))
     return (slice(start, min(start + size, length)) for start in range(0, length, size))

@@ -9,12 +9,33 @@ from numpy.typing import NDArray
 
 from ibukit._validate import Floats, Ints
 from ibukit.channels import _bit_kernels
-from ibukit.channels.base import Channel, Score, stretches, sum_of
+from ibukit.channels.base import Channel, Score, slices_of, sum_of
 
 
 @dataclass(frozen=True, eq=False)
 class BitChannel(Channel):
-    """M_xz = scale_z (one if bit x of z is set else zero): unary encodings from packed bits, k/8 look-ups a report."""
+    """Unary encodings from packed bits, k/8 look-ups a report.
+
+    M_xz = scale_z (`one` if bit x of report z is set, else `zero`).
+
+    Parameters
+    ----------
+    k : int
+        Number of secrets.
+    packed : ndarray of uint8, shape (s, ceil(k / 8))
+        The reports' bits, the first one the most significant of its byte.
+    one, zero : float
+        Entry where the secret's bit is set, and where it is not, up to the report's scale.
+    scale : ndarray, shape (s,)
+        A factor for each report.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rows = np.packbits([[1, 0, 0], [1, 1, 0]], axis=1)
+    >>> BitChannel(3, rows, one=0.4, zero=0.1, scale=np.ones(2)).forward(np.array([0.5, 0.5, 0.0]))
+    array([0.25, 0.4 ])
+    """
 
     k: int
     packed: NDArray[np.uint8]
@@ -44,7 +65,7 @@ class BitChannel(Channel):
 
     def score(self, theta: Floats, counts: Floats | Ints) -> Score:
         """In stretches: of rows of bits there may be as many as users."""
-        return sum_of(Channel.score(self.take(rows), theta, counts[rows]) for rows in stretches(self.size))
+        return sum_of(Channel.score(self.take(rows), theta, counts[rows]) for rows in slices_of(self.size))
 
     def take(self, reports: slice | Ints) -> BitChannel:
         """Some of the rows of bits."""

@@ -13,7 +13,20 @@ from ibukit.channels.base import Channel
 
 @dataclass(frozen=True, eq=False)
 class DenseChannel(Channel):
-    """Columns of a matrix, shape (k, s)."""
+    """The columns of a matrix, written out.
+
+    Parameters
+    ----------
+    columns : ndarray, shape (k, s)
+        M_xz, one column for each report.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> channel = DenseChannel(np.array([[0.9, 0.1], [0.3, 0.7]]))
+    >>> channel.forward(np.array([0.5, 0.5])), channel.adjoint(np.array([1.0, 0.0]))
+    (array([0.6, 0.4]), array([0.9, 0.3]))
+    """
 
     columns: Floats
 

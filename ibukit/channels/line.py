@@ -22,7 +22,30 @@ def split_factor(log_factor: Floats) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True, eq=False)
 class LineChannel(Channel):
-    """M_xz = scale_z decay^|x - position_z|: geometric noise on a line by two recursive sweeps, O(k + s)."""
+    """Geometric noise on a line by two recursive sweeps, O(k + s).
+
+    M_xz = scale_z decay^|x - position_z|.
+
+    Parameters
+    ----------
+    k : int
+        Number of secrets, 0..k-1 on the line.
+    decay : float
+        Ratio of the entries of neighbouring secrets, above 0 and at most 1.
+    positions : ndarray of int, shape (s,)
+        Where each report is, 0..k-1.
+    scale : ndarray, shape (s,)
+        A factor for each report.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> channel = LineChannel(3, decay=0.5, positions=np.array([0, 2]), scale=np.ones(2))
+    >>> channel.rows(np.arange(3))
+    array([[1.  , 0.25],
+           [0.5 , 0.5 ],
+           [0.25, 1.  ]])
+    """
 
     k: int
     decay: float

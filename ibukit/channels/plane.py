@@ -29,7 +29,9 @@ MOST_NATS = 30.0
 
 @dataclass(frozen=True, eq=False)
 class PlaneChannel(Channel):
-    """M_xz = factor_x kernels[kind_z][|row_x - row_z|, |col_x - col_z|] scale_z, for secrets on a grid.
+    """Planar noise on a grid, by Fourier transforms.
+
+    M_xz = factor_x kernels[kind_z][|row_x - row_z|, |col_x - col_z|] scale_z.
 
     Each kind of report is a convolution. Noise remapped to the grid has four: reports inside, on a southern or
     northern border (their kernel is a sum over a half-line of offsets), on a western or eastern one, and corners.
@@ -51,6 +53,17 @@ class PlaneChannel(Channel):
     cells : ndarray of int, shape (s, 2)
     scale : ndarray, shape (s,)
     columns : ndarray, shape (k, reports of kind FAR)
+
+    Examples
+    --------
+    A single row of four cells, and two reports on it:
+
+    >>> import numpy as np
+    >>> kernels, cells, nothing = np.array([[[1.0, 0.5, 0.25, 0.125]]]), np.array([[0, 0], [0, 2]]), np.empty((4, 0))
+    >>> channel = PlaneChannel((1, 4), np.ones(4), kernels, np.array([0, 0]), cells, np.ones(2), nothing)
+    >>> channel.rows(np.array([0, 3]))
+    array([[1.   , 0.25 ],
+           [0.125, 0.5  ]])
     """
 
     shape: tuple[int, int]
@@ -82,7 +95,10 @@ class PlaneChannel(Channel):
         return p
 
     def convolve(self, theta: Floats) -> Floats:
-        """Theta C with the errors of Fourier transforms: for inner loops whose result is checked by `forward`."""
+        """Theta C with the errors of Fourier transforms.
+
+        It is for inner loops whose result is checked by `forward`.
+        """
         mass = _plane_fourier.spectrum_of((theta * self.factor).reshape(self.shape), self._lengths)
         p = np.zeros(len(self.kinds))  # what lies in new memory may be no number, and those far away are not read below
         with one_thread():  # the products with a few waves are too small to share
@@ -135,7 +151,10 @@ class PlaneChannel(Channel):
         return columns
 
     def squared(self) -> PlaneChannel:
-        """The channel with every entry squared: its adjoint is the diagonal of M diag(w) M^T."""
+        """The channel with every entry squared.
+
+        Its adjoint is the diagonal of M diag(w) M^T.
+        """
         names = ("factor", "kernels", "scale", "columns")
         return replace(self, **{name: getattr(self, name) ** 2 for name in names})
 
@@ -157,7 +176,7 @@ class PlaneChannel(Channel):
     @cached_property
     def _reach(self) -> tuple[int, int]:
         """The largest offsets at which some kernel is not below the rounding of its sums."""
-        seen = self.kernels > math.exp(-plane_masses.FARTHEST) * self.kernels.max(axis=(1, 2), keepdims=True)
+        seen = self.kernels > math.exp(-plane_masses.MOST_NATS_AWAY) * self.kernels.max(axis=(1, 2), keepdims=True)
         return tuple(
             min(int(np.flatnonzero(seen.any(axis=(0, 2 - i)))[-1]), self._largest_offsets[i])  # type: ignore[return-value]
             for i in (0, 1)
@@ -179,9 +198,9 @@ class PlaneChannel(Channel):
     @cached_property
     def _trusted(self) -> Floats:
         """From where on a convolution of mass of norm 1 is within the relative error, for each report."""
-        share = np.sqrt((self.kernels**2 * plane_masses.multiplicity(self.kernels.shape[1:])).sum(axis=(1, 2)))
+        norms = np.sqrt((self.kernels**2 * plane_masses.multiplicity(self.kernels.shape[1:])).sum(axis=(1, 2)))
         return np.asarray(
-            np.where(self.kinds == FAR, 0, share[self.kinds] * self.scale) * (CONVOLUTION_ERROR / RELATIVE_ERROR)
+            np.where(self.kinds == FAR, 0, norms[self.kinds] * self.scale) * (CONVOLUTION_ERROR / RELATIVE_ERROR)
         )
 
     def _sum(self, mass: Floats, reports: Ints) -> Floats:
@@ -204,7 +223,7 @@ def remapped(grid: Grid, table: Floats, reports: Ints) -> PlaneChannel:
     """Noise with the masses of a quarter-plane table, remapped to the nearest cell of the grid."""
     cells = _positions(grid, reports)
     kernels, kinds = plane_masses.remapped_kernels(grid, table), plane_masses.remapped_kind(grid, cells)
-    return _channel(grid, np.ones(len(grid)), kernels, kinds, cells, np.ones(len(cells)))
+    return _make(grid, np.ones(len(grid)), kernels, kinds, cells, np.ones(len(cells)))
 
 
 def row_normalised(grid: Grid, epsilon: float, reports: Ints) -> PlaneChannel:
@@ -212,14 +231,14 @@ def row_normalised(grid: Grid, epsilon: float, reports: Ints) -> PlaneChannel:
     kernel = np.exp(-epsilon * _distances(grid.cell_shape, grid.n_rows - 1, grid.n_cols - 1))
     sums = _sums_over_offsets(_sums_over_offsets(kernel).T).T
     cells = _positions(grid, reports)
-    return _channel(grid, 1 / sums.ravel(), kernel[None], np.zeros(len(cells), int), cells, np.ones(len(cells)))
+    return _make(grid, 1 / sums.ravel(), kernel[None], np.zeros(len(cells), int), cells, np.ones(len(cells)))
 
 
 def column_scaled(grid: Grid, epsilon: float, reports: Ints, scale: Floats) -> PlaneChannel:
     """Entries exp(-eps d(x, z)) scale_z."""
     kernel = np.exp(-epsilon * _distances(grid.cell_shape, grid.n_rows - 1, grid.n_cols - 1))
     cells = _positions(grid, reports)
-    return _channel(grid, np.ones(len(grid)), kernel[None], np.zeros(len(cells), int), cells, scale)
+    return _make(grid, np.ones(len(grid)), kernel[None], np.zeros(len(cells), int), cells, scale)
 
 
 def infinite(grid: Grid, epsilon: float, largest: float, cells: Ints, beyond: Floats) -> tuple[PlaneChannel, Ints]:
@@ -244,7 +263,7 @@ def infinite(grid: Grid, epsilon: float, largest: float, cells: Ints, beyond: Fl
     kernels = np.array([np.where(lengths > start - 1e-9, np.exp(start - lengths), 0) for start in starts])
     scale = np.where(kinds == FAR, 1, largest * np.exp(-NATS_PER_BAND * kinds))
     far = np.flatnonzero(kinds == FAR)
-    return _channel(grid, np.ones(len(grid)), kernels, kinds, cells, scale, len(far)), far
+    return _make(grid, np.ones(len(grid)), kernels, kinds, cells, scale, len(far)), far
 
 
 def _positions(grid: Grid, codes: Ints) -> Ints:
@@ -252,7 +271,7 @@ def _positions(grid: Grid, codes: Ints) -> Ints:
     return np.column_stack(np.divmod(codes, grid.n_cols))
 
 
-def _channel(
+def _make(
     grid: Grid, factor: Floats, kernels: Floats, kinds: Ints, cells: Ints, scale: Floats, n_far: int = 0
 ) -> PlaneChannel:
     shape = (grid.n_rows, grid.n_cols)

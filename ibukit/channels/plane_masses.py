@@ -12,7 +12,7 @@ from ibukit._validate import Floats, Ints
 from ibukit.grid import Grid
 
 # e^-45 = 3e-20: what lies farther out is below the rounding of the sum
-FARTHEST = 45.0
+MOST_NATS_AWAY = 45.0
 MOST_CELLS = 2**24
 
 
@@ -26,8 +26,8 @@ def reach(grid: Grid, epsilon: float) -> tuple[int, int]:
     height, width = (max(epsilon * side, sys.float_info.min) for side in grid.cell_shape)
     # without a border there are no such sums, and what lies farther out is only left out
     rows, cols = (grid.n_rows, grid.n_cols) if grid.bounded else (0, 0)
-    north = rows + math.sqrt(FARTHEST**2 + 2 * FARTHEST * cols * width) / height
-    east = cols + math.sqrt(FARTHEST**2 + 2 * FARTHEST * rows * height) / width
+    north = rows + math.sqrt(MOST_NATS_AWAY**2 + 2 * MOST_NATS_AWAY * cols * width) / height
+    east = cols + math.sqrt(MOST_NATS_AWAY**2 + 2 * MOST_NATS_AWAY * rows * height) / width
     if north * east > MOST_CELLS:
         sides = "{:g} x {:g}".format(*grid.cell_shape)
         raise ValueError(

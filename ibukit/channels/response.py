@@ -15,7 +15,25 @@ from ibukit.channels.base import Channel, Score
 
 @dataclass(frozen=True, eq=False)
 class ResponseChannel(Channel):
-    """M_xz = off + (diagonal - off) [x = z]: k-ary randomized response in O(k)."""
+    """k-ary randomized response in O(k).
+
+    M_xz = `diagonal` if report z is secret x itself, else `off`.
+
+    Parameters
+    ----------
+    k : int
+        Number of secrets.
+    reports : ndarray of int, shape (s,)
+        The secret that each report names, each at most once.
+    diagonal, off : float
+        Entry of the secret itself, and of all others.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ResponseChannel(3, np.array([0, 2]), diagonal=0.6, off=0.2).forward(np.array([0.5, 0.5, 0.0]))
+    array([0.4, 0.2])
+    """
 
     k: int
     reports: Ints
@@ -56,7 +74,10 @@ class ResponseChannel(Channel):
         return np.where(secrets[:, None] == self.reports, self.diagonal, self.off)
 
     def add_gram(self, total: Floats, weights: Floats) -> None:
-        """off^2 sum w, more in the rows and columns of the reports, and most where they meet."""
+        """A constant, and more in the rows and columns of the reports.
+
+        It is off^2 sum w everywhere, and most where a row and a column of a report meet.
+        """
         contrast = self.diagonal - self.off
         own = np.zeros(self.k)
         own[self.reports] = contrast * weights

@@ -13,7 +13,25 @@ from ibukit.channels.base import Channel, Score, sum_of
 
 @dataclass(frozen=True, eq=False)
 class StackedChannel(Channel):
-    """Several channels over the same secrets, their reports one after the other."""
+    """Several channels over the same secrets, their reports one after the other.
+
+    Parameters
+    ----------
+    channels : tuple of Channel
+        All over `k` secrets.
+    k : int
+        Number of secrets.
+    starts : tuple of int
+        Where the reports of the second and each further channel begin, as `numpy.split` takes them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ibukit.channels import DenseChannel, ResponseChannel
+    >>> response, dense = ResponseChannel(2, np.arange(2), 0.7, 0.3), DenseChannel(np.array([[0.9], [0.3]]))
+    >>> StackedChannel((response, dense), k=2, starts=(2,)).forward(np.array([0.5, 0.5]))
+    array([0.5, 0.5, 0.6])
+    """
 
     channels: tuple[Channel, ...]
     k: int

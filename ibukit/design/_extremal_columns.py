@@ -25,7 +25,7 @@ def extremal_logs(distances: Floats) -> Floats:
     """
     k = len(distances)
     if k > MOST_ON_A_TREE:
-        raise TooLarge(_told(k))
+        raise TooLarge(_too_many_columns_message(k))
     # a bound longer than the way through other secrets says nothing
     shortest = shortest_path(distances)
     through_others = np.array([_through_others(shortest, x) for x in range(len(shortest))])
@@ -38,7 +38,7 @@ def extremal_logs(distances: Floats) -> Floats:
         # every set of secrets at one height and the others at another
         return np.asarray(shortest[0, 1] * _bits(k)[1:-1])
     if k > MOST_OTHERWISE:
-        raise TooLarge(_told(k))
+        raise TooLarge(_too_many_columns_message(k))
     return _of_any(shortest, needed)
 
 
@@ -65,7 +65,7 @@ def _bits(n: int) -> Floats:
     return (np.arange(2**n)[:, None] >> np.arange(n) & 1).astype(np.float64)
 
 
-def _told(k: int) -> str:
+def _too_many_columns_message(k: int) -> str:
     return (
         f"alphabet of {k} secrets has too many extremal columns: possible are up to {MOST_OTHERWISE} secrets, "
         f"{MOST_EQUAL} with equal distances, and {MOST_ON_A_TREE} on a line, which have 2^{MOST_ON_A_TREE - 1}; merge "

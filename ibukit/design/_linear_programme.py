@@ -35,12 +35,12 @@ from ibukit._validate import Floats
 Mask = NDArray[np.bool_]
 
 # guesses that gain less than this share of the largest loss, summed over the reports, are not missing
-TOLERANCE = 1e-9
+LEAST_GAIN = 1e-9
 # guesses to begin with for each report: itself and a cell's eight neighbours
 FIRST_GUESSES = 9
 MOST_NEW = 4
 # by so much of the largest loss an optimum may be missed for the sake of its price
-SLACK = 5e-10
+PRICE_SLACK = 5e-10
 GOLDEN = (5**0.5 - 1) / 2
 # the least that HiGHS accepts
 OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
@@ -91,7 +91,7 @@ def two_losses(prior: Floats, loss: Floats, adversary_loss: Floats, bound: float
         rows = {"A_eq": sparse.hstack([_rows_that_sum(k, m), sparse.csr_array((k, m))]), "b_eq": np.ones(k)}
         best = float(goal @ _linprog(goal, A_ub=upper, b_ub=right, **rows))
         # of the optima, the cheapest
-        upper, right = sparse.vstack([upper, sparse.csr_array(goal[None])]), np.append(right, best + k * SLACK)
+        upper, right = sparse.vstack([upper, sparse.csr_array(goal[None])]), np.append(right, best + k * PRICE_SLACK)
         found = _linprog(np.append(prices(k * m), np.zeros(m)), A_ub=upper, b_ub=right, **rows)
         return _channel(found, k, m), found[k * m :] / k
 
@@ -122,7 +122,7 @@ def _all_that_matter(
     while True:
         channel, values = solve(guesses)
         expected = (channel.T * prior) @ costs
-        missing = expected < (values - TOLERANCE / len(values))[:, None]
+        missing = expected < (values - LEAST_GAIN / len(values))[:, None]
         if not missing.any():
             return channel
         cheapest = np.argsort(expected, axis=1, kind="stable")[:, :MOST_NEW]

@@ -30,13 +30,13 @@ from ibukit._validate import Floats
 
 MAX_ITER = 100
 # the path ends where the bound is this near, as a share of the criterion
-NEAR = 1e-11
+NEAR_THE_BOUND = 1e-11
 # weights whose mean is off by more belong to no channel
 FEASIBLE = 1e-11
 # a step goes this far towards where a weight or a slack would be 0
 REACH = 0.995
 # columns that contribute less than this share of what a mean one does are on their way to 0
-SMALL = 1e-10
+LEAST_SHARE_USED = 1e-10
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def _central_path(points: Floats, weights: Floats, criterion: Criterion) -> tupl
         bounded = max(bounded, slope.value * (slope.value * criterion.degree / highest) ** criterion.degree)
         if np.abs(missing).max() < FEASIBLE and slope.value < least:
             best, least = weights, slope.value
-        if bounded >= (1 - NEAR) * least:
+        if bounded >= (1 - NEAR_THE_BOUND) * least:
             break
         if not slacks.size:
             multipliers[-1] = 1.1 * scores.max()
@@ -175,7 +175,7 @@ def _symmetric(d: int) -> Floats:
 def _few(points: Floats, weights: Floats) -> Floats:
     """The same J, mean and sum with linearly independent columns, of which there are at most (d + 1) (d + 2) / 2."""
     shares = weights * (1 + (points**2).sum(axis=1))
-    used = np.flatnonzero(shares > SMALL * shares.mean())
+    used = np.flatnonzero(shares > LEAST_SHARE_USED * shares.mean())
     lifted = np.column_stack([points[used], np.ones(len(used))])
     products = (lifted[:, :, None] * lifted[:, None]).reshape(len(used), -1) @ _symmetric(lifted.shape[1])
     # columns of one size: those of rare secrets are far out

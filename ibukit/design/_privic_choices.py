@@ -45,7 +45,7 @@ class Choices(_validate.ReadOnlyArrays):
         """Whether the next update starts at the current estimate."""
         return self.ibu_steps is not None and not self.restart
 
-    def designed(self, theta: Floats) -> MatrixMechanism:
+    def design(self, theta: Floats) -> MatrixMechanism:
         """The mechanism of the cycle that begins with theta, rounded so that its last digits do not decide a draw."""
         tol = self.tol if self.ba_steps is None else None
         return blahut_arimoto(quantize(theta), self.alphabet, self.beta, self.ba_steps, tol=tol, start=self.ba_start)
@@ -56,7 +56,7 @@ class Choices(_validate.ReadOnlyArrays):
             return mle(tally, self.tol)
         return ibu(tally, start=self.start if self.restart else theta, stop=Steps(self.ibu_steps))
 
-    def handed_in(self, tally: Tally, estimate: Estimate | ArrayLike) -> Estimate:
+    def accept(self, tally: Tally, estimate: Estimate | ArrayLike) -> Estimate:
         """The estimate that comes in its place, checked."""
         known = estimate if isinstance(estimate, Estimate) else None
         if known is not None and known.alphabet != self.alphabet:
@@ -67,7 +67,7 @@ class Choices(_validate.ReadOnlyArrays):
                 "and the next cycle's IBU, which starts here, could not raise it; mix it with the uniform "
                 "distribution, or set restart=True"
             )
-            _validate.interior("estimate", given, tally.k, why)
+            _validate.positive_distribution("estimate", given, tally.k, why)
         else:
             _validate.distribution("estimate", given, tally.k)
         return as_estimate(estimate, tally, "estimate", "handed in")
@@ -90,7 +90,7 @@ class Choices(_validate.ReadOnlyArrays):
                 yield f"{name} is {theirs!r} there, {ours!r} here"
 
 
-def checked(
+def validated(
     alphabet: Alphabet | int,
     beta: float,
     ba_steps: int | None,
@@ -124,5 +124,5 @@ def checked(
 
 def _full_support(name: str, values: ArrayLike, alphabet: Alphabet) -> Floats:
     why = "and neither BA nor IBU could ever raise it; mix it with the uniform distribution"
-    p: Floats = _validate.frozen(_validate.interior(name, values, len(alphabet), why).copy())
+    p: Floats = _validate.frozen(_validate.positive_distribution(name, values, len(alphabet), why).copy())
     return p

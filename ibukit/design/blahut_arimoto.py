@@ -121,7 +121,7 @@ def _improved(source: least_information.RateDistortionProblem, beta: float, c: F
 
 
 def _optimum(source: least_information.RateDistortionProblem, beta: float, tol: float) -> Floats:
-    c = least_information.outputs(source, beta)
+    c = least_information.output_distribution(source, beta)
     missed = least_information.excess_of(source, c, beta)
     if not missed <= tol:
         raise RuntimeError(f"tol={tol} was missed, the proof is {missed:.3g} nats; loosen tol, or take steps")
@@ -132,7 +132,7 @@ def _start(start: ArrayLike | None, k: int) -> Floats:
     if start is None:
         return uniform(k)
     why = "and that report would never be made; mix it with the uniform distribution"
-    return _validate.interior("start", start, k, why).copy()
+    return _validate.positive_distribution("start", start, k, why).copy()
 
 
 def _tol(tol: float) -> float:

@@ -70,7 +70,7 @@ def constant(source: RateDistortionProblem) -> Floats:
     return np.tile(best / best.sum(), (len(source.prior), 1))
 
 
-def outputs(source: RateDistortionProblem, beta: float) -> Floats:
+def output_distribution(source: RateDistortionProblem, beta: float) -> Floats:
     """The distribution of the reports that is optimal at beta, shape (m,); beta = inf is the limit."""
     return interior_point.maximise(*kernel_of(source, beta), MIXTURE_TOL)[0]
 
@@ -114,9 +114,9 @@ def channel_of(source: RateDistortionProblem, q: Floats, beta: float) -> Floats:
     return channel
 
 
-def at_beta(source: RateDistortionProblem, beta: float) -> Floats:
+def solve_at_beta(source: RateDistortionProblem, beta: float) -> Floats:
     """The channel that minimises I(x; y) + beta E loss, shape (k, m)."""
-    return channel_of(source, outputs(source, beta), beta)
+    return channel_of(source, output_distribution(source, beta), beta)
 
 
 @dataclass(frozen=True)
@@ -140,13 +140,13 @@ class _Search:
     def miss(self, log_beta: float) -> float:
         """Log of expected over wanted excess, as a root-finder likes it: 0 where it is close enough and not above."""
         if log_beta not in self.known:  # root-finders begin with the ends, which the bracket has been to
-            self.known[log_beta] = self._miss(log_beta)
+            self.known[log_beta] = self._log_excess_ratio(log_beta)
         return self.known[log_beta]
 
-    def _miss(self, log_beta: float) -> float:
+    def _log_excess_ratio(self, log_beta: float) -> float:
         with np.errstate(over="ignore"):
             beta = float(np.exp(log_beta))
-        here = Optimum(at_beta(self.source, beta), beta)
+        here = Optimum(solve_at_beta(self.source, beta), beta)
         found = self.source.expected_excess(here.channel)
         if found > self.wanted:
             self.above = min(self.above, (found, here), key=lambda point: point[0])
@@ -177,7 +177,7 @@ class _Search:
         return low, high
 
 
-def at_loss(source: RateDistortionProblem, wanted: float) -> Optimum:
+def solve_at_distortion(source: RateDistortionProblem, wanted: float) -> Optimum:
     """The channel of least mutual information whose expected loss is `wanted`.
 
     Below `source.least` there is none. From the least loss without information on it is `constant`, at beta = 0; at
@@ -189,7 +189,7 @@ def at_loss(source: RateDistortionProblem, wanted: float) -> Optimum:
         return Optimum(constant(source), 0.0)
     excess = wanted - source.least
     if excess <= 0:
-        return Optimum(at_beta(source, np.inf), np.inf)
+        return Optimum(solve_at_beta(source, np.inf), np.inf)
     nothing = Optimum(constant(source), 0.0)
     search = _Search(source, excess, above=(source.expected_excess(nothing.channel), nothing))
     ends = search.bracket()

@@ -17,7 +17,7 @@ from ibukit.design._optimal_weights import Criterion, optimal_design
 from ibukit.information import contrasts
 from ibukit.mechanisms import MatrixMechanism
 from ibukit.theory.asymptotic_emd import cumulative_sums
-from ibukit.theory.asymptotics import interior
+from ibukit.theory.asymptotics import positive_distribution
 
 CRITERIA = ("mse", "emd")
 # the proof is as good as that, or no mechanism is returned
@@ -128,7 +128,7 @@ def optimal_private(
     """
     secrets = as_alphabet(alphabet)
     k = len(secrets)
-    theta = interior("prior", prior, k)
+    theta = positive_distribution("prior", prior, k)
     level = _validate.positive("epsilon", epsilon)
     if criterion not in CRITERIA:
         raise ValueError(f"criterion must be 'mse' or 'emd', got {criterion!r}")

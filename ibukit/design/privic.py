@@ -18,11 +18,11 @@ from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet
 from ibukit.design import _privic_choices, _privic_file
 from ibukit.design._privic_file import Cycle
+from ibukit.distributions import Population
 from ibukit.errors import AlphabetMismatch, ForeignFile, MechanismMismatch
 from ibukit.estimate import Estimate, Status
 from ibukit.estimators.certificate import certified
 from ibukit.estimators.likelihood import mle
-from ibukit.evaluation.replicate import Population
 from ibukit.mechanisms import MatrixMechanism
 from ibukit.tally import Part, Tally, check_tally, pool
 
@@ -127,7 +127,7 @@ class Privic:
         tol: float = 1e-9,
         path: str | os.PathLike[str] | None = None,
     ):
-        self._choices = _privic_choices.checked(
+        self._choices = _privic_choices.validated(
             alphabet, beta, ba_steps, ibu_steps, start, ba_start, restart, combine, tol
         )
         self._cycles: tuple[Cycle, ...] = ()
@@ -166,7 +166,7 @@ class Privic:
     def mechanism(self) -> MatrixMechanism:
         """The mechanism through which the users of this cycle report."""
         if self._mechanism is None:
-            self._mechanism = self._choices.designed(self.distribution)
+            self._mechanism = self._choices.design(self.distribution)
         return self._mechanism
 
     def collect(self, tally: Tally, estimate: Estimate | ArrayLike | None = None) -> Estimate:
@@ -202,7 +202,7 @@ class Privic:
             if estimate is None:
                 found = self._choices.updated(tally, self.distribution)
             else:
-                found = self._choices.handed_in(tally, estimate)
+                found = self._choices.accept(tally, estimate)
             before = sum(cycle.n for cycle in self._cycles)
             theta = self._choices.combined(found.distribution, tally.n, self.distribution, before)
             method = f"PRIVIC cycle {self.cycle + 1}, {found.method}"
@@ -238,7 +238,7 @@ class Privic:
         return part
 
     def _past_mechanism(self, t: int) -> MatrixMechanism:
-        return self._choices.designed(self._cycles[t - 1].distribution if t else self._choices.start)
+        return self._choices.design(self._cycles[t - 1].distribution if t else self._choices.start)
 
     def tallies(self) -> tuple[Tally, ...]:
         """The tally of each finished cycle, with its mechanism, computed again."""

@@ -127,9 +127,9 @@ def rate_distortion(
     with one_thread():
         if beta is not None:
             slope = _validate.positive("beta", beta)
-            optimum = least_information.Optimum(least_information.at_beta(source, slope), slope)
+            optimum = least_information.Optimum(least_information.solve_at_beta(source, slope), slope)
         else:
-            optimum = least_information.at_loss(source, _distortion(distortion))
+            optimum = least_information.solve_at_distortion(source, _distortion(distortion))
         mechanism = MatrixMechanism(optimum.channel, secrets)
         rate = privacy.mutual_information(mechanism, source.prior)
         found = privacy.quality_loss(mechanism, source.prior)

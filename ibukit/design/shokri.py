@@ -18,7 +18,7 @@ from ibukit.mechanisms import MatrixMechanism
 
 CHOICES = ("least information", "vertex")
 # both losses of what is returned are right within this share of the largest loss
-TOLERANCE = 1e-9
+TOLERANCE_OF_LOSSES = 1e-9
 
 
 def shokri(
@@ -128,7 +128,7 @@ def shokri(
         if kind == "vertex":
             channel = _vertex(weights, costs, None, most) if alike else _vertex(weights, costs, guessed, bound)
         else:
-            channel = least_information.at_loss(source, bound).channel
+            channel = least_information.solve_at_distortion(source, bound).channel
         mechanism = MatrixMechanism(channel, secrets)
         _check(mechanism, source, bound, most if alike else None)
     return mechanism
@@ -180,7 +180,7 @@ def _check(
     off = privacy.quality_loss(mechanism, source.prior, source.loss) - bound
     if most is not None:
         off = max(off, most - privacy.adversary_loss(mechanism, source.prior, source.loss))
-    if not off <= TOLERANCE * source.loss.max():
+    if not off <= TOLERANCE_OF_LOSSES * source.loss.max():
         raise RuntimeError(
             f"the optimum was missed by {off:.3g} in the loss's unit; if its unit is extreme, divide loss and "
             "max_quality_loss by the largest loss"

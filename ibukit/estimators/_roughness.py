@@ -22,7 +22,7 @@ from ibukit.grid import Grid
 from ibukit.tally import Tally
 
 # the largest change in one step, as a logarithm, of a square root: beyond it the quadratic model means little
-FARTHEST = 2.0
+LARGEST_LOG_CHANGE = 2.0
 # Newton's method needs four or five steps from a neighbouring weight. With little weight, where the fit becomes a comb,
 # a first try limits the change of neighbours' ratios, a second, from the start again, that of each probability
 QUICK_STEPS, MOST_STEPS = 25, 300
@@ -164,7 +164,7 @@ def _climb(
     """As far along `move` as the penalised likelihood rises; None where it does not."""
     here = _value(tally, roughness, weight, u)
     slack = 1e-14 * (1 + abs(here))  # near the top F no longer feels a step that the gradient still does
-    length = min(1.0, FARTHEST / max(change, 1e-300))
+    length = min(1.0, LARGEST_LOG_CHANGE / max(change, 1e-300))
     while length > 1e-12:
         there = u + length * move
         there -= _log_mean_exp(there)

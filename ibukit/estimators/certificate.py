@@ -20,7 +20,7 @@ def gap(tally: Tally, distribution: ArrayLike) -> float:
     max over phi of mean log-likelihood(phi) - mean log-likelihood(theta) <= gap. With g_x = sum_z q_z M_xz / (theta
     M)_z the gap is log max_x g_x, because for any phi on the simplex, by Jensen, sum_z q_z log((phi M)_z / (theta M)_z)
     <= log sum_x phi_x g_x <= log max_x g_x. Where the secrets' alphabet has no end it holds for all phi on the whole of
-    it: see `Tally.whole`.
+    it: see `Tally.full_alphabet`.
 
     Parameters
     ----------
@@ -95,17 +95,17 @@ def certified(tally: Tally, theta: Floats, status: Status, n_iter: int, method: 
     )
 
 
-def certified_anywhere(tally: Tally, v: Floats, status: Status, n_iter: int, method: str) -> Estimate:
+def certified_on_or_off_simplex(tally: Tally, v: Floats, status: Status, n_iter: int, method: str) -> Estimate:
     """The same of a vector that may lie off the simplex; the status then says so."""
     on_simplex = (v >= 0).all() and abs(v.sum() - 1) <= _validate.SUM_TOLERANCE
     return certified(tally, v, status if on_simplex else Status.OFF_SIMPLEX, n_iter, method)
 
 
-def as_estimate(found: Estimate | ArrayLike, tally: Tally, name: str, method: str) -> Estimate:
+def as_estimate(given: Estimate | ArrayLike, tally: Tally, name: str, method: str) -> Estimate:
     """An estimate as it is; a bare distribution, called `name` where it is none, with its certificate."""
-    if isinstance(found, Estimate):
-        return found
-    theta = _validate.distribution(name, found, tally.k)
+    if isinstance(given, Estimate):
+        return given
+    theta = _validate.distribution(name, given, tally.k)
     return certified(tally, theta.copy(), Status.CLOSED_FORM, 0, method)
 
 

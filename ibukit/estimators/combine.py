@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from ibukit.distributions import project_to_simplex
 from ibukit.errors import NotInvertible
 from ibukit.estimate import Estimate, Status
-from ibukit.estimators.certificate import as_estimate, certified_anywhere
+from ibukit.estimators.certificate import as_estimate, certified_on_or_off_simplex
 from ibukit.estimators.inversion import NAMES, inv
 from ibukit.estimators.iterative import ibu
 from ibukit.estimators.likelihood import mle
@@ -101,11 +101,13 @@ def combine_results(
     average = np.zeros(tally.k)
     for share, estimate in zip(shares, estimates, strict=True):
         average += share * estimate.distribution
-    found = {estimate.status for estimate in estimates}
-    status = next((status for status in WORST_FIRST if status in found), Status.CLOSED_FORM)
+    statuses = {estimate.status for estimate in estimates}
+    status = next((status for status in WORST_FIRST if status in statuses), Status.CLOSED_FORM)
     steps = sum(estimate.n_iter for estimate in estimates)
     method = f"[{_name(estimator, options, parts)}]_R, weights: {WEIGHTS[weights]}{', projected' if project else ''}"
-    return certified_anywhere(tally, project_to_simplex(average) if project else average, status, steps, method)
+    return certified_on_or_off_simplex(
+        tally, project_to_simplex(average) if project else average, status, steps, method
+    )
 
 
 def combine_mechanisms(tally: Tally, estimator: Estimator = inv, **options: Any) -> Estimate:
@@ -171,7 +173,7 @@ def combine_mechanisms(tally: Tally, estimator: Estimator = inv, **options: Any)
     together = Tally((_compound(tally),)) if len(parts) > 1 else tally
     estimate = _estimate(estimator, together, options)
     method = f"[{_name(estimator, options, parts)}]_M"
-    return certified_anywhere(tally, np.array(estimate.distribution), estimate.status, estimate.n_iter, method)
+    return certified_on_or_off_simplex(tally, np.array(estimate.distribution), estimate.status, estimate.n_iter, method)
 
 
 def _compound(tally: Tally) -> Part:

@@ -9,7 +9,7 @@ import numpy as np
 from ibukit.distributions import normalize, project_to_simplex
 from ibukit.errors import InvalidDistribution
 from ibukit.estimate import Estimate, Status
-from ibukit.estimators.certificate import certified_anywhere
+from ibukit.estimators.certificate import certified_on_or_off_simplex
 from ibukit.mechanisms.base import single_part
 from ibukit.tally import Tally
 
@@ -67,4 +67,4 @@ def inv(tally: Tally, post: Literal["none", "normalize", "project"] = "project")
         v = normalize(np.maximum(v, 0))
     elif post == "project":
         v = project_to_simplex(v)
-    return certified_anywhere(tally, v, Status.CLOSED_FORM, 0, NAMES[post])
+    return certified_on_or_off_simplex(tally, v, Status.CLOSED_FORM, 0, NAMES[post])

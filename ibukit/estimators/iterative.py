@@ -18,16 +18,16 @@ from ibukit.estimate import ConvergenceError, Estimate, Status
 from ibukit.estimators.certificate import certified, gap
 from ibukit.estimators.stopping import EarlyRule, Gap, Iterate, Steps, StoppingRule
 from ibukit.solvers.anderson import Anderson
-from ibukit.solvers.em import Blocks, evaluate, updates_of
+from ibukit.solvers.em import BatchedSteps, evaluate, updates_of
 from ibukit.tally import Tally, check_tally, pool
 
-CERTIFY = Gap(1e-6)
+DEFAULT_STOP = Gap(1e-6)
 
 
 def ibu(
     tally: Tally,
     start: ArrayLike | None = None,
-    stop: StoppingRule | EarlyRule = CERTIFY,
+    stop: StoppingRule | EarlyRule = DEFAULT_STOP,
     max_iter: int = 1_000_000,
     strict: bool = False,
     accelerate: bool = False,
@@ -115,7 +115,7 @@ def ibu(
     last = min(max_iter, stop.n) if type(stop) is Steps else max_iter
     with one_thread(), tqdm(desc="ibu", unit=" steps", leave=False, disable=None, delay=1, miniters=1000) as bar:
         updates = updates_of(tally.operator, tally.frequencies)
-        walk = Anderson(updates, tally.frequencies, tally.k) if accelerate else Blocks(updates, _enough(stop))
+        walk = Anderson(updates, tally.frequencies, tally.k) if accelerate else BatchedSteps(updates, _enough(stop))
         p, g = evaluate(updates, theta, len(tally.counts))
         while True:
             now = Iterate(tally, step, theta, p, g)
@@ -199,7 +199,9 @@ def _enough(stop: StoppingRule | EarlyRule) -> float | None:
 def _start(start: ArrayLike | None, tally: Tally) -> Floats:
     if start is None:
         return np.full(tally.k, 1 / tally.k)
-    theta = _validate.interior("start", start, tally.k, "and would stay 0; mix it with the uniform distribution")
+    theta = _validate.positive_distribution(
+        "start", start, tally.k, "and would stay 0; mix it with the uniform distribution"
+    )
     least = tally.operator.forward(theta).min()
     if least < np.finfo(float).tiny:  # q / p would overflow
         raise InvalidDistribution(

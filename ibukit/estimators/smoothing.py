@@ -17,9 +17,9 @@ from ibukit.estimators.certificate import certified, ratios
 from ibukit.tally import Tally, check_bounded
 
 # factor between two penalties that are tried
-RUNG = math.sqrt(10)
+PENALTY_FACTOR = math.sqrt(10)
 # a penalty so many nats of evidence behind the best so far, and all below it, are not worth looking at
-FAR_BEHIND = 50.0
+HOPELESS_NATS = 50.0
 OF = ("distribution", "frequencies")
 
 
@@ -123,21 +123,21 @@ def smooth(tally: Tally, penalty: float | None = None, tol: float = 1e-9, of: st
         penalty, how = choose_penalty(tally), "of most evidence"
     penalty = _validate.positive("penalty", penalty)
     with one_thread():
-        found, weight = _even(tally.k), max(penalty, _largest(tally, roughness)) / tally.n
+        optimum, weight = _uniform_fit(tally.k), max(penalty, _largest(tally, roughness)) / tally.n
         while weight > 1.001 * penalty / tally.n:  # from the smooth side: each fit starts from its neighbour
-            found = fit(tally, roughness, weight, found.u, 1e-6)
-            weight = max(weight / RUNG**4, penalty / tally.n)
-        found = fit(tally, roughness, penalty / tally.n, found.u, tol)
-        met = found.excess <= tol
+            optimum = fit(tally, roughness, weight, optimum.u, 1e-6)
+            weight = max(weight / PENALTY_FACTOR**4, penalty / tally.n)
+        optimum = fit(tally, roughness, penalty / tally.n, optimum.u, tol)
+        met = optimum.excess <= tol
         status = Status.CONVERGED if met else Status.MAX_ITER
         method = "smooth, " + ("of the frequencies, " if of == "frequencies" else "") + f"penalty={penalty:.6g} {how}"
-        theta = found.theta if of == "distribution" else _of_the_users(tally, found.theta)
-        estimate = certified(tally, theta, status, found.n_iter, method)
+        theta = optimum.theta if of == "distribution" else _of_the_users(tally, optimum.theta)
+        estimate = certified(tally, theta, status, optimum.n_iter, method)
     if not met:
         raise ConvergenceError(
-            f"tol={tol:g} was not certified: the penalised log-likelihood is within {found.excess:.3g} nats per report "
-            f"of its maximum after {found.n_iter} steps at penalty={penalty:g}; take a larger tol, a larger penalty, "
-            "or mle(tally), which has none",
+            f"tol={tol:g} was not certified: the penalised log-likelihood is within {optimum.excess:.3g} nats per "
+            f"report of its maximum after {optimum.n_iter} steps at penalty={penalty:g}; take a larger tol, a larger "
+            "penalty, or mle(tally), which has none",
             estimate,
         )
     return estimate
@@ -199,20 +199,20 @@ def _of_the_users(tally: Tally, theta: Floats) -> Floats:
 
 
 def _most_evidence(tally: Tally, roughness: Roughness) -> float:
-    n, tried, fits = tally.n, [], [_even(tally.k)]
+    n, tried, fits = tally.n, [], [_uniform_fit(tally.k)]
     penalty = _largest(tally, roughness)
     # an optimum lambda R is at most (k - 1) / 2, and R at most twice the largest degree
     least = (tally.k - 1) / (4 * float(roughness.degrees.max())) / 100
     best = -math.inf
     while penalty > least:
-        found = fit(tally, roughness, penalty / n, fits[-1].u, 1e-9)
-        evidence = _evidence(tally, roughness, penalty, found)
+        optimum = fit(tally, roughness, penalty / n, fits[-1].u, 1e-9)
+        evidence = _evidence(tally, roughness, penalty, optimum)
         tried.append((penalty, evidence))
-        fits.append(found)
+        fits.append(optimum)
         best = max(best, evidence)
-        if evidence < best - FAR_BEHIND:
+        if evidence < best - HOPELESS_NATS:
             break
-        penalty /= RUNG
+        penalty /= PENALTY_FACTOR
     i = int(np.argmax([evidence for _, evidence in tried]))
     if i in (0, len(tried) - 1):
         return tried[i][0]
@@ -225,15 +225,15 @@ def _most_evidence(tally: Tally, roughness: Roughness) -> float:
     return math.exp(float(minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 0.01}).x))
 
 
-def _evidence(tally: Tally, roughness: Roughness, penalty: float, found: Fit) -> float:
-    if found.curvature is None:
+def _evidence(tally: Tally, roughness: Roughness, penalty: float, optimum: Fit) -> float:
+    if optimum.curvature is None:
         return -math.inf
-    root = np.sqrt(found.theta)
+    root = np.sqrt(optimum.theta)
     # the determinant on the directions that stay on the sphere, those at right angles to sqrt theta
-    out = float(root @ cho_solve((found.curvature, True), root))
-    log_det = 2 * float(np.log(np.diag(found.curvature)).sum()) + math.log(out)
-    p = tally.operator.forward(found.theta)
-    fitted = tally.n * float(tally.frequencies @ np.log(p)) - penalty * roughness(found.u)
+    out = float(root @ cho_solve((optimum.curvature, True), root))
+    log_det = 2 * float(np.log(np.diag(optimum.curvature)).sum()) + math.log(out)
+    p = tally.operator.forward(optimum.theta)
+    fitted = tally.n * float(tally.frequencies @ np.log(p)) - penalty * roughness(optimum.u)
     return fitted + ((tally.k - 1) * math.log(penalty) - log_det) / 2
 
 
@@ -244,5 +244,5 @@ def _largest(tally: Tally, roughness: Roughness) -> float:
     return 100 * tally.n / float(np.linalg.eigvalsh(roughness.laplacian())[1])
 
 
-def _even(k: int) -> Fit:
+def _uniform_fit(k: int) -> Fit:
     return Fit(np.zeros(k), math.inf, 0, None)

@@ -11,7 +11,7 @@ import numpy as np
 
 from ibukit import _validate
 from ibukit._validate import Floats
-from ibukit.estimators._chance import expected_share
+from ibukit.estimators._chance import expected_deviance_term
 from ibukit.estimators.certificate import gap_of, log_likelihood_of
 from ibukit.tally import Tally
 
@@ -49,7 +49,7 @@ class Iterate:
         """The mean deviance of reports drawn from theta, estimated without bias from which reports were seen."""
         total = -float(len(self.tally.parts))
         for part, log_probability in self.tally.split(self._log_p):
-            total += expected_share(math.log(part.counts.sum()) + log_probability).sum()
+            total += expected_deviance_term(math.log(part.counts.sum()) + log_probability).sum()
         return total
 
     @cached_property

@@ -35,7 +35,7 @@ from ibukit.mechanisms import (
 from ibukit.mechanisms.free_will import FreeWill
 
 # A matrix is told by one weighted mean of its entries, in steps of this: far above the last digits of any solver.
-STEP = 2.0**-16
+RESOLUTION = 2.0**-16
 GOLDEN = (math.sqrt(5) - 1) / 2
 
 Parts = Callable[[Any], Mapping[str, Any]]
@@ -73,7 +73,7 @@ def mean_of(matrix: Floats) -> str:
     """
     weights = np.arange(1.0, matrix.size + 1) * GOLDEN % 1
     mean = math.fsum(weights * matrix.ravel()) / math.fsum(np.abs(matrix).ravel()) if matrix.any() else 0.0
-    return f"matrix{matrix.shape}:{math.floor(mean / STEP)}"
+    return f"matrix{matrix.shape}:{math.floor(mean / RESOLUTION)}"
 
 
 def _shares(values: Floats) -> str:
@@ -88,7 +88,7 @@ def _alphabet(alphabet: Alphabet) -> str:
     name = ALPHABETS.get(type(alphabet), type(alphabet).__qualname__)
     if type(alphabet) is Alphabet and alphabet._distances is not None:
         total = math.fsum(alphabet._distances.ravel())
-        unit = math.floor(math.log(total) / STEP) if total else 0
+        unit = math.floor(math.log(total) / RESOLUTION) if total else 0
         return f"{name}({text(tuple(alphabet.values.tolist()))},{mean_of(alphabet._distances)} unit {unit})"
     return name + text(alphabet._key())
 

@@ -11,7 +11,7 @@ from contextlib import closing, nullcontext
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,8 +19,7 @@ from tqdm import tqdm
 
 from ibukit import _validate
 from ibukit._threads import one_thread
-from ibukit._validate import Floats, Ints
-from ibukit.alphabet import Alphabet
+from ibukit.distributions import Population
 from ibukit.errors import AlphabetMismatch
 from ibukit.estimate import ConvergenceError, Estimate, Status
 from ibukit.estimators.certificate import as_estimate
@@ -36,26 +35,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Estimator = Callable[[Tally], Estimate | ArrayLike]
-COLUMNS = [
+RESULT_COLUMNS = [
     *("mechanism", "epsilon", "estimator", "stop", "repetition"),
     *("emd", "tv", "squared_l2", "steps", "gap", "status", "seconds"),
 ]
-
-
-class Population(Protocol):
-    """How many have each secret; a `datasets.Dataset` is one."""
-
-    @property
-    def counts(self) -> Ints:
-        """Number of users with each secret, shape (k,)."""
-
-    @property
-    def distribution(self) -> Floats:
-        """The truth that estimates are compared with, shape (k,)."""
-
-    @property
-    def alphabet(self) -> Alphabet:
-        """The secrets."""
 
 
 def replicate(
@@ -178,7 +161,7 @@ def replicate(
         for name in functions
         for r in range(repetitions)
     ]
-    return pd.DataFrame(table, columns=COLUMNS)
+    return pd.DataFrame(table, columns=RESULT_COLUMNS)
 
 
 def _mechanisms(population: Population, mechanisms: Sequence[Mechanism | FreeWill]) -> dict[str, Mechanism | FreeWill]:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import logsumexp
 
-from ibukit._validate import Floats, Ints
 from ibukit.channels.plane_masses import multiplicity
 from ibukit.mechanisms import (
     Exponential,
@@ -49,19 +48,6 @@ def by_formula(mechanism: Mechanism) -> Bound | None:
         return Bound(_plane_mean(mechanism), words)
     smallest = _smallest(mechanism)
     return None if smallest is None else Bound(smallest, "d(z) = -log of the smallest entry of M, from its formula")
-
-
-def on_line(mechanism: LinearGeometric, reports: Ints) -> Floats:
-    """d(z) = eps (|z - a| + l) - log c, with a the first value of the line, l = last - first, shape of `reports`."""
-    first, last = mechanism.alphabet.first, mechanism.alphabet.last
-    return np.asarray(mechanism.epsilon * (np.abs(reports - first) + (last - first)) + _minus_log_c(mechanism))
-
-
-def on_plane(mechanism: PlanarGeometric, reports: Ints) -> Floats:
-    """d(z) = eps (|z - a| + l) - log lambda, with a a corner's cell, l the distance to the opposite corner's cell."""
-    away = (reports - mechanism.alphabet.first) * np.array(mechanism.alphabet.cell_shape)
-    away = np.hypot(away[:, 0], away[:, 1])
-    return np.asarray(mechanism.epsilon * (away + _diagonal(mechanism)) - math.log(mechanism._table[0, 0]))
 
 
 def _line_mean(mechanism: LinearGeometric) -> float:

@@ -47,7 +47,7 @@ def diameter(points: Floats) -> float:
     return float(pdist(points).max(initial=0.0))
 
 
-def unbeaten(reports: Ints, cell_shape: tuple[float, float]) -> Ints:
+def undominated_cells(reports: Ints, cell_shape: tuple[float, float]) -> Ints:
     """The cells of the infinite grid that no cell beats, as (row, column) pairs in row-major order."""
     # square cells are measured in cells: then all products are whole numbers, and ties are exact
     square = cell_shape[0] == cell_shape[1]

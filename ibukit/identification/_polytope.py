@@ -21,7 +21,7 @@ TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e
 # a mass below this is a zero that the solver's tolerance blurred
 ZERO = 1e-9
 # ways to solve a programme, should the first give up: HiGHS stops where it cannot meet a tolerance
-THOUGHTS: tuple[dict[str, Any], ...] = (
+FALLBACK_OPTIONS: tuple[dict[str, Any], ...] = (
     {},
     {"presolve": True},
     {name: 100 * tolerance for name, tolerance in TIGHT.items()},
@@ -39,8 +39,8 @@ class Polytope:
 
     def highest(self, weights: Floats) -> Floats:
         """A vertex at which weights . theta is as large as it gets."""
-        found = self._from_vertex(weights) if self.vertices else None
-        vertex = self._from_centre(weights) if found is None else found
+        solution = self._from_vertex(weights) if self.vertices else None
+        vertex = self._from_centre(weights) if solution is None else solution
         self.vertices.append(vertex)
         return vertex
 
@@ -53,7 +53,7 @@ class Polytope:
             unit[x] = 1
             for bound, sign in ((upper, 1), (lower, -1)):
                 if np.isnan(bound[x]):
-                    self._settle(self.highest(sign * unit), lower, upper)
+                    self._record_bounds(self.highest(sign * unit), lower, upper)
                     bound[x] = self.vertices[-1][x]
         return lower, upper
 
@@ -66,10 +66,10 @@ class Polytope:
         rows = np.block([[-self.basis.T, np.zeros((size, size))], [self.basis.T, -apart], [-self.basis.T, -apart]])
         rest = (point - self.centre) * size
         bounds = [(None, None)] * free + [(0, None)] * size
-        found = _solved(cost, rows, np.r_[self.centre * size, rest, -rest], bounds)
-        return max(float(found.fun), 0.0) / size
+        solution = _solve(cost, rows, np.r_[self.centre * size, rest, -rest], bounds)
+        return max(float(solution.fun), 0.0) / size
 
-    def _settle(self, vertex: Floats, lower: Floats, upper: Floats) -> None:
+    def _record_bounds(self, vertex: Floats, lower: Floats, upper: Floats) -> None:
         """Read from one vertex all bounds that it proves: near it every mass is linear in those that are 0 at it."""
         lower[vertex == 0] = 0
         elements = self._coordinates(vertex)
@@ -103,13 +103,13 @@ class Polytope:
         slopes = self._slopes(elements)
         size = len(self.centre)
         others = np.setdiff1d(np.arange(size), elements)
-        found = _tried(-(weights @ slopes), -slopes[others], start[others] * size, (0, None))
-        return None if found is None else self._cleaned(start + slopes @ (np.maximum(found.x, 0) / size))
+        solution = _solve_once(-(weights @ slopes), -slopes[others], start[others] * size, (0, None))
+        return None if solution is None else self._cleaned(start + slopes @ (np.maximum(solution.x, 0) / size))
 
     def _from_centre(self, weights: Floats) -> Floats:
         size = len(self.centre)
-        found = _solved(-(self.basis @ weights), -self.basis.T, self.centre * size, (None, None))
-        return self._cleaned(self.centre + found.x @ self.basis / size)
+        solution = _solve(-(self.basis @ weights), -self.basis.T, self.centre * size, (None, None))
+        return self._cleaned(self.centre + solution.x @ self.basis / size)
 
     def _cleaned(self, theta: Floats) -> Floats:
         """The vertex that the solver means: exact zeros, and the rest from them as far as doubles go."""
@@ -124,17 +124,17 @@ class Polytope:
         return np.asarray(on / on.sum())
 
 
-def _tried(cost: Floats, rows: Floats, most: Floats, bounds: Any, **how: Any) -> OptimizeResult | None:
+def _solve_once(cost: Floats, rows: Floats, most: Floats, bounds: Any, **how: Any) -> OptimizeResult | None:
     """Minimise cost . y where rows y <= most, by HiGHS' dual simplex; None where it gives up on the tolerances."""
     options: Any = {**TIGHT, "presolve": False, **how}
-    found = linprog(cost, A_ub=rows, b_ub=most, bounds=bounds, method="highs-ds", options=options)
-    return found if found.success else None
+    solution = linprog(cost, A_ub=rows, b_ub=most, bounds=bounds, method="highs-ds", options=options)
+    return solution if solution.success else None
 
 
-def _solved(cost: Floats, rows: Floats, most: Floats, bounds: Any) -> OptimizeResult:
+def _solve(cost: Floats, rows: Floats, most: Floats, bounds: Any) -> OptimizeResult:
     """The same, with second and third thoughts; a programme that is feasible and bounded has a solution."""
-    for how in THOUGHTS:
-        found = _tried(cost, rows, most, bounds, **how)
-        if found is not None:
-            return found
+    for how in FALLBACK_OPTIONS:
+        solution = _solve_once(cost, rows, most, bounds, **how)
+        if solution is not None:
+            return solution
     raise RuntimeError("a linear programme over the set of MLEs was not solved, though it is feasible and bounded")

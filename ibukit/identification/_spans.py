@@ -14,11 +14,11 @@ from ibukit.tally import Part, Tally
 
 # order of the largest matrix that is decomposed (a minute of time, a fifth of a gigabyte)
 MOST_SECRETS_DECOMPOSED = 5000
-ENTRIES_AT_ONCE = 2**24
+MATRIX_ENTRIES_AT_ONCE = 2**24
 # in multiples of the rows, up to which a matrix is decomposed as it is
 MOST_COLUMNS = 4
 # what a readable null vector may lose against the best one
-SLACK = 100.0
+WITNESS_SLACK = 100.0
 
 
 @dataclass(frozen=True)
@@ -64,13 +64,13 @@ def seen_columns(tally: Tally, secrets: Ints) -> Iterator[Floats]:
     """
     yield np.ones((len(secrets), 1))
     for part in tally.parts:
-        for channel in stretches(part, len(secrets)):
+        for channel in pieces_of(part, len(secrets)):
             yield from scaled(_simplest(channel, secrets, tally.k))
 
 
-def stretches(part: Part, rows: int) -> Iterator[Channel]:
+def pieces_of(part: Part, rows: int) -> Iterator[Channel]:
     """A part's channel in stretches of reports that make a matrix of bounded size."""
-    size = max(1, ENTRIES_AT_ONCE // rows)
+    size = max(1, MATRIX_ENTRIES_AT_ONCE // rows)
     if len(part.counts) <= size:
         yield part.channel
         return
@@ -93,26 +93,27 @@ def scaled(block: Floats) -> Iterator[Floats]:
     yield block[:, largest > 0] / largest[largest > 0]
 
 
-def witness(found: Span) -> Floats:
+def witness(spanned: Span) -> Floats:
     """One w with w A = 0 and sum |w| = 2, with few entries where that costs no accuracy.
 
     The first is what a pivoted QR gives: a dependent row written by independent ones. A vector of the orthonormal
     null basis mixes everything with everything.
     """
-    best = found.null[:, -1]
-    candidates = [w for w in _sparse(found) if _residual(found, w) <= SLACK * max(_residual(found, best), found.floor)]
+    best = spanned.null[:, -1]
+    most = WITNESS_SLACK * max(_residual(spanned, best), spanned.floor)
+    candidates = [w for w in _sparse(spanned) if _residual(spanned, w) <= most]
     chosen = min(candidates, key=np.count_nonzero, default=best)
     sign = 1.0 if chosen[np.argmax(np.abs(chosen))] > 0 else -1.0
     return np.asarray(2 * sign * chosen / np.abs(chosen).sum() + 0.0)  # no negative zeros
 
 
-def _residual(found: Span, w: Floats) -> float:
-    return float(np.linalg.norm(w @ found.compressed) / np.linalg.norm(w))
+def _residual(spanned: Span, w: Floats) -> float:
+    return float(np.linalg.norm(w @ spanned.compressed) / np.linalg.norm(w))
 
 
-def _sparse(found: Span) -> Iterator[Floats]:
-    r = found.rank
-    _, upper, order = qr(found.compressed.T, mode="economic", pivoting=True)
+def _sparse(spanned: Span) -> Iterator[Floats]:
+    r = spanned.rank
+    _, upper, order = qr(spanned.compressed.T, mode="economic", pivoting=True)
     if abs(upper[r - 1, r - 1]) == 0:
         return
     combinations = -solve_triangular(upper[:r, :r], upper[:r, r:])

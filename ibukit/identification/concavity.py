@@ -11,7 +11,7 @@ from ibukit._threads import one_thread
 from ibukit._validate import Floats, Ints
 from ibukit.channels import facts
 from ibukit.identification import _binary_field, _spans
-from ibukit.identification.identifiability import check_size
+from ibukit.identification.identifiability import refuse_if_too_large_to_decompose
 from ibukit.tally import Part, Tally, check_tally
 
 
@@ -103,10 +103,10 @@ def strictly_concave(tally: Tally) -> Concavity:
     if k == 1:
         return Concavity(True, 1, 0, None, "a single secret: there is only one distribution")
     for part in tally.parts:
-        found = _of_part(part, k)
-        if found is not None and (found or len(tally.parts) == 1):
-            return found if len(tally.parts) == 1 else _with_others(found)
-    check_size(k)
+        answer = _of_part(part, k)
+        if answer is not None and (answer or len(tally.parts) == 1):
+            return answer if len(tally.parts) == 1 else _with_others(answer)
+    refuse_if_too_large_to_decompose(k)
     with one_thread():
         spanned = _spans.span(_spans.seen_columns(tally, np.arange(k)), k)
         return _by_rank(spanned, k, _finite_only(tally))
@@ -156,17 +156,17 @@ def _bump(place: int, k: int, decay: float) -> tuple[Ints, Floats]:
     return around, np.where(around == place, own, -decay) / total  # the weights' own sum would cancel near decay = 1
 
 
-def _with_others(found: Concavity) -> Concavity:
-    return Concavity(True, found.k, found.rank, None, f"one of the mechanisms alone suffices: {found.reason}")
+def _with_others(answer: Concavity) -> Concavity:
+    return Concavity(True, answer.k, answer.rank, None, f"one of the mechanisms alone suffices: {answer.reason}")
 
 
-def _by_rank(found: _spans.Span, k: int, finite_only: str) -> Concavity:
-    rank = found.rank - 1
+def _by_rank(spanned: _spans.Span, k: int, finite_only: str) -> Concavity:
+    rank = spanned.rank - 1
     if rank == k - 1:
-        least = found.singular_values[-1] / found.singular_values[0]
+        least = spanned.singular_values[-1] / spanned.singular_values[0]
         return Concavity(True, k, rank, None, f"rank {rank} = k - 1, the least singular value {least:.2g}{finite_only}")
     why = f"rank {rank} where k - 1 = {k - 1} is needed{finite_only}"
-    return Concavity(False, k, rank, _validate.frozen(_spans.witness(found)), why)
+    return Concavity(False, k, rank, _validate.frozen(_spans.witness(spanned)), why)
 
 
 def _finite_only(tally: Tally) -> str:

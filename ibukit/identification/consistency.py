@@ -14,9 +14,10 @@ from ibukit._validate import Floats
 from ibukit.identification import _dominance
 from ibukit.identification._dominance import Bound
 from ibukit.identification.identifiability import identifiable
-from ibukit.mechanisms import FiniteMechanism, MatrixMechanism, Mechanism
+from ibukit.mechanisms import Mechanism
+from ibukit.mechanisms.matrix import as_mechanism
 
-WIDTH = 64
+LINE_WIDTH = 64
 
 
 class Answer(Enum):
@@ -121,7 +122,7 @@ class Consistency:
         first, second = (max(len(row[i]) for row in rows) + 2 for i in (0, 1))
         lines = []
         for name, answer, reason in rows:
-            start, *rest = textwrap.wrap(reason, WIDTH)
+            start, *rest = textwrap.wrap(reason, LINE_WIDTH)
             lines.append(f"{name:{first}}{answer:{second}}{start}")
             lines += [" " * (first + second) + line for line in rest]
         return "\n".join(lines)
@@ -185,13 +186,14 @@ def consistency(mechanism: Mechanism | ArrayLike) -> Consistency:
                             mean is at most 1.551 nats
     consistent      yes     all conditions of Newey and McFadden's Theorem 2.5 hold
     """
-    mechanism = mechanism if isinstance(mechanism, Mechanism) else MatrixMechanism(mechanism)
+    mechanism = as_mechanism(mechanism)
     identified = identifiable(mechanism)  # first, because it refuses what cannot be answered
     bound, zero = _dominance.by_formula(mechanism), None
     if bound is None:
-        assert isinstance(mechanism, FiniteMechanism)
-        zero = _zero(mechanism.matrix())
-        bound = _smallest_entry(mechanism.matrix()) if zero is None else None
+        # a factor that depends on the report alone moves no estimate, so merged reports will do
+        matrix = mechanism.as_finite().matrix()
+        zero = _zero(matrix)
+        bound = _smallest_entry(matrix) if zero is None else None
     first = Condition("identification", Answer.YES if identified else Answer.NO, identified.reason)
     compact = f"the simplex over {mechanism.k} secrets is closed and bounded"
     return Consistency(

@@ -20,10 +20,10 @@ MOST_SECRETS_ENUMERATED = 12
 FIXED = 1e-12
 # a probability is 0 but for rounding if errors of this size in g can explain it, or if it is below the second number
 ERROR_OF_G = 1e-13
-SMALLEST = 1e-9
+LARGEST_UNSURE_MASS = 1e-9
 # nats per report: below this gap a fixed point is a maximiser
 MAXIMAL = 1e-9
-NEWTON_STEPS = 200
+MOST_NEWTON_STEPS = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,16 +121,16 @@ def fixed_points(tally: Tally) -> tuple[FixedPoint, ...]:
             "simplex is searched for fixed points; ibu and mle find the one that matters"
         )
     columns, q = tally.matrix(), tally.frequencies
-    found = []
+    points = []
     with one_thread():
         for face in range(1, 2**k):
             support = np.flatnonzero(face >> np.arange(k) & 1)
             on_face = _on_face(columns[support], q)
             if on_face is not None:
-                found.append(_described(tally, support, *on_face))
+                points.append(_described(tally, support, *on_face))
     # equally likely ones, as along a set of maximisers, differ by rounding: those with the smaller support first
     return tuple(
-        sorted(found, key=lambda p: (not p.is_mle, -round(p.log_likelihood / tally.n, 12), len(p.support), *p.support))
+        sorted(points, key=lambda p: (not p.is_mle, -round(p.log_likelihood / tally.n, 12), len(p.support), *p.support))
     )
 
 
@@ -155,18 +155,18 @@ def _on_face(rows: Floats, q: Floats) -> tuple[Floats, int] | None:
     if len(rows) == 1:
         return np.ones(1), 0
     rows = rows / rows.max(axis=0)  # a factor of a report changes neither the map nor a rank
-    found, _ = interior_point.maximise(rows, q, FIXED)
-    if _refuted(rows, q, found):
+    maximiser, _ = interior_point.maximise(rows, q, FIXED)
+    if _refuted(rows, q, maximiser):
         return None
     # a rank that is judged once, and kept for all steps
     rank = int(np.linalg.matrix_rank(rows))
-    theta = _newton(rows, q, found, rank)
+    theta = _newton(rows, q, maximiser, rank)
     dimension = len(rows) - rank
     if dimension:
         # polished again, because a probability of 1e-9 does not keep its digits along the way
         theta = _newton(rows, q, _innermost(rows, theta, dimension), rank)
     # where g hardly depends on theta, rounding alone can lead Newton's steps out of the face: not so the others
-    for point in (theta, found, np.full(len(rows), 1 / len(rows))):
+    for point in (theta, maximiser, np.full(len(rows), 1 / len(rows))):
         if _is_fixed(rows, q, point, rank):
             return point, dimension
     return None
@@ -176,7 +176,7 @@ def _is_fixed(rows: Floats, q: Floats, theta: Floats, rank: int) -> bool:
     """Whether g = 1 within `FIXED`, and no probability could be 0 but for the rounding of g."""
     if not (theta > 0).all() or np.abs(_ratios(rows, q, theta) - 1).max() > FIXED:
         return False
-    unsure = np.minimum(SMALLEST, ERROR_OF_G * np.abs(_inverse_curvature(rows, q, theta, rank)).sum(axis=1))
+    unsure = np.minimum(LARGEST_UNSURE_MASS, ERROR_OF_G * np.abs(_inverse_curvature(rows, q, theta, rank)).sum(axis=1))
     return bool((theta > unsure).all())
 
 
@@ -207,7 +207,7 @@ def _newton(rows: Floats, q: Floats, theta: Floats, rank: int) -> Floats:
     """
     best, least = theta, np.inf
     stalled = 0
-    for _ in range(NEWTON_STEPS):
+    for _ in range(MOST_NEWTON_STEPS):
         p = theta @ rows
         excess = rows @ (q / p) - 1
         off = float(np.abs(excess).max())
@@ -235,11 +235,11 @@ def _innermost(rows: Floats, theta: Floats, dimension: int) -> Floats:
     flat = np.linalg.svd(rows)[0][:, -dimension:]
     # maximise t subject to theta + flat y >= t; y is free, and bounded because the entries sum to 1 all along
     k = len(theta)
-    found = linprog(
+    solution = linprog(
         c=np.r_[np.zeros(dimension), -1.0],
         A_ub=np.column_stack([-flat, np.ones(k)]),
         b_ub=theta,
         bounds=[(None, None)] * (dimension + 1),
         method="highs",
     )
-    return theta if found.x is None else theta + flat @ found.x[:-1]
+    return theta if solution.x is None else theta + flat @ solution.x[:-1]

@@ -15,13 +15,13 @@ from ibukit._validate import Floats
 from ibukit.identification import _spans
 from ibukit.mechanisms import (
     LinearGeometric,
-    MatrixMechanism,
     PlanarGeometric,
     RandomizedResponse,
     SubsetSelection,
     TruncatedGeometric,
 )
-from ibukit.mechanisms.base import FiniteMechanism, Mechanism
+from ibukit.mechanisms.base import Mechanism
+from ibukit.mechanisms.matrix import as_mechanism
 from ibukit.mechanisms.unary import OptimizedUnaryEncoding, Rappor, UnaryEncoding, is_unary
 
 
@@ -125,14 +125,14 @@ def identifiable(mechanism: Mechanism | ArrayLike) -> Identifiability:
     >>> answer.identifiable, answer.rank, abs(answer.null_vector)
     (False, 2, array([0., 1., 1.]))
     """
-    mechanism = mechanism if isinstance(mechanism, Mechanism) else MatrixMechanism(mechanism)
+    mechanism = as_mechanism(mechanism)
     why = BY_THEORY.get(type(mechanism))
     if why is not None:
         return Identifiability(mechanism, True, mechanism.k, None, why)
     with one_thread():
-        found = _spans.span(_all_columns(mechanism), mechanism.k)
-        null = None if found.rank == mechanism.k else _validate.frozen(_spans.witness(found))
-    return Identifiability(mechanism, null is None, found.rank, null, _reason(found, mechanism))
+        spanned = _spans.span(_all_columns(mechanism), mechanism.k)
+        null = None if spanned.rank == mechanism.k else _validate.frozen(_spans.witness(spanned))
+    return Identifiability(mechanism, null is None, spanned.rank, null, _reason(spanned, mechanism))
 
 
 # by the exact type: a class that inherits from one of these may have another law
@@ -148,16 +148,12 @@ BY_THEORY: dict[type[Mechanism], str] = {
 
 
 def _all_columns(mechanism: Mechanism) -> Iterator[Floats]:
-    if not isinstance(mechanism, FiniteMechanism):
-        raise ValueError(
-            f"mechanism must have reports that can be listed, got {mechanism}; give the matrix of enough of its "
-            "reports as a MatrixMechanism, with one more column for the rest"
-        )
-    check_size(mechanism.k)
-    return _spans.scaled(mechanism.matrix())
+    listed = mechanism.as_finite()
+    refuse_if_too_large_to_decompose(listed.k)
+    return _spans.scaled(listed.matrix())
 
 
-def check_size(k: int) -> None:
+def refuse_if_too_large_to_decompose(k: int) -> None:
     """Refuse a matrix too large to decompose."""
     if k > _spans.MOST_SECRETS_DECOMPOSED:
         raise ValueError(
@@ -166,14 +162,14 @@ def check_size(k: int) -> None:
         )
 
 
-def _reason(found: _spans.Span, mechanism: Mechanism) -> str:
+def _reason(spanned: _spans.Span, mechanism: Mechanism) -> str:
     k, m = mechanism.k, getattr(mechanism, "m", 0)
-    if found.rank == k:
-        least = found.singular_values[-1] / found.singular_values[0]
+    if spanned.rank == k:
+        least = spanned.singular_values[-1] / spanned.singular_values[0]
         return f"k = {k} independent columns: the least singular value is {least:.2g} of the largest"
     if m < k:
-        return f"{m} reports cannot tell {k} secrets apart: rank {found.rank}"
-    return f"rank {found.rank} of {k}, to the rounding of doubles: different distributions give the same reports"
+        return f"{m} reports cannot tell {k} secrets apart: rank {spanned.rank}"
+    return f"rank {spanned.rank} of {k}, to the rounding of doubles: different distributions give the same reports"
 
 
 def _singular_values(mechanism: Mechanism) -> Floats:
@@ -185,14 +181,11 @@ def _singular_values(mechanism: Mechanism) -> Floats:
         return _of_unary(mechanism)
     if type(mechanism) is SubsetSelection:
         return _of_sets(mechanism)
-    check_size(k)
-    if type(mechanism) is LinearGeometric:
-        columns = TruncatedGeometric(mechanism.alphabet, mechanism.epsilon).matrix() if k > 1 else np.ones((1, 1))
-    elif type(mechanism) is PlanarGeometric:
+    refuse_if_too_large_to_decompose(k)
+    if type(mechanism) is PlanarGeometric:
         columns = mechanism.channel(mechanism.alphabet.values).rows(np.arange(k))
     else:
-        assert isinstance(mechanism, FiniteMechanism)
-        columns = mechanism.matrix()
+        columns = mechanism.as_finite().matrix()
     values = np.zeros(k)
     values[: min(columns.shape)] = np.linalg.svd(columns, compute_uv=False)
     return values

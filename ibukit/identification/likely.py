@@ -217,7 +217,7 @@ def likely_region(grid: Grid, reports: ArrayLike) -> Polygon:
 
 def _on_plane(grid: Grid, reports: Ints) -> Ints:
     inside = np.array_equal(grid.nearest(reports), reports)
-    return grid.codes(_planar_cuts.unbeaten(reports, grid.cell_shape)) if inside else _box(grid, reports)
+    return grid.codes(_planar_cuts.undominated_cells(reports, grid.cell_shape)) if inside else _box(grid, reports)
 
 
 def _box(grid: Grid, cells: Ints) -> Ints:

@@ -17,13 +17,13 @@ from ibukit.estimators.certificate import ratios
 from ibukit.identification import _spans
 from ibukit.identification._polytope import ZERO, Polytope
 from ibukit.identification.concavity import strictly_concave
-from ibukit.identification.identifiability import check_size
+from ibukit.identification.identifiability import refuse_if_too_large_to_decompose
 from ibukit.tally import Tally, check_tally
 
 # what the estimate itself is asked for, and what is taken where doubles do not give that
-FINEST, COARSEST = 1e-13, 1e-9
+FINEST_TOL, COARSEST_TOL = 1e-13, 1e-9
 # ranges narrower than this are points: what rounding leaves of them
-WIDTH = 1e-7
+WIDTH_OF_A_POINT = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,7 @@ class MleSet(_validate.ReadOnlyArrays):
     @property
     def identified(self) -> NDArray[np.bool_]:
         """Whether every MLE gives a secret the same probability (to 1e-7), shape (k,)."""
-        return np.asarray(self.upper - self.lower <= WIDTH)
+        return np.asarray(self.upper - self.lower <= WIDTH_OF_A_POINT)
 
     def bounds(self, weights: ArrayLike) -> tuple[float, float]:
         """Least and greatest sum_x weights_x theta_x over all MLEs.
@@ -203,9 +203,9 @@ def mle_set(tally: Tally) -> MleSet:
 
 def _finest(tally: Tally) -> Estimate:
     try:
-        return mle(tally, tol=FINEST)
+        return mle(tally, tol=FINEST_TOL)
     except ConvergenceError as error:
-        if error.estimate.gap > COARSEST:
+        if error.estimate.gap > COARSEST_TOL:
             raise
         best: Estimate = error.estimate
         return best
@@ -229,7 +229,7 @@ def _examined(tally: Tally, estimate: Estimate) -> MleSet:
     theta = estimate.distribution
     p, _ = ratios(tally, theta)
     possible = np.flatnonzero(most_of_ratios(tally, p, estimate.gap) >= 1)
-    check_size(len(possible))
+    refuse_if_too_large_to_decompose(len(possible))
     spanned = _spans.span(_spans.seen_columns(tally, possible), len(possible))
     if spanned.rank == len(possible):
         why = f"only {len(possible)} of {tally.k} secrets can have mass, and their rows are independent"
@@ -264,7 +264,7 @@ def _single(estimate: Estimate, why: str) -> MleSet:
 
 def _ranged(estimate: Estimate, secrets: Ints, polytope: Polytope) -> MleSet:
     low, high = polytope.ranges()
-    if (high - low).max() <= WIDTH:
+    if (high - low).max() <= WIDTH_OF_A_POINT:
         return _single(estimate, "no other distribution has the same fit, by linear programmes")
     k = len(estimate.distribution)
     points = np.zeros((len(polytope.vertices), k))
@@ -274,7 +274,7 @@ def _ranged(estimate: Estimate, secrets: Ints, polytope: Polytope) -> MleSet:
     dimension = len(never) - (int(np.linalg.matrix_rank(never)) if never.size else 0)
     lower, upper = np.zeros(k), np.zeros(k)
     lower[secrets], upper[secrets] = low, high
-    open_ones = int((upper - lower > WIDTH).sum())
+    open_ones = int((upper - lower > WIDTH_OF_A_POINT).sum())
     return MleSet(
         unique=False,
         dimension=dimension,

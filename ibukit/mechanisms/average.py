@@ -12,7 +12,7 @@ from ibukit import _validate
 from ibukit._validate import Floats
 from ibukit.errors import AlphabetMismatch
 from ibukit.mechanisms._bit_reports import BitReports
-from ibukit.mechanisms.base import FiniteMechanism, Mechanism, over_the_same_secrets
+from ibukit.mechanisms.base import FiniteMechanism, Mechanism, require_same_alphabet
 from ibukit.mechanisms.matrix import MatrixMechanism
 from ibukit.mechanisms.randomized_response import RandomizedResponse
 from ibukit.mechanisms.subset_selection import SubsetSelection
@@ -105,7 +105,7 @@ def average_mechanism(mechanisms: Sequence[Mechanism], weights: ArrayLike | None
 def _alike(mechanisms: Sequence[Mechanism]) -> list[FiniteMechanism]:
     """The mechanisms, if their reports can be pooled."""
     many: list[FiniteMechanism] = []
-    for mechanism in over_the_same_secrets(mechanisms):
+    for mechanism in require_same_alphabet(mechanisms):
         if not isinstance(mechanism, FiniteMechanism):
             raise AlphabetMismatch(
                 f"mechanisms must have reports that can be listed, {mechanism} has not; pool the tallies with + and "

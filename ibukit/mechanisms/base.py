@@ -136,6 +136,24 @@ class Mechanism(_validate.ReadOnlyArrays, ABC):
     def channel(self, reports: NDArray[Any]) -> Channel:
         """Forward and adjoint on the given reports (in the form of `check_reports`)."""
 
+    def as_finite(self) -> FiniteMechanism:
+        """A mechanism of the same information whose reports can be listed.
+
+        By default it is the mechanism itself if its reports can be listed, and a ValueError if not. A mechanism whose
+        columns are multiples of finitely many overrides it: reports may be merged where each makes the secrets as
+        probable as the others do, relative to each other. What is known about limits and bounds is asked of this one.
+
+        Raises
+        ------
+        ValueError
+            If no list of reports says as much.
+        """
+        raise ValueError(
+            f"mechanism must have reports that can be listed, got {self}; a truncated kind has a little less "
+            "information, and so has the matrix of enough of its reports as a MatrixMechanism, with one more column "
+            "for the rest"
+        )
+
     def log_scale(self, reports: NDArray[Any]) -> Floats | None:
         """Logarithm of the factor that `channel` leaves out of each probability.
 
@@ -147,7 +165,7 @@ class Mechanism(_validate.ReadOnlyArrays, ABC):
         """Count the distinct reports.
 
         Where the alphabet has no end the tally is over its part from which alone the reports can best be explained
-        (see `Tally.whole`).
+        (see `Tally.full_alphabet`).
 
         Parameters
         ----------
@@ -166,7 +184,7 @@ class Mechanism(_validate.ReadOnlyArrays, ABC):
         if self.alphabet.bounded or not len(seen):
             return Tally((make_part(self, seen),))
         here: Mechanism = replace(self, alphabet=self.alphabet.window(seen))  # type: ignore[type-var]
-        return Tally((make_part(here, seen),), whole=self.alphabet)
+        return Tally((make_part(here, seen),), full_alphabet=self.alphabet)
 
     def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:
         """The unbiased estimate v with E[v] = theta, shape (k,).
@@ -225,6 +243,10 @@ class FiniteMechanism(Mechanism):
     def m(self) -> int:
         """Number of possible reports."""
         return self.k
+
+    def as_finite(self) -> FiniteMechanism:
+        """The mechanism itself."""
+        return self
 
     def make_matrix(self) -> Floats:
         """Compute the channel matrix M_xz = P(z given x), shape (k, m).
@@ -336,7 +358,7 @@ def single_part(tally: Tally) -> Part:
     return tally.parts[0]
 
 
-def over_the_same_secrets(mechanisms: Sequence[Mechanism]) -> tuple[Mechanism, ...]:
+def require_same_alphabet(mechanisms: Sequence[Mechanism]) -> tuple[Mechanism, ...]:
     """The mechanisms, if there is one at least and all are over one alphabet."""
     if isinstance(mechanisms, Mechanism):
         raise TypeError(f"mechanisms must be a sequence of mechanisms, got one: pass [{mechanisms}]")

@@ -14,7 +14,7 @@ from ibukit import _validate
 from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet
 from ibukit.mechanisms._draws import drawable
-from ibukit.mechanisms.base import Mechanism, over_the_same_secrets
+from ibukit.mechanisms.base import Mechanism, require_same_alphabet
 from ibukit.tally import Tally, pool
 
 
@@ -72,7 +72,7 @@ class FreeWill(_validate.ReadOnlyArrays):
 
     def __post_init__(self) -> None:
         """Check and convert the fields."""
-        many = over_the_same_secrets(self.mechanisms)
+        many = require_same_alphabet(self.mechanisms)
         if len(set(many)) < len(many):
             twice = next(mechanism for i, mechanism in enumerate(many) if mechanism in many[:i])
             raise ValueError(f"mechanisms must differ, {twice} is there twice; add its shares up")

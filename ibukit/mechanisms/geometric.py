@@ -18,6 +18,7 @@ from ibukit.channels import LineChannel
 from ibukit.channels.line import split_factor
 from ibukit.mechanisms._levels import level
 from ibukit.mechanisms.base import FiniteMechanism, Mechanism
+from ibukit.mechanisms.matrix import MatrixMechanism
 from ibukit.tally import Tally, make_part
 
 
@@ -97,6 +98,17 @@ class LinearGeometric(Mechanism):
         Their probability would underflow.
         """
         return split_factor(self._log_factor(reports))[1]
+
+    def as_finite(self) -> FiniteMechanism:
+        """The truncated kind, which has the same information.
+
+        The columns beyond an end are multiples of the column at the end.
+        """
+        if type(self) is not LinearGeometric:  # a class that inherits may have another law
+            return super().as_finite()
+        if self.k == 1:
+            return MatrixMechanism([[1.0]], self.alphabet)
+        return TruncatedGeometric(self.alphabet, self.epsilon)
 
     def _clipped(self, reports: Ints) -> Ints:
         return np.clip(reports, self.alphabet.first, self.alphabet.last) - self.alphabet.first

@@ -15,7 +15,7 @@ from ibukit.alphabet import Alphabet, as_alphabet
 from ibukit.channels import DenseChannel
 from ibukit.channels.line import SMALLEST_LOG_FACTOR
 from ibukit.errors import AlphabetMismatch, InvalidDistribution
-from ibukit.mechanisms.base import FiniteMechanism
+from ibukit.mechanisms.base import FiniteMechanism, Mechanism
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,6 +157,11 @@ def _factor(columns: Floats) -> Floats | None:
     largest = columns.max(axis=0)
     tiny = (largest > 0) & (largest < np.exp(SMALLEST_LOG_FACTOR))
     return np.where(tiny, largest, 1.0) if tiny.any() else None
+
+
+def as_mechanism(mechanism: Mechanism | ArrayLike) -> Mechanism:
+    """The mechanism itself; a row-stochastic matrix as a `MatrixMechanism`."""
+    return mechanism if isinstance(mechanism, Mechanism) else MatrixMechanism(mechanism)
 
 
 def compose(mechanism: FiniteMechanism, channel: FiniteMechanism | ArrayLike) -> MatrixMechanism:

@@ -1,4 +1,4 @@
-"""Subset selection: the report is a set of secrets, which holds the user's own with more than its share."""
+"""Subset selection: the report is a set of secrets, which holds the user's own more often than any other."""
 
 from __future__ import annotations
 

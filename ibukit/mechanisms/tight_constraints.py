@@ -23,7 +23,7 @@ from ibukit.mechanisms._levels import level_by_distance
 ROUNDING_OF_MU = 1e-13
 # distances that people type in are rounded
 TRIANGLE = 1e-9
-# a threshold that is told is right to this share
+# a threshold in an error message is right within this fraction of it
 THRESHOLD = 1e-6
 
 
@@ -99,7 +99,7 @@ class TightConstraints(GridMechanism):
             _check_metric(self.alphabet.distances())
         mu = _weights(self.alphabet, self.epsilon)
         if mu is None:
-            raise Infeasible(_told(self.alphabet.distances(), self.epsilon))
+            raise Infeasible(_infeasible_message(self.alphabet.distances(), self.epsilon))
         self._keep(_mu=_validate.frozen(mu))
 
     @cached_property
@@ -153,7 +153,7 @@ def _solve(distances: Floats, epsilon: float) -> Floats | None:
     return mu if (np.abs(kernel @ mu - 1) < _validate.SUM_TOLERANCE).all() else None
 
 
-def _told(distances: Floats, epsilon: float) -> str:
+def _infeasible_message(distances: Floats, epsilon: float) -> str:
     k = len(distances)
     certain = float(np.log(2 * (k - 1)) / distances[~np.eye(k, dtype=bool)].min())
     low, high = epsilon, max(certain, epsilon)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.random import Generator
 
 from ibukit._validate import Floats
-from ibukit.posterior._gibbs_kernels import SMALLEST
+from ibukit.posterior._gibbs_kernels import LEAST_DRAWN
 
 
 def dirichlet(alpha: Floats, rng: Generator) -> Floats:
@@ -15,5 +15,5 @@ def dirichlet(alpha: Floats, rng: Generator) -> Floats:
     If G ~ Gamma(a + 1) and U is uniform, G U^(1 / a) ~ Gamma(a).
     """
     log_g = np.log(rng.standard_gamma(alpha + 1)) - rng.standard_exponential(alpha.shape) / alpha
-    g = np.maximum(np.exp(log_g - log_g.max(axis=1, keepdims=True)), SMALLEST)
+    g = np.maximum(np.exp(log_g - log_g.max(axis=1, keepdims=True)), LEAST_DRAWN)
     return np.asarray(g / g.sum(axis=1, keepdims=True))

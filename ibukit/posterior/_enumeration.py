@@ -13,7 +13,7 @@ from ibukit.errors import TooLarge
 from ibukit.posterior._marginals import Marginals
 from ibukit.tally import Tally
 
-MOST_TERMS = 2 * 10**6
+MOST_SPLITS = 2 * 10**6
 
 
 def n_splits(counts: Ints, k: int) -> int:
@@ -25,10 +25,10 @@ def posterior_by_splits(tally: Tally, alpha: Floats) -> Marginals:
     """Weight of the split r: prod_y [s_y! / prod_x r_yx! prod_x M_xy^r_yx] B(alpha + t(r)) / B(alpha)."""
     n, k = tally.n, tally.k
     terms = n_splits(tally.counts, k)
-    if terms > MOST_TERMS:
+    if terms > MOST_SPLITS:
         raise TooLarge(
             f"method='enumerate' would list {readable(terms)} splits of n = {n} reports of {k} secrets (at most "
-            f"{MOST_TERMS:.0e}), which take {readable(8 * terms * k)} bytes; take method='exact', which needs the "
+            f"{MOST_SPLITS:.0e}), which take {readable(8 * terms * k)} bytes; take method='exact', which needs the "
             "totals alone, or method='gibbs' with an rng"
         )
     totals, log_weights = np.zeros((1, k), dtype=np.int64), np.zeros(1)

@@ -14,8 +14,8 @@ from tqdm import tqdm
 from ibukit._validate import Floats, Ints
 from ibukit.errors import MissingExtra
 from ibukit.posterior._dirichlet import dirichlet
-from ibukit.posterior._latent_secrets import teller_of
-from ibukit.posterior._surrogate_moves import LongSteps
+from ibukit.posterior._latent_secrets import sampler_of
+from ibukit.posterior._surrogate_moves import SurrogateMoves
 from ibukit.tally import Tally
 
 # what the literature asks of rank-normalised split R-hat, and of the bulk effective sample size of four chains
@@ -74,32 +74,32 @@ def sample(tally: Tally, alpha: Floats, of: str, rng: Generator, max_sweeps: int
     which nothing is kept.
     """
     _arviz()  # if it is missing, say so before the draws
-    tell, long_steps = teller_of(tally), LongSteps.of(tally, alpha)
+    draw_secrets, surrogate_moves = sampler_of(tally), SurrogateMoves.of(tally, alpha)
     n = tally.n
 
-    def moved(told: Ints) -> Floats:
-        drawn = dirichlet(alpha + told, rng)
-        return drawn if long_steps is None else long_steps(drawn, rng)
+    def moved(assigned: Ints) -> Floats:
+        drawn = dirichlet(alpha + assigned, rng)
+        return drawn if surrogate_moves is None else surrogate_moves(drawn, rng)
 
     p = dirichlet(np.broadcast_to(np.minimum(alpha, 1), (N_CHAINS, tally.k)), rng)
     p = 0.999 * p + 0.001 / tally.k  # so that every report seen has a probability
     thin = 1
     with tqdm(desc="gibbs", unit=" sweeps", leave=False, disable=None, delay=1) as bar:
         for _ in range(WARM_UP):
-            p = moved(tell(p, rng))
+            p = moved(draw_secrets(p, rng))
             bar.update()
         sweeps = WARM_UP
         while True:
             frequencies, values = np.empty((2, N_CHAINS, N_DRAWS, tally.k))
             for i in range(N_DRAWS):
                 for _ in range(thin - 1):
-                    p = moved(tell(p, rng))
-                told = tell(p, rng)
+                    p = moved(draw_secrets(p, rng))
+                assigned = draw_secrets(p, rng)
                 frequencies[:, i] = [_responsibilities(tally, each) for each in p]
-                # who told nothing has a secret from p
-                silent = n - told.sum(axis=1)
-                values[:, i] = p if of == "distribution" else (told + rng.multinomial(silent, p)) / n
-                p = moved(told)
+                # where the report assigns nobody a secret, it is a draw from p
+                silent = n - assigned.sum(axis=1)
+                values[:, i] = p if of == "distribution" else (assigned + rng.multinomial(silent, p)) / n
+                p = moved(assigned)
                 bar.update(thin)
             sweeps += thin * N_DRAWS
             ess, r_hat = _diagnostics(frequencies)
@@ -113,8 +113,8 @@ def sample(tally: Tally, alpha: Floats, of: str, rng: Generator, max_sweeps: int
 
 def _responsibilities(tally: Tally, p: Floats) -> Floats:
     """E[F_x | p, reports] = p_x sum_z q_z M_xz / (p M)_z."""
-    shares: Floats = p * tally.operator.adjoint(tally.frequencies / tally.operator.forward(p))
-    return np.asarray(shares / shares.sum())
+    responsibilities: Floats = p * tally.operator.adjoint(tally.frequencies / tally.operator.forward(p))
+    return np.asarray(responsibilities / responsibilities.sum())
 
 
 def _moves(draws: Floats) -> NDArray[np.bool_]:

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from ibukit._validate import Floats, Ints
 
 # probabilities below twice this are all the same to any number of users, and stand for those that a double cannot hold
-SMALLEST = 1e-300
+LEAST_DRAWN = 1e-300
 
 
 @njit(cache=True)
-def told_by_bits(
+def assigned_by_bits(
     rows: NDArray[np.uint8], counts: Ints, zero: float, contrast: float, p: Floats, uniforms: Floats
 ) -> Ints:
     """Totals of the secrets that reports tell, each with probability contrast p_x [bit x of z] / (theta M)_z.
@@ -64,7 +64,7 @@ def told_by_bits(
 
 
 @njit(cache=True)
-def told_by_columns(excess: Floats, least: Floats, counts: Ints, p: Floats, uniforms: Floats) -> Ints:
+def assigned_by_columns(excess: Floats, least: Floats, counts: Ints, p: Floats, uniforms: Floats) -> Ints:
     """The same for any channel: report z tells x with probability p_x excess_zx / (theta M)_z, else nothing.
 
     excess_zx = M_xz - least_z, with least_z = min_x M_xz.
@@ -81,20 +81,20 @@ def told_by_columns(excess: Floats, least: Floats, counts: Ints, p: Floats, unif
             user += 1
             if left >= held:
                 continue
-            told = -1
+            assigned = -1
             for x in range(k):
                 here = p[x] * excess[z, x]
                 if here > 0:
-                    told = x
+                    assigned = x
                     left -= here
                     if left < 0:
                         break
-            totals[told] += 1
+            totals[assigned] += 1
     return totals
 
 
 @njit(cache=True)
-def walk(
+def surrogate_walk(
     p: Floats,
     slope: Floats,
     hessian: Floats,
@@ -102,13 +102,13 @@ def walk(
     first: Ints,
     second: Ints,
     from_prior: NDArray[np.bool_],
-    shares: Floats,
+    parts: Floats,
     normals: Floats,
     log_uniforms: Floats,
 ) -> None:
     """Metropolis moves of mass between two secrets, in place, under the prior and a parabola of this slope at p.
 
-    Each move proposes either the two secrets' shares of their mass from the prior, or the mass moved from the
+    Each move proposes either the two secrets' parts of their common mass from the prior, or the mass moved from the
     parabola's normal distribution; the one suits where the parabola is flat, the other where it is steep.
     """
     for i in range(len(first)):
@@ -118,15 +118,15 @@ def walk(
         if from_prior[i]:
             # not p + moved, which would leave of a tiny p the rounding of the large one
             mass = p[x] + p[y]
-            to_x, to_y = max(mass * shares[i, 0], SMALLEST), max(mass * shares[i, 1], SMALLEST)
+            to_x, to_y = max(mass * parts[i, 0], LEAST_DRAWN), max(mass * parts[i, 1], LEAST_DRAWN)
             moved = to_x - p[x] if p[x] < p[y] else p[y] - to_y
             log_ratio = moved * rise - moved * moved * curvature / 2
         else:
-            if curvature <= 0 or p[x] < 2 * SMALLEST or p[y] < 2 * SMALLEST:
+            if curvature <= 0 or p[x] < 2 * LEAST_DRAWN or p[y] < 2 * LEAST_DRAWN:
                 continue
             moved = rise / curvature + normals[i] / math.sqrt(curvature)
             to_x, to_y = p[x] + moved, p[y] - moved
-            if to_x < 2 * SMALLEST or to_y < 2 * SMALLEST:
+            if to_x < 2 * LEAST_DRAWN or to_y < 2 * LEAST_DRAWN:
                 continue
             log_ratio = (alpha[x] - 1) * math.log(to_x / p[x]) + (alpha[y] - 1) * math.log(to_y / p[y])
         if log_uniforms[i] < log_ratio:

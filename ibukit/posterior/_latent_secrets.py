@@ -1,4 +1,4 @@
-"""Which secrets the reports tell, given a distribution: the half of a Gibbs sweep that depends on the mechanism.
+"""Secrets assigned to the reports, given a distribution: the half of a Gibbs sweep that depends on the mechanism.
 
 M_xz = least_z + (M_xz - least_z) is a mixture: with its first part the report says nothing of the secret, which is
 then a draw from p and says nothing of p. Only the secrets of the second part count, so fewer are drawn, and the chain
@@ -23,18 +23,18 @@ from ibukit.tally import Part, Tally
 # numpy's multinomial takes some 60 times as long for an entry as the kernel does
 MANY_EQUAL_REPORTS = 64
 MOST_BYTES = 2**31
-ENTRIES_AT_ONCE = 2**22
+WEIGHTS_AT_ONCE = 2**22
 
-Teller = Callable[[Floats, Generator], Ints]
-
-
-def teller_of(tally: Tally) -> Teller:
-    """p, shape (chains, k) -> totals of the secrets that the reports tell, shape (chains, k)."""
-    tellers = [_teller(part, tally.k) for part in tally.parts]
-    return lambda p, rng: np.asarray(sum(tell(p, rng) for tell in tellers), dtype=np.int64)
+Sampler = Callable[[Floats, Generator], Ints]
 
 
-def _teller(part: Part, k: int) -> Teller:
+def sampler_of(tally: Tally) -> Sampler:
+    """p, shape (chains, k) -> totals of the secrets assigned to the reports, shape (chains, k)."""
+    samplers = [_sampler(part, tally.k) for part in tally.parts]
+    return lambda p, rng: np.asarray(sum(draw_secrets(p, rng) for draw_secrets in samplers), dtype=np.int64)
+
+
+def _sampler(part: Part, k: int) -> Sampler:
     channel, counts = part.channel, part.counts
     if (krr := facts.as_response(channel)) is not None:
         return _Truths(krr, counts)
@@ -61,9 +61,9 @@ class _Truths:
 
     def __call__(self, p: Floats, rng: Generator) -> Ints:
         """One binomial a report."""
-        told = (self.channel.diagonal - self.channel.off) * p[:, self.channel.reports]
+        own = (self.channel.diagonal - self.channel.off) * p[:, self.channel.reports]
         totals = np.zeros(p.shape, dtype=np.int64)
-        totals[:, self.channel.reports] = rng.binomial(self.counts, told / (told + self.channel.off))
+        totals[:, self.channel.reports] = rng.binomial(self.counts, own / (own + self.channel.off))
         return totals
 
 
@@ -80,7 +80,7 @@ class _Bits:
         padded = np.pad(p, ((0, 0), (0, 8 * channel.packed.shape[1] - channel.k)))
         contrast = channel.one - channel.zero
         totals = [
-            _gibbs_kernels.told_by_bits(channel.packed, self.counts, channel.zero, contrast, each, rng.random(n))
+            _gibbs_kernels.assigned_by_bits(channel.packed, self.counts, channel.zero, contrast, each, rng.random(n))
             for each in padded
         ]
         return np.array(totals)[:, : channel.k]
@@ -101,7 +101,7 @@ class _Columns:
     def __call__(self, p: Floats, rng: Generator) -> Ints:
         """One uniform a user."""
         totals = [
-            _gibbs_kernels.told_by_columns(self.excess, self.least, self.counts, each, rng.random(self._n))
+            _gibbs_kernels.assigned_by_columns(self.excess, self.least, self.counts, each, rng.random(self._n))
             for each in p
         ]
         return np.array(totals)
@@ -118,12 +118,12 @@ class _EqualReports:
     def __call__(self, p: Floats, rng: Generator) -> Ints:
         """One binomial and one multinomial a kind."""
         totals = np.zeros(p.shape, dtype=np.int64)
-        step = max(1, ENTRIES_AT_ONCE // p.size)
+        step = max(1, WEIGHTS_AT_ONCE // p.size)
         for start in range(0, len(self.counts), step):
             here = slice(start, start + step)
             weights = p[:, None, :] * self.excess[here]
             held = weights.sum(axis=2)
-            told = rng.binomial(self.counts[here], held / (held + self.least[here]))
+            assigned = rng.binomial(self.counts[here], held / (held + self.least[here]))
             weights /= np.where(held > 0, held, 1)[:, :, None]
-            totals += rng.multinomial(told, weights).sum(axis=1)
+            totals += rng.multinomial(assigned, weights).sum(axis=1)
         return totals

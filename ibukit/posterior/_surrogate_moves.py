@@ -19,7 +19,7 @@ from ibukit.channels import facts
 from ibukit.estimate import ConvergenceError
 from ibukit.estimators.likelihood import mle
 from ibukit.posterior._dirichlet import dirichlet
-from ibukit.posterior._gibbs_kernels import walk
+from ibukit.posterior._gibbs_kernels import surrogate_walk
 from ibukit.solvers.bits import ROWS_A_SECRET, Rows
 from ibukit.tally import Part, Tally
 
@@ -32,7 +32,7 @@ TOUCHING_TOL = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class LongSteps:
+class SurrogateMoves:
     """Q(p) = slope . (p - centre) - 1/2 (p - centre) H (p - centre), H = M diag(counts / (centre M)^2) M^T."""
 
     tally: Tally
@@ -42,7 +42,7 @@ class LongSteps:
     hessian: Floats
 
     @classmethod
-    def of(cls, tally: Tally, alpha: Floats) -> LongSteps | None:
+    def of(cls, tally: Tally, alpha: Floats) -> SurrogateMoves | None:
         """The parabola that touches near the posterior mean; None where its matrix would be large."""
         if not 2 <= tally.k <= MOST_SECRETS_MOVED:
             return None
@@ -64,7 +64,7 @@ class LongSteps:
         first = rng.integers(0, k, moves)
         second = (first + rng.integers(1, k, moves)) % k
         end = p.copy()
-        walk(
+        surrogate_walk(
             end,
             self.slope - self.hessian @ (p - self.centre),
             self.hessian,
@@ -77,10 +77,10 @@ class LongSteps:
             -rng.standard_exponential(moves),
         )
         end /= end.sum()
-        log_ratio = self._miss(end) - self._miss(p)
+        log_ratio = self._surrogate_error(end) - self._surrogate_error(p)
         return end if log_ratio > -rng.standard_exponential() else p
 
-    def _miss(self, p: Floats) -> float:
+    def _surrogate_error(self, p: Floats) -> float:
         """L - Q."""
         off = p - self.centre
         likelihood = float(self.tally.counts @ np.log(self.tally.operator.forward(p)))

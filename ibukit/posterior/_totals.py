@@ -18,7 +18,7 @@ MOST_TERMS = 4 * 10**9
 MOST_BYTES = 2**31
 
 
-def work(n: int, k: int) -> tuple[int, int]:
+def cost(n: int, k: int) -> tuple[int, int]:
     """Terms that are added, sum over m = 1..n of k C(m + k - 1, k - 1), and bytes of four numbers for each total."""
     return k * (math.comb(n + k, k) - 1), 32 * math.comb(n + k - 1, k - 1)
 
@@ -30,7 +30,7 @@ def posterior_of_totals(tally: Tally, alpha: Floats) -> Marginals:
     so that each has as many right digits as the channel, less those of n roundings.
     """
     n, k = tally.n, tally.k
-    terms, n_bytes = work(n, k)
+    terms, n_bytes = cost(n, k)
     if terms > MOST_TERMS or n_bytes > MOST_BYTES:
         raise TooLarge(
             f"method='exact' would add {readable(terms)} terms for n = {n} reports of {k} secrets (at most "

@@ -117,7 +117,7 @@ class Posterior(_validate.ReadOnlyArrays):
         >>> lower.round(3), upper.round(3)
         (array([0.329, 0.002]), array([0.998, 0.671]))
         """
-        tail = (1 - _validate.share("level", level, "()")) / 2
+        tail = (1 - _validate.fraction("level", level, "()")) / 2
         return self._law.quantiles(self.of, tail), self._law.quantiles(self.of, 1 - tail)
 
     def __repr__(self) -> str:
@@ -209,7 +209,7 @@ def posterior(
     >>> ik.posterior(tally, alpha=0.5, method="gibbs", rng=np.random.default_rng(1)).mean.round(1)
     array([0.6, 0.2, 0.1])
     """
-    prior = _validate.dirichlet(alpha, check_bounded(tally, "a Dirichlet prior is over all secrets").k)
+    prior = _validate.dirichlet_alpha(alpha, check_bounded(tally, "a Dirichlet prior is over all secrets").k)
     if of not in OF:
         raise ValueError(f"of must be 'distribution' or 'frequencies', got {of!r}")
     if method not in METHODS:
@@ -303,15 +303,13 @@ def posterior_mean(
     >>> ik.mle(tally).distribution.round(4)  # far from the prior's mean, 1/3 each
     array([0.8607, 0.1393, 0.    ])
     """
-    found = posterior(tally, alpha, of, method, rng, max_sweeps)
+    law = posterior(tally, alpha, of, method, rng, max_sweeps)
     drawn = ""
     if method == "gibbs":
-        least, largest = found.effective_sample_size.min(), found.r_hat.max()
+        least, largest = law.effective_sample_size.min(), law.r_hat.max()
         drawn = f", least effective sample size {least:.0f}, largest R-hat {largest:.3f}"
-    estimate = certified(
-        tally, found.mean.copy(), found.status, found.n_iter, f"posterior mean of the {of}, {method}{drawn}"
-    )
-    if strict and found.status is Status.MAX_ITER:
+    estimate = certified(tally, law.mean.copy(), law.status, law.n_iter, f"posterior mean of the {of}, {method}{drawn}")
+    if strict and law.status is Status.MAX_ITER:
         raise ConvergenceError(
             f"max_sweeps={max_sweeps} sweeps were not enough: R-hat {largest:.4f} should be at most "
             f"{_gibbs.MOST_R_HAT}, the effective sample size {least:.0f} at least {_gibbs.LEAST_ESS}; raise max_sweeps",

@@ -29,10 +29,10 @@ Q, RATIO, LOSS, THETA, LAM, S, NU, G, W, U, TAU, PIVOT, Y, V, D_THETA, SECOND_Q,
 ROWS = 18
 
 LEAST_LINE_COORDINATE = 1e-100  # no theta, lam or s becomes smaller than this
-FREE = 1e60  # theta / s where s is to vanish
-NEAR = 1e-8  # excess from which the support can be guessed
+RATIO_WHERE_FREE = 1e60  # theta / s where s is to vanish
+EXCESS_TO_GUESS_AT = 1e-8  # excess from which the support can be guessed
 MOST_NEWTON = 12
-STALLED = 12  # steps without progress after which a try is given up
+MOST_IDLE_STEPS = 12  # steps without progress after which a try is given up
 BEYOND = 3  # steps beyond the goal for exact zeros
 
 
@@ -281,9 +281,9 @@ def newton(work: Floats, point: Floats) -> None:
     lam, s = work[D_THETA], work[SECOND_C]  # lam is used up before the change is known
     for i in range(q.size):
         lam[i] = q[i] / nu[i]
-        s[i] = point[i] / FREE if point[i] > 0.0 else 1.0
+        s[i] = point[i] / RATIO_WHERE_FREE if point[i] > 0.0 else 1.0
         y[i] = 0.0
-        v[i] = FREE * (g[i] - 1.0) if point[i] > 0.0 else 0.0
+        v[i] = RATIO_WHERE_FREE * (g[i] - 1.0) if point[i] > 0.0 else 0.0
     factor(work, point, s, lam)
     solve(work)
     unsweep(work[RATIO], work[LOSS], y, change)
@@ -331,7 +331,7 @@ def climb(
         largest = advance(work, careful)
         before = best
         best = keep(work, work[THETA], largest, best)
-        if largest * work[THETA].sum() - 1.0 <= max(goal, NEAR):
+        if largest * work[THETA].sum() - 1.0 <= max(goal, EXCESS_TO_GUESS_AT):
             exact = cross_over(work, max(goal, best))
             if exact <= goal:
                 return exact, step
@@ -339,6 +339,6 @@ def climb(
         since = 0 if best < before else since + 1
         # at the goal, but nearer to the solution its zeros are easier to tell
         beyond += best <= goal
-        if beyond > BEYOND or since > STALLED:
+        if beyond > BEYOND or since > MOST_IDLE_STEPS:
             return best, step
     return best, most

@@ -31,7 +31,7 @@ SINGLE_FROM = 0.15
 MOST_FREE_SINGLE = 1e4
 MOST_FREE = 1e7
 MOST_DECAY = 6.0
-RIDGES = (0.0, 1e-6, 1e-4, 1e-2)
+STRIP_RIDGES = (0.0, 1e-6, 1e-4, 1e-2)
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class Preconditioner:
         self._factors: list[tuple[NDArray[Any], Floats]] = []
         for strip in self._strips:
             freedom = free[strip.start : strip.stop].T.ravel()
-            for ridge in RIDGES:
+            for ridge in STRIP_RIDGES:
                 banded = strip.banded.copy(order="F")
                 banded[0] = banded[0] * (1 + ridge) + freedom
                 lower, info = decompose(banded, lower=1, overwrite_ab=1)

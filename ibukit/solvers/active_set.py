@@ -30,7 +30,7 @@ POOR = 1e-3
 # below this a probability is as good as 0: its reciprocal would not fit into a double
 LEAST_PROBABILITY = 1e-290
 # the dense solver is not asked for more than doubles have
-FINEST = 1e-14
+FINEST_DENSE_TOL = 1e-14
 # an entry this much smaller than its report's largest is 0 for the dense solver (the certificate has it in full):
 # products of such entries are subnormal, and arithmetic with subnormal numbers is many times slower
 NEGLIGIBLE = 1e-150
@@ -75,7 +75,7 @@ def maximise(channel: Channel, q: Floats, tol: float, k: int) -> tuple[Floats, i
         if best.excess <= tol or len(chosen) > most or waited == PATIENCE:
             return _trimmed(best, channel, q, tol), round_
         rows = {x: rows[x] if x in rows else _row(channel, x, k) for x in chosen.tolist()}
-        weights, _ = interior_point.maximise(_matrix(rows), q, max(tol / 2, FINEST))
+        weights, _ = interior_point.maximise(_matrix(rows), q, max(tol / 2, FINEST_DENSE_TOL))
         theta = np.zeros(k)
         theta[chosen] = weights
         point = Point.of(theta, channel, q)

@@ -17,7 +17,7 @@ from scipy.optimize import nnls
 
 from ibukit._validate import Floats, Ints
 from ibukit.channels import BitChannel
-from ibukit.channels.base import stretches
+from ibukit.channels.base import slices_of
 from ibukit.solvers._normal_equations import Curved
 from ibukit.solvers.em import evaluate, updates_of
 from ibukit.solvers.interior_point import path
@@ -30,7 +30,7 @@ SHARE_OF_ROWS = 0.1
 # numbers of a chunk of rows written out
 CHUNK = 2**15
 # so many secrets at most: an active set of least squares is quicker than an interior point
-FEW_SECRETS = 200
+MOST_SECRETS_BY_LEAST_SQUARES = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class Rows:
     def gradient(self, theta: Floats) -> Floats:
         """These rows' share of g, by one pass over them that keeps nothing as long as they are."""
         g = np.zeros(self.channel.k)
-        for stretch in stretches(len(self.counts)):
+        for stretch in slices_of(len(self.counts)):
             q = self.counts[stretch] / self.total
             piece = self.channel.take(stretch)
             g += evaluate(updates_of(piece, q), theta, len(q))[1]
@@ -137,7 +137,7 @@ class _Problem:
 
     def step(self, theta: Floats, g: Floats, hessian: Floats, excess: float) -> Floats:
         """Maximise the rows' parabola plus the exact likelihood of the others."""
-        if not self.others.channels and self.others.k <= FEW_SECRETS:
+        if not self.others.channels and self.others.k <= MOST_SECRETS_BY_LEAST_SQUARES:
             found = _least_squares(hessian, 1 - g - hessian @ theta)
             if found is not None:
                 return found

@@ -19,18 +19,18 @@ from ibukit.solvers import _em_kernels
 Updates = Callable[[Floats, Floats, Floats, int, float], int]
 
 # the reports that a routine works on, among those of a stack
-Where = slice | Ints
+ReportIndex = slice | Ints
 
 # a point with its probabilities and ratios, and the steps that led there
 Moved = tuple[Floats, Floats, Floats, int]
 
 # entries up to which a dense channel in a stack is joined with others: calling costs more than copying
-SMALL = 2**16
+MOST_ENTRIES_JOINED = 2**16
 # seconds between two looks at the progress bar and at Ctrl-C
-LOOK = 0.05
+SECONDS_BETWEEN_LOOKS = 0.05
 
 
-class Blocks:
+class BatchedSteps:
     """Steps from a point to the next: one at a time, or as many as pass unwatched between two looks.
 
     What is watched gets new arrays. Unwatched, p is overwritten: with bits it is long beside all else.
@@ -48,7 +48,7 @@ class Blocks:
         began = time.perf_counter()
         taken = self._updates(*moved, min(self._size, most), self._enough)
         if not self._watched:
-            pace = LOOK / max(time.perf_counter() - began, 1e-9)
+            pace = SECONDS_BETWEEN_LOOKS / max(time.perf_counter() - began, 1e-9)
             self._size = max(1, int(taken * min(pace, 4.0)))
         return *moved, taken
 
@@ -71,7 +71,7 @@ def updates_of(channel: Channel, q: Floats) -> Updates:
     alike: dict[tuple[type, int], list[int]] = {}
     for i, one in enumerate(channels):
         alike.setdefault(_kind(one, i), []).append(i)
-    parts: list[tuple[Where, Updates]] = []
+    parts: list[tuple[ReportIndex, Updates]] = []
     for group in alike.values():
         where = _where(group, bounds)
         own_starts = np.cumsum([0, *(bounds[i + 1] - bounds[i] for i in group)])
@@ -82,12 +82,12 @@ def updates_of(channel: Channel, q: Floats) -> Updates:
 def _kind(channel: Channel, place: int) -> tuple[type, int]:
     """What channels in a stack must share for one loop to run over them all."""
     together = type(channel) in (ResponseChannel, LineChannel, BitChannel) or (
-        type(channel) is DenseChannel and channel.columns.size <= SMALL
+        type(channel) is DenseChannel and channel.columns.size <= MOST_ENTRIES_JOINED
     )
     return type(channel), -1 if together else place
 
 
-def _where(group: Sequence[int], bounds: Ints) -> Where:
+def _where(group: Sequence[int], bounds: Ints) -> ReportIndex:
     """The reports of some channels of a stack: a slice if these are neighbours, or else the index of each report."""
     first, last = group[0], group[-1]
     if len(group) == last - first + 1:
@@ -143,7 +143,9 @@ def _forward_and_adjoint(
     return n
 
 
-def _stacked(parts: Sequence[tuple[Where, Updates]], theta: Floats, p: Floats, g: Floats, n: int, enough: float) -> int:
+def _stacked(
+    parts: Sequence[tuple[ReportIndex, Updates]], theta: Floats, p: Floats, g: Floats, n: int, enough: float
+) -> int:
     """The steps on several channels: their ratios add up."""
     share = np.empty_like(g)
     # what lies scattered is worked on in one piece, and goes to its places in the end

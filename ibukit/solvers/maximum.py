@@ -21,18 +21,29 @@ ROUNDING = 1e-15
 
 
 class Maximum(NamedTuple):
-    """A maximiser, shape (k,), and the way that led to it."""
+    """A maximiser of a likelihood, and how it was found.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ibukit.channels import ResponseChannel
+    >>> maximise(ResponseChannel(2, np.arange(2), 0.75, 0.25), [60, 40])
+    Maximum(theta=array([0.7, 0.3]), method='closed form by water-filling: k-RR, k = 2')
+    """
 
     theta: Floats
+    """The maximiser, shape (k,)."""
     method: str
+    """The solver and why it was chosen, in words."""
 
 
 def maximise(channel: Channel, counts: ArrayLike, tol: float = 1e-9, method: str = "auto") -> Maximum:
-    """Maximise sum_z counts_z log (theta M)_z over the simplex, M the channel's entries.
+    """Maximise sum_z counts_z log (theta M)_z over the simplex.
 
-    The room that `mle`, the designs and the attacks are built on: it knows neither tallies nor estimates. The solvers
-    that suit the channel are tried, the best suited first, until the certificate log max_x g_x, g = M (q / theta M),
-    is at most `tol`; if none gets there, the best point is returned: ask ``Problem(channel, counts).gap(theta)``.
+    M are the channel's entries. `mle`, the designs and the attacks are built on this; it knows neither tallies nor
+    estimates. The solvers that suit the channel are tried, the best suited first, until the certificate
+    log max_x g_x, g = M (q / theta M), is at most `tol`; if none gets there, the best point is returned: ask
+    ``Problem(channel, counts).gap(theta)``.
 
     Parameters
     ----------

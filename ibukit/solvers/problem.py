@@ -14,7 +14,23 @@ from ibukit.channels import Channel, StackedChannel
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Maximise sum_z counts_z log (theta M)_z over the simplex."""
+    """Maximise sum_z counts_z log (theta M)_z over the simplex.
+
+    Parameters
+    ----------
+    channel : Channel
+        M, on the reports seen.
+    counts : ndarray, shape (s,)
+        How often each report was seen, or any positive weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ibukit.channels import ResponseChannel
+    >>> problem = Problem(ResponseChannel(2, np.arange(2), 0.75, 0.25), np.array([60, 40]))
+    >>> problem.q, round(problem.gap(np.array([0.5, 0.5])), 4)
+    (array([0.6, 0.4]), 0.0953)
+    """
 
     channel: Channel
     counts: Ints | Floats
@@ -44,5 +60,8 @@ class Problem:
         return tuple(zip(self.channel.channels, pieces, strict=True))
 
     def gap(self, theta: Floats) -> float:
-        """The certificate, log max g, nats per report; inf where a report seen has no probability."""
+        """The certificate, log max g, nats per report.
+
+        It is inf if a report seen has no probability.
+        """
         return self.channel.score(theta, self.counts).gap(self.n)

@@ -19,12 +19,34 @@ MOST_DENSE = 2**26
 # order of the largest matrix that is factorised at each step (a second of time, a fifth of a gigabyte)
 MOST_UNKNOWNS = 5000
 # below this a dense matrix beats any structure
-FEW_SECRETS = 300
+MOST_SECRETS_DENSE_ANYWAY = 300
 
 
 @dataclass(frozen=True)
 class Solver:
-    """A way to the maximum: for which channels it can be used, for which it is the best, and why."""
+    """A way to the maximum, when it can be used, and when it is the best.
+
+    Parameters
+    ----------
+    name : str
+        As `maximise` and `mle` take it.
+    needs : str
+        What `applies` asks for, in words.
+    applies : callable
+        Whether the solver can be used on a problem.
+    suits : callable
+        Whether it is the one to take, among those that apply.
+    why : callable
+        Which solver it is and why it was taken, in words, for a problem.
+    run : callable
+        From a problem and a tolerance to a point, shape (k,), and the number of steps. The tolerance is on max g - 1.
+
+    Examples
+    --------
+    >>> from ibukit.solvers import SOLVERS
+    >>> [solver.name for solver in SOLVERS if solver.needs == "any channel"]
+    ['active set', 'ibu']
+    """
 
     name: str
     needs: str
@@ -97,7 +119,7 @@ def _pooled_applies(problem: Problem) -> bool:
 
 def _pooled_suits(problem: Problem) -> bool:
     structure = any(not isinstance(channel, DenseChannel) for channel, _ in problem.parts)
-    return structure and (problem.k > FEW_SECRETS or not _dense_applies(problem))
+    return structure and (problem.k > MOST_SECRETS_DENSE_ANYWAY or not _dense_applies(problem))
 
 
 def _pooled_run(problem: Problem, tol: float) -> tuple[Floats, int]:
@@ -194,12 +216,30 @@ SOLVERS = (
 
 
 def candidates(problem: Problem, method: str = "auto") -> Iterator[Solver]:
-    """The solver that is asked for; of "auto" those that suit the problem, the best suited first.
+    """The solvers to try on a problem, the best suited first.
+
+    Parameters
+    ----------
+    problem : Problem
+    method : str
+        "auto" for all that suit the problem, or the name of one.
+
+    Returns
+    -------
+    iterator of Solver
 
     Raises
     ------
     ValueError
         If `method` is not known, or not for this channel.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ibukit.channels import ResponseChannel
+    >>> problem = Problem(ResponseChannel(2, np.arange(2), 0.75, 0.25), np.array([60, 40]))
+    >>> [solver.name for solver in candidates(problem)]
+    ['closed form', 'dense', 'active set', 'ibu']
     """
     if method == "auto":
         # one after the other: mostly the first is all that is asked for

@@ -9,9 +9,9 @@ from ibukit._threads import one_thread
 from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet
 from ibukit.information import contrasts
-from ibukit.mechanisms import LinearGeometric, MatrixMechanism, TruncatedGeometric
-from ibukit.mechanisms.base import FiniteMechanism, Mechanism
-from ibukit.theory.asymptotics import interior, principal_axes
+from ibukit.mechanisms import Mechanism
+from ibukit.mechanisms.matrix import as_mechanism
+from ibukit.theory.asymptotics import positive_distribution, principal_axes
 
 
 def asymptotic_emd(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
@@ -62,19 +62,13 @@ def asymptotic_emd(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
     >>> [round(asymptotic_emd(m(3, 0.1), theta), 1) for m in (ik.TruncatedGeometric, ik.RandomizedResponse)]
     [36.4, 22.2]
     """
-    if not isinstance(mechanism, Mechanism):
-        mechanism = MatrixMechanism(mechanism)
-    p = interior("theta", theta, mechanism.k)
+    mechanism = as_mechanism(mechanism)
+    p = positive_distribution("theta", theta, mechanism.k)
     sums = cumulative_sums(mechanism.alphabet)
     if mechanism.k == 1:
         return 0.0
-    if type(mechanism) is LinearGeometric:
-        # the same information: the columns beyond an end are multiples of the column at the end
-        mechanism = TruncatedGeometric(mechanism.alphabet, mechanism.epsilon)
-    if not isinstance(mechanism, FiniteMechanism):
-        raise ValueError(f"mechanism must have reports that can be listed, got {mechanism}")
     with one_thread():
-        axes, values = principal_axes(mechanism, p)
+        axes, values = principal_axes(mechanism.as_finite(), p)
         loadings = sums @ contrasts(mechanism.k) @ axes / values
     return float(np.sqrt((loadings**2).sum(axis=1)).sum())
 

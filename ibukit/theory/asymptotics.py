@@ -9,15 +9,15 @@ from ibukit import _validate
 from ibukit._threads import one_thread
 from ibukit._validate import Floats
 from ibukit.errors import NotInvertible
-from ibukit.identification.identifiability import check_size
+from ibukit.identification.identifiability import refuse_if_too_large_to_decompose
 from ibukit.information import contrasts
-from ibukit.mechanisms import LinearGeometric, MatrixMechanism, SubsetSelection, TruncatedGeometric
-from ibukit.mechanisms.base import FiniteMechanism, Mechanism
+from ibukit.mechanisms import FiniteMechanism, Mechanism, SubsetSelection
 from ibukit.mechanisms.inversion_error import inversion_error
+from ibukit.mechanisms.matrix import as_mechanism
 from ibukit.mechanisms.unary import UnaryEncoding, is_bits, is_unary
 
 # 1 / s as a sum of exponentials: the trapezoidal rule in log t errs by exp(-pi^2 / step) where the tails are cut
-STEP = 0.25
+STEP_OF_LOG_T = 0.25
 SMALLEST_TAIL = 1e-17
 
 
@@ -85,34 +85,28 @@ def asymptotic_mse(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
     OptimizedUnaryEncoding 34.27
     SubsetSelection 30.0
     """
-    mechanism = mechanism if isinstance(mechanism, Mechanism) else MatrixMechanism(mechanism)
-    p = interior("theta", theta, mechanism.k)
+    mechanism = as_mechanism(mechanism)
+    p = positive_distribution("theta", theta, mechanism.k)
     if mechanism.k == 1:
         return 0.0
-    if type(mechanism) is LinearGeometric:  # exactly, here and below: a class that inherits may have another law
-        mechanism = TruncatedGeometric(mechanism.alphabet, mechanism.epsilon)
+    mechanism = mechanism.as_finite()
     uniform = bool((p == p[0]).all())
-    if type(mechanism) is SubsetSelection and uniform:
+    if type(mechanism) is SubsetSelection and uniform:  # exactly: a class that inherits may have another law
         return inversion_error(mechanism).at(p)
     with one_thread():
         if is_unary(mechanism) and uniform:
             return _unary_uniform(mechanism)
         if is_bits(mechanism) and mechanism.m > mechanism.k:
             return _bits(mechanism, p)
-        if not isinstance(mechanism, FiniteMechanism):
-            raise ValueError(
-                f"mechanism must have reports that can be listed, got {mechanism}; its truncated kind has a little "
-                "less information"
-            )
         if mechanism.m == mechanism.k:
             return inversion_error(mechanism).at(p)
         return _listed(mechanism, p)
 
 
-def interior(name: str, values: ArrayLike, k: int) -> Floats:
+def positive_distribution(name: str, values: ArrayLike, k: int) -> Floats:
     """A distribution without zeros."""
     why = "and at the boundary the error has another limit; leave out secrets that nobody has"
-    return _validate.interior(name, values, k, why)
+    return _validate.positive_distribution(name, values, k, why)
 
 
 def _listed(mechanism: FiniteMechanism, theta: Floats) -> float:
@@ -123,7 +117,7 @@ def _listed(mechanism: FiniteMechanism, theta: Floats) -> float:
 def principal_axes(mechanism: FiniteMechanism, theta: Floats) -> tuple[Floats, Floats]:
     """U, shape (k - 1, k - 1), and s with Z^T J Z = U diag(s^2) U^T, so that C = (Z U) diag(1 / s^2) (Z U)^T."""
     # from the singular values of Z^T M diag(theta M)^-1/2: forming J would square their range
-    check_size(mechanism.k)
+    refuse_if_too_large_to_decompose(mechanism.k)
     matrix = mechanism.matrix()
     possible = matrix[:, matrix.any(axis=0)]
     columns = possible / np.sqrt(theta @ possible)
@@ -155,12 +149,12 @@ def _bits(mechanism: UnaryEncoding | SubsetSelection, theta: Floats) -> float:
     none = mechanism.p_hidden / (1 - q)  # s with no bit set, 1 - c q without cancellation
     fewest = mechanism.size if isinstance(mechanism, SubsetSelection) else 0
     least, most = none + c * np.sort(theta)[:fewest].sum(), none + c
-    t = np.exp(np.arange(np.log(SMALLEST_TAIL / most), np.log(-np.log(SMALLEST_TAIL) / least), STEP))
+    t = np.exp(np.arange(np.log(SMALLEST_TAIL / most), np.log(-np.log(SMALLEST_TAIL) / least), STEP_OF_LOG_T))
     power = np.exp(-np.outer(t, c * theta))  # shape (t, k)
     information = np.zeros((k, k))
-    for turn, share in _turns(mechanism):
+    for turn, coefficient in _turns(mechanism):
         mean = 1 - q + q * turn * power
-        weight = share * c * STEP * t * np.exp(-t * none) * mean.prod(axis=1)
+        weight = coefficient * c * STEP_OF_LOG_T * t * np.exp(-t * none) * mean.prod(axis=1)
         own = q * turn * power / mean
         part = np.real((own * weight[:, None]).T @ own)
         np.fill_diagonal(part, np.real(weight @ own))
@@ -183,9 +177,9 @@ def _turns(mechanism: UnaryEncoding | SubsetSelection) -> list[tuple[complex, co
     # odd: at half a turn a factor could vanish
     n = (max(size, k - size) + 1) | 1
     turns = np.exp(2j * np.pi / n * np.arange(n // 2 + 1))
-    shares = turns**-size / (n * binom.pmf(size, k, size / k))
-    shares[1:] *= 2  # the other half are their conjugates
-    return list(zip(turns.tolist(), shares.tolist(), strict=True))
+    coefficients = turns**-size / (n * binom.pmf(size, k, size / k))
+    coefficients[1:] *= 2  # the other half are their conjugates
+    return list(zip(turns.tolist(), coefficients.tolist(), strict=True))
 
 
 def _chance(mechanism: UnaryEncoding | SubsetSelection) -> tuple[float, float]:

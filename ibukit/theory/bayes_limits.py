@@ -15,11 +15,12 @@ from ibukit._validate import Floats
 from ibukit.errors import NotInvertible
 from ibukit.identification.identifiability import identifiable
 from ibukit.information import contrasts
-from ibukit.mechanisms.base import FiniteMechanism
+from ibukit.mechanisms import Mechanism
+from ibukit.mechanisms.matrix import as_mechanism
 from ibukit.theory.estimation_bounds import entropy_factor
 
 # numbers in the stack of information matrices and of the probabilities they are made of
-ENTRIES_AT_ONCE = 2**22
+DRAWN_ENTRIES_AT_ONCE = 2**22
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class BayesLimits:
 
 
 def bayes_limits(
-    mechanism: FiniteMechanism, alpha: ArrayLike, rng: Generator | None = None, draws: int = 10_000
+    mechanism: Mechanism | ArrayLike, alpha: ArrayLike, rng: Generator | None = None, draws: int = 10_000
 ) -> BayesLimits:
     """The limits of n times the least mean squared errors.
 
@@ -90,8 +91,8 @@ def bayes_limits(
 
     Parameters
     ----------
-    mechanism : FiniteMechanism
-        With a matrix; unary encodings up to 16 secrets.
+    mechanism : Mechanism or array_like, shape (k, m)
+        Unary encodings up to 16 secrets. A row-stochastic matrix is taken as a `MatrixMechanism`.
     alpha : float or array_like, shape (k,)
         The prior's parameter; a number is the same for all secrets: 0.5 is Jeffreys' prior.
     rng : numpy.random.Generator, optional
@@ -109,9 +110,9 @@ def bayes_limits(
     NotInvertible
         If different distributions give the same reports.
     TypeError
-        If `rng` is missing where it is needed, or `mechanism` has no reports that can be listed.
+        If `rng` is missing where it is needed.
     ValueError, AlphabetMismatch
-        If `alpha` or `draws` is out of range or shape.
+        If `alpha` or `draws` is out of range or shape, or no list of reports says as much as the mechanism's.
 
     Notes
     -----
@@ -134,10 +135,10 @@ def bayes_limits(
     >>> round(limits.distribution, 4), round(limits.distribution_bound, 4)
     (2.0913, 2.0838)
     """
-    if not isinstance(mechanism, FiniteMechanism):
-        raise TypeError(f"mechanism must have reports that can be listed, got {mechanism!r}")
+    mechanism = as_mechanism(mechanism)
     k = _validate.whole("number of secrets", mechanism.k, 2)
-    prior, draws = _validate.dirichlet(alpha, k), _validate.whole("draws", draws, 2)
+    prior, draws = _validate.dirichlet_alpha(alpha, k), _validate.whole("draws", draws, 2)
+    mechanism = mechanism.as_finite()
     if not identifiable(mechanism):
         raise NotInvertible(
             f"the reports of {mechanism} do not identify the distribution, so no estimate's error vanishes; see "
@@ -162,7 +163,7 @@ def _by_quadrature(matrix: Floats, prior: Floats) -> tuple[Floats, Floats]:
     scale = np.exp(-betaln(*prior))
 
     def mean(which: int) -> tuple[float, float]:
-        found = quad(
+        integral = quad(
             lambda p: float(_at(matrix, np.array([[p, 1 - p]]))[which, 0]),
             0,
             1,
@@ -172,14 +173,14 @@ def _by_quadrature(matrix: Floats, prior: Floats) -> tuple[Floats, Floats]:
             epsrel=1e-11,
             limit=200,
         )
-        return scale * found[0], scale * found[1]
+        return scale * integral[0], scale * integral[1]
 
     means, errors = np.array([mean(which) for which in range(4)]).T
     return means, errors
 
 
 def _by_monte_carlo(matrix: Floats, prior: Floats, rng: Generator, draws: int) -> Floats:
-    step = max(1, ENTRIES_AT_ONCE // matrix.size)
+    step = max(1, DRAWN_ENTRIES_AT_ONCE // matrix.size)
     sizes = [min(step, draws - start) for start in range(0, draws, step)]
     return np.concatenate([_at(matrix, rng.dirichlet(prior, size)) for size in sizes], axis=1)
 

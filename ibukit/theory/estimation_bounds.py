@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from ibukit import _validate
 from ibukit._threads import one_thread
-from ibukit.identification.identifiability import check_size
+from ibukit.identification.identifiability import refuse_if_too_large_to_decompose
 
 
 def posterior_entropy_bound(entropy: float, k: int, n: int | None = None) -> float:
@@ -248,7 +248,7 @@ def least_asymptotic_mse(k: int, epsilon: float, theta: ArrayLike | None = None)
     if theta is None:
         return anywhere
     root = np.sqrt(_validate.distribution("theta", theta, secrets))
-    check_size(secrets)
+    refuse_if_too_large_to_decompose(secrets)
     with one_thread():
         total = np.linalg.svd(np.diag(root) - np.outer(root**2, root), compute_uv=False).sum()
     return max(anywhere, float((total / np.sinh(eps / 2)) ** 2))
@@ -300,7 +300,7 @@ def binary_response_mse(n: int, epsilon: float, alpha: ArrayLike) -> tuple[float
     [0.20913, 0.18413]
     """
     users, eps = _validate.whole("n", n, 1), _validate.positive("epsilon", epsilon)
-    prior = _validate.dirichlet(alpha, 2)
+    prior = _validate.dirichlet_alpha(alpha, 2)
     product = float(prior[0] / prior.sum() * prior[1] / (prior.sum() + 1))
     noise = float(1 / (2 * np.sinh(eps / 2)) ** 2)
     return 2 / users * (noise + product), 2 / users * noise

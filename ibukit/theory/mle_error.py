@@ -13,10 +13,10 @@ from ibukit import _validate
 from ibukit._threads import one_thread
 from ibukit._validate import Floats
 from ibukit.errors import NotInvertible
-from ibukit.identification.identifiability import check_size, identifiable
-from ibukit.mechanisms import LinearGeometric, MatrixMechanism, RandomizedResponse, SubsetSelection, TruncatedGeometric
-from ibukit.mechanisms.base import FiniteMechanism, Mechanism
+from ibukit.identification.identifiability import identifiable, refuse_if_too_large_to_decompose
+from ibukit.mechanisms import Mechanism, RandomizedResponse, SubsetSelection
 from ibukit.mechanisms.inversion_error import inverse_contrast
+from ibukit.mechanisms.matrix import as_mechanism
 from ibukit.mechanisms.unary import UnaryEncoding, is_bits
 
 # weights of the reports: so many times each is multiplied by the length of its row
@@ -95,7 +95,7 @@ def mle_error_bound(mechanism: Mechanism | ArrayLike, n: ArrayLike) -> float | F
     >>> mle_error_bound(ik.RandomizedResponse(10, epsilon=1.0), [100, 10_000, 1_000_000]).round(3)
     array([2.692, 0.269, 0.027])
     """
-    mechanism = mechanism if isinstance(mechanism, Mechanism) else MatrixMechanism(mechanism)
+    mechanism = as_mechanism(mechanism)
     users = _validate.users(n, least=1)
     bound = np.asarray(_constant(mechanism) / np.sqrt(users))
     return float(bound) if bound.ndim == 0 else bound
@@ -105,20 +105,17 @@ def _constant(mechanism: Mechanism) -> float:
     """The bound times the root of n."""
     if mechanism.k == 1:
         return 0.0
-    if type(mechanism) is LinearGeometric:  # exactly, here and below: a class that inherits may have another law
-        mechanism = TruncatedGeometric(mechanism.alphabet, mechanism.epsilon)
-    if not isinstance(mechanism, FiniteMechanism):
-        raise ValueError(f"mechanism must have reports that can be listed, got {mechanism}")
+    mechanism = mechanism.as_finite()
     if not (answer := identifiable(mechanism)):
         raise NotInvertible(f"mechanism must identify the distribution, but does not: {answer.reason}")
     if is_bits(mechanism):
         if mechanism.m >= 2**1023:
             return np.inf
         diameter, m = _of_bits(mechanism), float(mechanism.m)
-    elif type(mechanism) is RandomizedResponse:
+    elif type(mechanism) is RandomizedResponse:  # exactly: a class that inherits may have another law
         diameter, m = np.sqrt(2) * inverse_contrast(mechanism.k, mechanism.epsilon), float(mechanism.k)
     else:
-        check_size(mechanism.k)
+        refuse_if_too_large_to_decompose(mechanism.k)
         seen = mechanism.matrix()[:, mechanism.matrix().any(axis=0)]
         with one_thread():
             diameter, m = min(_diameter(rows) for rows in right_inverses(seen)), float(seen.shape[1])
@@ -128,21 +125,21 @@ def _constant(mechanism: Mechanism) -> float:
 def right_inverses(matrix: Floats) -> Iterator[Floats]:
     """Rows R_z, in an orthonormal basis of the vectors that sum to 0, with w M R = w for these; no column is empty."""
     tangent = helmert(len(matrix)) @ matrix
-    share = matrix.sum(axis=0) / len(matrix)
-    rows = _least_squares(tangent, share)
+    uniform_law = matrix.sum(axis=0) / len(matrix)
+    rows = _least_squares(tangent, uniform_law)
     yield rows
-    yield _least_squares(tangent, np.ones_like(share))
+    yield _least_squares(tangent, np.ones_like(uniform_law))
     if matrix.shape[1] == len(matrix):  # up to the centre there is no other
         return
-    weights, shortest, found = share, np.inf, rows
+    weights, shortest, shortest_rows = uniform_law, np.inf, rows
     for _ in range(STEPS):
         lengths = np.sqrt((rows**2).sum(axis=1))
         if lengths.max() < shortest:
-            shortest, found = lengths.max(), rows
+            shortest, shortest_rows = lengths.max(), rows
         weights = weights * lengths
-        weights = np.maximum(weights / weights.sum(), LEAST_SHARE * share)
+        weights = np.maximum(weights / weights.sum(), LEAST_SHARE * uniform_law)
         rows = _least_squares(tangent, weights)
-    yield found
+    yield shortest_rows
 
 
 def _least_squares(tangent: Floats, weights: Floats) -> Floats:

@@ -97,7 +97,7 @@ def van_trees_bound(
     (0.001918, 0.001947)
     """
     users, secrets = _validate.whole("n", n, 1), _validate.whole("k", k, 2)
-    eps, prior = _validate.positive("epsilon", epsilon), _validate.dirichlet(alpha, secrets)
+    eps, prior = _validate.positive("epsilon", epsilon), _validate.dirichlet_alpha(alpha, secrets)
     if of not in ("distribution", "frequencies"):
         raise ValueError(f'of must be "distribution" or "frequencies", got {of!r}')
     total = float(prior.sum())
