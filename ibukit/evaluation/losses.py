@@ -47,15 +47,15 @@ def emd(p: ArrayLike, q: ArrayLike, alphabet: Alphabet | int) -> float:
     1.5
     """
     space = as_alphabet(alphabet)
-    p, q = _pair(p, q, len(space))
+    given, wanted = _pair(p, q, len(space))
     if isinstance(space, Line):
-        return float(np.abs(np.cumsum(p - q))[:-1].sum())
-    p, q = p / p.sum(), q / q.sum()  # they are within 1e-9 of 1
+        return float(np.abs(np.cumsum(given - wanted))[:-1].sum())
+    given, wanted = given / given.sum(), wanted / wanted.sum()  # they are within 1e-9 of 1
     if type(space) is not Grid:
-        return _transport(p, q, space.distances())
+        return _transport(given, wanted, space.distances())
     # by the triangle inequality what both have in common stays: far fewer cells are left to be matched
-    more, less = np.flatnonzero(p > q), np.flatnonzero(p < q)
-    return _transport((p - q)[more], (q - p)[less], space.distances()[np.ix_(more, less)])
+    more, less = np.flatnonzero(given > wanted), np.flatnonzero(given < wanted)
+    return _transport((given - wanted)[more], (wanted - given)[less], space.distances()[np.ix_(more, less)])
 
 
 def _transport(supply: Floats, demand: Floats, distances: Floats) -> float:
