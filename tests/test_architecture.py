@@ -24,6 +24,7 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 # upstream first: a module imports only from its own layer and the ones above
 LAYERS = [
     "_front",
+    "_deprecated",
     "errors",
     "_validate",
     "_threads",

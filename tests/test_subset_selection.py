@@ -160,7 +160,7 @@ def test_every_estimator_takes_it_alone_and_pooled(rng):
         reference = ik.mle(written_out)
         assert abs(best.log_likelihood - reference.log_likelihood) <= alone.n * (best.gap + reference.gap)
         np.testing.assert_allclose(best.distribution, reference.distribution, atol=1e-3)
-        for method in ("bits", "dense", "ibu", "active set"):
+        for method in ("bits", "dense", "ibu", "active-set"):
             found = ik.mle(alone, method=method)
             assert found.gap <= 1e-9
             assert abs(found.log_likelihood - best.log_likelihood) <= alone.n * 2e-9
