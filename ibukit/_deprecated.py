@@ -27,10 +27,10 @@ def once_positional(*names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
                     DeprecationWarning,
                     2,
                 )
-                return function(*args[:most], **given, **kwargs)  # type: ignore[call-arg]
+                return function(*args[:most], **given, **kwargs)
             return function(*args, **kwargs)
 
-        return called  # type: ignore[return-value]
+        return called
 
     return decorate
 
@@ -40,7 +40,7 @@ def reordered(was: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         most = _positional(function)
-        first = function.__code__.co_varnames[:most]  # type: ignore[attr-defined]
+        first = function.__code__.co_varnames[:most]
 
         @wraps(function)
         def called(*args: Any, **kwargs: Any) -> R:
@@ -51,7 +51,7 @@ def reordered(was: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
                 )
             return function(*args, **kwargs)
 
-        return called  # type: ignore[return-value]
+        return called
 
     return decorate
 
@@ -78,4 +78,4 @@ def moved(module: str, names: dict[str, str], there: dict[str, Any]) -> Callable
 
 def _positional(function: Callable[..., Any]) -> int:
     """How many arguments may come by position."""
-    return int(function.__code__.co_argcount)  # type: ignore[attr-defined]
+    return int(function.__code__.co_argcount)

@@ -148,9 +148,9 @@ def smooth(
 
 
 def choose_penalty(tally: Tally) -> float:
-    """The penalty of most evidence: argmax over lambda of log integral exp(L - lambda R) / integral exp(-lambda R).
+    """The penalty of most evidence, for `smooth`.
 
-    Read as a prior, exp(-lambda R(theta)) is a Bingham distribution of sqrt theta on the sphere. Both integrals are
+    argmax over lambda of log integral exp(L - lambda R) / integral exp(-lambda R). Read as a prior, exp(-lambda R(theta)) is a Bingham distribution of sqrt theta on the sphere. Both integrals are
     over that sphere by Laplace's approximation, the second around the uniform distribution: up to a constant the
     logarithm is L - lambda R + (k - 1)/2 log lambda - 1/2 log det H at the penalised maximum, H the second derivatives
     there along the sphere. No truth, no random splits of the reports: the same tally gives the same penalty.

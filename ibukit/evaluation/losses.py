@@ -8,9 +8,10 @@ from numpy.typing import ArrayLike
 from ibukit import _validate
 from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet, Line, as_alphabet
+from ibukit.errors import ConvergenceError
 
 
-def emd(p: ArrayLike, q: ArrayLike, alphabet: Alphabet | int) -> float:
+def emd(p: ArrayLike, q: ArrayLike, alphabet: Alphabet | int, *, strict: bool = True) -> float:
     """Earth mover's distance, in the unit of the alphabet.
 
     min sum_xy T_xy d(x, y) over T >= 0 with row sums p and column sums q. On a line in closed form, sum_x |P(x) - Q(x)|
@@ -22,6 +23,9 @@ def emd(p: ArrayLike, q: ArrayLike, alphabet: Alphabet | int) -> float:
         Distributions.
     alphabet : Alphabet or int
         Whose distances d are the cost; an int k means Line(0, k - 1).
+    strict : bool
+        Raise where the network simplex ends before the optimum. False returns the cost of the plan that it has, which
+        the distance does not exceed.
 
     Returns
     -------
@@ -30,6 +34,8 @@ def emd(p: ArrayLike, q: ArrayLike, alphabet: Alphabet | int) -> float:
 
     Raises
     ------
+    ConvergenceError
+        If `strict` and the optimum was not reached; carries the cost of the plan found as ``.estimate``.
     InvalidDistribution
         If p or q is not on the simplex (raw matrix inversion rarely is).
     AlphabetMismatch
@@ -53,8 +59,12 @@ def emd(p: ArrayLike, q: ArrayLike, alphabet: Alphabet | int) -> float:
 
     # POT wants equal totals to the last digit; ours are within 1e-9 of 1
     cost, log = ot.emd2(p / p.sum(), q / q.sum(), space.distances(), numItermax=10_000_000, log=True)
-    if log["warning"] is not None:
-        raise RuntimeError(f"the optimal transport was not solved: {log['warning']}")
+    if strict and log["warning"] is not None:
+        raise ConvergenceError(
+            f"the optimal transport was not solved, {log['warning']}: the cost is {cost:.6g} or less; take an alphabet "
+            "with fewer elements, or strict=False for this cost",
+            float(cost),
+        )
     return float(cost)
 
 
