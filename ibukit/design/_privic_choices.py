@@ -54,10 +54,10 @@ class Choices(_validate.ReadOnlyArrays):
         given: Any = {"tol": self.tol} if self.ba_steps is None else {"start": self.ba_start}
         return blahut_arimoto(quantize(theta), self.alphabet, self.beta, self.ba_steps, strict=strict, **given)
 
-    def updated(self, tally: Tally, theta: Floats, strict: bool) -> Estimate:
+    def updated(self, tally: Tally, theta: Floats) -> Estimate:
         """The cycle's own estimate."""
         if self.ibu_steps is None:
-            return mle(tally, self.tol, strict=strict)
+            return mle(tally, self.tol, strict=False)
         return ibu(tally, start=self.start if self.restart else theta, stop=Steps(self.ibu_steps))
 
     def handed_in(self, tally: Tally, estimate: Estimate | ArrayLike) -> Estimate:

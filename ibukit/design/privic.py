@@ -18,7 +18,7 @@ from ibukit.alphabet import Alphabet
 from ibukit.design import _privic_choices, _privic_file
 from ibukit.design._privic_choices import Draw
 from ibukit.design._privic_file import Cycle
-from ibukit.errors import AlphabetMismatch, ForeignFile, MechanismMismatch
+from ibukit.errors import AlphabetMismatch, ConvergenceError, ForeignFile, MechanismMismatch
 from ibukit.estimate import Estimate, Status
 from ibukit.estimators.certificate import certified
 from ibukit.estimators.likelihood import mle
@@ -203,13 +203,15 @@ class Privic:
         part = self._part(tally)
         with one_thread():
             if estimate is None:
-                found = self._choices.updated(tally, self.distribution, strict)
+                found = self._choices.updated(tally, self.distribution)
             else:
                 found = self._choices.handed_in(tally, estimate)
             before = sum(cycle.n for cycle in self._cycles)
             theta = self._choices.combined(found.distribution, tally.n, self.distribution, before)
             method = f"PRIVIC cycle {self.cycle + 1}, {found.method}"
             whole = certified(tally, theta, found.status, found.n_iter, method)
+            if strict and estimate is None and found.status is Status.MAX_ITER:
+                raise ConvergenceError(f"tol was missed, the gap is {found.gap:.3g}; strict=False goes on", whole)
             counts = np.zeros(part.mechanism.m, dtype=np.int64)
             counts[part.reports] = part.counts
             finished = Cycle(theta, _validate.frozen(counts), whole.gap, whole.n_iter, whole.status.name, method)

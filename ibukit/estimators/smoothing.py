@@ -141,7 +141,7 @@ def smooth(
         raise ConvergenceError(
             f"tol={tol:g} was not certified: the penalised log-likelihood is within {found.excess:.3g} nats per report "
             f"of its maximum after {found.n_iter} steps at penalty={penalty:g}; take a larger tol, a larger penalty, "
-            "or mle(tally), which has none",
+            "mle(tally), which has none, or strict=False for the estimate as it is",
             estimate,
         )
     return estimate
@@ -150,10 +150,11 @@ def smooth(
 def choose_penalty(tally: Tally) -> float:
     """The penalty of most evidence, for `smooth`.
 
-    argmax over lambda of log integral exp(L - lambda R) / integral exp(-lambda R). Read as a prior, exp(-lambda R(theta)) is a Bingham distribution of sqrt theta on the sphere. Both integrals are
-    over that sphere by Laplace's approximation, the second around the uniform distribution: up to a constant the
-    logarithm is L - lambda R + (k - 1)/2 log lambda - 1/2 log det H at the penalised maximum, H the second derivatives
-    there along the sphere. No truth, no random splits of the reports: the same tally gives the same penalty.
+    argmax over lambda of log integral exp(L - lambda R) / integral exp(-lambda R). Read as a prior, exp(-lambda
+    R(theta)) is a Bingham distribution of sqrt theta on the sphere. Both integrals are over that sphere by Laplace's
+    approximation, the second around the uniform distribution: up to a constant the logarithm is L - lambda R + (k -
+    1)/2 log lambda - 1/2 log det H at the penalised maximum, H the second derivatives there along the sphere. No truth,
+    no random splits of the reports: the same tally gives the same penalty.
 
     Parameters
     ----------
