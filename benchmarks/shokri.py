@@ -101,7 +101,7 @@ FORMS: dict[str, Callable[[ik.Alphabet, float], np.ndarray]] = {
     "all guesses, sparse, interior point": lambda a, b: all_guesses(a, b, sparse.csc_array, "highs-ipm"),
     "ibukit, vertex": lambda a, b: ours(a, b, "vertex"),
     "near guesses, mirror images": mirrored,
-    "ibukit, least information": lambda a, b: ours(a, b, "least information"),
+    "ibukit, least information": lambda a, b: ours(a, b, "least-information"),
 }
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ibukit import attack as attack
     from ibukit import channels as channels
     from ibukit import datasets as datasets
+    from ibukit import design as design
     from ibukit import errors as errors
     from ibukit import identification as identification
     from ibukit import privacy as privacy
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from ibukit.estimators import Gap as Gap
     from ibukit.estimators import Steps as Steps
     from ibukit.estimators import StoppingRule as StoppingRule
+    from ibukit.estimators import choose_penalty as choose_penalty
     from ibukit.estimators import combine_mechanisms as combine_mechanisms
     from ibukit.estimators import combine_results as combine_results
     from ibukit.estimators import gap as gap
@@ -126,10 +128,12 @@ __all__ = [
     "blahut_arimoto",
     "channels",
     "check_distribution",
+    "choose_penalty",
     "combine_mechanisms",
     "combine_results",
     "compose",
     "datasets",
+    "design",
     "emd",
     "errors",
     "gap",
@@ -182,6 +186,7 @@ _HOMES = {
     "Gap": "estimators",
     "Steps": "estimators",
     "StoppingRule": "estimators",
+    "choose_penalty": "estimators",
     "combine_mechanisms": "estimators",
     "combine_results": "estimators",
     "gap": "estimators",

@@ -62,9 +62,10 @@ class ForeignFile(IbukitError, ValueError):
 
 
 class ConvergenceError(IbukitError, RuntimeError):
-    """The stopping rule was not met within ``max_iter`` steps.
+    """An iteration missed its goal: a tolerance, or a stopping rule.
 
-    `estimate` is where the iteration stood.
+    `estimate` is the best that was found, which is what the function returns with ``strict=False``: an estimate, or
+    whatever else it makes.
 
     Examples
     --------
@@ -79,7 +80,7 @@ class ConvergenceError(IbukitError, RuntimeError):
 
     def __init__(self, message: str, estimate: Any):
         super().__init__(message)
-        self.estimate = estimate  # an `Estimate`, which knows of errors and not they of it
+        self.estimate = estimate  # mostly an `Estimate`, which knows of errors and not they of it
 
     def __reduce__(self) -> tuple[type[ConvergenceError], tuple[str, Any]]:
         # an exception with a second argument does not pickle by itself, and workers must be able to raise it

@@ -34,7 +34,8 @@ class Grid(Alphabet):
     cell_size : float or (height, width)
         Side of a cell in `unit`; a pair where cells are not square.
     unit : str
-        Unit of `cell_size` and so of all distances; privacy parameters are then per `unit`.
+        Unit of `cell_size` and so of all distances, as "km": a label that comparisons leave out. Privacy parameters
+        are then per `unit`.
     bounds : (lat0, lat1, lon0, lon1), optional
         South, north, west and east edge in degrees (WGS 84). The cells are then equal in degrees.
     first : (row, column)
@@ -58,7 +59,7 @@ class Grid(Alphabet):
     # signature, are taken by name where dataclasses write one for a class that inherits: fields have another order
     values: NDArray[Any] = field(init=False, repr=False)
     _distances: Floats | None = field(init=False, default=None, repr=False)
-    unit: str = field(default="km", kw_only=True)
+    unit: str = field(default="", kw_only=True)
     n_rows: int
     n_cols: int
     cell_size: float | tuple[float, float] = 1.0
@@ -70,7 +71,7 @@ class Grid(Alphabet):
         n_rows: int | None,
         n_cols: int | None,
         cell_size: float | tuple[float, float] = 1.0,
-        unit: str = "km",
+        unit: str = "",
         bounds: Bounds | None = None,
         first: tuple[int, int] = (0, 0),
     ):
@@ -337,7 +338,7 @@ class UnboundedGrid(Unbounded, Grid):
         n_rows: int | None = None,
         n_cols: int | None = None,
         cell_size: float | tuple[float, float] = 1.0,
-        unit: str = "km",
+        unit: str = "",
         bounds: Bounds | None = None,
         first: tuple[int, int] = (0, 0),
     ):

@@ -358,7 +358,8 @@ def _scale_bar(axes: Axes, grid: Grid, extent: tuple[float, float, float, float]
     length = max((step for step in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100) if step <= third), default=third)
     end, below = west + length, south - 0.04 * height
     axes.plot([west, end], [below, below], color="black", linewidth=3, linestyle="-", clip_on=False)
-    axes.annotate(f"{length:g} {grid.unit}", (end, below), xytext=(6, 0), textcoords="offset points", va="center")
+    label = f"{length:g} {grid.unit}".rstrip()
+    axes.annotate(label, (end, below), xytext=(6, 0), textcoords="offset points", va="center")
     axes.set_xlim(west, east)
     axes.set_ylim(south - 0.09 * height, north)
 

@@ -1,4 +1,4 @@
-"""What a matrix gives away: its tight level, local (LDP) and metric (d-privacy), and what an adversary makes of it."""
+"""What a matrix gives away, locally and by metric. Arguments in one order: mechanism, prior, secret, block, loss."""
 
 from __future__ import annotations
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pickle
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.random import Generator
 from scipy import stats
 
-from ibukit import privacy
+from ibukit import _deprecated, _validate, privacy
+from ibukit._deprecated import once_positional
 from ibukit._validate import Floats
 from ibukit.channels import Channel
 from ibukit.mechanisms import FiniteMechanism, Mechanism
@@ -16,11 +18,15 @@ from ibukit.tally import Tally
 
 ROW_SUM_TOLERANCE = 1e-12
 RELATIVE = 1e-10
-# each sampler test cries wolf once in a thousand million runs of a correct sampler
+# each sampler test cries wolf once in a billion runs of a correct sampler
 FALSE_ALARM = 1e-9
+SEED = 1
 
 
-def check_mechanism(mechanism: Mechanism, rng: Generator, n: int = 50_000, attained: bool = False) -> None:
+@once_positional("rng", "n", "attained")
+def check_mechanism(
+    mechanism: Mechanism, *, rng: Generator | None = None, n: int = 50_000, attained: bool = False
+) -> None:
     """Check that a mechanism keeps the contract.
 
     Raise AssertionError with the finding if not. Where the reports can be listed: the matrix has non-negative entries
@@ -33,7 +39,8 @@ def check_mechanism(mechanism: Mechanism, rng: Generator, n: int = 50_000, attai
     Parameters
     ----------
     mechanism : Mechanism
-    rng : numpy.random.Generator
+    rng : numpy.random.Generator, optional
+        By default one of a fixed seed, so that the check says the same each time.
     n : int
         Reports drawn for each secret tested.
     attained : bool
@@ -46,26 +53,27 @@ def check_mechanism(mechanism: Mechanism, rng: Generator, n: int = 50_000, attai
 
     Examples
     --------
-    >>> import numpy as np, ibukit as ik
-    >>> check_mechanism(ik.RandomizedResponse(4, epsilon=1.0), np.random.default_rng(1), attained=True)
+    >>> import ibukit as ik
+    >>> check_mechanism(ik.RandomizedResponse(4, epsilon=1.0), attained=True)
     """
+    rng = _fixed() if rng is None else _validate.generator(rng)
     assert mechanism.k == len(mechanism.alphabet), f"k is {mechanism.k}, the alphabet has {len(mechanism.alphabet)}"
     if isinstance(mechanism, FiniteMechanism):
-        check_matrix(mechanism)
-        check_operators(mechanism, rng)
-        check_epsilon(mechanism, attained)
+        _check_matrix(mechanism)
+        _check_operators(mechanism, rng)
+        _check_epsilon(mechanism, attained)
     for secret in np.unique(np.linspace(0, mechanism.k - 1, 8).astype(int)):
         reports = mechanism.randomize(np.full(n, secret), rng)
-        check_sample(mechanism.tally(reports), int(secret), "randomize")
+        _check_sample(mechanism.tally(reports), int(secret), "randomize")
         counts = np.zeros(mechanism.k, dtype=np.int64)
         counts[secret] = n
         simulated = mechanism.simulate(counts, rng)
         assert simulated.n == n, f"simulate drew {simulated.n} reports for {n} users"
-        check_sample(simulated, int(secret), "simulate")
-    check_tally(mechanism.simulate(np.full(mechanism.k, 100), rng), rng)
+        _check_sample(simulated, int(secret), "simulate")
+    check_tally(mechanism.simulate(np.full(mechanism.k, 100), rng), rng=rng)
 
 
-def check_matrix(mechanism: FiniteMechanism) -> None:
+def _check_matrix(mechanism: FiniteMechanism) -> None:
     """Shape (k, m), entries not negative, rows summing to 1 within 1e-12."""
     matrix = mechanism.matrix()
     assert matrix.shape == (mechanism.k, mechanism.m), f"matrix has shape {matrix.shape}"
@@ -74,7 +82,7 @@ def check_matrix(mechanism: FiniteMechanism) -> None:
     assert off.max() <= ROW_SUM_TOLERANCE, f"row {off.argmax()} sums to {matrix[off.argmax()].sum():.15g}, not to 1"
 
 
-def check_operators(mechanism: FiniteMechanism, rng: Generator) -> None:
+def _check_operators(mechanism: FiniteMechanism, rng: Generator) -> None:
     """`forward` is theta M and `adjoint` is M w, each against the dense matrix."""
     matrix = mechanism.matrix()
     for _ in range(3):
@@ -83,7 +91,7 @@ def check_operators(mechanism: FiniteMechanism, rng: Generator) -> None:
         _close(mechanism.adjoint(w), matrix @ w, "adjoint(w) is not M w")
 
 
-def check_epsilon(mechanism: FiniteMechanism, attained: bool) -> None:
+def _check_epsilon(mechanism: FiniteMechanism, attained: bool) -> None:
     """The tight level of the matrix does not exceed the claimed epsilon.
 
     It equals it if that is demanded.
@@ -96,7 +104,7 @@ def check_epsilon(mechanism: FiniteMechanism, attained: bool) -> None:
         assert tight >= claim * (1 - 1e-9), f"epsilon is claimed to be {claim}, the matrix attains only {tight}"
 
 
-def check_sample(tally: Tally, secret: int, sampler: str) -> None:
+def _check_sample(tally: Tally, secret: int, sampler: str) -> None:
     """A chi-square test of the reports of one secret.
 
     It sets them against the probabilities that the tally states.
@@ -181,7 +189,8 @@ def _positive(n: int) -> Floats:
     return np.asarray(1 + (np.arange(1, n + 1) * (np.sqrt(5) - 1) / 2) % 1)
 
 
-def check_tally(tally: Tally, rng: Generator) -> None:
+@once_positional("rng")
+def check_tally(tally: Tally, *, rng: Generator | None = None) -> None:
     """Check that a tally keeps the contract.
 
     Raise AssertionError with the finding if not. Counts are at least 1 and add up; `forward` is linear, positive for
@@ -191,7 +200,8 @@ def check_tally(tally: Tally, rng: Generator) -> None:
     Parameters
     ----------
     tally : Tally
-    rng : numpy.random.Generator
+    rng : numpy.random.Generator, optional
+        By default one of a fixed seed, so that the check says the same each time.
 
     Raises
     ------
@@ -201,8 +211,9 @@ def check_tally(tally: Tally, rng: Generator) -> None:
     Examples
     --------
     >>> import numpy as np, ibukit as ik
-    >>> check_tally(ik.Rappor(8, epsilon=1.0).simulate([10] * 8, np.random.default_rng(1)), np.random.default_rng(2))
+    >>> check_tally(ik.Rappor(8, epsilon=1.0).simulate([10] * 8, np.random.default_rng(1)))
     """
+    rng = _fixed() if rng is None else _validate.generator(rng)
     assert tally.counts.min() >= 1, "counts must be of reports that were seen"
     assert tally.n == tally.counts.sum(), f"n is {tally.n}, the counts sum to {tally.counts.sum()}"
     for _ in range(3):
@@ -228,3 +239,12 @@ def check_tally(tally: Tally, rng: Generator) -> None:
 def _close(got: Floats, expected: Floats, message: str) -> None:
     error = np.abs(got - expected) / np.maximum(np.abs(expected), np.finfo(float).tiny)
     assert error.max() <= RELATIVE, f"{message}: relative error {error.max():.3g} at index {error.argmax()}"
+
+
+def _fixed() -> Generator:
+    return np.random.Generator(np.random.PCG64(SEED))
+
+
+if not TYPE_CHECKING:
+    _OLD = {name: f"_{name}" for name in ("check_matrix", "check_operators", "check_epsilon", "check_sample")}
+    __getattr__ = _deprecated.moved(__name__, _OLD, globals())

@@ -49,6 +49,7 @@ AXE_ALLOWED = {"region": "the theme puts its logo outside every landmark"}
 
 WAIT_UNTIL_DRAWN = """async () => {
   for (const image of document.images) image.loading = 'eager';
+  await Promise.all([...document.images].map(image => image.decode().catch(() => {})));
   if (window.MathJax && MathJax.startup) await MathJax.startup.promise;
   await document.fonts.ready;
 }"""
@@ -126,7 +127,8 @@ class Visit:
     def open(self, url: str) -> None:
         """Load the page and wait until it has drawn itself."""
         self.tab.goto(url, wait_until="load")
-        self.tab.wait_for_load_state("networkidle")  # the front page sends the reader on to the book
+        if url == f"{self.home}index.html":  # which sends the reader on to the book
+            self.tab.wait_for_url(f"{self.home}book/index.html", wait_until="load")
         self.tab.evaluate(WAIT_UNTIL_DRAWN)
 
     def look(self) -> None:
@@ -177,11 +179,15 @@ class _Quiet(http.server.SimpleHTTPRequestHandler):
         """Say nothing: what fails is reported by the browser."""
 
 
+class _Server(http.server.ThreadingHTTPServer):
+    request_queue_size = 128  # a browser on a busy machine opens many connections at once; five would be dropped
+
+
 @contextlib.contextmanager
 def serve(folder: Path) -> Iterator[str]:
     """Serve a folder on this machine only, on a free port."""
     handler = functools.partial(_Quiet, directory=str(folder))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+    with _Server(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         yield f"http://127.0.0.1:{server.server_address[1]}/"

@@ -25,14 +25,14 @@ def test_adversaries_are_their_fraction_of_all_up_to_rounding_to_people(share):
 def test_several_targets_share_the_adversaries():
     added = ik.attack.poison_inputs([90, 0, 0, 0], [3, 1, 2], 0.1) - [90, 0, 0, 0]
     assert added.tolist() == [0, 3, 3, 4]
-    assert ik.attack.poisoned([1.0, 0, 0, 0], [3, 1], 0.1) == pytest.approx([0.9, 0.05, 0, 0.05])
+    assert ik.attack.poisoned_distribution([1.0, 0, 0, 0], [3, 1], 0.1) == pytest.approx([0.9, 0.05, 0, 0.05])
 
 
 @pytest.mark.parametrize("share", SHARES)
 def test_the_prior_with_adversaries_is_that_of_the_counts(share):
     honest = 10**9 * np.array([5, 0, 4, 1])
     counts = ik.attack.poison_inputs(honest, 1, share)
-    prior = ik.attack.poisoned(honest / honest.sum(), 1, share)
+    prior = ik.attack.poisoned_distribution(honest / honest.sum(), 1, share)
     assert counts / counts.sum() == pytest.approx(prior, abs=1e-9)
     assert prior.sum() == pytest.approx(1, abs=1e-15)
 
@@ -41,7 +41,7 @@ def test_who_lies_and_keeps_to_the_mechanism_is_a_population_of_honest_people(rn
     mechanism = ik.TruncatedGeometric(ik.Line(0, 3), epsilon=1.0)
     counts = ik.attack.poison_inputs(100 * COUNTS, 1, 0.2)
     seen = mechanism.simulate(counts, rng)
-    expected = seen.n * mechanism.forward(ik.attack.poisoned(COUNTS / COUNTS.sum(), 1, 0.2))
+    expected = seen.n * mechanism.forward(ik.attack.poisoned_distribution(COUNTS / COUNTS.sum(), 1, 0.2))
     honest = seen.n * mechanism.forward(COUNTS / COUNTS.sum())
     assert stats.chisquare(seen.counts, expected).pvalue > 1e-6
     assert stats.chisquare(seen.counts, honest).pvalue < 1e-6
@@ -108,8 +108,8 @@ def test_the_finest_and_the_coarsest_map():
 @given(weight=st.floats(0, 1))
 def test_a_mixture_moves_by_its_share_of_what_adversaries_add(weight):
     theta, public = np.array([0.7, 0.3, 0.0]), np.array([0.2, 0.3, 0.5])
-    mixed = ik.attack.mix(theta, public, weight)
-    attacked = ik.attack.mix(ik.attack.poisoned(theta, 2, 0.1), public, weight)
+    mixed = ik.attack.mix_with_public(theta, public, weight)
+    attacked = ik.attack.mix_with_public(ik.attack.poisoned_distribution(theta, 2, 0.1), public, weight)
     assert mixed.sum() == pytest.approx(1, abs=1e-12)
     assert np.abs(attacked - mixed).sum() == pytest.approx(weight * 0.2, abs=1e-12)
     assert mixed == pytest.approx([0.2 + 0.5 * weight, 0.3, 0.5 - 0.5 * weight], abs=1e-12)
@@ -136,13 +136,15 @@ def test_just_above_the_breakdown_fraction_the_place_is_reported(target):
     prior = np.array([0.35, 0.4, 0.2, 0.05, 0.0])
     fraction = ik.attack.breakdown_fraction(prior, 5, 0.4, target)
     below, above = (
-        ik.rate_distortion(ik.attack.poisoned(prior, target, fraction * f), 5, beta=0.4) for f in (0.999, 1.001)
+        ik.rate_distortion(ik.attack.poisoned_distribution(prior, target, fraction * f), 5, beta=0.4)
+        for f in (0.999, 1.001)
     )
     assert target not in below.support
     assert target in above.support
     # the iteration itself, which never reaches a zero, goes there
     slow = [
-        ik.blahut_arimoto(ik.attack.poisoned(prior, target, fraction * f), 5, 0.4, steps=20_000) for f in (0.9, 1.1)
+        ik.blahut_arimoto(ik.attack.poisoned_distribution(prior, target, fraction * f), 5, 0.4, steps=20_000)
+        for f in (0.9, 1.1)
     ]
     masses = [mechanism.matrix()[target, target] for mechanism in slow]
     assert masses[0] < 1e-12
@@ -167,7 +169,8 @@ def test_g_crosses_one_once_on_random_instances(rng):
         prior, beta = rng.dirichlet(np.full(k, 0.4)), rng.uniform(0.1, 3)
         lies = np.linspace(0, 0.9, 19)
         sources = [
-            RateDistortionProblem(ik.attack.poisoned(prior, 0, f), np.delete(distances, 0, axis=1)) for f in lies
+            RateDistortionProblem(ik.attack.poisoned_distribution(prior, 0, f), np.delete(distances, 0, axis=1))
+            for f in lies
         ]
         worth = np.array([_log_g(source, distances[:, 0], beta) for source in sources]) > 1e-9
         assert (np.diff(worth.astype(int)) >= 0).all()

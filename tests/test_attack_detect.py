@@ -65,7 +65,10 @@ def test_the_evidence_is_a_product_over_the_reports(rng):
 def test_honest_people_are_called_attacked_no_more_often_than_stated(n, rng):
     mechanism, runs = elastic(), 120
     p_values = np.array(
-        [ik.attack.detect(mechanism.simulate(rng.multinomial(n, HONEST), rng), rng=rng).p_value for _ in range(runs)]
+        [
+            ik.attack.detect_poisoning(mechanism.simulate(rng.multinomial(n, HONEST), rng), rng=rng).p_value
+            for _ in range(runs)
+        ]
     )
     for level in (0.02, 0.1, 0.3):
         assert stats.binomtest(int((p_values <= level).sum()), runs, level, "greater").pvalue > 1e-3
@@ -76,7 +79,7 @@ def test_who_skips_the_mechanism_is_found(rng):
     mechanism = elastic()
     for _ in range(10):
         attacked = ik.attack.poison_outputs(mechanism.simulate(rng.multinomial(10_000, HONEST), rng), ISLAND, 0.01)
-        found = ik.attack.detect(attacked, rng=rng)
+        found = ik.attack.detect_poisoning(attacked, rng=rng)
         assert found.attacked
         assert found.report == ISLAND
         assert found.share == pytest.approx(0.01, abs=0.006)
@@ -90,17 +93,17 @@ def test_who_lies_and_keeps_to_the_mechanism_is_not_found_more_often_than_the_ho
     alarms = 0
     for _ in range(runs):
         people = ik.attack.poison_inputs(rng.multinomial(5000, HONEST), ISLAND, share)
-        alarms += ik.attack.detect(mechanism.simulate(people, rng), 0.05, rng=rng).attacked
+        alarms += ik.attack.detect_poisoning(mechanism.simulate(people, rng), 0.05, rng=rng).attacked
     assert stats.binomtest(alarms, runs, 0.05, "greater").pvalue > 1e-3
 
 
 def test_the_decision_is_that_of_the_evidence():
     tally = ik.attack.poison_outputs(elastic().simulate(np.full(20, 100), np.random.default_rng(4)), ISLAND, 0.005)
-    found = ik.attack.detect(tally, 0.5, rng=np.random.default_rng(5))
+    found = ik.attack.detect_poisoning(tally, 0.5, rng=np.random.default_rng(5))
     level = math.exp(-found.log_evidence)
     assert 1e-200 < level < 0.5
     for alpha, attacked in ((level * 1.001, True), (level * 0.999, False)):
-        again = ik.attack.detect(tally, alpha, rng=np.random.default_rng(5))
+        again = ik.attack.detect_poisoning(tally, alpha, rng=np.random.default_rng(5))
         assert again.attacked is attacked
         assert again.log_evidence == found.log_evidence
 
@@ -108,7 +111,7 @@ def test_the_decision_is_that_of_the_evidence():
 def test_reports_that_all_secrets_explain_raise_no_suspicion(rng):
     # every frequency of the reports is that of some honest population, so no adversaries are needed
     tally = ik.MatrixMechanism(np.eye(4)).tally_counts([5, 90, 7, 1])
-    found = ik.attack.detect(tally, rng=rng)
+    found = ik.attack.detect_poisoning(tally, rng=rng)
     assert (found.attacked, found.report, found.share) == (False, None, 0)
     assert found.p_value == pytest.approx(1, rel=1e-12)
 
@@ -126,9 +129,9 @@ def test_reports_that_cannot_be_listed(name, rng):
     counts = np.zeros(mechanism.k, dtype=int)
     counts[:4] = 1000
     honest = mechanism.simulate(counts, rng)
-    assert not ik.attack.detect(honest, rng=rng).attacked
+    assert not ik.attack.detect_poisoning(honest, rng=rng).attacked
     attacked = ik.attack.poison_outputs(honest, report, 0.02)
-    found = ik.attack.detect(attacked, rng=rng)
+    found = ik.attack.detect_poisoning(attacked, rng=rng)
     assert (found.attacked, found.report) == (True, kept)
     # what is told can be sent again
     (again,) = ik.attack.poison_outputs(honest, found.report, 0.02).parts
@@ -138,15 +141,15 @@ def test_reports_that_cannot_be_listed(name, rng):
 def test_a_report_that_honest_people_send_less_often_than_a_double_can_say(rng):
     mechanism = ik.LinearGeometric(10, 1.0)
     honest = mechanism.simulate([100] * 10, rng)
-    found = ik.attack.detect(honest + mechanism.tally([2000] * 50), rng=rng)
+    found = ik.attack.detect_poisoning(honest + mechanism.tally([2000] * 50), rng=rng)
     assert found.attacked
     assert found.report == 2000
     assert found.log_evidence > 50 * 100  # e^-1990 each, of which a double holds e^-708
-    assert not ik.attack.detect(honest, rng=rng).attacked
+    assert not ik.attack.detect_poisoning(honest, rng=rng).attacked
 
 
 def test_two_reports_are_enough_to_ask(rng):
     for reports in ([0, 0], [0, 6], [6, 6]):
-        found = ik.attack.detect(elastic().tally(reports), rng=rng)
+        found = ik.attack.detect_poisoning(elastic().tally(reports), rng=rng)
         assert not found.attacked
         assert 0.05 < found.p_value <= 1

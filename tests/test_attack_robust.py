@@ -187,11 +187,11 @@ def test_no_report_that_is_passed_over_could_have_won(seed):
         ]
     )
     assert (ratios <= 2 * tally.n * (honest.gap + np.maximum(q * np.log(q / p), 0)) + 1e-6).all()
-    found, largest = scan(part, honest, TOL)
+    found, largest, _ = scan(part, honest, TOL)
     assert (found.likelihood_ratio if found else 0.0) == pytest.approx(max(ratios.max(), 0), abs=1e-6)
     assert largest == pytest.approx(max(ratios.max(), 0), abs=1e-6)
     # above a threshold that none reaches, a bound of all is as good, and costs fewer trials
-    none, bound = scan(part, honest, TOL, above=ratios.max() + 0.01)
+    none, bound, _ = scan(part, honest, TOL, above=ratios.max() + 0.01)
     assert none is None
     assert ratios.max() - 1e-6 <= bound <= max(ratios.max() + 0.01, 1e-6)
 
@@ -200,7 +200,7 @@ def test_the_search_leaves_most_reports_untried(monkeypatch, rng):
     import ibukit.attack._adversary as module
 
     tried = []
-    monkeypatch.setattr(module, "mle", lambda *given: tried.append(1) or ik.mle(*given))
+    monkeypatch.setattr(module, "mle", lambda *given, **how: tried.append(1) or ik.mle(*given, **how))
     attacked = ik.attack.poison_outputs(elastic().simulate(rng.multinomial(20_000, HONEST), rng), ISLAND, 0.02)
     scan(attacked.parts[0], ik.mle(attacked), 1e-9)
     assert len(tried) == 1

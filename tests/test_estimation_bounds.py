@@ -155,10 +155,10 @@ def test_no_random_staircase_is_below_a_bound(k, rng):
 def test_posterior_entropies_bound_the_exact_errors_of_two_secrets(eps, alpha):
     for n in (1, 2, 3, 10, 40):
         exact = bayes_error.binary_response_entropies(eps, alpha, n, 400)
-        bound = posterior_entropy_bound(exact["h"], 2)
+        bound = posterior_entropy_bound(exact["h"], k=2)
         assert bound == pytest.approx(2 / GAUSS * math.exp(2 * exact["h"]), rel=1e-12)
         assert 0.25 * exact["distribution"] < bound < exact["distribution"]
-        finite = posterior_entropy_bound(exact["H"], 2, n)
+        finite = posterior_entropy_bound(exact["H"], k=2, n=n)
         assert finite <= exact["frequencies"]
         literal = 2 / (GAUSS * n**2) * math.exp(2 * exact["H"])
         assert finite == pytest.approx(max(0, literal - 2 / 12 / n**2), rel=1e-12, abs=1e-15)
@@ -172,7 +172,7 @@ def test_the_bound_on_frequencies_is_false_for_few_users_without_its_correction(
     assert exact["frequencies"] == pytest.approx(8.2e-5, abs=5e-7)
     assert literal == pytest.approx(1.31e-2, abs=5e-5)
     assert literal > 100 * exact["frequencies"]
-    assert posterior_entropy_bound(exact["H"], 2, 3) <= exact["frequencies"]
+    assert posterior_entropy_bound(exact["H"], k=2, n=3) <= exact["frequencies"]
 
 
 @pytest.mark.ledger("3.T4.1")
@@ -183,14 +183,14 @@ def test_the_larger_constant_holds_for_three_secrets(alpha):
         for n in (1, 4, 10):
             h, powers = bayes_error.posterior_entropy(matrix, alpha, n, 30)
             error, _ = bayes_error.least_errors(matrix, alpha, n)
-            bound = posterior_entropy_bound(h, 3)
+            bound = posterior_entropy_bound(h, k=3)
             assert 0.5 * error < bound < error
             # 2 sqrt(3) in the place of the paper's 3
             assert bound / (3 / GAUSS * math.exp(h)) == pytest.approx(2 * math.sqrt(3) / 3, rel=1e-12)
             # before Jensen, which is the closer one
             assert bound * (1 - 1e-12) <= 2 * math.sqrt(3) / GAUSS * powers <= error
     # a Gaussian of equal variances attains it, and the paper's constant leaves a seventh
-    assert posterior_entropy_bound(math.log(GAUSS * 0.01) - math.log(3) / 2, 3) == pytest.approx(0.02, rel=1e-12)
+    assert posterior_entropy_bound(math.log(GAUSS * 0.01) - math.log(3) / 2, k=3) == pytest.approx(0.02, rel=1e-12)
     factors = [(k - 1) * k ** (1 / (k - 1)) / k for k in range(2, 200)]
     assert factors[0] == 1
     assert min(factors[1:]) > 1
@@ -220,7 +220,7 @@ def test_the_correction_for_whole_numbers(k, rng):
     uncertain = math.exp(8.0) / GAUSS
     factor = (k - 1) * k ** (1 / (k - 1))
     expected = max(k * uncertain - k / 12, factor * uncertain - moment) / n**2
-    assert posterior_entropy_bound(entropy, k, n) == pytest.approx(expected, rel=1e-12)
+    assert posterior_entropy_bound(entropy, k=k, n=n) == pytest.approx(expected, rel=1e-12)
 
 
 def test_frequencies_of_three_secrets_keep_the_bound():
@@ -240,7 +240,7 @@ def test_frequencies_of_three_secrets_keep_the_bound():
     p_s = joint.sum(axis=0)
     entropy = -(joint * np.log(joint / p_s)).sum()
     _, error = bayes_error.least_errors(matrix, alpha, n)
-    bound = posterior_entropy_bound(entropy, 3, n)
+    bound = posterior_entropy_bound(entropy, k=3, n=n)
     assert 0.1 * error < bound < error
 
 
@@ -251,8 +251,8 @@ def test_two_secrets_in_closed_form(alpha, rng):
     for eps in (0.1, 1.0, 4.0):
         for n in (1, 2, 10, 37):
             exact = bayes_error.binary_inversion_errors(eps, tuple(a), n)
-            assert binary_response_mse(n, eps, alpha) == pytest.approx(exact, rel=1e-9)
-            assert binary_response_mse(n, eps, alpha) >= bayes_error.least_errors(naive.k_rr(2, eps), a, n)
+            assert binary_response_mse(eps, n=n, alpha=alpha) == pytest.approx(exact, rel=1e-9)
+            assert binary_response_mse(eps, n=n, alpha=alpha) >= bayes_error.least_errors(naive.k_rr(2, eps), a, n)
     # the definition: over prior, secrets and reports, summed over the alphabet
     n, eps, mechanism = 10, 1.0, ik.RandomizedResponse(2, 1.0)
     errors = []
@@ -262,7 +262,7 @@ def test_two_secrets_in_closed_form(alpha, rng):
         errors.append([((v - p) ** 2).sum(), ((v - secrets / n) ** 2).sum()])
     errors = np.array(errors)
     spread = errors.std(axis=0) / math.sqrt(len(errors))
-    expected = np.array(binary_response_mse(n, eps, alpha))
+    expected = np.array(binary_response_mse(eps, n=n, alpha=alpha))
     assert (np.abs(errors.mean(axis=0) - expected) < 5 * spread).all()
     # a mean over the alphabet in the place of the sum would be seen
     assert (np.abs(errors.mean(axis=0) - expected / 2) > 5 * spread).all()
@@ -270,7 +270,7 @@ def test_two_secrets_in_closed_form(alpha, rng):
 
 @pytest.mark.ledger("3.P4.6")
 def test_the_numbers_for_ten_users():
-    assert binary_response_mse(10, 1.0, 0.5) == pytest.approx((0.20913, 0.18413), abs=5e-6)
+    assert binary_response_mse(1.0, n=10, alpha=0.5) == pytest.approx((0.20913, 0.18413), abs=5e-6)
 
 
 @pytest.mark.ledger("3.D2.3")
@@ -284,7 +284,7 @@ def test_the_worst_case_is_never_below_the_average(rng):
         exact = ik.theory.inv_squared_error(ik.RandomizedResponse(2, eps), [p[at], 1 - p[at]]) / n
         assert for_each[at] == pytest.approx(exact, rel=1e-12)
     for alpha in (0.5, 1.0, (2, 3)):
-        assert for_each.max() >= binary_response_mse(n, eps, alpha)[0] > for_each.min()
+        assert for_each.max() >= binary_response_mse(eps, n=n, alpha=alpha)[0] > for_each.min()
 
 
 @pytest.mark.ledger("3.C4.7")
@@ -294,12 +294,12 @@ def test_two_secrets_attain_the_bounds_for_small_epsilon(alpha):
     product = a[0] * a[1] / (a.sum() * (a.sum() + 1))
     n = 10**6
     for eps in (1e-3, 1e-2, 0.1):
-        mse, paper = n * np.array(binary_response_mse(n, eps, alpha)), ldp_bounds(2, eps)
+        mse, paper = n * np.array(binary_response_mse(eps, n=n, alpha=alpha)), ldp_bounds(2, eps)
         ratios = mse / [paper.distribution, paper.frequencies]
         gain = math.exp(eps) - 1
         assert ratios == pytest.approx([math.exp(eps) + gain**2 * product, math.exp(3 * eps)], rel=1e-9)
         assert mse[0] / least_asymptotic_mse(2, eps) == pytest.approx(1, abs=eps)
-    at = n * np.array(binary_response_mse(n, 0.01, 0.5))
+    at = n * np.array(binary_response_mse(0.01, n=n, alpha=0.5))
     bounds = [ldp_bounds(2, 0.01).distribution, ldp_bounds(2, 0.01).frequencies]
     assert at / bounds == pytest.approx([1.0101, 1.0305], abs=5e-5)
     assert at[0] / least_asymptotic_mse(2, 0.01) == pytest.approx(1.0050, abs=5e-5)
@@ -314,10 +314,10 @@ def test_bad_input():
         least_asymptotic_mse(3, 1.0, [0.5, 0.5])
     for entropy in (math.inf, math.nan):
         with pytest.raises(ValueError, match="entropy must be a number of nats below inf"):
-            posterior_entropy_bound(entropy, 3)
+            posterior_entropy_bound(entropy, k=3)
     with pytest.raises(ValueError, match="n must be at least 1, got 0"):
-        posterior_entropy_bound(0.0, 3, 0)
+        posterior_entropy_bound(0.0, k=3, n=0)
     with pytest.raises(ValueError, match="alpha must be finite and above 0, got -1"):
-        binary_response_mse(10, 1.0, (1, -1))
-    assert posterior_entropy_bound(-math.inf, 3) == 0
-    assert posterior_entropy_bound(-math.inf, 3, 5) == 0
+        binary_response_mse(1.0, n=10, alpha=(1, -1))
+    assert posterior_entropy_bound(-math.inf, k=3) == 0
+    assert posterior_entropy_bound(-math.inf, k=3, n=5) == 0

@@ -64,9 +64,9 @@ class Eager(FastWithRefusals):
 
 def test_the_checks_find_what_is_wrong(rng):
     with pytest.raises(AssertionError, match=r"epsilon is claimed to be 1\.0"):
-        check_mechanism(Leaky(5, 1.0), rng)
+        check_mechanism(Leaky(5, 1.0), rng=rng)
     with pytest.raises(AssertionError, match="randomize"):
-        check_mechanism(Eager(5, 1.0, 0.25), rng)
+        check_mechanism(Eager(5, 1.0, 0.25), rng=rng)
     honest = FAST.channel(np.arange(6))
     with pytest.raises(AssertionError, match="rows are not what forward says"):
         check_channel(WrongChannel(honest.k, honest.own, honest.same, honest.more))

@@ -50,7 +50,7 @@ def test_unary_encoding_with_100_values(rng):
     for seed in range(3):
         p, f, tally = world(ik.OptimizedUnaryEncoding(100, 1.0), 20_000, np.random.default_rng(seed))
         of, truth = ("frequencies", f) if seed == 2 else ("distribution", p)
-        found = ik.posterior(tally, 0.5, of, "gibbs", rng)
+        found = ik.posterior(tally, 0.5, of, method="gibbs", rng=rng)
         assert found.status is ik.Status.CONVERGED
         assert found.n_iter <= 5000
         held += covered(found, truth)

@@ -72,7 +72,7 @@ def test_less_information_than_other_optima(k, seed, share):
     most = float((prior @ line.distances()).min())
     least, vertex = (
         oracle.mutual_information(prior, ik.shokri(prior, line, share * most, choice=choice).matrix())
-        for choice in ("least information", "vertex")
+        for choice in ("least-information", "vertex")
     )
     _, other = oracle.linear_programme(prior, line.distances(), line.distances(), share * most)
     constant = np.eye(k)[(prior @ line.distances()).argmin()]

@@ -25,29 +25,29 @@ def test_every_public_mechanism_is_among_the_cases():
 
 @pytest.mark.parametrize("mechanism", ATTAINED, ids=name)
 def test_contract_and_epsilon_attained(mechanism, rng):
-    check_mechanism(mechanism, rng, n=N, attained=True)
+    check_mechanism(mechanism, rng=rng, n=N, attained=True)
 
 
 @pytest.mark.parametrize("mechanism", [m for m in FINITE if m not in ATTAINED], ids=name)
 def test_contract_and_epsilon_not_exceeded(mechanism, rng):
-    check_mechanism(mechanism, rng, n=N)
+    check_mechanism(mechanism, rng=rng, n=N)
 
 
 @pytest.mark.parametrize("mechanism", NOT_ATTAINED, ids=name)
 def test_epsilon_is_claimed_with_room(mechanism, rng):
     with pytest.raises(AssertionError, match="the matrix attains only"):
-        check_mechanism(mechanism, rng, n=1, attained=True)
+        check_mechanism(mechanism, rng=rng, n=1, attained=True)
 
 
 @pytest.mark.parametrize("mechanism", UNBOUNDED, ids=name)
 def test_contract_of_unbounded_reports(mechanism, rng):
-    check_mechanism(mechanism, rng, n=N)
+    check_mechanism(mechanism, rng=rng, n=N)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mechanism", [*KINDS, ik.Rappor(12, 3.0), ik.PlanarLaplace(ik.Grid(9, 7, 0.5), 1.0)], ids=name)
 def test_contract_with_many_reports(mechanism, rng):
-    check_mechanism(mechanism, rng, n=2_000_000)
+    check_mechanism(mechanism, rng=rng, n=2_000_000)
 
 
 @pytest.mark.parametrize("mechanism", ALL, ids=name)

@@ -102,7 +102,7 @@ def test_composing_with_a_mechanism_and_with_the_identity(rng):
     assert np.array_equal(ik.compose(first, np.eye(4)).matrix(), first.matrix())
     both = ik.compose(first, second)
     np.testing.assert_allclose(both.matrix(), naive.compose(naive.k_rr(4, 1.0), naive.k_rr(4, 2.0)), rtol=1e-14)
-    check_mechanism(both, rng, n=5000)
+    check_mechanism(both, rng=rng, n=5000)
 
 
 def test_five_by_five_cells_truncated_to_four_by_four(rng):
@@ -119,7 +119,7 @@ def test_five_by_five_cells_truncated_to_four_by_four(rng):
     direct = ik.TruncatedPlanarGeometric(small, 0.5).matrix()
     np.testing.assert_allclose(mechanism.matrix()[same], direct, rtol=1e-12)
     assert ik.privacy.epsilon_metric(mechanism) <= 0.5 * (1 + 1e-12)
-    check_mechanism(mechanism, rng, n=5000)
+    check_mechanism(mechanism, rng=rng, n=5000)
     with pytest.raises(ik.errors.NotInvertible, match="rank 16 for 25 secrets"):
         ik.inv(mechanism.tally_counts(np.ones(16, dtype=int)))
 

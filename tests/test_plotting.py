@@ -106,7 +106,7 @@ def test_a_map_has_north_up_and_east_right():
 @pytest.mark.parametrize(
     ("grid", "length"),
     [
-        (ik.Grid(20, 14, cell_size=0.5), 2.0),
+        (ik.Grid(20, 14, cell_size=0.5, unit="km"), 2.0),
         (ik.Grid(4, 4, cell_size=1.0), 1.0),
         (ik.Grid(10, 30, cell_size=(1.0, 2.0), unit="mile"), 20.0),
         (ik.Grid(3, 3, cell_size=0.05), 0.05),
@@ -118,7 +118,7 @@ def test_the_scale_bar_is_as_long_as_it_says(grid, length):
     start, end = bar.get_xdata()
     (label,) = (text.get_text() for text in axes.texts)
     assert end - start == pytest.approx(length)
-    assert label == f"{length:g} {grid.unit}"
+    assert label == (f"{length:g} {grid.unit}" if grid.unit else f"{length:g}")
     # a length of the picture's own scale: the picture is n_cols cells wide
     width = grid.n_cols * grid.cell_shape[1]
     assert axes.get_xlim() == (0, width)

@@ -41,7 +41,7 @@ def test_mean_error_and_evidence_are_the_integrals(method, k, b, n, prior):
     tally = mechanism.tally_counts(counts)
     expected = oracle.by_quadrature(mechanism.matrix(), counts, alpha)
     for of in ("distribution", "frequencies"):
-        found = ik.posterior(tally, alpha, of, method)
+        found = ik.posterior(tally, alpha, of, method=method)
         np.testing.assert_allclose(found.mean, expected[of], atol=1e-12)
         assert abs(found.mean.sum() - 1) <= 1e-14
         variances = expected[f"{of} squared"] - expected[of] ** 2

@@ -19,8 +19,8 @@ def test_what_is_returned():
     assert np.array_equal(found.mean, estimate.distribution)
     assert np.isinf(found.effective_sample_size).all()
     assert (found.r_hat == 1).all()
-    assert (found.standard_errors == 0).all()
-    for array in (found.mean, found.standard_deviations, found.standard_errors, found.r_hat):
+    assert (found.standard_errors() == 0).all()
+    for array in (found.mean, found.standard_deviations, found.r_hat):
         assert array.shape == (3,)
         assert not array.flags.writeable
     assert np.isnan(ik.posterior(tally, 0.5, method="gibbs", rng=np.random.default_rng(1)).log_evidence)

@@ -42,13 +42,13 @@ def by_decimals_over_sets(n, k, epsilon, sizes=None):
 @pytest.mark.ledger("A-T2", "A-F4")
 @pytest.mark.parametrize(("n", "epsilon", "printed"), [(25, 1.0, 0.9927), (20, 0.5, 0.9899), (30, 2.0, 0.9176)])
 def test_values_of_the_figure(n, epsilon, printed):
-    assert round(by_product(n, 10, epsilon), 4) == printed
+    assert round(by_product(10, epsilon, n=n), 4) == printed
 
 
 @pytest.mark.ledger("A-F4")
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
 def test_the_bound_rises_to_almost_one_within_tens_of_users(epsilon):
-    bounds = by_product(np.arange(101), 10, epsilon)
+    bounds = by_product(10, epsilon, n=np.arange(101))
     assert (np.diff(bounds) >= 0).all()
     assert bounds[9] == 0
     assert bounds[50] > 0.999
@@ -62,12 +62,12 @@ def test_agrees_with_exact_arithmetic(k, epsilon):
     users = np.unique(np.clip(leaves + np.array([-5, -1, 0, 1, 2, 5, 20, 100]), 0, None))
     exact = [float(by_decimals(int(n), k, epsilon)) for n in users]
     # next to where a factor vanishes its relative error is that of the logarithms over its size
-    np.testing.assert_allclose(by_product(users, k, epsilon), exact, rtol=1e-11, atol=1e-13)
+    np.testing.assert_allclose(by_product(k, epsilon, n=users), exact, rtol=1e-11, atol=1e-13)
     assert 0 < max(exact) <= 1
 
 
 def test_the_exact_product_would_see_a_factor_too_few():
-    assert abs(float(by_decimals(12, 9, 0.5)) - by_product(12, 10, 0.5)) > 1e-3
+    assert abs(float(by_decimals(12, 9, 0.5)) - by_product(10, 0.5, n=12)) > 1e-3
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 0.5, 1.0, 2.0, 7.0, 40.0])
@@ -75,21 +75,23 @@ def test_the_exact_product_would_see_a_factor_too_few():
 def test_over_sets_it_agrees_with_exact_arithmetic(k, epsilon):
     # from where the bound leaves 0: next to there its relative error is that of the logarithms over its size
     leaves = 1
-    while rappor_concavity_bound(leaves, k, epsilon) == 0:
+    while rappor_concavity_bound(k, epsilon, n=leaves) == 0:
         leaves = int(1.05 * leaves) + 1
     users = np.unique(np.clip(leaves + np.array([-5, -1, 0, 1, 2, 5, 20, 100]), 0, None))
     exact = [float(by_decimals_over_sets(int(n), k, epsilon)) for n in users]
-    np.testing.assert_allclose(rappor_concavity_bound(users, k, epsilon), exact, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(rappor_concavity_bound(k, epsilon, n=users), exact, rtol=1e-10, atol=1e-12)
     assert 0 < max(exact) <= 1
 
 
 def test_exact_arithmetic_would_see_a_size_too_few():
-    assert abs(float(by_decimals_over_sets(12, 10, 0.5, range(4, 11, 2))) - rappor_concavity_bound(12, 10, 0.5)) > 1e-3
+    assert (
+        abs(float(by_decimals_over_sets(12, 10, 0.5, range(4, 11, 2))) - rappor_concavity_bound(10, 0.5, n=12)) > 1e-3
+    )
 
 
 @given(k=st.integers(1, 400), epsilon=st.floats(0.01, 30.0), n=st.integers(0, 5000))
 def test_over_sets_it_is_never_below_the_product(k, epsilon, n):
-    assert rappor_concavity_bound(n, k, epsilon) >= by_product(n, k, epsilon) - 1e-12
+    assert rappor_concavity_bound(k, epsilon, n=n) >= by_product(k, epsilon, n=n) - 1e-12
 
 
 @given(k=st.integers(2, 400), epsilon=st.floats(0.01, 30.0), n=st.integers(0, 5000))
@@ -98,28 +100,28 @@ def test_the_steps_of_the_proof_that_it_is_not(k, epsilon, n):
     assert all((1 + c**s) / 2 <= p**2 + (1 - p) ** 2 + 1e-15 <= p + 1e-14 for s in range(2, k + 1, 2))
     assert sum(comb(k, s) for s in range(2, k + 1, 2)) == 2 ** (k - 1) - 1
     last = 1 - 2.0 ** (k - 1) * p**n
-    assert by_product(n, k, epsilon) <= max(0, last) + 1e-12 <= rappor_concavity_bound(n, k, epsilon) + 1e-11
+    assert by_product(k, epsilon, n=n) <= max(0, last) + 1e-12 <= rappor_concavity_bound(k, epsilon, n=n) + 1e-11
 
 
 def test_over_sets_it_says_something_where_the_product_says_nothing():
-    assert by_product(20, 10, 3.0) == 0
-    assert rappor_concavity_bound(20, 10, 3.0) == pytest.approx(0.95743, abs=5e-6)
+    assert by_product(10, 3.0, n=20) == 0
+    assert rappor_concavity_bound(10, 3.0, n=20) == pytest.approx(0.95743, abs=5e-6)
 
 
 @pytest.mark.parametrize(("k", "epsilon"), [(4001, 1.0), (10**5, 3.0)])
 def test_many_secrets_are_counted_as_if_sets_were_small(k, epsilon):
     # between the union bound's first term alone and the product
     users = (np.linspace(0.5, 3, 60) * k).astype(int)
-    bound = rappor_concavity_bound(users, k, epsilon)
+    bound = rappor_concavity_bound(k, epsilon, n=users)
     pairs = comb(k, 2) * np.exp(users * np.log1p(np.tanh(epsilon / 4) ** 2) - users * np.log(2))
-    assert (by_product(users, k, epsilon) - 1e-9 <= bound).all()
+    assert (by_product(k, epsilon, n=users) - 1e-9 <= bound).all()
     assert (bound <= np.maximum(0, 1 - pairs) + 1e-9).all()
     assert 0 == bound[0] < bound[-1] <= 1
 
 
 @pytest.mark.parametrize(("n", "k", "epsilon"), [(3000, 2000, 0.5), (2990, 2000, 1.0), (2930, 2000, 1.0)])
 def test_thousands_of_bits_do_not_overflow(n, k, epsilon):
-    assert by_product(n, k, epsilon) == pytest.approx(float(by_decimals(n, k, epsilon)), rel=1e-9)
+    assert by_product(k, epsilon, n=n) == pytest.approx(float(by_decimals(n, k, epsilon)), rel=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +135,7 @@ def test_thousands_of_bits_do_not_overflow(n, k, epsilon):
     ],
 )
 def test_extremes_are_limits(n, k, epsilon, limit):
-    assert by_product(n, k, epsilon) == limit
+    assert by_product(k, epsilon, n=n) == limit
 
 
 @pytest.mark.parametrize(
@@ -148,26 +150,26 @@ def test_extremes_are_limits(n, k, epsilon, limit):
     ],
 )
 def test_extremes_over_sets_are_limits(n, k, epsilon, limit):
-    assert rappor_concavity_bound(n, k, epsilon) == limit
+    assert rappor_concavity_bound(k, epsilon, n=n) == limit
 
 
 @pytest.mark.parametrize("k", [2, 5, 40])
 @pytest.mark.parametrize("epsilon", [1e-9, 1.0, 9.0])
 def test_fewer_users_than_secrets_are_promised_nothing(k, epsilon):
-    assert (by_product(np.arange(k), k, epsilon) == 0).all()
-    assert rappor_concavity_bound(np.arange(k - 1), k, epsilon) == pytest.approx(0)  # k - 1 can be enough
+    assert (by_product(k, epsilon, n=np.arange(k)) == 0).all()
+    assert rappor_concavity_bound(k, epsilon, n=np.arange(k - 1)) == pytest.approx(0)  # k - 1 can be enough
 
 
 @both
 def test_one_number_for_one_n_and_an_array_for_an_array(by):
-    one = BOTH[by](25, 10, 1.0)
+    one = BOTH[by](10, 1.0, n=25)
     assert type(one) is float
-    assert type(BOTH[by](np.int64(25), 10, 1.0)) is float
-    many = BOTH[by]([[25, 5], [30.0, 25]], 10, 1.0)
+    assert type(BOTH[by](10, 1.0, n=np.int64(25))) is float
+    many = BOTH[by](10, 1.0, n=[[25, 5], [30.0, 25]])
     assert many.shape == (2, 2)
     assert many[0, 0] == many[1, 1] == one
-    assert BOTH[by]([], 10, 1.0).shape == (0,)
-    assert type(BOTH[by](3, 1, 1.0)) is float
+    assert BOTH[by](10, 1.0, n=[]).shape == (0,)
+    assert type(BOTH[by](1, 1.0, n=3)) is float
 
 
 # Monte Carlo: with k users' bits B (k, n), L is strictly concave exactly when no w with sum 0 has w B = 0, that is,
@@ -199,7 +201,7 @@ def is_a_lower_bound(bound, concave):
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize(("n", "k", "epsilon"), SIZES)
 def test_the_likelihood_is_strictly_concave_at_least_so_often(n, k, epsilon, layout, rng):
-    bounds = [bound(n, k, epsilon) for bound in BOTH.values()]
+    bounds = [bound(k, epsilon, n=n) for bound in BOTH.values()]
     assert 0.05 < min(bounds) < 0.95, "where the bound is trivial, nothing is tested"
     concave = concave_draws(n, k, epsilon, layout, rng)
     assert all(is_a_lower_bound(bound, concave) for bound in bounds)
@@ -208,8 +210,8 @@ def test_the_likelihood_is_strictly_concave_at_least_so_often(n, k, epsilon, lay
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize(("n", "k", "epsilon"), [(6, 6, 0.5), (10, 8, 2.0), (14, 10, 2.0), (20, 10, 3.0)])
 def test_and_so_often_where_only_the_sets_say_something(n, k, epsilon, layout, rng):
-    bound = rappor_concavity_bound(n, k, epsilon)
-    assert by_product(n, k, epsilon) < 0.01 < 0.1 < bound < 0.96
+    bound = rappor_concavity_bound(k, epsilon, n=n)
+    assert by_product(k, epsilon, n=n) < 0.01 < 0.1 < bound < 0.96
     assert is_a_lower_bound(bound, concave_draws(n, k, epsilon, layout, rng))
 
 
@@ -217,7 +219,7 @@ def test_and_so_often_where_only_the_sets_say_something(n, k, epsilon, layout, r
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize(("n", "k", "epsilon"), SIZES[:3])
 def test_a_bound_that_is_too_high_is_found_wanting(n, k, epsilon, layout, by, rng):
-    assert not is_a_lower_bound(BOTH[by](3 * n, k, epsilon), concave_draws(n, k, epsilon, layout, rng))
+    assert not is_a_lower_bound(BOTH[by](k, epsilon, n=3 * n), concave_draws(n, k, epsilon, layout, rng))
 
 
 # The lemma on binary matrices: full rank over the field with two elements is full rank over the reals.

@@ -9,7 +9,7 @@ import ibukit as ik
 from ibukit.design import _linear_programme
 from oracles import shokri as oracle
 
-CHOICES = ["least information", "vertex"]
+CHOICES = ["least-information", "vertex"]
 LINE = ik.Line(0, 99)
 # Table VIII of the free-will paper
 TABLE = [1, 4, 7, 10, 13, 16, 19, 22, 24.5, 28]
@@ -45,7 +45,7 @@ def test_the_optimum_is_the_bound_or_the_loss_of_a_constant(problem, choice):
     assert maximum == pytest.approx(min(bound, most) / unit, abs=1e-7)
     mechanism = ik.shokri(prior, ik.Alphabet(range(len(prior))), bound, loss, choice=choice)
     quality, privacy = both_losses(mechanism, prior, loss)
-    tolerance = {"least information": 1e-12, "vertex": 1e-9}[choice] * unit
+    tolerance = {"least-information": 1e-12, "vertex": 1e-9}[choice] * unit
     assert quality <= bound + tolerance
     assert privacy >= min(bound, most) - tolerance
     assert (mechanism.matrix() >= 0).all()
@@ -181,7 +181,7 @@ def test_no_guess_is_left_out_though_the_programme_begins_with_few():
 
 def test_the_default_choice():
     prior, loss = ik.uniform(4), ik.Line(0, 3).distances()
-    least = ik.shokri(prior, 4, 0.5, choice="least information")
+    least = ik.shokri(prior, 4, 0.5, choice="least-information")
     assert ik.shokri(prior, 4, 0.5) == least
     assert ik.shokri(prior, 4, 0.5, adversary_loss=loss) == least, "the same loss twice is one loss"
     vertex = ik.shokri(prior, 4, 0.5, adversary_loss=loss**2, choice="vertex")
@@ -252,9 +252,9 @@ CALLS = [
     (lambda: ik.shokri(UNIFORM, 3, 1, LOSS, -LOSS), ValueError, ["adversary_loss", "-0.5"]),
     (lambda: ik.shokri(UNIFORM, 3, 1, choice="any"), ValueError, ["choice", "'any'", "'vertex'"]),
     (
-        lambda: ik.shokri(UNIFORM, 3, 1, LOSS, LOSS**2, choice="least information"),
+        lambda: ik.shokri(UNIFORM, 3, 1, LOSS, LOSS**2, choice="least-information"),
         ValueError,
-        ["choice='least information'", "adversary_loss", "choice='vertex'"],
+        ["choice='least-information'", "adversary_loss", "choice='vertex'"],
     ),
 ]
 

@@ -53,7 +53,7 @@ def test_the_level_is_epsilon_the_rank_full_and_every_entry_positive(kind, k, ep
 
 @pytest.mark.parametrize("mechanism", [ik.SubsetSelection(7, 1.0, size) for size in (1, 3, 6)], ids=lambda m: m.size)
 def test_any_size_keeps_the_contract(mechanism, rng):
-    check_mechanism(mechanism, rng, n=20_000, attained=True)
+    check_mechanism(mechanism, rng=rng, n=20_000, attained=True)
 
 
 def test_a_wrong_sampler_is_noticed(rng):
@@ -62,7 +62,7 @@ def test_a_wrong_sampler_is_noticed(rng):
             return np.roll(super().randomize(secrets, rng), 1, axis=1)
 
     with pytest.raises(AssertionError, match="does not follow the stated probabilities"):
-        check_mechanism(Careless(7, 1.0, 3), rng, n=20_000)
+        check_mechanism(Careless(7, 1.0, 3), rng=rng, n=20_000)
 
 
 @pytest.mark.parametrize("bits_at_once", [2**26, 10_000], ids=["one block", "blocks"])
@@ -160,7 +160,7 @@ def test_every_estimator_takes_it_alone_and_pooled(rng):
         reference = ik.mle(written_out)
         assert abs(best.log_likelihood - reference.log_likelihood) <= alone.n * (best.gap + reference.gap)
         np.testing.assert_allclose(best.distribution, reference.distribution, atol=1e-3)
-        for method in ("bits", "dense", "ibu", "active set"):
+        for method in ("bits", "dense", "ibu", "active-set"):
             found = ik.mle(alone, method=method)
             assert found.gap <= 1e-9
             assert abs(found.log_likelihood - best.log_likelihood) <= alone.n * 2e-9

@@ -135,7 +135,7 @@ def test_a_pool_of_many_is_merged_once_for_each_mechanism(monkeypatch):
 
 @given(tallies(), st.integers(0, 2**32))
 def test_pools_keep_the_contract(tally, seed):
-    check_tally(tally, np.random.default_rng(seed))
+    check_tally(tally, rng=np.random.default_rng(seed))
 
 
 @pytest.mark.parametrize(

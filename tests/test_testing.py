@@ -10,7 +10,7 @@ import ibukit as ik
 from ibukit import testing
 from ibukit.channels import DenseChannel, ResponseChannel
 from ibukit.mechanisms import Mechanism
-from ibukit.testing import check_mechanism, check_sample
+from ibukit.testing import check_mechanism
 from instances import TransposedAdjoint, TransposedForward
 
 MATRIX = np.array([[0.5, 0.3, 0.2], [0.2, 0.7, 0.1], [0.1, 0.1, 0.8]])
@@ -19,12 +19,12 @@ WIDE = np.array([[0.4, 0.3, 0.2, 0.1], [0.1, 0.6, 0.1, 0.2]])
 
 def caught(mechanism, rng, message, **options):
     with pytest.raises(AssertionError, match=message):
-        check_mechanism(mechanism, rng, **options)
+        check_mechanism(mechanism, rng=rng, **options)
 
 
 @pytest.mark.parametrize("matrix", [MATRIX, WIDE])
 def test_the_matrices_used_here_are_sound(matrix, rng):
-    check_mechanism(ik.MatrixMechanism(matrix), rng, attained=True)
+    check_mechanism(ik.MatrixMechanism(matrix), rng=rng, attained=True)
 
 
 # Forward and adjoint
@@ -59,7 +59,7 @@ class BrokenWhereAllAreSeen(ik.MatrixMechanism):
 
 def test_the_mistake_is_invisible_on_a_symmetric_matrix(rng):
     """Why the controls need a matrix that is not symmetric, as a k-RR's is."""
-    check_mechanism(BrokenWhereAllAreSeen(ik.RandomizedResponse(3, 1.0).matrix()), rng, n=2000)
+    check_mechanism(BrokenWhereAllAreSeen(ik.RandomizedResponse(3, 1.0).matrix()), rng=rng, n=2000)
     caught(BrokenWhereAllAreSeen(MATRIX), rng, r"adjoint\(w\) is not M w")
 
 
@@ -132,13 +132,13 @@ class MetricBoaster(ik.TruncatedGeometric):
 def test_an_epsilon_claimed_too_small_is_caught(rng):
     caught(Boaster(4, 1.0), rng, r"epsilon is claimed to be 1\.0, the matrix has 3\.29")
     caught(MetricBoaster(4, 1.0), rng, r"epsilon is claimed to be 1\.0, the matrix has 2\.")
-    check_mechanism(Boaster(4, np.log(27)), rng, attained=True)
+    check_mechanism(Boaster(4, np.log(27)), rng=rng, attained=True)
 
 
 def test_a_level_that_is_not_attained_is_caught_when_asked(rng):
     mechanism = ik.Exponential(5, 1.0)
     caught(mechanism, rng, r"epsilon is claimed to be 1\.0, the matrix attains only 0\.68", attained=True)
-    check_mechanism(mechanism, rng)
+    check_mechanism(mechanism, rng=rng)
 
 
 # Samplers
@@ -225,7 +225,7 @@ def test_false_alarms_come_at_the_stated_rate(mechanism, rng, monkeypatch):
     for _ in range(3000):
         tally = mechanism.tally(mechanism.randomize(np.zeros(1000, dtype=int), rng))
         try:
-            check_sample(tally, 0, "randomize")
+            testing._check_sample(tally, 0, "randomize")
         except AssertionError:
             alarms += 1
     # 30 expected, up to 60 where what is rare is tested apart; 5 standard deviations beyond
@@ -254,7 +254,7 @@ class Coin(Mechanism):
 
 
 def test_a_mechanism_written_elsewhere_can_be_checked(rng):
-    check_mechanism(Coin(), rng)
+    check_mechanism(Coin(), rng=rng)
     estimate = ik.ibu(Coin().simulate([10, 0, 20, 10], rng))
     np.testing.assert_allclose(estimate.distribution, [0.25, 0, 0.5, 0.25], atol=1e-5)
 

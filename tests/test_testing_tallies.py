@@ -67,7 +67,7 @@ def test_the_stub_is_sound(rng):
 )
 def test_broken_tallies_are_caught(tally, message, rng):
     with pytest.raises(AssertionError, match=message):
-        check_tally(tally, rng)
+        check_tally(tally, rng=rng)
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Forgetful(ik.MatrixMechanism):
 
 def test_a_tally_that_changes_by_pickling_is_caught(rng):
     with pytest.raises(AssertionError, match="forward changed by pickling"):
-        check_tally(Forgetful(MATRIX).tally([0, 1, 2]), rng)
+        check_tally(Forgetful(MATRIX).tally([0, 1, 2]), rng=rng)
 
 
 def test_a_tally_that_does_not_add_is_caught(rng):
@@ -97,4 +97,4 @@ def test_a_tally_that_does_not_add_is_caught(rng):
     Careless.__reduce__ = lambda self: (Tally, (self.parts,))
     parts = ik.MatrixMechanism(MATRIX).tally([0, 1, 1]).parts
     with pytest.raises(AssertionError, match="does not double the counts"):
-        check_tally(Careless(parts), rng)
+        check_tally(Careless(parts), rng=rng)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,10 +74,19 @@ class Suspect:
     """Of the k + 1 probabilities."""
 
 
-def scan(
-    part: Part, honest: Estimate, tol: float, above: float = 0.0, but: Sequence[int] = ()
-) -> tuple[Suspect | None, float]:
-    """The suspect of the largest likelihood ratio, None if no ratio exceeds `above`; and a bound of all ratios.
+class Scan(NamedTuple):
+    """What `scan` found."""
+
+    suspect: Suspect | None
+    """Of the largest likelihood ratio, None if no ratio exceeds what was asked for."""
+    bound: float
+    """Of all ratios; the ratio itself if there is a suspect."""
+    gap: float
+    """The largest of the maxima that were computed, which is at most `tol` unless one was missed."""
+
+
+def scan(part: Part, honest: Estimate, tol: float, above: float = 0.0, but: Sequence[int] = ()) -> Scan:
+    """Look for the report that adversaries explain best, if its likelihood ratio exceeds `above`.
 
     `but` are reports, by their index, whose adversaries are among the secrets already.
 
@@ -94,14 +103,16 @@ def scan(
     most = 2 * tally.n * (honest.gap + q * np.maximum(excess, 0.0))
     most[list(but)] = 0.0
     found: Suspect | None = None
-    best, bound, least = above, 0.0, 2 * tally.n * ROUNDING_OF_GAIN
+    best, bound, least, gap = above, 0.0, 2 * tally.n * ROUNDING_OF_GAIN, 0.0
     for report in np.argsort(-most, kind="stable"):
         if excess[report] <= ROUNDING_OF_GAIN or most[report] <= best:
             bound = max(bound, float(most[report]))
             break
-        estimate = mle(with_adversaries(part, int(report)), tol)
+        estimate = mle(with_adversaries(part, int(report)), tol, strict=False)
         ratio = 2 * (estimate.log_likelihood - honest.log_likelihood)
-        bound = max(bound, ratio)
+        # of a maximum that was missed, what it may be more
+        bound = max(bound, ratio if estimate.gap <= tol else min(ratio + 2 * tally.n * estimate.gap, most[report]))
+        gap = max(gap, estimate.gap)
         if ratio > best + least:
             found, best = Suspect(int(report), ratio, estimate), ratio
-    return found, best if found else bound
+    return Scan(found, best if found else float(bound), gap)

@@ -13,9 +13,12 @@ from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet, as_alphabet
 from ibukit.design import least_information
 from ibukit.design.least_information import RateDistortionProblem
+from ibukit.errors import ConvergenceError
 
 
-def breakdown_fraction(prior: ArrayLike, alphabet: Alphabet | int, beta: float, target: int) -> float:
+def breakdown_fraction(
+    prior: ArrayLike, alphabet: Alphabet | int, beta: float, target: int, *, strict: bool = True
+) -> float:
     """The fraction of adversaries that makes the mechanism report `target`.
 
     It is the f with g(f) = 1, from which on the optimal mechanism reports it. The mechanism is the one that minimises
@@ -37,6 +40,8 @@ def breakdown_fraction(prior: ArrayLike, alphabet: Alphabet | int, beta: float, 
         In nats per unit of distance, above 0.
     target : int
         The code that adversaries claim.
+    strict : bool
+        Raise where the root-finder does not end. False returns where it stood.
 
     Returns
     -------
@@ -45,6 +50,8 @@ def breakdown_fraction(prior: ArrayLike, alphabet: Alphabet | int, beta: float, 
 
     Raises
     ------
+    ConvergenceError
+        If `strict` and the root was not met; carries the last fraction as ``.estimate``.
     InvalidDistribution
         If `prior` is not a distribution.
     AlphabetMismatch
@@ -90,7 +97,14 @@ def breakdown_fraction(prior: ArrayLike, alphabet: Alphabet | int, beta: float, 
     with one_thread():
         if log_g(0.0) >= 0:
             return 0.0
-        return float(brentq(log_g, 0.0, 1.0, xtol=1e-14, rtol=1e-12))
+        fraction, ended = brentq(log_g, 0.0, 1.0, xtol=1e-14, rtol=1e-12, full_output=True, disp=False)
+    if strict and not ended.converged:
+        raise ConvergenceError(
+            f"the root-finder was at {fraction:.6g} after {ended.iterations} steps, and had not ended: {ended.flag}; "
+            "strict=False returns this fraction",
+            float(fraction),
+        )
+    return float(fraction)
 
 
 def _log_g(others: RateDistortionProblem, distances: Floats, beta: float) -> float:

@@ -13,6 +13,7 @@ from ibukit import _validate
 from ibukit._validate import Floats, Ints
 from ibukit.attack._adversary import scan
 from ibukit.attack.robust import Report, name_of
+from ibukit.estimate import ConvergenceError
 from ibukit.estimators import mle
 from ibukit.mechanisms.base import single_part
 from ibukit.solvers import interior_point
@@ -25,7 +26,7 @@ LEAST_DIVISOR = np.finfo(float).tiny
 
 @dataclass(frozen=True)
 class Detection:
-    """What `detect` found.
+    """What `detect_poisoning` found.
 
     Attributes
     ----------
@@ -44,7 +45,7 @@ class Detection:
     --------
     >>> import numpy as np, ibukit as ik
     >>> tally = ik.RandomizedResponse(3, epsilon=1.0).tally_counts([500, 300, 200])
-    >>> ik.attack.detect(tally, rng=np.random.default_rng(1)).attacked
+    >>> ik.attack.detect_poisoning(tally, rng=np.random.default_rng(1)).attacked
     False
     """
 
@@ -55,7 +56,7 @@ class Detection:
     share: float
 
 
-def detect(tally: Tally, false_alarms: float = 0.01, *, rng: Generator) -> Detection:
+def detect_poisoning(tally: Tally, false_alarms: float = 0.01, *, rng: Generator, strict: bool = True) -> Detection:
     """Test whether all reports came through the mechanism.
 
     The alternative is adversaries who all send the same report. The reports are divided at random into two halves. From
@@ -76,6 +77,9 @@ def detect(tally: Tally, false_alarms: float = 0.01, *, rng: Generator) -> Detec
         The level: an honest population is called attacked with at most this probability. Strictly between 0 and 1.
     rng : numpy.random.Generator
         Divides the reports.
+    strict : bool
+        Raise where a maximum is not certified within 1e-9 nats per report. False returns the result, whose level is
+        proven all the same: only its power may be less.
 
     Returns
     -------
@@ -84,7 +88,7 @@ def detect(tally: Tally, false_alarms: float = 0.01, *, rng: Generator) -> Detec
     Raises
     ------
     ConvergenceError
-        If a maximum was not certified.
+        If `strict` and a maximum was not certified; carries the `Detection` as ``.estimate``.
     ValueError
         If the tally has fewer than two reports or pools several mechanisms, or `false_alarms` is out of range.
 
@@ -110,9 +114,9 @@ def detect(tally: Tally, false_alarms: float = 0.01, *, rng: Generator) -> Detec
     >>> rng = np.random.default_rng(1)
     >>> mechanism = ik.TruncatedGeometric(ik.Line(0, 9), epsilon=0.5)
     >>> honest = mechanism.simulate([1000] * 5 + [0] * 5, rng)
-    >>> ik.attack.detect(honest, rng=rng).attacked
+    >>> ik.attack.detect_poisoning(honest, rng=rng).attacked
     False
-    >>> ik.attack.detect(ik.attack.poison_outputs(honest, report=8, fraction=0.05), rng=rng).report
+    >>> ik.attack.detect_poisoning(ik.attack.poison_outputs(honest, report=8, fraction=0.05), rng=rng).report
     8
     """
     part = single_part(tally)
@@ -125,13 +129,21 @@ def detect(tally: Tally, false_alarms: float = 0.01, *, rng: Generator) -> Detec
     best = max(halves, key=lambda half: half.log_evidence)
     log_evidence = float(np.logaddexp(halves[0].log_evidence, halves[1].log_evidence)) - math.log(2)
     report = None if best.report is None else name_of(part, best.report)
-    return Detection(
+    found = Detection(
         attacked=log_evidence >= -math.log(level),
         p_value=math.exp(min(0.0, -log_evidence)),
         log_evidence=log_evidence,
         report=report,
         share=best.share,
     )
+    gap = max(half.gap for half in halves)
+    if strict and gap > MLE_TOL:
+        raise ConvergenceError(
+            f"a maximum was not certified within {MLE_TOL:g}, its gap is {gap:.3g}; strict=False returns the result, "
+            "whose level holds all the same",
+            found,
+        )
+    return found
 
 
 @dataclass(frozen=True)
@@ -139,14 +151,18 @@ class _Half:
     log_evidence: float
     report: int | None
     share: float
+    gap: float
+    """The largest of the maxima computed."""
 
 
 def _evidence(part: Part, counts: Ints) -> _Half:
     """What the other reports say of the suspicion that these ones raise; reports by their index among all."""
     here = make_part(part.mechanism, part.reports, counts)
-    suspect, _ = scan(here, mle(Tally((here,)), MLE_TOL), MLE_TOL)
+    alone = mle(Tally((here,)), MLE_TOL, strict=False)
+    suspect, _, gap = scan(here, alone, MLE_TOL)
+    gap = max(gap, alone.gap)
     if suspect is None:
-        return _Half(0.0, None, 0.0)
+        return _Half(0.0, None, 0.0, gap)
     seen = np.flatnonzero(counts)
     others = part.counts - counts
     channel = _with_rest(here)
@@ -161,7 +177,7 @@ def _evidence(part: Part, counts: Ints) -> _Half:
     )
     n = np.append(others[seen], others.sum() - others[seen].sum())
     log_evidence = float(xlogy(n, r).sum()) - float(n.sum()) * math.log((channel @ r).max())
-    return _Half(log_evidence, int(seen[suspect.report]), share)
+    return _Half(log_evidence, int(seen[suspect.report]), share, gap)
 
 
 def _with_rest(part: Part) -> Floats:

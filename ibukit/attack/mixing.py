@@ -58,7 +58,7 @@ def coarse_map(weights: ArrayLike, grid: Grid, block: int) -> Floats:
     return np.asarray((np.bincount(blocks, weights=shares) / np.maximum(np.bincount(blocks), 1))[blocks])
 
 
-def mix(distribution: ArrayLike, public: ArrayLike, weight: float) -> Floats:
+def mix_with_public(distribution: ArrayLike, public: ArrayLike, weight: float) -> Floats:
     """Design for lambda theta + (1 - lambda) public instead of the estimate theta.
 
     A fraction f of adversaries is worth lambda f in the mixture, and the crowd around a place keeps at least the share
@@ -90,7 +90,7 @@ def mix(distribution: ArrayLike, public: ArrayLike, weight: float) -> Floats:
     Examples
     --------
     >>> import ibukit as ik
-    >>> ik.attack.mix([0.0, 0.0, 1.0], public=ik.uniform(3), weight=0.7)
+    >>> ik.attack.mix_with_public([0.0, 0.0, 1.0], public=ik.uniform(3), weight=0.7)
     array([0.1, 0.1, 0.8])
     """
     theta = _validate.distribution("distribution", distribution)

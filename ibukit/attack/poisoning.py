@@ -17,7 +17,7 @@ def poison_inputs(counts: ArrayLike, target: ArrayLike, fraction: float) -> Ints
     The counts become counts_x + a [x = target], a = round(f n / (1 - f)). f = a / (n + a) is the adversaries' fraction
     of all who take part, up to rounding to whole people; the n honest people stay as they are. From here on the
     adversaries keep to the protocol, so reports drawn from these counts are distributed exactly as those of honest
-    people with the prior `poisoned`: no test of the reports can tell.
+    people with the prior `poisoned_distribution`: no test of the reports can tell.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def poison_inputs(counts: ArrayLike, target: ArrayLike, fraction: float) -> Ints
     return people
 
 
-def poisoned(distribution: ArrayLike, target: ArrayLike, fraction: float) -> Floats:
+def poisoned_distribution(distribution: ArrayLike, target: ArrayLike, fraction: float) -> Floats:
     """What a population with adversaries looks like: (1 - f) pi + f delta_target.
 
     Parameters
@@ -93,7 +93,7 @@ def poisoned(distribution: ArrayLike, target: ArrayLike, fraction: float) -> Flo
     Examples
     --------
     >>> import ibukit as ik
-    >>> ik.attack.poisoned([0.5, 0.5, 0.0], target=2, fraction=0.1)
+    >>> ik.attack.poisoned_distribution([0.5, 0.5, 0.0], target=2, fraction=0.1)
     array([0.45, 0.45, 0.1 ])
     """
     honest = _validate.distribution("distribution", distribution)
@@ -116,9 +116,9 @@ def poison_outputs(tally: Tally, report: ArrayLike, fraction: float) -> Tally:
     tally : Tally
         The n honest reports, of one mechanism.
     report : int or array_like
-        In the form of the mechanism's reports, in which `robust_mle` and `detect` tell what they found: a code, a pair
-        of coordinates, a row of bits; or several of them, among which the adversaries are divided evenly (one more for
-        the first ones, where they do not divide).
+        In the form of the mechanism's reports, in which `robust_mle` and `detect_poisoning` tell what they found: a
+        code, a pair of coordinates, a row of bits; or several of them, among which the adversaries are divided evenly
+        (one more for the first ones, where they do not divide).
     fraction : float
         The adversaries' share of all, f: at least 0 and below 1.
 

@@ -11,7 +11,7 @@ from ibukit import _validate
 from ibukit._validate import Floats
 from ibukit.attack._adversary import scan, with_adversaries
 from ibukit.distributions import uniform
-from ibukit.estimate import Estimate
+from ibukit.estimate import ConvergenceError, Estimate
 from ibukit.estimators import Change, Discrepancy, Gap, Steps, ibu, mle
 from ibukit.mechanisms.base import single_part
 from ibukit.tally import Part, Tally
@@ -75,6 +75,8 @@ def robust_mle(
     stop: Gap | Change | Steps | Discrepancy | None = None,
     start: ArrayLike | None = None,
     most: int | None = None,
+    *,
+    strict: bool = True,
 ) -> RobustEstimate:
     """Estimate the distribution and a few reports' adversaries together.
 
@@ -92,8 +94,8 @@ def robust_mle(
     threshold : float
         At least 0. If theta were known, honest people would exceed it with probability at most m exp(-threshold / 2),
         for m possible reports, by Chernoff's bound: below 1 % for m = 200 at the default of 20. For theta estimated
-        that is a rule of thumb; `detect` has a level that is proven. With 0 and ``most=1`` the largest ratio itself is
-        found, however small.
+        that is a rule of thumb; `detect_poisoning` has a level that is proven. With 0 and ``most=1`` the largest ratio
+        itself is found, however small.
     tol : float
         How far each maximum is certified, in nats per report.
     stop : Gap, Change, Steps or Discrepancy, optional
@@ -104,6 +106,9 @@ def robust_mle(
         Where IBU starts, by default from the uniform distribution; only with `stop`.
     most : int, optional
         How many different reports adversaries may be found to send, at least 1. None, the default: no bound.
+    strict : bool
+        Raise where a maximum misses `tol`. False returns what was found, and ``estimate.gap`` says how good it is.
+        Whether `stop` was met ``estimate.status`` says in either case, as for `ibu`.
 
     Returns
     -------
@@ -113,7 +118,7 @@ def robust_mle(
     Raises
     ------
     ConvergenceError
-        If a maximum was not certified to `tol`.
+        If `strict` and a maximum was not certified to `tol`; carries the `RobustEstimate` as ``.estimate``.
     ValueError
         If the tally pools several mechanisms, a parameter is out of range, `start` comes without `stop`, or the best
         explanation leaves nobody honest.
@@ -151,15 +156,17 @@ def robust_mle(
     bound = len(part.reports) if most is None else _validate.whole("most", most, 1)
     if start is not None and stop is None:
         raise ValueError("start needs a rule to stop by, as stop=ik.Steps(10): the maximiser does not depend on it")
-    honest = mle(tally, tol)
-    suspect, ratio = scan(part, honest, tol, above=limit)
+    honest = mle(tally, tol, strict=False)
+    suspect, ratio, gap = scan(part, honest, tol, above=limit)
+    gap = max(gap, honest.gap)
     if suspect is None:
         estimate = honest if stop is None else ibu(tally, start, stop)
-        return RobustEstimate(estimate, 0.0, None, ratio, limit)
+        return _checked(RobustEstimate(estimate, 0.0, None, ratio, limit), gap, tol, strict)
     found, joined, k = [suspect.report], with_adversaries(part, suspect.report), len(part.mechanism.alphabet)
     fitted = suspect.estimate
     while len(found) < bound:
-        suspect, _ = scan(single_part(joined), fitted, tol, above=limit, but=found)
+        suspect, _, missed = scan(single_part(joined), fitted, tol, above=limit, but=found)
+        gap = max(gap, missed)
         if suspect is None or suspect.estimate.distribution[k:].sum() >= 1 / 2:
             break
         found.append(suspect.report)
@@ -177,7 +184,18 @@ def robust_mle(
         alphabet=tally.alphabet,
         tally=None,
     )
-    return RobustEstimate(estimate, share, reports[0], ratio, limit, reports, shares)
+    return _checked(RobustEstimate(estimate, share, reports[0], ratio, limit, reports, shares), gap, tol, strict)
+
+
+def _checked(found: RobustEstimate, gap: float, tol: float, strict: bool) -> RobustEstimate:
+    """What was found, or the error that carries it: `gap` is the largest of the maxima on the way."""
+    if strict and gap > tol:
+        raise ConvergenceError(
+            f"tol={tol:g} was not certified, a maximum has a gap of {gap:.3g}; take a larger tol, or strict=False for "
+            "what was found",
+            found,
+        )
+    return found
 
 
 def _stopped(

@@ -1,4 +1,4 @@
-"""Published numbers and sentences beside ours: a verdict is computed, and the recorded one must agree with it.
+"""A tool of the book: published numbers beside ours, with a verdict that is computed and must be the recorded one.
 
 The book has one vocabulary of verdicts. Results are *reproduced*, *fitted* (they agree, but a free choice of ours was
 made so that they do, and the note says which), *hold with a condition* (which the paper does not state, and the note

@@ -46,6 +46,10 @@ GOLDEN = (5**0.5 - 1) / 2
 OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
+class Unsolved(Exception):
+    """The solver gave up on a programme, which has a solution; the message has its words."""
+
+
 def one_loss(prior: Floats, loss: Floats, bound: float) -> Floats:
     """A vertex of the optima whose loss is `bound`, shape (k, m), for a positive prior (k,) and loss (k, m).
 
@@ -59,14 +63,14 @@ def one_loss(prior: Floats, loss: Floats, bound: float) -> Floats:
 
     def solve(guesses: Mask) -> tuple[Floats, Floats]:
         y, z = np.nonzero(guesses)
-        found = _linprog(
+        found = _solved(
             prices(k * m),
             A_ub=_on_report(prior[:, None] * (costs[:, y] - costs[:, z]), y, m),
             b_ub=np.zeros(len(y)),
             A_eq=both,
             b_eq=np.append(np.ones(k), bound / unit),
         )
-        channel = _channel(found, k, m)
+        channel = _channel(found.x, k, m)
         return channel, prior @ (channel * costs)
 
     guesses = first_guesses(loss, loss)
@@ -77,25 +81,65 @@ def one_loss(prior: Floats, loss: Floats, bound: float) -> Floats:
 def two_losses(prior: Floats, loss: Floats, adversary_loss: Floats, bound: float) -> Floats:
     """An optimal vertex, shape (k, m), for a positive prior (k,), loss (k, m) and adversary_loss (k, guesses)."""
     k, m = loss.shape
-    unit = float(adversary_loss.max()) or 1.0
-    costs, most = adversary_loss / unit, float(loss.max()) or 1.0
-    spent = sparse.csr_array(np.append((prior[:, None] * loss / most).T.ravel(), np.zeros(m))[None])
+    costs = adversary_loss / (float(adversary_loss.max()) or 1.0)
 
     def solve(guesses: Mask) -> tuple[Floats, Floats]:
-        y, z = np.nonzero(guesses)
-        # k v_y in the place of v_y, to be of order 1 like the entries of A
-        value = sparse.csr_array((np.ones(len(y)), (np.arange(len(y)), y)), shape=(len(y), m))
-        beaten = sparse.hstack([_on_report(-prior[:, None] * costs[:, z], y, m), value])
-        goal = np.repeat([0.0, -1.0], [k * m, m])
-        upper, right = sparse.vstack([beaten, spent]), np.append(np.zeros(len(y)), bound / most)
-        rows = {"A_eq": sparse.hstack([_rows_that_sum(k, m), sparse.csr_array((k, m))]), "b_eq": np.ones(k)}
-        best = float(goal @ _linprog(goal, A_ub=upper, b_ub=right, **rows))
+        goal, rows = _against_guesses(prior, loss, costs, bound, guesses)
+        best = float(goal @ _solved(goal, **rows).x)
         # of the optima, the cheapest
-        upper, right = sparse.vstack([upper, sparse.csr_array(goal[None])]), np.append(right, best + k * PRICE_SLACK)
-        found = _linprog(np.append(prices(k * m), np.zeros(m)), A_ub=upper, b_ub=right, **rows)
+        rows["A_ub"] = sparse.vstack([rows["A_ub"], sparse.csr_array(goal[None])])
+        rows["b_ub"] = np.append(rows["b_ub"], best + k * PRICE_SLACK)
+        found = _solved(np.append(prices(k * m), np.zeros(m)), **rows).x
         return _channel(found, k, m), found[k * m :] / k
 
     return _all_that_matter(solve, first_guesses(loss, adversary_loss), prior, costs)
+
+
+def most_of_two_losses(prior: Floats, loss: Floats, adversary_loss: Floats, bound: float) -> float:
+    """What no mechanism's adversary loss exceeds, from the multipliers of `two_losses`' first programme.
+
+    By weak duality it is a bound whatever the solver's tolerances are: see `protection_gap`.
+    """
+    k, m = loss.shape
+    unit, most = float(adversary_loss.max()) or 1.0, float(loss.max()) or 1.0
+    costs, least = adversary_loss / unit, np.inf
+
+    def solve(guesses: Mask) -> tuple[Floats, Floats]:
+        nonlocal least
+        goal, rows = _against_guesses(prior, loss, costs, bound, guesses)
+        found = _solved(goal, **rows)
+        multipliers = np.maximum(-found.ineqlin.marginals, 0.0)
+        weights = np.zeros(guesses.shape)
+        weights[guesses] = multipliers[:-1]
+        weights[np.arange(m), guesses.argmax(axis=1)] += ~weights.any(axis=1)
+        weights /= weights.sum(axis=1, keepdims=True)
+        worth = multipliers[-1] / k  # the first programme counts everything k times
+        gained = (costs @ weights.T - worth * loss / most).max(axis=1)
+        least = min(least, float(worth * bound / most + prior @ gained))
+        return _channel(found.x, k, m), found.x[k * m :] / k
+
+    _all_that_matter(solve, first_guesses(loss, adversary_loss), prior, costs)
+    return least * unit
+
+
+def _against_guesses(
+    prior: Floats, loss: Floats, costs: Floats, bound: float, guesses: Mask
+) -> tuple[Floats, dict[str, Any]]:
+    """The goal and the rows of the programme for two losses: variables A by columns, then k v_y for each report."""
+    k, m = loss.shape
+    most = float(loss.max()) or 1.0
+    spent = sparse.csr_array(np.append((prior[:, None] * loss / most).T.ravel(), np.zeros(m))[None])
+    y, z = np.nonzero(guesses)
+    # k v_y in the place of v_y, to be of order 1 like the entries of A
+    value = sparse.csr_array((np.ones(len(y)), (np.arange(len(y)), y)), shape=(len(y), m))
+    beaten = sparse.hstack([_on_report(-prior[:, None] * costs[:, z], y, m), value])
+    rows = {
+        "A_ub": sparse.vstack([beaten, spent]),
+        "b_ub": np.append(np.zeros(len(y)), bound / most),
+        "A_eq": sparse.hstack([_rows_that_sum(k, m), sparse.csr_array((k, m))]),
+        "b_eq": np.ones(k),
+    }
+    return np.repeat([0.0, -1.0], [k * m, m]), rows
 
 
 def prices(n: int) -> Floats:
@@ -129,7 +173,7 @@ def _all_that_matter(
         new = np.zeros_like(missing)
         np.put_along_axis(new, cheapest, np.take_along_axis(missing, cheapest, axis=1), axis=1)
         if not (new & ~guesses).any():
-            raise RuntimeError("HiGHS left a guess out that it was given; losses that differ less in size may help")
+            raise Unsolved("HiGHS left a guess out that it was given; losses that differ less in size may help")
         guesses |= new
 
 
@@ -145,13 +189,13 @@ def _rows_that_sum(k: int, m: int) -> Any:
     return sparse.hstack([sparse.eye_array(k)] * m)
 
 
-def _linprog(c: Floats, A_ub: Any, b_ub: Floats, A_eq: Any, b_eq: Floats) -> Floats:
+def _solved(c: Floats, A_ub: Any, b_ub: Floats, A_eq: Any, b_eq: Floats) -> Any:
     # simplex and not interior point: it ends at a vertex by itself
     rows = {"A_ub": sparse.csc_array(A_ub), "b_ub": b_ub, "A_eq": sparse.csc_array(A_eq), "b_eq": b_eq}
     found: Any = linprog(c, **rows, method="highs-ds", options=OPTIONS)  # type: ignore[call-overload]
     if found.x is None or found.status != 0:
-        raise RuntimeError(f"HiGHS did not solve the linear programme: {found.message}")
-    return np.asarray(found.x)
+        raise Unsolved(f"HiGHS did not solve the linear programme: {found.message}")
+    return found
 
 
 def _channel(x: Floats, k: int, m: int) -> Floats:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from ibukit import _validate
 from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet, as_alphabet
 from ibukit.design.blahut_arimoto import blahut_arimoto
-from ibukit.distributions import quantize, uniform
+from ibukit.distributions import Population, quantize, uniform
 from ibukit.errors import AlphabetMismatch
 from ibukit.estimate import Estimate
 from ibukit.estimators.certificate import as_estimate
@@ -23,12 +24,14 @@ from ibukit.estimators.stopping import Steps
 from ibukit.mechanisms import MatrixMechanism
 from ibukit.tally import Tally
 
+Draw = Callable[[MatrixMechanism, Generator], Tally]
+
 COMBINATIONS = ("last", "average")
 
 
 @dataclass(frozen=True, eq=False)
 class Choices(_validate.ReadOnlyArrays):
-    """The arguments of `Privic`, checked."""
+    """The arguments of `Privic`, validated."""
 
     alphabet: Alphabet
     beta: float
@@ -45,19 +48,19 @@ class Choices(_validate.ReadOnlyArrays):
         """Whether the next update starts at the current estimate."""
         return self.ibu_steps is not None and not self.restart
 
-    def design(self, theta: Floats) -> MatrixMechanism:
+    def design(self, theta: Floats, strict: bool) -> MatrixMechanism:
         """The mechanism of the cycle that begins with theta, rounded so that its last digits do not decide a draw."""
-        tol = self.tol if self.ba_steps is None else None
-        return blahut_arimoto(quantize(theta), self.alphabet, self.beta, self.ba_steps, tol=tol, start=self.ba_start)
+        given: Any = {"tol": self.tol} if self.ba_steps is None else {"start": self.ba_start}
+        return blahut_arimoto(quantize(theta), self.alphabet, self.beta, self.ba_steps, strict=strict, **given)
 
     def updated(self, tally: Tally, theta: Floats) -> Estimate:
         """The cycle's own estimate."""
         if self.ibu_steps is None:
-            return mle(tally, self.tol)
+            return mle(tally, self.tol, strict=False)
         return ibu(tally, start=self.start if self.restart else theta, stop=Steps(self.ibu_steps))
 
     def accept(self, tally: Tally, estimate: Estimate | ArrayLike) -> Estimate:
-        """The estimate that comes in its place, checked."""
+        """The estimate that comes in its place, validated."""
         known = estimate if isinstance(estimate, Estimate) else None
         if known is not None and known.alphabet != self.alphabet:
             raise AlphabetMismatch(f"estimate must be of {self.alphabet!r}, it is of {known.alphabet!r}")
@@ -88,6 +91,19 @@ class Choices(_validate.ReadOnlyArrays):
                     yield f"{name} is another"
             elif theirs != ours:
                 yield f"{name} is {theirs!r} there, {ours!r} here"
+
+
+def drawing(population: Population | ArrayLike | Draw, alphabet: Alphabet) -> Draw:
+    """How a cycle's reports are drawn."""
+    if callable(population):
+        return population
+    given: Any = population
+    if hasattr(given, "alphabet"):
+        if given.alphabet != alphabet:
+            raise AlphabetMismatch(f"population must be over {alphabet!r}, it is over {given.alphabet!r}")
+        given = given.counts
+    counts = _validate.counts("population", given, len(alphabet))
+    return lambda mechanism, rng: mechanism.simulate(counts, rng)
 
 
 def validated(

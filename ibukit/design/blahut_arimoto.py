@@ -12,6 +12,7 @@ from ibukit.alphabet import Alphabet, as_alphabet
 from ibukit.channels import DenseChannel
 from ibukit.design import least_information
 from ibukit.distributions import uniform
+from ibukit.errors import ConvergenceError
 from ibukit.mechanisms import MatrixMechanism
 from ibukit.solvers import em
 
@@ -27,6 +28,7 @@ def blahut_arimoto(
     *,
     tol: float | None = None,
     start: ArrayLike | None = None,
+    strict: bool = True,
 ) -> MatrixMechanism:
     """The mechanism of least information for its distortion.
 
@@ -52,12 +54,14 @@ def blahut_arimoto(
     start : array_like, shape (k,), optional
         The distribution c of the reports to begin with, nowhere 0, as a 0 would stay; uniform by default. Only with
         `steps`: the optimum does not depend on it.
+    strict : bool
+        Raise where `tol` is missed; a number of steps misses nothing. False returns the best mechanism found.
 
     Returns
     -------
     MatrixMechanism
         Shape k x k. After finitely many steps all entries are positive, unless they fall below what a double can hold.
-        The optimum mostly has reports that are never made.
+        The optimum mostly has reports that are never made. `design.information_gap` says how good it is.
 
     Raises
     ------
@@ -68,8 +72,8 @@ def blahut_arimoto(
         If `prior` or `start` is not a distribution, or `start` has a 0.
     AlphabetMismatch
         If `prior` or `start` is not made for the alphabet.
-    RuntimeError
-        If `tol` was missed.
+    ConvergenceError
+        If `strict` and `tol` was missed; carries the best mechanism as ``.estimate``.
 
     References
     ----------
@@ -100,13 +104,23 @@ def blahut_arimoto(
     if steps is None:
         if start is not None:
             raise ValueError("start must be left out with steps=None: the optimum does not depend on it")
+        wanted = 1e-9 if tol is None else _tol(tol)
         with one_thread():
-            c = _optimum(source, worth, 1e-9 if tol is None else _tol(tol))
+            c = least_information.output_distribution(source, worth)
+            missed = least_information.excess_of(source, c, worth)
     else:
         if tol is not None:
             raise ValueError(f"tol must be left out with steps={steps}; pass steps=None to solve until it is met")
         c = _improved(source, worth, _start(start, k), _validate.whole("steps", steps, 1) - 1)
-    return MatrixMechanism(least_information.channel_of(source, c, worth), secrets)
+        missed, wanted = 0.0, 0.0
+    mechanism = MatrixMechanism(least_information.channel_of(source, c, worth), secrets)
+    if strict and not missed <= wanted:
+        raise ConvergenceError(
+            f"tol={wanted} was missed, the proof is {missed:.3g} nats; loosen tol, take steps, or take strict=False "
+            "for the mechanism as it is",
+            mechanism,
+        )
+    return mechanism
 
 
 def _improved(source: least_information.RateDistortionProblem, beta: float, c: Floats, times: int) -> Floats:
@@ -117,14 +131,6 @@ def _improved(source: least_information.RateDistortionProblem, beta: float, c: F
         p, g = em.evaluate(updates, c, len(weights))
         if times:
             updates(c, p, g, times, -np.inf)
-    return c
-
-
-def _optimum(source: least_information.RateDistortionProblem, beta: float, tol: float) -> Floats:
-    c = least_information.output_distribution(source, beta)
-    missed = least_information.excess_of(source, c, beta)
-    if not missed <= tol:
-        raise RuntimeError(f"tol={tol} was missed, the proof is {missed:.3g} nats; loosen tol, or take steps")
     return c
 
 

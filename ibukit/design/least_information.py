@@ -194,7 +194,8 @@ def solve_at_distortion(source: RateDistortionProblem, wanted: float) -> Optimum
     search = _Search(source, excess, above=(source.expected_excess(nothing.channel), nothing))
     ends = search.bracket()
     if ends is not None and not search.met:
-        brentq(search.miss, *ends, xtol=1e-15, rtol=4 * np.finfo(float).eps)
+        # where it does not end, the two sides are mixed below, and the certificate says what that is worth
+        brentq(search.miss, *ends, xtol=1e-15, rtol=4 * np.finfo(float).eps, disp=False)
     (more, above), (less, below) = search.above, search.below
     assert below is not None  # the bracket has a point on this side
     if search.met:

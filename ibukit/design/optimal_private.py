@@ -14,6 +14,7 @@ from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet, as_alphabet
 from ibukit.design._extremal_columns import extremal_logs
 from ibukit.design._optimal_weights import Criterion, optimal_design
+from ibukit.errors import ConvergenceError
 from ibukit.information import contrasts
 from ibukit.mechanisms import MatrixMechanism
 from ibukit.theory.asymptotic_emd import cumulative_sums
@@ -55,7 +56,12 @@ class OptimalDesign:
 
 
 def optimal_private(
-    prior: ArrayLike, alphabet: Alphabet | int, epsilon: float, criterion: Literal["mse", "emd"] = "mse"
+    prior: ArrayLike,
+    alphabet: Alphabet | int,
+    epsilon: float,
+    criterion: Literal["mse", "emd"] = "mse",
+    *,
+    strict: bool = True,
 ) -> OptimalDesign:
     """The private mechanism whose estimates have the least error.
 
@@ -79,6 +85,8 @@ def optimal_private(
         Nats per unit of distance.
     criterion : str
         "mse", or "emd" for an alphabet on a line.
+    strict : bool
+        Raise where the gap is above 1e-6 of the value. False returns the mechanism with the gap that it has.
 
     Returns
     -------
@@ -88,6 +96,8 @@ def optimal_private(
 
     Raises
     ------
+    ConvergenceError
+        If `strict` and the gap is above 1e-6 of the value; carries the design as ``.estimate``.
     InvalidDistribution
         If `prior` is not a distribution, or has a zero.
     AlphabetMismatch
@@ -150,12 +160,14 @@ def optimal_private(
     meant = np.arange(k) * theta @ channel / (theta @ channel)
     channel = channel[:, np.argsort(meant.round(9), kind="stable")]
     gap = max(value - bound, 0.0)
-    if not gap <= LARGEST_GAP * value:
-        raise RuntimeError(
+    design = OptimalDesign(MatrixMechanism(channel, secrets), value, gap, criterion)
+    if strict and not gap <= LARGEST_GAP * value:
+        raise ConvergenceError(
             f"the optimum was missed: value {value:.6g}, proven bound {bound:.6g}; epsilon={level:g} times "
-            "the distances may be too large or too small for doubles"
+            "the distances may be too large or too small for doubles; strict=False returns the design with its gap",
+            design,
         )
-    return OptimalDesign(MatrixMechanism(channel, secrets), value, gap, criterion)
+    return design
 
 
 def _deviations(logs: Floats, theta: Floats) -> Floats:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.random import Generator
 from numpy.typing import ArrayLike
 from tqdm import tqdm
 
@@ -17,9 +16,10 @@ from ibukit._threads import one_thread
 from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet
 from ibukit.design import _privic_choices, _privic_file
+from ibukit.design._privic_choices import Draw
 from ibukit.design._privic_file import Cycle
 from ibukit.distributions import Population
-from ibukit.errors import AlphabetMismatch, ForeignFile, MechanismMismatch
+from ibukit.errors import AlphabetMismatch, ConvergenceError, ForeignFile, MechanismMismatch
 from ibukit.estimate import Estimate, Status
 from ibukit.estimators.certificate import certified
 from ibukit.estimators.likelihood import mle
@@ -28,8 +28,6 @@ from ibukit.tally import Part, Tally, check_tally, pool
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Draw = Callable[[MatrixMechanism, Generator], Tally]
 
 
 class Privic:
@@ -163,13 +161,16 @@ class Privic:
         """The start and the estimate after each cycle, shape (cycle + 1, k)."""
         return np.array([self._choices.start, *(cycle.distribution for cycle in self._cycles)])
 
-    def mechanism(self) -> MatrixMechanism:
-        """The mechanism through which the users of this cycle report."""
+    def mechanism(self, *, strict: bool = True) -> MatrixMechanism:
+        """The mechanism through which the users of this cycle report.
+
+        With ``ba_steps=None`` ConvergenceError where `tol` is missed; ``strict=False`` takes the mechanism as it is.
+        """
         if self._mechanism is None:
-            self._mechanism = self._choices.design(self.distribution)
+            self._mechanism = self._choices.design(self.distribution, strict)
         return self._mechanism
 
-    def collect(self, tally: Tally, estimate: Estimate | ArrayLike | None = None) -> Estimate:
+    def collect(self, tally: Tally, estimate: Estimate | ArrayLike | None = None, *, strict: bool = True) -> Estimate:
         """End the cycle: from its reports to the next distribution and the next mechanism.
 
         With a `path` the new state is in the file when this returns; after an error nothing has changed.
@@ -180,6 +181,8 @@ class Privic:
             Of reports through this cycle's `mechanism`.
         estimate : Estimate or array_like, shape (k,), optional
             What you make of this tally, mu^t, in the place of the update: a robust estimate, say.
+        strict : bool
+            Raise where `tol` is missed, with ``ibu_steps=None`` or ``ba_steps=None``. False goes on with what is best.
 
         Returns
         -------
@@ -195,7 +198,7 @@ class Privic:
         InvalidDistribution
             If `estimate` is not a distribution, or leaves zeros from which the next update would have to start.
         ConvergenceError
-            With ``ibu_steps=None``, if the maximum could not be certified.
+            If `strict` and an optimum could not be certified; carries it as ``.estimate``. The cycle has not ended.
         """
         part = self._part(tally)
         with one_thread():
@@ -207,6 +210,8 @@ class Privic:
             theta = self._choices.combined(found.distribution, tally.n, self.distribution, before)
             method = f"PRIVIC cycle {self.cycle + 1}, {found.method}"
             whole = certified(tally, theta, found.status, found.n_iter, method)
+            if strict and estimate is None and found.status is Status.MAX_ITER:
+                raise ConvergenceError(f"tol was missed, the gap is {found.gap:.3g}; strict=False goes on", whole)
             counts = np.zeros(part.mechanism.m, dtype=np.int64)
             counts[part.reports] = part.counts
             finished = Cycle(theta, _validate.frozen(counts), whole.gap, whole.n_iter, whole.status.name, method)
@@ -214,6 +219,7 @@ class Privic:
             try:
                 self._cycles, self._mechanism = (*self._cycles, finished), None
                 if self._path is not None:
+                    self.mechanism(strict=strict)
                     self.save(self._path)
             except BaseException:  # an interrupt, too: what was not written has not happened
                 self._cycles, self._mechanism = now
@@ -238,13 +244,14 @@ class Privic:
         return part
 
     def _past_mechanism(self, t: int) -> MatrixMechanism:
-        return self._choices.design(self._cycles[t - 1].distribution if t else self._choices.start)
+        # strict or not when it was made, it is the same
+        return self._choices.design(self._cycles[t - 1].distribution if t else self._choices.start, False)
 
     def tallies(self) -> tuple[Tally, ...]:
         """The tally of each finished cycle, with its mechanism, computed again."""
         return tuple(self._past_mechanism(t).tally_counts(cycle.counts) for t, cycle in enumerate(self._cycles))
 
-    def estimate(self, pooled: bool = False) -> Estimate:
+    def estimate(self, pooled: bool = False, *, strict: bool = True) -> Estimate:
         """The current estimate with its proof: how far its likelihood is from the maximum.
 
         Parameters
@@ -253,6 +260,8 @@ class Privic:
             By default `distribution`, with the gap under the last cycle's reports. True for the last line of
             Algorithm 1, GIBU: the maximum-likelihood estimate from the reports of all cycles, each through its own
             mechanism, certified within `tol`. The loop itself does not use it.
+        strict : bool
+            Raise where `tol` is missed. False returns the best estimate found.
 
         Returns
         -------
@@ -261,13 +270,15 @@ class Privic:
 
         Raises
         ------
+        ConvergenceError
+            If `strict` and `tol` was missed; carries the best ``.estimate``.
         ValueError
             Before the first cycle ends: there are no reports.
         """
         if not self._cycles:
             raise ValueError("P has no reports yet, so there is nothing to estimate from: P.collect(tally) first")
         if pooled:
-            return mle(pool(self.tallies()), self._choices.tol)
+            return mle(pool(self.tallies()), self._choices.tol, strict=strict)
         last = self._cycles[-1]
         tally = self._past_mechanism(self.cycle - 1).tally_counts(last.counts)
         with one_thread():
@@ -323,7 +334,7 @@ class Privic:
             If `cycles` or `seed` is negative, and as `collect`.
         """
         cycles, seed = _validate.whole("cycles", cycles, 0), _validate.whole("seed", seed, 0)
-        draw, functions = self._drawing(population), tuple(callbacks)
+        draw, functions = _privic_choices.drawing(population, self.alphabet), tuple(callbacks)
         start = min(self.cycle, cycles)
         with tqdm(desc="privic", unit=" cycles", total=cycles, initial=start, disable=None) as bar:
             while self.cycle < cycles:
@@ -333,17 +344,6 @@ class Privic:
                     function(self)
                 bar.update()
         return self
-
-    def _drawing(self, population: Population | ArrayLike | Draw) -> Draw:
-        if callable(population):
-            return population
-        given: Any = population
-        if hasattr(given, "alphabet"):
-            if given.alphabet != self.alphabet:
-                raise AlphabetMismatch(f"population must be over {self.alphabet!r}, it is over {given.alphabet!r}")
-            given = given.counts
-        counts = _validate.counts("population", given, len(self.alphabet))
-        return lambda mechanism, rng: mechanism.simulate(counts, rng)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Replace a file with the whole state, all at once or not at all.

@@ -12,7 +12,7 @@ from ibukit._threads import one_thread
 from ibukit._validate import Floats, Ints
 from ibukit.alphabet import Alphabet, as_alphabet
 from ibukit.design import least_information
-from ibukit.errors import Infeasible
+from ibukit.errors import ConvergenceError, Infeasible
 from ibukit.mechanisms import MatrixMechanism
 
 
@@ -66,7 +66,13 @@ class RateDistortion(_validate.ReadOnlyArrays):
 
 
 def rate_distortion(
-    prior: ArrayLike, alphabet: Alphabet | int, beta: float | None = None, distortion: float | None = None
+    prior: ArrayLike,
+    alphabet: Alphabet | int,
+    beta: float | None = None,
+    distortion: float | None = None,
+    *,
+    tol: float = 1e-9,
+    strict: bool = True,
 ) -> RateDistortion:
     """The channel that tells least at a given distortion or trade-off.
 
@@ -85,6 +91,10 @@ def rate_distortion(
     distortion : float
         D, in the unit of the distances, at least 0. At 0 the report is the truth; from that of the best constant
         report on it tells nothing.
+    tol : float
+        The rate is certified to be within `tol` nats of the least; the optimum itself is mostly within 1e-12.
+    strict : bool
+        Raise where `tol` is missed. False returns the point with the gap that it has.
 
     Returns
     -------
@@ -94,6 +104,8 @@ def rate_distortion(
 
     Raises
     ------
+    ConvergenceError
+        If `strict` and `tol` was missed; carries the point as ``.estimate``.
     ValueError
         If not exactly one of `beta` and `distortion` is given, or it is not a finite number, or `beta` not above 0.
     Infeasible
@@ -124,6 +136,7 @@ def rate_distortion(
     )
     if (beta is None) == (distortion is None):
         raise ValueError(f"give either beta or distortion, got beta={beta!r} and distortion={distortion!r}")
+    tol = _validate.positive("tol", tol)
     with one_thread():
         if beta is not None:
             slope = _validate.positive("beta", beta)
@@ -135,7 +148,14 @@ def rate_distortion(
         found = privacy.quality_loss(mechanism, source.prior)
         output = source.prior @ mechanism.matrix()
         bound = least_information.least_rate(source, output, optimum.beta, found)
-    return RateDistortion(mechanism, rate, found, optimum.beta, max(0.0, rate - bound), _validate.frozen(output))
+    point = RateDistortion(mechanism, rate, found, optimum.beta, max(0.0, rate - bound), _validate.frozen(output))
+    if strict and not point.gap <= tol:
+        raise ConvergenceError(
+            f"tol={tol:g} was missed, the rate is certified within {point.gap:.3g} nats; take a larger tol, or "
+            "strict=False for the point with its gap",
+            point,
+        )
+    return point
 
 
 def _distortion(value: float | None) -> float:

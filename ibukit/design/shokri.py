@@ -9,14 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ibukit import _validate, privacy
+from ibukit._deprecated import hyphenated
 from ibukit._threads import one_thread
 from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet, as_alphabet
 from ibukit.design import _linear_programme, least_information
-from ibukit.errors import Infeasible
+from ibukit.design._linear_programme import Unsolved
+from ibukit.errors import ConvergenceError, Infeasible
 from ibukit.mechanisms import MatrixMechanism
 
-CHOICES = ("least information", "vertex")
+CHOICES = ("least-information", "vertex")
 # both losses of what is returned are right within this share of the largest loss
 TOLERANCE_OF_LOSSES = 1e-9
 
@@ -28,6 +30,8 @@ def shokri(
     loss: ArrayLike | None = None,
     adversary_loss: ArrayLike | None = None,
     choice: str | None = None,
+    *,
+    strict: bool = True,
 ) -> MatrixMechanism:
     """The mechanism that protects best at a bounded loss of quality.
 
@@ -40,7 +44,7 @@ def shokri(
     ----------
     prior : array_like, shape (k,)
         How the secrets are distributed, known to the adversary. For a secret of probability 0 the problem says
-        nothing: its row is q_y exp(-beta l(x, y)), like the others, if the choice is "least information", and the
+        nothing: its row is q_y exp(-beta l(x, y)), like the others, if the choice is "least-information", and the
         distribution of all reports if it is "vertex".
     alphabet : Alphabet or int
         The k secrets, which are also what can be reported.
@@ -53,7 +57,7 @@ def shokri(
     choice : str, optional
         Which of the optimal mechanisms:
 
-        - "least information", the default for one loss: the one whose reports have the least mutual information
+        - "least-information", the default for one loss: the one whose reports have the least mutual information
           with the secrets. It is the solution of the rate-distortion problem, A_xy proportional to
           q_y exp(-beta l(x, y)) at the beta at which the loss is Q. It does not depend on a solver: for distances on a
           line or a grid and a positive prior there is only one. For Q >= Qmax, where no information is left, the report
@@ -61,15 +65,21 @@ def shokri(
         - "vertex", the default for two losses, for which the other is not defined: a vertex of the set of optima, for
           one loss of those whose loss is min(Q, Qmax). It is the cheapest under fixed generic prices of the entries,
           so that another machine or solver ends at the same.
+    strict : bool
+        Raise where the optimum is missed, or no vertex found. False returns the mechanism that there is: for want of a
+        vertex the one of least information, which keeps the bound on the user's loss.
 
     Returns
     -------
     MatrixMechanism
         Shape k x k. Rows sum to 1 up to rounding; the user's loss is at most Q, and the adversary's at least the
-        maximum, within 1e-9 of the largest loss (checked before it is returned; "least information" reaches 1e-12).
+        maximum, within 1e-9 of the largest loss (checked before it is returned; "least-information" reaches 1e-12).
+        `design.protection_gap` says by how much the maximum is missed.
 
     Raises
     ------
+    ConvergenceError
+        If `strict` and the optimum was missed; carries the mechanism as ``.estimate``.
     Infeasible
         If no mechanism has a loss of at most `max_quality_loss`, or that is NaN; says what is possible.
     InvalidDistribution
@@ -77,7 +87,7 @@ def shokri(
     AlphabetMismatch
         If `prior` or a loss is not made for the alphabet.
     ValueError
-        If a loss is negative, infinite or NaN, or `choice` is not one of the two, or is "least information" for two
+        If a loss is negative, infinite or NaN, or `choice` is not one of the two, or is "least-information" for two
         losses.
 
     Notes
@@ -120,28 +130,34 @@ def shokri(
     costs = _validate.losses("loss", secrets.distances() if loss is None else loss, k, k)
     guessed = costs if adversary_loss is None else _validate.losses("adversary_loss", adversary_loss, k)
     alike = np.array_equal(costs, guessed)
-    kind = _which(choice, alike)
+    kind = _which(hyphenated("choice", choice, CHOICES), alike)
     source = least_information.RateDistortionProblem(weights, costs)
     bound = _feasible(max_quality_loss, source)
     most = min(bound, float(source.without_information.min()))
+    missed = ""
     with one_thread():
         if kind == "vertex":
-            channel = _vertex(weights, costs, None, most) if alike else _vertex(weights, costs, guessed, bound)
-        else:
+            try:
+                channel = _vertex(weights, costs, None, most) if alike else _vertex(weights, costs, guessed, bound)
+            except Unsolved as reason:
+                kind, missed = "least-information", str(reason)
+        if kind == "least-information":
             channel = least_information.solve_at_distortion(source, bound).channel
         mechanism = MatrixMechanism(channel, secrets)
-        _check(mechanism, source, bound, most if alike else None)
+        missed = missed or _missed(mechanism, source, bound, most if alike else None)
+    if strict and missed:
+        raise ConvergenceError(f"{missed}; strict=False returns the mechanism as it is", mechanism)
     return mechanism
 
 
 def _which(choice: str | None, alike: bool) -> str:
     if choice is None:
-        return "least information" if alike else "vertex"
+        return "least-information" if alike else "vertex"
     if choice not in CHOICES:
-        raise ValueError(f"choice must be 'least information' or 'vertex', got {choice!r}")
-    if choice == "least information" and not alike:
+        raise ValueError(f"choice must be 'least-information' or 'vertex', got {choice!r}")
+    if choice == "least-information" and not alike:
         raise ValueError(
-            "choice='least information' is defined where user and adversary have the same loss; with an adversary_loss "
+            "choice='least-information' is defined where user and adversary have the same loss; with an adversary_loss "
             "of its own take choice='vertex', which is then the default"
         )
     return choice
@@ -173,15 +189,16 @@ def _vertex(prior: Floats, loss: Floats, adversary_loss: Floats | None, bound: f
     return channel
 
 
-def _check(
+def _missed(
     mechanism: MatrixMechanism, source: least_information.RateDistortionProblem, bound: float, most: float | None
-) -> None:
-    """The promises of the docstring, on the matrix that is handed out."""
+) -> str:
+    """What of the docstring's promises the matrix that is handed out does not keep; empty if it keeps them."""
     off = privacy.quality_loss(mechanism, source.prior, source.loss) - bound
     if most is not None:
         off = max(off, most - privacy.adversary_loss(mechanism, source.prior, source.loss))
-    if not off <= TOLERANCE_OF_LOSSES * source.loss.max():
-        raise RuntimeError(
-            f"the optimum was missed by {off:.3g} in the loss's unit; if its unit is extreme, divide loss and "
-            "max_quality_loss by the largest loss"
-        )
+    if off <= TOLERANCE_OF_LOSSES * source.loss.max():
+        return ""
+    return (
+        f"the optimum was missed by {off:.3g} in the loss's unit; if its unit is extreme, divide loss and "
+        "max_quality_loss by the largest loss"
+    )

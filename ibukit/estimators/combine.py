@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ibukit.distributions import project_to_simplex
 from ibukit.errors import NotInvertible
-from ibukit.estimate import Estimate, Status
+from ibukit.estimate import ConvergenceError, Estimate, Status
 from ibukit.estimators.certificate import as_estimate, certified_on_or_off_simplex
 from ibukit.estimators.inversion import NAMES, inv
 from ibukit.estimators.iterative import ibu
@@ -33,6 +33,7 @@ def combine_results(
     estimator: Estimator = inv,
     weights: Literal["users", "variance"] = "users",
     project: bool = False,
+    strict: bool | None = None,
     **options: Any,
 ) -> Estimate:
     """Combine results, [INV]_R, [RAP]_R or [IBU]_R.
@@ -56,8 +57,12 @@ def combine_results(
     weights : {"users", "variance"}
     project : bool
         Take the point of the simplex that is nearest to the average.
+    strict : bool, optional
+        Raise where the estimator misses its goal on a group (True), never (False), or by default where the estimator
+        itself raises, as `mle` does and `ibu` does not.
     **options
-        Handed to the estimator.
+        Handed to the estimator. What it calls by a name that is taken here goes into a partial:
+        ``partial(estimator, weights=...)``.
 
     Returns
     -------
@@ -68,6 +73,8 @@ def combine_results(
 
     Raises
     ------
+    ConvergenceError
+        If a goal was missed (see `strict`); carries the combination of the best of all groups.
     NotInvertible
         If a mechanism cannot be inverted, for `inv` or for the inverse variances.
     ValueError
@@ -97,20 +104,22 @@ def combine_results(
     if weights == "variance":
         shares = shares / np.array([_error(part) for part in parts])
         shares /= shares.sum()
-    estimates = [_estimate(estimator, Tally((part,)), options) for part in parts]
+    found = [_found(estimator, Tally((part,)), options, strict) for part in parts]
+    estimates = [each.estimate for each in found]
     average = np.zeros(tally.k)
     for share, estimate in zip(shares, estimates, strict=True):
         average += share * estimate.distribution
-    statuses = {estimate.status for estimate in estimates}
-    status = next((status for status in WORST_FIRST if status in statuses), Status.CLOSED_FORM)
+    ended = {estimate.status for estimate in estimates}
+    status = next((status for status in WORST_FIRST if status in ended), Status.CLOSED_FORM)
     steps = sum(estimate.n_iter for estimate in estimates)
-    method = f"[{_name(estimator, options, parts)}]_R, weights: {WEIGHTS[weights]}{', projected' if project else ''}"
-    return certified_on_or_off_simplex(
-        tally, project_to_simplex(average) if project else average, status, steps, method
-    )
+    method = f"[{_name(estimator, estimates, parts)}]_R, weights: {WEIGHTS[weights]}{', projected' if project else ''}"
+    vector = project_to_simplex(average) if project else average
+    return _checked(certified_on_or_off_simplex(tally, vector, status, steps, method), found)
 
 
-def combine_mechanisms(tally: Tally, estimator: Estimator = inv, **options: Any) -> Estimate:
+def combine_mechanisms(
+    tally: Tally, estimator: Estimator = inv, *, strict: bool | None = None, **options: Any
+) -> Estimate:
     """Combine mechanisms, [INV]_M, [RAP]_M or [IBU]_M.
 
     The estimator takes all reports as if all came through A[n]. A[n] = sum_A (n_A / n) A is the average mechanism, q[n]
@@ -125,7 +134,9 @@ def combine_mechanisms(tally: Tally, estimator: Estimator = inv, **options: Any)
         Pooled, over mechanisms with the same reports; see `average_mechanism`.
     estimator : callable
         From a tally of one mechanism to an `Estimate` or a distribution: `inv`, `ibu`, `mle` or your own. For unary
-        encodings only `inv`.
+        encodings only `inv`, or what returns its estimate.
+    strict : bool, optional
+        As for `combine_results`.
     **options
         Handed to the estimator: ``post="normalize"``, ``stop=Steps(1000)``.
 
@@ -137,6 +148,8 @@ def combine_mechanisms(tally: Tally, estimator: Estimator = inv, **options: Any)
 
     Raises
     ------
+    ConvergenceError
+        If the estimator missed its goal (see `strict`); carries its best estimate, with the gap under all reports.
     AlphabetMismatch
         If the mechanisms do not have the same reports.
     NotInvertible
@@ -163,17 +176,20 @@ def combine_mechanisms(tally: Tally, estimator: Estimator = inv, **options: Any)
     """
     _check(estimator)
     parts = check_tally(tally).parts
-    unary = any(isinstance(part.mechanism, UnaryEncoding) for part in parts)
-    if unary and len(parts) > 1 and _function(estimator) is not inv:
-        raise ValueError(
-            f"estimator must be inv (or a partial of it) for several unary encodings, got {estimator!r}: their average "
-            "is one only bit by bit, so it has no likelihood; for the maximum likelihood of all reports use ibu(tally) "
-            "or mle(tally)"
-        )
     together = Tally((_compound(tally),)) if len(parts) > 1 else tally
-    estimate = _estimate(estimator, together, options)
-    method = f"[{_name(estimator, options, parts)}]_M"
-    return certified_on_or_off_simplex(tally, np.array(estimate.distribution), estimate.status, estimate.n_iter, method)
+    found = _found(estimator, together, options, strict)
+    estimate = found.estimate
+    unary = any(isinstance(part.mechanism, UnaryEncoding) for part in parts)
+    # judged by what came back, so that a function around inv will do
+    if unary and len(parts) > 1 and estimate.method not in NAMES.values():
+        raise ValueError(
+            f"estimator must return what inv returns for several unary encodings, got {estimator!r}: their average is "
+            "one only bit by bit, so it has no likelihood; for the maximum likelihood of all reports use ibu(tally) or "
+            "mle(tally)"
+        )
+    method = f"[{_name(estimator, [estimate], parts)}]_M"
+    vector = np.array(estimate.distribution)
+    return _checked(certified_on_or_off_simplex(tally, vector, estimate.status, estimate.n_iter, method), [found])
 
 
 def _compound(tally: Tally) -> Part:
@@ -200,22 +216,46 @@ def _check(estimator: Any) -> None:
         )
 
 
-def _estimate(estimator: Estimator, tally: Tally, options: dict[str, Any]) -> Estimate:
-    return as_estimate(estimator(tally, **options), tally, "what the estimator returns", "")
+class _Found(NamedTuple):
+    estimate: Estimate
+    missed: str | None
+    """Why it is an error that this is all there is."""
+
+
+def _found(estimator: Estimator, tally: Tally, options: dict[str, Any], strict: bool | None) -> _Found:
+    missed = None
+    try:
+        returned = estimator(tally, **options)
+    except ConvergenceError as error:
+        returned, missed = error.estimate, str(error)
+    estimate = as_estimate(returned, tally, "what the estimator returns", "")
+    if strict and missed is None and estimate.status in (Status.MAX_ITER, Status.OUT_OF_REACH):
+        missed = f"{estimate.method}: {estimate.status.value}"
+    return _Found(estimate, None if strict is False else missed)
+
+
+def _checked(combined: Estimate, found: Sequence[_Found]) -> Estimate:
+    """The combination, or the error that carries it."""
+    missed = [each.missed for each in found if each.missed is not None]
+    if missed:
+        raise ConvergenceError(
+            f"estimator missed its goal on {len(missed)} of {len(found)} groups: {missed[0]}; strict=False returns "
+            "the combination all the same",
+            combined,
+        )
+    return combined
 
 
 def _function(estimator: Estimator) -> Any:
     return _function(estimator.func) if isinstance(estimator, partial) else estimator
 
 
-def _name(estimator: Estimator, options: dict[str, Any], parts: Sequence[Part]) -> str:
+def _name(estimator: Estimator, estimates: Sequence[Estimate], parts: Sequence[Part]) -> str:
     """INV-N, RAP-P, IBU, MLE, or the function's own name."""
-    function = _function(estimator)
-    if function is inv:
-        while isinstance(estimator, partial):
-            options, estimator = {**estimator.keywords, **options}, estimator.func
-        name = NAMES[options.get("post", "project")]
+    name, *others = {estimate.method for estimate in estimates}
+    if name in NAMES.values() and not others:
         unary = all(isinstance(part.mechanism, UnaryEncoding) for part in parts)
         return name.replace("INV", "RAP") if unary else name
+    function = _function(estimator)
     known = {ibu: "IBU", mle: "MLE"}
     return known.get(function) or str(getattr(function, "__name__", type(function).__name__))

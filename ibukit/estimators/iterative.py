@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -145,7 +144,14 @@ def ibu(
     return estimate
 
 
-def gibu(tallies: Iterable[Tally], **as_ibu: Any) -> Estimate:
+def gibu(
+    tallies: Iterable[Tally],
+    start: ArrayLike | None = None,
+    stop: StoppingRule | EarlyRule = DEFAULT_STOP,
+    max_iter: int = 1_000_000,
+    strict: bool = False,
+    accelerate: bool = False,
+) -> Estimate:
     """Generalised IBU: one estimate from the reports of several mechanisms.
 
     Maximise sum_A sum_z counts^A_z log (theta M^A)_z over the simplex, one term a mechanism. The same as ``ibu(t1 + t2
@@ -155,8 +161,8 @@ def gibu(tallies: Iterable[Tally], **as_ibu: Any) -> Estimate:
     ----------
     tallies : iterable of Tally
         Over the same secrets, of any mechanisms.
-    **as_ibu
-        `start`, `stop`, `max_iter`, `strict`, `accelerate` of `ibu`.
+    start, stop, max_iter, strict, accelerate
+        As `ibu` takes them.
 
     Returns
     -------
@@ -169,6 +175,8 @@ def gibu(tallies: Iterable[Tally], **as_ibu: Any) -> Estimate:
         If there is no tally.
     AlphabetMismatch
         If the tallies are over different secrets.
+    ConvergenceError
+        If `strict` and the rule was not met; carries ``.estimate``.
 
     References
     ----------
@@ -186,7 +194,7 @@ def gibu(tallies: Iterable[Tally], **as_ibu: Any) -> Estimate:
     checked = [check_tally(tally) for tally in tallies]
     if not checked:
         raise ValueError("tallies must hold at least one tally, got none")
-    return ibu(pool(checked), **as_ibu)
+    return ibu(pool(checked), start, stop, max_iter, strict, accelerate)
 
 
 def _enough(stop: StoppingRule | EarlyRule) -> float | None:

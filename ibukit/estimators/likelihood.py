@@ -7,17 +7,18 @@ from dataclasses import replace
 import numpy as np
 
 from ibukit import _validate
+from ibukit._deprecated import hyphenated
 from ibukit._threads import one_thread
 from ibukit.estimate import ConvergenceError, Estimate, Status
 from ibukit.estimators.certificate import certified
-from ibukit.solvers import Problem, Solver, candidates
+from ibukit.solvers import METHODS, Problem, Solver, candidates
 from ibukit.tally import Tally, check_tally
 
 # below this the gap is the rounding of g, which no other solver can mend
 ROUNDING_OF_GAP = 1e-13
 
 
-def mle(tally: Tally, tol: float = 1e-9, method: str = "auto") -> Estimate:
+def mle(tally: Tally, tol: float = 1e-9, method: str = "auto", *, strict: bool = True) -> Estimate:
     """The maximum likelihood estimate, with a proof that it is one.
 
     Maximise L(theta) = sum_z counts_z log (theta M)_z over the simplex.
@@ -32,15 +33,18 @@ def mle(tally: Tally, tol: float = 1e-9, method: str = "auto") -> Estimate:
     method : str
         "auto" takes what suits the tally's mechanisms; ``estimate.method`` says which it was, and why. By name:
 
-        - "closed form": reports of one k-RR mechanism, O(k);
+        - "closed-form": reports of one k-RR mechanism, O(k);
         - "line": of one geometric mechanism on a line, O(k) a step;
         - "plane": of one planar mechanism on a large grid, by Fourier transforms;
         - "bits": RAPPOR, OUE and subset selection from the packed bits, alone or pooled with k-RR, geometric and dense
           channels;
         - "pooled": k-RR, geometric and dense channels, with normal equations that use their structure;
         - "dense": any, as a matrix;
-        - "active set": any, however large, through ``forward`` and ``adjoint``; quick where few secrets have mass;
+        - "active-set": any, however large, through ``forward`` and ``adjoint``; quick where few secrets have mass;
         - "ibu": any, through ``forward`` and ``adjoint``: accelerated `ibu` until the gap is met.
+    strict : bool
+        Raise where `tol` is missed. False returns the best estimate found, with the gap that it has and the status
+        MAX_ITER.
 
     Returns
     -------
@@ -51,7 +55,7 @@ def mle(tally: Tally, tol: float = 1e-9, method: str = "auto") -> Estimate:
     Raises
     ------
     ConvergenceError
-        If no certificate of `tol` was reached; carries the best ``.estimate``.
+        If `strict` and no certificate of `tol` was reached; carries the best ``.estimate``.
     ValueError
         If `method` is not a name in the list, or does not apply to this tally's mechanisms.
 
@@ -82,7 +86,7 @@ def mle(tally: Tally, tol: float = 1e-9, method: str = "auto") -> Estimate:
     problem = Problem(check_tally(tally).operator, tally.counts)
     best: Estimate | None = None
     with one_thread():
-        for solver in candidates(problem, method):
+        for solver in candidates(problem, hyphenated("method", method, METHODS)):
             found = _solve(solver, problem, tally, tol)
             best = found if best is None or found.gap < best.gap else best
             if best.gap <= tol:
@@ -90,14 +94,17 @@ def mle(tally: Tally, tol: float = 1e-9, method: str = "auto") -> Estimate:
             if best.gap <= ROUNDING_OF_GAP:
                 break
     assert best is not None
-    raise ConvergenceError(
-        f"tol={tol:g} was not certified, the best gap is {best.gap:.3g} after {best.n_iter} steps of {best.method}; "
-        "take a larger tol, or the error's own estimate with the gap that it has",
-        replace(best, status=Status.MAX_ITER),
-    )
+    best = replace(best, status=Status.MAX_ITER)
+    if strict:
+        raise ConvergenceError(
+            f"tol={tol:g} was not certified, the best gap is {best.gap:.3g} after {best.n_iter} steps of "
+            f"{best.method}; take a larger tol, or strict=False for the best estimate with the gap that it has",
+            best,
+        )
+    return best
 
 
 def _solve(solver: Solver, problem: Problem, tally: Tally, tol: float) -> Estimate:
     theta, steps = solver.run(problem, float(np.expm1(min(tol, 1.0))))
-    status = Status.CLOSED_FORM if solver.name == "closed form" else Status.CONVERGED
+    status = Status.CLOSED_FORM if solver.name == "closed-form" else Status.CONVERGED
     return certified(tally, theta, status, steps, f"mle, {solver.why(problem)}")

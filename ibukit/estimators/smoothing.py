@@ -23,7 +23,9 @@ HOPELESS_NATS = 50.0
 OF = ("distribution", "frequencies")
 
 
-def smooth(tally: Tally, penalty: float | None = None, tol: float = 1e-9, of: str = "distribution") -> Estimate:
+def smooth(
+    tally: Tally, penalty: float | None = None, tol: float = 1e-9, of: str = "distribution", *, strict: bool = True
+) -> Estimate:
     """The maximum penalised likelihood estimate, a smooth distribution.
 
     Maximise L(theta) - penalty R(theta) over the simplex. R(theta) = sum over neighbours x, y of (sqrt theta_x - sqrt
@@ -44,6 +46,8 @@ def smooth(tally: Tally, penalty: float | None = None, tol: float = 1e-9, of: st
     of : str
         "distribution", of which the users are a sample: theta itself; or "frequencies" among the users themselves:
         F_x = sum_z q_z theta_x M_xz / (theta M)_z, the mean over the reports of what each says of its sender's secret.
+    strict : bool
+        Raise where `tol` is missed. False returns the best estimate found, with the status MAX_ITER.
 
     Returns
     -------
@@ -58,7 +62,7 @@ def smooth(tally: Tally, penalty: float | None = None, tol: float = 1e-9, of: st
     TooLarge
         If it has no end.
     ConvergenceError
-        If no certificate of `tol` was reached; carries the best ``.estimate``.
+        If `strict` and no certificate of `tol` was reached; carries the best ``.estimate``.
     ValueError
         If `penalty` or `tol` is not a finite number above 0, or `of` neither of its two words.
 
@@ -133,23 +137,24 @@ def smooth(tally: Tally, penalty: float | None = None, tol: float = 1e-9, of: st
         method = "smooth, " + ("of the frequencies, " if of == "frequencies" else "") + f"penalty={penalty:.6g} {how}"
         theta = optimum.theta if of == "distribution" else _of_the_users(tally, optimum.theta)
         estimate = certified(tally, theta, status, optimum.n_iter, method)
-    if not met:
+    if strict and not met:
         raise ConvergenceError(
             f"tol={tol:g} was not certified: the penalised log-likelihood is within {optimum.excess:.3g} nats per "
-            f"report of its maximum after {optimum.n_iter} steps at penalty={penalty:g}; take a larger tol, a larger "
-            "penalty, or mle(tally), which has none",
+            f"report of its maximum after {optimum.n_iter} steps at penalty={penalty:g}; take a larger tol, a larger penalty, "
+            "mle(tally), which has none, or strict=False for the estimate as it is",
             estimate,
         )
     return estimate
 
 
 def choose_penalty(tally: Tally) -> float:
-    """The penalty of most evidence: argmax over lambda of log integral exp(L - lambda R) / integral exp(-lambda R).
+    """The penalty of most evidence, for `smooth`.
 
-    Read as a prior, exp(-lambda R(theta)) is a Bingham distribution of sqrt theta on the sphere. Both integrals are
-    over that sphere by Laplace's approximation, the second around the uniform distribution: up to a constant the
-    logarithm is L - lambda R + (k - 1)/2 log lambda - 1/2 log det H at the penalised maximum, H the second derivatives
-    there along the sphere. No truth, no random splits of the reports: the same tally gives the same penalty.
+    argmax over lambda of log integral exp(L - lambda R) / integral exp(-lambda R). Read as a prior, exp(-lambda
+    R(theta)) is a Bingham distribution of sqrt theta on the sphere. Both integrals are over that sphere by Laplace's
+    approximation, the second around the uniform distribution: up to a constant the logarithm is L - lambda R + (k -
+    1)/2 log lambda - 1/2 log det H at the penalised maximum, H the second derivatives there along the sphere. No truth,
+    no random splits of the reports: the same tally gives the same penalty.
 
     Parameters
     ----------
@@ -177,11 +182,10 @@ def choose_penalty(tally: Tally) -> float:
     Examples
     --------
     >>> import ibukit as ik
-    >>> from ibukit.estimators.smoothing import choose_penalty
     >>> mechanism = ik.RandomizedResponse(6, epsilon=2.0)
-    >>> choose_penalty(mechanism.tally_counts([600, 620, 560, 580, 640, 600])) > 1e5  # all but uniform
+    >>> ik.choose_penalty(mechanism.tally_counts([600, 620, 560, 580, 640, 600])) > 1e5  # all but uniform
     True
-    >>> choose_penalty(mechanism.tally_counts([600, 1200, 200, 900, 100, 700])) < 100  # nothing smooth about this
+    >>> ik.choose_penalty(mechanism.tally_counts([600, 1200, 200, 900, 100, 700])) < 100  # nothing smooth about this
     True
     """
     roughness = roughness_on(check_bounded(tally, "a smooth curve does not end with the reports").alphabet)

@@ -8,10 +8,11 @@ from numpy.typing import ArrayLike
 from ibukit import _validate
 from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet, Line, as_alphabet
+from ibukit.errors import ConvergenceError
 from ibukit.grid import Grid
 
 
-def emd(p: ArrayLike, q: ArrayLike, alphabet: Alphabet | int) -> float:
+def emd(p: ArrayLike, q: ArrayLike, alphabet: Alphabet | int, *, strict: bool = True) -> float:
     """Earth mover's distance, in the unit of the alphabet.
 
     min sum_xy T_xy d(x, y) over T >= 0 with row sums p and column sums q. On a line in closed form, sum_x |P(x) - Q(x)|
@@ -23,6 +24,9 @@ def emd(p: ArrayLike, q: ArrayLike, alphabet: Alphabet | int) -> float:
         Distributions.
     alphabet : Alphabet or int
         Whose distances d are the cost; an int k means Line(0, k - 1).
+    strict : bool
+        Raise where the network simplex ends before the optimum. False returns the cost of the plan that it has, which
+        the distance does not exceed.
 
     Returns
     -------
@@ -31,6 +35,8 @@ def emd(p: ArrayLike, q: ArrayLike, alphabet: Alphabet | int) -> float:
 
     Raises
     ------
+    ConvergenceError
+        If `strict` and the optimum was not reached; carries the cost of the plan found as ``.estimate``.
     InvalidDistribution
         If p or q is not on the simplex (raw matrix inversion rarely is).
     AlphabetMismatch
@@ -52,13 +58,13 @@ def emd(p: ArrayLike, q: ArrayLike, alphabet: Alphabet | int) -> float:
         return float(np.abs(np.cumsum(given - wanted))[:-1].sum())
     given, wanted = given / given.sum(), wanted / wanted.sum()  # they are within 1e-9 of 1
     if type(space) is not Grid:
-        return _transport(given, wanted, space.distances())
+        return _transport(given, wanted, space.distances(), strict)
     # by the triangle inequality what both have in common stays: far fewer cells are left to be matched
     more, less = np.flatnonzero(given > wanted), np.flatnonzero(given < wanted)
-    return _transport((given - wanted)[more], (wanted - given)[less], space.distances()[np.ix_(more, less)])
+    return _transport((given - wanted)[more], (wanted - given)[less], space.distances()[np.ix_(more, less)], strict)
 
 
-def _transport(supply: Floats, demand: Floats, distances: Floats) -> float:
+def _transport(supply: Floats, demand: Floats, distances: Floats, strict: bool) -> float:
     """The least cost of moving a supply to a demand, which are equal but for rounding."""
     import ot  # takes a second to import
 
@@ -66,9 +72,14 @@ def _transport(supply: Floats, demand: Floats, distances: Floats) -> float:
         return 0.0
     # POT wants equal totals to the last digit
     cost, log = ot.emd2(supply / total, demand / demand.sum(), distances, numItermax=10_000_000, log=True)
-    if log["warning"] is not None:
-        raise RuntimeError(f"the optimal transport was not solved: {log['warning']}")
-    return float(total * cost)
+    cost = float(total * cost)
+    if strict and log["warning"] is not None:
+        raise ConvergenceError(
+            f"the optimal transport was not solved, {log['warning']}: the cost is {cost:.6g} or less; take an alphabet "
+            "with fewer elements, or strict=False for this cost",
+            cost,
+        )
+    return cost
 
 
 def total_variation(p: ArrayLike, q: ArrayLike) -> float:

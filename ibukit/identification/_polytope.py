@@ -28,6 +28,10 @@ FALLBACK_OPTIONS: tuple[dict[str, Any], ...] = (
 )
 
 
+class Unsolved(Exception):
+    """The solver gave up on a programme, which has a solution."""
+
+
 @dataclass
 class Polytope:
     """A centre (size,), positive or zero, with sum 1, and a basis N of the free directions, shape (free, size)."""
@@ -36,6 +40,8 @@ class Polytope:
     basis: Floats
     vertices: list[Floats] = field(default_factory=list)
     """Those found so far."""
+    unsolved: int = 0
+    """Ends of ranges that no programme found: there the range goes to 0 or 1."""
 
     def highest(self, weights: Floats) -> Floats:
         """A vertex at which weights . theta is as large as it gets."""
@@ -53,9 +59,17 @@ class Polytope:
             unit[x] = 1
             for bound, sign in ((upper, 1), (lower, -1)):
                 if np.isnan(bound[x]):
-                    self._record_bounds(self.highest(sign * unit), lower, upper)
-                    bound[x] = self.vertices[-1][x]
+                    self._find(x, sign * unit, bound, lower, upper)
         return lower, upper
+
+    def _find(self, x: int, weights: Floats, bound: Floats, lower: Floats, upper: Floats) -> None:
+        """One end of a range, and what its vertex says of others."""
+        try:
+            self._record_bounds(self.highest(weights), lower, upper)
+            bound[x] = self.vertices[-1][x]
+        except Unsolved:
+            bound[x] = 1.0 if bound is upper else 0.0
+            self.unsolved += 1
 
     def distance(self, point: Floats) -> float:
         """Total variation to the nearest point: min over theta of sum |point - theta| / 2."""
@@ -134,7 +148,7 @@ def _solve_once(cost: Floats, rows: Floats, most: Floats, bounds: Any, **how: An
 def _solve(cost: Floats, rows: Floats, most: Floats, bounds: Any) -> OptimizeResult:
     """The same, with second and third thoughts; a programme that is feasible and bounded has a solution."""
     for how in FALLBACK_OPTIONS:
-        solution = _solve_once(cost, rows, most, bounds, **how)
-        if solution is not None:
-            return solution
-    raise RuntimeError("a linear programme over the set of MLEs was not solved, though it is feasible and bounded")
+        found = _solve_once(cost, rows, most, bounds, **how)
+        if found is not None:
+            return found
+    raise Unsolved("a linear programme over the set of MLEs was not solved, though it is feasible and bounded")

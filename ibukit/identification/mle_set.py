@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,10 +16,12 @@ from ibukit.estimate import ConvergenceError, Estimate
 from ibukit.estimators import mle
 from ibukit.estimators.certificate import ratios
 from ibukit.identification import _spans
-from ibukit.identification._polytope import ZERO, Polytope
+from ibukit.identification._polytope import ZERO, Polytope, Unsolved
 from ibukit.identification.concavity import strictly_concave
 from ibukit.identification.identifiability import refuse_if_too_large_to_decompose
 from ibukit.tally import Tally, check_tally
+
+T = TypeVar("T")
 
 # what the estimate itself is asked for, and what is taken where doubles do not give that
 FINEST_TOL, COARSEST_TOL = 1e-13, 1e-9
@@ -71,7 +74,7 @@ class MleSet(_validate.ReadOnlyArrays):
         """Whether every MLE gives a secret the same probability (to 1e-7), shape (k,)."""
         return np.asarray(self.upper - self.lower <= WIDTH_OF_A_POINT)
 
-    def bounds(self, weights: ArrayLike) -> tuple[float, float]:
+    def bounds(self, weights: ArrayLike, *, strict: bool = True) -> tuple[float, float]:
         """Least and greatest sum_x weights_x theta_x over all MLEs.
 
         With weights 0 and 1 the probability of an event, with the secrets' values the mean: what the reports say of a
@@ -81,9 +84,13 @@ class MleSet(_validate.ReadOnlyArrays):
         ----------
         weights : array_like, shape (k,)
             Finite.
+        strict : bool
+            Raise where a linear programme is not solved. False returns what `lower` and `upper` imply: wider, and true.
 
         Raises
         ------
+        ConvergenceError
+            If `strict` and a programme was not solved; carries the wider pair as ``.estimate``.
         AlphabetMismatch
             If there is not one weight for each secret.
         ValueError
@@ -104,11 +111,16 @@ class MleSet(_validate.ReadOnlyArrays):
             value = float(c @ self.points[0])
             return value, value
         inside = c[self._secrets] / max(np.abs(c).max(), 1e-300)
-        with one_thread():
-            ends = [float(c[self._secrets] @ self._polytope.highest(sign * inside)) for sign in (-1, 1)]
+        try:
+            with one_thread():
+                ends = [float(c[self._secrets] @ self._polytope.highest(sign * inside)) for sign in (-1, 1)]
+        except Unsolved as reason:
+            box = np.stack([c * self.lower, c * self.upper])
+            wider = float(box.min(axis=0).sum()), float(box.max(axis=0).sum())
+            return _unless(strict, reason, wider)
         return min(ends), max(ends)
 
-    def distance(self, theta: ArrayLike) -> float:
+    def distance(self, theta: ArrayLike, *, strict: bool = True) -> float:
         """Total variation distance from a distribution to the nearest MLE.
 
         It is the min over phi of sum_x |theta_x - phi_x| / 2.
@@ -117,9 +129,14 @@ class MleSet(_validate.ReadOnlyArrays):
         ----------
         theta : array_like, shape (k,)
             A distribution.
+        strict : bool
+            Raise where a linear programme is not solved. False returns the distance to the box from `lower` to
+            `upper`, which is not larger.
 
         Raises
         ------
+        ConvergenceError
+            If `strict` and the programme was not solved; carries that lower bound as ``.estimate``.
         InvalidDistribution
             If `theta` is not on the simplex.
         AlphabetMismatch
@@ -136,14 +153,18 @@ class MleSet(_validate.ReadOnlyArrays):
         if self._polytope is None:
             return float(np.abs(p - self.points[0]).sum() / 2)
         outside = float(np.delete(p, self._secrets).sum())
-        with one_thread():
-            return self._polytope.distance(p[self._secrets]) + outside / 2
+        try:
+            with one_thread():
+                return self._polytope.distance(p[self._secrets]) + outside / 2
+        except Unsolved as reason:
+            away = np.maximum(np.maximum(self.lower - p, p - self.upper), 0)
+            return _unless(strict, reason, float(away.sum() / 2))
 
     def __repr__(self) -> str:
         return f"MleSet(unique={self.unique}, dimension={self.dimension}: {self.reason})"
 
 
-def mle_set(tally: Tally) -> MleSet:
+def mle_set(tally: Tally, *, strict: bool = True) -> MleSet:
     """All maximum likelihood estimates of a tally, as a polytope.
 
     The maximisers of L(theta) = sum_z counts_z log (theta G)_z are {theta on the simplex : theta G = theta_hat G}. L is
@@ -156,6 +177,10 @@ def mle_set(tally: Tally) -> MleSet:
     ----------
     tally : Tally
         Of one mechanism or pooled.
+    strict : bool
+        Raise where the estimate is not certified within 1e-9 nats per report, or an end of a range is not found.
+        False returns the set around the best estimate, whose gap says how good that is, with 0 or 1 for an end that
+        was not found.
 
     Returns
     -------
@@ -164,7 +189,7 @@ def mle_set(tally: Tally) -> MleSet:
     Raises
     ------
     ConvergenceError
-        If no estimate is certified within 1e-9 nats per report.
+        If `strict` and one of both was missed; carries the set as ``.estimate``.
     ValueError
         If more than 5,000 secrets can have mass and theory does not say that the MLE is unique.
 
@@ -193,22 +218,28 @@ def mle_set(tally: Tally) -> MleSet:
     >>> found.upper.round(3)
     array([0.791, 0.209, 0.209])
     """
-    estimate = _finest(check_tally(tally))
+    estimate = mle(check_tally(tally), tol=FINEST_TOL, strict=False)
     why = _unique_by_theory(tally)
-    if why is not None:
-        return _single(estimate, why)
     with one_thread():
-        return _examined(tally, estimate)
+        found = _examined(tally, estimate) if why is None else _single(estimate, why)
+    if strict and (missed := _missed(found)):
+        raise ConvergenceError(f"{missed}; strict=False returns the set as it is", found)
+    return found
 
 
-def _finest(tally: Tally) -> Estimate:
-    try:
-        return mle(tally, tol=FINEST_TOL)
-    except ConvergenceError as error:
-        if error.estimate.gap > COARSEST_TOL:
-            raise
-        best: Estimate = error.estimate
-        return best
+def _missed(found: MleSet) -> str:
+    if found.estimate.gap > COARSEST_TOL:
+        best = found.estimate.gap
+        return f"no estimate was certified within {COARSEST_TOL:g} nats per report, the best gap is {best:.3g}"
+    unsolved = 0 if found._polytope is None else found._polytope.unsolved
+    return f"{unsolved} ends of ranges were not found, by linear programmes that have solutions" if unsolved else ""
+
+
+def _unless(strict: bool, reason: Exception, instead: T) -> T:
+    """What is known without the linear programme, or the error that carries it."""
+    if strict:
+        raise ConvergenceError(f"{reason}; strict=False returns what the ranges imply", instead)
+    return instead
 
 
 def _unique_by_theory(tally: Tally) -> str | None:
@@ -267,8 +298,9 @@ def _ranged(estimate: Estimate, secrets: Ints, polytope: Polytope) -> MleSet:
     if (high - low).max() <= WIDTH_OF_A_POINT:
         return _single(estimate, "no other distribution has the same fit, by linear programmes")
     k = len(estimate.distribution)
-    points = np.zeros((len(polytope.vertices), k))
-    points[:, secrets] = polytope.vertices
+    corners = polytope.vertices or [polytope.centre]
+    points = np.zeros((len(corners), k))
+    points[:, secrets] = corners
     points = points[np.unique(points.round(9), axis=0, return_index=True)[1]]
     never = polytope.basis[:, high <= ZERO]
     dimension = len(never) - (int(np.linalg.matrix_rank(never)) if never.size else 0)

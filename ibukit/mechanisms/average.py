@@ -30,7 +30,7 @@ def average_mechanism(mechanisms: Sequence[Mechanism], weights: ArrayLike | None
     - RAPPORs to a RAPPOR, with 1 / (1 + e^(eps[n]/2)) = sum_A w_A / (1 + e^(eps_A/2)), and OUEs to an OUE, but *bit by
       bit only*: each bit has the law of the average, the bits together have not, as those of one report share the
       mechanism they came through. That is enough for matrix inversion, and wrong as a likelihood;
-    - everything else is added up as matrices.
+    - everything else is added up as matrices, also classes that inherit from these, which may have another law.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ class LinearGeometric(Mechanism):
 
     Parameters
     ----------
-    alphabet : Line
+    alphabet : Line or int
         The k secrets; reports are any integers (labels of the line continued both ways, not codes). The line may be
         without an end itself: then secrets are labels, too.
     epsilon : float

@@ -61,7 +61,7 @@ class PlanarGeometric(Mechanism):
 
     If the alphabet is unbounded, the estimate covers only the bounding box of the reports:
 
-    >>> anywhere = PlanarGeometric(Grid(None, None, cell_size=0.5), epsilon=1.0)
+    >>> anywhere = PlanarGeometric(Grid(None, None, cell_size=0.5, unit="km"), epsilon=1.0)
     >>> anywhere.tally([[3, 4], [3, 4], [-2, 7]]).alphabet
     Grid(6, 4, cell_size=0.5, unit='km', first=(-2, 4))
     """

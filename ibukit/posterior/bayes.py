@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from ibukit import _validate
+from ibukit._deprecated import once_positional
 from ibukit._threads import one_thread
 from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet
@@ -78,15 +78,24 @@ class Posterior(_validate.ReadOnlyArrays):
     _law: Marginals | Draws = field(repr=False)
     _shrinkage: float = field(repr=False)
 
-    @cached_property
     def standard_errors(self) -> Floats:
         """Monte-Carlo standard errors of `mean`, shape (k,); 0 for what is exact.
 
         Not to be mixed up with `standard_deviations`, which more draws do not lessen.
+
+        Returns
+        -------
+        ndarray, shape (k,)
+
+        Examples
+        --------
+        >>> import ibukit as ik
+        >>> ik.posterior(ik.RandomizedResponse(2, epsilon=1.0).tally_counts([7, 3]), alpha=0.5).standard_errors()
+        array([0., 0.])
         """
         if isinstance(self._law, Marginals):
-            return _validate.frozen(np.zeros(len(self.mean)))
-        return _validate.frozen(self._shrinkage * self._law.standard_errors())
+            return np.zeros(len(self.mean))
+        return np.asarray(self._shrinkage * self._law.standard_errors())
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Equal-tailed credible intervals, each holding with probability `level`.
@@ -129,13 +138,16 @@ class Posterior(_validate.ReadOnlyArrays):
         return f"Posterior(of the {self.of}, {self.method}: k={len(self.mean)}{drawn}, {self.status.name})"
 
 
+@once_positional("method", "rng", "max_sweeps")
 def posterior(
     tally: Tally,
     alpha: ArrayLike,
     of: str = "distribution",
+    *,
     method: str = "exact",
     rng: Generator | None = None,
     max_sweeps: int = 100_000,
+    strict: bool = False,
 ) -> Posterior:
     """The posterior of the distribution, or of the frequencies.
 
@@ -161,6 +173,8 @@ def posterior(
         Needed by "gibbs" alone.
     max_sweeps : int
         Of each of the four Gibbs chains, at most.
+    strict : bool
+        Raise instead of returning what Gibbs has not drawn well enough.
 
     Returns
     -------
@@ -170,6 +184,9 @@ def posterior(
 
     Raises
     ------
+    ConvergenceError
+        If `strict` and R-hat is above 1.01 or the effective sample size below 400; carries the posterior as
+        ``.estimate``.
     AlphabetMismatch
         If `alpha` has another length than the alphabet.
     ValueError
@@ -228,7 +245,7 @@ def posterior(
         frequencies, log_evidence, sweeps, status = law.mean("frequencies"), law.log_evidence, 0, Status.CLOSED_FORM
         ess, r_hat = np.full(tally.k, np.inf), np.ones(tally.k)
     mean = frequencies if of == "frequencies" else from_frequencies(frequencies, prior, tally.n)
-    return Posterior(
+    found = Posterior(
         mean=_validate.frozen(mean),
         standard_deviations=_validate.frozen(law.standard_deviations(of)),
         of=of,
@@ -242,12 +259,17 @@ def posterior(
         _law=law,
         _shrinkage=shrinkage,
     )
+    if strict and status is Status.MAX_ITER:
+        raise ConvergenceError(_too_few(found, max_sweeps), found)
+    return found
 
 
+@once_positional("method", "rng", "max_sweeps", "strict")
 def posterior_mean(
     tally: Tally,
     alpha: ArrayLike,
     of: str = "distribution",
+    *,
     method: str = "exact",
     rng: Generator | None = None,
     max_sweeps: int = 100_000,
@@ -303,16 +325,22 @@ def posterior_mean(
     >>> ik.mle(tally).distribution.round(4)  # far from the prior's mean, 1/3 each
     array([0.8607, 0.1393, 0.    ])
     """
-    law = posterior(tally, alpha, of, method, rng, max_sweeps)
+    found = posterior(tally, alpha, of, method=method, rng=rng, max_sweeps=max_sweeps)
     drawn = ""
     if method == "gibbs":
-        least, largest = law.effective_sample_size.min(), law.r_hat.max()
+        least, largest = found.effective_sample_size.min(), found.r_hat.max()
         drawn = f", least effective sample size {least:.0f}, largest R-hat {largest:.3f}"
-    estimate = certified(tally, law.mean.copy(), law.status, law.n_iter, f"posterior mean of the {of}, {method}{drawn}")
-    if strict and law.status is Status.MAX_ITER:
-        raise ConvergenceError(
-            f"max_sweeps={max_sweeps} sweeps were not enough: R-hat {largest:.4f} should be at most "
-            f"{_gibbs.MOST_R_HAT}, the effective sample size {least:.0f} at least {_gibbs.LEAST_ESS}; raise max_sweeps",
-            estimate,
-        )
+    estimate = certified(
+        tally, found.mean.copy(), found.status, found.n_iter, f"posterior mean of the {of}, {method}{drawn}"
+    )
+    if strict and found.status is Status.MAX_ITER:
+        raise ConvergenceError(_too_few(found, max_sweeps), estimate)
     return estimate
+
+
+def _too_few(found: Posterior, max_sweeps: int) -> str:
+    least, largest = found.effective_sample_size.min(), found.r_hat.max()
+    return (
+        f"max_sweeps={max_sweeps} sweeps were not enough: R-hat {largest:.4f} should be at most {_gibbs.MOST_R_HAT}, "
+        f"the effective sample size {least:.0f} at least {_gibbs.LEAST_ESS}; raise max_sweeps"
+    )

@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ibukit import _validate
+from ibukit._deprecated import hyphenated
 from ibukit._threads import one_thread
 from ibukit._validate import Floats
 from ibukit.channels import Channel
-from ibukit.errors import ImpossibleReport
+from ibukit.errors import ConvergenceError, ImpossibleReport
 from ibukit.solvers.problem import Problem
-from ibukit.solvers.table import candidates
+from ibukit.solvers.table import METHODS, candidates
 
 # nats per report: below this a certificate says nothing but how it was rounded
 ROUNDING = 1e-15
@@ -37,13 +38,14 @@ class Maximum(NamedTuple):
     """The solver and why it was chosen, in words."""
 
 
-def maximise(channel: Channel, counts: ArrayLike, tol: float = 1e-9, method: str = "auto") -> Maximum:
+def maximise(
+    channel: Channel, counts: ArrayLike, tol: float = 1e-9, method: str = "auto", *, strict: bool = True
+) -> Maximum:
     """Maximise sum_z counts_z log (theta M)_z over the simplex.
 
     M are the channel's entries. `mle`, the designs and the attacks are built on this; it knows neither tallies nor
     estimates. The solvers that suit the channel are tried, the best suited first, until the certificate
-    log max_x g_x, g = M (q / theta M), is at most `tol`; if none gets there, the best point is returned: ask
-    ``Problem(channel, counts).gap(theta)``.
+    log max_x g_x, g = M (q / theta M), is at most `tol`, or 1e-15, below which it is rounding.
 
     Parameters
     ----------
@@ -54,6 +56,8 @@ def maximise(channel: Channel, counts: ArrayLike, tol: float = 1e-9, method: str
         Nats per report.
     method : str
         "auto", or the name of a solver, as `mle` takes it.
+    strict : bool
+        Raise where `tol` is missed. False returns the best point found: ask ``Problem(channel, counts).gap(theta)``.
 
     Returns
     -------
@@ -62,6 +66,8 @@ def maximise(channel: Channel, counts: ArrayLike, tol: float = 1e-9, method: str
 
     Raises
     ------
+    ConvergenceError
+        If `strict` and `tol` was missed; carries the best `Maximum` as ``.estimate``.
     ImpossibleReport
         If no secret can produce one of the reports.
     ValueError
@@ -84,12 +90,18 @@ def maximise(channel: Channel, counts: ArrayLike, tol: float = 1e-9, method: str
     problem = Problem(channel, weights)
     best, found = math.inf, None
     with one_thread():
-        for solver in candidates(problem, method):
+        for solver in candidates(problem, hyphenated("method", method, METHODS)):
             theta, _ = solver.run(problem, float(np.expm1(min(tol, 1.0))))
             gap = problem.gap(theta)
             if found is None or gap < best:
                 best, found = gap, Maximum(theta, solver.why(problem))
             if best <= max(tol, ROUNDING):
-                break
+                return found
     assert found is not None
+    if strict:
+        raise ConvergenceError(
+            f"tol={tol:g} was not certified, the best gap is {best:.3g} by {found.method}; take a larger tol, or "
+            "strict=False for the best point",
+            found,
+        )
     return found

@@ -147,7 +147,7 @@ def _ibu_run(problem: Problem, tol: float) -> tuple[Floats, int]:
 
 SOLVERS = (
     Solver(
-        "closed form",
+        "closed-form",
         "reports of one k-RR mechanism",
         _only(ResponseChannel),
         _always,
@@ -197,7 +197,7 @@ SOLVERS = (
         _dense_run,
     ),
     Solver(
-        "active set",
+        "active-set",
         "any channel",
         _always,
         _always,
@@ -213,6 +213,8 @@ SOLVERS = (
         _ibu_run,
     ),
 )
+
+METHODS = ("auto", *(solver.name for solver in SOLVERS))
 
 
 def candidates(problem: Problem, method: str = "auto") -> Iterator[Solver]:

@@ -24,6 +24,7 @@ from ibukit.theory.bounds import inv_bound_geometric as inv_bound_geometric
 from ibukit.theory.bounds import inv_bound_krr as inv_bound_krr
 from ibukit.theory.bounds import inv_squared_error as inv_squared_error
 from ibukit.theory.bounds import inv_squared_error_range as inv_squared_error_range
+from ibukit.theory.estimation_bounds import BinaryResponseMse as BinaryResponseMse
 from ibukit.theory.estimation_bounds import LdpBounds as LdpBounds
 from ibukit.theory.estimation_bounds import binary_response_mse as binary_response_mse
 from ibukit.theory.estimation_bounds import ldp_bounds as ldp_bounds

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ibukit import _validate
+from ibukit._deprecated import once_positional, reordered
 from ibukit._threads import one_thread
 from ibukit.identification.identifiability import refuse_if_too_large_to_decompose
 
 
-def posterior_entropy_bound(entropy: float, k: int, n: int | None = None) -> float:
+@once_positional("k", "n")
+def posterior_entropy_bound(entropy: float, *, k: int, n: int | None = None) -> float:
     """Lower bound on the mean squared error of any estimate.
 
     It comes from how uncertain the reports leave the reader. For the distribution, with h the differential entropy h(P
@@ -254,7 +257,28 @@ def least_asymptotic_mse(k: int, epsilon: float, theta: ArrayLike | None = None)
     return max(anywhere, float((total / np.sinh(eps / 2)) ** 2))
 
 
-def binary_response_mse(n: int, epsilon: float, alpha: ArrayLike) -> tuple[float, float]:
+class BinaryResponseMse(NamedTuple):
+    """The errors of matrix inversion with two secrets. See `binary_response_mse`.
+
+    Attributes
+    ----------
+    distribution : float
+        E ||v - P||^2, summed over the two secrets.
+    frequencies : float
+        E ||v - F||^2, summed over the two secrets.
+
+    Examples
+    --------
+    >>> round(binary_response_mse(epsilon=1.0, n=10, alpha=0.5).frequencies, 5)
+    0.18413
+    """
+
+    distribution: float
+    frequencies: float
+
+
+@reordered("(n, epsilon, alpha)")
+def binary_response_mse(epsilon: float, *, n: int, alpha: ArrayLike) -> BinaryResponseMse:
     """Mean squared errors of matrix inversion with two secrets.
 
     They are those under randomised response, in closed form.
@@ -265,16 +289,17 @@ def binary_response_mse(n: int, epsilon: float, alpha: ArrayLike) -> tuple[float
 
     Parameters
     ----------
-    n : int
-        Number of users.
     epsilon : float
         Nats.
+    n : int
+        Number of users.
     alpha : float or array_like, shape (2,)
         The prior's parameter; it matters only through E[P_1 P_2] = alpha_1 alpha_2 / (alpha_0 (alpha_0 + 1)).
 
     Returns
     -------
-    (distribution, frequencies) : floats
+    BinaryResponseMse
+        The pair (distribution, frequencies).
 
     Raises
     ------
@@ -296,11 +321,11 @@ def binary_response_mse(n: int, epsilon: float, alpha: ArrayLike) -> tuple[float
 
     Examples
     --------
-    >>> [round(error, 5) for error in binary_response_mse(10, epsilon=1.0, alpha=0.5)]
+    >>> [round(error, 5) for error in binary_response_mse(epsilon=1.0, n=10, alpha=0.5)]
     [0.20913, 0.18413]
     """
     users, eps = _validate.whole("n", n, 1), _validate.positive("epsilon", epsilon)
     prior = _validate.dirichlet_alpha(alpha, 2)
     product = float(prior[0] / prior.sum() * prior[1] / (prior.sum() + 1))
     noise = float(1 / (2 * np.sinh(eps / 2)) ** 2)
-    return 2 / users * (noise + product), 2 / users * noise
+    return BinaryResponseMse(2 / users * (noise + product), 2 / users * noise)

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
 from ibukit import _validate
+from ibukit._deprecated import reordered
 from ibukit._validate import Floats, Ints
 
 # From the last factor backwards the subtracted terms halve, so that beyond these many the rest is below rounding.
@@ -21,12 +22,13 @@ By = Literal["sets", "product"]
 
 
 @overload
-def rappor_concavity_bound(n: int, k: int, epsilon: float, by: By = "sets") -> float: ...
+def rappor_concavity_bound(k: int, epsilon: float, *, n: int, by: By = "sets") -> float: ...
 @overload
-def rappor_concavity_bound(n: ArrayLike, k: int, epsilon: float, by: By = "sets") -> float | Floats: ...
+def rappor_concavity_bound(k: int, epsilon: float, *, n: ArrayLike, by: By = "sets") -> float | Floats: ...
 
 
-def rappor_concavity_bound(n: ArrayLike, k: int, epsilon: float, by: By = "sets") -> float | Floats:
+@reordered("(n, k, epsilon, by)")
+def rappor_concavity_bound(k: int, epsilon: float, *, n: ArrayLike, by: By = "sets") -> float | Floats:
     """Lower bound on P(L strictly concave) under RAPPOR.
 
     It holds whatever the n users' secrets are. By sets, with c = tanh(eps/4) and the sum over the even s from 2 to k:
@@ -41,12 +43,12 @@ def rappor_concavity_bound(n: ArrayLike, k: int, epsilon: float, by: By = "sets"
 
     Parameters
     ----------
-    n : int or array_like of int
-        Number of users, at least 0.
     k : int
         Number of secrets, which is the number of bits of a report.
     epsilon : float
         RAPPOR's privacy parameter, nats.
+    n : int or array_like of int
+        Number of users, at least 0.
     by : {"sets", "product"}
         Which bound.
 
@@ -81,9 +83,9 @@ def rappor_concavity_bound(n: ArrayLike, k: int, epsilon: float, by: By = "sets"
 
     Examples
     --------
-    >>> round(rappor_concavity_bound(25, k=10, epsilon=1.0, by="product"), 4)
+    >>> round(rappor_concavity_bound(k=10, epsilon=1.0, n=25, by="product"), 4)
     0.9927
-    >>> rappor_concavity_bound([5, 15, 25], k=10, epsilon=1.0).round(4)
+    >>> rappor_concavity_bound(k=10, epsilon=1.0, n=[5, 15, 25]).round(4)
     array([0.    , 0.9821, 1.    ])
     """
     k = _validate.whole("k", k, 1)

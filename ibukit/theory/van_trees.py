@@ -9,14 +9,21 @@ from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from ibukit import _validate
+from ibukit._deprecated import reordered
 from ibukit._validate import Floats
 
 # of the rule for the mean over U
 POINTS = 200
 
 
+@reordered("(n, k, epsilon, alpha, of)")
 def van_trees_bound(
-    n: int, k: int, epsilon: float, alpha: ArrayLike, of: Literal["distribution", "frequencies"] = "distribution"
+    k: int,
+    epsilon: float,
+    *,
+    n: int,
+    alpha: ArrayLike,
+    of: Literal["distribution", "frequencies"] = "distribution",
 ) -> float:
     """Lower bound on the mean squared error of any estimate.
 
@@ -42,12 +49,12 @@ def van_trees_bound(
 
     Parameters
     ----------
-    n : int
-        Number of users, at least 1.
     k : int
         Number of secrets, at least 2.
     epsilon : float
         Local differential privacy, nats.
+    n : int
+        Number of users, at least 1.
     alpha : float or array_like, shape (k,)
         The prior's parameter; a number is the same for all secrets: 0.5 is Jeffreys' prior.
     of : {"distribution", "frequencies"}
@@ -91,7 +98,7 @@ def van_trees_bound(
     Ten thousand reports on a thousand secrets at epsilon = 1: no mechanism with any estimator is much better than to
     answer 1/k for each without looking.
 
-    >>> bound = van_trees_bound(10_000, k=1024, epsilon=1.0, alpha=0.5)
+    >>> bound = van_trees_bound(k=1024, epsilon=1.0, n=10_000, alpha=0.5)
     >>> constant = (1 - 1 / 1024) / (512 + 1)
     >>> round(bound, 6), round(constant, 6)
     (0.001918, 0.001947)

@@ -1,0 +1,175 @@
+"""How far a mechanism is from the best design: certificates of any mechanism, whoever made it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ibukit import _validate, privacy
+from ibukit._threads import one_thread
+from ibukit.design import _linear_programme, least_information
+from ibukit.errors import ConvergenceError
+
+# a user's loss above the bound by less than this share of the largest loss is rounding
+TOLERANCE = 1e-9
+
+
+def information_gap(
+    mechanism: privacy.HasMatrix, prior: ArrayLike, beta: float, loss: ArrayLike | None = None
+) -> float:
+    """How far I(x; y) + beta E d(x, y) is above its minimum at most, in nats.
+
+    The certificate of `blahut_arimoto`, for any mechanism: with c_y = sum_x prior_x M_xy no mechanism has less than
+
+        -sum_x prior_x log sum_y c_y exp(-beta d(x, y)) - log max_y sum_x prior_x exp(-beta d(x, y)) / Z_x,
+
+    where Z_x is the first logarithm's argument, and the gap is the difference.
+
+    Parameters
+    ----------
+    mechanism : FiniteMechanism
+        Anything with ``matrix()``, shape (k, m), and an ``alphabet``.
+    prior : array_like, shape (k,)
+        How the secrets are distributed.
+    beta : float
+        What a unit of distance is worth, in nats, above 0.
+    loss : array_like, shape (k, m), optional
+        What report y costs under secret x, d(x, y); by default the alphabet's distances, for mechanisms whose reports
+        are the secrets' own codes.
+
+    Returns
+    -------
+    float
+        Nats, at least 0; inf where some secret of the prior is too far from all reports for doubles.
+
+    Raises
+    ------
+    InvalidDistribution
+        If `prior` is not a distribution.
+    AlphabetMismatch
+        If `prior` or `loss` does not fit the mechanism.
+    ValueError
+        If `beta` is not a finite number above 0, or a loss is negative, infinite or NaN.
+
+    References
+    ----------
+    .. [csiszar] I. Csiszar, "On the computation of rate-distortion functions", IEEE Trans. Inf. Theory 20, 1974.
+
+    Examples
+    --------
+    What the paper's ten steps leave, and what the optimum does:
+
+    >>> import ibukit as ik
+    >>> prior = [0.8, 0.1, 0.08, 0.02]
+    >>> for steps in (10, 100, None):
+    ...     mechanism = ik.blahut_arimoto(prior, 4, beta=0.5, steps=steps)
+    ...     print(round(ik.design.information_gap(mechanism, prior, beta=0.5), 4))
+    0.0157
+    0.0
+    0.0
+    """
+    matrix = mechanism.matrix()
+    worth = _validate.positive("beta", beta)
+    costs = _validate.losses("loss", mechanism.alphabet.distances() if loss is None else loss, *matrix.shape)
+    source = least_information.RateDistortionProblem(_validate.distribution("prior", prior, len(matrix)), costs)
+    with one_thread(), np.errstate(divide="ignore", invalid="ignore"):
+        spent = privacy.quality_loss(mechanism, prior, costs)
+        least = least_information.least_rate(source, source.prior @ matrix, worth, spent)
+    gap = privacy.mutual_information(mechanism, prior) - least
+    return max(0.0, gap) if math.isfinite(gap) else math.inf
+
+
+def protection_gap(
+    mechanism: privacy.HasMatrix,
+    prior: ArrayLike,
+    max_quality_loss: float,
+    loss: ArrayLike | None = None,
+    adversary_loss: ArrayLike | None = None,
+    *,
+    strict: bool = True,
+) -> float:
+    """How far the adversary's loss is below what any mechanism reaches, at most.
+
+    The certificate of `shokri`, for any mechanism whose user's loss is at most Q = `max_quality_loss`. With one loss
+    for both no mechanism has more than min(Q, min_g sum_x prior_x l(x, g)). With two, by weak duality, none has more
+    than lambda Q + sum_x prior_x max_y (sum_z w_yz l'(x, z) - lambda l(x, y)), l' the adversary's loss, for any
+    lambda >= 0 and any weights w_y of guesses that sum to 1; these come from the linear programme, and the bound is
+    computed anew.
+
+    Parameters
+    ----------
+    mechanism : FiniteMechanism
+        Anything with ``matrix()``, shape (k, m), and an ``alphabet``.
+    prior : array_like, shape (k,)
+        How the secrets are distributed, known to the adversary.
+    max_quality_loss : float
+        Q, in the loss's unit, at least 0.
+    loss : array_like, shape (k, m), optional
+        What report y costs the user; by default the alphabet's distances.
+    adversary_loss : array_like, shape (k, guesses), optional
+        What guess z costs the adversary; by default the user's loss.
+    strict : bool
+        Raise where the linear programme for two losses is not solved. False returns the larger bound without it: that
+        the adversary can make one guess whatever is reported.
+
+    Returns
+    -------
+    float
+        In the unit of the adversary's loss, at least 0; inf if the user's loss is above Q (by more than 1e-9 of the
+        largest loss).
+
+    Raises
+    ------
+    ConvergenceError
+        If `strict` and the linear programme for two losses was not solved; carries the larger bound as ``.estimate``.
+    InvalidDistribution
+        If `prior` is not a distribution.
+    AlphabetMismatch
+        If `prior` or a loss does not fit the mechanism.
+    ValueError
+        If `max_quality_loss` is not a finite number of at least 0, or a loss is negative, infinite or NaN.
+
+    Notes
+    -----
+    As quick as the losses themselves for one loss, as slow as `shokri` for two.
+
+    References
+    ----------
+    .. [shokri2012] R. Shokri et al., "Protecting location privacy: optimal strategy against localization attacks",
+       CCS 2012.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> line, prior = ik.Line(0, 4), ik.uniform(5)
+    >>> best = ik.shokri(prior, line, max_quality_loss=0.5)
+    >>> ik.design.protection_gap(best, prior, max_quality_loss=0.5) < 1e-9
+    True
+    >>> krr = ik.RandomizedResponse(line, epsilon=1.0)
+    >>> round(ik.design.protection_gap(krr, prior, ik.privacy.quality_loss(krr, prior)), 4)
+    0.0763
+    """
+    matrix = mechanism.matrix()
+    weights = _validate.distribution("prior", prior, len(matrix))
+    costs = _validate.losses("loss", mechanism.alphabet.distances() if loss is None else loss, *matrix.shape)
+    guessed = costs if adversary_loss is None else _validate.losses("adversary_loss", adversary_loss, len(matrix))
+    bound = 0.0 if max_quality_loss == 0 else _validate.positive("max_quality_loss", max_quality_loss)
+    reached = privacy.adversary_loss(mechanism, weights, guessed)
+    if privacy.quality_loss(mechanism, weights, costs) > bound + TOLERANCE * costs.max():
+        return math.inf
+    alone = float((weights @ guessed).min())
+    without = max(0.0, alone - reached)
+    if np.array_equal(costs, guessed):
+        return min(without, max(0.0, bound - reached))
+    possible = weights > 0
+    prior_of_those = weights[possible] / weights[possible].sum()
+    try:
+        with one_thread():
+            most = _linear_programme.most_of_two_losses(prior_of_those, costs[possible], guessed[possible], bound)
+    except _linear_programme.Unsolved as reason:
+        if strict:
+            raise ConvergenceError(f"{reason}; strict=False returns a bound without it", without) from None
+        return without
+    return min(without, max(0.0, most - reached))
