@@ -140,8 +140,8 @@ def smooth(
     if strict and not met:
         raise ConvergenceError(
             f"tol={tol:g} was not certified: the penalised log-likelihood is within {optimum.excess:.3g} nats per "
-            f"report of its maximum after {optimum.n_iter} steps at penalty={penalty:g}; take a larger tol, a larger penalty, "
-            "mle(tally), which has none, or strict=False for the estimate as it is",
+            f"report of its maximum after {optimum.n_iter} steps at penalty={penalty:g}; take a larger tol, a larger "
+            "penalty, mle(tally), which has none, or strict=False for the estimate as it is",
             estimate,
         )
     return estimate
