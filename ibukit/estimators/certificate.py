@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from ibukit import _validate
 from ibukit._validate import Floats
+from ibukit.channels import Score
 from ibukit.channels.base import gap_between
 from ibukit.estimate import Estimate, Status
 from ibukit.tally import Tally, check_tally
@@ -55,7 +56,7 @@ def gap(tally: Tally, distribution: ArrayLike) -> float:
     0.0834
     """
     theta = _validate.distribution("distribution", distribution, check_tally(tally).k)
-    return _read(tally, theta)[1]
+    return tally.operator.score(theta, tally.counts).gap(tally.n)
 
 
 def ratios(tally: Tally, theta: Floats) -> tuple[Floats, Floats]:
@@ -79,14 +80,17 @@ def log_likelihood_of(tally: Tally, p: Floats) -> float:
     return tally.n * float(tally.frequencies @ log_p)
 
 
-def certified(tally: Tally, theta: Floats, status: Status, n_iter: int, method: str) -> Estimate:
-    """The estimate with its likelihood and gap, both computed on the vector that is returned."""
-    log_likelihood, excess = _read(tally, theta)
+def certified(
+    tally: Tally, theta: Floats, status: Status, n_iter: int, method: str, score: Score | None = None
+) -> Estimate:
+    """The estimate with its likelihood and gap, both of the vector that is returned; `score` if that is known."""
+    score = tally.operator.score(theta, tally.counts) if score is None else score
     off = status is Status.OFF_SIMPLEX
     return Estimate(
         distribution=_validate.frozen(theta),
-        log_likelihood=log_likelihood,
-        gap=math.inf if off else excess,
+        # what the channel leaves out of a report's probability is a factor, the same for every theta
+        log_likelihood=score.log_likelihood + tally.left_out,
+        gap=math.inf if off else score.gap(tally.n),
         status=status,
         n_iter=n_iter,
         method=method,
@@ -107,10 +111,3 @@ def as_estimate(found: Estimate | ArrayLike, tally: Tally, name: str, method: st
         return found
     theta = _validate.distribution(name, found, tally.k)
     return certified(tally, theta.copy(), Status.CLOSED_FORM, 0, method)
-
-
-def _read(tally: Tally, theta: Floats) -> tuple[float, float]:
-    """Log-likelihood and gap without keeping a number for each report."""
-    score = tally.operator.score(theta, tally.counts)
-    # what the channel leaves out of a report's probability is a factor, the same for every theta
-    return score.log_likelihood + tally.left_out, score.gap(tally.n)

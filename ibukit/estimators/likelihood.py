@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-import numpy as np
-
 from ibukit import _validate
-from ibukit._threads import one_thread
 from ibukit.estimate import ConvergenceError, Estimate, Status
 from ibukit.estimators.certificate import certified
-from ibukit.solvers import Problem, Solver, candidates
+from ibukit.solvers import Problem, best_found
 from ibukit.tally import Tally, check_tally
-
-# below this the gap is the rounding of g, which no other solver can mend
-ROUNDING_OF_GAP = 1e-13
 
 
 def mle(tally: Tally, tol: float = 1e-9, method: str = "auto") -> Estimate:
@@ -80,24 +72,14 @@ def mle(tally: Tally, tol: float = 1e-9, method: str = "auto") -> Estimate:
     """
     tol = _validate.positive("tol", tol)
     problem = Problem(check_tally(tally).operator, tally.counts)
-    best: Estimate | None = None
-    with one_thread():
-        for solver in candidates(problem, method):
-            found = _solve(solver, problem, tally, tol)
-            best = found if best is None or found.gap < best.gap else best
-            if best.gap <= tol:
-                return best
-            if best.gap <= ROUNDING_OF_GAP:
-                break
-    assert best is not None
+    theta, solver, n_iter, score, gap = best_found(problem, tol, method)
+    closed = Status.CLOSED_FORM if solver.name == "closed form" else Status.CONVERGED
+    status = closed if gap <= tol else Status.MAX_ITER
+    best = certified(tally, theta, status, n_iter, f"mle, {solver.why(problem)}", score)
+    if gap <= tol:
+        return best
     raise ConvergenceError(
-        f"tol={tol:g} was not certified, the best gap is {best.gap:.3g} after {best.n_iter} steps of {best.method}; "
+        f"tol={tol:g} was not certified, the best gap is {gap:.3g} after {n_iter} steps of {best.method}; "
         "take a larger tol, or the error's own estimate with the gap that it has",
-        replace(best, status=Status.MAX_ITER),
+        best,
     )
-
-
-def _solve(solver: Solver, problem: Problem, tally: Tally, tol: float) -> Estimate:
-    theta, steps = solver.run(problem, float(np.expm1(min(tol, 1.0))))
-    status = Status.CLOSED_FORM if solver.name == "closed form" else Status.CONVERGED
-    return certified(tally, theta, status, steps, f"mle, {solver.why(problem)}")

@@ -18,7 +18,7 @@ from scipy.optimize import nnls
 from ibukit._validate import Floats, Ints
 from ibukit.channels import BitChannel
 from ibukit.channels.base import stretches
-from ibukit.solvers._normal_equations import Curved
+from ibukit.solvers._model import Curved
 from ibukit.solvers.em import evaluate, updates_of
 from ibukit.solvers.interior_point import path
 from ibukit.solvers.pooled import Pooled
