@@ -16,8 +16,8 @@ d_theta alone would leave a band of five diagonals, whose pivots cancel long bef
 
 Twins of `interior_point`, because each pass is a recursion from position to position, which only a compiled loop can
 do. `start` is its `em_start` and first point, `advance` its predictor and corrector, `farthest` and `step_length` its
-lengths, `climb` one of its tries, and `cross_over` keeps to its models' protocol. What differs: a step goes 0.9 to 0.999
-of the way, by what the predictor left unfinished and not by mu, and a try goes on BEYOND its goal.
+lengths, `climb` one of its tries, and `cross_over` keeps to its models' protocol. What differs: a step goes 0.9 to
+0.999 of the way, by what the predictor left unfinished and not by mu, and a try goes on BEYOND its goal.
 
 No fastmath: with fused multiply-adds a session that compiles gets other last digits than one that reads the cache.
 """

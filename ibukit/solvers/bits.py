@@ -51,7 +51,10 @@ class Rows:
         return g
 
     def hessian(self, theta: Floats, thinned: int) -> Floats:
-        """M diag(q / p^2) M^T at theta from every `thinned`-th row."""
+        """M diag(q / p^2) M^T at theta from every `thinned`-th row.
+
+        Not the channel's gram, which has all digits: that a parabola needs only a few is what makes it worth a matrix.
+        """
         rows, counts = self.channel.packed[::thinned], self.counts[::thinned]
         k, zero, contrast = self.channel.k, self.channel.zero, self.channel.one - self.channel.zero
         both, own, weight = np.zeros((k, k)), np.zeros(k), 0.0
