@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 
 from ibukit import _validate
 from ibukit._validate import Floats
-from ibukit.channels import Score
 from ibukit.channels.base import gap_between
 from ibukit.estimate import Estimate, Status
 from ibukit.tally import Tally, check_tally
@@ -56,7 +55,7 @@ def gap(tally: Tally, distribution: ArrayLike) -> float:
     0.0834
     """
     theta = _validate.distribution("distribution", distribution, check_tally(tally).k)
-    return tally.operator.score(theta, tally.counts).gap(tally.n)
+    return _read(tally, theta)[1]
 
 
 def ratios(tally: Tally, theta: Floats) -> tuple[Floats, Floats]:
@@ -81,16 +80,16 @@ def log_likelihood_of(tally: Tally, p: Floats) -> float:
 
 
 def certified(
-    tally: Tally, theta: Floats, status: Status, n_iter: int, method: str, score: Score | None = None
+    tally: Tally, theta: Floats, status: Status, n_iter: int, method: str, known: tuple[float, float] | None = None
 ) -> Estimate:
-    """The estimate with its likelihood and gap, both of the vector that is returned; `score` if that is known."""
-    score = tally.operator.score(theta, tally.counts) if score is None else score
+    """The estimate with its likelihood and gap, both of the vector that is returned; `known` to its channel, or not."""
+    log_likelihood, excess = known or _read(tally, theta)
     off = status is Status.OFF_SIMPLEX
     return Estimate(
         distribution=_validate.frozen(theta),
         # what the channel leaves out of a report's probability is a factor, the same for every theta
-        log_likelihood=score.log_likelihood + tally.left_out,
-        gap=math.inf if off else score.gap(tally.n),
+        log_likelihood=log_likelihood + tally.left_out,
+        gap=math.inf if off else excess,
         status=status,
         n_iter=n_iter,
         method=method,
@@ -111,3 +110,9 @@ def as_estimate(found: Estimate | ArrayLike, tally: Tally, name: str, method: st
         return found
     theta = _validate.distribution(name, found, tally.k)
     return certified(tally, theta.copy(), Status.CLOSED_FORM, 0, method)
+
+
+def _read(tally: Tally, theta: Floats) -> tuple[float, float]:
+    """The channel's log-likelihood and the gap without keeping a number for each report."""
+    score = tally.operator.score(theta, tally.counts)
+    return score.log_likelihood, score.gap(tally.n)

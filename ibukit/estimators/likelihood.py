@@ -72,10 +72,10 @@ def mle(tally: Tally, tol: float = 1e-9, method: str = "auto") -> Estimate:
     """
     tol = _validate.positive("tol", tol)
     problem = Problem(check_tally(tally).operator, tally.counts)
-    theta, solver, n_iter, score, gap = best_found(problem, tol, method)
+    theta, solver, n_iter, log_likelihood, gap = best_found(problem, tol, method)
     closed = Status.CLOSED_FORM if solver.name == "closed form" else Status.CONVERGED
     status = closed if gap <= tol else Status.MAX_ITER
-    best = certified(tally, theta, status, n_iter, f"mle, {solver.why(problem)}", score)
+    best = certified(tally, theta, status, n_iter, f"mle, {solver.why(problem)}", (log_likelihood, gap))
     if gap <= tol:
         return best
     raise ConvergenceError(

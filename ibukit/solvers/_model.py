@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -41,8 +42,7 @@ class Curved:
         return self.c if self.hessian is None else self.c + self.hessian @ theta
 
 
-@dataclass(frozen=True)
-class Point:
+class Point(NamedTuple):
     """Where the path stands."""
 
     theta: Floats

@@ -13,8 +13,10 @@ compiled loops of its own.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -146,8 +148,7 @@ def _first(model: Model, q: Floats, theta: Floats, curved: Curved) -> Point:
     return Point(theta, s, lam / margin, nu, model.mean(theta, s), curved.slope(theta) - upper)
 
 
-@dataclass(frozen=True)
-class Direction:
+class Direction(NamedTuple):
     """A change of each part of a point."""
 
     theta: Floats
@@ -178,12 +179,14 @@ def _step(model: Model, q: Floats, point: Point, curved: Curved, system: System,
     r_c = centring * mu - theta * s - ahead.theta * ahead.s
     change = direction(q - lam * nu - ahead.lam * ahead.nu, r_c, ahead.theta, centring)
     primal, dual = _lengths(point, change, _share(model, min(primal, dual), mu, careful))
-    if not np.isfinite(primal + dual):
+    if not math.isfinite(primal + dual):
         return None
     theta = np.maximum(theta + primal * change.theta, LEAST_COORDINATE)
     lam = np.maximum(lam + dual * change.lam, LEAST_COORDINATE)
     s = np.maximum(s + dual * change.s, LEAST_COORDINATE)
-    nu = np.maximum(model.forward(theta), LEAST_COORDINATE)
+    nu = model.forward(theta)
+    if model.farthest is not None:
+        nu = np.maximum(nu, LEAST_COORDINATE)  # for others it is, because each column has an entry of 1
     residual = curved.slope(theta) - model.adjoint(lam) - s if curved.present else 0.0
     return Point(theta, s, lam, nu, model.mean(theta, s), residual, min(primal, dual) > 0.5)
 

@@ -10,7 +10,6 @@ is convex, and beyond the outermost it falls: its maxima, and so all of a maximi
 from __future__ import annotations
 
 import math
-from dataclasses import astuple
 
 import numpy as np
 
@@ -45,7 +44,7 @@ def _one_try(channel: LineChannel, q: Floats, goal: float, settings: Settings) -
     theta: Floats = np.bincount(channel.positions, weights=q, minlength=channel.k).astype(np.float64, copy=False)
     seen = np.flatnonzero(theta)
     work = _workspace(theta[seen], seen, channel.decay)
-    _, steps = kernels.climb(work, goal, *astuple(settings))
+    _, steps = kernels.climb(work, goal, *vars(settings).values())
     theta[seen] = work[kernels.BEST]
     # max g - 1 as the channel itself computes it
     return (float(channel.adjoint(q / channel.forward(theta)).max()) - 1, theta), int(steps)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from ibukit import _validate
 from ibukit._threads import one_thread
 from ibukit._validate import Floats
-from ibukit.channels import Channel, Score
+from ibukit.channels import Channel
 from ibukit.errors import ImpossibleReport
 from ibukit.solvers.problem import Problem
 from ibukit.solvers.table import Solver, candidates
@@ -33,24 +33,18 @@ class Found(NamedTuple):
     theta: Floats
     solver: Solver
     n_iter: int
-    score: Score
+    log_likelihood: float
     gap: float
 
 
 def best_found(problem: Problem, tol: float, method: str = "auto") -> Found:
-    """The first point certified to `tol` of the solvers that suit, or the best of all.
-
-    Raises
-    ------
-    ValueError
-        If `method` does not suit the problem.
-    """
+    """The first point certified to `tol` of the solvers that suit, or the best of all."""
     best: Found | None = None
     with one_thread():
         for solver in candidates(problem, method):
             theta, n_iter = solver.run(problem, float(np.expm1(min(tol, 1.0))))
             score = problem.channel.score(theta, problem.counts)
-            found = Found(theta, solver, n_iter, score, score.gap(problem.n))
+            found = Found(theta, solver, n_iter, score.log_likelihood, score.gap(problem.n))
             best = found if best is None or found.gap < best.gap else best
             if best.gap <= max(tol, ROUNDING_OF_GAP):
                 break
