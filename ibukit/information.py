@@ -19,6 +19,8 @@ def contrasts(k: int) -> Floats:
 
 def observed_information(tally: Tally, theta: Floats) -> Floats:
     """J_xy = sum_z counts_z M_xz M_yz / (theta M)_z^2, the curvature of -L at theta, shape (k, k)."""
+    # not the channel's gram: its weights counts / p^2 leave the doubles where p is 1e-160; scaled by 1 / p it is not
+    # quicker, and agrees to 3e-15, of which the inverse makes up to 6e-10 under strong noise
     columns = tally.matrix()
     scaled = columns * (np.sqrt(tally.counts) / (theta @ columns))
     return np.asarray(scaled @ scaled.T)

@@ -8,8 +8,8 @@ import pytest
 from scipy import optimize
 
 from ibukit.solvers import interior_point
-from ibukit.solvers._cross_over import cross_over
-from ibukit.solvers._normal_equations import Curved, Dense, cholesky
+from ibukit.solvers._model import Curved
+from ibukit.solvers._normal_equations import Dense, cholesky, cross_over
 from ibukit.solvers.interior_point import TRIES, maximise, maximise_model, path
 
 SHAPES = [(12, 30), (30, 30), (40, 6)]  # the last has so few reports that the system is one in the reports

@@ -1,6 +1,7 @@
 """The solver on a line against dense linear algebra, the dense solver, extreme noise levels and large sizes."""
 
 import tracemalloc
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -298,11 +299,11 @@ def test_each_try_alone_would_do(settings, monkeypatch):
 def test_a_second_try_is_made_and_the_best_point_kept(rng, monkeypatch):
     channel, q = large(100, AGES, 0.05, rng)
     _, enough = maximise(channel, q, 1e-10)
-    short = (1, 0.1, False, 4)
+    short = replace(line.TRIES[0], em_steps=1, max_iter=4)
     monkeypatch.setattr(line, "TRIES", (short, *line.TRIES))
     _, steps = assert_certified(channel, q, 1e-10)
     assert steps == 4 + enough
-    monkeypatch.setattr(line, "TRIES", (short, (0, 1.0, False, 1)))
+    monkeypatch.setattr(line, "TRIES", (short, replace(short, em_steps=0, uniform_share=1.0, max_iter=1)))
     theta, _ = maximise(channel, q, 1e-10)
     monkeypatch.setattr(line, "TRIES", (short,))
     assert np.array_equal(theta, maximise(channel, q, 1e-10)[0])

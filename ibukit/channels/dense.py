@@ -54,8 +54,7 @@ class DenseChannel(Channel):
 
     def add_gram(self, total: Floats, weights: Floats) -> None:
         """By the symmetric rank-s update of BLAS."""
-        half = self.columns * np.sqrt(weights)
-        total += dsyrk(1.0, half.T, trans=1, lower=1)
+        total += lower_gram(self.columns, weights)
 
     def take(self, reports: slice | Ints) -> DenseChannel:
         """Some of the columns."""
@@ -72,3 +71,9 @@ class DenseChannel(Channel):
     def scaled(self, factor: Floats) -> DenseChannel:
         """Each column times its factor."""
         return DenseChannel(self.columns * factor)
+
+
+def lower_gram(columns: Floats, weights: Floats) -> Floats:
+    """The lower triangle of M diag(weights) M^T, in Fortran order; above the diagonal is nothing."""
+    half = columns * np.sqrt(weights)
+    return np.asarray(dsyrk(1.0, half.T, trans=1, lower=1))

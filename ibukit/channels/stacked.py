@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,7 @@ from ibukit.channels.base import Channel, Score, sum_of
 
 @dataclass(frozen=True, eq=False)
 class StackedChannel(Channel):
-    """Several channels over the same secrets, their reports one after the other.
+    """Several channels over the same secrets, or none, their reports one after the other.
 
     Parameters
     ----------
@@ -44,25 +45,30 @@ class StackedChannel(Channel):
 
     def forward(self, theta: Floats) -> Floats:
         """Each report's probability under its own channel."""
-        return np.concatenate([channel.forward(theta) for channel in self.channels])
+        return np.concatenate([np.empty(0), *(channel.forward(theta) for channel in self.channels)])
 
     def adjoint(self, w: Floats) -> Floats:
         """Sum of the channels' adjoints."""
         total = np.zeros(self.k)
-        for channel, weights in zip(self.channels, np.split(w, self.starts), strict=True):
-            total += channel.adjoint(weights)
+        for channel, own in self._with(w):
+            total += channel.adjoint(own)
         return total
 
     def score(self, theta: Floats, counts: Floats | Ints) -> Score:
         """The channels' own added up."""
-        pieces: list[Any] = np.split(counts, self.starts)
-        return sum_of(channel.score(theta, own) for channel, own in zip(self.channels, pieces, strict=True))
+        return sum_of(channel.score(theta, own) for channel, own in self._with(counts))
 
     def rows(self, secrets: Ints) -> Floats:
         """The channels' rows side by side."""
-        return np.concatenate([channel.rows(secrets) for channel in self.channels], axis=1)
+        none = np.empty((len(secrets), 0))
+        return np.concatenate([none, *(channel.rows(secrets) for channel in self.channels)], axis=1)
 
     def add_gram(self, total: Floats, weights: Floats) -> None:
         """Sum of the channels' own."""
-        for channel, own in zip(self.channels, np.split(weights, self.starts), strict=True):
+        for channel, own in self._with(weights):
             channel.add_gram(total, own)
+
+    def _with(self, vector: Floats | Ints) -> Iterator[tuple[Channel, Any]]:
+        """Each channel with its stretch of a vector over all reports."""
+        # np.split makes one piece of nothing, too
+        return zip(self.channels, np.split(vector, self.starts) if self.channels else [], strict=True)

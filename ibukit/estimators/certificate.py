@@ -79,13 +79,16 @@ def log_likelihood_of(tally: Tally, p: Floats) -> float:
     return tally.n * float(tally.frequencies @ log_p)
 
 
-def certified(tally: Tally, theta: Floats, status: Status, n_iter: int, method: str) -> Estimate:
-    """The estimate with its likelihood and gap, both computed on the vector that is returned."""
-    log_likelihood, excess = _read(tally, theta)
+def certified(
+    tally: Tally, theta: Floats, status: Status, n_iter: int, method: str, known: tuple[float, float] | None = None
+) -> Estimate:
+    """The estimate with its likelihood and gap, both of the vector that is returned; `known` to its channel, or not."""
+    log_likelihood, excess = known or _read(tally, theta)
     off = status is Status.OFF_SIMPLEX
     return Estimate(
         distribution=_validate.frozen(theta),
-        log_likelihood=log_likelihood,
+        # what the channel leaves out of a report's probability is a factor, the same for every theta
+        log_likelihood=log_likelihood + tally.left_out,
         gap=math.inf if off else excess,
         status=status,
         n_iter=n_iter,
@@ -110,7 +113,6 @@ def as_estimate(given: Estimate | ArrayLike, tally: Tally, name: str, method: st
 
 
 def _read(tally: Tally, theta: Floats) -> tuple[float, float]:
-    """Log-likelihood and gap without keeping a number for each report."""
+    """The channel's log-likelihood and the gap without keeping a number for each report."""
     score = tally.operator.score(theta, tally.counts)
-    # what the channel leaves out of a report's probability is a factor, the same for every theta
-    return score.log_likelihood + tally.left_out, score.gap(tally.n)
+    return score.log_likelihood, score.gap(tally.n)

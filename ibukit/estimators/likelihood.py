@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-import numpy as np
-
 from ibukit import _validate
 from ibukit._deprecated import hyphenated
-from ibukit._threads import one_thread
 from ibukit.estimate import ConvergenceError, Estimate, Status
 from ibukit.estimators.certificate import certified
-from ibukit.solvers import METHODS, Problem, Solver, candidates
+from ibukit.solvers import METHODS, Problem, best_found
 from ibukit.tally import Tally, check_tally
-
-# below this the gap is the rounding of g, which no other solver can mend
-ROUNDING_OF_GAP = 1e-13
 
 
 def mle(tally: Tally, tol: float = 1e-9, method: str = "auto", *, strict: bool = True) -> Estimate:
@@ -84,27 +76,14 @@ def mle(tally: Tally, tol: float = 1e-9, method: str = "auto", *, strict: bool =
     """
     tol = _validate.positive("tol", tol)
     problem = Problem(check_tally(tally).operator, tally.counts)
-    best: Estimate | None = None
-    with one_thread():
-        for solver in candidates(problem, hyphenated("method", method, METHODS)):
-            found = _solve(solver, problem, tally, tol)
-            best = found if best is None or found.gap < best.gap else best
-            if best.gap <= tol:
-                return best
-            if best.gap <= ROUNDING_OF_GAP:
-                break
-    assert best is not None
-    best = replace(best, status=Status.MAX_ITER)
-    if strict:
+    theta, solver, n_iter, log_likelihood, gap = best_found(problem, tol, hyphenated("method", method, METHODS))
+    closed = Status.CLOSED_FORM if solver.name == "closed-form" else Status.CONVERGED
+    status = closed if gap <= tol else Status.MAX_ITER
+    best = certified(tally, theta, status, n_iter, f"mle, {solver.why(problem)}", (log_likelihood, gap))
+    if strict and gap > tol:
         raise ConvergenceError(
-            f"tol={tol:g} was not certified, the best gap is {best.gap:.3g} after {best.n_iter} steps of "
-            f"{best.method}; take a larger tol, or strict=False for the best estimate with the gap that it has",
+            f"tol={tol:g} was not certified, the best gap is {gap:.3g} after {n_iter} steps of {best.method}; "
+            "take a larger tol, or strict=False for the best estimate with the gap that it has",
             best,
         )
     return best
-
-
-def _solve(solver: Solver, problem: Problem, tally: Tally, tol: float) -> Estimate:
-    theta, steps = solver.run(problem, float(np.expm1(min(tol, 1.0))))
-    status = Status.CLOSED_FORM if solver.name == "closed-form" else Status.CONVERGED
-    return certified(tally, theta, status, steps, f"mle, {solver.why(problem)}")

@@ -1,6 +1,7 @@
 """Ways to the maximum of a likelihood, on channels and counts alone."""
 
 from ibukit.solvers.maximum import Maximum as Maximum
+from ibukit.solvers.maximum import best_found as best_found
 from ibukit.solvers.maximum import maximise as maximise
 from ibukit.solvers.problem import Problem as Problem
 from ibukit.solvers.table import METHODS as METHODS

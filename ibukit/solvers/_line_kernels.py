@@ -14,6 +14,11 @@ which is eliminated from the first position to the last (`factor`, `solve`). K^-
 multiplied through by loss, all that `factor` adds up is positive and bounded, for a from 0 to nearly 1. To eliminate
 d_theta alone would leave a band of five diagonals, whose pivots cancel long before the goal.
 
+Twins of `interior_point`, because each pass is a recursion from position to position, which only a compiled loop can
+do. `start` is its `em_start` and first point, `advance` its predictor and corrector, `farthest` and `step_length` its
+lengths, `climb` one of its tries, and `cross_over` keeps to its models' protocol. What differs: a step goes 0.9 to
+0.999 of the way, by what the predictor left unfinished and not by mu, and a try goes on BEYOND its goal.
+
 No fastmath: with fused multiply-adds a session that compiles gets other last digits than one that reads the cache.
 """
 
@@ -30,9 +35,7 @@ ROWS = 18
 
 LEAST_LINE_COORDINATE = 1e-100  # no theta, lam or s becomes smaller than this
 RATIO_WHERE_FREE = 1e60  # theta / s where s is to vanish
-EXCESS_TO_GUESS_AT = 1e-8  # excess from which the support can be guessed
 MOST_NEWTON = 12
-MOST_IDLE_STEPS = 12  # steps without progress after which a try is given up
 BEYOND = 3  # steps beyond the goal for exact zeros
 
 
@@ -320,7 +323,14 @@ def cross_over(work: Floats, allowed: float) -> float:
 
 @njit(cache=True, error_model="numpy")
 def climb(
-    work: Floats, goal: float, em_steps: int, uniform_share: float, careful: bool, most: int
+    work: Floats,
+    goal: float,
+    em_steps: int,
+    uniform_share: float,
+    careful: bool,
+    polish_below: float,
+    most: int,
+    patience: int,
 ) -> tuple[float, int]:
     """From a start to the goal: the smallest excess met, whose point is in BEST, and the steps taken."""
     best = start(work, em_steps, uniform_share, goal)
@@ -331,7 +341,7 @@ def climb(
         largest = advance(work, careful)
         before = best
         best = keep(work, work[THETA], largest, best)
-        if largest * work[THETA].sum() - 1.0 <= max(goal, EXCESS_TO_GUESS_AT):
+        if largest * work[THETA].sum() - 1.0 <= max(goal, polish_below):
             exact = cross_over(work, max(goal, best))
             if exact <= goal:
                 return exact, step
@@ -339,6 +349,6 @@ def climb(
         since = 0 if best < before else since + 1
         # at the goal, but nearer to the solution its zeros are easier to tell
         beyond += best <= goal
-        if beyond > BEYOND or since > MOST_IDLE_STEPS:
+        if beyond > BEYOND or since > patience:
             return best, step
     return best, most

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from ibukit._validate import Floats, Ints
+from ibukit.channels import DenseChannel
+from ibukit.channels.dense import lower_gram
+from ibukit.solvers._model import Curved, Model, Point, System
 
 Solver = Callable[[Floats], Floats]
 
@@ -19,69 +22,32 @@ SHRINK_ABOVE = 1e3
 # secrets up to which a matrix of their number squared is affordable though the reports are fewer
 MOST_SECRETS_SQUARED = 5000
 RIDGES = (1e-15, 1e-12, 1e-9, 1e-7)
+MOST_SUPPORT_ENTRIES = 2**24
+# a fitted probability below this is as good as 0: the reciprocal of its square would not fit into a double
+LEAST_FITTED = 1e-150
 
 
-@dataclass(frozen=True)
-class Curved:
-    """The quadratic part 1/2 theta H theta + (c - 1) . theta of an objective; absent for a plain likelihood."""
+class NormalEquations(Model):
+    """A channel whose normal equations can be formed, each column scaled to a largest entry of about 1."""
 
-    hessian: Floats | None
-    c: Floats
-
-    @classmethod
-    def none(cls, k: int) -> Curved:
-        """No quadratic part."""
-        return cls(None, np.ones(k))
-
-    @property
-    def present(self) -> bool:
-        """Whether there is one."""
-        return self.hessian is not None
-
-    def apply(self, x: Floats) -> Floats | float:
-        """H x."""
-        return 0.0 if self.hessian is None else self.hessian @ x
-
-    def slope(self, theta: Floats) -> Floats:
-        """C + H theta: what M lam may be at most."""
-        return self.c if self.hessian is None else self.c + self.hessian @ theta
-
-
-class Model(ABC):
-    """A channel on the seen reports, each column scaled to a largest entry of about 1."""
-
-    k: int
-
-    @abstractmethod
-    def forward(self, theta: Floats) -> Floats:
-        """Theta M."""
-
-    @abstractmethod
-    def adjoint(self, w: Floats) -> Floats:
-        """M w."""
-
-    @abstractmethod
     def gram(self, w: Floats, rows: Ints | None) -> Floats:
         """M diag(w) M^T on given rows (all for None); only the lower triangle need be right."""
+        total = np.zeros((self.k, self.k), order="F")
+        self.channel.add_gram(total, w)
+        return total if rows is None else np.asfortranarray(total[np.ix_(rows, rows)])
 
-    @abstractmethod
     def diagonal(self, w: Floats) -> Floats:
-        """The diagonal of M diag(w) M^T, or something at least as large."""
+        """At least the diagonal of M diag(w) M^T: entries are at most 1, so their squares are at most themselves."""
+        return self.adjoint(w)
 
-    @abstractmethod
-    def rows(self, which: Ints) -> Floats:
-        """Rows of M as an array."""
+    def cross_over(self, q: Floats, theta: Floats, s: Floats, tol: float) -> tuple[float, Floats]:
+        """By the rows of the secrets that have mass."""
+        return cross_over(self, q, theta, s, tol)
 
-    def accurate(self) -> Model:
-        """The same with the most accurate factorisation that is affordable."""
-        return self
-
-    def excess(self, q: Floats, theta: Floats) -> float:
-        """Max g - 1 at a distribution."""
-        nu = self.forward(theta)
-        if nu.min() <= 0:
-            return np.inf
-        return float(self.adjoint(q / nu).max() - 1)
+    def system(self, point: Point, curved: Curved, shrink: bool) -> System | None:
+        """By `factor`: all digits, whatever they are worth."""
+        solve = self.factor(point.lam / point.nu, point.s / point.theta, curved, shrink)
+        return None if solve is None else lambda r, near, centring: solve(r)
 
     def factor(self, w: Floats, d: Floats, curved: Curved, shrink: bool) -> Solver | None:
         """A solver of (M diag(w) M^T + H + diag(d)) x = r by Cholesky; None if it fails even with a ridge of 1e-7."""
@@ -115,7 +81,7 @@ class Model(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Dense(Model):
+class Dense(NormalEquations):
     """A matrix, shape (k, s)."""
 
     matrix: Floats
@@ -127,8 +93,13 @@ class Dense(Model):
         """Number of secrets."""
         return len(self.matrix)
 
+    @cached_property
+    def channel(self) -> DenseChannel:  # type: ignore[override]
+        """Its columns."""
+        return DenseChannel(self.matrix)
+
     def forward(self, theta: Floats) -> Floats:
-        """Theta M."""
+        """Theta M, not through the channel: on small matrices two calls more are felt."""
         return np.asarray(theta @ self.matrix)
 
     def adjoint(self, w: Floats) -> Floats:
@@ -136,17 +107,8 @@ class Dense(Model):
         return np.asarray(self.matrix @ w)
 
     def gram(self, w: Floats, rows: Ints | None) -> Floats:
-        """By the symmetric rank-s update of BLAS."""
-        half = (self.matrix if rows is None else self.matrix[rows]) * np.sqrt(w)
-        return np.asarray(dsyrk(1.0, half.T, trans=1, lower=1))
-
-    def diagonal(self, w: Floats) -> Floats:
-        """An upper bound: entries are at most 1, so their squares are at most themselves."""
-        return np.asarray(self.matrix @ w)
-
-    def rows(self, which: Ints) -> Floats:
-        """Rows of the matrix."""
-        return self.matrix[which]
+        """The product alone: to add it to a matrix of zeros takes up to a fifth of its time."""
+        return lower_gram(self.matrix if rows is None else self.matrix[rows], w)
 
     def accurate(self) -> Dense:
         """With a system in the secrets, unless they are too many."""
@@ -175,6 +137,59 @@ class Dense(Model):
         normal = np.asarray(dsyrk(1.0, half.T, lower=1))
         normal.flat[:: len(normal) + 1] += 1 / w
         return normal
+
+
+def cross_over(model: Model, q: Floats, theta: Floats, s: Floats, tol: float) -> tuple[float, Floats]:
+    """Guess the support from theta > s, solve g = 1 on it by Newton's method; exact zeros elsewhere.
+
+    Returns max g - 1 and the distribution, (inf, theta) where the guess leads nowhere.
+    """
+    nothing = (np.inf, theta)
+    on = theta > s
+    point = np.where(on, theta, 0.0)
+    for _ in range(6):
+        size = int(on.sum())
+        if not 0 < size <= len(q) or size * len(q) > MOST_SUPPORT_ENTRIES:
+            return nothing
+        found = _newton(DenseChannel(model.rows(np.flatnonzero(on))), q, point[on] / point.sum())
+        if found is None:
+            return nothing
+        x, negative = found
+        point = np.zeros(model.k)
+        point[on] = x
+        if not negative:
+            g = model.adjoint(q / model.forward(point / point.sum()))
+            if g.max() - 1 <= tol:
+                return float(g.max() - 1), point / point.sum()
+            violator = int(g.argmax())
+            point[violator] = max(point[violator], 1e-12)
+        on = point > 1e-14 * point.max()
+        point = np.where(on, point, 0.0)
+    return model.excess(q, point / point.sum()), point / point.sum()
+
+
+def _newton(support: DenseChannel, q: Floats, x: Floats) -> tuple[Floats, bool] | None:
+    """Solve M (q / x M) = 1 for x; stops, saying so, where a coordinate would turn negative."""
+    solve, worst_before = None, np.inf
+    for _ in range(8):
+        nu = support.forward(x)
+        if nu.min() < LEAST_FITTED:
+            return None
+        residual = support.adjoint(q / nu) - 1
+        worst = float(np.abs(residual).max())
+        if worst < 1e-13:
+            break
+        if solve is None or worst > 1e-2 * worst_before:  # a factor serves as long as it gains two digits a step
+            solve = cholesky(lambda: lower_gram(support.columns, q / nu**2))  # noqa: B023 (called at once)
+            if solve is None:
+                return None
+        worst_before = worst
+        change = solve(residual)
+        too_far = -float((change / x).min())
+        if too_far > 1:
+            return np.maximum(x + change / too_far, 0), True
+        x = np.maximum(x + change, 0)
+    return x, False
 
 
 def cholesky(build: Callable[[], Floats]) -> Solver | None:

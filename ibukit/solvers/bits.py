@@ -18,7 +18,7 @@ from scipy.optimize import nnls
 from ibukit._validate import Floats, Ints
 from ibukit.channels import BitChannel
 from ibukit.channels.base import slices_of
-from ibukit.solvers._normal_equations import Curved
+from ibukit.solvers._model import Curved
 from ibukit.solvers.em import evaluate, updates_of
 from ibukit.solvers.interior_point import path
 from ibukit.solvers.pooled import Pooled
@@ -51,7 +51,10 @@ class Rows:
         return g
 
     def hessian(self, theta: Floats, thinned: int) -> Floats:
-        """M diag(q / p^2) M^T at theta from every `thinned`-th row."""
+        """M diag(q / p^2) M^T at theta from every `thinned`-th row.
+
+        Not the channel's gram, which has all digits: that a parabola needs only a few is what makes it worth a matrix.
+        """
         rows, counts = self.channel.packed[::thinned], self.counts[::thinned]
         k, zero, contrast = self.channel.k, self.channel.zero, self.channel.one - self.channel.zero
         both, own, weight = np.zeros((k, k)), np.zeros(k), 0.0

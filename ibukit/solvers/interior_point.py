@@ -1,4 +1,4 @@
-"""The maximum-likelihood mixture by a primal-dual interior point, on any channel whose normal equations can be solved.
+"""The maximum-likelihood mixture by a primal-dual interior point, on any model that solves the systems of its steps.
 
 The optimality conditions of max q . log(theta M) over the simplex are, with nu = theta M the fitted probabilities,
 lam = q / nu the weights of the reports and s = 1 - M lam the slacks (g = M lam is the certificate's g):
@@ -6,21 +6,28 @@ lam = q / nu the weights of the reports and s = 1 - M lam the slacks (g = M lam 
     nu = theta M,    s = 1 - M lam,    lam_z nu_z = q_z,    theta_x s_x = 0,    all positive.
 
 `lam nu = q` is kept as a second complementarity with the fixed target q, so both linear maps hold exactly along the
-path and no logarithm needs a line search. Each step solves one positive definite system twice (Mehrotra).
+path and no logarithm needs a line search. Each step solves one positive definite system twice (Mehrotra): of a matrix
+or of structured channels by `_normal_equations`, of noise on a large grid by `plane`. `line` follows the same path in
+compiled loops of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from ibukit._validate import Floats
-from ibukit.solvers._cross_over import cross_over
-from ibukit.solvers._normal_equations import Curved, Dense, Model
+from ibukit.solvers._model import Curved, Model, Point, System
+from ibukit.solvers._normal_equations import Dense
 
 LEAST_COORDINATE = 1e-150
+
+# max g - 1 of a distribution, and the distribution
+Certified = tuple[float, Floats]
 
 
 @dataclass(frozen=True)
@@ -30,8 +37,12 @@ class Settings:
     em_steps: int
     uniform_share: float
     careful: bool
+    """Whether to stay well inside, with the model's accurate systems."""
     polish_below: float
+    """Excess from which the support can be guessed; 0 to guess it only of a point that is certified already."""
     max_iter: int
+    patience: int = 12
+    """Steps without progress after which a try is given up."""
 
 
 TRIES = (
@@ -39,25 +50,6 @@ TRIES = (
     Settings(em_steps=0, uniform_share=0.1, careful=True, polish_below=1e-6, max_iter=100),
     Settings(em_steps=50, uniform_share=0.5, careful=True, polish_below=1e-6, max_iter=200),
 )
-
-
-@dataclass
-class Point:
-    """Where the path stands."""
-
-    theta: Floats
-    s: Floats
-    lam: Floats
-    nu: Floats
-    residual: Floats | float
-    """c + H theta - M lam - s, which a quadratic part leaves until a full step is taken; 0 without one."""
-    full_steps: bool = True
-    """Whether the last step went more than half of the way in both variables."""
-
-    @property
-    def mu(self) -> float:
-        """Mean complementarity of theta and s."""
-        return float(self.theta @ self.s) / len(self.s)
 
 
 def maximise(matrix: Floats, q: Floats, tol: float) -> tuple[Floats, int]:
@@ -75,20 +67,36 @@ def maximise(matrix: Floats, q: Floats, tol: float) -> tuple[Floats, int]:
     return theta, steps
 
 
-def maximise_model(model: Model, q: Floats, tol: float) -> tuple[Floats, int]:
+def maximise_model(model: Model, q: Floats, tol: float, tries: Iterable[Settings] | None = None) -> tuple[Floats, int]:
     """The same for any model whose columns have a largest entry of about 1."""
-    best, steps = (np.inf, np.full(model.k, 1 / model.k)), 0
-    for settings in TRIES:
-        found, taken = _one_try(model.accurate() if settings.careful else model, q, tol, settings)
+    return best_of(
+        TRIES if tries is None else tries,
+        tol,
+        lambda settings: _one_try(model.accurate() if settings.careful else model, q, tol, settings),
+    )
+
+
+def best_of(
+    tries: Iterable[Settings], tol: float, one_try: Callable[[Settings], tuple[Certified, int]]
+) -> tuple[Floats, int]:
+    """The first that is certified to `tol`, or the best of all; and the steps that all took together."""
+    reached: list[Certified] = []
+    steps = 0
+    for settings in tries:
+        found, taken = one_try(settings)
+        reached.append(found)
         steps += taken
-        best = min(best, found, key=lambda point: point[0])
-        if best[0] <= tol:
+        if found[0] <= tol:
             break
-    return best[1], steps
+    return _better(*reached)[1], steps
+
+
+def _better(*found: Certified) -> Certified:
+    return min(found, key=lambda point: point[0])
 
 
 @np.errstate(over="ignore", invalid="ignore")  # a direction that leads out of the doubles only ends the try
-def _one_try(model: Model, q: Floats, tol: float, settings: Settings) -> tuple[tuple[float, Floats], int]:
+def _one_try(model: Model, q: Floats, tol: float, settings: Settings) -> tuple[Certified, int]:
     start = em_start(model, q, settings)
     best = (model.excess(q, start), start)
     stalled = 0
@@ -97,11 +105,11 @@ def _one_try(model: Model, q: Floats, tol: float, settings: Settings) -> tuple[t
         on_simplex = point.theta / point.theta.sum()
         excess = model.excess(q, on_simplex)
         stalled = 0 if excess < best[0] else stalled + 1
-        best = min(best, (excess, on_simplex), key=lambda found: found[0])
+        best = _better(best, (excess, on_simplex))
         if best[0] <= tol or (excess < settings.polish_below and point.full_steps):
-            exact = cross_over(model, q, point.theta, point.s, tol)  # good enough or not: its zeros are zeros
-            best = exact if exact[0] <= tol else min(best, exact, key=lambda found: found[0])
-        if best[0] <= tol or stalled > 12 or step == settings.max_iter:
+            exact = model.cross_over(q, point.theta, point.s, tol)  # good enough or not: its zeros are zeros
+            best = exact if exact[0] <= tol else _better(best, exact)
+        if best[0] <= tol or stalled > settings.patience or step == settings.max_iter:
             break
     return best, step
 
@@ -121,44 +129,83 @@ def path(model: Model, q: Floats, start: Floats, careful: bool, curved: Curved |
     s = c + H theta - M lam; its residual is carried because theta and s move by different lengths.
     """
     curved = curved or Curved.none(model.k)
-    theta = start
+    point: Point | None = _first(model, q, start, curved)
+    for step in range(10**6):
+        if point is None:
+            return
+        yield point
+        system = model.system(point, curved, shrink=step >= 2 and not careful)
+        point = None if system is None else _step(model, q, point, curved, system, careful)
+
+
+def _first(model: Model, q: Floats, theta: Floats, curved: Curved) -> Point:
     nu = model.forward(theta)
     lam = q / nu
     upper = np.maximum(curved.slope(theta), 0.01)  # 1 without a quadratic part; what is cut here stays in the residual
     back = model.adjoint(lam)
     margin = 1.1 * max(float((back / upper).max()), 1.0)
-    point = Point(theta, upper - back / margin, lam / margin, nu, curved.slope(theta) - upper)
-    yield point
-    for step in range(10**6):
-        theta, s, lam, nu = point.theta, point.s, point.lam, point.nu
-        solve = model.factor(lam / nu, s / theta, curved, shrink=step >= 2 and not careful)
-        if solve is None:
-            return
-        residual, mu = point.residual, point.mu
-
-        def direction(r_q: Floats, r_c: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-            d_theta = solve(r_c / theta - residual + model.adjoint(r_q / nu))  # noqa: B023 (used in this step only)
-            d_nu = model.forward(d_theta)
-            d_lam = (r_q - lam * d_nu) / nu  # noqa: B023
-            return d_theta, d_nu, d_lam, residual + curved.apply(d_theta) - model.adjoint(d_lam)  # noqa: B023
-
-        # predictor: straight at the solution; then centred by how far that could go, with second-order terms
-        d_theta, d_nu, d_lam, d_s = direction(q - lam * nu, -theta * s)
-        primal, dual = length(theta, d_theta, 1.0), min(length(s, d_s, 1.0), length(lam, d_lam, 1.0))
-        # at the limits of doubles the product may exceed mu beyond all bounds; exactly, it never exceeds it
-        centring = min(float((theta + primal * d_theta) @ (s + dual * d_s)) / model.k / mu, 1.0) ** 3
-        d_theta, d_nu, d_lam, d_s = direction(q - lam * nu - d_lam * d_nu, centring * mu - theta * s - d_theta * d_s)
-        share = 0.9 if careful and min(primal, dual) < 0.9 else max(0.99, 1 - mu)
-        primal, dual = length(theta, d_theta, share), min(length(s, d_s, share), length(lam, d_lam, share))
-        theta = np.maximum(theta + primal * d_theta, LEAST_COORDINATE)
-        lam = np.maximum(lam + dual * d_lam, LEAST_COORDINATE)
-        s = np.maximum(s + dual * d_s, LEAST_COORDINATE)
-        residual = curved.slope(theta) - model.adjoint(lam) - s if curved.present else 0.0
-        point = Point(theta, s, lam, model.forward(theta), residual, min(primal, dual) > 0.5)
-        yield point
+    s = upper - back / margin
+    return Point(theta, s, lam / margin, nu, model.mean(theta, s), curved.slope(theta) - upper)
 
 
-def length(value: Floats, change: Floats, share: float) -> float:
+class Direction(NamedTuple):
+    """A change of each part of a point."""
+
+    theta: Floats
+    s: Floats
+    lam: Floats
+    nu: Floats
+
+
+def _step(model: Model, q: Floats, point: Point, curved: Curved, system: System, careful: bool) -> Point | None:
+    """One predictor and corrector; None where numbers give out."""
+    theta, s, lam, nu, mu = point.theta, point.s, point.lam, point.nu, point.mu
+
+    def direction(r_q: Floats, r_c: Floats, near: Floats | None, centring: float) -> Direction:
+        d_theta = system(r_c / theta - point.residual + model.adjoint(r_q / nu), near, centring)
+        d_nu = model.fit_of(d_theta)
+        d_lam = (r_q - lam * d_nu) / nu
+        d_s = point.residual + curved.apply(d_theta) - model.adjoint(d_lam)
+        if model.farthest is not None:
+            # where theta is the smaller, its own row of the system gives it with more digits than were solved for
+            d_theta = np.where(s > theta, (r_c - theta * d_s) / s, d_theta)
+        return Direction(d_theta, d_s, d_lam, d_nu)
+
+    # predictor: straight at the solution; then centred by how far that could go, with second-order terms
+    ahead = direction(q - lam * nu, -theta * s, None, 1.0)
+    primal, dual = _lengths(point, ahead, 1.0)
+    # at the limits of doubles the product may exceed mu beyond all bounds; exactly, it never exceeds it
+    centring = min(max(model.mean(theta + primal * ahead.theta, s + dual * ahead.s), 0.0) / mu, 1.0) ** 3
+    r_c = centring * mu - theta * s - ahead.theta * ahead.s
+    change = direction(q - lam * nu - ahead.lam * ahead.nu, r_c, ahead.theta, centring)
+    primal, dual = _lengths(point, change, _share(model, min(primal, dual), mu, careful))
+    if not math.isfinite(primal + dual):
+        return None
+    theta = np.maximum(theta + primal * change.theta, LEAST_COORDINATE)
+    lam = np.maximum(lam + dual * change.lam, LEAST_COORDINATE)
+    s = np.maximum(s + dual * change.s, LEAST_COORDINATE)
+    nu = model.forward(theta)
+    if model.farthest is not None:
+        nu = np.maximum(nu, LEAST_COORDINATE)  # for others it is, because each column has an entry of 1
+    residual = curved.slope(theta) - model.adjoint(lam) - s if curved.present else 0.0
+    return Point(theta, s, lam, nu, model.mean(theta, s), residual, min(primal, dual) > 0.5)
+
+
+def _share(model: Model, reach: float, mu: float, careful: bool) -> float:
+    """How much of the way to the boundary a step may go, where the predictor could go `reach` of its own."""
+    if reach < 0.9 and (careful or model.farthest is not None):
+        return 0.9
+    # to all but mu of it; but that near the boundary a direction that is not exact means nothing
+    return max(0.99, 1 - mu) if model.farthest is None else model.farthest
+
+
+def _lengths(point: Point, change: Direction, share: float) -> tuple[float, float]:
+    """How far theta, and how far lam and s, may go."""
+    dual = min(_length(point.s, change.s, share), _length(point.lam, change.lam, share))
+    return _length(point.theta, change.theta, share), dual
+
+
+def _length(value: Floats, change: Floats, share: float) -> float:
     """The step that keeps `value` positive: all of it, or `share` of the way to the boundary."""
     worst = -float((change / value).min()) if len(value) else 0.0
     return 1.0 if worst <= share else share / worst

@@ -16,10 +16,13 @@ import numpy as np
 from ibukit._validate import Floats, Ints
 from ibukit.channels import LineChannel
 from ibukit.solvers import _line_kernels as kernels
+from ibukit.solvers.interior_point import Settings, best_of
 
-# EM steps at the start, share of the uniform distribution mixed in, whether to keep well inside, most steps:
-# the first suits nearly all problems
-TRIES = ((3, 0.1, False, 100), (0, 0.1, True, 100), (50, 0.5, True, 200))
+TRIES = (
+    Settings(em_steps=3, uniform_share=0.1, careful=False, polish_below=1e-8, max_iter=100),
+    Settings(em_steps=0, uniform_share=0.1, careful=True, polish_below=1e-8, max_iter=100),
+    Settings(em_steps=50, uniform_share=0.5, careful=True, polish_below=1e-8, max_iter=200),
+)
 
 # Aimed at whatever is asked: two or three steps more than for 1e-6, and the zeros are found.
 AIM = 1e-10
@@ -33,35 +36,18 @@ def maximise(channel: LineChannel, q: Floats, tol: float) -> tuple[Floats, int]:
     """
     if channel.decay == 1:  # to a double all secrets make the same reports
         return np.full(channel.k, 1 / channel.k), 0
-    goal = min(tol, AIM) / 2
-    theta, steps = _one_try(channel, q, goal, TRIES[0])
-    best = _excess(channel, q, theta)
-    for settings in TRIES[1:]:
-        if best <= tol:
-            break
-        found, taken = _one_try(channel, q, goal, settings)
-        steps += taken
-        excess = _excess(channel, q, found)
-        if excess < best:
-            best, theta = excess, found
-    return theta, steps
+    return best_of(TRIES, tol, lambda settings: _one_try(channel, q, min(tol, AIM) / 2, settings))
 
 
-def _excess(channel: LineChannel, q: Floats, theta: Floats) -> float:
-    """Max g - 1 as the channel itself computes it."""
-    return float(channel.adjoint(q / channel.forward(theta)).max()) - 1
-
-
-def _one_try(
-    channel: LineChannel, q: Floats, goal: float, settings: tuple[int, float, bool, int]
-) -> tuple[Floats, int]:
+def _one_try(channel: LineChannel, q: Floats, goal: float, settings: Settings) -> tuple[tuple[float, Floats], int]:
     """The best point of one climb, with zeros where nothing was seen, and the steps taken."""
-    mass: Floats = np.bincount(channel.positions, weights=q, minlength=channel.k).astype(np.float64, copy=False)
-    seen = np.flatnonzero(mass)
-    work = _workspace(mass[seen], seen, channel.decay)
-    _, steps = kernels.climb(work, goal, *settings)
-    mass[seen] = work[kernels.BEST]
-    return mass, int(steps)
+    theta: Floats = np.bincount(channel.positions, weights=q, minlength=channel.k).astype(np.float64, copy=False)
+    seen = np.flatnonzero(theta)
+    work = _workspace(theta[seen], seen, channel.decay)
+    _, steps = kernels.climb(work, goal, *vars(settings).values())
+    theta[seen] = work[kernels.BEST]
+    # max g - 1 as the channel itself computes it
+    return (float(channel.adjoint(q / channel.forward(theta)).max()) - 1, theta), int(steps)
 
 
 def _workspace(q: Floats, seen: Ints, decay: float) -> Floats:
