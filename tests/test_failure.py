@@ -57,7 +57,7 @@ def lame_optimum(monkeypatch):
 
 def lame_trade(monkeypatch):
     truth = least_information.Optimum(np.eye(5), np.inf)  # keeps the bound, and hides nothing
-    monkeypatch.setattr(least_information, "at_loss", lambda source, wanted: truth)
+    monkeypatch.setattr(least_information, "solve_at_distortion", lambda source, wanted: truth)
 
 
 def lame_programmes(monkeypatch):

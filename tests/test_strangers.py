@@ -240,7 +240,7 @@ class Doubled(Thicker):
         return ik.TruncatedGeometric(self.alphabet, self.epsilon)
 
 
-LISTED = {**NUMBERS, "bayes_limits": lambda m: theory.bayes_limits(m, 0.5, np.random.default_rng(1), 100)}
+LISTED = {**NUMBERS, "bayes_limits": lambda m: theory.bayes_limits(m, 0.5, rng=np.random.default_rng(1), draws=100)}
 
 
 @pytest.mark.parametrize("question", LISTED.values(), ids=LISTED)

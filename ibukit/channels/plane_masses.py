@@ -29,10 +29,10 @@ def reach(grid: Grid, epsilon: float) -> tuple[int, int]:
     north = rows + math.sqrt(MOST_NATS_AWAY**2 + 2 * MOST_NATS_AWAY * cols * width) / height
     east = cols + math.sqrt(MOST_NATS_AWAY**2 + 2 * MOST_NATS_AWAY * rows * height) / width
     if north * east > MOST_CELLS:
-        sides = "{:g} x {:g}".format(*grid.cell_shape)
+        sides, unit = "{:g} x {:g}".format(*grid.cell_shape), grid.unit or "unit of distance"
         raise ValueError(
-            f"epsilon must be larger: at {epsilon:g} per {grid.unit} the noise spreads over {north:.3g} x {east:.3g} "
-            f"cells of {sides} {grid.unit} (at most {MOST_CELLS} in all); take larger cells"
+            f"epsilon must be larger: at {epsilon:g} per {unit} the noise spreads over {north:.3g} x {east:.3g} "
+            f"cells of {sides} {grid.unit or 'units'} (at most {MOST_CELLS} in all); take larger cells"
         )
     return math.ceil(north), math.ceil(east)
 

@@ -24,7 +24,7 @@ from ibukit.posterior._totals import posterior_of_totals
 from ibukit.tally import Tally, check_bounded
 
 OF = ("distribution", "frequencies")
-METHODS = ("exact", "enumerate", "gibbs")
+POSTERIOR_METHODS = ("exact", "enumerate", "gibbs")
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,7 +229,7 @@ def posterior(
     prior = _validate.dirichlet_alpha(alpha, check_bounded(tally, "a Dirichlet prior is over all secrets").k)
     if of not in OF:
         raise ValueError(f"of must be 'distribution' or 'frequencies', got {of!r}")
-    if method not in METHODS:
+    if method not in POSTERIOR_METHODS:
         raise ValueError(f"method must be 'exact', 'enumerate' or 'gibbs', got {method!r}")
     max_sweeps = _validate.whole("max_sweeps", max_sweeps, _gibbs.WARM_UP + _gibbs.N_DRAWS)
     shrinkage = tally.n / (prior.sum() + tally.n) if of == "distribution" else 1.0

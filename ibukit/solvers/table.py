@@ -45,7 +45,7 @@ class Solver:
     --------
     >>> from ibukit.solvers import SOLVERS
     >>> [solver.name for solver in SOLVERS if solver.needs == "any channel"]
-    ['active set', 'ibu']
+    ['active-set', 'ibu']
     """
 
     name: str
@@ -241,7 +241,7 @@ def candidates(problem: Problem, method: str = "auto") -> Iterator[Solver]:
     >>> from ibukit.channels import ResponseChannel
     >>> problem = Problem(ResponseChannel(2, np.arange(2), 0.75, 0.25), np.array([60, 40]))
     >>> [solver.name for solver in candidates(problem)]
-    ['closed form', 'dense', 'active set', 'ibu']
+    ['closed-form', 'dense', 'active-set', 'ibu']
     """
     if method == "auto":
         # one after the other: mostly the first is all that is asked for
