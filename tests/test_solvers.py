@@ -249,7 +249,7 @@ def test_nobody_is_asked_to_mend_rounding(monkeypatch):
     assert error.value.estimate.gap == ik.gap(tally, off)
     calls.clear()
     assert np.array_equal(maximise(tally.operator, tally.counts, tol=1e-20).theta, off)
-    assert [name for name, _ in calls] == ["closed form"]
+    assert [name for name, _ in calls] == ["closed-form"]
 
 
 # The room itself, which knows neither tallies nor estimates
