@@ -14,7 +14,7 @@ from ibukit.channels.base import Channel, Score, sum_of
 
 @dataclass(frozen=True, eq=False)
 class StackedChannel(Channel):
-    """Several channels over the same secrets, or none, their reports one after the other.
+    """Channels over the same secrets, or none, their reports one after the other.
 
     Parameters
     ----------
