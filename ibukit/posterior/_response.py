@@ -37,6 +37,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import gammaln
 
+from ibukit._threads import one_thread
 from ibukit._validate import Floats, Ints, readable
 from ibukit.channels import ResponseChannel, facts
 from ibukit.errors import TooLarge
@@ -99,12 +100,9 @@ def posterior_under_response(tally: Tally, alpha: Floats) -> ResponsePosterior |
         return None
     counts = np.zeros(tally.k, dtype=np.int64)
     np.add.at(counts, channel.reports, tally.counts)
-    (alphas, sizes), place, many = np.unique(
-        np.stack([alpha, counts.astype(float)]), axis=1, return_inverse=True, return_counts=True
-    )
-    line = _Line.through_saddle(channel, alphas, sizes.astype(np.int64), many)
-    found = line.integrate()
-    place = place.reshape(-1)
+    pairs, place, many = np.unique(alpha + 1j * counts, return_inverse=True, return_counts=True)
+    with one_thread():
+        found = _Line.through_saddle(channel, pairs.real.copy(), pairs.imag.astype(np.int64), many).integrate()
     return ResponsePosterior(
         tally,
         alpha,
