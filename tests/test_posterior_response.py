@@ -168,7 +168,7 @@ def test_numbers_that_are_off_are_never_returned(monkeypatch):
 
 def test_too_many_steps_are_refused_before_they_are_taken(monkeypatch):
     tally = ik.RandomizedResponse(3, 1.0).tally_counts([50, 30, 20])
-    monkeypatch.setattr(response, "MOST_STEPS", 1000)
+    monkeypatch.setattr(response, "MOST_STEPS_OF_LINE", 1000)
     with pytest.raises(
         ik.errors.TooLarge, match=r"in \S+ steps \(at most 1e\+03\) .*; take method='gibbs' with an rng"
     ):

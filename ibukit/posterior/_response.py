@@ -59,7 +59,7 @@ LOG_NOTHING = 42.0
 # points per width of the Gauss function at the saddle point: then e^(-2 pi^2 / STEP^2) is some 1e-13
 STEP = 0.8
 # a minute or so, and a quarter of a small machine's memory
-MOST_STEPS = 4 * 10**9
+MOST_STEPS_OF_LINE = 4 * 10**9
 MOST_BYTES = 2**31
 MOST_POINTS = 10**5
 # sum of the prior's parameters from which on Stirling's series has all digits
@@ -203,11 +203,11 @@ class _Line:
         first = np.r_[True, self.alpha[1:] != self.alpha[:-1]]
         last = np.r_[first[1:], True]
         steps, n_bytes = points * int(self.counts[last].sum()), 160 * points * len(self.counts)
-        if steps > MOST_STEPS or n_bytes > MOST_BYTES or points > MOST_POINTS:
+        if steps > MOST_STEPS_OF_LINE or n_bytes > MOST_BYTES or points > MOST_POINTS:
             reached = "" if math.isnan(off) else f", with an error of {off:.1e} so far"
             raise TooLarge(
                 f"method='exact' would integrate over {readable(points)} points (at most {MOST_POINTS:.0e}) in "
-                f"{readable(steps)} steps (at most {MOST_STEPS:.0e}) and {readable(n_bytes)} bytes (at most "
+                f"{readable(steps)} steps (at most {MOST_STEPS_OF_LINE:.0e}) and {readable(n_bytes)} bytes (at most "
                 f"{MOST_BYTES:.3g}){reached}; take method='gibbs' with an rng"
             )
 
