@@ -210,10 +210,12 @@ def test_the_recursion_takes_as_many_steps_however_many_kinds_of_reports_there_a
 
 
 @pytest.mark.parametrize("order", [1, -1])
-def test_many_reports_neither_under_nor_overflow(order):
+@pytest.mark.parametrize("known", [True, False])
+def test_many_reports_neither_under_nor_overflow(order, known):
     # those of one kind first: on the way the totals that matter in the end have 1e-900 of what others have
     n, eps, alpha = 1500, 4.0, np.array([0.5, 1.5])
     mechanism = ik.RandomizedResponse(2, eps)
+    mechanism = mechanism if known else ik.MatrixMechanism(mechanism.matrix())  # by the integrals, by the recursion
     tally = mechanism.tally_counts([n, n][::order])
     found = ik.posterior(tally, alpha)
     assert found.log_evidence < -1500  # no double holds its exponential

@@ -20,11 +20,14 @@ from ibukit.posterior import _gibbs
 from ibukit.posterior._enumeration import posterior_by_splits
 from ibukit.posterior._gibbs import Draws
 from ibukit.posterior._marginals import Marginals, from_frequencies
+from ibukit.posterior._response import ResponsePosterior, posterior_under_response
 from ibukit.posterior._totals import posterior_of_totals
 from ibukit.tally import Tally, check_bounded
 
 OF = ("distribution", "frequencies")
 POSTERIOR_METHODS = ("exact", "enumerate", "gibbs")
+
+Law = Marginals | ResponsePosterior | Draws
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +78,7 @@ class Posterior(_validate.ReadOnlyArrays):
     r_hat: Floats
     log_evidence: float
     alphabet: Alphabet
-    _law: Marginals | Draws = field(repr=False)
+    _law: Law = field(repr=False)
     _shrinkage: float = field(repr=False)
 
     def standard_errors(self) -> Floats:
@@ -93,16 +96,16 @@ class Posterior(_validate.ReadOnlyArrays):
         >>> ik.posterior(ik.RandomizedResponse(2, epsilon=1.0).tally_counts([7, 3]), alpha=0.5).standard_errors()
         array([0., 0.])
         """
-        if isinstance(self._law, Marginals):
-            return np.zeros(len(self.mean))
-        return np.asarray(self._shrinkage * self._law.standard_errors())
+        if isinstance(self._law, Draws):
+            return np.asarray(self._shrinkage * self._law.standard_errors())
+        return np.zeros(len(self.mean))
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Equal-tailed credible intervals, each holding with probability `level`.
 
         P_x or F_x is in each with this posterior probability. What is exact: quantiles of the mixture of beta
         distributions that P_x has, by root finding to 1e-14; of F_x the discrete quantiles, which hold at least
-        `level`. Gibbs: quantiles of the draws of P_x or F_x.
+        `level`; under k-RR, too, these need the recursion over the totals. Gibbs: quantiles of the draws of P_x or F_x.
 
         Parameters
         ----------
@@ -117,6 +120,8 @@ class Posterior(_validate.ReadOnlyArrays):
         ------
         ValueError
             If `level` is not between 0 and 1.
+        TooLarge
+            If the posterior is exact under k-RR and the recursion would take too many terms.
 
         Examples
         --------
@@ -166,7 +171,9 @@ def posterior(
     of : str
         "distribution", of which the users are a sample, or "frequencies" among the users themselves.
     method : str
-        "exact": a recursion over the totals, k C(n + k, k) steps, whatever the number of different reports;
+        "exact": under k-RR integrals along a line, whatever n and k are, with a relative error of at most 1e-9 (or
+        an absolute one of 1e-15) of the mean; under other mechanisms a recursion over the totals, k C(n + k, k) steps,
+        whatever the number of different reports;
         "enumerate": over all matrices that split the reports by secret, as [optimal]_ has it, for small cases;
         "gibbs": draws, for any size.
     rng : numpy.random.Generator, optional
@@ -192,13 +199,24 @@ def posterior(
     ValueError
         If an entry of `alpha` is not a finite number above 0, or `of`, `method` or `max_sweeps` is not what it may be.
     TooLarge
-        If the method would take too many terms or too much memory; says how many, and what to use instead. If the
-        alphabet has no end.
+        If the method would take too many terms or too much memory; says how many, and what to use instead. So for a
+        prior so uneven that the integrals are lost in rounding. If the alphabet has no end.
     TypeError
         If `method` is "gibbs" and `rng` no generator.
 
     Notes
     -----
+    Under k-RR, where report z has the probability l + c theta_z, each report of z either tells or is drawn from theta.
+    Of the s_z reports of z, t_z tell. By 1 / Gamma(a) = (1 / 2 pi i) integral of e^u u^-a du the sum over all t is a
+    product, and with A = alpha_0
+
+        E[F_x | reports] = int H ((A + n) T_x + alpha_x (n - T)) du / (n int H (A + T) du),
+        H(u) = e^u u^(-A - 1) prod_z B_z,   B_z = sum_t C(s_z, t) alpha_z ... (alpha_z + t - 1) (c / u)^t l^(s_z - t),
+
+    where T_z is the mean of t under the terms of B_z, and T = sum_z T_z: O(n) steps for each of some tens to thousands
+    of points [contour]_. Two rules without a common point must agree to 1e-9 in every mean and to 1e-7 in every
+    standard deviation. Only what is k-RR itself is computed so, and no pool of several levels.
+
     Gibbs alternates between the secrets that reports tell and P. A report's column of the channel is its least entry
     plus the rest; by the first part it tells nothing, and only secrets of the second are drawn: k-RR in O(k) a sweep,
     unary encodings from their packed bits. Up to 512 secrets a sweep ends with a Metropolis step, whose proposal is a
@@ -211,6 +229,8 @@ def posterior(
     .. [optimal] Lopuhaa-Zwakenberg, Li and Skoric, arXiv:1911.10499, Theorem 3.1 and Propositions 3.2 and A.3.
     .. [rhat] Vehtari, Gelman, Simpson, Carpenter and Burkner, "Rank-normalization, folding, and localization: an
        improved R-hat for assessing convergence of MCMC", Bayesian Analysis 16, 2021.
+    .. [contour] Weideman and Trefethen, "Parabolic and hyperbolic contours for computing the Bromwich integral", Math.
+       Comp. 76, 2007.
     .. [augmentation] Tanner and Wong, "The calculation of posterior distributions by data augmentation", JASA 82, 1987.
     .. [approximation] Christen and Fox, "Markov chain Monte Carlo using an approximation", J. Comput. Graph. Stat. 14,
        2005.
@@ -238,10 +258,10 @@ def posterior(
             draws = _gibbs.sample(tally, prior, of, _validate.generator(rng), max_sweeps)
         frequencies, log_evidence, sweeps = draws.mean(), math.nan, draws.sweeps
         status = Status.CONVERGED if draws.converged else Status.MAX_ITER
-        law: Marginals | Draws = draws
+        law: Law = draws
         ess, r_hat = draws.effective_sample_size, draws.r_hat
     else:
-        law = posterior_of_totals(tally, prior) if method == "exact" else posterior_by_splits(tally, prior)
+        law = _exact(tally, prior) if method == "exact" else posterior_by_splits(tally, prior)
         frequencies, log_evidence, sweeps, status = law.mean("frequencies"), law.log_evidence, 0, Status.CLOSED_FORM
         ess, r_hat = np.full(tally.k, np.inf), np.ones(tally.k)
     mean = frequencies if of == "frequencies" else from_frequencies(frequencies, prior, tally.n)
@@ -262,6 +282,12 @@ def posterior(
     if strict and status is Status.MAX_ITER:
         raise ConvergenceError(_too_few(found, max_sweeps), found)
     return found
+
+
+def _exact(tally: Tally, prior: Floats) -> Marginals | ResponsePosterior:
+    """By integrals under k-RR, by the recursion under all other mechanisms."""
+    law = posterior_under_response(tally, prior)
+    return posterior_of_totals(tally, prior) if law is None else law
 
 
 @once_positional("method", "rng", "max_sweeps", "strict")
@@ -324,6 +350,12 @@ def posterior_mean(
     array([0.6341, 0.2339, 0.132 ])
     >>> ik.mle(tally).distribution.round(4)  # far from the prior's mean, 1/3 each
     array([0.8607, 0.1393, 0.    ])
+
+    Under k-RR the mean is exact for any number of reports:
+
+    >>> many = ik.RandomizedResponse(3, epsilon=1.0).tally_counts([50_000, 28_000, 22_000])
+    >>> ik.posterior_mean(many, alpha=0.5).distribution.round(4)
+    array([0.7912, 0.187 , 0.0219])
     """
     found = posterior(tally, alpha, of, method=method, rng=rng, max_sweeps=max_sweeps)
     drawn = ""
