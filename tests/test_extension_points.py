@@ -84,7 +84,7 @@ def test_every_public_mechanism_and_alphabet_is_here():
     kinds = {type(thing) for thing in ALL}
     public = {
         thing
-        for thing in vars(ik).values()
+        for thing in (getattr(ik, name) for name in ik.__all__)
         if isinstance(thing, type) and issubclass(thing, (ik.Mechanism, ik.Alphabet, ik.FreeWill))
     }
     assert kinds == public - {ik.Mechanism, ik.FiniteMechanism} | {UnboundedLine, UnboundedGrid}
