@@ -243,7 +243,7 @@ def pages(html: Path) -> list[str]:
     return [n.as_posix() for n in names if n.parts[0] not in skipped]
 
 
-def visit_all(html: Path, names: list[str], shots: Path) -> list[Finding]:
+def visit_all(html: Path, shots: Path, names: list[str]) -> list[Finding]:
     """Everything that is wrong with these pages, in a browser of their own."""
     found: list[Finding] = []
     with chromium() as browser:
@@ -266,7 +266,7 @@ def check(html: Path, shots: Path, jobs: int = 1) -> list[Finding]:
     shots.mkdir(parents=True)
     slices = [names[i::jobs] for i in range(min(jobs, len(names)))]
     with ProcessPoolExecutor(len(slices)) as pool:
-        found = [f for part in pool.map(visit_all, [html] * jobs, slices, [shots] * jobs) for f in part]
+        found = [f for part in pool.map(functools.partial(visit_all, html, shots), slices) for f in part]
     print(f"check_book: {len(names)} pages at {' and '.join(map(str, WIDTHS))} px, {len(found)} findings")
     return found
 

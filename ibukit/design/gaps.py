@@ -10,10 +10,8 @@ from numpy.typing import ArrayLike
 from ibukit import _validate, privacy
 from ibukit._threads import one_thread
 from ibukit.design import _linear_programme, least_information
+from ibukit.design.shokri import TOLERANCE_OF_LOSSES
 from ibukit.errors import ConvergenceError
-
-# a user's loss above the bound by less than this share of the largest loss is rounding
-TOLERANCE = 1e-9
 
 
 def information_gap(
@@ -157,7 +155,7 @@ def protection_gap(
     guessed = costs if adversary_loss is None else _validate.losses("adversary_loss", adversary_loss, len(matrix))
     bound = 0.0 if max_quality_loss == 0 else _validate.positive("max_quality_loss", max_quality_loss)
     reached = privacy.adversary_loss(mechanism, weights, guessed)
-    if privacy.quality_loss(mechanism, weights, costs) > bound + TOLERANCE * costs.max():
+    if privacy.quality_loss(mechanism, weights, costs) > bound + TOLERANCE_OF_LOSSES * costs.max():
         return math.inf
     alone = float((weights @ guessed).min())
     without = max(0.0, alone - reached)
