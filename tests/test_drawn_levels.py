@@ -27,6 +27,7 @@ TAKEN = [
     (ik.PlanarGeometric, OBLONG),
     (ik.TruncatedPlanarGeometric, SQUARE),
     (ik.PlanarLaplace, SQUARE),
+    (ik.PlanarLaplace, OBLONG),
     (ik.Exponential, LINE),
     (ik.Exponential, SQUARE),
     (ik.Exponential, TRIANGLE),
