@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 from typing import TYPE_CHECKING
 
@@ -138,8 +139,9 @@ def check_channel(channel: Channel) -> None:
 
     Raise AssertionError with the finding if they disagree. `forward` and `adjoint` are linear and each other's
     transpose; `rows`, `gram` and `add_gram` are the matrix M that `forward` means, and M diag(w) M^T; `score` is what
-    one forward and one adjoint say; `scaled` and `unit_columns` multiply each report by a factor; `take` keeps the
-    reports asked for, `with_one_more` adds a row; pickled, it is the same (relative error 1e-10 throughout).
+    one forward and one adjoint say, `certificate` what `score` says; `scaled` and `unit_columns` multiply each report
+    by a factor; `take` keeps the reports asked for, `with_one_more` adds a row; pickled, it is the same (relative error
+    1e-10 throughout).
 
     Parameters
     ----------
@@ -166,6 +168,8 @@ def check_channel(channel: Channel) -> None:
     _close(np.array(score.log_likelihood), w @ np.log(p), "score's log-likelihood is not that of forward")
     _close(score.g, matrix @ (w / p), "score's g is not adjoint(counts / p)")
     _close(np.array(score.least), p.min(), "score's least is not the least of forward")
+    certificate = channel.certificate(theta, w, score.g.max() / math.e)
+    _close(np.array(certificate), np.array([score.log_likelihood, 1.0]), "certificate is not what score says")
     some = np.arange(k)[::2]
     _close(channel.rows(some), matrix[some], "rows are not what forward says")
     gram = (matrix * w) @ matrix.T

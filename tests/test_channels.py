@@ -67,6 +67,7 @@ def test_every_shortcut_is_what_forward_and_adjoint_say(channel):
 
 BROKEN = {
     "score": (lambda self, theta, counts: Channel.score(self, theta * 1.001, counts), "score"),
+    "certificate": (lambda self, theta, counts, n: (self.score(theta, counts).log_likelihood, 0.9), "certificate"),
     "rows": (lambda self, secrets: DenseChannel.rows(self, secrets) * 1.001, "rows"),
     "add_gram": (lambda self, total, weights: DenseChannel.add_gram(self, total, weights * 1.001), "gram"),
     "gram": (lambda self, weights: np.zeros((3, 3)), "gram"),
@@ -104,6 +105,18 @@ def test_a_class_that_says_forward_anew_inherits_no_shortcut():
     assert type(channel.take(slice(2))) is not Softer
     assert Softer.rows is Channel.rows
     assert LineChannel.rows is not Channel.rows
+
+
+class Louder(ResponseChannel):
+    """Says score anew, which its certificate then follows."""
+
+    def score(self, theta, counts):
+        return super().score(theta, counts)._replace(log_likelihood=7.0)
+
+
+def test_a_class_that_says_score_anew_inherits_no_certificate():
+    channel = Louder(5, np.array([0, 3]), 0.6, 0.1)
+    assert channel.certificate(np.full(5, 0.2), np.ones(2), 2.0)[0] == 7.0
 
 
 class Named(LineChannel):

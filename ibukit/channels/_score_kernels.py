@@ -11,11 +11,14 @@ BLOCK = 1024  # sums go by blocks, so that a million roundings do not pile up
 @njit(cache=True, error_model="numpy")
 def score_responses(
     theta: Floats, g: Floats, total: float, reports: Ints, counts: Floats | Ints, off: float, extra: float
-) -> tuple[float, float]:
-    """Log-likelihood and least p for M_xz = off + extra [x = reports[z]]; theta sums to `total`, g is filled."""
+) -> tuple[float, float, float]:
+    """Log-likelihood, least p and largest g for M_xz = off + extra [x = reports[z]]; theta sums to `total`.
+
+    g is filled, unless it is empty: to write it takes as long as all the rest.
+    """
     base = off * total
     logs, weights, idle = 0.0, 0.0, 0.0
-    least = np.inf
+    least, most = np.inf, 0.0 if counts.size < theta.size else -np.inf
     for start in range(0, counts.size, BLOCK):
         part_logs, part_weights = 0.0, 0.0
         for z in range(start, min(start + BLOCK, counts.size)):
@@ -23,7 +26,9 @@ def score_responses(
             p = base + extra * mass
             w = counts[z] / p
             part_weights += w
-            g[reports[z]] += extra * w
+            most = max(most, extra * w)
+            if g.size:
+                g[reports[z]] += extra * w
             least = min(least, p)
             if mass == 0.0:  # mostly most of them, and they share a logarithm
                 idle += counts[z]
@@ -35,4 +40,4 @@ def score_responses(
         logs += idle * np.log(base)
     for x in range(g.size):
         g[x] += off * weights
-    return logs, least
+    return logs, least, most + off * weights

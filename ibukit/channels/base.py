@@ -85,6 +85,8 @@ class Channel(ABC):
         if {"forward", "adjoint"} & vars(cls).keys():
             for name in SHORTCUTS - vars(cls).keys():
                 setattr(cls, name, getattr(Channel, name))
+        elif "score" in vars(cls) and "certificate" not in vars(cls):
+            cls.certificate = Channel.certificate  # type: ignore[method-assign]
 
     @property
     @abstractmethod
@@ -112,6 +114,14 @@ class Channel(ABC):
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             g = self.adjoint(counts / p)
         return Score(float(counts @ np.log(p)) if least > 0 else -math.inf, g, least if least > 0 else 0.0)
+
+    def certificate(self, theta: Floats, counts: Floats | Ints, n: float) -> tuple[float, float]:
+        """Log-likelihood at theta, and its gap for n reports, nats per report.
+
+        Without a vector as long as the secrets, where that can be avoided.
+        """
+        score = self.score(theta, counts)
+        return score.log_likelihood, score.gap(n)
 
     def rows(self, secrets: Ints) -> Floats:
         """M_xz of given secrets, shape (len(secrets), s)."""
@@ -160,7 +170,9 @@ class Channel(ABC):
         return JoinedChannel(self, row)
 
 
-SHORTCUTS = frozenset({"score", "rows", "gram", "add_gram", "take", "unit_columns", "scaled", "with_one_more"})
+SHORTCUTS = frozenset(
+    {"score", "certificate", "rows", "gram", "add_gram", "take", "unit_columns", "scaled", "with_one_more"}
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -114,5 +114,4 @@ def as_estimate(given: Estimate | ArrayLike, tally: Tally, name: str, method: st
 
 def _read(tally: Tally, theta: Floats) -> tuple[float, float]:
     """The channel's log-likelihood and the gap without keeping a number for each report."""
-    score = tally.operator.score(theta, tally.counts)
-    return score.log_likelihood, score.gap(tally.n)
+    return tally.operator.certificate(theta, tally.counts, tally.n)

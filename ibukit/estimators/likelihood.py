@@ -75,7 +75,7 @@ def mle(tally: Tally, tol: float = 1e-9, method: str = "auto", *, strict: bool =
     'mle, closed form by water-filling: k-RR, k = 3'
     """
     tol = _validate.positive("tol", tol)
-    problem = Problem(check_tally(tally).operator, tally.counts)
+    problem = Problem(check_tally(tally).operator, tally.counts, tally.n)
     theta, solver, n_iter, log_likelihood, gap = best_found(problem, tol, hyphenated("method", method, METHODS))
     closed = Status.CLOSED_FORM if solver.name == "closed-form" else Status.CONVERGED
     status = closed if gap <= tol else Status.MAX_ITER

@@ -78,8 +78,7 @@ def best_found(problem: Problem, tol: float, method: str = "auto") -> Found:
     with one_thread():
         for solver in candidates(problem, method):
             theta, n_iter = solver.run(problem, float(np.expm1(min(tol, 1.0))))
-            score = problem.channel.score(theta, problem.counts)
-            found = Found(theta, solver, n_iter, score.log_likelihood, score.gap(problem.n))
+            found = Found(theta, solver, n_iter, *problem.channel.certificate(theta, problem.counts, problem.n))
             best = found if best is None or found.gap < best.gap else best
             if best.gap <= max(tol, ROUNDING_OF_GAP):
                 break

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -22,6 +22,8 @@ class Problem:
         M, on the reports seen.
     counts : ndarray, shape (s,)
         How often each report was seen, or any positive weights.
+    total : float, optional
+        Their sum, where it is known already: for k-RR, summing takes as long as a tenth of solving.
 
     Examples
     --------
@@ -34,6 +36,12 @@ class Problem:
 
     channel: Channel
     counts: Ints | Floats
+    total: InitVar[float | None] = None
+
+    def __post_init__(self, total: float | None) -> None:
+        """Keep a sum that is known as the one that would be computed."""
+        if total is not None:
+            vars(self)["n"] = total
 
     @property
     def k(self) -> int:
@@ -43,8 +51,8 @@ class Problem:
     @cached_property
     def n(self) -> float:
         """Number of reports, or the sum of their weights."""
-        total: float = self.counts.sum().item()
-        return total
+        n: float = self.counts.sum().item()
+        return n
 
     @cached_property
     def q(self) -> Floats:
@@ -64,4 +72,4 @@ class Problem:
 
         It is inf if a report seen has no probability.
         """
-        return self.channel.score(theta, self.counts).gap(self.n)
+        return self.channel.certificate(theta, self.counts, self.n)[1]

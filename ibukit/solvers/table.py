@@ -74,7 +74,7 @@ def _too_large(problem: Problem) -> str:
 
 def _closed_form(problem: Problem, tol: float) -> tuple[Floats, int]:
     assert isinstance(problem.channel, ResponseChannel)
-    return water_filling.maximise(problem.channel, problem.counts), 0
+    return water_filling.maximise(problem.channel, problem.counts, problem.n), 0
 
 
 def _line(problem: Problem, tol: float) -> tuple[Floats, int]:

@@ -9,8 +9,10 @@ from ibukit.channels import ResponseChannel
 from ibukit.solvers._water_filling_kernels import fill, water_level
 
 
-def maximise(channel: ResponseChannel, q: Floats | Ints) -> Floats:
-    """The maximiser of sum_z q_z log(off + (diagonal - off) theta_z) over the simplex, q up to a factor.
+def maximise(channel: ResponseChannel, q: Floats | Ints, total: float | None = None) -> Floats:
+    """The maximiser of sum_z q_z log(off + (diagonal - off) theta_z) over the simplex.
+
+    q may have any factor; `total` is its sum, where that is known.
 
     By the optimality conditions q_z / p_z is one number beta on the support S, so that
     theta_z = (q_z / beta - off) / (diagonal - off) with beta = q(S) / (diagonal - off + |S| off), and S holds the
@@ -22,6 +24,6 @@ def maximise(channel: ResponseChannel, q: Floats | Ints) -> Floats:
     if contrast <= 0:  # the noise is so strong that doubles cannot tell the secrets apart: every theta is a maximiser
         theta[:] = 1 / channel.k
         return theta
-    beta = water_level(q, float(q.sum()), contrast, channel.off)
+    beta = water_level(q, float(q.sum() if total is None else total), contrast, channel.off)
     fill(theta, channel.reports, q, beta, contrast, channel.off)
     return theta
