@@ -29,6 +29,7 @@ LAYERS = [
     "_validate",
     "_threads",
     "alphabet",
+    "_places",
     "grid",
     "distributions",
     "datasets",
