@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ibukit._efficiency import slopes, to_seen
 from ibukit._validate import Floats
 from ibukit.tally import Tally
 
@@ -34,8 +35,15 @@ def asymptotic_variances(tally: Tally, theta: Floats) -> Floats:
     """
     k = tally.k
     basis = contrasts(k)
-    values, vectors = np.linalg.eigh(basis.T @ observed_information(tally, theta) @ basis)
-    directions = (basis @ vectors) ** 2
+    efficiency = tally.efficiency
+    if efficiency is None:
+        values, vectors = np.linalg.eigh(basis.T @ observed_information(tally, theta) @ basis)
+        directions = (basis @ vectors) ** 2
+    else:
+        # known among those seen, and carried over to all secrets to first order
+        seen = observed_information(tally.among_seen, to_seen(theta, efficiency))
+        values, vectors = np.linalg.eigh(basis.T @ seen @ basis)
+        directions = (slopes(theta, efficiency) @ basis @ vectors) ** 2
     flat = values <= k * np.finfo(float).eps * max(values.max(initial=0.0), 0.0)
     determined = directions[:, flat].sum(axis=1) < FLAT_SHARE
     return np.where(determined, (directions[:, ~flat] / values[~flat]).sum(axis=1), np.inf)

@@ -21,7 +21,7 @@ from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet, as_alphabet
 from ibukit.estimate import Estimate
 from ibukit.grid import Grid
-from ibukit.tally import Tally
+from ibukit.tally import Tally, check_tally
 
 # Okabe and Ito's colours, black first; yellow left out, because a yellow line on white cannot be seen
 PALETTE = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
@@ -320,7 +320,7 @@ def triangle(
     >>> tally = ik.RandomizedResponse(3, epsilon=1.0).tally_counts([5, 3, 2])
     >>> ax = triangle(tally, {"MLE": [ik.mle(tally).distribution]})
     """
-    if tally.k != 3:
+    if check_tally(tally, weighted=True).k != 3:
         raise ValueError(f"tally must be over 3 secrets to be drawn on a triangle, it is over {tally.k}")
     axes = _axes(ax)
     # kept off the edges, where the likelihood can be -inf
