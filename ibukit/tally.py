@@ -84,7 +84,7 @@ def make_part(mechanism: ReportModel, reports: NDArray[Any], counts: Ints | Floa
     return part
 
 
-def _distinct(reports: NDArray[Any], counts: Ints) -> tuple[NDArray[Any], Ints]:
+def _distinct(reports: NDArray[Any], counts: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Sort the reports and add up the counts of equal ones; np.unique(axis=0) takes ten times as long for rows."""
     if reports.ndim == 1:
         if (reports[1:] > reports[:-1]).all():
@@ -326,8 +326,8 @@ def refuse_other_efficiencies(parts: Sequence[Part]) -> None:
         if own is None or first is None or not np.allclose(own, first, rtol=1e-9, atol=0):
             raise MechanismMismatch(
                 f"tallies add only where reports get lost alike, got {parts[0].mechanism} and {part.mechanism}; if "
-                "each secret is sent through one of them with known probabilities, stack their matrices times these side by "
-                "side in one MatrixMechanism with efficiency=True"
+                "each secret is sent through one of them with known probabilities, set their matrices, times these, "
+                "side by side in one MatrixMechanism with efficiency=True"
             )
 
 

@@ -307,15 +307,8 @@ PUBLIC = public_objects()
 ERRORS = [name for name, thing in PUBLIC.items() if inspect.isclass(thing) and issubclass(thing, Exception)]
 SENTENCES = [name for name in ERRORS if "__init__" not in vars(PUBLIC[name])]
 # read, not made by the reader: they document attributes, not parameters
-READ = [
-    "ibukit.Estimate",
-    "ibukit.Unfolded",
-    "ibukit.Posterior",
-    "ibukit.RateDistortion",
-    "ibukit.Status",
-    "ibukit.ConvergenceError",
-]
-READ += ["ibukit.OptimalDesign", "ibukit.datasets.Dataset", "ibukit.errors.ConvergenceError"]
+READ = ["ibukit.Estimate", "ibukit.Posterior", "ibukit.RateDistortion", "ibukit.Status", "ibukit.ConvergenceError"]
+READ += ["ibukit.Unfolded", "ibukit.OptimalDesign", "ibukit.datasets.Dataset", "ibukit.errors.ConvergenceError"]
 READ += ["ibukit.design.OptimalDesign", "ibukit.design.RateDistortion"]
 READ += [
     f"ibukit.{room}.{name}"

@@ -36,8 +36,6 @@ def read(matrix: Any) -> Table:
         matrix = matrix.to_numpy()
     if np.ma.is_masked(matrix):
         raise InvalidDistribution("matrix must not have masked entries; fill them, or leave the secret or report out")
-    if np.iscomplexobj(matrix):
-        raise InvalidDistribution("matrix must be real, got complex entries; if no imaginary part matters, pass .real")
     try:
         given = np.asarray(matrix)
         array = np.array(given if given.dtype.kind in "biufO" else "text", dtype=np.float64)
@@ -71,6 +69,11 @@ def _labels(index: Any) -> list[Any] | None:
 
 
 def _what_else(matrix: Any) -> str:
+    try:
+        if np.iscomplexobj(matrix):
+            return "complex ones; if the imaginary parts do not matter, pass its real part"
+    except ValueError:
+        pass  # rows of different lengths
     if isinstance(matrix, Sequence) and not isinstance(matrix, str):
         lengths = [len(row) if hasattr(row, "__len__") and not isinstance(row, str) else None for row in matrix]
         if None not in lengths and len(set(lengths)) > 1:

@@ -63,9 +63,10 @@ class MatrixMechanism(FiniteMechanism):
     With phi_x = theta_x e_x / sum_y theta_y e_y, the distribution of the secrets among those seen, p = phi M / e has
     row-stochastic entries, and theta_x is proportional to phi_x / e_x. The map between theta and phi is one to one, so
     theta maximises the likelihood of the reports seen if and only if its phi does, and within the same gap: the
-    certificate of an estimate holds for theta. If the number of lost reports is unknown, to maximise over it and theta
-    together gives the same theta. If it is known, use it: count the lost ones in a column 1 - e of their own, without
-    `efficiency`.
+    certificate of an estimate holds for theta. It is also the theta of the largest Poisson likelihood of the counts,
+    sum_z n_z log nu_z - nu_z with nu = N theta M, over all N and theta together: given theta, the best N is that with
+    sum_z nu_z = sum_z n_z, and what is left is the likelihood of the reports seen. If the number of lost reports is
+    known, use it: count them in a column 1 - e of their own, without `efficiency`.
 
     References
     ----------
