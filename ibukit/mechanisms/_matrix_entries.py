@@ -142,14 +142,15 @@ def check_sums(rows: Floats, seen: Floats | None, normalize: bool) -> Floats:
     """
     sums = rows.sum(axis=1)
     target = np.ones(len(rows)) if seen is None else seen
-    if seen is not None and _worst(sums, 1.0) <= (MOST_ROUNDING if normalize else SUM_TOLERANCE):
+    if seen is not None and _worst(sums, 1.0) <= MOST_ROUNDING:
         rows, sums = rows * seen[:, None], sums * seen
     off = np.abs(sums - target) / target
     allowed = MOST_ROUNDING if normalize else SUM_TOLERANCE
     bad = ~(off <= allowed)
     if bad.any():
         raise InvalidDistribution(_advice(rows, sums, target, seen, normalize, int(np.argmax(bad))))
-    return rows * (target / sums)[:, None] if normalize else rows
+    # a row that is near enough stays as it is, so that what is mended once is not changed again
+    return rows * np.where(off > SUM_TOLERANCE, target / sums, 1.0)[:, None] if normalize else rows
 
 
 def _worst(sums: Floats, target: Floats | float) -> float:
@@ -190,7 +191,7 @@ def _if_transposed(rows: Floats) -> str:
     return "; its columns do: is it transposed? Pass matrix.T, with one row for each secret"
 
 
-def aligned(table: Table, alphabet: Alphabet | int | None, reports: Any) -> tuple[Floats, Alphabet, Alphabet | None]:
+def aligned(table: Table, alphabet: Any, reports: Any) -> tuple[Floats, Alphabet, Alphabet | None]:
     """Rows in the order of the secrets, columns in that of the reports, and both alphabets.
 
     The labels of a table are its alphabets where none are given, and say what belongs together where they are.
@@ -199,7 +200,7 @@ def aligned(table: Table, alphabet: Alphabet | int | None, reports: Any) -> tupl
     if alphabet is None:
         secrets = as_alphabet(k) if table.secrets is None else Alphabet(table.secrets)
     else:
-        secrets = as_alphabet(alphabet)
+        secrets = as_labels(alphabet)
         if len(secrets) != k:
             raise AlphabetMismatch(f"matrix must have one row for each of the {len(secrets)} secrets, got {k} rows")
         if table.secrets is not None:
@@ -208,7 +209,7 @@ def aligned(table: Table, alphabet: Alphabet | int | None, reports: Any) -> tupl
         # columns without labels beside rows that have some are numbers, not the secrets in their order
         plain = None if table.secrets is None else as_alphabet(m)
         return rows, secrets, plain if table.reports is None else Alphabet(table.reports)
-    named = as_reports(reports)
+    named = as_labels(reports)
     if len(named) != m:
         raise AlphabetMismatch(f"reports must have one label for each of the {m} columns, got {len(named)}")
     if table.reports is not None:
@@ -216,11 +217,11 @@ def aligned(table: Table, alphabet: Alphabet | int | None, reports: Any) -> tupl
     return rows, secrets, named
 
 
-def as_reports(reports: Any) -> Alphabet:
+def as_labels(given: Any) -> Alphabet:
     """An alphabet, or the labels of one."""
-    if isinstance(reports, (Alphabet, int, np.integer)):
-        return as_alphabet(reports)  # type: ignore[arg-type]  # which takes any whole number
-    return Alphabet(reports)
+    if isinstance(given, (Alphabet, int, np.integer)):
+        return as_alphabet(given)  # type: ignore[arg-type]  # which takes any whole number
+    return Alphabet(given)
 
 
 def _order(what: str, labels: list[Any], alphabet: Alphabet) -> Ints:
