@@ -17,6 +17,7 @@ from ibukit.errors import AlphabetMismatch, ConvergenceError, InvalidDistributio
 from ibukit.estimate import Estimate, Status, determined
 from ibukit.estimators._poisson import maximise_signal
 from ibukit.estimators.likelihood import mle
+from ibukit.information import carried_over, covariance_of_all
 from ibukit.mechanisms import MatrixMechanism
 from ibukit.tally import Tally, make_part
 
@@ -41,7 +42,7 @@ class Unfolded(Estimate):
     >>> import ibukit as ik
     >>> found = ik.unfold([70, 50], [[0.6, 0.2], [0.1, 0.3]])
     >>> found.counts.round(6), found.count_errors().round(1)
-    (array([100., 100.]), array([16.2, 27. ]))
+    (array([100., 100.]), array([16.3, 28.5]))
     """
 
     total: float = field(kw_only=True)
@@ -60,14 +61,22 @@ class Unfolded(Estimate):
         signal = self.mechanism.forward(self.counts)
         return signal if self.background is None else signal + self.background
 
-    def standard_errors(self) -> Floats:
-        """Asymptotic standard errors of the probabilities, shape (k,).
+    def covariance(self) -> Floats:
+        """Asymptotic covariances of the probabilities, shape (k, k).
 
-        As for every estimate; with a background they count that its share is not known exactly.
+        They are the inverse of the observed information on the directions that keep the sum. With a background they
+        count that its share of the counts is not known exactly. inf for probabilities that are not determined.
         """
         if self.background is None:
-            return super().standard_errors()
-        return self._errors((np.eye(len(self.distribution)) - self.distribution[:, None]) / self.total)
+            assert self.tally is not None
+            return covariance_of_all(self.tally, self.distribution)
+        return carried_over(
+            self._information, (np.eye(len(self.distribution)) - self.distribution[:, None]) / self.total
+        )
+
+    def standard_errors(self) -> Floats:
+        """Asymptotic standard errors of the probabilities, shape (k,): roots of the diagonal of `covariance`."""
+        return np.asarray(np.sqrt(np.diag(self.covariance())))
 
     def count_errors(self) -> Floats:
         """Asymptotic standard errors of `counts`, shape (k,).
@@ -76,7 +85,7 @@ class Unfolded(Estimate):
         nu_z^2 of the Poisson likelihood; inf where the counts do not determine a number. They take weights for numbers
         of events.
         """
-        return self._errors(np.eye(len(self.distribution)))
+        return np.asarray(np.sqrt(np.diag(carried_over(self._information, np.eye(len(self.distribution))))))
 
     @cached_property
     def identified(self) -> NDArray[np.bool_]:
@@ -95,16 +104,12 @@ class Unfolded(Estimate):
         mechanism = MatrixMechanism(mixed, self.alphabet, efficiency=self.mechanism.efficiency)
         return determined(tally_of(mechanism, self.observed), self.distribution)
 
-    def _errors(self, slopes: Floats) -> Floats:
-        """Standard errors of functions of the numbers of secrets whose derivatives are the rows of `slopes`."""
+    @property
+    def _information(self) -> Floats:
+        """The observed information of the Poisson likelihood about the numbers of secrets, shape (k, k)."""
         seen = self.observed > 0
         columns = self.mechanism.matrix()[:, seen] * (np.sqrt(self.observed[seen]) / self.expected[seen])
-        values, vectors = np.linalg.eigh(columns @ columns.T)
-        moved = (slopes @ vectors) ** 2
-        flat = values <= len(values) * np.finfo(float).eps * values.max()
-        determined_by_counts = moved[:, flat].sum(axis=1) <= 1e-12 * moved.sum(axis=1)
-        variances = (moved[:, ~flat] / values[~flat]).sum(axis=1)
-        return np.sqrt(np.where(determined_by_counts, variances, np.inf))
+        return np.asarray(columns @ columns.T)
 
     def __repr__(self) -> str:
         return f"{super().__repr__().removesuffix(')')}, total={self.total:.6g})".replace("Estimate(", "Unfolded(", 1)
