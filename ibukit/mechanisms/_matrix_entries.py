@@ -219,8 +219,8 @@ def aligned(table: Table, alphabet: Any, reports: Any) -> tuple[Floats, Alphabet
 
 def as_labels(given: Any) -> Alphabet:
     """An alphabet, or the labels of one."""
-    if isinstance(given, (Alphabet, int, np.integer)):
-        return as_alphabet(given)  # type: ignore[arg-type]  # which takes any whole number
+    if isinstance(given, Alphabet) or np.ndim(given) == 0:
+        return as_alphabet(given)
     return Alphabet(given)
 
 

@@ -108,18 +108,21 @@ class MatrixMechanism(FiniteMechanism):
         """Check and convert the fields, of classes that inherit, too."""
         if not isinstance(self.normalize, (bool, np.bool_)):
             raise TypeError(f"normalize must be True or False, got {self.normalize!r}")
-        rows, secrets, reports = _matrix_entries.aligned(
-            _matrix_entries.read(self.entries), self.alphabet, self.reports
-        )
-        _matrix_entries.refuse_entries(rows)
-        seen = _matrix_entries.efficiencies(rows, self.efficiency, secrets)
-        rows = _matrix_entries.check_sums(rows, seen, bool(self.normalize))
+        table, normalize = _matrix_entries.read(self.entries), bool(self.normalize)
+        _matrix_entries.refuse_entries(table.rows)
+        given: Any = self.efficiency
+        if given is None:
+            table = table._replace(rows=_matrix_entries.check_sums(table.rows, None, normalize))
+        rows, secrets, reports = _matrix_entries.aligned(table, self.alphabet, self.reports)
+        seen = _matrix_entries.efficiencies(rows, given, secrets)
+        if given is not None:
+            rows = _matrix_entries.check_sums(rows, seen, normalize)
         self._keep(
             entries=_validate.frozen(rows),
             alphabet=secrets,
             reports=reports,
             efficiency=None if seen is None else _validate.frozen(seen),
-            normalize=bool(self.normalize),
+            normalize=normalize,
         )
 
     def __eq__(self, other: object) -> bool:
