@@ -176,7 +176,7 @@ def test_what_knows_of_no_efficiency_refuses_it():
         ik.theory.asymptotic_mse(mechanism, TRUTH)
 
 
-def test_forward_is_the_probability_of_being_seen():
+def test_forward_is_the_probability_of_being_seen_and_silence_tells_too():
     mechanism = ik.MatrixMechanism(RESPONSE, efficiency=True)
     tally = mechanism.tally_counts([5, 0, 6])
     np.testing.assert_allclose(mechanism.forward(TRUTH), TRUTH @ RESPONSE, rtol=1e-14)
@@ -184,9 +184,18 @@ def test_forward_is_the_probability_of_being_seen():
     np.testing.assert_allclose(tally.matrix(), RESPONSE[:, [0, 2]], rtol=1e-14)
     np.testing.assert_allclose(mechanism.adjoint([1.0, 2.0, 3.0]), RESPONSE @ [1, 2, 3], rtol=1e-14)
     np.testing.assert_allclose(tally.adjoint([1.0, 3.0]), RESPONSE @ [1, 0, 3], rtol=1e-14)
-    # silence tells, too: the second secret is silent five times as often as the first
+    # a detector of one report tells by its silence alone: five times as often under the second secret
     assert mechanism.epsilon == pytest.approx(np.log(0.6 / 0.1))
-    assert ik.MatrixMechanism([[0.9], [0.5]], efficiency=True).epsilon == pytest.approx(np.log(5))
+    lone = ik.MatrixMechanism([[0.9], [0.5]], efficiency=True)
+    assert lone.epsilon == pytest.approx(np.log(5))
+    told = ik.MatrixMechanism([[0.9, 0.1], [0.5, 0.5]])
+    told = ik.privacy.mutual_information(told, [0.5, 0.5])
+    assert ik.privacy.mutual_information(lone, [0.5, 0.5]) == pytest.approx(told)
+    assert told > 0.05
+    with pytest.raises(
+        ik.errors.AlphabetMismatch, match=r"loss must have one row for each of the 2 secrets, shape \(2, 2"
+    ):
+        ik.privacy.quality_loss(lone, [0.5, 0.5], [[0.0], [1.0]])
 
 
 def test_lost_reports_are_not_drawn():

@@ -17,7 +17,7 @@ from ibukit.solvers import Problem, best_found
 # what each multinomial maximum is asked for; doubles give less on some, and the certificate of the whole decides
 INNER_TOL = 1e-13
 # a signal of a smaller share of the counts is none
-LEAST_SHARE = 2.0**-40
+LEAST_SIGNAL = 2.0**-40
 
 
 class Signal(NamedTuple):
@@ -61,7 +61,7 @@ def maximise_signal(response: Floats, counts: Floats, background: Floats) -> Sig
 
         low, high = total, total
         while excess(low) < 0:
-            if low < LEAST_SHARE * total:
+            if low < LEAST_SIGNAL * total:
                 raise ValueError(
                     f"background must leave something to unfold: less than {low:.3g} of {total:.6g} counts are not "
                     "explained by it"

@@ -165,7 +165,7 @@ class MatrixMechanism(FiniteMechanism):
 
         It is inf where some report rules some secret out. That nothing is seen is a report, too.
         """
-        return privacy.epsilon_ldp(self._with_silence())
+        return privacy.epsilon_ldp(self)
 
     def make_matrix(self) -> Floats:
         """The probabilities of all reports, shape (k, m); its rows sum to the efficiencies."""
@@ -194,8 +194,9 @@ class MatrixMechanism(FiniteMechanism):
     def _rows_of_seen(self) -> Floats:
         return self.entries if self.efficiency is None else self.entries / self.efficiency[:, None]
 
-    def _with_silence(self) -> MatrixMechanism:
-        """The same with one more report: nothing is seen."""
+    @cached_property
+    def with_silence(self) -> MatrixMechanism:
+        """The same with one more report, the last: nothing is seen."""
         if self.efficiency is None:
             return self
         return MatrixMechanism(np.column_stack([self.entries, 1 - self.efficiency]), self.alphabet, self.m + 1)
