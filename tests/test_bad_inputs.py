@@ -86,3 +86,48 @@ def test_counts_are_no_tally(function):
         function([60, 40], SQUARE) if function in (ik.mle, ik.gap) else function([60, 40])
     with pytest.raises(TypeError, match=r"as mechanism\.tally\(reports\) makes it, got float$"):
         function(1.5, SQUARE) if function in (ik.mle, ik.gap) else function(1.5)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ((label for label in "ab"), r"got generator; pass list\(values\)"),
+        ({"a", "b"}, r"got set; pass sorted\(values\)"),
+        ({"a": 1, "b": 2}, r"got dict; pass list\(values\)"),
+        (None, "a sequence of labels, got None"),
+        (7, r"a sequence of labels, for 0\.\.k-1 that is Line\(0, k - 1\), got 7"),
+        (2.5, r"a sequence of labels, got 2\.5"),
+        ("abc", "a sequence of labels, got 'abc'"),
+        ([("a", 1), ("b", 2)], r"got shape \(2, 2\); join labels of several parts into one"),
+        ([], r"got shape \(0,\)$"),
+    ],
+    ids=str,
+)
+def test_what_is_no_sequence_of_labels(values, message):
+    with pytest.raises(ValueError, match=f"^values must be .*{message}"):
+        ik.Alphabet(values)
+
+
+def test_distances_that_are_no_array():
+    with pytest.raises(
+        ValueError, match=r"distances must be an array of shape \(2, 2\), got function; a function beco"
+    ):
+        ik.Alphabet(["a", "b"], distances=lambda x, y: 1.0)
+    with pytest.raises(ValueError, match=r"distances must be an array of shape \(2, 2\), got str$"):
+        ik.Alphabet(["a", "b"], distances="near")
+
+
+@pytest.mark.parametrize(("first", "last"), [(0, 10**12), (-(2**50), 2**50)])
+def test_a_line_that_is_too_long(first, last):
+    with pytest.raises(
+        TooLarge, match=rf"last must not lie so far from first.* got first={first}, last={last}; count in"
+    ):
+        ik.Line(first, last)
+    with pytest.raises(TooLarge, match="more than can be listed"):
+        ik.RandomizedResponse(last, 1.0)
+
+
+def test_what_can_be_listed_is():
+    assert len(ik.Alphabet(pd.Series(["a", "b"]))) == len(ik.Alphabet(np.array(["a", "b"]))) == 2
+    assert len(ik.Alphabet(range(3))) == 3
+    assert len(ik.Line(-5, 10**6)) == 10**6 + 6
