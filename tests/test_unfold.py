@@ -172,8 +172,11 @@ def test_what_knows_of_no_efficiency_refuses_it():
         function(tally.among_seen)
     with pytest.raises(ValueError, match="tally must be of reports that do not get lost"):
         ik.posterior(tally, 1.0)
-    with pytest.raises(ValueError, match="mechanism must not lose reports"):
-        ik.theory.asymptotic_mse(mechanism, TRUTH)
+    for known in (ik.theory.asymptotic_mse, ik.theory.inv_squared_error, ik.identification.identifiable):
+        arguments = (TRUTH,) if known is not ik.identification.identifiable else ()
+        with pytest.raises(ValueError, match="mechanism must not lose reports"):
+            known(mechanism, *arguments)
+        known(mechanism.among_seen, *arguments)
 
 
 def test_forward_is_the_probability_of_being_seen_and_silence_tells_too():

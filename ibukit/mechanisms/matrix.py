@@ -181,6 +181,11 @@ class MatrixMechanism(FiniteMechanism):
         return self
 
     @cached_property
+    def _right_inverse(self) -> Floats:  # what is said of INV is said of reports that do not get lost
+        self.as_finite()
+        return super()._right_inverse
+
+    @cached_property
     def among_seen(self) -> MatrixMechanism:
         """The mechanism of those who are seen: rows divided by their efficiencies.
 
