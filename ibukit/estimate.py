@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from ibukit import _validate
+from ibukit._efficiency import determined_among_all
 from ibukit._validate import Floats, ReadOnlyArrays
 from ibukit.alphabet import Alphabet
 from ibukit.errors import ConvergenceError as ConvergenceError
@@ -101,9 +102,7 @@ class Estimate(ReadOnlyArrays):
         """
         if self.tally is None:
             raise ValueError("estimate has no tally: what is identified depends on the reports it was computed from")
-        # found by a room further down the stream, which is asked for when it is needed and not before
-        found = import_module("ibukit.identification").mle_set(self.tally)
-        return np.asarray(found.identified)
+        return determined(self.tally, self.distribution)
 
     def standard_errors(self) -> Floats:
         """Asymptotic standard errors, shape (k,).
@@ -177,3 +176,12 @@ class Estimate(ReadOnlyArrays):
             f"Estimate({self.method}: k={len(self.distribution)}{where}, n_iter={self.n_iter}, "
             f"gap={self.gap:.3g} nats/report, log_likelihood={self.log_likelihood:.6g}, {self.status.name})"
         )
+
+
+def determined(tally: Tally, theta: Floats) -> NDArray[np.bool_]:
+    """Which probabilities of a maximum likelihood estimate theta all others share, shape (k,)."""
+    # found by a room further down the stream, which is asked for when it is needed and not before
+    found = import_module("ibukit.identification").mle_set(tally.among_seen)
+    if tally.efficiency is None or found.unique:
+        return np.asarray(found.identified)
+    return determined_among_all(found, theta, tally.efficiency)

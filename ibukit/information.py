@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ibukit._efficiency import slopes, to_seen
 from ibukit._validate import Floats
 from ibukit.tally import Tally
 
@@ -32,6 +33,8 @@ def asymptotic_variances(tally: Tally, theta: Floats) -> Floats:
     Z is an orthonormal basis of {w : sum w = 0}. inf for a secret whose probability moves along a direction in which
     the likelihood of the reports seen is flat: they do not determine it.
     """
+    if tally.efficiency is not None:
+        return np.diag(covariance_of_all(tally, theta)).copy()
     k = tally.k
     basis = contrasts(k)
     values, vectors = np.linalg.eigh(basis.T @ observed_information(tally, theta) @ basis)
@@ -39,3 +42,26 @@ def asymptotic_variances(tally: Tally, theta: Floats) -> Floats:
     flat = values <= k * np.finfo(float).eps * max(values.max(initial=0.0), 0.0)
     determined = directions[:, flat].sum(axis=1) < FLAT_SHARE
     return np.where(determined, (directions[:, ~flat] / values[~flat]).sum(axis=1), np.inf)
+
+
+def covariance_of_all(tally: Tally, theta: Floats) -> Floats:
+    """Covariances of theta where reports get lost, shape (k, k); inf for what is not determined.
+
+    Those of the distribution among those seen, carried over to all secrets to first order.
+    """
+    efficiency = np.ones(tally.k) if tally.efficiency is None else tally.efficiency
+    basis = contrasts(tally.k)
+    seen = observed_information(tally.among_seen, to_seen(theta, efficiency))
+    return carried_over(basis.T @ seen @ basis, slopes(theta, efficiency) @ basis)
+
+
+def carried_over(information: Floats, derivatives: Floats) -> Floats:
+    """Covariances of functions whose derivatives are the rows, D J^-1 D^T; inf for those that move where J is flat."""
+    values, vectors = np.linalg.eigh(information)
+    moved = derivatives @ vectors
+    flat = values <= len(values) * np.finfo(float).eps * max(values.max(initial=0.0), 0.0)
+    undetermined = (moved[:, flat] ** 2).sum(axis=1) > FLAT_SHARE * (moved**2).sum(axis=1)
+    half = moved[:, ~flat] / np.sqrt(values[~flat])
+    covariance = half @ half.T
+    covariance[undetermined] = covariance[:, undetermined] = np.inf
+    return np.asarray(covariance)

@@ -16,7 +16,7 @@ from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet, as_alphabet
 from ibukit.estimate import Estimate
 from ibukit.plotting._style import DASHES, PALETTE, axes_for, numbers
-from ibukit.tally import Tally
+from ibukit.tally import Tally, check_tally
 
 
 def distributions(alphabet: Alphabet | int, curves: Mapping[str, ArrayLike | Estimate], ax: Axes | None = None) -> Axes:
@@ -235,7 +235,7 @@ def triangle(
     >>> tally = ik.RandomizedResponse(3, epsilon=1.0).tally_counts([5, 3, 2])
     >>> ax = triangle(tally, {"MLE": [ik.mle(tally).distribution]})
     """
-    if tally.k != 3:
+    if check_tally(tally, weighted=True).k != 3:
         raise ValueError(f"tally must be over 3 secrets to be drawn on a triangle, it is over {tally.k}")
     axes = axes_for(ax)
     # kept off the edges, where the likelihood can be -inf
