@@ -173,6 +173,30 @@ def test_points_in_every_form(form):
     assert ik.Grid.covering(forms()[form]) == ik.Grid.covering(points)
 
 
+@pytest.mark.parametrize("form", forms())
+@pytest.mark.parametrize("kind", [ik.PlanarLaplace, ik.RandomizedResponse])
+def test_mechanisms_take_points_for_secrets_and_for_reports(kind, form):
+    mechanism, points = kind(MANHATTAN, 2.0), forms()[form]
+    codes = MANHATTAN.locate(points)
+    tally, same = mechanism.tally(points), mechanism.tally(codes, codes=True)
+    assert np.array_equal(tally.parts[0].reports, same.parts[0].reports)
+    assert np.array_equal(tally.counts, same.counts)
+    drawn = mechanism.randomize(points, np.random.default_rng(7))
+    expected = mechanism.randomize(codes, np.random.default_rng(7), codes=True)
+    assert np.array_equal(drawn, MANHATTAN.labels_of(expected))
+
+
+def test_reports_outside_are_not_counted_as_anything():
+    mechanism = ik.PlanarLaplace(MANHATTAN, 2.0)
+    reports = series(np.array([(40.75, -74.0), (40.75, -74.1)]))
+    with pytest.raises(ik.errors.AlphabetMismatch, match=r'take grid\.locate\(points, outside="nearest"\)'):
+        mechanism.tally(reports)
+    nearest = MANHATTAN.locate(reports, outside="nearest")
+    assert mechanism.tally(nearest, codes=True).n == 2
+    with pytest.raises(ValueError, match="these look like codes: say codes=True"):
+        mechanism.tally(nearest)
+
+
 def test_the_old_form_of_locate():
     lat, lon = points_in("Manhattan").T
     expected = MANHATTAN.locate(points_in("Manhattan")).tolist()
