@@ -6,12 +6,14 @@ proportional to theta_x e_x; and theta_x is proportional to phi_x / e_x. Solvers
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ibukit._validate import Floats
+from ibukit.errors import MechanismMismatch
 
 # differences that are narrower are rounding
 WIDTH_OF_A_POINT = 1e-7
@@ -22,6 +24,27 @@ class Ranges(Protocol):
 
     def bounds(self, weights: ArrayLike) -> tuple[float, float]:
         """The least and the greatest value."""
+
+
+def efficiency_of(mechanism: Any) -> Floats | None:
+    """The probability of being seen that a mechanism states, if its reports may get lost."""
+    efficiency: Floats | None = getattr(mechanism, "efficiency", None)
+    return efficiency
+
+
+def refuse_other_efficiencies(mechanisms: Sequence[Any]) -> None:
+    """Reports of one population that are lost in different ways have no common distribution among those seen."""
+    first = efficiency_of(mechanisms[0])
+    for mechanism in mechanisms:
+        own = efficiency_of(mechanism)
+        if own is first:
+            continue
+        if own is None or first is None or not np.allclose(own, first, rtol=1e-9, atol=0):
+            raise MechanismMismatch(
+                f"tallies add only where reports get lost alike, got {mechanisms[0]} and {mechanism}; if each secret "
+                "is sent through one of them with known probabilities, set their matrices, times these, side by side "
+                "in one MatrixMechanism with efficiency=True"
+            )
 
 
 def to_seen(theta: Floats, efficiency: Floats | None) -> Floats:

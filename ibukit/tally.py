@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ibukit import _validate
+from ibukit._efficiency import efficiency_of, refuse_other_efficiencies
 from ibukit._validate import Floats, Ints
 from ibukit.alphabet import Alphabet
 from ibukit.channels import Channel, StackedChannel
-from ibukit.errors import AlphabetMismatch, ImpossibleReport, MechanismMismatch, TooLarge
+from ibukit.errors import AlphabetMismatch, ImpossibleReport, TooLarge
 
 
 class ReportModel(Protocol):
@@ -176,7 +177,7 @@ class Tally(_validate.ReadOnlyArrays):
 
         None where no report gets lost. See `MatrixMechanism`.
         """
-        return efficiency_of(self.parts[0])
+        return efficiency_of(self.parts[0].mechanism)
 
     @property
     def among_seen(self) -> Tally:
@@ -303,32 +304,11 @@ def pool(tallies: Sequence[Tally]) -> Tally:
     if first.full_alphabet is not None and len(tallies) > 1:
         window = first.full_alphabet.window(np.concatenate([part.reports for part in parts]))
         parts = [Part(replace(part.mechanism, alphabet=window), part.reports, part.counts) for part in parts]
-    refuse_other_efficiencies(parts)
+    refuse_other_efficiencies([part.mechanism for part in parts])
     groups: dict[Any, list[Part]] = {}
     for part in parts:
         groups.setdefault(part.mechanism, []).append(part)
     return Tally(tuple(_merged(same) for same in groups.values()), first.full_alphabet)
-
-
-def efficiency_of(part: Part) -> Floats | None:
-    """The probability of being seen that the part's mechanism states, if its reports may get lost."""
-    efficiency: Floats | None = getattr(part.mechanism, "efficiency", None)
-    return efficiency
-
-
-def refuse_other_efficiencies(parts: Sequence[Part]) -> None:
-    """Reports of one population that are lost in different ways have no common distribution among those seen."""
-    first = efficiency_of(parts[0])
-    for part in parts:
-        own = efficiency_of(part)
-        if own is first:
-            continue
-        if own is None or first is None or not np.allclose(own, first, rtol=1e-9, atol=0):
-            raise MechanismMismatch(
-                f"tallies add only where reports get lost alike, got {parts[0].mechanism} and {part.mechanism}; if "
-                "each secret is sent through one of them with known probabilities, set their matrices, times these, "
-                "side by side in one MatrixMechanism with efficiency=True"
-            )
 
 
 def _secrets(tally: Tally) -> Alphabet:
