@@ -210,7 +210,7 @@ class Tally(_validate.ReadOnlyArrays):
         table : frame, dataset, or path
             Of pandas, Polars (eager or lazy), Arrow (a table, a dataset, a reader), DuckDB, Dask or Spark; the path of
             Parquet or CSV files, a folder or a pattern such as ``"reports/*.parquet"``, or a list of paths, which
-            DuckDB reads in a stream. In CSV, labels are read as text and stand for those that are written so.
+            are read in a stream. In CSV, labels are read as text and stand for those that are written so.
         mechanism : Mechanism, function or mapping
             A function from an epsilon to a mechanism together with `epsilon`, a mapping from values of a column to
             mechanisms together with `by`.

@@ -124,6 +124,17 @@ def test_points_are_found_in_the_grid_and_those_outside_are_unknown(engine, tmp_
     assert tally.dropped == {"missing": 1, "unknown": 1}
 
 
+def test_coordinates_that_are_no_numbers_are_unknown(tmp_path):
+    mechanism = ik.PlanarLaplace(ik.Grid.from_bounds(40.0, 40.2, -74.0, -73.8, 2, 2), 0.5)
+    table = pd.DataFrame({"lat": ["40.05", "x"], "lon": [-73.95, -73.95]})
+    table.to_csv(tmp_path / "a.csv", index=False)
+    for place, n in ((tmp_path / "a.csv", 1), (table.replace("40.05", 40.05), 1)):
+        tally = ik.Tally.from_table(place, mechanism, ("lat", "lon"), unknown="drop")
+        assert (tally.n, tally.dropped) == (n, {"unknown": 1})
+    with pytest.raises(AlphabetMismatch, match=r"'lat', 'lon' contains \('40.05', -73.95\), \('x'"):
+        ik.Tally.from_table(table, mechanism, ("lat", "lon"))
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_integers_on_a_line_stay_integers(engine, tmp_path):
     mechanism = ik.LinearGeometric(ik.Line(17, 30), 0.5)
@@ -297,10 +308,29 @@ def test_what_cannot_be_counted_says_why(what):
 
 
 def test_files_that_cannot_be_read_are_named(tmp_path):
-    for name, content in (("bad.parquet", b"no parquet"), ("bad.csv", b"report,n\nx,1\ny,1,2,3\n")):
-        (tmp_path / name).write_bytes(content)
-        with pytest.raises(ValueError, match=rf"{name} cannot be read: [^\n]+$"):
-            ik.Tally.from_table(tmp_path / name, MECHANISM)
+    (tmp_path / "bad.parquet").write_bytes(b"no parquet")
+    with pytest.raises(ValueError, match=r"bad.parquet cannot be read: [^\n]+$"):
+        ik.Tally.from_table(tmp_path / "bad.parquet", MECHANISM)
+    for content, error in (
+        ("car,1\nbus,1,2\n", "line 3 of .*a.csv must have 2"),
+        ("car,1\n?,1\n", "line 3 of .*a.csv: .*'[?]'"),
+    ):
+        (tmp_path / "a.csv").write_text("report,n\n" + content)
+        with pytest.raises(ValueError, match=error):
+            ik.Tally.from_table(tmp_path / "a.csv", MECHANISM)
+
+
+def test_several_texts_have_the_same_columns(tmp_path):
+    (tmp_path / "1.csv").write_text("report,n\ncar,2\n")
+    (tmp_path / "2.csv").write_text("n,report\n3,car\n1,bus\n")
+    tally = ik.Tally.from_table(tmp_path / "*.csv", MECHANISM, count="n")
+    assert seen(tally) == Counter({(MECHANISM, 1): 1, (MECHANISM, 2): 5})
+    (tmp_path / "2.csv").write_text("n,report\n3,car\n1,?\n")
+    with pytest.raises(AlphabetMismatch, match=r"line 3 of .*2\.csv: column 'report' contains '\?'"):
+        ik.Tally.from_table(tmp_path, MECHANISM, count="n")
+    (tmp_path / "2.csv").write_text("report\ncar\n")
+    with pytest.raises(ValueError, match="same columns"):
+        ik.Tally.from_table(tmp_path, MECHANISM)
 
 
 @pytest.mark.parametrize("package", ["duckdb", "pyarrow"])

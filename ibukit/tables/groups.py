@@ -16,7 +16,7 @@ from ibukit.errors import AlphabetMismatch
 from ibukit.grid import Grid
 from ibukit.tables.choice import chooser
 from ibukit.tables.columns import Columns, Piece
-from ibukit.tables.labels import bit_rows, cells, number_in, places
+from ibukit.tables.labels import bit_rows, cells, number_in, numbers_in_rows, places
 from ibukit.tables.sources import open_table
 
 HOW = ("raise", "drop")
@@ -45,11 +45,11 @@ class TableReports:
         table: Any,
         mechanism: Any,
         report: str | Sequence[str],
-        count: str | None,
-        epsilon: str | None,
-        by: str | None,
-        unknown: str,
-        missing: str,
+        count: str | None = None,
+        epsilon: str | None = None,
+        by: str | None = None,
+        unknown: str = "raise",
+        missing: str = "raise",
     ) -> None:
         for name, how in (("unknown", unknown), ("missing", missing)):
             if how not in HOW:
@@ -58,16 +58,16 @@ class TableReports:
         self._choose = chooser(mechanism, epsilon, by)
         self._source = open_table(table)
         many = (report,) if isinstance(report, str) else tuple(report)
-        self._columns = Columns(many, by if epsilon is None else epsilon, count)
+        self.columns = Columns(many, by if epsilon is None else epsilon, count)
         self._check_columns()
         self.dropped: dict[str, int] = {}
         self._listed: dict[int, tuple[Any, list[Ints], list[Ints]]] = {}
 
     def _check_columns(self) -> None:
         there = self._source.names
-        roles: list[tuple[str, str | None]] = [("report", name) for name in self._columns.report]
-        roles += [("epsilon or by", self._columns.by), ("count", self._columns.count)]
-        if not self._columns.report:
+        roles: list[tuple[str, str | None]] = [("report", name) for name in self.columns.report]
+        roles += [("epsilon or by", self.columns.by), ("count", self.columns.count)]
+        if not self.columns.report:
             raise ValueError("report must name a column, or several, got none")
         for role, name in roles:
             if name is not None and name not in there:
@@ -76,13 +76,35 @@ class TableReports:
 
     def groups(self) -> Iterator[Group]:
         """Reports with their mechanism; those that can be listed come last, added up."""
-        for piece in self._source.pieces(self._columns):
-            for mechanism, rows in self._by_mechanism(piece):
-                yield from self._taken(mechanism, piece.values[rows], piece.counts[rows])
+        try:
+            for piece in self._source.pieces(self.columns):
+                for mechanism, rows in self._by_mechanism(piece):
+                    yield from self._taken(mechanism, piece.values[rows], piece.counts[rows])
+        except ValueError as error:
+            found = self._source.find(self.columns, self.check)
+            if found is None:
+                raise
+            kind = AlphabetMismatch if isinstance(found[1], AlphabetMismatch) else ValueError
+            raise kind(f"{found[0]}: {found[1]}") from error
         for mechanism, codes, counts in self._listed.values():
             many = np.concatenate(counts)
             if many.any():
                 yield Group(mechanism, np.concatenate(codes), many, True)
+
+    def check(self, piece: Piece) -> None:
+        """Raise what `groups` would raise at a piece."""
+        for mechanism, rows in self._by_mechanism(piece):
+            list(self._taken(mechanism, piece.values[rows], piece.counts[rows]))
+
+    def takes(self, report: Any) -> bool:
+        """Whether the mechanism, if there is one for all, can make a report."""
+        values = np.empty(1, dtype=object)
+        values[0] = report
+        try:
+            self.check(Piece(values, np.zeros(1, dtype=bool), None, np.ones(1, dtype=np.int64)))
+        except ValueError:
+            return False
+        return True
 
     def _by_mechanism(self, piece: Piece) -> Iterator[tuple[Any, Ints]]:
         """Each mechanism of a piece with the places of its rows; missing and unknown ones are refused or dropped."""
@@ -90,13 +112,13 @@ class TableReports:
             self._leave_out("missing", piece.counts[piece.missing], self._missing)
         here = np.flatnonzero(~piece.missing)
         if piece.by is None:
-            yield self._choose(None, self._columns.by, self._source.textual), here
+            yield self._choose(None, self.columns.by, self._source.textual), here
             return
         named: dict[Any, list[int]] = {}
         for place, value in zip(here.tolist(), piece.by[here].tolist(), strict=True):
             named.setdefault(value, []).append(place)
         for value, rows in named.items():
-            mechanism = self._choose(value, self._columns.by, self._source.textual)
+            mechanism = self._choose(value, self.columns.by, self._source.textual)
             if mechanism is None:
                 self._leave_out("unknown", piece.counts[rows], partial(self._no_mechanism, value))
             else:
@@ -104,6 +126,9 @@ class TableReports:
 
     def _taken(self, mechanism: Any, values: NDArray[Any], counts: Ints) -> Iterator[Group]:
         """The reports in the form that the mechanism takes; those that can be listed are kept for the end."""
+        given = values
+        if values.ndim == 2:
+            values = numbers_in_rows(values, self._source.textual)
         alphabet = None if _is_bits(mechanism) else getattr(mechanism, "report_alphabet", None)
         if alphabet is None:
             reports, known = self._rows(values, mechanism)
@@ -111,7 +136,7 @@ class TableReports:
             reports = self._codes(values, alphabet, mechanism)
             known = reports >= 0
         if not known.all():
-            self._leave_out("unknown", counts[~known], partial(self._unknown, values[~known], mechanism))
+            self._leave_out("unknown", counts[~known], partial(self._unknown, given[~known], mechanism))
         reports, counts = reports[known], counts[known]
         if alphabet is not None:
             _, all_codes, all_counts = self._listed.setdefault(id(mechanism), (mechanism, [], []))
@@ -121,7 +146,7 @@ class TableReports:
             yield Group(mechanism, reports, counts, False)
 
     def _codes(self, values: NDArray[Any], alphabet: Any, mechanism: Any) -> Ints:
-        named = list(self._columns.report)
+        named = list(self.columns.report)
         if isinstance(alphabet, Grid):
             if len(named) == 2:
                 return cells(values, alphabet)
@@ -134,13 +159,16 @@ class TableReports:
     def _rows(self, values: NDArray[Any], mechanism: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         if _is_bits(mechanism):
             return bit_rows(values, mechanism.k)
-        if values.ndim == 2 or values.dtype != object:
+        if values.ndim == 2:
+            known = np.isfinite(values).all(axis=1)
+            return np.where(known[:, None], values, 0), known
+        if values.dtype != object:
             return values, np.ones(len(values), dtype=bool)
         # whole numbers on a line, or what else the mechanism takes: it judges numbers itself
         read: list[Any] = [number_in(v) if isinstance(v, str) and self._source.textual else v for v in values.tolist()]
-        known = [isinstance(value, Real) and not isinstance(value, bool) for value in read]
-        numbers = [value if good else 0 for value, good in zip(read, known, strict=True)]
-        return np.array(numbers), np.array(known, dtype=bool)
+        good = [isinstance(value, Real) and not isinstance(value, bool) for value in read]
+        numbers = [value if fine else 0 for value, fine in zip(read, good, strict=True)]
+        return np.array(numbers), np.array(good, dtype=bool)
 
     def _leave_out(self, reason: str, counts: Ints, error: Callable[[], Exception]) -> None:
         if self._how[reason] == "raise":
@@ -148,8 +176,8 @@ class TableReports:
         self.dropped[reason] = self.dropped.get(reason, 0) + int(counts.sum())
 
     def _missing(self) -> Exception:
-        columns = ", ".join(map(repr, self._columns.report))
-        other = "" if self._columns.by is None else f" or {self._columns.by!r}"
+        columns = ", ".join(map(repr, self.columns.report))
+        other = "" if self.columns.by is None else f" or {self.columns.by!r}"
         return ValueError(
             f'column {columns}{other} has missing values; fill them in, or leave these reports out by missing="drop"'
         )
@@ -158,7 +186,7 @@ class TableReports:
         rows = values.tolist()
         shown = list(dict.fromkeys(repr(tuple(row) if isinstance(row, list) else row) for row in rows))
         more = f" and {len(shown) - 3} more" if len(shown) > 3 else ""
-        columns = ", ".join(map(repr, self._columns.report))
+        columns = ", ".join(map(repr, self.columns.report))
         return AlphabetMismatch(
             f"column {columns} contains {', '.join(shown[:3])}{more}, no report of {_name(mechanism)}, whose reports "
             f'are {_reports_of(mechanism)}; correct them, or say unknown="drop" to leave them out'
@@ -166,7 +194,7 @@ class TableReports:
 
     def _no_mechanism(self, value: Any) -> Exception:
         return AlphabetMismatch(
-            f"column {self._columns.by!r} contains {value!r}, for which there is no mechanism; add it to the mapping, "
+            f"column {self.columns.by!r} contains {value!r}, for which there is no mechanism; add it to the mapping, "
             'or say unknown="drop" to leave its reports out'
         )
 

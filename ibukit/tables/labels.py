@@ -54,6 +54,18 @@ def _whole(value: Any, textual: bool) -> int | None:
     return int(value) if number.is_integer() and abs(number) < 2**62 else None  # type: ignore[arg-type]
 
 
+def numbers_in_rows(values: NDArray[Any], textual: bool) -> NDArray[Any]:
+    """Rows of numbers, shape (s, width), NaN for what is none."""
+    if values.dtype != object and values.dtype.kind != "U":
+        return values
+    import pandas as pd
+
+    cells = values.astype(object).ravel()
+    if not textual:
+        cells[[isinstance(value, str) for value in cells]] = None
+    return np.asarray(pd.to_numeric(pd.Series(cells), errors="coerce"), dtype=np.float64).reshape(values.shape)
+
+
 def number_in(text: str) -> int | float | None:
     """The number that a text is, None if it is none."""
     for kind in (int, float):
@@ -66,7 +78,7 @@ def number_in(text: str) -> int | float | None:
 
 def _finder(alphabet: Alphabet, textual: bool) -> Callable[[Any], int]:
     """A function from a value to its code, -1 if there is none."""
-    labels = alphabet.values.tolist()
+    labels = alphabet.values.tolist()  # noqa: PD011 -- of an alphabet, no frame
     code_of = {label: code for code, label in enumerate(labels)}
     code_of_text = {str(label): code for code, label in enumerate(labels)} if textual else {}
     if textual and len(code_of_text) < len(labels):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import glob
 import os
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,29 +12,15 @@ import narwhals as nw
 
 from ibukit.errors import MissingExtra
 from ibukit.tables.columns import Columns, Piece, collected
+from ibukit.tables.source import Source
+from ibukit.tables.text import TextFile, TextFiles
 
 # rows of partial counts that are added up at once
 MOST_PARTIAL = 2**20
 
 
 PARQUET = (".parquet", ".pq", ".parq")
-DELIMITED = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".csv.zst", ".tsv.zst")
-
-
-class Source(ABC):
-    """Something with columns whose reports can be counted piece by piece."""
-
-    textual = False
-    """Whether labels are read as text, and stand for those that are written so."""
-
-    @property
-    @abstractmethod
-    def names(self) -> list[str]:
-        """The columns there are."""
-
-    @abstractmethod
-    def pieces(self, columns: Columns) -> Iterator[Piece]:
-        """The counted reports, in one piece or several."""
+DELIMITED = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 
 
 class Frame(Source):
@@ -107,32 +92,25 @@ class Partitions(Source):
         yield from dask.compute(*(count(part, columns) for part in self._frame.to_delayed()))
 
 
-class Files(Frame):
-    """Files of Parquet or of delimited text, read by DuckDB in a stream."""
+class Parquet(Frame):
+    """Files of Parquet, read by DuckDB in a stream."""
 
     def __init__(self, files: list[str]) -> None:
         self._files, self._duckdb = files, _duckdb()
-        self.connection = self._duckdb.connect()
+        self._connection = self._duckdb.connect()
         # the order of the rows does not matter, and keeping it takes memory
-        self.connection.execute("SET preserve_insertion_order = false")
-        self.textual = _kind(files) == "text"
-        super().__init__(nw.from_native(self._read({})))
-
-    def _read(self, types: dict[str, str]) -> Any:
+        self._connection.execute("SET preserve_insertion_order = false")
         try:
-            if self.textual:
-                return self.connection.read_csv(self._files, header=True, union_by_name=True, dtype=types or None)
-            return self.connection.read_parquet(self._files, union_by_name=True)
+            super().__init__(nw.from_native(self._connection.read_parquet(files, union_by_name=True)))
         except self._duckdb.Error as error:
             raise self._unreadable(error) from None
 
     def pieces(self, columns: Columns) -> Iterator[Piece]:
         """One that DuckDB has counted, or batches where the reports are rows."""
-        if self.textual:  # "007" and "1.0" are labels, and no numbers
-            labels = [name for name in (*columns.report[: len(columns.report) == 1], columns.by) if name is not None]
-            self.frame = nw.from_native(self._read(dict.fromkeys(labels, "VARCHAR")))
         try:
             yield from super().pieces(columns)
+        except self._duckdb.InterruptException:
+            raise KeyboardInterrupt from None
         except self._duckdb.Error as error:
             raise self._unreadable(error) from None
 
@@ -143,11 +121,13 @@ class Files(Frame):
 
 def open_table(table: Any) -> Source:
     """What can be asked for its columns and counted, from what people have; TypeError for anything else."""
+    if isinstance(table, Source):
+        return table
     if isinstance(table, (str, os.PathLike)) or (
         isinstance(table, (list, tuple)) and table and all(isinstance(path, (str, os.PathLike)) for path in table)
     ):
         many = table if isinstance(table, (list, tuple)) else [table]
-        return Files([file for path in many for file in _found(os.fspath(path))])
+        return _files([file for path in many for file in _found(os.fspath(path))])
     home = type(table).__module__.split(".")[0]
     if home in ("dask", "dask_expr") and hasattr(table, "to_delayed") and hasattr(table, "columns"):
         return Partitions(table)
@@ -220,15 +200,14 @@ def _found(path: str) -> list[str]:
     return files
 
 
-def _kind(files: list[str]) -> str:
-    kinds = set()
+def _files(files: list[str]) -> Source:
     for file in files:
         if not file.endswith(PARQUET + DELIMITED):
             raise ValueError(
-                f"table {file!r} must be Parquet (.parquet) or delimited text (.csv, .tsv, also .gz or .zst); "
-                "read other formats with your own library and pass the frame"
+                f"table {file!r} must be Parquet (.parquet) or text (.csv, .tsv, also .gz); read other formats with "
+                "your own library and pass the frame"
             )
-        kinds.add("parquet" if file.endswith(PARQUET) else "text")
-    if len(kinds) > 1:
+    parquet = [file.endswith(PARQUET) for file in files]
+    if any(parquet) and not all(parquet):
         raise ValueError("table must be files of one format, got Parquet and text: count each on its own, tallies add")
-    return kinds.pop()
+    return Parquet(files) if all(parquet) else TextFiles([TextFile(file) for file in files])
