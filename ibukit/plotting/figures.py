@@ -1,144 +1,21 @@
-"""The book's one style: channels, distributions, maps, boxplots, the likelihood on a triangle.
-
-No other module imports this.
-"""
+"""Maps, channels, boxplots, the likelihood on a triangle."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
-from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
-from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from ibukit import _validate
 from ibukit._validate import Floats
-from ibukit.alphabet import Alphabet, as_alphabet
+from ibukit.errors import AlphabetMismatch
 from ibukit.estimate import Estimate
 from ibukit.grid import Grid
+from ibukit.plotting.style import PALETTE, axes_of, values_on
 from ibukit.tally import Tally
-
-# Okabe and Ito's colours, black first; yellow left out, because a yellow line on white cannot be seen
-PALETTE = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
-DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)))
-STYLE: Any = {
-    "axes.prop_cycle": cycler(color=PALETTE) + cycler(linestyle=DASHES),
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "figure.dpi": 110,
-    "figure.constrained_layout.use": True,
-    "font.size": 11,
-    "image.cmap": "cividis",
-    "legend.frameon": False,
-    "lines.linewidth": 1.8,
-}
-
-
-def use_style() -> None:
-    """Set the book's style for this session.
-
-    Okabe-Ito colours with dashes, cividis maps, no frame.
-
-    Examples
-    --------
-    >>> use_style()
-    >>> plt.rcParams["image.cmap"]
-    'cividis'
-    """
-    plt.rcParams.update(STYLE)
-
-
-def distributions(alphabet: Alphabet | int, curves: Mapping[str, ArrayLike | Estimate], ax: Axes | None = None) -> Axes:
-    """Draw distributions on a line.
-
-    The first is filled (the truth), the others are lines over it.
-
-    Parameters
-    ----------
-    alphabet : Line or int
-    curves : mapping of label to array_like, shape (k,), or Estimate
-    ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib Axes
-
-    Examples
-    --------
-    >>> import ibukit as ik
-    >>> ax = distributions(ik.Line(0, 3), {"truth": [0.1, 0.4, 0.4, 0.1], "uniform": ik.uniform(4)})
-    >>> len(ax.lines)
-    1
-    """
-    line = as_alphabet(alphabet)
-    axes = _axes(ax)
-    drawn = [_values(values, len(line)) for values in curves.values()]
-    for i, (label, p) in enumerate(zip(curves, drawn, strict=True)):
-        if i == 0:
-            axes.fill_between(line.values, p, step="mid", color="0.78", label=label)
-        else:
-            color, dashes = PALETTE[i % len(PALETTE)], DASHES[(i - 1) % len(DASHES)]
-            axes.step(line.values, p, where="mid", color=color, linestyle=dashes, label=label)
-    axes.set_xlabel(_value_label(line))
-    axes.set_ylabel("probability")
-    axes.margins(x=0)
-    if min(p.min() for p in drawn) >= 0:  # raw inversion keeps its negative entries, and a margin below them
-        axes.set_ylim(bottom=0)
-    axes.legend()
-    return axes
-
-
-def panels(alphabet: Alphabet | int, truth: ArrayLike, estimates: Mapping[str, Estimate], columns: int = 2) -> Figure:
-    """Draw each estimate over the truth in a panel of its own.
-
-    The title has its steps and its certified gap.
-
-    Parameters
-    ----------
-    alphabet : Line or int
-    truth : array_like, shape (k,)
-        Filled, behind each estimate.
-    estimates : mapping of name to Estimate
-    columns : int
-        Panels side by side; two can still be read on a telephone.
-
-    Returns
-    -------
-    matplotlib Figure
-        All panels end at three times the truth's maximum; one whose estimate goes higher says how high.
-
-    Examples
-    --------
-    >>> import ibukit as ik
-    >>> tally = ik.TruncatedGeometric(3, epsilon=1.0).tally_counts([50, 30, 20])
-    >>> figure = panels(3, [0.6, 0.3, 0.1], {"INV-P": ik.inv(tally), "IBU": ik.ibu(tally, stop=ik.Steps(5))})
-    >>> figure.axes[1].get_title().splitlines()
-    ['IBU', '5 steps, gap 0.013']
-    """
-    line, rows = as_alphabet(alphabet), -(-len(estimates) // columns)
-    real = _values(truth, len(line))
-    ceiling = 3 * real.max()
-    size = (2.7 * columns, 2.45 * rows)
-    figure, grid = plt.subplots(rows, columns, sharex=True, sharey=True, squeeze=False, figsize=size)
-    for i, (axes, (name, estimate)) in enumerate(zip(grid.flat, estimates.items(), strict=False)):
-        axes.fill_between(line.values, real, step="mid", color="0.78")
-        axes.step(line.values, estimate.distribution, where="mid", color=PALETTE[1 + i % 6], linewidth=1.3)
-        steps = f"{estimate.n_iter:,} steps" if estimate.n_iter else "closed form"
-        axes.set_title(f"{name}\n{steps}, gap {estimate.gap:.2g}", fontsize="medium")
-        highest = estimate.distribution.max()
-        if highest > ceiling:
-            axes.annotate(f"up to {highest:.2f}", (1, 1), xycoords="axes fraction", ha="right", va="top")
-        axes.set(xlabel=_value_label(line) if i >= len(estimates) - columns else "", ylim=(0, ceiling))
-        axes.margins(x=0)
-    for axes in grid.flat[len(estimates) :]:
-        axes.set_visible(False)
-    figure.supylabel("probability", fontsize="medium")
-    return figure
 
 
 def heatmap(
@@ -170,6 +47,11 @@ def heatmap(
     matplotlib Axes
         Its image is ``ax.images[0]``, e.g. for a colour bar.
 
+    Raises
+    ------
+    AlphabetMismatch
+        If `grid` is not a Grid, there is not one number for each cell, or an estimate is over another alphabet.
+
     Examples
     --------
     >>> import ibukit as ik
@@ -177,11 +59,15 @@ def heatmap(
     >>> ax.images[0].get_array().shape
     (2, 3)
     """
-    axes = _axes(ax)
+    if not isinstance(grid, Grid):
+        raise AlphabetMismatch(
+            f"grid must be a Grid, got {grid!r}; distributions(alphabet, curves) draws lines and labels"
+        )
+    axes = axes_of(ax)
     height, width = grid.cell_shape
     row, col = grid.first
     extent = (col * width, (col + grid.n_cols) * width, row * height, (row + grid.n_rows) * height)
-    picture = _values(values, len(grid)).reshape(grid.n_rows, grid.n_cols)
+    picture = values_on(values, grid).reshape(grid.n_rows, grid.n_cols)
     colours = Normalize(min(0.0, picture.min()), vmax) if norm is None else norm
     axes.imshow(picture, origin="lower", extent=extent, norm=colours, interpolation="none")
     axes.set_xticks([])
@@ -232,7 +118,7 @@ def channel(
     entries = np.asarray(matrix, dtype=np.float64)
     if entries.ndim != 2:
         raise ValueError(f"matrix must have two dimensions, got shape {entries.shape}")
-    axes = _axes(ax)
+    axes = axes_of(ax)
     k, m = entries.shape
     extent = (first_report - 0.5, first_report + m - 0.5, first_secret + k - 0.5, first_secret - 0.5)
     colours = Normalize(0.0, entries.max()) if norm is None else norm
@@ -264,7 +150,7 @@ def boxes(samples: Mapping[str, Mapping[Any, ArrayLike]], ax: Axes | None = None
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['INV-P', 'IBU']
     """
-    axes = _axes(ax)
+    axes = axes_of(ax)
     settings = list(dict.fromkeys(setting for results in samples.values() for setting in results))
     width = 0.8 / len(samples)
     for i, (name, results) in enumerate(samples.items()):
@@ -322,7 +208,7 @@ def triangle(
     """
     if tally.k != 3:
         raise ValueError(f"tally must be over 3 secrets to be drawn on a triangle, it is over {tally.k}")
-    axes = _axes(ax)
+    axes = axes_of(ax)
     # kept off the edges, where the likelihood can be -inf
     steps = np.linspace(1e-3, 1, 90)
     inside = [(a, b, 1 - a - b) for a in steps for b in steps if a + b <= 1 - 1e-3]
@@ -338,7 +224,7 @@ def triangle(
         at, offset = (cx[0], cy[0]), "offset points"
         axes.annotate(name, at, xytext=away, textcoords=offset, ha="center", annotation_clip=False)
     for i, (label, points) in enumerate((marks or {}).items()):
-        mx, my = _corners(np.array([_values(point, 3) for point in points]))
+        mx, my = _corners(np.array([values_on(point, tally.alphabet) for point in points]))
         axes.plot(mx, my, "ov^sD"[i % 5], color=("#D55E00", "#FFFFFF", "#56B4E9")[i % 3], mec="black", label=label)
     if marks:
         axes.legend(loc="upper left")
@@ -362,19 +248,3 @@ def _scale_bar(axes: Axes, grid: Grid, extent: tuple[float, float, float, float]
     axes.annotate(label, (end, below), xytext=(6, 0), textcoords="offset points", va="center")
     axes.set_xlim(west, east)
     axes.set_ylim(south - 0.09 * height, north)
-
-
-def _value_label(line: Alphabet) -> str:
-    return f"value ({line.unit})" if line.unit else "value"
-
-
-def _values(values: ArrayLike | Estimate, k: int) -> Floats:
-    numbers = values.distribution if isinstance(values, Estimate) else values
-    return _validate.vector("values", numbers, k)
-
-
-def _axes(ax: Axes | None) -> Axes:
-    if ax is not None:
-        return ax
-    made: tuple[Figure, Axes] = plt.subplots(figsize=(6, 3.6))
-    return made[1]
