@@ -9,7 +9,7 @@ from ibukit import _validate
 from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet, Line, as_alphabet
 from ibukit.errors import ConvergenceError
-from ibukit.estimate import Estimate, distribution_on
+from ibukit.estimate.result import Estimate, distribution_on
 from ibukit.grid import Grid
 
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from ibukit import _validate
 from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet
-from ibukit.estimate import Estimate, distribution_on
+from ibukit.estimate.result import Estimate, distribution_on
 
 # Okabe and Ito's colours, black first; yellow left out, because a yellow line on white cannot be seen
 PALETTE = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
