@@ -367,16 +367,18 @@ def test_of_many_labels_the_most_probable_are_drawn():
 def test_a_line_has_steps_and_a_band():
     estimate = OVER["line"]
     axes = estimate.plot(level=0.9)
-    band, steps = axes.patches
-    assert steps.get_data().values.tolist() == estimate.distribution.tolist()
-    assert steps.get_data().edges.tolist() == [16.5, 17.5, 18.5, 19.5, 20.5]
-    assert band.get_data().values.tolist() == estimate.interval(0.9)[1].tolist()
-    assert band.get_data().baseline.tolist() == estimate.interval(0.9)[0].tolist()
+    (steps,), (band,) = axes.lines, axes.collections
+    assert steps.get_xdata().tolist() == [16.5, 17.5, 17.5, 18.5, 18.5, 19.5, 19.5, 20.5]
+    assert steps.get_ydata().tolist() == np.repeat(estimate.distribution, 2).tolist()
+    corners = {tuple(corner) for corner in band.get_paths()[0].vertices.tolist()}
+    lower, upper = estimate.interval(0.9)
+    assert corners >= {(x, end[i]) for end in (lower, upper) for i in range(4) for x in (16.5 + i, 17.5 + i)}
     assert axes.get_xlim() == (16.5, 20.5), "the first and the last bar are as wide as the others"
     assert axes.get_xlabel() == "value (year)"
     _, given = plt.subplots()
     assert estimate.plot(ax=given) is given
-    assert len(given.patches) == 1
+    assert len(given.lines) == 1
+    assert len(given.collections) == 0
 
 
 def test_a_grid_is_a_map_with_what_may_be_nothing_crossed_out():

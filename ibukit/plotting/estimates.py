@@ -30,9 +30,12 @@ def draw(estimate: Estimate, level: float | None = None, ax: Axes | None = None)
 def _steps(line: Line, p: Floats, intervals: tuple[Floats, Floats] | None, ax: Axes | None) -> Axes:
     axes = axes_of(ax)
     edges = np.arange(line.first, line.last + 2) - 0.5
+    # corners instead of `stairs`, which takes seconds for a hundred thousand values
+    x = np.repeat(edges, 2)[1:-1]
     if intervals is not None:
-        axes.stairs(intervals[1], edges, baseline=intervals[0], fill=True, color=PALETTE[1], alpha=0.3, linewidth=0)
-    axes.stairs(p, edges, baseline=None, color=PALETTE[1], linewidth=1.8)
+        lower, upper = (np.repeat(ends, 2) for ends in intervals)
+        axes.fill_between(x, lower, upper, color=PALETTE[1], alpha=0.3, linewidth=0)
+    axes.plot(x, np.repeat(p, 2), color=PALETTE[1], linestyle="-")
     axes.set_xlabel(value_label(line))
     axes.set_ylabel("probability")
     axes.set_xlim(edges[0], edges[-1])
