@@ -1,6 +1,7 @@
 """Standard errors at every size: against exact fractions, against a matrix, and where there is none to be had."""
 
 import pickle
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -147,6 +148,22 @@ def test_they_are_computed_once_and_do_not_travel(rng, monkeypatch):
     assert np.array_equal(estimate.standard_errors(), once)
     with pytest.raises(TypeError):
         ik.mle(estimate.tally).standard_errors()
+
+
+def test_finite_standard_errors_prove_that_all_is_identified(rng, monkeypatch):
+    tallies = [TALLIES[name](rng) for name in ("k-RR", "line", "bits", "matrix, strong noise")]
+    assert all(ik.mle(tally).identified.all() for tally in tallies)
+    merged = ik.compose(ik.RandomizedResponse(3, epsilon=1.0), [[1, 0], [0, 1], [0, 1]]).tally_counts([50, 50])
+    open_one = ik.mle(merged)
+    assert open_one.standard_errors()[1:].tolist() == [np.inf, np.inf]
+    assert open_one.identified.tolist() == [True, False, False]
+    monkeypatch.setattr(ik.identification, "mle_set", None)
+    for tally in tallies:
+        estimate = ik.mle(tally)
+        estimate.standard_errors()
+        assert estimate.identified.all()
+    with pytest.raises(TypeError):
+        assert replace(open_one).identified.all()
 
 
 def test_what_would_not_fit_is_refused_with_its_size(rng):
