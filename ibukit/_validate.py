@@ -55,6 +55,16 @@ def fraction(name: str, value: Any, ends: str) -> float:
     return number
 
 
+def sides(name: str, value: Any) -> float | tuple[float, float]:
+    """The side of a square, or (height, width) of a rectangle that is none."""
+    if not isinstance(value, (tuple, list, np.ndarray)):
+        return positive(name, value)
+    if len(value) != 2:
+        raise ValueError(f"{name} must be a number or a pair (height, width), got {value!r}")
+    height, width = (positive(name, side) for side in value)
+    return height if height == width else (height, width)
+
+
 def whole(name: str, value: Any, least: int) -> int:
     """A whole number of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):

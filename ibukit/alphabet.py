@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, NoReturn
@@ -16,6 +16,8 @@ from ibukit.errors import AlphabetMismatch, TooLarge
 
 # elements of an unbounded alphabet between the reports: half a gigabyte for one vector
 MOST_LABELS = 2**26
+# integers of a line, which are listed when it is made: two gigabytes
+MOST_LISTED = 2**28
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,11 +64,13 @@ class Alphabet(_validate.ReadOnlyArrays):
 
     def __post_init__(self) -> None:
         """Check and convert the fields, of classes that inherit, too."""
+        _refuse_no_sequence(self.values)
         labels = np.asarray(self.values)
         if labels.dtype.kind == "U" and not all(isinstance(label, str) for label in self.values):
             labels = np.array(list(self.values), dtype=object)  # numpy would turn 1 into "1" beside "a"
         if labels.ndim != 1 or labels.size == 0:
-            raise ValueError(f"values must be a non-empty sequence of labels, got shape {labels.shape}")
+            several = "; join labels of several parts into one, as f'{a}/{b}'" if labels.ndim > 1 else ""
+            raise ValueError(f"values must be a non-empty sequence of labels, got shape {labels.shape}{several}")
         if len(set(labels.tolist())) != labels.size or any(label != label for label in labels.tolist()):
             raise ValueError("values must all be different and equal to themselves (not NaN): each label has one code")
         distances = None if self._distances is None else _metric(self._distances, labels.size)
@@ -189,6 +193,11 @@ class Line(Alphabet):
         first, last = (_validate.whole(name, end, -(2**53)) for name, end in named)
         if last < first:
             raise ValueError(f"last must not be below first, got first={first}, last={last}")
+        if last - first >= MOST_LISTED:
+            raise TooLarge(
+                f"last must not lie so far from first: {_validate.readable(last - first + 1)} integers are more than "
+                f"can be listed ({MOST_LISTED}), got first={first}, last={last}; count in larger units"
+            )
         self._keep(first=first, last=last, values=_validate.frozen(np.arange(first, last + 1)))
 
     def __repr__(self) -> str:
@@ -351,8 +360,26 @@ def _has(code_of: Mapping[Any, int], label: Any) -> bool:
         return False
 
 
-def _metric(distances: ArrayLike, k: int) -> Floats:
-    d = np.array(distances, dtype=np.float64)
+def _refuse_no_sequence(values: Any) -> None:
+    """What has no order, or can be read only once, or is no more than one."""
+    if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
+        hint = ", for 0..k-1 that is Line(0, k - 1)" if isinstance(values, (int, np.integer)) else ""
+        raise ValueError(f"values must be a sequence of labels{hint}, got {values!r}")
+    if isinstance(values, (Set, Mapping, Iterator)):
+        order = "sorted" if isinstance(values, Set) else "list"
+        raise ValueError(
+            f"values must be a sequence of labels, in order, got {type(values).__name__}; pass {order}(values)"
+        )
+
+
+def _metric(distances: Any, k: int) -> Floats:
+    try:
+        d = np.array(distances, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        hint = "; a function becomes one by [[d(x, y) for y in values] for x in values]" if callable(distances) else ""
+        raise ValueError(
+            f"distances must be an array of shape ({k}, {k}), got {type(distances).__name__}{hint}"
+        ) from None
     if d.shape != (k, k):
         raise ValueError(f"distances must have shape ({k}, {k}), got {d.shape}")
     off_diagonal = d[~np.eye(k, dtype=bool)]
