@@ -224,22 +224,21 @@ class Tally(_validate.ReadOnlyArrays):
     ) -> Tally:
         """Count the reports of a table, where the table lives.
 
-        The engine of the table groups equal reports and counts them, and only the distinct ones travel. Reports of
-        different mechanisms make one pooled tally.
+        The table's engine counts equal reports, and only the distinct ones travel. Reports of different mechanisms
+        make one pooled tally.
 
         Parameters
         ----------
         table : frame, dataset, or path
-            Of pandas, Polars (eager or lazy), Arrow (a table, a dataset, a reader), DuckDB, Dask or Spark; the path of
-            Parquet or CSV files, a folder or a pattern such as ``"reports/*.parquet"``, or a list of paths, which
-            are read in a stream. In CSV, labels are read as text and stand for those that are written so.
+            Of pandas, Polars (eager or lazy), Arrow (a table, a dataset, a reader), DuckDB, Dask or Spark; or the path
+            of Parquet or CSV files, a folder, a pattern such as ``"reports/*.parquet"``, or a list of them. Labels in
+            CSV are text and stand for those that are written so.
         mechanism : Mechanism, function or mapping
             A function from an epsilon to a mechanism together with `epsilon`, a mapping from values of a column to
             mechanisms together with `by`.
         report : str or sequence of str
             Column of the reports. Rows of bits are a column of texts such as "0101" or of lists, or have a column for
-            each bit. Cells of a grid with bounds are found from (latitude, longitude), those of another grid have
-            (row, column).
+            each bit. A grid with bounds takes (latitude, longitude), another (row, column).
         count : str, optional
             Column that says how often each report was seen: whole numbers from 0 on.
         epsilon : str, optional
@@ -248,45 +247,38 @@ class Tally(_validate.ReadOnlyArrays):
             Column that says which mechanism each report came through.
         unknown : {"raise", "drop"}
             What to do with reports that the mechanism cannot make, points outside the grid among them, and with values
-            of `by` without a mechanism. Planar mechanisms with an end move reports to the nearest cell: move points
-            that lie outside there, too, and do not drop them.
+            of `by` without a mechanism. Planar mechanisms report the nearest cell: move points there, do not drop them.
         missing : {"raise", "drop"}
-            What to do where the report, the epsilon or the value of `by` is null or NaN. Reports that are left out are
-            counted in `dropped`.
+            What to do where the report, the epsilon or the value of `by` is null or NaN; `dropped` counts both.
 
         Raises
         ------
         AlphabetMismatch
             If a report is unknown.
         ValueError
-            If a column is not there, a value is missing, a count is none, an epsilon is refused, or no report is left.
+            If a column or a value is missing, a count or an epsilon is refused, or no report is left.
         TypeError
-            If `table` is no table or `mechanism` does not suit `epsilon` and `by`.
-        MissingExtra
-            If reading this table takes a package that is not installed.
+            If `table` is no table, or `mechanism` does not suit `epsilon` and `by`.
 
         Examples
         --------
         >>> import ibukit as ik, pandas as pd
         >>> table = pd.DataFrame({"report": ["car", "bus", "?", "car"], "eps": [1.0, 1.0, 2.0, 2.0]})
-        >>> ik.Tally.from_table(
-        ...     table, lambda eps: ik.RandomizedResponse(["bus", "car"], eps), epsilon="eps", unknown="drop"
-        ... )
+        >>> of_epsilon = lambda eps: ik.RandomizedResponse(["bus", "car"], eps)
+        >>> ik.Tally.from_table(table, of_epsilon, epsilon="eps", unknown="drop")
         Tally(n=3, k=2, 3 distinct reports of RandomizedResponse, RandomizedResponse; dropped 1 unknown)
         """
         from ibukit.tables import TableReports  # what reads tables is loaded where there is one
 
         found = TableReports(table, mechanism, report, count, epsilon, by, unknown, missing)
-        tallies = [
-            group.mechanism.tally(group.reports, counts=group.counts, codes=group.codes) for group in found.groups()
-        ]
+        tallies = [each.mechanism.tally(each.reports, counts=each.counts, codes=each.codes) for each in found.groups()]
         if not tallies:
             left_out = f": {_counted(found.dropped)} were dropped" if found.dropped else ""
             raise ValueError(f"table must hold at least one report, none is left{left_out}")
         return pool(tallies)._after_dropping(found.dropped)
 
     def _after_dropping(self, dropped: Mapping[str, int]) -> Tally:
-        # no field: what was left out changes neither the likelihood nor what a tally is
+        # no field: what was left out is no part of the likelihood
         self._keep(_dropped=tuple(sorted(dropped.items())))
         return self
 

@@ -145,7 +145,7 @@ def test_the_patterns_find_what_they_are_for(what, line):
 
 def test_the_code_in_the_readme_runs(tmp_path, monkeypatch):
     screens = re.findall(r"```python\n(.*?)```", read("README.md"), re.DOTALL)
-    assert len(screens) == 2
+    assert len(screens) == 3
     monkeypatch.chdir(tmp_path)
     plt.switch_backend("agg")
     for code in screens:
@@ -158,5 +158,5 @@ def test_the_code_in_the_readme_runs(tmp_path, monkeypatch):
 def test_the_readme_installs_extras_that_exist():
     extras = set(tomllib.loads(read("pyproject.toml"))["project"]["optional-dependencies"])
     named = set(re.findall(r"pip install \"\.\[(\w+)\]\"", read("README.md")))
-    assert named == {"bayes"}
+    assert named == {"bayes", "tables"}
     assert named <= extras

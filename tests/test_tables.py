@@ -110,7 +110,12 @@ def test_rows_of_bits_come_in_three_forms(engine, form, tmp_path):
         "columns": dict(zip(columns, rows.T.tolist(), strict=True)),
     }[form]
     report = columns if form == "columns" else "report"
-    assert seen(ik.Tally.from_table(frames(data, tmp_path)[engine], mechanism, report=report)) == expected
+    table = frames(data, tmp_path)[engine]
+    if (engine, form) == ("dask", "lists"):  # Dask makes texts of lists, "[0 1 0 1 1]"
+        with pytest.raises(AlphabetMismatch, match="rows of 5 bits, as text or in as many columns"):
+            ik.Tally.from_table(table, mechanism, report=report)
+    else:
+        assert seen(ik.Tally.from_table(table, mechanism, report=report)) == expected
 
 
 @pytest.mark.parametrize("engine", ENGINES)
