@@ -75,7 +75,10 @@ class Unfolded(Estimate):
         )
 
     def standard_errors(self) -> Floats:
-        """Asymptotic standard errors of the probabilities, shape (k,): roots of the diagonal of `covariance`."""
+        """Asymptotic standard errors of the probabilities, shape (k,).
+
+        They are the square roots of the diagonal of `covariance`.
+        """
         return np.asarray(np.sqrt(np.diag(self.covariance())))
 
     def count_errors(self) -> Floats:
