@@ -33,7 +33,7 @@ def efficiency_of(mechanism: Any) -> Floats | None:
 
 
 def all_that_is_seen(mechanism: Any) -> Floats:
-    """The matrix as an adversary sees it, shape (k, m): where reports get lost, the last one is that nothing is seen."""
+    """The matrix as an adversary sees it, shape (k, m): where reports get lost, the last is that nothing is seen."""
     matrix: Floats = getattr(mechanism, "with_silence", mechanism).matrix()
     return matrix
 
