@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol
+from types import MappingProxyType
+from typing import Any, ClassVar, Literal, Protocol
 from warnings import warn
 
 import numpy as np
@@ -139,6 +140,7 @@ class Tally(_validate.ReadOnlyArrays):
 
     parts: tuple[Part, ...]
     full_alphabet: Alphabet | None = None
+    _dropped: ClassVar[tuple[tuple[str, int], ...]] = ()
 
     @property
     def alphabet(self) -> Alphabet:
@@ -203,6 +205,90 @@ class Tally(_validate.ReadOnlyArrays):
     def left_out(self) -> float:
         """sum_z counts_z log_scale_z, what to add to a channel's log-likelihood."""
         return float(self.counts @ self.log_scale)
+
+    @property
+    def dropped(self) -> Mapping[str, int]:
+        """How many reports of a table were left out by request, by reason: "missing", "unknown"."""
+        return MappingProxyType(dict(self._dropped))
+
+    @staticmethod
+    def from_table(
+        table: Any,
+        mechanism: Any,
+        report: str | Sequence[str] = "report",
+        count: str | None = None,
+        epsilon: str | None = None,
+        by: str | None = None,
+        unknown: Literal["raise", "drop"] = "raise",
+        missing: Literal["raise", "drop"] = "raise",
+    ) -> Tally:
+        """Count the reports of a table, where the table lives.
+
+        The engine of the table groups equal reports and counts them, and only the distinct ones travel. Reports of
+        different mechanisms make one pooled tally.
+
+        Parameters
+        ----------
+        table : frame, dataset, or path
+            Of pandas, Polars (eager or lazy), Arrow (a table, a dataset, a reader), DuckDB, Dask or Spark; the path of
+            Parquet or CSV files, a folder or a pattern such as ``"reports/*.parquet"``, or a list of paths, which
+            are read in a stream. In CSV, labels are read as text and stand for those that are written so.
+        mechanism : Mechanism, function or mapping
+            A function from an epsilon to a mechanism together with `epsilon`, a mapping from values of a column to
+            mechanisms together with `by`.
+        report : str or sequence of str
+            Column of the reports. Rows of bits are a column of texts such as "0101" or of lists, or have a column for
+            each bit. Cells of a grid with bounds are found from (latitude, longitude), those of another grid have
+            (row, column).
+        count : str, optional
+            Column that says how often each report was seen: whole numbers from 0 on.
+        epsilon : str, optional
+            Column of the epsilon that each report was made with.
+        by : str, optional
+            Column that says which mechanism each report came through.
+        unknown : {"raise", "drop"}
+            What to do with reports that the mechanism cannot make, points outside the grid among them, and with values
+            of `by` without a mechanism. Planar mechanisms with an end move reports to the nearest cell: move points
+            that lie outside there, too, and do not drop them.
+        missing : {"raise", "drop"}
+            What to do where the report, the epsilon or the value of `by` is null or NaN. Reports that are left out are
+            counted in `dropped`.
+
+        Raises
+        ------
+        AlphabetMismatch
+            If a report is unknown.
+        ValueError
+            If a column is not there, a value is missing, a count is none, an epsilon is refused, or no report is left.
+        TypeError
+            If `table` is no table or `mechanism` does not suit `epsilon` and `by`.
+        MissingExtra
+            If reading this table takes a package that is not installed.
+
+        Examples
+        --------
+        >>> import ibukit as ik, pandas as pd
+        >>> table = pd.DataFrame({"report": ["car", "bus", "?", "car"], "eps": [1.0, 1.0, 2.0, 2.0]})
+        >>> ik.Tally.from_table(
+        ...     table, lambda eps: ik.RandomizedResponse(["bus", "car"], eps), epsilon="eps", unknown="drop"
+        ... )
+        Tally(n=3, k=2, 3 distinct reports of RandomizedResponse, RandomizedResponse; dropped 1 unknown)
+        """
+        from ibukit.tables import TableReports  # what reads tables is loaded where there is one
+
+        found = TableReports(table, mechanism, report, count, epsilon, by, unknown, missing)
+        tallies = [
+            group.mechanism.tally(group.reports, counts=group.counts, codes=group.codes) for group in found.groups()
+        ]
+        if not tallies:
+            left_out = f": {_counted(found.dropped)} were dropped" if found.dropped else ""
+            raise ValueError(f"table must hold at least one report, none is left{left_out}")
+        return pool(tallies)._after_dropping(found.dropped)
+
+    def _after_dropping(self, dropped: Mapping[str, int]) -> Tally:
+        # no field: what was left out changes neither the likelihood nor what a tally is
+        self._keep(_dropped=tuple(sorted(dropped.items())))
+        return self
 
     def forward(self, theta: ArrayLike) -> Floats:
         """Probability of each seen report, shape (s,).
@@ -282,13 +368,14 @@ class Tally(_validate.ReadOnlyArrays):
 
     def __getstate__(self) -> dict[str, Any]:
         # as for a part: what is cached here (the operator, joined counts) is not worth sending
-        return {"parts": self.parts, "full_alphabet": self.full_alphabet}
+        return {"parts": self.parts, "full_alphabet": self.full_alphabet, "_dropped": self._dropped}
 
     def __repr__(self) -> str:
         names = ", ".join(type(part.mechanism).__name__ for part in self.parts[:3])
         more = ", ..." if len(self.parts) > 3 else ""
         where = "" if self.full_alphabet is None else f" of {self.full_alphabet!r}"
-        return f"Tally(n={self.n}, k={self.k}{where}, {len(self.counts)} distinct reports of {names}{more})"
+        lost = f"; dropped {_counted(self.dropped)}" if self._dropped else ""
+        return f"Tally(n={self.n}, k={self.k}{where}, {len(self.counts)} distinct reports of {names}{more}{lost})"
 
     @staticmethod
     def _join(arrays: list[NDArray[Any]]) -> NDArray[Any]:
@@ -311,7 +398,14 @@ def pool(tallies: Sequence[Tally]) -> Tally:
     groups: dict[Any, list[Part]] = {}
     for part in parts:
         groups.setdefault(part.mechanism, []).append(part)
-    return Tally(tuple(_merged(same) for same in groups.values()), first.full_alphabet)
+    dropped: dict[str, int] = {}
+    for reason, number in (left_out for tally in tallies for left_out in tally._dropped):
+        dropped[reason] = dropped.get(reason, 0) + number
+    return Tally(tuple(_merged(same) for same in groups.values()), first.full_alphabet)._after_dropping(dropped)
+
+
+def _counted(dropped: Mapping[str, int]) -> str:
+    return ", ".join(f"{number} {reason}" for reason, number in dropped.items())
 
 
 def _secrets(tally: Tally) -> Alphabet:

@@ -30,11 +30,13 @@ LAYERS = [
     "_threads",
     "_efficiency",
     "alphabet",
+    "_places",
     "grid",
     "distributions",
     "datasets",
     "privacy",
     "channels",
+    "tables",
     "tally",
     "mechanisms",
     "information",
@@ -52,6 +54,7 @@ LAYERS = [
 # nothing imports these, and they may import anything
 ROOMS_WITH_A_VIEW = ["plotting", "testing", "cli"]
 HEAVY = {"geopandas", "matplotlib", "ot", "pandas", "shapely", "pyproj", "pooch", "joblib", "arviz_stats"}
+HEAVY |= {"narwhals", "duckdb", "polars", "pyarrow", "dask"}
 # each repetition or cycle has a generator of its own, made from the seed that was handed in
 SEEDED = dict.fromkeys(
     ("ibukit.evaluation.replicate", "ibukit.design.privic", "ibukit.testing"), ("PCG64", "SeedSequence")

@@ -101,7 +101,7 @@ def test_counts_are_no_tally(function):
         ([("a", 1), ("b", 2)], r"got shape \(2, 2\); join labels of several parts into one"),
         ([], r"got shape \(0,\)$"),
     ],
-    ids=str,
+    ids=["generator", "set", "dict", "None", "number", "fraction", "text", "tuples", "empty"],
 )
 def test_what_is_no_sequence_of_labels(values, message):
     with pytest.raises(ValueError, match=f"^values must be .*{message}"):

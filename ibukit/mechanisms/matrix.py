@@ -11,6 +11,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from ibukit import _validate, privacy
+from ibukit._labels import in_order
 from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet, as_alphabet
 from ibukit.channels import DenseChannel
@@ -242,16 +243,14 @@ class MatrixMechanism(FiniteMechanism):
         factor = _factor(self._rows_of_seen[:, reports])
         return None if factor is None else np.log(factor)
 
-    def randomize(self, secrets: ArrayLike, rng: Generator) -> NDArray[Any]:
-        """Draw one report for each user: codes 0..m-1, shape (n,).
+    def draw(self, secrets: NDArray[Any], rng: Generator) -> NDArray[Any]:
+        """One report for each user: codes 0..m-1, shape (n,).
 
         Where reports get lost, those that are seen, which are fewer.
         """
         if self.efficiency is None:
-            return super().randomize(secrets, rng)
-        rng = _validate.generator(rng)
-        x = _validate.codes("secrets", secrets, self.k)
-        return super().randomize(x[rng.random(len(x)) < self.efficiency[x]], rng)
+            return super().draw(secrets, rng)
+        return super().draw(secrets[rng.random(len(secrets)) < self.efficiency[secrets]], rng)
 
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
         """Draw the tally of a whole population: one multinomial per secret.
@@ -261,7 +260,7 @@ class MatrixMechanism(FiniteMechanism):
         if self.efficiency is None:
             return super().simulate(secret_counts, rng)
         rng = _validate.generator(rng)
-        counts = _validate.counts("secret_counts", secret_counts, self.k)
+        counts = in_order("secret_counts", secret_counts, self.alphabet)
         seen = rng.binomial(counts, self.efficiency)
         if not seen.any():
             raise ValueError("the tally is empty: at least one report is needed, and all were lost")

@@ -1,7 +1,4 @@
-"""The book's one style: channels, distributions, maps, boxplots, the likelihood on a triangle.
-
-No other module imports this.
-"""
+"""Distributions, channels, boxplots, the likelihood on a triangle."""
 
 from __future__ import annotations
 
@@ -10,47 +7,16 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
-from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from ibukit import _validate
 from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet, as_alphabet
 from ibukit.estimate import Estimate
-from ibukit.grid import Grid
+from ibukit.plotting._style import DASHES, PALETTE, axes_for, numbers
 from ibukit.tally import Tally, check_tally
-
-# Okabe and Ito's colours, black first; yellow left out, because a yellow line on white cannot be seen
-PALETTE = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
-DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)))
-STYLE: Any = {
-    "axes.prop_cycle": cycler(color=PALETTE) + cycler(linestyle=DASHES),
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "figure.dpi": 110,
-    "figure.constrained_layout.use": True,
-    "font.size": 11,
-    "image.cmap": "cividis",
-    "legend.frameon": False,
-    "lines.linewidth": 1.8,
-}
-
-
-def use_style() -> None:
-    """Set the book's style for this session.
-
-    Okabe-Ito colours with dashes, cividis maps, no frame.
-
-    Examples
-    --------
-    >>> use_style()
-    >>> plt.rcParams["image.cmap"]
-    'cividis'
-    """
-    plt.rcParams.update(STYLE)
 
 
 def distributions(alphabet: Alphabet | int, curves: Mapping[str, ArrayLike | Estimate], ax: Axes | None = None) -> Axes:
@@ -76,8 +42,8 @@ def distributions(alphabet: Alphabet | int, curves: Mapping[str, ArrayLike | Est
     1
     """
     line = as_alphabet(alphabet)
-    axes = _axes(ax)
-    drawn = [_values(values, len(line)) for values in curves.values()]
+    axes = axes_for(ax)
+    drawn = [numbers(values, len(line)) for values in curves.values()]
     for i, (label, p) in enumerate(zip(curves, drawn, strict=True)):
         if i == 0:
             axes.fill_between(line.values, p, step="mid", color="0.78", label=label)
@@ -121,7 +87,7 @@ def panels(alphabet: Alphabet | int, truth: ArrayLike, estimates: Mapping[str, E
     ['IBU', '5 steps, gap 0.013']
     """
     line, rows = as_alphabet(alphabet), -(-len(estimates) // columns)
-    real = _values(truth, len(line))
+    real = numbers(truth, len(line))
     ceiling = 3 * real.max()
     size = (2.7 * columns, 2.45 * rows)
     figure, grid = plt.subplots(rows, columns, sharex=True, sharey=True, squeeze=False, figsize=size)
@@ -139,57 +105,6 @@ def panels(alphabet: Alphabet | int, truth: ArrayLike, estimates: Mapping[str, E
         axes.set_visible(False)
     figure.supylabel("probability", fontsize="medium")
     return figure
-
-
-def heatmap(
-    grid: Grid,
-    values: ArrayLike | Estimate,
-    ax: Axes | None = None,
-    vmax: float | None = None,
-    scale: bool = True,
-    norm: Normalize | None = None,
-) -> Axes:
-    """Draw one number per cell of a grid as a map, north up.
-
-    It has a bar of known length and no base map.
-
-    Parameters
-    ----------
-    grid : Grid
-    values : array_like, shape (k,), or Estimate
-    ax : matplotlib Axes, optional
-    vmax : float, optional
-        Upper end of the colours, to compare maps.
-    scale : bool
-        Whether to draw the bar.
-    norm : matplotlib Normalize, optional
-        Colours of one's own, e.g. ``LogNorm(1e-5, 1)``, instead of linear ones from 0 to `vmax`.
-
-    Returns
-    -------
-    matplotlib Axes
-        Its image is ``ax.images[0]``, e.g. for a colour bar.
-
-    Examples
-    --------
-    >>> import ibukit as ik
-    >>> ax = heatmap(ik.Grid(2, 3), ik.uniform(6))
-    >>> ax.images[0].get_array().shape
-    (2, 3)
-    """
-    axes = _axes(ax)
-    height, width = grid.cell_shape
-    row, col = grid.first
-    extent = (col * width, (col + grid.n_cols) * width, row * height, (row + grid.n_rows) * height)
-    picture = _values(values, len(grid)).reshape(grid.n_rows, grid.n_cols)
-    colours = Normalize(min(0.0, picture.min()), vmax) if norm is None else norm
-    axes.imshow(picture, origin="lower", extent=extent, norm=colours, interpolation="none")
-    axes.set_xticks([])
-    axes.set_yticks([])
-    axes.spines[["left", "bottom"]].set_visible(False)
-    if scale:
-        _scale_bar(axes, grid, extent)
-    return axes
 
 
 def channel(
@@ -232,7 +147,7 @@ def channel(
     entries = np.asarray(matrix, dtype=np.float64)
     if entries.ndim != 2:
         raise ValueError(f"matrix must have two dimensions, got shape {entries.shape}")
-    axes = _axes(ax)
+    axes = axes_for(ax)
     k, m = entries.shape
     extent = (first_report - 0.5, first_report + m - 0.5, first_secret + k - 0.5, first_secret - 0.5)
     colours = Normalize(0.0, entries.max()) if norm is None else norm
@@ -264,7 +179,7 @@ def boxes(samples: Mapping[str, Mapping[Any, ArrayLike]], ax: Axes | None = None
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['INV-P', 'IBU']
     """
-    axes = _axes(ax)
+    axes = axes_for(ax)
     settings = list(dict.fromkeys(setting for results in samples.values() for setting in results))
     width = 0.8 / len(samples)
     for i, (name, results) in enumerate(samples.items()):
@@ -322,7 +237,7 @@ def triangle(
     """
     if check_tally(tally, weighted=True).k != 3:
         raise ValueError(f"tally must be over 3 secrets to be drawn on a triangle, it is over {tally.k}")
-    axes = _axes(ax)
+    axes = axes_for(ax)
     # kept off the edges, where the likelihood can be -inf
     steps = np.linspace(1e-3, 1, 90)
     inside = [(a, b, 1 - a - b) for a in steps for b in steps if a + b <= 1 - 1e-3]
@@ -338,7 +253,7 @@ def triangle(
         at, offset = (cx[0], cy[0]), "offset points"
         axes.annotate(name, at, xytext=away, textcoords=offset, ha="center", annotation_clip=False)
     for i, (label, points) in enumerate((marks or {}).items()):
-        mx, my = _corners(np.array([_values(point, 3) for point in points]))
+        mx, my = _corners(np.array([numbers(point, 3) for point in points]))
         axes.plot(mx, my, "ov^sD"[i % 5], color=("#D55E00", "#FFFFFF", "#56B4E9")[i % 3], mec="black", label=label)
     if marks:
         axes.legend(loc="upper left")
@@ -352,29 +267,5 @@ def _corners(theta: Floats) -> tuple[Floats, Floats]:
     return np.asarray(theta[:, 2] + theta[:, 1] / 2), np.asarray(theta[:, 1] * np.sqrt(3) / 2)
 
 
-def _scale_bar(axes: Axes, grid: Grid, extent: tuple[float, float, float, float]) -> None:
-    west, east, south, north = extent
-    third, height = (east - west) / 3, north - south
-    length = max((step for step in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100) if step <= third), default=third)
-    end, below = west + length, south - 0.04 * height
-    axes.plot([west, end], [below, below], color="black", linewidth=3, linestyle="-", clip_on=False)
-    label = f"{length:g} {grid.unit}".rstrip()
-    axes.annotate(label, (end, below), xytext=(6, 0), textcoords="offset points", va="center")
-    axes.set_xlim(west, east)
-    axes.set_ylim(south - 0.09 * height, north)
-
-
 def _value_label(line: Alphabet) -> str:
     return f"value ({line.unit})" if line.unit else "value"
-
-
-def _values(values: ArrayLike | Estimate, k: int) -> Floats:
-    numbers = values.distribution if isinstance(values, Estimate) else values
-    return _validate.vector("values", numbers, k)
-
-
-def _axes(ax: Axes | None) -> Axes:
-    if ax is not None:
-        return ax
-    made: tuple[Figure, Axes] = plt.subplots(figsize=(6, 3.6))
-    return made[1]
