@@ -30,6 +30,7 @@ LAYERS = [
     "_threads",
     "_efficiency",
     "alphabet",
+    "_labels",
     "_places",
     "grid",
     "distributions",
@@ -280,19 +281,8 @@ def test_the_package_is_typed():
 def public_objects():
     """Every function and class that a reader of the documentation is shown, with its dotted name."""
     found = {f"ibukit.{name}": getattr(ibukit, name) for name in ibukit.__all__}
-    rooms = [
-        "attack",
-        "channels",
-        "claims",
-        "datasets",
-        "design",
-        "errors",
-        "identification",
-        "privacy",
-        "plotting",
-        "solvers",
-    ]
-    rooms += ["testing", "theory"]
+    rooms = ["attack", "channels", "claims", "datasets", "design", "errors", "identification", "privacy", "plotting"]
+    rooms += ["solvers", "testing", "theory"]
     for module in rooms:
         members = vars(importlib.import_module(f"ibukit.{module}"))
         found |= {f"ibukit.{module}.{name}": thing for name, thing in members.items() if not name.startswith("_")}

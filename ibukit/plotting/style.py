@@ -1,4 +1,4 @@
-"""Colours, dashes and fonts, and what every plot begins with."""
+"""The book's one style, and what every plot begins with."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 
 from ibukit import _validate
 from ibukit._validate import Floats
-from ibukit.estimate import Estimate
+from ibukit.alphabet import Alphabet
+from ibukit.estimate.result import Estimate, distribution_on
 
 # Okabe and Ito's colours, black first; yellow left out, because a yellow line on white cannot be seen
 PALETTE = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
@@ -44,15 +45,14 @@ def use_style() -> None:
     plt.rcParams.update(STYLE)
 
 
-def numbers(values: ArrayLike | Estimate, k: int) -> Floats:
-    """One number for each of k elements, also of an estimate."""
-    given = values.distribution if isinstance(values, Estimate) else values
-    return _validate.vector("values", given, k)
+def values_on(values: ArrayLike | Estimate, alphabet: Alphabet) -> Floats:
+    """One number for each element: an estimate's own, if it is over this alphabet."""
+    return _validate.vector("values", distribution_on("values", values, alphabet), len(alphabet))
 
 
-def axes_for(ax: Axes | None) -> Axes:
-    """The axes that were given, or those of a new figure."""
+def axes_of(ax: Axes | None, size: tuple[float, float] = (6, 3.6)) -> Axes:
+    """The axes that were given, or those of a new figure, whose labels have room without `use_style`, too."""
     if ax is not None:
         return ax
-    made: tuple[Figure, Axes] = plt.subplots(figsize=(6, 3.6))
+    made: tuple[Figure, Axes] = plt.subplots(figsize=size, layout="constrained")
     return made[1]

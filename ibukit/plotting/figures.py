@@ -1,110 +1,18 @@
-"""Distributions, channels, boxplots, the likelihood on a triangle."""
+"""Maps, channels, boxplots, the likelihood on a triangle."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
-from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from ibukit._validate import Floats
-from ibukit.alphabet import Alphabet, as_alphabet
-from ibukit.estimate import Estimate
-from ibukit.plotting._style import DASHES, PALETTE, axes_for, numbers
+from ibukit.plotting.style import PALETTE, axes_of, values_on
 from ibukit.tally import Tally, check_tally
-
-
-def distributions(alphabet: Alphabet | int, curves: Mapping[str, ArrayLike | Estimate], ax: Axes | None = None) -> Axes:
-    """Draw distributions on a line.
-
-    The first is filled (the truth), the others are lines over it.
-
-    Parameters
-    ----------
-    alphabet : Line or int
-    curves : mapping of label to array_like, shape (k,), or Estimate
-    ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    matplotlib Axes
-
-    Examples
-    --------
-    >>> import ibukit as ik
-    >>> ax = distributions(ik.Line(0, 3), {"truth": [0.1, 0.4, 0.4, 0.1], "uniform": ik.uniform(4)})
-    >>> len(ax.lines)
-    1
-    """
-    line = as_alphabet(alphabet)
-    axes = axes_for(ax)
-    drawn = [numbers(values, len(line)) for values in curves.values()]
-    for i, (label, p) in enumerate(zip(curves, drawn, strict=True)):
-        if i == 0:
-            axes.fill_between(line.values, p, step="mid", color="0.78", label=label)
-        else:
-            color, dashes = PALETTE[i % len(PALETTE)], DASHES[(i - 1) % len(DASHES)]
-            axes.step(line.values, p, where="mid", color=color, linestyle=dashes, label=label)
-    axes.set_xlabel(_value_label(line))
-    axes.set_ylabel("probability")
-    axes.margins(x=0)
-    if min(p.min() for p in drawn) >= 0:  # raw inversion keeps its negative entries, and a margin below them
-        axes.set_ylim(bottom=0)
-    axes.legend()
-    return axes
-
-
-def panels(alphabet: Alphabet | int, truth: ArrayLike, estimates: Mapping[str, Estimate], columns: int = 2) -> Figure:
-    """Draw each estimate over the truth in a panel of its own.
-
-    The title has its steps and its certified gap.
-
-    Parameters
-    ----------
-    alphabet : Line or int
-    truth : array_like, shape (k,)
-        Filled, behind each estimate.
-    estimates : mapping of name to Estimate
-    columns : int
-        Panels side by side; two can still be read on a telephone.
-
-    Returns
-    -------
-    matplotlib Figure
-        All panels end at three times the truth's maximum; one whose estimate goes higher says how high.
-
-    Examples
-    --------
-    >>> import ibukit as ik
-    >>> tally = ik.TruncatedGeometric(3, epsilon=1.0).tally_counts([50, 30, 20])
-    >>> figure = panels(3, [0.6, 0.3, 0.1], {"INV-P": ik.inv(tally), "IBU": ik.ibu(tally, stop=ik.Steps(5))})
-    >>> figure.axes[1].get_title().splitlines()
-    ['IBU', '5 steps, gap 0.013']
-    """
-    line, rows = as_alphabet(alphabet), -(-len(estimates) // columns)
-    real = numbers(truth, len(line))
-    ceiling = 3 * real.max()
-    size = (2.7 * columns, 2.45 * rows)
-    figure, grid = plt.subplots(rows, columns, sharex=True, sharey=True, squeeze=False, figsize=size)
-    for i, (axes, (name, estimate)) in enumerate(zip(grid.flat, estimates.items(), strict=False)):
-        axes.fill_between(line.values, real, step="mid", color="0.78")
-        axes.step(line.values, estimate.distribution, where="mid", color=PALETTE[1 + i % 6], linewidth=1.3)
-        steps = f"{estimate.n_iter:,} steps" if estimate.n_iter else "closed form"
-        axes.set_title(f"{name}\n{steps}, gap {estimate.gap:.2g}", fontsize="medium")
-        highest = estimate.distribution.max()
-        if highest > ceiling:
-            axes.annotate(f"up to {highest:.2f}", (1, 1), xycoords="axes fraction", ha="right", va="top")
-        axes.set(xlabel=_value_label(line) if i >= len(estimates) - columns else "", ylim=(0, ceiling))
-        axes.margins(x=0)
-    for axes in grid.flat[len(estimates) :]:
-        axes.set_visible(False)
-    figure.supylabel("probability", fontsize="medium")
-    return figure
 
 
 def channel(
@@ -147,7 +55,7 @@ def channel(
     entries = np.asarray(matrix, dtype=np.float64)
     if entries.ndim != 2:
         raise ValueError(f"matrix must have two dimensions, got shape {entries.shape}")
-    axes = axes_for(ax)
+    axes = axes_of(ax)
     k, m = entries.shape
     extent = (first_report - 0.5, first_report + m - 0.5, first_secret + k - 0.5, first_secret - 0.5)
     colours = Normalize(0.0, entries.max()) if norm is None else norm
@@ -179,7 +87,7 @@ def boxes(samples: Mapping[str, Mapping[Any, ArrayLike]], ax: Axes | None = None
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['INV-P', 'IBU']
     """
-    axes = axes_for(ax)
+    axes = axes_of(ax)
     settings = list(dict.fromkeys(setting for results in samples.values() for setting in results))
     width = 0.8 / len(samples)
     for i, (name, results) in enumerate(samples.items()):
@@ -237,7 +145,7 @@ def triangle(
     """
     if check_tally(tally, weighted=True).k != 3:
         raise ValueError(f"tally must be over 3 secrets to be drawn on a triangle, it is over {tally.k}")
-    axes = axes_for(ax)
+    axes = axes_of(ax)
     # kept off the edges, where the likelihood can be -inf
     steps = np.linspace(1e-3, 1, 90)
     inside = [(a, b, 1 - a - b) for a in steps for b in steps if a + b <= 1 - 1e-3]
@@ -253,7 +161,7 @@ def triangle(
         at, offset = (cx[0], cy[0]), "offset points"
         axes.annotate(name, at, xytext=away, textcoords=offset, ha="center", annotation_clip=False)
     for i, (label, points) in enumerate((marks or {}).items()):
-        mx, my = _corners(np.array([numbers(point, 3) for point in points]))
+        mx, my = _corners(np.array([values_on(point, tally.alphabet) for point in points]))
         axes.plot(mx, my, "ov^sD"[i % 5], color=("#D55E00", "#FFFFFF", "#56B4E9")[i % 3], mec="black", label=label)
     if marks:
         axes.legend(loc="upper left")
@@ -265,7 +173,3 @@ def triangle(
 def _corners(theta: Floats) -> tuple[Floats, Floats]:
     """Plane coordinates: secret 0 left, secret 2 right, secret 1 on top."""
     return np.asarray(theta[:, 2] + theta[:, 1] / 2), np.asarray(theta[:, 1] * np.sqrt(3) / 2)
-
-
-def _value_label(line: Alphabet) -> str:
-    return f"value ({line.unit})" if line.unit else "value"
