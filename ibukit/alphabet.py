@@ -17,7 +17,7 @@ from ibukit.errors import AlphabetMismatch, TooLarge
 # elements of an unbounded alphabet between the reports: half a gigabyte for one vector
 MOST_LABELS = 2**26
 # integers of a line, which are listed when it is made: two gigabytes
-MOST_LISTED = 2**28
+MOST_ON_A_LINE = 2**28
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,10 +193,10 @@ class Line(Alphabet):
         first, last = (_validate.whole(name, end, -(2**53)) for name, end in named)
         if last < first:
             raise ValueError(f"last must not be below first, got first={first}, last={last}")
-        if last - first >= MOST_LISTED:
+        if last - first >= MOST_ON_A_LINE:
             raise TooLarge(
                 f"last must not lie so far from first: {_validate.readable(last - first + 1)} integers are more than "
-                f"can be listed ({MOST_LISTED}), got first={first}, last={last}; count in larger units"
+                f"can be listed ({MOST_ON_A_LINE}), got first={first}, last={last}; count in larger units"
             )
         self._keep(first=first, last=last, values=_validate.frozen(np.arange(first, last + 1)))
 

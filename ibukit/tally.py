@@ -321,7 +321,10 @@ class Tally(_validate.ReadOnlyArrays):
 
     @cached_property
     def operator(self) -> Channel:
-        """Forward and adjoint without the checks, for inner loops; of the secrets among those seen."""
+        """Forward and adjoint without the checks, for inner loops.
+
+        Where reports get lost, they are of the secrets among those seen.
+        """
         channels = tuple(part.channel for part in self.parts)
         return channels[0] if len(channels) == 1 else StackedChannel(channels, self.k, self._starts)
 
