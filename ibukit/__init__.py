@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from ibukit.estimators import Gap as Gap
     from ibukit.estimators import Steps as Steps
     from ibukit.estimators import StoppingRule as StoppingRule
+    from ibukit.estimators import Unfolded as Unfolded
     from ibukit.estimators import choose_penalty as choose_penalty
     from ibukit.estimators import combine_mechanisms as combine_mechanisms
     from ibukit.estimators import combine_results as combine_results
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from ibukit.estimators import inv as inv
     from ibukit.estimators import mle as mle
     from ibukit.estimators import smooth as smooth
+    from ibukit.estimators import unfold as unfold
     from ibukit.evaluation import emd as emd
     from ibukit.evaluation import squared_l2 as squared_l2
     from ibukit.evaluation import total_variation as total_variation
@@ -123,6 +125,7 @@ __all__ = [
     "TightConstraints",
     "TruncatedGeometric",
     "TruncatedPlanarGeometric",
+    "Unfolded",
     "attack",
     "average_mechanism",
     "blahut_arimoto",
@@ -157,6 +160,7 @@ __all__ = [
     "squared_l2",
     "theory",
     "total_variation",
+    "unfold",
     "uniform",
 ]
 
@@ -186,6 +190,7 @@ _HOMES = {
     "Gap": "estimators",
     "Steps": "estimators",
     "StoppingRule": "estimators",
+    "Unfolded": "estimators",
     "choose_penalty": "estimators",
     "combine_mechanisms": "estimators",
     "combine_results": "estimators",
@@ -195,6 +200,7 @@ _HOMES = {
     "inv": "estimators",
     "mle": "estimators",
     "smooth": "estimators",
+    "unfold": "estimators",
     "emd": "evaluation",
     "replicate": "evaluation.replicate",
     "squared_l2": "evaluation",

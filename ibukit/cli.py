@@ -44,11 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         mechanism = MECHANISMS[options.mechanism](Line(options.first, options.first + options.k - 1), options.epsilon)
         reports = _read_column(options.reports, options.column)
-        # untruncated geometric noise reports any integer, the others one of the secrets
-        if isinstance(mechanism, LinearGeometric):
-            tally = mechanism.tally(reports)
-        else:
-            tally = mechanism.tally(mechanism.alphabet.codes(reports))
+        tally = mechanism.tally(reports)
         estimate = _estimate(tally, options)
         _write(estimate, options.out)
     except (IbukitError, ValueError, OSError, MemoryError, csv.Error) as error:

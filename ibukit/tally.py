@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ibukit import _validate
+from ibukit._efficiency import efficiency_of, refuse_other_efficiencies
 from ibukit._validate import Floats, Ints
 from ibukit.alphabet import Alphabet
 from ibukit.channels import Channel, StackedChannel
@@ -42,7 +43,7 @@ class Part(_validate.ReadOnlyArrays):
     reports : ndarray, shape (s,) or (s, width)
         Codes, integers, cell coordinates or packed bit rows, as the mechanism keeps them.
     counts : ndarray of int, shape (s,)
-        All at least 1.
+        All at least 1. Where reports are weighted, the sums of their weights: floats above 0.
     """
 
     mechanism: Any
@@ -66,7 +67,7 @@ class Part(_validate.ReadOnlyArrays):
         return {"mechanism": self.mechanism, "reports": self.reports, "counts": self.counts}
 
 
-def make_part(mechanism: ReportModel, reports: NDArray[Any], counts: Ints | None = None) -> Part:
+def make_part(mechanism: ReportModel, reports: NDArray[Any], counts: Ints | Floats | None = None) -> Part:
     """A part from reports that may repeat (each counted once by default); checks that each is possible."""
     counts = np.ones(len(reports), dtype=np.int64) if counts is None else counts
     seen = counts > 0
@@ -84,7 +85,7 @@ def make_part(mechanism: ReportModel, reports: NDArray[Any], counts: Ints | None
     return part
 
 
-def _distinct(reports: NDArray[Any], counts: Ints) -> tuple[NDArray[Any], Ints]:
+def _distinct(reports: NDArray[Any], counts: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Sort the reports and add up the counts of equal ones; np.unique(axis=0) takes ten times as long for rows."""
     if reports.ndim == 1:
         if (reports[1:] > reports[:-1]).all():
@@ -155,8 +156,9 @@ class Tally(_validate.ReadOnlyArrays):
 
     @cached_property
     def n(self) -> int:
-        """Number of reports."""
-        return int(self.counts.sum())
+        """Number of reports; where they are weighted, the sum of their weights, a float."""
+        total: int = self.counts.sum().item()
+        return total
 
     @cached_property
     def counts(self) -> Ints:
@@ -168,6 +170,26 @@ class Tally(_validate.ReadOnlyArrays):
         """The empirical distribution q = counts / n of the reports seen, shape (s,)."""
         q: Floats = _validate.frozen(self.counts / self.n)
         return q
+
+    @property
+    def efficiency(self) -> Floats | None:
+        """The probability that each secret is seen at all, shape (k,).
+
+        None where no report gets lost. See `MatrixMechanism`.
+        """
+        return efficiency_of(self.parts[0].mechanism)
+
+    @property
+    def among_seen(self) -> Tally:
+        """The same reports, as a tally of the secrets among those seen.
+
+        Where reports get lost, its estimates are of another distribution: not of all secrets, but of those that made a
+        report.
+        """
+        if self.efficiency is None:
+            return self
+        parts = [Part(part.mechanism.among_seen, part.reports, part.counts) for part in self.parts]
+        return Tally(tuple(parts), self.full_alphabet)
 
     @cached_property
     def log_scale(self) -> Floats:
@@ -186,7 +208,7 @@ class Tally(_validate.ReadOnlyArrays):
         """Probability of each seen report, shape (s,).
 
         The secrets are distributed as `theta`. With several mechanisms the probability is that under the mechanism
-        which the report came through.
+        which the report came through. Where reports get lost, it is that of being seen, and as this report.
 
         Parameters
         ----------
@@ -198,7 +220,8 @@ class Tally(_validate.ReadOnlyArrays):
         >>> ik.MatrixMechanism([[0.9, 0.1], [0.3, 0.7]]).tally([0, 1, 1]).forward([0.5, 0.5])
         array([0.6, 0.4])
         """
-        return self.operator.forward(_validate.vector("theta", theta, self.k))
+        weights = _validate.vector("theta", theta, self.k)
+        return self.operator.forward(weights if self.efficiency is None else weights * self.efficiency)
 
     def adjoint(self, w: ArrayLike) -> Floats:
         """Carry weights on the seen reports back to the secrets, shape (k,).
@@ -215,11 +238,12 @@ class Tally(_validate.ReadOnlyArrays):
         >>> ik.MatrixMechanism([[0.9, 0.1], [0.3, 0.7]]).tally([0, 1, 1]).adjoint([1.0, 0.0])
         array([0.9, 0.3])
         """
-        return self.operator.adjoint(_validate.vector("w", w, len(self.counts)))
+        back = self.operator.adjoint(_validate.vector("w", w, len(self.counts)))
+        return back if self.efficiency is None else back * self.efficiency
 
     @cached_property
     def operator(self) -> Channel:
-        """Forward and adjoint without the checks, for inner loops."""
+        """Forward and adjoint without the checks, for inner loops; of the secrets among those seen."""
         channels = tuple(part.channel for part in self.parts)
         return channels[0] if len(channels) == 1 else StackedChannel(channels, self.k, self._starts)
 
@@ -280,6 +304,7 @@ def pool(tallies: Sequence[Tally]) -> Tally:
     if first.full_alphabet is not None and len(tallies) > 1:
         window = first.full_alphabet.window(np.concatenate([part.reports for part in parts]))
         parts = [Part(replace(part.mechanism, alphabet=window), part.reports, part.counts) for part in parts]
+    refuse_other_efficiencies([part.mechanism for part in parts])
     groups: dict[Any, list[Part]] = {}
     for part in parts:
         groups.setdefault(part.mechanism, []).append(part)
@@ -307,8 +332,26 @@ def check_bounded(tally: Tally, why: str) -> Tally:
     return tally
 
 
-def check_tally(tally: Any) -> Tally:
-    """The tally itself; anything else raises TypeError and says how to make one."""
+def check_tally(tally: Any, *, lossy: bool = False, weighted: bool = False) -> Tally:
+    """The tally itself; anything else raises TypeError and says how to make one.
+
+    Only with `lossy` may reports have got lost: who asks for it divides the efficiencies out of its result. Only with
+    `weighted` may counts be weights: then nothing may depend on how many people there are.
+    """
     if not isinstance(tally, Tally):
-        raise TypeError(f"tally must be a Tally, as mechanism.tally(reports) makes it, got {type(tally).__name__}")
+        hint = "; from counts and a matrix: unfold(counts, matrix), or MatrixMechanism(matrix).tally_counts(counts)"
+        raise TypeError(
+            f"tally must be a Tally, as mechanism.tally(reports) makes it, got {type(tally).__name__}"
+            + (hint if hasattr(tally, "__len__") else "")
+        )
+    if not lossy and tally.efficiency is not None:
+        raise ValueError(
+            "tally must be of reports that do not get lost, got one with efficiencies; mle, ibu, gibu and gap take it, "
+            "and tally.among_seen is the tally of the secrets among those seen"
+        )
+    if not weighted and tally.counts.dtype.kind == "f":
+        raise ValueError(
+            "tally must hold whole counts, got weights: this depends on how many people there are; mle, gap, and ibu "
+            "with a rule other than Discrepancy take weights"
+        )
     return tally

@@ -28,7 +28,9 @@ LAYERS = [
     "errors",
     "_validate",
     "_threads",
+    "_efficiency",
     "alphabet",
+    "_places",
     "grid",
     "distributions",
     "datasets",
@@ -307,7 +309,7 @@ ERRORS = [name for name, thing in PUBLIC.items() if inspect.isclass(thing) and i
 SENTENCES = [name for name in ERRORS if "__init__" not in vars(PUBLIC[name])]
 # read, not made by the reader: they document attributes, not parameters
 READ = ["ibukit.Estimate", "ibukit.Posterior", "ibukit.RateDistortion", "ibukit.Status", "ibukit.ConvergenceError"]
-READ += ["ibukit.OptimalDesign", "ibukit.datasets.Dataset", "ibukit.errors.ConvergenceError"]
+READ += ["ibukit.Unfolded", "ibukit.OptimalDesign", "ibukit.datasets.Dataset", "ibukit.errors.ConvergenceError"]
 READ += ["ibukit.design.OptimalDesign", "ibukit.design.RateDistortion"]
 READ += [
     f"ibukit.{room}.{name}"

@@ -45,6 +45,7 @@ NAMES = [
     "TightConstraints",
     "TruncatedGeometric",
     "TruncatedPlanarGeometric",
+    "Unfolded",
     "attack",
     "average_mechanism",
     "blahut_arimoto",
@@ -79,6 +80,7 @@ NAMES = [
     "squared_l2",
     "theory",
     "total_variation",
+    "unfold",
     "uniform",
 ]
 
@@ -119,9 +121,10 @@ SIGNATURES = {
     "PlanarLaplace": ["alphabet", "epsilon"],
     "Exponential": ["alphabet", "epsilon"],
     "TightConstraints": ["alphabet", "epsilon"],
-    "MatrixMechanism": ["matrix", "alphabet"],
+    "MatrixMechanism": ["matrix", "alphabet", "reports", "efficiency", "normalize"],
     "ibu": ["tally", "start", "stop", "max_iter", "strict"],
     "mle": ["tally", "tol"],
+    "unfold": ["counts", "matrix", "efficiency", "background"],
     "gibu": ["tallies"],
     "smooth": ["tally", "penalty", "tol", "of"],
     "inv": ["tally", "post"],

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from ibukit import _validate
+from ibukit._efficiency import determined_among_all
 from ibukit._validate import Floats, ReadOnlyArrays
 from ibukit.alphabet import Alphabet, Line
 from ibukit.errors import AlphabetMismatch
@@ -114,9 +115,7 @@ class Estimate(Labelled, ReadOnlyArrays):
         # finite standard errors prove that the columns of the reports seen span all directions: L is strictly concave
         if np.isfinite(vars(self).get("_variances", np.inf)).all():
             return np.ones(len(self), dtype=bool)
-        # found by a room further down the stream, which is asked for when it is needed and not before
-        found = import_module("ibukit.identification").mle_set(tally)
-        return np.asarray(found.identified)
+        return determined(tally, self.distribution)
 
     def standard_errors(self) -> Floats:
         """Asymptotic standard errors, shape (k,), computed once.
@@ -229,10 +228,16 @@ class Estimate(Labelled, ReadOnlyArrays):
         if not isinstance(other, Estimate):
             return NotImplemented
         return (
-            self._printed == other._printed
-            and np.array_equal(self.distribution, other.distribution)
+            type(self) is type(other)
+            and self._printed == other._printed
             and self.alphabet == other.alphabet
             and _same_reports(self.tally, other.tally)
+            # the distribution, and what a class that inherits has besides
+            and all(
+                np.array_equal(getattr(self, each.name), getattr(other, each.name))
+                for each in fields(self)
+                if each.name not in ("alphabet", "tally")
+            )
         )
 
     def __hash__(self) -> int:
@@ -253,6 +258,15 @@ class Estimate(Labelled, ReadOnlyArrays):
             f"Estimate({self.method}: k={len(self.distribution)}{where}, n_iter={self.n_iter}, "
             f"gap={self.gap:.3g} nats/report, log_likelihood={self.log_likelihood:.6g}, {self.status.name})"
         )
+
+
+def determined(tally: Tally, theta: Floats) -> NDArray[np.bool_]:
+    """Which probabilities of a maximum likelihood estimate theta all others share, shape (k,)."""
+    # found by a room further down the stream, which is asked for when it is needed and not before
+    found = import_module("ibukit.identification").mle_set(tally.among_seen)
+    if tally.efficiency is None or found.unique:
+        return np.asarray(found.identified)
+    return determined_among_all(found, theta, tally.efficiency)
 
 
 def distribution_on(name: str, given: ArrayLike | Estimate, alphabet: Alphabet) -> ArrayLike:

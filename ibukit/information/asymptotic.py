@@ -9,6 +9,7 @@ from ibukit._validate import Floats
 from ibukit.information import dense
 from ibukit.information.diagonal import Diagonal, pooled_responses
 from ibukit.information.line import LineInformation, on_a_line
+from ibukit.information.lossy import covariance_of_all
 from ibukit.tally import Tally
 
 
@@ -19,6 +20,8 @@ def asymptotic_variances(tally: Tally, theta: Floats) -> Floats:
     the likelihood of the reports seen is flat: they do not determine it. In O(k) time and memory where every mechanism
     is k-RR, or where one adds geometric noise on a line; else from a matrix of shape (k, k).
     """
+    if tally.efficiency is not None:
+        return np.diag(covariance_of_all(tally, theta)).copy()
     known = _closed_form(tally, theta)
     if known is not None:
         return known.variances()
@@ -29,6 +32,8 @@ def asymptotic_variances(tally: Tally, theta: Floats) -> Floats:
 def asymptotic_covariance(tally: Tally, theta: Floats) -> Floats:
     """All of Z (Z^T J Z)^-1 Z^T, shape (k, k); inf in the rows and columns of secrets that are not determined."""
     dense.refuse_if_too_large(tally.k, "covariance", "; standard_errors() needs less under k-RR and on a line")
+    if tally.efficiency is not None:
+        return covariance_of_all(tally, theta)
     known = _closed_form(tally, theta)
     if known is not None:
         return known.covariance()

@@ -1,4 +1,4 @@
-"""Maps, channels, boxplots, the likelihood on a triangle."""
+"""Channels, boxplots, the likelihood on a triangle."""
 
 from __future__ import annotations
 
@@ -11,71 +11,8 @@ from matplotlib.colors import Normalize
 from numpy.typing import ArrayLike
 
 from ibukit._validate import Floats
-from ibukit.errors import AlphabetMismatch
-from ibukit.estimate import Estimate
-from ibukit.grid import Grid
-from ibukit.plotting.style import PALETTE, axes_of, values_on
-from ibukit.tally import Tally
-
-
-def heatmap(
-    grid: Grid,
-    values: ArrayLike | Estimate,
-    ax: Axes | None = None,
-    vmax: float | None = None,
-    scale: bool = True,
-    norm: Normalize | None = None,
-) -> Axes:
-    """Draw one number per cell of a grid as a map, north up.
-
-    It has a bar of known length and no base map.
-
-    Parameters
-    ----------
-    grid : Grid
-    values : array_like, shape (k,), or Estimate
-    ax : matplotlib Axes, optional
-    vmax : float, optional
-        Upper end of the colours, to compare maps.
-    scale : bool
-        Whether to draw the bar.
-    norm : matplotlib Normalize, optional
-        Colours of one's own, e.g. ``LogNorm(1e-5, 1)``, instead of linear ones from 0 to `vmax`.
-
-    Returns
-    -------
-    matplotlib Axes
-        Its image is ``ax.images[0]``, e.g. for a colour bar.
-
-    Raises
-    ------
-    AlphabetMismatch
-        If `grid` is not a Grid, there is not one number for each cell, or an estimate is over another alphabet.
-
-    Examples
-    --------
-    >>> import ibukit as ik
-    >>> ax = heatmap(ik.Grid(2, 3), ik.uniform(6))
-    >>> ax.images[0].get_array().shape
-    (2, 3)
-    """
-    if not isinstance(grid, Grid):
-        raise AlphabetMismatch(
-            f"grid must be a Grid, got {grid!r}; distributions(alphabet, curves) draws lines and labels"
-        )
-    axes = axes_of(ax)
-    height, width = grid.cell_shape
-    row, col = grid.first
-    extent = (col * width, (col + grid.n_cols) * width, row * height, (row + grid.n_rows) * height)
-    picture = values_on(values, grid).reshape(grid.n_rows, grid.n_cols)
-    colours = Normalize(min(0.0, picture.min()), vmax) if norm is None else norm
-    axes.imshow(picture, origin="lower", extent=extent, norm=colours, interpolation="none")
-    axes.set_xticks([])
-    axes.set_yticks([])
-    axes.spines[["left", "bottom"]].set_visible(False)
-    if scale:
-        _scale_bar(axes, grid, extent)
-    return axes
+from ibukit.plotting._style import PALETTE, axes_for, numbers
+from ibukit.tally import Tally, check_tally
 
 
 def channel(
@@ -118,7 +55,7 @@ def channel(
     entries = np.asarray(matrix, dtype=np.float64)
     if entries.ndim != 2:
         raise ValueError(f"matrix must have two dimensions, got shape {entries.shape}")
-    axes = axes_of(ax)
+    axes = axes_for(ax)
     k, m = entries.shape
     extent = (first_report - 0.5, first_report + m - 0.5, first_secret + k - 0.5, first_secret - 0.5)
     colours = Normalize(0.0, entries.max()) if norm is None else norm
@@ -150,7 +87,7 @@ def boxes(samples: Mapping[str, Mapping[Any, ArrayLike]], ax: Axes | None = None
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['INV-P', 'IBU']
     """
-    axes = axes_of(ax)
+    axes = axes_for(ax)
     settings = list(dict.fromkeys(setting for results in samples.values() for setting in results))
     width = 0.8 / len(samples)
     for i, (name, results) in enumerate(samples.items()):
@@ -206,9 +143,9 @@ def triangle(
     >>> tally = ik.RandomizedResponse(3, epsilon=1.0).tally_counts([5, 3, 2])
     >>> ax = triangle(tally, {"MLE": [ik.mle(tally).distribution]})
     """
-    if tally.k != 3:
+    if check_tally(tally, weighted=True).k != 3:
         raise ValueError(f"tally must be over 3 secrets to be drawn on a triangle, it is over {tally.k}")
-    axes = axes_of(ax)
+    axes = axes_for(ax)
     # kept off the edges, where the likelihood can be -inf
     steps = np.linspace(1e-3, 1, 90)
     inside = [(a, b, 1 - a - b) for a in steps for b in steps if a + b <= 1 - 1e-3]
@@ -224,7 +161,7 @@ def triangle(
         at, offset = (cx[0], cy[0]), "offset points"
         axes.annotate(name, at, xytext=away, textcoords=offset, ha="center", annotation_clip=False)
     for i, (label, points) in enumerate((marks or {}).items()):
-        mx, my = _corners(np.array([values_on(point, tally.alphabet) for point in points]))
+        mx, my = _corners(np.array([numbers(point, tally.alphabet) for point in points]))
         axes.plot(mx, my, "ov^sD"[i % 5], color=("#D55E00", "#FFFFFF", "#56B4E9")[i % 3], mec="black", label=label)
     if marks:
         axes.legend(loc="upper left")
@@ -236,15 +173,3 @@ def triangle(
 def _corners(theta: Floats) -> tuple[Floats, Floats]:
     """Plane coordinates: secret 0 left, secret 2 right, secret 1 on top."""
     return np.asarray(theta[:, 2] + theta[:, 1] / 2), np.asarray(theta[:, 1] * np.sqrt(3) / 2)
-
-
-def _scale_bar(axes: Axes, grid: Grid, extent: tuple[float, float, float, float]) -> None:
-    west, east, south, north = extent
-    third, height = (east - west) / 3, north - south
-    length = max((step for step in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100) if step <= third), default=third)
-    end, below = west + length, south - 0.04 * height
-    axes.plot([west, end], [below, below], color="black", linewidth=3, linestyle="-", clip_on=False)
-    label = f"{length:g} {grid.unit}".rstrip()
-    axes.annotate(label, (end, below), xytext=(6, 0), textcoords="offset points", va="center")
-    axes.set_xlim(west, east)
-    axes.set_ylim(south - 0.09 * height, north)
