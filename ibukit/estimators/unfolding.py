@@ -15,7 +15,8 @@ from ibukit._labels import in_order
 from ibukit._validate import SUM_TOLERANCE, Floats
 from ibukit.alphabet import Alphabet
 from ibukit.errors import AlphabetMismatch, ConvergenceError, InvalidDistribution
-from ibukit.estimate import Estimate, Status, determined
+from ibukit.estimate import Estimate, Status
+from ibukit.estimate.result import determined
 from ibukit.estimators._poisson import maximise_signal
 from ibukit.estimators.likelihood import mle
 from ibukit.information import carried_over, covariance_of_all
