@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 from warnings import warn
 
 import numpy as np
@@ -49,6 +49,9 @@ class Part(_validate.ReadOnlyArrays):
     reports: NDArray[Any]
     counts: Ints
 
+    mergeable: ClassVar[bool] = True
+    """Whether it joins with others of its mechanism where tallies are added."""
+
     @cached_property
     def channel(self) -> Channel:
         """Forward and adjoint on the seen reports."""
@@ -60,6 +63,16 @@ class Part(_validate.ReadOnlyArrays):
         """Logarithm of the factor left out of each seen report's probability, shape (s,); mostly 0."""
         scale: Floats | None = self.mechanism.log_scale(self.reports)
         return np.broadcast_to(0.0, self.counts.shape) if scale is None else scale
+
+    @cached_property
+    def n(self) -> int:
+        """Number of reports."""
+        return int(self.counts.sum())
+
+    @cached_property
+    def left_out(self) -> float:
+        """sum_z counts_z log_scale_z."""
+        return float(self.counts @ self.log_scale)
 
     def __getstate__(self) -> dict[str, Any]:
         # channels are rebuilt where they are needed: a tally travels to workers as reports and counts
@@ -156,7 +169,7 @@ class Tally(_validate.ReadOnlyArrays):
     @cached_property
     def n(self) -> int:
         """Number of reports."""
-        return int(self.counts.sum())
+        return sum(part.n for part in self.parts)
 
     @cached_property
     def counts(self) -> Ints:
@@ -180,7 +193,7 @@ class Tally(_validate.ReadOnlyArrays):
     @cached_property
     def left_out(self) -> float:
         """sum_z counts_z log_scale_z, what to add to a channel's log-likelihood."""
-        return float(self.counts @ self.log_scale)
+        return sum(part.left_out for part in self.parts)
 
     def forward(self, theta: ArrayLike) -> Floats:
         """Probability of each seen report, shape (s,).
@@ -282,7 +295,7 @@ def pool(tallies: Sequence[Tally]) -> Tally:
         parts = [Part(replace(part.mechanism, alphabet=window), part.reports, part.counts) for part in parts]
     groups: dict[Any, list[Part]] = {}
     for part in parts:
-        groups.setdefault(part.mechanism, []).append(part)
+        groups.setdefault(part.mechanism if part.mergeable else object(), []).append(part)
     return Tally(tuple(_merged(same) for same in groups.values()), first.full_alphabet)
 
 
