@@ -28,6 +28,7 @@ LAYERS = [
     "errors",
     "_validate",
     "_threads",
+    "_workers",
     "alphabet",
     "grid",
     "distributions",
@@ -46,11 +47,13 @@ LAYERS = [
     "evaluation",
     "design",
     "attack",
+    "scale",
     "claims",
 ]
 # nothing imports these, and they may import anything
 ROOMS_WITH_A_VIEW = ["plotting", "testing", "cli"]
 HEAVY = {"geopandas", "matplotlib", "ot", "pandas", "shapely", "pyproj", "pooch", "joblib", "arviz_stats"}
+HEAVY |= {"dask", "distributed"}
 # each repetition or cycle has a generator of its own, made from the seed that was handed in
 SEEDED = dict.fromkeys(
     ("ibukit.evaluation.replicate", "ibukit.design.privic", "ibukit.testing"), ("PCG64", "SeedSequence")
@@ -276,19 +279,8 @@ def test_the_package_is_typed():
 def public_objects():
     """Every function and class that a reader of the documentation is shown, with its dotted name."""
     found = {f"ibukit.{name}": getattr(ibukit, name) for name in ibukit.__all__}
-    rooms = [
-        "attack",
-        "channels",
-        "claims",
-        "datasets",
-        "design",
-        "errors",
-        "identification",
-        "privacy",
-        "plotting",
-        "solvers",
-    ]
-    rooms += ["testing", "theory"]
+    rooms = ["attack", "channels", "claims", "datasets", "design", "errors", "identification", "privacy", "plotting"]
+    rooms += ["scale", "solvers", "testing", "theory"]
     for module in rooms:
         members = vars(importlib.import_module(f"ibukit.{module}"))
         found |= {f"ibukit.{module}.{name}": thing for name, thing in members.items() if not name.startswith("_")}

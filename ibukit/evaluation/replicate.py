@@ -19,6 +19,7 @@ from tqdm import tqdm
 
 from ibukit import _validate
 from ibukit._threads import one_thread
+from ibukit._workers import check_client, run_on
 from ibukit.distributions import Population
 from ibukit.errors import AlphabetMismatch
 from ibukit.estimate import ConvergenceError, Estimate, Status
@@ -33,6 +34,7 @@ from ibukit.tally import Tally
 
 if TYPE_CHECKING:
     import pandas as pd
+    from distributed import Client
 
 Estimator = Callable[[Tally], Estimate | ArrayLike]
 RESULT_COLUMNS = [
@@ -49,6 +51,7 @@ def replicate(
     seed: int,
     path: str | os.PathLike[str] | None = None,
     n_jobs: int = 1,
+    client: Client | None = None,
 ) -> pd.DataFrame:
     """Repeat an experiment: reports, estimates and their losses.
 
@@ -74,6 +77,9 @@ def replicate(
         computed again: a run that was interrupted goes on, one with more repetitions continues. One run at a time.
     n_jobs : int
         Processes, by joblib; -1 for one on each core.
+    client : distributed.Client, optional
+        The Dask workers that do the work in the place of processes. What a lost worker was at is done again by another.
+        One repetition at a time runs in each worker process, so workers of one thread are best.
 
     Returns
     -------
@@ -100,15 +106,17 @@ def replicate(
         not the functions that it calls.
     ValueError
         If there is no mechanism or no estimator, or two mechanisms have the same class and epsilon or name, or
-        `repetitions` is below 1, `seed` negative, or `n_jobs` 0.
+        `repetitions` is below 1, `seed` negative, or `n_jobs` 0, or not 1 where there is a `client`.
+    TypeError
+        If `client` is no client.
 
     Notes
     -----
     Repetition r of a mechanism draws from ``SeedSequence(seed, spawn_key=(*words, r))``, where the four words are a
     digest of the mechanism's recorded name and parameters; of a matrix, of a weighted mean of its entries in steps of
     2^-16, so that last digits do not decide. So a row depends on `seed`, population, mechanism, estimator and r only:
-    not on `n_jobs`, on the order, on what else is asked for or on how many repetitions. Linear algebra runs on one
-    thread.
+    not on `n_jobs` or `client`, on the order, on what else is asked for or on how many repetitions. Linear algebra runs
+    on one thread.
 
     An error in an estimator is raised with a note that says which mechanism, estimator and repetition it was.
 
@@ -141,6 +149,10 @@ def replicate(
     seed = _validate.whole("seed", seed, 0)
     if _validate.whole("n_jobs", n_jobs, -(2**31)) == 0:
         raise ValueError("n_jobs must be a number of processes, or -1 for one on each core, got 0")
+    if client is not None:
+        check_client(client)
+        if n_jobs != 1:
+            raise ValueError(f"n_jobs must be left out where client is given, whose workers do the work; got {n_jobs}")
     keys = [(name, repetition) for name in chosen for repetition in range(repetitions)]
     question = _question(population, chosen, functions, seed)
     with nullcontext((dict[Key, Rows](), None)) if path is None else opened(Path(path), question) as (finished, write):
@@ -148,7 +160,7 @@ def replicate(
         words = {name: spawn_key(mechanism) for name, mechanism in chosen.items()}
         tasks = ((key, population, chosen[key[0]], functions, seed, words[key[0]]) for key in todo)
         bar = tqdm(desc="replicate", unit=" repetitions", total=len(keys), initial=len(keys) - len(todo), disable=None)
-        with bar, closing(_run(tasks, n_jobs)) as results:
+        with bar, closing(_run(tasks, n_jobs) if client is None else run_on(client, _repeat, tasks)) as results:
             for key, rows in results:
                 if write is not None:
                     write(key, rows)
