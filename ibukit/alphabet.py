@@ -127,6 +127,10 @@ class Alphabet(_validate.ReadOnlyArrays):
             other = next(label for label in wanted if not _has(self._code_of, label))
             raise AlphabetMismatch(f"labels contains {other!r}, which is not in the alphabet") from None
 
+    def are_codes(self, labels: Any) -> bool:
+        """Whether these can be nothing but codes: on a grid single numbers, because a cell's label is a pair."""
+        return False
+
     def labels_of(self, secrets: ArrayLike) -> NDArray[Any]:
         """Labels of secrets given as codes.
 

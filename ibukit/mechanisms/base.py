@@ -184,15 +184,19 @@ class FiniteMechanism(Mechanism):
 
     @property
     def report_alphabet(self) -> Alphabet:
-        """What the reports are called: the secrets' labels where there are as many reports, else 0..m-1.
+        """What the reports are called.
 
-        A mechanism whose reports are something else overrides it.
+        They have the secrets' labels where there are as many reports, else 0..m-1. A mechanism whose reports are
+        something else overrides it.
         """
         return self.alphabet if self.m == self.k else Line(0, self.m - 1)
 
     def code_reports(self, reports: ArrayLike) -> NDArray[Any]:
         """Codes 0..m-1 of reports given by their labels."""
-        return codes_of("reports", reports, self.report_alphabet, BY_PLACE)
+        known = self.report_alphabet
+        if known.are_codes(reports):
+            return _validate.codes("reports", reports, self.m)
+        return codes_of("reports", reports, known, BY_PLACE)
 
     def label_reports(self, reports: NDArray[Any]) -> NDArray[Any]:
         """Labels of reports given as codes."""
