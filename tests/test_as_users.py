@@ -214,7 +214,7 @@ def test_a_loss_of_ones_own():
         {"MLE": ik.mle},
         3,
         1,
-        losses={"worst": lambda truth, estimate: float(abs(truth - estimate).max())},
+        losses={"worst": lambda estimate, truth, alphabet: float(abs(truth - estimate).max())},
     )
     assert len(results) == 3
 

@@ -3,4 +3,3 @@
 from ibukit.estimate.result import ConvergenceError as ConvergenceError
 from ibukit.estimate.result import Estimate as Estimate
 from ibukit.estimate.result import Status as Status
-from ibukit.estimate.result import determined as determined
