@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from ibukit.estimators import Gap as Gap
     from ibukit.estimators import Steps as Steps
     from ibukit.estimators import StoppingRule as StoppingRule
+    from ibukit.estimators import Unfolded as Unfolded
     from ibukit.estimators import choose_penalty as choose_penalty
     from ibukit.estimators import combine_mechanisms as combine_mechanisms
     from ibukit.estimators import combine_results as combine_results
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from ibukit.estimators import inv as inv
     from ibukit.estimators import mle as mle
     from ibukit.estimators import smooth as smooth
+    from ibukit.estimators import unfold as unfold
     from ibukit.evaluation import emd as emd
     from ibukit.evaluation import squared_l2 as squared_l2
     from ibukit.evaluation import total_variation as total_variation
@@ -124,6 +126,7 @@ __all__ = [
     "TightConstraints",
     "TruncatedGeometric",
     "TruncatedPlanarGeometric",
+    "Unfolded",
     "attack",
     "average_mechanism",
     "blahut_arimoto",
@@ -159,6 +162,7 @@ __all__ = [
     "squared_l2",
     "theory",
     "total_variation",
+    "unfold",
     "uniform",
 ]
 
@@ -188,6 +192,7 @@ _HOMES = {
     "Gap": "estimators",
     "Steps": "estimators",
     "StoppingRule": "estimators",
+    "Unfolded": "estimators",
     "choose_penalty": "estimators",
     "combine_mechanisms": "estimators",
     "combine_results": "estimators",
@@ -197,6 +202,7 @@ _HOMES = {
     "inv": "estimators",
     "mle": "estimators",
     "smooth": "estimators",
+    "unfold": "estimators",
     "emd": "evaluation",
     "replicate": "evaluation.replicate",
     "squared_l2": "evaluation",

@@ -2,21 +2,125 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from functools import cache
+from threading import Lock, get_ident
+from typing import Protocol
 
 from threadpoolctl import ThreadpoolController
 
 
-@cache
-def _controller() -> ThreadpoolController:
+class Library(Protocol):
+    """What threadpoolctl offers for each library of linear algebra."""
+
+    @property
+    def num_threads(self) -> int: ...
+
+    def set_num_threads(self, num_threads: int) -> None: ...
+
+
+class _Visit:
+    """A thread that is inside: how deep, and to how many threads each library is set when it has left."""
+
+    def __init__(self, found: list[int]):
+        self.depth = 1
+        self.found = found
+
+
+class OneThread:
+    """A limit of one thread that may be open any number of times, in one thread and in several.
+
+    Most libraries have one number of threads for the whole process. Whoever came in first has found the number of
+    the user; if others are still inside when that thread leaves, the number is theirs to restore.
+    """
+
+    def __init__(self, libraries: Sequence[Library]):
+        self._libraries = libraries
+        self._inside: dict[int, _Visit] = {}
+        self._lock = Lock()
+        # since threadpoolctl 3.8 the first thread to set OpenBLAS is the only one that can, until it is released: calls
+        # of others do nothing. So it stays while the limit is open, and goes where the number has to be set again
+        held = (getattr(library, "clear_controlling_thread", None) for library in libraries)
+        self._holders = [release for release in dict.fromkeys(held) if release is not None]
+
+    def _release(self) -> None:
+        for release in self._holders:
+            release(force=True)
+
+    def __enter__(self) -> None:
+        with self._lock:
+            visit = self._inside.get(get_ident())
+            if visit is not None:
+                visit.depth += 1
+                return
+            found = [library.num_threads for library in self._libraries]
+            self._inside[get_ident()] = _Visit(found)
+            try:
+                for library, number in zip(self._libraries, found, strict=True):
+                    if number != 1:
+                        self._set(library, 1)
+            except BaseException:  # as by Ctrl-C: without an entry there is no exit
+                self._leave(get_ident())
+                raise
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            visit = self._inside[get_ident()]
+            visit.depth -= 1
+            if not visit.depth:
+                self._leave(get_ident())
+
+    def _leave(self, thread: int) -> None:
+        found = self._inside.pop(thread).found
+        for other in self._inside.values():
+            for i, number in enumerate(found):
+                # it found the limit that had been set before it came: they share the number. Where it found another,
+                # as with MKL, each thread has a number of its own and restores that
+                if other.found[i] == 1:
+                    other.found[i], found[i] = number, 1
+        for library, number in zip(self._libraries, found, strict=True):
+            if number != 1:
+                self._set(library, number)
+        if not self._inside:
+            self._release()
+
+    def _set(self, library: Library, number: int) -> None:
+        library.set_num_threads(number)
+        if library.num_threads != number:  # another thread set it last, which may be at work elsewhere now
+            self._release()
+            library.set_num_threads(number)
+
+    def before_fork(self) -> None:
+        """Let no other thread be half way in or out."""
+        self._lock.acquire()
+
+    def after_fork(self, child: bool) -> None:
+        """Go on; in the child the other threads are gone."""
+        if child:
+            for thread in [thread for thread in self._inside if thread != get_ident()]:
+                self._leave(thread)
+        self._lock.release()
+
+
+_LIMIT: dict[str, OneThread] = {}  # one for the process: two would not know of each other
+
+
+def _found() -> OneThread:
     # scipy has a BLAS of its own, which must be loaded to be seen
     import scipy.linalg  # noqa: F401
 
-    return ThreadpoolController()  # looks at the loaded libraries once, in 2 ms; a limit then takes 10 microseconds
-
-
-def one_thread() -> AbstractContextManager[object]:
-    """While this is open BLAS runs on one thread, and its sums are in the same order whatever OMP_NUM_THREADS says."""
-    limit: AbstractContextManager[object] = _controller().limit(limits=1, user_api="blas")
+    # looks at the loaded libraries once, in 2 ms
+    limit = OneThread(ThreadpoolController().select(user_api="blas").lib_controllers)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(
+            before=limit.before_fork,
+            after_in_parent=lambda: limit.after_fork(child=False),
+            after_in_child=lambda: limit.after_fork(child=True),
+        )
     return limit
+
+
+def one_thread() -> AbstractContextManager[None]:
+    """While this is open BLAS runs on one thread, and its sums are in the same order whatever OMP_NUM_THREADS says."""
+    return _LIMIT.get("blas") or _LIMIT.setdefault("blas", _found())

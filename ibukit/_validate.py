@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Set
 from decimal import Decimal
 from functools import wraps
 from numbers import Real
@@ -55,6 +55,16 @@ def fraction(name: str, value: Any, ends: str) -> float:
     return number
 
 
+def sides(name: str, value: Any) -> float | tuple[float, float]:
+    """The side of a square, or (height, width) of a rectangle that is none."""
+    if not isinstance(value, (tuple, list, np.ndarray)):
+        return positive(name, value)
+    if len(value) != 2:
+        raise ValueError(f"{name} must be a number or a pair (height, width), got {value!r}")
+    height, width = (positive(name, side) for side in value)
+    return height if height == width else (height, width)
+
+
 def whole(name: str, value: Any, least: int) -> int:
     """A whole number of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
@@ -74,29 +84,76 @@ def users(n: ArrayLike, least: int) -> Ints:
     return many
 
 
-def integers(name: str, values: ArrayLike, ndim: int = 1) -> Ints:
-    """An array of whole numbers (floats only where they are whole)."""
-    array = np.asarray(values)
+def integers(name: str, values: ArrayLike, ndim: int = 1, copy: bool = True) -> Ints:
+    """An array of whole numbers (floats only where they are whole); without `copy` it may be the one given."""
+    array = whole_array(name, values)
     if array.ndim != ndim:
         raise ValueError(f"{name} must have {ndim} dimension(s), got shape {array.shape}")
     if array.size == 0:
         return np.zeros(array.shape, dtype=np.int64)
+    if array.dtype.kind == "O":  # nullable integers of pandas, and lists that mix kinds
+        array = _unboxed(name, array)
     if array.dtype.kind not in "iuf":
         raise ValueError(f"{name} must be whole numbers, got an array of type {array.dtype}")
     if array.dtype.kind == "f":
         bad = ~(np.isfinite(array) & (array == np.floor(array)) & (np.abs(array) < 2.0**62))
         if bad.any():
-            raise ValueError(f"{name} must be whole numbers, got {array[bad][0]} at index {_first(bad)}")
+            lost = " (a missing value: leave it out yourself)" if np.isnan(array[bad][0]) else ""
+            raise ValueError(f"{name} must be whole numbers, got {array[bad][0]} at index {_first(bad)}{lost}")
     elif array.dtype.kind == "u" and array.max() > np.iinfo(np.int64).max:
         raise ValueError(f"{name} must fit in 64 signed bits, got {array.max()}")
-    return array.astype(np.int64)
+    return array.astype(np.int64, copy=copy)
+
+
+def _unboxed(name: str, array: NDArray[Any]) -> NDArray[Any]:
+    """Python's numbers as an array of numbers; anything else among them is named."""
+    for index, value in enumerate(array.ravel().tolist()):
+        if is_missing(value):
+            raise ValueError(f"{name} has a missing value at index {index}: leave it out yourself")
+        if isinstance(value, bool) or not isinstance(value, Real):
+            raise ValueError(f"{name} must be whole numbers, got {value!r} at index {index}")
+    return np.array(array.tolist())
+
+
+def is_missing(label: Any) -> bool:
+    """Whether a value stands for none: None, NaN, NaT, or the NA of pandas and numpy's mask."""
+    if label is None or label is np.ma.masked or type(label).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(label, (float, np.floating)) and label != label
+
+
+def whole_array(name: str, values: Any) -> NDArray[Any]:
+    """An array of what is one: a mask that hides something would be lost, and sets have no order."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
+        index = _first(np.ma.getmaskarray(values))
+        raise ValueError(f"{name} has a missing value (masked) at index {index}: leave it out yourself")
+    if values is None or isinstance(values, (str, bytes, Set, Mapping, Iterator)):
+        raise ValueError(f"{name} must be a list, an array or a Series, got {_kind(values)}")
+    return np.asarray(values)
+
+
+def listed(name: str, values: Any) -> list[Any]:
+    """Labels one by one, each as it is: numpy would turn 1 into "1" beside "a"."""
+    if isinstance(values, (list, tuple)):
+        return list(values)
+    array = whole_array(name, values)
+    if array.ndim != 1:
+        raise ValueError(f"{name} must have 1 dimension, got shape {array.shape}")
+    many: list[Any] = array.tolist()
+    return many
+
+
+def _kind(values: Any) -> str:
+    if isinstance(values, (str, bytes)):
+        return f"{values!r}, which is one"
+    return "None" if values is None else f"a {type(values).__name__}"
 
 
 def codes(name: str, values: ArrayLike, size: int) -> Ints:
     """Integer codes 0..size-1."""
     array = integers(name, values)
-    bad = (array < 0) | (array >= size)
-    if bad.any():
+    if array.size and (array.min() < 0 or array.max() >= size):
+        bad = (array < 0) | (array >= size)
         raise AlphabetMismatch(
             f"{name} must be codes 0..{size - 1}, got {array[bad][0]} at index {_first(bad)}; "
             "labels become codes by alphabet.codes(labels)"

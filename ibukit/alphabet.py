@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, NoReturn
@@ -16,6 +16,8 @@ from ibukit.errors import AlphabetMismatch, TooLarge
 
 # elements of an unbounded alphabet between the reports: half a gigabyte for one vector
 MOST_LABELS = 2**26
+# integers of a line, which are listed when it is made: two gigabytes
+MOST_LISTED = 2**28
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,11 +64,13 @@ class Alphabet(_validate.ReadOnlyArrays):
 
     def __post_init__(self) -> None:
         """Check and convert the fields, of classes that inherit, too."""
+        _refuse_no_sequence(self.values)
         labels = np.asarray(self.values)
         if labels.dtype.kind == "U" and not all(isinstance(label, str) for label in self.values):
             labels = np.array(list(self.values), dtype=object)  # numpy would turn 1 into "1" beside "a"
         if labels.ndim != 1 or labels.size == 0:
-            raise ValueError(f"values must be a non-empty sequence of labels, got shape {labels.shape}")
+            several = "; join labels of several parts into one, as f'{a}/{b}'" if labels.ndim > 1 else ""
+            raise ValueError(f"values must be a non-empty sequence of labels, got shape {labels.shape}{several}")
         if len(set(labels.tolist())) != labels.size or any(label != label for label in labels.tolist()):
             raise ValueError("values must all be different and equal to themselves (not NaN): each label has one code")
         distances = None if self._distances is None else _metric(self._distances, labels.size)
@@ -98,15 +102,30 @@ class Alphabet(_validate.ReadOnlyArrays):
     def codes(self, labels: Any) -> Ints:
         """Codes of labels, shape (n,).
 
-        A label outside the alphabet raises `AlphabetMismatch`.
+        Parameters
+        ----------
+        labels : sequence
+            A list, an array, a Series, a categorical, an Arrow array.
+
+        Raises
+        ------
+        AlphabetMismatch
+            If a label is not in the alphabet.
+        ValueError
+            If a label is missing (None, NaN, NA, masked): nothing is counted as something.
         """
-        wanted = np.asarray(labels)
-        if wanted.ndim != 1:
-            raise ValueError(f"labels must have 1 dimension, got shape {wanted.shape}")
+        categories, places = _categories(labels)
+        if categories is not None and places is not None:
+            _refuse_missing(places < 0)
+            occur = np.unique(places)  # a category without an instance need not be a label
+            return self.codes([categories[place] for place in occur])[np.searchsorted(occur, places)]
+        wanted = _validate.listed("labels", labels)
         try:
-            return np.array([self._code_of[label] for label in wanted.tolist()], dtype=np.int64)
-        except KeyError as missing:
-            raise AlphabetMismatch(f"labels contains {missing.args[0]!r}, which is not in the alphabet") from None
+            return np.array([self._code_of[label] for label in wanted], dtype=np.int64)
+        except (KeyError, TypeError):  # a TypeError is a label that has no hash, and so is none
+            _refuse_missing([_validate.is_missing(label) for label in wanted])
+            other = next(label for label in wanted if not _has(self._code_of, label))
+            raise AlphabetMismatch(f"labels contains {other!r}, which is not in the alphabet") from None
 
     def labels_of(self, secrets: ArrayLike) -> NDArray[Any]:
         """Labels of secrets given as codes.
@@ -174,6 +193,11 @@ class Line(Alphabet):
         first, last = (_validate.whole(name, end, -(2**53)) for name, end in named)
         if last < first:
             raise ValueError(f"last must not be below first, got first={first}, last={last}")
+        if last - first >= MOST_LISTED:
+            raise TooLarge(
+                f"last must not lie so far from first: {_validate.readable(last - first + 1)} integers are more than "
+                f"can be listed ({MOST_LISTED}), got first={first}, last={last}; count in larger units"
+            )
         self._keep(first=first, last=last, values=_validate.frozen(np.arange(first, last + 1)))
 
     def __repr__(self) -> str:
@@ -189,13 +213,15 @@ class Line(Alphabet):
     def codes(self, labels: Any) -> Ints:
         """Codes of integers, shape (n,).
 
-        An integer outside first..last raises `AlphabetMismatch`.
+        An integer outside first..last raises `AlphabetMismatch`, a missing one ValueError.
         """
         array = _validate.integers("labels", labels)
-        bad = (array < self.first) | (array > self.last)
-        if bad.any():
-            raise AlphabetMismatch(f"labels contains {array[bad][0]}, which is not in {self.first}..{self.last}")
-        return np.asarray(array - self.first)
+        if array.size and (array.min() < self.first or array.max() > self.last):
+            bad = (array < self.first) | (array > self.last)
+            raise AlphabetMismatch(
+                f"labels contains {array[bad][0]}, which is not in {self.first}..{self.last}, at index {bad.argmax()}"
+            )
+        return array - self.first if self.first else array
 
 
 class Unbounded:
@@ -300,16 +326,60 @@ def refuse_if_too_wide(cells: int, alphabet: Alphabet) -> None:
         )
 
 
-def as_alphabet(alphabet: Alphabet | int) -> Alphabet:
-    """The alphabet itself, which must have an end; an int k means Line(0, k - 1)."""
+def as_alphabet(alphabet: Alphabet | int | Sequence[Any]) -> Alphabet:
+    """The alphabet itself, which must have an end; labels in order, or an int k, which means Line(0, k - 1)."""
     if isinstance(alphabet, Alphabet):
         len(alphabet)  # one without an end says that it has none, and what to do
         return alphabet
+    if np.ndim(alphabet) == 1 and not isinstance(alphabet, str):
+        return Alphabet(alphabet)
     return Line(0, _validate.whole("alphabet", alphabet, 1) - 1)
 
 
-def _metric(distances: ArrayLike, k: int) -> Floats:
-    d = np.array(distances, dtype=np.float64)
+def _categories(labels: Any) -> tuple[Any, Ints | None]:
+    """The categories of categorical labels and which each label has, -1 where it is missing."""
+    categorical = getattr(labels, "cat", labels)
+    places = getattr(categorical, "codes", None)
+    if places is None or callable(places) or not hasattr(categorical, "categories"):
+        return None, None
+    return list(categorical.categories), np.asarray(places)
+
+
+def _refuse_missing(missing: Any) -> None:
+    if np.any(missing):
+        raise ValueError(
+            f"labels has a missing value at index {int(np.argmax(missing))}: leave missing ones out yourself, or "
+            'count the whole table by Tally.from_table(..., missing="drop")'
+        )
+
+
+def _has(code_of: Mapping[Any, int], label: Any) -> bool:
+    try:
+        return label in code_of
+    except TypeError:
+        return False
+
+
+def _refuse_no_sequence(values: Any) -> None:
+    """What has no order, or can be read only once, or is no more than one."""
+    if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
+        hint = ", for 0..k-1 that is Line(0, k - 1)" if isinstance(values, (int, np.integer)) else ""
+        raise ValueError(f"values must be a sequence of labels{hint}, got {values!r}")
+    if isinstance(values, (Set, Mapping, Iterator)):
+        order = "sorted" if isinstance(values, Set) else "list"
+        raise ValueError(
+            f"values must be a sequence of labels, in order, got {type(values).__name__}; pass {order}(values)"
+        )
+
+
+def _metric(distances: Any, k: int) -> Floats:
+    try:
+        d = np.array(distances, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        hint = "; a function becomes one by [[d(x, y) for y in values] for x in values]" if callable(distances) else ""
+        raise ValueError(
+            f"distances must be an array of shape ({k}, {k}), got {type(distances).__name__}{hint}"
+        ) from None
     if d.shape != (k, k):
         raise ValueError(f"distances must have shape ({k}, {k}), got {d.shape}")
     off_diagonal = d[~np.eye(k, dtype=bool)]

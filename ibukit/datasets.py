@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import csv
 import hashlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
@@ -39,6 +39,8 @@ class Dataset(_validate.ReadOnlyArrays):
         Read-only.
     alphabet : Alphabet
     source : str
+    landmarks : mapping of name to (lat, lon)
+        Places that a map of it can name, in degrees to 100 m; empty where there is no map.
 
     Examples
     --------
@@ -50,6 +52,7 @@ class Dataset(_validate.ReadOnlyArrays):
     counts: Ints
     alphabet: Alphabet
     source: str
+    landmarks: Mapping[str, tuple[float, float]] = field(default_factory=dict, repr=False)
 
     @property
     def n(self) -> int:
@@ -279,7 +282,7 @@ def load_taxi_payments() -> Dataset:
     return Dataset("taxi_payments", _counts(rows, "count"), Alphabet([row["label"] for row in rows]), TAXI)
 
 
-def _gowalla(bounds: Bounds) -> Callable[[str], Dataset]:
+def _gowalla(bounds: Bounds, landmarks: Mapping[str, tuple[float, float]]) -> Callable[[str], Dataset]:
     def load(city: str) -> Dataset:
         rows = _read(f"gowalla/{city}.csv")
         cells = [(int(row["row"]), int(row["col"])) for row in rows]
@@ -287,7 +290,7 @@ def _gowalla(bounds: Bounds) -> Callable[[str], Dataset]:
         grid = Grid(n_rows, n_cols, cell_size=0.5, unit="km", bounds=bounds)
         counts = np.zeros(len(grid), dtype=np.int64)
         counts[grid.codes(cells)] = _counts(rows, "count")
-        return Dataset(f"gowalla_{city}", _validate.frozen(counts), grid, GOWALLA)
+        return Dataset(f"gowalla_{city}", _validate.frozen(counts), grid, GOWALLA, dict(landmarks))
 
     return load
 
@@ -300,13 +303,32 @@ def _privic(city: str) -> Dataset:
     return Dataset(f"gowalla_{city}", _validate.frozen(counts), Grid(n_rows, n_cols, unit="cell"), PRIVIC)
 
 
+_MANHATTAN = {
+    "Times Square": (40.758, -73.985),
+    "Grand Central": (40.753, -73.977),
+    "Union Square": (40.736, -73.991),
+    "Wall Street": (40.707, -74.011),
+    "Metropolitan Museum": (40.779, -73.963),
+}
+_PARIS = {
+    "Eiffel Tower": (48.858, 2.294),
+    "Arc de Triomphe": (48.874, 2.295),
+    "Louvre": (48.861, 2.336),
+    "Gare de Lyon": (48.844, 2.374),
+}
+_SAN_FRANCISCO = {
+    "Union Square": (37.788, -122.407),
+    "Oracle Park": (37.779, -122.389),
+    "Mission Dolores": (37.764, -122.427),
+    "Twin Peaks": (37.754, -122.448),
+}
 _CITIES: dict[str, Callable[[str], Dataset]] = {
-    "manhattan": _gowalla((40.7044, 40.7942, -74.0205, -73.9374)),
+    "manhattan": _gowalla((40.7044, 40.7942, -74.0205, -73.9374), _MANHATTAN),
     # 10 km of latitude and 7 km of longitude from the same south-west corner
-    "manhattan_exact_km": _gowalla((40.7044, 40.794231, -74.0205, -73.937439)),
-    "paris": _gowalla((48.8286, 48.8798, 2.2855, 2.3909)),
-    "san_francisco": _gowalla((37.7228, 37.7946, -122.5153, -122.3789)),
-    "san_francisco_24x17": _gowalla((37.7228, 37.7946, -122.5153, -122.3789)),
+    "manhattan_exact_km": _gowalla((40.7044, 40.794231, -74.0205, -73.937439), _MANHATTAN),
+    "paris": _gowalla((48.8286, 48.8798, 2.2855, 2.3909), _PARIS),
+    "san_francisco": _gowalla((37.7228, 37.7946, -122.5153, -122.3789), _SAN_FRANCISCO),
+    "san_francisco_24x17": _gowalla((37.7228, 37.7946, -122.5153, -122.3789), _SAN_FRANCISCO),
     "privic_paris": _privic,
     "privic_san_francisco": _privic,
 }

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ibukit import _validate
+from ibukit import _places, _validate
+from ibukit._places import Bounds as Bounds
+from ibukit._places import Outside
 from ibukit._validate import Floats, Ints
 from ibukit.alphabet import Alphabet, Unbounded, refuse_if_too_wide
 from ibukit.errors import AlphabetMismatch
 
 if TYPE_CHECKING:
     from geopandas import GeoDataFrame
-
-Bounds = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,13 +92,14 @@ class Grid(Alphabet):
         self._keep(
             n_rows=n_rows,
             n_cols=n_cols,
-            cell_size=_check_size(self.cell_size),
-            bounds=None if self.bounds is None else _check_bounds(self.bounds),
+            cell_size=_validate.sides("cell_size", self.cell_size),
+            bounds=None if self.bounds is None else _places.check_bounds(self.bounds),
             first=corner,
             values=_validate.frozen(np.column_stack([rows + corner[0], cols + corner[1]])),
         )
 
     @classmethod
+    @_places.in_doubt_by_name
     def from_bounds(
         cls,
         lat0: float,
@@ -120,23 +121,55 @@ class Grid(Alphabet):
             In km. By default the true height and width of the middle cell on the WGS 84 ellipsoid; give the nominal
             size where a publication computed with that.
 
+        Raises
+        ------
+        ValueError
+            If the edges are not south < north and west < east in degrees; and if they, given without names, are a box
+            no larger when read as (west, south, east, north), which is the order of ``total_bounds``.
+
         Examples
         --------
         >>> manhattan = Grid.from_bounds(40.7044, 40.7942, -74.0205, -73.9374, 20, 14)
         >>> tuple(round(side, 4) for side in manhattan.cell_size)
         (0.4986, 0.5014)
         """
-        bounds = _check_bounds((lat0, lat1, lon0, lon1))
-        if cell_size is None:
-            from pyproj import Geod  # with geopandas, which takes a second to import
+        bounds = _places.check_bounds((lat0, lat1, lon0, lon1))
+        n_rows, n_cols = _validate.whole("n_rows", n_rows, 1), _validate.whole("n_cols", n_cols, 1)
+        size = _places.true_cell(bounds, n_rows, n_cols) if cell_size is None else cell_size
+        return cls(n_rows, n_cols, size, unit="km", bounds=bounds)
 
-            geod = Geod(ellps="WGS84")
-            mid_lat, mid_lon = (lat0 + lat1) / 2, (lon0 + lon1) / 2
-            height = geod.line_length([mid_lon, mid_lon], [lat0, lat1]) / 1000 / n_rows
-            step = (lon1 - lon0) / n_cols
-            width = geod.line_length([mid_lon - step / 2, mid_lon + step / 2], [mid_lat, mid_lat]) / 1000
-            cell_size = (float(height), float(width))
-        return cls(n_rows, n_cols, cell_size, unit="km", bounds=bounds)
+    @classmethod
+    def covering(cls, points: Any, cell_size: float = 500.0) -> Grid:
+        """The grid of square cells of a length in metres that holds all points.
+
+        The cells are equal in degrees. Along the middle meridian and the middle parallel of the points there are
+        ceil(extent / cell_size) of them, on the WGS 84 ellipsoid, and the box of the points is widened to both sides
+        alike until these have the side `cell_size`. Towards the pole the cells are narrower: at latitude 50, 5 km from
+        the middle, by 0.1 %. Points on the edge are inside. Distances are in km.
+
+        Parameters
+        ----------
+        points : GeoSeries, GeoDataFrame, or array_like of (lat, lon), shape (n, 2)
+            In any CRS; arrays are in degrees (WGS 84), and so are the columns lat and lon of a frame. Geometries need
+            not be points: the outline of a city is covered, too.
+        cell_size : float
+            In metres.
+
+        Raises
+        ------
+        ValueError
+            If a position is missing, there is none, or they have no CRS; if cells equal in degrees cannot hold them,
+            at a pole and on both sides of longitude 180; if there would be more than 2^26 cells (`TooLarge`).
+
+        Examples
+        --------
+        >>> grid = Grid.covering([[40.71, -74.01], [40.79, -73.94]], cell_size=500)
+        >>> grid.n_rows, grid.n_cols, grid.cell_size, grid.unit
+        (18, 12, 0.5, 'km')
+        """
+        size = _validate.positive("cell_size", cell_size)
+        n_rows, n_cols, bounds = _places.cover(_places.extent(points), size)
+        return cls(n_rows, n_cols, size / 1000, unit="km", bounds=bounds)
 
     def __repr__(self) -> str:
         where = f", bounds={self.bounds}" if self.bounds else ""
@@ -170,17 +203,25 @@ class Grid(Alphabet):
         return np.asarray(np.hypot(north[:, None, :, None], east[None, :, None, :]).reshape(len(self), len(self)))
 
     def codes(self, labels: Any) -> Ints:
-        """Codes of (row, column) pairs, shape (n, 2), or `AlphabetMismatch`."""
-        cells = _validate.integers("labels", labels, ndim=2)
-        if cells.shape[1] != 2:
-            raise ValueError(f"labels must be (row, column) pairs, shape (n, 2), got {cells.shape}")
+        """Codes of (row, column) pairs, or of points on the globe, or `AlphabetMismatch`.
+
+        Pairs of integers, shape (n, 2), are (row, column), and so are the columns row and col of a frame. On a grid
+        with bounds pairs of floats, whole ones too, are (lat, lon) in degrees, and whatever `locate` takes is located;
+        points outside are an error here.
+        """
+        pairs, are_places = _places.labels_of_cells(labels)
+        if are_places and self.bounds is None:
+            raise ValueError("labels must be pairs of integers, (row, column): the grid has no bounds, and so no place")
+        if are_places:
+            return self.locate(pairs)
+        cells = _validate.integers("labels", pairs, ndim=2)
         away = cells - self.first
         bad = ((away < 0) | (away >= [self.n_rows, self.n_cols])).any(axis=1)
         if bad.any():
-            start = f" from {self.first}" if self.first != (0, 0) else ""
-            raise AlphabetMismatch(
-                f"labels contains {tuple(map(int, cells[bad][0]))}: outside {self.n_rows} x {self.n_cols} cells{start}"
-            )
+            cell, start = tuple(map(int, cells[bad][0])), f" from {self.first}" if self.first != (0, 0) else ""
+            degrees = "; (lat, lon) in degrees are floats" if self.bounds else ""
+            size = f"{self.n_rows} x {self.n_cols} cells"
+            raise AlphabetMismatch(f"labels contains {cell}: outside {size}{start}{degrees}")
         return np.asarray(away[:, 0] * self.n_cols + away[:, 1])
 
     def nearest(self, cells: Ints) -> Ints:
@@ -188,17 +229,21 @@ class Grid(Alphabet):
         low = np.array(self.first)
         return np.asarray(np.clip(cells, low, np.add(low, [self.n_rows - 1, self.n_cols - 1])), dtype=np.int64)
 
-    def locate(self, lat: ArrayLike, lon: ArrayLike, outside: Literal["raise", "drop"] = "raise") -> Ints:
+    def locate(self, points: Any = None, lon: Any = None, outside: Outside = "raise", *, lat: Any = None) -> Ints:
         """Codes of the cells that hold the points; a cell holds its south and west edge.
 
-        The northernmost and easternmost edge of the grid belong to the last cells.
+        The northernmost and easternmost edge belong to the last cells. Mechanisms take these codes by ``codes=True``.
 
         Parameters
         ----------
-        lat, lon : array_like, shape (n,)
-            Degrees (WGS 84).
-        outside : {"raise", "drop"}
-            What to do with points outside the bounds: an error, or leave them out (the result is then shorter).
+        points : GeoSeries, GeoDataFrame, or array_like of (lat, lon), shape (n, 2)
+            As for `covering`. With `lon` the latitudes alone, shape (n,).
+        lon : array_like, shape (n,), optional
+        outside : {"raise", "nearest", "drop"}
+            What to do with points outside the bounds. Reports of planar mechanisms need "nearest", because that is
+            where these put noise that leaves the grid; "drop" leaves people out, and the result is shorter.
+        lat : array_like, shape (n,), optional
+            Latitudes by name, with `lon`.
 
         Returns
         -------
@@ -206,35 +251,25 @@ class Grid(Alphabet):
 
         Raises
         ------
-        AlphabetMismatch
-            If a point is outside and `outside` is "raise", or a coordinate is not a number.
         ValueError
-            If the grid has no bounds.
+            If the grid has no bounds, or geometries have no CRS or are not points; if a position is missing, or outside
+            where `outside` is "raise", or not on the globe where it is "nearest" (`AlphabetMismatch`).
 
         Examples
         --------
         >>> grid = Grid.from_bounds(40.0, 40.2, -74.0, -73.8, 2, 2)
-        >>> grid.locate([40.05, 40.15, 40.2], [-73.95, -73.95, -73.8])
+        >>> grid.locate([(40.05, -73.95), (40.15, -73.95), (40.2, -73.8)])
         array([0, 2, 3])
+        >>> grid.locate([(40.05, -73.95), (40.15, -75)], outside="nearest")
+        array([0, 2])
         """
         if self.bounds is None:
-            raise ValueError("locate needs a grid with bounds: make it by Grid.from_bounds(...)")
-        if outside not in ("raise", "drop"):
-            raise ValueError(f'outside must be "raise" or "drop", got {outside!r}')
-        y, x = np.broadcast_arrays(np.atleast_1d(np.asarray(lat, float)), np.atleast_1d(np.asarray(lon, float)))
-        if np.isnan(y).any() or np.isnan(x).any():
-            raise AlphabetMismatch("lat and lon must be numbers, got NaN: leave points without a position out yourself")
-        lat0, lat1, lon0, lon1 = self.bounds
-        inside = (y >= lat0) & (y <= lat1) & (x >= lon0) & (x <= lon1)
-        if not inside.all() and outside == "raise":
-            i = int(np.argmin(inside))
-            raise AlphabetMismatch(
-                f"{(~inside).sum()} of {inside.size} points are outside the grid, the first is lat={y[i]}, lon={x[i]}; "
-                'to leave them out say outside="drop"'
-            )
-        # searching the edges themselves, because (lat - lat0) / step can round across one
-        row = np.searchsorted(np.linspace(lat0, lat1, self.n_rows + 1)[:-1], y[inside], side="right") - 1
-        col = np.searchsorted(np.linspace(lon0, lon1, self.n_cols + 1)[:-1], x[inside], side="right") - 1
+            raise ValueError("locate needs a grid with bounds: make it by Grid.covering(...) or Grid.from_bounds(...)")
+        points = lat if points is None else points
+        if isinstance(lon, str):  # locate(points, "nearest")
+            lon, outside = None, lon
+        y, x = _places.positions(points) if lon is None else _places.coordinates(points, lon)
+        row, col = _places.cells(y, x, self.edges(), outside)
         return np.asarray(row * self.n_cols + col, dtype=np.int64)
 
     def to_geodataframe(self, values: ArrayLike, name: str = "value") -> GeoDataFrame:
@@ -259,20 +294,13 @@ class Grid(Alphabet):
         >>> frame.geometry.area.sum()
         np.float64(1.0)
         """
-        import geopandas
-        import shapely
-
         numbers = np.asarray(values)
         if numbers.shape != (len(self),):
             raise AlphabetMismatch(
                 f"values must have one number for each of the {len(self)} cells, got {numbers.shape}"
             )
-        north, east = self.edges()
-        rows, cols = self.values.T
-        i, j = (self.values - self.first).T
-        boxes = shapely.box(east[j], north[i], east[j + 1], north[i + 1])
-        frame = {"row": rows, "col": cols, name: numbers}
-        return geopandas.GeoDataFrame(frame, geometry=boxes, crs="EPSG:4326" if self.bounds else None)
+        frame = {"row": self.values[:, 0], "col": self.values[:, 1], name: numbers}
+        return _places.rectangles(frame, self.edges(), in_degrees=self.bounds is not None)
 
     def edges(self) -> tuple[Floats, Floats]:
         """Edges of the rows, shape (n_rows + 1,), and of the columns.
@@ -301,23 +329,14 @@ class Grid(Alphabet):
         >>> again == grid, values
         (True, array([0., 1., 2., 3., 4., 5.]))
         """
-        missing = {"row", "col", name} - set(frame.columns)
-        if missing:
-            raise ValueError(f"frame must have the columns row, col and {name}; {sorted(missing)} missing")
-        first = int(frame["row"].min()), int(frame["col"].min())
-        n_rows, n_cols = int(frame["row"].max()) + 1 - first[0], int(frame["col"].max()) + 1 - first[1]
-        cells = frame.sort_values(["row", "col"])
-        expected = np.indices((n_rows, n_cols)).reshape(2, -1).T + first
-        if not np.array_equal(cells[["row", "col"]].to_numpy(), expected):
-            raise ValueError(f"frame must have each of the {n_rows} x {n_cols} cells once, it has {len(frame)} rows")
+        first, (n_rows, n_cols), cells = _places.cells_of(frame, name)
         west, south, east, north = (float(edge) for edge in frame.total_bounds)
         if frame.crs is None:
             size = cell_size or ((north - south) / n_rows, (east - west) / n_cols)
             grid = cls(n_rows, n_cols, size, first=first)
-        elif frame.crs.equals("EPSG:4326"):
-            grid = cls.from_bounds(south, north, west, east, n_rows, n_cols, cell_size)
         else:
-            raise ValueError(f"frame must be in EPSG:4326 or have no CRS, it has {frame.crs}; use frame.to_crs(4326)")
+            edges = {"lat0": south, "lat1": north, "lon0": west, "lon1": east}
+            grid = cls.from_bounds(**edges, n_rows=n_rows, n_cols=n_cols, cell_size=cell_size)
         return grid, cells[name].to_numpy(dtype=np.float64)
 
 
@@ -351,7 +370,7 @@ class UnboundedGrid(Unbounded, Grid):
 
     def __post_init__(self) -> None:
         """Check the size of a cell."""
-        self._keep(cell_size=_check_size(self.cell_size))
+        self._keep(cell_size=_validate.sides("cell_size", self.cell_size))
 
     def __repr__(self) -> str:
         return f"Grid(None, None, cell_size={self.cell_size}, unit={self.unit!r})"
@@ -371,21 +390,3 @@ class UnboundedGrid(Unbounded, Grid):
         (south, west), (north, east) = labels.min(axis=0).tolist(), labels.max(axis=0).tolist()
         refuse_if_too_wide((north - south + 1) * (east - west + 1), self)
         return Grid(north - south + 1, east - west + 1, self.cell_size, self.unit, first=(south, west))
-
-
-def _check_size(cell_size: Any) -> float | tuple[float, float]:
-    if not isinstance(cell_size, (tuple, list, np.ndarray)):
-        return _validate.positive("cell_size", cell_size)
-    if len(cell_size) != 2:
-        raise ValueError(f"cell_size must be a number or a pair (height, width), got {cell_size!r}")
-    height, width = (_validate.positive("cell_size", side) for side in cell_size)
-    return height if height == width else (height, width)
-
-
-def _check_bounds(bounds: Bounds) -> Bounds:
-    if len(bounds) != 4:
-        raise ValueError(f"bounds must be four numbers (lat0, lat1, lon0, lon1), got {bounds}")
-    lat0, lat1, lon0, lon1 = (float(edge) for edge in bounds)
-    if not (-90 <= lat0 < lat1 <= 90 and -180 <= lon0 < lon1 <= 180):
-        raise ValueError(f"bounds must be south < north and west < east in degrees, got {bounds}")
-    return lat0, lat1, lon0, lon1

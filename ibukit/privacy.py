@@ -225,7 +225,7 @@ def quality_loss(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None 
     >>> round(ik.privacy.quality_loss(ik.TruncatedGeometric(ik.Line(0, 9), epsilon=1.0), ik.uniform(10)), 4)
     0.7163
     """
-    matrix = mechanism.matrix()
+    matrix = _matrix_of(mechanism)
     weights = _validate.distribution("prior", prior, len(matrix))
     values = mechanism.alphabet.distances() if loss is None else loss
     return float(weights @ (matrix * _validate.losses("loss", values, *matrix.shape)).sum(axis=1))
@@ -265,7 +265,7 @@ def mutual_information(mechanism: HasMatrix, prior: ArrayLike) -> float:
     >>> round(ik.privacy.mutual_information(ik.RandomizedResponse(2, epsilon=1.0), prior=[0.5, 0.5]), 4)
     0.1109
     """
-    matrix = mechanism.matrix()
+    matrix = _matrix_of(mechanism)
     weights = _validate.distribution("prior", prior, len(matrix))
     reports = weights @ matrix
     return max(0.0, float(weights @ rel_entr(matrix, reports).sum(axis=1, where=reports > 0)))
@@ -334,7 +334,7 @@ def exposure(mechanism: HasMatrix, prior: ArrayLike, secret: int) -> float:
     0.3177
     """
     row = _row(mechanism, secret)
-    matrix = mechanism.matrix()
+    matrix = _matrix_of(mechanism)
     weights = _validate.distribution("prior", prior, len(matrix))
     made = row > 0  # where the secret can be seen at all; the others may have probability 0 under the prior
     seen = (weights @ matrix)[made]
@@ -375,26 +375,32 @@ def mean_displacement(mechanism: HasMatrix, secret: int, loss: ArrayLike | None 
     (0.8403, 0.4254)
     """
     _row(mechanism, secret)
-    prior = np.zeros(len(mechanism.matrix()))
+    prior = np.zeros(len(_matrix_of(mechanism)))
     prior[secret] = 1
     return quality_loss(mechanism, prior, loss)
 
 
+def _matrix_of(mechanism: HasMatrix) -> Floats:
+    """All that an adversary can see, shape (k, m): where reports get lost, that nothing is seen is the last report."""
+    seen: HasMatrix = getattr(mechanism, "with_silence", mechanism)
+    return seen.matrix()
+
+
 def _row(mechanism: HasMatrix, secret: int) -> Floats:
-    matrix = mechanism.matrix()
+    matrix = _matrix_of(mechanism)
     return np.asarray(matrix[_validate.codes("secret", [secret], len(matrix))[0]])
 
 
 def _costs(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None) -> Floats:
     """sum_x prior_x M_xy loss(x, z), shape (m, guesses)."""
-    matrix = mechanism.matrix()
+    matrix = _matrix_of(mechanism)
     weights = _validate.distribution("prior", prior, len(matrix))
     values = mechanism.alphabet.distances() if loss is None else loss
     return np.asarray((matrix.T * weights) @ _validate.losses("loss", values, len(matrix)))
 
 
 def _logs(mechanism: HasMatrix) -> Floats:
-    matrix = mechanism.matrix()
+    matrix = _matrix_of(mechanism)
     possible = matrix.any(axis=0)
     with np.errstate(divide="ignore"):
         return np.log(matrix[:, possible])

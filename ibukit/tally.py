@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Protocol
+from types import MappingProxyType
+from typing import Any, ClassVar, Literal, Protocol
 from warnings import warn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ibukit import _validate
+from ibukit._efficiency import efficiency_of, refuse_other_efficiencies
 from ibukit._validate import Floats, Ints
 from ibukit.alphabet import Alphabet
 from ibukit.channels import Channel, StackedChannel
@@ -42,7 +44,7 @@ class Part(_validate.ReadOnlyArrays):
     reports : ndarray, shape (s,) or (s, width)
         Codes, integers, cell coordinates or packed bit rows, as the mechanism keeps them.
     counts : ndarray of int, shape (s,)
-        All at least 1.
+        All at least 1. Where reports are weighted, the sums of their weights: floats above 0.
     """
 
     mechanism: Any
@@ -66,8 +68,9 @@ class Part(_validate.ReadOnlyArrays):
 
     @cached_property
     def n(self) -> int:
-        """Number of reports."""
-        return int(self.counts.sum())
+        """Number of reports, or the sum of their weights."""
+        total: int = self.counts.sum().item()
+        return total
 
     @cached_property
     def left_out(self) -> float:
@@ -79,7 +82,7 @@ class Part(_validate.ReadOnlyArrays):
         return {"mechanism": self.mechanism, "reports": self.reports, "counts": self.counts}
 
 
-def make_part(mechanism: ReportModel, reports: NDArray[Any], counts: Ints | None = None) -> Part:
+def make_part(mechanism: ReportModel, reports: NDArray[Any], counts: Ints | Floats | None = None) -> Part:
     """A part from reports that may repeat (each counted once by default); checks that each is possible."""
     counts = np.ones(len(reports), dtype=np.int64) if counts is None else counts
     seen = counts > 0
@@ -97,7 +100,7 @@ def make_part(mechanism: ReportModel, reports: NDArray[Any], counts: Ints | None
     return part
 
 
-def _distinct(reports: NDArray[Any], counts: Ints) -> tuple[NDArray[Any], Ints]:
+def _distinct(reports: NDArray[Any], counts: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Sort the reports and add up the counts of equal ones; np.unique(axis=0) takes ten times as long for rows."""
     if reports.ndim == 1:
         if (reports[1:] > reports[:-1]).all():
@@ -151,6 +154,7 @@ class Tally(_validate.ReadOnlyArrays):
 
     parts: tuple[Part, ...]
     full_alphabet: Alphabet | None = None
+    _dropped: ClassVar[tuple[tuple[str, int], ...]] = ()
 
     @property
     def alphabet(self) -> Alphabet:
@@ -168,7 +172,7 @@ class Tally(_validate.ReadOnlyArrays):
 
     @cached_property
     def n(self) -> int:
-        """Number of reports."""
+        """Number of reports; where they are weighted, the sum of their weights, a float."""
         return sum(part.n for part in self.parts)
 
     @cached_property
@@ -181,6 +185,26 @@ class Tally(_validate.ReadOnlyArrays):
         """The empirical distribution q = counts / n of the reports seen, shape (s,)."""
         q: Floats = _validate.frozen(self.counts / self.n)
         return q
+
+    @property
+    def efficiency(self) -> Floats | None:
+        """The probability that each secret is seen at all, shape (k,).
+
+        None where no report gets lost. See `MatrixMechanism`.
+        """
+        return efficiency_of(self.parts[0].mechanism)
+
+    @property
+    def among_seen(self) -> Tally:
+        """The same reports, as a tally of the secrets among those seen.
+
+        Where reports get lost, its estimates are of another distribution: not of all secrets, but of those that made a
+        report.
+        """
+        if self.efficiency is None:
+            return self
+        parts = [Part(part.mechanism.among_seen, part.reports, part.counts) for part in self.parts]
+        return Tally(tuple(parts), self.full_alphabet)
 
     @cached_property
     def log_scale(self) -> Floats:
@@ -195,11 +219,95 @@ class Tally(_validate.ReadOnlyArrays):
         """sum_z counts_z log_scale_z, what to add to a channel's log-likelihood."""
         return sum(part.left_out for part in self.parts)
 
+    @property
+    def dropped(self) -> Mapping[str, int]:
+        """How many reports of a table were left out by request, by reason: "missing", "unknown"."""
+        return MappingProxyType(dict(self._dropped))
+
+    @staticmethod
+    def from_table(
+        table: Any,
+        mechanism: Any,
+        report: str | Sequence[str] = "report",
+        count: str | None = None,
+        epsilon: str | None = None,
+        by: str | None = None,
+        unknown: Literal["raise", "drop"] = "raise",
+        missing: Literal["raise", "drop"] = "raise",
+    ) -> Tally:
+        """Count the reports of a table, where the table lives.
+
+        The engine of the table groups equal reports and counts them, and only the distinct ones travel. Reports of
+        different mechanisms make one pooled tally.
+
+        Parameters
+        ----------
+        table : frame, dataset, or path
+            Of pandas, Polars (eager or lazy), Arrow (a table, a dataset, a reader), DuckDB, Dask or Spark; the path of
+            Parquet or CSV files, a folder or a pattern such as ``"reports/*.parquet"``, or a list of paths, which
+            are read in a stream. In CSV, labels are read as text and stand for those that are written so.
+        mechanism : Mechanism, function or mapping
+            A function from an epsilon to a mechanism together with `epsilon`, a mapping from values of a column to
+            mechanisms together with `by`.
+        report : str or sequence of str
+            Column of the reports. Rows of bits are a column of texts such as "0101" or of lists, or have a column for
+            each bit. Cells of a grid with bounds are found from (latitude, longitude), those of another grid have
+            (row, column).
+        count : str, optional
+            Column that says how often each report was seen: whole numbers from 0 on.
+        epsilon : str, optional
+            Column of the epsilon that each report was made with.
+        by : str, optional
+            Column that says which mechanism each report came through.
+        unknown : {"raise", "drop"}
+            What to do with reports that the mechanism cannot make, points outside the grid among them, and with values
+            of `by` without a mechanism. Planar mechanisms with an end move reports to the nearest cell: move points
+            that lie outside there, too, and do not drop them.
+        missing : {"raise", "drop"}
+            What to do where the report, the epsilon or the value of `by` is null or NaN. Reports that are left out are
+            counted in `dropped`.
+
+        Raises
+        ------
+        AlphabetMismatch
+            If a report is unknown.
+        ValueError
+            If a column is not there, a value is missing, a count is none, an epsilon is refused, or no report is left.
+        TypeError
+            If `table` is no table or `mechanism` does not suit `epsilon` and `by`.
+        MissingExtra
+            If reading this table takes a package that is not installed.
+
+        Examples
+        --------
+        >>> import ibukit as ik, pandas as pd
+        >>> table = pd.DataFrame({"report": ["car", "bus", "?", "car"], "eps": [1.0, 1.0, 2.0, 2.0]})
+        >>> ik.Tally.from_table(
+        ...     table, lambda eps: ik.RandomizedResponse(["bus", "car"], eps), epsilon="eps", unknown="drop"
+        ... )
+        Tally(n=3, k=2, 3 distinct reports of RandomizedResponse, RandomizedResponse; dropped 1 unknown)
+        """
+        from ibukit.tables import TableReports  # what reads tables is loaded where there is one
+
+        found = TableReports(table, mechanism, report, count, epsilon, by, unknown, missing)
+        tallies = [
+            group.mechanism.tally(group.reports, counts=group.counts, codes=group.codes) for group in found.groups()
+        ]
+        if not tallies:
+            left_out = f": {_counted(found.dropped)} were dropped" if found.dropped else ""
+            raise ValueError(f"table must hold at least one report, none is left{left_out}")
+        return pool(tallies)._after_dropping(found.dropped)
+
+    def _after_dropping(self, dropped: Mapping[str, int]) -> Tally:
+        # no field: what was left out changes neither the likelihood nor what a tally is
+        self._keep(_dropped=tuple(sorted(dropped.items())))
+        return self
+
     def forward(self, theta: ArrayLike) -> Floats:
         """Probability of each seen report, shape (s,).
 
         The secrets are distributed as `theta`. With several mechanisms the probability is that under the mechanism
-        which the report came through.
+        which the report came through. Where reports get lost, it is that of being seen, and as this report.
 
         Parameters
         ----------
@@ -211,7 +319,8 @@ class Tally(_validate.ReadOnlyArrays):
         >>> ik.MatrixMechanism([[0.9, 0.1], [0.3, 0.7]]).tally([0, 1, 1]).forward([0.5, 0.5])
         array([0.6, 0.4])
         """
-        return self.operator.forward(_validate.vector("theta", theta, self.k))
+        weights = _validate.vector("theta", theta, self.k)
+        return self.operator.forward(weights if self.efficiency is None else weights * self.efficiency)
 
     def adjoint(self, w: ArrayLike) -> Floats:
         """Carry weights on the seen reports back to the secrets, shape (k,).
@@ -228,11 +337,12 @@ class Tally(_validate.ReadOnlyArrays):
         >>> ik.MatrixMechanism([[0.9, 0.1], [0.3, 0.7]]).tally([0, 1, 1]).adjoint([1.0, 0.0])
         array([0.9, 0.3])
         """
-        return self.operator.adjoint(_validate.vector("w", w, len(self.counts)))
+        back = self.operator.adjoint(_validate.vector("w", w, len(self.counts)))
+        return back if self.efficiency is None else back * self.efficiency
 
     @cached_property
     def operator(self) -> Channel:
-        """Forward and adjoint without the checks, for inner loops."""
+        """Forward and adjoint without the checks, for inner loops; of the secrets among those seen."""
         channels = tuple(part.channel for part in self.parts)
         return channels[0] if len(channels) == 1 else StackedChannel(channels, self.k, self._starts)
 
@@ -268,13 +378,14 @@ class Tally(_validate.ReadOnlyArrays):
 
     def __getstate__(self) -> dict[str, Any]:
         # as for a part: what is cached here (the operator, joined counts) is not worth sending
-        return {"parts": self.parts, "full_alphabet": self.full_alphabet}
+        return {"parts": self.parts, "full_alphabet": self.full_alphabet, "_dropped": self._dropped}
 
     def __repr__(self) -> str:
         names = ", ".join(type(part.mechanism).__name__ for part in self.parts[:3])
         more = ", ..." if len(self.parts) > 3 else ""
         where = "" if self.full_alphabet is None else f" of {self.full_alphabet!r}"
-        return f"Tally(n={self.n}, k={self.k}{where}, {len(self.counts)} distinct reports of {names}{more})"
+        lost = f"; dropped {_counted(self.dropped)}" if self._dropped else ""
+        return f"Tally(n={self.n}, k={self.k}{where}, {len(self.counts)} distinct reports of {names}{more}{lost})"
 
     @staticmethod
     def _join(arrays: list[NDArray[Any]]) -> NDArray[Any]:
@@ -293,10 +404,18 @@ def pool(tallies: Sequence[Tally]) -> Tally:
     if first.full_alphabet is not None and len(tallies) > 1:
         window = first.full_alphabet.window(np.concatenate([part.reports for part in parts]))
         parts = [Part(replace(part.mechanism, alphabet=window), part.reports, part.counts) for part in parts]
+    refuse_other_efficiencies([part.mechanism for part in parts])
     groups: dict[Any, list[Part]] = {}
     for part in parts:
         groups.setdefault(part.mechanism if part.mergeable else object(), []).append(part)
-    return Tally(tuple(_merged(same) for same in groups.values()), first.full_alphabet)
+    dropped: dict[str, int] = {}
+    for reason, number in (left_out for tally in tallies for left_out in tally._dropped):
+        dropped[reason] = dropped.get(reason, 0) + number
+    return Tally(tuple(_merged(same) for same in groups.values()), first.full_alphabet)._after_dropping(dropped)
+
+
+def _counted(dropped: Mapping[str, int]) -> str:
+    return ", ".join(f"{number} {reason}" for reason, number in dropped.items())
 
 
 def _secrets(tally: Tally) -> Alphabet:
@@ -320,8 +439,26 @@ def check_bounded(tally: Tally, why: str) -> Tally:
     return tally
 
 
-def check_tally(tally: Any) -> Tally:
-    """The tally itself; anything else raises TypeError and says how to make one."""
+def check_tally(tally: Any, *, lossy: bool = False, weighted: bool = False) -> Tally:
+    """The tally itself; anything else raises TypeError and says how to make one.
+
+    Only with `lossy` may reports have got lost: who asks for it divides the efficiencies out of its result. Only with
+    `weighted` may counts be weights: then nothing may depend on how many people there are.
+    """
     if not isinstance(tally, Tally):
-        raise TypeError(f"tally must be a Tally, as mechanism.tally(reports) makes it, got {type(tally).__name__}")
+        hint = "; from counts and a matrix: unfold(counts, matrix), or MatrixMechanism(matrix).tally_counts(counts)"
+        raise TypeError(
+            f"tally must be a Tally, as mechanism.tally(reports) makes it, got {type(tally).__name__}"
+            + (hint if hasattr(tally, "__len__") else "")
+        )
+    if not lossy and tally.efficiency is not None:
+        raise ValueError(
+            "tally must be of reports that do not get lost, got one with efficiencies; mle, ibu, gibu and gap take it, "
+            "and tally.among_seen is the tally of the secrets among those seen"
+        )
+    if not weighted and tally.counts.dtype.kind == "f":
+        raise ValueError(
+            "tally must hold whole counts, got weights: this depends on how many people there are; mle, gap, and ibu "
+            "with a rule other than Discrepancy take weights"
+        )
     return tally

@@ -32,7 +32,7 @@ def check_mechanism(
 
     Raise AssertionError with the finding if not. Where the reports can be listed: the matrix has non-negative entries
     and rows that sum to 1 within 1e-12, `forward` and `adjoint` are theta M and M w (relative error 1e-10), and the
-    tight privacy level does not exceed `epsilon`. For every mechanism: `randomize` and `simulate` follow the
+    tight privacy level does not exceed `epsilon`. For every mechanism: `draw` and `simulate` follow the
     probabilities that the tally states, by chi-square tests on up to eight secrets, and `check_tally` holds for what
     they draw. Reports expected fewer than five times are pooled, so for noise that spreads n reports over more than n /
     5 values this says little of the sampler: raise n.
@@ -64,8 +64,8 @@ def check_mechanism(
         _check_operators(mechanism, rng)
         _check_epsilon(mechanism, attained)
     for secret in np.unique(np.linspace(0, mechanism.k - 1, 8).astype(int)):
-        reports = mechanism.randomize(np.full(n, secret), rng)
-        _check_sample(mechanism.tally(reports), int(secret), "randomize")
+        reports = mechanism.draw(np.full(n, secret), rng)
+        _check_sample(mechanism.tally(reports, codes=True), int(secret), "draw")
         counts = np.zeros(mechanism.k, dtype=np.int64)
         counts[secret] = n
         simulated = mechanism.simulate(counts, rng)

@@ -14,6 +14,7 @@ import argparse
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import nbformat
 from nbclient import NotebookClient
@@ -86,19 +87,25 @@ def never_run(notebook: NotebookNode) -> list[int]:
     return [i for i, c in cells if c["cell_type"] == "code" and c["source"].strip() and c["execution_count"] is None]
 
 
-def run(path: Path) -> str | None:
-    """Run one notebook and write it back; the reason when that failed."""
-    notebook = nbformat.read(path, 4)
+def execute(notebook: NotebookNode, folder: Path, **options: Any) -> NotebookNode:
+    """Run a notebook as if it stood in a folder, with nbclient's options (the notebook is changed and returned)."""
     client = NotebookClient(
         notebook,
         timeout=SECONDS_PER_CELL,
         kernel_name="python3",
         record_timing=False,
         coalesce_streams=True,  # else one cell's prints arrive in as many pieces as the clock likes
-        resources={"metadata": {"path": str(path.parent)}},
+        resources={"metadata": {"path": str(folder)}},
+        **options,
     )
+    return client.execute()
+
+
+def run(path: Path) -> str | None:
+    """Run one notebook and write it back; the reason when that failed."""
+    notebook = nbformat.read(path, 4)
     try:
-        client.execute()
+        execute(notebook, path.parent)
     except CellExecutionError as error:
         return f"{path.relative_to(ROOT)}: a cell failed; the file is unchanged\n{COLOUR.sub('', str(error))}"
     new = dump(canonical(notebook, path.stem))

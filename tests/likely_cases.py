@@ -38,12 +38,12 @@ def _some(mechanism, rng):
     """Few reports, so that something is left out, of few neighbouring secrets."""
     n, k = int(rng.integers(1, 30)), mechanism.k
     low = rng.integers(0, k)
-    return mechanism.randomize(rng.integers(low, min(low + 1 + k // 4, k), n), rng)
+    return mechanism.draw(rng.integers(low, min(low + 1 + k // 4, k), n), rng)
 
 
 def columns(mechanism, reports):
     """P(z given x) on the distinct reports, shape (k, s), and how often each was seen."""
-    tally = mechanism.tally(reports)
+    tally = mechanism.tally(reports, codes=True)
     return tally.matrix() * np.exp(tally.log_scale), tally.counts
 
 

@@ -94,9 +94,21 @@ def test_what_is_not_a_line_is_refused(first, last, message):
         ik.Line(first, last)
 
 
-@pytest.mark.parametrize(("labels", "shape"), [("red", r"\(\)"), (5, r"\(\)"), ([["red"]], r"\(1, 1\)")])
-def test_labels_are_a_sequence(labels, shape):
-    with pytest.raises(ValueError, match=rf"labels must have 1 dimension, got shape {shape}"):
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ("red", "labels must be a list, an array or a Series, got 'red', which is one"),
+        ({"red"}, "labels must be a list, an array or a Series, got a set"),
+        ((label for label in ["red"]), "labels must be a list, an array or a Series, got a generator"),
+        ({"red": 1}, "labels must be a list, an array or a Series, got a dict"),
+        (None, "labels must be a list, an array or a Series, got None"),
+        (5, r"labels must have 1 dimension, got shape \(\)"),
+        (np.array([["red"]]), r"labels must have 1 dimension, got shape \(1, 1\)"),
+        ([["red"]], r"labels contains \['red'\], which is not in the alphabet"),
+    ],
+)
+def test_labels_are_a_sequence(labels, message):
+    with pytest.raises((ValueError, ik.errors.AlphabetMismatch), match=message):
         ik.Alphabet(["red", "green"]).codes(labels)
 
 

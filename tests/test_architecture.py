@@ -29,12 +29,16 @@ LAYERS = [
     "_validate",
     "_threads",
     "_workers",
+    "_efficiency",
     "alphabet",
+    "_labels",
+    "_places",
     "grid",
     "distributions",
     "datasets",
     "privacy",
     "channels",
+    "tables",
     "tally",
     "mechanisms",
     "information",
@@ -53,7 +57,7 @@ LAYERS = [
 # nothing imports these, and they may import anything
 ROOMS_WITH_A_VIEW = ["plotting", "testing", "cli"]
 HEAVY = {"geopandas", "matplotlib", "ot", "pandas", "shapely", "pyproj", "pooch", "joblib", "arviz_stats"}
-HEAVY |= {"dask", "distributed"}
+HEAVY |= {"narwhals", "duckdb", "polars", "pyarrow", "dask", "distributed"}
 # each repetition or cycle has a generator of its own, made from the seed that was handed in
 SEEDED = dict.fromkeys(
     ("ibukit.evaluation.replicate", "ibukit.design.privic", "ibukit.testing"), ("PCG64", "SeedSequence")
@@ -299,7 +303,7 @@ ERRORS = [name for name, thing in PUBLIC.items() if inspect.isclass(thing) and i
 SENTENCES = [name for name in ERRORS if "__init__" not in vars(PUBLIC[name])]
 # read, not made by the reader: they document attributes, not parameters
 READ = ["ibukit.Estimate", "ibukit.Posterior", "ibukit.RateDistortion", "ibukit.Status", "ibukit.ConvergenceError"]
-READ += ["ibukit.OptimalDesign", "ibukit.datasets.Dataset", "ibukit.errors.ConvergenceError"]
+READ += ["ibukit.Unfolded", "ibukit.OptimalDesign", "ibukit.datasets.Dataset", "ibukit.errors.ConvergenceError"]
 READ += ["ibukit.design.OptimalDesign", "ibukit.design.RateDistortion"]
 READ += [
     f"ibukit.{room}.{name}"

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import ibukit as ik
 from ibukit.identification import _binary_field, _spans
+from ibukit.information import dense
 from ibukit.theory import strictly_concave
 from oracles import exact
 
@@ -185,7 +186,7 @@ def test_a_matrix_is_read_in_stretches(monkeypatch, rng):
     mechanism = ik.PlanarLaplace(ik.Grid(3, 4), 0.7)
     tally = mechanism.simulate(np.full(12, 50), rng) + ik.Rappor(mechanism.alphabet, 1.0).simulate(np.full(12, 3), rng)
     columns = list(_spans.seen_columns(tally, np.arange(12)))
-    monkeypatch.setattr(_spans, "MATRIX_ENTRIES_AT_ONCE", 30)
+    monkeypatch.setattr(dense, "MATRIX_ENTRIES_AT_ONCE", 30)
     monkeypatch.setattr(_spans, "MOST_COLUMNS", 1)
     again = _spans.span(_spans.seen_columns(tally, np.arange(12)), 12)
     assert again.rank == 12

@@ -142,7 +142,7 @@ class Endless(Mechanism):
     alphabet: ik.Alphabet
     epsilon: float = np.inf
 
-    def randomize(self, secrets, rng):
+    def draw(self, secrets, rng):
         return rng.poisson(np.asarray(secrets) + 1.0)
 
     def check_reports(self, reports):

@@ -177,3 +177,13 @@ def test_unknown_names_are_refused():
     for load in (datasets.load_adult_ages, datasets.load_adult_workclass):
         with pytest.raises(ValueError, match=r"subset must be .*'half'"):
             load("half")
+
+
+@pytest.mark.parametrize("city", ["manhattan", "manhattan_exact_km", "paris", "san_francisco", "san_francisco_24x17"])
+def test_landmarks_lie_where_people_check_in(city):
+    data = ik.datasets.load_gowalla(city)
+    codes = data.alphabet.locate(list(data.landmarks.values()))
+    assert len(set(codes.tolist())) == len(data.landmarks) >= 4
+    # exchanged or in another city they would be outside; moved by some cells they would hardly be so busy
+    assert np.median(data.counts[codes]) > 3 * np.median(data.counts)
+    assert ik.datasets.load_adult_ages().landmarks == {}

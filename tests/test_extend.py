@@ -58,14 +58,14 @@ class WrongChannel(RefusalChannel):
 
 
 class Eager(FastWithRefusals):
-    def randomize(self, secrets, rng):
-        return self.answers.randomize(secrets, rng)  # nobody refuses
+    def draw(self, secrets, rng):
+        return self.answers.draw(secrets, rng)  # nobody refuses
 
 
 def test_the_checks_find_what_is_wrong(rng):
     with pytest.raises(AssertionError, match=r"epsilon is claimed to be 1\.0"):
         check_mechanism(Leaky(5, 1.0), rng=rng)
-    with pytest.raises(AssertionError, match="randomize"):
+    with pytest.raises(AssertionError, match="draw"):
         check_mechanism(Eager(5, 1.0, 0.25), rng=rng)
     honest = FAST.channel(np.arange(6))
     with pytest.raises(AssertionError, match="rows are not what forward says"):

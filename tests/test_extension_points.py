@@ -239,12 +239,12 @@ def test_a_mechanism_made_from_scratch_checks_what_all_have(mechanism):
 
 @pytest.mark.parametrize("mechanism", KINDS, ids=name)
 def test_reports_go_round_in_the_form_in_which_they_are_made(mechanism, rng):
-    reports = mechanism.randomize(np.arange(mechanism.k).repeat(20), rng)
+    reports = mechanism.draw(np.arange(mechanism.k).repeat(20), rng)
     kept = mechanism.check_reports(reports)
     again = mechanism.restore_reports(kept)
     np.testing.assert_array_equal(again, reports)
     np.testing.assert_array_equal(mechanism.check_reports(again), kept)
-    seen = mechanism.tally(reports).parts[0]
+    seen = mechanism.tally(mechanism.label_reports(reports)).parts[0]
     np.testing.assert_array_equal(mechanism.check_reports(mechanism.restore_reports(seen.reports)), seen.reports)
 
 

@@ -1,9 +1,12 @@
 """Grids: distances, places on the globe, frames of rectangles."""
 
 import math
+import re
 
+import geopandas
 import numpy as np
 import pytest
+import shapely
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -190,7 +193,71 @@ def test_frames_that_are_no_grid_are_refused():
 
 
 def test_labels_of_a_grid_are_pairs():
-    with pytest.raises(ValueError, match=r"labels must be \(row, column\) pairs, shape \(n, 2\), got \(1, 3\)"):
+    with pytest.raises(ValueError, match=r"labels must be \(row, column\) pairs of integers, .* got shape \(1, 3\)"):
         ik.Grid(2, 2).codes([[0, 0, 0]])
-    with pytest.raises(ValueError, match="labels must have 2 dimension"):
+    with pytest.raises(ValueError, match=r"got shape \(2,\); these look like codes: say codes=True"):
         ik.Grid(2, 2).codes([0, 1])
+
+
+# The order of the edges
+
+AROUND = {  # west, south, east, north, as `total_bounds` has it: cities and countries
+    "Paris": (2.22, 48.81, 2.47, 48.91),
+    "Alexandria": (29.8, 31.1, 30.1, 31.3),
+    "Moscow": (37.3, 55.5, 37.9, 56.0),
+    "Volgograd": (44.3, 48.6, 44.7, 48.9),
+    "Bogota": (-74.2, 4.5, -74.0, 4.8),
+    "Tokyo": (139.6, 35.5, 139.9, 35.8),
+    "Nairobi": (36.6, -1.4, 37.1, -1.1),
+    "Reykjavik": (-22.0, 64.0, -21.6, 64.2),
+    "France": (-5.1, 41.3, 9.6, 51.1),
+    "Greece": (19.4, 34.8, 29.6, 41.7),
+    "United States": (-124.7, 24.5, -67.0, 49.4),
+    "Brazil": (-74.0, -33.7, -34.8, 5.3),
+}
+
+
+@pytest.mark.parametrize("name", AROUND)
+@pytest.mark.parametrize(
+    "make",
+    [lambda edges: ik.Grid.from_bounds(*edges, 20, 14), lambda edges: ik.Grid(20, 14, bounds=edges)],
+    ids=["from_bounds", "bounds"],
+)
+def test_total_bounds_are_refused_with_the_right_call(name, make):
+    west, south, east, north = AROUND[name]
+    frame = geopandas.GeoSeries([shapely.box(*AROUND[name])], crs=4326)
+    with pytest.raises(ValueError, match=r"total_bounds of a GeoDataFrame is \(west, south, east, north\)") as caught:
+        make(frame.total_bounds)
+    call = re.search(r"Grid\.from_bounds\([^a-z]*, n_rows, n_cols\)", str(caught.value))[0]
+    grid = eval(call, {"Grid": ik.Grid, "n_rows": 20, "n_cols": 14})
+    assert grid.bounds == (south, north, west, east)
+
+
+HONEST = {
+    "Manhattan": BOXES[0][:4],
+    "Sydney": (-34.0, -33.7, 150.9, 151.3),
+    "Nairobi": (-1.4, -1.1, 36.6, 37.1),
+    "Bangalore": (12.8, 13.1, 77.4, 77.8),
+    "Cairo": (29.9, 30.2, 31.1, 31.5),
+    "Ethiopia": (3.4, 14.9, 33.0, 48.0),
+    "South Africa": (-34.8, -22.1, 16.5, 32.9),
+    "Europe": (35.0, 71.0, -10.0, 40.0),
+    "the globe": (-90.0, 90.0, -180.0, 180.0),
+}
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_boxes_in_the_right_order_are_not_in_doubt(name):
+    assert ik.Grid.from_bounds(*HONEST[name], 20, 14).bounds == HONEST[name]
+    assert ik.Grid(20, 14, bounds=np.array(HONEST[name])).bounds == HONEST[name]
+
+
+def test_a_box_that_is_in_doubt_is_taken_by_name():
+    chad = {"lat0": 7.4, "lat1": 23.5, "lon0": 13.4, "lon1": 24.0}
+    with pytest.raises(ValueError, match=r"box of 16\.1 x 10\.6 degrees; .* by name: .*lat0=7\.4, .*lon1=24\.0"):
+        ik.Grid.from_bounds(*chad.values(), 20, 14)
+    grid = ik.Grid.from_bounds(**chad, n_rows=20, n_cols=14)
+    assert grid.bounds == ik.Grid(20, 14, bounds=tuple(chad.values())).bounds == tuple(chad.values())
+    # and a frame of it comes back
+    again, _ = ik.Grid.from_geodataframe(grid.to_geodataframe(np.zeros(280)))
+    assert again == grid

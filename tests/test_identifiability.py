@@ -71,8 +71,8 @@ def test_what_theory_says_is_what_the_columns_say(mechanism, rng):
     if isinstance(mechanism, ik.mechanisms.FiniteMechanism):
         columns = mechanism.matrix()
     else:  # enough of its infinitely many
-        reports = mechanism.randomize(np.repeat(np.arange(mechanism.k), 50), rng)
-        columns = mechanism.tally(reports).matrix()
+        reports = mechanism.draw(np.repeat(np.arange(mechanism.k), 50), rng)
+        columns = mechanism.tally(reports, codes=True).matrix()
     assert answer.rank == np.linalg.matrix_rank(columns)
     values = np.linalg.svd(columns, compute_uv=False)
     if isinstance(mechanism, ik.mechanisms.FiniteMechanism):
@@ -160,7 +160,7 @@ class Opaque(ik.mechanisms.Mechanism):
     alphabet = ik.Line(0, 2)
     epsilon = 1.0
 
-    def randomize(self, secrets, rng):
+    def draw(self, secrets, rng):
         return np.asarray(secrets)
 
     def check_reports(self, reports):

@@ -95,7 +95,7 @@ def test_half_the_diagonal_of_a_cell_is_no_margin_on_a_map_that_ends(kind, lost)
     region = ik.theory.likely_region(grid, grid.values[reports])
     centres = shapely.points(grid.centers()[:, ::-1])
     inside = shapely.intersects(region, centres)
-    best = ik.mle(mechanism.tally(reports), tol=1e-12)
+    best = ik.mle(mechanism.tally(reports, codes=True), tol=1e-12)
     # nearly all of the mass lies on the corner, 1.77 km from the hull
     assert best.distribution[0] > 0.9
     assert shapely.distance(centres[0], shapely.LineString(grid.centers()[reports][:, ::-1])) == pytest.approx(
@@ -107,7 +107,7 @@ def test_half_the_diagonal_of_a_cell_is_no_margin_on_a_map_that_ends(kind, lost)
     confined = ik.mle(cases.on_these(rows[inside], counts), tol=1e-12)
     assert best.log_likelihood - confined.log_likelihood == pytest.approx(lost, abs=5e-4)
     # ours has the corner
-    assert 0 in ik.theory.likely_subset(mechanism, reports)
+    assert 0 in ik.theory.likely_subset(mechanism, reports, codes=True)
 
 
 @pytest.mark.parametrize("kind", [ik.TruncatedPlanarGeometric, ik.PlanarLaplace])
@@ -138,21 +138,21 @@ def test_reports_outside_the_grid_leave_the_cells_next_to_them(rng):
     grid = ik.Grid(6, 8, cell_size=0.5)
     mechanism = ik.PlanarGeometric(grid, 1.0)
     reports = [[-3, 2], [2, 3], [2, -1]]
-    kept = grid.values[ik.theory.likely_subset(mechanism, reports)]
+    kept = grid.values[ik.theory.likely_subset(mechanism, reports, codes=True)]
     assert kept.min(axis=0).tolist() == [0, 0]
     assert kept.max(axis=0).tolist() == [2, 3]
     for _ in range(10):
-        reports = mechanism.randomize(rng.integers(0, len(grid), 5), rng)
-        estimate = ik.mle(mechanism.tally(reports))
-        left_out = np.delete(estimate.distribution, ik.theory.likely_subset(mechanism, reports))
+        reports = mechanism.draw(rng.integers(0, len(grid), 5), rng)
+        estimate = ik.mle(mechanism.tally(reports, codes=True))
+        left_out = np.delete(estimate.distribution, ik.theory.likely_subset(mechanism, reports, codes=True))
         assert left_out.max(initial=0) < 1e-9
 
 
 def test_where_comparing_all_pairs_is_too_much_the_box_is_left(monkeypatch):
     grid = ik.Grid(12, 12)
     mechanism, reports = ik.TruncatedPlanarGeometric(grid, 1.0), grid.codes([[2, 3], [9, 8]])
-    compared = ik.theory.likely_subset(mechanism, reports)
+    compared = ik.theory.likely_subset(mechanism, reports, codes=True)
     monkeypatch.setattr("ibukit.identification.likely.MOST_COMPARED", 50)
-    box = ik.theory.likely_subset(mechanism, reports)
+    box = ik.theory.likely_subset(mechanism, reports, codes=True)
     assert len(box) == 8 * 6
     assert set(compared.tolist()) < set(box.tolist())

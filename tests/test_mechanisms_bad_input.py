@@ -51,11 +51,11 @@ def test_secrets_must_be_codes(mechanism, rng):
     codes = rf"secrets must be codes 0\.\.{mechanism.k - 1}"
     for wrong in (mechanism.k, -1):
         with pytest.raises(ik.errors.AlphabetMismatch, match=rf"{codes}, got {wrong} at index 1"):
-            mechanism.randomize([0, wrong], rng)
+            mechanism.randomize([0, wrong], rng, codes=True)
     with pytest.raises(ValueError, match=r"secrets must be whole numbers, got 0\.5 at index 0"):
-        mechanism.randomize([0.5], rng)
+        mechanism.randomize([0.5], rng, codes=True)
     with pytest.raises(ValueError, match=r"secrets must have 1 dimension\(s\), got shape \(1, 1\)"):
-        mechanism.randomize([[0]], rng)
+        mechanism.randomize([[0]], rng, codes=True)
 
 
 @every
@@ -69,11 +69,11 @@ def test_reports_must_be_in_the_alphabet(mechanism):
         with pytest.raises(
             ik.errors.AlphabetMismatch, match=rf"reports must be codes 0\.\.{mechanism.m - 1}, got {wrong} at"
         ):
-            mechanism.tally([0, wrong])
+            mechanism.tally([0, wrong], codes=True)
     with pytest.raises(ValueError, match="reports must be whole numbers, got nan at index 1"):
-        mechanism.tally([0, np.nan])
+        mechanism.tally([0, np.nan], codes=True)
     with pytest.raises(ValueError, match="reports must be whole numbers, got an array of type"):
-        mechanism.tally(["a"])
+        mechanism.tally(["a"], codes=True)
 
 
 @every

@@ -56,14 +56,14 @@ def test_nobody_is_lost(mechanism, rng):
     counts[0] += 1
     assert mechanism.simulate(counts, rng).n == counts.sum()
     secrets = np.repeat(np.arange(mechanism.k), counts)
-    assert len(mechanism.randomize(secrets, rng)) == counts.sum()
+    assert len(mechanism.randomize(secrets, rng, codes=True)) == counts.sum()
 
 
 @pytest.mark.parametrize("mechanism", KINDS, ids=name)
 def test_the_same_seed_gives_the_same_reports(mechanism):
     counts = np.full(mechanism.k, 20)
     secrets = np.repeat(np.arange(mechanism.k), counts)
-    draws = [mechanism.randomize(secrets, np.random.default_rng(seed)) for seed in (5, 5, 6)]
+    draws = [mechanism.draw(secrets, np.random.default_rng(seed)) for seed in (5, 5, 6)]
     assert np.array_equal(draws[0], draws[1])
     assert not np.array_equal(draws[0], draws[2])
     parts = [mechanism.simulate(counts, np.random.default_rng(seed)).parts[0] for seed in (5, 5)]
@@ -81,7 +81,7 @@ def test_all_randomness_comes_from_the_generator_given(mechanism, monkeypatch):
     for source in ("default_rng", "random", "rand", "randn", "randint", "choice", "binomial", "multinomial", "seed"):
         monkeypatch.setattr(np.random, source, another)
     for draw in (
-        lambda: mechanism.randomize([0, 1, 1], rng),
+        lambda: mechanism.draw(np.array([0, 1, 1]), rng),
         lambda: mechanism.simulate(np.ones(mechanism.k, dtype=int), rng),
     ):
         before = rng.bit_generator.state
@@ -96,7 +96,7 @@ def test_pickled_and_equal(mechanism, rng):
     assert hash(again) == hash(mechanism)
     assert again != 3
     assert len(pickle.dumps(mechanism)) < 2000
-    reports = mechanism.randomize(np.zeros(5, dtype=int), rng)
+    reports = mechanism.randomize(mechanism.alphabet.values[[0] * 5], rng)
     assert (again.tally(reports) + mechanism.tally(reports)).n == 10
     assert len((again.tally(reports) + mechanism.tally(reports)).parts) == 1
 
@@ -134,7 +134,7 @@ def chi_square_p_value(seen, expected):
 def test_simulate_draws_users_independently(mechanism, rng):
     """Each report can be right while the population is not; estimators rely on the joint law."""
     secrets = np.array([0, 0, 1, 2, 2, mechanism.k - 1])
-    example = mechanism.tally(mechanism.randomize(np.zeros(500, dtype=int), rng))
+    example = mechanism.tally(mechanism.draw(np.zeros(500, dtype=int), rng), codes=True)
     often = example.counts.argmax()
     report, column = example.parts[0].reports[often], example.matrix()[:, often]
     law = poisson_binomial(column[secrets])
@@ -156,6 +156,6 @@ def test_reports_of_a_population_follow_theta_m(mechanism, rng):
     theta = np.arange(1, mechanism.k + 1) / np.arange(1, mechanism.k + 1).sum()
     n = 100_000
     secrets = rng.choice(mechanism.k, size=n, p=theta)
-    tally = mechanism.tally(mechanism.randomize(secrets, rng))
+    tally = mechanism.tally(mechanism.randomize(secrets, rng, codes=True), codes=True)
     assert chi_square_p_value(tally.counts, n * tally.forward(theta)) > 1e-6
     assert chi_square_p_value(tally.counts, n * tally.forward(theta[::-1])) < 1e-6

@@ -1,9 +1,14 @@
 """Mechanisms given as matrices, and post-processing by another channel."""
 
+import dataclasses
+import pickle
+
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
 
 import ibukit as ik
 from ibukit.testing import check_mechanism
@@ -157,3 +162,79 @@ def test_a_report_that_is_next_to_impossible_under_every_secret(tiny):
     theta = with_it.distribution
     expected = [40, 60, 3] @ np.r_[np.log(theta @ [[0.5, 0.5], [0.2, 0.8]]), np.log(tiny) + np.log(theta @ [0.25, 1])]
     assert with_it.log_likelihood == pytest.approx(expected, rel=1e-12)
+
+
+TABLE = pd.DataFrame([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3]], index=["Private", "State"], columns=["low", "middle", "high"])
+
+
+def test_the_labels_of_a_table_are_those_of_secrets_and_reports():
+    mechanism = ik.MatrixMechanism(TABLE)
+    assert mechanism.alphabet == ik.Alphabet(["Private", "State"])
+    assert mechanism.report_alphabet == ik.Alphabet(["low", "middle", "high"])
+    assert np.array_equal(mechanism.matrix(), TABLE.to_numpy())
+    # rows and columns are found by their labels, wherever they stand
+    shuffled = TABLE.loc[["State", "Private"], ["high", "low", "middle"]]
+    again = ik.MatrixMechanism(shuffled, ["Private", "State"], reports=["low", "middle", "high"])
+    assert again == mechanism
+    assert ik.MatrixMechanism(shuffled) != mechanism
+    assert dataclasses.replace(mechanism) == mechanism
+    assert "reports=Alphabet" in repr(mechanism)
+
+
+def test_numbers_are_no_labels():
+    plain = ik.MatrixMechanism(TABLE.to_numpy())
+    assert ik.MatrixMechanism(TABLE.reset_index(drop=True).T.reset_index(drop=True).T) == plain
+    assert plain.report_alphabet == ik.Line(0, 2)
+    assert ik.RandomizedResponse(3, 1.0).alphabet == ik.MatrixMechanism(np.eye(3)).report_alphabet
+    # numbered columns beside named rows are numbers, and not the rows' names in their order
+    square = pd.DataFrame(np.eye(2), index=[1, 0])
+    assert ik.MatrixMechanism(square).report_alphabet == ik.Line(0, 1)
+    assert ik.MatrixMechanism(square).alphabet == ik.Alphabet([1, 0])
+
+
+@pytest.mark.parametrize("form", [sparse.csr_array, sparse.coo_matrix, sparse.dia_array])
+def test_a_sparse_matrix_is_written_out(form):
+    matrix = np.array([[0.5, 0.5, 0.0], [0.0, 0.25, 0.75]])
+    assert ik.MatrixMechanism(form(matrix)) == ik.MatrixMechanism(matrix)
+
+
+def test_rounding_is_taken_out_on_request_alone(rng):
+    exact = rows(rng, 4, 50)
+    for rough in (exact.astype(np.float32), exact.round(8), exact.round(6)):
+        with pytest.raises(ik.errors.InvalidDistribution, match="if that is rounding, normalize=True divides it out"):
+            ik.MatrixMechanism(rough)
+        mended = ik.MatrixMechanism(rough, normalize=True)
+        np.testing.assert_allclose(mended.matrix().sum(axis=1), 1, rtol=1e-9)
+        np.testing.assert_allclose(mended.matrix(), exact, atol=1e-6)
+        assert "normalize=True" in repr(mended)
+        assert dataclasses.replace(mended) == mended
+    assert "normalize" not in repr(ik.MatrixMechanism(exact))
+    with pytest.raises(ik.errors.InvalidDistribution, match=r"row 0 sums to 0\.99; if reports get lost"):
+        ik.MatrixMechanism(exact * 0.99, normalize=True)
+
+
+def test_rounding_beside_efficiencies(rng):
+    seen = np.array([0.9, 0.5, 0.2, 1.0])
+    exact = rows(rng, 4, 50)
+    for rough in (exact.astype(np.float32), (exact * seen[:, None]).astype(np.float32)):
+        with pytest.raises(ik.errors.InvalidDistribution, match="normalize=True"):
+            ik.MatrixMechanism(rough, efficiency=seen)
+        mended = ik.MatrixMechanism(rough, efficiency=seen, normalize=True)
+        np.testing.assert_allclose(mended.matrix().sum(axis=1), seen, rtol=1e-9)
+        assert np.array_equal(mended.efficiency, seen)
+
+
+def test_efficiencies_are_kept_and_told(rng):
+    exact = rows(rng, 3, 4)
+    lossy = ik.MatrixMechanism(exact * 0.5, efficiency=True)
+    np.testing.assert_allclose(lossy.efficiency, 0.5, rtol=1e-14)
+    assert lossy == pickle.loads(pickle.dumps(lossy)) == dataclasses.replace(lossy)
+    assert lossy == ik.MatrixMechanism(exact, efficiency=0.5)
+    assert lossy != ik.MatrixMechanism(exact)
+    assert "efficiency=<0.5 to 0.5>" in repr(lossy)
+    # where nothing gets lost there are none
+    for sure in (True, False, None, 1.0, np.ones(3)):
+        assert ik.MatrixMechanism(exact, efficiency=sure) == ik.MatrixMechanism(exact)
+        assert ik.MatrixMechanism(exact, efficiency=sure).among_seen.efficiency is None
+    merged = ik.compose(lossy, [[1, 0], [1, 0], [0, 1], [0, 1]])
+    np.testing.assert_allclose(merged.efficiency, 0.5, rtol=1e-14)

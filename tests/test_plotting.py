@@ -4,6 +4,7 @@ import matplotlib
 
 matplotlib.use("Agg")
 
+import geopandas
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -116,14 +117,67 @@ def test_the_scale_bar_is_as_long_as_it_says(grid, length):
     axes = plotting.heatmap(grid, ik.uniform(len(grid)))
     (bar,) = axes.lines
     start, end = bar.get_xdata()
-    (label,) = (text.get_text() for text in axes.texts)
+    label, north = (text.get_text() for text in axes.texts)
+    assert north == "N"
     assert end - start == pytest.approx(length)
     assert label == (f"{length:g} {grid.unit}" if grid.unit else f"{length:g}")
     # a length of the picture's own scale: the picture is n_cols cells wide
     width = grid.n_cols * grid.cell_shape[1]
     assert axes.get_xlim() == (0, width)
     assert length <= width / 3 + 1e-12
-    assert plotting.heatmap(grid, ik.uniform(len(grid)), scale=False).lines[:] == []
+    bare = plotting.heatmap(grid, ik.uniform(len(grid)), scale=False)
+    assert [*bare.lines, *bare.texts, *bare.patches] == []
+
+
+def test_the_arrow_points_to_the_north_below_the_map():
+    grid = ik.Grid(20, 14, cell_size=0.5, unit="km")
+    axes = plotting.heatmap(grid, np.zeros(280))
+    (arrow,) = axes.patches
+    axes.figure.canvas.draw()
+    tail, tip = arrow.get_transform().transform(arrow.get_path().vertices[[0, 2]])
+    assert tip[0] == pytest.approx(tail[0])
+    assert tip[1] > tail[1] + 5
+    # dark in its head, and beside the picture
+    x, y = axes.transData.inverted().transform(0.25 * tail + 0.75 * tip)
+    assert pixel(axes, x, y).max() < 0.3
+    assert 0 < x < 7
+    assert y < 0
+
+
+def test_names_stand_where_the_places_are():
+    grid = ik.Grid(2, 3, cell_size=(2.0, 1.0), bounds=(10.0, 11.0, 20.0, 23.0))
+    names = {"south-west": (10.0, 20.0), "middle": (10.5, 21.5), "east": (10.75, 23.0)}
+    expected = {"south-west": (0, 0), "middle": (1.5, 2), "east": (3, 3)}
+    axes = plotting.heatmap(grid, ik.uniform(6), names=names)
+    drawn = {text.get_text(): text.xy for text in axes.texts if text.get_text() in names}
+    assert drawn == {name: pytest.approx(at) for name, at in expected.items()}
+    points = [line.get_xydata()[0] for line in axes.lines if line.get_marker() == "o"]
+    np.testing.assert_allclose(points, list(expected.values()))
+    # the text begins at the point or ends there, whichever side has more room
+    assert [text.get_ha() for text in axes.texts[2:]] == ["left", "left", "right"]
+    # the cell that is drawn there holds the place
+    assert grid.locate([names["east"]]).tolist() == grid.codes([(1, 2)]).tolist() == [5]
+    assert axes.get_xlim() == (0, 3), "the frame of the map stays"
+    series = geopandas.GeoSeries(gpd_points(names), index=list(names), crs=4326).to_crs(3857)
+    again = plotting.heatmap(grid, ik.uniform(6), names=series)
+    assert [text.get_text() for text in again.texts] == [text.get_text() for text in axes.texts]
+
+
+def gpd_points(names):
+    return geopandas.points_from_xy(*np.array(list(names.values())).T[::-1])
+
+
+def test_names_that_cannot_be_drawn():
+    grid = ik.Grid(2, 2, bounds=(10.0, 11.0, 20.0, 23.0))
+    with pytest.raises(ik.errors.AlphabetMismatch, match="names has 'Rome', which is outside the map"):
+        plotting.heatmap(grid, ik.uniform(4), names={"Rome": (41.9, 12.5)})
+    with pytest.raises(ValueError, match="names need a grid with bounds"):
+        plotting.heatmap(ik.Grid(2, 2), ik.uniform(4), names={"here": (10.5, 21.0)})
+    with pytest.raises(ik.errors.AlphabetMismatch, match="NaN"):
+        plotting.heatmap(grid, ik.uniform(4), names={"nowhere": (np.nan, 21.0)})
+    with pytest.raises(TypeError, match=r"grid must be a Grid, got Line\(0, 3\)"):
+        plotting.heatmap(ik.Line(0, 3), ik.uniform(4))
+    assert plt.get_fignums() == []
 
 
 def test_maps_can_be_compared():

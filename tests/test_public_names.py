@@ -45,6 +45,7 @@ NAMES = [
     "TightConstraints",
     "TruncatedGeometric",
     "TruncatedPlanarGeometric",
+    "Unfolded",
     "attack",
     "average_mechanism",
     "blahut_arimoto",
@@ -80,6 +81,7 @@ NAMES = [
     "squared_l2",
     "theory",
     "total_variation",
+    "unfold",
     "uniform",
 ]
 
@@ -120,9 +122,10 @@ SIGNATURES = {
     "PlanarLaplace": ["alphabet", "epsilon"],
     "Exponential": ["alphabet", "epsilon"],
     "TightConstraints": ["alphabet", "epsilon"],
-    "MatrixMechanism": ["matrix", "alphabet"],
+    "MatrixMechanism": ["matrix", "alphabet", "reports", "efficiency", "normalize"],
     "ibu": ["tally", "start", "stop", "max_iter", "strict"],
     "mle": ["tally", "tol"],
+    "unfold": ["counts", "matrix", "efficiency", "background"],
     "gibu": ["tallies"],
     "smooth": ["tally", "penalty", "tol", "of"],
     "inv": ["tally", "post"],

@@ -34,3 +34,10 @@ def test_a_room_shows_what_a_reader_can_write(room):
 def test_a_name_of_another_package_is_not_public():
     assert "version" not in rooms.public_names()
     assert "ibu" in rooms.public_names()
+
+
+def test_what_an_estimate_inherits_is_shown_with_it():
+    until = [base.__name__ for base in ibukit.Estimate.__mro__].index(rooms.WITH_INHERITED["Estimate"])
+    shown = {name for base in ibukit.Estimate.__mro__[:until] for name in vars(base)}
+    assert {name for name in dir(ibukit.Estimate) if not name.startswith("_")} <= shown
+    assert "to_frame" not in vars(ibukit.Estimate), "else there is nothing to be shown"

@@ -58,8 +58,8 @@ def test_any_size_keeps_the_contract(mechanism, rng):
 
 def test_a_wrong_sampler_is_noticed(rng):
     class Careless(ik.SubsetSelection):
-        def randomize(self, secrets, rng):
-            return np.roll(super().randomize(secrets, rng), 1, axis=1)
+        def draw(self, secrets, rng):
+            return np.roll(super().draw(secrets, rng), 1, axis=1)
 
     with pytest.raises(AssertionError, match="does not follow the stated probabilities"):
         check_mechanism(Careless(7, 1.0, 3), rng=rng, n=20_000)

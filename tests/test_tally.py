@@ -44,7 +44,10 @@ def content(tally):
 @st.composite
 def tallies(draw):
     parts = draw(st.lists(st.sampled_from(LINE_KINDS), min_size=1, max_size=3))
-    return reduce(add, [mechanism.tally(draw(st.lists(report, min_size=1, max_size=5))) for mechanism, report in parts])
+    return reduce(
+        add,
+        [mechanism.tally(draw(st.lists(report, min_size=1, max_size=5)), codes=True) for mechanism, report in parts],
+    )
 
 
 @pytest.mark.ledger("A-D02")
@@ -73,8 +76,8 @@ def test_one_column_of_the_matrix_for_each_report_seen():
 def test_splitting_the_reports_and_adding_is_the_identity(mechanism, report, data):
     reports = data.draw(st.lists(report, min_size=2, max_size=12))
     cut = data.draw(st.integers(1, len(reports) - 1))
-    whole = mechanism.tally(reports)
-    pooled = mechanism.tally(reports[:cut]) + mechanism.tally(reports[cut:])
+    whole = mechanism.tally(reports, codes=True)
+    pooled = mechanism.tally(reports[:cut], codes=True) + mechanism.tally(reports[cut:], codes=True)
     assert len(pooled.parts) == 1
     assert np.array_equal(pooled.parts[0].reports, whole.parts[0].reports)
     assert np.array_equal(pooled.counts, whole.counts)
@@ -86,7 +89,7 @@ def test_splitting_the_reports_and_adding_is_the_identity(mechanism, report, dat
 def test_the_order_of_the_reports_does_not_matter(mechanism, report, data):
     reports = data.draw(st.lists(report, min_size=1, max_size=12))
     shuffled = data.draw(st.permutations(reports))
-    assert content(mechanism.tally(shuffled)) == content(mechanism.tally(reports))
+    assert content(mechanism.tally(shuffled, codes=True)) == content(mechanism.tally(reports, codes=True))
 
 
 @given(tallies(), tallies(), tallies())
@@ -149,9 +152,9 @@ def test_pools_keep_the_contract(tally, seed):
 def test_tallies_over_different_alphabets_do_not_add(other):
     tally = ik.RandomizedResponse(3, 1.0).tally([0])
     with pytest.raises(ik.errors.AlphabetMismatch, match=r"same secrets, got Line\(0, 2\) and (Line|Grid)\("):
-        tally + other.tally([0])
+        tally + other.tally([0], codes=True)
     with pytest.raises(ik.errors.AlphabetMismatch, match=r"and Line\(0, 2\)"):
-        other.tally([0]) + tally
+        other.tally([0], codes=True) + tally
 
 
 def test_only_tallies_add():
@@ -166,7 +169,7 @@ def test_only_tallies_add():
 @kinds
 @given(data=st.data())
 def test_tallies_pickle_without_their_matrices(mechanism, report, data):
-    tally = mechanism.tally(data.draw(st.lists(report, min_size=1, max_size=6)))
+    tally = mechanism.tally(data.draw(st.lists(report, min_size=1, max_size=6)), codes=True)
     before = tally.forward([0.1, 0.2, 0.3, 0.4])
     again = pickle.loads(pickle.dumps(tally))
     assert content(again) == content(tally)
@@ -175,7 +178,7 @@ def test_tallies_pickle_without_their_matrices(mechanism, report, data):
 
 
 def test_a_large_channel_does_not_travel():
-    tally = ik.TruncatedPlanarGeometric(ik.Grid(20, 20), 1.0).tally(np.arange(400))
+    tally = ik.TruncatedPlanarGeometric(ik.Grid(20, 20), 1.0).tally(np.arange(400), codes=True)
     tally.forward(np.full(400, 1 / 400))  # now 400 x 400 doubles, 1.3 MB, are cached
     # 400 reports, 400 counts and the labels of 400 cells are four times 400 integers
     assert len(pickle.dumps(tally)) < 5 * 400 * 8
@@ -184,8 +187,8 @@ def test_a_large_channel_does_not_travel():
 @kinds
 @given(data=st.data())
 def test_what_a_tally_hands_out_is_read_only(mechanism, report, data):
-    tally = mechanism.tally(data.draw(st.lists(report, min_size=1, max_size=6)))
-    pooled = tally + ik.MatrixMechanism(np.eye(4), tally.alphabet).tally([0])
+    tally = mechanism.tally(data.draw(st.lists(report, min_size=1, max_size=6)), codes=True)
+    pooled = tally + ik.MatrixMechanism(np.eye(4), tally.alphabet).tally([0], codes=True)
     for array in (tally.counts, tally.frequencies, tally.parts[0].reports, pooled.counts, pooled.frequencies):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0
@@ -194,7 +197,7 @@ def test_what_a_tally_hands_out_is_read_only(mechanism, report, data):
 def test_a_tally_does_not_change_with_the_array_it_was_made_from():
     reports, counts = np.array([0, 1, 2]), np.array([4, 5, 6])
     mechanism = ik.RandomizedResponse(3, 1.0)
-    tally, listed = mechanism.tally(reports), mechanism.tally_counts(counts)
+    tally, listed = mechanism.tally(reports, codes=True), mechanism.tally_counts(counts)
     reports[:], counts[:] = 2, 9
     assert tally.counts.tolist() == [1, 1, 1]
     assert listed.counts.tolist() == [4, 5, 6]
@@ -208,7 +211,7 @@ def test_counts_of_all_reports_are_a_tally_of_the_listed_reports(mechanism, rng)
     counts = rng.integers(0, 3, mechanism.m)
     codes = np.repeat(np.arange(mechanism.m), counts)
     reports = (codes[:, None] >> np.arange(3)[::-1]) & 1 if mechanism.m == 8 else codes
-    listed, counted = mechanism.tally(reports), mechanism.tally_counts(counts)
+    listed, counted = mechanism.tally(reports, codes=True), mechanism.tally_counts(counts)
     assert content(listed) == content(counted)
     np.testing.assert_allclose(counted.matrix(), mechanism.matrix()[:, counts > 0], rtol=1e-14)
 
@@ -226,7 +229,7 @@ def test_bit_rows_are_packed():
 @given(data=st.data(), seed=st.integers(0, 2**32))
 def test_matrix_and_dot_test(mechanism, report, data, seed):
     rng = np.random.default_rng(seed)
-    tally = mechanism.tally(data.draw(st.lists(report, min_size=1, max_size=8)))
+    tally = mechanism.tally(data.draw(st.lists(report, min_size=1, max_size=8)), codes=True)
     matrix = tally.matrix()
     assert matrix.shape == (4, len(tally.counts))
     theta, w = rng.dirichlet(np.ones(4)), rng.normal(size=len(tally.counts))

@@ -125,7 +125,7 @@ class MetricBoaster(ik.TruncatedGeometric):
         return ik.TruncatedGeometric(self.alphabet, 2 * self.epsilon).matrix()
 
     channel = ik.MatrixMechanism.channel
-    randomize = ik.MatrixMechanism.randomize
+    draw = ik.MatrixMechanism.draw
     simulate = ik.MatrixMechanism.simulate
 
 
@@ -145,8 +145,8 @@ def test_a_level_that_is_not_attained_is_caught_when_asked(rng):
 
 
 class BiasedSampler(ik.MatrixMechanism):
-    def randomize(self, secrets, rng):
-        reports = super().randomize(secrets, rng)
+    def draw(self, secrets, rng):
+        reports = super().draw(secrets, rng)
         reports[rng.random(len(reports)) < 0.05] = 0
         return reports
 
@@ -160,8 +160,8 @@ class BiasedSimulation(ik.MatrixMechanism):
 class StrayReports(ik.MatrixMechanism):
     """One report in ten thousand is one that this secret cannot produce."""
 
-    def randomize(self, secrets, rng):
-        reports = super().randomize(secrets, rng)
+    def draw(self, secrets, rng):
+        reports = super().draw(secrets, rng)
         reports[rng.random(len(reports)) < 1e-4] = 2
         return reports
 
@@ -174,8 +174,8 @@ class LosesUsers(ik.MatrixMechanism):
 class WrongNoise(ik.LinearGeometric):
     """The sampler uses another epsilon than the probabilities."""
 
-    def randomize(self, secrets, rng):
-        return ik.LinearGeometric(self.alphabet, 1.05 * self.epsilon).randomize(secrets, rng)
+    def draw(self, secrets, rng):
+        return ik.LinearGeometric(self.alphabet, 1.05 * self.epsilon).draw(secrets, rng)
 
 
 class OneSidedWalk(ik.LinearGeometric):
@@ -187,14 +187,14 @@ class OneSidedWalk(ik.LinearGeometric):
 @pytest.mark.parametrize(
     ("mechanism", "message"),
     [
-        (BiasedSampler(MATRIX), "randomize does not follow the stated probabilities for secret 0: chi-square"),
+        (BiasedSampler(MATRIX), "draw does not follow the stated probabilities for secret 0: chi-square"),
         (BiasedSimulation(MATRIX), "simulate does not follow the stated probabilities for secret 0"),
         (
             StrayReports([[0.5, 0.5, 0], [0, 0.5, 0.5]]),
-            r"randomize drew .* from secret 0 where (0|[0-9.]+e-1[0-9]) were expected",
+            r"draw drew .* from secret 0 where (0|[0-9.]+e-1[0-9]) were expected",
         ),
         (LosesUsers(MATRIX), "simulate drew 49999 reports for 50000 users"),
-        (WrongNoise(5, 0.5), "randomize does not follow the stated probabilities for secret 0"),
+        (WrongNoise(5, 0.5), "draw does not follow the stated probabilities for secret 0"),
         (OneSidedWalk(5, 0.5), "simulate does not follow the stated probabilities for secret 0"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Mechanism) else "",
@@ -205,12 +205,12 @@ def test_wrong_samplers_are_caught(mechanism, message, rng):
 
 def test_a_bias_of_the_last_secret_alone_is_caught(rng):
     class LastBiased(ik.MatrixMechanism):
-        def randomize(self, secrets, rng):
-            reports = super().randomize(secrets, rng)
+        def draw(self, secrets, rng):
+            reports = super().draw(secrets, rng)
             reports[np.asarray(secrets) == 2] = 2
             return reports
 
-    caught(LastBiased(MATRIX), rng, "randomize does not follow the stated probabilities for secret 2")
+    caught(LastBiased(MATRIX), rng, "draw does not follow the stated probabilities for secret 2")
 
 
 @pytest.mark.parametrize(
@@ -223,9 +223,9 @@ def test_false_alarms_come_at_the_stated_rate(mechanism, rng, monkeypatch):
     monkeypatch.setattr(testing, "FALSE_ALARM", 1e-2)
     alarms = 0
     for _ in range(3000):
-        tally = mechanism.tally(mechanism.randomize(np.zeros(1000, dtype=int), rng))
+        tally = mechanism.tally(mechanism.draw(np.zeros(1000, dtype=int), rng), codes=True)
         try:
-            testing._check_sample(tally, 0, "randomize")
+            testing._check_sample(tally, 0, "draw")
         except AssertionError:
             alarms += 1
     # 30 expected, up to 60 where what is rare is tested apart; 5 standard deviations beyond
@@ -242,7 +242,7 @@ class Coin(Mechanism):
     alphabet: ik.Line = ik.Line(1, 4)  # noqa: RUF009 (immutable)
     epsilon: float = float("inf")
 
-    def randomize(self, secrets, rng):
+    def draw(self, secrets, rng):
         labels = self.alphabet.values[np.asarray(secrets)]
         return labels * rng.choice([-1, 1], size=len(labels))
 

@@ -118,9 +118,9 @@ def test_a_grid_may_begin_anywhere():
     rng = np.random.default_rng(1)
     for kind in (ik.TruncatedPlanarGeometric, ik.PlanarLaplace, ik.Exponential):
         np.testing.assert_allclose(kind(there, 1.0).matrix(), kind(here, 1.0).matrix())
-        a = kind(here, 1.0).randomize([0, 5, 11], np.random.default_rng(2))
-        np.testing.assert_array_equal(kind(there, 1.0).randomize([0, 5, 11], np.random.default_rng(2)), a)
-    reports = ik.PlanarGeometric(here, 0.4).randomize(rng.integers(0, 12, 50), rng)
+        a = kind(here, 1.0).draw(np.array([0, 5, 11]), np.random.default_rng(2))
+        np.testing.assert_array_equal(kind(there, 1.0).draw(np.array([0, 5, 11]), np.random.default_rng(2)), a)
+    reports = ik.PlanarGeometric(here, 0.4).draw(rng.integers(0, 12, 50), rng)
     shifted = reports + np.array([-7, 10])
     first, second = ik.PlanarGeometric(here, 0.4).tally(reports), ik.PlanarGeometric(there, 0.4).tally(shifted)
     np.testing.assert_allclose(second.matrix(), first.matrix())
@@ -130,7 +130,7 @@ def test_a_grid_may_begin_anywhere():
 def test_a_large_grid_may_begin_anywhere(rng):
     # convolutions instead of a matrix
     here, there = ik.Grid(64, 64), ik.Grid(64, 64, first=(100, -30))
-    reports = ik.PlanarGeometric(here, 0.1).randomize(rng.integers(0, 64**2, 4000), rng)
+    reports = ik.PlanarGeometric(here, 0.1).draw(rng.integers(0, 64**2, 4000), rng)
     theta = rng.dirichlet(np.ones(64**2))
     first = ik.PlanarGeometric(here, 0.1).tally(reports)
     second = ik.PlanarGeometric(there, 0.1).tally(reports + np.array([100, -30]))
@@ -139,7 +139,8 @@ def test_a_large_grid_may_begin_anywhere(rng):
     codes = rng.integers(0, 64**2, 4000)
     for kind in (ik.TruncatedPlanarGeometric, ik.Exponential):
         np.testing.assert_allclose(
-            kind(there, 0.1).tally(codes).forward(theta), kind(here, 0.1).tally(codes).forward(theta)
+            kind(there, 0.1).tally(codes, codes=True).forward(theta),
+            kind(here, 0.1).tally(codes, codes=True).forward(theta),
         )
 
 

@@ -25,6 +25,8 @@ import ibukit
 LOGGER = logging.getLogger(__name__)
 PAGE = "book/api"
 BASES = ("Mechanism", "FiniteMechanism", "Channel", "StoppingRule", "Alphabet")
+# whose inherited methods are shown with it, because their class is not public; and from which ancestor on no longer
+WITH_INHERITED = {"Estimate": "ReadOnlyArrays"}
 
 
 def _is_public(name: str, thing: Any) -> bool:
@@ -71,6 +73,8 @@ class Room(SphinxDirective):
         for name, thing in names:
             kind = "autoclass" if inspect.isclass(thing) else "autofunction"
             lines += ["", f".. {kind}:: ibukit::{name}", *(["   :members:"] if kind == "autoclass" else [])]
+            if name in WITH_INHERITED:
+                lines.append(f"   :inherited-members: {WITH_INHERITED[name]}")
         parent = nodes.container()
         self.state.nested_parse(StringList([*lines, ""], source=self.env.docname), self.content_offset, parent)
         return parent.children

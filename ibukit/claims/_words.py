@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from ibukit import _validate
 from ibukit.claims._beside import Comparison
 from ibukit.claims._published import AGREES, WITH_NOTE, InvalidClaim
+from ibukit.claims._setting import is_published, say
 
 # of the error of one estimator over that of another, chosen once for the whole book: two-sided for "same" and "similar"
 MARGINS = {
@@ -78,7 +79,8 @@ def statements(rows: Iterable[tuple[str, bool | None, str, str]]) -> Comparison:
     Raises
     ------
     AssertionError
-        Where a verdict and its test disagree, or where what we find is not said and the verdict needs it.
+        Where a verdict and its test disagree, or where what we find is not said and the verdict needs it. Outside the
+        published setting (see `published`) such a verdict is replaced by "not in this setting".
     InvalidClaim
         If a verdict is none of these words.
 
@@ -90,17 +92,23 @@ def statements(rows: Iterable[tuple[str, bool | None, str, str]]) -> Comparison:
     """
     import pandas as pd
 
-    table, wrong = [], []
+    table = []
+    wrong: list[str] = []
     for said, held, found, verdict in rows:
         if verdict not in (*AGREES, "deviates", "not checkable"):
             known = ", ".join((*AGREES, "deviates", "not checkable"))
             raise InvalidClaim(f"the verdict on {said!r} must be one of {known}, got {verdict!r}")
+        faults = len(wrong)
         wanted = None if verdict == "not checkable" else verdict in AGREES
         if (None if held is None else bool(held)) is not wanted:
             wrong.append(f"{said}: the test says {held}, the verdict is {verdict}")
         if verdict in WITH_NOTE and not found:
             wrong.append(f"{said}: {verdict}, but what we find is not said")
-        table.append({"the paper says": said, "we find": found, "verdict": verdict})
-    if wrong:
+        shown = verdict if is_published() or len(wrong) == faults else "not in this setting"
+        table.append({"the paper says": said, "we find": found, "verdict": shown})
+    if not is_published():
+        for text in wrong:
+            say(text)
+    elif wrong:
         raise AssertionError("\n".join(wrong))
     return Comparison(pd.DataFrame(table))

@@ -14,3 +14,5 @@ from ibukit.estimators.stopping import Discrepancy as Discrepancy
 from ibukit.estimators.stopping import Gap as Gap
 from ibukit.estimators.stopping import Steps as Steps
 from ibukit.estimators.stopping import StoppingRule as StoppingRule
+from ibukit.estimators.unfolding import Unfolded as Unfolded
+from ibukit.estimators.unfolding import unfold as unfold

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ibukit import _validate
+from ibukit._efficiency import to_all, to_seen
 from ibukit._validate import Floats
 from ibukit.channels.base import gap_between
 from ibukit.estimate import Estimate, Status
@@ -20,7 +21,8 @@ def gap(tally: Tally, distribution: ArrayLike) -> float:
     max over phi of mean log-likelihood(phi) - mean log-likelihood(theta) <= gap. With g_x = sum_z q_z M_xz / (theta
     M)_z the gap is log max_x g_x, because for any phi on the simplex, by Jensen, sum_z q_z log((phi M)_z / (theta M)_z)
     <= log sum_x phi_x g_x <= log max_x g_x. Where the secrets' alphabet has no end it holds for all phi on the whole of
-    it: see `Tally.full_alphabet`.
+    it: see `Tally.full_alphabet`. Where reports get lost with known efficiencies, the likelihood is that of the reports
+    seen, and theta and phi are distributions of all secrets.
 
     Parameters
     ----------
@@ -54,7 +56,12 @@ def gap(tally: Tally, distribution: ArrayLike) -> float:
     >>> round(ik.gap(tally, [0.4, 0.6]), 4)
     0.0834
     """
-    theta = _validate.distribution("distribution", distribution, check_tally(tally).k)
+    theta = _validate.distribution("distribution", distribution, check_tally(tally, lossy=True, weighted=True).k)
+    return gap_among_seen(tally, to_seen(theta, tally.efficiency))
+
+
+def gap_among_seen(tally: Tally, theta: Floats) -> float:
+    """The gap of a distribution that goes into the channel as it is."""
     return _read(tally, theta)[1]
 
 
@@ -82,17 +89,21 @@ def log_likelihood_of(tally: Tally, p: Floats) -> float:
 def certified(
     tally: Tally, theta: Floats, status: Status, n_iter: int, method: str, known: tuple[float, float] | None = None
 ) -> Estimate:
-    """The estimate with its likelihood and gap, both of the vector that is returned; `known` to its channel, or not."""
+    """The estimate with its likelihood and gap, both of the vector that is returned; `known` to its channel, or not.
+
+    `theta` is what the channel takes: where reports get lost, the distribution among those seen, from which that of all
+    secrets follows. The map is one to one and keeps the likelihood, so gap and likelihood are those of both.
+    """
     log_likelihood, excess = known or _read(tally, theta)
     off = status is Status.OFF_SIMPLEX
     return Estimate(
-        distribution=_validate.frozen(theta),
+        distribution=_validate.frozen(to_all(theta, tally.efficiency)),
         # what the channel leaves out of a report's probability is a factor, the same for every theta
         log_likelihood=log_likelihood + tally.left_out,
         gap=math.inf if off else excess,
         status=status,
         n_iter=n_iter,
-        method=method,
+        method=method if tally.efficiency is None else f"{method}; efficiencies divided out",
         alphabet=tally.alphabet,
         tally=tally,
     )

@@ -10,11 +10,12 @@ from numpy.typing import ArrayLike
 from tqdm import tqdm
 
 from ibukit import _validate
+from ibukit._efficiency import to_seen
 from ibukit._threads import one_thread
 from ibukit._validate import Floats
 from ibukit.errors import InvalidDistribution
 from ibukit.estimate import ConvergenceError, Estimate, Status
-from ibukit.estimators.certificate import certified, gap
+from ibukit.estimators.certificate import certified, gap_among_seen
 from ibukit.estimators.stopping import EarlyRule, Gap, Iterate, Steps, StoppingRule
 from ibukit.solvers.anderson import Anderson
 from ibukit.solvers.em import BatchedSteps, evaluate, updates_of
@@ -97,7 +98,7 @@ def ibu(
     >>> fast.gap <= 1e-6, fast.n_iter < plain.n_iter / 5
     (True, True)
     """
-    theta = _start(start, check_tally(tally))
+    theta = _start(start, check_tally(tally, lossy=True, weighted=True))
     max_iter = _validate.whole("max_iter", max_iter, 0)
     if isinstance(stop, type) or not hasattr(stop, "met"):
         raise TypeError(f"stop must be a rule such as Gap(1e-6), Change(1e-6), Steps(10), Discrepancy(), got {stop!r}")
@@ -121,7 +122,7 @@ def ibu(
             met = stop.met(now, before)
             if isinstance(stop, Gap) and (met or step == max_iter):
                 # the gap that will be reported comes from forward and adjoint, and may differ in its last digits
-                met = gap(tally, theta) <= stop.tol
+                met = gap_among_seen(tally, theta) <= stop.tol
             hopeless = not met and out_of_reach is not None and out_of_reach(now)
             if met or hopeless or step == max_iter:
                 break
@@ -191,7 +192,7 @@ def gibu(
     """
     if isinstance(tallies, Tally):
         raise TypeError("tallies must be an iterable of tallies, got one tally: pass [tally], or call ibu(tally)")
-    checked = [check_tally(tally) for tally in tallies]
+    checked = [check_tally(tally, lossy=True, weighted=True) for tally in tallies]
     if not checked:
         raise ValueError("tallies must hold at least one tally, got none")
     return ibu(pool(checked), start, stop, max_iter, strict, accelerate)
@@ -206,9 +207,12 @@ def _enough(stop: StoppingRule | EarlyRule) -> float | None:
 
 def _start(start: ArrayLike | None, tally: Tally) -> Floats:
     if start is None:
-        return np.full(tally.k, 1 / tally.k)
-    theta = _validate.positive_distribution(
-        "start", start, tally.k, "and would stay 0; mix it with the uniform distribution"
+        return to_seen(np.full(tally.k, 1 / tally.k), tally.efficiency)
+    theta = to_seen(
+        _validate.positive_distribution(
+            "start", start, tally.k, "and would stay 0; mix it with the uniform distribution"
+        ),
+        tally.efficiency,
     )
     least = tally.operator.forward(theta).min()
     if least < np.finfo(float).tiny:  # q / p would overflow

@@ -13,7 +13,9 @@ from ibukit.tally import Tally, check_tally
 def mle(tally: Tally, tol: float = 1e-9, method: str = "auto", *, strict: bool = True) -> Estimate:
     """The maximum likelihood estimate, with a proof that it is one.
 
-    Maximise L(theta) = sum_z counts_z log (theta M)_z over the simplex.
+    Maximise L(theta) = sum_z counts_z log (theta M)_z over the simplex. Where reports get lost with known efficiencies,
+    (theta M)_z is divided by sum_z (theta M)_z, the share that is seen: theta is the distribution of all secrets (see
+    `MatrixMechanism`).
 
     Parameters
     ----------
@@ -74,8 +76,9 @@ def mle(tally: Tally, tol: float = 1e-9, method: str = "auto", *, strict: bool =
     >>> estimate.method
     'mle, closed form by water-filling: k-RR, k = 3'
     """
+    check_tally(tally, lossy=True, weighted=True)
     tol = _validate.positive("tol", tol)
-    problem = Problem(check_tally(tally).operator, tally.counts, tally.n)
+    problem = Problem(tally.operator, tally.counts, tally.n)
     theta, solver, n_iter, log_likelihood, gap = best_found(problem, tol, hyphenated("method", method, METHODS))
     closed = Status.CLOSED_FORM if solver.name == "closed-form" else Status.CONVERGED
     status = closed if gap <= tol else Status.MAX_ITER

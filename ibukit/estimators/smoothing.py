@@ -14,6 +14,7 @@ from ibukit._validate import Floats
 from ibukit.estimate import ConvergenceError, Estimate, Status
 from ibukit.estimators._roughness import Fit, Roughness, fit, roughness_on
 from ibukit.estimators.certificate import certified, ratios
+from ibukit.information import refuse_if_too_large
 from ibukit.tally import Tally, check_bounded
 
 # factor between two penalties that are tried
@@ -60,7 +61,7 @@ def smooth(
     AlphabetMismatch
         If the alphabet is neither a Line nor a Grid.
     TooLarge
-        If it has no end.
+        If it has no end, or more than 10,000 elements: each step takes several matrices of shape (k, k).
     ConvergenceError
         If `strict` and no certificate of `tol` was reached; carries the best ``.estimate``.
     ValueError
@@ -120,7 +121,7 @@ def smooth(
     """
     if of not in OF:
         raise ValueError(f"of must be 'distribution' or 'frequencies', got {of!r}")
-    roughness = roughness_on(check_bounded(tally, "a smooth curve does not end with the reports").alphabet)
+    roughness = _roughness_of(tally)
     tol = _validate.positive("tol", tol)
     how = "given"
     if penalty is None:
@@ -172,7 +173,7 @@ def choose_penalty(tally: Tally) -> float:
     AlphabetMismatch
         If the alphabet is neither a Line nor a Grid.
     TooLarge
-        If it has no end.
+        If it has no end, or more than 10,000 elements: each step takes several matrices of shape (k, k).
 
     References
     ----------
@@ -188,11 +189,17 @@ def choose_penalty(tally: Tally) -> float:
     >>> ik.choose_penalty(mechanism.tally_counts([600, 1200, 200, 900, 100, 700])) < 100  # nothing smooth about this
     True
     """
-    roughness = roughness_on(check_bounded(tally, "a smooth curve does not end with the reports").alphabet)
+    roughness = _roughness_of(tally)
     if tally.k == 1:
         return 1.0  # there is nothing to choose
     with one_thread():
         return _most_evidence(tally, roughness)
+
+
+def _roughness_of(tally: Tally) -> Roughness:
+    roughness = roughness_on(check_bounded(tally, "a smooth curve does not end with the reports").alphabet)
+    refuse_if_too_large(tally.k, "smooth", ", or mle(tally) and ibu(tally), which need no matrix")
+    return roughness
 
 
 def _of_the_users(tally: Tally, theta: Floats) -> Floats:

@@ -10,10 +10,11 @@ from typing import Literal, Protocol
 import numpy as np
 
 from ibukit import _validate
+from ibukit._efficiency import to_all
 from ibukit._validate import Floats
 from ibukit.estimators._chance import expected_deviance_term
 from ibukit.estimators.certificate import gap_of, log_likelihood_of
-from ibukit.tally import Tally
+from ibukit.tally import Tally, check_tally
 
 
 class Iterate:
@@ -22,7 +23,8 @@ class Iterate:
     def __init__(self, tally: Tally, n_iter: int, distribution: Floats, p: Floats, g: Floats):
         self.tally = tally
         self.n_iter = n_iter
-        self.distribution = distribution
+        # the iteration runs among those seen, where reports get lost; rules are about all secrets
+        self.distribution = to_all(distribution, tally.efficiency)
         self.p = p
         self.g = g
 
@@ -47,6 +49,7 @@ class Iterate:
     @cached_property
     def expected_deviance(self) -> float:
         """The mean deviance of reports drawn from theta, estimated without bias from which reports were seen."""
+        check_tally(self.tally, lossy=True)  # chance moves people, not weights
         total = -float(len(self.tally.parts))
         for part, log_probability in self.tally.split(self._log_p):
             total += expected_deviance_term(math.log(part.counts.sum()) + log_probability).sum()

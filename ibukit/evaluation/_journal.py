@@ -13,6 +13,8 @@ from ibukit.errors import ForeignFile
 Key = tuple[str, int]
 Rows = dict[str, dict[str, Any]]
 FIELDS = {"mechanism", "repetition", "estimators"}
+# what a question has only if it was asked for
+OPTIONAL = {"losses"}
 
 
 class Write(Protocol):
@@ -54,9 +56,10 @@ def _line(thing: dict[str, Any]) -> bytes:
 def _read(path: Path, whole: bytes, question: dict[str, Any]) -> dict[Key, Rows]:
     lines = whole.splitlines()
     there = _parsed(lines[0])
-    if there.keys() != question.keys():
+    if there.keys() | OPTIONAL != question.keys() | OPTIONAL:
         raise ForeignFile(f"path must be a new file or one that replicate began, {path} is neither; name another file")
-    differing = [said for name in question for said in _differences(name, there[name], question[name])]
+    named = [*question, *(name for name in there if name not in question)]
+    differing = [said for name in named for said in _differences(name, there.get(name, {}), question.get(name, {}))]
     if differing:
         raise ForeignFile(
             f"path must be a file of the same question, {path} is of another: {'; '.join(differing)}. "

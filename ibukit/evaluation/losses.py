@@ -9,6 +9,7 @@ from ibukit import _validate
 from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet, Line, as_alphabet
 from ibukit.errors import ConvergenceError
+from ibukit.estimate.result import Estimate, distribution_on
 from ibukit.grid import Grid
 
 
@@ -20,7 +21,7 @@ def emd(p: ArrayLike, q: ArrayLike, alphabet: Alphabet | int, *, strict: bool = 
 
     Parameters
     ----------
-    p, q : array_like, shape (k,)
+    p, q : array_like, shape (k,), or Estimate
         Distributions.
     alphabet : Alphabet or int
         Whose distances d are the cost; an int k means Line(0, k - 1).
@@ -40,7 +41,7 @@ def emd(p: ArrayLike, q: ArrayLike, alphabet: Alphabet | int, *, strict: bool = 
     InvalidDistribution
         If p or q is not on the simplex (raw matrix inversion rarely is).
     AlphabetMismatch
-        If p or q does not have one probability for each element.
+        If p or q does not have one probability for each element, or is an estimate over another alphabet.
 
     References
     ----------
@@ -53,7 +54,7 @@ def emd(p: ArrayLike, q: ArrayLike, alphabet: Alphabet | int, *, strict: bool = 
     1.5
     """
     space = as_alphabet(alphabet)
-    given, wanted = _pair(p, q, len(space))
+    given, wanted = _pair(p, q, space)
     if isinstance(space, Line):
         return float(np.abs(np.cumsum(given - wanted))[:-1].sum())
     given, wanted = given / given.sum(), wanted / wanted.sum()  # they are within 1e-9 of 1
@@ -89,7 +90,7 @@ def total_variation(p: ArrayLike, q: ArrayLike) -> float:
 
     Parameters
     ----------
-    p, q : array_like, shape (k,)
+    p, q : array_like, shape (k,), or Estimate
         Distributions.
 
     Returns
@@ -101,14 +102,16 @@ def total_variation(p: ArrayLike, q: ArrayLike) -> float:
     ------
     InvalidDistribution
         If p or q is not on the simplex.
+    AlphabetMismatch
+        If the lengths differ, or two estimates are over different alphabets.
 
     Examples
     --------
     >>> total_variation([1, 0, 0], [0, 0.5, 0.5])
     1.0
     """
-    p, q = _pair(p, q, None)
-    return float(np.abs(p - q).sum() / 2)
+    one, other = _pair(p, q)
+    return float(np.abs(one - other).sum() / 2)
 
 
 def squared_l2(p: ArrayLike, q: ArrayLike) -> float:
@@ -116,7 +119,7 @@ def squared_l2(p: ArrayLike, q: ArrayLike) -> float:
 
     Parameters
     ----------
-    p, q : array_like, shape (k,)
+    p, q : array_like, shape (k,), or Estimate
         Any vectors of the same length: raw matrix inversion is welcome.
 
     Returns
@@ -126,18 +129,29 @@ def squared_l2(p: ArrayLike, q: ArrayLike) -> float:
     Raises
     ------
     AlphabetMismatch
-        If the lengths differ.
+        If the lengths differ, or two estimates are over different alphabets.
 
     Examples
     --------
     >>> squared_l2([1, 0, 0], [0, 0.5, 0.5])
     1.5
     """
-    a = _validate.vector("p", p, np.size(p))
-    difference = a - _validate.vector("q", q, a.size)
+    one, other = _numbers(p, q)
+    a = _validate.vector("p", one, np.size(one))
+    difference = a - _validate.vector("q", other, a.size)
     return float(difference @ difference)
 
 
-def _pair(p: ArrayLike, q: ArrayLike, k: int | None) -> tuple[Floats, Floats]:
-    first = _validate.distribution("p", p, k)
-    return first, _validate.distribution("q", q, len(first))
+def _pair(p: ArrayLike, q: ArrayLike, alphabet: Alphabet | None = None) -> tuple[Floats, Floats]:
+    one, other = _numbers(p, q, alphabet)
+    first = _validate.distribution("p", one, None if alphabet is None else len(alphabet))
+    return first, _validate.distribution("q", other, len(first))
+
+
+def _numbers(p: ArrayLike, q: ArrayLike, alphabet: Alphabet | None = None) -> tuple[ArrayLike, ArrayLike]:
+    """The distributions of estimates, which must be over one alphabet; what else is given as it is."""
+    known = [alphabet, *(given.alphabet for given in (p, q) if isinstance(given, Estimate))]
+    space = next((each for each in known if each is not None), None)
+    if space is None:
+        return p, q
+    return distribution_on("p", p, space), distribution_on("q", q, space)

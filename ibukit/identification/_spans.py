@@ -10,11 +10,11 @@ from scipy.linalg import qr, solve_triangular
 
 from ibukit._validate import Floats, Ints
 from ibukit.channels import Channel, facts
-from ibukit.tally import Part, Tally
+from ibukit.information import pieces_of
+from ibukit.tally import Tally
 
 # order of the largest matrix that is decomposed (a minute of time, a fifth of a gigabyte)
 MOST_SECRETS_DECOMPOSED = 5000
-MATRIX_ENTRIES_AT_ONCE = 2**24
 # in multiples of the rows, up to which a matrix is decomposed as it is
 MOST_COLUMNS = 4
 # what a readable null vector may lose against the best one
@@ -64,18 +64,8 @@ def seen_columns(tally: Tally, secrets: Ints) -> Iterator[Floats]:
     """
     yield np.ones((len(secrets), 1))
     for part in tally.parts:
-        for channel in pieces_of(part, len(secrets)):
+        for _, channel in pieces_of(part, len(secrets)):
             yield from scaled(_simplest(channel, secrets, tally.k))
-
-
-def pieces_of(part: Part, rows: int) -> Iterator[Channel]:
-    """A part's channel in stretches of reports that make a matrix of bounded size."""
-    size = max(1, MATRIX_ENTRIES_AT_ONCE // rows)
-    if len(part.counts) <= size:
-        yield part.channel
-        return
-    for start in range(0, len(part.counts), size):
-        yield part.mechanism.channel(part.reports[start : start + size])
 
 
 def _simplest(channel: Channel, secrets: Ints, k: int) -> Floats:

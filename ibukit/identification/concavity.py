@@ -99,7 +99,7 @@ def strictly_concave(tally: Tally) -> Concavity:
     >>> bool(answer), abs(answer.direction)
     (False, array([1., 0., 1.]))
     """
-    k = check_tally(tally).k
+    k = check_tally(tally, weighted=True).k
     if k == 1:
         return Concavity(True, 1, 0, None, "a single secret: there is only one distribution")
     for part in tally.parts:

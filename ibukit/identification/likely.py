@@ -24,7 +24,7 @@ from ibukit.mechanisms import (
     TruncatedGeometric,
     TruncatedPlanarGeometric,
 )
-from ibukit.tally import Part, make_part
+from ibukit.tally import Part
 
 if TYPE_CHECKING:
     from shapely import Polygon
@@ -37,7 +37,7 @@ EQUAL = 1e-12
 TELLING, AT_ONCE = 8, 16
 
 
-def dominated(mechanism: Mechanism, reports: ArrayLike) -> NDArray[np.bool_]:
+def dominated(mechanism: Mechanism, reports: ArrayLike, *, codes: bool = False) -> NDArray[np.bool_]:
     """Which secrets are less likely than another, whatever was reported.
 
     These are the x' with M_x'z <= M_xz for all reports z seen, and < for one of them, for some x. No maximum likelihood
@@ -51,6 +51,8 @@ def dominated(mechanism: Mechanism, reports: ArrayLike) -> NDArray[np.bool_]:
         Any with finitely many secrets.
     reports : array_like, n reports
         As ``mechanism.tally`` takes them; how often each was seen does not matter.
+    codes : bool
+        Reports that can be listed are places in their list instead of labels.
 
     Returns
     -------
@@ -76,10 +78,10 @@ def dominated(mechanism: Mechanism, reports: ArrayLike) -> NDArray[np.bool_]:
     array([ True, False, False, False,  True])
     """
     len(mechanism.alphabet)  # one without an end says so
-    return _dominated(make_part(mechanism, mechanism.check_reports(reports)))
+    return _dominated(mechanism.tally(reports, codes=codes).parts[0])
 
 
-def likely_subset(mechanism: Mechanism, reports: ArrayLike) -> Ints:
+def likely_subset(mechanism: Mechanism, reports: ArrayLike, *, codes: bool = False) -> Ints:
     """Secrets that carry all mass of every maximum likelihood estimate.
 
     This is proven for each secret that is left out. An estimate over these secrets alone, with 0 for all others, is one
@@ -92,6 +94,8 @@ def likely_subset(mechanism: Mechanism, reports: ArrayLike) -> Ints:
     mechanism : Mechanism
     reports : array_like, n reports
         As ``mechanism.tally`` takes them; how often each was seen does not matter.
+    codes : bool
+        Reports that can be listed are places in their list instead of labels.
 
     Returns
     -------
@@ -143,9 +147,9 @@ def likely_subset(mechanism: Mechanism, reports: ArrayLike) -> Ints:
     array([14, 18, 35])
     """
     if not mechanism.alphabet.bounded:
-        tally = mechanism.tally(reports)
+        tally = mechanism.tally(reports, codes=codes)
         return np.asarray(tally.alphabet.values[_likely(tally.parts[0])])
-    return _likely(make_part(mechanism, mechanism.check_reports(reports)))
+    return _likely(mechanism.tally(reports, codes=codes).parts[0])
 
 
 def _likely(part: Part) -> Ints:

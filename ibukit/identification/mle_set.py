@@ -218,7 +218,7 @@ def mle_set(tally: Tally, *, strict: bool = True) -> MleSet:
     >>> found.upper.round(3)
     array([0.791, 0.209, 0.209])
     """
-    estimate = mle(check_tally(tally), tol=FINEST_TOL, strict=False)
+    estimate = mle(check_tally(tally, weighted=True), tol=FINEST_TOL, strict=False)
     why = _unique_by_theory(tally)
     with one_thread():
         found = _examined(tally, estimate) if why is None else _single(estimate, why)

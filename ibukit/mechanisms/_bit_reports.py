@@ -11,8 +11,9 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from ibukit import _validate
+from ibukit._labels import in_order
 from ibukit._validate import Floats
-from ibukit.alphabet import Alphabet, as_alphabet
+from ibukit.alphabet import Alphabet, Line, as_alphabet
 from ibukit.channels import BitChannel
 from ibukit.errors import AlphabetMismatch
 from ibukit.mechanisms._levels import level
@@ -69,14 +70,26 @@ class BitReports(FiniteMechanism):
         Bit rows are drawn in blocks, so that memory stays bounded.
         """
         rng = _validate.generator(rng)
-        counts = _validate.counts("secret_counts", secret_counts, self.k)
+        counts = in_order("secret_counts", secret_counts, self.alphabet)
         secrets = np.repeat(np.arange(self.k), counts)
         step = max(1, BITS_AT_ONCE // self.k)
         blocks = [
-            np.packbits(self.randomize(secrets[i : i + step], rng), axis=1)
-            for i in range(0, max(len(secrets), 1), step)
+            np.packbits(self.draw(secrets[i : i + step], rng), axis=1) for i in range(0, max(len(secrets), 1), step)
         ]
         return Tally((make_part(self, np.concatenate(blocks)),))
+
+    @property
+    def report_alphabet(self) -> Alphabet:
+        """The places of the rows in the list of all, by which `tally_counts` counts."""
+        return Line(0, self.m - 1)
+
+    def code_reports(self, reports: ArrayLike) -> NDArray[Any]:
+        """The rows themselves: mostly they are too many to be listed."""
+        return _validate.whole_array("reports", reports)
+
+    def label_reports(self, reports: NDArray[Any]) -> NDArray[Any]:
+        """The rows themselves."""
+        return reports
 
     def check_reports(self, reports: ArrayLike) -> Bits:
         """Bit rows (n, k) of bool or of 0 and 1, packed to bytes."""
@@ -99,7 +112,7 @@ class BitReports(FiniteMechanism):
         They must be few enough to be listed.
         """
         rows = self._all_rows
-        return Tally((make_part(self, rows, _validate.counts("counts", counts, self.m)),))
+        return Tally((make_part(self, rows, in_order("counts", counts, self.report_alphabet)),))
 
     @cached_property
     def _channel(self) -> BitChannel:

@@ -10,6 +10,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from ibukit import _validate
+from ibukit._labels import in_order
 from ibukit._validate import Floats, Ints
 from ibukit.channels import Channel, DenseChannel
 from ibukit.channels.plane import DENSE_ENTRIES, PlaneChannel, worthwhile
@@ -53,7 +54,7 @@ class GridMechanism(FiniteMechanism):
         if not self._large:
             return super().simulate(secret_counts, rng)
         rng = _validate.generator(rng)
-        counts = _validate.counts("secret_counts", secret_counts, self.k)
+        counts = in_order("secret_counts", secret_counts, self.alphabet)
         drawn = np.zeros(self.m, dtype=np.int64)
         many = counts > self.m // USERS_PER_ROW
         for secret in np.flatnonzero(many).tolist():
@@ -61,5 +62,5 @@ class GridMechanism(FiniteMechanism):
             drawn += rng.multinomial(counts[secret], row / row.sum())
         few = np.repeat(np.arange(self.k), np.where(many, 0, counts))
         for start in range(0, len(few), USERS_AT_ONCE):
-            drawn += np.bincount(self.randomize(few[start : start + USERS_AT_ONCE], rng), minlength=self.m)
+            drawn += np.bincount(self.draw(few[start : start + USERS_AT_ONCE], rng), minlength=self.m)
         return self.tally_counts(drawn)

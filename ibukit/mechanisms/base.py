@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -14,15 +13,17 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from ibukit import _validate
+from ibukit._labels import codes_of, in_order
 from ibukit._validate import Floats, Ints
-from ibukit.alphabet import Alphabet, as_alphabet
+from ibukit.alphabet import Alphabet, Line, as_alphabet
 from ibukit.channels import Channel, DenseChannel
 from ibukit.errors import AlphabetMismatch, NotInvertible
 from ibukit.mechanisms._draws import drawable
+from ibukit.mechanisms._labelled import BY_PLACE, Labelled
 from ibukit.tally import Part, Tally, check_tally, make_part
 
 
-class Mechanism(_validate.ReadOnlyArrays, ABC):
+class Mechanism(Labelled):
     """A channel from secrets to reports: P(report z | secret x) = M_xz.
 
     What is said of its privacy is said of these probabilities. `randomize` and `simulate` are a *simulator*, for
@@ -30,10 +31,10 @@ class Mechanism(_validate.ReadOnlyArrays, ABC):
     can be predicted, and the reports that come out are not epsilon-private in the strict sense. The chapter on
     mechanisms says what they give away.
 
-    A subclass is a frozen dataclass whose fields are the paper's parameters, `alphabet` first. It provides `randomize`,
-    `check_reports` and `channel`; where its reports can be listed it inherits from `FiniteMechanism` instead. What
-    there is to check it checks in ``__post_init__``, which the classes that inherit from it then have, too. The page
-    *Write your own mechanism* shows some; `testing.check_mechanism` holds each to what it promises.
+    A subclass is a frozen dataclass whose fields are the paper's parameters, `alphabet` first. It provides `draw`,
+    `check_reports` and `channel`, all in codes; where its reports can be listed it inherits from `FiniteMechanism`
+    instead. What there is to check it checks in ``__post_init__``, which the classes that inherit from it then have,
+    too. The page *Write your own mechanism* shows some; `testing.check_mechanism` holds each to what it promises.
 
     Raises
     ------
@@ -73,26 +74,6 @@ class Mechanism(_validate.ReadOnlyArrays, ABC):
         if "epsilon" in self.__getstate__() and self.epsilon != math.inf:
             self._keep(epsilon=_validate.positive("epsilon", self.epsilon))
 
-    @property
-    def k(self) -> int:
-        """Number of secrets."""
-        return len(self.alphabet)
-
-    @abstractmethod
-    def randomize(self, secrets: ArrayLike, rng: Generator) -> NDArray[Any]:
-        """Simulate one report for each user; not for release, see the class.
-
-        Parameters
-        ----------
-        secrets : array_like of int, shape (n,)
-            Codes of the users' true values; their labels where the alphabet has no end.
-        rng : numpy.random.Generator
-
-        Returns
-        -------
-        ndarray, n reports
-        """
-
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
         """Draw the tally of a whole population.
 
@@ -100,20 +81,13 @@ class Mechanism(_validate.ReadOnlyArrays, ABC):
 
         Parameters
         ----------
-        secret_counts : array_like of int, shape (k,)
-            Number of users with each secret.
+        secret_counts : array_like of int, shape (k,), or mapping or Series
+            Number of users with each secret: in the alphabet's order, or by label.
         rng : numpy.random.Generator
         """
         rng = _validate.generator(rng)
-        counts = _validate.counts("secret_counts", secret_counts, self.k)
-        return self.tally(self.randomize(np.repeat(np.arange(self.k), counts), rng))
-
-    @abstractmethod
-    def check_reports(self, reports: ArrayLike) -> NDArray[Any]:
-        """Bring reports into the form that the tally keeps.
-
-        Reports outside the alphabet raise `AlphabetMismatch`.
-        """
+        counts = in_order("secret_counts", secret_counts, self.alphabet)
+        return self.tally(self.draw(np.repeat(np.arange(self.k), counts), rng), codes=True)
 
     def restore_reports(self, kept: NDArray[Any]) -> NDArray[Any]:
         """Reports as `randomize` draws them, from the form that a tally keeps.
@@ -132,10 +106,6 @@ class Mechanism(_validate.ReadOnlyArrays, ABC):
         """
         return kept
 
-    @abstractmethod
-    def channel(self, reports: NDArray[Any]) -> Channel:
-        """Forward and adjoint on the given reports (in the form of `check_reports`)."""
-
     def as_finite(self) -> FiniteMechanism:
         """A mechanism of the same information whose reports can be listed.
 
@@ -153,38 +123,6 @@ class Mechanism(_validate.ReadOnlyArrays, ABC):
             "information, and so has the matrix of enough of its reports as a MatrixMechanism, with one more column "
             "for the rest"
         )
-
-    def log_scale(self, reports: NDArray[Any]) -> Floats | None:
-        """Logarithm of the factor that `channel` leaves out of each probability.
-
-        None for none.
-        """
-        return None
-
-    def tally(self, reports: ArrayLike) -> Tally:
-        """Count the distinct reports.
-
-        Where the alphabet has no end the tally is over its part from which alone the reports can best be explained
-        (see `Tally.full_alphabet`).
-
-        Parameters
-        ----------
-        reports : array_like, n reports
-
-        Raises
-        ------
-        AlphabetMismatch
-            If a report is not in the alphabet of reports.
-        ImpossibleReport
-            If no secret can produce a report.
-        ValueError
-            If there is no report at all.
-        """
-        seen = self.check_reports(reports)
-        if self.alphabet.bounded or not len(seen):
-            return Tally((make_part(self, seen),))
-        here: Mechanism = replace(self, alphabet=self.alphabet.window(seen))  # type: ignore[type-var]
-        return Tally((make_part(here, seen),), full_alphabet=self.alphabet)
 
     def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:
         """The unbiased estimate v with E[v] = theta, shape (k,).
@@ -244,6 +182,22 @@ class FiniteMechanism(Mechanism):
         """Number of possible reports."""
         return self.k
 
+    @property
+    def report_alphabet(self) -> Alphabet:
+        """What the reports are called: the secrets' labels where there are as many reports, else 0..m-1.
+
+        A mechanism whose reports are something else overrides it.
+        """
+        return self.alphabet if self.m == self.k else Line(0, self.m - 1)
+
+    def code_reports(self, reports: ArrayLike) -> NDArray[Any]:
+        """Codes 0..m-1 of reports given by their labels."""
+        return codes_of("reports", reports, self.report_alphabet, BY_PLACE)
+
+    def label_reports(self, reports: NDArray[Any]) -> NDArray[Any]:
+        """Labels of reports given as codes."""
+        return self.report_alphabet.labels_of(reports)
+
     def as_finite(self) -> FiniteMechanism:
         """The mechanism itself."""
         return self
@@ -297,18 +251,36 @@ class FiniteMechanism(Mechanism):
 
         Parameters
         ----------
-        counts : array_like of int, shape (m,)
-            How often each possible report was seen.
-        """
-        return Tally((make_part(self, np.arange(self.m), _validate.counts("counts", counts, self.m)),))
+        counts : array_like of int, shape (m,), or mapping or Series
+            How often each possible report was seen: in the order of `report_alphabet`, or by label, as
+            ``series.value_counts()`` has them.
 
-    def randomize(self, secrets: ArrayLike, rng: Generator) -> NDArray[Any]:
-        """Draw one report for each user: codes 0..m-1, shape (n,)."""
-        rng = _validate.generator(rng)
-        x = _validate.codes("secrets", secrets, self.k)
-        reports = np.empty(len(x), dtype=np.int64)
-        order = np.argsort(x, kind="stable")
-        for secret, users in zip(*_groups(x[order], order), strict=True):
+        Raises
+        ------
+        AlphabetMismatch
+            If a label is not one of the reports', or an array has not one count for each report.
+        ValueError
+            If a label is there twice, a count is no whole number or negative, or there is no report at all.
+        """
+        return Tally((make_part(self, np.arange(self.m), in_order("counts", counts, self.report_alphabet)),))
+
+    def _count(self, seen: NDArray[Any], often: Ints | None) -> Tally:
+        """Without sorting, where there are more reports than codes."""
+        listed = type(self).check_reports is FiniteMechanism.check_reports and self.m <= len(seen)
+        if often is not None or not listed:
+            return super()._count(seen, often)
+        return Tally((make_part(self, np.arange(self.m), np.bincount(seen, minlength=self.m)),))
+
+    def _coded(self, reports: ArrayLike, codes: bool) -> NDArray[Any]:
+        if codes or type(self).check_reports is not FiniteMechanism.check_reports:
+            return super()._coded(reports, codes)
+        return self.code_reports(reports)  # found in a list of all: there is nothing more to check
+
+    def draw(self, secrets: NDArray[Any], rng: Generator) -> NDArray[Any]:
+        """One report for each user: codes 0..m-1, shape (n,)."""
+        reports = np.empty(len(secrets), dtype=np.int64)
+        order = np.argsort(secrets, kind="stable")
+        for secret, users in zip(*_groups(secrets[order], order), strict=True):
             row = self._row(secret)
             reports[users] = rng.choice(self.m, size=len(users), p=row / row.sum())
         return reports
@@ -316,7 +288,7 @@ class FiniteMechanism(Mechanism):
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
         """Draw the tally of a whole population: one multinomial per secret."""
         rng = _validate.generator(rng)
-        counts = _validate.counts("secret_counts", secret_counts, self.k)
+        counts = in_order("secret_counts", secret_counts, self.alphabet)
         present = np.flatnonzero(counts)
         rows = self.matrix()[present]
         drawn = rng.multinomial(counts[present], drawable(rows))

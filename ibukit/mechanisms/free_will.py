@@ -11,6 +11,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from ibukit import _validate
+from ibukit._labels import in_order
 from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet
 from ibukit.mechanisms._draws import drawable
@@ -98,7 +99,7 @@ class FreeWill(_validate.ReadOnlyArrays):
         rng : numpy.random.Generator
         """
         rng = _validate.generator(rng)
-        counts = _validate.counts("secret_counts", secret_counts, len(self.alphabet))
+        counts = in_order("secret_counts", secret_counts, self.alphabet)
         if not counts.any():
             raise ValueError("secret_counts must count at least one user, got none")
         groups = rng.multinomial(counts, drawable(self.shares)).T

@@ -12,6 +12,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from ibukit import _validate
+from ibukit._labels import in_order
 from ibukit._validate import Floats, Ints
 from ibukit.alphabet import Alphabet, Line
 from ibukit.channels import LineChannel
@@ -117,9 +118,8 @@ class LinearGeometric(Mechanism):
         beyond = np.maximum(np.maximum(reports - self.alphabet.last, self.alphabet.first - reports), 0)
         return np.asarray(np.log(-np.expm1(-self.epsilon)) - np.log1p(self.decay) - self.epsilon * beyond)
 
-    def randomize(self, secrets: ArrayLike, rng: Generator) -> Ints:
-        """Draw one report for each user: integers, shape (n,)."""
-        rng = _validate.generator(rng)
+    def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:
+        """One report for each user: integers, shape (n,)."""
         values = self.alphabet.labels_of(secrets)
         # the difference of two geometric variables has the two-sided law
         noise = rng.geometric(-np.expm1(-self.epsilon), (2, len(values)))
@@ -131,7 +131,7 @@ class LinearGeometric(Mechanism):
         It follows the memoryless steps of the noise.
         """
         rng = _validate.generator(rng)
-        counts = _validate.counts("secret_counts", secret_counts, self.k)
+        counts = in_order("secret_counts", secret_counts, self.alphabet)
         inside, beyond_first, beyond_last = self._spread(counts, rng)
         (above, stopped_above), (below, stopped_below) = self._tail(beyond_last, rng), self._tail(beyond_first, rng)
         reports = np.concatenate([self.alphabet.first - below, self.alphabet.values, self.alphabet.last + above])
@@ -237,9 +237,9 @@ class TruncatedGeometric(FiniteMechanism):
         """Forward and adjoint in O(k + s) by two sweeps."""
         return LineChannel(self.k, self.decay, reports, self._factors[reports])
 
-    def randomize(self, secrets: ArrayLike, rng: Generator) -> Ints:
-        """Draw one report for each user: codes 0..k-1, shape (n,)."""
-        reports = LinearGeometric(self.alphabet, self.epsilon).randomize(secrets, rng)
+    def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:
+        """One report for each user: codes 0..k-1, shape (n,)."""
+        reports = LinearGeometric(self.alphabet, self.epsilon).draw(secrets, rng)
         return np.clip(reports, self.alphabet.first, self.alphabet.last) - self.alphabet.first
 
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
@@ -247,8 +247,7 @@ class TruncatedGeometric(FiniteMechanism):
 
         What runs off an end is reported there.
         """
-        rng = _validate.generator(rng)
-        counts = _validate.counts("secret_counts", secret_counts, self.k)
+        counts = in_order("secret_counts", secret_counts, self.alphabet)
         seen, beyond_first, beyond_last = LinearGeometric(self.alphabet, self.epsilon)._spread(counts, rng)
         seen[-1] += beyond_last
         seen[0] += beyond_first

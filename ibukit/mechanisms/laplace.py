@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import ArrayLike
+from numpy.typing import NDArray
 
 from ibukit import _validate
 from ibukit._validate import Floats, Ints
@@ -88,9 +88,7 @@ class LinearLaplace(FiniteMechanism):
         # the mass of a cell whose near edge lies at t is e^(-eps t) (1 - e^-eps) / 2
         return float(-np.expm1(-self.epsilon) / 2)
 
-    def randomize(self, secrets: ArrayLike, rng: Generator) -> Ints:
-        """Draw one report for each user: codes 0..k-1, shape (n,)."""
-        rng = _validate.generator(rng)
-        x = _validate.codes("secrets", secrets, self.k)
-        noisy = x + rng.laplace(scale=1 / self.epsilon, size=len(x))
+    def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:
+        """One report for each user: codes 0..k-1, shape (n,)."""
+        noisy = secrets + rng.laplace(scale=1 / self.epsilon, size=len(secrets))
         return np.clip(np.rint(noisy), 0, self.k - 1).astype(np.int64)

@@ -131,9 +131,8 @@ class PlanarGeometric(Mechanism):
     def _log_factor(self, reports: Ints) -> Floats:
         return np.asarray(np.log(self._table[0, 0]) - self.epsilon * self._beyond(reports))
 
-    def randomize(self, secrets: ArrayLike, rng: Generator) -> Ints:
-        """Draw one report for each user: (row, column) pairs, shape (n, 2)."""
-        rng = _validate.generator(rng)
+    def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:
+        """One report for each user: (row, column) pairs, shape (n, 2)."""
         cells = self.alphabet.labels_of(secrets)
         # the last entry of the table stands for all that is farther: mass below e^-45
         drawn = np.searchsorted(self._cumulative, rng.random(len(cells)), side="right")
@@ -206,9 +205,9 @@ class TruncatedPlanarGeometric(_Remapped):
     def _table(self) -> Floats:
         return plane_masses.geometric_table(self.alphabet, self.epsilon)
 
-    def randomize(self, secrets: ArrayLike, rng: Generator) -> Ints:
-        """Draw one report for each user: codes 0..k-1, shape (n,)."""
-        return nearest_cell(self.alphabet, PlanarGeometric(self.alphabet, self.epsilon).randomize(secrets, rng))
+    def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:
+        """One report for each user: codes 0..k-1, shape (n,)."""
+        return nearest_cell(self.alphabet, PlanarGeometric(self.alphabet, self.epsilon).draw(secrets, rng))
 
 
 @dataclass(frozen=True)
@@ -260,14 +259,12 @@ class PlanarLaplace(_Remapped):
     def _table(self) -> Floats:
         return plane_masses.laplace_table(self.alphabet, self.epsilon)
 
-    def randomize(self, secrets: ArrayLike, rng: Generator) -> Ints:
-        """Draw one report for each user: codes 0..k-1, shape (n,)."""
-        rng = _validate.generator(rng)
-        x = _validate.codes("secrets", secrets, self.k)
-        radius = rng.gamma(2.0, 1 / self.epsilon, size=len(x))
-        angle = rng.uniform(0, 2 * np.pi, size=len(x))
+    def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:
+        """One report for each user: codes 0..k-1, shape (n,)."""
+        radius = rng.gamma(2.0, 1 / self.epsilon, size=len(secrets))
+        angle = rng.uniform(0, 2 * np.pi, size=len(secrets))
         shift = np.column_stack([radius * np.sin(angle), radius * np.cos(angle)]) / np.array(self.alphabet.cell_shape)
-        return nearest_cell(self.alphabet, np.rint(self.alphabet.values[x] + shift).astype(np.int64))
+        return nearest_cell(self.alphabet, np.rint(self.alphabet.values[secrets] + shift).astype(np.int64))
 
 
 def nearest_cell(grid: Grid, cells: Ints) -> Ints:

@@ -11,6 +11,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from ibukit import _validate
+from ibukit._labels import in_order
 from ibukit._validate import Floats, Ints
 from ibukit.alphabet import Alphabet, as_alphabet
 from ibukit.channels import ResponseChannel
@@ -83,22 +84,19 @@ class RandomizedResponse(FiniteMechanism):
         """Forward and adjoint in O(k + s)."""
         return ResponseChannel(self.k, reports, self.truth, self.lie)
 
-    def randomize(self, secrets: ArrayLike, rng: Generator) -> Ints:
-        """Draw one report for each user: codes 0..k-1, shape (n,)."""
-        rng = _validate.generator(rng)
-        x = _validate.codes("secrets", secrets, self.k)
+    def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:
+        """One report for each user: codes 0..k-1, shape (n,)."""
         # one draw among the other k - 1 values, by stepping over the secret
-        other = rng.integers(1, self.k, size=len(x))
-        honest = rng.random(len(x)) < self.truth
-        return np.where(honest, x, (x + other) % self.k)
+        other = rng.integers(1, self.k, size=len(secrets))
+        honest = rng.random(len(secrets)) < self.truth
+        return np.where(honest, secrets, (secrets + other) % self.k)
 
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
         """Draw the tally of a whole population in O(k).
 
         With probability truth - lie a report is the secret, else any value.
         """
-        rng = _validate.generator(rng)
-        counts = _validate.counts("secret_counts", secret_counts, self.k)
+        counts = in_order("secret_counts", secret_counts, self.alphabet)
         kept = rng.binomial(counts, self.truth - self.lie)
         blind = rng.multinomial(counts.sum() - kept.sum(), np.full(self.k, 1 / self.k))
         return self.tally_counts(kept + blind)

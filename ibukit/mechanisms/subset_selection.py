@@ -129,18 +129,16 @@ class SubsetSelection(BitReports):
         """p_one - p_zero = (k - size) / (k - 1) (1 - e^-eps) p_one."""
         return float((self.k - self.size) / (self.k - 1) * -np.expm1(-self.epsilon) * self.p_one)
 
-    def randomize(self, secrets: ArrayLike, rng: Generator) -> Bits:
-        """Draw one report for each user: rows of 0 and 1, shape (n, k).
+    def draw(self, secrets: NDArray[Any], rng: Generator) -> Bits:
+        """One report for each user: rows of 0 and 1, shape (n, k).
 
         Each row has `size` ones.
         """
-        rng = _validate.generator(rng)
-        x = _validate.codes("secrets", secrets, self.k)
-        rows = np.zeros((len(x), self.k), dtype=np.uint8)
-        held = rng.random(len(x)) < self.p_one
-        rows[held, x[held]] = 1
+        rows = np.zeros((len(secrets), self.k), dtype=np.uint8)
+        held = rng.random(len(secrets)) < self.p_one
+        rows[held, secrets[held]] = 1
         for users, more in ((np.flatnonzero(held), self.size - 1), (np.flatnonzero(~held), self.size)):
-            self._add(rows, users, x[users], more, rng)
+            self._add(rows, users, secrets[users], more, rng)
         return rows
 
     def _add(self, rows: Bits, users: NDArray[np.int64], x: NDArray[np.int64], more: int, rng: Generator) -> None:

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from ibukit import _validate
 from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet
 from ibukit.channels import BitChannel
@@ -42,12 +41,10 @@ class UnaryEncoding(BitReports):
         """Number of possible reports, 2^k."""
         return int(2**self.k)
 
-    def randomize(self, secrets: ArrayLike, rng: Generator) -> Bits:
-        """Draw one report for each user: rows of 0 and 1, shape (n, k)."""
-        rng = _validate.generator(rng)
-        x = _validate.codes("secrets", secrets, self.k)
-        rows = (rng.random((len(x), self.k)) < self.p_zero).astype(np.uint8)
-        rows[np.arange(len(x)), x] = rng.random(len(x)) < self.p_one
+    def draw(self, secrets: NDArray[Any], rng: Generator) -> Bits:
+        """One report for each user: rows of 0 and 1, shape (n, k)."""
+        rows = (rng.random((len(secrets), self.k)) < self.p_zero).astype(np.uint8)
+        rows[np.arange(len(secrets)), secrets] = rng.random(len(secrets)) < self.p_one
         return rows
 
     def channel(self, reports: NDArray[Any]) -> BitChannel:

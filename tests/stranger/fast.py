@@ -47,8 +47,8 @@ class FastWithRefusals(WithRefusals):
         more = np.where(silent, 0.0, (1 - self.refusal) * (self.answers.truth - self.answers.lie))
         return RefusalChannel(self.k, np.where(silent, 0, reports), same, more)
 
-    def randomize(self, secrets, rng):
-        reports = self.answers.randomize(secrets, rng)
+    def draw(self, secrets, rng):
+        reports = self.answers.draw(secrets, rng)
         return np.where(rng.random(len(reports)) < self.refusal, self.k, reports)
 
-    simulate = ik.Mechanism.simulate  # by `randomize`, and not by the rows of the matrix
+    simulate = ik.Mechanism.simulate  # by `draw`, and not by the rows of the matrix

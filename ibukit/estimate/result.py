@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import Enum
 from functools import cached_property
 from importlib import import_module
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from ibukit import _validate
+from ibukit._efficiency import determined_among_all
 from ibukit._validate import Floats, ReadOnlyArrays
-from ibukit.alphabet import Alphabet
+from ibukit.alphabet import Alphabet, Line
+from ibukit.errors import AlphabetMismatch
 from ibukit.errors import ConvergenceError as ConvergenceError
-from ibukit.information import asymptotic_variances
+from ibukit.estimate._exports import named
+from ibukit.estimate._labelled import Labelled
+from ibukit.information import asymptotic_covariance, asymptotic_variances
 from ibukit.tally import Tally
 
 
@@ -37,8 +42,12 @@ class Status(Enum):
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate(ReadOnlyArrays):
+class Estimate(Labelled, ReadOnlyArrays):
     """An estimate of the distribution of the secrets.
+
+    It answers in labels: ``estimate[label]`` is a probability, `to_series` and `to_frame` have the labels for an index,
+    `plot` draws them. `distribution` is in the alphabet's order, and an estimate may stand wherever a distribution is
+    asked for. Two estimates are equal if all that is printed of them is, and their distributions and reports are.
 
     Attributes
     ----------
@@ -67,6 +76,9 @@ class Estimate(ReadOnlyArrays):
     >>> estimate = ik.ibu(tally)
     >>> estimate.gap <= 1e-6
     True
+    >>> mle = ik.mle(ik.RandomizedResponse(ik.Alphabet(["yes", "no"]), epsilon=2.0).tally_counts([600, 400]))
+    >>> round(mle["no"], 3)
+    0.369
     """
 
     distribution: Floats
@@ -99,14 +111,14 @@ class Estimate(ReadOnlyArrays):
         >>> ik.ibu(merged.tally_counts([50, 50])).identified
         array([ True, False, False])
         """
-        if self.tally is None:
-            raise ValueError("estimate has no tally: what is identified depends on the reports it was computed from")
-        # found by a room further down the stream, which is asked for when it is needed and not before
-        found = import_module("ibukit.identification").mle_set(self.tally)
-        return np.asarray(found.identified)
+        tally = self._known_tally("what is identified depends on the reports")
+        # finite standard errors prove that the columns of the reports seen span all directions: L is strictly concave
+        if np.isfinite(vars(self).get("_variances", np.inf)).all():
+            return np.ones(len(self), dtype=bool)
+        return determined(tally, self.distribution)
 
     def standard_errors(self) -> Floats:
-        """Asymptotic standard errors, shape (k,).
+        """Asymptotic standard errors, shape (k,), computed once.
 
         They are the square roots of the diagonal of the inverse observed information. The information is J_xy = sum_z
         counts_z M_xz M_yz / (theta M)_z^2 on the directions that keep the sum 1: the errors of an efficient estimator
@@ -121,7 +133,11 @@ class Estimate(ReadOnlyArrays):
         Raises
         ------
         ValueError
-            If the estimate does not know its tally or is off the simplex.
+            If the estimate does not know its tally, is off the simplex, or gives a report that was seen probability 0.
+        TooLarge
+            If they would take a matrix of more than 10,000 secrets squared, or of 5,000 where the reports leave
+            something undetermined. Under k-RR, also pooled, and under geometric noise on a line there are closed forms,
+            in O(k) time and memory.
 
         References
         ----------
@@ -134,11 +150,49 @@ class Estimate(ReadOnlyArrays):
         >>> ik.mle(tally).standard_errors().round(4)
         array([0.0137, 0.0125, 0.0115])
         """
-        if self.tally is None:
-            raise ValueError("estimate has no tally: standard errors need the reports it was computed from")
+        return np.sqrt(self._variances)
+
+    def covariance(self) -> Floats:
+        """Asymptotic covariances of the probabilities, shape (k, k).
+
+        All of what `standard_errors` takes the diagonal of: the inverse observed information on the directions that
+        keep the sum. Each row sums to 0. The variance of sum_x w_x theta_x is ``w @ covariance @ w``.
+
+        Returns
+        -------
+        ndarray, shape (k, k)
+            inf in the rows and columns of secrets whose probability the reports do not determine.
+
+        Raises
+        ------
+        ValueError
+            As `standard_errors`.
+        TooLarge
+            If there are more than 10,000 secrets, and as `standard_errors`.
+
+        Examples
+        --------
+        >>> import ibukit as ik
+        >>> ik.mle(ik.RandomizedResponse(2, epsilon=2.0).tally_counts([600, 400])).covariance().round(6)
+        array([[ 0.000414, -0.000414],
+               [-0.000414,  0.000414]])
+        """
+        return asymptotic_covariance(self._tally_of_errors(), self.distribution)
+
+    @cached_property
+    def _variances(self) -> Floats:
+        return asymptotic_variances(self._tally_of_errors(), self.distribution)
+
+    def _tally_of_errors(self) -> Tally:
+        tally = self._known_tally("standard errors need the reports")
         if self.status is Status.OFF_SIMPLEX:
             raise ValueError("estimate is off the simplex: project it (post='project') before asking for errors")
-        return np.asarray(np.sqrt(asymptotic_variances(self.tally, self.distribution)))
+        return tally
+
+    def _known_tally(self, why: str) -> Tally:
+        if self.tally is None:
+            raise ValueError(f"estimate has no tally: {why} it was computed from")
+        return self.tally
 
     def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Wald intervals, each covering with probability about `level`.
@@ -170,6 +224,27 @@ class Estimate(ReadOnlyArrays):
         margin = ndtri((1 + _validate.fraction("level", level, "()")) / 2) * self.standard_errors()
         return np.maximum(self.distribution - margin, 0), np.minimum(self.distribution + margin, 1)
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Estimate):
+            return NotImplemented
+        return (
+            self._printed == other._printed
+            and np.array_equal(self.distribution, other.distribution)
+            and self.alphabet == other.alphabet
+            and _same_reports(self.tally, other.tally)
+        )
+
+    def __hash__(self) -> int:
+        return hash(self._printed)
+
+    @property
+    def _printed(self) -> tuple[Any, ...]:
+        return self.method, self.status.name, self.n_iter, self.gap, self.log_likelihood
+
+    def __getstate__(self) -> dict[str, Any]:
+        # what is cached here can be computed again
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
     def __repr__(self) -> str:
         whole = None if self.tally is None else self.tally.full_alphabet
         where = "" if whole is None else f" on {self.alphabet!r}, 0 elsewhere on {whole!r}"
@@ -177,3 +252,45 @@ class Estimate(ReadOnlyArrays):
             f"Estimate({self.method}: k={len(self.distribution)}{where}, n_iter={self.n_iter}, "
             f"gap={self.gap:.3g} nats/report, log_likelihood={self.log_likelihood:.6g}, {self.status.name})"
         )
+
+
+def determined(tally: Tally, theta: Floats) -> NDArray[np.bool_]:
+    """Which probabilities of a maximum likelihood estimate theta all others share, shape (k,)."""
+    # found by a room further down the stream, which is asked for when it is needed and not before
+    found = import_module("ibukit.identification").mle_set(tally.among_seen)
+    if tally.efficiency is None or found.unique:
+        return np.asarray(found.identified)
+    return determined_among_all(found, theta, tally.efficiency)
+
+
+def distribution_on(name: str, given: ArrayLike | Estimate, alphabet: Alphabet) -> ArrayLike:
+    """An estimate's distribution, if it is over this alphabet; anything else as it is.
+
+    The integers from 0 stand for the codes of any alphabet of their number.
+    """
+    if isinstance(given, Estimate) and not _same_secrets(alphabet, given.alphabet):
+        wanted, got = named(alphabet), named(given.alphabet)
+        raise AlphabetMismatch(
+            f"{name} must be over {wanted}, got an estimate over {got if got != wanted else 'others'}"
+        )
+    return given.distribution if isinstance(given, Estimate) else given
+
+
+def _same_secrets(one: Alphabet, other: Alphabet) -> bool:
+    return one == other or (len(one) == len(other) and Line(0, len(one) - 1) in (one, other))
+
+
+def _same_reports(one: Tally | None, other: Tally | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    parts = {part.mechanism: part for part in other.parts}
+    return (
+        len(one.parts) == len(parts)
+        and one.full_alphabet == other.full_alphabet
+        and all(
+            (same := parts.get(part.mechanism)) is not None
+            and np.array_equal(part.reports, same.reports)
+            and np.array_equal(part.counts, same.counts)
+            for part in one.parts
+        )
+    )

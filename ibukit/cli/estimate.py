@@ -1,0 +1,88 @@
+"""``ibukit estimate``: from a table of reports to a distribution."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from ibukit.cli.models import mechanism_of
+from ibukit.cli.output import check_output, write
+from ibukit.estimate import Estimate
+from ibukit.estimators import Gap, Steps, ibu, inv, mle
+from ibukit.tables import TableReports
+from ibukit.tables.source import Source
+from ibukit.tables.sources import PARQUET, open_table
+from ibukit.tables.text import TextFile
+from ibukit.tally import Tally
+
+
+def run(options: argparse.Namespace) -> None:
+    """Read, estimate, write."""
+    estimator = _estimator(options)
+    mechanism = mechanism_of(options)
+    check_output(options.out)
+    estimate = estimator(_tally(options, mechanism))
+    write(estimate, options.interval, options.out)
+    print(estimate, file=sys.stderr)
+    if estimate.tally is not None and estimate.tally.dropped:
+        left_out = ", ".join(f"{number} {reason}" for reason, number in estimate.tally.dropped.items())
+        print(f"dropped: {left_out}", file=sys.stderr)
+
+
+def _estimator(options: argparse.Namespace) -> Any:
+    """A function from a tally to an estimate; refuses what does not apply to it."""
+    name = options.estimator or ("mle" if options.steps is None else "ibu")
+    if options.steps is not None and name != "ibu":
+        raise ValueError(f"--steps does not apply with --estimator {name}: leave it out, or say --estimator ibu")
+    if options.interval is not None and not 0 < options.interval < 1:
+        raise ValueError(f"--interval must be between 0 and 1, such as 0.95, got {options.interval}")
+    if options.interval is not None and name.startswith("inv"):
+        raise ValueError(f"--interval does not apply with --estimator {name}: use mle")
+    posts = {"inv": "none", "inv-n": "normalize", "inv-p": "project"}
+
+    def estimate(tally: Tally) -> Estimate:
+        if name == "mle":
+            return mle(tally)
+        if name == "ibu":
+            return ibu(tally, stop=Gap(1e-6) if options.steps is None else Steps(options.steps))
+        return inv(tally, post=posts[name])  # type: ignore[arg-type]
+
+    return estimate
+
+
+def _tally(options: argparse.Namespace, mechanism: Any) -> Tally:
+    path = options.reports
+    if path.endswith(PARQUET):
+        if options.delimiter is not None:
+            raise ValueError("--delimiter does not apply to Parquet: leave it out")
+        source: Source = open_table(path)
+        return Tally.from_table(source, mechanism, **_columns(options, source))
+    text = TextFile(path, options.delimiter)
+    text.headless = _is_report(text, mechanism, options)
+    return Tally.from_table(text, mechanism, **_columns(options, text))
+
+
+def _columns(options: argparse.Namespace, source: Source) -> dict[str, Any]:
+    """The arguments of `Tally.from_table` that the options stand for."""
+    others = (options.epsilon_column, options.count_column)
+    report = options.column
+    if report is None:
+        report = [name for name in source.names if name not in others]
+        if len(report) != 1:
+            raise ValueError(f"--column must name one of the columns {source.names} of {options.reports}")
+    return {
+        "report": report[0] if len(report) == 1 else report,
+        "count": options.count_column,
+        "epsilon": options.epsilon_column,
+        "by": None,
+        "unknown": options.unknown,
+        "missing": options.missing,
+    }
+
+
+def _is_report(text: TextFile, mechanism: Any, options: argparse.Namespace) -> bool:
+    """Whether the first line is a report and not the name of the only column."""
+    if len(text.names) != 1 or options.column or options.epsilon_column or options.count_column:
+        return False
+    return TableReports(text, mechanism, report=text.names[0]).takes(text.names[0])

@@ -1,0 +1,178 @@
+"""From options to a mechanism: by name with its alphabet and epsilon, from a matrix, from a file of parameters."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import inspect
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ibukit import mechanisms
+from ibukit.alphabet import Alphabet, Line
+from ibukit.errors import MissingExtra
+from ibukit.grid import Grid
+from ibukit.mechanisms import MatrixMechanism, Mechanism
+
+# names that are shorter or older than those of the classes
+SHORT = {"k-rr": "randomized-response", "geometric": "linear-geometric", "laplace": "linear-laplace"}
+SHORT |= {"oue": "optimized-unary-encoding"}
+OF_ALPHABET = ("labels", "k", "first", "rows", "cols", "cell_size", "bounds")
+
+
+def named_mechanisms() -> dict[str, Callable[..., Mechanism]]:
+    """Every mechanism of an alphabet and an epsilon, by its hyphenated name and shorter ones."""
+    found: dict[str, Callable[..., Mechanism]] = {}
+    for name, thing in vars(mechanisms).items():
+        kind = inspect.isclass(thing) and issubclass(thing, Mechanism)
+        if kind and {"alphabet", "epsilon"} <= set(inspect.signature(thing).parameters):
+            found[re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower()] = thing
+    return found | {short: found[long] for short, long in SHORT.items()}
+
+
+def mechanism_of(options: argparse.Namespace) -> Any:
+    """The mechanism, or a function from an epsilon to it where a column says the epsilon."""
+    name = options.mechanism
+    parameters: dict[str, Any] = {}
+    if name.endswith((".yaml", ".yml", ".json")):
+        name, parameters = _fill_in(options, Path(name))
+    epsilon_column = getattr(options, "epsilon_column", None)
+    if name.endswith((".csv", ".npy")):
+        _refuse(options, ("epsilon", "epsilon_column", *OF_ALPHABET[1:]), f"--mechanism {name}, a matrix")
+        labels = None if options.labels is None else _labels(options.labels)
+        return matrix_of(Path(name), labels)
+    known = named_mechanisms()
+    if name not in known:
+        raise ValueError(
+            f"--mechanism must be a matrix (.csv, .npy), parameters (.yaml, .json) or one of "
+            f"{', '.join(sorted(known))}, got {name!r}"
+        )
+    alphabet = alphabet_of(options)
+    if epsilon_column is not None:
+        _refuse(options, ("epsilon",), "--epsilon-column")
+        return lambda epsilon: known[name](alphabet, epsilon, **parameters)
+    if options.epsilon is None:
+        raise ValueError(f"--epsilon must be given for {name}, or --epsilon-column")
+    return known[name](alphabet, options.epsilon, **parameters)
+
+
+def alphabet_of(options: argparse.Namespace) -> Alphabet:
+    """The secrets: labels, whole numbers or the cells of a grid."""
+    if options.rows is not None or options.cols is not None:
+        _refuse(options, ("labels", "k", "first"), "--rows and --cols, a grid")
+        if options.rows is None or options.cols is None:
+            raise ValueError("--rows and --cols must be given together")
+        if options.bounds is None:
+            return Grid(options.rows, options.cols, options.cell_size or 1.0)
+        south, north, west, east = options.bounds
+        return Grid.from_bounds(south, north, west, east, options.rows, options.cols, options.cell_size)
+    _refuse(options, ("cell_size", "bounds"), "an alphabet that is no grid (--rows and --cols make one)")
+    if options.labels is not None:
+        _refuse(options, ("k", "first"), "--labels")
+        return Alphabet(_labels(options.labels))
+    if options.k is None:
+        raise ValueError("--labels, --k, or --rows and --cols must say what the secrets are")
+    if options.k < 1:
+        raise ValueError(f"--k must be at least 1, got {options.k}")
+    first = options.first or 0
+    return Line(first, first + options.k - 1)
+
+
+def matrix_of(path: Path, labels: list[Any] | None = None) -> MatrixMechanism:
+    """The mechanism of a matrix file; a header and a first column that are no numbers are labels."""
+    if path.suffix == ".npy":
+        try:
+            matrix = np.load(path, allow_pickle=False)
+        except ValueError as error:
+            raise ValueError(f"{path} must be an array of numbers: {error}") from None
+    else:
+        matrix, own = _read_matrix(path)
+        if labels is not None and own is not None:
+            raise ValueError(f"--labels must be left out, {path} has its own: {own}")
+        labels = own if labels is None else labels
+    return MatrixMechanism(matrix, None if labels is None else Alphabet(labels))
+
+
+def _read_matrix(path: Path) -> tuple[Any, list[Any] | None]:
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        rows = [(lines.line_num, row) for lines in [csv.reader(file)] for row in lines if row]
+    if not rows:
+        raise ValueError(f"{path} must hold a matrix, it is empty")
+    labelled = len(rows) > 1 and _number(rows[0][1][0]) is None
+    labels = [row[0].strip() for _, row in rows[1:]] if labelled else None
+    if labels is not None and rows[0][1][1:] not in (labels, [str(i) for i in range(len(rows[0][1]) - 1)]):
+        raise ValueError(f"line 1 of {path} must name the reports as the lines name the secrets, or 0, 1, ...")
+    matrix: list[list[float | None]] = []
+    for line, row in rows[labelled:]:
+        numbers = [_number(cell) for cell in row[labelled:]]
+        if None in numbers:
+            column = numbers.index(None) + labelled
+            raise ValueError(f"line {line} of {path}, column {column + 1}: must be a number, got {row[column]!r}")
+        if matrix and len(numbers) != len(matrix[0]):
+            raise ValueError(f"line {line} of {path} must have {len(matrix[0])} numbers, it has {len(numbers)}")
+        matrix.append(numbers)
+    return matrix, labels
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _fill_in(options: argparse.Namespace, path: Path) -> tuple[str, dict[str, Any]]:
+    """Set options from a file of parameters; the name of the mechanism, and parameters of its own."""
+    content = _parameters(path)
+    if not isinstance(content, dict) or not isinstance(content.get("mechanism"), str):
+        raise ValueError(f'{path} must hold parameters by name, "mechanism" among them')
+    own = {key.replace("-", "_"): value for key, value in content.items()}
+    name: str = own.pop("mechanism")
+    for key in [key for key in own if key in ("epsilon", *OF_ALPHABET)]:
+        if getattr(options, key, None) is not None:
+            raise ValueError(f"--{key.replace('_', '-')} must be left out, {path} has it")
+        setattr(options, key, own.pop(key))
+    kind = named_mechanisms().get(name)
+    accepted = set(inspect.signature(kind).parameters) - {"alphabet", "epsilon"} if kind else set()
+    if set(own) - accepted:
+        raise ValueError(
+            f"{path} must not have {sorted(set(own) - accepted)}: parameters of {name} are "
+            f"{sorted({'epsilon', *OF_ALPHABET, *accepted})}"
+        )
+    return name, own
+
+
+def _parameters(path: Path) -> Any:
+    text = path.read_text("utf-8")
+    try:
+        if path.suffix == ".json":
+            return json.loads(text)
+        try:
+            import yaml  # type: ignore[import-untyped]
+        except ModuleNotFoundError as error:
+            raise MissingExtra(f'{path} needs pyyaml, which is not installed: pip install "ibukit[tables]"') from error
+        try:
+            return yaml.safe_load(text)
+        except yaml.YAMLError as error:
+            raise ValueError(str(error)) from None
+    except ValueError as error:
+        raise ValueError(f"{path} cannot be read: {error}") from None
+
+
+def _labels(given: Any) -> list[Any]:
+    if isinstance(given, (list, tuple)):  # from a file of parameters
+        return [str(label) for label in given]
+    if Path(given).is_file():
+        return Path(given).read_text("utf-8-sig").splitlines()
+    return [label.strip() for label in given.split(",")]
+
+
+def _refuse(options: argparse.Namespace, names: tuple[str, ...], where: str) -> None:
+    for name in names:
+        if getattr(options, name, None) is not None:
+            raise ValueError(f"--{name.replace('_', '-')} does not apply with {where}: leave it out")

@@ -1,0 +1,299 @@
+"""Unfolding: how many of each secret there were, given counts of their reports and a background."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ibukit import _validate
+from ibukit._validate import SUM_TOLERANCE, Floats
+from ibukit.alphabet import Alphabet
+from ibukit.errors import AlphabetMismatch, ConvergenceError, InvalidDistribution
+from ibukit.estimate import Estimate, Status, determined
+from ibukit.estimators._poisson import maximise_signal
+from ibukit.estimators.likelihood import mle
+from ibukit.information import carried_over, covariance_of_all
+from ibukit.mechanisms import MatrixMechanism
+from ibukit.tally import Tally, make_part
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Unfolded(Estimate):
+    """What `unfold` returns: an estimate that knows numbers, too.
+
+    Attributes
+    ----------
+    total : float
+        How many secrets there were, seen or not, background not among them.
+    mechanism : MatrixMechanism
+        The response matrix, with its efficiencies.
+    observed : ndarray, shape (m,)
+        The counts that were unfolded.
+    background : ndarray, shape (m,), or None
+        How many of them are expected from elsewhere.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> found = ik.unfold([70, 50], [[0.6, 0.2], [0.1, 0.3]])
+    >>> found.counts.round(6), found.count_errors().round(1)
+    (array([100., 100.]), array([16.3, 28.5]))
+    """
+
+    total: float = field(kw_only=True)
+    mechanism: MatrixMechanism = field(kw_only=True)
+    observed: Floats = field(kw_only=True)
+    background: Floats | None = field(default=None, kw_only=True)
+
+    @property
+    def counts(self) -> Floats:
+        """How many there were of each secret, seen or not, shape (k,)."""
+        return self.total * self.distribution
+
+    @property
+    def expected(self) -> Floats:
+        """Expected counts of the reports, nu = lambda M + background, shape (m,)."""
+        signal = self.mechanism.forward(self.counts)
+        return signal if self.background is None else signal + self.background
+
+    def covariance(self) -> Floats:
+        """Asymptotic covariances of the probabilities, shape (k, k).
+
+        They are the inverse of the observed information on the directions that keep the sum. With a background they
+        count that its share of the counts is not known exactly. inf for probabilities that are not determined.
+        """
+        if self.background is None:
+            assert self.tally is not None
+            return covariance_of_all(self.tally, self.distribution)
+        return carried_over(
+            self._information, (np.eye(len(self.distribution)) - self.distribution[:, None]) / self.total
+        )
+
+    def standard_errors(self) -> Floats:
+        """Asymptotic standard errors of the probabilities, shape (k,): roots of the diagonal of `covariance`."""
+        return np.asarray(np.sqrt(np.diag(self.covariance())))
+
+    def count_errors(self) -> Floats:
+        """Asymptotic standard errors of `counts`, shape (k,).
+
+        They are the square roots of the diagonal of the inverse of the observed information sum_z n_z M_xz M_yz /
+        nu_z^2 of the Poisson likelihood; inf where the counts do not determine a number. They take weights for numbers
+        of events.
+        """
+        return np.asarray(np.sqrt(np.diag(carried_over(self._information, np.eye(len(self.distribution))))))
+
+    @cached_property
+    def identified(self) -> NDArray[np.bool_]:
+        """Whether the counts determine each secret's probability, shape (k,).
+
+        As for every estimate.
+        """
+        if self.background is None:
+            assert self.tally is not None
+            return determined(self.tally, self.distribution)
+        # all maximisers share the expected counts, and so the number of events that are seen and no background:
+        # given that number, each of them has come from the background with a known probability
+        seen = self.expected.sum() - self.background.sum()
+        response = self.mechanism.among_seen.matrix()
+        mixed = (seen * response + self.background) / (seen + self.background.sum())
+        mechanism = MatrixMechanism(mixed, self.alphabet, efficiency=self.mechanism.efficiency)
+        return determined(tally_of(mechanism, self.observed), self.distribution)
+
+    @property
+    def _information(self) -> Floats:
+        """The observed information of the Poisson likelihood about the numbers of secrets, shape (k, k)."""
+        seen = self.observed > 0
+        columns = self.mechanism.matrix()[:, seen] * (np.sqrt(self.observed[seen]) / self.expected[seen])
+        return np.asarray(columns @ columns.T)
+
+    def __repr__(self) -> str:
+        return f"{super().__repr__().removesuffix(')')}, total={self.total:.6g})".replace("Estimate(", "Unfolded(", 1)
+
+
+def unfold(
+    counts: Any,
+    matrix: Any,
+    efficiency: Any = None,
+    background: Any = None,
+    *,
+    tol: float = 1e-9,
+    strict: bool = True,
+) -> Unfolded:
+    """Unfold counts: the most likely numbers behind them, with a proof.
+
+    Maximise sum_z n_z log nu_z - nu_z, nu = lambda M + b, over all lambda_x >= 0: counts n_z are Poisson with the means
+    nu_z, lambda_x is the expected number of the secret x, and b_z are expected from elsewhere. Without a background
+    this is `mle`, and the distribution lambda / sum lambda also maximises the likelihood given the number of counts.
+
+    Parameters
+    ----------
+    counts : array_like, dict or Series, shape (m,)
+        How often each report was seen. Weights or expected counts will do as well as whole numbers. Labels of a dict or
+        a Series are those of the reports.
+    matrix : array_like, DataFrame, scipy sparse matrix or MatrixMechanism, shape (k, m)
+        M_xz = P(seen as z given x), a row for each secret and a column for each report, as `MatrixMechanism` takes it.
+        A row that sums to less than 1 is taken as it is: its secret is seen with that probability.
+    efficiency : array_like or True, optional
+        The probability that each secret is seen. The rows must sum to these, or each to 1 (as for `MatrixMechanism`).
+        By default, and with True, what the rows sum to.
+    background : array_like, dict or Series, shape (m,), optional
+        Expected counts from elsewhere, known and not negative.
+    tol : float
+        Certified nats per report, as for `mle`.
+    strict : bool
+        Raise where `tol` is missed.
+
+    Returns
+    -------
+    Unfolded
+        An `Estimate` with `counts`, `count_errors()`, `total` and `expected`. `gap` bounds how far the Poisson
+        likelihood is from its maximum over all lambda, in nats per report, and `log_likelihood` is that likelihood
+        without log n_z!.
+
+    Raises
+    ------
+    InvalidDistribution
+        If `matrix` or `efficiency` is not as above; also if the columns sum to 1 where the rows do not: it is then
+        transposed, or `efficiency=True` says that it is not.
+    AlphabetMismatch
+        If there is not one count or background for each report, or a label is unknown.
+    ImpossibleReport
+        If neither a secret nor the background can produce a report that was seen.
+    ValueError
+        If a count or a background is negative or not finite, or all counts are 0, or the background explains the counts
+        better than with anything added.
+    ConvergenceError
+        If `strict` and `tol` was missed; carries the best as ``.estimate``.
+
+    Notes
+    -----
+    Let mu_x = lambda_x e_x be the numbers seen, T their sum, G = max_x g_x with g_x = sum_z n_z M_xz / (e_x nu_z), and
+    c = sum_z n_z b_z / nu_z. For any mu*, by Jensen, sum_z n_z log(nu*_z / nu_z) <= n log((T* G + c) / n), and the
+    largest value of this less T* - T is n log G - n + c / G + T (for c <= n G): the gap. For a given T the problem is
+    that of `mle` with the matrix M / e + b / T, and T is found from T = n - c.
+
+    References
+    ----------
+    .. [cowan] Cowan, "Statistical Data Analysis", chapter 11, Oxford 1998.
+    .. [dagostini] D'Agostini, "A multidimensional unfolding method based on Bayes' theorem", Nucl. Instrum. Meth. A
+       362, 1995.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> response = [[0.6, 0.2], [0.1, 0.3]]
+    >>> ik.unfold([70, 50], response).distribution.round(6)
+    array([0.5, 0.5])
+    >>> ik.unfold([80, 80], response, background=[10, 30]).counts.round(4)
+    array([100., 100.])
+    """
+    tol = _validate.positive("tol", tol)
+    mechanism = _as_response(matrix, efficiency)
+    labels = mechanism.report_alphabet
+    observed = _numbers("counts", counts, labels, absent=0.0)
+    if not observed.any():
+        raise ValueError("counts must not all be 0: there is nothing to unfold")
+    extra = None if background is None else _numbers("background", background, labels, absent=None)
+    if extra is None or not extra.any():
+        found = _without_background(mechanism, observed, tol)
+    else:
+        found = _with_background(mechanism, observed, extra, tol)
+    if strict and found.gap > tol:
+        raise ConvergenceError(
+            f"tol={tol:g} was not certified, the best gap is {found.gap:.3g}; take a larger tol, or strict=False for "
+            "the best found",
+            found,
+        )
+    return found
+
+
+def _as_response(matrix: Any, efficiency: Any) -> MatrixMechanism:
+    if isinstance(matrix, MatrixMechanism):
+        if efficiency is not None:
+            raise ValueError("efficiency must be left out where matrix is a MatrixMechanism, which knows its own")
+        return matrix
+    mechanism = MatrixMechanism(matrix, efficiency=True if efficiency is None else efficiency)
+    columns = mechanism.matrix().sum(axis=0)
+    if efficiency is None and mechanism.efficiency is not None and np.abs(columns - 1).max() <= SUM_TOLERANCE:
+        raise InvalidDistribution(
+            "matrix must have a row for each secret, and its columns sum to 1 where its rows do not: is it transposed? "
+            "Pass matrix.T; or efficiency=True if its rows sum to the probabilities of being seen"
+        )
+    return mechanism
+
+
+def tally_of(mechanism: MatrixMechanism, counts: Floats) -> Tally:
+    """The tally of counts that may be weights."""
+    whole = (counts == np.rint(counts)).all() and counts.max() < 2.0**53
+    return Tally((make_part(mechanism, np.arange(mechanism.m), counts.astype(np.int64) if whole else counts),))
+
+
+def _without_background(mechanism: MatrixMechanism, observed: Floats, tol: float) -> Unfolded:
+    tally = tally_of(mechanism, observed)
+    found = mle(tally, tol, strict=False)
+    n = float(tally.n)
+    seen = 1.0 if mechanism.efficiency is None else float(found.distribution @ mechanism.efficiency)
+    return Unfolded(
+        distribution=found.distribution,
+        log_likelihood=found.log_likelihood + n * float(np.log(n)) - n,
+        gap=found.gap,
+        status=found.status,
+        n_iter=found.n_iter,
+        method=found.method.replace("mle", "unfold", 1),
+        alphabet=mechanism.alphabet,
+        tally=tally,
+        total=n / seen,
+        mechanism=mechanism,
+        observed=_validate.frozen(observed),
+    )
+
+
+def _with_background(mechanism: MatrixMechanism, observed: Floats, background: Floats, tol: float) -> Unfolded:
+    best = maximise_signal(mechanism.among_seen.matrix(), observed, background)
+    numbers = best.seen if mechanism.efficiency is None else best.seen / mechanism.efficiency
+    total = float(numbers.sum())
+    return Unfolded(
+        distribution=_validate.frozen(numbers / total),
+        log_likelihood=best.log_likelihood,
+        gap=best.gap,
+        status=Status.CONVERGED if best.gap <= tol else Status.MAX_ITER,
+        n_iter=best.n_iter,
+        method="unfold, with a background",
+        alphabet=mechanism.alphabet,
+        total=total,
+        mechanism=mechanism,
+        observed=_validate.frozen(observed),
+        background=_validate.frozen(background),
+    )
+
+
+def _numbers(name: str, values: Any, labels: Alphabet, absent: float | None) -> Floats:
+    """Numbers for the reports in their order, none negative; those of a dict or Series by label."""
+    if isinstance(values, Mapping) or hasattr(values, "reindex"):
+        values = _by_label(name, dict(values.items()), labels, absent)
+    try:
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"{name} must be numbers, got {type(values).__name__}") from None
+    if array.shape != (len(labels),):
+        raise AlphabetMismatch(f"{name} must have one number for each of the {len(labels)} reports, got {array.shape}")
+    bad = ~((array >= 0) & np.isfinite(array))
+    if bad.any():
+        raise ValueError(f"{name} must be finite and not negative, got {array[bad][0]} at index {int(np.argmax(bad))}")
+    return array
+
+
+def _by_label(name: str, given: dict[Any, Any], labels: Alphabet, absent: float | None) -> list[Any]:
+    wanted = labels.values.tolist()
+    for label in given:
+        if label not in set(wanted):
+            raise AlphabetMismatch(f"{name} has a number for {label!r}, which is not one of the reports {labels!r}")
+    for label in wanted:
+        if label not in given and absent is None:
+            raise AlphabetMismatch(f"{name} must have a number for each report, got none for {label!r}")
+    return [given.get(label, absent) for label in wanted]

@@ -1,0 +1,46 @@
+"""The inverse of the observed information: by a closed form where there is one, else from the matrix."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ibukit._threads import one_thread
+from ibukit._validate import Floats
+from ibukit.information import dense
+from ibukit.information.diagonal import Diagonal, pooled_responses
+from ibukit.information.line import LineInformation, on_a_line
+from ibukit.information.lost import covariance_of_all
+from ibukit.tally import Tally
+
+
+def asymptotic_variances(tally: Tally, theta: Floats) -> Floats:
+    """Diagonal of the inverse information on the directions that keep the sum, Z (Z^T J Z)^-1 Z^T, shape (k,).
+
+    Z is an orthonormal basis of {w : sum w = 0}. inf for a secret whose probability moves along a direction in which
+    the likelihood of the reports seen is flat: they do not determine it. In O(k) time and memory where every mechanism
+    is k-RR, or where one adds geometric noise on a line; else from a matrix of shape (k, k).
+    """
+    if tally.efficiency is not None:
+        return np.diag(covariance_of_all(tally, theta)).copy()
+    known = _closed_form(tally, theta)
+    if known is not None:
+        return known.variances()
+    with one_thread():
+        return np.diag(dense.lower_covariance(tally, theta)).copy()
+
+
+def asymptotic_covariance(tally: Tally, theta: Floats) -> Floats:
+    """All of Z (Z^T J Z)^-1 Z^T, shape (k, k); inf in the rows and columns of secrets that are not determined."""
+    dense.refuse_if_too_large(tally.k, "covariance", "; standard_errors() needs less under k-RR and on a line")
+    if tally.efficiency is not None:
+        return covariance_of_all(tally, theta)
+    known = _closed_form(tally, theta)
+    if known is not None:
+        return known.covariance()
+    with one_thread():
+        lower = np.tril(dense.lower_covariance(tally, theta))
+    return np.asarray(lower + np.tril(lower, -1).T)
+
+
+def _closed_form(tally: Tally, theta: Floats) -> Diagonal | LineInformation | None:
+    return pooled_responses(tally, theta) or on_a_line(tally, theta)

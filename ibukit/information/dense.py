@@ -1,0 +1,138 @@
+"""The information as a matrix of shape (k, k), and its inverse on the directions that keep the sum."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy.linalg import eigh
+from scipy.linalg.blas import dsyrk
+from scipy.linalg.lapack import dpocon, dpotrf, dpotri
+
+from ibukit._validate import Floats, Ints, readable
+from ibukit.channels import Channel
+from ibukit.errors import TooLarge
+from ibukit.tally import Part, Tally
+
+# order of the largest matrix that is inverted (0.8 GB), and of one whose eigenvectors are found (a minute of time)
+MOST_SECRETS_INVERTED = 10_000
+MOST_SECRETS_DECOMPOSED = 5000
+MATRIX_ENTRIES_AT_ONCE = 2**24
+# eigenvalues below so much of the largest, times k, are rounding, and so are squared shares of their directions
+FLAT_VALUE, FLAT_SHARE = 10 * float(np.finfo(float).eps), 1e-12
+CLOSED_FORMS = "; k-RR, also pooled, and one geometric mechanism on a line have a closed form at any size"
+# in multiples of what counts as flat: the condition number is an estimate, and a flat direction is not 0 but rounding
+CONDITION_MARGIN = 100
+
+
+def contrasts(k: int) -> Floats:
+    """An orthonormal basis of the directions that keep the sum, {v : sum v = 0}, shape (k, k - 1)."""
+    # the first column of the full QR of the ones vector is its direction
+    return np.asarray(np.linalg.qr(np.ones((k, 1)), mode="complete")[0][:, 1:])
+
+
+def observed_information(tally: Tally, theta: Floats) -> Floats:
+    """J_xy = sum_z counts_z M_xz M_yz / (theta M)_z^2, the curvature of -L at theta, shape (k, k)."""
+    lower = np.tril(_lower_information(tally, theta, centred=False))
+    return np.asarray(lower + np.tril(lower, -1).T)
+
+
+def root_weights(counts: Ints, p: Floats) -> Floats:
+    """The square root of counts_z over p_z: times the columns of M, its square makes the information."""
+    # not counts / p^2, which leaves the doubles where p is 1e-160
+    if not (p > 0).all():
+        raise ValueError(
+            "estimate must give each report that was seen a positive probability, or its likelihood has no curvature "
+            "and it no standard errors; take mle(tally)"
+        )
+    return np.asarray(np.sqrt(counts) / p)
+
+
+def pieces_of(part: Part, rows: int) -> Iterator[tuple[slice, Channel]]:
+    """A part's channel in stretches of reports, with `rows` rows of bounded size in all, and which reports they are."""
+    size, total = max(1, MATRIX_ENTRIES_AT_ONCE // rows), len(part.counts)
+    if total <= size:
+        yield slice(0, total), part.channel
+        return
+    for start in range(0, total, size):
+        stretch = slice(start, min(start + size, total))
+        yield stretch, part.mechanism.channel(part.reports[stretch])
+
+
+def lower_covariance(tally: Tally, theta: Floats) -> Floats:
+    """The lower triangle of Z (Z^T J Z)^-1 Z^T; inf in the rows and columns of what is not determined.
+
+    With P = 1 - 1 1^T / k it is (P J P + s 1 1^T / k)^-1 - 1 1^T / (s k) for any s > 0: by Cholesky where no direction
+    is flat, else from the eigenvectors.
+    """
+    k = tally.k
+    refuse_if_too_large(k, "standard errors", CLOSED_FORMS)
+    if k == 1:
+        return np.zeros((1, 1))
+    matrix, mean = _bordered(tally, theta)
+    norm = _norm(matrix)
+    factor, failed = dpotrf(matrix, lower=1, clean=0, overwrite_a=1)
+    if failed or dpocon(factor, norm, uplo="L")[0] <= CONDITION_MARGIN * k * FLAT_VALUE:
+        del matrix, factor
+        return _without_flat_directions(tally, theta)
+    inverse, _ = dpotri(factor, lower=1, overwrite_c=1)
+    inverse -= 1 / (mean * k)
+    return np.asarray(inverse)
+
+
+def refuse_if_too_large(k: int, what: str, instead: str = "") -> None:
+    """Refuse what takes a matrix too large to invert, and say what to do instead."""
+    if k > MOST_SECRETS_INVERTED:
+        raise TooLarge(
+            f"{what} would take a matrix of {k} x {k} numbers, {readable(8 * k * k)} bytes, and at most "
+            f"{MOST_SECRETS_INVERTED} secrets are accepted; take a coarser alphabet{instead}"
+        )
+
+
+def _bordered(tally: Tally, theta: Floats) -> tuple[Floats, float]:
+    """The lower triangle of P J P + s 1 1^T / k and s, the mean of its other eigenvalues."""
+    matrix = _lower_information(tally, theta, centred=True)
+    mean = float(np.trace(matrix)) / (tally.k - 1) or 1.0
+    matrix += mean / tally.k
+    return matrix, mean
+
+
+def _without_flat_directions(tally: Tally, theta: Floats) -> Floats:
+    k = tally.k
+    if k > MOST_SECRETS_DECOMPOSED:
+        raise TooLarge(
+            f"standard errors of {k} secrets: the reports leave directions undetermined, which can be told from the "
+            f"others up to {MOST_SECRETS_DECOMPOSED} secrets; take a coarser alphabet, or one of the secrets with mass"
+        )
+    matrix, mean = _bordered(tally, theta)
+    values, vectors = eigh(matrix, overwrite_a=True, driver="evd")
+    flat = values <= FLAT_VALUE * k * values[-1]
+    undetermined = (vectors[:, flat] ** 2).sum(axis=1) >= FLAT_SHARE
+    half = vectors[:, ~flat] / np.sqrt(values[~flat])
+    found = half @ half.T - 1 / (mean * k)
+    found[undetermined] = found[:, undetermined] = np.inf
+    return np.asarray(found)
+
+
+def _lower_information(tally: Tally, theta: Floats, centred: bool) -> Floats:
+    """The lower triangle of J, or of P J P: the columns' means, which under strong noise are nearly all, go first."""
+    k = tally.k
+    total = np.zeros((k, k), order="F")
+    for part in tally.parts:
+        for stretch, channel in pieces_of(part, k):
+            columns = channel.rows(np.arange(k))
+            weights = root_weights(part.counts[stretch], theta @ columns)
+            # of C order, so that its transpose is what BLAS reads
+            scaled = np.ascontiguousarray((columns - columns.mean(axis=0) if centred else columns) * weights)
+            total = dsyrk(1.0, scaled.T, beta=1.0, c=total, trans=1, lower=1, overwrite_c=1)
+    return np.asarray(total)
+
+
+def _norm(lower: Floats) -> float:
+    """The largest sum of absolute values in a column of a symmetric matrix."""
+    sums = np.zeros(len(lower))
+    for x in range(len(lower)):
+        column = np.abs(lower[x:, x])
+        sums[x] += column.sum()
+        sums[x + 1 :] += column[1:]
+    return float(sums.max())

@@ -1,0 +1,33 @@
+"""Where reports get lost: the information among those seen, carried over to all secrets."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ibukit._efficiency import slopes, to_seen
+from ibukit._validate import Floats
+from ibukit.information.dense import FLAT_SHARE, contrasts, observed_information
+from ibukit.tally import Tally
+
+
+def covariance_of_all(tally: Tally, theta: Floats) -> Floats:
+    """Covariances of theta where reports get lost, shape (k, k); inf for what is not determined.
+
+    Those of the distribution among those seen, carried over to all secrets to first order.
+    """
+    efficiency = np.ones(tally.k) if tally.efficiency is None else tally.efficiency
+    basis = contrasts(tally.k)
+    seen = observed_information(tally.among_seen, to_seen(theta, efficiency))
+    return carried_over(basis.T @ seen @ basis, slopes(theta, efficiency) @ basis)
+
+
+def carried_over(information: Floats, derivatives: Floats) -> Floats:
+    """Covariances of functions whose derivatives are the rows, D J^-1 D^T; inf for those that move where J is flat."""
+    values, vectors = np.linalg.eigh(information)
+    moved = derivatives @ vectors
+    flat = values <= len(values) * np.finfo(float).eps * max(values.max(initial=0.0), 0.0)
+    undetermined = (moved[:, flat] ** 2).sum(axis=1) > FLAT_SHARE * (moved**2).sum(axis=1)
+    half = moved[:, ~flat] / np.sqrt(values[~flat])
+    covariance = half @ half.T
+    covariance[undetermined] = covariance[:, undetermined] = np.inf
+    return np.asarray(covariance)

@@ -1,0 +1,178 @@
+"""What people hand to a mechanism and get from it: labels, or codes where they are asked for by name."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from contextvars import ContextVar
+from dataclasses import replace
+from functools import wraps
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+
+from ibukit import _validate
+from ibukit._labels import codes_of
+from ibukit._validate import Floats, Ints
+from ibukit.alphabet import Alphabet
+from ibukit.channels import Channel
+from ibukit.tally import Tally, make_part
+
+BY_PLACE = "; places in the alphabet are taken with codes=True"
+
+# the class whose own `randomize`, made its `draw`, is running, and for which mechanism
+_DRAWING: ContextVar[tuple[type, Any] | None] = ContextVar("_DRAWING", default=None)
+
+
+def _as_draw(cls: type, randomize: Callable[..., NDArray[Any]]) -> Callable[..., NDArray[Any]]:
+    """A `draw` out of a `randomize` on codes, in which ``super().randomize`` means the parent's `draw`."""
+
+    @wraps(randomize)
+    def draw(self: Any, secrets: NDArray[Any], rng: Generator) -> NDArray[Any]:
+        token = _DRAWING.set((cls, self))
+        try:
+            return randomize(self, secrets, rng)
+        finally:
+            _DRAWING.reset(token)
+
+    return draw
+
+
+class Labelled(_validate.ReadOnlyArrays, ABC):
+    """Draw and count reports by their labels; a subclass says how codes are drawn, and which reports there are."""
+
+    alphabet: Alphabet
+
+    @abstractmethod
+    def channel(self, reports: NDArray[Any]) -> Channel:
+        """Forward and adjoint on the given reports (in the form of `check_reports`)."""
+
+    def log_scale(self, reports: NDArray[Any]) -> Floats | None:
+        """Logarithm of the factor that `channel` leaves out of each probability.
+
+        None for none.
+        """
+        return None
+
+    @property
+    def k(self) -> int:
+        """Number of secrets."""
+        return len(self.alphabet)
+
+    @abstractmethod
+    def draw(self, secrets: NDArray[Any], rng: Generator) -> NDArray[Any]:
+        """One report for each user, in codes: what `randomize` and `simulate` ask of a mechanism.
+
+        Parameters
+        ----------
+        secrets : ndarray of int, shape (n,)
+            Codes of the users' true values; their labels where the alphabet has no end.
+        rng : numpy.random.Generator
+
+        Returns
+        -------
+        ndarray, n reports
+            Codes 0..m-1 where the reports can be listed.
+        """
+
+    def randomize(self, secrets: ArrayLike, rng: Generator, *, codes: bool = False) -> NDArray[Any]:
+        """Simulate one report for each user; not for release, see the class.
+
+        Parameters
+        ----------
+        secrets : sequence, n labels
+            The users' true values, as they stand in the alphabet.
+        rng : numpy.random.Generator
+        codes : bool
+            Secrets are places 0..k-1 in the alphabet instead of labels, and so are reports that can be listed.
+
+        Returns
+        -------
+        ndarray, n reports
+            As `tally` takes them.
+
+        Raises
+        ------
+        AlphabetMismatch
+            If a secret is not in the alphabet.
+        ValueError
+            If a secret is missing.
+        """
+        rng = _validate.generator(rng)
+        if (above := _DRAWING.get()) and above[1] is self:  # an old class asks its parent
+            return super(above[0], self).draw(np.asarray(secrets), rng)  # type: ignore[arg-type, no-any-return]
+        if not self.alphabet.bounded:
+            self._refuse_codes(codes)
+            return self.draw(_validate.whole_array("secrets", secrets), rng)
+        if codes:
+            return self.draw(_validate.codes("secrets", secrets, self.k), rng)
+        return self.label_reports(self.draw(codes_of("secrets", secrets, self.alphabet, BY_PLACE), rng))
+
+    def _refuse_codes(self, codes: bool) -> None:
+        if codes:
+            raise ValueError(f"codes must be False: {self.alphabet!r} has no end, and labels stand for themselves")
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Take a `randomize` of a class's own for its `draw`, as it was called before labels were looked up here."""
+        super().__init_subclass__(**kwargs)
+        own = vars(cls).get("randomize")
+        if own is not None and "draw" not in vars(cls):
+            del cls.randomize
+            cls.draw = _as_draw(cls, own)  # type: ignore[method-assign]
+
+    @abstractmethod
+    def check_reports(self, reports: ArrayLike) -> NDArray[Any]:
+        """Bring reports into the form that the tally keeps.
+
+        Reports outside the alphabet raise `AlphabetMismatch`.
+        """
+
+    def code_reports(self, reports: ArrayLike) -> NDArray[Any]:
+        """Codes of reports given by their labels; reports that cannot be listed are their own names."""
+        return _validate.whole_array("reports", reports)
+
+    def label_reports(self, reports: NDArray[Any]) -> NDArray[Any]:
+        """Labels of reports as `draw` returns them; it undoes `code_reports`."""
+        return reports
+
+    def tally(self, reports: ArrayLike, *, counts: ArrayLike | None = None, codes: bool = False) -> Tally:
+        """Count the distinct reports.
+
+        Where the alphabet has no end the tally is over its part from which alone the reports can best be explained
+        (see `Tally.full_alphabet`).
+
+        Parameters
+        ----------
+        reports : sequence, n reports
+            Labels, where the reports can be listed: of a mechanism that reports secrets, those of the alphabet.
+            Otherwise the integers, pairs of coordinates or rows of bits that were reported.
+        counts : array_like of int, shape (n,), optional
+            How often each was reported, once by default; a report may be there more than once.
+        codes : bool
+            Reports that can be listed are places 0..m-1 in their list instead of labels.
+
+        Raises
+        ------
+        AlphabetMismatch
+            If a report is not in the alphabet of reports.
+        ImpossibleReport
+            If no secret can produce a report.
+        ValueError
+            If a report is missing, or there is none at all.
+        """
+        seen = self._coded(reports, codes)
+        often = None if counts is None else _validate.counts("counts", counts, len(seen))
+        return self._count(seen, often)
+
+    def _count(self, seen: NDArray[Any], often: Ints | None) -> Tally:
+        """The tally of reports in the form of `check_reports`."""
+        if self.alphabet.bounded or not len(seen):
+            return Tally((make_part(self, seen, often),))
+        here: Labelled = replace(self, alphabet=self.alphabet.window(seen))  # type: ignore[type-var]
+        return Tally((make_part(here, seen, often),), full_alphabet=self.alphabet)
+
+    def _coded(self, reports: ArrayLike, codes: bool) -> NDArray[Any]:
+        given = _validate.whole_array("reports", reports) if codes else self.code_reports(reports)
+        return self.check_reports(given)

@@ -1,0 +1,236 @@
+"""What may be handed in as a matrix of probabilities, and what its rows must sum to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from ibukit._validate import SUM_TOLERANCE, Floats, Ints
+from ibukit.alphabet import Alphabet, as_alphabet
+from ibukit.errors import AlphabetMismatch, InvalidDistribution, TooLarge
+
+# a sparse matrix is written out: up to 2 GiB
+MOST_BYTES = 2**31
+# rows farther from their sum than this are no rounding of four digits or more, and are not mended on request either
+MOST_ROUNDING = 1e-4
+
+
+class Table(NamedTuple):
+    """A matrix as it was handed in, with the labels of its rows and columns where it had some."""
+
+    rows: Floats
+    secrets: list[Any] | None = None
+    reports: list[Any] | None = None
+
+
+def read(matrix: Any) -> Table:
+    """Any matrix as an array of its own, shape (k, m)."""
+    secrets = reports = None
+    if sparse.issparse(matrix):
+        matrix = _written_out(matrix)
+    elif hasattr(matrix, "columns") and hasattr(matrix, "to_numpy"):
+        secrets, reports = _labels(getattr(matrix, "index", None)), _labels(matrix.columns)
+        matrix = matrix.to_numpy()
+    if np.ma.is_masked(matrix):
+        raise InvalidDistribution("matrix must not have masked entries; fill them, or leave the secret or report out")
+    try:
+        given = np.asarray(matrix)
+        array = np.array(given if given.dtype.kind in "biufO" else "text", dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidDistribution(f"matrix must be a rectangular array of numbers, got {_what_else(matrix)}") from None
+    if array.ndim != 2 or 0 in array.shape:
+        raise InvalidDistribution(
+            f"matrix must have two dimensions, got shape {array.shape}; it has one row for each secret and one column "
+            "for each report"
+        )
+    return Table(array, secrets, reports)
+
+
+def _written_out(matrix: Any) -> Floats:
+    n_bytes = 8.0 * matrix.shape[0] * matrix.shape[-1]
+    if n_bytes > MOST_BYTES:
+        raise TooLarge(
+            f"matrix of shape {matrix.shape} takes {n_bytes:.3g} bytes when it is written out (at most "
+            f"{MOST_BYTES:.3g}): merge secrets or reports, or take a mechanism that knows its structure"
+        )
+    return np.asarray(matrix.toarray())
+
+
+def _labels(index: Any) -> list[Any] | None:
+    """The labels of a DataFrame's rows or columns; None where they only number them."""
+    if index is None:
+        return None
+    labels = list(index)
+    numbered = type(index).__name__ == "RangeIndex" and labels == list(range(len(labels)))
+    return None if numbered else labels
+
+
+def _what_else(matrix: Any) -> str:
+    try:
+        if np.iscomplexobj(matrix):
+            return "complex ones; if the imaginary parts do not matter, pass its real part"
+    except ValueError:
+        pass  # rows of different lengths
+    if isinstance(matrix, Sequence) and not isinstance(matrix, str):
+        lengths = [len(row) if hasattr(row, "__len__") and not isinstance(row, str) else None for row in matrix]
+        if None not in lengths and len(set(lengths)) > 1:
+            x = next(i for i, length in enumerate(lengths) if length != lengths[0])
+            return f"rows of different lengths: row 0 has {lengths[0]} entries, row {x} has {lengths[x]}"
+    return f"{type(matrix).__name__} with other entries"
+
+
+def refuse_entries(rows: Floats) -> None:
+    """Refuse what is no probability."""
+    bad = ~(rows >= 0)
+    if bad.any():
+        x, z = np.argwhere(bad)[0]
+        raise InvalidDistribution(
+            f"matrix must not have negative or NaN entries, got {rows[x, z]} at row {x}, column {z}"
+        )
+
+
+def efficiencies(rows: Floats, efficiency: Any, secrets: Alphabet) -> Floats | None:
+    """The probability of being seen for each secret, shape (k,); None where nothing is ever lost."""
+    by_rows = isinstance(efficiency, (bool, np.bool_))
+    if efficiency is None or (by_rows and not efficiency):
+        return None
+    values = rows.sum(axis=1) if by_rows else _given(efficiency, secrets, rows.shape[1])
+    bad = ~((values > 0) & (values <= 1 + SUM_TOLERANCE))
+    if bad.any():
+        x = int(np.argmax(bad))
+        if values[x] == 0:
+            why = "such a secret is never seen, and no report tells how frequent it is: leave its row out"
+        elif by_rows and 0 <= values[x] - 1 <= MOST_ROUNDING:
+            why = "if that is rounding, MatrixMechanism(matrix, normalize=True) divides it out of rows that sum to 1"
+        else:
+            why = "it is the probability that a secret is seen at all"
+        what = f"row {x} of matrix sums to {values[x]:.12g}" if by_rows else f"got {values[x]} at index {x}"
+        raise InvalidDistribution(f"efficiency must be above 0 and at most 1, {what}; {why}{_if_transposed(rows)}")
+    return None if (np.abs(values - 1) <= SUM_TOLERANCE).all() else np.minimum(values, 1.0)
+
+
+def _given(efficiency: Any, secrets: Alphabet, m: int) -> Floats:
+    """An efficiency for each secret, shape (k,), from a number, an array, or a dict or Series by label."""
+    k = len(secrets)
+    if isinstance(efficiency, Mapping) or hasattr(efficiency, "reindex"):
+        by_label, wanted = dict(efficiency.items()), secrets.values.tolist()
+        for label in wanted:
+            if label not in by_label:
+                raise AlphabetMismatch(f"efficiency must have a value for each secret, got none for {label!r}")
+        efficiency = [by_label[label] for label in wanted]
+    try:
+        values = np.asarray(efficiency, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidDistribution(
+            f"efficiency must be True, a number, or {k} numbers, got {type(efficiency).__name__}"
+        ) from None
+    if values.shape not in ((), (k,)):
+        hint = "; matrix has as many columns: is it transposed?" if values.shape == (m,) else ""
+        raise AlphabetMismatch(
+            f"efficiency must have one value for each of the {k} secrets, got shape {values.shape}{hint}"
+        )
+    return np.array(np.broadcast_to(values, (k,)))
+
+
+def check_sums(rows: Floats, seen: Floats | None, normalize: bool) -> Floats:
+    """The rows if they sum to what they should: to 1, or to the efficiencies.
+
+    With efficiencies rows that sum to 1 are the probabilities among the reports seen, and are multiplied by them.
+    """
+    sums = rows.sum(axis=1)
+    target = np.ones(len(rows)) if seen is None else seen
+    if seen is not None and _worst(sums, 1.0) <= MOST_ROUNDING:
+        rows, sums = rows * seen[:, None], sums * seen
+    off = np.abs(sums - target) / target
+    allowed = MOST_ROUNDING if normalize else SUM_TOLERANCE
+    bad = ~(off <= allowed)
+    if bad.any():
+        raise InvalidDistribution(_advice(rows, sums, target, seen, normalize, int(np.argmax(bad))))
+    # a row that is near enough stays as it is, so that what is mended once is not changed again
+    return rows * np.where(off > SUM_TOLERANCE, target / sums, 1.0)[:, None] if normalize else rows
+
+
+def _worst(sums: Floats, target: Floats | float) -> float:
+    return float(np.abs(sums - target).max())
+
+
+def _advice(rows: Floats, sums: Floats, target: Floats, seen: Floats | None, normalize: bool, x: int) -> str:
+    """What is wrong with the sum of row x, and what that most often means."""
+    within = MOST_ROUNDING if normalize else SUM_TOLERANCE
+    wanted = "1" if seen is None else f"the efficiencies, or each to 1 (row {x}: {target[x]:.12g})"
+    message = f"matrix must have rows that sum to {wanted} (within {within:g}), row {x} sums to {sums[x]:.12g}; "
+    if np.isfinite(sums).all() and float((np.abs(sums - target) / target).max()) <= MOST_ROUNDING:
+        return message + "if that is rounding, normalize=True divides it out of each row"
+    transposed = _if_transposed(rows)
+    if transposed:
+        return message.removesuffix("; ") + transposed
+    if seen is not None:
+        if rows.shape[0] == rows.shape[1] and _worst(rows.sum(axis=0), seen) <= MOST_ROUNDING:
+            return message + "its columns do: is it transposed? Pass matrix.T, with one row for each secret"
+        return message + "efficiency=True takes the sums of the rows themselves"
+    if (sums <= 1 + SUM_TOLERANCE).all():
+        return (
+            message + "if reports get lost, so that a row sums to the probability that its secret is seen, pass "
+            "efficiency=True; if the columns are the secrets, pass matrix.T; if lost reports are counted, give them a "
+            "column of their own; if the entries are counts of trials, divide each row by the number of its trials"
+        )
+    return (
+        message + "is it transposed? It has one row for each secret and one column for each report. If its entries "
+        "are counts of trials, divide each row by the number of its trials"
+    )
+
+
+def _if_transposed(rows: Floats) -> str:
+    """A hint where the columns sum to 1, which is how others write matrices; empty where they do not."""
+    sums = rows.sum(axis=0)
+    if not (np.abs(sums - 1) <= MOST_ROUNDING).all():
+        return ""
+    return "; its columns do: is it transposed? Pass matrix.T, with one row for each secret"
+
+
+def aligned(table: Table, alphabet: Any, reports: Any) -> tuple[Floats, Alphabet, Alphabet | None]:
+    """Rows in the order of the secrets, columns in that of the reports, and both alphabets.
+
+    The labels of a table are its alphabets where none are given, and say what belongs together where they are.
+    """
+    rows, k, m = table.rows, *table.rows.shape
+    if alphabet is None:
+        secrets = as_alphabet(k) if table.secrets is None else Alphabet(table.secrets)
+    else:
+        secrets = as_labels(alphabet)
+        if len(secrets) != k:
+            raise AlphabetMismatch(f"matrix must have one row for each of the {len(secrets)} secrets, got {k} rows")
+        if table.secrets is not None:
+            rows = rows[_order("matrix has a row", table.secrets, secrets)]
+    if reports is None:
+        # columns without labels beside rows that have some are numbers, not the secrets in their order
+        plain = None if table.secrets is None else as_alphabet(m)
+        return rows, secrets, plain if table.reports is None else Alphabet(table.reports)
+    named = as_labels(reports)
+    if len(named) != m:
+        raise AlphabetMismatch(f"reports must have one label for each of the {m} columns, got {len(named)}")
+    if table.reports is not None:
+        rows = rows[:, _order("matrix has a column", table.reports, named)]
+    return rows, secrets, named
+
+
+def as_labels(given: Any) -> Alphabet:
+    """An alphabet, or the labels of one."""
+    if isinstance(given, Alphabet) or np.ndim(given) == 0:
+        return as_alphabet(given)
+    return Alphabet(given)
+
+
+def _order(what: str, labels: list[Any], alphabet: Alphabet) -> Ints:
+    """The place of each label of the alphabet among those of the table."""
+    place = {label: i for i, label in enumerate(labels)}
+    wanted = alphabet.values.tolist()
+    unknown = [label for label in labels if label not in set(wanted)]
+    if unknown:
+        raise AlphabetMismatch(f"{what} for {unknown[0]!r}, which is not in {alphabet!r}")
+    if len(place) != len(labels):
+        raise AlphabetMismatch(f"{what} twice for one label")
+    return np.array([place[label] for label in wanted], dtype=np.int64)

@@ -1,0 +1,175 @@
+"""Maps, channels, boxplots, the likelihood on a triangle."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import Normalize
+from numpy.typing import ArrayLike
+
+from ibukit._validate import Floats
+from ibukit.plotting.style import PALETTE, axes_of, values_on
+from ibukit.tally import Tally, check_tally
+
+
+def channel(
+    matrix: ArrayLike,
+    ax: Axes | None = None,
+    norm: Normalize | None = None,
+    first_secret: int = 0,
+    first_report: int = 0,
+) -> Axes:
+    """Draw a channel matrix, one row per secret, one column per report.
+
+    The first secret is on top; colour is P(z given x).
+
+    Parameters
+    ----------
+    matrix : array_like, shape (k, m)
+    ax : matplotlib Axes, optional
+    norm : matplotlib Normalize, optional
+        E.g. ``LogNorm(1e-5, 1)``; by default linear from 0 to the largest entry.
+    first_secret, first_report : int
+        Labels of the first row and column, where secrets and reports are consecutive integers.
+
+    Returns
+    -------
+    matplotlib Axes
+        Its image is ``ax.images[0]``, e.g. for a colour bar.
+
+    Raises
+    ------
+    ValueError
+        If `matrix` does not have two dimensions.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> ax = channel(ik.RandomizedResponse(3, epsilon=1.0).matrix())
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('report', 'secret')
+    """
+    entries = np.asarray(matrix, dtype=np.float64)
+    if entries.ndim != 2:
+        raise ValueError(f"matrix must have two dimensions, got shape {entries.shape}")
+    axes = axes_of(ax)
+    k, m = entries.shape
+    extent = (first_report - 0.5, first_report + m - 0.5, first_secret + k - 0.5, first_secret - 0.5)
+    colours = Normalize(0.0, entries.max()) if norm is None else norm
+    axes.imshow(entries, extent=extent, norm=colours, interpolation="none", aspect="auto")
+    axes.set_xlabel("report")
+    axes.set_ylabel("secret")
+    return axes
+
+
+def boxes(samples: Mapping[str, Mapping[Any, ArrayLike]], ax: Axes | None = None, log: bool = False) -> Axes:
+    """Boxplots side by side, one box per estimator and setting.
+
+    The settings are on the horizontal axis.
+
+    Parameters
+    ----------
+    samples : mapping of estimator to mapping of setting to array_like of results
+    ax : matplotlib Axes, optional
+    log : bool
+        Logarithmic vertical axis.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Examples
+    --------
+    >>> ax = boxes({"INV-P": {0.1: [3, 4, 5]}, "IBU": {0.1: [1, 1, 2]}})
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['INV-P', 'IBU']
+    """
+    axes = axes_of(ax)
+    settings = list(dict.fromkeys(setting for results in samples.values() for setting in results))
+    width = 0.8 / len(samples)
+    for i, (name, results) in enumerate(samples.items()):
+        positions = [settings.index(setting) + (i - (len(samples) - 1) / 2) * width for setting in results]
+        color = PALETTE[(i + 1) % len(PALETTE)]
+        drawn = axes.boxplot(
+            [np.asarray(values) for values in results.values()],
+            positions=positions,
+            widths=0.8 * width,
+            patch_artist=True,
+            manage_ticks=False,
+            boxprops={"facecolor": color, "alpha": 0.55, "hatch": ("", "//", "..", "xx", "--", "oo")[i % 6]},
+            medianprops={"color": "black", "linestyle": "-"},
+            whiskerprops={"linestyle": "-"},
+            flierprops={"marker": ".", "markersize": 3, "markeredgecolor": color},
+        )
+        drawn["boxes"][0].set_label(name)
+    axes.set_xticks(range(len(settings)), [str(setting) for setting in settings])
+    if log:
+        axes.set_yscale("log")
+    axes.legend()
+    return axes
+
+
+def triangle(
+    tally: Tally, marks: Mapping[str, Sequence[ArrayLike]] | None = None, ax: Axes | None = None, levels: int = 12
+) -> Axes:
+    """Draw the mean log-likelihood of a tally of three secrets.
+
+    It is drawn over the simplex, with distributions marked on it.
+
+    Parameters
+    ----------
+    tally : Tally
+        With k = 3.
+    marks : mapping of label to distributions, optional
+    ax : matplotlib Axes, optional
+    levels : int
+        Number of contours.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ValueError
+        If the tally is not over three secrets.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> tally = ik.RandomizedResponse(3, epsilon=1.0).tally_counts([5, 3, 2])
+    >>> ax = triangle(tally, {"MLE": [ik.mle(tally).distribution]})
+    """
+    if check_tally(tally, weighted=True).k != 3:
+        raise ValueError(f"tally must be over 3 secrets to be drawn on a triangle, it is over {tally.k}")
+    axes = axes_of(ax)
+    # kept off the edges, where the likelihood can be -inf
+    steps = np.linspace(1e-3, 1, 90)
+    inside = [(a, b, 1 - a - b) for a in steps for b in steps if a + b <= 1 - 1e-3]
+    likelihood = [float(tally.frequencies @ np.log(tally.forward(theta))) for theta in inside]
+    x, y = _corners(np.array(inside))
+    drawn = axes.tricontourf(x, y, likelihood, levels=levels)
+    axes.figure.colorbar(drawn, ax=axes, label="nats per report", shrink=0.8)
+    names = [str(value) for value in tally.alphabet.values]
+    for corner, name in zip(np.eye(3), names, strict=True):
+        cx, cy = _corners(corner[None])
+        away = (0, 6 if cy[0] > 0 else -14)
+        # the contours end just inside the corner, so that it can lie outside the axes, where names are not drawn
+        at, offset = (cx[0], cy[0]), "offset points"
+        axes.annotate(name, at, xytext=away, textcoords=offset, ha="center", annotation_clip=False)
+    for i, (label, points) in enumerate((marks or {}).items()):
+        mx, my = _corners(np.array([values_on(point, tally.alphabet) for point in points]))
+        axes.plot(mx, my, "ov^sD"[i % 5], color=("#D55E00", "#FFFFFF", "#56B4E9")[i % 3], mec="black", label=label)
+    if marks:
+        axes.legend(loc="upper left")
+    axes.set_aspect("equal")
+    axes.axis("off")
+    return axes
+
+
+def _corners(theta: Floats) -> tuple[Floats, Floats]:
+    """Plane coordinates: secret 0 left, secret 2 right, secret 1 on top."""
+    return np.asarray(theta[:, 2] + theta[:, 1] / 2), np.asarray(theta[:, 1] * np.sqrt(3) / 2)

@@ -1,0 +1,166 @@
+"""Distributions as curves, over each other or in panels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
+
+from ibukit._validate import Floats
+from ibukit.alphabet import Alphabet, Line, as_alphabet
+from ibukit.errors import AlphabetMismatch
+from ibukit.estimate import Estimate
+from ibukit.grid import Grid
+from ibukit.plotting import labels
+from ibukit.plotting.style import DASHES, PALETTE, axes_of, values_on
+
+Curves = Mapping[str, ArrayLike | Estimate] | Sequence[ArrayLike | Estimate] | Estimate | Floats
+
+
+def distributions(alphabet: Alphabet | int, curves: Curves, ax: Axes | None = None) -> Axes:
+    """Draw distributions on a line, or on labels.
+
+    The first is filled (the truth), the others are lines over it; on labels it is a bar, and the others are marks.
+
+    Parameters
+    ----------
+    alphabet : Alphabet or int
+        Not a Grid.
+    curves : mapping of name to array_like, shape (k,), or Estimate
+        Or a sequence of these without names, or a single one.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+        Of more than 40 labels those are drawn to which the first gives most, and the axis says what the others have.
+
+    Raises
+    ------
+    AlphabetMismatch
+        If there is not one number for each element, an estimate is over another alphabet, or this is a Grid.
+    ValueError
+        If there is nothing to draw.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> ax = distributions(ik.Line(0, 3), {"truth": [0.1, 0.4, 0.4, 0.1], "uniform": ik.uniform(4)})
+    >>> len(ax.lines)
+    1
+    """
+    space = as_alphabet(alphabet)
+    if isinstance(space, Grid):
+        raise AlphabetMismatch(f"alphabet must be a line or labels, got {space!r}; heatmap(grid, values) draws a map")
+    drawn = [(name, values_on(values, space)) for name, values in _named(curves)]
+    if not drawn:
+        raise ValueError("curves must hold at least one distribution, got none")
+    if not isinstance(space, Line):
+        return labels.draw(space, drawn, ax)
+    axes = axes_of(ax)
+    for i, (name, p) in enumerate(drawn):
+        if i == 0:
+            _fill(axes, space, p, label=name)
+        else:
+            _step(axes, space, p, label=name, color=PALETTE[i % len(PALETTE)], linestyle=DASHES[(i - 1) % len(DASHES)])
+    axes.set_xlabel(value_label(space))
+    axes.set_ylabel("probability")
+    axes.set_xlim(space.first - 0.5, space.last + 0.5)
+    if min(p.min() for _, p in drawn) >= 0:  # raw inversion keeps its negative entries, and a margin below them
+        axes.set_ylim(bottom=0)
+    axes.legend()
+    return axes
+
+
+def panels(alphabet: Alphabet | int, truth: ArrayLike, estimates: Mapping[str, Estimate], columns: int = 2) -> Figure:
+    """Draw each estimate over the truth in a panel of its own.
+
+    The title has its steps and its certified gap.
+
+    Parameters
+    ----------
+    alphabet : Line or int
+    truth : array_like, shape (k,)
+        Filled, behind each estimate.
+    estimates : mapping of name to Estimate
+    columns : int
+        Panels side by side; two can still be read on a telephone.
+
+    Returns
+    -------
+    matplotlib Figure
+        All panels end at three times the truth's maximum; one whose estimate goes higher says how high.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> tally = ik.TruncatedGeometric(3, epsilon=1.0).tally_counts([50, 30, 20])
+    >>> figure = panels(3, [0.6, 0.3, 0.1], {"INV-P": ik.inv(tally), "IBU": ik.ibu(tally, stop=ik.Steps(5))})
+    >>> figure.axes[1].get_title().splitlines()
+    ['IBU', '5 steps, gap 0.013']
+    """
+    line, rows = _line(alphabet), -(-len(estimates) // columns)
+    real = values_on(truth, line)
+    ceiling = 3 * real.max()
+    size = (2.7 * columns, 2.45 * rows)
+    figure, grid = plt.subplots(rows, columns, sharex=True, sharey=True, squeeze=False, figsize=size)
+    for i, (axes, (name, estimate)) in enumerate(zip(grid.flat, estimates.items(), strict=False)):
+        _fill(axes, line, real)
+        _step(axes, line, estimate.distribution, color=PALETTE[1 + i % 6], linewidth=1.3)
+        steps = f"{estimate.n_iter:,} steps" if estimate.n_iter else "closed form"
+        axes.set_title(f"{name}\n{steps}, gap {estimate.gap:.2g}", fontsize="medium")
+        highest = estimate.distribution.max()
+        if highest > ceiling:
+            axes.annotate(f"up to {highest:.2f}", (1, 1), xycoords="axes fraction", ha="right", va="top")
+        axes.set(xlabel=value_label(line) if i >= len(estimates) - columns else "", ylim=(0, ceiling))
+        axes.set_xlim(line.first - 0.5, line.last + 0.5)
+    for axes in grid.flat[len(estimates) :]:
+        axes.set_visible(False)
+    figure.supylabel("probability", fontsize="medium")
+    return figure
+
+
+def value_label(line: Line) -> str:
+    """What the axis of a line is called."""
+    return f"value ({line.unit})" if line.unit else "value"
+
+
+def _line(alphabet: Alphabet | int) -> Line:
+    line = as_alphabet(alphabet)
+    if not isinstance(line, Line):
+        raise AlphabetMismatch(f"alphabet must be a Line, got {line!r}; distributions(alphabet, curves) draws labels")
+    return line
+
+
+def _named(curves: Curves) -> Iterator[tuple[str, ArrayLike | Estimate]]:
+    """Each distribution with a name: its own, an estimate's method, or a number."""
+    if isinstance(curves, Mapping):
+        yield from curves.items()
+        return
+    given: Any = curves
+    if isinstance(given, Estimate) or not isinstance(given, Iterable):
+        given = [given]
+    each = list(given)
+    if each and np.ndim(each[0]) == 0:  # the numbers of a single one
+        each = [given]
+    for i, values in enumerate(each, start=1):
+        yield values.method if isinstance(values, Estimate) else f"distribution {i}", values
+
+
+def _fill(axes: Axes, line: Line, p: Floats, **look: Any) -> None:
+    """Bars without gaps, the first and the last as wide as the others."""
+    wider = np.concatenate([[line.first - 1], line.values, [line.last + 1]])
+    axes.fill_between(wider, np.pad(p, 1, mode="edge"), step="mid", color="0.78", **look)
+
+
+def _step(axes: Axes, line: Line, p: Floats, **look: Any) -> None:
+    """Steps over the same widths: from the middle of the first bar to that of the last, and the two halves left."""
+    (drawn,) = axes.step(line.values, p, where="mid", **look)
+    start, end = [line.first - 0.5, line.last], [line.first, line.last + 0.5]
+    width, dashes = drawn.get_linewidth(), drawn.get_linestyle()
+    axes.hlines(p[[0, -1]], start, end, drawn.get_color(), dashes, linewidth=width)

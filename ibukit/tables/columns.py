@@ -1,0 +1,193 @@
+"""Which columns are asked for, and one piece of a table counted by its own engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from ibukit._validate import Ints
+from ibukit.errors import MissingExtra
+
+# the names of the columns while they are counted: those of the table may clash
+BY, COUNT, BAD = "by", "count", "bad"
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Counted reports: each row is a report, seen so often.
+
+    Parameters
+    ----------
+    values : ndarray, shape (s,) or (s, width)
+        Labels as Python objects or numbers; rows where a report has several columns or is a list.
+    missing : ndarray of bool, shape (s,)
+        Where the report or what names its mechanism is missing.
+    by : ndarray of object, shape (s,), or None
+        What names the mechanism.
+    counts : ndarray of int, shape (s,)
+    """
+
+    values: NDArray[Any]
+    missing: NDArray[np.bool_]
+    by: NDArray[Any] | None
+    counts: Ints
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of the report, of what names the mechanism, and of the counts."""
+
+    report: tuple[str, ...]
+    by: str | None
+    count: str | None
+
+    def named(self, frame: Any) -> Any:
+        """The columns that count, under names of our own; what is computed may still be only planned."""
+        asked = [nw.col(name).alias(key) for name, key in zip(self.report, self.keys, strict=False)]
+        if self.by is not None:
+            asked.append(nw.col(self.by).alias(BY))
+        if self.count is not None:
+            asked.append(nw.col(self.count).alias(COUNT))
+        frame = _plain(frame.select(*asked))
+        return frame if self.count is None else self._whole_counts(frame)
+
+    @property
+    def keys(self) -> list[str]:
+        """Names of the columns of the report, and of what names the mechanism."""
+        return [f"report{i}" for i in range(len(self.report))] + ([] if self.by is None else [BY])
+
+    def worth_grouping(self, frame: Any) -> bool:
+        """Whether reports repeat: coordinates and bits in columns of their own hardly do."""
+        schema = frame.collect_schema()
+        kinds = [schema[f"report{i}"] for i in range(len(self.report))]
+        if len(kinds) > 1:  # rows and columns of cells do
+            return len(kinds) == 2 and all(kind.is_integer() for kind in kinds)
+        return not _holds_lists(frame, kinds[0])
+
+    def grouped(self, frame: Any) -> nw.DataFrame[Any]:
+        """The distinct reports of a frame of `named` columns, and how often each was seen."""
+        groups = frame.group_by(self.keys)
+        if self.count is None:
+            return collected(groups.agg(nw.len().alias(COUNT)))
+        rows = collected(groups.agg(nw.col(COUNT).sum(), nw.col(BAD).sum()))
+        self._refuse_bad_counts(rows, frame)
+        return rows.drop(BAD)
+
+    def added(self, parts: list[nw.DataFrame[Any]]) -> nw.DataFrame[Any]:
+        """The sum of several of what `grouped` returns."""
+        if len(parts) == 1:
+            return parts[0]
+        return collected(nw.concat(parts).group_by(self.keys).agg(nw.col(COUNT).sum()))
+
+    def piece(self, rows: nw.DataFrame[Any]) -> Piece:
+        """The reports of a computed frame, whether its rows are grouped or not."""
+        if BAD in rows.columns:
+            self._refuse_bad_counts(rows, rows)
+        if len(self.report) > 1:
+            values, missing = _matrix([rows[f"report{i}"] for i in range(len(self.report))])
+        elif _holds_lists(rows, rows.schema["report0"]):
+            values = _objects(rows["report0"].to_list())
+            missing = np.array([_has_hole(row) for row in values], dtype=bool)
+        else:
+            values, missing = _values(rows["report0"])
+        by = None
+        if self.by is not None:
+            by, unnamed = _values(rows[BY])
+            missing = missing | unnamed
+        counts = [int(n) for n in rows[COUNT].to_list()] if COUNT in rows.columns else np.ones(len(rows))
+        return Piece(values, missing, by, np.asarray(counts, dtype=np.int64))
+
+    def _whole_counts(self, frame: Any) -> Any:
+        dtype = frame.collect_schema()[COUNT]
+        if not dtype.is_numeric():
+            raise ValueError(f"column {self.count!r} must hold counts, whole numbers, and is of type {dtype}")
+        n = nw.col(COUNT)
+        bad, wide = n.is_null() | (n < 0), n
+        if dtype.is_integer():
+            wide = n.cast(nw.Int64)  # narrow integers would overflow in some engines' sums
+        else:
+            bad = bad | (n.round(0) != n)
+        return frame.with_columns(bad.cast(nw.Int64).fill_null(1).alias(BAD), wide.alias(COUNT))
+
+    def _refuse_bad_counts(self, rows: nw.DataFrame[Any], frame: Any) -> None:
+        if not len(rows) or not rows[BAD].sum():
+            return
+        value = collected(frame.filter(nw.col(BAD) > 0).select(COUNT).head(1))[COUNT].to_list()[0]
+        shown = "a missing value" if value is None or value != value else repr(value)
+        raise ValueError(f"column {self.count!r} must hold counts, whole numbers from 0 on, it contains {shown}")
+
+
+def collected(frame: Any) -> nw.DataFrame[Any]:
+    """The rows of a frame that its engine has not computed yet."""
+    if not isinstance(frame, nw.LazyFrame):
+        return cast("nw.DataFrame[Any]", frame)
+    try:
+        return frame.collect()
+    except ModuleNotFoundError as error:
+        raise MissingExtra(
+            f'this table needs {error.name}, which is not installed: pip install "ibukit[tables]"'
+        ) from error
+
+
+def _plain(frame: Any) -> Any:
+    """The frame with Arrow's dictionaries written out: chunks with different ones are not grouped by Arrow."""
+    if not frame.implementation.is_pyarrow():
+        return frame
+    table = frame.to_native()
+    for place, field in enumerate(table.schema):
+        value_type = getattr(field.type, "value_type", None)
+        if str(field.type).startswith("dictionary"):
+            table = table.set_column(place, field.name, table.column(place).cast(value_type))
+    return nw.from_native(table)
+
+
+def _holds_lists(frame: Any, dtype: Any) -> bool:
+    if isinstance(dtype, (nw.List, nw.Array)):
+        return True
+    if not isinstance(dtype, nw.Object) or isinstance(frame, nw.LazyFrame):
+        return False
+    first = frame.select("report0").drop_nulls().head(1)["report0"].to_list()
+    return bool(first) and isinstance(first[0], (list, tuple, np.ndarray))
+
+
+def _objects(values: list[Any]) -> NDArray[Any]:
+    array = np.empty(len(values), dtype=object)
+    for place, value in enumerate(values):  # numpy would take lists of one length for a matrix
+        array[place] = value
+    return array
+
+
+def _values(column: nw.Series[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """A column's values and which are missing: null, and NaN, whatever the engine calls them."""
+    import pandas as pd
+
+    if column.dtype.is_integer() and not column.null_count():
+        return np.asarray(column.to_numpy()), np.zeros(len(column), dtype=bool)
+    values = np.empty(len(column), dtype=object)
+    values[:] = column.to_list()
+    return values, np.asarray(pd.isna(values), dtype=bool)
+
+
+def _matrix(columns: list[nw.Series[Any]]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Columns side by side; numbers where all of them are."""
+    pairs = [_numbers(column) for column in columns]
+    missing = np.logical_or.reduce([lost for _, lost in pairs])
+    return np.column_stack([values for values, _ in pairs]), missing
+
+
+def _numbers(column: nw.Series[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    if column.null_count() or not (column.dtype.is_numeric() or isinstance(column.dtype, nw.Boolean)):
+        values, missing = _values(column)
+        return np.where(missing, 0, values), missing
+    values = np.asarray(column.to_numpy())
+    values = values.astype(np.uint8) if values.dtype == bool else values
+    missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), dtype=bool)
+    return np.where(missing, 0, values), missing
+
+
+def _has_hole(row: Any) -> bool:
+    return row is None or any(value is None or value != value for value in row)

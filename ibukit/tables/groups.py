@@ -1,0 +1,219 @@
+"""The reports of a table by mechanism, with what is missing or unknown refused, or counted where it is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ibukit._validate import Ints
+from ibukit.alphabet import Line
+from ibukit.errors import AlphabetMismatch
+from ibukit.grid import Grid
+from ibukit.tables.choice import chooser
+from ibukit.tables.columns import Columns, Piece
+from ibukit.tables.labels import bit_rows, cells, number_in, numbers_in_rows, places
+from ibukit.tables.sources import open_table
+
+HOW = ("raise", "drop")
+
+
+class Group(NamedTuple):
+    """Reports of one mechanism as its `tally` takes them, with their counts."""
+
+    mechanism: Any
+    reports: NDArray[Any]
+    counts: Ints
+    codes: bool
+
+
+class TableReports:
+    """The reports of a table: iterate `groups`, then read what was `dropped`.
+
+    Parameters
+    ----------
+    table, mechanism, report, count, epsilon, by, unknown, missing
+        As for `Tally.from_table`.
+    """
+
+    def __init__(
+        self,
+        table: Any,
+        mechanism: Any,
+        report: str | Sequence[str],
+        count: str | None = None,
+        epsilon: str | None = None,
+        by: str | None = None,
+        unknown: str = "raise",
+        missing: str = "raise",
+    ) -> None:
+        for name, how in (("unknown", unknown), ("missing", missing)):
+            if how not in HOW:
+                raise ValueError(f'{name} must be "raise" or "drop", got {how!r}')
+        self._how = {"unknown": unknown, "missing": missing}
+        self._choose = chooser(mechanism, epsilon, by)
+        self._source = open_table(table)
+        many = (report,) if isinstance(report, str) else tuple(report)
+        self.columns = Columns(many, by if epsilon is None else epsilon, count)
+        self._check_columns()
+        self.dropped: dict[str, int] = {}
+        self._listed: dict[int, tuple[Any, list[Ints], list[Ints]]] = {}
+
+    def _check_columns(self) -> None:
+        there = self._source.names
+        roles: list[tuple[str, str | None]] = [("report", name) for name in self.columns.report]
+        roles += [("epsilon or by", self.columns.by), ("count", self.columns.count)]
+        if not self.columns.report:
+            raise ValueError("report must name a column, or several, got none")
+        for role, name in roles:
+            if name is not None and name not in there:
+                shown = ", ".join(map(repr, there[:20])) + (", ..." if len(there) > 20 else "")
+                raise ValueError(f"{role} must name a column of the table, got {name!r}; the columns are {shown}")
+
+    def groups(self) -> Iterator[Group]:
+        """Reports with their mechanism; those that can be listed come last, added up."""
+        try:
+            for piece in self._source.pieces(self.columns):
+                for mechanism, rows in self._by_mechanism(piece):
+                    yield from self._taken(mechanism, piece.values[rows], piece.counts[rows])
+        except ValueError as error:
+            found = self._source.find(self.columns, self.check)
+            if found is None:
+                raise
+            kind = AlphabetMismatch if isinstance(found[1], AlphabetMismatch) else ValueError
+            raise kind(f"{found[0]}: {found[1]}") from error
+        for mechanism, codes, counts in self._listed.values():
+            many = np.concatenate(counts)
+            if many.any():
+                yield Group(mechanism, np.concatenate(codes), many, True)
+
+    def check(self, piece: Piece) -> None:
+        """Raise what `groups` would raise at a piece."""
+        for mechanism, rows in self._by_mechanism(piece):
+            list(self._taken(mechanism, piece.values[rows], piece.counts[rows]))
+
+    def takes(self, report: Any) -> bool:
+        """Whether the mechanism, if there is one for all, can make a report."""
+        values = np.empty(1, dtype=object)
+        values[0] = report
+        try:
+            self.check(Piece(values, np.zeros(1, dtype=bool), None, np.ones(1, dtype=np.int64)))
+        except ValueError:
+            return False
+        return True
+
+    def _by_mechanism(self, piece: Piece) -> Iterator[tuple[Any, Ints]]:
+        """Each mechanism of a piece with the places of its rows; missing and unknown ones are refused or dropped."""
+        if piece.missing.any():
+            self._leave_out("missing", piece.counts[piece.missing], self._missing)
+        here = np.flatnonzero(~piece.missing)
+        if piece.by is None:
+            yield self._choose(None, self.columns.by, self._source.textual), here
+            return
+        named: dict[Any, list[int]] = {}
+        for place, value in zip(here.tolist(), piece.by[here].tolist(), strict=True):
+            named.setdefault(value, []).append(place)
+        for value, rows in named.items():
+            mechanism = self._choose(value, self.columns.by, self._source.textual)
+            if mechanism is None:
+                self._leave_out("unknown", piece.counts[rows], partial(self._no_mechanism, value))
+            else:
+                yield mechanism, np.array(rows, dtype=np.int64)
+
+    def _taken(self, mechanism: Any, values: NDArray[Any], counts: Ints) -> Iterator[Group]:
+        """The reports in the form that the mechanism takes; those that can be listed are kept for the end."""
+        given = values
+        if values.ndim == 2:
+            values = numbers_in_rows(values, self._source.textual)
+        alphabet = None if _is_bits(mechanism) else getattr(mechanism, "report_alphabet", None)
+        if alphabet is None:
+            reports, known = self._rows(values, mechanism)
+        else:
+            reports = self._codes(values, alphabet, mechanism)
+            known = reports >= 0
+        if not known.all():
+            self._leave_out("unknown", counts[~known], partial(self._unknown, given[~known], mechanism))
+        reports, counts = reports[known], counts[known]
+        if alphabet is not None:
+            _, all_codes, all_counts = self._listed.setdefault(id(mechanism), (mechanism, [], []))
+            all_codes.append(reports)
+            all_counts.append(counts)
+        elif counts.any():
+            yield Group(mechanism, reports, counts, False)
+
+    def _codes(self, values: NDArray[Any], alphabet: Any, mechanism: Any) -> Ints:
+        named = list(self.columns.report)
+        if isinstance(alphabet, Grid):
+            if len(named) == 2:
+                return cells(values, alphabet)
+            ends = "latitude and longitude" if alphabet.bounds is not None else "row and column"
+            raise ValueError(f"report must name two columns for {_name(mechanism)} on a grid, {ends}, got {named}")
+        if len(named) > 1:
+            raise ValueError(f"report must name one column for {_name(mechanism)}, got {named}")
+        return places(values, alphabet, self._source.textual)
+
+    def _rows(self, values: NDArray[Any], mechanism: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        if _is_bits(mechanism):
+            return bit_rows(values, mechanism.k)
+        if values.ndim == 2:
+            known = np.isfinite(values).all(axis=1)
+            return np.where(known[:, None], values, 0), known
+        if values.dtype != object:
+            return values, np.ones(len(values), dtype=bool)
+        # whole numbers on a line, or what else the mechanism takes: it judges numbers itself
+        read: list[Any] = [number_in(v) if isinstance(v, str) and self._source.textual else v for v in values.tolist()]
+        good = [isinstance(value, Real) and not isinstance(value, bool) for value in read]
+        numbers = [value if fine else 0 for value, fine in zip(read, good, strict=True)]
+        return np.array(numbers), np.array(good, dtype=bool)
+
+    def _leave_out(self, reason: str, counts: Ints, error: Callable[[], Exception]) -> None:
+        if self._how[reason] == "raise":
+            raise error()
+        self.dropped[reason] = self.dropped.get(reason, 0) + int(counts.sum())
+
+    def _missing(self) -> Exception:
+        columns = ", ".join(map(repr, self.columns.report))
+        other = "" if self.columns.by is None else f" or {self.columns.by!r}"
+        return ValueError(
+            f'column {columns}{other} has missing values; fill them in, or leave these reports out by missing="drop"'
+        )
+
+    def _unknown(self, values: NDArray[Any], mechanism: Any) -> Exception:
+        rows = values.tolist()
+        shown = list(dict.fromkeys(repr(tuple(row) if isinstance(row, list) else row) for row in rows))
+        more = f" and {len(shown) - 3} more" if len(shown) > 3 else ""
+        columns = ", ".join(map(repr, self.columns.report))
+        return AlphabetMismatch(
+            f"column {columns} contains {', '.join(shown[:3])}{more}, no report of {_name(mechanism)}, whose reports "
+            f'are {_reports_of(mechanism)}; correct them, or say unknown="drop" to leave them out'
+        )
+
+    def _no_mechanism(self, value: Any) -> Exception:
+        return AlphabetMismatch(
+            f"column {self.columns.by!r} contains {value!r}, for which there is no mechanism; add it to the mapping, "
+            'or say unknown="drop" to leave its reports out'
+        )
+
+
+def _is_bits(mechanism: Any) -> bool:
+    return hasattr(mechanism, "p_one") and hasattr(mechanism, "p_zero")
+
+
+def _name(mechanism: Any) -> str:
+    return type(mechanism).__name__
+
+
+def _reports_of(mechanism: Any) -> str:
+    if _is_bits(mechanism):
+        return f"rows of {mechanism.k} bits, as text or in as many columns"
+    alphabet = getattr(mechanism, "report_alphabet", None)
+    if alphabet is None:
+        return "numbers"
+    if isinstance(alphabet, (Line, Grid)):
+        return repr(alphabet)
+    labels = alphabet.values.tolist()
+    return ", ".join(map(repr, labels[:5])) + (", ..." if len(labels) > 5 else "")

@@ -1,0 +1,222 @@
+"""Delimited text as a table: read in a stream, and every error with its line."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import shutil
+import sys
+import tempfile
+import warnings
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any, cast
+
+import narwhals as nw
+
+from ibukit.tables.columns import Columns, Piece
+from ibukit.tables.source import Source
+
+ROWS_AT_ONCE = 2**18
+DAMAGED = (gzip.BadGzipFile, EOFError, zlib.error)
+
+
+class TextFile(Source):
+    """A file of delimited text, also gzipped, or standard input as "-"."""
+
+    textual = True
+
+    def __init__(self, path: str, delimiter: str | None = None) -> None:
+        self.shown = "standard input" if path == "-" else path
+        self._spool: Any = None
+        self._path = Path(path) if path != "-" else self._spooled()
+        name = self._path.name.removesuffix(".gz")
+        self.delimiter = delimiter or ("\t" if name.endswith(".tsv") else ",")
+        if len(self.delimiter) != 1:
+            raise ValueError(f"delimiter must be one character, got {self.delimiter!r}")
+        with self._bytes() as file:
+            self._zipped = file.read(2) == b"\x1f\x8b"
+        self.headless = False
+        self._header = next(self._rows(), (0, []))[1]
+        if not self._header:
+            raise ValueError(f"{self.shown} must begin with a line of column names, it is empty")
+        self._chunk: Any = None
+        self._start = 0
+
+    @property
+    def names(self) -> list[str]:
+        """The columns there are."""
+        return ["report"] if self.headless else self._header
+
+    def pieces(self, columns: Columns) -> Iterator[Piece]:
+        """One for each stretch of rows."""
+        asked = [name for name in dict.fromkeys([*columns.report, columns.by, columns.count]) if name is not None]
+        for name in asked:
+            if self.names.count(name) > 1:
+                raise ValueError(f"{self.shown} must have one column {name!r}, it has {self.names.count(name)}")
+        for chunk in self._chunks():
+            chunk.columns = self.names
+            self._chunk = chunk[asked]
+            yield self._piece(columns, self._chunk)
+            self._start += len(chunk)
+        self._chunk = None
+
+    def _piece(self, columns: Columns, chunk: Any) -> Piece:
+        if columns.count is not None:
+            chunk = chunk.assign(**{columns.count: self._numbers(chunk[columns.count])})
+        named = columns.named(nw.from_native(chunk, eager_only=True))
+        return columns.piece(columns.grouped(named) if columns.worth_grouping(named) else named)
+
+    def _numbers(self, texts: Any) -> Any:
+        import pandas as pd
+
+        numbers = pd.to_numeric(texts, errors="coerce")
+        bad = numbers.isna() & texts.notna()
+        if bad.any():
+            wrong = texts[bad].iloc[0]
+            raise ValueError(f"column {texts.name!r} must hold counts, whole numbers, it contains {wrong!r}")
+        return numbers
+
+    def find(self, columns: Columns, check: Callable[[Piece], None]) -> tuple[str, Exception] | None:
+        """Where the first row is that `check` refuses, in what was read last, and its error."""
+
+        def error_of(rows: Any) -> Exception | None:
+            try:
+                check(self._piece(columns, rows))
+            except Exception as error:  # whatever it is, it is what is looked for
+                return error
+            return None
+
+        if self._chunk is None or error_of(self._chunk) is None:
+            return None
+        low, high = 0, len(self._chunk)  # rows before `low` pass, those before `high` do not
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if error_of(self._chunk.iloc[low:middle]) else (middle, high)
+        error = error_of(self._chunk.iloc[low:high])
+        row = self._start + low + (not self.headless)
+        line = next(islice(self._rows(), row, None), (0, []))[0]
+        return None if error is None else (f"line {line} of {self.shown}", error)
+
+    def _chunks(self) -> Iterator[Any]:
+        import pandas as pd
+        from tqdm import tqdm
+
+        size = self._path.stat().st_size
+        bar = tqdm(total=size, unit="B", unit_scale=True, desc=self.shown, disable=None, leave=False)
+        with bar, self._named_errors(), self._bytes() as raw, warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            file = gzip.GzipFile(fileobj=raw) if self._zipped else raw
+            options: dict[str, Any] = {"dtype": str, "keep_default_na": False, "na_values": [""], "index_col": False}
+            options |= {"skip_blank_lines": False, "sep": self.delimiter, "encoding": "utf-8-sig"}
+            options |= {"header": None, "names": range(len(self._header)), "skiprows": 0 if self.headless else 1}
+            with pd.read_csv(file, chunksize=ROWS_AT_ONCE, **options) as chunks:
+                for chunk in chunks:
+                    bar.update(raw.tell() - bar.n)
+                    yield chunk
+
+    @contextmanager
+    def _named_errors(self) -> Iterator[None]:
+        """Errors of reading, with file and line."""
+        import pandas as pd
+
+        try:
+            yield
+        except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
+            raise ValueError(self._uneven() or f"{self.shown} cannot be read: {error}") from None
+        except pd.errors.EmptyDataError:
+            return
+        except UnicodeDecodeError:
+            raise ValueError(self._undecodable()) from None
+        except DAMAGED as error:
+            raise ValueError(self._damaged(error)) from None
+
+    def _uneven(self) -> str | None:
+        wide = len(self._header)
+        for line, row in self._rows():
+            if len(row) > wide:
+                return f"line {line} of {self.shown} must have {wide} field(s), it has {len(row)}"
+        return None
+
+    def _undecodable(self) -> str:
+        with self._content() as file:
+            for line, content in enumerate(file, 1):
+                try:
+                    content.decode("utf-8")
+                except UnicodeDecodeError as error:
+                    byte = content[error.start]
+                    return f"line {line} of {self.shown} must be UTF-8, byte {error.start + 1} is 0x{byte:02x}"
+        return f"{self.shown} must be UTF-8"
+
+    def _damaged(self, error: Exception) -> str:
+        line = 1
+        try:
+            with self._content() as file:
+                for line, _ in enumerate(file, 2):  # noqa: B007 -- the last line that could be read is the answer
+                    pass
+        except DAMAGED:
+            pass
+        return f"line {line} of {self.shown} cannot be unzipped: {error}"
+
+    def _rows(self) -> Iterator[tuple[int, list[str]]]:
+        """Rows with the line that each ends on."""
+        try:
+            with self._content() as file:
+                lines = csv.reader((line.decode("utf-8") for line in file), delimiter=self.delimiter)
+                for row in lines:
+                    if lines.line_num == 1 and row:
+                        row[0] = row[0].removeprefix("\ufeff")
+                    yield lines.line_num, row
+        except UnicodeDecodeError:
+            raise ValueError(self._undecodable()) from None
+        except DAMAGED as error:
+            raise ValueError(self._damaged(error)) from None
+        except csv.Error as error:
+            raise ValueError(f"{self.shown} cannot be read: {error}") from None
+
+    @contextmanager
+    def _content(self) -> Iterator[IO[bytes]]:
+        with self._bytes() as raw:
+            yield cast("IO[bytes]", gzip.GzipFile(fileobj=raw)) if self._zipped else raw
+
+    def _bytes(self) -> IO[bytes]:
+        return self._path.open("rb")
+
+    def _spooled(self) -> Path:
+        """A copy of standard input, which must be read twice if something is wrong."""
+        self._spool = tempfile.NamedTemporaryFile(prefix="ibukit-")  # noqa: SIM115 -- it lives as long as the table
+        shutil.copyfileobj(sys.stdin.buffer, self._spool)
+        self._spool.flush()
+        return Path(self._spool.name)
+
+
+class TextFiles(Source):
+    """Several files of delimited text with the same columns, in any order."""
+
+    textual = True
+
+    def __init__(self, files: list[TextFile]) -> None:
+        self._files, self._now = files, files[0]
+        for file in files:
+            if set(file.names) != set(self.names):
+                raise ValueError(
+                    f"files must have the same columns, {files[0].shown} has {self.names} and {file.shown} {file.names}"
+                )
+
+    @property
+    def names(self) -> list[str]:
+        """The columns there are."""
+        return self._files[0].names
+
+    def pieces(self, columns: Columns) -> Iterator[Piece]:
+        """Those of each file."""
+        for file in self._files:
+            self._now = file
+            yield from file.pieces(columns)
+
+    def find(self, columns: Columns, check: Callable[[Piece], None]) -> tuple[str, Exception] | None:
+        """As for the file that was read last."""
+        return self._now.find(columns, check)

@@ -1,0 +1,190 @@
+"""A reader may change the setting of a chapter: what was checked in the published one is then said, and raises nothing.
+
+`make test` changes the quick chapters, `make slow` all of them, the seed and the rest of the setting on their own.
+"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+
+import notebooks
+
+CHAPTERS = {path.stem: path for path in notebooks.chapters()}
+QUICK = ["mechanisms", "ages", "inv-bounds"]  # 50 seconds of processor time together
+SWITCH = "claims.published"
+
+
+def code_cells(notebook: Any) -> list[Any]:
+    return [cell for cell in notebook.cells if cell["cell_type"] == "code" and cell["source"].strip()]
+
+
+def assigned(tree: ast.Module) -> dict[str, ast.Constant]:
+    """The literals that are given names at the top of a cell, in tuples too."""
+    found = {}
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and len(node.targets) == 1:
+            target, value = node.targets[0], node.value
+            both = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
+            pairs = zip(target.elts, value.elts, strict=True) if both else [(target, value)]
+            found |= {name.id: of for name, of in pairs if isinstance(name, ast.Name) and isinstance(of, ast.Constant)}
+    return found
+
+
+def switches(tree: ast.AST) -> list[ast.Call]:
+    return [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == SWITCH]
+
+
+def setting(source: str) -> dict[str, ast.Constant]:
+    """The names and numbers that a cell says are its published setting; ValueError where it does not say so."""
+    tree = ast.parse(source)
+    given, calls = assigned(tree), switches(tree)
+    try:
+        [[compared]] = [call.args for call in calls]
+        names, numbers = [node.id for node in compared.left.elts], compared.comparators[0].elts
+        published = {name: given[name] for name in names}
+        same = [of.value for of in published.values()] == [of.value for of in numbers]
+    except (ValueError, AttributeError, KeyError, IndexError) as error:
+        raise ValueError(f"must call {SWITCH}((NAME, SEED) == (number, seed)) once, on literals given above") from error
+    if not same or "SEED" not in published or len(published) < 2:
+        raise ValueError(f"{ast.unparse(compared)} must name a seed and another number, and hold as it stands")
+    return published
+
+
+def faults(notebook: Any) -> list[str]:
+    """What of a chapter could end in a bare AssertionError."""
+    first, *rest = code_cells(notebook)
+    found = []
+    try:
+        setting(first["source"])
+    except ValueError as error:
+        found.append(f"{first['id']}: {error}")
+    if any(isinstance(node, ast.Assert) for node in ast.walk(ast.parse(first["source"]))):
+        found.append(f"{first['id']}: asserts in the cell of the switch, which acts from the next one on")
+    for cell in rest:
+        tree = ast.parse(cell["source"])
+        if switches(tree):
+            found.append(f"{cell['id']}: calls {SWITCH} again")
+        for node in ast.walk(tree):
+            bare = isinstance(node, ast.Raise) and ast.unparse(node.exc or tree) in (
+                "AssertionError",
+                "AssertionError()",
+            )
+            if bare:
+                found.append(f"{cell['id']}: raises an AssertionError that says nothing")
+    return found
+
+
+def changed(notebook: Any, *parts: str) -> Any:
+    """The notebook with "seed" another one, or "rest" (epsilon, or what is like it) twice what it is."""
+    [first, *_] = code_cells(notebook)
+    lines = first["source"].split("\n")
+    numbers = {name: of for name, of in setting(first["source"]).items() if name != "ROUNDS"}  # twice as long, no more
+    chosen = [name for name in numbers if ("seed" if name == "SEED" else "rest") in parts]
+    for name in sorted(chosen, key=lambda name: -numbers[name].col_offset):
+        node, i = numbers[name], numbers[name].lineno - 1
+        other = node.value + 1 if name == "SEED" else 2 * node.value
+        lines[i] = f"{lines[i][: node.col_offset]}{other!r}{lines[i][node.end_col_offset :]}"
+    first["source"] = "\n".join(lines)
+    return notebook
+
+
+def raised(notebook: Any, folder: Path) -> list[str]:
+    """The cells that raise when the notebook is run to its end."""
+    ran = code_cells(notebooks.execute(notebook, folder, allow_errors=True))
+    errors = [(cell["id"], out) for cell in ran for out in cell["outputs"] if out["output_type"] == "error"]
+    return [f"{where}: {error['ename']}: {error['evalue']}" for where, error in errors]
+
+
+def read(stem: str) -> Any:
+    return nbformat.read(CHAPTERS[stem], 4)
+
+
+IN_CHAPTERS = [stem for stem, path in CHAPTERS.items() if path.parent.name == "chapters"]
+EACH = [
+    (stem, name) for stem in IN_CHAPTERS for name in setting(code_cells(read(stem))[0]["source"]) if name != "ROUNDS"
+]
+
+
+@pytest.mark.parametrize("stem", IN_CHAPTERS)
+def test_a_chapter_says_what_its_published_setting_is(stem):
+    assert faults(read(stem)) == []
+
+
+@pytest.mark.parametrize("stem", sorted(set(CHAPTERS) - set(IN_CHAPTERS)))
+def test_other_pages_assert_nothing(stem):
+    for cell in code_cells(read(stem)):
+        assert not any(isinstance(node, ast.Assert) for node in ast.walk(ast.parse(cell["source"]))), cell["id"]
+
+
+@pytest.mark.parametrize("stem", QUICK)
+def test_a_changed_chapter_runs_to_its_end(stem):
+    assert raised(changed(read(stem), "seed", "rest"), CHAPTERS[stem].parent) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", ["seed", "rest"])
+@pytest.mark.parametrize("stem", IN_CHAPTERS)
+def test_each_part_of_a_setting_may_be_changed(stem, part):
+    assert raised(changed(read(stem), part), CHAPTERS[stem].parent) == []
+
+
+# Negative controls
+
+FIRST = "from ibukit import claims\n\nEPSILON, SEED = 0.05, 7\nclaims.published((EPSILON, SEED) == (0.05, 7))"
+CHECK = "x = EPSILON\nassert x == 0.05, 'a reason'\nassert x < 0.06\nprint('went on')"
+
+
+def toy(*sources: str) -> Any:
+    cells = [nbformat.v4.new_code_cell(source, id=f"toy-{i:02d}") for i, source in enumerate(sources)]
+    return nbformat.v4.new_notebook(cells=cells, metadata=notebooks.METADATA)
+
+
+@pytest.mark.parametrize(
+    ("sources", "says"),
+    [
+        (["EPSILON, SEED = 0.05, 7", CHECK], "must call claims.published"),
+        ([FIRST.replace("== (0.05, 7)", "== (0.06, 7)"), CHECK], "must name a seed and another number, and hold"),
+        (["SEED = 7\nclaims.published((SEED,) == (7,))", CHECK], "must name a seed and another number, and hold"),
+        ([FIRST.replace("0.05, 7\n", "0.05, f(7)\n"), CHECK], "must call claims.published"),
+        ([f"{FIRST}\nassert EPSILON < 1"], "asserts in the cell of the switch"),
+        ([FIRST, "claims.published(True)", CHECK], "calls claims.published again"),
+        ([FIRST, "if EPSILON > 0.05:\n    raise AssertionError"], "raises an AssertionError that says nothing"),
+    ],
+)
+def test_a_chapter_that_could_stop_is_found(sources, says):
+    assert [says in fault for fault in faults(toy(*sources))] == [True]
+
+
+def test_a_chapter_with_the_switch_passes():
+    assert faults(toy(FIRST, CHECK, "raise AssertionError('this must be refused')")) == []
+
+
+def test_a_bare_assert_and_a_fixed_position_are_caught_when_they_run(tmp_path):
+    broken = toy(FIRST.split("\nclaims.published")[0], CHECK)
+    with pytest.raises(ValueError, match=r"must call claims\.published"):
+        changed(broken, "rest")
+    broken.cells[0]["source"] = broken.cells[0]["source"].replace("0.05", "0.1")
+    assert raised(broken, tmp_path) == ["toy-01: AssertionError: a reason"]
+    fixed = toy(FIRST, CHECK, "[1, 2][int(20 * EPSILON)]")
+    assert raised(fixed, tmp_path) == []
+    assert raised(changed(fixed, "rest"), tmp_path) == ["toy-02: IndexError: list index out of range"]
+
+
+def test_the_switch_in_a_notebook(tmp_path):
+    in_a_function = "def f(y):\n    for _ in range(3):\n        assert y[9] == 1\nf([0])"
+    ran = changed(toy(FIRST, CHECK, in_a_function), "rest")
+    assert raised(ran, tmp_path) == []
+    said = [cell["outputs"][0]["text"].splitlines() for cell in ran.cells]
+    assert said == [
+        ["This is not the published setting: a check that fails is printed and stops nothing."],
+        ["Does not hold in this setting: x == 0.05", "Does not hold in this setting: x < 0.06", "went on"],
+        ["Does not hold in this setting: y[9] == 1 (IndexError: list index out of range)"],
+    ]
+    wrong = toy(FIRST, "assert EPSILON > 1", "claims.published(False)", "assert EPSILON > 1")
+    [error] = raised(wrong, tmp_path)
+    assert error.startswith("toy-01: AssertionError: EPSILON > 1 does not hold; if you changed the setting, call")
