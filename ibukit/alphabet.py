@@ -128,7 +128,10 @@ class Alphabet(_validate.ReadOnlyArrays):
             raise AlphabetMismatch(f"labels contains {other!r}, which is not in the alphabet") from None
 
     def are_codes(self, labels: Any) -> bool:
-        """Whether these can be nothing but codes: on a grid single numbers, because a cell's label is a pair."""
+        """Whether these can be nothing but codes.
+
+        On a grid single numbers are, because a cell's label is a pair.
+        """
         return False
 
     def labels_of(self, secrets: ArrayLike) -> NDArray[Any]:

@@ -225,7 +225,7 @@ class Grid(Alphabet):
         return np.asarray(away[:, 0] * self.n_cols + away[:, 1])
 
     def are_codes(self, labels: Any) -> bool:
-        """Whether these are cells by their number, as `locate` has them, one number a cell."""
+        """Whether these are cells by their numbers, as `locate` has them."""
         return isinstance(labels, (list, tuple, range, np.ndarray)) and np.ndim(labels) == 1 and len(labels) > 0
 
     def nearest(self, cells: Ints) -> Ints:

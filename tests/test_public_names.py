@@ -189,7 +189,7 @@ def test_every_mechanism_offers_what_was_promised(mechanism, rng):
     assert isinstance(mechanism, Mechanism)
     assert (mechanism.k, len(mechanism.alphabet)) == (4, 4)
     assert mechanism.epsilon == (0 if isinstance(mechanism, ik.MatrixMechanism) else 1)
-    reports = mechanism.randomize([0, 1, 2, 3, 3], rng)
+    reports = mechanism.randomize(mechanism.alphabet.values[[0, 1, 2, 3, 3]], rng)
     tally = mechanism.tally(reports)
     simulated = mechanism.simulate([1, 1, 1, 2], rng)
     for each in (tally, simulated):

@@ -15,7 +15,7 @@ from ibukit.alphabet import Alphabet
 from ibukit.errors import AlphabetMismatch
 
 # rows of an HTML table: all of them up to so many, beyond it the most probable
-MOST_ROWS, TOP_ROWS = 20, 10
+MOST_ROWS_SHOWN, TOP_ROWS = 20, 10
 # labels among which a misspelt one is looked for
 MOST_SPELT = 10_000
 
@@ -80,7 +80,7 @@ def as_json(**fields: Any) -> str:
 def as_html(title: str, alphabet: Alphabet, distribution: Floats) -> str:
     """A table of labels and probabilities under a title: all, or the most probable and what the others have."""
     shown = np.arange(len(alphabet))
-    if len(alphabet) > MOST_ROWS:
+    if len(alphabet) > MOST_ROWS_SHOWN:
         shown = np.argsort(-distribution, kind="stable")[:TOP_ROWS]
     rows = [
         f"<tr><th>{escape(text_of(label))}</th><td>{p:.4g}</td></tr>"

@@ -63,7 +63,9 @@ class Labelled(_validate.ReadOnlyArrays, ABC):
 
     @abstractmethod
     def draw(self, secrets: NDArray[Any], rng: Generator) -> NDArray[Any]:
-        """One report for each user, in codes: what `randomize` and `simulate` ask of a mechanism.
+        """One report for each user, in codes.
+
+        What `randomize` and `simulate` ask of a mechanism.
 
         Parameters
         ----------
@@ -86,8 +88,8 @@ class Labelled(_validate.ReadOnlyArrays, ABC):
             The users' true values, as they stand in the alphabet.
         rng : numpy.random.Generator
         codes : bool
-            Secrets are places 0..k-1 in the alphabet instead of labels, and so are reports that can be listed. On a grid,
-            where labels are pairs, single numbers are always the places of cells, as `Grid.locate` has them.
+            Secrets are places 0..k-1 in the alphabet instead of labels, and so are reports that can be listed. On a
+            grid, where labels are pairs, single numbers are always the places of cells, as `Grid.locate` has them.
 
         Returns
         -------

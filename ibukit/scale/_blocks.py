@@ -21,8 +21,8 @@ from ibukit.mechanisms.unary import UnaryEncoding
 from ibukit.tally import Tally, make_part, pool
 
 # a block of a file has at most so many rows, and at most so many bytes
-MOST_ROWS = 2**18
-MOST_BYTES = 2**25
+BLOCK_ROWS = 2**18
+BLOCK_BYTES = 2**25
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +67,7 @@ def blocks_of(source: Path | NDArray[Any]) -> list[Block]:
         stamp, rows = None, source
     if not isinstance(rows, np.ndarray) or rows.ndim == 0:
         raise ValueError(f"rows must be arrays of reports, or .npy files of them, got {source}")
-    step = max(1, min(MOST_ROWS, MOST_BYTES // max(1, rows[:1].nbytes)))
+    step = max(1, min(BLOCK_ROWS, BLOCK_BYTES // max(1, rows[:1].nbytes)))
     return [Block(source, start, min(start + step, len(rows)), stamp) for start in range(0, len(rows), step)]
 
 

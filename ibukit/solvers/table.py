@@ -16,7 +16,7 @@ from ibukit.solvers.pooled import STRUCTURED, Pooled
 from ibukit.solvers.problem import Problem
 
 # of these there may be as many reports as users
-ROWS = (BitChannel, PartitionedChannel)
+ROW_CHANNELS = (BitChannel, PartitionedChannel)
 # entries of the dense channel up to which it is worth its memory (2^26 doubles are half a gigabyte)
 MOST_DENSE = 2**26
 # order of the largest matrix that is factorised at each step (a second of time, a fifth of a gigabyte)
@@ -91,8 +91,8 @@ def _plane(problem: Problem, tol: float) -> tuple[Floats, int]:
 
 
 def _bits_apply(problem: Problem) -> bool:
-    some = any(isinstance(channel, ROWS) for channel, _ in problem.parts)
-    known = all(isinstance(channel, (*ROWS, *STRUCTURED)) for channel, _ in problem.parts)
+    some = any(isinstance(channel, ROW_CHANNELS) for channel, _ in problem.parts)
+    known = all(isinstance(channel, (*ROW_CHANNELS, *STRUCTURED)) for channel, _ in problem.parts)
     return some and known and _few_unknowns(problem)
 
 
@@ -101,7 +101,7 @@ def _few_unknowns(problem: Problem) -> bool:
 
 
 def _many_rows(problem: Problem) -> bool:
-    rows = sum(channel.size for channel, _ in problem.parts if isinstance(channel, ROWS))
+    rows = sum(channel.size for channel, _ in problem.parts if isinstance(channel, ROW_CHANNELS))
     elsewhere = any(isinstance(channel, PartitionedChannel) for channel, _ in problem.parts)
     return elsewhere or rows > 20 * problem.k or not _dense_applies(problem)
 
