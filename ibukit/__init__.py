@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ibukit import errors as errors
     from ibukit import identification as identification
     from ibukit import privacy as privacy
+    from ibukit import scale as scale
     from ibukit import solvers as solvers
     from ibukit import theory as theory
     from ibukit.alphabet import Alphabet as Alphabet
@@ -154,6 +155,7 @@ __all__ = [
     "quantize",
     "rate_distortion",
     "replicate",
+    "scale",
     "shokri",
     "smooth",
     "solvers",

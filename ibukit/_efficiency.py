@@ -32,6 +32,12 @@ def efficiency_of(mechanism: Any) -> Floats | None:
     return efficiency
 
 
+def all_that_is_seen(mechanism: Any) -> Floats:
+    """The matrix as an adversary sees it, shape (k, m): where reports get lost, the last is that nothing is seen."""
+    matrix: Floats = getattr(mechanism, "with_silence", mechanism).matrix()
+    return matrix
+
+
 def refuse_other_efficiencies(mechanisms: Sequence[Any]) -> None:
     """Reports of one population that are lost in different ways have no common distribution among those seen."""
     first = efficiency_of(mechanisms[0])

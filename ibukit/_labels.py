@@ -36,7 +36,7 @@ def codes_of(name: str, labels: Any, alphabet: Alphabet, hint: str = "") -> Ints
         raise type(error)(str(error).replace("labels", name, 1) + advice) from None
 
 
-def in_order(name: str, counts: Any, alphabet: Alphabet) -> Ints:
+def in_order(name: str, counts: Any, alphabet: Alphabet, weighted: bool = False) -> Any:
     """Counts in the order of an alphabet, shape (k,): arrays have it, mappings and Series are aligned by label.
 
     Parameters
@@ -46,6 +46,8 @@ def in_order(name: str, counts: Any, alphabet: Alphabet) -> Ints:
     counts : array_like, mapping or Series
         A label that is not there counts 0.
     alphabet : Alphabet
+    weighted : bool
+        Whether they may be weights, any numbers that are not negative; whole numbers otherwise.
 
     Raises
     ------
@@ -54,9 +56,9 @@ def in_order(name: str, counts: Any, alphabet: Alphabet) -> Ints:
     ValueError
         If a label is there twice, or a count is missing, no whole number or negative.
     """
-    labelled = _labelled(counts)
+    labelled, checked = _labelled(counts), _validate.weights if weighted else _validate.counts
     if labelled is None:
-        return _validate.counts(name, counts, len(alphabet))
+        return checked(name, counts, len(alphabet))
     labels, values = labelled
     hint = "; counts with labels are aligned by them: give an array for counts in the alphabet's order"
     places = codes_of(name, labels, alphabet, hint)
@@ -64,8 +66,9 @@ def in_order(name: str, counts: Any, alphabet: Alphabet) -> Ints:
         first = int(np.argmax(np.bincount(places) > 1))
         (twice,) = alphabet.labels_of([first]).tolist()
         raise ValueError(f"{name} must have each label once, got {twice!r} twice: add its counts up first")
-    numbers = np.zeros(len(alphabet), dtype=np.int64)
-    numbers[places] = _validate.counts(name, values, len(places))
+    given = checked(name, values, len(places))
+    numbers = np.zeros(len(alphabet), dtype=given.dtype)
+    numbers[places] = given
     return numbers
 
 

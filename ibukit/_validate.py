@@ -161,6 +161,20 @@ def codes(name: str, values: ArrayLike, size: int) -> Ints:
     return array
 
 
+def weights(name: str, values: Any, size: int) -> Floats:
+    """Weights of `size` things: finite, not negative, the right number of them."""
+    try:
+        array = np.array(whole_array(name, values), dtype=np.float64)
+    except (TypeError, OverflowError):
+        raise ValueError(f"{name} must be numbers, got {type(values).__name__}") from None
+    if array.shape != (size,):
+        raise AlphabetMismatch(f"{name} must have one number for each of the {size} elements, got shape {array.shape}")
+    bad = ~((array >= 0) & np.isfinite(array))
+    if bad.any():
+        raise ValueError(f"{name} must be finite and not negative, got {array[bad][0]} at index {_first(bad)}")
+    return array
+
+
 def counts(name: str, values: ArrayLike, size: int) -> Ints:
     """Counts of `size` things: whole, not negative, the right number of them."""
     array = integers(name, values)

@@ -17,7 +17,7 @@ from ibukit.errors import AlphabetMismatch, TooLarge
 # elements of an unbounded alphabet between the reports: half a gigabyte for one vector
 MOST_LABELS = 2**26
 # integers of a line, which are listed when it is made: two gigabytes
-MOST_LISTED = 2**28
+MOST_ON_A_LINE = 2**28
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +127,10 @@ class Alphabet(_validate.ReadOnlyArrays):
             other = next(label for label in wanted if not _has(self._code_of, label))
             raise AlphabetMismatch(f"labels contains {other!r}, which is not in the alphabet") from None
 
+    def are_codes(self, labels: Any) -> bool:
+        """Whether these can be nothing but codes: on a grid single numbers, because a cell's label is a pair."""
+        return False
+
     def labels_of(self, secrets: ArrayLike) -> NDArray[Any]:
         """Labels of secrets given as codes.
 
@@ -193,10 +197,10 @@ class Line(Alphabet):
         first, last = (_validate.whole(name, end, -(2**53)) for name, end in named)
         if last < first:
             raise ValueError(f"last must not be below first, got first={first}, last={last}")
-        if last - first >= MOST_LISTED:
+        if last - first >= MOST_ON_A_LINE:
             raise TooLarge(
                 f"last must not lie so far from first: {_validate.readable(last - first + 1)} integers are more than "
-                f"can be listed ({MOST_LISTED}), got first={first}, last={last}; count in larger units"
+                f"can be listed ({MOST_ON_A_LINE}), got first={first}, last={last}; count in larger units"
             )
         self._keep(first=first, last=last, values=_validate.frozen(np.arange(first, last + 1)))
 

@@ -54,7 +54,7 @@ class MissingExtra(IbukitError, ImportError):
 
 
 class DataChanged(IbukitError, RuntimeError):
-    """A data file does not have the recorded SHA-256."""
+    """A data file does not have the recorded SHA-256, or reports are not what they were when they were tallied."""
 
 
 class ForeignFile(IbukitError, ValueError):

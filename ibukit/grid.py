@@ -224,6 +224,10 @@ class Grid(Alphabet):
             raise AlphabetMismatch(f"labels contains {cell}: outside {size}{start}{degrees}")
         return np.asarray(away[:, 0] * self.n_cols + away[:, 1])
 
+    def are_codes(self, labels: Any) -> bool:
+        """Whether these are cells by their number, as `locate` has them, one number a cell."""
+        return isinstance(labels, (list, tuple, range, np.ndarray)) and np.ndim(labels) == 1 and len(labels) > 0
+
     def nearest(self, cells: Ints) -> Ints:
         """The nearest cells to (row, column) pairs anywhere, shape (n, 2)."""
         low = np.array(self.first)

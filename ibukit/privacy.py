@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.special import rel_entr
 
 from ibukit import _validate
+from ibukit._efficiency import all_that_is_seen
 from ibukit._validate import Floats, Ints
 from ibukit.alphabet import Alphabet
 
@@ -225,7 +226,7 @@ def quality_loss(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None 
     >>> round(ik.privacy.quality_loss(ik.TruncatedGeometric(ik.Line(0, 9), epsilon=1.0), ik.uniform(10)), 4)
     0.7163
     """
-    matrix = _matrix_of(mechanism)
+    matrix = all_that_is_seen(mechanism)
     weights = _validate.distribution("prior", prior, len(matrix))
     values = mechanism.alphabet.distances() if loss is None else loss
     return float(weights @ (matrix * _validate.losses("loss", values, *matrix.shape)).sum(axis=1))
@@ -265,7 +266,7 @@ def mutual_information(mechanism: HasMatrix, prior: ArrayLike) -> float:
     >>> round(ik.privacy.mutual_information(ik.RandomizedResponse(2, epsilon=1.0), prior=[0.5, 0.5]), 4)
     0.1109
     """
-    matrix = _matrix_of(mechanism)
+    matrix = all_that_is_seen(mechanism)
     weights = _validate.distribution("prior", prior, len(matrix))
     reports = weights @ matrix
     return max(0.0, float(weights @ rel_entr(matrix, reports).sum(axis=1, where=reports > 0)))
@@ -334,7 +335,7 @@ def exposure(mechanism: HasMatrix, prior: ArrayLike, secret: int) -> float:
     0.3177
     """
     row = _row(mechanism, secret)
-    matrix = _matrix_of(mechanism)
+    matrix = all_that_is_seen(mechanism)
     weights = _validate.distribution("prior", prior, len(matrix))
     made = row > 0  # where the secret can be seen at all; the others may have probability 0 under the prior
     seen = (weights @ matrix)[made]
@@ -374,33 +375,26 @@ def mean_displacement(mechanism: HasMatrix, secret: int, loss: ArrayLike | None 
     >>> round(ik.privacy.mean_displacement(mechanism, 5), 4), round(ik.privacy.mean_displacement(mechanism, 0), 4)
     (0.8403, 0.4254)
     """
-    _row(mechanism, secret)
-    prior = np.zeros(len(_matrix_of(mechanism)))
-    prior[secret] = 1
+    prior = np.zeros(len(all_that_is_seen(mechanism)))
+    prior[_validate.codes("secret", [secret], len(prior))[0]] = 1
     return quality_loss(mechanism, prior, loss)
 
 
-def _matrix_of(mechanism: HasMatrix) -> Floats:
-    """All that an adversary can see, shape (k, m): where reports get lost, that nothing is seen is the last report."""
-    seen: HasMatrix = getattr(mechanism, "with_silence", mechanism)
-    return seen.matrix()
-
-
 def _row(mechanism: HasMatrix, secret: int) -> Floats:
-    matrix = _matrix_of(mechanism)
+    matrix = all_that_is_seen(mechanism)
     return np.asarray(matrix[_validate.codes("secret", [secret], len(matrix))[0]])
 
 
 def _costs(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None) -> Floats:
     """sum_x prior_x M_xy loss(x, z), shape (m, guesses)."""
-    matrix = _matrix_of(mechanism)
+    matrix = all_that_is_seen(mechanism)
     weights = _validate.distribution("prior", prior, len(matrix))
     values = mechanism.alphabet.distances() if loss is None else loss
     return np.asarray((matrix.T * weights) @ _validate.losses("loss", values, len(matrix)))
 
 
 def _logs(mechanism: HasMatrix) -> Floats:
-    matrix = _matrix_of(mechanism)
+    matrix = all_that_is_seen(mechanism)
     possible = matrix.any(axis=0)
     with np.errstate(divide="ignore"):
         return np.log(matrix[:, possible])

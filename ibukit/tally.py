@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal
 from warnings import warn
 
 import numpy as np
@@ -14,98 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from ibukit import _validate
 from ibukit._efficiency import efficiency_of, refuse_other_efficiencies
+from ibukit._parts import Part as Part
+from ibukit._parts import make_part as make_part
 from ibukit._validate import Floats, Ints
 from ibukit.alphabet import Alphabet
 from ibukit.channels import Channel, StackedChannel
-from ibukit.errors import AlphabetMismatch, ImpossibleReport, TooLarge
-
-
-class ReportModel(Protocol):
-    """What a tally needs of a mechanism: the secrets, and the channel on given reports. Hashable, comparable."""
-
-    @property
-    def alphabet(self) -> Alphabet:
-        """The secrets."""
-
-    def channel(self, reports: NDArray[Any]) -> Channel:
-        """The columns of given reports."""
-
-    def log_scale(self, reports: NDArray[Any]) -> Floats | None:
-        """Logarithm of the factor that the channel leaves out of each report, if any."""
-
-
-@dataclass(frozen=True, eq=False)
-class Part(_validate.ReadOnlyArrays):
-    """The reports that came through one mechanism: the distinct ones seen, sorted, and their counts.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-    reports : ndarray, shape (s,) or (s, width)
-        Codes, integers, cell coordinates or packed bit rows, as the mechanism keeps them.
-    counts : ndarray of int, shape (s,)
-        All at least 1. Where reports are weighted, the sums of their weights: floats above 0.
-    """
-
-    mechanism: Any
-    reports: NDArray[Any]
-    counts: Ints
-
-    @cached_property
-    def channel(self) -> Channel:
-        """Forward and adjoint on the seen reports."""
-        channel: Channel = self.mechanism.channel(self.reports)
-        return channel
-
-    @cached_property
-    def log_scale(self) -> Floats:
-        """Logarithm of the factor left out of each seen report's probability, shape (s,); mostly 0."""
-        scale: Floats | None = self.mechanism.log_scale(self.reports)
-        return np.broadcast_to(0.0, self.counts.shape) if scale is None else scale
-
-    def __getstate__(self) -> dict[str, Any]:
-        # channels are rebuilt where they are needed: a tally travels to workers as reports and counts
-        return {"mechanism": self.mechanism, "reports": self.reports, "counts": self.counts}
-
-
-def make_part(mechanism: ReportModel, reports: NDArray[Any], counts: Ints | Floats | None = None) -> Part:
-    """A part from reports that may repeat (each counted once by default); checks that each is possible."""
-    counts = np.ones(len(reports), dtype=np.int64) if counts is None else counts
-    seen = counts > 0
-    if not seen.any():
-        raise ValueError("the tally is empty: at least one report is needed")
-    reports, counts = _distinct(reports[seen], counts[seen])
-    part = Part(mechanism, _validate.frozen(reports), _validate.frozen(counts))
-    k = len(mechanism.alphabet)
-    likely = part.channel.forward(np.full(k, 1 / k)) > 0
-    if not likely.all():
-        raise ImpossibleReport(
-            f"reports contains {part.reports[np.argmin(likely)]}, which no secret can produce under {mechanism}; "
-            "is this the mechanism that made the reports?"
-        )
-    return part
-
-
-def _distinct(reports: NDArray[Any], counts: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Sort the reports and add up the counts of equal ones; np.unique(axis=0) takes ten times as long for rows."""
-    if reports.ndim == 1:
-        if (reports[1:] > reports[:-1]).all():
-            return reports.copy(), counts.copy()
-        order = np.argsort(reports, kind="stable")
-    else:
-        order = np.lexsort(_words(reports).T[::-1])
-    reports = reports[order]
-    differs = reports[1:] != reports[:-1]
-    starts = np.flatnonzero(np.r_[True, differs if reports.ndim == 1 else differs.any(axis=1)])
-    return reports[starts], np.add.reduceat(counts[order], starts)
-
-
-def _words(rows: NDArray[Any]) -> NDArray[Any]:
-    """Packed bit rows as few 64-bit words that sort alike; other rows as they are."""
-    if rows.dtype != np.uint8:
-        return rows
-    padded = np.pad(rows, ((0, 0), (0, -rows.shape[1] % 8)))
-    return padded.view(">u8").astype(np.uint64)
+from ibukit.errors import AlphabetMismatch, TooLarge
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,8 +73,7 @@ class Tally(_validate.ReadOnlyArrays):
     @cached_property
     def n(self) -> int:
         """Number of reports; where they are weighted, the sum of their weights, a float."""
-        total: int = self.counts.sum().item()
-        return total
+        return sum(part.n for part in self.parts)
 
     @cached_property
     def counts(self) -> Ints:
@@ -204,11 +117,14 @@ class Tally(_validate.ReadOnlyArrays):
     @cached_property
     def left_out(self) -> float:
         """sum_z counts_z log_scale_z, what to add to a channel's log-likelihood."""
-        return float(self.counts @ self.log_scale)
+        return sum(part.left_out for part in self.parts)
 
     @property
     def dropped(self) -> Mapping[str, int]:
-        """How many reports of a table were left out by request, by reason: "missing", "unknown"."""
+        """How many reports of a table were left out by request.
+
+        By reason: "missing", "unknown".
+        """
         return MappingProxyType(dict(self._dropped))
 
     @staticmethod
@@ -321,7 +237,10 @@ class Tally(_validate.ReadOnlyArrays):
 
     @cached_property
     def operator(self) -> Channel:
-        """Forward and adjoint without the checks, for inner loops; of the secrets among those seen."""
+        """Forward and adjoint without the checks, for inner loops.
+
+        Where reports get lost, they are of the secrets among those seen.
+        """
         channels = tuple(part.channel for part in self.parts)
         return channels[0] if len(channels) == 1 else StackedChannel(channels, self.k, self._starts)
 
@@ -386,7 +305,7 @@ def pool(tallies: Sequence[Tally]) -> Tally:
     refuse_other_efficiencies([part.mechanism for part in parts])
     groups: dict[Any, list[Part]] = {}
     for part in parts:
-        groups.setdefault(part.mechanism, []).append(part)
+        groups.setdefault(part.mechanism if part.mergeable else object(), []).append(part)
     dropped: dict[str, int] = {}
     for reason, number in (left_out for tally in tallies for left_out in tally._dropped):
         dropped[reason] = dropped.get(reason, 0) + number

@@ -29,6 +29,7 @@ LAYERS = [
     "_validate",
     "_threads",
     "_efficiency",
+    "_workers",
     "alphabet",
     "_labels",
     "_places",
@@ -37,6 +38,7 @@ LAYERS = [
     "datasets",
     "privacy",
     "channels",
+    "_parts",
     "tables",
     "tally",
     "mechanisms",
@@ -50,12 +52,13 @@ LAYERS = [
     "evaluation",
     "design",
     "attack",
+    "scale",
     "claims",
 ]
 # nothing imports these, and they may import anything
 ROOMS_WITH_A_VIEW = ["plotting", "testing", "cli", "__main__"]
 HEAVY = {"geopandas", "matplotlib", "ot", "pandas", "shapely", "pyproj", "pooch", "joblib", "arviz_stats"}
-HEAVY |= {"narwhals", "duckdb", "polars", "pyarrow", "dask"}
+HEAVY |= {"narwhals", "duckdb", "polars", "pyarrow", "dask", "distributed"}
 # each repetition or cycle has a generator of its own, made from the seed that was handed in
 SEEDED = dict.fromkeys(
     ("ibukit.evaluation.replicate", "ibukit.design.privic", "ibukit.testing"), ("PCG64", "SeedSequence")
@@ -283,7 +286,7 @@ def public_objects():
     """Every function and class that a reader of the documentation is shown, with its dotted name."""
     found = {f"ibukit.{name}": getattr(ibukit, name) for name in ibukit.__all__}
     rooms = ["attack", "channels", "claims", "datasets", "design", "errors", "identification", "privacy", "plotting"]
-    rooms += ["solvers", "testing", "theory"]
+    rooms += ["scale", "solvers", "testing", "theory"]
     for module in rooms:
         members = vars(importlib.import_module(f"ibukit.{module}"))
         found |= {f"ibukit.{module}.{name}": thing for name, thing in members.items() if not name.startswith("_")}

@@ -97,7 +97,7 @@ CALLS = [
     (lambda: ik.Rappor(3, 1.0).tally([[0, 1, 2]]), ik.errors.AlphabetMismatch, ["reports", "0 and 1", "2"]),
     (lambda: ik.LinearGeometric(3, 1.0).tally([0.5]), ValueError, ["reports", "0.5", "index 0"]),
     (lambda: RR.randomize([0, 3], np.random.default_rng(1)), ik.errors.AlphabetMismatch, ["secrets", "3", "index 1"]),
-    (lambda: ik.Alphabet("abc"), ValueError, ["values", "()"]),
+    (lambda: ik.Alphabet("abc"), ValueError, ["values", "'abc'"]),
     (lambda: ik.Alphabet(["a", "b"]).codes(["c"]), ik.errors.AlphabetMismatch, ["labels", "'c'"]),
     (lambda: ik.Line(17, 90).codes([16]), ik.errors.AlphabetMismatch, ["labels", "16", "17..90"]),
     (lambda: ik.Grid(2, 2).codes([[0, 2]]), ik.errors.AlphabetMismatch, ["labels", "(0, 2)", "2 x 2"]),

@@ -74,6 +74,7 @@ NAMES = [
     "quantize",
     "rate_distortion",
     "replicate",
+    "scale",
     "shokri",
     "smooth",
     "solvers",
@@ -230,6 +231,12 @@ def test_every_estimate_offers_what_was_promised():
         assert estimate.standard_errors().shape == (4,)
         lower, upper = estimate.interval(0.95)
         assert (lower <= upper).all()
+
+
+def test_the_names_of_scale_are_these():
+    assert [name for name, thing in vars(ik.scale).items() if not inspect.ismodule(thing) and name[0] != "_"] == [
+        "tally"
+    ]
 
 
 ATTACK = [

@@ -284,7 +284,7 @@ def test_labels_go_before_places():
     assert named.alphabet == ik.Alphabet(["x", "y", "z"])
     np.testing.assert_allclose(named.counts, plain.counts, rtol=1e-9)
     assert ik.unfold({"low": 5, "high": 7}, table).observed.tolist() == [5, 0, 7]
-    with pytest.raises(ik.errors.AlphabetMismatch, match="counts has a number for 'top', which is not one of the repo"):
+    with pytest.raises(ik.errors.AlphabetMismatch, match="counts contains 'top', which is not in the alphabet"):
         ik.unfold({"low": 5, "top": 7}, table)
     with pytest.raises(ik.errors.AlphabetMismatch, match="background must have a number for each report, got none for"):
         ik.unfold(counts, table, background={"low": 5})
@@ -293,13 +293,13 @@ def test_labels_go_before_places():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"counts": [1, 2]}, r"counts must have one number for each of the 3 reports, got \(2,\)"),
+        ({"counts": [1, 2]}, r"counts must have one number for each of the 3 elements, got shape \(2,\)"),
         ({"counts": [1, -2, 3]}, r"counts must be finite and not negative, got -2\.0 at index 1"),
         ({"counts": [1, np.nan, 3]}, "counts must be finite and not negative, got nan at index 1"),
         ({"counts": [0, 0, 0]}, "counts must not all be 0"),
-        ({"counts": "abc"}, "counts must be numbers, got str"),
+        ({"counts": "abc"}, "counts must be a list, an array or a Series, got 'abc'"),
         ({"background": [1, 2, np.inf]}, "background must be finite and not negative, got inf at index 2"),
-        ({"background": [1, 2]}, r"background must have one number for each of the 3 reports, got \(2,\)"),
+        ({"background": [1, 2]}, r"background must have one number for each of the 3 elements, got shape \(2,\)"),
         ({"matrix": RESPONSE.T / RESPONSE.sum(axis=1)}, "its columns do|transposed"),
         ({"matrix": [[0.2, 0, 0], [0, 0.5, 0.5], [0.3, 0.2, 0.1], [0.5, 0.3, 0.4]]}, "is it transposed"),
         ({"matrix": [[0.2, 0.1, 0], [0, 0.5, 0]]}, "which no secret can produce"),
@@ -338,3 +338,33 @@ def test_a_maximum_that_is_missed(monkeypatch):
     found = ik.unfold(counts, response, background=background, strict=False)
     assert found.gap == caught.value.estimate.gap
     assert found.status is ik.Status.MAX_ITER
+
+
+def test_weights_count_as_people():
+    counts = np.array([50, 40, 60])
+    for mechanism in (ik.MatrixMechanism(RESPONSE, efficiency=True), ik.RandomizedResponse(3, 1.0)):
+        people, weights = mechanism.tally_counts(counts), mechanism.tally_counts(counts * 0.3, weighted=True)
+        assert (people.n, weights.n) == (150, pytest.approx(45.0))
+        whole, weighted = ik.mle(people), ik.mle(weights)
+        np.testing.assert_allclose(weighted.distribution, whole.distribution, rtol=1e-9)
+        np.testing.assert_allclose(weighted.standard_errors(), whole.standard_errors() / np.sqrt(0.3), rtol=1e-9)
+        assert ik.gap(weights, whole.distribution) <= 1e-9
+        np.testing.assert_allclose(ik.ibu(weights).distribution, ik.ibu(people).distribution, rtol=1e-6)
+        assert (people + weights).n == pytest.approx(195.0)
+        assert weighted.identified.all()
+    by_label = ik.Rappor(2, 1.0).tally_counts({3: 0.5, 0: 1.5}, weighted=True)
+    assert by_label.counts.tolist() == [1.5, 0.5]
+
+
+def test_what_counts_people_refuses_weights():
+    mechanism = ik.RandomizedResponse(3, 1.0)
+    tally = mechanism.tally_counts([0.5, 1.5, 2.0], weighted=True)
+    for function in (ik.smooth, ik.inv, ik.identification.fixed_points, lambda tally: ik.posterior(tally, 1.0)):
+        with pytest.raises(ValueError, match="tally must hold whole counts, got weights"):
+            function(tally)
+    with pytest.raises(ValueError, match="tally must hold whole counts, got weights"):
+        ik.ibu(tally, stop=ik.Discrepancy())
+    with pytest.raises(ValueError, match=r"counts must be whole numbers, got 0\.5 at index 0"):
+        mechanism.tally_counts([0.5, 1.5, 2.0])
+    with pytest.raises(ValueError, match=r"counts must be finite and not negative, got -1\.5 at index 1"):
+        mechanism.tally_counts([0.5, -1.5, 2.0], weighted=True)

@@ -228,10 +228,16 @@ class Estimate(Labelled, ReadOnlyArrays):
         if not isinstance(other, Estimate):
             return NotImplemented
         return (
-            self._printed == other._printed
-            and np.array_equal(self.distribution, other.distribution)
+            type(self) is type(other)
+            and self._printed == other._printed
             and self.alphabet == other.alphabet
             and _same_reports(self.tally, other.tally)
+            # the distribution, and what a class that inherits has besides
+            and all(
+                np.array_equal(getattr(self, each.name), getattr(other, each.name))
+                for each in fields(self)
+                if each.name not in ("alphabet", "tally")
+            )
         )
 
     def __hash__(self) -> int:

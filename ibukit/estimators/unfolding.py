@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ibukit import _validate
+from ibukit._labels import in_order
 from ibukit._validate import SUM_TOLERANCE, Floats
 from ibukit.alphabet import Alphabet
 from ibukit.errors import AlphabetMismatch, ConvergenceError, InvalidDistribution
-from ibukit.estimate import Estimate, Status, determined
+from ibukit.estimate import Estimate, Status
+from ibukit.estimate.result import determined
 from ibukit.estimators._poisson import maximise_signal
 from ibukit.estimators.likelihood import mle
 from ibukit.information import carried_over, covariance_of_all
@@ -75,7 +77,10 @@ class Unfolded(Estimate):
         )
 
     def standard_errors(self) -> Floats:
-        """Asymptotic standard errors of the probabilities, shape (k,): roots of the diagonal of `covariance`."""
+        """Asymptotic standard errors of the probabilities, shape (k,).
+
+        They are the square roots of the diagonal of `covariance`.
+        """
         return np.asarray(np.sqrt(np.diag(self.covariance())))
 
     def count_errors(self) -> Floats:
@@ -195,10 +200,10 @@ def unfold(
     tol = _validate.positive("tol", tol)
     mechanism = _as_response(matrix, efficiency)
     labels = mechanism.report_alphabet
-    observed = _numbers("counts", counts, labels, absent=0.0)
+    observed = np.asarray(in_order("counts", counts, labels, weighted=True))
     if not observed.any():
         raise ValueError("counts must not all be 0: there is nothing to unfold")
-    extra = None if background is None else _numbers("background", background, labels, absent=None)
+    extra = None if background is None else _given_for_all(background, labels)
     if extra is None or not extra.any():
         found = _without_background(mechanism, observed, tol)
     else:
@@ -272,28 +277,11 @@ def _with_background(mechanism: MatrixMechanism, observed: Floats, background: F
     )
 
 
-def _numbers(name: str, values: Any, labels: Alphabet, absent: float | None) -> Floats:
-    """Numbers for the reports in their order, none negative; those of a dict or Series by label."""
-    if isinstance(values, Mapping) or hasattr(values, "reindex"):
-        values = _by_label(name, dict(values.items()), labels, absent)
-    try:
-        array = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"{name} must be numbers, got {type(values).__name__}") from None
-    if array.shape != (len(labels),):
-        raise AlphabetMismatch(f"{name} must have one number for each of the {len(labels)} reports, got {array.shape}")
-    bad = ~((array >= 0) & np.isfinite(array))
-    if bad.any():
-        raise ValueError(f"{name} must be finite and not negative, got {array[bad][0]} at index {int(np.argmax(bad))}")
-    return array
-
-
-def _by_label(name: str, given: dict[Any, Any], labels: Alphabet, absent: float | None) -> list[Any]:
-    wanted = labels.values.tolist()
-    for label in given:
-        if label not in set(wanted):
-            raise AlphabetMismatch(f"{name} has a number for {label!r}, which is not one of the reports {labels!r}")
-    for label in wanted:
-        if label not in given and absent is None:
-            raise AlphabetMismatch(f"{name} must have a number for each report, got none for {label!r}")
-    return [given.get(label, absent) for label in wanted]
+def _given_for_all(background: Any, labels: Alphabet) -> Floats:
+    """The background in the order of the reports: one that is left out would be taken for 0."""
+    if isinstance(background, Mapping) or hasattr(background, "reindex"):
+        known = set(dict(background.items()))
+        for label in labels.values.tolist():
+            if label not in known:
+                raise AlphabetMismatch(f"background must have a number for each report, got none for {label!r}")
+    return np.asarray(in_order("background", background, labels, weighted=True))

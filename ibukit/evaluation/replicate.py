@@ -21,6 +21,7 @@ from tqdm import tqdm
 from ibukit import _validate
 from ibukit._threads import one_thread
 from ibukit._validate import Floats
+from ibukit._workers import check_client, run_on
 from ibukit.alphabet import Alphabet
 from ibukit.distributions import Population
 from ibukit.errors import AlphabetMismatch, InvalidDistribution
@@ -36,6 +37,7 @@ from ibukit.tally import Tally
 
 if TYPE_CHECKING:
     import pandas as pd
+    from distributed import Client
 
 Estimator = Callable[[Tally], Estimate | ArrayLike]
 Loss = Callable[[Floats, Floats, Alphabet], Any]
@@ -54,6 +56,7 @@ def replicate(
     path: str | os.PathLike[str] | None = None,
     n_jobs: int = 1,
     losses: Mapping[str, Loss] | None = None,
+    client: Client | None = None,
 ) -> pd.DataFrame:
     """Repeat an experiment: reports, estimates and their losses.
 
@@ -82,6 +85,9 @@ def replicate(
     losses : mapping from str to callable, optional
         Losses of your own, by the names of their columns: functions of the estimate and the truth, shape (k,) both, and
         the alphabet, that return a number.
+    client : distributed.Client, optional
+        The Dask workers that do the work in the place of processes. What a lost worker was at is done again by another.
+        One repetition at a time runs in each worker process, so workers of one thread are best.
 
     Returns
     -------
@@ -109,17 +115,19 @@ def replicate(
         compared, not the functions that it calls.
     ValueError
         If there is no mechanism or no estimator, or two mechanisms have the same class and epsilon or name, or
-        `repetitions` is below 1, `seed` negative, or `n_jobs` 0, or a loss has the name of another column.
+        `repetitions` is below 1, `seed` negative, or `n_jobs` 0, or not 1 where there is a `client`, or a loss has
+        the name of another column.
     TypeError
-        If an argument is of another kind than stated, or a loss returns something other than a number.
+        If an argument is of another kind than stated, or a loss returns something other than a number, or `client`
+        is none.
 
     Notes
     -----
     Repetition r of a mechanism draws from ``SeedSequence(seed, spawn_key=(*words, r))``, where the four words are a
     digest of the mechanism's recorded name and parameters; of a matrix, of a weighted mean of its entries in steps of
     2^-16, so that last digits do not decide. So a row depends on `seed`, population, mechanism, estimator and r only:
-    not on `n_jobs`, on the order, on what else is asked for or on how many repetitions. Linear algebra runs on one
-    thread.
+    not on `n_jobs` or `client`, on the order, on what else is asked for or on how many repetitions. Linear algebra runs
+    on one thread.
 
     An error in an estimator is raised with a note that says which mechanism, estimator and repetition it was.
 
@@ -162,6 +170,10 @@ def replicate(
     seed = _validate.whole("seed", seed, 0)
     if _validate.whole("n_jobs", n_jobs, -(2**31)) == 0:
         raise ValueError("n_jobs must be a number of processes, or -1 for one on each core, got 0")
+    if client is not None:
+        check_client(client)
+        if n_jobs != 1:
+            raise ValueError(f"n_jobs must be left out where client is given, whose workers do the work; got {n_jobs}")
     keys = [(name, repetition) for name in chosen for repetition in range(repetitions)]
     question = _question(population, chosen, functions, measures, seed)
     with nullcontext((dict[Key, Rows](), None)) if path is None else opened(Path(path), question) as (finished, write):
@@ -169,7 +181,7 @@ def replicate(
         words = {name: spawn_key(mechanism) for name, mechanism in chosen.items()}
         tasks = ((key, population, chosen[key[0]], functions, measures, seed, words[key[0]]) for key in todo)
         bar = tqdm(desc="replicate", unit=" repetitions", total=len(keys), initial=len(keys) - len(todo), disable=None)
-        with bar, closing(_run(tasks, n_jobs)) as results:
+        with bar, closing(_run(tasks, n_jobs) if client is None else run_on(client, _repeat, tasks)) as results:
             for key, rows in results:
                 if write is not None:
                     write(key, rows)

@@ -9,7 +9,7 @@ from ibukit._validate import Floats
 from ibukit.information import dense
 from ibukit.information.diagonal import Diagonal, pooled_responses
 from ibukit.information.line import LineInformation, on_a_line
-from ibukit.information.lost import covariance_of_all
+from ibukit.information.lossy import covariance_of_all
 from ibukit.tally import Tally
 
 

@@ -106,13 +106,13 @@ class BitReports(FiniteMechanism):
         """Bit rows of 0 and 1, shape (n, k), from packed bytes."""
         return np.unpackbits(kept, axis=1, count=self.k)
 
-    def tally_counts(self, counts: ArrayLike) -> Tally:
+    def tally_counts(self, counts: ArrayLike, *, weighted: bool = False) -> Tally:
         """The tally from counts of all possible reports.
 
         They must be few enough to be listed.
         """
         rows = self._all_rows
-        return Tally((make_part(self, rows, in_order("counts", counts, self.report_alphabet)),))
+        return Tally((make_part(self, rows, in_order("counts", counts, self.report_alphabet, weighted)),))
 
     @cached_property
     def _channel(self) -> BitChannel:

@@ -86,7 +86,8 @@ class Labelled(_validate.ReadOnlyArrays, ABC):
             The users' true values, as they stand in the alphabet.
         rng : numpy.random.Generator
         codes : bool
-            Secrets are places 0..k-1 in the alphabet instead of labels, and so are reports that can be listed.
+            Secrets are places 0..k-1 in the alphabet instead of labels, and so are reports that can be listed. On a grid,
+            where labels are pairs, single numbers are always the places of cells, as `Grid.locate` has them.
 
         Returns
         -------
@@ -106,7 +107,7 @@ class Labelled(_validate.ReadOnlyArrays, ABC):
         if not self.alphabet.bounded:
             self._refuse_codes(codes)
             return self.draw(_validate.whole_array("secrets", secrets), rng)
-        if codes:
+        if codes or self.alphabet.are_codes(secrets):
             return self.draw(_validate.codes("secrets", secrets, self.k), rng)
         return self.label_reports(self.draw(codes_of("secrets", secrets, self.alphabet, BY_PLACE), rng))
 
@@ -130,7 +131,10 @@ class Labelled(_validate.ReadOnlyArrays, ABC):
         """
 
     def code_reports(self, reports: ArrayLike) -> NDArray[Any]:
-        """Codes of reports given by their labels; reports that cannot be listed are their own names."""
+        """Codes of reports given by their labels.
+
+        Reports that cannot be listed are their own names.
+        """
         return _validate.whole_array("reports", reports)
 
     def label_reports(self, reports: NDArray[Any]) -> NDArray[Any]:

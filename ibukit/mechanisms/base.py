@@ -184,15 +184,19 @@ class FiniteMechanism(Mechanism):
 
     @property
     def report_alphabet(self) -> Alphabet:
-        """What the reports are called: the secrets' labels where there are as many reports, else 0..m-1.
+        """What the reports are called.
 
-        A mechanism whose reports are something else overrides it.
+        They have the secrets' labels where there are as many reports, else 0..m-1. A mechanism whose reports are
+        something else overrides it.
         """
         return self.alphabet if self.m == self.k else Line(0, self.m - 1)
 
     def code_reports(self, reports: ArrayLike) -> NDArray[Any]:
         """Codes 0..m-1 of reports given by their labels."""
-        return codes_of("reports", reports, self.report_alphabet, BY_PLACE)
+        known = self.report_alphabet
+        if known.are_codes(reports):
+            return _validate.codes("reports", reports, self.m)
+        return codes_of("reports", reports, known, BY_PLACE)
 
     def label_reports(self, reports: NDArray[Any]) -> NDArray[Any]:
         """Labels of reports given as codes."""
@@ -246,14 +250,21 @@ class FiniteMechanism(Mechanism):
         """Reports as integer codes 0..m-1."""
         return _validate.codes("reports", reports, self.m)
 
-    def tally_counts(self, counts: ArrayLike) -> Tally:
+    def tally_counts(self, counts: ArrayLike, *, weighted: bool = False) -> Tally:
         """The tally of reports that are already counted.
+
+        Weights, as surveys have them, count as numbers of people. Estimates and their gaps are then those of the
+        weighted likelihood. Standard errors are about right if the weights w of all people sum to the effective sample
+        size (sum w)^2 / sum w^2: scale them so first, or divide the errors by the root of that over sum w. What depends
+        on whole counts (posteriors, `Discrepancy`) refuses weights.
 
         Parameters
         ----------
         counts : array_like of int, shape (m,), or mapping or Series
             How often each possible report was seen: in the order of `report_alphabet`, or by label, as
             ``series.value_counts()`` has them.
+        weighted : bool
+            Whether they are sums of weights: any numbers that are not negative.
 
         Raises
         ------
@@ -262,7 +273,8 @@ class FiniteMechanism(Mechanism):
         ValueError
             If a label is there twice, a count is no whole number or negative, or there is no report at all.
         """
-        return Tally((make_part(self, np.arange(self.m), in_order("counts", counts, self.report_alphabet)),))
+        seen = in_order("counts", counts, self.report_alphabet, weighted)
+        return Tally((make_part(self, np.arange(self.m), seen),))
 
     def _count(self, seen: NDArray[Any], often: Ints | None) -> Tally:
         """Without sorting, where there are more reports than codes."""

@@ -169,7 +169,7 @@ class MatrixMechanism(FiniteMechanism):
         return privacy.epsilon_ldp(self)
 
     def make_matrix(self) -> Floats:
-        """The probabilities of all reports, shape (k, m); its rows sum to the efficiencies."""
+        """The probabilities of all reports, shape (k, m); rows sum to the efficiencies."""
         return self.entries
 
     def as_finite(self) -> FiniteMechanism:

@@ -12,9 +12,9 @@ from ibukit.alphabet import Line
 from ibukit.estimate import Estimate
 from ibukit.grid import Grid
 from ibukit.plotting import labels
+from ibukit.plotting._style import PALETTE, axes_for
 from ibukit.plotting.lines import value_label
 from ibukit.plotting.maps import heatmap
-from ibukit.plotting.style import PALETTE, axes_of
 
 
 def draw(estimate: Estimate, level: float | None = None, ax: Axes | None = None) -> Axes:
@@ -28,7 +28,7 @@ def draw(estimate: Estimate, level: float | None = None, ax: Axes | None = None)
 
 
 def _steps(line: Line, p: Floats, intervals: tuple[Floats, Floats] | None, ax: Axes | None) -> Axes:
-    axes = axes_of(ax)
+    axes = axes_for(ax)
     edges = np.arange(line.first, line.last + 2) - 0.5
     # corners instead of `stairs`, which takes seconds for a hundred thousand values
     x = np.repeat(edges, 2)[1:-1]

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from ibukit._validate import Floats, Ints
 from ibukit.alphabet import Alphabet
-from ibukit.plotting.style import PALETTE, axes_of
+from ibukit.plotting._style import PALETTE, axes_for
 
 MOST_BARS = 40
 # characters of a line, and lines, of a label
@@ -29,7 +29,7 @@ def draw(
     first = curves[0][1]
     shown = _shown(first)
     places = np.arange(len(shown))
-    axes = axes_of(ax, (6, 1.0 + INCHES_A_BAR * max(len(shown), 3)))
+    axes = axes_for(ax, (6, 1.0 + INCHES_A_BAR * max(len(shown), 3)))
     axes.barh(places, first[shown], height=0.7, color="0.78", label=curves[0][0])
     if intervals is not None:
         lower, upper = (ends[shown] for ends in intervals)

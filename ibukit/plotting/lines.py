@@ -17,7 +17,7 @@ from ibukit.errors import AlphabetMismatch
 from ibukit.estimate import Estimate
 from ibukit.grid import Grid
 from ibukit.plotting import labels
-from ibukit.plotting.style import DASHES, PALETTE, axes_of, values_on
+from ibukit.plotting._style import DASHES, PALETTE, axes_for, numbers
 
 Curves = Mapping[str, ArrayLike | Estimate] | Sequence[ArrayLike | Estimate] | Estimate | Floats
 
@@ -57,12 +57,12 @@ def distributions(alphabet: Alphabet | int, curves: Curves, ax: Axes | None = No
     space = as_alphabet(alphabet)
     if isinstance(space, Grid):
         raise AlphabetMismatch(f"alphabet must be a line or labels, got {space!r}; heatmap(grid, values) draws a map")
-    drawn = [(name, values_on(values, space)) for name, values in _named(curves)]
+    drawn = [(name, numbers(values, space)) for name, values in _named(curves)]
     if not drawn:
         raise ValueError("curves must hold at least one distribution, got none")
     if not isinstance(space, Line):
         return labels.draw(space, drawn, ax)
-    axes = axes_of(ax)
+    axes = axes_for(ax)
     for i, (name, p) in enumerate(drawn):
         if i == 0:
             _fill(axes, space, p, label=name)
@@ -105,7 +105,7 @@ def panels(alphabet: Alphabet | int, truth: ArrayLike, estimates: Mapping[str, E
     ['IBU', '5 steps, gap 0.013']
     """
     line, rows = _line(alphabet), -(-len(estimates) // columns)
-    real = values_on(truth, line)
+    real = numbers(truth, line)
     ceiling = 3 * real.max()
     size = (2.7 * columns, 2.45 * rows)
     figure, grid = plt.subplots(rows, columns, sharex=True, sharey=True, squeeze=False, figsize=size)

@@ -16,7 +16,7 @@ from ibukit import _places
 from ibukit.errors import AlphabetMismatch
 from ibukit.estimate import Estimate
 from ibukit.grid import Grid
-from ibukit.plotting.style import axes_of, values_on
+from ibukit.plotting._style import axes_for, numbers
 
 if TYPE_CHECKING:
     from geopandas import GeoSeries
@@ -58,8 +58,10 @@ def heatmap(
 
     Raises
     ------
+    TypeError
+        If `grid` is not a Grid.
     AlphabetMismatch
-        If `grid` is not a Grid, there is not one number for each cell, or an estimate is over another alphabet.
+        If there is not one number for each cell, or an estimate is over another alphabet.
     ValueError
         If there are names and the grid has no bounds, or a name lies outside of them.
 
@@ -75,12 +77,10 @@ def heatmap(
     ['2 km', 'N', 'Eiffel Tower', 'Arc de Triomphe']
     """
     if not isinstance(grid, Grid):
-        raise AlphabetMismatch(
-            f"grid must be a Grid, got {grid!r}; distributions(alphabet, curves) draws lines and labels"
-        )
-    picture = values_on(values, grid).reshape(grid.n_rows, grid.n_cols)
+        raise TypeError(f"grid must be a Grid, got {grid!r}; distributions draws lines and labels")
+    picture = numbers(values, grid).reshape(grid.n_rows, grid.n_cols)
     marked = _places_of(grid, {} if names is None else names)
-    axes = axes_of(ax)
+    axes = axes_for(ax)
     height, width = grid.cell_shape
     row, col = grid.first
     extent = (col * width, (col + grid.n_cols) * width, row * height, (row + grid.n_rows) * height)

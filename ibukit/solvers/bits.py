@@ -8,7 +8,9 @@ the other mechanisms is found by the interior point. The certificate is the exac
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
@@ -16,8 +18,9 @@ from scipy.linalg.blas import ssyrk
 from scipy.optimize import nnls
 
 from ibukit._validate import Floats, Ints
-from ibukit.channels import BitChannel
+from ibukit.channels import BitChannel, Channel
 from ibukit.channels.base import slices_of
+from ibukit.channels.partitioned import PartitionedChannel, spread, sum_arrays
 from ibukit.solvers._model import Curved
 from ibukit.solvers.em import evaluate, updates_of
 from ibukit.solvers.interior_point import path
@@ -78,7 +81,33 @@ class Rows:
         return np.asarray(found * (self.counts.sum() / counts.sum() / self.total))
 
 
-def maximise(bits: list[Rows], others: Pooled, q_others: Floats, tol: float) -> tuple[Floats, int]:
+@dataclass(frozen=True, eq=False)
+class RowsElsewhere:
+    """The same of reports that lie in partitions: what is summed over them is computed where they are."""
+
+    channel: PartitionedChannel
+    counts: Ints | Floats
+    total: float = 1.0
+
+    def gradient(self, theta: Floats) -> Floats:
+        """Their share of g: k numbers there, k numbers back."""
+        return self.channel.score(theta, self.counts).g / self.total
+
+    def hessian(self, theta: Floats, thinned: int) -> Floats:
+        """M diag(q / p^2) M^T at theta from every `thinned`-th report of each partition."""
+        found = self.channel.total(partial(_hessian_there, thinned), theta, self.counts, sum_arrays)
+        return np.asarray(found / self.total)
+
+
+def _hessian_there(thinned: int, channel: Channel, theta: Floats, weights: Floats | Ints) -> Floats:
+    counts = spread(weights, channel)
+    if isinstance(channel, BitChannel):
+        return Rows(channel, counts).hessian(theta, thinned)
+    some, few = channel.take(slice(None, None, thinned)), counts[::thinned]
+    return np.asarray(some.gram(few / some.forward(theta) ** 2) * (counts.sum() / few.sum()))
+
+
+def maximise(bits: Sequence[Rows | RowsElsewhere], others: Pooled, q_others: Floats, tol: float) -> tuple[Floats, int]:
     """The maximiser over the simplex and the number of passes over the rows."""
     k = others.k
     problem = _Problem(bits, others, q_others)
@@ -109,7 +138,7 @@ def maximise(bits: list[Rows], others: Pooled, q_others: Floats, tol: float) -> 
 
 @dataclass(frozen=True, eq=False)
 class _Problem:
-    bits: list[Rows]
+    bits: Sequence[Rows | RowsElsewhere]
     others: Pooled
     q_others: Floats
 

@@ -9,11 +9,14 @@ import numpy as np
 
 from ibukit._validate import Floats
 from ibukit.channels import BitChannel, DenseChannel, LineChannel, ResponseChannel
+from ibukit.channels.partitioned import PartitionedChannel
 from ibukit.channels.plane import PlaneChannel
 from ibukit.solvers import active_set, anderson, bits, interior_point, line, plane, water_filling
 from ibukit.solvers.pooled import STRUCTURED, Pooled
 from ibukit.solvers.problem import Problem
 
+# of these there may be as many reports as users
+ROWS = (BitChannel, PartitionedChannel)
 # entries of the dense channel up to which it is worth its memory (2^26 doubles are half a gigabyte)
 MOST_DENSE = 2**26
 # order of the largest matrix that is factorised at each step (a second of time, a fifth of a gigabyte)
@@ -88,8 +91,8 @@ def _plane(problem: Problem, tol: float) -> tuple[Floats, int]:
 
 
 def _bits_apply(problem: Problem) -> bool:
-    some = any(isinstance(channel, BitChannel) for channel, _ in problem.parts)
-    known = all(isinstance(channel, (BitChannel, *STRUCTURED)) for channel, _ in problem.parts)
+    some = any(isinstance(channel, ROWS) for channel, _ in problem.parts)
+    known = all(isinstance(channel, (*ROWS, *STRUCTURED)) for channel, _ in problem.parts)
     return some and known and _few_unknowns(problem)
 
 
@@ -98,14 +101,18 @@ def _few_unknowns(problem: Problem) -> bool:
 
 
 def _many_rows(problem: Problem) -> bool:
-    rows = sum(channel.size for channel, _ in problem.parts if isinstance(channel, BitChannel))
-    return rows > 20 * problem.k or not _dense_applies(problem)
+    rows = sum(channel.size for channel, _ in problem.parts if isinstance(channel, ROWS))
+    elsewhere = any(isinstance(channel, PartitionedChannel) for channel, _ in problem.parts)
+    return elsewhere or rows > 20 * problem.k or not _dense_applies(problem)
 
 
 def _bits_run(problem: Problem, tol: float) -> tuple[Floats, int]:
-    rows, others, q_others = [], [], []
+    rows: list[bits.Rows | bits.RowsElsewhere] = []
+    others, q_others = [], []
     for channel, counts in problem.parts:
-        if isinstance(channel, BitChannel):
+        if isinstance(channel, PartitionedChannel):
+            rows.append(bits.RowsElsewhere(channel, counts, problem.n))
+        elif isinstance(channel, BitChannel):
             rows.append(bits.Rows(channel, counts, problem.n))
         else:
             others.append(channel)

@@ -20,7 +20,7 @@ import narwhals as nw
 from ibukit.tables.columns import Columns, Piece
 from ibukit.tables.source import Source
 
-ROWS_AT_ONCE = 2**18
+LINES_AT_ONCE = 2**18
 DAMAGED = (gzip.BadGzipFile, EOFError, zlib.error)
 
 
@@ -113,7 +113,7 @@ class TextFile(Source):
             options: dict[str, Any] = {"dtype": str, "keep_default_na": False, "na_values": [""], "index_col": False}
             options |= {"skip_blank_lines": False, "sep": self.delimiter, "encoding": "utf-8-sig"}
             options |= {"header": None, "names": range(len(self._header)), "skiprows": 0 if self.headless else 1}
-            with pd.read_csv(file, chunksize=ROWS_AT_ONCE, **options) as chunks:
+            with pd.read_csv(file, chunksize=LINES_AT_ONCE, **options) as chunks:
                 for chunk in chunks:
                     bar.update(raw.tell() - bar.n)
                     yield chunk

@@ -1,4 +1,4 @@
-"""The book's one style, and what every plot begins with."""
+"""Colours, dashes and fonts, and what every plot begins with."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def use_style() -> None:
     plt.rcParams.update(STYLE)
 
 
-def values_on(values: ArrayLike | Estimate, alphabet: Alphabet) -> Floats:
+def numbers(values: ArrayLike | Estimate, alphabet: Alphabet) -> Floats:
     """One number for each element: an estimate's own, if it is over this alphabet."""
     return _validate.vector("values", distribution_on("values", values, alphabet), len(alphabet))
 
 
-def axes_of(ax: Axes | None, size: tuple[float, float] = (6, 3.6)) -> Axes:
+def axes_for(ax: Axes | None, size: tuple[float, float] = (6, 3.6)) -> Axes:
     """The axes that were given, or those of a new figure, whose labels have room without `use_style`, too."""
     if ax is not None:
         return ax

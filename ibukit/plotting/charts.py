@@ -1,4 +1,4 @@
-"""Maps, channels, boxplots, the likelihood on a triangle."""
+"""Channels, boxplots, the likelihood on a triangle."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from matplotlib.colors import Normalize
 from numpy.typing import ArrayLike
 
 from ibukit._validate import Floats
-from ibukit.plotting.style import PALETTE, axes_of, values_on
+from ibukit.plotting._style import PALETTE, axes_for, numbers
 from ibukit.tally import Tally, check_tally
 
 
@@ -55,7 +55,7 @@ def channel(
     entries = np.asarray(matrix, dtype=np.float64)
     if entries.ndim != 2:
         raise ValueError(f"matrix must have two dimensions, got shape {entries.shape}")
-    axes = axes_of(ax)
+    axes = axes_for(ax)
     k, m = entries.shape
     extent = (first_report - 0.5, first_report + m - 0.5, first_secret + k - 0.5, first_secret - 0.5)
     colours = Normalize(0.0, entries.max()) if norm is None else norm
@@ -87,7 +87,7 @@ def boxes(samples: Mapping[str, Mapping[Any, ArrayLike]], ax: Axes | None = None
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['INV-P', 'IBU']
     """
-    axes = axes_of(ax)
+    axes = axes_for(ax)
     settings = list(dict.fromkeys(setting for results in samples.values() for setting in results))
     width = 0.8 / len(samples)
     for i, (name, results) in enumerate(samples.items()):
@@ -145,7 +145,7 @@ def triangle(
     """
     if check_tally(tally, weighted=True).k != 3:
         raise ValueError(f"tally must be over 3 secrets to be drawn on a triangle, it is over {tally.k}")
-    axes = axes_of(ax)
+    axes = axes_for(ax)
     # kept off the edges, where the likelihood can be -inf
     steps = np.linspace(1e-3, 1, 90)
     inside = [(a, b, 1 - a - b) for a in steps for b in steps if a + b <= 1 - 1e-3]
@@ -161,7 +161,7 @@ def triangle(
         at, offset = (cx[0], cy[0]), "offset points"
         axes.annotate(name, at, xytext=away, textcoords=offset, ha="center", annotation_clip=False)
     for i, (label, points) in enumerate((marks or {}).items()):
-        mx, my = _corners(np.array([values_on(point, tally.alphabet) for point in points]))
+        mx, my = _corners(np.array([numbers(point, tally.alphabet) for point in points]))
         axes.plot(mx, my, "ov^sD"[i % 5], color=("#D55E00", "#FFFFFF", "#56B4E9")[i % 3], mec="black", label=label)
     if marks:
         axes.legend(loc="upper left")

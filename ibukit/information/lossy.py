@@ -1,4 +1,4 @@
-"""Where reports get lost: the information among those seen, carried over to all secrets."""
+"""The information where reports get lost: among those seen first, and then carried over to all."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from ibukit._efficiency import slopes, to_seen
 from ibukit._validate import Floats
-from ibukit.information.dense import FLAT_SHARE, contrasts, observed_information
+from ibukit.information.dense import FLAT_SHARE, FLAT_VALUE, contrasts, observed_information, refuse_if_too_large
 from ibukit.tally import Tally
 
 
@@ -15,6 +15,7 @@ def covariance_of_all(tally: Tally, theta: Floats) -> Floats:
 
     Those of the distribution among those seen, carried over to all secrets to first order.
     """
+    refuse_if_too_large(tally.k, "covariances")
     efficiency = np.ones(tally.k) if tally.efficiency is None else tally.efficiency
     basis = contrasts(tally.k)
     seen = observed_information(tally.among_seen, to_seen(theta, efficiency))
@@ -25,7 +26,7 @@ def carried_over(information: Floats, derivatives: Floats) -> Floats:
     """Covariances of functions whose derivatives are the rows, D J^-1 D^T; inf for those that move where J is flat."""
     values, vectors = np.linalg.eigh(information)
     moved = derivatives @ vectors
-    flat = values <= len(values) * np.finfo(float).eps * max(values.max(initial=0.0), 0.0)
+    flat = values <= FLAT_VALUE * len(values) * max(values.max(initial=0.0), 0.0)
     undetermined = (moved[:, flat] ** 2).sum(axis=1) > FLAT_SHARE * (moved**2).sum(axis=1)
     half = moved[:, ~flat] / np.sqrt(values[~flat])
     covariance = half @ half.T
