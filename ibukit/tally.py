@@ -154,7 +154,7 @@ class Tally(_validate.ReadOnlyArrays):
             mechanisms together with `by`.
         report : str or sequence of str
             Column of the reports. Rows of bits are a column of texts such as "0101" or of lists, or have a column for
-            each bit. A grid with bounds takes (latitude, longitude), another (row, column).
+            each bit. A grid takes integers (row, column); one with bounds also (latitude, longitude), as CSV has them.
         count : str, optional
             Column that says how often each report was seen: whole numbers from 0 on.
         epsilon : str, optional

@@ -162,6 +162,9 @@ def test_cells_are_pairs_with_or_without_an_end():
     tally = ik.Tally.from_table(table, ik.RandomizedResponse(grid, 1.0), ["row", "col"], unknown="drop")
     assert (tally.parts[0].reports.tolist(), tally.counts.tolist()) == ([0, 4], [1, 2])
     assert tally.dropped == {"unknown": 1}
+    placed = ik.RandomizedResponse(ik.Grid.from_bounds(40.0, 40.2, -74.0, -73.7, 2, 3), 1.0)
+    tally = ik.Tally.from_table(table, placed, ["row", "col"], unknown="drop")
+    assert (tally.parts[0].reports.tolist(), tally.counts.tolist()) == ([0, 4], [1, 2])
     plane = ik.PlanarGeometric(ik.Grid(None, None), 1.0)
     assert ik.Tally.from_table(table, plane, ["row", "col"]).parts[0].reports.tolist() == [[0, 0], [1, 1], [9, 0]]
 

@@ -128,7 +128,9 @@ def bit_rows(values: NDArray[Any], width: int) -> tuple[NDArray[np.uint8], NDArr
 
 
 def cells(pairs: NDArray[Any], grid: Grid) -> Ints:
-    """Codes of the cells of (lat, lon) points, or of (row, column) pairs if the grid has no bounds; -1 outside.
+    """Codes of the cells of (row, column) pairs, or of (lat, lon) points if the grid has bounds; -1 outside.
+
+    As for the grid itself, integers are rows and columns.
 
     Parameters
     ----------
@@ -136,7 +138,7 @@ def cells(pairs: NDArray[Any], grid: Grid) -> Ints:
     grid : Grid
     """
     codes = np.full(len(pairs), -1, dtype=np.int64)
-    if grid.bounds is None:
+    if grid.bounds is None or pairs.dtype.kind in "iu":
         away = np.asarray(pairs, dtype=np.float64) - grid.first
         inside = ((away >= 0) & (away < [grid.n_rows, grid.n_cols]) & (away % 1 == 0)).all(axis=1)
         codes[inside] = (away[inside] @ [grid.n_cols, 1]).astype(np.int64)
