@@ -247,6 +247,7 @@ class TruncatedGeometric(FiniteMechanism):
 
         What runs off an end is reported there.
         """
+        rng = _validate.generator(rng)
         counts = in_order("secret_counts", secret_counts, self.alphabet)
         seen, beyond_first, beyond_last = LinearGeometric(self.alphabet, self.epsilon)._spread(counts, rng)
         seen[-1] += beyond_last

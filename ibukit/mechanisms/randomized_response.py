@@ -96,6 +96,7 @@ class RandomizedResponse(FiniteMechanism):
 
         With probability truth - lie a report is the secret, else any value.
         """
+        rng = _validate.generator(rng)
         counts = in_order("secret_counts", secret_counts, self.alphabet)
         kept = rng.binomial(counts, self.truth - self.lie)
         blind = rng.multinomial(counts.sum() - kept.sum(), np.full(self.k, 1 / self.k))
