@@ -127,6 +127,11 @@ CASES = {
     "ibu": (lame_steps, lambda strict, miss: ik.ibu(TALLY, max_iter=2 if miss else 10**6, strict=strict)),
     "gibu": (lame_steps, lambda strict, miss: ik.gibu([TALLY], max_iter=2 if miss else 10**6, strict=strict)),
     "mle": (lame_solvers, lambda strict, miss: ik.mle(TALLY, strict=strict)),
+    "unfold": (lame_solvers, lambda strict, miss: ik.unfold([50, 40, 30], np.eye(3) * 0.7 + 0.1, strict=strict)),
+    "unfold, with a background": (
+        lame_solvers,
+        lambda strict, miss: ik.unfold([50, 40, 30], np.eye(3) * 0.7 + 0.1, background=[5, 5, 5], strict=strict),
+    ),
     "solvers.maximise": (lame_solvers, lambda strict, miss: maximise(TALLY.operator, TALLY.counts, strict=strict)),
     "smooth": (lame_smoother, lambda strict, miss: ik.smooth(TALLY, 10.0, strict=strict)),
     "posterior": (lame_chains, lambda strict, miss: ik.posterior(TALLY, **GIBBS, rng=rng(), strict=strict)),
