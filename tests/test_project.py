@@ -158,5 +158,5 @@ def test_the_code_in_the_readme_runs(tmp_path, monkeypatch):
 def test_the_readme_installs_extras_that_exist():
     extras = set(tomllib.loads(read("pyproject.toml"))["project"]["optional-dependencies"])
     named = set(re.findall(r"pip install \"\.\[(\w+)\]\"", read("README.md")))
-    assert named == {"bayes", "tables"}
+    assert named == {"bayes", "dask", "tables"}
     assert named <= extras

@@ -124,9 +124,9 @@ class MetricBoaster(ik.TruncatedGeometric):
     def _matrix(self):
         return ik.TruncatedGeometric(self.alphabet, 2 * self.epsilon).matrix()
 
-    channel = ik.MatrixMechanism.channel
-    draw = ik.MatrixMechanism.draw
-    simulate = ik.MatrixMechanism.simulate
+    channel = ik.FiniteMechanism.channel
+    draw = ik.FiniteMechanism.draw
+    simulate = ik.FiniteMechanism.simulate
 
 
 def test_an_epsilon_claimed_too_small_is_caught(rng):
