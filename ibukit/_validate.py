@@ -84,8 +84,8 @@ def users(n: ArrayLike, least: int) -> Ints:
     return many
 
 
-def integers(name: str, values: ArrayLike, ndim: int = 1, copy: bool = True) -> Ints:
-    """An array of whole numbers (floats only where they are whole); without `copy` it may be the one given."""
+def integers(name: str, values: ArrayLike, ndim: int = 1) -> Ints:
+    """An array of whole numbers (floats only where they are whole)."""
     array = whole_array(name, values)
     if array.ndim != ndim:
         raise ValueError(f"{name} must have {ndim} dimension(s), got shape {array.shape}")
@@ -102,7 +102,7 @@ def integers(name: str, values: ArrayLike, ndim: int = 1, copy: bool = True) -> 
             raise ValueError(f"{name} must be whole numbers, got {array[bad][0]} at index {_first(bad)}{lost}")
     elif array.dtype.kind == "u" and array.max() > np.iinfo(np.int64).max:
         raise ValueError(f"{name} must fit in 64 signed bits, got {array.max()}")
-    return array.astype(np.int64, copy=copy)
+    return array.astype(np.int64)
 
 
 def _unboxed(name: str, array: NDArray[Any]) -> NDArray[Any]:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from ibukit import _validate, privacy
 from ibukit._labels import in_order
 from ibukit._validate import Floats
-from ibukit.alphabet import Alphabet, as_alphabet
+from ibukit.alphabet import Alphabet
 from ibukit.channels import DenseChannel
 from ibukit.channels.line import SMALLEST_LOG_FACTOR
 from ibukit.errors import AlphabetMismatch
@@ -156,9 +156,7 @@ class MatrixMechanism(FiniteMechanism):
 
         Those that were given, or the secrets if there are as many, or 0..m-1.
         """
-        if self.reports is not None:
-            return self.reports
-        return self.alphabet if self.m == self.k else as_alphabet(self.m)
+        return super().report_alphabet if self.reports is None else self.reports
 
     @cached_property
     def epsilon(self) -> float:  # type: ignore[override]

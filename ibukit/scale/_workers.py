@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -123,20 +124,24 @@ def _folded(fold: Fold, results: list[Any]) -> Any:
     return fold(results)
 
 
-def _kept(mechanism: Mechanism, block: Any, packed: bool, place: int) -> NDArray[Any]:
+@contextmanager
+def _partition(place: int) -> Iterator[None]:
+    """An error says where it happened."""
     try:
-        return kept(mechanism, block, packed)
+        yield
     except Exception as error:
         error.add_note(f"in partition {place} of rows")
         raise
+
+
+def _kept(mechanism: Mechanism, block: Any, packed: bool, place: int) -> NDArray[Any]:
+    with _partition(place):
+        return kept(mechanism, block, packed)
 
 
 def _counted(mechanism: Mechanism, block: Any, packed: bool, place: int) -> Tally | None:
-    try:
+    with _partition(place):
         return counted(mechanism, block, packed)
-    except Exception as error:
-        error.add_note(f"in partition {place} of rows")
-        raise
 
 
 def _summary(rows: NDArray[Any], place: int, mechanism: Mechanism) -> Summary:
