@@ -50,7 +50,8 @@ def of_the_truth(mechanism):
     if isinstance(mechanism, (ik.Rappor, ik.SubsetSelection)):
         return np.array([mechanism.p_one])
     if isinstance(mechanism, (ik.LinearGeometric, ik.PlanarGeometric)):
-        return np.diag(mechanism.tally(mechanism.alphabet.values).matrix())
+        (part,) = mechanism.tally(mechanism.alphabet.values).parts
+        return np.diag(part.channel.rows(np.arange(mechanism.k)))  # as they are, not as an operator gives them
     return np.diag(mechanism.matrix())
 
 

@@ -115,6 +115,6 @@ def install(seed: int) -> int:
     vars(steps).update(vars(em) | {"updates_of": noise.before_updates(em.updates_of)})
     others = [module for module in modules if module is not em]
     _replace(others, em.updates_of, steps.updates_of)
-    _replace([module for module in others if module.__name__ != "ibukit.estimators"], em, steps)
+    _replace([module for module in others if module.__name__ != em.__package__], em, steps)
     np.linalg.solve = noise.after(np.linalg.solve)
     return places + 1
