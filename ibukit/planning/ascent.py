@@ -1,0 +1,121 @@
+"""The distribution at which an answer is least certain: Newton's method inside the simplex, with a certificate.
+
+v is concave. The best estimator u at any theta bounds the least variance at every other: v(theta') <= c . theta' -
+(w . theta')^2, whose maximum over theta' is found exactly. At the worst theta the two meet.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from tqdm import tqdm
+
+from ibukit._validate import Floats
+from ibukit.distributions import project_to_simplex
+from ibukit.planning.saddle import Worst, greatest
+
+if TYPE_CHECKING:
+    from ibukit.planning.dense import Dense, Point
+
+# relative difference of the two bounds at which it ends, and the most steps; what is found before is certified, too
+TOLERANCE, MOST_STEPS = 1e-7, 100
+# multiplications that may be spent on finding the hardest of many questions: minutes
+MOST_WORK = 1e12
+STEPS_EXPECTED = 30
+# how far along the way to the border a step goes, and the share of the promised gain that it must bring
+SHORT_OF_THE_BORDER, GAIN = 0.9, 0.1
+
+
+class Climb(NamedTuple):
+    """Bounds on the maximum of the sum of some questions' variances, and a distribution that attains the lower one."""
+
+    upper: float
+    lower: float
+    theta: Floats
+
+
+def hardest(dense: Dense, w: Floats, uppers: Floats, lowers: Floats) -> Worst:
+    """Of several questions the one of the largest variance: those that cannot be it are not tried."""
+    first, tried = int(lowers.argmax()), np.zeros(len(uppers), dtype=bool)
+    best, uppers = Worst(np.inf, float(lowers[first]), first, np.full(dense.k, 1 / dense.k)), uppers.copy()
+    most = max(1, int(MOST_WORK / (STEPS_EXPECTED * 6 * dense.k**2 * dense.m)))
+    bar = tqdm(total=min(most, len(uppers)), desc="questions", leave=False, disable=None)
+    for _ in range(min(most, len(uppers))):
+        question = int(np.where(tried, -np.inf, uppers).argmax())
+        if uppers[question] <= best.lower * (1 + 2 * TOLERANCE):
+            break
+        found, tried[question] = climb(dense, w[:, [question]]), True
+        bar.update()
+        uppers[question] = min(found.upper, uppers[question])
+        if found.lower > best.lower:
+            best = Worst(np.inf, found.lower, question, found.theta)
+    bar.close()
+    return best._replace(upper=float(uppers.max()))
+
+
+def climb(dense: Dense, w: Floats) -> Climb:
+    """Maximise the sum over the columns of w; they are one question, or each single probability."""
+    theta = np.full(dense.k, 1 / dense.k)
+    point = dense.at(theta, w)
+    upper, lower, best = np.inf, -np.inf, theta
+    for _ in range(MOST_STEPS):
+        upper = min(upper, _bound(point, w))
+        if point.variances.sum() > lower:
+            lower, best = float(point.variances.sum()), theta
+        gap = upper - lower
+        if gap <= TOLERANCE * upper:
+            break
+        moved = _step(dense, theta, point, w, mu=0.1 * gap / dense.k)
+        if moved is None:
+            break
+        theta, point = moved
+    return Climb(upper, lower, best)
+
+
+def _bound(point: Point, w: Floats) -> float:
+    if w.shape[1] == 1:
+        return greatest(point.slopes[:, 0], w[:, 0])[0]
+    # c . theta - ||theta||^2 for the sum over all secrets
+    c = point.slopes.sum(axis=1)
+    theta = project_to_simplex(c / 2)
+    return float(c @ theta - theta @ theta)
+
+
+def _step(dense: Dense, theta: Floats, point: Point, w: Floats, mu: float) -> tuple[Floats, Point] | None:
+    """One step of Newton's method on v + mu sum log theta; None where rounding stops it."""
+    slope = point.slopes.sum(axis=1) - 2 * w @ (w.T @ theta)
+    # in multiples of theta, so that the barrier's curvature is mu for each
+    curvature = -_hessian(dense, theta, point, w) * np.outer(theta, theta)
+    curvature[np.diag_indices_from(curvature)] += mu
+    try:
+        factor = cho_factor(curvature)
+    except LinAlgError:
+        return None
+    gain, along = cho_solve(factor, theta * slope + mu), cho_solve(factor, theta)
+    move = gain - (theta @ gain) / (theta @ along) * along
+    promised = float(move @ (theta * slope + mu))
+    length = min(1.0, SHORT_OF_THE_BORDER / max(float(-move.min()), 1e-300))
+    value = point.variances.sum() + mu * np.log(theta).sum()
+    while length > 1e-10:
+        there = theta * (1 + length * move)
+        there /= there.sum()
+        found = dense.at(there, w)
+        if found.variances.sum() + mu * np.log(there).sum() >= value + GAIN * length * promised:
+            return there, found
+        length /= 2
+    return None
+
+
+def _hessian(dense: Dense, theta: Floats, point: Point, w: Floats) -> Floats:
+    """-2 w w^T - 2 B G B^T for each question, B = M diag(u), G = D^-1 - D^-1 M^T J^+ M D^-1."""
+    total = -2 * w @ w.T
+    if point.basis is None:
+        return np.asarray(total)
+    root = np.sqrt(theta @ dense.rows)
+    for u in point.estimators.T:
+        scaled = dense.rows * (u / root)
+        inside = scaled @ point.basis
+        total -= 2 * (scaled @ scaled.T - inside @ inside.T)
+    return np.asarray(total)
