@@ -120,11 +120,12 @@ def test_the_worst_case_of_one_estimator_is_exact(k, seed):
     assert (others @ c - (others @ w) ** 2).max() <= value + 1e-12
 
 
-@given(st.integers(2, 5), st.integers(1, 7), st.integers(0, 10_000))
-def test_the_certificate_holds_for_any_matrix(k, more, seed):
+# at 0.1 some reports are as good as impossible under all secrets, or under all but one
+@given(st.integers(2, 5), st.integers(1, 7), st.sampled_from([0.1, 0.5]), st.integers(0, 10_000))
+def test_the_certificate_holds_for_any_matrix(k, more, evenness, seed):
     rng = np.random.default_rng(seed)
-    matrix = rng.dirichlet(np.full(k + more, 0.5), k)
-    dense, w = Dense(matrix), rng.normal(size=k)
+    matrix = rng.dirichlet(np.full(k + more, evenness), k)
+    dense, w = Dense(matrix), matrix @ rng.normal(size=k + more)
     found = dense.worst(w[None])
     assert found.lower <= found.upper <= found.lower * (1 + 1e-6)
     assert dense.near(found.theta, w[None])[0] == pytest.approx(found.lower, rel=1e-6)

@@ -6,7 +6,7 @@ v is concave. The best estimator u at any theta bounds the least variance at eve
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -15,9 +15,6 @@ from tqdm import tqdm
 from ibukit._validate import Floats
 from ibukit.distributions import project_to_simplex
 from ibukit.planning.saddle import Worst, greatest
-
-if TYPE_CHECKING:
-    from ibukit.planning.dense import Dense, Point
 
 # relative difference of the two bounds at which it ends, and the most steps; what is found before is certified, too
 TOLERANCE, MOST_STEPS = 1e-7, 100
@@ -28,6 +25,32 @@ STEPS_EXPECTED = 30
 SHORT_OF_THE_BORDER, GAIN = 0.9, 0.1
 
 
+class Point(NamedTuple):
+    """The best estimators at one distribution."""
+
+    estimators: Floats
+    """What `curvature` needs to know of them."""
+    slopes: Floats
+    """c_x = sum_z M_xz u_z^2 for each question, shape (k, r)."""
+    variances: Floats
+    """c . theta - (w . theta)^2, shape (r,)."""
+    basis: Floats | None
+    """Another thing that `curvature` may need."""
+
+
+class Space(Protocol):
+    """The distributions of k secrets, as a mechanism sees them."""
+
+    k: int
+    m: int
+
+    def at(self, theta: Floats, w: Floats) -> Point:
+        """The best estimators of the questions, the columns of w, at a distribution without zeros."""
+
+    def curvature(self, theta: Floats, point: Point, w: Floats) -> Floats:
+        """Minus the second derivatives of the sum of their variances, along directions that keep the sum."""
+
+
 class Climb(NamedTuple):
     """Bounds on the maximum of the sum of some questions' variances, and a distribution that attains the lower one."""
 
@@ -36,17 +59,17 @@ class Climb(NamedTuple):
     theta: Floats
 
 
-def hardest(dense: Dense, w: Floats, uppers: Floats, lowers: Floats) -> Worst:
+def hardest(space: Space, w: Floats, uppers: Floats, lowers: Floats) -> Worst:
     """Of several questions the one of the largest variance: those that cannot be it are not tried."""
     first, tried = int(lowers.argmax()), np.zeros(len(uppers), dtype=bool)
-    best, uppers = Worst(np.inf, float(lowers[first]), first, np.full(dense.k, 1 / dense.k)), uppers.copy()
-    most = max(1, int(MOST_WORK / (STEPS_EXPECTED * 6 * dense.k**2 * dense.m)))
+    best, uppers = Worst(np.inf, float(lowers[first]), first, np.full(space.k, 1 / space.k)), uppers.copy()
+    most = max(1, int(MOST_WORK / (STEPS_EXPECTED * 6 * space.k**2 * space.m)))
     bar = tqdm(total=min(most, len(uppers)), desc="questions", leave=False, disable=None)
     for _ in range(min(most, len(uppers))):
         question = int(np.where(tried, -np.inf, uppers).argmax())
         if uppers[question] <= best.lower * (1 + 2 * TOLERANCE):
             break
-        found, tried[question] = climb(dense, w[:, [question]]), True
+        found, tried[question] = climb(space, w[:, [question]]), True
         bar.update()
         uppers[question] = min(found.upper, uppers[question])
         if found.lower > best.lower:
@@ -55,10 +78,10 @@ def hardest(dense: Dense, w: Floats, uppers: Floats, lowers: Floats) -> Worst:
     return best._replace(upper=float(uppers.max()))
 
 
-def climb(dense: Dense, w: Floats) -> Climb:
+def climb(space: Space, w: Floats) -> Climb:
     """Maximise the sum over the columns of w; they are one question, or each single probability."""
-    theta = np.full(dense.k, 1 / dense.k)
-    point = dense.at(theta, w)
+    theta = np.full(space.k, 1 / space.k)
+    point = space.at(theta, w)
     upper, lower, best = np.inf, -np.inf, theta
     for _ in range(MOST_STEPS):
         upper = min(upper, _bound(point, w))
@@ -67,11 +90,11 @@ def climb(dense: Dense, w: Floats) -> Climb:
         gap = upper - lower
         if gap <= TOLERANCE * upper:
             break
-        moved = _step(dense, theta, point, w, mu=0.1 * gap / dense.k)
+        moved = _step(space, theta, point, w, mu=0.1 * gap / space.k)
         if moved is None:
             break
         theta, point = moved
-    return Climb(upper, lower, best)
+    return Climb(max(upper, lower), lower, best)  # they may cross by rounding
 
 
 def _bound(point: Point, w: Floats) -> float:
@@ -83,11 +106,11 @@ def _bound(point: Point, w: Floats) -> float:
     return float(c @ theta - theta @ theta)
 
 
-def _step(dense: Dense, theta: Floats, point: Point, w: Floats, mu: float) -> tuple[Floats, Point] | None:
+def _step(space: Space, theta: Floats, point: Point, w: Floats, mu: float) -> tuple[Floats, Point] | None:
     """One step of Newton's method on v + mu sum log theta; None where rounding stops it."""
     slope = point.slopes.sum(axis=1) - 2 * w @ (w.T @ theta)
     # in multiples of theta, so that the barrier's curvature is mu for each
-    curvature = -_hessian(dense, theta, point, w) * np.outer(theta, theta)
+    curvature = space.curvature(theta, point, w) * np.outer(theta, theta)
     curvature[np.diag_indices_from(curvature)] += mu
     try:
         factor = cho_factor(curvature)
@@ -101,21 +124,8 @@ def _step(dense: Dense, theta: Floats, point: Point, w: Floats, mu: float) -> tu
     while length > 1e-10:
         there = theta * (1 + length * move)
         there /= there.sum()
-        found = dense.at(there, w)
+        found = space.at(there, w)
         if found.variances.sum() + mu * np.log(there).sum() >= value + GAIN * length * promised:
             return there, found
         length /= 2
     return None
-
-
-def _hessian(dense: Dense, theta: Floats, point: Point, w: Floats) -> Floats:
-    """-2 w w^T - 2 B G B^T for each question, B = M diag(u), G = D^-1 - D^-1 M^T J^+ M D^-1."""
-    total = -2 * w @ w.T
-    if point.basis is None:
-        return np.asarray(total)
-    root = np.sqrt(theta @ dense.rows)
-    for u in point.estimators.T:
-        scaled = dense.rows * (u / root)
-        inside = scaled @ point.basis
-        total -= 2 * (scaled @ scaled.T - inside @ inside.T)
-    return np.asarray(total)

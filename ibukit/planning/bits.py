@@ -18,16 +18,16 @@ import numpy as np
 from scipy.special import gammaln
 
 from ibukit._threads import one_thread
-from ibukit._validate import Floats, Ints, readable
+from ibukit._validate import Floats, Ints
 from ibukit.errors import TooLarge
 from ibukit.mechanisms import SubsetSelection
-from ibukit.mechanisms.unary import UnaryEncoding
+from ibukit.planning.ascent import STEPS_EXPECTED, Climb, climb
+from ibukit.planning.bit_moments import BitMoments, Bits
 from ibukit.planning.dense import Dense
 from ibukit.planning.saddle import Worst
-from ibukit.theory.asymptotics import SMALLEST_TAIL, STEP_OF_LOG_T, _chance, _turns, asymptotic_mse
+from ibukit.theory import asymptotic_mse
 
-Bits = UnaryEncoding | SubsetSelection
-# numbers in the matrix of the groups, and multiplications to find the information of all secrets
+# numbers in the matrix of the groups, and multiplications to look at all secrets
 MOST_ENTRIES, MOST_WORK = 2**22, 1e12
 
 
@@ -42,8 +42,10 @@ class BitModel:
         k = self.mechanism.k
         if weights is None and (theta == theta[0]).all():
             return np.full(k, asymptotic_mse(self.mechanism, theta) / k)
+        moments = BitMoments(self.mechanism)
+        refuse_too_much_work(moments, theta, 1)
         with one_thread():
-            covariance = _covariance(self.mechanism, theta)
+            covariance = moments.covariance(theta)
         if weights is None:
             return np.diag(covariance).copy()
         centred = weights - (weights @ theta)[:, None]
@@ -54,26 +56,36 @@ class BitModel:
         k = self.mechanism.k
         if weights is None:  # every secret is as hard as the first
             weights = np.eye(1, k)
-        best = Worst(-np.inf, -np.inf, 0, np.empty(0))
-        upper = -np.inf
-        for question, w in enumerate(weights):
-            values, group, sizes = np.unique(w, return_inverse=True, return_counts=True)
-            found = Dense(grouped(self.mechanism, sizes)).worst(values[None])
-            upper = max(upper, found.upper)
-            if found.lower > best.lower:
-                best = Worst(upper, found.lower, question, (found.theta / sizes)[group])
-        return best._replace(upper=upper)
+        found = [self._climb(w) for w in weights]
+        question = int(np.argmax([each.lower for each in found]))
+        upper = max(each.upper for each in found)
+        return Worst(upper, found[question].lower, question, found[question].theta)
+
+    def _climb(self, w: Floats) -> Climb:
+        """From the groups of secrets that are weighed alike, or from all secrets where the groups are too many."""
+        values, group, sizes = np.unique(w, return_inverse=True, return_counts=True)
+        if math.prod(int(size) + 1 for size in sizes) * len(sizes) <= MOST_ENTRIES:
+            worst = Dense(grouped(self.mechanism, sizes)).worst(values[None])
+            return Climb(worst.upper, worst.lower, (worst.theta / sizes)[group])
+        moments, k = BitMoments(self.mechanism), self.mechanism.k
+        refuse_too_much_work(moments, np.full(k, 1 / k), 4 * STEPS_EXPECTED)
+        with one_thread():
+            return climb(moments, w[:, None])
+
+
+def refuse_too_much_work(moments: BitMoments, theta: Floats, looks: int) -> None:
+    """Refuse what would take hours."""
+    work = looks * moments.work(theta)
+    if work > MOST_WORK:
+        raise TooLarge(
+            f"what {moments.mechanism} tells about {moments.k} secrets takes some {work:.1e} multiplications, and at "
+            f"most {MOST_WORK:.0e} are accepted; each single probability in the worst case takes few (of=None, "
+            "near=None), and so does a region of few secrets"
+        )
 
 
 def grouped(mechanism: Bits, sizes: Ints) -> Floats:
     """The matrix from groups of secrets to numbers of ones in each, shape (groups, reports)."""
-    reports = math.prod(int(size) + 1 for size in sizes)
-    if reports * len(sizes) > MOST_ENTRIES:
-        raise TooLarge(
-            f"the worst case of a question with {len(sizes)} different weights takes a matrix of {readable(reports)} x "
-            f"{len(sizes)} numbers, and at most {MOST_ENTRIES} are accepted: ask with fewer different weights, such as "
-            "1 inside a region and 0 outside, or name a distribution with `near`"
-        )
     ones = np.stack([axis.ravel() for axis in np.indices([size + 1 for size in sizes])])  # shape (groups, reports)
     if isinstance(mechanism, SubsetSelection):
         q = mechanism.size / mechanism.k
@@ -90,33 +102,3 @@ def grouped(mechanism: Bits, sizes: Ints) -> Floats:
 
 def _log_choices(n: Ints, s: Ints) -> Floats:
     return np.asarray(gammaln(n + 1) - gammaln(s + 1) - gammaln(n - s + 1))
-
-
-def _covariance(mechanism: Bits, theta: Floats) -> Floats:
-    """The inverse of the information on the directions that keep the sum, shape (k, k); see `asymptotic_mse`."""
-    k, (q, c) = mechanism.k, _chance(mechanism)
-    none = mechanism.p_hidden / (1 - q)
-    fewest = mechanism.size if isinstance(mechanism, SubsetSelection) else 0
-    least, most = none + c * np.sort(theta)[:fewest].sum(), none + c
-    t = np.exp(np.arange(np.log(SMALLEST_TAIL / most), np.log(-np.log(SMALLEST_TAIL) / least), STEP_OF_LOG_T))
-    turns = _turns(mechanism)
-    work = 8.0 * len(turns) * len(t) * k**2 + 2.0 * k**3
-    if work > MOST_WORK:
-        raise TooLarge(
-            f"the information of {mechanism} at a distribution that is not uniform takes {work:.2g} multiplications, "
-            f"and at most {MOST_WORK:.0e} are accepted; plan for the worst case, near=None"
-        )
-    power = np.exp(-np.outer(t, c * theta))
-    information = np.zeros((k, k))
-    for turn, coefficient in turns:
-        mean = 1 - q + q * turn * power
-        weight = coefficient * c * STEP_OF_LOG_T * t * np.exp(-t * none) * mean.prod(axis=1)
-        own = q * turn * power / mean
-        part = np.real((own * weight[:, None]).T @ own)
-        np.fill_diagonal(part, np.real(weight @ own))
-        information += part
-    size = np.sqrt(np.diag(information))
-    scale = 1 / (size * np.sqrt(c))
-    inverse = np.linalg.inv(information / np.outer(size, size)) * np.outer(scale, scale)
-    along = inverse.sum(axis=1)
-    return np.asarray(inverse - np.outer(along, along) / along.sum())

@@ -10,37 +10,26 @@ a minimum of concave functions of theta, and so concave. With D = diag(p) the be
 from __future__ import annotations
 
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg import qr, solve_triangular
 
 from ibukit._threads import one_thread
-from ibukit._validate import Floats, readable
+from ibukit._validate import Floats, Ints, readable
 from ibukit.errors import NotInvertible, TooLarge
 from ibukit.information.dense import FLAT_SHARE
 from ibukit.planning import ascent
+from ibukit.planning.ascent import Point
 from ibukit.planning.saddle import Worst, greatest, greatest_single
 
 # as for a rank test on a matrix, and numbers in one (half a gigabyte)
 MOST_SECRETS, MOST_ENTRIES = 5000, 2**26
-# a report that is less probable than this tells nothing; and where it is so at one distribution alone, its u is free
+# a report that is less probable than this whoever sends it tells nothing
 IMPOSSIBLE = 1e-100
+# a report with a smaller p_z / (max_x M_xz)^2 adds next to nothing to a variance, whatever its u is: that is free
+FREE = 1e-14
 # a condition number below which a square matrix is inverted as it is
 WELL_CONDITIONED = 1e10
-
-
-class Point(NamedTuple):
-    """The best estimators at one distribution."""
-
-    estimators: Floats
-    """u, shape (m, r)."""
-    slopes: Floats
-    """c_x = sum_z M_xz u_z^2 for each question, shape (k, r)."""
-    variances: Floats
-    """c . theta - (w . theta)^2, shape (r,)."""
-    basis: Floats | None
-    """Orthonormal, of the rows of M D^-1/2, shape (m, rank); None where there is but one u."""
 
 
 class Dense:
@@ -104,24 +93,46 @@ class Dense:
             "theory.identifiable; ask with `of` for what the reports tell, such as the sum over secrets that look alike"
         )
 
-    def _constraints(self, w: Floats) -> tuple[Floats, Floats]:
-        """M u = w in as many equations as there are independent ones."""
-        return (self.rows, w) if self._range is None else (self._range.T @ self.rows, self._range.T @ w)
+    @cached_property
+    def _independent(self) -> slice | Ints:
+        """As many rows as there are independent ones: they imply the others. Sums of rows would mix long and short."""
+        if self._range is None:
+            return slice(None)
+        with one_thread():
+            order = qr((self.rows / self.rows.max(axis=0)).T, mode="r", pivoting=True)[1]
+        return np.asarray(order[: self.rank], dtype=np.int64)
 
     def at(self, theta: Floats, w: Floats) -> Point:
-        """The best estimators at a distribution that gives each report a probability."""
-        if self._inverse is not None:
-            u, q = self._inverse @ w, None
-        else:
-            u, q = self._weighted(np.sqrt(theta @ self.rows), w)
+        """The best estimators u, shape (m, r), at a distribution that gives each report a probability.
+
+        With an orthonormal basis of the rows of M D^-1/2, shape (m, rank), unless there is but one u.
+        """
+        u, q = self._weighted(np.sqrt(theta @ self.rows), w)
         slopes = self.rows @ u**2
         return Point(u, slopes, theta @ slopes - (theta @ w) ** 2, None if self.has_one_estimator else q)
 
-    def _weighted(self, root: Floats, w: Floats) -> tuple[Floats, Floats]:
-        rows, asked = self._constraints(w)
+    def _weighted(self, root: Floats, w: Floats) -> tuple[Floats, Floats | None]:
+        if self._inverse is not None:
+            return self._inverse @ w, None
+        rows, asked = self.rows[self._independent], w[self._independent]
         # orthogonal triangularisation does not mind that the rows of rare secrets are long
         q, t = np.linalg.qr((rows / root).T)
-        return q @ solve_triangular(t, asked, trans="T") / root[:, None], q
+        u = np.zeros((self.m, w.shape[1]))
+        for _ in range(2):  # what rounding has left of M u = w
+            u += q @ solve_triangular(t, asked - rows @ u, trans="T") / root[:, None]
+        return u, q
+
+    def curvature(self, theta: Floats, point: Point, w: Floats) -> Floats:
+        """2 w w^T + 2 B G B^T for each question, B = M diag(u), G = D^-1 - D^-1 M^T J^+ M D^-1."""
+        total = 2 * w @ w.T
+        if point.basis is None:
+            return np.asarray(total)
+        root = np.sqrt(theta @ self.rows)
+        for u in point.estimators.T:
+            scaled = self.rows * (u / root)
+            inside = scaled @ point.basis
+            total += 2 * (scaled @ scaled.T - inside @ inside.T)
+        return np.asarray(total)
 
     def near(self, theta: Floats, given: Floats | None) -> Floats:
         """Variances at any distribution: where it has zeros, the limits from inside."""
@@ -129,10 +140,11 @@ class Dense:
         centred = w - theta @ w  # 1 is in the range of M, and adds to an answer what is known
         p = theta @ self.rows
         with one_thread():
-            if self._inverse is not None:
-                return np.asarray(p @ (self._inverse @ centred) ** 2)
-            rows, asked = self._constraints(centred)
-            free = p <= IMPOSSIBLE
+            if self.has_one_estimator:
+                root = np.sqrt(self.rows.mean(axis=0))  # at whatever distribution
+                return np.asarray(p @ self._weighted(root, centred)[0] ** 2)
+            rows, asked = self.rows[self._independent], centred[self._independent]
+            free = p <= FREE * self.rows.max(axis=0) ** 2
             if free.any():
                 across = _complement(rows[:, free])
                 rows, asked = across.T @ rows[:, ~free], across.T @ asked
@@ -154,6 +166,7 @@ class Dense:
                 return ascent.hardest(self, w, uppers, start.variances)
         question = int(uppers.argmax())
         value, theta = greatest(start.slopes[:, question], w[:, question])
+        value = max(value, 0.0)  # what is known for certain, but for rounding
         return Worst(value, value, question, theta)
 
     def worst_sum(self) -> float:

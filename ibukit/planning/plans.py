@@ -94,8 +94,8 @@ def plan(
     NotInvertible
         If the reports do not answer a question, however many there are.
     TooLarge
-        If the alphabet is unbounded, or the matrix too large: k-RR and geometric noise on a line take O(k), unary
-        encodings and subset selection O(k) in the worst case of each probability.
+        If the alphabet is unbounded, or the matrix too large. k-RR and geometric noise on a line take O(k), unary
+        encodings and subset selection O(k) in the worst case of each probability and a few hundred secrets otherwise.
 
     Notes
     -----
@@ -107,7 +107,9 @@ def plan(
     sum_z M_xz u_z^2, of which the maximum is found exactly. v is concave, so at the worst theta its own u gives the
     bound v itself. k-RR, geometric noise on a line and every matrix with independent columns have one u. Otherwise
     Newton's method climbs v inside the simplex until bound and value agree to 1e-7, and n is from the bound. Secrets of
-    unary encodings and subset selection that a question weighs alike are merged first, because they are exchangeable.
+    unary encodings and subset selection that a question weighs alike are merged first, because they are exchangeable;
+    where many are left, sums over their 2^k reports are found as in `theory.asymptotic_mse`, to the rounding of
+    doubles.
 
     References
     ----------

@@ -64,7 +64,10 @@ def distribution_of(near: Any, alphabet: Alphabet) -> Floats:
     """A distribution in the alphabet's order: an array, an estimate, a dataset, or probabilities by label."""
     if isinstance(near, Dataset):
         if near.alphabet != alphabet:
-            raise AlphabetMismatch(f"near must be over {alphabet!r}, got a dataset over {near.alphabet!r}")
+            raise AlphabetMismatch(
+                f"near must be over {alphabet!r}, got a dataset over {near.alphabet!r}; if its "
+                "secrets only have other names, pass near.distribution"
+            )
         near = near.distribution
     elif isinstance(near, Estimate):
         near = distribution_on("near", near, alphabet)
