@@ -64,7 +64,7 @@ def test_the_climb_ends_where_that_on_the_list_ends(mechanism, rng):
 def test_secrets_that_are_weighed_alike_may_be_merged(mechanism, monkeypatch):
     weights = (np.arange(mechanism.k) % 3)[None] + 0.0
     merged = BitModel(mechanism).worst(weights)
-    monkeypatch.setattr(bits, "MOST_ENTRIES", 0)
+    monkeypatch.setattr(bits, "MOST_GROUPED", 0)
     single = BitModel(mechanism).worst(weights)
     assert merged.upper == pytest.approx(single.upper, rel=1e-6)
     assert merged.theta == pytest.approx(single.theta, abs=1e-3)

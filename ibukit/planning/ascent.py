@@ -17,7 +17,7 @@ from ibukit.distributions import project_to_simplex
 from ibukit.planning.saddle import Worst, greatest
 
 # relative difference of the two bounds at which it ends, and the most steps; what is found before is certified, too
-TOLERANCE, MOST_STEPS = 1e-7, 100
+BOUNDS_MEET, MOST_CLIMBED = 1e-7, 100
 # multiplications that may be spent on finding the hardest of many questions: minutes
 MOST_WORK = 1e12
 STEPS_EXPECTED = 30
@@ -67,7 +67,7 @@ def hardest(space: Space, w: Floats, uppers: Floats, lowers: Floats) -> Worst:
     bar = tqdm(total=min(most, len(uppers)), desc="questions", leave=False, disable=None)
     for _ in range(min(most, len(uppers))):
         question = int(np.where(tried, -np.inf, uppers).argmax())
-        if uppers[question] <= best.lower * (1 + 2 * TOLERANCE):
+        if uppers[question] <= best.lower * (1 + 2 * BOUNDS_MEET):
             break
         found, tried[question] = climb(space, w[:, [question]]), True
         bar.update()
@@ -83,12 +83,12 @@ def climb(space: Space, w: Floats) -> Climb:
     theta = np.full(space.k, 1 / space.k)
     point = space.at(theta, w)
     upper, lower, best = np.inf, -np.inf, theta
-    for _ in range(MOST_STEPS):
+    for _ in range(MOST_CLIMBED):
         upper = min(upper, _bound(point, w))
         if point.variances.sum() > lower:
             lower, best = float(point.variances.sum()), theta
         gap = upper - lower
-        if gap <= TOLERANCE * upper:
+        if gap <= BOUNDS_MEET * upper:
             break
         moved = _step(space, theta, point, w, mu=0.1 * gap / space.k)
         if moved is None:

@@ -17,12 +17,13 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import gammaln
 
 from ibukit._validate import Floats
 from ibukit.mechanisms import SubsetSelection
 from ibukit.mechanisms.unary import UnaryEncoding
 from ibukit.planning.ascent import Point
-from ibukit.theory.asymptotics import SMALLEST_TAIL, STEP_OF_LOG_T, _chance, _turns
+from ibukit.theory.asymptotics import SMALLEST_TAIL, STEP_OF_LOG_T
 
 Bits = UnaryEncoding | SubsetSelection
 # nodes are taken until exp(-s t) is below SMALLEST_TAIL by far, because the moments bring powers of t
@@ -49,11 +50,26 @@ class BitMoments:
     def __init__(self, mechanism: Bits):
         self.mechanism = mechanism
         self.k = self.m = mechanism.k
-        self._q, self._c = _chance(mechanism)
+        # the chance q of a bit where the secret does not matter, and p_one - q without cancellation
+        if isinstance(mechanism, SubsetSelection):
+            q, more = mechanism.size / self.k, mechanism.contrast * (self.k - 1) / self.k
+        else:
+            q, more = mechanism.p_zero, mechanism.contrast
+        self._q, self._c = q, more / (q * (1 - q))
 
     @cached_property
-    def _all_turns(self) -> list[tuple[complex, complex]]:
-        return _turns(self.mechanism)
+    def _turns(self) -> list[tuple[complex, complex]]:
+        """Rows with `size` ones among independent bits: the sum over turns z of z^(ones - size) is 0 for all others."""
+        if not isinstance(self.mechanism, SubsetSelection):
+            return [(1.0, 1.0)]
+        k, size, q = self.k, self.mechanism.size, self._q
+        n = (max(size, k - size) + 1) | 1  # odd: at half a turn a factor could vanish
+        log_chance = gammaln(k + 1) - gammaln(size + 1) - gammaln(k - size + 1)
+        log_chance += size * np.log(q) + (k - size) * np.log1p(-q)
+        turns = np.exp(2j * np.pi / n * np.arange(n // 2 + 1))
+        coefficients = turns**-size / (n * np.exp(log_chance))
+        coefficients[1:] *= 2  # the other half are their conjugates
+        return list(zip(turns.tolist(), coefficients.tolist(), strict=True))
 
     def _nodes(self, theta: Floats) -> Floats:
         none = self.mechanism.p_hidden / (1 - self._q)  # s with no bit set, 1 - c q without cancellation
@@ -64,14 +80,14 @@ class BitMoments:
 
     def work(self, theta: Floats) -> float:
         """Multiplications for one look at a distribution, about."""
-        return 8.0 * len(self._all_turns) * len(self._nodes(theta)) * self.k**2 + 2.0 * self.k**3
+        return 8.0 * len(self._turns) * len(self._nodes(theta)) * self.k**2 + 2.0 * self.k**3
 
     def _tilted(self, theta: Floats) -> Iterator[Tilted]:
         q, c = self._q, self._c
         t = self._nodes(theta)
         none = self.mechanism.p_hidden / (1 - q)
         power = np.exp(-np.outer(t, c * theta))
-        for turn, coefficient in self._all_turns:
+        for turn, coefficient in self._turns:
             total = 1 - q + q * turn * power
             weight = coefficient * STEP_OF_LOG_T * t * np.exp(-t * none) * total.prod(axis=1)
             one = q * turn * power / total

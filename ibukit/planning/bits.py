@@ -28,7 +28,7 @@ from ibukit.planning.saddle import Worst
 from ibukit.theory import asymptotic_mse
 
 # numbers in the matrix of the groups, and multiplications to look at all secrets
-MOST_ENTRIES, MOST_WORK = 2**22, 1e12
+MOST_GROUPED, MOST_WORK = 2**22, 1e12
 
 
 class BitModel:
@@ -64,7 +64,7 @@ class BitModel:
     def _climb(self, w: Floats) -> Climb:
         """From the groups of secrets that are weighed alike, or from all secrets where the groups are too many."""
         values, group, sizes = np.unique(w, return_inverse=True, return_counts=True)
-        if math.prod(int(size) + 1 for size in sizes) * len(sizes) <= MOST_ENTRIES:
+        if math.prod(int(size) + 1 for size in sizes) * len(sizes) <= MOST_GROUPED:
             worst = Dense(grouped(self.mechanism, sizes)).worst(values[None])
             return Climb(worst.upper, worst.lower, (worst.theta / sizes)[group])
         moments, k = BitMoments(self.mechanism), self.mechanism.k

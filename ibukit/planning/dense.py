@@ -27,7 +27,7 @@ MOST_SECRETS, MOST_ENTRIES = 5000, 2**26
 # a report that is less probable than this whoever sends it tells nothing
 IMPOSSIBLE = 1e-100
 # a report with a smaller p_z / (max_x M_xz)^2 adds next to nothing to a variance, whatever its u is: that is free
-FREE = 1e-14
+NEXT_TO_IMPOSSIBLE = 1e-14
 # a condition number below which a square matrix is inverted as it is
 WELL_CONDITIONED = 1e10
 
@@ -144,7 +144,7 @@ class Dense:
                 root = np.sqrt(self.rows.mean(axis=0))  # at whatever distribution
                 return np.asarray(p @ self._weighted(root, centred)[0] ** 2)
             rows, asked = self.rows[self._independent], centred[self._independent]
-            free = p <= FREE * self.rows.max(axis=0) ** 2
+            free = p <= NEXT_TO_IMPOSSIBLE * self.rows.max(axis=0) ** 2
             if free.any():
                 across = _complement(rows[:, free])
                 rows, asked = across.T @ rows[:, ~free], across.T @ asked
