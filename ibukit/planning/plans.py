@@ -111,6 +111,9 @@ def plan(
     where many are left, sums over their 2^k reports are found as in `theory.asymptotic_mse`, to the rounding of
     doubles.
 
+    If each report comes through one of several mechanisms, with known chances, set their matrices, times these chances,
+    side by side in one `MatrixMechanism`.
+
     References
     ----------
     .. [vaart1998] A. W. van der Vaart, "Asymptotic Statistics", Cambridge University Press, 1998, section 8.9.

@@ -70,7 +70,9 @@ class Plan(_validate.ReadOnlyArrays):
     @property
     def name(self) -> str:
         """The mechanism in short, whatever its labels are."""
-        return f"{type(self.mechanism).__name__}(k={self.mechanism.k}, epsilon={self.mechanism.epsilon:.4g})"
+        epsilon = getattr(self.mechanism, "epsilon", None)
+        level = "" if epsilon is None else f", epsilon={epsilon:.4g}"
+        return f"{type(self.mechanism).__name__}(k={self.mechanism.k}{level})"
 
     @overload
     def width(self, n: int) -> float: ...
@@ -238,8 +240,8 @@ class Plans:
         rows: list[dict[str, Any]] = []
         for each in self.plans:
             kind = type(each.mechanism).__name__
-            row = {"mechanism": kind, "epsilon": each.mechanism.epsilon, "n": each.n, "at": users}
-            row["width"] = each.width(users)
+            epsilon = getattr(each.mechanism, "epsilon", np.nan)
+            row = {"mechanism": kind, "epsilon": epsilon, "n": each.n, "at": users, "width": each.width(users)}
             if estimator is not None:
                 row["error"] = each.error(users, estimator)
             rows.append(row)
