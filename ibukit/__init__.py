@@ -84,6 +84,7 @@ if TYPE_CHECKING:
     from ibukit.mechanisms import TruncatedPlanarGeometric as TruncatedPlanarGeometric
     from ibukit.mechanisms import average_mechanism as average_mechanism
     from ibukit.mechanisms import compose as compose
+    from ibukit.planning import plan as plan
     from ibukit.posterior import Posterior as Posterior
     from ibukit.posterior import posterior as posterior
     from ibukit.posterior import posterior_mean as posterior_mean
@@ -148,6 +149,7 @@ __all__ = [
     "mle",
     "normalize",
     "optimal_private",
+    "plan",
     "posterior",
     "posterior_mean",
     "privacy",
@@ -226,6 +228,7 @@ _HOMES = {
     "TruncatedPlanarGeometric": "mechanisms",
     "average_mechanism": "mechanisms",
     "compose": "mechanisms",
+    "plan": "planning",
     "Posterior": "posterior",
     "posterior": "posterior",
     "posterior_mean": "posterior",

@@ -50,6 +50,7 @@ LAYERS = [
     "posterior",
     "identification",
     "theory",
+    "planning",
     "evaluation",
     "design",
     "attack",
@@ -289,7 +290,7 @@ def public_objects():
     """Every function and class that a reader of the documentation is shown, with its dotted name."""
     found = {f"ibukit.{name}": getattr(ibukit, name) for name in ibukit.__all__}
     rooms = ["attack", "channels", "claims", "datasets", "design", "errors", "identification", "privacy", "plotting"]
-    rooms += ["scale", "solvers", "testing", "theory"]
+    rooms += ["planning", "scale", "solvers", "testing", "theory"]
     for module in rooms:
         members = vars(importlib.import_module(f"ibukit.{module}"))
         found |= {f"ibukit.{module}.{name}": thing for name, thing in members.items() if not name.startswith("_")}
@@ -326,6 +327,7 @@ READ += [
         "MleSet",
     )
 ]
+READ += ["ibukit.planning.Plan", "ibukit.planning.Plans"]
 READ += ["ibukit.attack.Detection", "ibukit.attack.RobustEstimate", "ibukit.channels.Score", "ibukit.solvers.Maximum"]
 # what claims.show returns: seen in its example
 SHOWN = ["ibukit.claims.Comparison"]

@@ -318,7 +318,7 @@ def test_an_interrupt_ends_quietly():
 
 def commands(text):
     """The commands that a text shows, as lists of words, and what stands after <."""
-    for line in re.findall(r"^ *ibukit ((?:estimate|check) .*)$", text, re.MULTILINE):
+    for line in re.findall(r"^ *ibukit ((?:estimate|check|plan) .*)$", text, re.MULTILINE):
         words, _, piped = line.partition(" < ")
         yield words.split(), piped
 
@@ -335,6 +335,7 @@ def test_commands_run_as_they_are_printed(text, tmp_path, monkeypatch, capsys):
     pd.DataFrame({"age": [20, 35, 35, 60]}).to_csv("ages.csv.gz", index=False)
     matrix = 0.6 * np.eye(4) + 0.1
     pd.DataFrame(matrix, reports["report"][:4], reports["report"][:4]).to_csv("matrix.csv")
+    Path("counts.csv").write_text("answer,count\nbike,20\nbus,30\ncar,50\n")
     Path("mechanism.json").write_text(json.dumps({"mechanism": "k-rr", "epsilon": 2, "labels": "bike,bus,car,train"}))
     shown = list(commands(text))
     assert shown

@@ -1,4 +1,4 @@
-"""The command line: from a file of reports to an estimate, and what a channel matrix lets through."""
+"""The command line: from reports to an estimate, what a mechanism lets through, and how many reports it takes."""
 
 from __future__ import annotations
 

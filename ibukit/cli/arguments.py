@@ -14,6 +14,8 @@ EXAMPLES = """examples:
   ibukit estimate ages.csv.gz --mechanism truncated-geometric --first 17 --k 74 --epsilon 0.5 --out ages.json
   ibukit estimate reports.csv --mechanism matrix.csv --column report --unknown drop --out shares.csv
   ibukit estimate - --mechanism mechanism.json < reports.csv
+  ibukit plan k-rr --labels bike,bus,car,train --epsilon 2 --width 0.02
+  ibukit plan matrix.csv --width 0.05 --level 0.9 --near counts.csv --of bike,bus
 """
 
 
@@ -43,6 +45,7 @@ def parser() -> argparse.ArgumentParser:
         "check", help="how private a mechanism is, and whether its reports identify the distribution"
     )
     _mechanism(check.add_argument_group("mechanism"), positional=True)
+    _plan(commands)
     return top
 
 
@@ -73,6 +76,23 @@ def _estimate(commands: argparse._SubParsersAction[_OneLineParser]) -> None:
     result.add_argument("--interval", type=float, metavar="LEVEL", help="add confidence intervals, e.g. 0.95")
     result.add_argument(
         "--out", metavar="FILE", help=".csv, .json, .parquet or .geojson (default: CSV on standard output)"
+    )
+
+
+def _plan(commands: argparse._SubParsersAction[_OneLineParser]) -> None:
+    command = commands.add_parser(
+        "plan",
+        help="how many reports it takes",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    _mechanism(command.add_argument_group("mechanism"), positional=True)
+    wanted = command.add_argument_group("what for")
+    wanted.add_argument("--width", type=float, default=0.01, help="of the intervals, end to end (default 0.01)")
+    wanted.add_argument("--level", type=float, default=0.95, help="of the intervals (default 0.95)")
+    wanted.add_argument("--of", metavar="A,B", help="the share of these secrets together (default: each probability)")
+    wanted.add_argument(
+        "--near", metavar="FILE", help="CSV of labels and counts or probabilities (default: the worst case)"
     )
 
 

@@ -1,0 +1,115 @@
+"""``ibukit plan``: how many reports it takes for intervals of a given width."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import math
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ibukit._validate import Floats
+from ibukit.alphabet import Alphabet
+from ibukit.cli.models import mechanism_of
+from ibukit.distributions import normalize
+from ibukit.errors import NotInvertible
+from ibukit.grid import Grid
+from ibukit.planning import Plan, plan
+from ibukit.tables.labels import cells, numbers_in_rows, places
+
+# columns that say how much a label has; else the last one does
+AMOUNTS = ("probability", "count")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Print one fact a line."""
+    mechanism = mechanism_of(options)
+    alphabet = mechanism.alphabet
+    weights = None if options.of is None else _region(options.of, alphabet)
+    near = None if options.near is None else _near(Path(options.near), alphabet)
+    found = plan(mechanism, options.width, options.level, weights, near)
+    print(f"secrets: {mechanism.k}")
+    print(f"width: {found.target:g}, at level {found.level:g}")
+    print(f"reports needed: {found.n}, {_where(found, options.near)}")
+    if found.gap > 1e-6:
+        print(f"of these at most {found.gap:.2%} too many")
+    if weights is None:
+        label = alphabet.labels_of(np.array([found.question])).tolist()[0]
+        print(f"least certain: {label} where its probability is {found.distribution[found.question]:.4g}")
+    for estimator, name in (("mle", "maximum likelihood"), ("inv", "matrix inversion")):
+        try:
+            error = f"{found.error(found.n, estimator):.4g}"
+        except NotInvertible:
+            error = "does not apply"
+        print(f"root mean square error of {name}, all secrets together: {error}")
+
+
+def _where(found: Plan, file: str | None) -> str:
+    return "whatever the distribution" if found.worst_case else f"near the distribution in {file}"
+
+
+def _region(text: str, alphabet: Alphabet) -> Floats:
+    """1 for the labels that are named, 0 for the others."""
+    labels = np.array([label.strip() for label in text.split(",")], dtype=object)
+    if isinstance(alphabet, Grid):
+        raise ValueError(
+            "--of must name labels or whole numbers, which the cells of a grid are not: use ik.plan(of=...)"
+        )
+    codes = places(labels, alphabet, textual=True)
+    if (codes < 0).any():
+        raise ValueError(f"--of must name secrets, got {labels[codes < 0][0]!r}")
+    weights = np.zeros(len(alphabet))
+    weights[codes] = 1.0
+    return weights
+
+
+def _near(path: Path, alphabet: Alphabet) -> Floats:
+    """The distribution in a CSV file: labels, or rows and columns of a grid, then counts or probabilities."""
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        rows = [(lines.line_num, row) for lines in [csv.reader(file)] for row in lines if row]
+    wide = 2 if isinstance(alphabet, Grid) else 1
+    if len(rows) < 2 or len(rows[0][1]) <= wide:
+        raise ValueError(
+            f"{path} must have a line of column names, and lines with {wide} column(s) of labels and counts"
+        )
+    names = [name.strip().lower() for name in rows[0][1]]
+    amount = next((names.index(name) for name in AMOUNTS if name in names), len(names) - 1)
+    total = np.zeros(len(alphabet))
+    seen: set[int] = set()
+    codes = _codes([row[:wide] for _, row in rows[1:]], alphabet)
+    for (line, row), code in zip(rows[1:], codes.tolist(), strict=True):
+        where = f"line {line} of {path}"
+        if len(row) != len(names):
+            raise ValueError(f"{where} must have {len(names)} fields, it has {len(row)}")
+        if code < 0:
+            raise ValueError(f"{where}: {','.join(row[:wide])!r} is not one of the secrets")
+        if code in seen:
+            raise ValueError(f"{where}: {','.join(row[:wide])!r} is there twice")
+        seen.add(code)
+        total[code] = _amount(row[amount], where)
+    return normalize(total)
+
+
+def _codes(labels: list[list[str]], alphabet: Alphabet) -> NDArray[np.int64]:
+    if not isinstance(alphabet, Grid):
+        return places(np.array([row[0].strip() for row in labels], dtype=object), alphabet, textual=True)
+    pairs = np.full((len(labels), 2), "", dtype=object)
+    for place, row in enumerate(labels):
+        pairs[place, : len(row)] = row
+    numbers = numbers_in_rows(pairs, textual=True)
+    whole = np.isfinite(numbers).all(axis=1)
+    codes = np.full(len(labels), -1, dtype=np.int64)
+    codes[whole] = cells(numbers[whole].astype(np.int64), alphabet)
+    return codes
+
+
+def _amount(text: str, where: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not (math.isfinite(number) and number >= 0):
+        raise ValueError(f"{where}: must be a count or a probability, got {text!r}")
+    return number

@@ -1,0 +1,5 @@
+"""How many reports it takes: the least variance of an answer, near a distribution or in the worst case."""
+
+from ibukit.planning.plans import plan as plan
+from ibukit.planning.result import Plan as Plan
+from ibukit.planning.result import Plans as Plans

@@ -1,0 +1,115 @@
+"""Mechanisms whose reports allow one unbiased estimator u of each question, M u = w, found in O(k).
+
+Its variance at theta is sum_z p_z (u_z - w . theta)^2 = c . theta - (w . theta)^2 with c_x = sum_z M_xz u_z^2.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from ibukit._validate import Floats
+from ibukit.information.line import LineInformation
+from ibukit.mechanisms import FiniteMechanism, RandomizedResponse, TruncatedGeometric
+from ibukit.mechanisms.inversion_error import inverse_contrast
+from ibukit.planning.saddle import Worst, greatest, greatest_single, two_point
+
+
+class OneEstimator(ABC):
+    """What k-RR and geometric noise on a line have in common."""
+
+    mechanism: FiniteMechanism
+
+    @abstractmethod
+    def estimator(self, w: Floats) -> Floats:
+        """The u with M u = w, shape (k,)."""
+
+    @abstractmethod
+    def near_singles(self, theta: Floats) -> Floats:
+        """Variances of all single probabilities at theta."""
+
+    @abstractmethod
+    def worst_single(self) -> Worst:
+        """The hardest single probability."""
+
+    def near(self, theta: Floats, weights: Floats | None) -> Floats:
+        """Variances at theta."""
+        if weights is None:
+            return self.near_singles(theta)
+        p = self.mechanism.forward(theta)
+        return np.array([p @ (self.estimator(w) - w @ theta) ** 2 for w in weights])
+
+    def worst(self, weights: Floats | None) -> Worst:
+        """The hardest question at its hardest distribution."""
+        if weights is None:
+            return self.worst_single()
+        found = [greatest(self.mechanism.adjoint(self.estimator(w) ** 2), w) for w in weights]
+        question = int(np.argmax([value for value, _ in found]))
+        value, theta = found[question]
+        return Worst(value, value, question, theta)
+
+
+class Response(OneEstimator):
+    """k-RR: theta_x is estimated by (q_x - lie) a, with a = 1 / (truth - lie) and q_x binomial."""
+
+    mechanism: RandomizedResponse
+
+    def __init__(self, mechanism: RandomizedResponse):
+        self.mechanism = mechanism
+        self._scale = inverse_contrast(mechanism.k, mechanism.epsilon)
+
+    def estimator(self, w: Floats) -> Floats:
+        """By the matrix's inverse, which is symmetric."""
+        return self.mechanism.invert(np.arange(len(w)), w)
+
+    def near_singles(self, theta: Floats) -> Floats:
+        """a^2 p (1 - p)."""
+        p = self.mechanism.forward(theta)
+        return np.asarray(self._scale**2 * p * (1 - p))
+
+    def worst_single(self) -> Worst:
+        """Of the p from lie to truth that next to 1/2, for any secret: the first one stands for all."""
+        truth, lie, k = self.mechanism.truth, self.mechanism.lie, self.mechanism.k
+        p = min(0.5, truth)
+        value = self._scale**2 * p * (1 - p)
+        mass = 1.0 if truth <= 0.5 else min(1.0, (0.5 - lie) * self._scale)
+        return Worst(value, value, 0, two_point(k, 0, mass))
+
+
+class OnLine(OneEstimator):
+    """Truncated geometric noise: M = K diag(c), K_xz = a^|x - z|, and K^-1 is tridiagonal."""
+
+    mechanism: TruncatedGeometric
+
+    def __init__(self, mechanism: TruncatedGeometric):
+        self.mechanism = mechanism
+        a, k = mechanism.decay, mechanism.k
+        self._factors = np.full(k, -np.expm1(-mechanism.epsilon) / (1 + a))
+        self._factors[[0, -1]] = 1 / (1 + a)
+
+    def estimator(self, w: Floats) -> Floats:
+        """Diag(1/c) K^-1 w; the mechanism inverts K diag(c) from the other side."""
+        return np.asarray(self.mechanism.invert(np.arange(len(w)), w * self._factors) / self._factors)
+
+    def near_singles(self, theta: Floats) -> Floats:
+        """From the information of one report, in O(k)."""
+        return LineInformation(np.sqrt(self.mechanism.forward(theta)) / self._factors, self.mechanism.decay).variances()
+
+    def worst_single(self) -> Worst:
+        """The estimator of theta_x uses the reports x - 1, x, x + 1: of all others a neighbour has the largest c."""
+        a, k = self.mechanism.decay, self.mechanism.k
+        loss = -np.expm1(-2 * self.mechanism.epsilon)
+        middle = np.full(k, (1 + a * a) / loss)
+        middle[[0, -1]] = 1 / loss
+        at = middle**2 / self._factors
+        # what the reports x - 1 and x + 1 add to c_x, times 1 / a; none beyond the ends
+        beside = (a / loss) ** 2 / self._factors
+        below, above = np.r_[0.0, beside[:-1]], np.r_[beside[1:], 0.0]
+        own = at + a * (below + above)
+        of_below, of_above = below + a * at + a * a * above, above + a * at + a * a * below
+        of_below[0] = of_above[-1] = -np.inf
+        values, masses = greatest_single(own, np.maximum(of_below, of_above))
+        x = int(values.argmax())
+        other = x - 1 if of_below[x] > of_above[x] else x + 1
+        return Worst(float(values[x]), float(values[x]), x, two_point(k, x, float(masses[x]), other))

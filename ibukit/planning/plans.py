@@ -1,0 +1,181 @@
+"""From a width to the number of reports that it takes, for one mechanism or for several to choose from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ibukit import _validate
+from ibukit._validate import Floats
+from ibukit.mechanisms import Mechanism
+from ibukit.mechanisms.base import require_same_alphabet
+from ibukit.mechanisms.matrix import as_mechanism
+from ibukit.planning.models import model_of
+from ibukit.planning.questions import distribution_of, ranges_of, weights_of
+from ibukit.planning.result import Plan, Plans, normal_quantile
+
+if TYPE_CHECKING:
+    from ibukit.datasets import Dataset
+    from ibukit.estimate import Estimate
+
+    Distribution = ArrayLike | Estimate | Dataset
+
+
+@overload
+def plan(
+    mechanism: Mechanism | Floats,
+    width: float = 0.01,
+    level: float = 0.95,
+    of: Any = None,
+    near: Distribution | None = None,
+) -> Plan: ...
+@overload
+def plan(
+    mechanism: Sequence[Mechanism],
+    width: float = 0.01,
+    level: float = 0.95,
+    of: Any = None,
+    near: Distribution | None = None,
+) -> Plans: ...
+
+
+def plan(
+    mechanism: Mechanism | Floats | Sequence[Mechanism],
+    width: float = 0.01,
+    level: float = 0.95,
+    of: Any = None,
+    near: Distribution | None = None,
+) -> Plan | Plans:
+    """How many reports it takes for intervals of a given width.
+
+    The smallest n with 2 z sqrt(v / n) <= width, z the normal quantile at (1 + level) / 2. v is the variance of the
+    best estimate of w . theta from one report, for the question of which it is largest:
+
+        v(theta) = min over u with M u = w of sum_z p_z u_z^2 - (w . theta)^2,    p = theta M,
+
+    which is w C w with C the inverse Fisher information, `theory.asymptotic_mse` being its trace. Near a distribution
+    it is taken there; without one it is the largest over all distributions.
+
+    Parameters
+    ----------
+    mechanism : Mechanism, or sequence of Mechanism
+        Several, over the same secrets, give the table to choose one from. A row-stochastic matrix is taken as a
+        `MatrixMechanism`.
+    width : float
+        Upper end minus lower end, of every interval; less than twice the range of the answers.
+    level : float
+        Strictly between 0 and 1.
+    of : array_like, shape (k,) or (questions, k), optional
+        Weights w of the questions w . theta: 1 inside a region and 0 outside, or the values for their mean. A mapping
+        or Series is one question with weights by label, 0 for the labels that it has not. By default each single
+        probability.
+    near : array_like, shape (k,), Estimate, Dataset, mapping or Series, optional
+        The distribution that is expected. By default the worst case, whatever the distribution.
+
+    Returns
+    -------
+    Plan or Plans
+        A `Plans` where several mechanisms are given. `Plan.n` is the number of reports, `Plan.width` and `Plan.error`
+        say what another number gives.
+
+    Raises
+    ------
+    ValueError
+        If `width` is not above 0 and below twice the range, `level` not between 0 and 1, a weight not finite, no
+        question depends on the distribution, or the reports cannot be listed.
+    AlphabetMismatch
+        If `of` or `near` is not over the mechanism's secrets.
+    InvalidDistribution
+        If `near` is not on the simplex.
+    NotInvertible
+        If the reports do not answer a question, however many there are.
+    TooLarge
+        If the alphabet is unbounded, or the matrix too large. k-RR and geometric noise on a line take O(k), unary
+        encodings and subset selection O(k) in the worst case of each probability and a few hundred secrets otherwise.
+
+    Notes
+    -----
+    Intervals are the estimate -+ z standard errors of the maximum likelihood estimate: they cover with probability
+    `level` in the limit of many reports, at distributions without zeros. Where `near` has zeros v is its limit from
+    inside. There the maximum likelihood estimate is not normal: it never goes below 0, and is 0 about half of the time.
+
+    Worst case: each u bounds v from above at every distribution, by sum_x theta_x c_x - (w . theta)^2 with c_x =
+    sum_z M_xz u_z^2, of which the maximum is found exactly. v is concave, so at the worst theta its own u gives the
+    bound v itself. k-RR, geometric noise on a line and every matrix with independent columns have one u. Otherwise
+    Newton's method climbs v inside the simplex until bound and value agree to 1e-7, and n is from the bound. Secrets of
+    unary encodings and subset selection that a question weighs alike are merged first, because they are exchangeable;
+    where many are left, sums over their 2^k reports are found as in `theory.asymptotic_mse`, to the rounding of
+    doubles.
+
+    If each report comes through one of several mechanisms, with known chances, set their matrices, times these chances,
+    side by side in one `MatrixMechanism`.
+
+    References
+    ----------
+    .. [vaart1998] A. W. van der Vaart, "Asymptotic Statistics", Cambridge University Press, 1998, section 8.9.
+
+    Examples
+    --------
+    How many people to ask for every share within one percentage point either way, whatever the shares are:
+
+    >>> import ibukit as ik
+    >>> mechanism = ik.RandomizedResponse(["bike", "bus", "car", "train"], epsilon=2.0)
+    >>> plan(mechanism, width=0.02)
+    Plan(RandomizedResponse(k=4, epsilon=2), n=25,394 for width 0.02 at level 0.95, worst case)
+
+    And if only the share of those who do not drive matters, which is about 60 %:
+
+    >>> expected = {"bike": 0.2, "bus": 0.3, "car": 0.4, "train": 0.1}
+    >>> plan(mechanism, width=0.02, of={"bike": 1, "bus": 1, "train": 1}, near=expected).n
+    22866
+    """
+    margin, half = _validate.positive("width", width), normal_quantile(level)
+    given: Any = mechanism
+    if isinstance(given, Sequence) and (not given or any(isinstance(each, Mechanism) for each in given)):
+        return Plans(tuple(_plan(each, margin, level, half, of, near) for each in require_same_alphabet(given)))
+    return _plan(as_mechanism(given), margin, level, half, of, near)
+
+
+def _plan(mechanism: Mechanism, width: float, level: float, z: float, of: Any, near: Any) -> Plan:
+    k = mechanism.k  # refuses alphabets without an end
+    weights = weights_of(of, mechanism.alphabet)
+    ranges = ranges_of(weights, k)
+    if not ranges.any():
+        raise ValueError(
+            "of must depend on the distribution: the answer is the same for all of them"
+            if of is not None
+            else f"mechanism must have at least two secrets, got {mechanism}: nothing is unknown"
+        )
+    if width >= 2 * ranges.max():
+        raise ValueError(
+            f"width must be below {2 * ranges.max():g}, twice the range of the answers, got {width:g}: an interval "
+            "that wide excludes nothing"
+        )
+    if weights is not None:  # a constant changes no variance, and costs digits
+        weights = weights - (weights.max(axis=1) + weights.min(axis=1))[:, None] / 2
+    theta = None if near is None else distribution_of(near, mechanism.alphabet)
+    model = model_of(mechanism)
+    if theta is None:
+        worst = model.worst(weights)
+        variance, question, theta = worst.upper, worst.question, worst.theta
+        gap = max(0.0, 1 - worst.lower / worst.upper) if worst.upper > 0 else 0.0
+    else:
+        variances = model.near(theta, weights)
+        question, gap = int(variances.argmax()), 0.0
+        variance = max(0.0, float(variances[question]))
+    n = reports_needed(variance, width, z)
+    held = _validate.frozen(np.array(theta))
+    return Plan(mechanism, n, width, float(level), variance, gap, question, held, near is None)
+
+
+def reports_needed(variance: float, width: float, z: float) -> int:
+    """The smallest n >= 1 with 2 z sqrt(variance / n) <= width."""
+    errors = 2 * z / width
+    needed = variance * errors * errors
+    if not math.isfinite(needed):
+        raise ValueError(f"width must be larger, got {width:g}: it takes more reports than a double can count")
+    return max(1, math.ceil(needed))

@@ -1,0 +1,291 @@
+"""What `plan` returns: how many reports, what another number would give, a table and a plot to choose on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtri
+
+from ibukit import _validate
+from ibukit._validate import Floats
+from ibukit.mechanisms import Mechanism
+from ibukit.planning.expected_error import MEAN_SQUARES, mean_square
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Plan(_validate.ReadOnlyArrays):
+    """How many reports of one mechanism it takes, as `plan` finds it.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+    n : int
+        Reports needed: with so many no interval is wider than `target`.
+    target : float
+        The width that was asked for, upper end minus lower end.
+    level : float
+        Of the intervals.
+    variance : float
+        Of the least certain answer, for one report: its standard error from n reports is sqrt(variance / n). In the
+        worst case an upper bound for all distributions.
+    gap : float
+        By how much `variance` may be too large, relative to itself: some distribution needs at least (1 - gap) n
+        reports. 0 near a distribution and where a closed form gives the worst case; else next to 0, or more where
+        there are too many questions to look at each.
+    question : int
+        Which is the least certain: a row of `of`, or the code of a secret.
+    distribution : ndarray, shape (k,)
+        At which it is so uncertain: `near`, or the worst distribution that was found.
+    worst_case : bool
+        Whether the plan holds for all distributions.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> plan = ik.plan(ik.RandomizedResponse(["yes", "no"], epsilon=1.0), width=0.02)
+    >>> plan.n, plan.distribution
+    (44971, array([0.5, 0.5]))
+    """
+
+    mechanism: Mechanism
+    n: int
+    target: float
+    level: float
+    variance: float
+    gap: float
+    question: int
+    distribution: Floats
+    worst_case: bool
+
+    @property
+    def name(self) -> str:
+        """The mechanism in short, whatever its labels are."""
+        epsilon = getattr(self.mechanism, "epsilon", None)
+        level = "" if epsilon is None else f", epsilon={epsilon:.4g}"
+        return f"{type(self.mechanism).__name__}(k={self.mechanism.k}{level})"
+
+    @overload
+    def width(self, n: int) -> float: ...
+    @overload
+    def width(self, n: ArrayLike) -> float | Floats: ...
+
+    def width(self, n: ArrayLike) -> float | Floats:
+        """Width of the widest interval from n reports, 2 z sqrt(variance / n).
+
+        Parameters
+        ----------
+        n : int or array_like of int
+            Number of reports, at least 1.
+
+        Returns
+        -------
+        float or ndarray
+            One for each n, in its shape; z is the normal quantile at (1 + level) / 2.
+
+        Examples
+        --------
+        >>> import ibukit as ik
+        >>> ik.plan(ik.RandomizedResponse(2, epsilon=1.0)).width([1000, 10_000, 100_000]).round(3)
+        array([0.134, 0.042, 0.013])
+        """
+        users = _validate.users(n, least=1)
+        widths = np.asarray(2 * normal_quantile(self.level) * np.sqrt(self.variance / users))
+        return float(widths) if widths.ndim == 0 else widths
+
+    @overload
+    def error(self, n: int, estimator: str = "mle") -> float: ...
+    @overload
+    def error(self, n: ArrayLike, estimator: str = "mle") -> float | Floats: ...
+
+    def error(self, n: ArrayLike, estimator: str = "mle") -> float | Floats:
+        """Root mean square error of the whole distribution.
+
+        It is sqrt(E ||estimate - theta||_2^2). The expectation is over the secrets, drawn independently from theta, and
+        the noise. In the worst case it is that of the theta for which it is largest, mostly another one than
+        `distribution`.
+
+        Parameters
+        ----------
+        n : int or array_like of int
+            Number of reports, at least 1.
+        estimator : {"mle", "inv"}
+            `mle`, in the limit of many reports, when it is not aware of the boundary (`theory.asymptotic_mse`); or raw
+            matrix inversion, at every n (`theory.inv_squared_error`).
+
+        Returns
+        -------
+        float or ndarray
+            One for each n, in its shape.
+
+        Raises
+        ------
+        ValueError
+            If `n` is not whole or below 1, or the estimator is not known.
+        NotInvertible
+            If the reports do not identify the distribution, though they answer the questions.
+        TooLarge
+            If it would take a matrix that is too large.
+
+        Examples
+        --------
+        >>> import ibukit as ik
+        >>> plan = ik.plan(ik.OptimizedUnaryEncoding(10, epsilon=1.0), near=ik.uniform(10))
+        >>> plan.error(10_000), plan.error(10_000, "inv")
+        (0.0585, 0.0622)
+        """
+        if estimator not in MEAN_SQUARES:
+            raise ValueError(f"estimator must be one of {', '.join(map(repr, MEAN_SQUARES))}, got {estimator!r}")
+        users = _validate.users(n, least=1)
+        if estimator not in self._mean_squares:
+            theta = None if self.worst_case else self.distribution
+            self._mean_squares[estimator] = mean_square(estimator, self.mechanism, theta)
+        errors = np.asarray(np.sqrt(self._mean_squares[estimator] / users))
+        return float(errors) if errors.ndim == 0 else errors
+
+    @cached_property
+    def _mean_squares(self) -> dict[str, float]:
+        return {}
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the width against the number of reports, on logarithmic axes.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Examples
+        --------
+        >>> import ibukit as ik
+        >>> ik.plan(ik.RandomizedResponse(2, epsilon=1.0)).plot().get_xlabel()
+        'reports'
+        """
+        return _draw((self,), ax)
+
+    def __repr__(self) -> str:
+        where = "worst case" if self.worst_case else "near the given distribution"
+        return f"Plan({self.name}, n={self.n:,} for width {self.target:g} at level {self.level:g}, {where})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Plans:
+    """Plans for several mechanisms, from which to choose one.
+
+    Attributes
+    ----------
+    plans : tuple of Plan
+        In the order of the mechanisms. ``plans[0]`` is the first, and they can be iterated over.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> kinds = ik.RandomizedResponse, ik.OptimizedUnaryEncoding
+    >>> plans = ik.plan([kind(20, epsilon=1.0) for kind in kinds], near=ik.uniform(20))
+    >>> plans.best
+    Plan(OptimizedUnaryEncoding(k=20, epsilon=1), n=545,818 for width 0.01 at level 0.95, near the given distribution)
+    """
+
+    plans: tuple[Plan, ...]
+
+    @property
+    def best(self) -> Plan:
+        """The one that takes the fewest reports; the first of equal ones."""
+        return min(self.plans, key=lambda each: each.n)
+
+    def to_frame(self, at: int | None = None, estimator: str | None = "mle") -> pd.DataFrame:
+        """A row for each mechanism: the reports it takes, and what so many reports give.
+
+        Parameters
+        ----------
+        at : int, optional
+            A number of reports; by default what the `best` takes.
+        estimator : {"mle", "inv"} or None
+            Whose `Plan.error` to add; None for no such column.
+
+        Returns
+        -------
+        DataFrame
+            Columns mechanism, epsilon, n (reports needed), at, width and error (from `at` reports).
+
+        Raises
+        ------
+        ValueError
+            If `at` is not whole or below 1, and as `Plan.error`.
+
+        Examples
+        --------
+        >>> import ibukit as ik
+        >>> plans = ik.plan([ik.RandomizedResponse(20, epsilon=eps) for eps in (1.0, 2.0)], width=0.02)
+        >>> plans.to_frame(at=100_000).round(4)
+                    mechanism  epsilon       n      at   width   error
+        0  RandomizedResponse      1.0  671979  100000  0.0518  0.0390
+        1  RandomizedResponse      2.0  132120  100000  0.0230  0.0127
+        """
+        import pandas as pd  # takes a second to import
+
+        users = self.best.n if at is None else _validate.whole("at", at, 1)
+        rows: list[dict[str, Any]] = []
+        for each in self.plans:
+            kind = type(each.mechanism).__name__
+            epsilon = getattr(each.mechanism, "epsilon", np.nan)
+            row = {"mechanism": kind, "epsilon": epsilon, "n": each.n, "at": users, "width": each.width(users)}
+            if estimator is not None:
+                row["error"] = each.error(users, estimator)
+            rows.append(row)
+        return pd.DataFrame(rows)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw width against number of reports for each mechanism, on logarithmic axes.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Examples
+        --------
+        >>> import ibukit as ik
+        >>> plans = ik.plan([ik.RandomizedResponse(20, epsilon=eps) for eps in (1.0, 2.0)])
+        >>> [text.get_text() for text in plans.plot().get_legend().get_texts()]
+        ['RandomizedResponse(k=20, epsilon=1): 2,687,915', 'RandomizedResponse(k=20, epsilon=2): 528,477']
+        """
+        return _draw(self.plans, ax)
+
+    def __len__(self) -> int:
+        return len(self.plans)
+
+    def __iter__(self) -> Iterator[Plan]:
+        return iter(self.plans)
+
+    def __getitem__(self, place: int) -> Plan:
+        return self.plans[place]
+
+    def __repr__(self) -> str:
+        return "Plans(\n" + "".join(f"  {each},\n" for each in self.plans) + ")"
+
+
+def normal_quantile(level: float) -> float:
+    """How many standard errors an interval reaches either way."""
+    return float(ndtri((1 + _validate.fraction("level", level, "()")) / 2))
+
+
+def _draw(plans: tuple[Plan, ...], ax: Axes | None) -> Axes:
+    # found by a room that nothing imports, which is asked for when it is needed and not before
+    axes: Axes = import_module("ibukit.plotting.plans").draw(plans, ax)
+    return axes
