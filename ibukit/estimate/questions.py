@@ -12,6 +12,9 @@ from ibukit import _validate
 from ibukit._labels import codes_of
 from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet
+from ibukit.errors import AlphabetMismatch
+
+HINT = "; weights with labels are aligned by them: give an array for weights in the alphabet's order"
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,44 +60,68 @@ class Questions:
 
 
 def asked(of: Any, alphabet: Alphabet) -> Questions:
-    """Read an argument `of`.
+    """Read an argument `of`: None for every probability, else weights as `weights_of` reads them."""
+    weights = weights_of(of, alphabet)
+    single = weights is not None and (_labels(of) is not None or np.ndim(of) == 1)
+    return Questions(len(alphabet), weights, single)
+
+
+def weights_of(of: Any, alphabet: Alphabet) -> Floats | None:
+    """Weights of the questions, shape (r, k); None for each single probability.
 
     Parameters
     ----------
-    of : None, array_like of shape (k,) or (r, k), or mapping
-        None: every probability. Weights in the alphabet's order, one question or one in each row; truth values are the
-        weights 0 and 1. A mapping has the weights of some labels, others have 0.
+    of : None, array_like of shape (k,) or (r, k), mapping or Series
+        Weights in the alphabet's order, one question or one in each row; truth values are the weights 0 and 1. Mappings
+        and Series have the weights of some labels, others have 0.
     alphabet : Alphabet
 
     Raises
     ------
     ValueError
-        If there are not k weights, or one is not finite.
+        If a weight is not finite, or a label is there twice.
     AlphabetMismatch
-        If a label is not in the alphabet.
+        If there are not k weights, or a label is not in the alphabet.
     """
-    k = len(alphabet)
     if of is None:
-        return Questions(k, None)
-    if isinstance(of, Mapping):
-        weights = np.zeros(k)
-        weights[codes_of("of", list(of), alphabet)] = _validate.vector("of", list(of.values()), len(of))
-        return Questions(k, _finite(weights[None, :]), single=True)
-    try:
-        given = np.asarray(of)
-        weights = given.astype(float) if given.dtype.kind in "bui" else np.array(given, dtype=float)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"of must be weights, or a mapping from labels to weights such as {{label: 1}}, got {of!r}"
-        ) from None
-    if weights.ndim not in (1, 2) or weights.shape[-1] != k or not weights.size:
-        raise ValueError(
-            f"of must have a weight for each of the {k} secrets, shape ({k},) or (r, {k}), got shape {weights.shape}"
+        return None
+    labels = _labels(of)
+    if labels is not None:
+        weights = _by_label(labels, list(of.values()) if isinstance(of, Mapping) else of, alphabet)
+    else:
+        weights = _numbers(of)
+    k = len(alphabet)
+    if weights.ndim not in (1, 2) or weights.size == 0 or weights.shape[-1] != k:
+        raise AlphabetMismatch(
+            f"of must have one weight for each of the {k} secrets, shape ({k},) or (questions, {k}), got shape "
+            f"{weights.shape}"
         )
-    return Questions(k, _finite(np.atleast_2d(weights)), single=weights.ndim == 1)
+    bad = ~np.isfinite(weights)
+    if bad.any():
+        where = tuple(int(i) for i in np.argwhere(bad)[0])
+        raise ValueError(f"of must be finite, got {weights[bad][0]} at index {where[0] if len(where) == 1 else where}")
+    return np.atleast_2d(weights)
 
 
-def _finite(weights: Floats) -> Floats:
-    if not np.isfinite(weights).all():
-        raise ValueError(f"of must have finite weights, got {weights[~np.isfinite(weights)][0]}")
+def _labels(of: Any) -> Any:
+    labels = list(of) if isinstance(of, Mapping) else getattr(of, "index", None)
+    return None if callable(labels) else labels  # lists have a method of that name
+
+
+def _numbers(of: Any) -> Floats:
+    array = _validate.whole_array("of", of)
+    try:
+        return np.array(array, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"of must be numbers, got {of!r}") from None
+
+
+def _by_label(labels: Any, values: Any, alphabet: Alphabet) -> Floats:
+    if getattr(values, "ndim", 1) != 1:
+        raise ValueError("of must be an array, a Series or a mapping, got a frame: take frame.to_numpy(), in order")
+    places = codes_of("of", list(labels), alphabet, HINT)
+    if len(np.unique(places)) < len(places):
+        raise ValueError(f"of must have each label once, got {list(labels)!r}")
+    weights = np.zeros(len(alphabet))
+    weights[places] = _numbers(values)
     return weights

@@ -11,11 +11,12 @@ from numpy.typing import ArrayLike
 
 from ibukit import _validate
 from ibukit._validate import Floats
+from ibukit.estimate.questions import weights_of
 from ibukit.mechanisms import Mechanism
 from ibukit.mechanisms.base import require_same_alphabet
 from ibukit.mechanisms.matrix import as_mechanism
 from ibukit.planning.models import model_of
-from ibukit.planning.questions import distribution_of, ranges_of, weights_of
+from ibukit.planning.questions import distribution_of, ranges_of
 from ibukit.planning.result import Plan, Plans, normal_quantile
 
 if TYPE_CHECKING:
