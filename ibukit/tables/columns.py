@@ -56,6 +56,11 @@ class Columns:
         return frame if self.count is None else self._whole_counts(frame)
 
     @property
+    def wanted(self) -> list[str]:
+        """The table's own names of the columns that count, each once."""
+        return [name for name in dict.fromkeys([*self.report, self.by, self.count]) if name is not None]
+
+    @property
     def keys(self) -> list[str]:
         """Names of the columns of the report, and of what names the mechanism."""
         return [f"report{i}" for i in range(len(self.report))] + ([] if self.by is None else [BY])

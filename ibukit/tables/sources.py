@@ -12,6 +12,7 @@ import narwhals as nw
 
 from ibukit.errors import MissingExtra
 from ibukit.tables.columns import Columns, Piece, collected
+from ibukit.tables.partitions import Partitions
 from ibukit.tables.source import Source
 from ibukit.tables.text import TextFile, TextFiles
 
@@ -59,9 +60,8 @@ class Batches(Source):
 
     def pieces(self, columns: Columns) -> Iterator[Piece]:
         """Batches are counted one by one, and their counts added up when they are many."""
-        wanted = [name for name in dict.fromkeys([*columns.report, columns.by, columns.count]) if name is not None]
         parts: list[Any] = []
-        for batch in self._batches(wanted):
+        for batch in self._batches(columns.wanted):
             named = columns.named(_as_frame(batch))
             if not columns.worth_grouping(named):
                 yield columns.piece(named)
@@ -71,25 +71,6 @@ class Batches(Source):
                 parts = [columns.added(parts)]
         if parts:
             yield columns.piece(columns.added(parts))
-
-
-class Partitions(Source):
-    """A frame of Dask: its workers count each partition with pandas, and the counts travel."""
-
-    def __init__(self, frame: Any) -> None:
-        self._frame = frame
-
-    @property
-    def names(self) -> list[str]:
-        """The columns there are."""
-        return list(self._frame.columns)
-
-    def pieces(self, columns: Columns) -> Iterator[Piece]:
-        """One for each partition."""
-        import dask
-
-        count = dask.delayed(_count_partition)
-        yield from dask.compute(*(count(part, columns) for part in self._frame.to_delayed()))
 
 
 class Parquet(Frame):
@@ -165,12 +146,6 @@ def _as_frame(batch: Any) -> Any:
     import pyarrow as pa
 
     return nw.from_native(pa.Table.from_batches([batch]), eager_only=True)
-
-
-def _count_partition(frame: Any, columns: Columns) -> Piece:
-    """On a worker: a partition of Dask is a frame of pandas."""
-    (piece,) = Frame(nw.from_native(frame)).pieces(columns)
-    return piece
 
 
 def _duckdb() -> Any:

@@ -53,13 +53,12 @@ class TextFile(Source):
 
     def pieces(self, columns: Columns) -> Iterator[Piece]:
         """One for each stretch of rows."""
-        asked = [name for name in dict.fromkeys([*columns.report, columns.by, columns.count]) if name is not None]
-        for name in asked:
+        for name in columns.wanted:
             if self.names.count(name) > 1:
                 raise ValueError(f"{self.shown} must have one column {name!r}, it has {self.names.count(name)}")
         for chunk in self._chunks():
             chunk.columns = self.names
-            self._chunk = chunk[asked]
+            self._chunk = chunk[columns.wanted]
             yield self._piece(columns, self._chunk)
             self._start += len(chunk)
         self._chunk = None
