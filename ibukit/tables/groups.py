@@ -36,7 +36,7 @@ class TableReports:
 
     Parameters
     ----------
-    table, mechanism, report, count, epsilon, by, unknown, missing
+    table, mechanism, report, count, epsilon, by, unknown, missing, weighted
         As for `Tally.from_table`.
     """
 
@@ -50,15 +50,18 @@ class TableReports:
         by: str | None = None,
         unknown: str = "raise",
         missing: str = "raise",
+        weighted: bool = False,
     ) -> None:
         for name, how in (("unknown", unknown), ("missing", missing)):
             if how not in HOW:
                 raise ValueError(f'{name} must be "raise" or "drop", got {how!r}')
+        if weighted and count is None:
+            raise ValueError("count must name the column of weights where weighted is True, got None")
         self._how = {"unknown": unknown, "missing": missing}
         self._choose = chooser(mechanism, epsilon, by)
         self._source = open_table(table)
         many = (report,) if isinstance(report, str) else tuple(report)
-        self.columns = Columns(many, by if epsilon is None else epsilon, count)
+        self.columns = Columns(many, by if epsilon is None else epsilon, count, weighted)
         self._check_columns()
         self.dropped: dict[str, int] = {}
         self._listed: dict[int, tuple[Any, list[Ints], list[Ints]]] = {}
@@ -173,7 +176,7 @@ class TableReports:
     def _leave_out(self, reason: str, counts: Ints, error: Callable[[], Exception]) -> None:
         if self._how[reason] == "raise":
             raise error()
-        self.dropped[reason] = self.dropped.get(reason, 0) + int(counts.sum())
+        self.dropped[reason] = self.dropped.get(reason, 0) + counts.sum().item()
 
     def _missing(self) -> Exception:
         columns = ", ".join(map(repr, self.columns.report))
