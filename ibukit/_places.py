@@ -98,11 +98,11 @@ def in_degrees(points: Any, name: str) -> Any:
     return degrees
 
 
-def labels_of_cells(labels: Any) -> tuple[Any, bool]:
+def labels_of_cells(labels: Any, name: str) -> tuple[Any, bool]:
     """What stands for cells: pairs of whole numbers, or points, and whether it is points."""
     if of_geopandas(labels):
         return labels, True
-    pairs = number_pairs(labels, "labels", [("row", "col"), ("lat", "lon")], CELLS)
+    pairs = number_pairs(labels, name, [("row", "col"), ("lat", "lon")], CELLS)
     named = set(getattr(labels, "column_names", getattr(labels, "columns", ())))  # columns say themselves what they are
     return pairs, "lat" in named if named else pairs.dtype.kind == "f"
 
