@@ -162,6 +162,26 @@ def cells(lat: Floats, lon: Floats, edges: tuple[Floats, Floats], outside: Outsi
     return np.stack(found)
 
 
+def cells_beyond(lat: Floats, lon: Floats, edges: tuple[Floats, Floats]) -> Ints:
+    """Rows and columns, shape (n, 2), of the cells that hold the points where the grid goes on without end.
+
+    A cell holds its south and west edge, also those at the north and east edge of the grid.
+    """
+    refuse_off_the_globe(lat, lon)
+    middle = (edges[1][0] + edges[1][-1]) / 2
+    nearest_way = lon - 360 * np.rint((lon - middle) / 360)
+    return np.stack([_continued(axis, at) for axis, at in zip(edges, (lat, nearest_way), strict=True)], axis=1)
+
+
+def _continued(edges: Floats, at: Floats) -> Ints:
+    n = len(edges) - 1
+    beyond = np.floor((at - edges[0]) / ((edges[-1] - edges[0]) / n))
+    # inside as `cells` finds them; what rounding brings back across an end stays beyond it
+    found = np.searchsorted(edges, at, side="right") - 1.0
+    found = np.where(at < edges[0], np.minimum(beyond, -1), found)
+    return np.where(at >= edges[-1], np.maximum(beyond, n), found).astype(np.int64)
+
+
 def _refuse_outside(lat: Floats, lon: Floats, n: int, bounds: Bounds) -> NoReturn:
     lat0, lat1, lon0, lon1 = bounds
     turned = lon0 <= lat[0] <= lon1 and lat0 <= lon[0] <= lat1

@@ -201,7 +201,9 @@ def _matrix(columns: list[nw.Series[Any]]) -> tuple[NDArray[Any], NDArray[np.boo
 def _numbers(column: nw.Series[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     if column.null_count() or not (column.dtype.is_numeric() or isinstance(column.dtype, nw.Boolean)):
         values, missing = _values(column)
-        return np.where(missing, 0, values), missing
+        filled = np.where(missing, 0, values)
+        # whole numbers stay what they are where one is missing: cells, and no degrees
+        return filled.astype(np.int64) if column.dtype.is_signed_integer() else filled, missing
     values = np.asarray(column.to_numpy())
     values = values.astype(np.uint8) if values.dtype == bool else values
     missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), dtype=bool)
