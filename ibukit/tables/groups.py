@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ibukit._parts import are_bits
 from ibukit._validate import Ints
 from ibukit.alphabet import Line
 from ibukit.errors import AlphabetMismatch
@@ -132,7 +133,7 @@ class TableReports:
         given = values
         if values.ndim == 2:
             values = numbers_in_rows(values, self._source.textual)
-        alphabet = None if _is_bits(mechanism) else getattr(mechanism, "report_alphabet", None)
+        alphabet = None if are_bits(mechanism) else getattr(mechanism, "report_alphabet", None)
         if alphabet is None:
             reports, known = self._rows(values, mechanism)
         else:
@@ -160,7 +161,7 @@ class TableReports:
         return places(values, alphabet, self._source.textual)
 
     def _rows(self, values: NDArray[Any], mechanism: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-        if _is_bits(mechanism):
+        if are_bits(mechanism):
             return bit_rows(values, mechanism.k)
         if values.ndim == 2:
             known = np.isfinite(values).all(axis=1)
@@ -202,16 +203,12 @@ class TableReports:
         )
 
 
-def _is_bits(mechanism: Any) -> bool:
-    return hasattr(mechanism, "p_one") and hasattr(mechanism, "p_zero")
-
-
 def _name(mechanism: Any) -> str:
     return type(mechanism).__name__
 
 
 def _reports_of(mechanism: Any) -> str:
-    if _is_bits(mechanism):
+    if are_bits(mechanism):
         return f"rows of {mechanism.k} bits, as text or in as many columns"
     alphabet = getattr(mechanism, "report_alphabet", None)
     if alphabet is None:
