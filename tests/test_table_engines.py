@@ -149,3 +149,15 @@ def test_a_dataset_that_cannot_be_read_says_so(dataset, tmp_path):
     (tmp_path / "day=1" / "a.parquet").write_bytes(b"no parquet")
     with pytest.raises(ValueError, match=r"day=1/a.parquet"):
         ik.Tally.from_table(dataset, MECHANISM)
+
+
+def test_lists_in_a_frame_of_dask_are_rows_of_bits():
+    """Where Dask is told not to make texts of Python's objects, it keeps lists."""
+    mechanism = ik.Rappor(3, 1.0)
+    table = pd.DataFrame({"report": [[0, 1, 0], [1, 1, 0], [0, 1, 0], None] * 5})
+    with dask.config.set({"dataframe.convert-string": False}):
+        frame = dask.dataframe.from_pandas(table, npartitions=3)
+        words = dask.dataframe.from_pandas(pd.DataFrame({"report": ["car", "bus", "car"] * 5}), npartitions=3)
+        tally = ik.Tally.from_table(frame, mechanism, missing="drop")
+        assert ik.Tally.from_table(words, MECHANISM).counts.tolist() == [5, 10]
+    assert (tally.counts.tolist(), tally.dropped) == ([10, 5], {"missing": 5})
