@@ -13,6 +13,7 @@ import nbformat
 import pytest
 
 import notebooks
+from test_verdicts import parsed
 
 CHAPTERS = {path.stem: path for path in notebooks.chapters()}
 QUICK = ["mechanisms", "ages", "inv-bounds"]  # 50 seconds of processor time together
@@ -66,7 +67,7 @@ def faults(notebook: Any) -> list[str]:
     if any(isinstance(node, ast.Assert) for node in ast.walk(ast.parse(first["source"]))):
         found.append(f"{first['id']}: asserts in the cell of the switch, which acts from the next one on")
     for cell in rest:
-        tree = ast.parse(cell["source"])
+        tree = parsed(cell["source"])
         if switches(tree):
             found.append(f"{cell['id']}: calls {SWITCH} again")
         for node in ast.walk(tree):
@@ -118,7 +119,7 @@ def test_a_chapter_says_what_its_published_setting_is(stem):
 @pytest.mark.parametrize("stem", sorted(set(CHAPTERS) - set(IN_CHAPTERS)))
 def test_other_pages_assert_nothing(stem):
     for cell in code_cells(read(stem)):
-        assert not any(isinstance(node, ast.Assert) for node in ast.walk(ast.parse(cell["source"]))), cell["id"]
+        assert not any(isinstance(node, ast.Assert) for node in ast.walk(parsed(cell["source"]))), cell["id"]
 
 
 @pytest.mark.parametrize("stem", QUICK)

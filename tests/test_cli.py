@@ -35,7 +35,7 @@ def write_reports(path, reports, column="value"):
 
 def read_distribution(path):
     with open(path, newline="") as file:
-        return {row["value"]: float(row["probability"]) for row in csv.DictReader(file)}
+        return {row["label"]: float(row["probability"]) for row in csv.DictReader(file)}
 
 
 def test_every_mechanism_of_an_alphabet_and_an_epsilon_has_a_name():
@@ -163,10 +163,10 @@ def test_labels_epsilons_counts_and_intervals_at_once(tmp_path, capsys):
     tally = ik.RandomizedResponse(alphabet, 1.0).tally_counts([30, 50])
     expected = ik.mle(tally + ik.RandomizedResponse(alphabet, 2.0).tally_counts([0, 20]))
     document = json.loads(out.read_text())
-    shown = pd.DataFrame(document["estimate"])
-    assert shown["value"].tolist() == ["a, or b", "c"]
-    assert shown["probability"].to_numpy() == pytest.approx(expected.distribution)
-    assert pytest.approx(np.array(expected.interval(0.9))) == shown[["lower", "upper"]].to_numpy().T
+    assert document["labels"] == ["a, or b", "c"]
+    assert document["probabilities"] == pytest.approx(expected.distribution)
+    assert pytest.approx(np.array(expected.interval(0.9))) == [document["lower"], document["upper"]]
+    assert document["identified"] == [True, True]
     assert (document["n"], document["dropped"]) == (100, {"missing": 1, "unknown": 7})
     assert "dropped: 1 missing, 7 unknown" in capsys.readouterr().err
 
@@ -196,7 +196,7 @@ def test_input_may_be_zipped_piped_parquet_or_without_a_header(tmp_path, capsysb
         assert main(["estimate", file, *K_RR, "--k", "2", *more]) == 0, name
         outputs.append(capsysbinary.readouterr().out)
     assert len(set(outputs)) == 1
-    assert outputs[0].startswith(b"value,probability\n0,")
+    assert outputs[0].startswith(b"label,probability\n0,")
 
 
 E = ["--epsilon", "2"]
@@ -292,7 +292,7 @@ def run(*arguments, **options):
 def test_the_installed_command_runs(tmp_path):
     file = write_reports(tmp_path / "reports.csv", [0, 1, 1])
     done = run("estimate", file, *K_RR, "--k", "3", check=True)
-    assert done.stdout.startswith("value,probability\n")
+    assert done.stdout.startswith("label,probability\n")
     assert done.stderr.count("\n") == 1, "no progress bar where nobody looks"
     assert run("--version", check=True).stdout == f"ibukit {ik.__version__}\n"
 

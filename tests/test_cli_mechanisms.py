@@ -28,7 +28,7 @@ def test_a_matrix_may_carry_labels(tmp_path, capsys):
     for name, more in {"bare.csv": ["--labels", "no,yes"], "m.npy": ["--labels", "no,yes"], "labels.csv": []}.items():
         assert main(["estimate", file, "--mechanism", str(tmp_path / name), *more]) == 0
         rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
-        assert [(row["value"], float(row["probability"])) for row in rows] == list(
+        assert [(row["label"], float(row["probability"])) for row in rows] == list(
             zip(["no", "yes"], expected, strict=True)
         )
 

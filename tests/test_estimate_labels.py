@@ -12,6 +12,7 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import ibukit as ik
@@ -189,7 +190,18 @@ def test_json_holds_what_is_printed(name):
         "method": estimate.method,
         "log_likelihood": estimate.log_likelihood,
         "n": estimate.tally.n,
+        "dropped": {},
     }
+
+
+def test_json_holds_intervals_and_what_was_left_out():
+    table = pa.table({"report": ["a", "b", "a", None, "a"]})
+    estimate = ik.mle(ik.Tally.from_table(table, ik.RandomizedResponse(["a", "b"], 1.0), missing="drop"))
+    read, frame = json.loads(estimate.to_json(level=0.9)), estimate.to_frame(level=0.9)
+    assert read["dropped"] == {"missing": 1}
+    assert {name: read[name] for name in ("lower", "upper", "identified")} == frame.drop(columns="probability").to_dict(
+        "list"
+    )
 
 
 @pytest.mark.parametrize(

@@ -55,6 +55,11 @@ def lame_optimum(monkeypatch):
     monkeypatch.setattr(interior_point, "maximise", run)
 
 
+def lame_newton(monkeypatch):
+    lame_optimum(monkeypatch)
+    monkeypatch.setattr(in_module("identification.fixed_points"), "_newton", lambda rows, q, theta, rank: theta)
+
+
 def lame_trade(monkeypatch):
     truth = least_information.Optimum(np.eye(5), np.inf)  # keeps the bound, and hides nothing
     monkeypatch.setattr(least_information, "solve_at_distortion", lambda source, wanted: truth)
@@ -178,6 +183,7 @@ CASES = {
         lame_root,
         lambda strict, miss: ik.attack.breakdown_fraction([0.4, 0.3, 0.2, 0.1, 0.0], LINE, 0.5, 4, strict=strict),
     ),
+    "theory.fixed_points": (lame_newton, lambda strict, miss: ik.theory.fixed_points(TALLY, strict=strict)),
     "theory.mle_set": (lame_solvers, lambda strict, miss: ik.theory.mle_set(MERGED, strict=strict)),
     "theory.mle_set, ranges": (lame_programmes, lambda strict, miss: ik.theory.mle_set(MERGED, strict=strict)),
     "theory.MleSet.bounds": (

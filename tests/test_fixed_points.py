@@ -45,8 +45,7 @@ def assert_fixed(tally, points):
     best = ik.mle(tally)
     assert points[0].is_mle
     assert abs(points[0].log_likelihood - best.log_likelihood) <= tally.n * (best.gap + 1e-9)
-    likelihoods = [point.log_likelihood for point in points]
-    assert (np.diff(likelihoods) <= 1e-9 * tally.n).all()
+    assert (np.diff([point.log_likelihood for point in points]) <= 1e-9 * tally.n).all()
 
 
 @pytest.mark.ledger("B-L43")
@@ -141,11 +140,12 @@ def test_rows_that_differ_in_their_twelfth_digit_are_not_taken_for_dependent():
     """With two reports g_x = 1 puts a row on a line, and no three of these four rows lie on one."""
     seen = np.array([[8904508, 2569528], [8910446, 1661586], [8900374, 1743150], [8915105, 1764930]])
     matrix = np.array([0.005862998280000000, 0.041469526000000]) + seen * [1e-18, 1e-16]
-    for rows in itertools.combinations(matrix.tolist(), 3):
-        (ax, ay), (bx, by), (cx, cy) = [[Fraction(entry) for entry in row] for row in rows]
+    for (ax, ay), (bx, by), (cx, cy) in itertools.combinations([[*map(Fraction, row)] for row in matrix.tolist()], 3):
         assert (bx - ax) * (cy - ay) != (cx - ax) * (by - ay)
     tally = ik.MatrixMechanism(np.column_stack([matrix, 1 - matrix.sum(axis=1)])).tally_counts([1, 1, 0])
-    points = fixed_points(tally)
+    with pytest.raises(ik.ConvergenceError, match="rounding leaves it open"):
+        fixed_points(tally)
+    points = fixed_points(tally, strict=False)
     assert max(len(point.support) for point in points) <= 2
     assert_fixed(tally, points)
 

@@ -29,6 +29,7 @@ def code_cells(notebook: Any) -> Iterator[Any]:
 
 
 def parsed(source: str) -> ast.Module:
+    source = re.sub(r"\\\n", " ", source)  # a command of IPython may go on in the next line
     lines = (("pass  # " if re.match(r"\s*[%!]", line) else "") + line for line in source.splitlines())
     return ast.parse("\n".join(lines))
 

@@ -148,12 +148,22 @@ class Labelled:
         lower, upper = self.interval(level)
         return {"lower": lower, "upper": upper, "identified": self.identified}
 
-    def to_json(self) -> str:
+    def to_json(self, level: float | None = None) -> str:
         """One JSON object with the labels, the probabilities and all that is printed.
 
-        Its names are labels, probabilities, gap, status, n_iter, method, log_likelihood and n, the number of reports
-        (null without a tally). Infinite numbers, which JSON has not, are the texts "inf" and "-inf", as Python's
-        `float` reads them; labels that JSON has not, such as dates, are texts too.
+        Its names are labels, probabilities, gap, status, n_iter, method, log_likelihood, n, the number of reports (null
+        without a tally), and dropped, how many were left out by reason. Infinite numbers, which JSON has not, are the
+        texts "inf" and "-inf", as Python's `float` reads them; labels that JSON has not, such as dates, are texts too.
+
+        Parameters
+        ----------
+        level : float, optional
+            Adds the lists lower, upper and identified, as `to_frame` has them.
+
+        Raises
+        ------
+        ValueError, TooLarge
+            As `to_frame`, if a level is given.
 
         Examples
         --------
@@ -166,12 +176,14 @@ class Labelled:
         return _exports.as_json(
             labels=_exports.plain_labels(self.alphabet),
             probabilities=self.distribution.tolist(),
+            **({} if level is None else {name: known.tolist() for name, known in self._known(level).items()}),
             gap=_exports.finite(self.gap),
             status=self.status.name,
             n_iter=self.n_iter,
             method=self.method,
             log_likelihood=_exports.finite(self.log_likelihood),
             n=None if self.tally is None else self.tally.n,
+            dropped={} if self.tally is None else dict(self.tally.dropped),
         )
 
     def plot(self, level: float | None = None, ax: Axes | None = None) -> Axes:

@@ -11,6 +11,7 @@ from scipy.optimize import linprog
 from ibukit import _validate
 from ibukit._threads import one_thread
 from ibukit._validate import Floats, Ints
+from ibukit.errors import ConvergenceError
 from ibukit.estimators.certificate import gap_of, log_likelihood_of, ratios
 from ibukit.solvers import interior_point
 from ibukit.tally import Tally, check_tally
@@ -66,7 +67,7 @@ class FixedPoint(_validate.ReadOnlyArrays):
         return f"FixedPoint([{numbers}], {verdict}, log-likelihood {self.log_likelihood:.4g}{others})"
 
 
-def fixed_points(tally: Tally) -> tuple[FixedPoint, ...]:
+def fixed_points(tally: Tally, *, strict: bool = True) -> tuple[FixedPoint, ...]:
     """Find every fixed point of the iterative Bayesian update.
 
     They are the theta with theta_x g_x = theta_x for all x, where g_x = sum_z q_z M_xz / (theta M)_z. The iterative
@@ -80,6 +81,8 @@ def fixed_points(tally: Tally) -> tuple[FixedPoint, ...]:
     ----------
     tally : Tally
         Of one mechanism or pooled over several, with at most 12 secrets.
+    strict : bool
+        Whether to raise where rounding leaves it open if a support has one; otherwise it is left out.
 
     Returns
     -------
@@ -91,6 +94,9 @@ def fixed_points(tally: Tally) -> tuple[FixedPoint, ...]:
     ------
     ValueError
         If there are more than 12 secrets.
+    ConvergenceError
+        With `strict`, if of some support it is neither proved that it has none nor one found with g_x within 1e-12
+        of 1. The others are the error's `estimate`.
 
     Notes
     -----
@@ -121,16 +127,31 @@ def fixed_points(tally: Tally) -> tuple[FixedPoint, ...]:
             "simplex is searched for fixed points; ibu and mle find the one that matters"
         )
     columns, q = tally.matrix(), tally.frequencies
-    points = []
+    points, open_supports = [], []
     with one_thread():
         for face in range(1, 2**k):
             support = np.flatnonzero(face >> np.arange(k) & 1)
-            on_face = _on_face(columns[support], q)
+            try:
+                on_face = _on_face(columns[support], q)
+            except _LeftOpen:
+                open_supports.append(support.tolist())
+                continue
             if on_face is not None:
                 points.append(_described(tally, support, *on_face))
+    found = _in_order(points, tally.n)
+    if strict and open_supports:
+        raise ConvergenceError(
+            f"of {len(open_supports)} supports, {open_supports[0]} the first, rounding leaves it open whether they "
+            "have a fixed point; strict=False leaves them out",
+            found,
+        )
+    return found
+
+
+def _in_order(points: list[FixedPoint], n: int) -> tuple[FixedPoint, ...]:
     # equally likely ones, as along a set of maximisers, differ by rounding: those with the smaller support first
     return tuple(
-        sorted(points, key=lambda p: (not p.is_mle, -round(p.log_likelihood / tally.n, 12), len(p.support), *p.support))
+        sorted(points, key=lambda p: (not p.is_mle, -round(p.log_likelihood / n, 12), len(p.support), *p.support))
     )
 
 
@@ -146,6 +167,10 @@ def _described(tally: Tally, support: Ints, masses: Floats, dimension: int) -> F
         dimension=dimension,
         log_likelihood=log_likelihood_of(tally, p),
     )
+
+
+class _LeftOpen(Exception):
+    """Of a face it is neither proved that it has no fixed point nor is one found."""
 
 
 def _on_face(rows: Floats, q: Floats) -> tuple[Floats, int] | None:
@@ -166,15 +191,22 @@ def _on_face(rows: Floats, q: Floats) -> tuple[Floats, int] | None:
         # polished again, because a probability of 1e-9 does not keep its digits along the way
         theta = _newton(rows, q, _innermost(rows, theta, dimension), rank)
     # where g hardly depends on theta, rounding alone can lead Newton's steps out of the face: not so the others
-    for point in (theta, maximiser, np.full(len(rows), 1 / len(rows))):
+    candidates = (theta, maximiser, np.full(len(rows), 1 / len(rows)))
+    for point in candidates:
         if _is_fixed(rows, q, point, rank):
             return point, dimension
-    return None
+    if not any(_stands_still(rows, q, point) for point in candidates):
+        raise _LeftOpen
+    return None  # all that stand still are those found, and a probability is 0 or below in the one furthest inside
+
+
+def _stands_still(rows: Floats, q: Floats, theta: Floats) -> bool:
+    return bool(np.abs(_ratios(rows, q, theta) - 1).max() <= FIXED)
 
 
 def _is_fixed(rows: Floats, q: Floats, theta: Floats, rank: int) -> bool:
     """Whether g = 1 within `FIXED`, and no probability could be 0 but for the rounding of g."""
-    if not (theta > 0).all() or np.abs(_ratios(rows, q, theta) - 1).max() > FIXED:
+    if not (theta > 0).all() or not _stands_still(rows, q, theta):
         return False
     unsure = np.minimum(LARGEST_UNSURE_MASS, ERROR_OF_G * np.abs(_inverse_curvature(rows, q, theta, rank)).sum(axis=1))
     return bool((theta > unsure).all())
