@@ -99,6 +99,7 @@ WRONG = {
     "no such place": (partial(breakdown, ik.uniform(12), GRID, 1.0, 12), "target must be codes 0..11, got 12"),
     "no such cell": (partial(breakdown, ik.uniform(12), GRID, 1.0, (3, 0)), r"target contains \(3, 0\): outside"),
     "labels of counts": (partial(inputs, pd.Series({20: 5, 17: 9}), 1, 0.1), "counts must be codes 0..1, got 20"),
+    "labels of nothing": (partial(inputs, [5, 4, 3], "car", 0.1), r"target must be integers of Line.*alphabet="),
     "a claim": (partial(inputs, [5, 4, 3], "car", 0.1, alphabet=["a", "b", "c"]), "target contains 'car'"),
     "two alphabets": (partial(inputs, [5, 4], "car", 0.1, alphabet=WORDS), "counts"),
 }

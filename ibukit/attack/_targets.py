@@ -10,9 +10,9 @@ from ibukit import _validate
 from ibukit._labels import codes_of
 from ibukit._validate import Ints
 from ibukit.alphabet import Alphabet, Line, as_alphabet
+from ibukit.errors import AlphabetMismatch
 
 BY_PLACE = "; places in the alphabet are taken with codes=True"
-WHICH_LABELS = "; labels other than 0..k-1 are taken with alphabet="
 
 
 def code_of(target: Any, alphabet: Alphabet, codes: bool) -> int:
@@ -23,18 +23,18 @@ def code_of(target: Any, alphabet: Alphabet, codes: bool) -> int:
     return int(codes_of("target", one, alphabet, BY_PLACE)[0])
 
 
-def targets_in(target: Any, alphabet: Alphabet, hint: str) -> Ints:
+def targets_in(target: Any, alphabet: Alphabet) -> Ints:
     """Codes of one label or of several different ones; on a grid numbers are the places of cells."""
     given = [target] if np.ndim(target) == 0 else target
+    if isinstance(alphabet, Line) and np.asarray(given).dtype.kind in "US":
+        raise AlphabetMismatch(f"target must be integers of {alphabet!r}, got {target!r}; other labels need alphabet=")
     known = alphabet.are_codes(given)
-    found = _validate.codes("target", given, len(alphabet)) if known else codes_of("target", given, alphabet, hint)
+    found = _validate.codes("target", given, len(alphabet)) if known else codes_of("target", given, alphabet)
     if not len(found) or len(set(found.tolist())) != len(found):
         raise ValueError(f"target must be a label or several different ones, got {target!r}")
     return found
 
 
-def secrets_of(alphabet: Any, k: int) -> tuple[Alphabet, str]:
-    """The alphabet that is given, or 0..k-1, and what to say of labels that are not in it."""
-    if alphabet is None:
-        return Line(0, max(k, 1) - 1), WHICH_LABELS
-    return as_alphabet(alphabet), ""
+def secrets_of(alphabet: Any, k: int) -> Alphabet:
+    """The alphabet that is given, or the codes 0..k-1."""
+    return Line(0, max(k, 1) - 1) if alphabet is None else as_alphabet(alphabet)

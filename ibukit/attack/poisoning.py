@@ -70,11 +70,11 @@ def poison_inputs(
     >>> ik.attack.poison_inputs([500, 400, 0], target=19, fraction=0.1, alphabet=ik.Line(17, 19))
     array([500, 400, 100])
     """
-    secrets, hint = secrets_of(alphabet, len(counts) if isinstance(counts, Mapping) else np.size(counts))
+    secrets = secrets_of(alphabet, len(counts) if isinstance(counts, Mapping) else np.size(counts))
     people: Ints = in_order("counts", counts, secrets)  # a copy
     if not people.sum():
         raise ValueError("counts must hold at least one person, they are all 0")
-    targets = targets_in(target, secrets, hint)
+    targets = targets_in(target, secrets)
     adversaries = _adversaries(int(people.sum()), _validate.fraction("fraction", fraction, "[)"))
     people[targets] += adversaries // len(targets)
     people[targets[: adversaries % len(targets)]] += 1
@@ -126,10 +126,10 @@ def poisoned_distribution(
     array([0.45, 0.45, 0.1 ])
     """
     over = distribution.alphabet if alphabet is None and isinstance(distribution, Estimate) else alphabet
-    secrets, hint = secrets_of(over, np.size(distribution))
+    secrets = secrets_of(over, np.size(distribution))
     size = None if over is None else len(secrets)
     honest = _validate.distribution("distribution", distribution_on("distribution", distribution, secrets), size)
-    targets = targets_in(target, secrets, hint)
+    targets = targets_in(target, secrets)
     share = _validate.fraction("fraction", fraction, "[)")
     mixed = (1 - share) * honest
     mixed[targets] += share / len(targets)
