@@ -35,7 +35,7 @@ class Labelled:
     method: str
 
     @abstractmethod
-    def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
+    def interval(self, level: float = 0.95) -> tuple[Any, Any]:
         """An interval for each probability."""
 
     @property

@@ -20,7 +20,8 @@ from ibukit.errors import AlphabetMismatch
 from ibukit.errors import ConvergenceError as ConvergenceError
 from ibukit.estimate._exports import named
 from ibukit.estimate._labelled import Labelled
-from ibukit.information import asymptotic_covariance, asymptotic_variances
+from ibukit.estimate.questions import Questions, asked
+from ibukit.information import asymptotic_covariance, asymptotic_variances, asymptotic_variances_of_sums
 from ibukit.tally import Tally
 
 
@@ -117,8 +118,8 @@ class Estimate(Labelled, ReadOnlyArrays):
             return np.ones(len(self), dtype=bool)
         return determined(tally, self.distribution)
 
-    def standard_errors(self) -> Floats:
-        """Asymptotic standard errors, shape (k,), computed once.
+    def standard_errors(self, of: Any = None, target: str = "distribution") -> Any:
+        """Asymptotic standard errors, of each probability or of weighted sums.
 
         They are the square roots of the diagonal of the inverse observed information. The information is J_xy = sum_z
         counts_z M_xz M_yz / (theta M)_z^2 on the directions that keep the sum 1: the errors of an efficient estimator
@@ -126,14 +127,27 @@ class Estimate(Labelled, ReadOnlyArrays):
         they are too large; and they do not count the bias of stopping early. Where the reports seen do not determine a
         secret's probability at all, its standard error is inf.
 
+        Parameters
+        ----------
+        of : array_like of shape (k,) or (r, k), or mapping, optional
+            Weights of the sum w . theta: one question, or one in each row; truth values are 0 and 1. A mapping has the
+            weights of some labels. None: every probability, computed once.
+        target : {"distribution", "frequencies"}
+            Errors as an estimate of the distribution that people come from, or of these people's own frequencies F.
+            The second are smaller: their square is w V w - (sum_x w_x^2 theta_x - (w . theta)^2) / n, because the luck
+            of who was asked is no error then.
+
         Returns
         -------
-        ndarray, shape (k,)
+        float, or ndarray of shape (k,) or (r,)
 
         Raises
         ------
         ValueError
-            If the estimate does not know its tally, is off the simplex, or gives a report that was seen probability 0.
+            If the estimate does not know its tally, is off the simplex, or gives a report that was seen probability 0;
+            if `of` has not k finite weights, or reports may be lost and the target is the frequencies.
+        AlphabetMismatch
+            If `of` has a label that is not in the alphabet.
         TooLarge
             If they would take a matrix of more than 10,000 secrets squared, or of 5,000 where the reports leave
             something undetermined. Under k-RR, also pooled, and under geometric noise on a line there are closed forms,
@@ -149,8 +163,10 @@ class Estimate(Labelled, ReadOnlyArrays):
         >>> tally = ik.RandomizedResponse(3, epsilon=1.0).tally_counts([5000, 3000, 2000])
         >>> ik.mle(tally).standard_errors().round(4)
         array([0.0137, 0.0125, 0.0115])
+        >>> round(ik.mle(tally).standard_errors(of=[0, 1, 1]), 4)  # of the last two together
+        0.0137
         """
-        return np.sqrt(self._variances)
+        return asked(of, self.alphabet).answer(self._errors(of, target))
 
     def covariance(self) -> Floats:
         """Asymptotic covariances of the probabilities, shape (k, k).
@@ -194,20 +210,40 @@ class Estimate(Labelled, ReadOnlyArrays):
             raise ValueError(f"estimate has no tally: {why} it was computed from")
         return self.tally
 
-    def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
+    def _errors(self, of: Any, target: str) -> Floats:
+        if target not in ("distribution", "frequencies"):
+            raise ValueError(f"target must be 'distribution' or 'frequencies', got {target!r}")
+        questions = asked(of, self.alphabet)
+        variances = self._variances_of(questions)
+        if target == "distribution":
+            return np.sqrt(variances)
+        tally = self._known_tally("whose frequencies are meant is said by the reports")
+        if tally.efficiency is not None:
+            raise ValueError("target must be 'distribution' where reports may be lost: nobody knows who sent none")
+        # where the mechanism hides nothing the difference is 0, and rounding may take it below
+        return np.sqrt(np.maximum(variances - questions.variances(self.distribution) / tally.n, 0.0))
+
+    def _variances_of(self, questions: Questions) -> Floats:
+        if questions.weights is None:
+            return self._variances
+        return asymptotic_variances_of_sums(self._tally_of_errors(), self.distribution, questions.weights)
+
+    def interval(self, level: float = 0.95, of: Any = None, target: str = "distribution") -> tuple[Any, Any]:
         """Wald intervals, each covering with probability about `level`.
 
-        They are theta_x -+ c standard errors. Cut at 0 and 1, so [0, 1] where the reports do not determine a
-        probability.
+        They are w . theta -+ c standard errors. Cut at what any distribution can have, 0 and 1 for a probability: so
+        [0, 1] where the reports do not determine it.
 
         Parameters
         ----------
         level : float
             Strictly between 0 and 1.
+        of, target
+            As `standard_errors` takes them: sums of probabilities, and what they are to cover.
 
         Returns
         -------
-        (lower, upper) : ndarrays, shape (k,)
+        (lower, upper) : floats, or ndarrays of shape (k,) or (r,)
 
         Raises
         ------
@@ -217,12 +253,19 @@ class Estimate(Labelled, ReadOnlyArrays):
         Examples
         --------
         >>> import ibukit as ik
-        >>> lower, upper = ik.mle(ik.RandomizedResponse(2, epsilon=2.0).tally_counts([600, 400])).interval(0.95)
+        >>> estimate = ik.mle(ik.RandomizedResponse(["a", "b", "c"], epsilon=2.0).tally_counts([600, 300, 100]))
+        >>> lower, upper = estimate.interval(0.95)
         >>> lower.round(3), upper.round(3)
-        (array([0.591, 0.329]), array([0.671, 0.409]))
+        (array([0.674, 0.24 , 0.   ]), array([0.764, 0.323, 0.029]))
+        >>> lower, upper = estimate.interval(0.95, of={"b": 1, "c": 1}, target="frequencies")
+        >>> round(lower, 3), round(upper, 3)
+        (0.246, 0.316)
         """
-        margin = ndtri((1 + _validate.fraction("level", level, "()")) / 2) * self.standard_errors()
-        return np.maximum(self.distribution - margin, 0), np.minimum(self.distribution + margin, 1)
+        margin = ndtri((1 + _validate.fraction("level", level, "()")) / 2) * self._errors(of, target)
+        questions = asked(of, self.alphabet)
+        middle = questions.values(self.distribution)
+        lower, upper = np.maximum(middle - margin, questions.least), np.minimum(middle + margin, questions.most)
+        return questions.answer(lower), questions.answer(upper)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Estimate):

@@ -16,10 +16,11 @@ from ibukit._validate import SUM_TOLERANCE, Floats
 from ibukit.alphabet import Alphabet
 from ibukit.errors import AlphabetMismatch, ConvergenceError, InvalidDistribution
 from ibukit.estimate import Estimate, Status
+from ibukit.estimate.questions import Questions
 from ibukit.estimate.result import determined
 from ibukit.estimators._poisson import maximise_signal
 from ibukit.estimators.likelihood import mle
-from ibukit.information import carried_over, covariance_of_all
+from ibukit.information import carried_over, covariance_of_all, of_sums
 from ibukit.mechanisms import MatrixMechanism
 from ibukit.tally import Tally, make_part
 
@@ -76,12 +77,11 @@ class Unfolded(Estimate):
             self._information, (np.eye(len(self.distribution)) - self.distribution[:, None]) / self.total
         )
 
-    def standard_errors(self) -> Floats:
-        """Asymptotic standard errors of the probabilities, shape (k,).
-
-        They are the square roots of the diagonal of `covariance`.
-        """
-        return np.asarray(np.sqrt(np.diag(self.covariance())))
+    def _variances_of(self, questions: Questions) -> Floats:
+        if self.background is None:
+            return super()._variances_of(questions)
+        covariance = self.covariance()
+        return np.diag(covariance).copy() if questions.weights is None else of_sums(covariance, questions.weights)
 
     def count_errors(self) -> Floats:
         """Asymptotic standard errors of `counts`, shape (k,).

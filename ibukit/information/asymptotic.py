@@ -9,7 +9,7 @@ from ibukit._validate import Floats
 from ibukit.information import dense
 from ibukit.information.diagonal import Diagonal, pooled_responses
 from ibukit.information.line import LineInformation, on_a_line
-from ibukit.information.lossy import covariance_of_all
+from ibukit.information.lossy import covariance_of_all, of_sums
 from ibukit.tally import Tally
 
 
@@ -40,6 +40,18 @@ def asymptotic_covariance(tally: Tally, theta: Floats) -> Floats:
     with one_thread():
         lower = np.tril(dense.lower_covariance(tally, theta))
     return np.asarray(lower + np.tril(lower, -1).T)
+
+
+def asymptotic_variances_of_sums(tally: Tally, theta: Floats, weights: Floats) -> Floats:
+    """Variances of W . theta for each row of weights, shape (r,); inf where the reports do not determine the sum."""
+    if tally.efficiency is not None:
+        return of_sums(covariance_of_all(tally, theta), weights)
+    known = _closed_form(tally, theta)
+    found = None if known is None else known.of_sums(weights)
+    if found is not None:
+        return found
+    with one_thread():
+        return dense.variances_of_sums(tally, theta, weights)
 
 
 def _closed_form(tally: Tally, theta: Floats) -> Diagonal | LineInformation | None:

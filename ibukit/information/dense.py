@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.linalg import eigh
+from numpy.typing import NDArray
+from scipy.linalg import eigh, solve_triangular
 from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpocon, dpotrf, dpotri
 
@@ -83,6 +84,24 @@ def lower_covariance(tally: Tally, theta: Floats) -> Floats:
     return np.asarray(inverse)
 
 
+def variances_of_sums(tally: Tally, theta: Floats, weights: Floats) -> Floats:
+    """W Z (Z^T J Z)^+ Z^T w for each row w; inf where w moves along a direction in which the likelihood is flat."""
+    refuse_if_too_large(tally.k, "standard errors", CLOSED_FORMS)
+    if tally.k == 1:
+        return np.zeros(len(weights))
+    centred = weights - weights.mean(axis=1, keepdims=True)
+    matrix, _ = _bordered(tally, theta)
+    norm = _norm(matrix)
+    factor, failed = dpotrf(matrix, lower=1, clean=0, overwrite_a=1)
+    if not failed and dpocon(factor, norm, uplo="L")[0] > CONDITION_MARGIN * tally.k * FLAT_VALUE:
+        return np.asarray((solve_triangular(factor, centred.T, lower=True) ** 2).sum(axis=0))
+    del matrix, factor
+    values, vectors, flat = _directions(_bordered(tally, theta)[0])
+    along = centred @ vectors
+    lost = (along[:, flat] ** 2).sum(axis=1) > FLAT_SHARE * (centred**2).sum(axis=1)
+    return np.where(lost, np.inf, (along[:, ~flat] ** 2) @ (1 / values[~flat]))
+
+
 def refuse_if_too_large(k: int, what: str, instead: str = "") -> None:
     """Refuse what takes a matrix too large to invert, and say what to do instead."""
     if k > MOST_SECRETS_INVERTED:
@@ -100,19 +119,24 @@ def _bordered(tally: Tally, theta: Floats) -> tuple[Floats, float]:
     return matrix, mean
 
 
-def _without_flat_directions(tally: Tally, theta: Floats) -> Floats:
-    k = tally.k
+def _directions(matrix: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """Eigenvalues and eigenvectors of a bordered information, and which of them are flat."""
+    k = len(matrix)
     if k > MOST_SECRETS_DECOMPOSED:
         raise TooLarge(
             f"standard errors of {k} secrets: the reports leave directions undetermined, which can be told from the "
             f"others up to {MOST_SECRETS_DECOMPOSED} secrets; take a coarser alphabet, or one of the secrets with mass"
         )
-    matrix, mean = _bordered(tally, theta)
     values, vectors = eigh(matrix, overwrite_a=True, driver="evd")
-    flat = values <= FLAT_VALUE * k * values[-1]
+    return values, vectors, values <= FLAT_VALUE * k * values[-1]
+
+
+def _without_flat_directions(tally: Tally, theta: Floats) -> Floats:
+    matrix, mean = _bordered(tally, theta)
+    values, vectors, flat = _directions(matrix)
     undetermined = (vectors[:, flat] ** 2).sum(axis=1) >= FLAT_SHARE
     half = vectors[:, ~flat] / np.sqrt(values[~flat])
-    found = half @ half.T - 1 / (mean * k)
+    found = half @ half.T - 1 / (mean * tally.k)
     found[undetermined] = found[:, undetermined] = np.inf
     return np.asarray(found)
 

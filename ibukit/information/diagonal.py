@@ -16,6 +16,9 @@ from ibukit.channels import facts
 from ibukit.information.dense import root_weights
 from ibukit.tally import Tally
 
+# weights that differ by less, of the largest, are the same number in other words
+SAME_WEIGHT = 1e-12
+
 
 @dataclass(frozen=True, eq=False)
 class Diagonal:
@@ -36,6 +39,19 @@ class Diagonal:
         others = total - self.a
         others[largest] = rest  # a difference would lose its digits
         return np.asarray(self.a * (others / total) if total > 0 else np.zeros(len(self.a)))
+
+    def of_sums(self, weights: Floats) -> Floats:
+        """Sum a_x (w_x - m)^2 for each row w, with m the mean of w under a, and its limits for infinite a."""
+        unseen = np.isinf(self.a)
+        finite = np.where(unseen, 0.0, self.a)
+        if unseen.any():  # those that nobody reported take what mass is left
+            middle = weights[:, unseen].mean(axis=1)
+        else:
+            middle = weights @ (finite / finite.sum()) if finite.any() else np.zeros(len(weights))
+        found = ((weights - middle[:, None]) ** 2) @ finite
+        # whole weights are told apart exactly, and sums of others to rounding
+        spread = np.ptp(weights[:, unseen], axis=1) if unseen.any() else np.zeros(len(weights))
+        return np.where(spread > SAME_WEIGHT * np.abs(weights).max(axis=1), np.inf, found)
 
     def covariance(self) -> Floats:
         """Diag(a) - a a^T / sum a, and its limits."""

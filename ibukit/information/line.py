@@ -61,6 +61,19 @@ class LineInformation:
         found[undetermined] = found[:, undetermined] = np.inf
         return np.asarray(found)
 
+    def of_sums(self, weights: Floats) -> Floats | None:
+        """The sum over z of a_z (sum_x w_x (kappa_xz - beta_x u_z))^2 for each row w; None where a beta is missing."""
+        beta, undetermined = self._betas()
+        if undetermined.any():
+            return None
+        a = np.where(np.isinf(self.roots), 0.0, self.roots) ** 2
+        centred = weights - weights.mean(axis=1, keepdims=True)  # a constant costs digits and changes nothing
+        (_, left), (_, middle), (_, right) = self._row()
+        moved = centred * middle
+        moved[:, :-1] += centred[:, 1:] * left[1:]
+        moved[:, 1:] += centred[:, :-1] * right[:-1]
+        return np.asarray((moved - np.outer(centred @ beta, self._u)) ** 2 @ a)
+
     @property
     def _loss(self) -> float:
         """1 - decay^2."""

@@ -32,3 +32,10 @@ def carried_over(information: Floats, derivatives: Floats) -> Floats:
     covariance = half @ half.T
     covariance[undetermined] = covariance[:, undetermined] = np.inf
     return np.asarray(covariance)
+
+
+def of_sums(covariance: Floats, weights: Floats) -> Floats:
+    """W V w for each row w; inf where w has a weight on what is not determined."""
+    open_ones = np.isinf(np.diag(covariance))
+    found = np.einsum("rx,xy,ry->r", weights, np.where(np.isinf(covariance), 0.0, covariance), weights, optimize=True)
+    return np.where((weights[:, open_ones] != 0).any(axis=1), np.inf, np.maximum(found, 0.0))

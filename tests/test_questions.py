@@ -1,0 +1,129 @@
+"""Errors and intervals of sums of probabilities: of the distribution, and of the people's own frequencies."""
+
+import numpy as np
+import pytest
+
+import ibukit as ik
+
+LINE = ik.Line(0, 5)
+COUNTS = [300, 250, 200, 120, 80, 50]
+RNG = np.random.default_rng(20)
+WEIGHTS = np.vstack([np.arange(6), [1, 1, 0, 0, 0, 0], RNG.normal(size=6), np.ones(6)])
+MATRIX = ik.MatrixMechanism(RNG.dirichlet(np.ones(9), 6))
+MERGED = ik.compose(ik.RandomizedResponse(3, 1.0), [[1, 0], [0, 1], [0, 1]]).tally_counts([60, 40])
+TALLIES = {
+    "k-RR": ik.RandomizedResponse(LINE, 1.0).tally_counts(COUNTS),
+    "pooled k-RR": ik.RandomizedResponse(LINE, 1.0).tally_counts(COUNTS)
+    + ik.RandomizedResponse(LINE, 2.0).tally_counts(COUNTS[::-1]),
+    "line": ik.TruncatedGeometric(LINE, 0.7).tally_counts(COUNTS),
+    "matrix": MATRIX.tally_counts(np.rint(1000 * MATRIX.forward(np.array(COUNTS) / 1000)).astype(int)),
+    "lossy": ik.MatrixMechanism(0.8 * np.eye(6) + 0.02, efficiency=np.full(6, 0.92)).tally_counts(COUNTS),
+}
+
+
+@pytest.mark.parametrize("name", TALLIES)
+def test_the_error_of_a_sum_is_that_of_the_covariance(name):
+    estimate = ik.mle(TALLIES[name])
+    expected = np.sqrt(np.maximum(np.einsum("rx,xy,ry->r", WEIGHTS, estimate.covariance(), WEIGHTS), 0))
+    found = estimate.standard_errors(of=WEIGHTS)
+    np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
+    assert found[-1] < 1e-7, "the sum of all is 1"
+    np.testing.assert_allclose(estimate.standard_errors(of=np.eye(6)), estimate.standard_errors(), rtol=1e-8)
+
+
+@pytest.mark.parametrize("name", TALLIES)
+def test_labels_truth_values_and_single_questions_ask_the_same(name):
+    estimate = ik.mle(TALLIES[name])
+    both = [True, True, False, False, False, False]
+    one = estimate.standard_errors(of=both)
+    assert isinstance(one, float)
+    assert one == estimate.standard_errors(of={0: 1, 1: 1}) == estimate.standard_errors(of=[both])[0]
+    lower, upper = estimate.interval(0.9, of={0: 1, 1: 1})
+    assert upper - lower == pytest.approx(2 * 1.6448536 * one)
+    assert (lower + upper) / 2 == pytest.approx(estimate[0] + estimate[1])
+
+
+@pytest.mark.parametrize("counts", [[7, 0, 5, 3], [7, 0, 0, 3], [0, 0, 0, 9]])
+def test_reports_that_nobody_made(counts):
+    """Under k-RR an unseen report leaves a direction flat where there are two: beside the generic computation."""
+    theta = np.full(4, 0.25)
+    krr = ik.RandomizedResponse(4, 1.0)
+    questions = [[1, 0, 0, 0], [0, 1, 0, 0], [0, 1, 1, 0], [1, 1, 1, 0], [3, 1, 1, 2]]
+    found = []
+    for mechanism in (krr, ik.MatrixMechanism(krr.matrix())):
+        tally = mechanism.tally_counts(counts)
+        estimate = ik.Estimate(theta, 0.0, 0.0, ik.Status.CONVERGED, 1, "given", tally.alphabet, tally)
+        found.append(estimate.standard_errors(of=questions))
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-8, atol=1e-9)
+
+
+def test_a_sum_may_be_determined_where_its_terms_are_not():
+    estimate = ik.mle(MERGED)
+    assert estimate.standard_errors()[1:].tolist() == [np.inf, np.inf]
+    assert estimate.standard_errors(of=[0, 1, 1]) == pytest.approx(estimate.standard_errors()[0])
+    assert estimate.standard_errors(of=[0, 1, 0]) == np.inf
+    assert estimate.interval(of=[0, 3, 1]) == (0.0, 3.0), "no more than any distribution can have"
+
+
+# The people's own frequencies
+
+
+def test_without_noise_the_frequencies_are_known():
+    estimate = ik.mle(ik.MatrixMechanism(np.eye(3)).tally_counts([5, 3, 2]))
+    assert np.abs(estimate.standard_errors(target="frequencies")).max() < 1e-8
+    assert estimate.standard_errors().min() > 0.1
+
+
+PEOPLE = np.array([900, 600, 300, 150, 30, 20])
+
+
+def spread(mechanism, questions, target, draws=1500):
+    """Root mean squares of the errors beside the standard errors that are promised, for each question."""
+    rng, theta = np.random.default_rng(5), PEOPLE / PEOPLE.sum()
+    errors, promised = [], []
+    for _ in range(draws):
+        people = PEOPLE if target == "frequencies" else rng.multinomial(PEOPLE.sum(), theta)
+        estimate = ik.inv(mechanism.simulate(people, rng), post="project")
+        errors.append(questions @ (estimate.distribution - theta))
+        promised.append(estimate.standard_errors(of=questions, target=target))
+    return np.sqrt(np.mean(np.square(errors), axis=0)) / np.mean(promised, axis=0)
+
+
+@pytest.mark.parametrize("target", ["distribution", "frequencies"])
+def test_errors_are_as_large_as_they_are_promised(target):
+    questions = np.array([[1, 0, 0, 0, 0, 0], [0, 1, 1, 0, 0, 0], [1.0, 2, 3, 0, 0, 0]])
+    krr = ik.RandomizedResponse(6, 2.5)
+    # 1,500 draws: a standard error of 1.8 % each
+    assert np.abs(spread(krr, questions, target) - 1).max() < 0.07
+
+
+def test_the_two_targets_are_told_apart():
+    """The control: errors about these people are promised too large as errors of the distribution."""
+    questions = np.array([[1.0, 0, 0, 0, 0, 0]])
+    krr, rng = ik.RandomizedResponse(6, 2.5), np.random.default_rng(5)
+    estimate = ik.mle(krr.simulate(PEOPLE, rng))
+    assert estimate.standard_errors(of=questions, target="frequencies") < 0.8 * estimate.standard_errors(of=questions)
+
+
+@pytest.mark.parametrize(
+    ("of", "says"),
+    [
+        ([1, 2], "6 secrets"),
+        (np.ones((2, 5)), r"\(2, 5\)"),
+        (np.ones((0, 6)), r"\(0, 6\)"),
+        ([1, 2, 3, 4, 5, np.nan], "finite"),
+        ("mean", "must be weights"),
+        ({9: 1}, "9"),
+        ({1: np.inf}, "of"),
+    ],
+)
+def test_what_is_no_question_is_refused(of, says):
+    with pytest.raises(ValueError, match=says):
+        ik.mle(TALLIES["k-RR"]).interval(of=of)
+
+
+def test_other_targets_and_lost_reports_are_refused():
+    with pytest.raises(ValueError, match="'distribution' or 'frequencies', got 'people'"):
+        ik.mle(TALLIES["k-RR"]).standard_errors(target="people")
+    with pytest.raises(ValueError, match="reports may be lost"):
+        ik.mle(TALLIES["lossy"]).interval(target="frequencies")
