@@ -29,11 +29,12 @@ def codes_of(name: str, labels: Any, alphabet: Alphabet, hint: str = "") -> Ints
     """
     if type(alphabet) is Line and alphabet.first == 0:  # a label is its own code
         return _validate.codes(name, labels, len(alphabet))
+    if isinstance(labels, Sized) and not len(labels):
+        return np.zeros(0, dtype=np.int64)
     try:
-        return np.zeros(0, dtype=np.int64) if isinstance(labels, Sized) and not len(labels) else alphabet.codes(labels)
-    except (AlphabetMismatch, ValueError, TypeError) as error:
-        advice = hint if isinstance(error, AlphabetMismatch) else ""
-        raise type(error)(str(error).replace("labels", name, 1) + advice) from None
+        return alphabet.codes(labels, name=name)
+    except AlphabetMismatch as error:
+        raise type(error)(f"{error}{hint}") from None
 
 
 def in_order(name: str, counts: Any, alphabet: Alphabet, weighted: bool = False) -> Any:

@@ -96,6 +96,11 @@ def make_part(mechanism: ReportModel, reports: NDArray[Any], counts: Ints | Floa
     return part
 
 
+def are_bits(mechanism: Any) -> bool:
+    """Whether its reports are rows of k bits: the probabilities of the secret's own bit and of any other say so."""
+    return hasattr(mechanism, "p_one") and hasattr(mechanism, "p_zero")
+
+
 def _distinct(reports: NDArray[Any], counts: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Sort the reports and add up the counts of equal ones; np.unique(axis=0) takes ten times as long for rows."""
     if reports.ndim == 1:

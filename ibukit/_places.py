@@ -98,11 +98,11 @@ def in_degrees(points: Any, name: str) -> Any:
     return degrees
 
 
-def labels_of_cells(labels: Any) -> tuple[Any, bool]:
+def labels_of_cells(labels: Any, name: str) -> tuple[Any, bool]:
     """What stands for cells: pairs of whole numbers, or points, and whether it is points."""
     if of_geopandas(labels):
         return labels, True
-    pairs = number_pairs(labels, "labels", [("row", "col"), ("lat", "lon")], CELLS)
+    pairs = number_pairs(labels, name, [("row", "col"), ("lat", "lon")], CELLS)
     named = set(getattr(labels, "column_names", getattr(labels, "columns", ())))  # columns say themselves what they are
     return pairs, "lat" in named if named else pairs.dtype.kind == "f"
 
@@ -160,6 +160,26 @@ def cells(lat: Floats, lon: Floats, edges: tuple[Floats, Floats], outside: Outsi
     # searching the edges themselves, because (lat - lat0) / step can round across one
     found = [np.searchsorted(axis[:-1], at, side="right") - 1 for axis, at in zip(edges, (lat, lon), strict=True)]
     return np.stack(found)
+
+
+def cells_beyond(lat: Floats, lon: Floats, edges: tuple[Floats, Floats]) -> Ints:
+    """Rows and columns, shape (n, 2), of the cells that hold the points where the grid goes on without end.
+
+    A cell holds its south and west edge, also those at the north and east edge of the grid.
+    """
+    refuse_off_the_globe(lat, lon)
+    middle = (edges[1][0] + edges[1][-1]) / 2
+    nearest_way = lon - 360 * np.rint((lon - middle) / 360)
+    return np.stack([_continued(axis, at) for axis, at in zip(edges, (lat, nearest_way), strict=True)], axis=1)
+
+
+def _continued(edges: Floats, at: Floats) -> Ints:
+    n = len(edges) - 1
+    beyond = np.floor((at - edges[0]) / ((edges[-1] - edges[0]) / n))
+    # inside as `cells` finds them; what rounding brings back across an end stays beyond it
+    found = np.searchsorted(edges, at, side="right") - 1.0
+    found = np.where(at < edges[0], np.minimum(beyond, -1), found)
+    return np.where(at >= edges[-1], np.maximum(beyond, n), found).astype(np.int64)
 
 
 def _refuse_outside(lat: Floats, lon: Floats, n: int, bounds: Bounds) -> NoReturn:

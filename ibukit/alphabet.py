@@ -99,13 +99,15 @@ class Alphabet(_validate.ReadOnlyArrays):
     def _code_of(self) -> dict[Any, int]:
         return {label: code for code, label in enumerate(self.values.tolist())}
 
-    def codes(self, labels: Any) -> Ints:
+    def codes(self, labels: Any, *, name: str = "labels") -> Ints:
         """Codes of labels, shape (n,).
 
         Parameters
         ----------
         labels : sequence
             A list, an array, a Series, a categorical, an Arrow array.
+        name : str
+            What errors call them.
 
         Raises
         ------
@@ -116,16 +118,16 @@ class Alphabet(_validate.ReadOnlyArrays):
         """
         categories, places = _categories(labels)
         if categories is not None and places is not None:
-            _refuse_missing(places < 0)
+            _refuse_missing(places < 0, name)
             occur = np.unique(places)  # a category without an instance need not be a label
-            return self.codes([categories[place] for place in occur])[np.searchsorted(occur, places)]
-        wanted = _validate.listed("labels", labels)
+            return self.codes([categories[place] for place in occur], name=name)[np.searchsorted(occur, places)]
+        wanted = _validate.listed(name, labels)
         try:
             return np.array([self._code_of[label] for label in wanted], dtype=np.int64)
         except (KeyError, TypeError):  # a TypeError is a label that has no hash, and so is none
-            _refuse_missing([_validate.is_missing(label) for label in wanted])
+            _refuse_missing([_validate.is_missing(label) for label in wanted], name)
             other = next(label for label in wanted if not _has(self._code_of, label))
-            raise AlphabetMismatch(f"labels contains {other!r}, which is not in the alphabet") from None
+            raise AlphabetMismatch(f"{name} contains {other!r}, which is not in the alphabet") from None
 
     def are_codes(self, labels: Any) -> bool:
         """Whether these can be nothing but codes.
@@ -217,16 +219,16 @@ class Line(Alphabet):
         """Distances |x - y|, shape (k, k), in `unit`."""
         return np.asarray(np.abs(self.values[:, None] - self.values[None, :]), dtype=np.float64)
 
-    def codes(self, labels: Any) -> Ints:
+    def codes(self, labels: Any, *, name: str = "labels") -> Ints:
         """Codes of integers, shape (n,).
 
         An integer outside first..last raises `AlphabetMismatch`, a missing one ValueError.
         """
-        array = _validate.integers("labels", labels)
+        array = _validate.integers(name, labels)
         if array.size and (array.min() < self.first or array.max() > self.last):
             bad = (array < self.first) | (array > self.last)
             raise AlphabetMismatch(
-                f"labels contains {array[bad][0]}, which is not in {self.first}..{self.last}, at index {bad.argmax()}"
+                f"{name} contains {array[bad][0]}, which is not in {self.first}..{self.last}, at index {bad.argmax()}"
             )
         return array - self.first if self.first else array
 
@@ -262,7 +264,7 @@ class Unbounded:
         """Not to be listed."""
         return self._refuse("matrix of distances")
 
-    def codes(self, labels: Any) -> Ints:
+    def codes(self, labels: Any, *, name: str = "labels") -> Ints:
         """Not to be counted: labels stand for themselves."""
         return self._refuse("codes: the labels themselves are the secrets")
 
@@ -352,10 +354,10 @@ def _categories(labels: Any) -> tuple[Any, Ints | None]:
     return list(categorical.categories), np.asarray(places)
 
 
-def _refuse_missing(missing: Any) -> None:
+def _refuse_missing(missing: Any, name: str) -> None:
     if np.any(missing):
         raise ValueError(
-            f"labels has a missing value at index {int(np.argmax(missing))}: leave missing ones out yourself, or "
+            f"{name} has a missing value at index {int(np.argmax(missing))}: leave missing ones out yourself, or "
             'count the whole table by Tally.from_table(..., missing="drop")'
         )
 

@@ -202,26 +202,26 @@ class Grid(Alphabet):
         north, east = np.abs(rows) * height, np.abs(cols) * width
         return np.asarray(np.hypot(north[:, None, :, None], east[None, :, None, :]).reshape(len(self), len(self)))
 
-    def codes(self, labels: Any) -> Ints:
+    def codes(self, labels: Any, *, name: str = "labels") -> Ints:
         """Codes of (row, column) pairs, or of points on the globe, or `AlphabetMismatch`.
 
         Pairs of integers, shape (n, 2), are (row, column), and so are the columns row and col of a frame. On a grid
         with bounds pairs of floats, whole ones too, are (lat, lon) in degrees, and whatever `locate` takes is located;
         points outside are an error here.
         """
-        pairs, are_places = _places.labels_of_cells(labels)
+        pairs, are_places = _places.labels_of_cells(labels, name)
         if are_places and self.bounds is None:
-            raise ValueError("labels must be pairs of integers, (row, column): the grid has no bounds, and so no place")
+            raise ValueError(f"{name} must be pairs of integers, (row, column): the grid has no bounds, so no place")
         if are_places:
             return self.locate(pairs)
-        cells = _validate.integers("labels", pairs, ndim=2)
+        cells = _validate.integers(name, pairs, ndim=2)
         away = cells - self.first
         bad = ((away < 0) | (away >= [self.n_rows, self.n_cols])).any(axis=1)
         if bad.any():
             cell, start = tuple(map(int, cells[bad][0])), f" from {self.first}" if self.first != (0, 0) else ""
             degrees = "; (lat, lon) in degrees are floats" if self.bounds else ""
             size = f"{self.n_rows} x {self.n_cols} cells"
-            raise AlphabetMismatch(f"labels contains {cell}: outside {size}{start}{degrees}")
+            raise AlphabetMismatch(f"{name} contains {cell}: outside {size}{start}{degrees}")
         return np.asarray(away[:, 0] * self.n_cols + away[:, 1])
 
     def are_codes(self, labels: Any) -> bool:

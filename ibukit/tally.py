@@ -123,7 +123,7 @@ class Tally(_validate.ReadOnlyArrays):
     def dropped(self) -> Mapping[str, int]:
         """How many reports of a table were left out by request.
 
-        By reason: "missing", "unknown".
+        By reason: "missing", "unknown". Where reports are weighted, the sum of their weights.
         """
         return MappingProxyType(dict(self._dropped))
 
@@ -137,6 +137,7 @@ class Tally(_validate.ReadOnlyArrays):
         by: str | None = None,
         unknown: Literal["raise", "drop"] = "raise",
         missing: Literal["raise", "drop"] = "raise",
+        weighted: bool = False,
     ) -> Tally:
         """Count the reports of a table, where the table lives.
 
@@ -156,7 +157,8 @@ class Tally(_validate.ReadOnlyArrays):
             Column of the reports. Rows of bits are a column of texts such as "0101" or of lists, or have a column for
             each bit. A grid takes integers (row, column); one with bounds also (latitude, longitude), as CSV has them.
         count : str, optional
-            Column that says how often each report was seen: whole numbers from 0 on.
+            Column that says how often each report was seen: whole numbers from 0 on. With `weighted` the column of
+            weights, finite numbers from 0 on.
         epsilon : str, optional
             Column of the epsilon that each report was made with.
         by : str, optional
@@ -166,6 +168,10 @@ class Tally(_validate.ReadOnlyArrays):
             of `by` without a mechanism. Planar mechanisms report the nearest cell: move points there, do not drop them.
         missing : {"raise", "drop"}
             What to do where the report, the epsilon or the value of `by` is null or NaN; `dropped` counts both.
+        weighted : bool
+            Whether `count` holds weights, as surveys have them: each counts as so many people. Standard errors are
+            about right if the weights w of all people sum to (sum w)^2 / sum w^2, see `FiniteMechanism.tally_counts`.
+            `n` and `dropped` are then sums of weights.
 
         Raises
         ------
@@ -186,8 +192,11 @@ class Tally(_validate.ReadOnlyArrays):
         """
         from ibukit.tables import TableReports  # what reads tables is loaded where there is one
 
-        found = TableReports(table, mechanism, report, count, epsilon, by, unknown, missing)
-        tallies = [each.mechanism.tally(each.reports, counts=each.counts, codes=each.codes) for each in found.groups()]
+        found = TableReports(table, mechanism, report, count, epsilon, by, unknown, missing, weighted)
+        more = {"weighted": True} if weighted else {}  # which a mechanism of one's own need not take
+        tallies = [
+            each.mechanism.tally(each.reports, counts=each.counts, codes=each.codes, **more) for each in found.groups()
+        ]
         if not tallies:
             left_out = f": {_counted(found.dropped)} were dropped" if found.dropped else ""
             raise ValueError(f"table must hold at least one report, none is left{left_out}")
@@ -313,7 +322,8 @@ def pool(tallies: Sequence[Tally]) -> Tally:
 
 
 def _counted(dropped: Mapping[str, int]) -> str:
-    return ", ".join(f"{number} {reason}" for reason, number in dropped.items())
+    # sums of weights, which are floats, without the digits that are rounding
+    return ", ".join(f"{number:{'g' if isinstance(number, float) else ''}} {why}" for why, number in dropped.items())
 
 
 def _secrets(tally: Tally) -> Alphabet:

@@ -120,13 +120,13 @@ def test_the_breakdown_fraction_of_two_places(beta):
     # all honest people at the first: g = (1 - f) u + f / u with u = exp(-beta d), which is 1 at f = u / (1 + u)
     places = ik.Alphabet(["crowd", "island"], distances=[[0, 2], [2, 0]])
     u = np.exp(-2 * beta)
-    assert ik.attack.breakdown_fraction([1, 0], places, beta, 1) == pytest.approx(u / (1 + u), rel=1e-10)
+    assert ik.attack.breakdown_fraction([1, 0], places, beta, "island") == pytest.approx(u / (1 + u), rel=1e-10)
 
 
 def test_the_breakdown_fraction_does_not_depend_on_the_unit():
     # where exp(beta d) overflows nothing is rounded away: 1000 cells of 1 m, or one of 1 km
     far = ik.Alphabet(["crowd", "island"], distances=[[0, 2000.0], [2000.0, 0]])
-    assert ik.attack.breakdown_fraction([1, 0], far, 0.01, 1) == pytest.approx(
+    assert ik.attack.breakdown_fraction([1, 0], far, 0.01, "island") == pytest.approx(
         np.exp(-20) / (1 + np.exp(-20)), rel=1e-6
     )
 

@@ -3,7 +3,7 @@
 import io
 import pickle
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -13,7 +13,8 @@ from ibukit import scale
 from ibukit.channels.base import Channel
 from ibukit.channels.partitioned import FOLDED_AT_ONCE, PartitionedChannel, folded, sum_arrays
 from ibukit.errors import AlphabetMismatch, DataChanged, ImpossibleReport, TooLarge
-from ibukit.scale import _blocks
+from ibukit.information import dense
+from ibukit.scale import _blocks, _files
 from ibukit.testing import check_channel
 from scale_cases import draw
 
@@ -289,3 +290,39 @@ def test_a_report_that_no_secret_can_produce_is_named():
     rows = wrong(ROWS, np.s_[1500, :8], 1)
     with pytest.raises(ImpossibleReport, match=r"partition 2 of rows has .*which no secret can produce"):
         scale.tally(rows, Strict(K, 2.0))
+
+
+def pieces_with(monkeypatch, entries):
+    """Matrices are made from so many entries at a time."""
+    monkeypatch.setattr(dense, "ENTRIES_IN_A_PARTITION", entries)
+    monkeypatch.setattr(dense, "MATRIX_ENTRIES_AT_ONCE", entries)
+
+
+def test_standard_errors_are_those_of_all_rows(tmp_path, monkeypatch):
+    estimate = ik.mle(RAPPOR.tally(ROWS))
+    expected = estimate.standard_errors()
+    pieces_with(monkeypatch, 70 * K)  # far fewer rows than there are, and no divisor of their number
+    for rows in (saved(tmp_path / "rows.npy", ROWS), np.array_split(ROWS, 7)):
+        spread = scale.tally(rows, RAPPOR)
+        found = replace(estimate, tally=spread)
+        np.testing.assert_allclose(found.standard_errors(), expected, rtol=1e-9)
+        np.testing.assert_allclose(found.covariance(), estimate.covariance(), rtol=1e-7, atol=1e-12)
+    other = replace(estimate, tally=scale.tally(ROWS[:1000], RAPPOR)).standard_errors()
+    assert (other > 1.5 * expected).all(), "the rows must be seen to matter"
+
+
+def test_standard_errors_of_reports_pooled_with_others(tmp_path, monkeypatch):
+    counted = ik.RandomizedResponse(K, 1.0).tally_counts(np.arange(1, K + 1))
+    pieces_with(monkeypatch, 70 * K)
+    memory = ik.mle(RAPPOR.tally(ROWS) + counted)
+    both = scale.tally(saved(tmp_path / "rows.npy", ROWS), RAPPOR) + counted
+    np.testing.assert_allclose(replace(memory, tally=both).standard_errors(), memory.standard_errors(), rtol=1e-9)
+
+
+def test_a_pass_makes_the_information_whatever_the_number_of_secrets(monkeypatch):
+    spread, passes = scale.tally(np.array_split(ROWS, 3), RAPPOR), []
+    each = _files.InBlocks._results
+    monkeypatch.setattr(_files.InBlocks, "_results", lambda self, *what: passes.append(1) or each(self, *what))
+    information = dense.observed_information(spread, ik.uniform(K))
+    np.testing.assert_allclose(information, dense.observed_information(RAPPOR.tally(ROWS), ik.uniform(K)), rtol=1e-9)
+    assert len(passes) == 1

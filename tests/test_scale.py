@@ -90,6 +90,14 @@ def test_workers_give_the_bits_of_this_machine(client, undisturbed, score):
     assert score_of(scale.tally(rows()[::-1], RAPPOR)) != score, "bits must be seen to depend on the order"
 
 
+def test_standard_errors_are_added_up_by_the_workers(client, undisturbed):
+    """k x k numbers come from each partition: the bits of this machine, and what all rows in memory give."""
+    found = replace(undisturbed, tally=scale.tally(blocks(), RAPPOR, client)).standard_errors()
+    assert found.tobytes() == undisturbed.standard_errors().tobytes()
+    memory = replace(undisturbed, tally=RAPPOR.tally(np.concatenate(rows())))
+    np.testing.assert_allclose(found, memory.standard_errors(), rtol=1e-9)
+
+
 def test_a_worker_killed_in_mid_run_changes_no_bit(client, undisturbed, in_the_third_pass):
     mechanism = Doomed(K, 2.0, str(in_the_third_pass))
     tally = scale.tally(blocks(), mechanism, client)

@@ -302,6 +302,10 @@ REFUSED = {
     "a list": ([1, 2], MECHANISM, {}, ["table", "list"]),
     "a series": (TABLE["report"], MECHANISM, {}, ["mechanism.tally"]),
     "one name twice": (pd.DataFrame([[1, 2]], columns=["a", "a"]), MECHANISM, {"report": "a"}, ["different names"]),
+    "one name twice in Dask": (
+        dask.dataframe.from_pandas(pd.DataFrame([[1, 2]], columns=["a", "a"]), npartitions=1),
+        *(MECHANISM, {"report": "a"}, ["different names"]),
+    ),
     "a file that is not there": ("not-there.parquet", MECHANISM, {}, ["not-there.parquet", "no file"]),
     "another format": (__file__, MECHANISM, {}, [".py", "Parquet"]),
 }
@@ -349,14 +353,3 @@ def test_a_package_that_is_not_there_is_named(package, tmp_path, monkeypatch):
     table = str(tmp_path / "a.parquet") if package == "duckdb" else query
     with pytest.raises(ik.errors.MissingExtra, match=rf'{package}.*pip install "ibukit\[tables\]"'):
         ik.Tally.from_table(table, MECHANISM)
-
-
-def test_only_distinct_reports_travel(monkeypatch):
-    """What is converted to Python is as long as the list of labels, not as the table."""
-    from ibukit.tables.columns import Columns
-
-    lengths, piece = [], Columns.piece
-    monkeypatch.setattr(Columns, "piece", lambda self, rows: lengths.append(len(rows)) or piece(self, rows))
-    table = duckdb.sql("SELECT ['bike', 'bus', 'car'][1 + i % 3] AS report FROM range(100000) AS t(i)")
-    assert ik.Tally.from_table(table, MECHANISM).n == 100_000
-    assert lengths == [3]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
@@ -11,13 +14,20 @@ from ibukit import _validate
 from ibukit._threads import one_thread
 from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet, as_alphabet
+from ibukit.attack._targets import code_of
 from ibukit.design import least_information
 from ibukit.design.least_information import RateDistortionProblem
 from ibukit.errors import ConvergenceError
 
 
 def breakdown_fraction(
-    prior: ArrayLike, alphabet: Alphabet | int, beta: float, target: int, *, strict: bool = True
+    prior: ArrayLike,
+    alphabet: Alphabet | Sequence[Any] | int,
+    beta: float,
+    target: Any,
+    *,
+    codes: bool = False,
+    strict: bool = True,
 ) -> float:
     """The fraction of adversaries that makes the mechanism report `target`.
 
@@ -34,12 +44,14 @@ def breakdown_fraction(
     ----------
     prior : array_like, shape (k,)
         Of the honest people.
-    alphabet : Alphabet or int
+    alphabet : Alphabet, sequence of labels or int
         The k secrets, which are also what can be reported.
     beta : float
         In nats per unit of distance, above 0.
-    target : int
-        The code that adversaries claim.
+    target : label
+        What adversaries claim. On a grid a number is the place of a cell, and a pair is (row, column).
+    codes : bool
+        `target` is a place 0..k-1 in the alphabet instead of a label.
     strict : bool
         Raise where the root-finder does not end. False returns where it stood.
 
@@ -55,7 +67,7 @@ def breakdown_fraction(
     InvalidDistribution
         If `prior` is not a distribution.
     AlphabetMismatch
-        If `prior` is not made for k secrets, or `target` is no code.
+        If `prior` is not made for k secrets, or `target` is not in the alphabet.
     ValueError
         If `beta` is not a finite number above 0.
 
@@ -82,7 +94,7 @@ def breakdown_fraction(
     k = len(places)
     honest = _validate.distribution("prior", prior, k)
     beta = _validate.positive("beta", beta)
-    code = int(_validate.codes("target", [target], k)[0])
+    code = code_of(target, places, codes)
     if k == 1:
         return 0.0
     distances = places.distances()

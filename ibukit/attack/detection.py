@@ -36,8 +36,8 @@ class Detection:
         min(1, 1 / evidence): at most alpha with probability at most alpha, if everybody is honest.
     log_evidence : float
         Logarithm of the e-value, whose expectation is at most 1 if everybody is honest.
-    report : int or tuple of int or None
-        The report most suspected, in the form of the mechanism's reports; None if there is no suspicion at all.
+    report : label, integer, tuple of int or None
+        The report most suspected, as `RobustEstimate` has it; None if there is no suspicion at all.
     share : float
         The adversaries' share of the reports as estimated from half of them.
 

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ibukit import _validate
+from ibukit._labels import in_order
 from ibukit._validate import Floats, Ints
+from ibukit.alphabet import Alphabet
+from ibukit.attack._targets import secrets_of, targets_in
+from ibukit.estimate import Estimate
+from ibukit.estimate.result import distribution_on
 from ibukit.mechanisms.base import single_part
-from ibukit.tally import Tally, make_part
+from ibukit.tally import Tally
 
 
-def poison_inputs(counts: ArrayLike, target: ArrayLike, fraction: float) -> Ints:
+def poison_inputs(
+    counts: ArrayLike | Mapping[Any, Any],
+    target: Any,
+    fraction: float,
+    *,
+    alphabet: Alphabet | Sequence[Any] | int | None = None,
+) -> Ints:
     """Add adversaries who claim the secret `target`.
 
     The counts become counts_x + a [x = target], a = round(f n / (1 - f)). f = a / (n + a) is the adversaries' fraction
@@ -21,22 +36,25 @@ def poison_inputs(counts: ArrayLike, target: ArrayLike, fraction: float) -> Ints
 
     Parameters
     ----------
-    counts : array_like of int, shape (k,)
-        Honest people with each secret.
-    target : int or array_like of int
-        A code, or several different ones among which the adversaries are divided evenly (one more for the first ones,
-        where they do not divide).
+    counts : array_like of int, shape (k,), or mapping or Series
+        Honest people with each secret: in the alphabet's order, or by label.
+    target : label or sequence of labels
+        A secret, or several different ones among which the adversaries are divided evenly (one more for the first ones,
+        where they do not divide). On a grid numbers are the places of cells.
     fraction : float
         The adversaries' share of all, f: at least 0 and below 1.
+    alphabet : Alphabet, sequence of labels or int, optional
+        The secrets, by default the codes 0..k-1.
 
     Returns
     -------
     ndarray of int, shape (k,)
+        In the alphabet's order.
 
     Raises
     ------
     AlphabetMismatch
-        If `target` is no code 0..k-1.
+        If `target` is not in the alphabet.
     ValueError
         If a count is not whole or negative, all are 0, or `fraction` is out of range.
 
@@ -49,29 +67,40 @@ def poison_inputs(counts: ArrayLike, target: ArrayLike, fraction: float) -> Ints
     >>> import ibukit as ik
     >>> ik.attack.poison_inputs([500, 400, 0], target=2, fraction=0.1)
     array([500, 400, 100])
+    >>> ik.attack.poison_inputs([500, 400, 0], target=19, fraction=0.1, alphabet=ik.Line(17, 19))
+    array([500, 400, 100])
     """
-    size = np.size(counts)
-    people = _validate.counts("counts", counts, size)  # a copy
+    secrets = secrets_of(alphabet, len(counts) if isinstance(counts, Mapping) else np.size(counts))
+    people: Ints = in_order("counts", counts, secrets)  # a copy
     if not people.sum():
         raise ValueError("counts must hold at least one person, they are all 0")
-    targets = _targets(target, size)
+    targets = targets_in(target, secrets)
     adversaries = _adversaries(int(people.sum()), _validate.fraction("fraction", fraction, "[)"))
     people[targets] += adversaries // len(targets)
     people[targets[: adversaries % len(targets)]] += 1
     return people
 
 
-def poisoned_distribution(distribution: ArrayLike, target: ArrayLike, fraction: float) -> Floats:
+def poisoned_distribution(
+    distribution: ArrayLike | Estimate,
+    target: Any,
+    fraction: float,
+    *,
+    alphabet: Alphabet | Sequence[Any] | int | None = None,
+) -> Floats:
     """What a population with adversaries looks like: (1 - f) pi + f delta_target.
 
     Parameters
     ----------
-    distribution : array_like, shape (k,)
+    distribution : array_like, shape (k,), or Estimate
         That of the honest people, pi.
-    target : int or array_like of int
-        The code that the adversaries claim, or several different ones, each claimed by as many.
+    target : label or sequence of labels
+        The secret that the adversaries claim, or several different ones, each claimed by as many. On a grid numbers are
+        the places of cells.
     fraction : float
         The adversaries' share of all, f: at least 0 and below 1.
+    alphabet : Alphabet, sequence of labels or int, optional
+        The secrets, by default those of an estimate, else the codes 0..k-1.
 
     Returns
     -------
@@ -82,7 +111,7 @@ def poisoned_distribution(distribution: ArrayLike, target: ArrayLike, fraction: 
     InvalidDistribution
         If `distribution` is not one.
     AlphabetMismatch
-        If `target` is no code 0..k-1.
+        If `target` is not in the alphabet, or `distribution` is not over it.
     ValueError
         If `fraction` is out of range.
 
@@ -96,15 +125,18 @@ def poisoned_distribution(distribution: ArrayLike, target: ArrayLike, fraction: 
     >>> ik.attack.poisoned_distribution([0.5, 0.5, 0.0], target=2, fraction=0.1)
     array([0.45, 0.45, 0.1 ])
     """
-    honest = _validate.distribution("distribution", distribution)
-    targets = _targets(target, len(honest))
+    over = distribution.alphabet if alphabet is None and isinstance(distribution, Estimate) else alphabet
+    secrets = secrets_of(over, np.size(distribution))
+    size = None if over is None else len(secrets)
+    honest = _validate.distribution("distribution", distribution_on("distribution", distribution, secrets), size)
+    targets = targets_in(target, secrets)
     share = _validate.fraction("fraction", fraction, "[)")
     mixed = (1 - share) * honest
     mixed[targets] += share / len(targets)
     return mixed
 
 
-def poison_outputs(tally: Tally, report: ArrayLike, fraction: float) -> Tally:
+def poison_outputs(tally: Tally, report: Any, fraction: float, *, codes: bool = False) -> Tally:
     """Add the reports of adversaries who skip the mechanism.
 
     They send a = round(f n / (1 - f)) times the report y. f = a / (n + a) is their fraction of all reports, up to
@@ -115,12 +147,14 @@ def poison_outputs(tally: Tally, report: ArrayLike, fraction: float) -> Tally:
     ----------
     tally : Tally
         The n honest reports, of one mechanism.
-    report : int or array_like
-        In the form of the mechanism's reports, in which `robust_mle` and `detect_poisoning` tell what they found: a
-        code, a pair of coordinates, a row of bits; or several of them, among which the adversaries are divided evenly
-        (one more for the first ones, where they do not divide).
+    report : label, row, or sequence of these
+        As the mechanism's `tally` takes reports, and as `robust_mle` and `detect_poisoning` tell what they found: a
+        label, a pair of coordinates, a row of bits; or several of them, among which the adversaries are divided evenly
+        (one more for the first ones, where they do not divide). On a grid numbers are the places of cells.
     fraction : float
         The adversaries' share of all, f: at least 0 and below 1.
+    codes : bool
+        Reports that can be listed are places 0..m-1 in their list instead of labels.
 
     Returns
     -------
@@ -143,23 +177,18 @@ def poison_outputs(tally: Tally, report: ArrayLike, fraction: float) -> Tally:
     array([500, 300, 200])
     """
     part = single_part(tally)
-    flat = part.mechanism.restore_reports(part.reports[:1]).ndim == 1
-    sent = part.mechanism.check_reports(np.atleast_1d(report) if flat else np.atleast_2d(report))
+    whole = tally.full_alphabet  # of which the part's mechanism has what lies between the reports
+    mechanism = part.mechanism if whole is None else replace(part.mechanism, alphabet=whole)
+    width = mechanism.restore_reports(part.reports[:1]).ndim - 1
+    sent = [report] if np.ndim(report) == width else report
     if not len(sent):
         raise ValueError("report must hold at least one report, it is empty")
     adversaries = _adversaries(tally.n, _validate.fraction("fraction", fraction, "[)"))
     each = np.full(len(sent), adversaries // len(sent))
     each[: adversaries % len(sent)] += 1
-    make_part(part.mechanism, sent)  # refuses an impossible report even where nobody sends it
-    return tally + Tally((make_part(part.mechanism, sent, each),)) if adversaries else tally
+    mechanism.tally(sent, codes=codes)  # refuses an impossible report even where nobody sends it
+    return tally + mechanism.tally(sent, counts=each, codes=codes) if adversaries else tally
 
 
 def _adversaries(honest: int, fraction: float) -> int:
     return round(fraction / (1 - fraction) * honest)
-
-
-def _targets(target: ArrayLike, k: int) -> Ints:
-    codes = _validate.codes("target", np.atleast_1d(target), k)
-    if not len(codes) or len(set(codes.tolist())) != len(codes):
-        raise ValueError(f"target must be a code or several different ones, got {target!r}")
-    return codes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,10 +14,12 @@ from ibukit.attack._adversary import scan, with_adversaries
 from ibukit.distributions import uniform
 from ibukit.estimate import ConvergenceError, Estimate
 from ibukit.estimators import Change, Discrepancy, Gap, Steps, ibu, mle
+from ibukit.grid import Grid
 from ibukit.mechanisms.base import single_part
 from ibukit.tally import Part, Tally
 
-Report = int | tuple[int, ...]
+Report = Any
+"""A label, an integer, a pair of coordinates, or a row of bits."""
 
 
 @dataclass(frozen=True)
@@ -31,15 +34,15 @@ class RobustEstimate:
         tally, hence no standard errors, if adversaries were found.
     share : float
         The adversaries' share of the reports, the sum of `shares`; 0 if none were found.
-    report : int or tuple of int or None
-        What the first to be found send, in the form of the mechanism's reports, as `poison_outputs` takes it: a code,
-        an integer, a pair of coordinates or a row of bits; None if none were found.
+    report : label, integer, tuple of int or None
+        What the first to be found send, as the mechanism takes it and `poison_outputs` does: a label, an integer, a
+        pair of coordinates or a row of bits; of a grid's cells, their place. None if none were found.
     likelihood_ratio : float
         2 (log-likelihood with adversaries who send one report - without), in nats, of the report where it is largest.
         If none were found, a bound that no report's ratio exceeds.
     threshold : float
         What the ratio had to exceed.
-    reports : tuple of (int or tuple of int)
+    reports : tuple of reports
         Every report that adversaries were found to send, in the order found.
     shares : tuple of float
         The share of the reports that comes from the adversaries of each of `reports`.
@@ -208,6 +211,9 @@ def _stopped(
 
 
 def name_of(part: Part, report: int) -> Report:
-    """A report that was seen, by its index, as the mechanism makes it and takes it."""
-    (made,) = part.mechanism.restore_reports(part.reports[[report]]).tolist()
-    return tuple(made) if isinstance(made, list) else int(made)
+    """A report that was seen, by its index, as the mechanism takes it: its label, but of a cell of a grid the place."""
+    made = part.mechanism.restore_reports(part.reports[[report]])
+    if not isinstance(getattr(part.mechanism, "report_alphabet", None), Grid):
+        made = part.mechanism.label_reports(made)
+    (name,) = made.tolist()
+    return tuple(name) if isinstance(name, list) else name

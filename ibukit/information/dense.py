@@ -12,6 +12,7 @@ from scipy.linalg.lapack import dpocon, dpotrf, dpotri
 
 from ibukit._validate import Floats, Ints, readable
 from ibukit.channels import Channel
+from ibukit.channels.partitioned import PartitionedChannel, spread, sum_arrays
 from ibukit.errors import TooLarge
 from ibukit.tally import Part, Tally
 
@@ -19,6 +20,8 @@ from ibukit.tally import Part, Tally
 MOST_SECRETS_INVERTED = 10_000
 MOST_SECRETS_DECOMPOSED = 5000
 MATRIX_ENTRIES_AT_ONCE = 2**24
+# the same where reports are in partitions: a worker has little room beside its rows
+ENTRIES_IN_A_PARTITION = 2**21
 # eigenvalues below so much of the largest, times k, are rounding, and so are squared shares of their directions
 FLAT_VALUE, FLAT_SHARE = 10 * float(np.finfo(float).eps), 1e-12
 CLOSED_FORMS = "; k-RR, also pooled, and one geometric mechanism on a line have a closed form at any size"
@@ -143,13 +146,31 @@ def _lower_information(tally: Tally, theta: Floats, centred: bool) -> Floats:
     k = tally.k
     total = np.zeros((k, k), order="F")
     for part in tally.parts:
+        if isinstance(part.channel, PartitionedChannel):
+            total += part.channel.total(_lower_there, (theta, centred), part.counts, sum_arrays)
+            continue
         for stretch, channel in pieces_of(part, k):
-            columns = channel.rows(np.arange(k))
-            weights = root_weights(part.counts[stretch], theta @ columns)
-            # of C order, so that its transpose is what BLAS reads
-            scaled = np.ascontiguousarray((columns - columns.mean(axis=0) if centred else columns) * weights)
-            total = dsyrk(1.0, scaled.T, beta=1.0, c=total, trans=1, lower=1, overwrite_c=1)
+            total = _with_reports(total, channel, part.counts[stretch], theta, centred)
     return np.asarray(total)
+
+
+def _lower_there(channel: Channel, shared: tuple[Floats, bool], weights: Ints | int) -> Floats:
+    """That of one partition, computed where its reports are: k x k numbers go back, whatever their number."""
+    total = np.zeros((channel.k, channel.k), order="F")
+    size, counts = max(1, ENTRIES_IN_A_PARTITION // channel.k), spread(weights, channel)
+    for start in range(0, channel.size, size):
+        stretch = slice(start, min(start + size, channel.size))
+        total = _with_reports(total, channel.take(stretch), counts[stretch], *shared)
+    return total
+
+
+def _with_reports(total: Floats, channel: Channel, counts: Ints, theta: Floats, centred: bool) -> Floats:
+    """The sum with what a channel's reports add to it, in the same memory."""
+    columns = channel.rows(np.arange(channel.k))
+    weights = root_weights(counts, theta @ columns)
+    # of C order, so that its transpose is what BLAS reads
+    scaled = np.ascontiguousarray((columns - columns.mean(axis=0) if centred else columns) * weights)
+    return np.asarray(dsyrk(1.0, scaled.T, beta=1.0, c=total, trans=1, lower=1, overwrite_c=1))
 
 
 def _norm(lower: Floats) -> float:

@@ -143,7 +143,9 @@ class Labelled(_validate.ReadOnlyArrays, ABC):
         """Labels of reports as `draw` returns them; it undoes `code_reports`."""
         return reports
 
-    def tally(self, reports: ArrayLike, *, counts: ArrayLike | None = None, codes: bool = False) -> Tally:
+    def tally(
+        self, reports: ArrayLike, *, counts: ArrayLike | None = None, codes: bool = False, weighted: bool = False
+    ) -> Tally:
         """Count the distinct reports.
 
         Where the alphabet has no end the tally is over its part from which alone the reports can best be explained
@@ -158,6 +160,9 @@ class Labelled(_validate.ReadOnlyArrays, ABC):
             How often each was reported, once by default; a report may be there more than once.
         codes : bool
             Reports that can be listed are places 0..m-1 in their list instead of labels.
+        weighted : bool
+            Whether `counts` may be weights, any numbers that are not negative: what they do to standard errors
+            `tally_counts` says.
 
         Raises
         ------
@@ -169,10 +174,13 @@ class Labelled(_validate.ReadOnlyArrays, ABC):
             If a report is missing, or there is none at all.
         """
         seen = self._coded(reports, codes)
-        often = None if counts is None else _validate.counts("counts", counts, len(seen))
+        if weighted and counts is None:
+            raise ValueError("counts must be given where weighted is True, got None")
+        checked = _validate.weights if weighted else _validate.counts
+        often = None if counts is None else checked("counts", counts, len(seen))
         return self._count(seen, often)
 
-    def _count(self, seen: NDArray[Any], often: Ints | None) -> Tally:
+    def _count(self, seen: NDArray[Any], often: Ints | Floats | None) -> Tally:
         """The tally of reports in the form of `check_reports`."""
         if self.alphabet.bounded or not len(seen):
             return Tally((make_part(self, seen, often),))

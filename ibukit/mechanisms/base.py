@@ -276,7 +276,7 @@ class FiniteMechanism(Mechanism):
         seen = in_order("counts", counts, self.report_alphabet, weighted)
         return Tally((make_part(self, np.arange(self.m), seen),))
 
-    def _count(self, seen: NDArray[Any], often: Ints | None) -> Tally:
+    def _count(self, seen: NDArray[Any], often: Ints | Floats | None) -> Tally:
         """Without sorting, where there are more reports than codes."""
         listed = type(self).check_reports is FiniteMechanism.check_reports and self.m <= len(seen)
         if often is not None or not listed:

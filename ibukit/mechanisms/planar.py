@@ -11,7 +11,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
-from ibukit import _validate
+from ibukit import _places, _validate
 from ibukit._validate import Floats, Ints
 from ibukit.channels import Channel, DenseChannel, plane_masses
 from ibukit.channels.line import split_factor
@@ -35,7 +35,8 @@ class PlanarGeometric(Mechanism):
     alphabet : Grid
         The k secrets. Reports are integer cell coordinates (row, column) on the grid continued without end,
         shape (n, 2); the grid's south-west cell is its `first`, (0, 0) unless said otherwise. The grid may be without
-        an end itself: then secrets are cell coordinates, too.
+        an end itself: then secrets are cell coordinates, too. If it has bounds, reports may be points instead, as
+        `Grid.codes` takes them, and are the cells that hold them, also outside the bounds.
     epsilon : float
         Nats per unit of the grid, e.g. per km.
 
@@ -58,6 +59,13 @@ class PlanarGeometric(Mechanism):
     >>> mechanism = PlanarGeometric(Grid(20, 14, cell_size=0.5), epsilon=1.0)
     >>> mechanism.tally([[3, 4], [3, 4], [-2, 7]]).counts
     array([1, 2])
+
+    Points, (lat, lon) in degrees, of which the second is south of the grid:
+
+    >>> placed = PlanarGeometric(Grid.from_bounds(40.0, 40.2, -74.0, -73.8, 2, 2), epsilon=1.0)
+    >>> placed.tally([(40.05, -73.95), (39.95, -73.95)]).parts[0].reports
+    array([[-1,  0],
+           [ 0,  0]])
 
     If the alphabet is unbounded, the estimate covers only the bounding box of the reports:
 
@@ -82,6 +90,25 @@ class PlanarGeometric(Mechanism):
     def _cumulative(self) -> Floats:
         cumulative = np.cumsum(self._table * plane_masses.multiplicity(self._table.shape))
         return np.asarray(cumulative / cumulative[-1])
+
+    def code_reports(self, reports: ArrayLike) -> NDArray[Any]:
+        """Pairs (row, column); of points, the cells that hold them.
+
+        Pairs of floats that are all whole could be either, and are refused if the grid has bounds.
+        """
+        grid = self.alphabet
+        if not grid.bounded or grid.bounds is None:
+            return super().code_reports(reports)
+        pairs, are_points = _places.labels_of_cells(reports, "reports")
+        if not are_points:
+            return np.asarray(pairs)
+        unnamed = isinstance(pairs, np.ndarray) and not hasattr(reports, "columns")
+        if unnamed and len(pairs) and (pairs == np.rint(pairs)).all():
+            raise ValueError(
+                f"reports must be integers, which are (row, column), or points that are not all whole, got {pairs[0]} "
+                "first: points of any kind go in with a CRS, or in a frame with the columns lat and lon"
+            )
+        return _places.cells_beyond(*_places.positions(reports, "reports"), grid.edges()) + grid.first
 
     def check_reports(self, reports: ArrayLike) -> Ints:
         """Reports as integer (row, column) pairs, shape (n, 2)."""

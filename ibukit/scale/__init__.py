@@ -15,10 +15,10 @@ to move rows to disk where memory is 60 % full: 50 workers of 5 GB hold 1e10 row
 is in memory at a time, whatever n is.
 
 **What travels in a pass.** theta, k doubles, to each worker; k + 2 doubles from each partition to the worker that adds
-sixteen of them; one sum to the client. For a parabola k x k doubles take the way back. With k = 100 and 1000
-partitions that is 0.8 MB a pass and 80 MB a parabola, between workers; the client sees 0.8 and 80 kB. Tallies that are
-pooled with other reports have counts on the client, 8 bytes for each report. To hand a task out takes Dask about
-a millisecond, so partitions should be large: a million rows or more.
+sixteen of them; one sum to the client. For a parabola, and for standard errors, k x k doubles take the way back. With
+k = 100 and 1000 partitions that is 0.8 MB a pass and 80 MB a parabola, between workers; the client sees 0.8 and 80 kB.
+Tallies that are pooled with other reports have counts on the client, 8 bytes for each report. To hand a task out takes
+Dask about a millisecond, so partitions should be large: a million rows or more.
 
 **The same bits.** Partial sums are added in the order of the partitions, by a tree that depends on their number alone.
 The answer has the same bits for any number of workers of one kind of processor, on this machine alone (from the same

@@ -16,8 +16,6 @@ from ibukit._workers import TURNS
 from ibukit.channels.partitioned import Piece
 from ibukit.errors import AlphabetMismatch, DataChanged, ImpossibleReport
 from ibukit.mechanisms.base import Mechanism
-from ibukit.mechanisms.subset_selection import SubsetSelection
-from ibukit.mechanisms.unary import UnaryEncoding
 from ibukit.tally import Tally, make_part, pool
 
 # a block of a file has at most so many rows, and at most so many bytes
@@ -143,8 +141,3 @@ def computed(rows: NDArray[Any], weights: Any, mechanism: Mechanism, function: P
     with TURNS, one_thread():
         # one kind of array, and so one compiled kernel, whether the rows were computed here or came by wire
         return function(mechanism.channel(_validate.frozen(rows.view())), shared, weights)
-
-
-def is_bits(mechanism: Mechanism) -> bool:
-    """Whether its reports are rows of bits, which can be packed."""
-    return isinstance(mechanism, (UnaryEncoding, SubsetSelection))

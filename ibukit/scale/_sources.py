@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ibukit._parts import are_bits
 from ibukit._workers import check_client
 from ibukit.errors import AlphabetMismatch, MissingExtra
 from ibukit.mechanisms.base import Mechanism
-from ibukit.scale._blocks import blocks_of, is_bits
+from ibukit.scale._blocks import blocks_of
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -71,7 +72,7 @@ def _delayed(rows: Any, mechanism: Mechanism, packed: bool) -> list[Any]:
 
     if isinstance(rows, Delayed):  # which says that it has any attribute
         return [rows]
-    if hasattr(rows, "rechunk") and is_bits(mechanism):
+    if hasattr(rows, "rechunk") and are_bits(mechanism):
         width = -(-mechanism.k // 8) if packed else mechanism.k
         if rows.ndim != 2 or rows.shape[1] != width:
             raise AlphabetMismatch(f"rows must have shape (n, {width}), got a Dask Array of shape {rows.shape}")

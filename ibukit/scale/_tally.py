@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ibukit._parts import are_bits
 from ibukit._validate import Floats
 from ibukit.channels.partitioned import PartitionedChannel, Partitions
 from ibukit.errors import TooLarge
 from ibukit.mechanisms.base import Mechanism
-from ibukit.scale._blocks import is_bits
 from ibukit.scale._files import count_here, keep_here
 from ibukit.scale._sources import sources
 from ibukit.scale._workers import count_there, keep_there
@@ -122,7 +122,7 @@ def tally(rows: Any, mechanism: Mechanism, client: Client | None = None, packed:
     """
     if not isinstance(mechanism, Mechanism):
         raise TypeError(f"mechanism must be a mechanism, got {mechanism!r}")
-    if packed and not is_bits(mechanism):
+    if packed and not are_bits(mechanism):
         raise ValueError(f"packed must be False for {mechanism}, whose reports are no rows of bits")
     blocks, chosen = sources(rows, client, mechanism, packed)
     found = None

@@ -29,6 +29,7 @@ class Piece:
     by : ndarray of object, shape (s,), or None
         What names the mechanism.
     counts : ndarray of int, shape (s,)
+        Of float, if they are sums of weights.
     """
 
     values: NDArray[Any]
@@ -44,6 +45,8 @@ class Columns:
     report: tuple[str, ...]
     by: str | None
     count: str | None
+    weighted: bool = False
+    """Whether the counts may be weights, any numbers from 0 on."""
 
     def named(self, frame: Any) -> Any:
         """The columns that count, under names of our own; what is computed may still be only planned."""
@@ -54,6 +57,16 @@ class Columns:
             asked.append(nw.col(self.count).alias(COUNT))
         frame = _plain(frame.select(*asked))
         return frame if self.count is None else self._whole_counts(frame)
+
+    @property
+    def wanted(self) -> list[str]:
+        """The table's own names of the columns that count, each once."""
+        return [name for name in dict.fromkeys([*self.report, self.by, self.count]) if name is not None]
+
+    @property
+    def wanted_counts(self) -> str:
+        """What the column of counts must hold, in words."""
+        return "weights, finite numbers" if self.weighted else "counts, whole numbers"
 
     @property
     def keys(self) -> list[str]:
@@ -98,16 +111,20 @@ class Columns:
         if self.by is not None:
             by, unnamed = _values(rows[BY])
             missing = missing | unnamed
-        counts = [int(n) for n in rows[COUNT].to_list()] if COUNT in rows.columns else np.ones(len(rows))
-        return Piece(values, missing, by, np.asarray(counts, dtype=np.int64))
+        kind = float if self.weighted else int
+        counts = [kind(n) for n in rows[COUNT].to_list()] if COUNT in rows.columns else np.ones(len(rows))
+        return Piece(values, missing, by, np.asarray(counts, dtype=kind))
 
     def _whole_counts(self, frame: Any) -> Any:
         dtype = frame.collect_schema()[COUNT]
         if not dtype.is_numeric():
-            raise ValueError(f"column {self.count!r} must hold counts, whole numbers, and is of type {dtype}")
+            raise ValueError(f"column {self.count!r} must hold {self.wanted_counts}, and is of type {dtype}")
         n = nw.col(COUNT)
         bad, wide = n.is_null() | (n < 0), n
-        if dtype.is_integer():
+        if self.weighted:
+            wide = n.cast(nw.Float64)
+            bad = bad | ~wide.is_finite()
+        elif dtype.is_integer():
             wide = n.cast(nw.Int64)  # narrow integers would overflow in some engines' sums
         else:
             bad = bad | (n.round(0) != n)
@@ -118,7 +135,9 @@ class Columns:
             return
         value = collected(frame.filter(nw.col(BAD) > 0).select(COUNT).head(1))[COUNT].to_list()[0]
         shown = "a missing value" if value is None or value != value else repr(value)
-        raise ValueError(f"column {self.count!r} must hold counts, whole numbers from 0 on, it contains {shown}")
+        fraction = not self.weighted and value is not None and value > 0 and np.isfinite(value)
+        hint = "; say weighted=True if these are weights" if fraction else ""
+        raise ValueError(f"column {self.count!r} must hold {self.wanted_counts} from 0 on, it contains {shown}{hint}")
 
 
 def collected(frame: Any) -> nw.DataFrame[Any]:
@@ -182,7 +201,9 @@ def _matrix(columns: list[nw.Series[Any]]) -> tuple[NDArray[Any], NDArray[np.boo
 def _numbers(column: nw.Series[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     if column.null_count() or not (column.dtype.is_numeric() or isinstance(column.dtype, nw.Boolean)):
         values, missing = _values(column)
-        return np.where(missing, 0, values), missing
+        filled = np.where(missing, 0, values)
+        # whole numbers stay what they are where one is missing: cells, and no degrees
+        return filled.astype(np.int64) if column.dtype.is_signed_integer() else filled, missing
     values = np.asarray(column.to_numpy())
     values = values.astype(np.uint8) if values.dtype == bool else values
     missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), dtype=bool)

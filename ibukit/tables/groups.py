@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ibukit._parts import are_bits
 from ibukit._validate import Ints
 from ibukit.alphabet import Line
 from ibukit.errors import AlphabetMismatch
@@ -36,7 +37,7 @@ class TableReports:
 
     Parameters
     ----------
-    table, mechanism, report, count, epsilon, by, unknown, missing
+    table, mechanism, report, count, epsilon, by, unknown, missing, weighted
         As for `Tally.from_table`.
     """
 
@@ -50,15 +51,18 @@ class TableReports:
         by: str | None = None,
         unknown: str = "raise",
         missing: str = "raise",
+        weighted: bool = False,
     ) -> None:
         for name, how in (("unknown", unknown), ("missing", missing)):
             if how not in HOW:
                 raise ValueError(f'{name} must be "raise" or "drop", got {how!r}')
+        if weighted and count is None:
+            raise ValueError("count must name the column of weights where weighted is True, got None")
         self._how = {"unknown": unknown, "missing": missing}
         self._choose = chooser(mechanism, epsilon, by)
         self._source = open_table(table)
         many = (report,) if isinstance(report, str) else tuple(report)
-        self.columns = Columns(many, by if epsilon is None else epsilon, count)
+        self.columns = Columns(many, by if epsilon is None else epsilon, count, weighted)
         self._check_columns()
         self.dropped: dict[str, int] = {}
         self._listed: dict[int, tuple[Any, list[Ints], list[Ints]]] = {}
@@ -129,7 +133,7 @@ class TableReports:
         given = values
         if values.ndim == 2:
             values = numbers_in_rows(values, self._source.textual)
-        alphabet = None if _is_bits(mechanism) else getattr(mechanism, "report_alphabet", None)
+        alphabet = None if are_bits(mechanism) else getattr(mechanism, "report_alphabet", None)
         if alphabet is None:
             reports, known = self._rows(values, mechanism)
         else:
@@ -157,7 +161,7 @@ class TableReports:
         return places(values, alphabet, self._source.textual)
 
     def _rows(self, values: NDArray[Any], mechanism: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-        if _is_bits(mechanism):
+        if are_bits(mechanism):
             return bit_rows(values, mechanism.k)
         if values.ndim == 2:
             known = np.isfinite(values).all(axis=1)
@@ -173,7 +177,7 @@ class TableReports:
     def _leave_out(self, reason: str, counts: Ints, error: Callable[[], Exception]) -> None:
         if self._how[reason] == "raise":
             raise error()
-        self.dropped[reason] = self.dropped.get(reason, 0) + int(counts.sum())
+        self.dropped[reason] = self.dropped.get(reason, 0) + counts.sum().item()
 
     def _missing(self) -> Exception:
         columns = ", ".join(map(repr, self.columns.report))
@@ -199,16 +203,12 @@ class TableReports:
         )
 
 
-def _is_bits(mechanism: Any) -> bool:
-    return hasattr(mechanism, "p_one") and hasattr(mechanism, "p_zero")
-
-
 def _name(mechanism: Any) -> str:
     return type(mechanism).__name__
 
 
 def _reports_of(mechanism: Any) -> str:
-    if _is_bits(mechanism):
+    if are_bits(mechanism):
         return f"rows of {mechanism.k} bits, as text or in as many columns"
     alphabet = getattr(mechanism, "report_alphabet", None)
     if alphabet is None:

@@ -53,31 +53,30 @@ class TextFile(Source):
 
     def pieces(self, columns: Columns) -> Iterator[Piece]:
         """One for each stretch of rows."""
-        asked = [name for name in dict.fromkeys([*columns.report, columns.by, columns.count]) if name is not None]
-        for name in asked:
+        for name in columns.wanted:
             if self.names.count(name) > 1:
                 raise ValueError(f"{self.shown} must have one column {name!r}, it has {self.names.count(name)}")
         for chunk in self._chunks():
             chunk.columns = self.names
-            self._chunk = chunk[asked]
+            self._chunk = chunk[columns.wanted]
             yield self._piece(columns, self._chunk)
             self._start += len(chunk)
         self._chunk = None
 
     def _piece(self, columns: Columns, chunk: Any) -> Piece:
         if columns.count is not None:
-            chunk = chunk.assign(**{columns.count: self._numbers(chunk[columns.count])})
+            chunk = chunk.assign(**{columns.count: self._numbers(chunk[columns.count], columns.wanted_counts)})
         named = columns.named(nw.from_native(chunk, eager_only=True))
         return columns.piece(columns.grouped(named) if columns.worth_grouping(named) else named)
 
-    def _numbers(self, texts: Any) -> Any:
+    def _numbers(self, texts: Any, wanted: str) -> Any:
         import pandas as pd
 
         numbers = pd.to_numeric(texts, errors="coerce")
         bad = numbers.isna() & texts.notna()
         if bad.any():
             wrong = texts[bad].iloc[0]
-            raise ValueError(f"column {texts.name!r} must hold counts, whole numbers, it contains {wrong!r}")
+            raise ValueError(f"column {texts.name!r} must hold {wanted}, it contains {wrong!r}")
         return numbers
 
     def find(self, columns: Columns, check: Callable[[Piece], None]) -> tuple[str, Exception] | None:

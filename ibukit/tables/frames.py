@@ -1,0 +1,96 @@
+"""Frames that narwhals knows, and files and Arrow's datasets as frames of DuckDB."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import narwhals as nw
+
+from ibukit.errors import MissingExtra
+from ibukit.tables.columns import Columns, Piece, collected
+from ibukit.tables.source import Source
+
+
+class Frame(Source):
+    """A frame that narwhals knows: pandas, Polars, Arrow tables, DuckDB, Spark and others."""
+
+    def __init__(self, frame: Any) -> None:
+        self.frame = frame
+
+    @property
+    def names(self) -> list[str]:
+        """The columns there are."""
+        return list(self.frame.collect_schema().names())
+
+    def pieces(self, columns: Columns) -> Iterator[Piece]:
+        """One, counted where the frame lives; rows that hardly repeat come in batches, where the engine has them."""
+        named = columns.named(self.frame)
+        if columns.worth_grouping(named):
+            yield columns.piece(columns.grouped(named))
+        elif isinstance(named, nw.LazyFrame) and named.implementation.is_duckdb():
+            for batch in reader_of(named.to_native()):
+                yield columns.piece(as_frame(batch))
+        else:
+            yield columns.piece(collected(named))
+
+
+class ByDuckDB(Frame):
+    """A relation of DuckDB's over files, or over what Arrow reads."""
+
+    def __init__(self, shown: str, relation: Callable[[Any], Any]) -> None:
+        self._shown, self._duckdb = shown, _duckdb()
+        self._connection = self._duckdb.connect()
+        # the order of the rows does not matter, and keeping it takes memory
+        self._connection.execute("SET preserve_insertion_order = false")
+        try:
+            super().__init__(nw.from_native(relation(self._connection)))
+        except self._duckdb.Error as error:
+            raise self._unreadable(error) from None
+
+    def pieces(self, columns: Columns) -> Iterator[Piece]:
+        """One that DuckDB has counted, or batches where the reports are rows."""
+        try:
+            yield from super().pieces(columns)
+        except self._duckdb.InterruptException:
+            raise KeyboardInterrupt from None
+        except self._duckdb.Error as error:
+            raise self._unreadable(error) from None
+
+    def _unreadable(self, error: Exception) -> ValueError:
+        said = " ".join(str(error).split())
+        return ValueError(f"table {self._shown} cannot be read: {said[:500]}")
+
+
+def parquet(files: list[str]) -> ByDuckDB:
+    """Files of Parquet, read by DuckDB in a stream."""
+    return ByDuckDB(", ".join(files[:3]), lambda duckdb: duckdb.read_parquet(files, union_by_name=True))
+
+
+def reader_of(stream: Any) -> Any:
+    """Batches of whatever speaks Arrow."""
+    try:
+        import pyarrow as pa
+    except ModuleNotFoundError as error:
+        raise missing_extra("pyarrow") from error
+    return pa.RecordBatchReader.from_stream(stream)
+
+
+def as_frame(batch: Any) -> Any:
+    """A batch of Arrow as narwhals has it."""
+    import pyarrow as pa
+
+    return nw.from_native(pa.Table.from_batches([batch]), eager_only=True)
+
+
+def _duckdb() -> Any:
+    try:
+        import duckdb
+    except ModuleNotFoundError as error:
+        raise missing_extra("duckdb") from error
+    return duckdb
+
+
+def missing_extra(package: str) -> MissingExtra:
+    """The error that says what to install."""
+    return MissingExtra(f'this table needs {package}, which is not installed: pip install "ibukit[tables]"')

@@ -1,0 +1,93 @@
+"""Weights in `Tally.from_table`: sums of numbers, from every engine, and only where they are asked for."""
+
+import dask.dataframe
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset
+import pytest
+
+import ibukit as ik
+
+LABELS = ["bike", "bus", "car"]
+MECHANISM = ik.RandomizedResponse(LABELS, epsilon=1.0)
+ENGINES = {
+    "pandas": pd.DataFrame,
+    "polars": pl.DataFrame,
+    "polars lazy": pl.LazyFrame,
+    "arrow": pa.table,
+    "arrow dataset": lambda data: pyarrow.dataset.dataset(pa.table(data)),
+    "arrow stream": lambda data: pa.table(data).to_reader(max_chunksize=7),
+    "duckdb": lambda data: duckdb.from_arrow(pa.table(data)),
+    "dask": lambda data: dask.dataframe.from_pandas(pd.DataFrame(data), npartitions=3),
+}
+
+
+def survey(n=200):
+    rng = np.random.default_rng(1)
+    reports = rng.choice([*LABELS, "?", None], n, p=[0.4, 0.3, 0.2, 0.05, 0.05])
+    return {"report": reports.tolist(), "w": rng.gamma(2.0, 1.0, n).tolist()}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_every_engine_adds_the_weights(engine):
+    data = survey()
+    tally = ik.Tally.from_table(
+        ENGINES[engine](data), MECHANISM, count="w", weighted=True, unknown="drop", missing="drop"
+    )
+    sums = pd.DataFrame(data).groupby("report", dropna=False).w.sum()
+    np.testing.assert_allclose(tally.counts, sums[LABELS], rtol=1e-12)
+    assert tally.dropped == pytest.approx({"missing": sums[sums.index.isna()].sum(), "unknown": sums["?"]})
+    assert tally.counts.dtype == np.float64
+
+
+def test_weights_in_a_file_and_with_many_mechanisms(tmp_path):
+    table = pd.DataFrame({"report": ["car", "bus", "car", "car"], "w": [0.25, 1.5, 2, 0.5], "eps": [1.0, 1, 1, 2]})
+    table.to_csv(tmp_path / "a.csv", index=False)
+    tally = ik.Tally.from_table(
+        tmp_path / "a.csv", lambda eps: ik.RandomizedResponse(LABELS, eps), count="w", epsilon="eps", weighted=True
+    )
+    assert [part.counts.tolist() for part in tally.parts] == [[1.5, 2.25], [0.5]]
+    assert tally.n == 4.25
+
+
+def test_weights_mean_what_they_mean_where_counts_are_given():
+    table = pd.DataFrame({"report": ["bike", "bus", "car", "bus"], "w": [10.5, 3.25, 4.0, 1.0]})
+    ours = ik.Tally.from_table(table, MECHANISM, count="w", weighted=True)
+    theirs = MECHANISM.tally_counts([10.5, 4.25, 4.0], weighted=True)
+    assert ours.counts.tolist() == theirs.counts.tolist()
+    again = MECHANISM.tally(table.report, counts=table.w, weighted=True)
+    assert again.counts.tolist() == theirs.counts.tolist()
+    np.testing.assert_array_equal(ik.mle(ours).standard_errors(), ik.mle(theirs).standard_errors())
+    with pytest.raises(ValueError, match="got weights"):
+        ik.posterior(ours, 1.0)
+
+
+def test_rows_of_bits_and_lines_without_an_end_take_weights():
+    bits = ik.Rappor(3, 1.0)
+    table = pl.DataFrame({"report": ["010", "110", "010"], "w": [0.5, 1.25, 0.25]})
+    tally = ik.Tally.from_table(table, bits, count="w", weighted=True)
+    assert (tally.counts.tolist(), tally.n) == ([0.75, 1.25], 2.0)
+    line = ik.LinearGeometric(ik.Line(None, None), 1.0)
+    table = pl.DataFrame({"report": [-3, 5, -3], "w": [0.5, 1.25, 0.0]})
+    assert ik.Tally.from_table(table, line, count="w", weighted=True).counts.tolist() == [0.5, 1.25]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("bad", [-0.5, float("inf"), float("nan"), None])
+def test_bad_weights_are_refused(engine, bad):
+    table = ENGINES[engine]({"report": ["car", "bus", "car"], "w": [1.5, 2.0, bad]})
+    with pytest.raises(ValueError, match=r"'w' must hold weights, finite numbers.*contains (-0.5|inf|a miss)"):
+        ik.Tally.from_table(table, MECHANISM, count="w", weighted=True)
+
+
+def test_without_being_asked_for_weights_are_refused_with_the_word_for_them():
+    table = pd.DataFrame({"report": ["car", "bus"], "w": [1.5, 2.0]})
+    with pytest.raises(ValueError, match=r"whole numbers from 0 on, it contains 1.5; say weighted=True"):
+        ik.Tally.from_table(table, MECHANISM, count="w")
+    with pytest.raises(ValueError, match="count must name the column of weights"):
+        ik.Tally.from_table(table, MECHANISM, weighted=True)
+    with pytest.raises(ValueError, match="counts must be given where weighted"):
+        MECHANISM.tally(["car"], weighted=True)
