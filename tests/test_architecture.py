@@ -19,8 +19,7 @@ from numpydoc.validate import validate
 import ibukit
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGE = ROOT / "ibukit"
-SOURCES = sorted(PACKAGE.rglob("*.py"))
+SOURCES = sorted((PACKAGE := ROOT / "ibukit").rglob("*.py"))
 
 # upstream first: a module imports only from its own layer and the ones above
 LAYERS = [
@@ -259,7 +258,7 @@ def test_the_oracle_stands_on_its_own(path):
 
 
 def loaded_after(statement):
-    code = f"import sys; {statement}; print(*sorted({{name.split('.')[0] for name in sys.modules}}))"
+    code = f"import sys; {statement}; print(*{{name.split('.')[0] for name in sys.modules}})"
     quiet = os.environ | {"IBUKIT_ROUNDING_NOISE": ""}  # noise would load all of the package
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT, env=quiet)
     return set(run.stdout.split())
@@ -269,7 +268,7 @@ def test_importing_the_package_loads_nothing_and_its_names_nothing_heavy():
     assert loaded_after("import ibukit") & (HEAVY | {"numpy", "scipy", "numba"}) == set()
     assert loaded_after("from ibukit import *") & HEAVY == set()
     assert loaded_after("from ibukit import *") >= {"numpy", "scipy", "numba"}, "the test must see what is loaded"
-    assert loaded_after("import ibukit, ibukit.plotting") & HEAVY >= {"matplotlib"}
+    assert "matplotlib" in loaded_after("import ibukit, ibukit.plotting")
 
 
 @pytest.mark.parametrize("name", ["scipy.stats", "scipy.integrate", "scipy.interpolate"])

@@ -112,7 +112,7 @@ def test_the_two_targets_are_told_apart():
         (np.ones((2, 5)), r"\(2, 5\)"),
         (np.ones((0, 6)), r"\(0, 6\)"),
         ([1, 2, 3, 4, 5, np.nan], "nan at index 5"),
-        ("mean", "must be numbers"),
+        ("mean", "must be a list, an array or a Series"),
         ({9: 1}, "9"),
         ({1: np.inf}, "of"),
     ],
