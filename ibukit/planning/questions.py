@@ -13,7 +13,6 @@ from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet
 from ibukit.datasets import Dataset
 from ibukit.errors import AlphabetMismatch
-from ibukit.estimate import Estimate
 from ibukit.estimate.result import distribution_on
 
 
@@ -26,9 +25,8 @@ def distribution_of(near: Any, alphabet: Alphabet) -> Floats:
                 "secrets only have other names, pass near.distribution"
             )
         near = near.distribution
-    elif isinstance(near, Estimate):
-        near = distribution_on("near", near, alphabet)
-    elif isinstance(near, Mapping) or not callable(getattr(near, "index", len)):
+    near = distribution_on("near", near, alphabet)
+    if isinstance(near, Mapping) or not callable(getattr(near, "index", len)):
         near = in_order("near", near, alphabet, weighted=True)
     return _validate.distribution("near", near, len(alphabet))
 
