@@ -140,6 +140,22 @@ def test_coordinates_that_are_no_numbers_are_unknown(tmp_path):
         ik.Tally.from_table(table, mechanism, ("lat", "lon"))
 
 
+@pytest.mark.parametrize(
+    ("points", "advice"),
+    [
+        ([(-73.95, 40.05)], "longitude, latitude\\): name the column of the latitude first"),
+        ([("x", "y"), ("-73.95", "40.05")], "longitude, latitude\\): name the column of the latitude first"),
+        ([(41.0, -73.95)], 'correct them, or say unknown="drop"'),
+        ([("x", None)], "."),
+    ],
+)
+def test_longitude_before_latitude_is_told_from_a_place_outside(points, advice):
+    mechanism = ik.TruncatedPlanarGeometric(ik.Grid.from_bounds(40.0, 40.2, -74.0, -73.8, 2, 2), 1.0)
+    table = pd.DataFrame(points, columns=["a", "b"])
+    with pytest.raises(ValueError, match=advice):
+        ik.Tally.from_table(table, mechanism, ("a", "b"))
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_integers_on_a_line_stay_integers(engine, tmp_path):
     mechanism = ik.LinearGeometric(ik.Line(17, 30), 0.5)

@@ -193,7 +193,7 @@ class TableReports:
         columns = ", ".join(map(repr, self.columns.report))
         return AlphabetMismatch(
             f"column {columns} contains {', '.join(shown[:3])}{more}, no report of {_name(mechanism)}, whose reports "
-            f'are {_reports_of(mechanism)}; correct them, or say unknown="drop" to leave them out'
+            f"are {_reports_of(mechanism)}; {_advice(values, mechanism)}"
         )
 
     def _no_mechanism(self, value: Any) -> Exception:
@@ -205,6 +205,21 @@ class TableReports:
 
 def _name(mechanism: Any) -> str:
     return type(mechanism).__name__
+
+
+def _advice(values: NDArray[Any], mechanism: Any) -> str:
+    if _are_swapped(values, getattr(getattr(mechanism, "alphabet", None), "bounds", None)):
+        return "they are (longitude, latitude): name the column of the latitude first"
+    return 'correct them, or say unknown="drop" to leave them out'
+
+
+def _are_swapped(values: NDArray[Any], bounds: tuple[float, float, float, float] | None) -> bool:
+    """Whether a point would be inside the other way round: one that is a report as it is does not come here."""
+    if bounds is None or values.ndim != 2 or values.shape[1] != 2:
+        return False
+    south, north, west, east = bounds
+    lon, lat = (np.array([number_in(v) if isinstance(v, str) else v for v in column], float) for column in values.T)
+    return bool(((south <= lat) & (lat <= north) & (west <= lon) & (lon <= east)).any())
 
 
 def _reports_of(mechanism: Any) -> str:
