@@ -47,6 +47,7 @@ LAYERS = [
     "estimate",
     "estimators",
     "posterior",
+    "intervals",
     "identification",
     "theory",
     "planning",
@@ -387,7 +388,6 @@ def test_a_long_first_line_is_found():
             """
 
         def none(self): ...
-
         def good(self):
             """One line of 80 characters is as long as a first line of a docstring may be."""
 

@@ -35,6 +35,11 @@ class Questions:
     weights: Floats | None
     single: bool = False
 
+    @property
+    def rows(self) -> Floats:
+        """All weights, shape (r, k)."""
+        return np.eye(self.k) if self.weights is None else self.weights
+
     def values(self, theta: Floats) -> Floats:
         """The answers W theta, shape (r,)."""
         return theta if self.weights is None else self.weights @ theta
