@@ -274,16 +274,16 @@ class Estimate(Labelled, ReadOnlyArrays):
         Examples
         --------
         >>> import ibukit as ik
-        >>> estimate = ik.mle(ik.RandomizedResponse(["a", "b", "c"], epsilon=2.0).tally_counts([600, 300, 100]))
+        >>> estimate = ik.mle(ik.RandomizedResponse(["a", "b", "c"], epsilon=2.0).tally_counts([500, 300, 200]))
         >>> lower, upper = estimate.interval(0.95)
         >>> lower.round(3), upper.round(3)
-        (array([0.674, 0.24 , 0.   ]), array([0.764, 0.323, 0.029]))
+        (array([0.533, 0.243, 0.101]), array([0.624, 0.326, 0.174]))
         >>> for method in ("wald", "profile", "guaranteed"):
         ...     lower, upper = estimate.interval(0.95, of={"b": 1, "c": 1}, method=method)
         ...     print(f"{lower:.3f} to {upper:.3f}")
-        0.236 to 0.326
-        0.236 to 0.326
-        0.224 to 0.339
+        0.376 to 0.467
+        0.376 to 0.467
+        0.365 to 0.478
         """
         questions, level = asked(of, self.alphabet), _validate.fraction("level", level, "()")
         if method != "wald":

@@ -18,7 +18,7 @@ from ibukit.mechanisms import FiniteMechanism
 from ibukit.tally import Tally
 
 # numbers in the matrix of a programme
-MOST_LISTED = 2**22
+MOST_BOXED = 2**22
 # the least that HiGHS takes
 TIGHT: Any = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
@@ -35,10 +35,10 @@ class Boxes:
                     f"guaranteed intervals need reports that can be listed, which those of {type(mechanism).__name__} "
                     'cannot: take method="profile"'
                 )
-            if mechanism.k * mechanism.m > MOST_LISTED:
+            if mechanism.k * mechanism.m > MOST_BOXED:
                 raise TooLarge(
                     f"guaranteed intervals would list {readable(mechanism.m)} reports of {readable(mechanism.k)} "
-                    f'secrets, and at most {MOST_LISTED} probabilities are accepted: take method="profile"'
+                    f'secrets, and at most {MOST_BOXED} probabilities are accepted: take method="profile"'
                 )
             matrices.append(mechanism.matrix())
             counts.append(np.bincount(part.reports, part.counts, minlength=mechanism.m))
