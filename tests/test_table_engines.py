@@ -161,3 +161,12 @@ def test_lists_in_a_frame_of_dask_are_rows_of_bits():
         tally = ik.Tally.from_table(frame, mechanism, missing="drop")
         assert ik.Tally.from_table(words, MECHANISM).counts.tolist() == [5, 10]
     assert (tally.counts.tolist(), tally.dropped) == ([10, 5], {"missing": 5})
+
+
+@pytest.mark.parametrize("second", [["report", "other"], ["other", "report"], ["report"], ["report", "other", "more"]])
+def test_files_whose_columns_are_in_another_order_are_read_by_name(second, tmp_path):
+    columns = {"report": ["a", "b", "a"], "other": ["b", "b", "b"], "more": ["x", "y", "z"]}
+    for name, order in (("1", ["report", "other"]), ("2", second)):
+        pq.write_table(pa.table({key: columns[key] for key in order}), tmp_path / f"{name}.parquet")
+    tally = ik.Tally.from_table(tmp_path, ik.RandomizedResponse(["a", "b"], 1.0))
+    assert tally.counts.tolist() == [4, 2]
