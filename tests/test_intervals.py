@@ -250,3 +250,13 @@ def test_a_question_without_an_answer_to_find_has_its_value():
     estimate = ik.mle(ik.RandomizedResponse(3, 1.0).tally_counts([5, 3, 2]))
     for method in ("profile", "guaranteed"):
         assert estimate.interval(of=[2, 2, 2], method=method) == (2.0, 2.0)
+
+
+def test_tallies_of_another_likelihood_are_refused():
+    lossy = ik.MatrixMechanism(0.8 * np.eye(3) + 0.02, efficiency=np.full(3, 0.86)).tally_counts([5, 3, 2])
+    weighted = ik.RandomizedResponse(3, 1.0).tally_counts([5.5, 3.2, 2.0], weighted=True)
+    endless = ik.LinearGeometric(ik.Line(0, None), 0.5).tally([3, 4, 4, 9])
+    for tally in (lossy, weighted, endless):
+        for method in ("profile", "guaranteed"):
+            with pytest.raises(ValueError, match="efficienc|lost|lose|weight|bounded|end"):
+                ik.mle(tally).interval(method=method)
