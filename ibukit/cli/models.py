@@ -57,7 +57,8 @@ def mechanism_of(options: argparse.Namespace) -> Any:
         _refuse(options, ("epsilon",), "--epsilon-column")
         return lambda epsilon: known[name](alphabet, epsilon, **parameters)
     if options.epsilon is None:
-        raise ValueError(f"--epsilon must be given for {name}, or --epsilon-column")
+        other = ", or --epsilon-column" if hasattr(options, "epsilon_column") else ""
+        raise ValueError(f"--epsilon must be given for {name}{other}")
     return known[name](alphabet, options.epsilon, **parameters)
 
 
