@@ -96,10 +96,8 @@ def test_places_are_cells_or_coordinates(name, tmp_path):
         "col",
     ]
     assert main(["estimate", str(tmp_path / "cells.csv"), *options, "--out", str(tmp_path / "out.csv")]) == 0
-    assert (
-        pd.read_csv(tmp_path / "out.csv", float_precision="round_trip")["probability"].tolist()
-        == ik.mle(mechanism.tally(reports)).distribution.tolist()
-    )
+    rows = csv.DictReader((tmp_path / "out.csv").read_text().splitlines())
+    assert [float(row["probability"]) for row in rows] == ik.mle(mechanism.tally(reports)).distribution.tolist()
 
 
 def test_coordinates_become_a_map(tmp_path):

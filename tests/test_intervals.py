@@ -256,7 +256,7 @@ def test_tallies_of_another_likelihood_are_refused():
     lossy = ik.MatrixMechanism(0.8 * np.eye(3) + 0.02, efficiency=np.full(3, 0.86)).tally_counts([5, 3, 2])
     weighted = ik.RandomizedResponse(3, 1.0).tally_counts([5.5, 3.2, 2.0], weighted=True)
     endless = ik.LinearGeometric(ik.Line(0, None), 0.5).tally([3, 4, 4, 9])
-    for tally in (lossy, weighted, endless):
+    for tally, says in ((lossy, "do not get lost"), (weighted, "got weights"), (endless, "bounded alphabet")):
         for method in ("profile", "guaranteed"):
-            with pytest.raises(ValueError, match="efficienc|lost|lose|weight|bounded|end"):
+            with pytest.raises(ValueError, match=says):
                 ik.mle(tally).interval(method=method)
