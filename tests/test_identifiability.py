@@ -56,6 +56,19 @@ def check_evidence(answer, matrix):
     assert np.abs(w @ matrix).max() < 1e-13
 
 
+def test_rounding_does_not_choose_the_sign():
+    """All four entries are equally large: which is the largest is rounding."""
+    eighths = np.array([[3, 1, 2, 2], [1, 3, 2, 2], [2, 2, 3, 1], [2, 2, 1, 3]]) / 8
+    rng = np.random.default_rng(2)
+    signs = set()
+    for _ in range(20):
+        noisy = eighths * (1 + 1e-15 * rng.uniform(-1, 1, (4, 4)))
+        w = identifiable(noisy / noisy.sum(axis=1, keepdims=True)).null_vector
+        np.testing.assert_allclose(w, [0.5, 0.5, -0.5, -0.5], atol=1e-12)
+        signs.add(float(np.sign(w[np.abs(w).argmax()])))
+    assert signs == {1.0, -1.0}, "the largest entry alone would choose both"
+
+
 def test_a_false_null_vector_would_be_found():
     matrix = np.array([[0.5, 0.5], [0.2, 0.8], [0.35, 0.65]])
     right = identifiable(matrix)

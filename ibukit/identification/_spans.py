@@ -19,6 +19,8 @@ MOST_SECRETS_DECOMPOSED = 5000
 MOST_COLUMNS = 4
 # what a readable null vector may lose against the best one
 WITNESS_SLACK = 100.0
+# of the largest: entries from here on count as equally large
+AS_LARGE = 0.999
 
 
 @dataclass(frozen=True)
@@ -93,8 +95,10 @@ def witness(spanned: Span) -> Floats:
     most = WITNESS_SLACK * max(_residual(spanned, best), spanned.floor)
     candidates = [w for w in _sparse(spanned) if _residual(spanned, w) <= most]
     chosen = min(candidates, key=np.count_nonzero, default=best)
-    sign = 1.0 if chosen[np.argmax(np.abs(chosen))] > 0 else -1.0
-    return np.asarray(2 * sign * chosen / np.abs(chosen).sum() + 0.0)  # no negative zeros
+    sizes = np.abs(chosen)
+    # of several that are equally large but for rounding the first is positive, on every machine
+    sign = np.sign(chosen[np.argmax(sizes >= AS_LARGE * sizes.max())])
+    return np.asarray(2 * sign * chosen / sizes.sum() + 0.0)  # no negative zeros
 
 
 def _residual(spanned: Span, w: Floats) -> float:

@@ -40,7 +40,8 @@ class Identifiability(_validate.ReadOnlyArrays):
         How many of its columns are independent.
     null_vector : ndarray, shape (k,), or None
         Where not identifiable: w with w M = 0, sum w = 0 and sum |w| = 2. Its positive part and minus its negative
-        part are two distributions without a common secret under which every report is equally probable.
+        part are two distributions without a common secret under which every report is equally probable. The first
+        of its largest entries is positive.
     reason : str
 
     Examples
@@ -122,8 +123,8 @@ def identifiable(mechanism: Mechanism | ArrayLike) -> Identifiability:
     >>> import ibukit as ik
     >>> merged = ik.compose(ik.RandomizedResponse(3, epsilon=1.0), [[1, 0], [0, 1], [0, 1]])
     >>> answer = ik.theory.identifiable(merged)
-    >>> answer.identifiable, answer.rank, abs(answer.null_vector)
-    (False, 2, array([0., 1., 1.]))
+    >>> answer.identifiable, answer.rank, answer.null_vector
+    (False, 2, array([ 0.,  1., -1.]))
     """
     mechanism = as_mechanism(mechanism)
     why = BY_THEORY.get(type(mechanism))
