@@ -132,7 +132,8 @@ def test_many_maximisers_and_any_of_them_is_kept():
     tally = twins.tally([1, 1, 1, 1, 0, 2])
     for share in (0.1, 0.5, 0.9):
         theta = np.array([share * 7 / 24, 17 / 24, (1 - share) * 7 / 24])
-        assert np.abs(path(tally, 30, start=theta).distributions[-1] - theta).max() <= 1e-12
+        # nothing holds it along the flat direction: rounding of 1e-15 a step is carried along, and extrapolated
+        assert np.abs(path(tally, 30, start=theta).distributions[-1] - theta).max() <= 1e-10
 
 
 @pytest.mark.parametrize("mass", [1e-20, 1e-100, 1e-300, 1e-310])

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import ibukit as ik
@@ -122,6 +122,8 @@ def test_the_worst_case_of_one_estimator_is_exact(k, seed):
 
 # at 0.1 some reports are as good as impossible under all secrets, or under all but one
 @given(st.integers(2, 5), st.integers(1, 7), st.sampled_from([0.1, 0.5]), st.integers(0, 10_000))
+@example(3, 1, 0.5, 3)  # under rounding noise, what a constant slope seemed to promise ended these two too early
+@example(3, 1, 0.5, 298)
 def test_the_certificate_holds_for_any_matrix(k, more, evenness, seed):
     rng = np.random.default_rng(seed)
     matrix = rng.dirichlet(np.full(k + more, evenness), k)

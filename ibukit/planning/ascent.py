@@ -116,9 +116,11 @@ def _step(space: Space, theta: Floats, point: Point, w: Floats, mu: float) -> tu
         factor = cho_factor(curvature)
     except LinAlgError:
         return None
-    gain, along = cho_solve(factor, theta * slope + mu), cho_solve(factor, theta)
+    uphill = theta * slope + mu
+    uphill -= uphill.sum() * theta  # a constant slope leads nowhere, and its rounding would be promised as a gain
+    gain, along = cho_solve(factor, uphill), cho_solve(factor, theta)
     move = gain - (theta @ gain) / (theta @ along) * along
-    promised = float(move @ (theta * slope + mu))
+    promised = float(move @ uphill)
     length = min(1.0, SHORT_OF_THE_BORDER / max(float(-move.min()), 1e-300))
     value = point.variances.sum() + mu * np.log(theta).sum()
     while length > 1e-10:

@@ -25,6 +25,8 @@ RIDGES = (1e-15, 1e-12, 1e-9, 1e-7)
 MOST_SUPPORT_ENTRIES = 2**24
 # a fitted probability below this is as good as 0: the reciprocal of its square would not fit into a double
 LEAST_FITTED = 1e-150
+# a quotient that has vanished counts as this, whose reciprocal fits
+LEAST_WEIGHT = 1e-300
 
 
 class NormalEquations(Model):
@@ -135,7 +137,7 @@ class Dense(NormalEquations):
     def _normal_of_reports(self, w: Floats, d: Floats) -> Floats:
         half = self.matrix / np.sqrt(d)[:, None]
         normal = np.asarray(dsyrk(1.0, half.T, lower=1))
-        normal.flat[:: len(normal) + 1] += 1 / w
+        normal.flat[:: len(normal) + 1] += 1 / np.maximum(w, LEAST_WEIGHT)
         return normal
 
 
