@@ -1,4 +1,4 @@
-"""What an interval is asked for: every probability, or weighted sums of them."""
+"""What an interval is asked for: every probability, or weighted sums of them, and how surely."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 
 from ibukit import _validate
 from ibukit._labels import codes_of
@@ -54,9 +55,14 @@ class Questions:
         return float(found[0]) if self.single else found
 
     @property
+    def ranges(self) -> Floats:
+        """How far apart the answers can be, shape (r,)."""
+        return self.most - self.least
+
+    @property
     def least(self) -> Floats:
         """The smallest value that any distribution gives, shape (r,)."""
-        return np.zeros(self.k) if self.weights is None else self.weights.min(axis=1)
+        return np.full(self.k, float(self.k == 1)) if self.weights is None else self.weights.min(axis=1)
 
     @property
     def most(self) -> Floats:
@@ -69,6 +75,11 @@ def asked(of: Any, alphabet: Alphabet) -> Questions:
     weights = weights_of(of, alphabet)
     single = weights is not None and (_labels(of) is not None or np.ndim(of) == 1)
     return Questions(len(alphabet), weights, single)
+
+
+def normal_quantile(level: float) -> float:
+    """How many standard errors an interval reaches either way."""
+    return float(ndtri((1 + _validate.fraction("level", level, "()")) / 2))
 
 
 def weights_of(of: Any, alphabet: Alphabet) -> Floats | None:

@@ -10,9 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
 
-from ibukit import _validate
 from ibukit._efficiency import determined_among_all
 from ibukit._validate import Floats, ReadOnlyArrays
 from ibukit.alphabet import Alphabet, Line
@@ -20,7 +18,7 @@ from ibukit.errors import AlphabetMismatch
 from ibukit.errors import ConvergenceError as ConvergenceError
 from ibukit.estimate._exports import named
 from ibukit.estimate._labelled import Labelled
-from ibukit.estimate.questions import Questions, asked
+from ibukit.estimate.questions import Questions, asked, normal_quantile
 from ibukit.information import asymptotic_covariance, asymptotic_variances, asymptotic_variances_of_sums
 from ibukit.tally import Tally
 
@@ -166,7 +164,8 @@ class Estimate(Labelled, ReadOnlyArrays):
         >>> round(ik.mle(tally).standard_errors(of=[0, 1, 1]), 4)  # of the last two together
         0.0137
         """
-        return asked(of, self.alphabet).answer(self._errors(of, target))
+        questions = asked(of, self.alphabet)
+        return questions.answer(self._errors(questions, target))
 
     def covariance(self) -> Floats:
         """Asymptotic covariances of the probabilities, shape (k, k).
@@ -210,10 +209,9 @@ class Estimate(Labelled, ReadOnlyArrays):
             raise ValueError(f"estimate has no tally: {why} it was computed from")
         return self.tally
 
-    def _errors(self, of: Any, target: str) -> Floats:
+    def _errors(self, questions: Questions, target: str) -> Floats:
         if target not in ("distribution", "frequencies"):
             raise ValueError(f"target must be 'distribution' or 'frequencies', got {target!r}")
-        questions = asked(of, self.alphabet)
         variances = self._variances_of(questions)
         if target == "distribution":
             return np.sqrt(variances)
@@ -285,10 +283,10 @@ class Estimate(Labelled, ReadOnlyArrays):
         0.376 to 0.467
         0.365 to 0.478
         """
-        questions, level = asked(of, self.alphabet), _validate.fraction("level", level, "()")
+        questions, reach = asked(of, self.alphabet), normal_quantile(level)
         if method != "wald":
             return self._proved_interval(level, questions, method, target)
-        margin = float(ndtri((1 + level) / 2)) * self._errors(of, target)
+        margin = reach * self._errors(questions, target)
         middle = questions.values(self.distribution)
         lower, upper = np.maximum(middle - margin, questions.least), np.minimum(middle + margin, questions.most)
         return questions.answer(lower), questions.answer(upper)

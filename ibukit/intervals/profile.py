@@ -12,10 +12,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtri
 
 from ibukit._validate import Floats, readable
 from ibukit.errors import TooLarge
+from ibukit.estimate.questions import normal_quantile
 from ibukit.solvers import interior_point
 from ibukit.tally import Tally
 
@@ -60,7 +60,7 @@ class Profile:
         # a maximum that is not quite reached makes the set larger, and the interval
         best, _ = interior_point.maximise(self._rows, self._q, ACCURATE)
         self._fit = self._fit_of(best)
-        self._drop = float(ndtri((1 + level) / 2)) ** 2 / 2 / tally.n
+        self._drop = normal_quantile(level) ** 2 / 2 / tally.n
 
     def _fit_of(self, theta: Floats) -> float:
         with np.errstate(divide="ignore"):

@@ -20,9 +20,10 @@ from scipy.special import gammaln
 from ibukit._threads import one_thread
 from ibukit._validate import Floats, Ints
 from ibukit.errors import TooLarge
+from ibukit.information.bits import Bits
 from ibukit.mechanisms import SubsetSelection
 from ibukit.planning.ascent import STEPS_EXPECTED, Climb, climb
-from ibukit.planning.bit_moments import BitMoments, Bits
+from ibukit.planning.bit_moments import BitMoments
 from ibukit.planning.dense import Dense
 from ibukit.planning.saddle import Worst
 from ibukit.theory import asymptotic_mse

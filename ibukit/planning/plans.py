@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike
 
 from ibukit import _validate
 from ibukit._validate import Floats
-from ibukit.estimate.questions import weights_of
+from ibukit.estimate.questions import asked, normal_quantile
 from ibukit.mechanisms import Mechanism
 from ibukit.mechanisms.base import require_same_alphabet
 from ibukit.mechanisms.matrix import as_mechanism
 from ibukit.planning.models import model_of
-from ibukit.planning.questions import distribution_of, ranges_of
-from ibukit.planning.result import Plan, Plans, normal_quantile
+from ibukit.planning.near import distribution_of
+from ibukit.planning.result import Plan, Plans
 
 if TYPE_CHECKING:
     from ibukit.datasets import Dataset
@@ -142,9 +142,8 @@ def plan(
 
 
 def _plan(mechanism: Mechanism, width: float, level: float, z: float, of: Any, near: Any) -> Plan:
-    k = mechanism.k  # refuses alphabets without an end
-    weights = weights_of(of, mechanism.alphabet)
-    ranges = ranges_of(weights, k)
+    questions = asked(of, mechanism.alphabet)
+    weights, ranges = questions.weights, questions.ranges
     if not ranges.any():
         raise ValueError(
             "of must depend on the distribution: the answer is the same for all of them"
@@ -157,7 +156,7 @@ def _plan(mechanism: Mechanism, width: float, level: float, z: float, of: Any, n
             "that wide excludes nothing"
         )
     if weights is not None:  # a constant changes no variance, and costs digits
-        weights = weights - (weights.max(axis=1) + weights.min(axis=1))[:, None] / 2
+        weights = weights - (questions.most + questions.least)[:, None] / 2
     theta = None if near is None else distribution_of(near, mechanism.alphabet)
     model = model_of(mechanism)
     if theta is None:

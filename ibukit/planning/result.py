@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtri
 
 from ibukit import _validate
 from ibukit._validate import Floats
+from ibukit.estimate.questions import normal_quantile
 from ibukit.mechanisms import Mechanism
 from ibukit.planning.expected_error import MEAN_SQUARES, mean_square
 
@@ -278,11 +278,6 @@ class Plans:
 
     def __repr__(self) -> str:
         return "Plans(\n" + "".join(f"  {each},\n" for each in self.plans) + ")"
-
-
-def normal_quantile(level: float) -> float:
-    """How many standard errors an interval reaches either way."""
-    return float(ndtri((1 + _validate.fraction("level", level, "()")) / 2))
 
 
 def _draw(plans: tuple[Plan, ...], ax: Axes | None) -> Axes:

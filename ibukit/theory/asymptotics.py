@@ -11,14 +11,11 @@ from ibukit._validate import Floats
 from ibukit.errors import NotInvertible
 from ibukit.identification.identifiability import refuse_if_too_large_to_decompose
 from ibukit.information import contrasts
+from ibukit.information.bits import BitInformation
 from ibukit.mechanisms import FiniteMechanism, Mechanism, SubsetSelection
 from ibukit.mechanisms.inversion_error import inversion_error
 from ibukit.mechanisms.matrix import as_mechanism
 from ibukit.mechanisms.unary import UnaryEncoding, is_bits, is_unary
-
-# 1 / s as a sum of exponentials: the trapezoidal rule in log t errs by exp(-pi^2 / step) where the tails are cut
-STEP_OF_LOG_T = 0.25
-SMALLEST_TAIL = 1e-17
 
 
 def asymptotic_mse(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
@@ -97,7 +94,7 @@ def asymptotic_mse(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
         if is_unary(mechanism) and uniform:
             return _unary_uniform(mechanism)
         if is_bits(mechanism) and mechanism.m > mechanism.k:
-            return _bits(mechanism, p)
+            return float(np.trace(BitInformation(mechanism).covariance(p)))
         if mechanism.m == mechanism.k:
             return inversion_error(mechanism).at(p)
         return _listed(mechanism, p)
@@ -136,56 +133,9 @@ def _unary_uniform(encoding: UnaryEncoding) -> float:
     """J has one eigenvalue c^2 / 2 E[(b_x - b_y)^2 / s], where only rows with b_x != b_y count, by their other ones."""
     from scipy.stats import binom  # slow to load, and seldom needed
 
-    k, (q, c) = encoding.k, _chance(encoding)
+    k, q = encoding.k, encoding.p_zero
+    c = encoding.contrast / (q * (1 - q))
     ones = np.arange(k - 1)
     s = encoding.p_hidden / (1 - q) + c * (ones + 1) / k  # 1 + c ((ones + 1) / k - q)
     information = c * encoding.contrast * (binom.pmf(ones, k - 2, q) / s).sum()
     return float((k - 1) / information)
-
-
-def _bits(mechanism: UnaryEncoding | SubsetSelection, theta: Floats) -> float:
-    """E[b_x b_y / s] by 1 / s = int exp(-s t) dt; for each t and each turn it is a product over the bits."""
-    k, (q, c) = mechanism.k, _chance(mechanism)
-    none = mechanism.p_hidden / (1 - q)  # s with no bit set, 1 - c q without cancellation
-    fewest = mechanism.size if isinstance(mechanism, SubsetSelection) else 0
-    least, most = none + c * np.sort(theta)[:fewest].sum(), none + c
-    t = np.exp(np.arange(np.log(SMALLEST_TAIL / most), np.log(-np.log(SMALLEST_TAIL) / least), STEP_OF_LOG_T))
-    power = np.exp(-np.outer(t, c * theta))  # shape (t, k)
-    information = np.zeros((k, k))
-    for turn, coefficient in _turns(mechanism):
-        mean = 1 - q + q * turn * power
-        weight = coefficient * c * STEP_OF_LOG_T * t * np.exp(-t * none) * mean.prod(axis=1)
-        own = q * turn * power / mean
-        part = np.real((own * weight[:, None]).T @ own)
-        np.fill_diagonal(part, np.real(weight @ own))
-        information += part
-    # with a unit diagonal: the information of rare secrets is larger by orders of magnitude
-    size = np.sqrt(np.diag(information))
-    scale = 1 / (size * np.sqrt(c))
-    inverse = np.linalg.inv(information / np.outer(size, size)) * np.outer(scale, scale)
-    along = inverse.sum(axis=1)  # the inverse on the directions that keep the sum is without its part along this
-    return float(np.trace(inverse) - along @ along / along.sum())
-
-
-def _turns(mechanism: UnaryEncoding | SubsetSelection) -> list[tuple[complex, complex]]:
-    """Rows with `size` ones among independent bits: the sum over turns z of z^(ones - size) is 0 for all others."""
-    if not isinstance(mechanism, SubsetSelection):
-        return [(1.0, 1.0)]
-    from scipy.stats import binom  # slow to load, and seldom needed
-
-    k, size = mechanism.k, mechanism.size
-    # odd: at half a turn a factor could vanish
-    n = (max(size, k - size) + 1) | 1
-    turns = np.exp(2j * np.pi / n * np.arange(n // 2 + 1))
-    coefficients = turns**-size / (n * binom.pmf(size, k, size / k))
-    coefficients[1:] *= 2  # the other half are their conjugates
-    return list(zip(turns.tolist(), coefficients.tolist(), strict=True))
-
-
-def _chance(mechanism: UnaryEncoding | SubsetSelection) -> tuple[float, float]:
-    """Q, the chance of a bit where the secret does not matter, and c = (p - q) / (q (1 - q))."""
-    if isinstance(mechanism, SubsetSelection):
-        q = mechanism.size / mechanism.k
-        return q, mechanism.contrast * (mechanism.k - 1) / mechanism.k / (q * (1 - q))
-    q = mechanism.p_zero
-    return q, mechanism.contrast / (q * (1 - q))

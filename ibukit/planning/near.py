@@ -1,11 +1,9 @@
-"""What is asked, and near which distribution: arguments in the alphabet's order."""
+"""Near which distribution: an argument in the alphabet's order."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
-
-import numpy as np
 
 from ibukit import _validate
 from ibukit._labels import in_order
@@ -29,10 +27,3 @@ def distribution_of(near: Any, alphabet: Alphabet) -> Floats:
     if isinstance(near, Mapping) or not callable(getattr(near, "index", len)):
         near = in_order("near", near, alphabet, weighted=True)
     return _validate.distribution("near", near, len(alphabet))
-
-
-def ranges_of(weights: Floats | None, k: int) -> Floats:
-    """How far apart the answers to each question can be, shape (r,)."""
-    if weights is None:
-        return np.full(k, 1.0 if k > 1 else 0.0)
-    return np.asarray(weights.max(axis=1) - weights.min(axis=1))
