@@ -47,7 +47,7 @@ def test_intervals_hold_their_level():
     mechanism = ik.RandomizedResponse(4, epsilon=1.5)
     covered = np.zeros(4)
     for _ in range(300):
-        lower, upper = ik.mle(draw(mechanism, 5000, rng)).interval(0.95)
+        lower, upper = ik.mle(draw(mechanism, 5000, rng)).interval(0.95, method="wald")
         covered += (lower <= TRUTH) & (upper >= TRUTH)
     assert (covered >= 272).all(), covered
     assert (covered <= 298).all(), covered

@@ -40,10 +40,10 @@ def drop_of(tally):
 @pytest.mark.parametrize("seed", range(60))
 def test_no_end_is_passed_and_each_is_attained(seed):
     tally, w = instance(seed)
-    region = Profile(tally, LEVEL)
+    region = Profile.of(tally, LEVEL)
     for question in (w, -w):
         low, high = question.min(), question.max()
-        attained, bound = region._highest((question - low) / (high - low))
+        attained, bound = region.bracket((question - low) / (high - low))
         assert attained <= bound + 1e-12
         assert bound - attained <= 1e-8
 
@@ -112,15 +112,15 @@ def test_a_vertex_that_the_reports_allow_is_an_end():
 def test_a_looser_bound_is_seen():
     """The control: with another multiplier the bound is above what is attained."""
     tally, w = instance(3)
-    region = Profile(tally, LEVEL)
+    region = Profile.of(tally, LEVEL)
     w = (w - w.min()) / np.ptp(w)
-    point = region._tilted(w, 0.2)
-    target = region._fit - region._drop
-    right = region._bound(w, point, target)
-    _, bound = region._highest(w)
+    point = region.likelihood.tilted(w, 0.2)
+    right = region.bound(w, point)
+    _, bound = region.bracket(w)
     assert right >= bound - 1e-12
-    assert region._bound(w, point._replace(slope=3 * point.slope), target) > bound + ENDS_MEET
-    assert region._bound(w, point, point.fit + 1e-3) < region._bound(w, point, point.fit)
+    assert region.bound(w, point._replace(slope=3 * point.slope)) > bound + ENDS_MEET
+    higher, lower = (Profile(region.likelihood, floor) for floor in (point.fit + 1e-3, point.fit))
+    assert higher.bound(w, point) < lower.bound(w, point)
 
 
 # Boxes
@@ -209,17 +209,16 @@ class OfFewBoxes(Boxes):
         super().__init__(tally, max(0.0, 1 - 50 * (1 - level)))
 
 
-class OfHalfTheDrop(Profile):
-    """The control: a quarter of the threshold."""
-
-    def __init__(self, tally, level):
-        super().__init__(tally, level)
-        self._drop /= 4
+def of_a_quarter_of_the_drop(tally, level):
+    """The control: another threshold."""
+    region = Profile.of(tally, level)
+    top = region.likelihood.best.fit
+    return Profile(region.likelihood, top - (top - region.floor) / 4)
 
 
 def test_broken_intervals_are_seen_not_to_hold():
     inside = (ik.TruncatedGeometric(6, 0.5), [0.15, 0.1, 0.2, 0.3, 0.15, 0.1], 3000, 150)
-    assert not at_least(covered("", *inside, region=OfHalfTheDrop), LEVEL, 150)
+    assert not at_least(covered("", *inside, region=of_a_quarter_of_the_drop), LEVEL, 150)
     few = (ik.RandomizedResponse(2, 3.0), [0.5, 0.5], 200, 150)
     assert not at_least(covered("", *few, level=0.99, region=OfFewBoxes), 0.99, 150)
 
@@ -229,7 +228,7 @@ def test_broken_intervals_are_seen_not_to_hold():
 
 def test_bad_questions_are_named():
     estimate = ik.mle(ik.RandomizedResponse(3, 1.0).tally_counts([5, 3, 2]))
-    with pytest.raises(ValueError, match="method must be one of 'wald', 'profile', 'guaranteed', got 'exact'"):
+    with pytest.raises(ValueError, match=r"method must be one of 'wald', 'profile', .*, got 'exact'"):
         estimate.interval(method="exact")
     with pytest.raises(ValueError, match="target must be 'distribution' with method='profile', got 'frequencies'"):
         estimate.interval(method="profile", target="frequencies")

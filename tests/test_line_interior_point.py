@@ -108,10 +108,12 @@ LEVELS = [1e-7, 1e-4, 0.01, 0.3, 2.0, 50.0]
 @pytest.mark.parametrize("k", [1, 2, 3, 40])
 def test_sweeps(k, eps, rng):
     work, K = state(rng, k, eps)
-    nu, g = np.empty(k), np.empty(k)
-    largest = kernels.fit(work[kernels.Q], work[kernels.RATIO], work[kernels.THETA], nu, g)
+    cost = rng.uniform(0.5, 2, k)
+    work[kernels.COST], work[kernels.SHARE] = cost, 1 / cost
+    nu, g = work[kernels.NU], work[kernels.G]
+    largest = kernels.fit(work, work[kernels.THETA])
     assert np.allclose(nu, work[kernels.THETA] @ K, rtol=1e-13, atol=0)
-    assert np.allclose(g, K @ (work[kernels.Q] / nu), rtol=1e-13, atol=0)
+    assert np.allclose(g, K @ (work[kernels.Q] / nu) / cost, rtol=1e-13, atol=0)
     assert largest == g.max()
     back = np.empty(k)
     kernels.unsweep(work[kernels.RATIO], work[kernels.LOSS], nu, back)

@@ -109,7 +109,7 @@ def test_a_million_secrets_take_no_matrix(mechanism, rng, monkeypatch):
     # under weak noise they are about those of the shares of a sample
     p = estimate.distribution
     assert np.median(errors / np.sqrt(p / estimate.tally.n)) == pytest.approx(1, abs=0.01)
-    lower, upper = estimate.interval(0.95)
+    lower, upper = estimate.interval(0.95, method="wald")
     assert (lower <= p).all()
     assert (p <= upper).all()
     with pytest.raises(ik.errors.TooLarge, match="1000000 x 1000000 numbers"):

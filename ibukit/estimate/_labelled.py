@@ -35,7 +35,9 @@ class Labelled:
     method: str
 
     @abstractmethod
-    def interval(self, level: float = 0.95) -> tuple[Any, Any]:
+    def interval(
+        self, level: float = 0.95, of: Any = None, method: str = "profile", target: str = "distribution", **options: Any
+    ) -> tuple[Any, Any]:
         """An interval for each probability."""
 
     @property
@@ -74,13 +76,15 @@ class Labelled:
 
         return pd.Series(self.distribution.copy(), index=_index_of(self.alphabet), name="probability")
 
-    def to_frame(self, level: float | None = 0.95) -> pd.DataFrame:
+    def to_frame(self, level: float | None = 0.95, method: str | None = None) -> pd.DataFrame:
         """A row for each label: its probability, its interval, whether it is identified.
 
         Parameters
         ----------
         level : float, optional
             Of the intervals, strictly between 0 and 1. None leaves them out, and what else needs the reports.
+        method : str, optional
+            As `interval` takes it. By default "profile" for at most 300 secrets, where it applies, and "wald" for more.
 
         Returns
         -------
@@ -105,16 +109,18 @@ class Labelled:
         """
         import pandas as pd
 
-        columns = {"probability": self.distribution} | ({} if level is None else self._known(level))
+        columns = {"probability": self.distribution} | ({} if level is None else self._known(level, method))
         return pd.DataFrame(columns, index=_index_of(self.alphabet))
 
-    def to_geodataframe(self, level: float | None = None) -> GeoDataFrame:
+    def to_geodataframe(self, level: float | None = None, method: str | None = None) -> GeoDataFrame:
         """A row for each cell of a grid, with its rectangle.
 
         Parameters
         ----------
         level : float, optional
             Adds the columns lower, upper and identified, as `to_frame` has them.
+        method : str, optional
+            As `interval` takes it. By default "profile" for at most 300 secrets, where it applies, and "wald" for more.
 
         Returns
         -------
@@ -140,15 +146,18 @@ class Labelled:
                 f"alphabet must be a Grid to be a map, got {_exports.named(self.alphabet)}; to_frame() makes a table"
             )
         frame = self.alphabet.to_geodataframe(self.distribution, name="probability")
-        for name, values in ({} if level is None else self._known(level)).items():
+        for name, values in ({} if level is None else self._known(level, method)).items():
             frame.insert(frame.shape[1] - 1, name, values)
         return frame
 
-    def _known(self, level: float) -> dict[str, NDArray[Any]]:
-        lower, upper = self.interval(level)
+    def _known(self, level: float, method: str | None) -> dict[str, NDArray[Any]]:
+        lower, upper = self._ends_of_all(level, method)
         return {"lower": lower, "upper": upper, "identified": self.identified}
 
-    def to_json(self, level: float | None = None) -> str:
+    def _ends_of_all(self, level: float, method: str | None) -> tuple[Floats, Floats]:
+        return self.interval(level, method=import_module("ibukit.intervals").usual(self) if method is None else method)
+
+    def to_json(self, level: float | None = None, method: str | None = None) -> str:
         """One JSON object with the labels, the probabilities and all that is printed.
 
         Its names are labels, probabilities, gap, status, n_iter, method, log_likelihood, n, the number of reports (null
@@ -159,6 +168,8 @@ class Labelled:
         ----------
         level : float, optional
             Adds the lists lower, upper and identified, as `to_frame` has them.
+        method : str, optional
+            As `interval` takes it. By default "profile" for at most 300 secrets, where it applies, and "wald" for more.
 
         Raises
         ------
@@ -176,7 +187,7 @@ class Labelled:
         return _exports.as_json(
             labels=_exports.plain_labels(self.alphabet),
             probabilities=self.distribution.tolist(),
-            **({} if level is None else {name: known.tolist() for name, known in self._known(level).items()}),
+            **({} if level is None else {name: known.tolist() for name, known in self._known(level, method).items()}),
             gap=_exports.finite(self.gap),
             status=self.status.name,
             n_iter=self.n_iter,
@@ -186,7 +197,7 @@ class Labelled:
             dropped={} if self.tally is None else dict(self.tally.dropped),
         )
 
-    def plot(self, level: float | None = None, ax: Axes | None = None) -> Axes:
+    def plot(self, level: float | None = None, ax: Axes | None = None, method: str | None = None) -> Axes:
         """Draw it: bars for labels, steps on a line, a map on a grid.
 
         Parameters
@@ -195,6 +206,8 @@ class Labelled:
             Adds the intervals of `interval`: whiskers, or a band. On a map cells are crossed out whose interval reaches
             down to 0.
         ax : matplotlib Axes, optional
+        method : str, optional
+            As `interval` takes it. By default "profile" for at most 300 secrets, where it applies, and "wald" for more.
 
         Returns
         -------
@@ -213,7 +226,8 @@ class Labelled:
         >>> [text.get_text() for text in ik.mle(tally).plot(level=0.95).get_yticklabels()]
         ['yes', 'no']
         """
-        axes: Axes = import_module("ibukit.plotting.estimates").draw(self, level, ax)  # as for `identified`
+        intervals = None if level is None else self._ends_of_all(level, method)
+        axes: Axes = import_module("ibukit.plotting.estimates").draw(self, intervals, ax)  # as for `identified`
         return axes
 
     def _repr_html_(self) -> str:

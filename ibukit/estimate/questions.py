@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,10 +36,18 @@ class Questions:
     weights: Floats | None
     single: bool = False
 
-    @property
-    def rows(self) -> Floats:
-        """All weights, shape (r, k)."""
-        return np.eye(self.k) if self.weights is None else self.weights
+    def __len__(self) -> int:
+        return self.k if self.weights is None else len(self.weights)
+
+    def each(self) -> Iterator[Floats]:
+        """The weights of one question after the other, shape (k,)."""
+        for row in range(len(self)):
+            if self.weights is not None:
+                yield self.weights[row]
+            else:
+                unit = np.zeros(self.k)
+                unit[row] = 1
+                yield unit
 
     def values(self, theta: Floats) -> Floats:
         """The answers W theta, shape (r,)."""

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ibukit import _validate
 from ibukit._efficiency import determined_among_all
 from ibukit._validate import Floats, ReadOnlyArrays
 from ibukit.alphabet import Alphabet, Line
@@ -18,7 +19,7 @@ from ibukit.errors import AlphabetMismatch
 from ibukit.errors import ConvergenceError as ConvergenceError
 from ibukit.estimate._exports import named
 from ibukit.estimate._labelled import Labelled
-from ibukit.estimate.questions import Questions, asked, normal_quantile
+from ibukit.estimate.questions import Questions, asked
 from ibukit.information import asymptotic_covariance, asymptotic_variances, asymptotic_variances_of_sums
 from ibukit.tally import Tally
 
@@ -227,7 +228,12 @@ class Estimate(Labelled, ReadOnlyArrays):
         return asymptotic_variances_of_sums(self._tally_of_errors(), self.distribution, questions.weights)
 
     def interval(
-        self, level: float = 0.95, of: Any = None, method: str = "wald", target: str = "distribution"
+        self,
+        level: float = 0.95,
+        of: Any = None,
+        method: str = "profile",
+        target: str = "distribution",
+        **options: Any,
     ) -> tuple[Any, Any]:
         """Intervals of the probabilities, or of weighted sums.
 
@@ -240,7 +246,7 @@ class Estimate(Labelled, ReadOnlyArrays):
           say, taken together. Covers with probability at least `level` at any number of reports, for any mechanism
           whose reports can be listed, and for all questions at once.
 
-        The last two are of the reports, not of this estimate, and hold where reports leave directions open.
+        All but the first are of the reports, not of this estimate, and hold where reports leave directions open.
 
         Parameters
         ----------
@@ -248,9 +254,11 @@ class Estimate(Labelled, ReadOnlyArrays):
             Strictly between 0 and 1.
         of : optional
             Questions, as `standard_errors` takes them.
-        method : {"wald", "profile", "guaranteed"}
+        method : {"profile", "wald", "guaranteed"}
         target : {"distribution", "frequencies"}
-            What is to be covered, as `standard_errors` takes it; the frequencies by "wald" alone.
+            What is to be covered, as `standard_errors` takes it; the frequencies by "wald" and "guaranteed".
+        **options
+            Of the method.
 
         Returns
         -------
@@ -275,7 +283,7 @@ class Estimate(Labelled, ReadOnlyArrays):
         >>> estimate = ik.mle(ik.RandomizedResponse(["a", "b", "c"], epsilon=2.0).tally_counts([500, 300, 200]))
         >>> lower, upper = estimate.interval(0.95)
         >>> lower.round(3), upper.round(3)
-        (array([0.533, 0.243, 0.101]), array([0.624, 0.326, 0.174]))
+        (array([0.533, 0.244, 0.101]), array([0.624, 0.326, 0.175]))
         >>> for method in ("wald", "profile", "guaranteed"):
         ...     lower, upper = estimate.interval(0.95, of={"b": 1, "c": 1}, method=method)
         ...     print(f"{lower:.3f} to {upper:.3f}")
@@ -283,25 +291,11 @@ class Estimate(Labelled, ReadOnlyArrays):
         0.376 to 0.467
         0.365 to 0.478
         """
-        questions, reach = asked(of, self.alphabet), normal_quantile(level)
-        if method != "wald":
-            return self._proved_interval(level, questions, method, target)
-        margin = reach * self._errors(questions, target)
-        middle = questions.values(self.distribution)
-        lower, upper = np.maximum(middle - margin, questions.least), np.minimum(middle + margin, questions.most)
-        return questions.answer(lower), questions.answer(upper)
-
-    def _proved_interval(self, level: float, questions: Questions, method: str, target: str) -> tuple[Any, Any]:
+        questions, level = asked(of, self.alphabet), _validate.fraction("level", level, "()")
         # found by a room further down the stream, which is asked for when it is needed and not before
-        intervals = import_module("ibukit.intervals")
-        if method not in intervals.REGIONS:
-            known = ", ".join(map(repr, ["wald", *intervals.REGIONS]))
-            raise ValueError(f"method must be one of {known}, got {method!r}")
-        if target != "distribution":
-            raise ValueError(f"target must be 'distribution' with method={method!r}, got {target!r}")
-        tally = self._known_tally("intervals need the reports")
-        lower, upper = intervals.ends(tally, questions.rows, level, method)
-        return questions.answer(lower), questions.answer(upper)
+        found = import_module("ibukit.intervals").interval(self, questions, level, method, target, options)
+        lower, upper = (questions.answer(ends) for ends in found)
+        return lower, upper
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Estimate):

@@ -1,4 +1,5 @@
-"""Intervals for linear questions: what the reports leave possible, by optimisation with a proof of each end."""
+"""Intervals for linear questions, by several methods, each with what it proves."""
 
-from ibukit.intervals.methods import REGIONS as REGIONS
-from ibukit.intervals.methods import ends as ends
+from ibukit.intervals.methods import METHODS as METHODS
+from ibukit.intervals.methods import interval as interval
+from ibukit.intervals.methods import usual as usual

@@ -14,6 +14,7 @@ from scipy.special import betaincinv
 
 from ibukit._validate import Floats, readable
 from ibukit.errors import TooLarge
+from ibukit.intervals.asked import Asked, Ends, ends
 from ibukit.mechanisms import FiniteMechanism
 from ibukit.tally import Tally
 
@@ -76,3 +77,12 @@ class Boxes:
         # w . theta = (w - M y) . theta + theta M y, for every y = high prices - low prices
         rest = (w - self._matrix @ (prices[0] - prices[1])).max()
         return float(min(rest + self._high @ prices[0] - self._low @ prices[1], w.max()))
+
+
+def guaranteed(asked: Asked) -> Ends:
+    """The ends over the boxes, which hold of the people's own frequencies as of the distribution.
+
+    Given the secrets, the number of reports z is a sum of independent variables of different chances whose mean is n
+    (F M)_z. Its tails are lighter than those of a binomial variable of that mean (Hoeffding, 1956).
+    """
+    return ends(Boxes(asked.tally(), asked.level), asked.questions)

@@ -1,67 +1,54 @@
-"""The ways to an interval that need an optimisation, by name."""
+"""The ways to an interval, by name."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any
 
-import numpy as np
-from tqdm import tqdm
+from ibukit.estimate import Estimate
+from ibukit.estimate.questions import Questions
+from ibukit.intervals.asked import Asked, Ends
+from ibukit.intervals.boxes import guaranteed
+from ibukit.intervals.profile import profile
+from ibukit.intervals.wald import wald
 
-from ibukit._threads import one_thread
-from ibukit._validate import Floats
-from ibukit.intervals.boxes import Boxes
-from ibukit.intervals.profile import Profile
-from ibukit.tally import Tally, check_bounded, check_tally
-
-
-class Region(Protocol):
-    """A set of distributions that the reports leave possible."""
-
-    def highest(self, w: Floats) -> float:
-        """No member of it has a larger w . theta, shape of w (k,)."""
+METHODS: dict[str, Callable[..., Ends]] = {"wald": wald, "profile": profile, "guaranteed": guaranteed}
+TARGETS = ("distribution", "frequencies")
+# secrets up to which all profile intervals together take seconds
+MOST_AT_ONCE = 300
 
 
-REGIONS: dict[str, Callable[[Tally, float], Region]] = {"profile": Profile, "guaranteed": Boxes}
-
-
-def ends(tally: Tally, rows: Floats, level: float, method: str) -> tuple[Floats, Floats]:
-    """The least and the largest w . theta of all distributions that a method leaves possible, for each row w.
-
-    Parameters
-    ----------
-    tally : Tally
-    rows : ndarray, shape (r, k)
-    level : float
-        Strictly between 0 and 1.
-    method : str
-        One of `REGIONS`.
-
-    Returns
-    -------
-    (lower, upper) : ndarrays, shape (r,)
-        Outside the true ends, if not at them.
-
-    Raises
-    ------
-    ValueError, TooLarge
-        As the method does; if reports may be lost or are weights, or the alphabet is unbounded.
+def interval(
+    estimate: Estimate, questions: Questions, level: float, method: str, target: str, options: dict[str, Any]
+) -> Ends:
+    """See `Estimate.interval`; `level` is checked.
 
     Examples
     --------
     >>> import ibukit as ik
-    >>> import numpy as np
-    >>> tally = ik.RandomizedResponse(3, epsilon=2.0).tally_counts([600, 300, 100])
-    >>> lower, upper = ends(tally, np.eye(3), level=0.95, method="profile")
+    >>> from ibukit.estimate.questions import asked
+    >>> estimate = ik.mle(ik.RandomizedResponse(3, epsilon=2.0).tally_counts([600, 300, 100]))
+    >>> lower, upper = interval(estimate, asked(None, estimate.alphabet), 0.95, "profile", "distribution", {})
     >>> lower.round(3), upper.round(3)
     (array([0.678, 0.241, 0.   ]), array([0.759, 0.322, 0.021]))
     """
-    check_bounded(check_tally(tally), "an interval must count the secrets beyond the reports")
-    with one_thread():
-        region = REGIONS[method](tally, level)
-        found = [
-            (-region.highest(-w), region.highest(w)) if np.ptp(w) else (w[0], w[0])
-            for w in tqdm(rows, desc="intervals", disable=None, leave=False)
-        ]
-    lower, upper = np.array(found).T
-    return lower + 0.0, upper  # no -0
+    for name, given, known in (("method", method, METHODS), ("target", target, TARGETS)):
+        if given not in known:
+            raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, got {given!r}")
+    return METHODS[method](Asked(estimate, questions, level, target), **options)
+
+
+def usual(estimate: Estimate) -> str:
+    """The method for tables and pictures, which show all probabilities: what takes seconds, and applies.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> [usual(ik.mle(ik.RandomizedResponse(k, epsilon=2.0).tally([0, 1, 1]))) for k in (3, 3000)]
+    ['profile', 'wald']
+    """
+    try:
+        Asked(estimate, Questions(len(estimate), None), 0.95, "distribution").tally()
+    except ValueError:
+        return "wald"
+    return "profile" if len(estimate) <= MOST_AT_ONCE else "wald"

@@ -17,9 +17,9 @@ from ibukit.plotting.lines import value_label
 from ibukit.plotting.maps import heatmap
 
 
-def draw(estimate: Estimate, level: float | None = None, ax: Axes | None = None) -> Axes:
+def draw(estimate: Estimate, intervals: tuple[Floats, Floats] | None = None, ax: Axes | None = None) -> Axes:
     """See `Estimate.plot`."""
-    alphabet, intervals = estimate.alphabet, None if level is None else estimate.interval(level)
+    alphabet = estimate.alphabet
     if isinstance(alphabet, Line):
         return _steps(alphabet, estimate.distribution, intervals, ax)
     if isinstance(alphabet, Grid):

@@ -14,6 +14,9 @@ which is eliminated from the first position to the last (`factor`, `solve`). K^-
 multiplied through by loss, all that `factor` adds up is positive and bounded, for a from 0 to nearly 1. To eliminate
 d_theta alone would leave a band of five diagonals, whose pivots cancel long before the goal.
 
+Positions may have costs c, 1 unless said otherwise: then the simplex is {theta >= 0 : c . theta = 1}, s = c - K lam,
+and g = K (q / nu) / c is at most 1 at the solution. SHARE is 1 / c.
+
 Twins of `interior_point`, because each pass is a recursion from position to position, which only a compiled loop can
 do. `start` is its `em_start` and first point, `advance` its predictor and corrector, `farthest` and `step_length` its
 lengths, `climb` one of its tries, and `cross_over` keeps to its models' protocol. What differs: a step goes 0.9 to
@@ -30,8 +33,8 @@ from numba import njit
 from ibukit._validate import Floats, Ints
 
 # The rows of the work array, each of one number a position.
-Q, RATIO, LOSS, THETA, LAM, S, NU, G, W, U, TAU, PIVOT, Y, V, D_THETA, SECOND_Q, SECOND_C, BEST = range(18)
-ROWS = 18
+Q, RATIO, LOSS, COST, SHARE, THETA, LAM, S, NU, G, W, U, TAU, PIVOT, Y, V, D_THETA, SECOND_Q, SECOND_C, BEST = range(20)
+ROWS = 20
 
 LEAST_LINE_COORDINATE = 1e-100  # no theta, lam or s becomes smaller than this
 RATIO_WHERE_FREE = 1e60  # theta / s where s is to vanish
@@ -54,8 +57,9 @@ def lay_out(seen: Ints, log_decay: float, ratio: Floats, loss: Floats) -> None:
 
 
 @njit(cache=True, error_model="numpy")
-def fit(q: Floats, ratio: Floats, theta: Floats, nu: Floats, g: Floats) -> float:
-    """Fill nu = theta K and g = K (q / nu); the largest g, infinite where nothing of theta reaches a report."""
+def fit(work: Floats, theta: Floats) -> float:
+    """Fill nu = theta K and g = K (q / nu) / c; the largest g, infinite where nothing of theta reaches a report."""
+    q, ratio, share, nu, g = work[Q], work[RATIO], work[SHARE], work[NU], work[G]
     k = q.size
     right = 0.0
     for i in range(k):
@@ -77,7 +81,7 @@ def fit(q: Floats, ratio: Floats, theta: Floats, nu: Floats, g: Floats) -> float
     for i in range(k):
         weights = q[i] / nu[i] + right
         right = ratio[i] * weights
-        g[i] += weights
+        g[i] = (g[i] + weights) * share[i]
         largest = max(largest, g[i])
     return largest
 
@@ -185,9 +189,15 @@ def step_length(fastest: float, share: float) -> float:
 
 
 @njit(cache=True, error_model="numpy")
+def cost_of(work: Floats, theta: Floats) -> float:
+    """C . theta."""
+    return float((work[COST] * theta).sum())
+
+
+@njit(cache=True, error_model="numpy")
 def keep(work: Floats, theta: Floats, largest: float, best: float) -> float:
     """Put theta on the simplex into BEST if its excess, max g - 1 there, beats `best`; the smaller excess."""
-    total = float(theta.sum())
+    total = cost_of(work, theta)
     # on the simplex g is larger by as much as theta is smaller
     excess = largest * total - 1.0
     if not excess < best:
@@ -203,23 +213,23 @@ def start(work: Floats, em_steps: int, uniform_share: float, goal: float) -> flo
     q, theta, g = work[Q], work[THETA], work[G]
     k = q.size
     theta[:] = 1.0 / k
-    largest = fit(q, work[RATIO], theta, work[NU], g)
+    largest = fit(work, theta)
     best = keep(work, theta, largest, np.inf)
     for _ in range(em_steps):
         if best <= goal:
             return best
         for i in range(k):
             theta[i] *= g[i]
-        largest = fit(q, work[RATIO], theta, work[NU], g)
+        largest = fit(work, theta)
         best = keep(work, theta, largest, best)
     if best <= goal:
         return best
     for i in range(k):
         theta[i] = (1.0 - uniform_share) * theta[i] + uniform_share / k
-    largest = 1.1 * fit(q, work[RATIO], theta, work[NU], g)
+    largest = 1.1 * fit(work, theta)
     for i in range(k):
         work[LAM, i] = q[i] / work[NU, i] / largest
-        work[S, i] = 1.0 - g[i] / largest
+        work[S, i] = work[COST, i] * (1.0 - g[i] / largest)
     return best
 
 
@@ -252,7 +262,7 @@ def advance(work: Floats, careful: bool) -> float:
         theta[i] = max(theta[i] + primal * d_theta[i], LEAST_LINE_COORDINATE)
         lam[i] = max(lam[i] + dual * d_lam, LEAST_LINE_COORDINATE)
         s[i] = max(s[i] - dual * v[i], LEAST_LINE_COORDINATE)
-    return fit(q, work[RATIO], theta, nu, work[G])
+    return fit(work, theta)
 
 
 @njit(cache=True, error_model="numpy")
@@ -286,7 +296,7 @@ def newton(work: Floats, point: Floats) -> None:
         lam[i] = q[i] / nu[i]
         s[i] = point[i] / RATIO_WHERE_FREE if point[i] > 0.0 else 1.0
         y[i] = 0.0
-        v[i] = RATIO_WHERE_FREE * (g[i] - 1.0) if point[i] > 0.0 else 0.0
+        v[i] = RATIO_WHERE_FREE * work[COST, i] * (g[i] - 1.0) if point[i] > 0.0 else 0.0
     factor(work, point, s, lam)
     solve(work)
     unsweep(work[RATIO], work[LOSS], y, change)
@@ -308,16 +318,16 @@ def cross_over(work: Floats, allowed: float) -> float:
         point[i] = theta[i] if theta[i] > scale * s[i] else 0.0
     found = np.inf
     for _ in range(MOST_NEWTON):
-        largest = fit(work[Q], work[RATIO], point, work[NU], work[G])
+        largest = fit(work, point)
         if not largest < np.inf:
             break
         before = found
-        if largest * point.sum() - 1.0 <= allowed:
+        if largest * cost_of(work, point) - 1.0 <= allowed:
             found = keep(work, point, largest, found)
         if (found < np.inf and found == before) or not set_support(work, point):
             break
         newton(work, point)
-    fit(work[Q], work[RATIO], theta, work[NU], work[G])  # as it was
+    fit(work, theta)  # as it was
     return found
 
 
@@ -341,7 +351,7 @@ def climb(
         largest = advance(work, careful)
         before = best
         best = keep(work, work[THETA], largest, best)
-        if largest * work[THETA].sum() - 1.0 <= max(goal, polish_below):
+        if largest * cost_of(work, work[THETA]) - 1.0 <= max(goal, polish_below):
             exact = cross_over(work, max(goal, best))
             if exact <= goal:
                 return exact, step

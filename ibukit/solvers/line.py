@@ -28,32 +28,38 @@ TRIES = (
 AIM = 1e-10
 
 
-def maximise(channel: LineChannel, q: Floats, tol: float) -> tuple[Floats, int]:
+def maximise(channel: LineChannel, q: Floats, tol: float, cost: Floats | None = None) -> tuple[Floats, int]:
     """The maximiser of q . log(forward(theta)) over the simplex as far as doubles go, and the steps taken.
+
+    With costs above 0 it is that over {theta >= 0 : cost . theta = 1}, and max g - 1 is that of adjoint / cost.
 
     Max g - 1 of the point, by the channel's own arithmetic, is at most `tol`, if that can be reached; if not, it is
     the best of up to three tries. O(k) time a step, and some twenty vectors of length k at a time.
     """
     if channel.decay == 1:  # to a double all secrets make the same reports
-        return np.full(channel.k, 1 / channel.k), 0
-    return best_of(TRIES, tol, lambda settings: _one_try(channel, q, min(tol, AIM) / 2, settings))
+        cheapest = np.ones(channel.k, dtype=bool) if cost is None else cost == cost.min()
+        return cheapest / (cheapest.sum() if cost is None else cost[cheapest].sum()), 0
+    return best_of(TRIES, tol, lambda settings: _one_try(channel, q, min(tol, AIM) / 2, settings, cost))
 
 
-def _one_try(channel: LineChannel, q: Floats, goal: float, settings: Settings) -> tuple[tuple[float, Floats], int]:
-    """The best point of one climb, with zeros where nothing was seen, and the steps taken."""
+def _one_try(
+    channel: LineChannel, q: Floats, goal: float, settings: Settings, cost: Floats | None
+) -> tuple[tuple[float, Floats], int]:
+    """The best point of one climb, with zeros where nothing was seen unless there are costs, and the steps taken."""
     theta: Floats = np.bincount(channel.positions, weights=q, minlength=channel.k).astype(np.float64, copy=False)
-    seen = np.flatnonzero(theta)
-    work = _workspace(theta[seen], seen, channel.decay)
+    seen = np.flatnonzero(theta) if cost is None else np.arange(channel.k)
+    work = _workspace(theta[seen], seen, channel.decay, 1.0 if cost is None else cost)
     _, steps = kernels.climb(work, goal, *vars(settings).values())
     theta[seen] = work[kernels.BEST]
+    g = channel.adjoint(q / channel.forward(theta))
     # max g - 1 as the channel itself computes it
-    return (float(channel.adjoint(q / channel.forward(theta)).max()) - 1, theta), int(steps)
+    return (float((g if cost is None else g / cost).max()) - 1, theta), int(steps)
 
 
-def _workspace(q: Floats, seen: Ints, decay: float) -> Floats:
+def _workspace(q: Floats, seen: Ints, decay: float, cost: Floats | float = 1.0) -> Floats:
     """What the kernels need to know in the rows that they read it from; the other rows are theirs."""
     work = np.empty((kernels.ROWS, len(q)))
-    work[kernels.Q] = q
+    work[kernels.Q], work[kernels.COST], work[kernels.SHARE] = q, cost, 1 / cost
     log_decay = math.log(decay) if decay > 0 else -math.inf
     kernels.lay_out(seen, log_decay, work[kernels.RATIO], work[kernels.LOSS])
     return work
