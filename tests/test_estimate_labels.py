@@ -125,7 +125,10 @@ def test_a_frame_says_what_is_not_identified():
     merged = ik.compose(ik.RandomizedResponse(3, epsilon=1.0), [[1, 0], [0, 1], [0, 1]])
     frame = ik.ibu(merged.tally_counts([50, 50])).to_frame()
     assert frame["identified"].tolist() == [True, False, False]
-    assert frame["upper"].tolist()[1:] == [1.0, 1.0]
+    assert frame["lower"].tolist()[1:] == [0.0, 0.0]
+    assert frame["upper"].tolist()[1:] == pytest.approx([1 - frame["lower"].tolist()[0]] * 2, abs=1e-8)
+    wald = ik.ibu(merged.tally_counts([50, 50])).to_frame(method="wald")
+    assert wald["upper"].tolist()[1:] == [1.0, 1.0]
 
 
 def test_a_map_has_its_cells():

@@ -68,7 +68,7 @@ def test_what_the_reports_do_not_determine_has_no_standard_error():
     assert np.isinf(errors[:2]).all()
     # the third stands against the first two together: a coin with rows (0.9, 0.1) and (0.2, 0.8)
     assert errors[2] == pytest.approx(0.5 / np.sqrt(10) / 0.7, rel=1e-9)
-    lower, upper = estimate.interval()
+    lower, upper = estimate.interval(method="wald")
     assert lower[:2].tolist() == [0, 0]
     assert upper[:2].tolist() == [1, 1]
 

@@ -8,6 +8,7 @@ from scipy.optimize import linprog, minimize
 from scipy.stats import beta, chi2
 
 import ibukit as ik
+from ibukit.intervals import quick
 from ibukit.intervals.boxes import Boxes
 from ibukit.intervals.profile import ENDS_MEET, Profile
 
@@ -107,6 +108,67 @@ def test_a_vertex_that_the_reports_allow_is_an_end():
     lower, upper = ik.mle(tally).interval(0.95, method="profile")
     assert upper[0] == 1
     assert lower[1] == lower[2] == 0
+
+
+@pytest.mark.parametrize("seed", range(0, 60, 3))
+def test_both_ways_to_an_end_lead_there(seed, monkeypatch):
+    """Quadratic models are quick and may fail; leaning estimates are sure."""
+    tally, w = instance(seed)
+    ends = Profile.of(tally, LEVEL).highest(w)
+    monkeypatch.setattr(quick, "MOST_QUADRATICS", 0)
+    assert Profile.of(tally, LEVEL).highest(w) == pytest.approx(ends, abs=1e-8 * np.ptp(w))
+
+
+def test_quadratic_models_are_mostly_enough(monkeypatch):
+    """On a real map the other way is not taken once."""
+    data = ik.datasets.load_gowalla("manhattan")
+    tally = ik.TruncatedPlanarGeometric(data.alphabet, 1.0).simulate(data.counts, np.random.default_rng(1))
+    region = Profile.of(tally, LEVEL)
+    taken = []
+
+    def along(w):
+        taken.append(w)
+        yield from ()
+
+    monkeypatch.setattr(region, "_along", along)
+    for x in range(0, 280, 10):
+        unit = np.eye(1, 280, x)[0]
+        region.highest(unit)
+        region.highest(-unit)
+    assert taken == []
+    monkeypatch.setattr(quick, "MOST_QUADRATICS", 1)
+    region.highest(unit)
+    assert len(taken) == 1
+
+
+LINE = ik.TruncatedGeometric(ik.Line(0, 29), 0.4)
+
+
+@pytest.mark.parametrize("n", [40, 4000])
+def test_a_line_and_its_matrix_have_the_same_ends(n):
+    rng = np.random.default_rng(5)
+    theta = rng.dirichlet(np.full(30, 0.3))
+    of_line = LINE.simulate(rng.multinomial(n, theta), rng)
+    of_matrix = ik.MatrixMechanism(LINE.matrix()).tally_counts(
+        np.bincount(of_line.parts[0].reports, of_line.parts[0].counts, minlength=30).astype(int)
+    )
+    questions = np.vstack([np.eye(30)[::6], np.arange(30.0), np.arange(30) > 20, rng.normal(size=30)])
+    lower, upper = ik.mle(of_line).interval(LEVEL, of=questions)
+    again = ik.mle(of_matrix).interval(LEVEL, of=questions)
+    np.testing.assert_allclose((lower, upper), again, atol=3e-8)
+
+
+def test_a_long_line_ends_certified():
+    """K = 10,000: what is attained and what is proved differ by 1e-8 of the range at most."""
+    rng, k = np.random.default_rng(3), 10_000
+    theta = np.exp(-(((np.arange(k) - 4000) / 1500.0) ** 2))
+    tally = ik.TruncatedGeometric(ik.Line(0, k - 1), 0.1).simulate(rng.multinomial(10**6, theta / theta.sum()), rng)
+    region = Profile.of(tally, LEVEL)
+    for question in (np.eye(1, k, 4000)[0], np.arange(k) / (k - 1), (np.arange(k) > 6000) * 1.0):
+        attained, bound = region.bracket(question)
+        assert attained <= bound <= attained + 1e-8
+    with pytest.raises(ik.errors.TooLarge, match="would take hours"):
+        ik.mle(ik.TruncatedGeometric(ik.Line(0, 99_999), 0.1).tally([5, 8])).interval()
 
 
 def test_a_looser_bound_is_seen():

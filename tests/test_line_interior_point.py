@@ -152,7 +152,7 @@ def test_newton_on_a_support(eps, rng):
     point = np.where(on, rng.uniform(0.2, 0.3, k), 0.0)
     # frequencies whose maximiser has all of this support: g = K (q / nu) = 1 for the nearby theta
     work[kernels.Q] = ((point * rng.uniform(0.9, 1.1, k)) @ K) * np.linalg.solve(K, np.ones(k))
-    kernels.fit(work[kernels.Q], work[kernels.RATIO], point, work[kernels.NU], work[kernels.G])
+    kernels.fit(work, point)
     nu, q = point @ K, work[kernels.Q]
     hessian = (K[on] * (q / nu**2)) @ K[on].T
     expected = np.maximum(point[on] + np.linalg.solve(hessian, K[on] @ (q / nu) - 1), 0)
@@ -181,7 +181,7 @@ def test_peaks_join_the_support_where_g_is_above_1():
 def test_fit_says_where_nothing_reaches_a_report():
     work = line._workspace(np.full(3, 1 / 3), np.arange(3), 0.0)
     theta = np.array([0.5, 0.0, 0.5])
-    assert kernels.fit(work[kernels.Q], work[kernels.RATIO], theta, np.empty(3), np.empty(3)) == np.inf
+    assert kernels.fit(work, theta) == np.inf
 
 
 @pytest.mark.parametrize("eps", [1e-5, 0.05, 5.0])
@@ -361,3 +361,19 @@ def test_ten_million_secrets(rng):
     counts = rng.poisson(np.convolve(towns(k), np.full(201, 1 / 201), mode="same") * 10**9)
     tally = ik.TruncatedGeometric(k, 0.01).tally_counts(counts)
     assert assert_certified(tally.operator, tally.frequencies, 1e-10)[1] <= 30
+
+
+@pytest.mark.parametrize("decay", [0.3, 0.9, 0.999, 1.0])
+def test_costs_are_what_other_rows_are(decay, rng):
+    """Over {c . theta = 1} the maximiser is that of the matrix with rows M_x / c_x, divided by c."""
+    k, cost = 30, rng.uniform(0.2, 2, 30)
+    channel = LineChannel(k, decay, rng.integers(0, k, 12), rng.uniform(0.5, 1, 12))
+    q = rng.dirichlet(np.ones(12))
+    theta, _ = line.maximise(channel, q, 1e-12, cost)
+    assert theta.min() >= 0
+    assert cost @ theta == pytest.approx(1, rel=1e-12)
+    rows = channel.rows(np.arange(k))
+    g = rows @ (q / (theta @ rows)) / cost
+    assert g.max() <= 1 + 1e-11, "no other distribution fits better"
+    without, _ = line.maximise(channel, q, 1e-12)
+    assert (rows @ (q / (without / (cost @ without) @ rows)) / cost).max() > 1 + 1e-3, "the costs must matter"

@@ -178,7 +178,7 @@ def test_what_would_not_fit_is_refused_with_its_size(rng):
     size = "65536 x 65536 numbers, 3.44e.10 bytes.* coarser alphabet"
     for call in (
         estimate.standard_errors,
-        estimate.interval,
+        lambda: estimate.interval(method="wald"),
         estimate.covariance,
         estimate.to_frame,
         lambda: ik.smooth(tally),

@@ -132,7 +132,7 @@ def test_standard_errors_are_those_of_the_curvature(share):
     slopes = (np.eye(4) - found.distribution[:, None]) / found.total
     np.testing.assert_allclose(found.count_errors(), np.sqrt(np.diag(covariance)), rtol=1e-2)
     np.testing.assert_allclose(found.standard_errors(), np.sqrt(np.diag(slopes @ covariance @ slopes.T)), rtol=1e-2)
-    lower, upper = found.interval(0.95)
+    lower, upper = found.interval(0.95, method="wald")
     np.testing.assert_allclose((upper - lower) / 2, 1.959964 * found.standard_errors(), rtol=1e-5)
 
 

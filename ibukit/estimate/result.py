@@ -201,9 +201,12 @@ class Estimate(Labelled, ReadOnlyArrays):
 
     def _tally_of_errors(self) -> Tally:
         tally = self._known_tally("standard errors need the reports")
+        self._refuse_off_simplex()
+        return tally
+
+    def _refuse_off_simplex(self) -> None:
         if self.status is Status.OFF_SIMPLEX:
             raise ValueError("estimate is off the simplex: project it (post='project') before asking for errors")
-        return tally
 
     def _known_tally(self, why: str) -> Tally:
         if self.tally is None:
@@ -283,7 +286,7 @@ class Estimate(Labelled, ReadOnlyArrays):
         >>> estimate = ik.mle(ik.RandomizedResponse(["a", "b", "c"], epsilon=2.0).tally_counts([500, 300, 200]))
         >>> lower, upper = estimate.interval(0.95)
         >>> lower.round(3), upper.round(3)
-        (array([0.533, 0.244, 0.101]), array([0.624, 0.326, 0.175]))
+        (array([0.533, 0.243, 0.102]), array([0.624, 0.327, 0.175]))
         >>> for method in ("wald", "profile", "guaranteed"):
         ...     lower, upper = estimate.interval(0.95, of={"b": 1, "c": 1}, method=method)
         ...     print(f"{lower:.3f} to {upper:.3f}")
@@ -292,6 +295,7 @@ class Estimate(Labelled, ReadOnlyArrays):
         0.365 to 0.478
         """
         questions, level = asked(of, self.alphabet), _validate.fraction("level", level, "()")
+        self._refuse_off_simplex()
         # found by a room further down the stream, which is asked for when it is needed and not before
         found = import_module("ibukit.intervals").interval(self, questions, level, method, target, options)
         lower, upper = (questions.answer(ends) for ends in found)

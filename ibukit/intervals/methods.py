@@ -12,7 +12,7 @@ from ibukit.intervals.boxes import guaranteed
 from ibukit.intervals.profile import profile
 from ibukit.intervals.wald import wald
 
-METHODS: dict[str, Callable[..., Ends]] = {"wald": wald, "profile": profile, "guaranteed": guaranteed}
+INTERVALS: dict[str, Callable[..., Ends]] = {"wald": wald, "profile": profile, "guaranteed": guaranteed}
 TARGETS = ("distribution", "frequencies")
 # secrets up to which all profile intervals together take seconds
 MOST_AT_ONCE = 300
@@ -32,10 +32,10 @@ def interval(
     >>> lower.round(3), upper.round(3)
     (array([0.678, 0.241, 0.   ]), array([0.759, 0.322, 0.021]))
     """
-    for name, given, known in (("method", method, METHODS), ("target", target, TARGETS)):
+    for name, given, known in (("method", method, INTERVALS), ("target", target, TARGETS)):
         if given not in known:
             raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, got {given!r}")
-    return METHODS[method](Asked(estimate, questions, level, target), **options)
+    return INTERVALS[method](Asked(estimate, questions, level, target), **options)
 
 
 def usual(estimate: Estimate) -> str:

@@ -1,7 +1,7 @@
 """The profile likelihood: all distributions whose likelihood is not much below the largest.
 
 The upper end of w . theta over {theta : f(theta) >= floor}, f(theta) = sum_z q_z log (theta M)_z, is the answer of the
-most likely distribution that leans towards w (`solvers.leaning`) by as much as the floor allows.
+most likely distribution that leans towards w (`likelihood`) by as much as the floor allows.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ibukit.errors import TooLarge
 from ibukit.estimate.questions import normal_quantile
 from ibukit.intervals import quick
 from ibukit.intervals.asked import Asked, Ends, ends
-from ibukit.solvers.leaning import Likelihood, Tilted, likelihood_of
+from ibukit.intervals.likelihood import Likelihood, Tilted, likelihood_of
 from ibukit.solvers.problem import Problem
 from ibukit.tally import Tally
 

@@ -23,11 +23,11 @@ from scipy.linalg.lapack import dpotrf
 
 from ibukit._validate import Floats
 from ibukit.channels.dense import lower_gram
-from ibukit.solvers.leaning import Likelihood, Tilted
+from ibukit.intervals.likelihood import Likelihood, Tilted
 
 Mask = NDArray[np.bool_]
 
-MOST_STEPS, MOST_EXCHANGES, PATIENCE = 25, 15, 3
+MOST_QUADRATICS, MOST_EXCHANGES, PATIENCE = 25, 15, 3
 # secrets that may enter at a time: few are wrong about the next step, and each makes the system larger
 MOST_ENTERING, NEXT_TO_ENTER = 20, 3
 # a slack that is less below 0 is rounding
@@ -40,7 +40,7 @@ def steps(likelihood: Likelihood, w: Floats, floor: float) -> Iterator[Tilted]:
         return
     point = likelihood.best
     entering = _next(w, point)
-    for _ in range(MOST_STEPS):
+    for _ in range(MOST_QUADRATICS):
         on = point.theta > 0
         some = np.flatnonzero(on | entering)
         curvature = lower_gram(likelihood.rows[some], likelihood.q / point.p**2)

@@ -165,8 +165,9 @@ class OnLine(Likelihood):
 def likelihood_of(problem: Problem) -> Likelihood:
     """In the form that suits its channel; `TooLarge` where there is none."""
     channel = problem.channel
-    if isinstance(channel, LineChannel):
-        return OnLine(channel, problem.q)
+    on_line = line.channel_of(problem)
+    if on_line is not None:
+        return OnLine(on_line, problem.q)
     if problem.k > MOST_SECRETS_PROFILED or problem.k * channel.size > MOST_PROFILED:
         raise TooLarge(
             f"such intervals would decompose a matrix of {readable(problem.k)} x {readable(channel.size)} numbers, and "
