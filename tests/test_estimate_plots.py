@@ -105,6 +105,24 @@ def test_a_grid_is_a_map_with_what_may_be_nothing_crossed_out():
     assert len(estimate.plot().collections) == 0
 
 
+def test_two_maps_have_the_ends_and_cross_out_what_is_wide():
+    estimate = estimate_over(GRID, [900, 300, 50, 20, 10, 5])
+    for together, intervals in ((False, estimate.interval(0.9)), (True, estimate.band(0.9))):
+        lower, upper = intervals
+        wide = float(np.mean(upper - lower))
+        wider = int((upper - lower > wide).sum())
+        assert 0 < wider < 6
+        maps = plotting.interval_maps(estimate, 0.9, together=together, wide=wide)
+        for axes, ends in zip(maps, intervals, strict=True):
+            np.testing.assert_array_equal(axes.images[0].get_array().ravel(), ends)
+            assert axes.images[0].norm.vmax == upper.max(), "the same colours on both"
+            assert len(axes.collections[-1].get_paths()) == wider
+    plain = plotting.interval_maps(estimate, method="wald")
+    assert all(len(axes.collections) == 0 for axes in plain)
+    with pytest.raises(ik.errors.AlphabetMismatch, match="alphabet must be a Grid"):
+        plotting.interval_maps(ik.mle(ik.RandomizedResponse(3, 1.0).tally_counts([5, 3, 2])))
+
+
 @pytest.mark.parametrize(
     ("curves", "names"),
     [

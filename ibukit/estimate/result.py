@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ibukit import _validate
 from ibukit._efficiency import determined_among_all
 from ibukit._validate import Floats, ReadOnlyArrays
 from ibukit.alphabet import Alphabet, Line
 from ibukit.errors import AlphabetMismatch
 from ibukit.errors import ConvergenceError as ConvergenceError
 from ibukit.estimate._exports import named
-from ibukit.estimate._labelled import Labelled
+from ibukit.estimate._inference import Inferred
 from ibukit.estimate.questions import Questions, asked
 from ibukit.information import asymptotic_covariance, asymptotic_variances, asymptotic_variances_of_sums
 from ibukit.tally import Tally
@@ -42,7 +41,7 @@ class Status(Enum):
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate(Labelled, ReadOnlyArrays):
+class Estimate(Inferred, ReadOnlyArrays):
     """An estimate of the distribution of the secrets.
 
     It answers in labels: ``estimate[label]`` is a probability, `to_series` and `to_frame` have the labels for an index,
@@ -229,77 +228,6 @@ class Estimate(Labelled, ReadOnlyArrays):
         if questions.weights is None:
             return self._variances
         return asymptotic_variances_of_sums(self._tally_of_errors(), self.distribution, questions.weights)
-
-    def interval(
-        self,
-        level: float = 0.95,
-        of: Any = None,
-        method: str = "profile",
-        target: str = "distribution",
-        **options: Any,
-    ) -> tuple[Any, Any]:
-        """Intervals of the probabilities, or of weighted sums.
-
-        - ``"wald"``: w . theta -+ c standard errors, which cover with probability about `level` at distributions
-          without zeros. Cut at what any distribution can have, 0 and 1 for a probability.
-        - ``"profile"``: the range of w . theta over {theta : L(theta) >= max L - z^2 / 2}, z the normal quantile. Each
-          end has a bound by duality, and the range that is returned is proved to contain that of the set. Covers with
-          probability about `level` in the limit; with less where the truth is at the boundary.
-        - ``"guaranteed"``: the range over all theta whose reports are as probable as their Clopper-Pearson intervals
-          say, taken together. Covers with probability at least `level` at any number of reports, for any mechanism
-          whose reports can be listed, and for all questions at once.
-
-        All but the first are of the reports, not of this estimate, and hold where reports leave directions open.
-
-        Parameters
-        ----------
-        level : float
-            Strictly between 0 and 1.
-        of : optional
-            Questions, as `standard_errors` takes them.
-        method : {"profile", "wald", "guaranteed"}
-        target : {"distribution", "frequencies"}
-            What is to be covered, as `standard_errors` takes it; the frequencies by "wald" and "guaranteed".
-        **options
-            Of the method.
-
-        Returns
-        -------
-        (lower, upper) : floats, or ndarrays of shape (k,) or (r,)
-
-        Raises
-        ------
-        ValueError
-            If `level` is not between 0 and 1, or the method is not known or not for this target; and as
-            `standard_errors`.
-        TooLarge
-            If the method would take a matrix that is too large.
-
-        References
-        ----------
-        .. [clopper] Clopper and Pearson, "The use of confidence or fiducial limits illustrated in the case of the
-           binomial", Biometrika 26, 1934.
-
-        Examples
-        --------
-        >>> import ibukit as ik
-        >>> estimate = ik.mle(ik.RandomizedResponse(["a", "b", "c"], epsilon=2.0).tally_counts([500, 300, 200]))
-        >>> lower, upper = estimate.interval(0.95)
-        >>> lower.round(3), upper.round(3)
-        (array([0.533, 0.243, 0.102]), array([0.624, 0.327, 0.175]))
-        >>> for method in ("wald", "profile", "guaranteed"):
-        ...     lower, upper = estimate.interval(0.95, of={"b": 1, "c": 1}, method=method)
-        ...     print(f"{lower:.3f} to {upper:.3f}")
-        0.376 to 0.467
-        0.376 to 0.467
-        0.365 to 0.478
-        """
-        questions, level = asked(of, self.alphabet), _validate.fraction("level", level, "()")
-        self._refuse_off_simplex()
-        # found by a room further down the stream, which is asked for when it is needed and not before
-        found = import_module("ibukit.intervals").interval(self, questions, level, method, target, options)
-        lower, upper = (questions.answer(ends) for ends in found)
-        return lower, upper
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Estimate):

@@ -2,4 +2,6 @@
 
 from ibukit.intervals.methods import INTERVALS as INTERVALS
 from ibukit.intervals.methods import interval as interval
+from ibukit.intervals.methods import level_of_each as level_of_each
 from ibukit.intervals.methods import usual as usual
+from ibukit.intervals.summaries import summary as summary

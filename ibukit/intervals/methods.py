@@ -52,3 +52,15 @@ def usual(estimate: Estimate) -> str:
     except ValueError:
         return "wald"
     return "profile" if len(estimate) <= MOST_AT_ONCE else "wald"
+
+
+def level_of_each(level: float, k: int, method: str, options: dict[str, Any]) -> float:
+    """At what level each of k intervals is for all to hold together with probability `level`.
+
+    Examples
+    --------
+    >>> level_of_each(0.9, 10, "profile", {}), level_of_each(0.9, 10, "guaranteed", {})
+    (0.99, 0.9)
+    """
+    together = method == "guaranteed" and options.get("by", "boxes") == "boxes"
+    return level if together else 1 - (1 - level) / k

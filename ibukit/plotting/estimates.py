@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.collections import PatchCollection
-from matplotlib.patches import Rectangle
 
 from ibukit._validate import Floats
 from ibukit.alphabet import Line
@@ -13,6 +11,7 @@ from ibukit.estimate import Estimate
 from ibukit.grid import Grid
 from ibukit.plotting import labels
 from ibukit.plotting._style import PALETTE, axes_for
+from ibukit.plotting.intervals import hatch
 from ibukit.plotting.lines import value_label
 from ibukit.plotting.maps import heatmap
 
@@ -51,8 +50,5 @@ def _map(grid: Grid, p: Floats, intervals: tuple[Floats, Floats] | None, ax: Axe
     assert figure is not None
     figure.colorbar(axes.images[0], ax=axes, label="probability")
     if intervals is not None:
-        height, width = grid.cell_shape
-        nothing = grid.values[intervals[0] <= 0]
-        cells = [Rectangle((col * width, row * height), width, height) for row, col in nothing.tolist()]
-        axes.add_collection(PatchCollection(cells, facecolor="none", edgecolor="0.6", hatch="///", linewidth=0))
+        hatch(grid, grid.values[intervals[0] <= 0], axes)
     return axes
