@@ -142,3 +142,24 @@ def test_a_million_secrets():
     assert estimate.gap == ik.gap(tally, estimate.distribution) <= 1e-12
     assert abs(estimate.distribution.sum() - 1) <= 1e-13
     assert 100 < (estimate.distribution > 0).sum() < k / 2
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_costs_are_what_other_rows_are(seed):
+    """Over {cost . theta = 1}, with secrets that nobody reported, cheap ones and dear ones."""
+    rng = np.random.default_rng(seed)
+    k, contrast = int(rng.integers(2, 12)), rng.choice([1e-3, 0.1, 0.5])
+    seen = np.flatnonzero(rng.random(k) < 0.8)
+    seen = seen if len(seen) else np.array([0])
+    channel = ResponseChannel(k, seen, 0.05 + contrast, 0.05)
+    q = rng.dirichlet(np.full(len(seen), rng.choice([0.3, 3.0]))) + 1e-9
+    q /= q.sum()
+    cost = [rng.uniform(0.2, 2, k), np.where(np.arange(k) < k // 2, 1.0, rng.choice([0.01, 0.999]))][seed % 2]
+    theta = water_filling.maximise_at(channel, q, cost)
+    assert theta.min() >= 0
+    assert cost @ theta == pytest.approx(1, abs=1e-11)
+    excess = (channel.adjoint(q / channel.forward(theta)) / cost).max() - 1
+    assert excess <= 1e-8, "no other distribution fits better"
+    without = water_filling.maximise(channel, q)
+    off = (channel.adjoint(q / channel.forward(without / (cost @ without))) / cost).max() - 1
+    assert off >= excess - 1e-8

@@ -9,6 +9,7 @@ a_x = 1 - rho w_x, rho = t / nu, theta maximises f over {theta >= 0 : a . theta 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import cached_property
 from typing import NamedTuple
 
@@ -16,10 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ibukit._validate import Floats, readable
-from ibukit.channels import LineChannel
+from ibukit.channels import Channel
 from ibukit.errors import TooLarge
-from ibukit.solvers import interior_point, line
+from ibukit.solvers import interior_point
 from ibukit.solvers.problem import Problem
+from ibukit.solvers.table import MOST_SECRETS_DENSE_ANYWAY, with_costs
 
 # numbers in a matrix that is taken apart at every step (half a gigabyte), and its order
 MOST_PROFILED, MOST_SECRETS_PROFILED = 2**26, 3000
@@ -132,11 +134,11 @@ class Dense(Likelihood):
         return theta
 
 
-class OnLine(Likelihood):
-    """Of geometric noise on a line, in O(k)."""
+class Structured(Likelihood):
+    """Of a channel on which the maximiser at given costs takes O(k)."""
 
-    def __init__(self, channel: LineChannel, q: Floats):
-        self._channel, self.q = channel, q
+    def __init__(self, channel: Channel, q: Floats, at_costs: Callable[[Floats], Floats]):
+        self._channel, self.q, self._at_costs = channel, q, at_costs
 
     @property
     def k(self) -> int:
@@ -152,8 +154,8 @@ class OnLine(Likelihood):
         return self._channel.adjoint(w)
 
     def leaning(self, a: Floats) -> Floats:
-        """By the interior point on the line, with these costs."""
-        theta, _ = line.maximise(self._channel, self.q, ACCURATE, None if (a == 1).all() else a)
+        """The maximiser at these costs."""
+        theta = self._at_costs(a)
         return np.asarray(theta / theta.sum())
 
     def on_face(self, face: NDArray[np.bool_]) -> Floats | None:
@@ -165,13 +167,13 @@ class OnLine(Likelihood):
 def likelihood_of(problem: Problem) -> Likelihood:
     """In the form that suits its channel; `TooLarge` where there is none."""
     channel = problem.channel
-    on_line = line.channel_of(problem)
-    if on_line is not None:
-        return OnLine(on_line, problem.q)
+    at_costs = with_costs(problem) if problem.k > MOST_SECRETS_DENSE_ANYWAY else None
+    if at_costs is not None:
+        return Structured(channel, problem.q, at_costs)
     if problem.k > MOST_SECRETS_PROFILED or problem.k * channel.size > MOST_PROFILED:
         raise TooLarge(
             f"such intervals would decompose a matrix of {readable(problem.k)} x {readable(channel.size)} numbers, and "
-            f"at most {MOST_SECRETS_PROFILED} secrets and {MOST_PROFILED} numbers are accepted, but for geometric "
-            'noise on a line; take method="wald", or a coarser alphabet'
+            f"at most {MOST_SECRETS_PROFILED} secrets and {MOST_PROFILED} numbers are accepted, but for k-RR and "
+            'geometric noise on a line; take method="wald", or a coarser alphabet'
         )
     return Dense(channel.rows(np.arange(problem.k)), problem.q)

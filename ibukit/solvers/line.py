@@ -17,7 +17,6 @@ from ibukit._validate import Floats, Ints
 from ibukit.channels import LineChannel
 from ibukit.solvers import _line_kernels as kernels
 from ibukit.solvers.interior_point import Settings, best_of
-from ibukit.solvers.problem import Problem
 
 TRIES = (
     Settings(em_steps=3, uniform_share=0.1, careful=False, polish_below=1e-8, max_iter=100),
@@ -41,11 +40,6 @@ def maximise(channel: LineChannel, q: Floats, tol: float, cost: Floats | None = 
         cheapest = np.ones(channel.k, dtype=bool) if cost is None else cost == cost.min()
         return cheapest / (cheapest.sum() if cost is None else cost[cheapest].sum()), 0
     return best_of(TRIES, tol, lambda settings: _one_try(channel, q, min(tol, AIM) / 2, settings, cost))
-
-
-def channel_of(problem: Problem) -> LineChannel | None:
-    """The channel, if it is a line."""
-    return problem.channel if isinstance(problem.channel, LineChannel) else None
 
 
 def _one_try(
