@@ -116,7 +116,7 @@ class Calibrated:
             here = constrained(self._likelihood, self._tally.n, w, v).ratio if v >= 1 else guess
             if v >= 1 and here <= threshold:
                 return 1.0
-            if abs(here - threshold) <= error:
+            if abs(here - threshold) <= max(error, RATIO_WITHIN):
                 return self._with_ratio(w, threshold)
             low, high = (here, high) if here < threshold else (low, here)
             guess = threshold if low < threshold < high else (low + high) / 2

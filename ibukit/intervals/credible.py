@@ -18,8 +18,9 @@ from ibukit.posterior import Posterior, posterior
 def credible(asked: Asked, alpha: ArrayLike = 1.0, seed: int = 0, max_sweeps: int = 100_000) -> Ends:
     """Equal-tailed intervals of the posterior of w . P, or of w . F.
 
-    Under the prior Dirichlet(alpha). The probability that the answer is inside is `level` by the posterior; how often
-    that is so at a given truth is another question, which the prior decides where reports are few. Single
+    Under the prior Dirichlet(alpha). The probability that the answer is inside is `level` by the posterior. How often
+    that is so at a given truth is another question, which the prior decides where reports are few: a probability of 0
+    or 1 is in none of these intervals of the distribution. Single
     probabilities, and sums that weigh all secrets but one alike, are exact where `posterior` is. Other sums, and all
     where the exact posterior would take too many terms, have the quantiles of Gibbs draws.
 

@@ -29,7 +29,7 @@ def bootstrap(asked: Asked, draws: int = 1000, seed: int = 0, kind: str = "param
 
     It fails where the truth is at the boundary of the simplex. The estimate is inside, so are the estimates of what is
     drawn from it, and they leave the truth out: k-RR with k = 5, epsilon = 1 and n = 300, everybody with one secret,
-    the interval of its probability at level 0.95 covers 1 with probability about 0.33. Nor does it see directions that
+    the interval of its probability at level 0.95 covers 1 with probability about 0.6. Nor does it see directions that
     the reports leave open, as each tally has one estimate. `calibrated`, "profile" and "guaranteed" see both.
 
     Parameters

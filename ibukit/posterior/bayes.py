@@ -135,14 +135,9 @@ class Posterior(_validate.ReadOnlyArrays):
         return self._law.quantiles(self.of, tail), self._law.quantiles(self.of, 1 - tail)
 
     def draws(self) -> Floats:
-        """The Gibbs draws of all probabilities together, for what is not one probability.
+        """The Gibbs draws of all probabilities together, shape (4000, k).
 
-        Each row is a draw of P, or of F: the posterior of g(P) is that of g of the rows. Neighbours in a chain are
-        correlated, as `effective_sample_size` says.
-
-        Returns
-        -------
-        ndarray, shape (4000, k)
+        Each row is one of P, or of F. Neighbours in a chain are correlated, as `effective_sample_size` says.
 
         Raises
         ------
