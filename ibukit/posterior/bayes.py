@@ -134,6 +134,28 @@ class Posterior(_validate.ReadOnlyArrays):
         tail = (1 - _validate.fraction("level", level, "()")) / 2
         return self._law.quantiles(self.of, tail), self._law.quantiles(self.of, 1 - tail)
 
+    def draws(self) -> Floats:
+        """The Gibbs draws of all probabilities together, shape (4000, k).
+
+        Each row is one of P, or of F. Neighbours in a chain are correlated, as `effective_sample_size` says.
+
+        Raises
+        ------
+        ValueError
+            If the posterior was not drawn.
+
+        Examples
+        --------
+        >>> import numpy as np, ibukit as ik
+        >>> tally = ik.RandomizedResponse(3, epsilon=1.0).tally_counts([6, 3, 1])
+        >>> draws = ik.posterior(tally, alpha=0.5, method="gibbs", rng=np.random.default_rng(1)).draws()
+        >>> draws.shape, float(np.mean(draws[:, 0] > draws[:, 1]).round(1))
+        ((4000, 3), 0.8)
+        """
+        if not isinstance(self._law, Draws):
+            raise ValueError(f"posterior must be drawn with method='gibbs' to have draws, got method={self.method!r}")
+        return self._law.values.reshape(-1, len(self.mean)).copy()
+
     def __repr__(self) -> str:
         drawn = (
             f", effective sample size {self.effective_sample_size.min():.0f}, R-hat {self.r_hat.max():.3f}"

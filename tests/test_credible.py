@@ -1,0 +1,139 @@
+"""Credible intervals: the posterior's own, sums against integrals over a grid, and how often they hold."""
+
+import numpy as np
+import pytest
+
+import ibukit as ik
+
+SMALL = ik.RandomizedResponse(3, 1.0).tally_counts([14, 9, 3])
+
+
+@pytest.mark.parametrize("target", ["distribution", "frequencies"])
+def test_single_probabilities_are_the_posteriors_own(target):
+    for alpha in (1.0, 0.5, [0.3, 1.0, 2.0]):
+        found = ik.mle(SMALL).interval(0.9, method="credible", target=target, alpha=alpha)
+        np.testing.assert_allclose(found, ik.posterior(SMALL, alpha, target).interval(0.9), atol=1e-15)
+    default = ik.mle(SMALL).interval(0.9, method="credible", target=target)
+    np.testing.assert_allclose(default, ik.posterior(SMALL, 1.0, target).interval(0.9), atol=1e-15)
+    assert not np.allclose(default, ik.posterior(SMALL, 0.5, target).interval(0.9), atol=1e-3)
+
+
+@pytest.mark.parametrize("w", [[0, 1, 0], [1, 0, 1], [2, 2, -1], [-3, 0.5, 0.5]])
+def test_sums_that_leave_out_one_secret_are_exact(w):
+    (secret,) = (x for x in range(3) if np.ptp(np.delete(w, x)) == 0)
+    base, slope = np.delete(w, secret)[0], w[secret] - np.delete(w, secret)[0]
+    ends = [base + slope * end[secret] for end in ik.posterior(SMALL, 1.0).interval(0.9)]
+    assert ik.mle(SMALL).interval(0.9, of=w, method="credible") == pytest.approx(sorted(ends), abs=1e-14)
+
+
+def test_of_two_secrets_every_question_is_exact():
+    tally = ik.RandomizedResponse(2, 1.0).tally_counts([14, 9])
+    lower, upper = (ends[0] for ends in ik.posterior(tally, 1.0).interval(0.9))
+    for w in ([3, 1], [1, 3], [2, 2]):
+        ends = sorted(w[1] + (w[0] - w[1]) * end for end in (lower, upper))
+        assert ik.mle(tally).interval(0.9, of=w, method="credible") == pytest.approx(ends, abs=1e-14)
+
+
+def masses(tally, alpha, steps=400):
+    """The posterior over a triangle of midpoints: distributions, and their probabilities."""
+    first, second = np.meshgrid((np.arange(steps) + 0.5) / steps, (np.arange(steps) + 0.5) / steps)
+    theta = np.stack([first, second, 1 - first - second], axis=-1)[first + second < 1]
+    log_density = np.log(theta @ tally.matrix()) @ tally.counts + (alpha - 1) * np.log(theta).sum(axis=1)
+    weights = np.exp(log_density - log_density.max())
+    return theta, weights / weights.sum()
+
+
+def tails(tally, alpha, w, ends):
+    theta, weights = masses(tally, alpha)
+    return weights[theta @ w < ends[0]].sum(), weights[theta @ w > ends[1]].sum()
+
+
+@pytest.mark.parametrize("alpha", [1.0, 2.5])
+def test_sums_have_the_tails_of_an_integral(alpha):
+    w = np.array([0.0, 1.0, 3.0])
+    ends = ik.mle(SMALL).interval(0.9, of=w, method="credible", alpha=alpha)
+    # chains are accepted from 400 effective draws on; draws are nearly independent here, 4000
+    margin = 4 * np.sqrt(0.05 * 0.95 / 1000)
+    assert tails(SMALL, alpha, w, ends) == pytest.approx((0.05, 0.05), abs=margin)
+    # the control: under another prior the same ends have other tails
+    assert np.abs(np.array(tails(SMALL, 8.0, w, ends)) - 0.05).max() > margin
+
+
+def test_in_one_call_each_question_has_what_it_has_alone():
+    estimate = ik.mle(SMALL)
+    both = estimate.interval(0.9, of=[[0, 1, 3], [1, 0, 0]], method="credible")
+    for row, w in enumerate(([0, 1, 3], [1, 0, 0])):
+        assert (both[0][row], both[1][row]) == estimate.interval(0.9, of=w, method="credible")
+    assert estimate.interval(0.9, of=[0, 1, 3], method="credible", seed=1) != (both[0][0], both[1][0])
+
+
+def test_frequencies_are_whole_numbers_of_people():
+    lower, upper = ik.mle(SMALL).interval(0.9, of=[0, 1, 3], method="credible", target="frequencies")
+    for end in (lower, upper):
+        assert 26 * end == pytest.approx(round(26 * end), abs=1e-9)
+    wide = ik.mle(SMALL).interval(0.9, of=[0, 1, 3], method="credible")
+    assert upper - lower < wide[1] - wide[0]
+
+
+def test_where_there_are_too_many_terms_they_are_drawn():
+    tally = ik.TruncatedGeometric(5, 0.5).simulate([500, 400, 300, 200, 100], np.random.default_rng(3))
+    with pytest.raises(ik.errors.TooLarge):
+        ik.posterior(tally, 1.0)
+    lower, upper = ik.mle(tally).interval(method="credible", seed=7)
+    rng = np.random.Generator(np.random.PCG64(7))
+    drawn = ik.posterior(tally, 1.0, method="gibbs", rng=rng).interval(0.95)
+    np.testing.assert_allclose((lower, upper), drawn, atol=1e-12)
+    assert ((lower < ik.mle(tally).distribution) & (ik.mle(tally).distribution < upper)).all()
+
+
+def test_draws_are_of_all_probabilities_together():
+    posterior = ik.posterior(SMALL, 1.0, method="gibbs", rng=np.random.default_rng(1))
+    draws = posterior.draws()
+    assert draws.shape == (4000, 3)
+    np.testing.assert_allclose(draws.sum(axis=1), 1)
+    np.testing.assert_allclose(draws.std(axis=0, ddof=1), posterior.standard_deviations)
+    theta, weights = masses(SMALL, 1.0)
+    middle = weights @ theta
+    exact = (weights[:, None] * (theta - middle)).T @ (theta - middle)
+    # a standard error of a covariance is at most sqrt(2 / draws) of the variances
+    margin = 4 * np.sqrt(2 / 1000) * exact.max()
+    np.testing.assert_allclose(np.cov(draws.T), exact, atol=margin)
+    assert np.abs(np.cov(np.random.default_rng(1).permuted(draws, axis=0).T) - exact).max() > margin, "the control"
+    draws[:] = 0
+    assert posterior.draws().sum() == pytest.approx(4000)
+    with pytest.raises(ValueError, match=r"posterior must be drawn with method='gibbs' to have draws, got .*'exact'"):
+        ik.posterior(SMALL, 1.0).draws()
+
+
+def held(alpha, repetitions):
+    """The share of intervals with the truth, which is drawn from the uniform prior."""
+    rng, covers = np.random.default_rng(8), 0
+    mechanism = ik.RandomizedResponse(2, 1.0)
+    for _ in range(repetitions):
+        theta = rng.dirichlet([1.0, 1.0])
+        tally = mechanism.simulate(rng.multinomial(25, theta), rng)
+        lower, upper = ik.mle(tally).interval(0.9, of=[1, 0], method="credible", alpha=alpha)
+        covers += lower <= theta[0] <= upper
+    return covers / repetitions
+
+
+def test_it_holds_as_often_as_it_says_where_the_prior_is_right():
+    margin = 3.5 * np.sqrt(0.9 * 0.1 / 200)
+    assert abs(held(1.0, 200) - 0.9) <= margin
+    assert held(30.0, 200) < 0.9 - margin
+
+
+def test_bad_input_is_named():
+    estimate = ik.mle(SMALL)
+    for alpha, says in ((0, "finite and above 0, got 0"), (-1.0, "above 0, got -1"), ([1, 0, 1], "got 0.0 at index 1")):
+        for of in (None, [0, 1, 3]):
+            with pytest.raises(ValueError, match=f"alpha must be .*{says}"):
+                estimate.interval(of=of, method="credible", alpha=alpha)
+    with pytest.raises(ik.errors.AlphabetMismatch, match="alpha"):
+        estimate.interval(method="credible", alpha=[1.0, 1.0])
+    with pytest.raises(ValueError, match="seed must be at least 0, got -3"):
+        estimate.interval(method="credible", seed=-3)
+    with pytest.raises(ValueError, match="max_sweeps must be at least"):
+        estimate.interval(of=[0, 1, 3], method="credible", max_sweeps=10)
+    weak = ik.mle(ik.RandomizedResponse(3, 0.02).tally_counts([80, 60, 70]))
+    assert weak.interval(of=[0, 1, 3], method="credible", max_sweeps=10**4)[0] >= 0
