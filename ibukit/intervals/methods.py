@@ -8,7 +8,7 @@ from typing import Any
 from ibukit.estimate import Estimate
 from ibukit.estimate.questions import Questions
 from ibukit.intervals.asked import Asked, Ends
-from ibukit.intervals.boxes import guaranteed
+from ibukit.intervals.guaranteed import guaranteed
 from ibukit.intervals.profile import profile
 from ibukit.intervals.wald import wald
 
