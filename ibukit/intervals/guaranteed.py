@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ibukit._threads import one_thread
 from ibukit.intervals.asked import Asked, Ends
 from ibukit.intervals.betting import betting
 from ibukit.intervals.boxes import boxes
@@ -21,8 +22,7 @@ SPLITTING: dict[str, Callable[..., Ends]] = {
 
 def guaranteed(asked: Asked, by: str = "boxes", seed: int = 0, **options: Any) -> Ends:
     """The ends by one of the ways, with its options; `seed` is of the random splits, where there are any."""
-    if by == "boxes":
-        return boxes(asked, **options)
-    if by not in SPLITTING:
+    if by != "boxes" and by not in SPLITTING:
         raise ValueError(f"by must be one of {', '.join(map(repr, ['boxes', *SPLITTING]))}, got {by!r}")
-    return SPLITTING[by](asked, seed, **options)
+    with one_thread():
+        return boxes(asked, **options) if by == "boxes" else SPLITTING[by](asked, seed, **options)

@@ -12,7 +12,7 @@ profile's kind. So does the mean of several such E_i, of splits of any kind. For
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from scipy.special import softmax
@@ -26,6 +26,7 @@ from ibukit.solvers import Problem
 from ibukit.solvers.leaning import Likelihood, likelihood_of
 from ibukit.tally import Tally
 
+HALF = 0.5
 # choices of the weights for each end
 MOST_CHOICES = 4
 # uniform share of the weights, so that every report has one
@@ -95,30 +96,32 @@ class Universal:
         return Pointed(likelihood, min(floor, top - FLOOR_MEETS))
 
 
-def halves(asked: Asked, name: str, seed: int, splits: int = 1, share: float = 0.5) -> Iterator[Halves]:
-    """Random splits of the reports that were asked about."""
-    asked.refuse_frequencies(name)
-    rng = generator(seed)
-    for _ in range(splits):
-        yield split(asked.tally(), share, rng)
+def _splits(asked: Asked, by: str, seed: int, splits: int, share: float) -> list[Halves]:
+    if asked.target != "distribution":
+        raise ValueError(
+            f"target must be 'distribution' with method='guaranteed', by={by!r}, got {asked.target!r}: "
+            "by='boxes' and by='betting' are of the frequencies, too"
+        )
+    tally, rng = asked.tally(), generator(seed)
+    return [split(tally, share, rng) for _ in range(splits)]
 
 
-def halved(asked: Asked, seed: int = 0, share: float = 0.5) -> Ends:
+def halved(asked: Asked, seed: int = 0, share: float = HALF) -> Ends:
     """An estimate from a `share` of the reports, judged by the others."""
-    splits = list(halves(asked, "guaranteed", seed, share=_validate.fraction("share", share, "()")))
+    splits = _splits(asked, "split", seed, 1, _validate.fraction("share", share, "()"))
     return ends(Universal(asked.tally(), asked.level, splits), asked.questions)
 
 
 def cross_fitted(asked: Asked, seed: int = 0) -> Ends:
-    """Both halves, each judged by the other."""
-    return averaged(asked, seed, splits=1)
+    """Each of two halves judged by the other."""
+    return _both_ways(asked, _splits(asked, "cross-fitted", seed, 1, HALF))
 
 
 def averaged(asked: Asked, seed: int = 0, splits: int = 10) -> Ends:
-    """The mean over several random splits in halves, both ways."""
-    both = [
-        pair
-        for one, other in halves(asked, "guaranteed", seed, _validate.whole("splits", splits, 1))
-        for pair in ((one, other), (other, one))
-    ]
+    """The mean over several random splits, each both ways."""
+    return _both_ways(asked, _splits(asked, "averaged", seed, _validate.whole("splits", splits, 1), HALF))
+
+
+def _both_ways(asked: Asked, splits: list[Halves]) -> Ends:
+    both = [pair for one, other in splits for pair in ((one, other), (other, one))]
     return ends(Universal(asked.tally(), asked.level, both), asked.questions)
