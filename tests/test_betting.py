@@ -11,7 +11,8 @@ from ibukit._threads import one_thread
 from ibukit.estimate.questions import asked
 from ibukit.intervals.asked import Asked
 from ibukit.intervals.betting import Bets, Betting, least_upper
-from ibukit.intervals.splitting import generator, guess, split, tally_of
+from ibukit.intervals.resampling import seeded
+from ibukit.intervals.splitting import guess, split, tally_of
 from test_intervals import LEVEL, MERGED, at_least
 
 SMOOTH = np.exp(-0.5 * ((np.arange(20) - 8) / 4) ** 2)
@@ -114,7 +115,7 @@ class Greedy(Betting):
     def __init__(self, asked, seed, share):
         super().__init__(asked._replace(level=max(0.0, 1 - 50 * (1 - asked.level))), seed, share)
         tally = asked.tally()
-        _, main = (tally_of(tally, counts) for counts in split(tally, share, generator(seed)))
+        _, main = (tally_of(tally, counts) for counts in split(tally, share, seeded(seed)))
         self._bets[1] = Bets(main, guess(main), self._price / tally.n)
 
 

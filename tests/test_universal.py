@@ -8,7 +8,8 @@ from ibukit._threads import one_thread
 from ibukit.estimate.questions import asked
 from ibukit.intervals import universal
 from ibukit.intervals.asked import Asked
-from ibukit.intervals.splitting import generator, guess, split, tally_of
+from ibukit.intervals.resampling import seeded
+from ibukit.intervals.splitting import guess, split, tally_of
 from ibukit.intervals.universal import Universal, averaged, cross_fitted, halved
 from test_betting import LEVEL, SETTINGS, at_least, instance, simplex
 
@@ -16,7 +17,7 @@ WAYS = {"split": halved, "cross-fitted": cross_fitted, "averaged": averaged}
 
 
 def both_ways(tally, splits, seed=0):
-    rng = generator(seed)
+    rng = seeded(seed)
     pairs = [split(tally, 0.5, rng) for _ in range(splits)]
     return [pair for one, other in pairs for pair in ((one, other), (other, one))]
 
@@ -26,19 +27,19 @@ def both_ways(tally, splits, seed=0):
 
 def test_a_split_leaves_nothing_out():
     tally = ik.RandomizedResponse(4, 1.0).tally_counts([50, 0, 30, 21])
-    drawn = np.array([split(tally, 0.25, generator(seed))[0] for seed in range(300)])
-    one, other = split(tally, 0.25, generator(1))
+    drawn = np.array([split(tally, 0.25, seeded(seed))[0] for seed in range(300)])
+    one, other = split(tally, 0.25, seeded(1))
     assert (one + other == tally.counts).all()
     assert set(drawn.sum(axis=1)) == {25}
     # hypergeometric: the standard error of the mean is below 0.2
     np.testing.assert_allclose(drawn.mean(axis=0), tally.counts / 101 * 25, atol=0.6)
     for share, least in ((1e-9, 1), (1 - 1e-9, 100)):
-        assert split(tally, share, generator(1))[0].sum() == least
+        assert split(tally, share, seeded(1))[0].sum() == least
 
 
 def test_more_reports_than_numpy_draws_from_are_split_one_by_one():
     tally = ik.RandomizedResponse(2, 1.0).tally_counts([2 * 10**9, 10**9])
-    one, other = split(tally, 0.5, generator(1))
+    one, other = split(tally, 0.5, seeded(1))
     assert (one + other == tally.counts).all()
     np.testing.assert_allclose(one / tally.counts, 0.5, atol=1e-4)
 
@@ -60,7 +61,7 @@ def test_the_tally_of_some_reports_has_their_likelihood():
 def test_the_ends_are_those_of_the_region(seed, k, n, splits):
     """All distributions of a grid whose mean ratio is small enough."""
     tally, w = instance(seed, k, n=n)
-    halves = both_ways(tally, splits) if splits else [split(tally, 0.5, generator(0))]
+    halves = both_ways(tally, splits) if splits else [split(tally, 0.5, seeded(0))]
     columns, grid = tally.matrix(), simplex(k, 400)
     ratios = [
         np.exp(judge @ np.log(guess(tally_of(tally, one)) @ columns) - np.log(grid @ columns) @ judge)
@@ -124,7 +125,7 @@ def covered(mechanism, theta, n, draws, level, of_splits):
 
 
 REGIONS = {
-    "split": lambda tally, level, seed: Universal(tally, level, [split(tally, 0.5, generator(seed))]),
+    "split": lambda tally, level, seed: Universal(tally, level, [split(tally, 0.5, seeded(seed))]),
     "cross-fitted": lambda tally, level, seed: Universal(tally, level, both_ways(tally, 1, seed)),
     "averaged": lambda tally, level, seed: Universal(tally, level, both_ways(tally, 3, seed)),
 }
@@ -132,7 +133,7 @@ REGIONS = {
 
 def on_itself(tally, level, seed):
     """The control: the judge's own estimate, at fifty times the risk."""
-    _, judge = split(tally, 0.5, generator(seed))
+    _, judge = split(tally, 0.5, seeded(seed))
     return Universal(tally, 1 - 50 * (1 - level), [(judge, judge)])
 
 
@@ -154,7 +155,7 @@ def test_a_judge_of_its_own_estimate_is_seen_not_to_hold():
 def test_the_ways_are_the_regions(by):
     """What is asked for by name is what the tests above look at."""
     tally, w = instance(2, 3)
-    splits = {"split": [split(tally, 0.5, generator(7))], "cross-fitted": both_ways(tally, 1, 7)}
+    splits = {"split": [split(tally, 0.5, seeded(7))], "cross-fitted": both_ways(tally, 1, 7)}
     region = Universal(tally, LEVEL, splits.get(by) or both_ways(tally, 4, 7))
     options = {"splits": 4} if by == "averaged" else {}
     lower, upper = ik.mle(tally).interval(LEVEL, of=w, method="guaranteed", by=by, seed=7, **options)

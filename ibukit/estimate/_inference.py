@@ -30,15 +30,24 @@ class Inferred(Labelled):
         """Intervals of the probabilities, or of weighted sums.
 
         - ``"wald"``: w . theta -+ c standard errors, which cover with probability about `level` at distributions
-          without zeros. Cut at what any distribution can have, 0 and 1 for a probability.
+          without zeros. Cut at what any distribution can have, 0 and 1 for a probability; void where that happens.
         - ``"profile"``: the range of w . theta over {theta : L(theta) >= max L - z^2 / 2}, z the normal quantile. Each
           end has a bound by duality, and the range that is returned is proved to contain that of the set. Covers with
-          probability about `level` in the limit; with less where the truth is at the boundary.
-        - ``"guaranteed"``: the range over all theta whose reports are as probable as their Clopper-Pearson intervals
-          say, taken together. Covers with probability at least `level` at any number of reports, for any mechanism
-          whose reports can be listed, and for all questions at once.
+          probability about `level` in the limit; with less or more where the truth is at the boundary.
+        - ``"calibrated"``: the answers v whose likelihood ratio is at most the quantile of the ratios of `draws`
+          tallies simulated from the most likely distribution with the answer v. Covers with probability about `level`
+          at the boundary, too.
+        - ``"guaranteed"``: covers with probability at least `level` at any number of reports, for any mechanism,
+          without conditions. `by` says how: "boxes", the range over all theta whose reports are as probable as their
+          Clopper-Pearson intervals say, for all questions at once; "betting", bets against each end that are designed
+          from a tenth of the reports, narrower where reports are of many kinds; "split", "cross-fitted" and "averaged",
+          likelihood ratios of halves of the reports (universal inference), also where reports cannot be listed.
+        - ``"credible"``: holds w . theta with probability `level` under the posterior of the prior Dirichlet(`alpha`).
+        - ``"bootstrap"``: quantiles of the estimates of `draws` tallies, simulated from this estimate or, with
+          kind="reports", drawn from the reports. Void at the boundary.
 
-        All but the first are of the reports, not of this estimate, and hold where reports leave directions open.
+        All but Wald's and the parametric bootstrap are of the reports, not of this estimate. "wald", "profile",
+        "calibrated", "guaranteed" and "credible" see where reports leave directions open.
 
         Parameters
         ----------
@@ -46,11 +55,14 @@ class Inferred(Labelled):
             Strictly between 0 and 1.
         of : optional
             Questions, as `standard_errors` takes them.
-        method : {"profile", "wald", "guaranteed"}
+        method : {"profile", "wald", "calibrated", "guaranteed", "credible", "bootstrap"}
         target : {"distribution", "frequencies"}
-            What is to be covered, as `standard_errors` takes it; the frequencies by "wald" and "guaranteed".
+            What is to be covered, as `standard_errors` takes it. The frequencies by "wald", "credible", "bootstrap",
+            and "guaranteed" by boxes or betting.
         **options
-            Of the method.
+            Of the method. "calibrated": draws=400, seed=0. "guaranteed": by="boxes", seed=0, and share=0.1 (the pilot,
+            "betting"), share=0.5 ("split") or splits=10 ("averaged"). "credible": alpha=1.0, seed=0. "bootstrap":
+            draws=1000, seed=0, kind="parametric".
 
         Returns
         -------
@@ -62,12 +74,17 @@ class Inferred(Labelled):
             If `level` is not between 0 and 1, or the method is not known or not for this target; and as
             `standard_errors`.
         TooLarge
-            If the method would take a matrix that is too large.
+            If the method would take a matrix that is too large, or hours.
 
         References
         ----------
         .. [clopper] Clopper and Pearson, "The use of confidence or fiducial limits illustrated in the case of the
            binomial", Biometrika 26, 1934.
+        .. [feldman] Feldman and Cousins, "Unified approach to the classical statistical analysis of small signals",
+           Phys. Rev. D 57, 1998 (calibrated).
+        .. [universal] Wasserman, Ramdas and Balakrishnan, "Universal inference", PNAS 117, 2020.
+        .. [betting] Waudby-Smith and Ramdas, "Estimating means of bounded random variables by betting", J. R. Statist.
+           Soc. B 86, 2024.
 
         Examples
         --------
@@ -76,12 +93,13 @@ class Inferred(Labelled):
         >>> lower, upper = estimate.interval(0.95)
         >>> lower.round(3), upper.round(3)
         (array([0.533, 0.243, 0.102]), array([0.624, 0.327, 0.175]))
-        >>> for method in ("wald", "profile", "guaranteed"):
+        >>> for method in ("wald", "profile", "guaranteed", "credible"):
         ...     lower, upper = estimate.interval(0.95, of={"b": 1, "c": 1}, method=method)
         ...     print(f"{lower:.3f} to {upper:.3f}")
         0.376 to 0.467
         0.376 to 0.467
         0.365 to 0.478
+        0.377 to 0.468
         """
         questions, level = asked(of, self.alphabet), _validate.fraction("level", level, "()")
         self._refuse_off_simplex()

@@ -28,11 +28,12 @@ import numpy as np
 from ibukit import _validate
 from ibukit._validate import Floats
 from ibukit.intervals.asked import Asked, Ends, ends
+from ibukit.intervals.likelihood import likelihood_of
 from ibukit.intervals.listed import counted, possible
 from ibukit.intervals.pointed import Pointed
-from ibukit.intervals.splitting import generator, guess, split, tally_of
+from ibukit.intervals.resampling import seeded
+from ibukit.intervals.splitting import guess, split, tally_of
 from ibukit.solvers import Problem
-from ibukit.intervals.likelihood import likelihood_of
 from ibukit.tally import Tally
 
 # share of the reports from which the bets on the others are designed
@@ -93,7 +94,7 @@ class Betting:
 
     def __init__(self, asked: Asked, seed: int, share: float):
         tally = asked.tally()
-        pilot, main = (tally_of(tally, counts) for counts in split(tally, share, generator(seed)))
+        pilot, main = (tally_of(tally, counts) for counts in split(tally, share, seeded(seed)))
         self.n = tally.n
         self._price = math.log(2 / (1 - asked.level))
         self._frequencies = asked.target == "frequencies"

@@ -19,10 +19,9 @@ from tqdm import tqdm
 from ibukit._validate import Floats
 from ibukit.estimate.questions import normal_quantile
 from ibukit.intervals.asked import Asked, Ends, ends
+from ibukit.intervals.likelihood import Likelihood, Tilted, likelihood_of_tally
 from ibukit.intervals.profile import FIRST, Profile
 from ibukit.intervals.resampling import fewest_draws, rank_of, seeded, simulated
-from ibukit.intervals.likelihood import Likelihood, Tilted, likelihood_of
-from ibukit.solvers.problem import Problem
 from ibukit.tally import Tally
 
 # thresholds simulated for one end; mostly two or three agree within their errors
@@ -100,7 +99,7 @@ class Calibrated:
 
     def __init__(self, tally: Tally, level: float, draws: int, seed: int):
         self._tally, self._level, self._draws, self._seed = tally, level, draws, seed
-        self._likelihood = _likelihood(tally)
+        self._likelihood = likelihood_of_tally(tally)
 
     def highest(self, w: Floats) -> float:
         """Where the ratio exceeds the threshold that is simulated there."""
@@ -136,16 +135,12 @@ class Calibrated:
         at = constrained(self._likelihood, n, w, v)
         ratios, lean = np.empty(self._draws), at.lean
         for i in tqdm(range(self._draws), desc="threshold", disable=None, leave=False):
-            drawn = constrained(_likelihood(simulated(self._tally, at.theta, rng)), n, w, v, lean)
+            drawn = constrained(likelihood_of_tally(simulated(self._tally, at.theta, rng)), n, w, v, lean)
             ratios[i], lean = drawn.ratio, drawn.lean
         ratios.sort()
         rank, spread = rank_of(self._draws, self._level), math.sqrt(self._draws * self._level * (1 - self._level))
         first, last = (min(max(round(rank + side * spread), 1), self._draws) for side in (-1, 1))
         return float(ratios[rank - 1]), float(ratios[last - 1] - ratios[first - 1]) / 2
-
-
-def _likelihood(tally: Tally) -> Likelihood:
-    return likelihood_of(Problem(tally.operator, tally.counts, tally.n))
 
 
 def calibrated(asked: Asked, draws: int = 400, seed: int = 0) -> Ends:

@@ -22,6 +22,7 @@ from ibukit.errors import TooLarge
 from ibukit.solvers import interior_point
 from ibukit.solvers.problem import Problem
 from ibukit.solvers.table import MOST_SECRETS_DENSE_ANYWAY, with_costs
+from ibukit.tally import Tally
 
 # numbers in a matrix that is taken apart at every step (half a gigabyte), and its order
 MOST_PROFILED, MOST_SECRETS_PROFILED = 2**26, 3000
@@ -177,3 +178,8 @@ def likelihood_of(problem: Problem) -> Likelihood:
             'geometric noise on a line; take method="wald", or a coarser alphabet'
         )
     return Dense(channel.rows(np.arange(problem.k)), problem.q)
+
+
+def likelihood_of_tally(tally: Tally) -> Likelihood:
+    """That of the reports of a tally."""
+    return likelihood_of(Problem(tally.operator, tally.counts, tally.n))

@@ -6,8 +6,8 @@ import math
 from typing import NamedTuple
 
 from ibukit._validate import Floats
-from ibukit.intervals.profile import Profile
 from ibukit.intervals.likelihood import Likelihood, Tilted
+from ibukit.intervals.profile import Profile
 
 
 class End(NamedTuple):

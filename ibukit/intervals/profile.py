@@ -14,8 +14,7 @@ from ibukit.errors import TooLarge
 from ibukit.estimate.questions import normal_quantile
 from ibukit.intervals import quick
 from ibukit.intervals.asked import Asked, Ends, ends
-from ibukit.intervals.likelihood import Likelihood, Tilted, likelihood_of
-from ibukit.solvers.problem import Problem
+from ibukit.intervals.likelihood import Likelihood, Tilted, likelihood_of_tally
 from ibukit.tally import Tally
 
 # of the range of the answers: how far a certified end may be outside of one that is attained
@@ -36,7 +35,7 @@ class Profile:
     @classmethod
     def of(cls, tally: Tally, level: float) -> Profile:
         """N (max f - f) at most z^2 / 2, z the normal quantile: chi-squared with one degree of freedom."""
-        likelihood = likelihood_of(Problem(tally.operator, tally.counts, tally.n))
+        likelihood = likelihood_of_tally(tally)
         return cls(likelihood, likelihood.best.fit - normal_quantile(level) ** 2 / 2 / tally.n)
 
     def highest(self, w: Floats) -> float:

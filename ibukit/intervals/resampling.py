@@ -12,7 +12,6 @@ from ibukit import _validate
 from ibukit._threads import one_thread
 from ibukit._validate import Floats, Ints
 from ibukit.distributions import quantize
-from ibukit.estimate import Status
 from ibukit.estimators import mle
 from ibukit.intervals.asked import Asked, Ends
 from ibukit.tally import Tally, make_part, pool
@@ -53,8 +52,6 @@ def bootstrap(asked: Asked, draws: int = 1000, seed: int = 0, kind: str = "param
         raise ValueError(f"kind must be 'parametric' with target='frequencies', got {kind!r}")
     draws, rng = fewest_draws(draws, (1 + asked.level) / 2), seeded(seed)
     tally, questions = asked.tally(), asked.questions
-    if kind == "parametric" and asked.estimate.status is Status.OFF_SIMPLEX:
-        raise ValueError("estimate is off the simplex: project it (post='project') before people are drawn from it")
     theta = asked.estimate.distribution
     people = [whole_people(theta, part.n) for part in tally.parts] if asked.target == "frequencies" else None
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from ibukit import _validate
 from ibukit._validate import Floats, Ints
 from ibukit.solvers import Problem, best_found
 from ibukit.tally import Part, Tally
@@ -15,11 +14,6 @@ MOST_DRAWN = 10**9
 GUESS_WITHIN = 1e-9
 # uniform share of a guess, so that every report has a probability
 UNSEEN_SHARE = 0.01
-
-
-def generator(seed: int) -> np.random.Generator:
-    """Of the random splits."""
-    return np.random.Generator(np.random.PCG64(_validate.whole("seed", seed, 0)))
 
 
 def split(tally: Tally, share: float, rng: np.random.Generator) -> tuple[Ints, Ints]:

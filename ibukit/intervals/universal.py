@@ -20,10 +20,11 @@ from scipy.special import softmax
 from ibukit import _validate
 from ibukit._validate import Floats, Ints
 from ibukit.intervals.asked import Asked, Ends, ends
-from ibukit.intervals.pointed import Pointed
-from ibukit.intervals.splitting import generator, guess, split, tally_of
-from ibukit.solvers import Problem
 from ibukit.intervals.likelihood import Likelihood, likelihood_of
+from ibukit.intervals.pointed import Pointed
+from ibukit.intervals.resampling import seeded
+from ibukit.intervals.splitting import guess, split, tally_of
+from ibukit.solvers import Problem
 from ibukit.tally import Tally
 
 HALF = 0.5
@@ -102,7 +103,7 @@ def _splits(asked: Asked, by: str, seed: int, splits: int, share: float) -> list
             f"target must be 'distribution' with method='guaranteed', by={by!r}, got {asked.target!r}: "
             "by='boxes' and by='betting' are of the frequencies, too"
         )
-    tally, rng = asked.tally(), generator(seed)
+    tally, rng = asked.tally(), seeded(seed)
     return [split(tally, share, rng) for _ in range(splits)]
 
 
