@@ -6,7 +6,7 @@ from scipy.stats import binom, chi2
 
 import ibukit as ik
 from ibukit.intervals.calibrated import RATIO_WITHIN, Calibrated, constrained
-from ibukit.solvers.leaning import likelihood_of
+from ibukit.intervals.likelihood import likelihood_of
 from ibukit.solvers.problem import Problem
 
 # of a share that should be the level: how many standard errors it may be off

@@ -19,9 +19,9 @@ from tqdm import tqdm
 from ibukit._validate import Floats
 from ibukit.estimate.questions import normal_quantile
 from ibukit.intervals.asked import Asked, Ends, ends
+from ibukit.intervals.likelihood import Likelihood, Tilted, likelihood_of
 from ibukit.intervals.profile import FIRST, Profile
 from ibukit.intervals.resampling import fewest_draws, rank_of, seeded, simulated
-from ibukit.intervals.likelihood import Likelihood, Tilted, likelihood_of
 from ibukit.solvers.problem import Problem
 from ibukit.tally import Tally
 
@@ -155,7 +155,8 @@ def calibrated(asked: Asked, draws: int = 400, seed: int = 0) -> Ends:
     answer, and their ratios give the next threshold, until two thresholds differ by no more than their Monte-Carlo
     error, or five times. The threshold is exact but for this error where only one distribution has the answer, as at a
     vertex; elsewhere the most likely of them stands for all, and coverage is about `level`. If the set has gaps, the
-    end is one of its ends.
+    end is one of its ends. An end takes thousands of maxima: a second where there are five secrets, minutes where there
+    are hundreds, so ask for few.
 
     Parameters
     ----------
