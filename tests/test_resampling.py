@@ -158,5 +158,6 @@ def test_bad_input_is_named():
         estimate.interval(method="bootstrap", seed=0.5)
     raw = ik.inv(tally, post="none")
     assert raw.status is ik.Status.OFF_SIMPLEX
-    with pytest.raises(ValueError, match="estimate is off the simplex"):
-        raw.interval(method="bootstrap")
+    for method in ("bootstrap", "calibrated", "credible"):
+        with pytest.raises(ValueError, match="estimate is off the simplex"):
+            raw.interval(method=method)

@@ -17,6 +17,8 @@ from ibukit.intervals.asked import Asked, Ends
 from ibukit.tally import Tally, make_part, pool
 
 KINDS_OF_BOOTSTRAP = ("parametric", "reports")
+# a number of draws may be whole but for rounding, as 1 / (1 - 0.95) is
+BEYOND_ROUNDING = 1e-6
 
 
 def bootstrap(asked: Asked, draws: int = 1000, seed: int = 0, kind: str = "parametric") -> Ends:
@@ -76,13 +78,12 @@ def bootstrap(asked: Asked, draws: int = 1000, seed: int = 0, kind: str = "param
 
 def fewest_draws(draws: int, share: float) -> int:
     """A number of draws of which one is the quantile of `share`; ValueError if there are too few for that."""
-    # 1 / (1 - share) may be 20 and a rounding
-    return _validate.whole("draws", draws, math.ceil(1 / (1 - share) - 1e-6) - 1)
+    return _validate.whole("draws", draws, math.ceil(1 / (1 - share) - BEYOND_ROUNDING) - 1)
 
 
 def rank_of(draws: int, share: float) -> int:
     """Which of the sorted draws another one exceeds with probability at most 1 - share, from 1 on."""
-    return min(math.ceil(share * (draws + 1) - 1e-6), draws)
+    return min(math.ceil(share * (draws + 1) - BEYOND_ROUNDING), draws)
 
 
 def _between(answers: Floats, level: float) -> Ends:
