@@ -38,6 +38,8 @@ from ibukit.tally import Tally
 
 # share of the reports from which the bets on the others are designed
 PILOT = 0.1
+# how rarely a right mechanism makes reports that are refused
+REFUSED = 1e-6
 # corners of a convex function of one variable that are looked at; mostly a few
 MOST_CORNERS = 200
 # how far the minimum may be below what was found, of the range of the answers
@@ -103,8 +105,8 @@ class Betting:
             Bets(reports, theta, self._price / self.n)
             for reports, theta in ((pilot, np.full(tally.k, 1 / tally.k)), (main, guess(pilot)))
         ]
-        # one of all bets wins so much of a right mechanism with probability at most 1 - level (union bound)
-        self._to_refuse = math.log(len(asked.questions)) / self.n
+        # of all the bets against a right mechanism (union bound)
+        self._to_refuse = max(math.log(2 * len(asked.questions) / REFUSED) - self._price, 0.0) / self.n
 
     def highest(self, w: Floats) -> float:
         """The upper end by weak duality."""
@@ -123,8 +125,8 @@ class Betting:
         most = sum(share * h.max() for share, h in logarithms) if self._frequencies else math.log(together.max())
         if gained / self.n > most + self._to_refuse:
             raise ValueError(
-                "tally does not fit its mechanism: no distribution makes the reports as probable as they should be, at "
-                "this level; is it the mechanism that made them?"
+                "tally does not fit its mechanism: no distribution makes the reports as probable as they should be; "
+                "is it the mechanism that made them?"
             )
         # where there is no member, that which is nearest
         mean = min(gained / self.n, most)

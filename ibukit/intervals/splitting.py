@@ -12,8 +12,6 @@ from ibukit.tally import Part, Tally
 MOST_DRAWN = 10**9
 # nats per report: any estimate is a valid guess
 GUESS_WITHIN = 1e-9
-# uniform share of a guess, so that every report has a probability
-UNSEEN_SHARE = 0.01
 
 
 def split(tally: Tally, share: float, rng: np.random.Generator) -> tuple[Ints, Ints]:
@@ -40,6 +38,9 @@ def tally_of(tally: Tally, counts: Ints) -> Tally:
 
 
 def guess(tally: Tally) -> Floats:
-    """The estimate from a part of the reports, with a little of the uniform distribution."""
+    """The estimate from a part of the reports, with as much of the uniform distribution as one more person is.
+
+    So every report has a probability, and the likelihood of the part falls by at most one nat.
+    """
     theta = best_found(Problem(tally.operator, tally.counts, tally.n), GUESS_WITHIN).theta
-    return (1 - UNSEEN_SHARE) * theta + UNSEEN_SHARE / tally.k
+    return np.asarray((tally.n * theta + 1 / tally.k) / (tally.n + 1))
