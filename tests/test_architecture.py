@@ -63,7 +63,8 @@ HEAVY = {"geopandas", "matplotlib", "ot", "pandas", "shapely", "pyproj", "pooch"
 HEAVY |= {"narwhals", "duckdb", "polars", "pyarrow", "dask", "distributed"}
 # each repetition or cycle has a generator of its own, made from the seed that was handed in
 SEEDED = dict.fromkeys(
-    ("ibukit.evaluation.replicate", "ibukit.design.privic", "ibukit.testing"), ("PCG64", "SeedSequence")
+    ("ibukit.evaluation.replicate", "ibukit.design.privic", "ibukit.testing", "ibukit.intervals.resampling"),
+    ("PCG64", "SeedSequence"),
 )
 MOST_LINES = 400
 
