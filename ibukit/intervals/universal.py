@@ -18,9 +18,11 @@ import numpy as np
 from scipy.special import softmax
 
 from ibukit import _validate
-from ibukit._validate import Floats, Ints
+from ibukit._validate import Floats, Ints, readable
+from ibukit.errors import TooLarge
 from ibukit.intervals.asked import Asked, Ends, ends
 from ibukit.intervals.pointed import Pointed
+from ibukit.intervals.profile import MOST_ASKED
 from ibukit.intervals.splitting import generator, guess, split, tally_of
 from ibukit.solvers import Problem
 from ibukit.solvers.leaning import Likelihood, likelihood_of
@@ -96,6 +98,12 @@ def _splits(asked: Asked, by: str, seed: int, splits: int, share: float) -> list
         raise ValueError(
             f"target must be 'distribution' with method='guaranteed', by={by!r}, got {asked.target!r}: "
             "by='boxes' and by='betting' are of the frequencies, too"
+        )
+    questions = asked.questions
+    if len(questions) * questions.k > MOST_ASKED:
+        raise TooLarge(
+            f"guaranteed intervals for {readable(len(questions))} questions of {readable(questions.k)} secrets would "
+            "take hours: ask for fewer by of=..."
         )
     tally, rng = asked.tally(), generator(seed)
     return [split(tally, share, rng) for _ in range(splits)]
