@@ -178,6 +178,9 @@ def test_what_does_not_apply_is_named():
         estimate.interval(method="guaranteed", by="averaged", splits=0)
     with pytest.raises(ValueError, match="share must be in"):
         estimate.interval(method="guaranteed", by="split", share=0)
+    long = ik.mle(ik.TruncatedGeometric(20_000, 0.5).tally([3, 5, 8]))
+    with pytest.raises(ik.errors.TooLarge, match="secrets would take hours: ask for fewer"):
+        long.interval(method="guaranteed", by="split")
     with pytest.raises(TypeError, match="splits"):
         estimate.interval(method="guaranteed", by="split", splits=3)
 

@@ -8,12 +8,15 @@ import numpy as np
 from tqdm import tqdm
 
 from ibukit._threads import one_thread
-from ibukit._validate import Floats
+from ibukit._validate import Floats, readable
+from ibukit.errors import TooLarge
 from ibukit.estimate import Estimate
 from ibukit.estimate.questions import Questions
 from ibukit.tally import Tally, check_bounded, check_tally
 
 Ends = tuple[Floats, Floats]
+# questions times secrets on a structured channel: an hour
+MOST_ASKED = 2**28
 
 
 class Asked(NamedTuple):
@@ -40,6 +43,15 @@ class Asked(NamedTuple):
         """ValueError where a method is of the distribution alone."""
         if self.target != "distribution":
             raise ValueError(f"target must be 'distribution' with method={method!r}, got {self.target!r}")
+
+    def refuse_hours(self, method: str) -> None:
+        """TooLarge where all these questions together would take hours, however well each is structured."""
+        many, k = len(self.questions), self.questions.k
+        if many * k > MOST_ASKED:
+            raise TooLarge(
+                f"{method} intervals for {readable(many)} questions of {readable(k)} secrets would take hours: ask for "
+                'fewer by of=..., or take method="wald"'
+            )
 
 
 class Region(Protocol):

@@ -9,8 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from ibukit._validate import Floats, readable
-from ibukit.errors import TooLarge
+from ibukit._validate import Floats
 from ibukit.estimate.questions import normal_quantile
 from ibukit.intervals import quick
 from ibukit.intervals.asked import Asked, Ends, ends
@@ -20,8 +19,6 @@ from ibukit.tally import Tally
 # of the range of the answers: how far a certified end may be outside of one that is attained
 ENDS_MEET = 1e-9
 MOST_SOLVED = 80
-# questions times secrets on a structured channel: an hour
-MOST_ASKED = 2**28
 # where the search begins: far below what most questions need, and far above rounding
 FIRST = 1e-3
 
@@ -125,10 +122,5 @@ def _next(low: float, below: float, high: float, above: float, wanted: float) ->
 def profile(asked: Asked) -> Ends:
     """The ends of the profile likelihood."""
     asked.refuse_frequencies("profile")
-    questions = asked.questions
-    if len(questions) * questions.k > MOST_ASKED:
-        raise TooLarge(
-            f"profile intervals for {readable(len(questions))} questions of {readable(questions.k)} secrets would take "
-            'hours: ask for fewer by of=..., or take method="wald"'
-        )
+    asked.refuse_hours("profile")
     return ends(Profile.of(asked.tally(), asked.level), asked.questions)

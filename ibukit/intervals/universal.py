@@ -98,6 +98,7 @@ def _splits(asked: Asked, by: str, seed: int, splits: int, share: float) -> list
             f"target must be 'distribution' with method='guaranteed', by={by!r}, got {asked.target!r}: "
             "by='boxes' and by='betting' are of the frequencies, too"
         )
+    asked.refuse_hours("guaranteed")
     tally, rng = asked.tally(), seeded(seed)
     return [split(tally, share, rng) for _ in range(splits)]
 
