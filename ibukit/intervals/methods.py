@@ -9,10 +9,20 @@ from ibukit.estimate import Estimate
 from ibukit.estimate.questions import Questions
 from ibukit.intervals.asked import Asked, Ends
 from ibukit.intervals.boxes import guaranteed
+from ibukit.intervals.calibrated import calibrated
+from ibukit.intervals.credible import credible
 from ibukit.intervals.profile import profile
+from ibukit.intervals.resampling import bootstrap
 from ibukit.intervals.wald import wald
 
-METHODS: dict[str, Callable[..., Ends]] = {"wald": wald, "profile": profile, "guaranteed": guaranteed}
+METHODS: dict[str, Callable[..., Ends]] = {
+    "wald": wald,
+    "profile": profile,
+    "guaranteed": guaranteed,
+    "calibrated": calibrated,
+    "bootstrap": bootstrap,
+    "credible": credible,
+}
 TARGETS = ("distribution", "frequencies")
 # secrets up to which all profile intervals together take seconds
 MOST_AT_ONCE = 300

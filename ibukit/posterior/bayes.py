@@ -134,6 +134,33 @@ class Posterior(_validate.ReadOnlyArrays):
         tail = (1 - _validate.fraction("level", level, "()")) / 2
         return self._law.quantiles(self.of, tail), self._law.quantiles(self.of, 1 - tail)
 
+    def draws(self) -> Floats:
+        """The Gibbs draws of all probabilities together, for what is not one probability.
+
+        Each row is a draw of P, or of F: the posterior of g(P) is that of g of the rows. Neighbours in a chain are
+        correlated, as `effective_sample_size` says.
+
+        Returns
+        -------
+        ndarray, shape (4000, k)
+
+        Raises
+        ------
+        ValueError
+            If the posterior was not drawn.
+
+        Examples
+        --------
+        >>> import numpy as np, ibukit as ik
+        >>> tally = ik.RandomizedResponse(3, epsilon=1.0).tally_counts([6, 3, 1])
+        >>> draws = ik.posterior(tally, alpha=0.5, method="gibbs", rng=np.random.default_rng(1)).draws()
+        >>> draws.shape, float(np.mean(draws[:, 0] > draws[:, 1]).round(1))
+        ((4000, 3), 0.8)
+        """
+        if not isinstance(self._law, Draws):
+            raise ValueError(f"posterior must be drawn with method='gibbs' to have draws, got method={self.method!r}")
+        return self._law.values.reshape(-1, len(self.mean)).copy()
+
     def __repr__(self) -> str:
         drawn = (
             f", effective sample size {self.effective_sample_size.min():.0f}, R-hat {self.r_hat.max():.3f}"
