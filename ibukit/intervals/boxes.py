@@ -12,14 +12,11 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.special import betaincinv
 
-from ibukit._validate import Floats, readable
-from ibukit.errors import TooLarge
+from ibukit._validate import Floats
 from ibukit.intervals.asked import Asked, Ends, ends
-from ibukit.mechanisms import FiniteMechanism
+from ibukit.intervals.listed import counted, finite
 from ibukit.tally import Tally
 
-# numbers in the matrix of a programme
-MOST_BOXED = 2**22
 # the least that HiGHS takes
 TIGHT: Any = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
@@ -30,19 +27,9 @@ class Boxes:
     def __init__(self, tally: Tally, level: float):
         matrices, counts, totals = [], [], []
         for part in tally.parts:
-            mechanism = part.mechanism
-            if not isinstance(mechanism, FiniteMechanism):
-                raise ValueError(
-                    f"guaranteed intervals need reports that can be listed, which those of {type(mechanism).__name__} "
-                    'cannot: take method="profile"'
-                )
-            if mechanism.k * mechanism.m > MOST_BOXED:
-                raise TooLarge(
-                    f"guaranteed intervals would list {readable(mechanism.m)} reports of {readable(mechanism.k)} "
-                    f'secrets, and at most {MOST_BOXED} probabilities are accepted: take method="profile"'
-                )
+            mechanism = finite(part.mechanism)
             matrices.append(mechanism.matrix())
-            counts.append(np.bincount(part.reports, part.counts, minlength=mechanism.m))
+            counts.append(counted(part))
             totals.append(np.full(mechanism.m, part.n))
         self._matrix = np.concatenate(matrices, axis=1)
         seen, n = np.concatenate(counts), np.concatenate(totals)
@@ -79,10 +66,21 @@ class Boxes:
         return float(min(rest + self._high @ prices[0] - self._low @ prices[1], w.max()))
 
 
-def guaranteed(asked: Asked) -> Ends:
-    """The ends over the boxes, which hold of the people's own frequencies as of the distribution.
+def boxes(asked: Asked) -> Ends:
+    """The ends over the boxes, of the people's own frequencies as of the distribution.
 
     Given the secrets, the number of reports z is a sum of independent variables of different chances whose mean is n
-    (F M)_z. Its tails are lighter than those of a binomial variable of that mean (Hoeffding, 1956).
+    (F M)_z. Its tails are lighter than those of a binomial variable of that mean (Hoeffding, 1956). The people of each
+    mechanism have frequencies of their own, in boxes of their own: those of all are the mean.
     """
-    return ends(Boxes(asked.tally(), asked.level), asked.questions)
+    tally, questions = asked.tally(), asked.questions
+    if asked.target == "distribution" or len(tally.parts) == 1:
+        return ends(Boxes(tally, asked.level), questions)
+    reports = sum(finite(part.mechanism).m for part in tally.parts)
+    lower, upper = np.zeros(len(questions)), np.zeros(len(questions))
+    for part in tally.parts:
+        # as many boxes as all together have, at the same level each
+        own = 1 - (1 - asked.level) * part.mechanism.m / reports
+        low, high = ends(Boxes(Tally((part,)), own), questions)
+        lower, upper = lower + part.n / tally.n * low, upper + part.n / tally.n * high
+    return lower, upper

@@ -8,9 +8,9 @@ from typing import Any
 from ibukit.estimate import Estimate
 from ibukit.estimate.questions import Questions
 from ibukit.intervals.asked import Asked, Ends
-from ibukit.intervals.boxes import guaranteed
 from ibukit.intervals.calibrated import calibrated
 from ibukit.intervals.credible import credible
+from ibukit.intervals.guaranteed import guaranteed
 from ibukit.intervals.profile import profile
 from ibukit.intervals.resampling import bootstrap
 from ibukit.intervals.wald import wald

@@ -1,0 +1,28 @@
+"""Intervals that hold at every number of reports, by name of the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ibukit.intervals.asked import Asked, Ends
+from ibukit.intervals.betting import betting
+from ibukit.intervals.boxes import boxes
+from ibukit.intervals.universal import averaged, cross_fitted, halved
+
+# those that split the reports at random
+SPLITTING: dict[str, Callable[..., Ends]] = {
+    "betting": betting,
+    "split": halved,
+    "cross-fitted": cross_fitted,
+    "averaged": averaged,
+}
+
+
+def guaranteed(asked: Asked, by: str = "boxes", seed: int = 0, **options: Any) -> Ends:
+    """The ends by one of the ways, with its options; `seed` is of the random splits, where there are any."""
+    if by == "boxes":
+        return boxes(asked, **options)
+    if by not in SPLITTING:
+        raise ValueError(f"by must be one of {', '.join(map(repr, ['boxes', *SPLITTING]))}, got {by!r}")
+    return SPLITTING[by](asked, seed, **options)

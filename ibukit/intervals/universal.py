@@ -1,0 +1,124 @@
+"""Intervals that hold at every number of reports, by universal inference: likelihood ratios of split reports.
+
+Let theta_p be an estimate from a part of the reports, and L the likelihood of the others. E = L(theta_p) / L(theta) has
+mean at most 1 at the true theta, so E <= 1 / alpha holds with probability at least 1 - alpha (Markov): a region of the
+profile's kind. So does the mean of several such E_i, of splits of any kind. For all weights omega, which sum to 1,
+
+    log mean_i E_i >= sum_i omega_i log(E_i / (r omega_i))
+
+(Jensen), with equality where omega_i is E_i's share of their sum. The right side is a profile of weighted counts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from scipy.special import softmax
+
+from ibukit import _validate
+from ibukit._validate import Floats, Ints
+from ibukit.intervals.asked import Asked, Ends, ends
+from ibukit.intervals.pointed import Pointed
+from ibukit.intervals.splitting import generator, guess, split, tally_of
+from ibukit.solvers import Problem
+from ibukit.solvers.leaning import Likelihood, likelihood_of
+from ibukit.tally import Tally
+
+# choices of the weights for each end
+MOST_CHOICES = 4
+# uniform share of the weights, so that every report has one
+LEAST_CHOSEN = 1e-4
+# of the range of the answers: another choice of weights is worth its time
+WORTH_ANOTHER = 1e-4
+# nats per report: a floor that is less above the maximum is rounding
+FLOOR_MEETS = 1e-9
+
+# counts of what an estimate is made from, and of what judges it
+Halves = tuple[Ints, Ints]
+
+
+class Universal:
+    """{theta : mean_i E_i(theta) <= 1 / (1 - level)}, from outside."""
+
+    def __init__(self, tally: Tally, level: float, splits: Sequence[Halves]):
+        judges = np.array([judge for _, judge in splits])
+        seen = judges.any(axis=0)
+        self._counts = judges[:, seen]
+        self._channel = tally_of(tally, judges.sum(axis=0)).operator
+        self._price = math.log(1 / (1 - level))
+        self._even = np.full(len(splits), 1 / len(splits))
+        likelihood = self._likelihood(self._even)
+        self._guessed = np.array(
+            [
+                own @ np.log(likelihood.forward(guess(tally_of(tally, pilot))))
+                for (pilot, _), own in zip(splits, self._counts, strict=True)
+            ]
+        )
+        self._evenly = self._region(likelihood, self._even)
+
+    def highest(self, w: Floats) -> float:
+        """The upper end: the least of those that several weights prove."""
+        least, most = float(w.min()), float(w.max())
+        unit = (w - least) / (most - least)
+        region, bound = self._evenly, math.inf
+        for _ in range(MOST_CHOICES if len(self._counts) > 1 else 1):
+            found, point = region.end(unit)
+            worse, bound = found > bound - WORTH_ANOTHER, min(bound, found)
+            p = self._at_most(region.likelihood, unit) if point is None else point.p
+            if worse or p is None:
+                break
+            # E_i at the end, where the bound is to be tight
+            evidence = self._guessed - self._counts @ np.log(p)
+            chosen = (1 - LEAST_CHOSEN) * softmax(evidence) + LEAST_CHOSEN * self._even
+            region = self._region(self._likelihood(chosen), chosen)
+        return least + (most - least) * bound
+
+    def _at_most(self, likelihood: Likelihood, w: Floats) -> Floats | None:
+        theta = likelihood.on_face(w == 1)
+        return None if theta is None else likelihood.forward(theta)
+
+    def _likelihood(self, chosen: Floats) -> Likelihood:
+        return likelihood_of(Problem(self._channel, chosen @ self._counts))
+
+    def _region(self, likelihood: Likelihood, chosen: Floats) -> Pointed:
+        """Of sum_i omega_i log(E_i / (r omega_i)) <= log(1 / alpha)."""
+        total = float(chosen @ self._counts.sum(axis=1))
+        floor = (float(chosen @ (self._guessed - np.log(len(chosen) * chosen))) - self._price) / total
+        top = likelihood.best.fit
+        if floor > top + FLOOR_MEETS:
+            raise ValueError(
+                "tally does not fit its mechanism: what one half of the reports shows, the other half excludes, at "
+                "this level; is it the mechanism that made them?"
+            )
+        return Pointed(likelihood, min(floor, top - FLOOR_MEETS))
+
+
+def halves(asked: Asked, name: str, seed: int, splits: int = 1, share: float = 0.5) -> Iterator[Halves]:
+    """Random splits of the reports that were asked about."""
+    asked.refuse_frequencies(name)
+    rng = generator(seed)
+    for _ in range(splits):
+        yield split(asked.tally(), share, rng)
+
+
+def halved(asked: Asked, seed: int = 0, share: float = 0.5) -> Ends:
+    """An estimate from a `share` of the reports, judged by the others."""
+    splits = list(halves(asked, "guaranteed", seed, share=_validate.fraction("share", share, "()")))
+    return ends(Universal(asked.tally(), asked.level, splits), asked.questions)
+
+
+def cross_fitted(asked: Asked, seed: int = 0) -> Ends:
+    """Both halves, each judged by the other."""
+    return averaged(asked, seed, splits=1)
+
+
+def averaged(asked: Asked, seed: int = 0, splits: int = 10) -> Ends:
+    """The mean over several random splits in halves, both ways."""
+    both = [
+        pair
+        for one, other in halves(asked, "guaranteed", seed, _validate.whole("splits", splits, 1))
+        for pair in ((one, other), (other, one))
+    ]
+    return ends(Universal(asked.tally(), asked.level, both), asked.questions)
