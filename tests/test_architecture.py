@@ -62,10 +62,8 @@ ROOMS_WITH_A_VIEW = ["plotting", "testing", "cli", "__main__"]
 HEAVY = {"geopandas", "matplotlib", "ot", "pandas", "shapely", "pyproj", "pooch", "joblib", "arviz_stats"}
 HEAVY |= {"narwhals", "duckdb", "polars", "pyarrow", "dask", "distributed"}
 # each repetition or cycle has a generator of its own, made from the seed that was handed in
-SEEDED = dict.fromkeys(
-    ("ibukit.evaluation.replicate", "ibukit.design.privic", "ibukit.testing", "ibukit.intervals.resampling"),
-    ("PCG64", "SeedSequence"),
-)
+SEEDED = {f"ibukit.{room}" for room in ("evaluation.replicate", "design.privic", "testing", "intervals.resampling")}
+SEEDED = dict.fromkeys(SEEDED, ("PCG64", "SeedSequence"))
 MOST_LINES = 400
 
 

@@ -44,7 +44,7 @@ class Inferred(Labelled):
           likelihood ratios of halves of the reports (universal inference), also where reports cannot be listed.
         - ``"credible"``: holds w . theta with probability `level` under the posterior of the prior Dirichlet(`alpha`).
         - ``"bootstrap"``: quantiles of the estimates of `draws` tallies, simulated from this estimate or, with
-          kind="reports", drawn from the reports. Void at the boundary.
+          kind="reports", drawn from the reports. Covers too rarely at the boundary.
 
         All but Wald's and the parametric bootstrap are of the reports, not of this estimate. "wald", "profile",
         "calibrated", "guaranteed" and "credible" see where reports leave directions open.

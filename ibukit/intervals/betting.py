@@ -29,7 +29,7 @@ from ibukit import _validate
 from ibukit._validate import Floats
 from ibukit.intervals.asked import Asked, Ends, ends
 from ibukit.intervals.likelihood import likelihood_of
-from ibukit.intervals.listed import counted, possible
+from ibukit.intervals.listed import codes_of, counted, possible
 from ibukit.intervals.pointed import Pointed
 from ibukit.intervals.resampling import seeded
 from ibukit.intervals.splitting import guess, split, tally_of
@@ -71,7 +71,7 @@ class Bets:
             tally.parts, self._possible.parts, self._possible.split(self._before), strict=True
         ):
             probabilities.append(p * np.exp(every.log_scale))
-            seen.append(counted(part)[every.reports])
+            seen.append(counted(part)[codes_of(every)])
         self._probabilities, self._seen = probabilities, np.concatenate(seen)
         expected = np.concatenate([s * p for s, p in zip(self.shares, probabilities, strict=True)])
         likelihood = likelihood_of(Problem(channel, expected))

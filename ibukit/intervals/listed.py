@@ -30,17 +30,27 @@ def finite(mechanism: Any) -> FiniteMechanism:
     return mechanism
 
 
+def codes_of(part: Part) -> Ints:
+    """The place of each report of a part among all reports, in the order of the matrix's columns, shape (s,)."""
+    mechanism, reports = finite(part.mechanism), part.reports
+    if reports.ndim == 1:
+        return np.asarray(reports, dtype=np.int64)
+    # rows of bits: the tally of all of them, each as often as its place says, from 1 on
+    (every,) = mechanism.tally_counts(np.arange(1, mechanism.m + 1)).parts
+    place = {row.tobytes(): code for row, code in zip(every.reports, (every.counts - 1).tolist(), strict=True)}
+    return np.array([place[row.tobytes()] for row in reports], dtype=np.int64)
+
+
 def counted(part: Part) -> Ints:
-    """How often each of all reports 0..m-1 was seen, shape (m,)."""
-    return np.bincount(part.reports, part.counts, minlength=finite(part.mechanism).m)
+    """How often each of all reports was seen, shape (m,)."""
+    return np.bincount(codes_of(part), part.counts, minlength=finite(part.mechanism).m)
 
 
 def possible(tally: Tally) -> Tally:
     """Each mechanism with all reports that some secret can produce, once each, for the channel on them."""
-    parts = []
+    parts: list[Part] = []
     for part in tally.parts:
         mechanism = finite(part.mechanism)
-        codes = np.arange(mechanism.m)
-        codes = codes[mechanism.matrix().any(axis=0) | (counted(part) > 0)]
-        parts.append(Part(mechanism, codes, np.ones(len(codes), dtype=np.int64)))
+        there = mechanism.matrix().any(axis=0) | (counted(part) > 0)
+        parts += mechanism.tally_counts(there.astype(np.int64)).parts
     return Tally(tuple(parts))
