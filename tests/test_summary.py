@@ -54,7 +54,8 @@ def test_a_summary_is_the_interval_in_a_table():
     assert "820 reports" in found.head
     assert 'level 0.9 by method "profile"' in found.head
     assert "<li>1 interval ends at a bound" in found._repr_html_()
-    two = estimate.summary(of=[[1, 0, 0], [0, 1, 1]], method="wald")
+    inside = ik.mle(ik.RandomizedResponse(["a", "b", "c"], 2.0).tally_counts([500, 300, 200]))
+    two = inside.summary(of=[[1, 0, 0], [0, 1, 1]], method="wald")
     assert two.table.index.tolist() == ["question 0", "question 1"]
     assert two.warnings == ()
 
@@ -68,6 +69,7 @@ def test_a_summary_is_the_interval_in_a_table():
         (ik.ibu(TALLY, stop=ik.Steps(2)), "wald", "do not know its bias"),
         (ik.ibu(TALLY, stop=ik.Steps(2)), None, "outside of its interval for a, c"),
         (ik.mle(MERGED), None, "do not determine 1, 2"),
+        (ik.mle(TALLY), None, "1 of 3 probabilities are estimated as 0"),
     ],
 )
 def test_a_summary_says_what_to_be_careful_about(estimate, method, says):

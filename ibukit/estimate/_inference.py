@@ -33,7 +33,8 @@ class Inferred(Labelled):
           without zeros. Cut at what any distribution can have, 0 and 1 for a probability; void where that happens.
         - ``"profile"``: the range of w . theta over {theta : L(theta) >= max L - z^2 / 2}, z the normal quantile. Each
           end has a bound by duality, and the range that is returned is proved to contain that of the set. Covers with
-          probability about `level` in the limit; with less or more where the truth is at the boundary.
+          probability about `level` in the limit; where many probabilities are 0, with more, or under k-RR with less
+          (.55 instead of .95 in the worst case that the chapter *How sure can we be?* measures).
         - ``"calibrated"``: the answers v whose likelihood ratio is at most the quantile of the ratios of `draws`
           tallies simulated from the most likely distribution with the answer v. Covers with probability about `level`
           at the boundary, too.
@@ -171,14 +172,16 @@ class Inferred(Labelled):
         Examples
         --------
         >>> import ibukit as ik
-        >>> tally = ik.RandomizedResponse(["a", "b", "c"], epsilon=2.0).tally_counts([430, 310, 80])
+        >>> tally = ik.RandomizedResponse(["a", "b", "c", "d", "e"], epsilon=2.0).tally_counts([430, 310, 160, 140, 75])
         >>> print(ik.mle(tally).summary())
-        820 reports; mle, closed form by water-filling: k-RR, k = 3; intervals of level 0.95 by method "profile"
-               estimate  lower  upper
+        1,115 reports; mle, closed form by water-filling: k-RR, k = 5; intervals of level 0.95 by method "profile"
+               estimate   lower   upper
         label
-        a        0.6065 0.5595 0.6527
-        b        0.3935 0.3473 0.4405
-        c             0      0 0.0215
-        - 1 interval ends at a bound, for c: there its level is not exactly 0.95.
+        a        0.5158  0.4675  0.5648
+        b        0.3282  0.2838  0.3742
+        c       0.09365 0.05939  0.1307
+        d       0.06238 0.03012 0.09755
+        e             0       0 0.01077
+        - 1 interval ends at a bound, for e: there its level is not exactly 0.95.
         """
         return import_module("ibukit.intervals").summary(self, level, of, method)

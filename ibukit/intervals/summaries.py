@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 MOST_NAMED = 5
 # nats of all reports together that an estimate may fall short of the maximum, and be called one
 AT_THE_MAXIMUM = 1e-3
+# methods whose level is that of a limit without zeros, and the share of zeros from which that is said
+LIMITS, MANY_EMPTY = ("wald", "profile", "bootstrap"), 0.2
 # significant digits of the table
 DIGITS = 4
 
@@ -110,6 +112,12 @@ def _warnings(
         if method in what:
             count = f"{int(bound.sum())} interval{'s end' if bound.sum() > 1 else ' ends'}"
             yield f"{count} at a bound, for {_some(names, bound)}: {what[method]}."
+    nothing = int((estimate.distribution == 0).sum())
+    if method in LIMITS and nothing > MANY_EMPTY * len(estimate):
+        yield (
+            f"{nothing:,} of {len(estimate):,} probabilities are estimated as 0, where likelihood ratios have another "
+            'limit: intervals may cover more or less often than they say; method="guaranteed" does not depend on it.'
+        )
     outside = (values < lower) | (values > upper)
     if outside.any():
         yield f"The estimate is outside of its interval for {_some(names, outside)}."
