@@ -292,6 +292,18 @@ def test_the_profile_holds_inside():
     assert abs(share - LEVEL) <= 3 * np.sqrt(LEVEL * (1 - LEVEL) / 300)
 
 
+def test_wald_holds_inside_and_with_half_of_its_errors_it_does_not():
+    mechanism, theta = ik.TruncatedGeometric(6, 0.5), np.array([0.15, 0.1, 0.2, 0.3, 0.15, 0.1])
+    rng, held, halved = np.random.default_rng(9), 0, 0
+    for _ in range(300):
+        estimate = ik.mle(mechanism.simulate(rng.multinomial(3000, theta), rng))
+        lower, upper = estimate.interval(LEVEL, of=np.eye(6)[0], method="wald")
+        held += lower <= theta[0] <= upper
+        halved += abs((lower + upper) / 2 - theta[0]) <= (upper - lower) / 4
+    assert abs(held / 300 - LEVEL) <= 3 * np.sqrt(LEVEL * (1 - LEVEL) / 300)
+    assert not at_least(halved / 300, LEVEL, 300)
+
+
 class OfFewBoxes(Boxes):
     """The control: as if each box could go wrong by itself, at fifty times the risk."""
 

@@ -161,3 +161,11 @@ def test_bad_input_is_named():
     for method in ("bootstrap", "calibrated", "credible"):
         with pytest.raises(ValueError, match="estimate is off the simplex"):
             raw.interval(method=method)
+
+
+def test_processes_share_the_draws_and_change_nothing():
+    tally = ik.RandomizedResponse(3, 1.0).tally_counts([50, 30, 20])
+    alone, together = (ik.mle(tally).interval(0.9, method="bootstrap", draws=40, n_jobs=n) for n in (1, 2))
+    np.testing.assert_array_equal(alone, together)
+    with pytest.raises(ValueError, match="n_jobs must be a number of processes"):
+        ik.mle(tally).interval(method="bootstrap", n_jobs=0)

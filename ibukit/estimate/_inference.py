@@ -63,7 +63,7 @@ class Inferred(Labelled):
         **options
             Of the method. "calibrated": draws=400, seed=0. "guaranteed": by="boxes", seed=0, and share=0.1 (the pilot,
             "betting"), share=0.5 ("split") or splits=10 ("averaged"). "credible": alpha=1.0, seed=0. "bootstrap":
-            draws=1000, seed=0, kind="parametric".
+            draws=1000, seed=0, kind="parametric", n_jobs=1.
 
         Returns
         -------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from numpy.random import Generator
@@ -21,7 +22,7 @@ KINDS_OF_BOOTSTRAP = ("parametric", "reports")
 BEYOND_ROUNDING = 1e-6
 
 
-def bootstrap(asked: Asked, draws: int = 1000, seed: int = 0, kind: str = "parametric") -> Ends:
+def bootstrap(asked: Asked, draws: int = 1000, seed: int = 0, kind: str = "parametric", n_jobs: int = 1) -> Ends:
     """Quantiles of the answers of the maximum likelihood estimates of drawn tallies.
 
     With target "distribution" the percentile interval: the quantiles of w . theta* at (1 -+ level) / 2. With target
@@ -43,6 +44,8 @@ def bootstrap(asked: Asked, draws: int = 1000, seed: int = 0, kind: str = "param
     kind : {"parametric", "reports"}
         "parametric": people are drawn from the estimate's distribution, and their reports from each part's mechanism.
         "reports": each part's reports are drawn from those it has, with replacement; not of the frequencies.
+    n_jobs : int
+        Processes that make the estimates, -1 for one on each core. The interval does not depend on it.
 
     Returns
     -------
@@ -62,11 +65,13 @@ def bootstrap(asked: Asked, draws: int = 1000, seed: int = 0, kind: str = "param
             return reports_of(tally, people, rng)
         return simulated(tally, theta, rng) if kind == "parametric" else resampled(tally, rng)
 
+    tallies = (drawn() for _ in range(draws))  # one after the other, whoever takes them
     with one_thread():
+        results = _estimates(tallies, n_jobs)
         answers = np.array(
             [
-                questions.values(mle(drawn()).distribution)
-                for _ in tqdm(range(draws), desc="bootstrap", disable=None, leave=False)
+                questions.values(theta)
+                for theta in tqdm(results, total=draws, desc="bootstrap", disable=None, leave=False)
             ]
         )
         if people is None:
@@ -74,6 +79,22 @@ def bootstrap(asked: Asked, draws: int = 1000, seed: int = 0, kind: str = "param
         low, high = _between(answers - questions.values(np.sum(people, axis=0) / tally.n), asked.level)
         middle = questions.values(mle(tally).distribution)
     return np.maximum(middle - high, questions.least), np.minimum(middle - low, questions.most)
+
+
+def _estimates(tallies: Iterator[Tally], n_jobs: int) -> Iterable[Floats]:
+    if _validate.whole("n_jobs", n_jobs, -(2**31)) == 0:
+        raise ValueError("n_jobs must be a number of processes, or -1 for one on each core, got 0")
+    if n_jobs == 1:
+        return map(_estimate, tallies)
+    from joblib import Parallel, delayed, parallel_config  # takes a while to load
+
+    with parallel_config("loky", n_jobs=n_jobs, inner_max_num_threads=1):
+        found: Iterable[Floats] = Parallel(return_as="generator")(delayed(_estimate)(tally) for tally in tallies)
+        return found
+
+
+def _estimate(tally: Tally) -> Floats:
+    return mle(tally).distribution
 
 
 def fewest_draws(draws: int, share: float) -> int:
