@@ -20,7 +20,7 @@ from ibukit._validate import Floats
 from ibukit.estimate.questions import normal_quantile
 from ibukit.intervals.asked import Asked, Ends, ends
 from ibukit.intervals.likelihood import Likelihood, Tilted, likelihood_of_tally
-from ibukit.intervals.profile import FIRST, Profile
+from ibukit.intervals.profile import FIRST, Profile, next_lean
 from ibukit.intervals.resampling import fewest_draws, rank_of, seeded, simulated
 from ibukit.tally import Tally
 
@@ -81,17 +81,10 @@ def constrained(likelihood: Likelihood, n: int, w: Floats, v: float, lean: float
             fit = likelihood.fit_of((1 - share) * low.p + share * high.p)
             if ratio(fit) - ratio(bound) <= RATIO_WITHIN:
                 return Constrained(found, ratio(fit), end / distance)
-        rho = _between(begin, below, end, above, distance)
+        rho = next_lean(begin, below, end, above, distance)
         if not begin < rho < end:
             break
     return Constrained(found, ratio(bound), lean)
-
-
-def _between(begin: float, below: float, end: float, above: float, distance: float) -> float:
-    if math.isfinite(above):
-        return begin + (end - begin) * below / (below - above)
-    # nothing beyond yet: in proportion, a little more, and never more than halfway to the end
-    return min(1.05 * begin * distance / max(distance + below, 1e-12 * distance), (begin + end) / 2)
 
 
 class Calibrated:

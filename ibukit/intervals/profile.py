@@ -101,7 +101,7 @@ class Profile:
             else:
                 high, above, below = rho, miss, below / 2 if side > 0 else below
                 side = 1
-            rho = _next(low, below, high, above, wanted)
+            rho = next_lean(low, below, high, above, wanted)
             if not low < rho < high:
                 return
 
@@ -111,7 +111,8 @@ class Profile:
         return None if theta is None else self.likelihood.at(theta, w, 0.0)
 
 
-def _next(low: float, below: float, high: float, above: float, wanted: float) -> float:
+def next_lean(low: float, below: float, high: float, above: float, wanted: float) -> float:
+    """Where to look for the root of what is -wanted at 0 and rises, between a lean too small and one too large."""
     if math.isfinite(above):
         return low + (high - low) * below / (below - above)
     # nothing beyond yet: in proportion, a little more, and never more than halfway to the end
