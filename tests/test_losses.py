@@ -124,6 +124,22 @@ def test_the_laws_of_a_distance(name, p, q, r):
     assert loss(p, q) >= np.abs(p - q).max() - 1e-12
 
 
+def test_a_difference_that_is_rounding_is_none():
+    """A last digit more in one cell, and less in none: there is nothing to carry."""
+    p = np.full(6, 1 / 6)
+    found = 0
+    for cell in range(6):
+        for step in (0.0, 1.0):
+            q = p.copy()
+            q[cell] = np.nextafter(q[cell], step)
+            given, wanted = p / p.sum(), q / q.sum()
+            found += bool((given > wanted).any()) != bool((given < wanted).any())
+            for name in ALPHABETS:
+                assert LOSSES[name](p, q) <= 1e-15
+                assert LOSSES[name](q, p) <= 1e-15
+    assert found, "the case must be among them"
+
+
 @given(p=distributions(6), q=distributions(6))
 def test_total_variation_bounds_the_others(p, q):
     tv = ik.total_variation(p, q)

@@ -69,7 +69,8 @@ def _transport(supply: Floats, demand: Floats, distances: Floats, strict: bool) 
     """The least cost of moving a supply to a demand, which are equal but for rounding."""
     import ot  # takes a second to import
 
-    if not (total := supply.sum()):
+    total = supply.sum()
+    if not (total and demand.sum()):  # what is left on one side alone is rounding: both sum to 1
         return 0.0
     # POT wants equal totals to the last digit
     cost, log = ot.emd2(supply / total, demand / demand.sum(), distances, numItermax=10_000_000, log=True)
