@@ -84,6 +84,13 @@ def users(n: ArrayLike, least: int) -> Ints:
     return many
 
 
+def processes(name: str, number: int) -> int:
+    """A number of processes as joblib has it: not 0, and -1 for one on each core."""
+    if whole(name, number, -(2**31)) == 0:
+        raise ValueError(f"{name} must be a number of processes, or -1 for one on each core, got 0")
+    return number
+
+
 def integers(name: str, values: ArrayLike, ndim: int = 1) -> Ints:
     """An array of whole numbers (floats only where they are whole)."""
     array = whole_array(name, values)

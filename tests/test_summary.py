@@ -54,6 +54,9 @@ def test_a_summary_is_the_interval_in_a_table():
     assert "820 reports" in found.head
     assert 'level 0.9 by method "profile"' in found.head
     assert "<li>1 interval ends at a bound" in found._repr_html_()
+    tagged = ik.mle(ik.RandomizedResponse(["a", "b", "<b>"], 2.0).tally_counts([430, 310, 80])).summary()
+    assert "<b>" in str(tagged)
+    assert "<b>" not in tagged._repr_html_()
     inside = ik.mle(ik.RandomizedResponse(["a", "b", "c"], 2.0).tally_counts([500, 300, 200]))
     two = inside.summary(of=[[1, 0, 0], [0, 1, 1]], method="wald")
     assert two.table.index.tolist() == ["question 0", "question 1"]

@@ -168,8 +168,7 @@ def replicate(
     measures = _losses(losses)
     repetitions = _validate.whole("repetitions", repetitions, 1)
     seed = _validate.whole("seed", seed, 0)
-    if _validate.whole("n_jobs", n_jobs, -(2**31)) == 0:
-        raise ValueError("n_jobs must be a number of processes, or -1 for one on each core, got 0")
+    _validate.processes("n_jobs", n_jobs)
     if client is not None:
         check_client(client)
         if n_jobs != 1:

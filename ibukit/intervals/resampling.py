@@ -82,9 +82,7 @@ def bootstrap(asked: Asked, draws: int = 1000, seed: int = 0, kind: str = "param
 
 
 def _estimates(tallies: Iterator[Tally], n_jobs: int) -> Iterable[Floats]:
-    if _validate.whole("n_jobs", n_jobs, -(2**31)) == 0:
-        raise ValueError("n_jobs must be a number of processes, or -1 for one on each core, got 0")
-    if n_jobs == 1:
+    if _validate.processes("n_jobs", n_jobs) == 1:
         return map(_estimate, tallies)
     from joblib import Parallel, delayed, parallel_config  # takes a while to load
 

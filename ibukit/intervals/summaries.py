@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -60,8 +61,8 @@ class Summary:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        notes = "".join(f"<li>{warning}</li>" for warning in self.warnings)
-        return f"<p>{self.head}</p>{self.table.to_html(float_format='{:.4g}'.format)}<ul>{notes}</ul>"
+        notes = "".join(f"<li>{escape(warning)}</li>" for warning in self.warnings)
+        return f"<p>{escape(self.head)}</p>{self.table.to_html(float_format='{:.4g}'.format)}<ul>{notes}</ul>"
 
 
 def summary(estimate: Estimate, level: float, of: Any, method: str | None) -> Summary:
