@@ -137,3 +137,34 @@ def test_bad_input_is_named():
         estimate.interval(of=[0, 1, 3], method="credible", max_sweeps=10)
     weak = ik.mle(ik.RandomizedResponse(3, 0.02).tally_counts([80, 60, 70]))
     assert weak.interval(of=[0, 1, 3], method="credible", max_sweeps=10**4)[0] >= 0
+
+
+@pytest.mark.parametrize("target", ["distribution", "frequencies"])
+def test_the_ends_of_drawn_intervals_vary_as_their_errors_say(target):
+    """Twelve seeds: the spread of the ends, over the errors that each seed claims; 3.5 deviations of a chi-squared."""
+    of, estimate = [[0.0, 1.0, 3.0], [3.0, 0.0, 1.0]], ik.mle(SMALL)
+    found = [estimate.interval(0.8, of=of, method="credible", target=target, seed=seed) for seed in range(12)]
+    claimed = [
+        ik.posterior(SMALL, 1.0, target, method="gibbs", rng=np.random.default_rng(seed)).interval_errors(0.8, of)
+        for seed in range(12)
+    ]
+    ratio = np.var(found, axis=0, ddof=1) / np.mean(np.square(claimed), axis=0)
+    assert abs(ratio.mean() - 1) < 3.5 * np.sqrt(2 / 11 / 2)  # the two ends of a question are nearly independent
+    assert ratio.mean() > 0.2
+
+
+def test_what_is_exact_has_no_error():
+    posterior = ik.posterior(SMALL, 1.0)
+    for errors in (posterior.interval_errors(0.9), posterior.interval_errors(0.9, of=np.eye(3))):
+        np.testing.assert_array_equal(errors, np.zeros((2, 3)))
+    assert posterior.interval_errors(0.9, of=[0, 1, 0]) == (0.0, 0.0)
+    with pytest.raises(ValueError, match="of must weigh all secrets but one alike where the posterior is exact"):
+        posterior.interval(0.9, of=[[1, 0, 0], [0, 1, 3]])
+
+
+def test_a_summary_says_how_far_drawn_ends_may_be_off():
+    exact, drawn = ([[1, 0, 0]], [[1, 0, 0], [0, 1, 3]])
+    summary = ik.mle(SMALL).summary(0.9, of=drawn, method="credible")
+    (said,) = (warning for warning in summary.warnings if "Gibbs" in warning)
+    assert said.startswith("1 of 2 intervals are quantiles of Gibbs draws: their ends have Monte-Carlo standard errors")
+    assert not any("Gibbs" in warning for warning in ik.mle(SMALL).summary(0.9, of=exact, method="credible").warnings)

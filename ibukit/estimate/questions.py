@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from ibukit import _validate
 from ibukit._labels import codes_of
-from ibukit._validate import Floats
+from ibukit._validate import Floats, Ints
 from ibukit.alphabet import Alphabet
 from ibukit.errors import AlphabetMismatch
 
@@ -52,6 +53,22 @@ class Questions:
     def values(self, theta: Floats) -> Floats:
         """The answers W theta, shape (r,)."""
         return theta if self.weights is None else self.weights @ theta
+
+    def part(self, which: NDArray[np.bool_]) -> Questions:
+        """Those that are marked."""
+        if which.all():
+            return self
+        return Questions(self.k, (np.eye(self.k) if self.weights is None else self.weights)[which])
+
+    def of_one_secret(self) -> tuple[Ints, Floats, Floats]:
+        """Secrets x, and b and c with w . theta = b + c theta_x, shapes (r,); x = -1 where a question is of more."""
+        if self.weights is None:
+            return np.arange(self.k), np.zeros(self.k), np.ones(self.k)
+        base = np.sort(self.weights, axis=1)[:, (self.k - 1) // 2]  # the weight of all but one, if there is such a one
+        others = self.weights != base[:, None]
+        secrets = others.argmax(axis=1)
+        slope = self.weights[np.arange(len(self)), secrets] - base
+        return np.where(others.sum(axis=1) <= 1, secrets, -1), base, slope
 
     def variances(self, theta: Floats) -> Floats:
         """Of w_x with x drawn from theta, shape (r,)."""

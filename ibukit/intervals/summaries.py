@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from ibukit import _validate
 from ibukit.estimate import Estimate
 from ibukit.estimate.questions import Questions, asked
+from ibukit.intervals.asked import Asked
+from ibukit.intervals.credible import errors
 from ibukit.intervals.methods import usual
 
 if TYPE_CHECKING:
@@ -119,6 +121,13 @@ def _warnings(
             f"{nothing:,} of {len(estimate):,} probabilities are estimated as 0, where likelihood ratios have another "
             'limit: intervals may cover more or less often than they say; method="guaranteed" does not depend on it.'
         )
+    if method == "credible":
+        off = np.max(errors(Asked(estimate, questions, level, "distribution")), axis=0)
+        if off.any():
+            yield (
+                f"{int((off > 0).sum())} of {len(off)} intervals are quantiles of Gibbs draws: their ends have "
+                f"Monte-Carlo standard errors of up to {off.max():.2g}."
+            )
     outside = (values < lower) | (values > upper)
     if outside.any():
         yield f"The estimate is outside of its interval for {_some(names, outside)}."

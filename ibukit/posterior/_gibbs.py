@@ -57,12 +57,27 @@ class Draws:
         """Of the draws of P or F, around their own mean."""
         return np.asarray(self.values.std(axis=(0, 1), ddof=1))
 
-    def quantiles(self, of: str, level: float) -> Floats:
-        """Of the draws of P or F."""
-        flat = self.values.reshape(-1, self.values.shape[-1])
+    def quantiles(self, of: str, share: float, weights: Floats | None = None) -> Floats:
+        """Of the draws of P or F, or of weighted sums of them, one in each row of `weights`."""
+        answers = self._answers(weights)
+        flat = answers.reshape(-1, answers.shape[-1])
         if of == "frequencies":
-            return np.asarray(np.quantile(flat, level, axis=0, method="inverted_cdf"))
-        return np.asarray(np.quantile(flat, level, axis=0))
+            return np.asarray(np.quantile(flat, share, axis=0, method="inverted_cdf"))
+        return np.asarray(np.quantile(flat, share, axis=0))
+
+    def errors_of_quantiles(self, share: float, weights: Floats | None = None) -> Floats:
+        """Monte-Carlo standard errors of `quantiles`."""
+        answers = self._answers(weights)
+        moves = _moves(answers)
+        errors = np.zeros(len(moves))
+        if moves.any():
+            errors[moves] = _arviz().mcse(
+                answers[:, :, moves], chain_axis=0, draw_axis=1, method="quantile", prob=share
+            )
+        return errors
+
+    def _answers(self, weights: Floats | None) -> Floats:
+        return self.values if weights is None else np.asarray(self.values @ weights.T)
 
 
 def sample(tally: Tally, alpha: Floats, of: str, rng: Generator, max_sweeps: int) -> Draws:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.random import Generator
@@ -13,156 +12,18 @@ from ibukit import _validate
 from ibukit._deprecated import once_positional
 from ibukit._threads import one_thread
 from ibukit._validate import Floats
-from ibukit.alphabet import Alphabet
 from ibukit.estimate import ConvergenceError, Estimate, Status
 from ibukit.estimators.certificate import certified
 from ibukit.posterior import _gibbs
 from ibukit.posterior._enumeration import posterior_by_splits
-from ibukit.posterior._gibbs import Draws
-from ibukit.posterior._marginals import Marginals, from_frequencies
-from ibukit.posterior._response import ResponsePosterior, posterior_under_response
+from ibukit.posterior._marginals import from_frequencies
+from ibukit.posterior._response import posterior_under_response
 from ibukit.posterior._totals import posterior_of_totals
+from ibukit.posterior.found import Exact, Law, Posterior
 from ibukit.tally import Tally, check_bounded
 
 OF = ("distribution", "frequencies")
 POSTERIOR_METHODS = ("exact", "enumerate", "gibbs")
-
-Law = Marginals | ResponsePosterior | Draws
-
-
-@dataclass(frozen=True, eq=False)
-class Posterior(_validate.ReadOnlyArrays):
-    """What the reports and a Dirichlet prior say of each secret's probability.
-
-    It is the law of the probabilities P_x, or of the frequencies F_x = T_x / n.
-
-    Attributes
-    ----------
-    mean : ndarray, shape (k,)
-        E[P_x | reports] or E[F_x | reports], in the alphabet's order; sums to 1.
-    standard_deviations : ndarray, shape (k,)
-        Of the posterior: how uncertain P_x or F_x still is.
-    of : str
-        "distribution" or "frequencies".
-    method : str
-        "exact", "enumerate" or "gibbs".
-    status : Status
-        CLOSED_FORM of what is exact; for Gibbs CONVERGED, or MAX_ITER where R-hat or the effective sample size is not
-        good enough to rely on.
-    n_iter : int
-        Sweeps of each chain; 0 for what is exact.
-    effective_sample_size : ndarray, shape (k,)
-        Of the draws that `mean` is the mean of, bulk; inf for what is exact.
-    r_hat : ndarray, shape (k,)
-        Rank-normalised split R-hat of the same draws, 1 for what is exact.
-    log_evidence : float
-        Log-probability of the reports under prior and mechanism, in nats, in the order in which they came: add
-        log(n! / prod_z counts_z!) for that of their counts. NaN for Gibbs.
-    alphabet : Alphabet
-
-    Examples
-    --------
-    >>> import ibukit as ik
-    >>> posterior = ik.posterior(ik.RandomizedResponse(2, epsilon=1.0).tally_counts([7, 3]), alpha=0.5)
-    >>> posterior.mean.round(4), posterior.standard_deviations.round(4)
-    (array([0.784, 0.216]), array([0.2187, 0.2187]))
-    """
-
-    mean: Floats
-    standard_deviations: Floats
-    of: str
-    method: str
-    status: Status
-    n_iter: int
-    effective_sample_size: Floats
-    r_hat: Floats
-    log_evidence: float
-    alphabet: Alphabet
-    _law: Law = field(repr=False)
-    _shrinkage: float = field(repr=False)
-
-    def standard_errors(self) -> Floats:
-        """Monte-Carlo standard errors of `mean`, shape (k,); 0 for what is exact.
-
-        Not to be mixed up with `standard_deviations`, which more draws do not lessen.
-
-        Returns
-        -------
-        ndarray, shape (k,)
-
-        Examples
-        --------
-        >>> import ibukit as ik
-        >>> ik.posterior(ik.RandomizedResponse(2, epsilon=1.0).tally_counts([7, 3]), alpha=0.5).standard_errors()
-        array([0., 0.])
-        """
-        if isinstance(self._law, Draws):
-            return np.asarray(self._shrinkage * self._law.standard_errors())
-        return np.zeros(len(self.mean))
-
-    def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
-        """Equal-tailed credible intervals, each holding with probability `level`.
-
-        P_x or F_x is in each with this posterior probability. What is exact: quantiles of the mixture of beta
-        distributions that P_x has, by root finding to 1e-14; of F_x the discrete quantiles, which hold at least
-        `level`; under k-RR, too, these need the recursion over the totals. Gibbs: quantiles of the draws of P_x or F_x.
-
-        Parameters
-        ----------
-        level : float
-            Strictly between 0 and 1.
-
-        Returns
-        -------
-        (lower, upper) : ndarrays, shape (k,)
-
-        Raises
-        ------
-        ValueError
-            If `level` is not between 0 and 1.
-        TooLarge
-            If the posterior is exact under k-RR and the recursion would take too many terms.
-
-        Examples
-        --------
-        >>> import ibukit as ik
-        >>> posterior = ik.posterior(ik.RandomizedResponse(2, epsilon=1.0).tally_counts([7, 3]), alpha=0.5)
-        >>> lower, upper = posterior.interval(0.9)
-        >>> lower.round(3), upper.round(3)
-        (array([0.329, 0.002]), array([0.998, 0.671]))
-        """
-        tail = (1 - _validate.fraction("level", level, "()")) / 2
-        return self._law.quantiles(self.of, tail), self._law.quantiles(self.of, 1 - tail)
-
-    def draws(self) -> Floats:
-        """The Gibbs draws of all probabilities together, shape (4000, k).
-
-        Each row is one of P, or of F. Neighbours in a chain are correlated, as `effective_sample_size` says.
-
-        Raises
-        ------
-        ValueError
-            If the posterior was not drawn.
-
-        Examples
-        --------
-        >>> import numpy as np, ibukit as ik
-        >>> tally = ik.RandomizedResponse(3, epsilon=1.0).tally_counts([6, 3, 1])
-        >>> draws = ik.posterior(tally, alpha=0.5, method="gibbs", rng=np.random.default_rng(1)).draws()
-        >>> draws.shape, float(np.mean(draws[:, 0] > draws[:, 1]).round(1))
-        ((4000, 3), 0.8)
-        """
-        if not isinstance(self._law, Draws):
-            raise ValueError(f"posterior must be drawn with method='gibbs' to have draws, got method={self.method!r}")
-        return self._law.values.reshape(-1, len(self.mean)).copy()
-
-    def __repr__(self) -> str:
-        drawn = (
-            f", effective sample size {self.effective_sample_size.min():.0f}, R-hat {self.r_hat.max():.3f}"
-            if self.method == "gibbs"
-            else ""
-        )
-        return f"Posterior(of the {self.of}, {self.method}: k={len(self.mean)}{drawn}, {self.status.name})"
 
 
 @once_positional("method", "rng", "max_sweeps")
@@ -283,8 +144,9 @@ def posterior(
         law: Law = draws
         ess, r_hat = draws.effective_sample_size, draws.r_hat
     else:
-        law = _exact(tally, prior) if method == "exact" else posterior_by_splits(tally, prior)
-        frequencies, log_evidence, sweeps, status = law.mean("frequencies"), law.log_evidence, 0, Status.CLOSED_FORM
+        exact = _exact(tally, prior) if method == "exact" else posterior_by_splits(tally, prior)
+        frequencies, log_evidence, sweeps, status = exact.mean("frequencies"), exact.log_evidence, 0, Status.CLOSED_FORM
+        law = exact
         ess, r_hat = np.full(tally.k, np.inf), np.ones(tally.k)
     mean = frequencies if of == "frequencies" else from_frequencies(frequencies, prior, tally.n)
     found = Posterior(
@@ -306,7 +168,7 @@ def posterior(
     return found
 
 
-def _exact(tally: Tally, prior: Floats) -> Marginals | ResponsePosterior:
+def _exact(tally: Tally, prior: Floats) -> Exact:
     """By integrals under k-RR, by the recursion under all other mechanisms."""
     law = posterior_under_response(tally, prior)
     return posterior_of_totals(tally, prior) if law is None else law
