@@ -6,6 +6,7 @@ from scipy.stats import binom
 
 import ibukit as ik
 from ibukit.intervals.resampling import resampled, simulated, whole_people
+from ibukit.solvers import Problem, interior_point, maximise_near
 
 # of a share that should be the level: how many standard errors it may be off
 SIGMAS = 3.5
@@ -169,3 +170,22 @@ def test_processes_share_the_draws_and_change_nothing():
     np.testing.assert_array_equal(alone, together)
     with pytest.raises(ValueError, match="n_jobs must be a number of processes"):
         ik.mle(tally).interval(method="bootstrap", n_jobs=0)
+
+
+@pytest.mark.parametrize("k", [2, 7, 16, 17])
+def test_a_warm_start_leads_to_the_same_maximum(rng, k):
+    """Right supports, wrong ones and channels that are not dense."""
+    for mechanism in (ik.MatrixMechanism(rng.dirichlet(np.ones(k + 2), size=k)), ik.RandomizedResponse(k, 1.0)):
+        tally = mechanism.simulate(rng.multinomial(500, rng.dirichlet(np.full(k, 0.4))), rng)
+        problem, best = Problem(tally.operator, tally.counts), ik.mle(tally).distribution
+        for start in (best, rng.dirichlet(np.ones(k)), np.eye(k)[0]):
+            np.testing.assert_allclose(maximise_near(problem, start), best, atol=1e-7)
+
+
+def test_a_warm_start_that_leads_nowhere_is_left(monkeypatch):
+    tally = ik.MatrixMechanism([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]]).tally_counts([40, 30, 30])
+    problem = Problem(tally.operator, tally.counts)
+    monkeypatch.setattr(interior_point.Dense, "cross_over", lambda *_: (np.inf, np.zeros(3)))
+    assert interior_point.from_support(tally.matrix(), problem.q, np.full(3, 1 / 3), 1e-9) is None
+    monkeypatch.setattr(interior_point, "from_support", lambda *_: None)
+    np.testing.assert_allclose(maximise_near(problem, np.eye(3)[0]), ik.mle(tally).distribution, atol=1e-9)

@@ -67,6 +67,13 @@ def maximise(matrix: Floats, q: Floats, tol: float) -> tuple[Floats, int]:
     return theta, steps
 
 
+def from_support(matrix: Floats, q: Floats, theta: Floats, tol: float) -> Floats | None:
+    """The same maximiser by Newton's steps from a point that has mass where it has; None where they do not reach it."""
+    scaled = matrix / matrix.max(axis=0)
+    excess, found = Dense(scaled).cross_over(q, theta, np.where(theta > 0, 0.0, 1.0), tol)
+    return found if excess <= tol else None
+
+
 def maximise_model(model: Model, q: Floats, tol: float, tries: Iterable[Settings] | None = None) -> tuple[Floats, int]:
     """The same for any model whose columns have a largest entry of about 1."""
     return best_of(

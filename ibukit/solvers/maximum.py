@@ -13,12 +13,17 @@ from ibukit._threads import one_thread
 from ibukit._validate import Floats
 from ibukit.channels import Channel
 from ibukit.errors import ConvergenceError, ImpossibleReport
+from ibukit.solvers import interior_point
 from ibukit.solvers.problem import Problem
 from ibukit.solvers.table import METHODS, Solver, candidates
 
 # nats per report: below this a certificate is the rounding of g, which no other solver can mend. The closed form under
 # k-RR leaves 1.3e-14 with a million secrets, where it is exact; the other solvers up to 6e-15 where they are certified
 ROUNDING_OF_GAP = 1e-13
+# secrets of a dense channel up to which the support of another draw's maximiser is worth a try: of 5 to 10 secrets it
+# is right nearly always, and three times faster; of 50 hardly ever. Structured solvers are faster than the try, and
+# interior points that start near the solution take as many steps as those that start at the centre
+MOST_SECRETS_TRIED = 16
 
 
 class Maximum(NamedTuple):
@@ -84,6 +89,41 @@ def best_found(problem: Problem, tol: float, method: str = "auto") -> Found:
                 break
     assert best is not None
     return best
+
+
+def maximise_near(problem: Problem, theta: Floats, tol: float = 1e-9) -> Floats:
+    """A maximiser, where that of a problem much like this one is known.
+
+    From a warm start where this saves time.
+
+    Parameters
+    ----------
+    problem : Problem
+    theta : ndarray, shape (k,)
+        The other's maximiser.
+    tol : float
+        For the certificate, in nats per report.
+
+    Returns
+    -------
+    ndarray, shape (k,)
+        Certified if `best_found` certifies one.
+
+    Examples
+    --------
+    >>> from ibukit.channels import DenseChannel
+    >>> channel = DenseChannel(np.array([[0.9, 0.1], [0.3, 0.7]]))
+    >>> maximise_near(Problem(channel, np.array([60, 40])), np.array([0.4, 0.6])).round(6)
+    array([0.5, 0.5])
+    """
+    if problem.k <= MOST_SECRETS_TRIED and next(candidates(problem)).name == "dense":
+        with one_thread():
+            found = interior_point.from_support(
+                problem.channel.rows(np.arange(problem.k)), problem.q, theta, float(np.expm1(tol))
+            )
+        if found is not None:
+            return found
+    return best_found(problem, tol).theta
 
 
 def maximise(
