@@ -42,6 +42,7 @@ LAYERS = [
     "tables",
     "tally",
     "mechanisms",
+    "protocols",
     "information",
     "solvers",
     "estimate",

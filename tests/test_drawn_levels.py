@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ibukit as ik
-from ibukit.mechanisms import _levels
+from ibukit.mechanisms import levels
 from instances import unchecked
 from mechanism_cases import OBLONG, TRIANGLE
 
@@ -106,7 +106,7 @@ def test_a_single_secret_has_nothing_to_hide():
 )
 def test_the_extent_of_an_alphabet(alphabet, extent):
     off = alphabet.distances()[~np.eye(len(alphabet), dtype=bool)]
-    assert _levels.extent(alphabet) == pytest.approx(extent)
+    assert levels.extent(alphabet) == pytest.approx(extent)
     assert (off.min(), off.max()) == pytest.approx(extent)
 
 
@@ -157,7 +157,7 @@ def test_draws_below_the_smallest_level_have_the_parity_of_the_secret():
     largest_draw = 7.69711747013105 + 53 * math.log(
         2
     )  # numpy's exponential: where its tail begins, and its last number
-    assert largest_draw / _levels.SMALLEST_EPSILON < 2**53 < largest_draw / 4.9e-15
+    assert largest_draw / levels.SMALLEST_EPSILON < 2**53 < largest_draw / 4.9e-15
     rng, n = np.random.default_rng(1), 100_000
     even = {}
     for epsilon in (5e-15, 1e-17):

@@ -7,7 +7,7 @@ import pytest
 
 import ibukit as ik
 from ibukit.mechanisms import FiniteMechanism
-from ibukit.mechanisms._bit_reports import BitReports
+from ibukit.mechanisms.bit_reports import BitReports
 from mechanism_cases import KINDS, name
 
 # a matrix has no epsilon of its own

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp
 
 import ibukit as ik
-from ibukit.mechanisms import _bit_reports
+from ibukit.mechanisms import bit_reports
 from instances import unchecked
 from oracles import naive
 
@@ -115,7 +115,7 @@ def test_the_log_likelihood_of_thousands_of_bits_is_the_true_one(rng):
 @pytest.mark.parametrize("bits_at_once", [2**26, 10_000], ids=["one block", "blocks"])
 def test_each_of_many_bits_has_its_probability(mechanism, bits_at_once, rng, monkeypatch):
     """With so many bits all rows differ, and a chi-square test of rows would see nothing."""
-    monkeypatch.setattr(_bit_reports, "BITS_AT_ONCE", bits_at_once)
+    monkeypatch.setattr(bit_reports, "BITS_AT_ONCE", bits_at_once)
     counts = np.zeros(301, dtype=int)
     counts[[0, 300]] = 3000, 1000
     secrets = np.repeat(np.arange(301), counts)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ibukit as ik
-from ibukit.mechanisms import _bit_reports
+from ibukit.mechanisms import bit_reports
 from ibukit.testing import check_mechanism
 from oracles import estimation, naive
 
@@ -68,7 +68,7 @@ def test_a_wrong_sampler_is_noticed(rng):
 @pytest.mark.parametrize("bits_at_once", [2**26, 10_000], ids=["one block", "blocks"])
 def test_each_of_many_bits_has_its_probability(bits_at_once, rng, monkeypatch):
     """With so many sets all rows differ, and a chi-square test of rows would see nothing."""
-    monkeypatch.setattr(_bit_reports, "BITS_AT_ONCE", bits_at_once)
+    monkeypatch.setattr(bit_reports, "BITS_AT_ONCE", bits_at_once)
     mechanism = ik.SubsetSelection(301, 1.0)
     counts = np.zeros(301, dtype=int)
     counts[[0, 300]] = 3000, 1000

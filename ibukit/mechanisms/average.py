@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from ibukit import _validate
 from ibukit._validate import Floats
 from ibukit.errors import AlphabetMismatch
-from ibukit.mechanisms._bit_reports import BitReports
 from ibukit.mechanisms.base import FiniteMechanism, Mechanism, require_same_alphabet
+from ibukit.mechanisms.bit_reports import BitReports
 from ibukit.mechanisms.matrix import MatrixMechanism
 from ibukit.mechanisms.randomized_response import RandomizedResponse
 from ibukit.mechanisms.subset_selection import SubsetSelection

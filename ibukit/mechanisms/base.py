@@ -18,8 +18,8 @@ from ibukit._validate import Floats, Ints
 from ibukit.alphabet import Alphabet, Line, as_alphabet
 from ibukit.channels import Channel, DenseChannel
 from ibukit.errors import AlphabetMismatch, NotInvertible
-from ibukit.mechanisms._draws import drawable
 from ibukit.mechanisms._labelled import BY_PLACE, Labelled
+from ibukit.mechanisms.draws import drawable
 from ibukit.tally import Part, Tally, check_tally, make_part
 
 

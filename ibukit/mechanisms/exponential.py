@@ -12,7 +12,7 @@ from ibukit.alphabet import Alphabet, as_alphabet
 from ibukit.channels import plane
 from ibukit.grid import Grid
 from ibukit.mechanisms._grid_mechanism import GridMechanism
-from ibukit.mechanisms._levels import level_by_distance
+from ibukit.mechanisms.levels import level_by_distance
 
 
 @dataclass(frozen=True)

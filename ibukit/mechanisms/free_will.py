@@ -14,8 +14,8 @@ from ibukit import _validate
 from ibukit._labels import in_order
 from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet
-from ibukit.mechanisms._draws import drawable
 from ibukit.mechanisms.base import Mechanism, require_same_alphabet
+from ibukit.mechanisms.draws import drawable
 from ibukit.tally import Tally, pool
 
 

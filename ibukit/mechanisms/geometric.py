@@ -17,8 +17,8 @@ from ibukit._validate import Floats, Ints
 from ibukit.alphabet import Alphabet, Line
 from ibukit.channels import LineChannel
 from ibukit.channels.line import split_factor
-from ibukit.mechanisms._levels import level
 from ibukit.mechanisms.base import FiniteMechanism, Mechanism
+from ibukit.mechanisms.levels import level
 from ibukit.mechanisms.matrix import MatrixMechanism
 from ibukit.tally import Tally, make_part
 

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from ibukit import _validate
 from ibukit._validate import Floats, Ints
 from ibukit.alphabet import Line
-from ibukit.mechanisms._levels import level
 from ibukit.mechanisms.base import FiniteMechanism
 from ibukit.mechanisms.geometric import as_line
+from ibukit.mechanisms.levels import level
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from ibukit.channels import DenseChannel
 from ibukit.channels.line import SMALLEST_LOG_FACTOR
 from ibukit.errors import AlphabetMismatch
 from ibukit.mechanisms import _matrix_entries
-from ibukit.mechanisms._draws import drawable
 from ibukit.mechanisms.base import FiniteMechanism, Mechanism
+from ibukit.mechanisms.draws import drawable
 from ibukit.tally import Tally
 
 

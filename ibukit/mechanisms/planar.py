@@ -18,8 +18,8 @@ from ibukit.channels.line import split_factor
 from ibukit.channels.plane import PlaneChannel, infinite, remapped, worthwhile
 from ibukit.grid import Grid
 from ibukit.mechanisms._grid_mechanism import GridMechanism
-from ibukit.mechanisms._levels import level
 from ibukit.mechanisms.base import Mechanism
+from ibukit.mechanisms.levels import level
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from ibukit._labels import in_order
 from ibukit._validate import Floats, Ints
 from ibukit.alphabet import Alphabet, as_alphabet
 from ibukit.channels import ResponseChannel
-from ibukit.mechanisms._levels import level
 from ibukit.mechanisms.base import FiniteMechanism
+from ibukit.mechanisms.levels import level
 from ibukit.tally import Tally
 
 

@@ -18,7 +18,7 @@ from ibukit.alphabet import Alphabet
 from ibukit.channels import BitChannel
 from ibukit.channels.line import SMALLEST_LOG_FACTOR
 from ibukit.errors import AlphabetMismatch
-from ibukit.mechanisms._bit_reports import BitReports, Bits
+from ibukit.mechanisms.bit_reports import BitReports, Bits
 
 # as many numbers as the matrix of a unary encoding of 16 secrets: 8 MB
 MOST_MATRIX_ENTRIES = 2**20

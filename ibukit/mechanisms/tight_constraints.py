@@ -17,7 +17,7 @@ from ibukit.channels import plane
 from ibukit.errors import Infeasible
 from ibukit.grid import Grid
 from ibukit.mechanisms._grid_mechanism import GridMechanism
-from ibukit.mechanisms._levels import level_by_distance
+from ibukit.mechanisms.levels import level_by_distance
 
 # an entry of mu this far below zero, against the largest, may be rounding
 ROUNDING_OF_MU = 1e-13

@@ -16,8 +16,8 @@ from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet
 from ibukit.channels import BitChannel
 from ibukit.channels.line import SMALLEST_LOG_FACTOR, split_factor
-from ibukit.mechanisms._bit_reports import BitReports, Bits
 from ibukit.mechanisms.base import Mechanism
+from ibukit.mechanisms.bit_reports import BitReports, Bits
 from ibukit.mechanisms.subset_selection import SubsetSelection
 
 # 2^16 reports and 16 secrets are a matrix of 8 MB; beyond, listing the reports is not what anyone wants

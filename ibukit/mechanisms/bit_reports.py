@@ -16,8 +16,8 @@ from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet, Line, as_alphabet
 from ibukit.channels import BitChannel
 from ibukit.errors import AlphabetMismatch
-from ibukit.mechanisms._levels import level
 from ibukit.mechanisms.base import FiniteMechanism
+from ibukit.mechanisms.levels import level
 from ibukit.tally import Tally, make_part
 
 Bits = NDArray[np.uint8]

@@ -1,0 +1,1 @@
+"""Protocols that are in use: local hashing, Hadamard response, sketches, numbers and places."""
