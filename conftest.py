@@ -1,12 +1,25 @@
-"""How chapters are run as tests: with time enough on a busy machine, and first."""
+"""How chapters are run as tests: with time enough on a busy machine, first, and with one thread for each worker."""
 
+import os
 from collections import Counter
 
 import pytest
+import threadpoolctl
 from nbval.plugin import IPyNbCell
 
 # nbval waits five seconds for the last message of a cell if not told more
 SECONDS = 600
+
+
+# workers share the cores: threads of BLAS that wait for a core in a loop take twice the processor time in all
+THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+def pytest_configure() -> None:
+    """One thread in a worker and in the kernels that it starts, unless the environment asks for another number."""
+    if "PYTEST_XDIST_WORKER" in os.environ and not any(name in os.environ for name in THREADS):
+        os.environ.update(dict.fromkeys(THREADS, "1"))
+        threadpoolctl.threadpool_limits(1)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -135,7 +135,7 @@ def test_certified_with_the_constants_as_they_are(instance):
 @pytest.mark.usefixtures("from_few")
 @pytest.mark.parametrize("truth", [0.05, 0.5, 0.99])
 def test_a_channel_of_somebody_else(truth, rng):
-    k = 600
+    k = 400
     q = rng.dirichlet(np.full(k, 0.5))
     theta, rounds = assert_as_dense(SameParity(k, truth), q, k)
     assert rounds >= 4

@@ -104,12 +104,12 @@ def test_of_bits_it_is_the_sum_of_their_variances(encoding, rng):
 
 @mixes
 def test_it_is_the_error_of_simulated_estimates(name, rng):
-    """To five of its own standard errors, and an error of a tenth would be seen. The groups have fixed sizes."""
+    """To five of its own standard errors, and an error of a quarter would be seen. The groups have fixed sizes."""
     mechanisms, _, _ = weighted(name, rng)
     sizes = rng.integers(10, 40, len(mechanisms))
     n, theta = sizes.sum(), rng.dirichlet(np.ones(K))
     errors = []
-    for _ in range(1500):
+    for _ in range(750):
         groups = [a.simulate(rng.multinomial(size, theta), rng) for a, size in zip(mechanisms, sizes, strict=True)]
         v = ik.combine_mechanisms(sum(groups), post="none").distribution
         errors.append(n * ik.squared_l2(v, theta))

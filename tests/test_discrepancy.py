@@ -150,7 +150,7 @@ def median_and_error(x, rng):
 
 
 def test_it_stops_where_it_can_and_says_so_where_not(rng):
-    outcomes = list(stops(ik.TruncatedGeometric(LINE, 0.05), AGES.counts, 12, rng))
+    outcomes = list(stops(ik.TruncatedGeometric(LINE, 0.05), AGES.counts, 6, rng))
     for stop, best, left in outcomes:
         assert stop.status in (ik.Status.STOPPED, ik.Status.OUT_OF_REACH)
         assert best.log_likelihood > stop.log_likelihood

@@ -51,7 +51,7 @@ def excess(columns, q, theta):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("shape", GRIDS, ids=str)
+@pytest.mark.parametrize("shape", [*GRIDS[:-1], pytest.param(GRIDS[-1], marks=pytest.mark.slow)], ids=str)
 def test_it_agrees_with_the_dense_interior_point_within_the_sum_of_the_gaps(name, shape):
     rng = np.random.default_rng(sum(shape[:2]))
     grid = ik.Grid(shape[0], shape[1], cell_size=shape[2])
@@ -143,7 +143,9 @@ def test_what_cannot_be_reached_is_the_best_point_and_no_nan():
     assert steps <= sum(settings.max_iter for settings in _plane_interior_point.TRIES)
 
 
-@pytest.mark.parametrize("shape", [(64, 64), (40, 100), (130, 33)], ids=str)
+@pytest.mark.parametrize(
+    "shape", [(64, 64), *(pytest.param(shape, marks=pytest.mark.slow) for shape in ((40, 100), (130, 33)))], ids=str
+)
 @pytest.mark.parametrize("eps", [0.05, 0.2, 1.0, 3.0])
 def test_grids_of_thousands_of_cells(shape, eps):
     for name in ("truncated geometric", "exponential"):

@@ -114,21 +114,21 @@ def off(share, level, repetitions):
 
 
 def test_it_holds_inside():
-    inside = (ik.RandomizedResponse(3, 2.0), [0.5, 0.3, 0.2], 600, 200)
+    inside = (ik.RandomizedResponse(3, 2.0), [0.5, 0.3, 0.2], 600, 100)
     for kind in ("parametric", "reports"):
-        assert abs(off(held(*inside, kind=kind), 0.9, 200)) <= SIGMAS
-    assert abs(off(held(*inside, truth=[300, 180, 120], target="frequencies"), 0.9, 200)) <= SIGMAS
+        assert abs(off(held(*inside, kind=kind), 0.9, 100)) <= SIGMAS
+    assert abs(off(held(*inside, truth=[300, 180, 120], target="frequencies"), 0.9, 100)) <= SIGMAS
 
 
 def test_what_is_of_the_frequencies_does_not_hold_of_the_distribution():
     """The control: where reports are nearly the secrets, intervals of frequencies leave out the luck of the draw."""
-    inside = (ik.RandomizedResponse(3, 4.0), [0.5, 0.3, 0.2], 600, 200)
-    assert off(held(*inside, target="frequencies"), 0.9, 200) < -2 * SIGMAS
+    inside = (ik.RandomizedResponse(3, 4.0), [0.5, 0.3, 0.2], 600, 100)
+    assert off(held(*inside, target="frequencies"), 0.9, 100) < -2 * SIGMAS
 
 
 def test_it_does_not_hold_at_a_vertex():
-    share = held(ik.RandomizedResponse(5, 1.0), [1.0, 0, 0, 0, 0], 300, 100, level=0.95)
-    assert off(share, 0.95, 100) < -2 * SIGMAS
+    share = held(ik.RandomizedResponse(5, 1.0), [1.0, 0, 0, 0, 0], 300, 60, level=0.95)
+    assert off(share, 0.95, 60) < -2 * SIGMAS
 
 
 # What is asked

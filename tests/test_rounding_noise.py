@@ -76,8 +76,7 @@ print(*map(repr, map(float, numbers)))
 def test_draws_withstand_it_because_what_they_depend_on_is_rounded():
     quiet = python(LOOP)
     assert len(quiet.splitlines()) == 6
-    for seed in (1, 2):
-        assert python(LOOP, noise=seed) == quiet
+    assert python(LOOP, noise=1) == quiet
     assert python(LOOP, "exact", noise=1) != python(LOOP, "exact")  # and without that they part
 
 
