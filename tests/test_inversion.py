@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import ibukit as ik
+from ibukit.estimators._post_processing import POST
 from oracles import naive
 
 # mechanism, its matrix by the oracle: closed forms first, then the general solve
@@ -184,7 +185,7 @@ def test_pools_are_refused():
 
 @pytest.mark.parametrize("post", ["simplex", "PROJECT", "", None])
 def test_unknown_repairs_are_refused(post):
-    with pytest.raises(ValueError, match='post must be "none", "normalize" or "project", got '):
+    with pytest.raises(ValueError, match=r"post must be one of 'none', 'normalize', 'project', 'norm-mul', .*, got "):
         ik.inv(ik.RandomizedResponse(3, 1.0).tally([0]), post=post)
 
 
@@ -193,3 +194,46 @@ def test_nothing_positive_to_normalize():
     with pytest.raises(ik.errors.InvalidDistribution, match="INV has no positive component"):
         ik.inv(tally, post="normalize")
     assert ik.inv(tally).distribution == pytest.approx(ik.uniform(3))
+
+
+@pytest.mark.parametrize(
+    ("post", "expected"),
+    [
+        ("none", [0.7, 0.4, 0.1, -0.2]),
+        ("base-pos", [0.7, 0.4, 0.1, 0.0]),
+        ("norm", [0.7, 0.4, 0.1, -0.2]),
+        ("norm-mul", [7 / 12, 4 / 12, 1 / 12, 0.0]),
+        ("normalize", [7 / 12, 4 / 12, 1 / 12, 0.0]),
+        ("norm-sub", [19 / 30, 10 / 30, 1 / 30, 0.0]),
+        ("project", [19 / 30, 10 / 30, 1 / 30, 0.0]),
+        ("norm-cut", [7 / 11, 4 / 11, 0.0, 0.0]),
+    ],
+)
+def test_each_way_by_hand(post, expected):
+    """Under k-RR that tells the truth with 1/2 and else any of four: v = 2 q - 1/4."""
+    tally = ik.RandomizedResponse(4, np.log(5)).tally_counts([475, 325, 175, 25])
+    found = ik.inv(tally, post=post)
+    np.testing.assert_allclose(found.distribution, expected, atol=1e-12)
+    off = post in ("none", "base-pos", "norm")
+    assert (found.status is ik.Status.OFF_SIMPLEX) is off
+    assert (found.gap == np.inf) is off
+
+
+@pytest.mark.parametrize(
+    ("v", "norm", "cut"),
+    [
+        ([0.5, 0.2, -0.1], [0.5 + 0.4 / 3, 0.2 + 0.4 / 3, -0.1 + 0.4 / 3], [5 / 7, 2 / 7, 0.0]),
+        ([0.5, 0.5, 0.5, -0.2], [0.425, 0.425, 0.425, -0.275], [0.5, 0.5, 0.0, 0.0]),
+        ([1.5, 0.2], [1.15, -0.15], [1.0, 0.0]),
+    ],
+)
+def test_sums_that_are_not_1(v, norm, cut):
+    """Of bits, whose debiased frequencies sum to anything; of equal entries the first are kept."""
+    np.testing.assert_allclose(POST["norm"][1](np.array(v)), norm, atol=1e-15)
+    np.testing.assert_allclose(POST["norm-cut"][1](np.array(v)), cut, atol=1e-15)
+
+
+def test_nothing_positive_to_cut():
+    tally = ik.Rappor(3, 1.0).tally([[0, 0, 0], [0, 0, 0]])
+    with pytest.raises(ik.errors.InvalidDistribution, match="so Norm-Cut is not defined; use post='project'"):
+        ik.inv(tally, post="norm-cut")

@@ -181,7 +181,7 @@ def combine_mechanisms(
     estimate = found.estimate
     unary = any(isinstance(part.mechanism, UnaryEncoding) for part in parts)
     # judged by what came back, so that a function around inv will do
-    if unary and len(parts) > 1 and estimate.method not in NAMES.values():
+    if unary and len(parts) > 1 and estimate.method not in NAMES:
         raise ValueError(
             f"estimator must return what inv returns for several unary encodings, got {estimator!r}: their average is "
             "one only bit by bit, so it has no likelihood; for the maximum likelihood of all reports use ibu(tally) or "
@@ -253,7 +253,7 @@ def _function(estimator: Estimator) -> Any:
 def _name(estimator: Estimator, estimates: Sequence[Estimate], parts: Sequence[Part]) -> str:
     """INV-N, RAP-P, IBU, MLE, or the function's own name."""
     name, *others = {estimate.method for estimate in estimates}
-    if name in NAMES.values() and not others:
+    if name in NAMES and not others:
         unary = all(isinstance(part.mechanism, UnaryEncoding) for part in parts)
         return name.replace("INV", "RAP") if unary else name
     function = _function(estimator)

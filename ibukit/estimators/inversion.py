@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import Literal
 
-import numpy as np
-
-from ibukit.distributions import normalize, project_to_simplex
-from ibukit.errors import InvalidDistribution
 from ibukit.estimate import Estimate, Status
+from ibukit.estimators._post_processing import POST
 from ibukit.estimators.certificate import certified_on_or_off_simplex
 from ibukit.mechanisms.base import single_part
 from ibukit.tally import Tally
 
-NAMES = {"none": "INV", "normalize": "INV-N", "project": "INV-P"}
+# what `estimate.method` says of them
+NAMES = {name for name, _ in POST.values()}
+
+Post = Literal["none", "normalize", "project", "norm-mul", "norm-sub", "base-pos", "norm", "norm-cut"]
 
 
-def inv(tally: Tally, post: Literal["none", "normalize", "project"] = "project") -> Estimate:
-    """Matrix inversion: v = q M^-1, then INV-N, INV-P or nothing.
+def inv(tally: Tally, post: Post = "project") -> Estimate:
+    """Matrix inversion: v = q M^-1, made a distribution by INV-N, INV-P or another way.
 
     v is the unbiased estimate of the secrets' distribution: E[v M] = theta M. It can have negative entries. INV-N sets
     these to 0 and rescales; INV-P takes the nearest point of the simplex, argmin ||p - v||_2.
@@ -26,20 +26,28 @@ def inv(tally: Tally, post: Literal["none", "normalize", "project"] = "project")
     ----------
     tally : Tally
         Of one mechanism. For unary encodings (RAPPOR, OUE) and subset selection v is each bit's debiased frequency.
-    post : {"none", "normalize", "project"}
-        Raw INV, INV-N or INV-P.
+    post : str
+        What is done with v:
+
+        - "none": nothing, which is raw INV;
+        - "normalize" or "norm-mul": INV-N, negative entries set to 0 and the rest divided by its sum;
+        - "project" or "norm-sub": INV-P, which subtracts a number from all entries and sets to 0 what is negative then;
+        - "base-pos": negative entries set to 0, and no more;
+        - "norm": the same number added to all entries, so that they sum to 1;
+        - "norm-cut": the largest entries until they sum to 1, the last of them as well, divided by their sum.
 
     Returns
     -------
     Estimate
-        ``status`` CLOSED_FORM; for raw INV off the simplex OFF_SIMPLEX, and then ``gap`` is inf.
+        ``status`` CLOSED_FORM; OFF_SIMPLEX where "none", "base-pos" or "norm" leave no distribution, and then ``gap``
+        is inf.
 
     Raises
     ------
     NotInvertible
         If the rows of the channel matrix are numerically dependent, or the mechanism's reports cannot be listed.
     InvalidDistribution
-        If INV-N is asked for and v has no positive component (RAPPOR with few reports).
+        If INV-N or Norm-Cut is asked for and v has no positive component (RAPPOR with few reports).
     ValueError
         If `post` is unknown or the tally pools several mechanisms.
 
@@ -47,6 +55,9 @@ def inv(tally: Tally, post: Literal["none", "normalize", "project"] = "project")
     ----------
     .. [kairouz] Kairouz, Bonawitz and Ramage, "Discrete distribution estimation under local privacy", ICML 2016.
     .. [consistency] ElSalamouny and Palamidessi, arXiv:2508.09980, section 7.
+    .. [postprocessing] Wang et al., "Locally differentially private frequency estimation with consistency", NDSS 2020
+       (the names Base-Pos, Norm, Norm-Mul, Norm-Sub, Norm-Cut; its programs treat the last entry of Norm-Cut in two
+       ways, of which this is one).
 
     Examples
     --------
@@ -57,14 +68,9 @@ def inv(tally: Tally, post: Literal["none", "normalize", "project"] = "project")
     >>> ik.inv(tally).distribution.round(4)
     array([0.9119, 0.0881, 0.    ])
     """
-    if post not in NAMES:
-        raise ValueError(f'post must be "none", "normalize" or "project", got {post!r}')
+    if post not in POST:
+        raise ValueError(f"post must be one of {', '.join(map(repr, POST))}, got {post!r}")
     part = single_part(tally)
-    v = part.mechanism.invert(part.reports, tally.frequencies)
-    if post == "normalize":
-        if not (v > 0).any():
-            raise InvalidDistribution("INV has no positive component, so INV-N is not defined; use post='project'")
-        v = normalize(np.maximum(v, 0))
-    elif post == "project":
-        v = project_to_simplex(v)
-    return certified_on_or_off_simplex(tally, v, Status.CLOSED_FORM, 0, NAMES[post])
+    name, processed = POST[post]
+    v = processed(part.mechanism.invert(part.reports, tally.frequencies))
+    return certified_on_or_off_simplex(tally, v, Status.CLOSED_FORM, 0, name)
