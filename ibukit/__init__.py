@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from ibukit.estimators import choose_penalty as choose_penalty
     from ibukit.estimators import combine_mechanisms as combine_mechanisms
     from ibukit.estimators import combine_results as combine_results
+    from ibukit.estimators import ems as ems
     from ibukit.estimators import gap as gap
     from ibukit.estimators import gibu as gibu
     from ibukit.estimators import ibu as ibu
@@ -140,6 +141,7 @@ __all__ = [
     "datasets",
     "design",
     "emd",
+    "ems",
     "errors",
     "gap",
     "gibu",
@@ -198,6 +200,7 @@ _HOMES = {
     "choose_penalty": "estimators",
     "combine_mechanisms": "estimators",
     "combine_results": "estimators",
+    "ems": "estimators",
     "gap": "estimators",
     "gibu": "estimators",
     "ibu": "estimators",

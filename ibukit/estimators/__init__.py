@@ -7,6 +7,7 @@ from ibukit.estimators.inversion import inv as inv
 from ibukit.estimators.iterative import gibu as gibu
 from ibukit.estimators.iterative import ibu as ibu
 from ibukit.estimators.likelihood import mle as mle
+from ibukit.estimators.smoothed_steps import ems as ems
 from ibukit.estimators.smoothing import choose_penalty as choose_penalty
 from ibukit.estimators.smoothing import smooth as smooth
 from ibukit.estimators.stopping import Change as Change

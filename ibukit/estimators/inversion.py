@@ -17,7 +17,7 @@ Post = Literal["none", "normalize", "project", "norm-mul", "norm-sub", "base-pos
 
 
 def inv(tally: Tally, post: Post = "project") -> Estimate:
-    """Matrix inversion: v = q M^-1, made a distribution by INV-N, INV-P or another way.
+    """Matrix inversion: v = q M^-1, then INV-N, INV-P or another repair.
 
     v is the unbiased estimate of the secrets' distribution: E[v M] = theta M. It can have negative entries. INV-N sets
     these to 0 and rescales; INV-P takes the nearest point of the simplex, argmin ||p - v||_2.
