@@ -88,6 +88,10 @@ if TYPE_CHECKING:
     from ibukit.posterior import Posterior as Posterior
     from ibukit.posterior import posterior as posterior
     from ibukit.posterior import posterior_mean as posterior_mean
+    from ibukit.protocols import CountMeanSketch as CountMeanSketch
+    from ibukit.protocols import HadamardCountMeanSketch as HadamardCountMeanSketch
+    from ibukit.protocols import HadamardMechanism as HadamardMechanism
+    from ibukit.protocols import HadamardResponse as HadamardResponse
     from ibukit.tally import Tally as Tally
 
     __version__: str
@@ -97,6 +101,7 @@ __all__ = [
     "Change",
     "Channel",
     "ConvergenceError",
+    "CountMeanSketch",
     "Discrepancy",
     "Estimate",
     "Exponential",
@@ -104,6 +109,9 @@ __all__ = [
     "FreeWill",
     "Gap",
     "Grid",
+    "HadamardCountMeanSketch",
+    "HadamardMechanism",
+    "HadamardResponse",
     "IbukitError",
     "Line",
     "LinearGeometric",
@@ -232,6 +240,10 @@ _HOMES = {
     "Posterior": "posterior",
     "posterior": "posterior",
     "posterior_mean": "posterior",
+    "HadamardResponse": "protocols",
+    "CountMeanSketch": "protocols",
+    "HadamardCountMeanSketch": "protocols",
+    "HadamardMechanism": "protocols",
     "Tally": "tally",
 }
 
