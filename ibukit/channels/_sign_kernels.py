@@ -118,6 +118,7 @@ def hadamard_pairs(
     """
     k = places.shape[1]
     agree, rest, plus, differ = np.empty(length), np.empty(length), np.empty(length), np.empty(length)
+    sums = np.zeros(k)
     begin = 0
     for group in range(len(places)):
         end = ends[group]
@@ -135,14 +136,26 @@ def hadamard_pairs(
                     agree[column[z]] += w[z]
             transform(agree, rest, order)
             transform(plus, differ, order)
+            own = places[group]
+            if order == length:  # the sketches' case, of which there may be thousands of groups
+                for y in range(k):
+                    t = own[y]
+                    for x in range(y, k):
+                        total[x, y] -= both * 0.5 * differ[own[x] ^ t]
             for y in range(k):
-                t = places[group, y]
-                block = t & -order
-                for x in range(y, k):
-                    r = places[group, x]
-                    if r & -order == block:
-                        total[x, y] += both * 0.5 * (agree[r] + agree[t] - differ[block + (r ^ t)])
+                sums[y] += agree[own[y]]
+                if order < length:
+                    t = own[y]
+                    block = t & -order
+                    for x in range(y, k):
+                        r = own[x]
+                        if r & -order == block:
+                            total[x, y] += both * 0.5 * (agree[r] + agree[t] - differ[block + (r ^ t)])
         begin = end
+    if order == length:
+        for y in range(k):
+            for x in range(y, k):
+                total[x, y] += both * 0.5 * (sums[x] + sums[y])
 
 
 @njit(cache=True)
