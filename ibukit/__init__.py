@@ -88,16 +88,19 @@ if TYPE_CHECKING:
     from ibukit.posterior import Posterior as Posterior
     from ibukit.posterior import posterior as posterior
     from ibukit.posterior import posterior_mean as posterior_mean
+    from ibukit.protocols import BloomRappor as BloomRappor
     from ibukit.protocols import CountMeanSketch as CountMeanSketch
     from ibukit.protocols import HadamardCountMeanSketch as HadamardCountMeanSketch
     from ibukit.protocols import HadamardMechanism as HadamardMechanism
     from ibukit.protocols import HadamardResponse as HadamardResponse
+    from ibukit.protocols import HistogramEncoding as HistogramEncoding
     from ibukit.tally import Tally as Tally
 
     __version__: str
 
 __all__ = [
     "Alphabet",
+    "BloomRappor",
     "Change",
     "Channel",
     "ConvergenceError",
@@ -112,6 +115,7 @@ __all__ = [
     "HadamardCountMeanSketch",
     "HadamardMechanism",
     "HadamardResponse",
+    "HistogramEncoding",
     "IbukitError",
     "Line",
     "LinearGeometric",
@@ -244,6 +248,8 @@ _HOMES = {
     "CountMeanSketch": "protocols",
     "HadamardCountMeanSketch": "protocols",
     "HadamardMechanism": "protocols",
+    "BloomRappor": "protocols",
+    "HistogramEncoding": "protocols",
     "Tally": "tally",
 }
 
