@@ -89,15 +89,23 @@ if TYPE_CHECKING:
     from ibukit.posterior import Posterior as Posterior
     from ibukit.posterior import posterior as posterior
     from ibukit.posterior import posterior_mean as posterior_mean
+    from ibukit.protocols import BloomRappor as BloomRappor
+    from ibukit.protocols import CountMeanSketch as CountMeanSketch
+    from ibukit.protocols import HadamardCountMeanSketch as HadamardCountMeanSketch
+    from ibukit.protocols import HadamardMechanism as HadamardMechanism
+    from ibukit.protocols import HadamardResponse as HadamardResponse
+    from ibukit.protocols import HistogramEncoding as HistogramEncoding
     from ibukit.tally import Tally as Tally
 
     __version__: str
 
 __all__ = [
     "Alphabet",
+    "BloomRappor",
     "Change",
     "Channel",
     "ConvergenceError",
+    "CountMeanSketch",
     "Discrepancy",
     "Estimate",
     "Exponential",
@@ -105,6 +113,10 @@ __all__ = [
     "FreeWill",
     "Gap",
     "Grid",
+    "HadamardCountMeanSketch",
+    "HadamardMechanism",
+    "HadamardResponse",
+    "HistogramEncoding",
     "IbukitError",
     "Line",
     "LinearGeometric",
@@ -235,6 +247,12 @@ _HOMES = {
     "Posterior": "posterior",
     "posterior": "posterior",
     "posterior_mean": "posterior",
+    "HadamardResponse": "protocols",
+    "CountMeanSketch": "protocols",
+    "HadamardCountMeanSketch": "protocols",
+    "HadamardMechanism": "protocols",
+    "BloomRappor": "protocols",
+    "HistogramEncoding": "protocols",
     "Tally": "tally",
 }
 

@@ -7,15 +7,15 @@ from functools import cached_property
 
 import numpy as np
 
-from ibukit.channels import Channel, DenseChannel, LineChannel, ResponseChannel, StackedChannel
+from ibukit.channels import Channel, DenseChannel, HadamardChannel, LineChannel, ResponseChannel, StackedChannel
 from ibukit.solvers._normal_equations import NormalEquations
 
-STRUCTURED = (DenseChannel, ResponseChannel, LineChannel)
+STRUCTURED = (DenseChannel, ResponseChannel, LineChannel, HadamardChannel)
 
 
 @dataclass(frozen=True, eq=False)
 class Pooled(NormalEquations):
-    """Dense, line and k-RR channels over the same secrets, stacked."""
+    """Dense, line, k-RR and Hadamard channels over the same secrets, stacked."""
 
     channels: tuple[Channel, ...]
     k: int

@@ -179,7 +179,7 @@ SOLVERS = (
     ),
     Solver(
         "bits",
-        f"unary encodings, alone or pooled with k-RR, geometric or dense channels, and k <= {MOST_UNKNOWNS}",
+        f"unary encodings, alone or pooled with k-RR, geometric, Hadamard or dense ones, and k <= {MOST_UNKNOWNS}",
         _bits_apply,
         _many_rows,
         lambda problem: f"parabola of the packed bits, exact gradient: {_shape(problem)} with many rows of bits",
@@ -187,7 +187,7 @@ SOLVERS = (
     ),
     Solver(
         "pooled",
-        f"k-RR, geometric or dense channels, and k <= {MOST_UNKNOWNS}",
+        f"k-RR, geometric, Hadamard or dense channels, and k <= {MOST_UNKNOWNS}",
         _pooled_applies,
         _pooled_suits,
         lambda problem: (

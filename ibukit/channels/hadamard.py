@@ -1,0 +1,127 @@
+"""Two probabilities, told apart by a sign of a Hadamard matrix."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ibukit._validate import Floats, Ints
+from ibukit.channels import _sign_kernels
+from ibukit.channels.base import Channel
+
+
+@dataclass(frozen=True, eq=False)
+class HadamardChannel(Channel):
+    """Hadamard signs by the fast Walsh-Hadamard transform, O(K log K).
+
+    M_xz = scale_z (`high` if the sign of secret x in the column of report z is the report's own, else `low`). Signs
+    are those of Sylvester's matrix, H_rc = (-1)^(number of bits that r and c share), of `order` rows. Several such
+    matrices may stand on a diagonal: where the secret's row is in another block than the report's column, the entry is
+    `low`. In each group of reports (a row of a sketch, say) the secrets have rows of their own.
+
+    Parameters
+    ----------
+    places : ndarray of int32, shape (groups, k)
+        For each group, block * order + row of each secret.
+    length : int
+        Number of places, a multiple of `order`.
+    order : int
+        Rows of a block, a power of two.
+    group : ndarray of int, shape (s,)
+        The group of each report.
+    column : ndarray of int, shape (s,)
+        block * order + column of each report.
+    minus : ndarray of bool, shape (s,)
+        Whether the report's own sign is -.
+    low, high : float
+        Entries where the signs differ, and where they agree, up to the report's scale.
+    scale : ndarray, shape (s,)
+        A factor for each report.
+
+    Examples
+    --------
+    Secrets 0 and 1 have the rows + - + - and + + - -, and the reports are the columns 0 and 1:
+
+    >>> import numpy as np
+    >>> places, column = np.array([[1, 2]], dtype=np.int32), np.array([0, 1])
+    >>> plus = np.zeros(2, dtype=bool)
+    >>> channel = HadamardChannel(places, 4, 4, np.zeros(2, dtype=int), column, plus, 0.1, 0.4, np.ones(2))
+    >>> channel.rows(np.arange(2))
+    array([[0.4, 0.1],
+           [0.4, 0.4]])
+    """
+
+    places: NDArray[np.int32]
+    length: int
+    order: int
+    group: Ints
+    column: Ints
+    minus: NDArray[np.bool_]
+    low: float
+    high: float
+    scale: Floats
+
+    @property
+    def k(self) -> int:  # type: ignore[override]
+        """Number of secrets."""
+        return int(self.places.shape[1])
+
+    @property
+    def size(self) -> int:
+        """Number of reports."""
+        return len(self.column)
+
+    @cached_property
+    def _layout(self) -> tuple[Any, ...]:
+        """What the kernels ask for: the places, and the reports group by group."""
+        by_group = np.argsort(self.group, kind="stable")
+        ends = np.cumsum(np.bincount(self.group, minlength=len(self.places)))
+        return self.places, self.length, self.order, ends, by_group, self.column, self.minus
+
+    def forward(self, theta: Floats) -> Floats:
+        """One transform for each group."""
+        agreeing = _sign_kernels.hadamard_forward(theta, *self._layout)
+        return np.asarray(self.scale * (self.low * theta.sum() + (self.high - self.low) * agreeing))
+
+    def adjoint(self, w: Floats) -> Floats:
+        """The same transform, which is symmetric."""
+        weights = w * self.scale
+        agreeing = _sign_kernels.hadamard_adjoint(weights, *self._layout)
+        return np.asarray(self.low * weights.sum() + (self.high - self.low) * agreeing)
+
+    def rows(self, secrets: Ints) -> Floats:
+        """Entry by entry."""
+        return _sign_kernels.hadamard_rows(
+            secrets, self.places, self.order, self.group, self.column, self.minus, self.low, self.high, self.scale
+        )
+
+    def add_gram(self, total: Floats, weights: Floats) -> None:
+        """The product of two rows is a row: two transforms for each group, then k^2 look-ups."""
+        extra = self.high - self.low
+        w = weights * self.scale**2
+        agreeing = _sign_kernels.hadamard_adjoint(w, *self._layout)
+        total += self.low**2 * w.sum() + self.low * extra * (agreeing[:, None] + agreeing)
+        _sign_kernels.hadamard_pairs(total, w, *self._layout, extra**2)
+
+    def unit_columns(self) -> HadamardChannel:
+        """Over the larger entry, where a secret has it."""
+        held = _sign_kernels.hadamard_held(self.places, self.order, self.group, self.column, self.minus)
+        return replace(self, scale=1 / np.where(held, self.high, self.low))
+
+    def scaled(self, factor: Floats) -> HadamardChannel:
+        """With the factors in the scale."""
+        return replace(self, scale=self.scale * factor)
+
+    def take(self, reports: slice | Ints) -> HadamardChannel:
+        """Some of the columns."""
+        return replace(
+            self,
+            group=self.group[reports],
+            column=self.column[reports],
+            minus=self.minus[reports],
+            scale=self.scale[reports],
+        )

@@ -1,0 +1,147 @@
+"""A family of hash functions, and what reports on buckets say of each secret.
+
+Version 1 of the family: with uint64 arithmetic that wraps around, G = 0x9E3779B97F4A7C15 and splitmix64's finaliser
+`mix`, the hash of secret x (its place in the alphabet) under function `row` is v = mix(mix(seed + (row + 1) G) +
+(x + 1) G), and its bucket is floor((v >> 32) width / 2^32). Change neither: reports were made with it.
+"""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from ibukit._validate import Ints
+
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+_FIRST = np.uint64(0xBF58476D1CE4E5B9)
+_SECOND = np.uint64(0x94D049BB133111EB)
+
+
+@njit(cache=True)
+def mix(z: np.uint64) -> np.uint64:
+    """The finaliser of splitmix64."""
+    z = (z ^ (z >> np.uint64(30))) * _FIRST
+    z = (z ^ (z >> np.uint64(27))) * _SECOND
+    return z ^ (z >> np.uint64(31))
+
+
+@njit(cache=True)
+def fill_buckets(out: NDArray[np.int32], row: int, width: int, seed: int) -> None:
+    """The buckets of the secrets 0..len(out) - 1 under one function of the family."""
+    key = mix(np.uint64(seed) + np.uint64(row + 1) * _STEP)
+    for x in range(out.size):
+        v = mix(key + np.uint64(x + 1) * _STEP)
+        out[x] = np.int32(((v >> np.uint64(32)) * np.uint64(width)) >> np.uint64(32))
+
+
+@njit(cache=True)
+def buckets(rows: Ints, k: int, width: int, seed: int) -> NDArray[np.int32]:
+    """The buckets of k secrets under each of some functions, shape (len(rows), k)."""
+    out = np.empty((rows.size, k), dtype=np.int32)
+    for i in range(rows.size):
+        fill_buckets(out[i], rows[i], width, seed)
+    return out
+
+
+@njit(cache=True)
+def buckets_of(rows: Ints, secrets: Ints, width: int, seed: int) -> NDArray[np.int32]:
+    """The bucket of each of n secrets under a function of its own, shape (n,)."""
+    out = np.empty(rows.size, dtype=np.int32)
+    for i in range(rows.size):
+        key = mix(np.uint64(seed) + np.uint64(rows[i] + 1) * _STEP)
+        v = mix(key + np.uint64(secrets[i] + 1) * _STEP)
+        out[i] = np.int32(((v >> np.uint64(32)) * np.uint64(width)) >> np.uint64(32))
+    return out
+
+
+@njit(cache=True)
+def bits_of_secrets(rows: Ints, packed: NDArray[np.uint8], k: int, width: int, seed: int) -> NDArray[np.uint8]:
+    """The bit of each secret's bucket in each report, packed; quick where reports of one row follow each other."""
+    out = np.zeros((len(packed), (k + 7) // 8), dtype=np.uint8)
+    own = np.empty(k, dtype=np.int32)
+    for z in range(len(packed)):
+        if z == 0 or rows[z] != rows[z - 1]:
+            fill_buckets(own, rows[z], width, seed)
+        for x in range(k):
+            if packed[z, own[x] >> 3] & (128 >> (own[x] & 7)):
+                out[z, x >> 3] |= np.uint8(128 >> (x & 7))
+    return out
+
+
+@njit(cache=True)
+def agreeing_signs(indices: Ints, minus: NDArray[np.bool_], k: int) -> NDArray[np.uint8]:
+    """Packed bits of the secrets whose Hadamard signs are all those of the report; both arrays of shape (s, t)."""
+    out = np.zeros((len(indices), (k + 7) // 8), dtype=np.uint8)
+    for z in range(len(indices)):
+        for x in range(k):
+            agrees = True
+            for i in range(indices.shape[1]):
+                v = indices[z, i] & x
+                v ^= v >> 32
+                v ^= v >> 16
+                v ^= v >> 8
+                v ^= v >> 4
+                v ^= v >> 2
+                v ^= v >> 1
+                agrees = agrees and ((v & 1) == 1) == minus[z, i]
+            if agrees:
+                out[z, x >> 3] |= np.uint8(128 >> (x & 7))
+    return out
+
+
+@njit(cache=True)
+def fill_filters(out: NDArray[np.int32], sizes: Ints, cohort: int, bits: int, seed: int) -> None:
+    """The bits that each secret sets in a cohort's Bloom filter, each once, and how many they are.
+
+    `out` has shape (k, hashes); hash i of a cohort is function cohort * hashes + i of the family.
+    """
+    k, hashes = out.shape
+    own = np.empty(k, dtype=np.int32)
+    sizes[:] = 0
+    for i in range(hashes):
+        fill_buckets(own, cohort * hashes + i, bits, seed)
+        for x in range(k):
+            new = True
+            for j in range(sizes[x]):
+                new = new and out[x, j] != own[x]
+            if new:
+                out[x, sizes[x]] = own[x]
+                sizes[x] += 1
+
+
+@njit(cache=True)
+def filter_levels(
+    cohorts: Ints, packed: NDArray[np.uint8], k: int, bits: int, hashes: int, seed: int
+) -> NDArray[np.uint8]:
+    """For each report and secret: how many of the secret's bits are 1, times (hashes + 1), plus how many are 0."""
+    levels = np.empty((len(packed), k), dtype=np.uint8)
+    places, sizes = np.empty((k, hashes), dtype=np.int32), np.empty(k, dtype=np.int64)
+    for z in range(len(packed)):
+        if z == 0 or cohorts[z] != cohorts[z - 1]:
+            fill_filters(places, sizes, cohorts[z], bits, seed)
+        for x in range(k):
+            ones = 0
+            for j in range(sizes[x]):
+                ones += (packed[z, places[x, j] >> 3] >> (7 - (places[x, j] & 7))) & 1
+            levels[z, x] = ones * (hashes + 1) + sizes[x] - ones
+    return levels
+
+
+@njit(cache=True)
+def farthest_filters(cohorts: int, k: int, bits: int, hashes: int, seed: int, own: float, other: float) -> float:
+    """The largest |Bx \\ By| own + |By \\ Bx| other over cohorts and pairs of secrets; stops where none is larger."""
+    places, sizes = np.empty((k, hashes), dtype=np.int32), np.empty(k, dtype=np.int64)
+    largest, most = 0.0, hashes * (own + other)
+    for cohort in range(cohorts):
+        fill_filters(places, sizes, cohort, bits, seed)
+        for x in range(k):
+            for y in range(x):
+                shared = 0
+                for i in range(sizes[x]):
+                    for j in range(sizes[y]):
+                        if places[x, i] == places[y, j]:
+                            shared += 1
+                a, b = sizes[x] - shared, sizes[y] - shared
+                largest = max(largest, a * own + b * other, b * own + a * other)
+            if largest >= most:
+                return largest
+    return largest
