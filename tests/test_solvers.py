@@ -157,7 +157,9 @@ def test_a_name_that_is_none(method):
 
 def test_every_solver_says_why_in_one_short_line():
     # the largest that anyone will have
-    problem = SimpleNamespace(k=10**7, channel=SimpleNamespace(k=10**7, size=10**7), parts=range(100))
+    problem = SimpleNamespace(
+        k=10**7, channel=SimpleNamespace(k=10**7, size=10**7), parts=[(SimpleNamespace(size=10**9), None)] * 100
+    )
     reasons = [f"mle, {solver.why(problem)}" for solver in SOLVERS]
     for reason in reasons:
         assert len(reason) <= LONGEST

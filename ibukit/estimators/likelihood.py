@@ -30,8 +30,8 @@ def mle(tally: Tally, tol: float = 1e-9, method: str = "auto", *, strict: bool =
         - "closed-form": reports of one k-RR mechanism, O(k);
         - "line": of one geometric mechanism on a line, O(k) a step;
         - "plane": of one planar mechanism on a large grid, by Fourier transforms;
-        - "bits": RAPPOR, OUE and subset selection from the packed bits, alone or pooled with k-RR, geometric and dense
-          channels;
+        - "bits": RAPPOR, OUE, subset selection, hashing and sketches from the packed bits, and many reports of other
+          kinds, alone or pooled with any;
         - "pooled": k-RR, geometric and dense channels, with normal equations that use their structure;
         - "dense": any, as a matrix;
         - "active-set": any, however large, through ``forward`` and ``adjoint``; quick where few secrets have mass;

@@ -177,9 +177,7 @@ class BloomRappor(NumberedBits):
         return self._farthest(each, each)
 
     def _farthest(self, own: float, other: float) -> float:
-        return _sketch_kernels.farthest_filters(
-            self.cohorts, self.k, self.bits, self.hashes, self.seed, own, other
-        )
+        return _sketch_kernels.farthest_filters(self.cohorts, self.k, self.bits, self.hashes, self.seed, own, other)
 
     @property
     def _numbers(self) -> tuple[str, int]:

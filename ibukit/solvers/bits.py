@@ -99,15 +99,39 @@ class RowsElsewhere:
         return np.asarray(found / self.total)
 
 
+@dataclass(frozen=True, eq=False)
+class Reports:
+    """Many reports of any channel whose entries for one report differ by a moderate factor, so that parabolas serve."""
+
+    channel: Channel
+    counts: Ints | Floats
+    total: float = 1.0
+
+    def gradient(self, theta: Floats) -> Floats:
+        """These reports' share of g."""
+        return self.channel.score(theta, self.counts).g / self.total
+
+    def hessian(self, theta: Floats, thinned: int) -> Floats:
+        """M diag(q / p^2) M^T at theta from every `thinned`-th report."""
+        return _gram_of_some(self.channel, theta, self.counts, thinned) / self.total
+
+
 def _hessian_there(thinned: int, channel: Channel, theta: Floats, weights: Floats | Ints) -> Floats:
     counts = spread(weights, channel)
     if isinstance(channel, BitChannel):
         return Rows(channel, counts).hessian(theta, thinned)
+    return _gram_of_some(channel, theta, counts, thinned)
+
+
+def _gram_of_some(channel: Channel, theta: Floats, counts: Floats | Ints, thinned: int) -> Floats:
     some, few = channel.take(slice(None, None, thinned)), counts[::thinned]
     return np.asarray(some.gram(few / some.forward(theta) ** 2) * (counts.sum() / few.sum()))
 
 
-def maximise(bits: Sequence[Rows | RowsElsewhere], others: Pooled, q_others: Floats, tol: float) -> tuple[Floats, int]:
+Many = Rows | RowsElsewhere | Reports
+
+
+def maximise(bits: Sequence[Many], others: Pooled, q_others: Floats, tol: float) -> tuple[Floats, int]:
     """The maximiser over the simplex and the number of passes over the rows."""
     k = others.k
     problem = _Problem(bits, others, q_others)
@@ -138,7 +162,7 @@ def maximise(bits: Sequence[Rows | RowsElsewhere], others: Pooled, q_others: Flo
 
 @dataclass(frozen=True, eq=False)
 class _Problem:
-    bits: Sequence[Rows | RowsElsewhere]
+    bits: Sequence[Many]
     others: Pooled
     q_others: Floats
 

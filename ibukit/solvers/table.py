@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ibukit._validate import Floats
-from ibukit.channels import BitChannel, DenseChannel, LineChannel, ResponseChannel
+from ibukit.channels import BitChannel, Channel, DenseChannel, LineChannel, ResponseChannel
 from ibukit.channels.partitioned import PartitionedChannel
 from ibukit.channels.plane import PlaneChannel
 from ibukit.solvers import active_set, anderson, bits, interior_point, line, plane, water_filling
@@ -21,6 +21,8 @@ ROW_CHANNELS = (BitChannel, PartitionedChannel)
 MOST_DENSE = 2**26
 # order of the largest matrix that is factorised at each step (a second of time, a fifth of a gigabyte)
 MOST_UNKNOWNS = 5000
+# reports for each secret from which a parabola of some of them beats a matrix of all
+MANY_A_SECRET = 20
 # below this a dense matrix beats any structure
 MOST_SECRETS_DENSE_ANYWAY = 300
 
@@ -90,10 +92,17 @@ def _plane(problem: Problem, tol: float) -> tuple[Floats, int]:
     return plane.maximise(problem.channel, problem.q, tol)
 
 
+def _is_many(problem: Problem, channel: Channel) -> bool:
+    """Whether a channel of no known structure has too many reports to be written out and read at each step."""
+    return not isinstance(channel, STRUCTURED) and channel.size > MANY_A_SECRET * problem.k
+
+
 def _bits_apply(problem: Problem) -> bool:
-    some = any(isinstance(channel, ROW_CHANNELS) for channel, _ in problem.parts)
-    known = all(isinstance(channel, (*ROW_CHANNELS, *STRUCTURED)) for channel, _ in problem.parts)
-    return some and known and _few_unknowns(problem)
+    many = [isinstance(channel, ROW_CHANNELS) or _is_many(problem, channel) for channel, _ in problem.parts]
+    if not any(many) or not _few_unknowns(problem):
+        return False
+    rest = [channel for (channel, _), of_many in zip(problem.parts, many, strict=True) if not of_many]
+    return problem.k * sum(channel.size for channel in rest if not isinstance(channel, STRUCTURED)) <= MOST_DENSE
 
 
 def _few_unknowns(problem: Problem) -> bool:
@@ -101,23 +110,30 @@ def _few_unknowns(problem: Problem) -> bool:
 
 
 def _many_rows(problem: Problem) -> bool:
-    rows = sum(channel.size for channel, _ in problem.parts if isinstance(channel, ROW_CHANNELS))
     elsewhere = any(isinstance(channel, PartitionedChannel) for channel, _ in problem.parts)
-    return elsewhere or rows > 20 * problem.k or not _dense_applies(problem)
+    rows = sum(channel.size for channel, _ in problem.parts if not isinstance(channel, STRUCTURED))
+    return elsewhere or rows > MANY_A_SECRET * problem.k or not _dense_applies(problem)
 
 
 def _bits_run(problem: Problem, tol: float) -> tuple[Floats, int]:
-    rows: list[bits.Rows | bits.RowsElsewhere] = []
+    rows: list[bits.Many] = []
     others, q_others = [], []
     for channel, counts in problem.parts:
         if isinstance(channel, PartitionedChannel):
             rows.append(bits.RowsElsewhere(channel, counts, problem.n))
         elif isinstance(channel, BitChannel):
             rows.append(bits.Rows(channel, counts, problem.n))
+        elif _is_many(problem, channel):
+            rows.append(bits.Reports(channel, counts, problem.n))
         else:
-            others.append(channel)
+            known = isinstance(channel, STRUCTURED)
+            others.append(channel if known else DenseChannel(channel.rows(np.arange(problem.k))))
             q_others.append(counts / problem.n)
     return bits.maximise(rows, Pooled.of(tuple(others), problem.k), np.concatenate([np.empty(0), *q_others]), tol)
+
+
+def _only_bits(problem: Problem) -> bool:
+    return not any(_is_many(problem, channel) for channel, _ in problem.parts if not isinstance(channel, ROW_CHANNELS))
 
 
 def _pooled_applies(problem: Problem) -> bool:
@@ -179,10 +195,13 @@ SOLVERS = (
     ),
     Solver(
         "bits",
-        f"unary encodings, alone or pooled with k-RR, geometric, Hadamard or dense ones, and k <= {MOST_UNKNOWNS}",
+        f"rows of bits or many reports of another kind, also pooled with other mechanisms, and k <= {MOST_UNKNOWNS}",
         _bits_apply,
         _many_rows,
-        lambda problem: f"parabola of the packed bits, exact gradient: {_shape(problem)} with many rows of bits",
+        lambda problem: (
+            f"parabola of {'the packed bits' if _only_bits(problem) else 'many reports'}, exact gradient: "
+            f"{_shape(problem)} with many rows{' of bits' if _only_bits(problem) else ''}"
+        ),
         _bits_run,
     ),
     Solver(
