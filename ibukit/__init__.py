@@ -82,12 +82,18 @@ if TYPE_CHECKING:
     from ibukit.mechanisms import TightConstraints as TightConstraints
     from ibukit.mechanisms import TruncatedGeometric as TruncatedGeometric
     from ibukit.mechanisms import TruncatedPlanarGeometric as TruncatedPlanarGeometric
+    from ibukit.mechanisms import UnaryEncoding as UnaryEncoding
     from ibukit.mechanisms import average_mechanism as average_mechanism
     from ibukit.mechanisms import compose as compose
     from ibukit.planning import plan as plan
     from ibukit.posterior import Posterior as Posterior
     from ibukit.posterior import posterior as posterior
     from ibukit.posterior import posterior_mean as posterior_mean
+    from ibukit.protocols import LinkedRounds as LinkedRounds
+    from ibukit.protocols import LocalHashing as LocalHashing
+    from ibukit.protocols import LongitudinalResponse as LongitudinalResponse
+    from ibukit.protocols import LongitudinalUnaryEncoding as LongitudinalUnaryEncoding
+    from ibukit.protocols import ThresholdedHistogram as ThresholdedHistogram
     from ibukit.tally import Tally as Tally
 
     __version__: str
@@ -108,6 +114,10 @@ __all__ = [
     "Line",
     "LinearGeometric",
     "LinearLaplace",
+    "LinkedRounds",
+    "LocalHashing",
+    "LongitudinalResponse",
+    "LongitudinalUnaryEncoding",
     "MatrixMechanism",
     "Mechanism",
     "OptimalDesign",
@@ -124,9 +134,11 @@ __all__ = [
     "StoppingRule",
     "SubsetSelection",
     "Tally",
+    "ThresholdedHistogram",
     "TightConstraints",
     "TruncatedGeometric",
     "TruncatedPlanarGeometric",
+    "UnaryEncoding",
     "Unfolded",
     "attack",
     "average_mechanism",
@@ -226,12 +238,18 @@ _HOMES = {
     "TightConstraints": "mechanisms",
     "TruncatedGeometric": "mechanisms",
     "TruncatedPlanarGeometric": "mechanisms",
+    "UnaryEncoding": "mechanisms",
     "average_mechanism": "mechanisms",
     "compose": "mechanisms",
     "plan": "planning",
     "Posterior": "posterior",
     "posterior": "posterior",
     "posterior_mean": "posterior",
+    "LinkedRounds": "protocols",
+    "LocalHashing": "protocols",
+    "LongitudinalResponse": "protocols",
+    "LongitudinalUnaryEncoding": "protocols",
+    "ThresholdedHistogram": "protocols",
     "Tally": "tally",
 }
 
