@@ -1,4 +1,4 @@
-"""Several rounds of one user: their law, their level, and what is lost where they are pooled as if of different users."""
+"""Several rounds of one user: their law and level, and what is lost where they are pooled as if of different users."""
 
 import math
 import pickle
@@ -62,7 +62,7 @@ def test_the_level_grows_to_that_of_what_is_kept():
 
 
 def null_variances(linked):
-    """Least variance of an unbiased estimate of a rare secret's frequency, and that of averaged rounds, for one user."""
+    """Variance for one user, of a rare secret's frequency: the least, and that of averaged rounds."""
     own, other = (np.exp(law) for law in linked._log_laws)
     s = np.arange(linked.rounds + 1)
     averaged = (other @ s**2 - (other @ s) ** 2) / linked.rounds**2 / linked.one_round.contrast**2
