@@ -91,6 +91,7 @@ if TYPE_CHECKING:
     from ibukit.posterior import posterior_mean as posterior_mean
     from ibukit.protocols import LinkedRounds as LinkedRounds
     from ibukit.protocols import LocalHashing as LocalHashing
+    from ibukit.protocols import LongitudinalHashing as LongitudinalHashing
     from ibukit.protocols import LongitudinalResponse as LongitudinalResponse
     from ibukit.protocols import LongitudinalUnaryEncoding as LongitudinalUnaryEncoding
     from ibukit.protocols import ThresholdedHistogram as ThresholdedHistogram
@@ -116,6 +117,7 @@ __all__ = [
     "LinearLaplace",
     "LinkedRounds",
     "LocalHashing",
+    "LongitudinalHashing",
     "LongitudinalResponse",
     "LongitudinalUnaryEncoding",
     "MatrixMechanism",
@@ -247,6 +249,7 @@ _HOMES = {
     "posterior_mean": "posterior",
     "LinkedRounds": "protocols",
     "LocalHashing": "protocols",
+    "LongitudinalHashing": "protocols",
     "LongitudinalResponse": "protocols",
     "LongitudinalUnaryEncoding": "protocols",
     "ThresholdedHistogram": "protocols",

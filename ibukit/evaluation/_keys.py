@@ -37,6 +37,7 @@ from ibukit.mechanisms.free_will import FreeWill
 from ibukit.protocols import (
     LinkedRounds,
     LocalHashing,
+    LongitudinalHashing,
     LongitudinalResponse,
     LongitudinalUnaryEncoding,
     ThresholdedHistogram,
@@ -147,6 +148,7 @@ RECORDED: Mapping[type, tuple[str, Parts]] = {
     LinearLaplace: ("LinearLaplace", _level),
     LinkedRounds: ("LinkedRounds", _of("permanent", "instantaneous", "rounds")),
     LocalHashing: ("LocalHashing", _of("epsilon", "g", "balanced")),
+    LongitudinalHashing: ("LongitudinalHashing", _of("epsilon", "epsilon_inf", "g")),
     LongitudinalResponse: ("LongitudinalResponse", _of("epsilon", "epsilon_inf")),
     LongitudinalUnaryEncoding: ("LongitudinalUnaryEncoding", _of("permanent", "instantaneous")),
     MatrixMechanism: ("MatrixMechanism", _matrix),

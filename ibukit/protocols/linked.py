@@ -110,12 +110,18 @@ class LinkedRounds(Mechanism):
 
     @property
     def epsilon_inf(self) -> float:
-        """The tight level of the kept bits, and so of any number of rounds; inf where they are the truth."""
+        """The tight level of the kept bits, and so of any number of rounds.
+
+        It is inf where the kept bits are the truth.
+        """
         return self.permanent.log_odds
 
     @property
     def epsilon(self) -> float:  # type: ignore[override]
-        """The tight level of all rounds together, ln L(T) / L(0), in nats, for all pairs of secrets."""
+        """The tight level of all rounds together, ln L(T) / L(0).
+
+        In nats, for all pairs of secrets.
+        """
         own, other = self._log_laws
         return float(own[-1] - other[-1] - (own[0] - other[0]))
 
@@ -132,7 +138,10 @@ class LinkedRounds(Mechanism):
 
     @property
     def level_ratios(self) -> Floats:
-        """L(s) = P1(s) / P0(s), s = 0..T: how much more often the secret's own bit is 1 so many times."""
+        """L(s) = P1(s) / P0(s) for s = 0..T, shape (T + 1,).
+
+        So much more often is the secret's own bit 1 in s rounds than another.
+        """
         own, other = self._log_laws
         return np.asarray(np.exp(own - other))
 
@@ -182,6 +191,9 @@ class LinkedRounds(Mechanism):
         return MatrixMechanism(matrix, self.alphabet)
 
     def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:
-        """The published estimator: the rounds averaged, each bit's frequency debiased; it need not sum to 1."""
+        """The published estimator: rounds averaged, each bit's frequency debiased.
+
+        It need not sum to 1.
+        """
         ones = frequencies @ reports / self.rounds
         return np.asarray((ones - self.one_round.p_zero) / self.one_round.contrast)

@@ -27,93 +27,24 @@ SEEDS = 2**63
 MOST_BUCKETS = 2**31 - 1
 
 
-@dataclass(frozen=True)
-class LocalHashing(Mechanism):
-    """Local hashing (BLH, OLH): a hash function of the user's own, and k-RR on its g buckets.
+class HashedReports(Mechanism):
+    """A report is a seed and a bucket: the secret's own, under the hash function of the seed, more often than another.
 
-    A user draws a seed, uniformly from 0..2^63 - 1, hashes the secret to a bucket 0..g-1 by the hash function of this
-    seed, and reports the seed and a bucket: the secret's own with probability p = e^eps / (e^eps + g - 1), each other
-    with probability 1 / (e^eps + g - 1). So P(seed, y given x) = 2^-63 (p if H(x) = y, else 1 / (e^eps + g - 1)): given
-    the hash, whatever it is, the likelihood is exact. These probabilities satisfy epsilon-local differential privacy,
-    tightly unless a hash function sends all secrets to one bucket. Reports are simulated, see `Mechanism`.
-
-    The hash family is ibukit's own (`hash_family`): 64-bit integer arithmetic, the same on every machine. g = 2 is BLH,
-    the default g is OLH's.
-
-    Parameters
-    ----------
-    alphabet : Alphabet or int
-        The k secrets. Reports are rows (seed, bucket), integers.
-    epsilon : float
-        Nats, for all pairs of secrets.
-    g : int, optional
-        The number of buckets, at least 2; with `balanced` at most k. By default the whole number with the least
-        (e^eps - 1 + g)^2 / (g - 1), to which the variance of the published estimate is proportional where a secret is
-        rare. It is next to e^eps + 1, but not always the nearest. With `balanced`, at most k.
-    balanced : bool
-        Whether every bucket gets k / g secrets, up to rounding, by a shuffle of the secrets in place of a hash. Where g
-        divides k this has the law of `SubsetSelection` with sets of k / g secrets, if all shuffles are equally likely,
-        and a smaller error than a hash. It takes k steps a report instead of one to make it.
-
-    Raises
-    ------
-    ValueError
-        If `epsilon` is not a number from 5e-15 to about 36.7 + log(g - 1), where the secret's bucket is reported with a
-        probability that rounds to 1 in doubles, `g` is not a whole number from 2 on, or there are fewer than two
-        secrets.
-    TypeError
-        If `balanced` is not True or False.
-
-    Notes
-    -----
-    `inv` gives the published unbiased estimator, the mean of ([H(x) = y] - c) / (p - c) over the reports, with c the
-    probability that a report supports a secret that is not its user's: 1/g. It is unbiased on average over the seeds
-    that users draw. It is no inverse of the matrix of the seeds that were drawn, so it has the noise of their hash
-    functions on top, and does not sum to 1. (With `balanced`, c is slightly smaller.) The likelihood knows which hash
-    functions were drawn.
-
-    References
-    ----------
-    .. [bassily2015] Bassily and Smith, "Local, private, efficient protocols for succinct histograms", STOC 2015: the
-       case g = 2.
-    .. [oue] Wang, Blocki, Li and Jha, "Locally differentially private protocols for frequency estimation",
-       USENIX Security 2017, section 4.4.
-
-    Examples
-    --------
-    >>> import ibukit as ik
-    >>> mechanism = LocalHashing(100, epsilon=1.0)
-    >>> mechanism.g, round(mechanism.truth, 4)
-    (4, 0.4754)
-    >>> reports = mechanism.randomize([7, 7, 7], np.random.default_rng(1))
-    >>> reports[:, 1].tolist(), mechanism.hash(reports[:, 0], [7, 7, 7]).tolist()
-    ([2, 0, 0], [2, 1, 0])
-    >>> estimate = ik.mle(mechanism.simulate([5000] * 2 + [0] * 98, np.random.default_rng(1)))
-    >>> estimate.distribution[:4].round(2)
-    array([0.5, 0.5, 0. , 0. ])
+    The tally keeps seeds and buckets; the channel works out which secrets each report supports.
     """
 
     alphabet: Alphabet
     epsilon: float
-    g: int = None  # type: ignore[assignment]  # until it is made
-    balanced: bool = False
+    g: int
+    balanced: bool
 
     hash_family: ClassVar[str] = "ibukit-splitmix64-v1"
     """What a seed means; reports are to be kept with this name, and a family that differs will have another one."""
 
-    if TYPE_CHECKING:  # the fields are what these become
-
-        def __init__(
-            self, alphabet: Alphabet | int, epsilon: float, g: int | None = None, balanced: bool = False
-        ) -> None: ...
-
     def __post_init__(self) -> None:
-        """Check and convert the fields; choose the number of buckets where none is given."""
+        """Check and convert the fields that they share; choose the number of buckets where none is given."""
         self._keep(alphabet=as_alphabet(self.alphabet))
         _validate.whole("number of secrets", len(self.alphabet), 2)
-        if not isinstance(self.balanced, (bool, np.bool_)):
-            raise TypeError(f"balanced must be True or False, got {self.balanced!r}")
-        self._keep(balanced=bool(self.balanced))
         self._keep(epsilon=level(self.epsilon, lambda eps: (self._buckets_at(eps) - 1) * math.exp(-eps)))
         self._keep(g=self._buckets_at(self.epsilon))
 
@@ -211,12 +142,100 @@ class LocalHashing(Mechanism):
         return SubsetSelection(self.alphabet, self.epsilon, self.k // self.g)
 
     def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:
-        """The published estimator: the supports of each secret, debiased; it need not sum to 1."""
+        """The published estimator: the supports of each secret, debiased.
+
+        It need not sum to 1.
+        """
         support = _hash_kernels.support_counts(reports, frequencies, self.k, self.g, self.balanced)
         # truth - lie without cancellation
         more = self.truth * -np.expm1(-self.epsilon)
         chance = self.lie + more * self.collision
         return np.asarray((support - chance * frequencies.sum()) / (more * (1 - self.collision)))
+
+
+@dataclass(frozen=True)
+class LocalHashing(HashedReports):
+    """Local hashing (BLH, OLH): a hash of the user's own, and k-RR on its buckets.
+
+    A user draws a seed, uniformly from 0..2^63 - 1, hashes the secret to a bucket 0..g-1 by the hash function of this
+    seed, and reports the seed and a bucket: the secret's own with probability p = e^eps / (e^eps + g - 1), each other
+    with probability 1 / (e^eps + g - 1). So P(seed, y given x) = 2^-63 (p if H(x) = y, else 1 / (e^eps + g - 1)): given
+    the hash, whatever it is, the likelihood is exact. These probabilities satisfy epsilon-local differential privacy,
+    tightly unless a hash function sends all secrets to one bucket. Reports are simulated, see `Mechanism`.
+
+    The hash family is ibukit's own (`hash_family`): 64-bit integer arithmetic, the same on every machine. g = 2 is BLH,
+    the default g is OLH's.
+
+    Parameters
+    ----------
+    alphabet : Alphabet or int
+        The k secrets. Reports are rows (seed, bucket), integers.
+    epsilon : float
+        Nats, for all pairs of secrets.
+    g : int, optional
+        The number of buckets, at least 2; with `balanced` at most k. By default the whole number with the least
+        (e^eps - 1 + g)^2 / (g - 1), to which the variance of the published estimate is proportional where a secret is
+        rare. It is next to e^eps + 1, but not always the nearest. With `balanced`, at most k.
+    balanced : bool
+        Whether every bucket gets k / g secrets, up to rounding, by a shuffle of the secrets in place of a hash. Where g
+        divides k this has the law of `SubsetSelection` with sets of k / g secrets, if all shuffles are equally likely,
+        and a smaller error than a hash. It takes k steps a report instead of one to make it.
+
+    Raises
+    ------
+    ValueError
+        If `epsilon` is not a number from 5e-15 to about 36.7 + log(g - 1), where the secret's bucket is reported with a
+        probability that rounds to 1 in doubles, `g` is not a whole number from 2 on, or there are fewer than two
+        secrets.
+    TypeError
+        If `balanced` is not True or False.
+
+    Notes
+    -----
+    `inv` gives the published unbiased estimator, the mean of ([H(x) = y] - c) / (p - c) over the reports, with c the
+    probability that a report supports a secret that is not its user's: 1/g. It is unbiased on average over the seeds
+    that users draw. It is no inverse of the matrix of the seeds that were drawn, so it has the noise of their hash
+    functions on top, and does not sum to 1. (With `balanced`, c is slightly smaller.) The likelihood knows which hash
+    functions were drawn.
+
+    References
+    ----------
+    .. [bassily2015] Bassily and Smith, "Local, private, efficient protocols for succinct histograms", STOC 2015: the
+       case g = 2.
+    .. [oue] Wang, Blocki, Li and Jha, "Locally differentially private protocols for frequency estimation",
+       USENIX Security 2017, section 4.4.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> mechanism = LocalHashing(100, epsilon=1.0)
+    >>> mechanism.g, round(mechanism.truth, 4)
+    (4, 0.4754)
+    >>> reports = mechanism.randomize([7, 7, 7], np.random.default_rng(1))
+    >>> reports[:, 1].tolist(), mechanism.hash(reports[:, 0], [7, 7, 7]).tolist()
+    ([2, 0, 0], [2, 1, 0])
+    >>> estimate = ik.mle(mechanism.simulate([5000] * 2 + [0] * 98, np.random.default_rng(1)))
+    >>> estimate.distribution[:4].round(2)
+    array([0.5, 0.5, 0. , 0. ])
+    """
+
+    alphabet: Alphabet
+    epsilon: float
+    g: int = None  # type: ignore[assignment]  # until it is made
+    balanced: bool = False
+
+    if TYPE_CHECKING:  # the fields are what these become
+
+        def __init__(
+            self, alphabet: Alphabet | int, epsilon: float, g: int | None = None, balanced: bool = False
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        """Check and convert the fields."""
+        if not isinstance(self.balanced, (bool, np.bool_)):
+            raise TypeError(f"balanced must be True or False, got {self.balanced!r}")
+        self._keep(balanced=bool(self.balanced))
+        super().__post_init__()
 
 
 def best_buckets(epsilon: float) -> int:

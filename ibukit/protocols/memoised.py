@@ -54,7 +54,7 @@ def check_round(name: str, given: Any, ends: str) -> Chances:
 
 @dataclass(frozen=True)
 class LongitudinalUnaryEncoding(BitsOfGivenChances):
-    """One report of a memoised unary encoding: noise that is kept, and fresh noise on it.
+    """One report of a memoised unary encoding: fresh noise on bits that are kept.
 
     The first time a user reports, the bits of the one-hot secret are randomised by the *permanent* chances, and kept.
     Each round then randomises the kept bits afresh, by the *instantaneous* chances. A chance pair (p, q) makes a 1 of a
@@ -149,7 +149,10 @@ class LongitudinalUnaryEncoding(BitsOfGivenChances):
 
     @property
     def epsilon_inf(self) -> float:
-        """The tight level of the kept bits, and so of any number of rounds; inf where they are the truth."""
+        """The tight level of the kept bits, and so of any number of rounds.
+
+        It is inf where the kept bits are the truth.
+        """
         return self.permanent.log_odds
 
     @property
@@ -180,7 +183,7 @@ class LongitudinalUnaryEncoding(BitsOfGivenChances):
         return rows
 
     def respond(self, kept: Bits, rng: Generator) -> Bits:
-        """The reports of one round from what the users keep: rows of 0 and 1, shape (n, k)."""
+        """The reports of one round from what users keep: rows of 0 and 1, shape (n, k)."""
         return (rng.random(kept.shape) < np.where(kept, *self.instantaneous)).astype(np.uint8)
 
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Bits:
@@ -190,7 +193,7 @@ class LongitudinalUnaryEncoding(BitsOfGivenChances):
 
 @dataclass(frozen=True)
 class LongitudinalResponse(FiniteMechanism):
-    """One report of memoised k-RR (L-GRR): k-RR once, kept, and k-RR on it in each round.
+    """One report of memoised k-RR (L-GRR): k-RR is kept, and each round is k-RR on it.
 
     The first round is k-RR at `epsilon_inf`. The second is k-RR at the level at which one report is k-RR at `epsilon`,
     tightly: e^eps2 = 1 + c (A + k) / (A - c) with A = e^epsilon_inf - 1 and c = e^epsilon - 1. (The formula of the

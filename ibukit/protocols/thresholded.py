@@ -16,7 +16,7 @@ from ibukit.mechanisms.unary import BitsOfGivenChances
 
 @dataclass(frozen=True)
 class ThresholdedHistogram(BitsOfGivenChances):
-    """Thresholded histogram encoding (THE): which noisy entries of a one-hot row exceed a threshold.
+    """Thresholded histogram encoding (THE): which noisy entries exceed a threshold.
 
     Laplace noise of scale 2 / nominal is added to each entry of the secret's one-hot row. Bit x of the report says
     whether entry x is above the threshold t. So the secret's own bit is 1 with probability p = 1 - e^(nominal (t - 1) /
