@@ -83,6 +83,7 @@ if TYPE_CHECKING:
     from ibukit.mechanisms import TightConstraints as TightConstraints
     from ibukit.mechanisms import TruncatedGeometric as TruncatedGeometric
     from ibukit.mechanisms import TruncatedPlanarGeometric as TruncatedPlanarGeometric
+    from ibukit.mechanisms import UnaryEncoding as UnaryEncoding
     from ibukit.mechanisms import average_mechanism as average_mechanism
     from ibukit.mechanisms import compose as compose
     from ibukit.planning import plan as plan
@@ -95,6 +96,12 @@ if TYPE_CHECKING:
     from ibukit.protocols import HadamardMechanism as HadamardMechanism
     from ibukit.protocols import HadamardResponse as HadamardResponse
     from ibukit.protocols import HistogramEncoding as HistogramEncoding
+    from ibukit.protocols import LinkedRounds as LinkedRounds
+    from ibukit.protocols import LocalHashing as LocalHashing
+    from ibukit.protocols import LongitudinalHashing as LongitudinalHashing
+    from ibukit.protocols import LongitudinalResponse as LongitudinalResponse
+    from ibukit.protocols import LongitudinalUnaryEncoding as LongitudinalUnaryEncoding
+    from ibukit.protocols import ThresholdedHistogram as ThresholdedHistogram
     from ibukit.tally import Tally as Tally
 
     __version__: str
@@ -121,6 +128,11 @@ __all__ = [
     "Line",
     "LinearGeometric",
     "LinearLaplace",
+    "LinkedRounds",
+    "LocalHashing",
+    "LongitudinalHashing",
+    "LongitudinalResponse",
+    "LongitudinalUnaryEncoding",
     "MatrixMechanism",
     "Mechanism",
     "OptimalDesign",
@@ -137,9 +149,11 @@ __all__ = [
     "StoppingRule",
     "SubsetSelection",
     "Tally",
+    "ThresholdedHistogram",
     "TightConstraints",
     "TruncatedGeometric",
     "TruncatedPlanarGeometric",
+    "UnaryEncoding",
     "Unfolded",
     "attack",
     "average_mechanism",
@@ -241,6 +255,7 @@ _HOMES = {
     "TightConstraints": "mechanisms",
     "TruncatedGeometric": "mechanisms",
     "TruncatedPlanarGeometric": "mechanisms",
+    "UnaryEncoding": "mechanisms",
     "average_mechanism": "mechanisms",
     "compose": "mechanisms",
     "plan": "planning",
@@ -253,6 +268,12 @@ _HOMES = {
     "HadamardMechanism": "protocols",
     "BloomRappor": "protocols",
     "HistogramEncoding": "protocols",
+    "LinkedRounds": "protocols",
+    "LocalHashing": "protocols",
+    "LongitudinalHashing": "protocols",
+    "LongitudinalResponse": "protocols",
+    "LongitudinalUnaryEncoding": "protocols",
+    "ThresholdedHistogram": "protocols",
     "Tally": "tally",
 }
 

@@ -10,8 +10,8 @@ from ibukit.mechanisms import FiniteMechanism
 from ibukit.mechanisms.bit_reports import BitReports
 from mechanism_cases import KINDS, name
 
-# a matrix has no epsilon of its own
-PRIVATE = [mechanism for mechanism in KINDS if not isinstance(mechanism, ik.MatrixMechanism)]
+# a matrix has no epsilon of its own, and chances have the one that follows
+PRIVATE = [mechanism for mechanism in KINDS if not isinstance(mechanism, (ik.MatrixMechanism, ik.UnaryEncoding))]
 CODED = [m for m in KINDS if isinstance(m, FiniteMechanism) and not isinstance(m, BitReports)]
 LISTED = [m for m in KINDS if isinstance(m, FiniteMechanism)]
 private = pytest.mark.parametrize("mechanism", PRIVATE, ids=name)

@@ -18,7 +18,7 @@ from ibukit.estimators.iterative import ibu
 from ibukit.estimators.likelihood import mle
 from ibukit.mechanisms.average import average_mechanism
 from ibukit.mechanisms.inversion_error import inversion_error
-from ibukit.mechanisms.unary import UnaryEncoding
+from ibukit.mechanisms.unary import IndependentBits
 from ibukit.tally import Part, Tally, check_tally, make_part
 
 Estimator = Callable[..., Estimate | ArrayLike]
@@ -179,7 +179,7 @@ def combine_mechanisms(
     together = Tally((_compound(tally),)) if len(parts) > 1 else tally
     found = _found(estimator, together, options, strict)
     estimate = found.estimate
-    unary = any(isinstance(part.mechanism, UnaryEncoding) for part in parts)
+    unary = any(isinstance(part.mechanism, IndependentBits) for part in parts)
     # judged by what came back, so that a function around inv will do
     if unary and len(parts) > 1 and estimate.method not in NAMES:
         raise ValueError(
@@ -254,7 +254,7 @@ def _name(estimator: Estimator, estimates: Sequence[Estimate], parts: Sequence[P
     """INV-N, RAP-P, IBU, MLE, or the function's own name."""
     name, *others = {estimate.method for estimate in estimates}
     if name in NAMES and not others:
-        unary = all(isinstance(part.mechanism, UnaryEncoding) for part in parts)
+        unary = all(isinstance(part.mechanism, IndependentBits) for part in parts)
         return name.replace("INV", "RAP") if unary else name
     function = _function(estimator)
     known = {ibu: "IBU", mle: "MLE"}

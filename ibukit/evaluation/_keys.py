@@ -31,8 +31,17 @@ from ibukit.mechanisms import (
     TightConstraints,
     TruncatedGeometric,
     TruncatedPlanarGeometric,
+    UnaryEncoding,
 )
 from ibukit.mechanisms.free_will import FreeWill
+from ibukit.protocols import (
+    LinkedRounds,
+    LocalHashing,
+    LongitudinalHashing,
+    LongitudinalResponse,
+    LongitudinalUnaryEncoding,
+    ThresholdedHistogram,
+)
 
 # A matrix is told by one weighted mean of its entries, in steps of this: far above the last digits of any solver.
 RESOLUTION = 2.0**-16
@@ -110,6 +119,11 @@ def _subset(mechanism: SubsetSelection) -> Mapping[str, Any]:
     return {**_level(mechanism), "size": mechanism.size}
 
 
+def _of(*names: str) -> Parts:
+    """The alphabet and these fields."""
+    return lambda mechanism: {name: getattr(mechanism, name) for name in ("alphabet", *names)}
+
+
 def _matrix(mechanism: MatrixMechanism) -> Mapping[str, Any]:
     return {"entries": mechanism.matrix(), "alphabet": mechanism.alphabet}
 
@@ -132,6 +146,11 @@ RECORDED: Mapping[type, tuple[str, Parts]] = {
     FreeWill: ("FreeWill", _free_will),
     LinearGeometric: ("LinearGeometric", _level),
     LinearLaplace: ("LinearLaplace", _level),
+    LinkedRounds: ("LinkedRounds", _of("permanent", "instantaneous", "rounds")),
+    LocalHashing: ("LocalHashing", _of("epsilon", "g", "balanced")),
+    LongitudinalHashing: ("LongitudinalHashing", _of("epsilon", "epsilon_inf", "g")),
+    LongitudinalResponse: ("LongitudinalResponse", _of("epsilon", "epsilon_inf")),
+    LongitudinalUnaryEncoding: ("LongitudinalUnaryEncoding", _of("permanent", "instantaneous")),
     MatrixMechanism: ("MatrixMechanism", _matrix),
     OptimizedUnaryEncoding: ("OptimizedUnaryEncoding", _level),
     PlanarGeometric: ("PlanarGeometric", _level),
@@ -139,7 +158,9 @@ RECORDED: Mapping[type, tuple[str, Parts]] = {
     RandomizedResponse: ("RandomizedResponse", _level),
     Rappor: ("Rappor", _level),
     SubsetSelection: ("SubsetSelection", _subset),
+    ThresholdedHistogram: ("ThresholdedHistogram", _of("nominal", "threshold")),
     TightConstraints: ("TightConstraints", _level),
     TruncatedGeometric: ("TruncatedGeometric", _level),
     TruncatedPlanarGeometric: ("TruncatedPlanarGeometric", _level),
+    UnaryEncoding: ("UnaryEncoding", _of("p", "q")),
 }

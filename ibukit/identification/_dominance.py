@@ -27,6 +27,7 @@ from ibukit.mechanisms import (
     TruncatedGeometric,
     TruncatedPlanarGeometric,
 )
+from ibukit.mechanisms.unary import is_unary
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,9 @@ def _smallest(mechanism: Mechanism) -> float | None:
         return k * float(np.logaddexp(0, epsilon / 2))
     if type(mechanism) is OptimizedUnaryEncoding:  # all bits but the secret's own set by chance
         return math.log(2) + (k - 1) * float(np.logaddexp(0, epsilon))
+    if is_unary(mechanism):  # each bit as it is least probable, the secret's own and all others
+        own, other = mechanism.p_one, mechanism.p_zero
+        return -math.log(min(own, mechanism.p_hidden)) - (k - 1) * min(math.log(other), math.log1p(-other))
     if type(mechanism) is SubsetSelection:  # any set without the secret
         return math.log(math.comb(k - 1, mechanism.size - 1)) - math.log(mechanism.p_one) + epsilon
     if type(mechanism) is TruncatedGeometric:

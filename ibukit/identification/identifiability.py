@@ -22,7 +22,7 @@ from ibukit.mechanisms import (
 )
 from ibukit.mechanisms.base import Mechanism
 from ibukit.mechanisms.matrix import as_mechanism
-from ibukit.mechanisms.unary import OptimizedUnaryEncoding, Rappor, UnaryEncoding, is_unary
+from ibukit.mechanisms.unary import IndependentBits, is_unary
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +127,7 @@ def identifiable(mechanism: Mechanism | ArrayLike) -> Identifiability:
     (False, 2, array([ 0.,  1., -1.]))
     """
     mechanism = as_mechanism(mechanism)
-    why = BY_THEORY.get(type(mechanism))
+    why = OF_UNARY if is_unary(mechanism) else BY_THEORY.get(type(mechanism))
     if why is not None:
         return Identifiability(mechanism, True, mechanism.k, None, why)
     with one_thread():
@@ -136,11 +136,10 @@ def identifiable(mechanism: Mechanism | ArrayLike) -> Identifiability:
     return Identifiability(mechanism, null is None, spanned.rank, null, _reason(spanned, mechanism))
 
 
+OF_UNARY = "of a unary encoding the k reports with a single bit set have independent columns"
 # by the exact type: a class that inherits from one of these may have another law
 BY_THEORY: dict[type[Mechanism], str] = {
     RandomizedResponse: "k-RR has k independent columns for every epsilon above 0",
-    Rappor: "of a unary encoding the k reports with a single bit set have independent columns",
-    OptimizedUnaryEncoding: "of a unary encoding the k reports with a single bit set have independent columns",
     SubsetSelection: "subset selection has two sets for any two secrets that differ in these alone",
     LinearGeometric: "the columns of geometric noise on a line have a tridiagonal inverse",
     TruncatedGeometric: "the columns of geometric noise on a line have a tridiagonal inverse",
@@ -192,7 +191,7 @@ def _singular_values(mechanism: Mechanism) -> Floats:
     return values
 
 
-def _of_unary(mechanism: UnaryEncoding) -> Floats:
+def _of_unary(mechanism: IndependentBits) -> Floats:
     # (M M^T)_xy multiplies over the bits the chance that two reports agree, which is a two-valued matrix again
     p, hidden, q = mechanism.p_one, mechanism.p_hidden, mechanism.p_zero
     neither, one, both = q**2 + (1 - q) ** 2, p * q + hidden * (1 - q), p**2 + hidden**2

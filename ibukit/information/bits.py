@@ -19,9 +19,9 @@ from scipy.special import gammaln
 
 from ibukit._validate import Floats
 from ibukit.mechanisms import SubsetSelection
-from ibukit.mechanisms.unary import UnaryEncoding
+from ibukit.mechanisms.unary import IndependentBits
 
-Bits = UnaryEncoding | SubsetSelection
+Bits = IndependentBits | SubsetSelection
 # 1 / s as a sum of exponentials: the trapezoidal rule in log t errs by exp(-pi^2 / step) where the tails are cut
 STEP_OF_LOG_T = 0.25
 SMALLEST_TAIL = 1e-17

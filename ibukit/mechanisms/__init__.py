@@ -18,3 +18,4 @@ from ibukit.mechanisms.subset_selection import SubsetSelection as SubsetSelectio
 from ibukit.mechanisms.tight_constraints import TightConstraints as TightConstraints
 from ibukit.mechanisms.unary import OptimizedUnaryEncoding as OptimizedUnaryEncoding
 from ibukit.mechanisms.unary import Rappor as Rappor
+from ibukit.mechanisms.unary import UnaryEncoding as UnaryEncoding

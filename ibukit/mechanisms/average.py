@@ -16,7 +16,7 @@ from ibukit.mechanisms.bit_reports import BitReports
 from ibukit.mechanisms.matrix import MatrixMechanism
 from ibukit.mechanisms.randomized_response import RandomizedResponse
 from ibukit.mechanisms.subset_selection import SubsetSelection
-from ibukit.mechanisms.unary import OptimizedUnaryEncoding, Rappor, UnaryEncoding
+from ibukit.mechanisms.unary import IndependentBits, OptimizedUnaryEncoding, Rappor, UnaryEncoding
 
 
 def average_mechanism(mechanisms: Sequence[Mechanism], weights: ArrayLike | None = None) -> FiniteMechanism:
@@ -42,8 +42,8 @@ def average_mechanism(mechanisms: Sequence[Mechanism], weights: ArrayLike | None
     Returns
     -------
     FiniteMechanism
-        RandomizedResponse, SubsetSelection, Rappor, OptimizedUnaryEncoding, or MatrixMechanism. Of equal mechanisms the
-        first itself.
+        RandomizedResponse, SubsetSelection, Rappor, OptimizedUnaryEncoding, UnaryEncoding, or MatrixMechanism. Of equal
+        mechanisms the first itself.
 
     Raises
     ------
@@ -85,16 +85,20 @@ def average_mechanism(mechanisms: Sequence[Mechanism], weights: ArrayLike | None
     if kinds == {RandomizedResponse}:
         return RandomizedResponse(first.alphabet, _average_response(cast("list[RandomizedResponse]", many), w))
     if kinds == {Rappor}:
-        return Rappor(first.alphabet, 2 * _average_bits(cast("list[UnaryEncoding]", many), w, 1))
+        return Rappor(first.alphabet, 2 * _average_bits(cast("list[IndependentBits]", many), w, 1))
     if kinds == {OptimizedUnaryEncoding}:
-        return OptimizedUnaryEncoding(first.alphabet, _average_bits(cast("list[UnaryEncoding]", many), w, 2))
+        return OptimizedUnaryEncoding(first.alphabet, _average_bits(cast("list[IndependentBits]", many), w, 2))
+    if kinds == {UnaryEncoding}:
+        encodings = cast("list[UnaryEncoding]", many)
+        p, q = (w / w.sum() @ [[encoding.p, encoding.q] for encoding in encodings]).tolist()
+        return UnaryEncoding(first.alphabet, p, q)
     if kinds == {SubsetSelection}:
         sets = cast("list[SubsetSelection]", many)
         return SubsetSelection(first.alphabet, _average_sets(sets, w), sets[0].size)
     if isinstance(first, BitReports):
         raise AlphabetMismatch(
-            f"mechanisms whose reports are rows of bits must be RAPPORs, OUEs or subset selections, got {first}; pool "
-            "the tallies with + and use ibu or mle"
+            "mechanisms whose reports are rows of bits must be RAPPORs, OUEs or subset selections, or unary "
+            f"encodings of any chances, got {first}; pool the tallies with + and use ibu or mle"
         )
     matrix = np.zeros((first.k, first.m))
     for share, mechanism in zip(w / w.sum(), many, strict=True):
@@ -151,7 +155,7 @@ def _average_sets(selections: list[SubsetSelection], weights: Floats) -> float:
     return float(np.log1p((first.k - 1) / first.size * contrast / hidden))
 
 
-def _average_bits(encodings: list[UnaryEncoding], weights: Floats, factor: int) -> float:
+def _average_bits(encodings: list[IndependentBits], weights: Floats, factor: int) -> float:
     """The level at which a chance bit and the contrast have their average values: log(1 + factor contrast / p_zero)."""
     contrast = weights @ [encoding.contrast for encoding in encodings]
     return float(np.log1p(factor * contrast / (weights @ [encoding.p_zero for encoding in encodings])))

@@ -38,11 +38,15 @@ class BitReports(FiniteMechanism):
         """Check and convert the fields that they share."""
         self._keep(alphabet=as_alphabet(self.alphabet))
         _validate.whole("number of secrets", len(self.alphabet), 2)
+        self._check_level()
+
+    def _check_level(self) -> None:
+        """Check and convert the fields that say how private it is: by default `epsilon`, through `_lie`."""
         self._keep(epsilon=level(self.epsilon, self._lie))
 
-    @abstractmethod
     def _lie(self, epsilon: float) -> float:
         """The odds of the sampler's lie, for which doubles must have room."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how private it is: define _lie or _check_level")
 
     @property
     @abstractmethod

@@ -1,35 +1,43 @@
-"""Unary encodings: one bit per secret, each flipped on its own (basic one-time RAPPOR, OUE)."""
+"""Unary encodings: one bit per secret, each flipped on its own (any two chances, basic one-time RAPPOR, OUE)."""
 
 from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from ibukit import _validate
 from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet
 from ibukit.channels import BitChannel
 from ibukit.channels.line import SMALLEST_LOG_FACTOR, split_factor
 from ibukit.mechanisms.base import Mechanism
 from ibukit.mechanisms.bit_reports import BitReports, Bits
+from ibukit.mechanisms.levels import LEAST_CHANCE
 from ibukit.mechanisms.subset_selection import SubsetSelection
 
 # 2^16 reports and 16 secrets are a matrix of 8 MB; beyond, listing the reports is not what anyone wants
 MOST_LISTED = 16
 
 
-class UnaryEncoding(BitReports):
+class IndependentBits(BitReports):
     """Bit x of the report is 1 with probability `p_one`, every other bit with probability `p_zero`.
 
     The tally keeps only the distinct bit rows seen, packed. The 2^k reports are listed (``m``, ``matrix()``,
     ``forward``, ``tally_counts``) for k <= 16: report code = the row read as a binary number, bit 0 first.
+
+    A class of which this is all sets `bits_are_independent` in its own body. What is proved of unary encodings is then
+    said of it, and not of the classes that inherit from it, which may have another law.
     """
+
+    bits_are_independent: ClassVar[bool] = False
+    """Whether the bits are independent with these chances, asked of the exact class only (see `is_unary`)."""
 
     @property
     @abstractmethod
@@ -87,8 +95,121 @@ class UnaryEncoding(BitReports):
         return matrix
 
 
+class BitsOfGivenChances(IndependentBits):
+    """Independent bits of which the chances are given, or follow from what is given; the level follows from them."""
+
+    def _check_level(self) -> None:
+        """Refuse chances that the sampler cannot draw, or that tell nothing."""
+        self._check_chances()
+        least = min(self.p_zero, self.p_hidden)
+        if not least > LEAST_CHANCE:
+            which = "another bit is 1" if self.p_zero <= self.p_hidden else "the secret's own bit is 0"
+            raise ValueError(
+                f"the chance that {which} must be above 2^-53, got {least:g} for {self._given}: in doubles it is drawn "
+                "as never, and such a report would rule secrets out"
+            )
+        if not self.contrast > 0:
+            raise ValueError(
+                f"the secret's own bit must be 1 more often than another, got {self.p_one:g} and {self.p_zero:g} for "
+                f"{self._given}"
+            )
+
+    @abstractmethod
+    def _check_chances(self) -> None:
+        """Check and convert the fields that the chances come from."""
+
+    @property
+    def _given(self) -> str:
+        """These fields, for messages."""
+        own = [field.name for field in fields(self) if field.name != "alphabet"]  # type: ignore[arg-type]
+        return ", ".join(f"{name}={getattr(self, name)!r}" for name in own)
+
+    @property
+    def epsilon(self) -> float:  # type: ignore[override]
+        """The tight level ln p (1 - q) / ((1 - p) q), in nats, for all pairs of secrets."""
+        # p/q = 1 + (p - q) / q and (1 - q) / (1 - p) = 1 + (p - q) / (1 - p), without cancellation
+        return math.log1p(self.contrast / self.p_zero) + math.log1p(self.contrast / self.p_hidden)
+
+
 @dataclass(frozen=True)
-class Rappor(UnaryEncoding):
+class UnaryEncoding(BitsOfGivenChances):
+    """Unary encoding with any two chances: one noisy bit for each secret.
+
+    The secret's own bit is 1 with probability p, every other with probability q, each on its own. These probabilities
+    satisfy epsilon-local differential privacy, tightly, with epsilon = ln p (1 - q) / ((1 - p) q). `Rappor` is p = 1 -
+    q, `OptimizedUnaryEncoding` is p = 1/2. Local hashing with g buckets has the law of q = 1/g where all hash functions
+    are equally likely. Reports are simulated, see `Mechanism`.
+
+    Parameters
+    ----------
+    alphabet : Alphabet or int
+        The k secrets; reports are rows of k bits.
+    p : float
+        Probability that the secret's own bit is 1, below 1.
+    q : float
+        Probability that any other bit is 1, above 0 and below `p`.
+
+    Raises
+    ------
+    ValueError
+        If not 0 < q < p < 1, `q` or 1 - `p` is not above 2^-53, the least chance that is drawn in doubles, or there are
+        fewer than two secrets.
+
+    References
+    ----------
+    .. [oue] Wang, Blocki, Li and Jha, "Locally differentially private protocols for frequency estimation",
+       USENIX Security 2017, section 4.2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> mechanism = UnaryEncoding(4, p=0.6, q=0.2)
+    >>> round(mechanism.epsilon, 4)  # ln 6
+    1.7918
+    >>> mechanism.randomize([0, 0, 3], np.random.default_rng(1)).shape
+    (3, 4)
+    """
+
+    alphabet: Alphabet
+    p: float
+    q: float
+    bits_are_independent = True
+
+    if TYPE_CHECKING:  # the fields are what these become
+
+        def __init__(self, alphabet: Alphabet | int, p: float, q: float) -> None: ...
+
+    def _check_chances(self) -> None:
+        p, q = (_validate.fraction(name, getattr(self, name), "()") for name in ("p", "q"))
+        if not q < p:
+            raise ValueError(
+                f"p must be larger than q, got p={p:g} and q={q:g}: the secret's own bit is the likelier one"
+            )
+        self._keep(p=p, q=q)
+
+    @property
+    def p_one(self) -> float:
+        """Probability that the secret's own bit is 1: p."""
+        return self.p
+
+    @property
+    def p_zero(self) -> float:
+        """Probability that another bit is 1: q."""
+        return self.q
+
+    @property
+    def p_hidden(self) -> float:
+        """Probability that the secret's own bit is 0: 1 - p."""
+        return 1 - self.p
+
+    @property
+    def contrast(self) -> float:
+        """The difference p - q."""
+        return self.p - self.q
+
+
+@dataclass(frozen=True)
+class Rappor(IndependentBits):
     """Basic one-time RAPPOR: one noisy bit for each secret.
 
     Each of k bits is kept with probability p = e^(eps/2) / (1 + e^(eps/2)), else flipped. P(b given x) = p^k exp(-(1/2
@@ -123,6 +244,7 @@ class Rappor(UnaryEncoding):
 
     alphabet: Alphabet
     epsilon: float
+    bits_are_independent = True
 
     if TYPE_CHECKING:  # the fields are what these become
 
@@ -153,7 +275,7 @@ class Rappor(UnaryEncoding):
 
 
 @dataclass(frozen=True)
-class OptimizedUnaryEncoding(UnaryEncoding):
+class OptimizedUnaryEncoding(IndependentBits):
     """Optimised unary encoding (OUE): one noisy bit for each secret.
 
     The secret's bit is 1 with probability 1/2, every other with probability 1 / (e^eps + 1). These probabilities
@@ -185,6 +307,7 @@ class OptimizedUnaryEncoding(UnaryEncoding):
 
     alphabet: Alphabet
     epsilon: float
+    bits_are_independent = True
 
     if TYPE_CHECKING:  # the fields are what these become
 
@@ -214,11 +337,14 @@ class OptimizedUnaryEncoding(UnaryEncoding):
         return float(np.tanh(self.epsilon / 2) / 2)
 
 
-def is_unary(mechanism: Mechanism) -> TypeGuard[UnaryEncoding]:
-    """Whether its law is that of one of the two above, for proofs: a class that inherits from one may have another."""
-    return type(mechanism) is Rappor or type(mechanism) is OptimizedUnaryEncoding
+def is_unary(mechanism: Mechanism) -> TypeGuard[IndependentBits]:
+    """Whether its class itself says that its bits are independent: a class that inherits from it may have another law.
+
+    It is asked for proofs.
+    """
+    return isinstance(mechanism, IndependentBits) and bool(vars(type(mechanism)).get("bits_are_independent"))
 
 
-def is_bits(mechanism: Mechanism) -> TypeGuard[UnaryEncoding | SubsetSelection]:
+def is_bits(mechanism: Mechanism) -> TypeGuard[IndependentBits | SubsetSelection]:
     """The same with subset selection, whose reports are rows of bits, too."""
     return is_unary(mechanism) or type(mechanism) is SubsetSelection

@@ -15,7 +15,7 @@ from ibukit.information.bits import BitInformation
 from ibukit.mechanisms import FiniteMechanism, Mechanism, SubsetSelection
 from ibukit.mechanisms.inversion_error import inversion_error
 from ibukit.mechanisms.matrix import as_mechanism
-from ibukit.mechanisms.unary import UnaryEncoding, is_bits, is_unary
+from ibukit.mechanisms.unary import IndependentBits, is_bits, is_unary
 
 
 def asymptotic_mse(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
@@ -129,7 +129,7 @@ def principal_axes(mechanism: FiniteMechanism, theta: Floats) -> tuple[Floats, F
     return axes, values
 
 
-def _unary_uniform(encoding: UnaryEncoding) -> float:
+def _unary_uniform(encoding: IndependentBits) -> float:
     """J has one eigenvalue c^2 / 2 E[(b_x - b_y)^2 / s], where only rows with b_x != b_y count, by their other ones."""
     from scipy.stats import binom  # slow to load, and seldom needed
 

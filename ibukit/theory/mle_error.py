@@ -17,7 +17,7 @@ from ibukit.identification.identifiability import identifiable, refuse_if_too_la
 from ibukit.mechanisms import Mechanism, RandomizedResponse, SubsetSelection
 from ibukit.mechanisms.inversion_error import inverse_contrast
 from ibukit.mechanisms.matrix import as_mechanism
-from ibukit.mechanisms.unary import UnaryEncoding, is_bits
+from ibukit.mechanisms.unary import IndependentBits, is_bits
 
 # weights of the reports: so many times each is multiplied by the length of its row
 STEPS = 50
@@ -158,7 +158,7 @@ def _diameter(rows: Floats) -> float:
     return float(np.sqrt(largest))
 
 
-def _of_bits(mechanism: UnaryEncoding | SubsetSelection) -> float:
+def _of_bits(mechanism: IndependentBits | SubsetSelection) -> float:
     """The diameter where row z is a multiple of M_z / sum_x M_xz: e^epsilon : 1 on the bits that are set and not."""
     k, odds = mechanism.k, np.exp(-mechanism.epsilon)
     if isinstance(mechanism, SubsetSelection):
