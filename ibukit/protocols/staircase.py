@@ -189,7 +189,7 @@ class Staircase(RealReports):
         place = rng.random(n)
         upper = rng.random(n) < self._upper
         away = stretch + np.where(upper, self.gamma * place, self.gamma + (1 - self.gamma) * place)
-        return self.alphabet.first + (secrets + rng.choice([-1, 1], n) * away * self.width)
+        return np.asarray(self.alphabet.first + (secrets + rng.choice([-1, 1], n) * away * self.width))
 
 
 def least_variance_gamma(epsilon: float) -> float:

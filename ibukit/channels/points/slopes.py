@@ -58,15 +58,18 @@ class SlopeChannel(Channel):
 
     def adjoint(self, w: Floats) -> Floats:
         """Drop the weights at the neighbours, then sweep."""
-        low = np.bincount(self.below + 1, self.low * w, self.k + 1)[1:]
-        high = np.bincount(self.below + 1, self.high * w, self.k + 1)[:-1]
-        return _slope_kernels.from_above(low, self.decay) + _slope_kernels.from_below(high, self.decay)
+        low, high = (
+            np.bincount(self.below + 1, each * w, self.k + 1).astype(np.float64) for each in (self.low, self.high)
+        )
+        falling = _slope_kernels.from_above(low[1:], self.decay)
+        return np.asarray(falling + _slope_kernels.from_below(high[:-1], self.decay))
 
     def rows(self, secrets: Ints) -> Floats:
         """One power for each distance."""
         powers = self.decay ** np.arange(self.k + 1)
         away = self.below - secrets[:, None]
-        return np.where(away >= 0, self.low * powers[np.maximum(away, 0)], self.high * powers[np.maximum(-away - 1, 0)])
+        low, high = self.low * powers[np.maximum(away, 0)], self.high * powers[np.maximum(-away - 1, 0)]
+        return np.asarray(np.where(away >= 0, low, high))
 
     def take(self, reports: slice | Ints) -> SlopeChannel:
         """The same of some reports."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ibukit._validate import Floats, Ints
 
@@ -16,7 +17,7 @@ class Merged(NamedTuple):
     """Means of the points of each square, and where the points are relative to them."""
 
     points: Floats
-    counts: Floats | Ints
+    counts: NDArray[Any]
     group: Ints
     """The square of each point given."""
     apart: Floats
@@ -36,7 +37,7 @@ def merge(points: Floats, counts: Floats | Ints, side: float) -> Merged:
     offsets = points - origin[group]
     means = np.stack([np.bincount(group, counts * offset) / total for offset in offsets.T], axis=1)
     apart = np.sqrt(((offsets - means[group]) ** 2).sum(axis=1))
-    return Merged(origin + means, total.astype(counts.dtype), group, apart)
+    return Merged(origin + means, np.asarray(total, dtype=counts.dtype), group, apart)
 
 
 def merge_until_few(points: Floats, counts: Floats | Ints, side: float, most: int) -> Merged:

@@ -16,14 +16,14 @@ from ibukit.mechanisms.points.merging import Merged, merge, merge_until_few
 from ibukit.mechanisms.points.reals import real_numbers
 from ibukit.tally import Tally, make_part
 
-# a matrix of 128 MB
-MOST_ENTRIES = 2**24
+# a matrix of 256 MB
+MOST_ENTRIES = 2**25
 
 
 class PointReports(Mechanism):
     """Noise whose reports are points, shape (n, 2), or numbers, shape (n,).
 
-    Probabilities are densities. Where there are more distinct reports than a matrix of 2^24 entries has columns,
+    Probabilities are densities. Where there are more distinct reports than a matrix of 2^25 entries has columns,
     neighbours are merged into their mean: the maximum of the likelihood of the merged reports has, under the exact one,
     a log-likelihood that is lower than the maximum by at most `merging_loss(tally)` nats per report. A tally keeps rows
     (coordinates, the bound on what merging did to this report).
