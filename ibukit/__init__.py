@@ -88,6 +88,15 @@ if TYPE_CHECKING:
     from ibukit.posterior import Posterior as Posterior
     from ibukit.posterior import posterior as posterior
     from ibukit.posterior import posterior_mean as posterior_mean
+    from ibukit.protocols import DiscreteGaussian as DiscreteGaussian
+    from ibukit.protocols import DiscreteSquareWave as DiscreteSquareWave
+    from ibukit.protocols import Duchi as Duchi
+    from ibukit.protocols import Hybrid as Hybrid
+    from ibukit.protocols import LinearGaussian as LinearGaussian
+    from ibukit.protocols import Piecewise as Piecewise
+    from ibukit.protocols import PlanarGaussian as PlanarGaussian
+    from ibukit.protocols import SquareWave as SquareWave
+    from ibukit.protocols import Staircase as Staircase
     from ibukit.tally import Tally as Tally
 
     __version__: str
@@ -98,20 +107,27 @@ __all__ = [
     "Channel",
     "ConvergenceError",
     "Discrepancy",
+    "DiscreteGaussian",
+    "DiscreteSquareWave",
+    "Duchi",
     "Estimate",
     "Exponential",
     "FiniteMechanism",
     "FreeWill",
     "Gap",
     "Grid",
+    "Hybrid",
     "IbukitError",
     "Line",
+    "LinearGaussian",
     "LinearGeometric",
     "LinearLaplace",
     "MatrixMechanism",
     "Mechanism",
     "OptimalDesign",
     "OptimizedUnaryEncoding",
+    "Piecewise",
+    "PlanarGaussian",
     "PlanarGeometric",
     "PlanarLaplace",
     "Posterior",
@@ -119,6 +135,8 @@ __all__ = [
     "RandomizedResponse",
     "Rappor",
     "RateDistortion",
+    "SquareWave",
+    "Staircase",
     "Status",
     "Steps",
     "StoppingRule",
@@ -232,6 +250,15 @@ _HOMES = {
     "Posterior": "posterior",
     "posterior": "posterior",
     "posterior_mean": "posterior",
+    "DiscreteGaussian": "protocols",
+    "DiscreteSquareWave": "protocols",
+    "Duchi": "protocols",
+    "Hybrid": "protocols",
+    "LinearGaussian": "protocols",
+    "Piecewise": "protocols",
+    "PlanarGaussian": "protocols",
+    "SquareWave": "protocols",
+    "Staircase": "protocols",
     "Tally": "tally",
 }
 

@@ -33,6 +33,17 @@ from ibukit.mechanisms import (
     TruncatedPlanarGeometric,
 )
 from ibukit.mechanisms.free_will import FreeWill
+from ibukit.protocols import (
+    DiscreteGaussian,
+    DiscreteSquareWave,
+    Duchi,
+    Hybrid,
+    LinearGaussian,
+    Piecewise,
+    PlanarGaussian,
+    SquareWave,
+    Staircase,
+)
 
 # A matrix is told by one weighted mean of its entries, in steps of this: far above the last digits of any solver.
 RESOLUTION = 2.0**-16
@@ -110,6 +121,10 @@ def _subset(mechanism: SubsetSelection) -> Mapping[str, Any]:
     return {**_level(mechanism), "size": mechanism.size}
 
 
+def _named(*names: str) -> Parts:
+    return lambda mechanism: {name: getattr(mechanism, name) for name in names}
+
+
 def _matrix(mechanism: MatrixMechanism) -> Mapping[str, Any]:
     return {"entries": mechanism.matrix(), "alphabet": mechanism.alphabet}
 
@@ -128,16 +143,25 @@ ALPHABETS: Mapping[type, str] = {
     UnboundedLine: "UnboundedLine",
 }
 RECORDED: Mapping[type, tuple[str, Parts]] = {
+    DiscreteGaussian: ("DiscreteGaussian", _named("alphabet", "sigma")),
+    DiscreteSquareWave: ("DiscreteSquareWave", _level),
+    Duchi: ("Duchi", _level),
     Exponential: ("Exponential", _level),
     FreeWill: ("FreeWill", _free_will),
+    Hybrid: ("Hybrid", _level),
+    LinearGaussian: ("LinearGaussian", _named("alphabet", "sigma")),
     LinearGeometric: ("LinearGeometric", _level),
     LinearLaplace: ("LinearLaplace", _level),
     MatrixMechanism: ("MatrixMechanism", _matrix),
     OptimizedUnaryEncoding: ("OptimizedUnaryEncoding", _level),
+    Piecewise: ("Piecewise", _level),
+    PlanarGaussian: ("PlanarGaussian", _named("alphabet", "sigma")),
     PlanarGeometric: ("PlanarGeometric", _level),
     PlanarLaplace: ("PlanarLaplace", _level),
     RandomizedResponse: ("RandomizedResponse", _level),
     Rappor: ("Rappor", _level),
+    SquareWave: ("SquareWave", _named("alphabet", "epsilon", "secrets", "report_bins")),
+    Staircase: ("Staircase", _named("alphabet", "epsilon", "gamma")),
     SubsetSelection: ("SubsetSelection", _subset),
     TightConstraints: ("TightConstraints", _level),
     TruncatedGeometric: ("TruncatedGeometric", _level),

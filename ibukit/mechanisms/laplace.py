@@ -102,14 +102,15 @@ class LinearLaplace(FiniteMechanism):
 
     @property
     def of_points(self) -> LinearLaplacePoints:
-        """The same noise before it is rounded: the mechanism whose reports are real numbers."""
+        """The same noise before it is rounded; reports are real numbers."""
         return LinearLaplacePoints(self.alphabet, self.epsilon)
 
     def tally_points(self, values: ArrayLike) -> Tally:
-        """Count reports that are real numbers, which say more than the nearest elements of the line.
+        """Count reports that are real numbers, as people released them.
 
-        The likelihood of a number z is the density of the noise, (eps/2) e^(-eps |z - x|), for each element x, in O(1)
-        a report. Numbers beyond an end of the line count as they are.
+        They say more than the nearest elements of the line. The likelihood of a number z is the density of the noise,
+        (eps/2) e^(-eps |z - x|), for each element x, in O(1) a report.
+        Numbers beyond an end of the line count as they are.
 
         Parameters
         ----------

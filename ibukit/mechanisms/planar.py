@@ -303,7 +303,7 @@ class PlanarLaplace(_Remapped):
 
     @property
     def of_points(self) -> PlanarLaplacePoints:
-        """The same noise before it is rounded: the mechanism whose reports are points."""
+        """The same noise before it is rounded; reports are points."""
         return PlanarLaplacePoints(self.alphabet, self.epsilon)
 
     def tally_points(self, points: Any, outside: Outside = "raise", bins: int | None = None) -> Tally:

@@ -87,11 +87,11 @@ def _from_zero(name: str, value: Any) -> float:
 
 @dataclass(frozen=True)
 class DiscreteGaussian(GaussianNoise):
-    """Discrete Gaussian noise: P(z given x) is proportional to e^(-(z - x)^2 / (2 sigma^2)).
+    """Discrete Gaussian noise on the integers.
 
-    Reports are any integers. No pure epsilon holds, because far out the ratio of two secrets grows without end; for
-    secrets at distance d it satisfies d^2 / (2 sigma^2)-zCDP, and (eps, delta)-differential privacy with the exact
-    `delta`. Reports are simulated, see `Mechanism`.
+    P(z given x) is proportional to e^(-(z - x)^2 / (2 sigma^2)) for every integer z. No pure epsilon holds, because far
+    out the ratio of two secrets grows without end; for secrets at distance d it satisfies d^2 / (2 sigma^2)-zCDP, and
+    (eps, delta)-differential privacy with the exact `delta`. Reports are simulated, see `Mechanism`.
 
     Parameters
     ----------

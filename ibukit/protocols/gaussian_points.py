@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -61,7 +61,7 @@ class LinearGaussian(GaussianNoise, PointReports):
 
     alphabet: Line
     sigma: float
-    dimension = 1
+    dimension: ClassVar[int] = 1
 
     if TYPE_CHECKING:  # the fields are what these become
 
@@ -95,7 +95,9 @@ class LinearGaussian(GaussianNoise, PointReports):
         return _bound(merged, self.diameter, self.sigma)
 
     def binned(self, edges: ArrayLike) -> MatrixMechanism:
-        """The mechanism whose reports are binned: code i from edges_i to edges_(i+1), the first and last without end.
+        """The mechanism whose reports are binned.
+
+        Code i is from edges_(i-1) to edges_i; the first and the last bin have no end.
 
         Parameters
         ----------
@@ -186,7 +188,9 @@ class PlanarGaussian(GaussianNoise, PointReports):
         return _bound(merged, self.diameter, self.sigma)
 
     def binned(self, x_edges: ArrayLike, y_edges: ArrayLike) -> MatrixMechanism:
-        """The mechanism whose reports are binned to rectangles, those at the border without end.
+        """The mechanism whose reports are binned to rectangles.
+
+        Those at the border have no end.
 
         Parameters
         ----------

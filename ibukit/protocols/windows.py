@@ -70,7 +70,10 @@ class IntervalReports(RealReports):
     @property
     @abstractmethod
     def breaks(self) -> Floats:
-        """Ends of the intervals, shape (m + 1,), ascending; interval i holds its lower end."""
+        """Ends of the intervals, ascending; interval i holds its lower end.
+
+        Shape (m + 1,).
+        """
 
     @property
     def m(self) -> int:
@@ -145,7 +148,10 @@ class WindowReports(IntervalReports):
 
     @property
     def breaks(self) -> Floats:
-        """Ends of the intervals, shape (m + 1,), ascending; interval i holds its lower end."""
+        """Ends of the intervals, ascending; interval i holds its lower end.
+
+        Shape (m + 1,).
+        """
         return self._ends[0]
 
     def make_matrix(self) -> Floats:

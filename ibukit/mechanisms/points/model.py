@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,7 +29,7 @@ class PointReports(Mechanism):
     (coordinates, the bound on what merging did to this report).
     """
 
-    dimension: int = 2
+    dimension: ClassVar[int] = 2
 
     @property
     @abstractmethod
@@ -74,7 +74,9 @@ class PointReports(Mechanism):
         return self.counted(seen, often)
 
     def counted(self, seen: Floats, often: Ints | Floats | None = None, bins: int | None = None) -> Tally:
-        """The tally of reports (in the form of `check_reports`), merged where they are many, or where it is asked.
+        """The tally of reports in the form of `check_reports`.
+
+        Those close together are merged where they are many, or where it is asked.
 
         Parameters
         ----------
