@@ -92,15 +92,24 @@ if TYPE_CHECKING:
     from ibukit.posterior import posterior_mean as posterior_mean
     from ibukit.protocols import BloomRappor as BloomRappor
     from ibukit.protocols import CountMeanSketch as CountMeanSketch
+    from ibukit.protocols import DiscreteGaussian as DiscreteGaussian
+    from ibukit.protocols import DiscreteSquareWave as DiscreteSquareWave
+    from ibukit.protocols import Duchi as Duchi
     from ibukit.protocols import HadamardCountMeanSketch as HadamardCountMeanSketch
     from ibukit.protocols import HadamardMechanism as HadamardMechanism
     from ibukit.protocols import HadamardResponse as HadamardResponse
     from ibukit.protocols import HistogramEncoding as HistogramEncoding
+    from ibukit.protocols import Hybrid as Hybrid
+    from ibukit.protocols import LinearGaussian as LinearGaussian
     from ibukit.protocols import LinkedRounds as LinkedRounds
     from ibukit.protocols import LocalHashing as LocalHashing
     from ibukit.protocols import LongitudinalHashing as LongitudinalHashing
     from ibukit.protocols import LongitudinalResponse as LongitudinalResponse
     from ibukit.protocols import LongitudinalUnaryEncoding as LongitudinalUnaryEncoding
+    from ibukit.protocols import Piecewise as Piecewise
+    from ibukit.protocols import PlanarGaussian as PlanarGaussian
+    from ibukit.protocols import SquareWave as SquareWave
+    from ibukit.protocols import Staircase as Staircase
     from ibukit.protocols import ThresholdedHistogram as ThresholdedHistogram
     from ibukit.tally import Tally as Tally
 
@@ -114,6 +123,9 @@ __all__ = [
     "ConvergenceError",
     "CountMeanSketch",
     "Discrepancy",
+    "DiscreteGaussian",
+    "DiscreteSquareWave",
+    "Duchi",
     "Estimate",
     "Exponential",
     "FiniteMechanism",
@@ -124,8 +136,10 @@ __all__ = [
     "HadamardMechanism",
     "HadamardResponse",
     "HistogramEncoding",
+    "Hybrid",
     "IbukitError",
     "Line",
+    "LinearGaussian",
     "LinearGeometric",
     "LinearLaplace",
     "LinkedRounds",
@@ -137,6 +151,8 @@ __all__ = [
     "Mechanism",
     "OptimalDesign",
     "OptimizedUnaryEncoding",
+    "Piecewise",
+    "PlanarGaussian",
     "PlanarGeometric",
     "PlanarLaplace",
     "Posterior",
@@ -144,6 +160,8 @@ __all__ = [
     "RandomizedResponse",
     "Rappor",
     "RateDistortion",
+    "SquareWave",
+    "Staircase",
     "Status",
     "Steps",
     "StoppingRule",
@@ -274,6 +292,15 @@ _HOMES = {
     "LongitudinalResponse": "protocols",
     "LongitudinalUnaryEncoding": "protocols",
     "ThresholdedHistogram": "protocols",
+    "DiscreteGaussian": "protocols",
+    "DiscreteSquareWave": "protocols",
+    "Duchi": "protocols",
+    "Hybrid": "protocols",
+    "LinearGaussian": "protocols",
+    "Piecewise": "protocols",
+    "PlanarGaussian": "protocols",
+    "SquareWave": "protocols",
+    "Staircase": "protocols",
     "Tally": "tally",
 }
 

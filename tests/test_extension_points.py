@@ -10,6 +10,7 @@ import ibukit as ik
 from ibukit.alphabet import UnboundedLine
 from ibukit.grid import UnboundedGrid
 from mechanism_cases import KINDS
+from number_cases import BAD_NUMBERS, NUMBERS
 
 TWO = [ik.RandomizedResponse(4, 1.0), ik.TruncatedGeometric(4, 0.5)]
 MECHANISMS = [*KINDS, ik.LinearGeometric(ik.Line(0, None), 1.0), ik.PlanarGeometric(ik.Grid(None, None, 0.5), 1.0)]
@@ -25,7 +26,7 @@ ALPHABETS = [
     ik.Grid.from_bounds(40.7, 40.8, -74.0, -73.9, 2, 3),
     ik.Grid(None, None, 0.5, "mile"),
 ]
-ALL = [*MECHANISMS, USERS, *ALPHABETS]
+ALL = [*MECHANISMS, *NUMBERS, USERS, *ALPHABETS]
 # of each, a change that it refuses, and how
 BAD = [
     *[(m, {"epsilon": -1.0}, ValueError, "epsilon must be a finite number above 0") for m in KINDS[:-1]],
@@ -42,6 +43,7 @@ BAD = [
     (KINDS[12], {"alphabet": 4}, ik.errors.AlphabetMismatch, "matrix must have one row for each of the 4 secrets"),
     (USERS, {"mechanisms": []}, ValueError, "at least one mechanism"),
     (USERS, {"shares": [0.5, 0.6]}, ik.errors.InvalidDistribution, "shares must sum to 1"),
+    *BAD_NUMBERS,
     (ALPHABETS[0], {"values": ["a", "a"]}, ValueError, "values must all be different"),
     (ALPHABETS[1], {"values": [1, 2]}, ValueError, r"distances must have shape \(2, 2\)"),
     (ALPHABETS[2], {"last": -5}, ValueError, "last must not be below first, got first=-4, last=-5"),

@@ -35,11 +35,20 @@ from ibukit.mechanisms import (
 )
 from ibukit.mechanisms.free_will import FreeWill
 from ibukit.protocols import (
+    DiscreteGaussian,
+    DiscreteSquareWave,
+    Duchi,
+    Hybrid,
+    LinearGaussian,
     LinkedRounds,
     LocalHashing,
     LongitudinalHashing,
     LongitudinalResponse,
     LongitudinalUnaryEncoding,
+    Piecewise,
+    PlanarGaussian,
+    SquareWave,
+    Staircase,
     ThresholdedHistogram,
 )
 
@@ -142,8 +151,13 @@ ALPHABETS: Mapping[type, str] = {
     UnboundedLine: "UnboundedLine",
 }
 RECORDED: Mapping[type, tuple[str, Parts]] = {
+    DiscreteGaussian: ("DiscreteGaussian", _of("sigma")),
+    DiscreteSquareWave: ("DiscreteSquareWave", _level),
+    Duchi: ("Duchi", _level),
     Exponential: ("Exponential", _level),
     FreeWill: ("FreeWill", _free_will),
+    Hybrid: ("Hybrid", _level),
+    LinearGaussian: ("LinearGaussian", _of("sigma")),
     LinearGeometric: ("LinearGeometric", _level),
     LinearLaplace: ("LinearLaplace", _level),
     LinkedRounds: ("LinkedRounds", _of("permanent", "instantaneous", "rounds")),
@@ -153,10 +167,14 @@ RECORDED: Mapping[type, tuple[str, Parts]] = {
     LongitudinalUnaryEncoding: ("LongitudinalUnaryEncoding", _of("permanent", "instantaneous")),
     MatrixMechanism: ("MatrixMechanism", _matrix),
     OptimizedUnaryEncoding: ("OptimizedUnaryEncoding", _level),
+    Piecewise: ("Piecewise", _level),
+    PlanarGaussian: ("PlanarGaussian", _of("sigma")),
     PlanarGeometric: ("PlanarGeometric", _level),
     PlanarLaplace: ("PlanarLaplace", _level),
     RandomizedResponse: ("RandomizedResponse", _level),
     Rappor: ("Rappor", _level),
+    SquareWave: ("SquareWave", _of("epsilon", "secrets", "report_bins")),
+    Staircase: ("Staircase", _of("epsilon", "gamma")),
     SubsetSelection: ("SubsetSelection", _subset),
     ThresholdedHistogram: ("ThresholdedHistogram", _of("nominal", "threshold")),
     TightConstraints: ("TightConstraints", _level),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ibukit import _validate
 from ibukit._validate import Floats, Ints
@@ -16,6 +16,8 @@ from ibukit.alphabet import Line
 from ibukit.mechanisms.base import FiniteMechanism
 from ibukit.mechanisms.geometric import as_line
 from ibukit.mechanisms.levels import level
+from ibukit.mechanisms.points.laplace import LinearLaplacePoints
+from ibukit.tally import Tally
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,11 @@ class LinearLaplace(FiniteMechanism):
     array([[0.6967, 0.1917, 0.1116],
            [0.3033, 0.3935, 0.3033],
            [0.1116, 0.1917, 0.6967]])
+
+    Reports as the real numbers that people released:
+
+    >>> LinearLaplace(3, epsilon=1.0).tally_points([0.3, 1.9, -2.5]).n
+    3
     """
 
     alphabet: Line
@@ -92,3 +99,34 @@ class LinearLaplace(FiniteMechanism):
         """One report for each user: codes 0..k-1, shape (n,)."""
         noisy = secrets + rng.laplace(scale=1 / self.epsilon, size=len(secrets))
         return np.clip(np.rint(noisy), 0, self.k - 1).astype(np.int64)
+
+    @property
+    def of_points(self) -> LinearLaplacePoints:
+        """The same noise before it is rounded; reports are real numbers."""
+        return LinearLaplacePoints(self.alphabet, self.epsilon)
+
+    def tally_points(self, values: ArrayLike) -> Tally:
+        """Count reports that are real numbers, as people released them.
+
+        They say more than the nearest elements of the line. The likelihood of a number z is the density of the noise,
+        (eps/2) e^(-eps |z - x|), for each element x, in O(1) a report.
+        Numbers beyond an end of the line count as they are.
+
+        Parameters
+        ----------
+        values : array_like, shape (n,)
+            In the line's units.
+
+        Returns
+        -------
+        Tally
+            Of a `LinearLaplacePoints`, also called `of_points`.
+
+        Raises
+        ------
+        AlphabetMismatch
+            If a number is missing or infinite.
+        ValueError
+            If there is no number, or they have not the shape (n,).
+        """
+        return self.of_points.tally(values)

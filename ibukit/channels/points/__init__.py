@@ -1,0 +1,3 @@
+"""Channels of reports that are real numbers."""
+
+from ibukit.channels.points.slopes import SlopeChannel as SlopeChannel

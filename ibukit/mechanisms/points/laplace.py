@@ -1,0 +1,125 @@
+"""Laplace noise as it is released: real numbers on a line, points in the plane."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+
+from ibukit._validate import Floats
+from ibukit.alphabet import Line
+from ibukit.channels.points import SlopeChannel
+from ibukit.grid import Grid
+from ibukit.mechanisms.base import Mechanism
+from ibukit.mechanisms.points.merging import Merged
+from ibukit.mechanisms.points.model import PointReports
+from ibukit.mechanisms.points.places import centres, distances, nearest_distance
+from ibukit.mechanisms.points.reals import real_numbers
+
+
+@dataclass(frozen=True)
+class PlanarLaplacePoints(PointReports):
+    """Planar Laplace noise whose reports are points, as `PlanarLaplace.tally_points` takes them.
+
+    The density of z given x is eps^2 / (2 pi) e^(-eps |z - x|), x the centre of the secret's cell. It satisfies
+    epsilon-geo-indistinguishability, tightly.
+
+    Parameters
+    ----------
+    alphabet : Grid
+        The k secrets. Reports are (x, y), shape (n, 2), in the grid's unit from its south-west corner.
+    epsilon : float
+        Nats per unit of the grid.
+    """
+
+    alphabet: Grid
+    epsilon: float
+    metric = True
+
+    @property
+    def side(self) -> float:
+        """The shorter side of a cell."""
+        return min(self.alphabet.cell_shape)
+
+    def logs(self, points: Floats) -> Floats:
+        """Logarithms of the densities less that of the nearest secret, shape (k, s)."""
+        away = distances(self.alphabet, points)
+        away -= nearest_distance(self.alphabet, points)
+        away *= -self.epsilon
+        return away
+
+    def log_largest(self, points: Floats) -> Floats:
+        """Logarithm of the density of the nearest secret, shape (s,)."""
+        level = 2 * math.log(self.epsilon) - math.log(2 * math.pi)
+        return np.asarray(level - self.epsilon * nearest_distance(self.alphabet, points))
+
+    def merging_bound(self, means: Floats, merged: Merged) -> Floats:
+        """What merging may do, for each of the original points, shape (n,).
+
+        With u_x the direction from x to the mean, a point apart by t has |z - x| = |mean - x| + u_x t + r, where 0 <= r
+        <= |t|^2 / (2 (rho - |t|)) and r <= 2 |t|, rho the distance of the mean from the nearest x. Terms linear in t
+        sum to 0 over a square. Hence log f(z), f = sum_x theta_x e^(-eps |z - x|), is on average below its value at
+        the mean by at most eps r, and above it by at most (eps |t|)^2 / 2, by Hoeffding's lemma.
+        """
+        t = merged.apart
+        room = nearest_distance(self.alphabet, means)[merged.group] - t
+        curved = np.divide(t**2 / 2, room, out=np.full(len(t), np.inf), where=room > 0)
+        return np.asarray(self.epsilon * np.minimum(2 * t, curved) + (self.epsilon * t) ** 2 / 2)
+
+    def draw(self, secrets: NDArray[Any], rng: Generator) -> Floats:
+        """One report for each user: (x, y), shape (n, 2)."""
+        radius = rng.gamma(2.0, 1 / self.epsilon, size=len(secrets))
+        angle = rng.uniform(0, 2 * np.pi, size=len(secrets))
+        shift = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
+        return np.asarray(centres(self.alphabet)[secrets] + shift)
+
+
+@dataclass(frozen=True)
+class LinearLaplacePoints(Mechanism):
+    """Laplace noise on a line whose reports are real numbers, as `LinearLaplace.tally_points` takes them.
+
+    The density of z given x is (eps/2) e^(-eps |z - x|). It satisfies epsilon-d-privacy with d(x, y) = |x - y|,
+    tightly.
+
+    Parameters
+    ----------
+    alphabet : Line
+        The k secrets. Reports are real numbers in the line's units.
+    epsilon : float
+        Nats per unit of the line.
+    """
+
+    alphabet: Line
+    epsilon: float
+    metric = True
+
+    def check_reports(self, reports: ArrayLike) -> Floats:
+        """Reports as real numbers, shape (n,)."""
+        return real_numbers("reports", reports)
+
+    def code_reports(self, reports: ArrayLike) -> NDArray[Any]:
+        """Real numbers are their own names."""
+        return real_numbers("reports", reports)
+
+    def channel(self, reports: NDArray[Any]) -> SlopeChannel:
+        """The densities at the reports, each over that of the nearest secret."""
+        at = reports - self.alphabet.first
+        below = np.clip(np.floor(at), -1, self.k - 1)
+        low, high = at - below, below + 1 - at
+        # beyond an end there is one neighbour, and the other entry is not used
+        nearest = np.where(below < 0, high, np.where(below == self.k - 1, low, np.minimum(low, high)))
+        low, high = (np.exp(-self.epsilon * np.maximum(away - nearest, 0)) for away in (low, high))
+        return SlopeChannel(self.k, math.exp(-self.epsilon), below.astype(np.int64), low, high)
+
+    def log_scale(self, reports: NDArray[Any]) -> Floats:
+        """Logarithm of the density of the nearest secret, which `channel` leaves out."""
+        nearest = np.clip(np.rint(reports), self.alphabet.first, self.alphabet.last)
+        return np.asarray(math.log(self.epsilon / 2) - self.epsilon * np.abs(reports - nearest))
+
+    def draw(self, secrets: NDArray[Any], rng: Generator) -> Floats:
+        """One report for each user: real numbers, shape (n,)."""
+        return self.alphabet.first + secrets + rng.laplace(scale=1 / self.epsilon, size=len(secrets))

@@ -1,0 +1,34 @@
+"""Reports that are real numbers: finite, none missing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ibukit import _validate
+from ibukit._validate import Floats
+from ibukit.errors import AlphabetMismatch
+
+
+def real_numbers(name: str, values: Any, ndim: int = 1) -> Floats:
+    """An array of finite numbers, shape (n,) or (n, 2)."""
+    array = _validate.whole_array(name, values)
+    if array.size == 0:
+        array = np.zeros((0, 2)[:ndim])
+    if array.dtype.kind == "b":
+        raise ValueError(f"{name} must be numbers, got an array of type {array.dtype}")
+    try:
+        numbers = np.asarray(array, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be numbers, got an array of type {array.dtype}") from None
+    if numbers.ndim != ndim or (ndim == 2 and numbers.shape[1] != 2):
+        wanted = "(n,)" if ndim == 1 else "(n, 2): x and y of each point"
+        raise ValueError(f"{name} must have shape {wanted}, got {numbers.shape}")
+    bad = ~np.isfinite(numbers).reshape(len(numbers), -1).all(axis=1)
+    if bad.any():
+        first = int(np.argmax(bad))
+        raise AlphabetMismatch(
+            f"{name} must be finite numbers, got {numbers[first]} at index {first}: leave missing ones out yourself"
+        )
+    return numbers
