@@ -83,7 +83,6 @@ KINDS = [
     ik.Rappor(6, 1.0),
     ik.OptimizedUnaryEncoding(6, 1.0),
     ik.SubsetSelection(6, 1.0),
-    ik.UnaryEncoding(6, 0.6, 0.2),
     ik.LinearGeometric(ik.Line(-4, 3), 1.0),
     ik.TruncatedGeometric(ik.Line(-4, 3), 1.0),
     ik.LinearLaplace(ik.Line(-4, 3), 1.0),
@@ -93,6 +92,7 @@ KINDS = [
     ik.Exponential(OBLONG, 1.0),
     ik.TightConstraints(OBLONG, 2.0),
     ik.MatrixMechanism(_rows(5, 7)),
+    ik.UnaryEncoding(6, 0.6, 0.2),
 ]
 
 

@@ -14,6 +14,15 @@ from number_cases import BAD_NUMBERS, NUMBERS
 
 TWO = [ik.RandomizedResponse(4, 1.0), ik.TruncatedGeometric(4, 0.5)]
 MECHANISMS = [*KINDS, ik.LinearGeometric(ik.Line(0, None), 1.0), ik.PlanarGeometric(ik.Grid(None, None, 0.5), 1.0)]
+# tests of their own say what they promise
+PROTOCOLS = [
+    ik.LinkedRounds(4, (0.5, 0.25), (0.75, 0.25), 3),
+    ik.LocalHashing(4, 1.0),
+    ik.LongitudinalHashing(4, 1.0, 2.0),
+    ik.LongitudinalResponse(4, 1.0, 2.0),
+    ik.LongitudinalUnaryEncoding(4, (0.5, 0.25), (0.75, 0.25)),
+    ik.ThresholdedHistogram(4, 1.0),
+]
 USERS = ik.FreeWill(TWO, [0.25, 0.75], "two")
 ALPHABETS = [
     ik.Alphabet(["a", "b"]),
@@ -27,10 +36,11 @@ ALPHABETS = [
     ik.Grid(None, None, 0.5, "mile"),
 ]
 ALL = [*MECHANISMS, *NUMBERS, USERS, *ALPHABETS]
+ALL = [*MECHANISMS, *PROTOCOLS, USERS, *ALPHABETS]
 # of each, a change that it refuses, and how
 BAD = [
-    *[(m, {"epsilon": -1.0}, ValueError, "epsilon must be a finite number above 0") for m in KINDS[:-1]],
-    *[(m, {"epsilon": "2"}, ValueError, "epsilon must be a number, got '2'") for m in KINDS[:-1]],
+    *[(m, {"epsilon": -1.0}, ValueError, "epsilon must be a finite number above 0") for m in KINDS[:12]],
+    *[(m, {"epsilon": "2"}, ValueError, "epsilon must be a number, got '2'") for m in KINDS[:12]],
     *[
         (m, {"alphabet": 2.5}, ValueError, "alphabet must be a whole number")
         for m in (*KINDS[:4], KINDS[5], *KINDS[10:])
@@ -41,6 +51,13 @@ BAD = [
     (KINDS[11], {"epsilon": 0.01}, ik.errors.Infeasible, "too small for the tight-constraints mechanism"),
     (KINDS[12], {"entries": [[0.5, 0.4]]}, ik.errors.InvalidDistribution, "matrix must have rows that sum to 1"),
     (KINDS[12], {"alphabet": 4}, ik.errors.AlphabetMismatch, "matrix must have one row for each of the 4 secrets"),
+    (KINDS[13], {"q": 0.7}, ValueError, "p must be larger than q, got p=0.6 and q=0.7"),
+    (PROTOCOLS[0], {"rounds": 0}, ValueError, "rounds must be"),
+    (PROTOCOLS[1], {"g": 1}, ValueError, "g must be"),
+    (PROTOCOLS[2], {"epsilon_inf": 1.0}, ValueError, "epsilon must be below epsilon_inf"),
+    (PROTOCOLS[3], {"epsilon": 2.0}, ValueError, "epsilon must be below epsilon_inf"),
+    (PROTOCOLS[4], {"permanent": (0.25, 0.5)}, ValueError, "permanent must be"),
+    (PROTOCOLS[5], {"threshold": 2}, ValueError, "threshold must be in"),
     (USERS, {"mechanisms": []}, ValueError, "at least one mechanism"),
     (USERS, {"shares": [0.5, 0.6]}, ik.errors.InvalidDistribution, "shares must sum to 1"),
     *BAD_NUMBERS,
@@ -103,7 +120,9 @@ def test_replace_of_nothing_gives_an_equal_one(thing):
     assert repr(again) == repr(thing)
 
 
-@pytest.mark.parametrize("mechanism", [m for m in MECHANISMS if type(m) is not ik.MatrixMechanism], ids=name)
+@pytest.mark.parametrize(
+    "mechanism", [m for m in MECHANISMS if type(m) not in (ik.MatrixMechanism, ik.UnaryEncoding)], ids=name
+)
 def test_replace_of_the_level_is_the_mechanism_at_that_level(mechanism):
     more = {"size": mechanism.size} if isinstance(mechanism, ik.SubsetSelection) else {}
     assert replace(mechanism, epsilon=3) == type(mechanism)(mechanism.alphabet, 3.0, **more)

@@ -319,3 +319,27 @@ def test_secrets_and_seeds_that_do_not_fit():
         LH(5, 1.0).hash([1], [5])
     with pytest.raises(ValueError, match="g must divide the number of secrets, got g=2 and 5 secrets"):
         assert LH(5, 1.0, 2, balanced=True).ideal
+
+
+def test_what_is_asked_of_a_list_of_reports_is_asked_of_the_ideal():
+    mechanism = LH(8, 1.0)
+    for question in (ik.plan, ik.theory.identifiable, lambda m: ik.theory.asymptotic_mse(m, ik.uniform(8))):
+        with pytest.raises(ValueError, match=r"whose seeds cannot; ask of mechanism.ideal"):
+            question(mechanism)
+        assert question(mechanism.ideal)
+
+
+@pytest.mark.parametrize("balanced", [False, True])
+def test_what_follows_an_estimate(balanced, rng):
+    mechanism = LH(["a", "b", "c", "d"], 2.0, 4, balanced)
+    tally = mechanism.simulate([800, 600, 400, 200], rng)
+    estimate = ik.mle(tally)
+    lower, upper = estimate.interval(method="profile")
+    assert (lower <= estimate.distribution).all()
+    assert (estimate.distribution <= upper).all()
+    assert ik.identification.mle_set(tally).unique
+    mean = ik.posterior_mean(tally, 1.0, method="gibbs", rng=rng).distribution
+    assert np.abs(mean - estimate.distribution).max() < 0.1
+    pooled = ik.mle(tally + ik.Rappor(["a", "b", "c", "d"], 1.0).simulate([800, 600, 400, 200], rng))
+    assert pooled.gap < 1e-9
+    assert ik.attack.poison_outputs(tally, report=[5, 1], fraction=0.1).n == 2222

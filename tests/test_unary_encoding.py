@@ -157,3 +157,12 @@ def test_a_wrong_level_is_found():
     assert epsilon_ldp(UE) > 1.0
     with pytest.raises(AssertionError, match=r"epsilon is claimed to be 1.0, the matrix has 1.79"):
         check_mechanism(TooPrivate(4, 0.6, 0.2), n=100)
+
+
+def test_what_theory_says_of_oue_it_says_of_its_chances():
+    oue, theta = ik.OptimizedUnaryEncoding(5, 1.3), np.arange(1, 6) / 15
+    same = ik.UnaryEncoding(5, oue.p_one, oue.p_zero)
+    for of in (theory.asymptotic_mse, theory.asymptotic_emd, theory.inv_squared_error):
+        assert of(same, theta) == pytest.approx(of(oue, theta), rel=1e-12)
+    assert theory.mle_error_bound(same, 1000) == pytest.approx(theory.mle_error_bound(oue, 1000), rel=1e-12)
+    assert theory.inv_squared_error_range(same) == pytest.approx(theory.inv_squared_error_range(oue), rel=1e-12)

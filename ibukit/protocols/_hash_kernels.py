@@ -21,16 +21,16 @@ from numpy.typing import NDArray
 from ibukit._validate import Floats, Ints
 
 GAMMA = np.uint64(0x9E3779B97F4A7C15)
-FIRST = np.uint64(0xBF58476D1CE4E5B9)
-SECOND = np.uint64(0x94D049BB133111EB)
+FIRST_FACTOR = np.uint64(0xBF58476D1CE4E5B9)
+SECOND_FACTOR = np.uint64(0x94D049BB133111EB)
 LOW_HALF = np.uint64(0xFFFFFFFF)
 
 
 @njit(cache=True)
 def mix(word: np.uint64) -> np.uint64:
     """The finaliser of SplitMix64, one to one."""
-    word = (word ^ (word >> np.uint64(30))) * FIRST
-    word = (word ^ (word >> np.uint64(27))) * SECOND
+    word = (word ^ (word >> np.uint64(30))) * FIRST_FACTOR
+    word = (word ^ (word >> np.uint64(27))) * SECOND_FACTOR
     return word ^ (word >> np.uint64(31))
 
 

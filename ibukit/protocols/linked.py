@@ -183,7 +183,11 @@ class LinkedRounds(Mechanism):
         """The matrix of all (T + 1)^k reports, where they are few."""
         several = (self.rounds + 1) ** self.k
         if several * self.k > MOST_MATRIX_ENTRIES:
-            return super().as_finite()
+            raise ValueError(
+                f"mechanism must have reports that can be listed, got {self}, which has "
+                f"{self.rounds + 1}^{self.k} (the matrix may have at most {MOST_MATRIX_ENTRIES} entries): ask of fewer "
+                "secrets or rounds"
+            )
         reports = np.array(list(product(range(self.rounds + 1), repeat=self.k)), dtype=np.uint16)
         matrix = self.channel(reports).columns
         if (rest := self.log_scale(reports)) is not None:

@@ -141,6 +141,19 @@ class HashedReports(Mechanism):
             raise ValueError(f"g must divide the number of secrets, got g={self.g} and {self.k} secrets")
         return SubsetSelection(self.alphabet, self.epsilon, self.k // self.g)
 
+    def as_finite(self) -> FiniteMechanism:
+        """There is none: seeds cannot be listed.
+
+        Raises
+        ------
+        ValueError
+            Always.
+        """
+        raise ValueError(
+            f"mechanism must have reports that can be listed, got {self}, whose seeds cannot; ask of mechanism.ideal, "
+            "which has the law of all hash functions being equally likely"
+        )
+
     def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:
         """The published estimator: the supports of each secret, debiased.
 
