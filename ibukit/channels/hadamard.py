@@ -105,7 +105,7 @@ class HadamardChannel(Channel):
         w = weights * self.scale**2
         agreeing = _sign_kernels.hadamard_adjoint(w, *self._layout)
         total += self.low**2 * w.sum() + self.low * extra * (agreeing[:, None] + agreeing)
-        _sign_kernels.hadamard_pairs(total, w, *self._layout, extra**2)
+        _sign_kernels.hadamard_pairs(total, w, extra**2, *self._layout)
 
     def unit_columns(self) -> HadamardChannel:
         """Over the larger entry, where a secret has it."""

@@ -118,7 +118,9 @@ class NumberedBits(RowReports):
         numbers, bits = rows[:, 0].astype(np.int64), rows[:, 1:]
         if ((numbers < 0) | (numbers >= many)).any():
             first = int(np.argmax((numbers < 0) | (numbers >= many)))
-            raise AlphabetMismatch(f"reports must have a {name} from 0 to {many - 1}, got {numbers[first]} at {first}")
+            raise AlphabetMismatch(
+                f"reports must have their {name} from 0 to {many - 1}, got {numbers[first]} at {first}"
+            )
         bad = (bits != 0) & (bits != 1)
         if bad.any():
             raise AlphabetMismatch(f"reports must have bits 0 and 1 after the {name}, got {bits[bad][0]}")
@@ -209,7 +211,9 @@ class SignedIndices(RowReports):
             bad = (np.abs(values) != 1) if name == "sign" else (values < 0) | (values >= size)
             if bad.any():
                 first, allowed = int(np.argmax(bad)), "+1 or -1" if name == "sign" else f"from 0 to {size - 1}"
-                raise AlphabetMismatch(f"reports must have a {name} {allowed}, got {values[first]} at index {first}")
+                raise AlphabetMismatch(
+                    f"reports must have their {name} {allowed}, got {values[first]} at index {first}"
+                )
             codes = codes * size + (values < 0 if name == "sign" else values)
         return codes
 

@@ -151,7 +151,7 @@ class BloomRappor(NumberedBits):
 
     @property
     def _log_ratios(self) -> tuple[float, float]:
-        """ln (q* / p*) and ln ((1 - q*) / (1 - p*)): what a bit says for a secret that sets it."""
+        """Logarithms of q* / p* and (1 - q*) / (1 - p*): what a bit says for a secret that sets it."""
         return math.log(self.p_set / self.p_clear), math.log((1 - self.p_set) / (1 - self.p_clear))
 
     @cached_property
@@ -177,9 +177,7 @@ class BloomRappor(NumberedBits):
         return self._farthest(each, each)
 
     def _farthest(self, own: float, other: float) -> float:
-        return _sketch_kernels.farthest_filters(
-            self.cohorts, self.k, self.bits, self.hashes, self.seed, own, other
-        )
+        return _sketch_kernels.farthest_filters(self.cohorts, self.k, self.bits, self.hashes, self.seed, own, other)
 
     @property
     def _numbers(self) -> tuple[str, int]:

@@ -1,4 +1,4 @@
-"""Count mean sketches: the secret is hashed to a bucket by one of many functions, and the bucket is reported noisily."""
+"""Count mean sketches: the secret is hashed to a bucket by one of many functions, and that is reported noisily."""
 
 from __future__ import annotations
 
@@ -91,9 +91,7 @@ class CountMeanSketch(NumberedBits):
 
     if TYPE_CHECKING:  # the fields are what these become
 
-        def __init__(
-            self, alphabet: Alphabet | int, epsilon: float, rows: int, width: int, seed: int = 0
-        ) -> None: ...
+        def __init__(self, alphabet: Alphabet | int, epsilon: float, rows: int, width: int, seed: int = 0) -> None: ...
 
     def __post_init__(self) -> None:
         """Check and convert the fields."""
@@ -216,9 +214,7 @@ class HadamardCountMeanSketch(SignedIndices):
 
     if TYPE_CHECKING:  # the fields are what these become
 
-        def __init__(
-            self, alphabet: Alphabet | int, epsilon: float, rows: int, width: int, seed: int = 0
-        ) -> None: ...
+        def __init__(self, alphabet: Alphabet | int, epsilon: float, rows: int, width: int, seed: int = 0) -> None: ...
 
     def __post_init__(self) -> None:
         """Check and convert the fields."""

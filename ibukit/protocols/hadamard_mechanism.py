@@ -107,7 +107,7 @@ class HadamardMechanism(SignedIndices):
     @property
     def _others(self) -> float:
         """(2^t - 1) e^-eps: how often the signs are not all true, to how often they are."""
-        return (2**self.bits - 1) * math.exp(-self.epsilon)
+        return ((1 << self.bits) - 1) * math.exp(-self.epsilon)
 
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:
         """One report for each user: indices, then signs, shape (n, 2t)."""

@@ -177,4 +177,5 @@ def best_blocks(k: int, epsilon: float) -> int:
 def published_blocks(k: int, epsilon: float) -> int:
     """2^(ceil(log2 min(e^eps, 2k)) - 1)."""
     doubled = min(epsilon / math.log(2), math.log2(2 * k))
-    return int(2 ** (max(math.ceil(doubled), 1) - 1))
+    blocks: int = 2 ** (max(math.ceil(doubled), 1) - 1)
+    return blocks
