@@ -119,7 +119,7 @@ class NumberedBits(RowReports):
         if ((numbers < 0) | (numbers >= many)).any():
             first = int(np.argmax((numbers < 0) | (numbers >= many)))
             raise AlphabetMismatch(
-                f"reports must have their {name} from 0 to {many - 1}, got {numbers[first]} at {first}"
+                f"reports must have their {name} from 0 to {many - 1}, got {numbers[first]} at index {first}"
             )
         bad = (bits != 0) & (bits != 1)
         if bad.any():

@@ -60,11 +60,12 @@ class CountMeanSketch(NumberedBits):
     Notes
     -----
     `inv` gives the published estimate. With m = width, it is m / (m - 1) times the mean of c b / 2 + 1/2 - 1/m over the
-    reports, where b = +1 or -1 is the bit of the secret's bucket and c = (e^(eps/2) + 1) / (e^(eps/2) - 1). Averaged
-    over random hash functions it is unbiased, with n times the variance (m / (m - 1))^2 (c^2 - 1) / 4 + (1 - theta_x) /
-    (m - 1), which the randomness of the hashes is part of. For given functions it has a bias that no number of reports
-    removes: m / (m - 1) sum_(y != x) theta_y (share of the rows where x and y collide - 1/m), of which the
-    root mean square is about ||theta|| / sqrt((m - 1) rows). The maximum likelihood estimate has none.
+    reports, where b = +1 or -1 is the bit of the secret's bucket and c = (e^(eps/2) + 1) / (e^(eps/2) - 1). It is
+    unbiased on average over random hash functions. If each report had a function of its own, n times its variance given
+    the secrets would be (m / (m - 1))^2 (c^2 - 1) / 4 + (1 - theta_x) / (m - 1). For given functions it has a bias that
+    no number of reports removes: m / (m - 1) sum_(y != x) theta_y (share of the rows where x and y collide - 1/m), of
+    which the root mean square over hash functions is at most ||theta|| / sqrt((m - 1) rows). The maximum likelihood
+    estimate has none.
 
     References
     ----------
@@ -188,9 +189,9 @@ class HadamardCountMeanSketch(SignedIndices):
     Notes
     -----
     `inv` gives the published estimate: m / (m - 1) times the mean of c sign H_(h_j(x), l) - 1/m, with m = width and c =
-    (e^eps + 1) / (e^eps - 1). Averaged over random hash functions it is unbiased; a report of x itself brings the
-    variance (m / (m - 1))^2 (c^2 - 1), any other (m / (m - 1))^2 (c^2 - 1/m^2). For given functions it has the bias of
-    `CountMeanSketch`; the maximum likelihood estimate has none.
+    (e^eps + 1) / (e^eps - 1). It is unbiased on average over random hash functions; a report of x itself
+    brings the variance (m / (m - 1))^2 (c^2 - 1), any other (m / (m - 1))^2 (c^2 - 1/m^2). For given functions it has
+    the bias of `CountMeanSketch`; the maximum likelihood estimate has none.
 
     References
     ----------

@@ -170,12 +170,11 @@ class HadamardResponse(FiniteMechanism):
 
 def best_blocks(k: int, epsilon: float) -> int:
     """The power of two that minimises 4 B + (e^eps - 1)^2 / B, at most k; the smaller of two equal ones."""
-    powers = [2**j for j in range(k.bit_length())]
+    powers = [1 << j for j in range(k.bit_length())]
     return min(powers, key=lambda b: 4 * b * math.exp(-2 * epsilon) + math.expm1(-epsilon) ** 2 / b)
 
 
 def published_blocks(k: int, epsilon: float) -> int:
     """2^(ceil(log2 min(e^eps, 2k)) - 1)."""
     doubled = min(epsilon / math.log(2), math.log2(2 * k))
-    blocks: int = 2 ** (max(math.ceil(doubled), 1) - 1)
-    return blocks
+    return 1 << (max(math.ceil(doubled), 1) - 1)

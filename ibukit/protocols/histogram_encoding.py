@@ -89,10 +89,11 @@ class HistogramEncoding(Mechanism):
 
     def check_reports(self, reports: ArrayLike) -> Floats:
         """Rows of k finite numbers, shape (n, k)."""
+        given = _validate.whole_array("reports", reports)
         try:
-            rows = np.array(_validate.whole_array("reports", reports), dtype=np.float64)
-        except (TypeError, OverflowError):
-            raise ValueError(f"reports must be numbers, got {type(reports).__name__}") from None
+            rows = np.array(given, dtype=np.float64)
+        except (TypeError, OverflowError, ValueError):
+            raise ValueError(f"reports must be rows of numbers, got an array of type {given.dtype}") from None
         if rows.ndim != 2 or rows.shape[1] != self.k:
             raise AlphabetMismatch(f"reports must be rows of {self.k} numbers, shape (n, {self.k}), got {rows.shape}")
         bad = ~np.isfinite(rows)
