@@ -145,7 +145,7 @@ def test_what_is_refused(monkeypatch):
             ik.HistogramEncoding(3, eps)
     with pytest.raises(ValueError, match="number of secrets must be at least 2, got 1"):
         ik.HistogramEncoding(1, 1.0)
-    monkeypatch.setattr(histogram_encoding, "MOST_ENTRIES", 8)
+    monkeypatch.setattr(histogram_encoding, "MOST_DENSITIES", 8)
     with pytest.raises(ik.errors.TooLarge, match="the densities of 3 reports for 3 secrets are too many"):
         ik.HistogramEncoding(3, 1.0).tally(np.eye(3))
     with pytest.raises(ValueError, match="mechanism must have reports that can be listed"):

@@ -17,13 +17,11 @@ from ibukit.alphabet import Alphabet, Line
 from ibukit.channels import Channel
 from ibukit.errors import AlphabetMismatch, TooLarge
 from ibukit.mechanisms.base import FiniteMechanism, Mechanism
+from ibukit.mechanisms.bit_reports import BITS_AT_ONCE, Bits
 from ibukit.tally import Tally, make_part
 
-Bits = NDArray[np.uint8]
-
-BITS_AT_ONCE = 2**26
 # entries of a matrix that is worth listing: half a gigabyte
-MOST_MATRIX_ENTRIES = 2**26
+MOST_LISTED_ENTRIES = 2**26
 # reports that are counted in 63 bits
 MOST_CODES = 2**62
 # the number before the bits is kept in so many bytes, the most significant first
@@ -49,10 +47,10 @@ class RowReports(FiniteMechanism):
     @cached_property
     def _listed(self) -> NDArray[Any]:
         """All possible reports, in the form that a tally keeps, in ascending order."""
-        if self.k * self.m > MOST_MATRIX_ENTRIES:
+        if self.k * self.m > MOST_LISTED_ENTRIES:
             raise TooLarge(
                 f"the {_validate.readable(self.m)} reports for {self.k} secrets are not listed (the matrix may have "
-                f"at most {MOST_MATRIX_ENTRIES} entries); use tally(reports)"
+                f"at most {MOST_LISTED_ENTRIES} entries); use tally(reports)"
             )
         return self._all_reports()
 

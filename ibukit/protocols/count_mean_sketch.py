@@ -247,7 +247,7 @@ class HadamardCountMeanSketch(SignedIndices):
         return np.column_stack([rows, indices, 1 - 2 * minus.astype(np.int64)])
 
     def channel(self, reports: NDArray[Any]) -> HadamardChannel:
-        """Forward and adjoint by the fast Walsh-Hadamard transform, one for each row that was seen."""
+        """Forward and adjoint by one transform for each row that was seen."""
         columns, s = self._columns(reports), len(reports)
         rows, group = np.unique(columns[:, 0], return_inverse=True)
         places = _sketch_kernels.buckets(rows, self.k, self.width, self.seed)

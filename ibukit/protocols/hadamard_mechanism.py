@@ -37,7 +37,7 @@ class HadamardMechanism(SignedIndices):
     epsilon : float
         Nats, for all pairs of secrets.
     bits : int
-        t, the number of signs, at least 1.
+        Number t of signs, at least 1.
 
     Raises
     ------
@@ -121,7 +121,7 @@ class HadamardMechanism(SignedIndices):
         return np.hstack([indices, 1 - 2 * minus.astype(np.int64)])
 
     def channel(self, reports: NDArray[Any]) -> Channel:
-        """By the fast Walsh-Hadamard transform; of more than one sign, on the sets of secrets that they fit."""
+        """Forward and adjoint by a transform, or on the sets that more signs fit."""
         columns = self._columns(reports)
         indices, minus = columns[:, : self.bits], columns[:, self.bits :] == 1
         high = float(self.order) ** -self.bits / (1 + self._others)

@@ -107,7 +107,7 @@ class HadamardResponse(FiniteMechanism):
 
     @cached_property
     def order(self) -> int:
-        """Number b of columns of a block: a power of two with a row for each of its secrets."""
+        """Number b of columns of a block, a power of two above its secrets' number."""
         return 1 << (-(-self.k // self.blocks)).bit_length()
 
     @property
