@@ -40,7 +40,7 @@ def written_out(mechanism):
 @pytest.mark.parametrize("mechanism", SMALL, ids=name)
 def test_the_matrix_follows_the_definition_and_the_level_is_attained(mechanism, rng):
     np.testing.assert_allclose(mechanism.matrix(), written_out(mechanism), rtol=1e-12)
-    check_mechanism(mechanism, rng=rng, n=10_000, attained=True)
+    check_mechanism(mechanism, rng=rng, n=3000, attained=True)
     check_channel(mechanism._channel)
     reports = mechanism.randomize(np.zeros(50, dtype=int), rng)
     assert np.array_equal(mechanism.restore_reports(mechanism.check_reports(reports)), reports)

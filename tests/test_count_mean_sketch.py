@@ -69,7 +69,7 @@ def test_secrets_collide_as_often_as_independent_ones():
 
 @pytest.mark.parametrize("mechanism", SMALL, ids=name)
 def test_the_contract_holds_and_the_level_is_attained(mechanism, rng):
-    check_mechanism(mechanism, rng=rng, n=10_000, attained=True)
+    check_mechanism(mechanism, rng=rng, n=3000, attained=True)
     if mechanism.epsilon < 10:
         check_channel(mechanism._channel)
     reports = mechanism.randomize(np.zeros(50, dtype=int), rng)

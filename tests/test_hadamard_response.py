@@ -39,7 +39,7 @@ def per_report(mechanism):
 
 @pytest.mark.parametrize("mechanism", [*RESPONSES, *MECHANISMS], ids=name)
 def test_the_contract_holds_and_the_level_is_attained(mechanism, rng):
-    check_mechanism(mechanism, rng=rng, n=5000, attained=True)
+    check_mechanism(mechanism, rng=rng, n=3000, attained=True)
     assert np.abs(mechanism.matrix().sum(axis=1) - 1).max() < 1e-12
     if mechanism.epsilon < 10:
         check_channel(mechanism._channel)
@@ -136,7 +136,7 @@ def test_the_likelihood_is_at_least_as_informative_as_the_published_estimate():
 
 
 def test_a_response_of_many_secrets_is_estimated_and_pooled(rng):
-    k = 700
+    k = 400
     mechanism, other = ik.HadamardResponse(k, 2.0), ik.HadamardMechanism(k, 1.0)
     counts = rng.multinomial(100_000, rng.dirichlet(np.ones(k) / 5))
     tally, more = mechanism.simulate(counts, rng), other.simulate(counts, rng)

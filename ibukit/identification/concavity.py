@@ -118,10 +118,10 @@ def _of_part(part: Part, k: int) -> Concavity | None:
         return _by_count("k-RR", krr.reports, k, None)
     if (line := facts.as_line(part.channel)) is not None:
         return _by_count("geometric noise", np.unique(line.positions), k, line.decay)
-    if facts.as_bits(part.channel) is not None:
+    if (bits := facts.as_bits(part.channel)) is not None:
         # a column is a multiple of constant + bits, so together with ones it spans what the bits and ones span
         ones = np.packbits(np.ones((1, k), dtype=bool), axis=1)
-        enough = _binary_field.rank(np.concatenate([ones, part.reports]), k) == k
+        enough = _binary_field.rank(np.concatenate([ones, bits.packed]), k) == k
         why = f"bits: {k - 1} of the rows seen are independent beside the row of ones, where 1 + 1 = 0"
         return Concavity(True, k, k - 1, None, why) if enough else None
     return None
