@@ -77,11 +77,11 @@ class CountMeanSketch(NumberedBits):
     >>> import numpy as np
     >>> mechanism = CountMeanSketch(100, epsilon=2.0, rows=8, width=4)
     >>> mechanism.buckets[:2, :6]
-    array([[3, 3, 1, 3, 3, 3],
-           [1, 1, 0, 1, 3, 2]], dtype=int32)
+    array([[2, 2, 1, 2, 3, 0],
+           [1, 0, 3, 0, 1, 2]], dtype=int32)
     >>> mechanism.randomize([7, 7], np.random.default_rng(1))
-    array([[3, 1, 0, 0, 0],
-           [4, 0, 1, 1, 0]], dtype=uint8)
+    array([[3, 0, 1, 0, 1],
+           [4, 1, 0, 0, 0]], dtype=uint8)
     """
 
     alphabet: Alphabet

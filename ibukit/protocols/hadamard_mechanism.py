@@ -69,7 +69,7 @@ class HadamardMechanism(SignedIndices):
     >>> mechanism.randomize([0, 0, 4], np.random.default_rng(1))
     array([[ 3,  1],
            [ 4, -1],
-           [ 6,  1]])
+           [ 6, -1]])
     """
 
     alphabet: Alphabet

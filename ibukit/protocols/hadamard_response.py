@@ -72,7 +72,7 @@ class HadamardResponse(FiniteMechanism):
     >>> mechanism.matrix()[0].round(3)[:6]
     array([0.257, 0.035, 0.257, 0.035, 0.035, 0.035])
     >>> HadamardResponse(5, epsilon=2.0, published=True).randomize([0, 4], np.random.default_rng(1))
-    array([ 3, 10])
+    array([0, 3])
     """
 
     alphabet: Alphabet
