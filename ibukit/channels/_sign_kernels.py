@@ -102,6 +102,7 @@ def hadamard_adjoint(
 def hadamard_pairs(
     total: Floats,
     w: Floats,
+    both: float,
     places: NDArray[np.int32],
     length: int,
     order: int,
@@ -109,7 +110,6 @@ def hadamard_pairs(
     sorted_reports: Ints,
     column: Ints,
     minus: NDArray[np.bool_],
-    both: float,
 ) -> None:
     """total_xy += `both` times the sum of w over the reports whose sign is that of x and of y, for x >= y.
 

@@ -34,7 +34,7 @@ class HadamardChannel(Channel):
     group : ndarray of int, shape (s,)
         The group of each report.
     column : ndarray of int, shape (s,)
-        block * order + column of each report.
+        Of each report, block * order + column.
     minus : ndarray of bool, shape (s,)
         Whether the report's own sign is -.
     low, high : float
@@ -100,12 +100,15 @@ class HadamardChannel(Channel):
         )
 
     def add_gram(self, total: Floats, weights: Floats) -> None:
-        """The product of two rows is a row: two transforms for each group, then k^2 look-ups."""
+        """By two transforms for each group and k^2 look-ups.
+
+        The product of two rows is a row.
+        """
         extra = self.high - self.low
         w = weights * self.scale**2
         agreeing = _sign_kernels.hadamard_adjoint(w, *self._layout)
         total += self.low**2 * w.sum() + self.low * extra * (agreeing[:, None] + agreeing)
-        _sign_kernels.hadamard_pairs(total, w, *self._layout, extra**2)
+        _sign_kernels.hadamard_pairs(total, w, extra**2, *self._layout)
 
     def unit_columns(self) -> HadamardChannel:
         """Over the larger entry, where a secret has it."""

@@ -17,13 +17,11 @@ from ibukit.alphabet import Alphabet, Line
 from ibukit.channels import Channel
 from ibukit.errors import AlphabetMismatch, TooLarge
 from ibukit.mechanisms.base import FiniteMechanism, Mechanism
+from ibukit.mechanisms.bit_reports import BITS_AT_ONCE, Bits
 from ibukit.tally import Tally, make_part
 
-Bits = NDArray[np.uint8]
-
-BITS_AT_ONCE = 2**26
 # entries of a matrix that is worth listing: half a gigabyte
-MOST_MATRIX_ENTRIES = 2**26
+MOST_LISTED_ENTRIES = 2**26
 # reports that are counted in 63 bits
 MOST_CODES = 2**62
 # the number before the bits is kept in so many bytes, the most significant first
@@ -49,10 +47,10 @@ class RowReports(FiniteMechanism):
     @cached_property
     def _listed(self) -> NDArray[Any]:
         """All possible reports, in the form that a tally keeps, in ascending order."""
-        if self.k * self.m > MOST_MATRIX_ENTRIES:
+        if self.k * self.m > MOST_LISTED_ENTRIES:
             raise TooLarge(
                 f"the {_validate.readable(self.m)} reports for {self.k} secrets are not listed (the matrix may have "
-                f"at most {MOST_MATRIX_ENTRIES} entries); use tally(reports)"
+                f"at most {MOST_LISTED_ENTRIES} entries); use tally(reports)"
             )
         return self._all_reports()
 
@@ -118,7 +116,9 @@ class NumberedBits(RowReports):
         numbers, bits = rows[:, 0].astype(np.int64), rows[:, 1:]
         if ((numbers < 0) | (numbers >= many)).any():
             first = int(np.argmax((numbers < 0) | (numbers >= many)))
-            raise AlphabetMismatch(f"reports must have a {name} from 0 to {many - 1}, got {numbers[first]} at {first}")
+            raise AlphabetMismatch(
+                f"reports must have their {name} from 0 to {many - 1}, got {numbers[first]} at index {first}"
+            )
         bad = (bits != 0) & (bits != 1)
         if bad.any():
             raise AlphabetMismatch(f"reports must have bits 0 and 1 after the {name}, got {bits[bad][0]}")
@@ -209,7 +209,9 @@ class SignedIndices(RowReports):
             bad = (np.abs(values) != 1) if name == "sign" else (values < 0) | (values >= size)
             if bad.any():
                 first, allowed = int(np.argmax(bad)), "+1 or -1" if name == "sign" else f"from 0 to {size - 1}"
-                raise AlphabetMismatch(f"reports must have a {name} {allowed}, got {values[first]} at index {first}")
+                raise AlphabetMismatch(
+                    f"reports must have their {name} {allowed}, got {values[first]} at index {first}"
+                )
             codes = codes * size + (values < 0 if name == "sign" else values)
         return codes
 

@@ -128,7 +128,7 @@ def filter_levels(
 
 @njit(cache=True)
 def farthest_filters(cohorts: int, k: int, bits: int, hashes: int, seed: int, own: float, other: float) -> float:
-    """The largest |Bx \\ By| own + |By \\ Bx| other over cohorts and pairs of secrets; stops where none is larger."""
+    """The largest |Bx without By| own + |By without Bx| other over cohorts and pairs; stops where none is larger."""
     places, sizes = np.empty((k, hashes), dtype=np.int32), np.empty(k, dtype=np.int64)
     largest, most = 0.0, hashes * (own + other)
     for cohort in range(cohorts):

@@ -82,8 +82,8 @@ class BloomRappor(NumberedBits):
     >>> round(mechanism.epsilon, 4), round(mechanism.lifetime_epsilon, 4)
     (1.0743, 4.3944)
     >>> mechanism.randomize([7, 7], np.random.default_rng(1))[:, :8]
-    array([[3, 1, 1, 0, 1, 1, 1, 0],
-           [4, 0, 0, 1, 1, 1, 1, 1]], dtype=uint8)
+    array([[3, 0, 1, 0, 1, 1, 0, 1],
+           [4, 0, 0, 0, 1, 1, 1, 1]], dtype=uint8)
     """
 
     alphabet: Alphabet
@@ -151,7 +151,7 @@ class BloomRappor(NumberedBits):
 
     @property
     def _log_ratios(self) -> tuple[float, float]:
-        """ln (q* / p*) and ln ((1 - q*) / (1 - p*)): what a bit says for a secret that sets it."""
+        """Logarithms of q* / p* and (1 - q*) / (1 - p*): what a bit says for a secret that sets it."""
         return math.log(self.p_set / self.p_clear), math.log((1 - self.p_set) / (1 - self.p_clear))
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Count mean sketches: the secret is hashed to a bucket by one of many functions, and the bucket is reported noisily."""
+"""Count mean sketches: the secret is hashed to a bucket by one of many functions, and that is reported noisily."""
 
 from __future__ import annotations
 
@@ -60,11 +60,12 @@ class CountMeanSketch(NumberedBits):
     Notes
     -----
     `inv` gives the published estimate. With m = width, it is m / (m - 1) times the mean of c b / 2 + 1/2 - 1/m over the
-    reports, where b = +1 or -1 is the bit of the secret's bucket and c = (e^(eps/2) + 1) / (e^(eps/2) - 1). Averaged
-    over random hash functions it is unbiased, with n times the variance (m / (m - 1))^2 (c^2 - 1) / 4 + (1 - theta_x) /
-    (m - 1), which the randomness of the hashes is part of. For given functions it has a bias that no number of reports
-    removes: m / (m - 1) sum_(y != x) theta_y (share of the rows where x and y collide - 1/m), of which the
-    root mean square is about ||theta|| / sqrt((m - 1) rows). The maximum likelihood estimate has none.
+    reports, where b = +1 or -1 is the bit of the secret's bucket and c = (e^(eps/2) + 1) / (e^(eps/2) - 1). It is
+    unbiased on average over random hash functions. If each report had a function of its own, n times its variance given
+    the secrets would be (m / (m - 1))^2 (c^2 - 1) / 4 + (1 - theta_x) / (m - 1). For given functions it has a bias that
+    no number of reports removes: m / (m - 1) sum_(y != x) theta_y (share of the rows where x and y collide - 1/m), of
+    which the root mean square over hash functions is at most ||theta|| / sqrt((m - 1) rows). The maximum likelihood
+    estimate has none.
 
     References
     ----------
@@ -76,11 +77,11 @@ class CountMeanSketch(NumberedBits):
     >>> import numpy as np
     >>> mechanism = CountMeanSketch(100, epsilon=2.0, rows=8, width=4)
     >>> mechanism.buckets[:2, :6]
-    array([[3, 3, 1, 3, 3, 3],
-           [1, 1, 0, 1, 3, 2]], dtype=int32)
+    array([[2, 2, 1, 2, 3, 0],
+           [1, 0, 3, 0, 1, 2]], dtype=int32)
     >>> mechanism.randomize([7, 7], np.random.default_rng(1))
-    array([[3, 1, 0, 0, 0],
-           [4, 0, 1, 1, 0]], dtype=uint8)
+    array([[3, 0, 1, 0, 1],
+           [4, 1, 0, 0, 0]], dtype=uint8)
     """
 
     alphabet: Alphabet
@@ -188,9 +189,9 @@ class HadamardCountMeanSketch(SignedIndices):
     Notes
     -----
     `inv` gives the published estimate: m / (m - 1) times the mean of c sign H_(h_j(x), l) - 1/m, with m = width and c =
-    (e^eps + 1) / (e^eps - 1). Averaged over random hash functions it is unbiased; a report of x itself brings the
-    variance (m / (m - 1))^2 (c^2 - 1), any other (m / (m - 1))^2 (c^2 - 1/m^2). For given functions it has the bias of
-    `CountMeanSketch`; the maximum likelihood estimate has none.
+    (e^eps + 1) / (e^eps - 1). It is unbiased on average over random hash functions; a report of x itself
+    brings the variance (m / (m - 1))^2 (c^2 - 1), any other (m / (m - 1))^2 (c^2 - 1/m^2). For given functions it has
+    the bias of `CountMeanSketch`; the maximum likelihood estimate has none.
 
     References
     ----------
@@ -246,7 +247,7 @@ class HadamardCountMeanSketch(SignedIndices):
         return np.column_stack([rows, indices, 1 - 2 * minus.astype(np.int64)])
 
     def channel(self, reports: NDArray[Any]) -> HadamardChannel:
-        """Forward and adjoint by the fast Walsh-Hadamard transform, one for each row that was seen."""
+        """Forward and adjoint by one transform for each row that was seen."""
         columns, s = self._columns(reports), len(reports)
         rows, group = np.unique(columns[:, 0], return_inverse=True)
         places = _sketch_kernels.buckets(rows, self.k, self.width, self.seed)

@@ -37,7 +37,7 @@ class HadamardMechanism(SignedIndices):
     epsilon : float
         Nats, for all pairs of secrets.
     bits : int
-        t, the number of signs, at least 1.
+        Number t of signs, at least 1.
 
     Raises
     ------
@@ -69,7 +69,7 @@ class HadamardMechanism(SignedIndices):
     >>> mechanism.randomize([0, 0, 4], np.random.default_rng(1))
     array([[ 3,  1],
            [ 4, -1],
-           [ 6,  1]])
+           [ 6, -1]])
     """
 
     alphabet: Alphabet
@@ -107,7 +107,7 @@ class HadamardMechanism(SignedIndices):
     @property
     def _others(self) -> float:
         """(2^t - 1) e^-eps: how often the signs are not all true, to how often they are."""
-        return (2**self.bits - 1) * math.exp(-self.epsilon)
+        return ((1 << self.bits) - 1) * math.exp(-self.epsilon)
 
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:
         """One report for each user: indices, then signs, shape (n, 2t)."""
@@ -121,7 +121,7 @@ class HadamardMechanism(SignedIndices):
         return np.hstack([indices, 1 - 2 * minus.astype(np.int64)])
 
     def channel(self, reports: NDArray[Any]) -> Channel:
-        """By the fast Walsh-Hadamard transform; of more than one sign, on the sets of secrets that they fit."""
+        """Forward and adjoint by a transform, or on the sets that more signs fit."""
         columns = self._columns(reports)
         indices, minus = columns[:, : self.bits], columns[:, self.bits :] == 1
         high = float(self.order) ** -self.bits / (1 + self._others)

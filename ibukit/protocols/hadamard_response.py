@@ -72,7 +72,7 @@ class HadamardResponse(FiniteMechanism):
     >>> mechanism.matrix()[0].round(3)[:6]
     array([0.257, 0.035, 0.257, 0.035, 0.035, 0.035])
     >>> HadamardResponse(5, epsilon=2.0, published=True).randomize([0, 4], np.random.default_rng(1))
-    array([ 3, 10])
+    array([0, 3])
     """
 
     alphabet: Alphabet
@@ -107,7 +107,7 @@ class HadamardResponse(FiniteMechanism):
 
     @cached_property
     def order(self) -> int:
-        """Number b of columns of a block: a power of two with a row for each of its secrets."""
+        """Number b of columns of a block, a power of two above its secrets' number."""
         return 1 << (-(-self.k // self.blocks)).bit_length()
 
     @property
@@ -170,11 +170,11 @@ class HadamardResponse(FiniteMechanism):
 
 def best_blocks(k: int, epsilon: float) -> int:
     """The power of two that minimises 4 B + (e^eps - 1)^2 / B, at most k; the smaller of two equal ones."""
-    powers = [2**j for j in range(k.bit_length())]
+    powers = [1 << j for j in range(k.bit_length())]
     return min(powers, key=lambda b: 4 * b * math.exp(-2 * epsilon) + math.expm1(-epsilon) ** 2 / b)
 
 
 def published_blocks(k: int, epsilon: float) -> int:
     """2^(ceil(log2 min(e^eps, 2k)) - 1)."""
     doubled = min(epsilon / math.log(2), math.log2(2 * k))
-    return int(2 ** (max(math.ceil(doubled), 1) - 1))
+    return 1 << (max(math.ceil(doubled), 1) - 1)

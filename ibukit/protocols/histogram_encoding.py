@@ -19,7 +19,7 @@ from ibukit.mechanisms.base import Mechanism
 from ibukit.mechanisms.levels import level
 
 # entries k x n of the densities that are kept, a gigabyte
-MOST_ENTRIES = 2**27
+MOST_DENSITIES = 2**27
 
 
 @dataclass(frozen=True)
@@ -89,10 +89,11 @@ class HistogramEncoding(Mechanism):
 
     def check_reports(self, reports: ArrayLike) -> Floats:
         """Rows of k finite numbers, shape (n, k)."""
+        given = _validate.whole_array("reports", reports)
         try:
-            rows = np.array(_validate.whole_array("reports", reports), dtype=np.float64)
-        except (TypeError, OverflowError):
-            raise ValueError(f"reports must be numbers, got {type(reports).__name__}") from None
+            rows = np.array(given, dtype=np.float64)
+        except (TypeError, OverflowError, ValueError):
+            raise ValueError(f"reports must be rows of numbers, got an array of type {given.dtype}") from None
         if rows.ndim != 2 or rows.shape[1] != self.k:
             raise AlphabetMismatch(f"reports must be rows of {self.k} numbers, shape (n, {self.k}), got {rows.shape}")
         bad = ~np.isfinite(rows)
@@ -103,10 +104,10 @@ class HistogramEncoding(Mechanism):
 
     def channel(self, reports: NDArray[Any]) -> DenseChannel:
         """The densities over the largest that a secret could have."""
-        if reports.size > MOST_ENTRIES:
+        if reports.size > MOST_DENSITIES:
             raise TooLarge(
                 f"the densities of {len(reports)} reports for {self.k} secrets are too many, they may have at most "
-                f"{MOST_ENTRIES} entries; take fewer reports, or round them to bits: see ik.OptimizedUnaryEncoding"
+                f"{MOST_DENSITIES} entries; take fewer reports, or round them to bits: see ik.OptimizedUnaryEncoding"
             )
         columns = np.clip(reports, 0.0, 1.0).T - 1
         columns *= self.epsilon
