@@ -10,7 +10,7 @@ from scipy import integrate, stats
 
 import ibukit as ik
 from ibukit.channels.points import SlopeChannel
-from ibukit.mechanisms.points import LinearLaplacePoints, PlanarLaplacePoints, merging_loss, model
+from ibukit.mechanisms.points import LinearLaplacePoints, PlanarLaplacePoints, merging_loss
 from ibukit.mechanisms.points.merging import merge
 from ibukit.testing import check_channel, check_tally
 
@@ -169,14 +169,14 @@ def test_finer_bins_lose_less_and_many_points_are_merged_by_default(rng, monkeyp
     losses = [merging_loss(mechanism.tally_points(points, "keep", bins)) for bins in (1, 2, 4, 8, 16)]
     assert losses == sorted(losses, reverse=True)
     assert losses[-1] < losses[0] / 10
-    monkeypatch.setattr(model, "MOST_ENTRIES", 12 * 2000)
+    monkeypatch.setattr(PlanarLaplacePoints, "most_entries", 12 * 2000)
     merged = mechanism.tally_points(points, "keep")
     assert len(merged.counts) <= 2000
     assert merged.n == 5000
     assert 0 < merging_loss(merged) < losses[0]
     assert merging_loss(merged + merged) == pytest.approx(merging_loss(merged))
     assert merging_loss(pickle.loads(pickle.dumps(merged))) == merging_loss(merged)
-    monkeypatch.setattr(model, "MOST_ENTRIES", 12)  # not even whole squares are few enough
+    monkeypatch.setattr(PlanarLaplacePoints, "most_entries", 12)  # not even whole squares are few enough
     assert len(mechanism.tally_points(points, "keep").counts) == len(mechanism.tally_points(points, "keep", 1).counts)
 
 
@@ -227,3 +227,28 @@ def test_noise_on_numbers_has_its_law(rng):
         assert stats.kstest(off + 0.05, stats.laplace(scale=0.5).cdf).pvalue < 1e-6
     with pytest.raises(ik.errors.AlphabetMismatch, match="reports must be finite numbers, got nan at index 1"):
         mechanism.tally([0.5, np.nan])
+
+
+@pytest.mark.parametrize("bins", [1, 4])
+@pytest.mark.parametrize("eps", [0.3, 3.0])
+def test_merging_numbers_loses_next_to_nothing(eps, bins, rng):
+    mechanism = ik.LinearLaplace(LINE, eps)
+    values = mechanism.of_points.draw(rng.integers(0, 7, 3000), rng)
+    exact, merged = mechanism.tally_points(values), mechanism.tally_points(values, bins)
+    inside = (values > 3) & (values < 9)
+    # beyond the ends nothing is lost, however wide the bins
+    assert merging_loss(mechanism.tally_points(values[~inside], bins)) == 0
+    bound = merging_loss(merged)
+    assert 0 < bound <= (eps / bins) ** 2 / 8
+    for theta in (ik.uniform(7), *np.eye(7), np.arange(7) / 21):
+        means = [(t.counts @ np.log(t.forward(theta)) + t.left_out) / t.n for t in (exact, merged)]
+        assert -1e-12 <= means[0] - means[1] <= bound
+    check_channel(mechanism.tally_points(values[:50], bins).operator)
+
+
+def test_many_numbers_are_merged_by_default(rng, monkeypatch):
+    monkeypatch.setattr(LinearLaplacePoints, "most_entries", 7 * 500)
+    mechanism = ik.LinearLaplace(LINE, 1.0)
+    tally = mechanism.tally_points(mechanism.of_points.draw(rng.integers(0, 7, 3000), rng))
+    assert len(tally.counts) <= 500
+    assert 0 < merging_loss(tally) < 1e-3

@@ -79,7 +79,7 @@ class LinearGaussian(GaussianNoise, PointReports):
     @property
     def side(self) -> float:
         """Reports are merged in stretches of this length or a part of it."""
-        return self.sigma
+        return _side(self.diameter, self.sigma)
 
     def logs(self, points: Floats) -> Floats:
         """Logarithms of the densities less that of the nearest secret, shape (k, s)."""
@@ -169,7 +169,7 @@ class PlanarGaussian(GaussianNoise, PointReports):
     @property
     def side(self) -> float:
         """Squares in which reports are merged have this side or a part of it."""
-        return self.sigma
+        return _side(self.diameter, self.sigma)
 
     def logs(self, points: Floats) -> Floats:
         """Logarithms of the densities less that of the nearest secret, shape (k, s)."""
@@ -210,6 +210,11 @@ class PlanarGaussian(GaussianNoise, PointReports):
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Floats:
         """One report for each user: (x, y), shape (n, 2)."""
         return np.asarray(centres(self.alphabet)[secrets] + self.sigma * rng.standard_normal((len(secrets), 2)))
+
+
+def _side(diameter: float, sigma: float) -> float:
+    """Where the bound below is about 1: a 64th of it, as fine as reports are merged, has a bound near 1e-4."""
+    return min(sigma, 8 * sigma**2 / diameter) if diameter else sigma
 
 
 def _bound(merged: Merged, diameter: float, sigma: float) -> Floats:
