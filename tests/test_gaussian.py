@@ -155,3 +155,11 @@ def test_merging_loses_no_more_than_is_said(mechanism, bins, rng):
     loss = (best.log_likelihood - exact.left_out - exact.counts @ np.log(exact.forward(other.distribution))) / 4000
     assert -1e-9 <= loss <= merging_loss(merged)
     assert merging_loss(exact) == 0
+
+
+def test_points_outside_and_places_are_taken_as_by_laplace_noise():
+    mechanism = ik.PlanarGaussian(ik.Grid.from_bounds(40.0, 40.2, -74.0, -73.8, 2, 2), 2.0)
+    assert mechanism.tally_points([[1.0, 2.0]]).parts[0].reports.tolist() == [[1, 2, 0]]
+    with pytest.raises(ik.errors.AlphabetMismatch, match="1 of 1 points are outside the grid"):
+        mechanism.tally_points([[-1.0, 2.0]])
+    assert mechanism.tally_points([[-1.0, 2.0]], "keep", bins=2).n == 1

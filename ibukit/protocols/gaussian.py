@@ -117,7 +117,7 @@ class DiscreteGaussian(GaussianNoise):
     >>> mechanism.tally([-3, 4, 4, 12]).counts
     array([1, 2, 1])
     >>> round(mechanism.zcdp(distance=1), 4), round(mechanism.delta(epsilon=1.0, distance=1), 6)
-    (0.0556, 0.000399)
+    (0.0556, 0.000218)
     """
 
     alphabet: Line

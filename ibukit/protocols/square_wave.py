@@ -227,7 +227,7 @@ class DiscreteSquareWave(FiniteMechanism):
     >>> mechanism.b, mechanism.report_alphabet
     (1, Line(0, 5))
     >>> mechanism.matrix()[0].round(4)
-    array([0.2437, 0.2437, 0.2437, 0.0897, 0.0897, 0.0897])
+    array([0.2437, 0.2437, 0.2437, 0.0896, 0.0896, 0.0896])
     """
 
     alphabet: Line
