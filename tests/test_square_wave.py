@@ -4,6 +4,7 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import ibukit as ik
@@ -13,6 +14,13 @@ from ibukit.testing import check_mechanism
 
 EPSILONS = [0.1, 1.0, 4.0, 12.0]
 LINE = ik.Line(3, 9)
+NUMBERS = [
+    ik.SquareWave(LINE, 1.0),
+    ik.Piecewise(LINE, 1.0),
+    ik.Duchi(LINE, 1.0),
+    ik.Hybrid(LINE, 1.0),
+    ik.Staircase(LINE, 1.0),
+]
 
 
 @pytest.mark.parametrize("eps", ["1e-12", "1e-9", "1e-6", "0.01", "0.49", "0.5", "0.51", "2", "8", "30"])
@@ -164,7 +172,7 @@ def test_the_discrete_kind_follows_its_formula(k, eps):
     b = int(half_width(eps) * k)
     assert (mechanism.b, mechanism.m) == (b, k + 2 * b)
     q = 1 / ((2 * b + 1) * np.exp(eps) + k - 1)
-    z, x = mechanism.report_alphabet.values, np.arange(1, k + 1)[:, None]
+    z, x = np.arange(1 - b, k + b + 1), np.arange(1, k + 1)[:, None]
     np.testing.assert_allclose(mechanism.matrix(), np.where(abs(z - x) <= b, q * np.exp(eps), q), rtol=1e-13)
     assert ik.privacy.epsilon_ldp(mechanism) == pytest.approx(eps, rel=1e-12)
 
@@ -191,3 +199,20 @@ def test_binned_reports_are_nearly_singular_and_smoothing_copes(rng):
     assert (comb.distribution > 1e-9).sum() < k / 2
     assert (smooth.distribution > 0).all()
     assert ik.total_variation(smooth.distribution, theta) < ik.total_variation(comb.distribution, theta) / 2
+
+
+@pytest.mark.parametrize("mechanism", NUMBERS, ids=lambda mechanism: type(mechanism).__name__)
+def test_real_reports_come_from_tables(mechanism, rng, tmp_path):
+    reports = mechanism.randomize([3, 4, 9] * 40, rng)
+    direct = mechanism.tally(reports)
+    frame = pd.DataFrame({"report": reports})
+    frame.to_csv(tmp_path / "reports.csv", index=False)
+    for table in (frame, tmp_path / "reports.csv"):
+        tally = ik.Tally.from_table(table, mechanism)
+        np.testing.assert_array_equal(tally.parts[0].reports, direct.parts[0].reports)
+        np.testing.assert_array_equal(tally.counts, direct.counts)
+    # whole numbers are numbers, too, and no codes
+    if not isinstance(mechanism, ik.Duchi):
+        whole = pd.DataFrame({"report": [0, 1]})
+        expected = mechanism.check_reports([0.0, 1.0])
+        np.testing.assert_array_equal(ik.Tally.from_table(whole, mechanism).parts[0].reports, np.unique(expected))
