@@ -19,8 +19,9 @@ from ibukit.mechanisms import MatrixMechanism
 from ibukit.mechanisms.geometric import as_line
 from ibukit.mechanisms.points import PointReports, real_numbers
 from ibukit.mechanisms.points.merging import Merged
-from ibukit.mechanisms.points.places import centres, distances, extent, nearest_distance
+from ibukit.mechanisms.points.places import Outside, centres, distances, extent, nearest_distance, points_of
 from ibukit.protocols.gaussian import GaussianNoise, beyond, from_nearest
+from ibukit.tally import Tally
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class LinearGaussian(GaussianNoise, PointReports):
     >>> mechanism.tally([-3.4, 4.1, 12.9]).n
     3
     >>> round(mechanism.delta(epsilon=1.0, distance=1), 6)
-    0.000343
+    0.000208
     """
 
     alphabet: Line
@@ -79,7 +80,7 @@ class LinearGaussian(GaussianNoise, PointReports):
     @property
     def side(self) -> float:
         """Reports are merged in stretches of this length or a part of it."""
-        return self.sigma
+        return _side(self.diameter, self.sigma)
 
     def logs(self, points: Floats) -> Floats:
         """Logarithms of the densities less that of the nearest secret, shape (k, s)."""
@@ -169,7 +170,7 @@ class PlanarGaussian(GaussianNoise, PointReports):
     @property
     def side(self) -> float:
         """Squares in which reports are merged have this side or a part of it."""
-        return self.sigma
+        return _side(self.diameter, self.sigma)
 
     def logs(self, points: Floats) -> Floats:
         """Logarithms of the densities less that of the nearest secret, shape (k, s)."""
@@ -186,6 +187,23 @@ class PlanarGaussian(GaussianNoise, PointReports):
     def merging_bound(self, means: Floats, merged: Merged) -> Floats:
         """What merging may do, for each of the original points, shape (n,)."""
         return _bound(merged, self.diameter, self.sigma)
+
+    def tally_points(self, points: Any, outside: Outside = "raise", bins: int | None = None) -> Tally:
+        """Count reports that are points, or places on the globe.
+
+        As `tally`, but with a name for what happens to points outside the grid.
+
+        Parameters
+        ----------
+        points : array_like, shape (n, 2), or GeoSeries
+            Coordinates x and y, or places in any CRS, as for `PlanarLaplace.tally_points`.
+        outside : {"raise", "keep", "drop"}
+            What to do with points outside the grid. "keep" takes them where they are, which is right for reports,
+            because noise leaves the map.
+        bins : int, optional
+            Merge points in squares of the side `side` / `bins`, however few points there are.
+        """
+        return self.counted(self.check_reports(points_of(self.alphabet, points, outside)), bins=bins)
 
     def binned(self, x_edges: ArrayLike, y_edges: ArrayLike) -> MatrixMechanism:
         """The mechanism whose reports are binned to rectangles.
@@ -210,6 +228,11 @@ class PlanarGaussian(GaussianNoise, PointReports):
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Floats:
         """One report for each user: (x, y), shape (n, 2)."""
         return np.asarray(centres(self.alphabet)[secrets] + self.sigma * rng.standard_normal((len(secrets), 2)))
+
+
+def _side(diameter: float, sigma: float) -> float:
+    """Where the bound below is about 1: a 64th of it, as fine as reports are merged, has a bound near 1e-4."""
+    return min(sigma, 8 * sigma**2 / diameter) if diameter else sigma
 
 
 def _bound(merged: Merged, diameter: float, sigma: float) -> Floats:

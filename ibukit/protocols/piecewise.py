@@ -287,7 +287,7 @@ class Hybrid(_Numbers):
     --------
     >>> mechanism = Hybrid(Line(0, 4), epsilon=2.0)
     >>> mechanism.report_variance().round(4)
-    array([0.7243, 0.7243, 0.7243, 0.7243, 0.7243])
+    array([1.0423, 1.0423, 1.0423, 1.0423, 1.0423])
     """
 
     alphabet: Line

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -46,6 +46,9 @@ class RealReports(FiniteMechanism):
 
     Reports are numbers everywhere: as drawn, and as `tally` takes them. A tally keeps the codes of their classes.
     """
+
+    real_reports: ClassVar[bool] = True
+    """Tables hold numbers, not codes."""
 
     @property
     def report_alphabet(self) -> Alphabet:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ibukit._parts import are_bits
+from ibukit._parts import are_bits, are_real
 from ibukit._validate import Ints
 from ibukit.alphabet import Line
 from ibukit.errors import AlphabetMismatch
@@ -133,7 +133,8 @@ class TableReports:
         given = values
         if values.ndim == 2:
             values = numbers_in_rows(values, self._source.textual)
-        alphabet = None if are_bits(mechanism) else getattr(mechanism, "report_alphabet", None)
+        unlisted = are_bits(mechanism) or are_real(mechanism)
+        alphabet = None if unlisted else getattr(mechanism, "report_alphabet", None)
         if alphabet is None:
             reports, known = self._rows(values, mechanism)
         else:
@@ -226,7 +227,7 @@ def _reports_of(mechanism: Any) -> str:
     if are_bits(mechanism):
         return f"rows of {mechanism.k} bits, as text or in as many columns"
     alphabet = getattr(mechanism, "report_alphabet", None)
-    if alphabet is None:
+    if alphabet is None or are_real(mechanism):
         return "numbers"
     if isinstance(alphabet, (Line, Grid)):
         return repr(alphabet)

@@ -10,26 +10,25 @@ from numpy.typing import ArrayLike, NDArray
 
 from ibukit import _validate
 from ibukit._validate import Floats, Ints
-from ibukit.channels import DenseChannel
+from ibukit.channels import Channel, DenseChannel
 from ibukit.mechanisms.base import Mechanism
 from ibukit.mechanisms.points.merging import Merged, merge, merge_until_few
 from ibukit.mechanisms.points.reals import real_numbers
 from ibukit.tally import Tally, make_part
 
-# a matrix of 256 MB
-MOST_ENTRIES = 2**25
-
 
 class PointReports(Mechanism):
     """Noise whose reports are points, shape (n, 2), or numbers, shape (n,).
 
-    Probabilities are densities. Where there are more distinct reports than a matrix of 2^25 entries has columns,
+    Probabilities are densities. Where there are more reports than columns in a matrix of `most_entries`,
     neighbours are merged into their mean: the maximum of the likelihood of the merged reports has, under the exact one,
     a log-likelihood that is lower than the maximum by at most `merging_loss(tally)` nats per report. A tally keeps rows
     (coordinates, the bound on what merging did to this report).
     """
 
     dimension: ClassVar[int] = 2
+    most_entries: ClassVar[int] = 2**25
+    """Of a matrix of k rows; 256 MB."""
 
     @property
     @abstractmethod
@@ -61,7 +60,7 @@ class PointReports(Mechanism):
         """Points are their own names."""
         return real_numbers("reports", reports, self.dimension)
 
-    def channel(self, reports: NDArray[Any]) -> DenseChannel:
+    def channel(self, reports: NDArray[Any]) -> Channel:
         """The densities at the reports, each over the largest."""
         columns = self.logs(reports[:, :-1])
         return DenseChannel(np.exp(columns, out=columns))
@@ -87,14 +86,14 @@ class PointReports(Mechanism):
             Merge in squares whose side is `side` / `bins`.
         """
         counts: Any = np.ones(len(seen), dtype=np.int64) if often is None else often
-        if bins is None and self.k * len(seen) <= MOST_ENTRIES:
+        if bins is None and self.k * len(seen) <= self.most_entries:
             return Tally((make_part(self, seen, counts),))
         seen, counts = seen[counts > 0], counts[counts > 0]
         if not len(seen):
             return Tally((make_part(self, seen, counts),))  # which says that it is empty
         points = seen[:, :-1]
         if bins is None:
-            merged = merge_until_few(points, counts, self.side, MOST_ENTRIES // self.k)
+            merged = merge_until_few(points, counts, self.side, self.most_entries // self.k)
         else:
             merged = merge(points, counts, self.side / _validate.whole("bins", bins, 1))
         bounds = counts * (seen[:, -1] + self.merging_bound(merged.points, merged))

@@ -25,7 +25,7 @@ def real_numbers(name: str, values: Any, ndim: int = 1) -> Floats:
     if numbers.ndim != ndim or (ndim == 2 and numbers.shape[1] != 2):
         wanted = "(n,)" if ndim == 1 else "(n, 2): x and y of each point"
         raise ValueError(f"{name} must have shape {wanted}, got {numbers.shape}")
-    bad = ~np.isfinite(numbers).reshape(len(numbers), -1).all(axis=1)
+    bad = ~np.isfinite(numbers) if ndim == 1 else ~np.isfinite(numbers).all(axis=1)
     if bad.any():
         first = int(np.argmax(bad))
         raise AlphabetMismatch(
