@@ -35,8 +35,7 @@ ALPHABETS = [
     ik.Grid.from_bounds(40.7, 40.8, -74.0, -73.9, 2, 3),
     ik.Grid(None, None, 0.5, "mile"),
 ]
-ALL = [*MECHANISMS, *NUMBERS, USERS, *ALPHABETS]
-ALL = [*MECHANISMS, *PROTOCOLS, USERS, *ALPHABETS]
+ALL = [*MECHANISMS, *NUMBERS, *PROTOCOLS, USERS, *ALPHABETS]
 # of each, a change that it refuses, and how
 BAD = [
     *[(m, {"epsilon": -1.0}, ValueError, "epsilon must be a finite number above 0") for m in KINDS[:12]],

@@ -1,4 +1,4 @@
-"""The maximum-likelihood mixture when reports are rows of bits or of levels, alone or pooled with other mechanisms.
+"""The maximum-likelihood mixture when reports are rows of bits, alone or pooled with other mechanisms.
 
 A million rows of a hundred bits are too many for a Newton matrix at each step, but their likelihood is close to a
 parabola: each row's probability changes at most by e^epsilon. So the rows are read once a step for their exact
@@ -18,7 +18,7 @@ from scipy.linalg.blas import ssyrk
 from scipy.optimize import nnls
 
 from ibukit._validate import Floats, Ints
-from ibukit.channels import BitChannel, Channel, LevelChannel
+from ibukit.channels import BitChannel, Channel
 from ibukit.channels.base import slices_of
 from ibukit.channels.partitioned import PartitionedChannel, spread, sum_arrays
 from ibukit.solvers._model import Curved
@@ -38,9 +38,9 @@ MOST_SECRETS_BY_LEAST_SQUARES = 200
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The seen rows of one encoding, bits or levels; row z has the share counts_z / total of all reports."""
+    """The seen rows of one unary encoding; row z has the share counts_z / total of all reports."""
 
-    channel: Channel
+    channel: BitChannel
     counts: Ints | Floats
     total: float = 1.0
 
@@ -58,12 +58,6 @@ class Rows:
 
         Not the channel's gram, which has all digits: that a parabola needs only a few is what makes it worth a matrix.
         """
-        if not isinstance(self.channel, BitChannel):
-            some, few = self.channel.take(slice(None, None, thinned)), self.counts[::thinned]
-            share, p = self.counts.sum() / few.sum() / self.total, some.forward(theta)
-            if isinstance(some, LevelChannel):  # a row over its probability: the square of a small one is 0
-                return np.asarray(some.scaled(1 / p).gram(np.asarray(few, dtype=np.float64)) * share)
-            return np.asarray(some.gram(few / p**2) * share)
         rows, counts = self.channel.packed[::thinned], self.counts[::thinned]
         k, zero, contrast = self.channel.k, self.channel.zero, self.channel.one - self.channel.zero
         both, own, weight = np.zeros((k, k)), np.zeros(k), 0.0
@@ -130,9 +124,9 @@ def _hessian_there(thinned: int, channel: Channel, theta: Floats, weights: Float
 
 
 def _gram_of_some(channel: Channel, theta: Floats, counts: Floats | Ints, thinned: int) -> Floats:
-    some, few = channel.take(slice(None, None, thinned)), counts[::thinned]
-    return np.asarray(some.gram(few / some.forward(theta) ** 2) * (counts.sum() / few.sum()))
-    return Rows(channel, counts).hessian(theta, thinned)
+    some, few = channel.take(slice(None, None, thinned)), np.asarray(counts[::thinned], dtype=np.float64)
+    # each report over its probability: the square of a small one is 0
+    return np.asarray(some.scaled(1 / some.forward(theta)).gram(few) * (counts.sum() / few.sum()))
 
 
 Many = Rows | RowsElsewhere | Reports

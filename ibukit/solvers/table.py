@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ibukit._validate import Floats
-from ibukit.channels import BitChannel, Channel, DenseChannel, LevelChannel, LineChannel, ResponseChannel
+from ibukit.channels import BitChannel, Channel, DenseChannel, LineChannel, ResponseChannel
 from ibukit.channels.partitioned import PartitionedChannel
 from ibukit.channels.plane import PlaneChannel
 from ibukit.solvers import active_set, anderson, bits, interior_point, line, plane, water_filling
@@ -16,7 +16,7 @@ from ibukit.solvers.pooled import STRUCTURED, Pooled
 from ibukit.solvers.problem import Problem
 
 # of these there may be as many reports as users
-ROW_CHANNELS = (BitChannel, LevelChannel, PartitionedChannel)
+ROW_CHANNELS = (BitChannel, PartitionedChannel)
 # entries of the dense channel up to which it is worth its memory (2^26 doubles are half a gigabyte)
 MOST_DENSE = 2**26
 # order of the largest matrix that is factorised at each step (a second of time, a fifth of a gigabyte)
@@ -121,7 +121,7 @@ def _bits_run(problem: Problem, tol: float) -> tuple[Floats, int]:
     for channel, counts in problem.parts:
         if isinstance(channel, PartitionedChannel):
             rows.append(bits.RowsElsewhere(channel, counts, problem.n))
-        elif isinstance(channel, ROW_CHANNELS):
+        elif isinstance(channel, BitChannel):
             rows.append(bits.Rows(channel, counts, problem.n))
         elif _is_many(problem, channel):
             rows.append(bits.Reports(channel, counts, problem.n))
@@ -196,8 +196,6 @@ SOLVERS = (
     Solver(
         "bits",
         f"rows of bits or many reports of another kind, also pooled with other mechanisms, and k <= {MOST_UNKNOWNS}",
-        "unary encodings and Bloom filters, alone or pooled with k-RR, geometric, Hadamard or dense channels, "
-        f"and k <= {MOST_UNKNOWNS}",
         _bits_apply,
         _many_rows,
         lambda problem: (
