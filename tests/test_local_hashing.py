@@ -175,6 +175,7 @@ def test_all_balanced_ones_are_subset_selection():
     balanced, hashed_ = (ik.theory.asymptotic_mse(m.ideal, theta) for m in (mechanism, LH(k, epsilon, g)))
     assert balanced == pytest.approx(15.709, abs=5e-4)
     assert hashed_ == pytest.approx(19.48, abs=5e-3)
+    assert ik.theory.inv_squared_error(LH(k, epsilon, g).ideal, theta) == pytest.approx(23.83, abs=5e-3)
 
 
 @pytest.mark.parametrize(("k", "g", "balanced"), [(4, 3, False), (5, 2, True), (6, 3, True)])
