@@ -106,6 +106,11 @@ def are_real(mechanism: Any) -> bool:
     return bool(getattr(mechanism, "real_reports", False))
 
 
+def are_rows(mechanism: Any) -> bool:
+    """Whether its reports are rows of numbers that stand for themselves: it says so as `in_rows`."""
+    return bool(getattr(mechanism, "in_rows", False))
+
+
 def _distinct(reports: NDArray[Any], counts: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Sort the reports and add up the counts of equal ones; np.unique(axis=0) takes ten times as long for rows."""
     if reports.ndim == 1:

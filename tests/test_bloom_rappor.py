@@ -79,6 +79,16 @@ def test_the_published_levels():
     assert ik.BloomRappor(200, 128, 2, 8, 0.0, 0.5, 0.75).lifetime_epsilon == math.inf
 
 
+def test_the_level_of_many_secrets_is_found_soon():
+    """Of 20 000 secrets there are 200 million pairs in each cohort; one at the largest distance ends the search."""
+    for hashes, bits in ((3, 64), (5, 7)):
+        many = ik.BloomRappor(20_000, bits, hashes, 64, 0.3, 0.4, 0.7)
+        one, zero = many.p_set / many.p_clear, (1 - many.p_clear) / (1 - many.p_set)
+        apart = min(hashes, bits - hashes)
+        sides = sorted([math.log(one), math.log(zero)])
+        assert many.epsilon == pytest.approx(hashes * sides[1] + apart * sides[0], rel=1e-10)
+
+
 def test_one_hash_without_collisions_is_a_unary_encoding():
     seed = next(s for s in range(1000) if _sketch_kernels.buckets(np.array([0]), 3, 3, s)[0].tolist() == [0, 1, 2])
     p = ik.Rappor(3, 1.0).p_one

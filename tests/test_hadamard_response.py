@@ -99,6 +99,17 @@ def test_one_sign_has_the_variance_stated_and_is_a_response_on_odd_rows(k, eps):
     assert not np.allclose(whole.matrix()[1 : 2 * k : 2], mechanism.matrix()[: len(whole.matrix()[1 : 2 * k : 2])])
 
 
+@pytest.mark.parametrize(
+    ("k", "eps", "published", "likelihood"), [(16, 1.0, 1.45, 1.36), (16, 4.0, 16.0, 15.1), (64, 2.0, 2.46, 2.42)]
+)
+def test_what_one_sign_costs(k, eps, published, likelihood):
+    """Of n times the squared error at uniform secrets, over the least that any mechanism has."""
+    least = 4 * (k - 1) ** 2 * math.exp(eps) / (k * (math.exp(eps) - 1) ** 2)
+    assert (k / math.tanh(eps / 2) ** 2 - 1 / k) / least == pytest.approx(published, rel=5e-3)
+    found = ik.theory.asymptotic_mse(ik.HadamardMechanism(k, eps), ik.uniform(k)) / least
+    assert found == pytest.approx(likelihood, rel=5e-3)
+
+
 def bounds_from_least(mechanism):
     """n times the sum of the published variances at uniform secrets, over the least that any mechanism has."""
     k, e, c = mechanism.k, math.exp(mechanism.epsilon), 2 * mechanism.blocks - 1 + math.exp(mechanism.epsilon)

@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import ibukit as ik
@@ -55,6 +56,25 @@ def test_reports_by_their_form(mechanism, rng):
     poisoned = ik.attack.poison_outputs(mechanism.simulate(COUNTS, rng), report=reports[0], fraction=0.1)
     assert poisoned.n == 1111
     assert mechanism.tally(pickle.loads(pickle.dumps(reports))).n == 4
+
+
+@pytest.mark.parametrize("mechanism", KINDS, ids=name)
+def test_reports_in_tables(mechanism, rng):
+    """A column for each number, or one of lists; the number of a report that is a code is a label."""
+    reports = mechanism.randomize(rng.integers(0, 6, 60), rng)
+    wanted = mechanism.tally(reports)
+    tables = [(pd.DataFrame({"report": reports.tolist()}), "report")]
+    if reports.ndim == 2:
+        columns = [f"column {i}" for i in range(reports.shape[1])]
+        tables.append((pd.DataFrame(reports, columns=columns), columns))
+        with pytest.raises(ValueError, match="reports must be"):
+            ik.Tally.from_table(tables[1][0], mechanism, report=columns[0])
+        with pytest.raises(ValueError, match="missing"):
+            ik.Tally.from_table(tables[1][0].astype(float).replace(reports[0, 0], np.nan), mechanism, report=columns)
+    for table, columns in tables:
+        tally = ik.Tally.from_table(table, mechanism, report=columns)
+        assert np.array_equal(tally.parts[0].reports, wanted.parts[0].reports)
+        assert np.array_equal(tally.counts, wanted.counts)
 
 
 @pytest.mark.parametrize("mechanism", LISTED, ids=name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -30,6 +30,9 @@ NUMBER_BYTES = 4
 
 class RowReports(FiniteMechanism):
     """Reports that are rows of numbers; those in one list are written out where they are few enough."""
+
+    in_rows: ClassVar[bool] = True
+    """That a report has several columns in a table, or is a list."""
 
     @property
     def report_alphabet(self) -> Alphabet:

@@ -130,7 +130,10 @@ def filter_levels(
 def farthest_filters(cohorts: int, k: int, bits: int, hashes: int, seed: int, own: float, other: float) -> float:
     """The largest |Bx without By| own + |By without Bx| other over cohorts and pairs; stops where none is larger."""
     places, sizes = np.empty((k, hashes), dtype=np.int32), np.empty(k, dtype=np.int64)
-    largest, most = 0.0, hashes * (own + other)
+    # two filters differ in at most `bits` bits; what is as large but for rounding ends the search
+    each = min(hashes, bits)
+    most = (1 - 1e-12) * (each * max(own, other) + min(each, bits - each) * min(own, other))
+    largest = 0.0
     for cohort in range(cohorts):
         fill_filters(places, sizes, cohort, bits, seed)
         for x in range(k):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -70,6 +70,9 @@ class HistogramEncoding(Mechanism):
 
     alphabet: Alphabet
     epsilon: float
+
+    in_rows: ClassVar[bool] = True
+    """That a report has several columns in a table, or is a list."""
 
     if TYPE_CHECKING:  # the fields are what these become
 

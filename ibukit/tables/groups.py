@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ibukit._parts import are_bits, are_real
+from ibukit._parts import are_bits, are_real, are_rows
 from ibukit._validate import Ints
 from ibukit.alphabet import Line
 from ibukit.errors import AlphabetMismatch
 from ibukit.grid import Grid
 from ibukit.tables.choice import chooser
 from ibukit.tables.columns import Columns, Piece
-from ibukit.tables.labels import bit_rows, cells, number_in, numbers_in_rows, places
+from ibukit.tables.labels import bit_rows, cells, number_in, numbers_in_rows, places, rows_of_lists
 from ibukit.tables.sources import open_table
 
 HOW = ("raise", "drop")
@@ -133,7 +133,7 @@ class TableReports:
         given = values
         if values.ndim == 2:
             values = numbers_in_rows(values, self._source.textual)
-        unlisted = are_bits(mechanism) or are_real(mechanism)
+        unlisted = are_bits(mechanism) or are_real(mechanism) or are_rows(mechanism)
         alphabet = None if unlisted else getattr(mechanism, "report_alphabet", None)
         if alphabet is None:
             reports, known = self._rows(values, mechanism)
@@ -164,6 +164,8 @@ class TableReports:
     def _rows(self, values: NDArray[Any], mechanism: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         if are_bits(mechanism):
             return bit_rows(values, mechanism.k)
+        if values.ndim == 1 and are_rows(mechanism):
+            values = rows_of_lists(values)
         if values.ndim == 2:
             known = np.isfinite(values).all(axis=1)
             return np.where(known[:, None], values, 0), known
@@ -226,6 +228,8 @@ def _are_swapped(values: NDArray[Any], bounds: tuple[float, float, float, float]
 def _reports_of(mechanism: Any) -> str:
     if are_bits(mechanism):
         return f"rows of {mechanism.k} bits, as text or in as many columns"
+    if are_rows(mechanism):
+        return "rows of numbers, as lists or in as many columns"
     alphabet = getattr(mechanism, "report_alphabet", None)
     if alphabet is None or are_real(mechanism):
         return "numbers"

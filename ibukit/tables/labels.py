@@ -127,6 +127,12 @@ def bit_rows(values: NDArray[Any], width: int) -> tuple[NDArray[np.uint8], NDArr
     return rows, known
 
 
+def rows_of_lists(values: NDArray[Any]) -> NDArray[Any]:
+    """Lists of one length as rows of numbers, shape (s, width); as they are where they are none."""
+    widths = {len(value) if np.ndim(value) == 1 else 0 for value in values}
+    return np.array([list(value) for value in values]) if len(widths) == 1 and widths != {0} else values
+
+
 def cells(pairs: NDArray[Any], grid: Grid) -> Ints:
     """Codes of the cells of (row, column) pairs, or of (lat, lon) points if the grid has bounds; -1 outside.
 
