@@ -124,6 +124,7 @@ class LinearLaplacePoints(PointReports):
     def __post_init__(self) -> None:
         """Check and convert the fields."""
         self._keep(alphabet=as_line(self.alphabet), epsilon=_validate.positive("epsilon", self.epsilon))
+        len(self.alphabet)  # a line without an end says so
 
     @property
     def side(self) -> float:
