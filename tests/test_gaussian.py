@@ -163,3 +163,21 @@ def test_points_outside_and_places_are_taken_as_by_laplace_noise():
     with pytest.raises(ik.errors.AlphabetMismatch, match="1 of 1 points are outside the grid"):
         mechanism.tally_points([[-1.0, 2.0]])
     assert mechanism.tally_points([[-1.0, 2.0]], "keep", bins=2).n == 1
+
+
+def test_a_line_without_an_end_is_for_integers_only(rng):
+    anywhere, sigma = ik.DiscreteGaussian(ik.Line(None, None), 1.5), 1.5
+    reports = anywhere.randomize([-5, 0, 0, 7] * 200, rng)
+    tally = anywhere.tally(reports)
+    assert tally.alphabet == ik.Line(reports.min(), reports.max())
+    wider = ik.DiscreteGaussian(ik.Line(reports.min() - 5, reports.max() + 5), sigma).tally(reports)
+    estimate = ik.mle(wider)
+    assert estimate.log_likelihood == pytest.approx(ik.mle(tally).log_likelihood, abs=1e-5)
+    assert estimate.distribution[:5].max() < 1e-6
+    assert anywhere.zcdp(2) == pytest.approx(4 / (2 * sigma**2))
+    with pytest.raises(ik.errors.TooLarge, match="has no end"):
+        anywhere.zcdp()
+    with pytest.raises(ik.errors.TooLarge, match="has no end"):
+        ik.LinearGaussian(ik.Line(0, None), sigma)
+    with pytest.raises(ik.errors.TooLarge, match="has no end"):
+        ik.PlanarGaussian(ik.Grid(None, None), sigma)

@@ -5,6 +5,7 @@ import pytest
 from scipy.optimize import brentq
 
 import ibukit as ik
+from ibukit._threads import one_thread
 from ibukit.protocols.piecewise import HYBRID_FROM, two_points
 from ibukit.testing import check_mechanism
 
@@ -116,3 +117,25 @@ def test_the_likelihood_knows_which_way_a_hybrid_report_was_made():
     tally = hybrid.tally([c])
     up = (1 - share) * (0.5 + np.linspace(-1, 1, 5) / (2 * c))
     np.testing.assert_allclose(tally.matrix()[:, 0], up, rtol=1e-13)
+
+
+def published_over_best(mechanism, theta):
+    """Variance of the average of reports over the least one of an estimate of the mean from their classes."""
+    t, matrix = mechanism.numbers, mechanism.matrix()
+    with one_thread():
+        w, u = np.linalg.eigh((matrix / (theta @ matrix)) @ matrix.T)
+    seen = w > 1e-11 * w[-1]
+    spread = ((u.T @ t)[seen] ** 2 / w[seen]).sum() - (theta @ t) ** 2
+    return (theta @ (mechanism.report_variance() + t**2) - (theta @ t) ** 2) / spread
+
+
+def test_the_likelihood_is_never_worse_than_the_average_and_much_better_where_the_arms_differ():
+    uniform, t = ik.uniform(41), np.linspace(-1, 1, 41)
+    bump = ik.normalize(np.exp(-((t - 0.3) ** 2) / 0.08))
+    for theta in (uniform, bump):
+        for eps in (0.5, 1.0, 4.0):
+            assert all(published_over_best(kind(41, eps), theta) > 1 - 1e-9 for kind in KINDS)
+            assert published_over_best(ik.Duchi(41, eps), theta) == pytest.approx(1, rel=1e-9)
+    ratios = [published_over_best(ik.Piecewise(41, eps), uniform) for eps in (0.5, 4.0)]
+    assert ratios == pytest.approx([1.055, 1.001], abs=1e-3)
+    assert published_over_best(ik.Hybrid(41, 4.0), bump) == pytest.approx(1.605, abs=1e-3)

@@ -252,3 +252,14 @@ def test_many_numbers_are_merged_by_default(rng, monkeypatch):
     tally = mechanism.tally_points(mechanism.of_points.draw(rng.integers(0, 7, 3000), rng))
     assert len(tally.counts) <= 500
     assert 0 < merging_loss(tally) < 1e-3
+
+
+@pytest.mark.parametrize(("kind", "alphabet"), [(PlanarLaplacePoints, GRID), (LinearLaplacePoints, LINE)])
+def test_levels_and_alphabets_are_checked(kind, alphabet):
+    for bad in (0, math.inf, math.nan, "1"):
+        with pytest.raises(ValueError, match="epsilon must be a"):
+            kind(alphabet, bad)
+    with pytest.raises(TypeError, match="alphabet must be a"):
+        kind(LINE if alphabet is GRID else GRID, 1.0)
+    mechanism = kind(alphabet, 1)
+    assert pickle.loads(pickle.dumps(mechanism)) == mechanism == kind(alphabet, 1.0)

@@ -310,10 +310,10 @@ class PlanarLaplace(_Remapped):
         """Count reports that are points, which say more than the cells that hold them.
 
         The likelihood of a point z is the density of the noise, eps^2/(2 pi) e^(-eps |z - x|), for each cell's centre
-        x. No more points than make a matrix of 2^25 entries are taken as they are. Of more, those close together are
-        merged into their mean, in the smallest squares that leave few enough; with a million points on 400 cells these
-        are about an eighth of a cell wide. `ibukit.mechanisms.points.merging_loss` bounds what that may cost, in nats
-        per report.
+        x: people are taken to be in the middle of their cells, as by `tally`. No more points than make a matrix of 2^25
+        entries are taken as they are. Of more, those close together are merged into their mean, in the smallest squares
+        that leave few enough; with a million points on 400 cells these are about an eighth of a cell wide.
+        `ibukit.mechanisms.points.merging_loss` bounds what that may cost, in nats per report.
 
         Parameters
         ----------

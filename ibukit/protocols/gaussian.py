@@ -96,7 +96,8 @@ class DiscreteGaussian(GaussianNoise):
     Parameters
     ----------
     alphabet : Line or int
-        The k secrets; reports are integers (labels of the line continued both ways, not codes).
+        The k secrets; reports are integers (labels of the line continued both ways, not codes). The line may be
+        without an end itself: then secrets are labels, too.
     sigma : float
         In units of the line. The variance of the noise is a little below sigma^2.
 

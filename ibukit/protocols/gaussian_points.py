@@ -71,6 +71,7 @@ class LinearGaussian(GaussianNoise, PointReports):
     def __post_init__(self) -> None:
         """Check and convert the fields."""
         self._keep(alphabet=as_line(self.alphabet), sigma=_validate.positive("sigma", self.sigma))
+        len(self.alphabet)  # a line without an end says so
 
     @property
     def diameter(self) -> float:

@@ -62,7 +62,7 @@ class SquareWave(WindowReports):
     Raises
     ------
     ValueError
-        If `epsilon` is not a number from 5e-15 to about 30, where the window is narrower than doubles tell apart, there
+        If `epsilon` is not a number from 5e-15 to about 31, where the window is narrower than doubles tell apart, there
         are fewer than two secrets, or another argument is not as above.
     TypeError
         If `alphabet` is not a Line.

@@ -10,10 +10,12 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from ibukit import _validate
 from ibukit._validate import Floats
 from ibukit.alphabet import Line
 from ibukit.channels.points import SlopeChannel
 from ibukit.grid import Grid
+from ibukit.mechanisms.geometric import as_line
 from ibukit.mechanisms.points.merging import Merged
 from ibukit.mechanisms.points.model import PointReports
 from ibukit.mechanisms.points.places import centres, distances, nearest_distance
@@ -32,11 +34,25 @@ class PlanarLaplacePoints(PointReports):
         The k secrets. Reports are (x, y), shape (n, 2), in the grid's unit from its south-west corner.
     epsilon : float
         Nats per unit of the grid.
+
+    Raises
+    ------
+    ValueError
+        If `epsilon` is not a finite number above 0.
+    TypeError
+        If `alphabet` is not a Grid.
     """
 
     alphabet: Grid
     epsilon: float
     metric = True
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        if not isinstance(self.alphabet, Grid):
+            raise TypeError(f"alphabet must be a Grid, because the noise moves in the plane; got {self.alphabet!r}")
+        len(self.alphabet)  # a grid without an end says so
+        self._keep(epsilon=_validate.positive("epsilon", self.epsilon))
 
     @property
     def side(self) -> float:
@@ -89,6 +105,13 @@ class LinearLaplacePoints(PointReports):
         The k secrets. Reports are real numbers in the line's units.
     epsilon : float
         Nats per unit of the line.
+
+    Raises
+    ------
+    ValueError
+        If `epsilon` is not a finite number above 0.
+    TypeError
+        If `alphabet` is not a Line.
     """
 
     alphabet: Line
@@ -97,6 +120,11 @@ class LinearLaplacePoints(PointReports):
     dimension: ClassVar[int] = 1
     # merging costs next to nothing here, and iterations over many reports take minutes
     most_entries: ClassVar[int] = 2**22
+
+    def __post_init__(self) -> None:
+        """Check and convert the fields."""
+        self._keep(alphabet=as_line(self.alphabet), epsilon=_validate.positive("epsilon", self.epsilon))
+        len(self.alphabet)  # a line without an end says so
 
     @property
     def side(self) -> float:
