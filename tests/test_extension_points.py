@@ -22,6 +22,12 @@ PROTOCOLS = [
     ik.LongitudinalResponse(4, 1.0, 2.0),
     ik.LongitudinalUnaryEncoding(4, (0.5, 0.25), (0.75, 0.25)),
     ik.ThresholdedHistogram(4, 1.0),
+    ik.BloomRappor(4, 8, 2, 2, 0.5, 0.5, 0.75),
+    ik.CountMeanSketch(4, 1.0, 4, 8),
+    ik.HadamardCountMeanSketch(4, 1.0, 4, 8),
+    ik.HadamardMechanism(4, 1.0),
+    ik.HadamardResponse(4, 1.0),
+    ik.HistogramEncoding(4, 1.0),
 ]
 USERS = ik.FreeWill(TWO, [0.25, 0.75], "two")
 ALPHABETS = [
@@ -57,6 +63,12 @@ BAD = [
     (PROTOCOLS[3], {"epsilon": 2.0}, ValueError, "epsilon must be below epsilon_inf"),
     (PROTOCOLS[4], {"permanent": (0.25, 0.5)}, ValueError, "permanent must be"),
     (PROTOCOLS[5], {"threshold": 2}, ValueError, "threshold must be in"),
+    (PROTOCOLS[6], {"hashes": 0}, ValueError, "hashes must be at least 1, got 0"),
+    (PROTOCOLS[7], {"width": 1}, ValueError, "width must be at least 2, got 1"),
+    (PROTOCOLS[8], {"width": 1}, ValueError, "width must be at least 2, got 1"),
+    (PROTOCOLS[9], {"bits": 0}, ValueError, "bits must be at least 1, got 0"),
+    (PROTOCOLS[10], {"blocks": 5}, ValueError, "blocks must be at most the 4 secrets, got 5"),
+    (PROTOCOLS[11], {"epsilon": -1.0}, ValueError, "epsilon must be a finite number above 0"),
     (USERS, {"mechanisms": []}, ValueError, "at least one mechanism"),
     (USERS, {"shares": [0.5, 0.6]}, ik.errors.InvalidDistribution, "shares must sum to 1"),
     *BAD_NUMBERS,

@@ -15,11 +15,17 @@ LINE, GRID = ik.Line(0, 99), ik.Grid(3, 4, cell_size=0.5)
 TWO = [ik.RandomizedResponse(LINE, 1.0), ik.TruncatedGeometric(LINE, 0.5)]
 # Published numbers hang on these words. A change that moves one moves chapters: do not record it anew, undo it.
 PINNED = [
+    (ik.BloomRappor(LINE, 32, 2, 4, 0.5, 0.5, 0.75), (3934621066, 3094640263, 2953613794, 1952307370)),
+    (ik.CountMeanSketch(LINE, 1.0, 16, 32), (1458869087, 2965459000, 314428384, 1352682409)),
     (ik.DiscreteGaussian(LINE, 2.5), (3811318761, 3324574682, 3111084788, 3160768034)),
     (ik.DiscreteSquareWave(LINE, 1.0), (2223316555, 747232956, 2476273751, 3144678786)),
     (ik.Duchi(LINE, 1.0), (1005358392, 1882289661, 2273431007, 1094894613)),
     (ik.Exponential(GRID, 1), (987799807, 312969275, 922865863, 741204631)),
     (ik.FreeWill(TWO, [0.25, 0.75], "two"), (3451802810, 3581859283, 753612299, 11209192)),
+    (ik.HadamardCountMeanSketch(LINE, 1.0, 16, 32), (634586811, 1034018339, 1106424013, 1490934676)),
+    (ik.HadamardMechanism(LINE, 1.0), (1498772539, 500328284, 3472552586, 3136002949)),
+    (ik.HadamardResponse(LINE, 1.0), (4205272563, 2663518094, 2538520197, 2408687097)),
+    (ik.HistogramEncoding(LINE, 1.0), (1123101781, 3591070378, 331267008, 2730472363)),
     (ik.Hybrid(LINE, 1.0), (630323090, 2671925883, 2142709293, 1022927888)),
     (ik.LinearGaussian(LINE, 2.5), (2807041453, 1336658974, 922491460, 2269760888)),
     (ik.LinearGeometric(LINE, 0.3), (1184150220, 3167631859, 2834596027, 3262241205)),

@@ -35,9 +35,15 @@ from ibukit.mechanisms import (
 )
 from ibukit.mechanisms.free_will import FreeWill
 from ibukit.protocols import (
+    BloomRappor,
+    CountMeanSketch,
     DiscreteGaussian,
     DiscreteSquareWave,
     Duchi,
+    HadamardCountMeanSketch,
+    HadamardMechanism,
+    HadamardResponse,
+    HistogramEncoding,
     Hybrid,
     LinearGaussian,
     LinkedRounds,
@@ -151,11 +157,17 @@ ALPHABETS: Mapping[type, str] = {
     UnboundedLine: "UnboundedLine",
 }
 RECORDED: Mapping[type, tuple[str, Parts]] = {
+    BloomRappor: ("BloomRappor", _of("bits", "hashes", "cohorts", "f", "p", "q", "seed")),
+    CountMeanSketch: ("CountMeanSketch", _of("epsilon", "rows", "width", "seed")),
     DiscreteGaussian: ("DiscreteGaussian", _of("sigma")),
     DiscreteSquareWave: ("DiscreteSquareWave", _level),
     Duchi: ("Duchi", _level),
     Exponential: ("Exponential", _level),
     FreeWill: ("FreeWill", _free_will),
+    HadamardCountMeanSketch: ("HadamardCountMeanSketch", _of("epsilon", "rows", "width", "seed")),
+    HadamardMechanism: ("HadamardMechanism", _of("epsilon", "bits")),
+    HadamardResponse: ("HadamardResponse", _of("epsilon", "blocks", "published")),
+    HistogramEncoding: ("HistogramEncoding", _level),
     Hybrid: ("Hybrid", _level),
     LinearGaussian: ("LinearGaussian", _of("sigma")),
     LinearGeometric: ("LinearGeometric", _level),
