@@ -1,8 +1,8 @@
 """A family of hash functions, and what reports on buckets say of each secret.
 
-Version 1 of the family: with uint64 arithmetic that wraps around, G = 0x9E3779B97F4A7C15 and splitmix64's finaliser
-`mix`, the hash of secret x (its place in the alphabet) under function `row` is v = mix(mix(seed + (row + 1) G) +
-(x + 1) G), and its bucket is floor((v >> 32) width / 2^32). Change neither: reports were made with it.
+Version 1 of the family: with uint64 arithmetic that wraps around, and G and the finaliser `mix` of local hashing, the
+hash of secret x (its place in the alphabet) under function `row` is v = mix(mix(seed + (row + 1) G) + (x + 1) G), and its
+bucket is floor((v >> 32) width / 2^32). Change neither: reports were made with it.
 """
 
 import numpy as np
@@ -10,26 +10,15 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ibukit._validate import Ints
-
-_STEP = np.uint64(0x9E3779B97F4A7C15)
-_FIRST = np.uint64(0xBF58476D1CE4E5B9)
-_SECOND = np.uint64(0x94D049BB133111EB)
-
-
-@njit(cache=True)
-def mix(z: np.uint64) -> np.uint64:
-    """The finaliser of splitmix64."""
-    z = (z ^ (z >> np.uint64(30))) * _FIRST
-    z = (z ^ (z >> np.uint64(27))) * _SECOND
-    return z ^ (z >> np.uint64(31))
+from ibukit.protocols._hash_kernels import GAMMA, mix
 
 
 @njit(cache=True)
 def fill_buckets(out: NDArray[np.int32], row: int, width: int, seed: int) -> None:
     """The buckets of the secrets 0..len(out) - 1 under one function of the family."""
-    key = mix(np.uint64(seed) + np.uint64(row + 1) * _STEP)
+    key = mix(np.uint64(seed) + np.uint64(row + 1) * GAMMA)
     for x in range(out.size):
-        v = mix(key + np.uint64(x + 1) * _STEP)
+        v = mix(key + np.uint64(x + 1) * GAMMA)
         out[x] = np.int32(((v >> np.uint64(32)) * np.uint64(width)) >> np.uint64(32))
 
 
@@ -47,8 +36,8 @@ def buckets_of(rows: Ints, secrets: Ints, width: int, seed: int) -> NDArray[np.i
     """The bucket of each of n secrets under a function of its own, shape (n,)."""
     out = np.empty(rows.size, dtype=np.int32)
     for i in range(rows.size):
-        key = mix(np.uint64(seed) + np.uint64(rows[i] + 1) * _STEP)
-        v = mix(key + np.uint64(secrets[i] + 1) * _STEP)
+        key = mix(np.uint64(seed) + np.uint64(rows[i] + 1) * GAMMA)
+        v = mix(key + np.uint64(secrets[i] + 1) * GAMMA)
         out[i] = np.int32(((v >> np.uint64(32)) * np.uint64(width)) >> np.uint64(32))
     return out
 
