@@ -8,7 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from ibukit._validate import Floats
-from ibukit.channels import BitChannel, DenseChannel, LevelChannel, LineChannel, ResponseChannel
+from ibukit.channels import (
+    BitChannel,
+    Channel,
+    DenseChannel,
+    HadamardChannel,
+    LevelChannel,
+    LineChannel,
+    ResponseChannel,
+)
 from ibukit.channels.partitioned import PartitionedChannel
 from ibukit.channels.plane import PlaneChannel
 from ibukit.solvers import active_set, anderson, bits, interior_point, line, plane, water_filling
@@ -17,6 +25,8 @@ from ibukit.solvers.problem import Problem
 
 # of these there may be as many reports as users
 ROW_CHANNELS = (BitChannel, LevelChannel, PartitionedChannel)
+# rows of a sketch up to which its normal equations, a look-up for each row and pair of secrets, are cheap
+MOST_GROUPS = 64
 # entries of the dense channel up to which it is worth its memory (2^26 doubles are half a gigabyte)
 MOST_DENSE = 2**26
 # order of the largest matrix that is factorised at each step (a second of time, a fifth of a gigabyte)
@@ -90,8 +100,13 @@ def _plane(problem: Problem, tol: float) -> tuple[Floats, int]:
     return plane.maximise(problem.channel, problem.q, tol)
 
 
+def _in_rows(channel: Channel) -> bool:
+    sketch = isinstance(channel, HadamardChannel) and len(channel.places) > MOST_GROUPS
+    return sketch or isinstance(channel, ROW_CHANNELS)
+
+
 def _bits_apply(problem: Problem) -> bool:
-    some = any(isinstance(channel, ROW_CHANNELS) for channel, _ in problem.parts)
+    some = any(_in_rows(channel) for channel, _ in problem.parts)
     known = all(isinstance(channel, (*ROW_CHANNELS, *STRUCTURED)) for channel, _ in problem.parts)
     return some and known and _few_unknowns(problem)
 
@@ -101,7 +116,7 @@ def _few_unknowns(problem: Problem) -> bool:
 
 
 def _many_rows(problem: Problem) -> bool:
-    rows = sum(channel.size for channel, _ in problem.parts if isinstance(channel, ROW_CHANNELS))
+    rows = sum(channel.size for channel, _ in problem.parts if _in_rows(channel))
     elsewhere = any(isinstance(channel, PartitionedChannel) for channel, _ in problem.parts)
     return elsewhere or rows > 20 * problem.k or not _dense_applies(problem)
 
@@ -112,7 +127,7 @@ def _bits_run(problem: Problem, tol: float) -> tuple[Floats, int]:
     for channel, counts in problem.parts:
         if isinstance(channel, PartitionedChannel):
             rows.append(bits.RowsElsewhere(channel, counts, problem.n))
-        elif isinstance(channel, ROW_CHANNELS):
+        elif _in_rows(channel):
             rows.append(bits.Rows(channel, counts, problem.n))
         else:
             others.append(channel)
@@ -179,8 +194,8 @@ SOLVERS = (
     ),
     Solver(
         "bits",
-        "unary encodings and Bloom filters, alone or pooled with k-RR, geometric, Hadamard or dense channels, "
-        f"and k <= {MOST_UNKNOWNS}",
+        "unary encodings, Bloom filters and sketches, alone or pooled with k-RR, geometric, Hadamard or dense "
+        f"channels, and k <= {MOST_UNKNOWNS}",
         _bits_apply,
         _many_rows,
         lambda problem: f"parabola of the packed bits, exact gradient: {_shape(problem)} with many rows of bits",
