@@ -178,6 +178,15 @@ def test_many_secrets_are_estimated_and_pooled(kind, rng):
     assert l1 < np.abs(ik.inv(tally, post="none").distribution - counts / counts.sum()).sum()
 
 
+def test_sketches_of_many_rows_go_to_the_parabola(rng):
+    mechanism = ik.HadamardCountMeanSketch(80, 2.0, 500, 64)
+    tally = mechanism.simulate(rng.multinomial(4000, rng.dirichlet(np.ones(80) / 5)), rng)
+    found, dense = ik.mle(tally), ik.mle(tally, method="dense")
+    assert "parabola" in found.method
+    assert max(found.gap, dense.gap) <= 1e-9
+    assert abs(found.log_likelihood - dense.log_likelihood) <= 2e-9 * tally.n
+
+
 def test_thousands_of_buckets_do_not_underflow(rng):
     k, width = 30, 3000
     mechanism = ik.CountMeanSketch(k, 1.0, 70_000, width)

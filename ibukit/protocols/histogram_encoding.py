@@ -110,7 +110,7 @@ class HistogramEncoding(Mechanism):
         if reports.size > MOST_DENSITIES:
             raise TooLarge(
                 f"the densities of {len(reports)} reports for {self.k} secrets are too many, they may have at most "
-                f"{MOST_DENSITIES} entries; take fewer reports, or round them to bits: see ik.OptimizedUnaryEncoding"
+                f"{MOST_DENSITIES} entries; tally fewer reports"
             )
         columns = np.clip(reports, 0.0, 1.0).T - 1
         columns *= self.epsilon

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ibukit._validate import Floats
-from ibukit.channels import BitChannel, Channel, DenseChannel, LineChannel, ResponseChannel
+from ibukit.channels import BitChannel, Channel, DenseChannel, HadamardChannel, LineChannel, ResponseChannel
 from ibukit.channels.partitioned import PartitionedChannel
 from ibukit.channels.plane import PlaneChannel
 from ibukit.solvers import active_set, anderson, bits, interior_point, line, plane, water_filling
@@ -21,6 +21,8 @@ ROW_CHANNELS = (BitChannel, PartitionedChannel)
 MOST_DENSE = 2**26
 # order of the largest matrix that is factorised at each step (a second of time, a fifth of a gigabyte)
 MOST_UNKNOWNS = 5000
+# rows of a sketch up to which its normal equations, a look-up for each row and pair of secrets, are cheap
+MOST_GROUPS = 64
 # reports for each secret from which a parabola of some of them beats a matrix of all
 MANY_A_SECRET = 20
 # below this a dense matrix beats any structure
@@ -92,9 +94,15 @@ def _plane(problem: Problem, tol: float) -> tuple[Floats, int]:
     return plane.maximise(problem.channel, problem.q, tol)
 
 
+def _is_structured(channel: Channel) -> bool:
+    """Whether its normal equations cost less than reading all reports for each pair of secrets."""
+    sketch = isinstance(channel, HadamardChannel) and len(channel.places) > MOST_GROUPS
+    return isinstance(channel, STRUCTURED) and not sketch
+
+
 def _is_many(problem: Problem, channel: Channel) -> bool:
-    """Whether a channel of no known structure has too many reports to be written out and read at each step."""
-    return not isinstance(channel, STRUCTURED) and channel.size > MANY_A_SECRET * problem.k
+    """Whether a channel without structure has too many reports to be written out and read at each step."""
+    return not _is_structured(channel) and channel.size > MANY_A_SECRET * problem.k
 
 
 def _bits_apply(problem: Problem) -> bool:
@@ -102,7 +110,7 @@ def _bits_apply(problem: Problem) -> bool:
     if not any(many) or not _few_unknowns(problem):
         return False
     rest = [channel for (channel, _), of_many in zip(problem.parts, many, strict=True) if not of_many]
-    return problem.k * sum(channel.size for channel in rest if not isinstance(channel, STRUCTURED)) <= MOST_DENSE
+    return problem.k * sum(channel.size for channel in rest if not _is_structured(channel)) <= MOST_DENSE
 
 
 def _few_unknowns(problem: Problem) -> bool:
@@ -111,7 +119,7 @@ def _few_unknowns(problem: Problem) -> bool:
 
 def _many_rows(problem: Problem) -> bool:
     elsewhere = any(isinstance(channel, PartitionedChannel) for channel, _ in problem.parts)
-    rows = sum(channel.size for channel, _ in problem.parts if not isinstance(channel, STRUCTURED))
+    rows = sum(channel.size for channel, _ in problem.parts if not _is_structured(channel))
     return elsewhere or rows > MANY_A_SECRET * problem.k or not _dense_applies(problem)
 
 
@@ -126,8 +134,7 @@ def _bits_run(problem: Problem, tol: float) -> tuple[Floats, int]:
         elif _is_many(problem, channel):
             rows.append(bits.Reports(channel, counts, problem.n))
         else:
-            known = isinstance(channel, STRUCTURED)
-            others.append(channel if known else DenseChannel(channel.rows(np.arange(problem.k))))
+            others.append(channel if _is_structured(channel) else DenseChannel(channel.rows(np.arange(problem.k))))
             q_others.append(counts / problem.n)
     return bits.maximise(rows, Pooled.of(tuple(others), problem.k), np.concatenate([np.empty(0), *q_others]), tol)
 
