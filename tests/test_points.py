@@ -263,3 +263,14 @@ def test_levels_and_alphabets_are_checked(kind, alphabet):
         kind(LINE if alphabet is GRID else GRID, 1.0)
     mechanism = kind(alphabet, 1)
     assert pickle.loads(pickle.dumps(mechanism)) == mechanism == kind(alphabet, 1.0)
+
+
+@pytest.mark.parametrize("mechanism", [PlanarLaplacePoints(GRID, 1.3), LinearLaplacePoints(LINE, 1.3)], ids=str)
+def test_the_level_of_points_is_tight(mechanism, rng):
+    centre = np.array(CENTRES[0]) if mechanism.dimension == 2 else 3.0
+    reports = np.concatenate([mechanism.draw(rng.integers(0, mechanism.k, 300), rng), [centre]])
+    logs = np.log(mechanism.tally(reports).matrix())
+    apart = mechanism.alphabet.distances()[:, :, None]
+    ratios = np.abs(logs[:, None] - logs)
+    assert (ratios <= 1.3 * apart * (1 + 1e-9)).all()
+    assert ratios[0, -1].max() == pytest.approx(1.3 * apart[0, -1, 0], rel=1e-9)
