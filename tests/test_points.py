@@ -275,3 +275,23 @@ def test_the_level_of_points_is_tight(mechanism, rng):
     ratios = np.abs(logs[:, None] - logs)
     assert (ratios <= 1.3 * apart * (1 + 1e-9)).all()
     assert ratios[0, -1].max() == pytest.approx(1.3 * apart[0, -1, 0], rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        PlanarLaplacePoints(GRID, 1.3),
+        LinearLaplacePoints(LINE, 1.3),
+        ik.DiscreteGaussian(LINE, 0.9),
+        ik.LinearGaussian(LINE, 0.9),
+        ik.PlanarGaussian(GRID, 0.3),
+    ],
+    ids=str,
+)
+def test_noise_on_points_identifies_the_distribution(mechanism):
+    answer = ik.theory.identifiable(mechanism)
+    assert (answer.rank, bool(answer)) == (mechanism.k, True)
+    assert "strictly positive definite" in answer.reason
+    kernel = mechanism.tally(mechanism.places() if hasattr(mechanism, "places") else LINE.values).matrix()
+    np.testing.assert_allclose(answer.singular_values, np.linalg.svd(kernel, compute_uv=False), rtol=1e-9)
+    assert answer.singular_values[-1] > 1e-6
