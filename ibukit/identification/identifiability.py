@@ -22,7 +22,9 @@ from ibukit.mechanisms import (
 )
 from ibukit.mechanisms.base import Mechanism
 from ibukit.mechanisms.matrix import as_mechanism
+from ibukit.mechanisms.points import LinearLaplacePoints, PlanarLaplacePoints, PointReports
 from ibukit.mechanisms.unary import IndependentBits, is_unary
+from ibukit.protocols import DiscreteGaussian, LinearGaussian, PlanarGaussian
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +69,9 @@ class Identifiability(_validate.ReadOnlyArrays):
         They are those of the columns used, in descending order. Of the whole matrix where reports can be listed, and
         for k-RR, unary encodings and subset selection in closed form (the latter two underflow for k in the thousands).
         For untruncated noise of the columns of the reports inside: of the truncated mechanism on a line, of the grid's
-        own cells in the plane. How small the last is against the first tells how much an inversion amplifies the noise:
-        identifiable is not the same as well determined.
+        own cells in the plane; of noise on numbers and points, those at the secrets' own places. How small the last is
+        against the first tells how much an inversion amplifies the noise: identifiable is not the same as well
+        determined.
         """
         with one_thread():
             values: Floats = _validate.frozen(_singular_values(self.mechanism))
@@ -83,8 +86,9 @@ def identifiable(mechanism: Mechanism | ArrayLike) -> Identifiability:
 
     That is whether theta M = phi M implies theta = phi for all distributions theta, phi: rank M = k. It is the
     condition without which no estimator is consistent at every theta, and with which the maximum likelihood estimate
-    is. k-RR, unary encodings (RAPPOR, OUE), subset selection and geometric noise are answered by theory, at any size;
-    other mechanisms by the singular values of their matrix, to the rounding of doubles.
+    is. k-RR, unary encodings (RAPPOR, OUE), subset selection, geometric and Gaussian noise, and Laplace noise whose
+    reports are points are answered by theory, at any size; other mechanisms by the singular values of their matrix, to
+    the rounding of doubles.
 
     Parameters
     ----------
@@ -144,6 +148,12 @@ BY_THEORY: dict[type[Mechanism], str] = {
     LinearGeometric: "the columns of geometric noise on a line have a tridiagonal inverse",
     TruncatedGeometric: "the columns of geometric noise on a line have a tridiagonal inverse",
     PlanarGeometric: "e^(-eps |x - z|) is strictly positive definite on the cells of a grid",
+    LinearLaplacePoints: "e^(-eps |x - z|) is strictly positive definite on distinct numbers",
+    PlanarLaplacePoints: "e^(-eps |x - z|) is strictly positive definite on distinct points",
+    **dict.fromkeys(
+        (DiscreteGaussian, LinearGaussian, PlanarGaussian),
+        "e^(-|x - z|^2 / (2 sigma^2)) is strictly positive definite on distinct points",
+    ),
 }
 
 
@@ -182,8 +192,10 @@ def _singular_values(mechanism: Mechanism) -> Floats:
     if type(mechanism) is SubsetSelection:
         return _of_sets(mechanism)
     refuse_if_too_large_to_decompose(k)
-    if type(mechanism) is PlanarGeometric:
+    if type(mechanism) in (PlanarGeometric, DiscreteGaussian):
         columns = mechanism.channel(mechanism.alphabet.values).rows(np.arange(k))
+    elif isinstance(mechanism, PointReports):
+        columns = mechanism.channel(mechanism.check_reports(mechanism.places())).rows(np.arange(k))
     else:
         columns = mechanism.as_finite().matrix()
     values = np.zeros(k)

@@ -83,6 +83,10 @@ class LinearGaussian(GaussianNoise, PointReports):
         """Reports are merged in stretches of this length or a part of it."""
         return _side(self.diameter, self.sigma)
 
+    def places(self) -> Floats:
+        """The values of the line, shape (k,)."""
+        return self.alphabet.values.astype(np.float64)
+
     def logs(self, points: Floats) -> Floats:
         """Logarithms of the densities less that of the nearest secret, shape (k, s)."""
         return from_nearest(self.alphabet, points[:, 0], self.sigma)
@@ -172,6 +176,10 @@ class PlanarGaussian(GaussianNoise, PointReports):
     def side(self) -> float:
         """Squares in which reports are merged have this side or a part of it."""
         return _side(self.diameter, self.sigma)
+
+    def places(self) -> Floats:
+        """(x, y) of the cells' centres, shape (k, 2)."""
+        return centres(self.alphabet)
 
     def logs(self, points: Floats) -> Floats:
         """Logarithms of the densities less that of the nearest secret, shape (k, s)."""

@@ -59,6 +59,10 @@ class PlanarLaplacePoints(PointReports):
         """The shorter side of a cell."""
         return min(self.alphabet.cell_shape)
 
+    def places(self) -> Floats:
+        """(x, y) of the cells' centres, shape (k, 2)."""
+        return centres(self.alphabet)
+
     def logs(self, points: Floats) -> Floats:
         """Logarithms of the densities less that of the nearest secret, shape (k, s)."""
         away = distances(self.alphabet, points)
@@ -130,6 +134,10 @@ class LinearLaplacePoints(PointReports):
     def side(self) -> float:
         """Reports are merged in parts of the stretch between two neighbours."""
         return 1.0
+
+    def places(self) -> Floats:
+        """The values of the line, shape (k,)."""
+        return self.alphabet.values.astype(np.float64)
 
     def logs(self, points: Floats) -> Floats:
         """Logarithms of the densities less that of the nearest secret, shape (k, s)."""

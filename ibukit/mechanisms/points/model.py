@@ -36,6 +36,10 @@ class PointReports(Mechanism):
         """Squares in which reports are merged have this side or a part of it."""
 
     @abstractmethod
+    def places(self) -> Floats:
+        """Where the secrets are, as reports, shape (k,) or (k, 2)."""
+
+    @abstractmethod
     def logs(self, points: Floats) -> Floats:
         """Logarithms of the densities at points (s, d) less that of the nearest secret, shape (k, s)."""
 
