@@ -82,7 +82,7 @@ def settings() -> Iterator[Setting]:
             yield Setting(city, noise, ik.TruncatedPlanarGeometric(grid, epsilon), shares, sizes, cells)
     cells = {"largest": int(ages.argmax()), "boundary": 17}  # 85 to 89: 3 in 10,000
     # under strong noise nearly all of a million rows of bits differ, and a thousand draws of them take hours
-    for noise, epsilon, most in (("mild", 4.0, 1_000_000), ("strong", 1.0, 300_000)):
+    for noise, epsilon, most in (("mild", 4.0, 1_000_000), ("strong", 1.0, 100_000)):
         yield Setting("unary", noise, ik.Rappor(20, epsilon), ages, (1_000, 30_000, most), cells)
     cells = {"largest": 0, "boundary": 1}  # everybody is alike
     yield Setting("vertex", "strong", ik.RandomizedResponse(5, 1.0), np.eye(5)[0], (300, 3_000, 30_000), cells)
