@@ -210,3 +210,17 @@ def test_more_that_is_refused():
         ik.HadamardMechanism(1000, 1.0, 3).matrix()
     with pytest.raises(ValueError, match="bits must be at least 1, got 0"):
         ik.HadamardMechanism(7, 1.0, 0)
+
+
+@pytest.mark.parametrize("mechanism", [*RESPONSES, *MECHANISMS], ids=name)
+def test_the_error_of_inv_is_that_of_the_published_estimate(mechanism, rng):
+    """By all reports: not that of the pseudo-inverse, which is another unbiased estimate."""
+    theta = rng.dirichlet(np.ones(mechanism.k))
+    own = per_report(mechanism)
+    exact = theta @ mechanism.matrix() @ (own**2).sum(axis=1) - theta @ theta
+    assert ik.theory.inv_squared_error(mechanism, theta) == pytest.approx(exact, rel=1e-9)
+
+
+def test_a_biased_estimate_has_no_such_error():
+    with pytest.raises(ik.errors.NotInvertible, match="the estimate of CountMeanSketch.* is biased, of a secret by up"):
+        ik.theory.inv_squared_error(ik.CountMeanSketch(6, 1.0, rows=2, width=4), ik.uniform(6))

@@ -227,9 +227,14 @@ class FiniteMechanism(Mechanism):
     def _row(self, secret: int) -> Floats:
         return np.asarray(self.matrix()[secret])
 
+    @property
+    def _listed(self) -> NDArray[Any]:
+        """All possible reports, in the form that a tally keeps."""
+        return np.arange(self.m)
+
     @cached_property
     def _channel(self) -> Channel:
-        return self.channel(np.arange(self.m))
+        return self.channel(self._listed)
 
     def forward(self, theta: ArrayLike) -> Floats:
         """Distribution of the reports, theta M, shape (m,).

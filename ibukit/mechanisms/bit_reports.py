@@ -68,6 +68,10 @@ class BitReports(FiniteMechanism):
     def _all_rows(self) -> Bits:
         """All possible reports, packed, in ascending order; ValueError where they are too many."""
 
+    @property
+    def _listed(self) -> Bits:
+        return self._all_rows
+
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
         """Draw the tally of a whole population.
 

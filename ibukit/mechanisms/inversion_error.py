@@ -13,6 +13,9 @@ from ibukit.mechanisms.geometric import TruncatedGeometric
 from ibukit.mechanisms.randomized_response import RandomizedResponse
 from ibukit.mechanisms.unary import is_bits
 
+# off the unit matrix by more than rounding
+BIASED = 1e-8
+
 
 @dataclass(frozen=True)
 class InversionError:
@@ -27,7 +30,7 @@ class InversionError:
 
 
 def inversion_error(mechanism: Mechanism) -> InversionError:
-    """From sum_z (theta M)_z ||r_z||^2 - ||theta||^2 with r_z the row of M^-1 that belongs to report z.
+    """From sum_z (theta M)_z ||r_z||^2 - ||theta||^2, r_z the row of M^-1, or of an estimate of its own, for report z.
 
     O(k) for k-RR, unary encodings, subset selection and truncated geometric noise; raises NotInvertible.
     """
@@ -55,7 +58,18 @@ def inverse_contrast(k: int, epsilon: float) -> float:
 
 
 def _norms(mechanism: FiniteMechanism) -> Floats:
-    rows = mechanism._right_inverse
+    """||r_z||^2 of each report; NotInvertible where a mechanism's own estimate is biased."""
+    if type(mechanism).invert is FiniteMechanism.invert:
+        rows = mechanism._right_inverse
+    else:
+        reports = mechanism._listed
+        rows = np.array([mechanism.invert(reports[z : z + 1], np.ones(1)) for z in range(len(reports))])
+        off = float(np.abs(mechanism.matrix() @ rows - np.eye(mechanism.k)).max())
+        if off > BIASED:
+            raise NotInvertible(
+                f"the estimate of {mechanism} is biased, of a secret by up to {off:.3g}: its error does not fall with "
+                "the number of reports as that of an inverse does"
+            )
     return np.asarray((rows**2).sum(axis=1))
 
 
