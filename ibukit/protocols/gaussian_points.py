@@ -126,8 +126,8 @@ class LinearGaussian(GaussianNoise, PointReports):
 class PlanarGaussian(GaussianNoise, PointReports):
     """Gaussian noise in the plane: reports are points.
 
-    The density of z given x is e^(-|z - x|^2 / (2 sigma^2)) / (2 pi sigma^2), x the centre of the secret's cell. No
-    pure epsilon holds; for secrets at distance d it satisfies d^2 / (2 sigma^2)-zCDP, and (eps, delta)-differential
+    The density of z given x is e^(-r^2 / (2 sigma^2)) / (2 pi sigma^2), r the distance of z from the centre of cell x.
+    No pure epsilon holds; for secrets at distance d it satisfies d^2 / (2 sigma^2)-zCDP, and (eps, delta)-differential
     privacy with the exact `delta`. What `tally.forward` and `tally.log_scale` say are densities. Where many reports
     make a large matrix, close ones are merged into their mean, see `merging_loss` in `ibukit.mechanisms.points`.
     Reports are simulated, see `Mechanism`.
