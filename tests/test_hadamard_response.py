@@ -222,5 +222,5 @@ def test_the_error_of_inv_is_that_of_the_published_estimate(mechanism, rng):
 
 
 def test_a_biased_estimate_has_no_such_error():
-    with pytest.raises(ik.errors.NotInvertible, match=r"the estimate of CountMeanSketch.* is biased, of a secret by up"):
+    with pytest.raises(ik.errors.NotInvertible, match=r"the estimate of CountMeanSketch.* is biased, of a secret"):
         ik.theory.inv_squared_error(ik.CountMeanSketch(6, 1.0, rows=2, width=4), ik.uniform(6))
