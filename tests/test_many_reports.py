@@ -80,3 +80,32 @@ def test_a_pool_of_every_kind_is_certified(rng):
     assert best.gap <= 1e-9
     assert "many" in best.method
     assert best.log_likelihood >= ik.mle(tally, 1e-9, method="dense").log_likelihood - 7 * 700 * 1e-9
+
+
+@pytest.mark.slow
+def test_sixteen_mechanisms_with_a_million_reports_are_one_likelihood(rng):
+    line = ik.Line(0, 99)
+    mechanisms = [
+        ik.RandomizedResponse(line, 3.0),
+        ik.Rappor(line, 2.0),
+        ik.OptimizedUnaryEncoding(line, 1.0),
+        ik.SubsetSelection(line, 1.0),
+        ik.LocalHashing(line, 1.0),
+        ik.HadamardResponse(line, 2.0),
+        ik.HadamardMechanism(line, 1.0),
+        ik.CountMeanSketch(line, 2.0, rows=64, width=64),
+        ik.HadamardCountMeanSketch(line, 2.0, rows=64, width=64),
+        ik.BloomRappor(line, bits=64, hashes=2, cohorts=16, f=0.5, p=0.5, q=0.75),
+        ik.HistogramEncoding(line, 2.0),
+        ik.ThresholdedHistogram(line, 2.0),
+        ik.SquareWave(line, 1.0),
+        ik.Piecewise(line, 1.0),
+        ik.TruncatedGeometric(line, 0.1),
+        ik.LongitudinalUnaryEncoding.osue(line, 1.0, 2.0),
+    ]
+    ages = ik.datasets.load_adult_ages().distribution
+    tally = sum(m.simulate(rng.multinomial(62_500, ik.quantize(ages)), rng) for m in mechanisms)
+    assert tally.n == 10**6
+    best = ik.mle(tally, 1e-8)
+    assert best.gap <= 1e-8
+    assert ik.emd(best, ages, line) < 1
