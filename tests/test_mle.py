@@ -262,7 +262,7 @@ def test_no_report_of_a_private_mechanism_is_impossible(mechanism):
         reports = [[10_000, 3], [-7, 90_000]]
     elif isinstance(mechanism, ik.LinearGeometric):
         reports = [10**6, -(10**6), 0]
-    elif isinstance(mechanism, (ik.Rappor, ik.OptimizedUnaryEncoding)):
+    elif isinstance(mechanism, (ik.Rappor, ik.OptimizedUnaryEncoding, ik.UnaryEncoding)):
         reports = [[1] * mechanism.k, [0] * mechanism.k]
     elif isinstance(mechanism, ik.SubsetSelection):
         first = np.arange(mechanism.k) < mechanism.size
