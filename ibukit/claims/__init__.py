@@ -16,6 +16,8 @@ from ibukit.claims._published import VERDICTS as VERDICTS
 from ibukit.claims._published import InvalidClaim as InvalidClaim
 from ibukit.claims._published import load_published as load_published
 from ibukit.claims._published import settings as settings
+from ibukit.claims._repetitions import remembered as remembered
+from ibukit.claims._repetitions import repeated as repeated
 from ibukit.claims._setting import published as published
 from ibukit.claims._words import MARGINS as MARGINS
 from ibukit.claims._words import agrees as agrees

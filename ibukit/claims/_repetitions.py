@@ -1,0 +1,167 @@
+"""Studies of many repetitions: the distances are kept in data/repetitions, and computed where they are not."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ibukit._validate import Floats
+from ibukit.datasets import DATA
+from ibukit.evaluation import replicate
+from ibukit.mechanisms import FreeWill, Mechanism
+from ibukit.tally import Tally
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ibukit.distributions import Population
+
+# what a row is about: who (a digest of their counts), the seed, the noise with its levels, and the estimator
+ASKED = ("people", "seed", "mechanism", "levels", "estimator")
+KEPT = (*ASKED, "n", "epsilon", "stop", "status", "repetitions", "mean", "error", "emd")
+# of losses that a chapter computes in its own way: what of which reports (a digest of their counts), a row each column
+COMPUTED = ("what", "reports", "column", "repetitions", "mean", "error", "values")
+FOLDER = DATA / "repetitions"
+SAME = ["mechanism", "epsilon", "estimator", "stop", "repetition", "emd", "status"]
+
+
+def repeated(
+    chapter: str,
+    population: Population,
+    mechanisms: Sequence[Mechanism | FreeWill],
+    estimators: Mapping[str, Callable[..., Any]],
+    repetitions: int,
+    seed: int,
+) -> pd.DataFrame:
+    """Repeat an experiment of a chapter, or read what was kept of it.
+
+    A mechanism is read from data/repetitions/<chapter>.csv if the file has as many repetitions of it, with the same
+    people, levels and seed, of every estimator, by name. Otherwise `ik.replicate` makes them, with two processes. The
+    file is made by scripts/repetitions.py; the names stand for the estimators of the chapter.
+
+    Parameters
+    ----------
+    chapter : str
+        The name of its file, without the ending.
+    population, mechanisms, estimators, repetitions, seed
+        As in `ik.replicate`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The rows of `ik.replicate` and of its columns mechanism, epsilon, estimator, stop, repetition, emd (in the
+        file with six digits) and status.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> ages = ik.datasets.load_adult_ages()
+    >>> krr = ik.RandomizedResponse(ages.alphabet, 2.0)
+    >>> found = repeated("comparison", ages, [krr], {"INV-P": ik.inv}, repetitions=3, seed=7)
+    >>> made = ik.replicate(ages, [krr], {"INV-P": ik.inv}, repetitions=3, seed=7)
+    >>> bool(np.allclose(found["emd"], made["emd"], rtol=1e-5))
+    True
+    """
+    import pandas as pd
+
+    kept = _read(FOLDER / f"{chapter}.csv", ASKED)
+    frames = []
+    for mechanism in mechanisms:
+        about = asked(population, mechanism, seed)
+        rows = [kept.get((*about, name)) for name in estimators]
+        found = [_repetitions(row, repetitions) for row in rows if row and int(row["repetitions"]) >= repetitions]
+        if len(found) < len(estimators):
+            found = [replicate(population, [mechanism], estimators, repetitions, seed, n_jobs=2)[SAME]]
+        frames += found
+    return pd.concat(frames, ignore_index=True)
+
+
+def asked(population: Population, mechanism: Mechanism | FreeWill, seed: int) -> tuple[str, str, str, str]:
+    """What one study is about, all but the estimator: people, seed, mechanism and levels, as the file has them."""
+    people = hashlib.sha256(np.asarray(population.counts, dtype="<i8").tobytes()).hexdigest()[:12]
+    if not isinstance(mechanism, FreeWill):
+        return people, str(seed), type(mechanism).__name__, f"{mechanism.epsilon:.4g}"
+    levels = [f"{one.epsilon:.4g}" for one in mechanism.mechanisms]
+    if np.ptp(mechanism.shares) > 1e-9:
+        levels = [f"{share:.4g} of {level}" for share, level in zip(mechanism.shares, levels, strict=True)]
+    return people, str(seed), mechanism.name, ", ".join(levels)
+
+
+def remembered(chapter: str, what: str, tallies: Iterable[Tally], compute: Callable[[], ArrayLike]) -> Floats:
+    """Losses that a chapter computes in its own way, or those kept of the same tallies.
+
+    They are read from data/repetitions/<chapter>.csv if it has them by this name and for exactly these reports.
+    Otherwise they are computed. The file is made by scripts/repetitions.py.
+
+    Parameters
+    ----------
+    chapter : str
+        The name of its file, without the ending.
+    what : str
+        What is computed, with all that the losses depend on but the tallies.
+    tallies : iterable of Tally
+        Of one part each.
+    compute : callable
+        Without arguments: the losses, an array of numbers, shape (repetitions, columns).
+
+    Returns
+    -------
+    numpy.ndarray
+        The losses, from the file with six digits.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> tally = ik.RandomizedResponse(2, 1.0).tally_counts([7, 3])
+    >>> remembered("comparison", "an example", [tally], lambda: [[0.25]]).tolist()
+    [[0.25]]
+    """
+    reports = of_reports(tallies)
+    kept = _read(FOLDER / f"{chapter}.csv", COMPUTED[:3])
+    columns: list[list[float]] = []
+    while row := kept.get((what, reports, str(len(columns)))):
+        columns.append([*map(float, row["values"].split())])
+    return np.array(columns).T if columns else np.asarray(compute(), dtype=float)
+
+
+def of_reports(tallies: Iterable[Tally]) -> str:
+    """A digest of the reports of these tallies and of how often each came."""
+    found = hashlib.sha256()
+    for part in (part for tally in tallies for part in tally.parts):
+        found.update(np.ascontiguousarray(part.reports).tobytes())
+        found.update(np.asarray(part.counts, dtype="<i8").tobytes())
+    return found.hexdigest()[:12]
+
+
+@lru_cache
+def _read(path: Path, names: tuple[str, ...]) -> dict[tuple[str, ...], dict[str, str]]:
+    """The rows of a file by these columns, none where it is of the other kind or not there."""
+    if not path.is_file():
+        return {}
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = csv.DictReader(file)
+        return (
+            {tuple(row[name] for name in names): row for row in rows}
+            if set(names) <= {*(rows.fieldnames or ())}
+            else {}
+        )
+
+
+def _repetitions(row: dict[str, str], repetitions: int) -> pd.DataFrame:
+    """The first repetitions of a row of the file, one a row."""
+    import pandas as pd
+
+    status = row["status"].split()
+    found = pd.DataFrame({"repetition": range(repetitions), "emd": [*map(float, row["emd"].split()[:repetitions])]})
+    found["status"] = status * repetitions if len(status) == 1 else status[:repetitions]
+    for name in ("mechanism", "estimator", "stop"):
+        found[name] = row[name]
+    found["epsilon"] = float(row["epsilon"] or "nan")
+    return found[SAME]
