@@ -2,7 +2,7 @@
 
     _build/bench/venv/bin/python -m benchmarks.libraries [--quick]
 
-Half an hour; with --quick under a minute on fewer people, and the results stay in _build/bench/quick. Writes
+Ten minutes on an idle core; with --quick under a minute on fewer people, and the results stay in _build/bench/quick. Writes
 libraries.csv, libraries_machine.csv, library_errors.csv and library_names.csv. `make bench` runs it last.
 """
 
@@ -14,7 +14,7 @@ from dataclasses import replace
 import pandas as pd
 
 from benchmarks import tables
-from benchmarks.libraries import errors, names, peers
+from benchmarks.libraries import errors, names, peers, summary
 from benchmarks.libraries.peer import Peer
 from benchmarks.libraries.race import Setting, as_frame, race
 from benchmarks.machine import facts
@@ -44,6 +44,8 @@ def main() -> None:
     for name, make in (("library_names", names.found), ("library_errors", errors.shown)):
         table = make()
         tables.write(table, folder / f"{name}.csv")
+        if name == "library_errors":
+            (folder / f"{name}.txt").write_text(errors.transcript(table), encoding="utf-8")
         print(f"\n{name}\n{tables.text(table)}")
     rows: list[dict[str, object]] = []
     for setting, limit in QUICK if quick else FULL:
@@ -54,6 +56,7 @@ def main() -> None:
                 new += race(peer, asked, limit)
                 tables.write(as_frame(rows + new), folder / "libraries.csv")
         rows += new
+        (folder / "libraries.md").write_text(summary.markdown(as_frame(rows)), encoding="utf-8")
         print(f"\n{setting}\n{tables.text(_shown(as_frame(new)))}", flush=True)
 
 

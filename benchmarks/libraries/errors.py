@@ -56,7 +56,7 @@ EXAMPLES = [
     ),
     Example(
         "pure-ldp",
-        "PCSServer does not debias: all estimates are too small by the factor (e^eps - 1) / (e^eps + 1)",
+        "PCSServer does not debias: its estimates are (e^eps - 1) / (e^eps + 1) times what they should be",
         f"{PURE}\nfrom benchmarks.libraries.pure_ldp import old_numpy\nwith old_numpy():\n"
         "    server = PCSServer(1.0, 16, 256, use_median=False)\n"
         "    client = PCSClient(1.0, 16, 256, server.get_hash_funcs())",
@@ -88,14 +88,14 @@ EXAMPLES = [
     ),
     Example(
         "pure-ldp",
-        "the Hadamard response called modified, which its server does not use: biased where it uses few of its blocks",
+        "the Hadamard response that it calls modified and does not use itself: biased where some blocks stay empty",
         "from pure_ldp.frequency_oracles.hadamard_response.internal.k2k_hadamard import Hadamard_Rand_general",
         "hr = Hadamard_Rand_general(1000, 5.0)\nhr.decode_string(hr.encode_string([7] * 50_000), normalization=-1)[7]",
         "1",
     ),
     Example(
         "pure-ldp",
-        "not its error: numpy 2.4 refuses the shape None of its sketches' base class (CMS, HCMS, PCS, sketch response)",
+        "with numpy 2.4, which refuses arrays of shape None: CMS, HCMS, PCS and sketch response cannot be made",
         PURE,
         "server = CMSServer(1.0, 4, 16)\nserver.n",
         "0",
@@ -119,7 +119,7 @@ EXAMPLES = [
     ),
     Example(
         "multi-freq-ldpy",
-        "VAR_Long_Pure is right at frequency 0 only, unless p + q = 1: L-OSUE (2, 1) at frequency 1",
+        "VAR_Long_Pure is right at frequency 0 and otherwise only if p + q = 1: L-OSUE (2, 1) at frequency 1",
         f"{LONG}.Variance_LONG_PURE import VAR_Long_Pure\n"
         "p2 = (np.e**3 - 1) / ((np.e + 1) * (np.e**2 - 1))\nq1 = 1 / (np.e**2 + 1)",
         "right = 1 / 4 / ((1 / 2 - q1) * (2 * p2 - 1)) ** 2  # of a bit that is 1 with probability 1 / 2\n"
@@ -144,7 +144,7 @@ EXAMPLES = [
     ),
     Example(
         "ldp-toolbox",
-        "its threshold keeps less than the level asked for, like everybody's: the true level of THE at epsilon 1",
+        "THE spends less than the level asked for, as the paper's does: the tight level of its reports at epsilon 1",
         "from ldp_toolbox.protocols.frequency.he import HistogramEncoding",
         "the = HistogramEncoding(10, 1.0)\nnp.log(the.p * (1 - the.q) / ((1 - the.p) * the.q))",
         "1",
@@ -179,3 +179,18 @@ def shown() -> pd.DataFrame:
         for e in EXAMPLES
     ]
     return pd.DataFrame(rows)
+
+
+def transcript(table: pd.DataFrame) -> str:
+    """The same for a reader: what it is about, two lines, what they printed, what is right."""
+    entries = []
+    for row in table.itertuples():
+        first, last = row.example.split("\n")
+        shown = [
+            f"# {row.library}: {row.what}",
+            f">>> {first}",
+            f">>> {last}",
+            f"{row.printed}    # right: {row.right}",
+        ]
+        entries.append("\n".join(shown))
+    return "\n\n".join(entries) + "\n"

@@ -30,6 +30,8 @@ class Session:
     """What the library makes of its first estimate: clipped, projected."""
     inverts: bool = True
     """Whether `ibukit.inv` of the converted reports is the protocol's published estimate."""
+    order: NDArray[np.int64] | None = None
+    """Where the secrets are in what `convert` gives, if the library shuffles them."""
     ours: ik.Mechanism | None = None
     """Whose sampler is timed beside the client, where it is not that of `convert`."""
 

@@ -160,11 +160,9 @@ def hadamard_response(k: int, eps: float) -> Session:
     client = fo.HadamardResponseClient(eps, k, server.get_hash_funcs(), index_mapper=same)
     if eps <= 1:
         return session(client, server, k, lambda reports: (ik.HadamardResponse(k, eps, blocks=1), np.array(reports)))
-    # it shuffles the secrets first: ours are those of the shuffled alphabet, so the columns are counted as rows
-    places = np.array(server.hr.permute, dtype=int)
-    shuffled = ik.HadamardResponse(k, eps, published=True)
-    matrix = ik.MatrixMechanism(shuffled.matrix()[places], epsilon=eps)
-    return session(client, server, k, lambda reports: (matrix, np.array(reports)), inverts=False, ours=shuffled)
+    # it shuffles the secrets first: ours are those of the shuffled alphabet
+    ours, order = ik.HadamardResponse(k, eps, published=True), np.array(server.hr.permute, dtype=int)
+    return session(client, server, k, lambda reports: (ours, np.array(reports)), order=order)
 
 
 def sketch(hadamard: bool) -> Any:

@@ -106,10 +106,11 @@ def _run(peer: Peer, setting: Setting, limit: float) -> dict[str, _Lane]:
 def _round(
     session: Session, people: NDArray[np.int64], truth: Any, repetition: int, lanes: dict[str, _Lane] | None
 ) -> None:
-    def clocked(name: str, call: Callable[[], Any], judged: bool = True) -> Any:
+    def clocked(name: str, call: Callable[[], Any], judged: bool = True, order: Any = None) -> Any:
         start = time.process_time()
         found = call()
         spent = time.process_time() - start
+        found = found if order is None else found[order]
         if lanes is not None:
             lanes[name].seconds.append(spent)
             if judged:
@@ -133,8 +134,9 @@ def _round(
     if session.inverts:
         for post, name in (("none", "debiased"), ("norm-mul", "Norm-Mul"), ("norm-sub", "Norm-Sub")):
             invert = partial(_inverted, mechanism, converted, post)
-            tasks.append(partial(clocked, f"ibukit, {name}", invert))
-    tasks.append(partial(clocked, "ibukit, MLE", partial(_maximised, mechanism, converted)))
+            tasks.append(partial(clocked, f"ibukit, {name}", invert, order=session.order))
+    maximise = partial(_maximised, mechanism, converted)
+    tasks.append(partial(clocked, "ibukit, MLE", maximise, order=session.order))
     first = repetition % len(tasks)
     for task in tasks[first:] + tasks[:first]:
         task()
