@@ -45,6 +45,7 @@ def test_a_protocol_that_is_not_served_has_a_reason():
 def test_the_recorded_errors_are_those_that_the_bench_runs():
     kept = recorded("library_errors")
     assert kept.what.tolist() == [example.what for example in errors.EXAMPLES]
+    assert kept.setup.tolist() == [example.setup for example in errors.EXAMPLES]
     assert kept.example.tolist() == [example.example for example in errors.EXAMPLES]
     assert (kept.example.str.count("\n") == 1).all()
     assert (kept.printed.astype(str) != kept.right.astype(str)).all(), "an example that shows no error"

@@ -175,22 +175,18 @@ def printed(example: Example) -> str:
 
 def shown() -> pd.DataFrame:
     rows = [
-        {"library": e.library, "what": e.what, "example": e.example, "printed": printed(e), "right": e.right}
+        {"library": e.library, "what": e.what, "setup": e.setup, "example": e.example, "printed": printed(e)}
+        | {"right": e.right}
         for e in EXAMPLES
     ]
     return pd.DataFrame(rows)
 
 
 def transcript(table: pd.DataFrame) -> str:
-    """The same for a reader: what it is about, two lines, what they printed, what is right."""
+    """The same for a reader: what it is about, the set-up, two lines, what they printed, what is right."""
     entries = []
     for row in table.itertuples():
         first, last = row.example.split("\n")
-        shown = [
-            f"# {row.library}: {row.what}",
-            f">>> {first}",
-            f">>> {last}",
-            f"{row.printed}    # right: {row.right}",
-        ]
-        entries.append("\n".join(shown))
+        shown = [f"# {row.library}: {row.what}", row.setup, f">>> {first}", f">>> {last}"]
+        entries.append("\n".join([*shown, f"{row.printed}    # right: {row.right}"]))
     return "\n\n".join(entries) + "\n"
