@@ -1,12 +1,14 @@
-"""`make bench`: every workload's race, cost against k, first-call time, and the table of bars."""
+"""`make bench`: every workload's race, cost against k, first-call time, the bars, and other libraries' protocols."""
 
 from __future__ import annotations
 
 import argparse
 import os
+import subprocess
 import sys
 
 from benchmarks import bars, compile_time, machine, tables
+from benchmarks.draws import ROOT
 from benchmarks.peers import contenders
 from benchmarks.run import HERE, SCRATCH, races, scaling
 from benchmarks.workloads import STRUCTURES, WORKLOADS
@@ -50,6 +52,9 @@ def main() -> None:
         if name != "races":
             shown = table[table.met != tables.VERDICT[None]] if asked.quick and name == "bars" else table
             print(f"\n{name}\n{tables.text(shown)}")
+    for part in ("protocol_solvers", "libraries"):  # in processes of their own, and their failure is no other's
+        command = [sys.executable, "-m", f"benchmarks.{part}", *(["--quick"] if asked.quick else [])]
+        subprocess.run(command, cwd=ROOT, check=False)
     missed = judged[judged.met == tables.VERDICT[False]]
     print(f"\n{len(missed)} of {len(judged)} bars missed, {(judged.met == tables.VERDICT[None]).sum()} not measured")
     for row in missed.itertuples():

@@ -14,7 +14,12 @@ from benchmarks.race import Contender
 
 
 def describe(contenders: list[Contender], run: str) -> pd.DataFrame:
-    facts = {
+    return facts(set().union(*(contender.packages for contender in contenders)), run)
+
+
+def facts(packages: set[str], run: str) -> pd.DataFrame:
+    """The machine, and the versions of these packages and of those that everything here stands on."""
+    told = {
         "run": run,
         "processor": _processor(),
         "cores": str(os.cpu_count()),
@@ -23,8 +28,7 @@ def describe(contenders: list[Contender], run: str) -> pd.DataFrame:
         "python": platform.python_version(),
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
     }
-    packages = {"numpy", "scipy", "numba"}.union(*(contender.packages for contender in contenders))
-    return pd.DataFrame((facts | versions(packages)).items(), columns=["what", "value"])
+    return pd.DataFrame((told | versions({"numpy", "scipy", "numba"} | packages)).items(), columns=["what", "value"])
 
 
 def _processor() -> str:

@@ -1,0 +1,73 @@
+"""Race ibukit against four libraries of local differential privacy, and show what they get wrong.
+
+    _build/bench/venv/bin/python -m benchmarks.libraries [--quick]
+
+Ten minutes on an idle core; with --quick under a minute, and the results stay in _build/bench/quick. Writes
+libraries.csv and .md, libraries_machine.csv, library_errors.csv and .txt, and library_names.csv. `make bench` runs it
+last.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+
+import pandas as pd
+
+from benchmarks import tables
+from benchmarks.libraries import errors, names, peers, summary
+from benchmarks.libraries.peer import Peer
+from benchmarks.libraries.race import Setting, as_frame, race
+from benchmarks.machine import facts
+from benchmarks.run import HERE, SCRATCH
+
+RESULTS = HERE / "results"
+LARGE = 5 * 10**6  # n times k, beyond which slow peers are left out
+# with the CPU seconds after which a peer begins no other repetition than the second
+FULL = [
+    *((Setting("ages", 100, 10_000, epsilon, 5), 6.0) for epsilon in (1.0, 2.0, 4.0)),
+    (Setting("ages", 100, 100_000, 1.0, 4), 2.0),
+    (Setting("words", 1000, 10_000, 2.0, 4), 2.0),
+]
+QUICK = [(Setting("ages", 100, 2000, 1.0, 2), 1.0)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="fewer people; results stay in _build")
+    quick = parser.parse_args().quick
+    folder = SCRATCH / "quick" if quick else RESULTS
+    here, missing = peers()
+    print("\n".join(f"not racing: {line}" for line in missing))
+    packages = {package for peer in here for package in peer.packages} | {"ibukit"}
+    tables.write(facts(packages, "quick" if quick else "full"), folder / "libraries_machine.csv")
+    for name, make in (("library_names", names.found), ("library_errors", errors.shown)):
+        table = make()
+        tables.write(table, folder / f"{name}.csv")
+        if name == "library_errors":
+            (folder / f"{name}.txt").write_text(errors.transcript(table), encoding="utf-8")
+        print(f"\n{name}\n{tables.text(table)}")
+    rows: list[dict[str, object]] = []
+    for setting, limit in QUICK if quick else FULL:
+        new = []
+        for peer in here:
+            asked = setting if peer.level is None else replace(setting, epsilon=peer.level)
+            if not (peer.slow and setting.k * setting.n > LARGE) and not _done(rows, peer, asked):
+                new += race(peer, asked, limit)
+                tables.write(as_frame(rows + new), folder / "libraries.csv")
+        rows += new
+        (folder / "libraries.md").write_text(summary.markdown(as_frame(rows)), encoding="utf-8")
+        print(f"\n{setting}\n{tables.text(_shown(as_frame(new)))}", flush=True)
+
+
+def _done(rows: list[dict[str, object]], peer: Peer, setting: Setting) -> bool:
+    key = {"library": peer.library, "protocol": peer.protocol, "people": setting.people, "n": setting.n}
+    return any((key | {"epsilon": setting.epsilon}).items() <= row.items() for row in rows)
+
+
+def _shown(table: pd.DataFrame) -> pd.DataFrame:
+    return table.drop(columns=["people", "k", "n", "epsilon"])
+
+
+if __name__ == "__main__":
+    main()

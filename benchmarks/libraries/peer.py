@@ -1,0 +1,88 @@
+"""What a library's module says of one protocol, and how its reports become ours."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import ibukit as ik
+
+Vector = NDArray[np.float64]
+Estimator = Callable[[Any], Vector]  # from all reports to frequencies: aggregation is part of it
+
+
+@dataclass(frozen=True)
+class Session:
+    """One protocol at one k and epsilon: hash functions, if there are any, are drawn."""
+
+    client: Callable[[NDArray[np.int64]], Any]
+    """All secrets to all reports, as the library does it."""
+    estimators: dict[str, Estimator]
+    """By the library's own names; the first is the one whose time counts for `derived`."""
+    convert: Callable[[Any], tuple[ik.Mechanism, Any]]
+    """The mechanism with the law of these reports (up to a factor that no secret changes), and its reports."""
+    derived: dict[str, Callable[[Vector], Vector]] = field(default_factory=dict)
+    """What the library makes of its first estimate: clipped, projected."""
+    inverts: bool = True
+    """Whether `ibukit.inv` of the converted reports is the protocol's published estimate."""
+    order: NDArray[np.int64] | None = None
+    """Where the secrets are in what `convert` gives, if the library shuffles them."""
+    ours: ik.Mechanism | None = None
+    """Whose sampler is timed beside the client, where it is not that of `convert`."""
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A protocol of a library."""
+
+    library: str
+    protocol: str
+    start: Callable[[int, float], Session]
+    note: str = ""
+    slow: bool = False  # left out where n times k is large
+    packages: tuple[str, ...] = ()
+    level: float | None = None  # where its parameters, not epsilon, say how noisy it is
+
+
+def seed_all(seed: int) -> None:
+    """Python's and numpy's generators, which the libraries draw from."""
+    random.seed(seed)
+    np.random.seed(seed % 2**32)  # noqa: NPY002
+
+
+def anew() -> np.random.Generator:
+    """A generator that follows from numpy's own, as the libraries' draws do."""
+    return np.random.default_rng(np.random.randint(2**31))  # noqa: NPY002
+
+
+def each(privatise: Callable[[Any], Any]) -> Callable[[NDArray[np.int64]], list[Any]]:
+    """A client that is called once for each user."""
+    return lambda secrets: [privatise(int(x)) for x in secrets]
+
+
+def as_bits(reports: Sequence[Any]) -> NDArray[np.uint8]:
+    """Rows of zeros and ones."""
+    return np.stack([np.asarray(report, dtype=np.uint8) for report in reports])
+
+
+def of_supports(k: int, epsilon: float, supports: NDArray[Any], share: float | None = None) -> Any:
+    """A report that is e^eps times as likely for the secrets that it supports as for the others: unary encoding's law.
+
+    The likelihood of a set of secrets under `UnaryEncoding(p, q)` is p (1 - q) / ((1 - p) q) times as large for a
+    secret in it as for one outside. Any p and q with that ratio give the same estimates by maximum likelihood. With
+    `share`, the chance that a report supports a secret that is not its user's, `inv` is the published estimate, too.
+    """
+    if share is None:
+        return ik.Rappor(k, epsilon), np.asarray(supports, dtype=np.uint8)
+    p = share * np.exp(epsilon) / (share * np.exp(epsilon) + 1 - share)
+    return ik.UnaryEncoding(k, float(p), share), np.asarray(supports, dtype=np.uint8)
+
+
+def table(functions: Sequence[Callable[[Any], int]], values: Sequence[Any]) -> NDArray[np.int64]:
+    """The hash of each value under each function, shape (functions, values), by calling the library's own."""
+    return np.array([[function(value) for value in values] for function in functions])

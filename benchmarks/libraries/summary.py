@@ -1,0 +1,45 @@
+"""The results as one small table for each setting, in Markdown, for the page and for whoever reads on a screen."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+SCALE = 1e4
+HEAD = ["", "its estimate", "its other estimate", "debiased", "MLE", "its seconds", "MLE's seconds", "clients' seconds"]
+PEOPLE = {"ages": "the ages of Adult", "words": "words by Zipf's law"}
+
+
+def markdown(table: pd.DataFrame) -> str:
+    """Every setting; squared errors in units of 1e-4."""
+    lines = []
+    for (people, k, n, epsilon), rows in table.groupby(["people", "k", "n", "epsilon"], sort=False):
+        lines += ["", f"**{PEOPLE[people]}, k = {k:,}, {n:,} people, ε = {epsilon:g}**", ""]
+        lines += [_row(HEAD), _row(["---"] * len(HEAD))]
+        lines += [_line(*key, one) for key, one in rows.groupby(["library", "protocol"], sort=False)]
+    return "\n".join(lines[1:]) + "\n"
+
+
+def _line(library: str, protocol: str, rows: pd.DataFrame) -> str:
+    name = f"{library} {protocol}"
+    by = rows.set_index("estimate")
+    theirs = [one for one in by.index if not one.startswith("ibukit")]
+    if "ibukit, MLE" not in by.index:
+        return _row([name, f"`{by.note.iloc[0]}`", *["–"] * (len(HEAD) - 2)])
+    other = f"{_error(by, theirs[1])} ({theirs[1].split(', ')[-1]})" if len(theirs) > 1 else "–"
+    ours = "ibukit, debiased"
+    seconds = [f"{by.seconds[one]:.2g}" for one in (theirs[0], "ibukit, MLE")]
+    clients = f"{by.client_seconds[theirs[0]]:.2g}, {by.client_seconds['ibukit, MLE']:.2g}"
+    debiased = _error(by, ours) if ours in by.index else "–"
+    return _row([name, _error(by, theirs[0]), other, debiased, _error(by, "ibukit, MLE"), *seconds, clients])
+
+
+def _error(by: pd.DataFrame, name: str) -> str:
+    return f"{_short(SCALE * by.squared_error[name])} ± {_short(SCALE * by.standard_error[name])}"
+
+
+def _short(x: float) -> str:
+    return f"{x:.2g}" if abs(x) < 10 else f"{x:,.0f}"
+
+
+def _row(cells: list[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
