@@ -23,7 +23,6 @@ from ibukit._validate import Floats, Ints
 from ibukit.channels import BitChannel, Channel
 from ibukit.channels.base import slices_of
 from ibukit.channels.partitioned import PartitionedChannel, spread, sum_arrays
-from ibukit.solvers import _pair_kernels
 from ibukit.solvers._model import Curved
 from ibukit.solvers.em import evaluate, updates_of
 from ibukit.solvers.interior_point import path
@@ -128,8 +127,9 @@ def _add_many(both: Floats, own: Floats, rows: Bits, w: Floats, mixed: Floats) -
 
 def _add_few(both: Floats, own: Floats, rows: Bits, w: Floats, mixed: Floats) -> None:
     """The same where so few bits are set that their pairs can be visited one by one."""
-    own += BitChannel(len(own), rows, 1.0, 0.0, np.ones(len(rows))).adjoint(mixed)
-    _pair_kernels.add_pairs(rows, w, both)
+    ones = BitChannel(len(own), rows, 1.0, 0.0, np.ones(len(rows)))
+    own += ones.adjoint(mixed)
+    ones.add_pairs(w, both)
 
 
 @dataclass(frozen=True, eq=False)
