@@ -152,7 +152,8 @@ def test_the_hessian_is_thinned_where_rows_are_many(monkeypatch, rng):
 
 def test_a_new_hessian_is_made_where_it_costs_less_than_the_steps_it_saves():
     def pays(rate, to_go, n=10**5, k=100):
-        return _Problem([Rows(None, np.empty(n))], Pooled((), k), np.empty(0)).pays(rate, to_go)
+        channel = BitChannel(k, np.broadcast_to(np.uint8(255), (n, k // 8)), 2.0, 1.0, np.empty(0))
+        return _Problem([Rows(channel, np.empty(n))], Pooled((), k), np.empty(0)).pays(rate, to_go)
 
     assert not pays(0.09, 1e9)  # a digit a step is quick
     assert pays(1.0, 1.5)  # no progress at all, or away from it

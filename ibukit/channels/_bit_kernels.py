@@ -6,12 +6,15 @@ from numpy.typing import NDArray
 
 from ibukit._validate import Floats
 
+# a row of a table of 256 sums, and a cache line more: entries for the same byte would else share few lines of the cache
+STRIDE = 264
+
 
 @njit(cache=True)
 def forward(rows: NDArray[np.uint8], theta: Floats) -> Floats:
     """y_z = sum of theta over the set bits of row z; bits are packed most significant first."""
     n, n_bytes = rows.shape
-    table = np.zeros((n_bytes, 256))
+    table = np.zeros((n_bytes, STRIDE))
     for j in range(n_bytes):
         for value in range(1, 256):
             low = value & -value  # the lowest set bit; the sum without it is already known
@@ -33,7 +36,7 @@ def forward(rows: NDArray[np.uint8], theta: Floats) -> Floats:
 def adjoint(rows: NDArray[np.uint8], w: Floats) -> Floats:
     """v_x = sum of w over the rows whose bit x is set."""
     n, n_bytes = rows.shape
-    table = np.zeros((n_bytes, 256))
+    table = np.zeros((n_bytes, STRIDE))
     for z in range(n):
         for j in range(n_bytes):
             table[j, rows[z, j]] += w[z]
@@ -47,3 +50,24 @@ def adjoint(rows: NDArray[np.uint8], w: Floats) -> Floats:
                     total += table[j, value]
             v[8 * j + bit] = total
     return v
+
+
+@njit(cache=True)
+def add_pairs(rows: NDArray[np.uint8], w: Floats, total: Floats) -> None:
+    """total_xy += sum of w over the rows with bits x and y set, for y <= x: quick where few bits are."""
+    n, n_bytes = rows.shape
+    ones = np.empty(8 * n_bytes, np.int64)
+    for z in range(n):
+        many = 0
+        for j in range(n_bytes):
+            value = rows[z, j]
+            if value:
+                for bit in range(8):
+                    if value & (128 >> bit):
+                        ones[many] = 8 * j + bit
+                        many += 1
+        weight = w[z]
+        for a in range(many):
+            of_x = total[ones[a]]
+            for b in range(a + 1):
+                of_x[ones[b]] += weight

@@ -63,6 +63,10 @@ class BitChannel(Channel):
         per_bit = _bit_kernels.adjoint(self.packed, weights)[: self.k]
         return np.asarray(self.zero * weights.sum() + (self.one - self.zero) * per_bit)
 
+    def add_pairs(self, w: Floats, total: Floats) -> None:
+        """total_xy += sum of w over the rows with bits x and y set, for y <= x, whatever the entries are."""
+        _bit_kernels.add_pairs(self.packed, w, total)
+
     def score(self, theta: Floats, counts: Floats | Ints) -> Score:
         """In stretches: of rows of bits there may be as many as users."""
         return sum_of(Channel.score(self.take(rows), theta, counts[rows]) for rows in slices_of(self.size))

@@ -278,8 +278,8 @@ class FiniteMechanism(Mechanism):
         ValueError
             If a label is there twice, a count is no whole number or negative, or there is no report at all.
         """
-        seen = in_order("counts", counts, self.report_alphabet, weighted)
-        return Tally((make_part(self, np.arange(self.m), seen),))
+        listed = self._listed  # first, because it refuses to list too many
+        return Tally((make_part(self, listed, in_order("counts", counts, self.report_alphabet, weighted)),))
 
     def _count(self, seen: NDArray[Any], often: Ints | Floats | None) -> Tally:
         """Without sorting, where there are more reports than codes."""

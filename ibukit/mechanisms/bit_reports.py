@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -25,7 +25,46 @@ Bits = NDArray[np.uint8]
 BITS_AT_ONCE = 2**26
 
 
-class BitReports(FiniteMechanism):
+class WholeRows(FiniteMechanism):
+    """Reports that are rows and stand for themselves: a list of all is for counts of them, and mostly too long."""
+
+    @property
+    def report_alphabet(self) -> Alphabet:
+        """The places of the reports in the list of all, by which `tally_counts` counts."""
+        return Line(0, self.m - 1)
+
+    def code_reports(self, reports: ArrayLike) -> NDArray[Any]:
+        """The rows themselves: mostly they are too many to be listed."""
+        return _validate.whole_array("reports", reports)
+
+    def label_reports(self, reports: NDArray[Any]) -> NDArray[Any]:
+        """The rows themselves."""
+        return reports
+
+
+class BitsInBlocks(WholeRows):
+    """Rows with bits in them, which take an eighth of the memory once they are packed."""
+
+    @property
+    @abstractmethod
+    def _bits(self) -> int:
+        """Bits of a report."""
+
+    def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
+        """Draw the tally of a whole population.
+
+        Bit rows are drawn in blocks, so that memory stays bounded.
+        """
+        rng = _validate.generator(rng)
+        counts = in_order("secret_counts", secret_counts, self.alphabet)
+        secrets = np.repeat(np.arange(self.k), counts)
+        step = max(1, BITS_AT_ONCE // self._bits)
+        starts = range(0, max(len(secrets), 1), step)
+        blocks = [self.check_reports(self.draw(secrets[i : i + step], rng)) for i in starts]
+        return Tally((make_part(self, np.concatenate(blocks)),))
+
+
+class BitReports(BitsInBlocks):
     """A report is a row of k bits, of which bit x is set more often if the secret is x.
 
     The tally keeps only the distinct rows seen, packed.
@@ -72,32 +111,9 @@ class BitReports(FiniteMechanism):
     def _listed(self) -> Bits:
         return self._all_rows
 
-    def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
-        """Draw the tally of a whole population.
-
-        Bit rows are drawn in blocks, so that memory stays bounded.
-        """
-        rng = _validate.generator(rng)
-        counts = in_order("secret_counts", secret_counts, self.alphabet)
-        secrets = np.repeat(np.arange(self.k), counts)
-        step = max(1, BITS_AT_ONCE // self.k)
-        blocks = [
-            np.packbits(self.draw(secrets[i : i + step], rng), axis=1) for i in range(0, max(len(secrets), 1), step)
-        ]
-        return Tally((make_part(self, np.concatenate(blocks)),))
-
     @property
-    def report_alphabet(self) -> Alphabet:
-        """The places of the rows in the list of all, by which `tally_counts` counts."""
-        return Line(0, self.m - 1)
-
-    def code_reports(self, reports: ArrayLike) -> NDArray[Any]:
-        """The rows themselves: mostly they are too many to be listed."""
-        return _validate.whole_array("reports", reports)
-
-    def label_reports(self, reports: NDArray[Any]) -> NDArray[Any]:
-        """The rows themselves."""
-        return reports
+    def _bits(self) -> int:
+        return self.k
 
     def check_reports(self, reports: ArrayLike) -> Bits:
         """Bit rows (n, k) of bool or of 0 and 1, packed to bytes."""
@@ -113,18 +129,6 @@ class BitReports(FiniteMechanism):
     def restore_reports(self, kept: NDArray[Any]) -> Bits:
         """Bit rows of 0 and 1, shape (n, k), from packed bytes."""
         return np.unpackbits(kept, axis=1, count=self.k)
-
-    def tally_counts(self, counts: ArrayLike, *, weighted: bool = False) -> Tally:
-        """The tally from counts of all possible reports.
-
-        They must be few enough to be listed.
-        """
-        rows = self._all_rows
-        return Tally((make_part(self, rows, in_order("counts", counts, self.report_alphabet, weighted)),))
-
-    @cached_property
-    def _channel(self) -> BitChannel:
-        return cast("BitChannel", self.channel(self._all_rows))
 
     def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:
         """The estimator of RAPPOR: each bit's frequency, debiased.

@@ -11,14 +11,11 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from ibukit import _validate
-from ibukit._labels import in_order
 from ibukit._validate import Floats, Ints
-from ibukit.alphabet import Alphabet, Line
-from ibukit.channels import Channel
 from ibukit.errors import AlphabetMismatch, TooLarge
-from ibukit.mechanisms.base import FiniteMechanism, Mechanism
-from ibukit.mechanisms.bit_reports import BITS_AT_ONCE, Bits
-from ibukit.tally import Tally, make_part
+from ibukit.mechanisms.base import Mechanism
+from ibukit.mechanisms.bit_reports import Bits, BitsInBlocks, WholeRows
+from ibukit.tally import Tally
 
 # entries of a matrix that is worth listing: half a gigabyte
 MOST_LISTED_ENTRIES = 2**26
@@ -28,24 +25,11 @@ MOST_CODES = 2**62
 NUMBER_BYTES = 4
 
 
-class RowReports(FiniteMechanism):
+class RowReports(WholeRows):
     """Reports that are rows of numbers; those in one list are written out where they are few enough."""
 
     in_rows: ClassVar[bool] = True
     """That a report has several columns in a table, or is a list."""
-
-    @property
-    def report_alphabet(self) -> Alphabet:
-        """The places of the reports in the list of all, by which `tally_counts` counts."""
-        return Line(0, self.m - 1)
-
-    def code_reports(self, reports: ArrayLike) -> NDArray[Any]:
-        """The rows themselves: mostly they are too many to be listed."""
-        return _validate.whole_array("reports", reports)
-
-    def label_reports(self, reports: NDArray[Any]) -> NDArray[Any]:
-        """The rows themselves."""
-        return reports
 
     @cached_property
     def _listed(self) -> NDArray[Any]:
@@ -61,30 +45,14 @@ class RowReports(FiniteMechanism):
     def _all_reports(self) -> NDArray[Any]:
         """What `_listed` keeps."""
 
-    def tally_counts(self, counts: ArrayLike, *, weighted: bool = False) -> Tally:
-        """The tally from counts of all possible reports.
-
-        They must be few enough to be listed.
-        """
-        reports = self._listed
-        return Tally((make_part(self, reports, in_order("counts", counts, self.report_alphabet, weighted)),))
-
-    @cached_property
-    def _channel(self) -> Channel:
-        return self.channel(self._listed)
-
     def make_matrix(self) -> Floats:
         """The probabilities of all reports, shape (k, m)."""
         rows = self._channel.rows(np.arange(self.k))
         left_out = self.log_scale(self._listed)
         return rows if left_out is None else rows * np.exp(left_out)
 
-    def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
-        """Draw the tally of a whole population, user by user."""
-        return Mechanism.simulate(self, secret_counts, rng)
 
-
-class NumberedBits(RowReports):
+class NumberedBits(RowReports, BitsInBlocks):
     """A report is a number from 0 on, and a row of bits: shape (n, 1 + bits), the number first.
 
     The tally keeps the distinct rows, packed, after the number's four bytes.
@@ -94,11 +62,6 @@ class NumberedBits(RowReports):
     @abstractmethod
     def _numbers(self) -> tuple[str, int]:
         """What the number is called, and how many there are."""
-
-    @property
-    @abstractmethod
-    def _bits(self) -> int:
-        """Bits of a report."""
 
     @property
     def m(self) -> int:
@@ -155,19 +118,6 @@ class NumberedBits(RowReports):
         many = self._numbers[1]
         return self._packed(np.repeat(np.arange(many), len(packed)), np.tile(packed, (many, 1)))
 
-    def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
-        """Draw the tally of a whole population.
-
-        Bit rows are drawn in blocks, so that memory stays bounded.
-        """
-        rng = _validate.generator(rng)
-        counts = in_order("secret_counts", secret_counts, self.alphabet)
-        secrets = np.repeat(np.arange(self.k), counts)
-        step = max(1, BITS_AT_ONCE // self._bits)
-        starts = range(0, max(len(secrets), 1), step)
-        blocks = [self.check_reports(self.draw(secrets[i : i + step], rng)) for i in starts]
-        return Tally((make_part(self, np.concatenate(blocks)),))
-
 
 class SignedIndices(RowReports):
     """A report is some indices, and then as many signs, +1 or -1, as `_signs` says: whole numbers, shape (n, width).
@@ -184,6 +134,10 @@ class SignedIndices(RowReports):
     @abstractmethod
     def _signs(self) -> int:
         """Number of signs."""
+
+    def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
+        """Draw the tally of a whole population, user by user."""
+        return Mechanism.simulate(self, secret_counts, rng)
 
     @property
     def _form(self) -> tuple[tuple[str, int], ...]:

@@ -38,6 +38,9 @@ class HashedReports(Mechanism):
     g: int
     balanced: bool
 
+    in_rows: ClassVar[bool] = True
+    """That a report has several columns in a table, or is a list."""
+
     hash_family: ClassVar[str] = "ibukit-splitmix64-v1"
     """What a seed means; reports are to be kept with this name, and a family that differs will have another one."""
 

@@ -13,6 +13,8 @@ from ibukit._validate import Floats, Ints
 
 # the least double with all its digits: arithmetic below it is slow by a factor of ten, for mass that nobody can see
 LEAST_NORMAL = 2.2250738585072014e-308
+# a row of a table of 256 sums, and a cache line more: entries for the same byte would else share few lines of the cache
+STRIDE = 264
 # Sums may be reordered, so that they fill the vector registers; the order does not depend on the number of threads.
 # Reciprocals ("arcp") are what makes LLVM vectorise `dense` along the secrets: without it takes three times as long.
 REORDER = {"contract", "reassoc", "nsz", "arcp"}
@@ -174,7 +176,7 @@ def bits(
     """
     n_bytes = rows.shape[1]
     k = theta.size
-    sums, gathered = np.zeros((n_bytes, 256)), np.zeros((n_bytes, 256))
+    sums, gathered = np.zeros((n_bytes, STRIDE)), np.zeros((n_bytes, STRIDE))
     for step in range(n):
         total = _step(theta, g)
         for j in range(n_bytes):

@@ -8,11 +8,13 @@ the other mechanisms is found by the interior point. The certificate is the exac
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.linalg.blas import ssyrk
 from scipy.optimize import nnls
@@ -26,12 +28,23 @@ from ibukit.solvers.em import evaluate, updates_of
 from ibukit.solvers.interior_point import path
 from ibukit.solvers.pooled import Pooled
 
+Bits = NDArray[np.uint8]
+
 MOST_PASSES = 100
 # rows for the Hessian: so many for each secret, and at least this share of all
 ROWS_A_SECRET = 50
 SHARE_OF_ROWS = 0.1
 # numbers of a chunk of rows written out
 CHUNK = 2**15
+# a row's mean number of ones is counted in so many rows
+ROWS_FOR_MEAN = 1000
+# visiting one pair of set bits takes as long as so many multiplications of single precision
+LOOK_UP = 32
+# every so many-th row makes a first maximum, and max g - 1 that is enough: the rows left out change more than that
+FIRST = 10
+ROUGH = 1e-4
+# with fewer secrets a pass costs less than that first maximum saves
+FEWEST_SECRETS_FOR_FIRST = 500
 # so many secrets at most: an active set of least squares is quicker than an interior point
 MOST_SECRETS_BY_LEAST_SQUARES = 200
 
@@ -60,6 +73,7 @@ class Rows:
         """
         rows, counts = self.channel.packed[::thinned], self.counts[::thinned]
         k, zero, contrast = self.channel.k, self.channel.zero, self.channel.one - self.channel.zero
+        add = _add_few if self._few_ones else _add_many
         both, own, weight = np.zeros((k, k)), np.zeros(k), 0.0
         step = max(CHUNK // k, 2 * k)
         for start in range(0, len(counts), step):
@@ -69,16 +83,53 @@ class Rows:
             # row z over its probability is a_z bits + b_z; a probability alone may have a square beyond the doubles
             b, n = zero / u, counts[start : start + step]
             a = np.divide(contrast, u, out=np.zeros(len(u)), where=chunk.any(axis=1))
-            bits = np.unpackbits(chunk, axis=1, count=k).astype(np.float32)
-            own += (n * a * b) @ bits
+            add(both, own, chunk, np.asarray(n * a * a), np.asarray(n * a * b))
             weight += float(n @ (b * b))
-            w = n * a * a
-            largest = w.max()
-            bits *= np.sqrt(w / largest).astype(np.float32)[:, None]
-            both += largest * ssyrk(1.0, bits.T, lower=1)  # single precision: the matrix is an approximation anyway
         both = np.tril(both) + np.tril(both, -1).T
         found = both + own + own[:, None] + weight
         return np.asarray(found * (self.counts.sum() / counts.sum() / self.total))
+
+    @cached_property
+    def _ones(self) -> float:
+        """Set bits of a row, from some of the rows."""
+        some = self.channel.packed[:: max(1, len(self.counts) // ROWS_FOR_MEAN)]
+        return float(np.bitwise_count(some).sum() / max(1, len(some)))
+
+    @property
+    def _few_ones(self) -> bool:
+        k = self.channel.k
+        return LOOK_UP * (self._ones**2 / 2 + k) < k**2 / 2
+
+    def work(self) -> float:
+        """Multiplications that a Hessian of all rows takes, about."""
+        k = self.channel.k
+        a_row = LOOK_UP * (self._ones**2 / 2 + k) if self._few_ones else k**2 / 2
+        return len(self.counts) * a_row
+
+    def some(self, thinned: int) -> Rows:
+        """Every `thinned`-th row, with the weight of all."""
+        return Rows(self.channel.take(slice(None, None, thinned)), *_some(self.counts, self.total, thinned))
+
+
+def _some(counts: Floats | Ints, total: float, thinned: int) -> tuple[Floats | Ints, float]:
+    few = counts[::thinned]
+    return few, float(total * few.sum() / counts.sum())
+
+
+def _add_many(both: Floats, own: Floats, rows: Bits, w: Floats, mixed: Floats) -> None:
+    """Both_xy += sum of w over the rows with bits x and y, for y <= x, and own_x likewise: in single precision."""
+    bits = np.unpackbits(rows, axis=1, count=len(own)).astype(np.float32)
+    own += mixed @ bits
+    largest = w.max()
+    bits *= np.sqrt(w / largest).astype(np.float32)[:, None]
+    both += largest * ssyrk(1.0, bits.T, lower=1)  # the matrix is an approximation anyway
+
+
+def _add_few(both: Floats, own: Floats, rows: Bits, w: Floats, mixed: Floats) -> None:
+    """The same where so few bits are set that their pairs can be visited one by one."""
+    ones = BitChannel(len(own), rows, 1.0, 0.0, np.ones(len(rows)))
+    own += ones.adjoint(mixed)
+    ones.add_pairs(w, both)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +149,13 @@ class RowsElsewhere:
         found = self.channel.total(partial(_hessian_there, thinned), theta, self.counts, sum_arrays)
         return np.asarray(found / self.total)
 
+    def work(self) -> float:
+        """Multiplications that a Hessian of all reports takes, about."""
+        return len(self.counts) * self.channel.k**2 / 2
+
+    def some(self, thinned: int) -> None:
+        """None: they stay where they are."""
+
 
 @dataclass(frozen=True, eq=False)
 class Reports:
@@ -114,6 +172,14 @@ class Reports:
     def hessian(self, theta: Floats, thinned: int) -> Floats:
         """M diag(q / p^2) M^T at theta from every `thinned`-th report."""
         return _gram_of_some(self.channel, theta, self.counts, thinned) / self.total
+
+    def work(self) -> float:
+        """Multiplications that a Hessian of all reports takes, about."""
+        return len(self.counts) * self.channel.k**2 / 2
+
+    def some(self, thinned: int) -> Reports:
+        """Every `thinned`-th report, with the weight of all."""
+        return Reports(self.channel.take(slice(None, None, thinned)), *_some(self.counts, self.total, thinned))
 
 
 def _hessian_there(thinned: int, channel: Channel, theta: Floats, weights: Floats | Ints) -> Floats:
@@ -133,19 +199,33 @@ Many = Rows | RowsElsewhere | Reports
 
 
 def maximise(bits: Sequence[Many], others: Pooled, q_others: Floats, tol: float) -> tuple[Floats, int]:
-    """The maximiser over the simplex and the number of passes over the rows."""
-    k = others.k
+    """The maximiser over the simplex and the number of passes over the rows, rounded up.
+
+    With many rows and secrets, the maximum of some of the rows is found first: the Hessian there is nearly that of the
+    maximum, and a pass over a tenth of the rows is a tenth of a pass.
+    """
     problem = _Problem(bits, others, q_others)
-    theta = np.full(k, 1 / k)
-    g = problem.gradient(theta)
-    if g.max() - 1 <= tol:
-        return theta, 1
-    # the best that one gradient tells: a secret's bit is set the more often the more people have it
-    excess_of_bits = g - g.min()
-    theta = 0.9 * excess_of_bits / excess_of_bits.sum() + 0.1 / k
+    first = problem.of_some()
+    if first is None:
+        return _climb(problem, tol)
+    start, passes_of_some = _climb(first, max(tol, ROUGH))
+    theta, passes = _climb(problem, tol, start)
+    return theta, passes + math.ceil(passes_of_some / FIRST)
+
+
+def _climb(problem: _Problem, tol: float, theta: Floats | None = None) -> tuple[Floats, int]:
+    """The maximiser and the passes over all rows of the problem; from one look at the rows where no start is known."""
+    k, passes = problem.others.k, 0
+    if theta is None:
+        passes, theta = 1, np.full(k, 1 / k)
+        g = problem.gradient(theta)
+        if g.max() - 1 <= tol:
+            return theta, passes
+        # the best that one gradient tells: a secret's bit is set the more often the more people have it
+        excess_of_bits = g - g.min()
+        theta = 0.9 * excess_of_bits / excess_of_bits.sum() + 0.1 / k
     hessian, thin, known = None, problem.thinning(), np.inf
     best, before = (np.inf, theta), None
-    passes = 1
     while passes < MOST_PASSES:
         of_rows = problem.gradient_of_rows(theta)
         g = of_rows + problem.gradient_of_others(theta)
@@ -187,6 +267,14 @@ class _Problem:
         n = min(len(rows.counts) for rows in self.bits)
         return max(1, min(int(1 / SHARE_OF_ROWS), n // (ROWS_A_SECRET * self.others.k)))
 
+    def of_some(self) -> _Problem | None:
+        """The same with every `FIRST`-th row where that pays and leaves enough for a Hessian; None elsewhere."""
+        k, n = self.others.k, min(len(rows.counts) for rows in self.bits)
+        if k < FEWEST_SECRETS_FOR_FIRST or n < FIRST * ROWS_A_SECRET * k:
+            return None
+        some = [few for rows in self.bits if (few := rows.some(FIRST)) is not None]
+        return replace(self, bits=some) if len(some) == len(self.bits) else None
+
     def pays(self, rate: float, to_go: float) -> bool:
         """Whether a new Hessian of all rows costs less than the steps that are left at this rate of convergence."""
         if rate < 0.1:
@@ -194,7 +282,7 @@ class _Problem:
         steps_left = MOST_PASSES if rate >= 1 else np.log(to_go) / -np.log(rate)
         n, k = sum(len(rows.counts) for rows in self.bits), self.others.k
         # operations; a look-up of eight bits takes as long as 32 of single precision's multiplications
-        return bool(steps_left * (4 * n * k + 4 * k**3) > n * k**2 / 2)
+        return bool(steps_left * (4 * n * k + 4 * k**3) > sum(rows.work() for rows in self.bits))
 
     def hessian(self, theta: Floats, thinned: int) -> Floats:
         """Sum over the encodings."""

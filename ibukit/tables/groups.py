@@ -137,6 +137,8 @@ class TableReports:
         alphabet = None if unlisted else getattr(mechanism, "report_alphabet", None)
         if alphabet is None:
             reports, known = self._rows(values, mechanism)
+            if self._how["unknown"] == "drop":
+                known[known] = _taken_by(mechanism, reports[known])
         else:
             reports = self._codes(values, alphabet, mechanism)
             known = reports >= 0
@@ -204,6 +206,18 @@ class TableReports:
             f"column {self.columns.by!r} contains {value!r}, for which there is no mechanism; add it to the mapping, "
             'or say unknown="drop" to leave its reports out'
         )
+
+
+def _taken_by(mechanism: Any, reports: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which reports the mechanism takes: it judges all at once, so halves are asked about where it refuses."""
+    try:
+        mechanism.tally(reports)
+    except ValueError:
+        if len(reports) < 2:
+            return np.zeros(len(reports), dtype=bool)
+        half = len(reports) // 2
+        return np.concatenate([_taken_by(mechanism, part) for part in (reports[:half], reports[half:])])
+    return np.ones(len(reports), dtype=bool)
 
 
 def _name(mechanism: Any) -> str:

@@ -1,0 +1,88 @@
+"""Many rows of bits: a first maximum of some of them, pairs of few set bits one by one, and how often all are read."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import ibukit as ik
+from ibukit.solvers import _em_kernels, bits
+from ibukit.solvers.bits import Reports, Rows
+from ibukit.solvers.pooled import Pooled
+
+
+def drawn(k, epsilon, n, rng, mechanism=ik.LocalHashing):
+    theta = 1 / np.arange(1, k + 1)
+    return mechanism(k, epsilon).simulate(rng.multinomial(n, theta / theta.sum()), rng)
+
+
+@pytest.mark.parametrize("thinned", [1, 3])
+def test_pairs_of_few_bits_give_the_hessian_of_all(thinned, monkeypatch, rng):
+    tally = drawn(203, 4.0, 3000, rng)
+    rows = Rows(tally.operator, tally.counts, 3000)
+    assert rows._few_ones
+    theta = rng.dirichlet(np.ones(203))
+    found = rows.hessian(theta, thinned)
+    monkeypatch.setattr(Rows, "_few_ones", False)
+    np.testing.assert_allclose(found, rows.hessian(theta, thinned), rtol=1e-5)  # single precision
+    assert not np.array_equal(found, rows.hessian(theta, thinned))
+
+
+def test_where_many_bits_are_set_they_are_multiplied(rng):
+    assert not Rows(drawn(200, 1.0, 3000, rng).operator, np.ones(3000))._few_ones
+    assert Rows(drawn(200, 4.0, 3000, rng).operator, np.ones(3000)).work() < 3000 * 200**2 / 2
+
+
+@pytest.mark.parametrize("kind", [Rows, Reports])
+def test_a_part_of_the_reports_has_the_weight_of_all(kind, rng):
+    tally = drawn(20, 1.0, 5000, rng)
+    counts = rng.integers(1, 5, len(tally.counts))
+    all_rows = kind(tally.operator, counts, 2.0 * counts.sum())
+    some, theta = all_rows.some(10), rng.dirichlet(np.ones(20))
+    assert len(some.counts) == 500
+    assert theta @ some.gradient(theta) == pytest.approx(0.5)
+    np.testing.assert_allclose(some.gradient(theta), all_rows.gradient(theta), atol=0.1)
+
+
+@pytest.mark.parametrize("kind", [Rows, Reports])
+def test_a_first_maximum_changes_the_way_and_not_the_end(kind, monkeypatch, rng):
+    k, n = 100, 60_000
+    tally = drawn(k, 4.0, n, rng)
+
+    def solved():
+        return bits.maximise([kind(tally.operator, tally.counts, n)], Pooled((), k), np.empty(0), 1e-10)
+
+    without, _ = solved()
+    monkeypatch.setattr(bits, "FEWEST_SECRETS_FOR_FIRST", k)
+    climbs, climb = [], bits._climb
+    monkeypatch.setattr(bits, "_climb", lambda *args: climbs.append(args) or climb(*args))
+    found, _ = solved()
+    assert [len(args[0].bits[0].counts) for args in climbs] == [6000, 60_000]
+    assert np.abs(found - without).max() < 1e-5
+    assert ik.gap(tally, found) < 1e-10
+
+
+def test_a_first_maximum_that_is_wrong_costs_passes_and_no_accuracy(monkeypatch, rng):
+    k, n = 20, 100_000
+    tally = drawn(k, 1.0, n, rng)
+    monkeypatch.setattr(bits, "FEWEST_SECRETS_FOR_FIRST", k)
+    monkeypatch.setattr(Rows, "some", lambda rows, thinned: Rows(rows.channel.take(slice(200)), rows.counts[:200], 200))
+    found, _ = bits.maximise([Rows(tally.operator, tally.counts, n)], Pooled((), k), np.empty(0), 1e-9)
+    assert ik.gap(tally, found) < 1e-9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", [1.0, 2.0, 4.0])
+def test_a_million_reports_of_a_thousand_secrets_take_less_than_ten_passes(epsilon, monkeypatch, rng):
+    tally = drawn(1000, epsilon, 10**6, rng)
+    packed, read = tally.operator.packed.nbytes, []
+    one_pass = _em_kernels.bits
+    monkeypatch.setattr(_em_kernels, "bits", lambda rows, *others: read.append(len(rows)) or one_pass(rows, *others))
+    tracemalloc.start()
+    best = ik.mle(tally, tol=1e-8)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert best.gap <= 1e-8
+    assert best.n_iter < 10
+    assert sum(read) / 10**6 <= best.n_iter  # the steps of the first maximum are among them, a tenth each
+    assert peak < 3 * packed
