@@ -74,7 +74,7 @@ def _table() -> dict[str, Look]:
         ("[INV]_M", "#5A5A5A", "1", "--", "inversion of the average mechanism"),
         ("[INV]_M-N", "#8F6200", ">", "--", "the same, normalised"),
         ("[INV]_M-P", "#00497A", "d", "--", "the same, projected"),
-        ("[IBU]_R", green, "s", "-", "IBU of each group, results combined"),
+        ("[IBU]_R", green, "s", "-.", "IBU of each group, results combined"),
         ("[IBU]_M", "#005F45", "^", "--", "IBU with the average mechanism"),
     ]
     return {name: Look(color, marker, dash, _typeset(name), says) for name, color, marker, dash, says in rows}

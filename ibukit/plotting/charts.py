@@ -175,7 +175,8 @@ def triangle(
     if marks:
         axes.legend(loc="upper left")
     axes.set_aspect("equal")
-    axes.set_ylim(-0.12, 1.0)  # room for the names of the corners below a title
+    # room for the names of the corners below a title, and for a legend above the upper one
+    axes.set_ylim(-0.12, 1.0 + 0.08 * len(marks or {}))
     axes.axis("off")
     return axes
 
