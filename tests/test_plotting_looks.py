@@ -60,7 +60,7 @@ def strangers(figure):
         name = estimator_of(label)
         if name == "truth" or label == "first":
             continue
-        right = [plotting.ESTIMATORS[name].color] if name else plotting.OTHERS
+        right = [plotting.ESTIMATORS[name].color] if name else plotting.PALETTE
         if not any(same_color(np.array(to_rgb(color)), np.array(to_rgb(each))) for each in right):
             wrong.append((label, color))
     return wrong
@@ -139,7 +139,7 @@ def test_the_methods_of_the_package_have_a_look():
 def test_no_two_estimators_look_the_same():
     shown = [(look.color, look.marker, look.dash) for look in plotting.ESTIMATORS.values()]
     assert len(set(shown)) == len(shown)
-    assert not {color for color, *_ in shown} & set(plotting.OTHERS)
+    assert not {color for color, *_ in shown} & set(plotting.PALETTE)
     # those that share a hue differ in both of the others
     for one, two in combinations(shown, 2):
         assert one[0] != two[0] or (one[1] != two[1] and one[2] != two[2])
@@ -176,7 +176,7 @@ def test_colours_can_be_seen_in_both_themes():
     (amount,) = re.findall(r"filter: invert\(([\d.]+)\) hue-rotate\(180deg\);", css)
     ground = in_dark_theme("white", float(amount))
     assert ground == pytest.approx(np.full(3, 0x12 / 255), abs=0.002), "the theme's own ground"
-    colors = {look.color for name, look in plotting.ESTIMATORS.items() if name != "truth"} | set(plotting.OTHERS)
+    colors = {look.color for name, look in plotting.ESTIMATORS.items() if name != "truth"} | set(plotting.PALETTE)
     assert min(contrast(in_dark_theme(color, float(amount)), ground) for color in colors) > 3.3
     assert min(contrast(to_rgb(color), (1, 1, 1)) for color in colors) > 2.2
     assert contrast(in_dark_theme("#F0F0F0", float(amount)), ground) < 2, "a pale line is found"

@@ -5,7 +5,6 @@ No other module imports this.
 
 from ibukit.plotting._looks import DASHES as DASHES
 from ibukit.plotting._looks import ESTIMATORS as ESTIMATORS
-from ibukit.plotting._looks import OTHERS as OTHERS
 from ibukit.plotting._looks import PALETTE as PALETTE
 from ibukit.plotting._looks import Look as Look
 from ibukit.plotting._looks import looks as looks

@@ -10,9 +10,9 @@ from typing import Any
 Dash = str | tuple[int, tuple[int, ...]]
 
 # Okabe and Ito's colours, black first; yellow left out, because a yellow line on white cannot be seen
-PALETTE = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
+HUES = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 # Paul Tol's "muted" ones and a brown: what is no estimator (mechanisms, cities, levels) takes these, in order
-OTHERS = ("#332288", "#999933", "#882255", "#44AA99", "#CC6677", "#117733", "#661100")
+PALETTE = ("#332288", "#999933", "#882255", "#44AA99", "#CC6677", "#117733", "#661100")
 DASHES: tuple[Dash, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)))
 MARKERS = "osv^DPX"
 HATCHES = ("", "//", "..", "xx", "--", "oo", "\\\\")
@@ -53,7 +53,7 @@ class Look:
 
 def _table() -> dict[str, Look]:
     """One hue for each estimator; of the two ways to combine, [...]_M has the darker shade."""
-    black, blue, orange, green, pink, sky, amber = PALETTE
+    black, blue, orange, green, pink, sky, amber = HUES
     rows: list[tuple[str, str, str, Dash, str]] = [
         ("truth", "#BDBDBD", "|", "-", "the distribution of the secrets; mostly an area"),
         ("reports", "#808080", ".", (0, (1, 1)), "the reports as they came"),
@@ -146,7 +146,7 @@ def looks(names: Iterable[str]) -> dict[str, Look]:
         known = estimator_of(name)
         if known is None:
             i = sum(estimator_of(other) is None for other in found)
-            colour, mark, dash = OTHERS[i % len(OTHERS)], MARKERS[i % len(MARKERS)], DASHES[i % len(DASHES)]
+            colour, mark, dash = PALETTE[i % len(PALETTE)], MARKERS[i % len(MARKERS)], DASHES[i % len(DASHES)]
             found[name] = Look(colour, mark, dash, name)
         else:
             wanted = replace(ESTIMATORS[known], label=_typeset(name))

@@ -15,7 +15,7 @@ from ibukit import _validate
 from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet
 from ibukit.estimate.result import Estimate, distribution_on
-from ibukit.plotting._looks import DASHES, OTHERS
+from ibukit.plotting._looks import DASHES, PALETTE
 from ibukit.plotting._scales import NAME
 
 # inches: drawn this wide, small text is 9 px high on a phone, whose column is 342 px
@@ -23,7 +23,7 @@ WIDTH = 5.4
 STYLE: Any = {
     "axes.facecolor": "none",
     # what is drawn without a name is no estimator
-    "axes.prop_cycle": cycler(color=OTHERS) + cycler(linestyle=DASHES),
+    "axes.prop_cycle": cycler(color=PALETTE) + cycler(linestyle=DASHES),
     "axes.spines.right": False,
     "axes.spines.top": False,
     "figure.constrained_layout.use": True,

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from ibukit._validate import Floats, Ints
 from ibukit.alphabet import Alphabet
-from ibukit.plotting._looks import ESTIMATORS, PALETTE, looks
+from ibukit.plotting._looks import ESTIMATORS, looks
 from ibukit.plotting._style import WIDTH, axes_for
 
 MOST_BARS = 40
@@ -33,7 +33,7 @@ def draw(
     axes.barh(places, first[shown], height=0.7, color=ESTIMATORS["truth"].color, label=curves[0][0])
     if intervals is not None:
         lower, upper = (ends[shown] for ends in intervals)
-        axes.hlines(places, lower, upper, color=PALETTE[0], linestyle="-", linewidth=1.3)
+        axes.hlines(places, lower, upper, color="black", linestyle="-", linewidth=1.3)
     look = looks(name for name, _ in curves[1:])
     for i, (name, p) in enumerate(curves[1:]):
         away = 0.5 * ((i + 1) / len(curves) - 0.5) if len(curves) > 2 else 0.0
