@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from ibukit._validate import Floats, Ints
 from ibukit.alphabet import Alphabet, Line
 from ibukit.errors import DataChanged
 from ibukit.grid import Bounds, Grid
+
+if TYPE_CHECKING:
+    from geopandas import GeoDataFrame
 
 PACKAGE = Path(__file__).parent
 # inside the wheel, or beside the package in a checkout
@@ -70,9 +74,7 @@ class Dataset(_validate.ReadOnlyArrays):
 
 
 def load_adult_ages(subset: Literal["all", "train"] = "all") -> Dataset:
-    """Ages of the people in UCI Adult.
-
-    The alphabet is 0..99 years, which the consistency paper takes.
+    """Ages of the people in UCI Adult, over 0..99 years as in the consistency paper.
 
     Parameters
     ----------
@@ -106,9 +108,7 @@ def load_adult_ages(subset: Literal["all", "train"] = "all") -> Dataset:
 
 
 def load_adult_workclass(subset: Literal["all", "train"] = "all") -> Dataset:
-    """Work class of the people in UCI Adult, with the discrete metric.
-
-    There are nine values, "?" among them.
+    """Work class of the people in UCI Adult, nine values with the discrete metric.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def load_adult_workclass(subset: Literal["all", "train"] = "all") -> Dataset:
     Returns
     -------
     Dataset
-        Over the nine labels, the most frequent first.
+        Over the nine labels, "?" among them, the most frequent first.
 
     Raises
     ------
@@ -165,7 +165,8 @@ def load_gowalla(city: str) -> Dataset:
     -------
     Dataset
         Over a `Grid`. Distances are in km, from the papers' nominal cell of 0.5 km (the true cells of Manhattan are
-        0.499 km x 0.501 km); in the two ``privic_`` tables in cells, as that paper measures.
+        0.499 km x 0.501 km); in the two ``privic_`` tables in cells, as that paper measures, with the box of the cells'
+        printed centres as bounds.
 
     Raises
     ------
@@ -189,6 +190,36 @@ def load_gowalla(city: str) -> Dataset:
     if city not in _CITIES:
         raise ValueError(f"city must be one of {', '.join(_CITIES)}, got {city!r}")
     return _CITIES[city](city)
+
+
+def load_places(city: str) -> GeoDataFrame:
+    """Shores, parks, streets and landmarks of a city, to be drawn over a map.
+
+    They are outlines for drawing, to 100 m. `city` is one that `load_gowalla` takes.
+
+    Returns
+    -------
+    geopandas.GeoDataFrame
+        In degrees, EPSG:4326. Columns kind ("land", "water", "park", "canal", "street" or "landmark"), name, source,
+        approximate (set by hand) and geometry. Where there is land, all else is water. ``attrs["attribution"]`` is to
+        be printed with them.
+
+    Examples
+    --------
+    >>> load_places("paris").query("kind == 'water'").name.tolist()
+    ['Seine']
+    """
+    if city not in _CITIES:
+        raise ValueError(f"city must be one of {', '.join(_CITIES)}, got {city!r}")
+    from geopandas import GeoDataFrame  # which takes a second to import
+
+    file = next(name for name in ("manhattan", "paris", "san_francisco") if name in city)
+    found = json.loads(_content(f"places/{file}.geojson"))
+    columns = ["kind", "name", "source", "approximate", "geometry"]
+    frame = GeoDataFrame.from_features(found["features"], crs=4326, columns=columns)
+    frame["approximate"] = frame["approximate"].notna()
+    frame.attrs["attribution"] = found["attribution"]
+    return frame
 
 
 def load_privic_island(stated: int = 0) -> Floats:
@@ -234,9 +265,7 @@ def load_privic_island(stated: int = 0) -> Floats:
 
 
 def load_privic_epsilons() -> dict[str, Floats]:
-    """The tight epsilons per cell in the PRIVIC authors' program.
-
-    It holds one for each beta = 0.2, 0.4, ..., 5.
+    """The tight epsilons per cell in the PRIVIC authors' program, one for each beta.
 
     Returns
     -------
@@ -295,12 +324,16 @@ def _gowalla(bounds: Bounds, landmarks: Mapping[str, tuple[float, float]]) -> Ca
     return load
 
 
-def _privic(city: str) -> Dataset:
-    rows = _read(f"privic/{city.removeprefix('privic_')}.csv")
-    n_rows, n_cols = (max(int(row[axis]) for row in rows) + 1 for axis in ("i", "j"))
-    # theirs starts in the north-east and goes west, then south: ours read backwards
-    counts = _counts(rows, "count_as_read")[::-1].copy()
-    return Dataset(f"gowalla_{city}", _validate.frozen(counts), Grid(n_rows, n_cols, unit="cell"), PRIVIC)
+def _privic(bounds: Bounds, landmarks: Mapping[str, tuple[float, float]]) -> Callable[[str], Dataset]:
+    def load(city: str) -> Dataset:
+        rows = _read(f"privic/{city.removeprefix('privic_')}.csv")
+        n_rows, n_cols = (max(int(row[axis]) for row in rows) + 1 for axis in ("i", "j"))
+        # theirs starts in the north-east and goes west, then south: ours read backwards
+        counts = _validate.frozen(_counts(rows, "count_as_read")[::-1].copy())
+        grid = Grid(n_rows, n_cols, unit="cell", bounds=bounds)
+        return Dataset(f"gowalla_{city}", counts, grid, PRIVIC, dict(landmarks))
+
+    return load
 
 
 _MANHATTAN = {
@@ -322,15 +355,16 @@ _SAN_FRANCISCO = {
     "Mission Dolores": (37.764, -122.427),
     "Twin Peaks": (37.754, -122.448),
 }
+_BAY = (37.7228, 37.7946, -122.5153, -122.3789)
 _CITIES: dict[str, Callable[[str], Dataset]] = {
     "manhattan": _gowalla((40.7044, 40.7942, -74.0205, -73.9374), _MANHATTAN),
     # 10 km of latitude and 7 km of longitude from the same south-west corner
     "manhattan_exact_km": _gowalla((40.7044, 40.794231, -74.0205, -73.937439), _MANHATTAN),
     "paris": _gowalla((48.8286, 48.8798, 2.2855, 2.3909), _PARIS),
-    "san_francisco": _gowalla((37.7228, 37.7946, -122.5153, -122.3789), _SAN_FRANCISCO),
-    "san_francisco_24x17": _gowalla((37.7228, 37.7946, -122.5153, -122.3789), _SAN_FRANCISCO),
-    "privic_paris": _privic,
-    "privic_san_francisco": _privic,
+    "san_francisco": _gowalla(_BAY, _SAN_FRANCISCO),
+    "san_francisco_24x17": _gowalla(_BAY, _SAN_FRANCISCO),
+    "privic_paris": _privic((48.8286, 48.87557, 2.2855, 2.3845), _PARIS),
+    "privic_san_francisco": _privic(_BAY, _SAN_FRANCISCO),
 }
 
 
@@ -347,6 +381,11 @@ def _counts(rows: list[dict[str, str]], column: str) -> Ints:
 
 def _read(name: str) -> list[dict[str, str]]:
     """Rows of a table whose hash is the recorded one."""
+    return list(csv.DictReader(_content(name).decode("utf-8").splitlines()))
+
+
+def _content(name: str) -> bytes:
+    """A file whose hash is the recorded one."""
     content = (DATA / name).read_bytes()
     sums = (line.split() for line in (DATA / "SHA256SUMS").read_text("utf-8").splitlines())
     recorded = {file: digest for digest, file in sums}
@@ -356,4 +395,4 @@ def _read(name: str) -> list[dict[str, str]]:
             f"{DATA / name} has SHA-256 {found}, recorded is {recorded.get(name)}: restore the file, or, if the change "
             "is meant, write its new hash into SHA256SUMS"
         )
-    return list(csv.DictReader(content.decode("utf-8").splitlines()))
+    return content

@@ -29,6 +29,7 @@ METADATA = {
 }
 CELL_METADATA = {"tags", "mystnb"}
 PICTURES = {"image/png", "image/jpeg", "image/svg+xml"}
+OF_PICTURES = {*PICTURES, "needs_background"}
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+")
 SECONDS_PER_CELL = 2000  # twenty times what the longest takes: a machine may be busy
@@ -50,7 +51,7 @@ def _clean_output(output: NotebookNode, count: int) -> None:
     for mime in PICTURES & set(data):
         del data[mime]
     if "metadata" in output:
-        output["metadata"] = {key: value for key, value in output["metadata"].items() if key not in PICTURES}
+        output["metadata"] = {key: value for key, value in output["metadata"].items() if key not in OF_PICTURES}
     if "text/plain" in data:
         data["text/plain"] = ADDRESS.sub("at 0x0", _text(data["text/plain"]))
 

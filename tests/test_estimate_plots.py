@@ -85,7 +85,7 @@ def test_a_line_has_steps_and_a_band():
     lower, upper = estimate.interval(0.9)
     assert corners >= {(x, end[i]) for end in (lower, upper) for i in range(4) for x in (16.5 + i, 17.5 + i)}
     assert axes.get_xlim() == (16.5, 20.5), "the first and the last bar are as wide as the others"
-    assert axes.get_xlabel() == "value (year)"
+    assert axes.get_xlabel() == "years"
     _, given = plt.subplots()
     assert estimate.plot(ax=given) is given
     assert len(given.lines) == 1

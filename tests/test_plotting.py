@@ -36,7 +36,7 @@ def pixel(axes, x, y):
 
 def test_the_style_is_set_once_and_for_all_plots():
     plotting.use_style()
-    assert plt.rcParams["image.cmap"] == "cividis"
+    assert plt.rcParams["image.cmap"] == "white to blue"
     assert plt.rcParams["axes.spines.top"] is False
 
 
@@ -58,7 +58,7 @@ def test_distributions():
         assert drawn.get_xdata().tolist() == [17, 18, 19, 20]
         assert drawn.get_ydata().tolist() == list(curves[name])
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["truth", "IBU", "INV"]
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("value (year)", "probability")
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("years", "probability")
     # negative entries of raw inversion are not cut off
     assert axes.get_ylim()[0] <= -0.1
 
@@ -120,7 +120,7 @@ def test_the_scale_bar_is_as_long_as_it_says(grid, length):
     label, north = (text.get_text() for text in axes.texts)
     assert north == "N"
     assert end - start == pytest.approx(length)
-    assert label == (f"{length:g} {grid.unit}" if grid.unit else f"{length:g}")
+    assert label == f"{length:g} {'miles' if grid.unit == 'mile' else grid.unit}".rstrip()
     # a length of the picture's own scale: the picture is n_cols cells wide
     width = grid.n_cols * grid.cell_shape[1]
     assert axes.get_xlim() == (0, width)

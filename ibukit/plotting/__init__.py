@@ -3,8 +3,11 @@
 No other module imports this.
 """
 
-from ibukit.plotting._style import DASHES as DASHES
-from ibukit.plotting._style import PALETTE as PALETTE
+from ibukit.plotting._looks import DASHES as DASHES
+from ibukit.plotting._looks import ESTIMATORS as ESTIMATORS
+from ibukit.plotting._looks import PALETTE as PALETTE
+from ibukit.plotting._looks import Look as Look
+from ibukit.plotting._looks import looks as looks
 from ibukit.plotting._style import STYLE as STYLE
 from ibukit.plotting._style import use_style as use_style
 from ibukit.plotting.charts import boxes as boxes
@@ -14,3 +17,4 @@ from ibukit.plotting.intervals import interval_maps as interval_maps
 from ibukit.plotting.lines import distributions as distributions
 from ibukit.plotting.lines import panels as panels
 from ibukit.plotting.maps import heatmap as heatmap
+from ibukit.plotting.outlines import land_shares as land_shares

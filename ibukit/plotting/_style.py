@@ -1,7 +1,8 @@
-"""Colours, dashes and fonts, and what every plot begins with."""
+"""Fonts, sizes and formats, and what every plot begins with."""
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -14,35 +15,59 @@ from ibukit import _validate
 from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet
 from ibukit.estimate.result import Estimate, distribution_on
+from ibukit.plotting._looks import DASHES, PALETTE
+from ibukit.plotting._scales import NAME
 
-# Okabe and Ito's colours, black first; yellow left out, because a yellow line on white cannot be seen
-PALETTE = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
-DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)))
+# inches: drawn this wide, small text is 9 px high on a phone, whose column is 342 px
+WIDTH = 5.4
 STYLE: Any = {
+    "axes.facecolor": "none",
+    # what is drawn without a name is no estimator
     "axes.prop_cycle": cycler(color=PALETTE) + cycler(linestyle=DASHES),
     "axes.spines.right": False,
     "axes.spines.top": False,
-    "figure.dpi": 110,
     "figure.constrained_layout.use": True,
-    "font.size": 11,
-    "image.cmap": "cividis",
+    "figure.dpi": 110,
+    "figure.facecolor": "none",
+    "figure.figsize": (WIDTH, 3.6),
+    "font.size": 13,
+    "image.cmap": NAME,
     "legend.frameon": False,
     "lines.linewidth": 1.8,
+    # the names of a drawing's parts are made of this, and not of chance
+    "svg.hashsalt": "ibukit",
 }
 
 
 def use_style() -> None:
     """Set the book's style for this session.
 
-    Okabe-Ito colours with dashes, cividis maps, no frame.
+    Colours with dashes, white for 0, no frame, a transparent ground. In a notebook figures are drawings (SVG),
+    the same bytes every time; ``%config InlineBackend.figure_formats = {"png"}`` after it asks for pictures.
 
     Examples
     --------
     >>> use_style()
     >>> plt.rcParams["image.cmap"]
-    'cividis'
+    'white to blue'
     """
     plt.rcParams.update(STYLE)
+    _draw_svg()
+
+
+def _draw_svg() -> None:
+    """Ask the kernel of a notebook for drawings; elsewhere there is none to ask."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    if getattr(shell, "kernel", None) is None:
+        return
+    from matplotlib_inline.config import InlineBackend  # a kernel draws with it
+
+    # by its settings: what is registered for figures before the first one is drawn is registered anew then
+    inline = InlineBackend.instance(parent=shell)
+    undated: Any = {"bbox_inches": "tight", "metadata": {"Date": None, "Creator": None}}
+    inline.print_figure_kwargs = undated
+    inline.figure_formats = {"svg"}
 
 
 def numbers(values: ArrayLike | Estimate, alphabet: Alphabet) -> Floats:
@@ -50,9 +75,14 @@ def numbers(values: ArrayLike | Estimate, alphabet: Alphabet) -> Floats:
     return _validate.vector("values", distribution_on("values", values, alphabet), len(alphabet))
 
 
-def axes_for(ax: Axes | None, size: tuple[float, float] = (6, 3.6)) -> Axes:
+def axes_for(ax: Axes | None, size: tuple[float, float] = (WIDTH, 3.6)) -> Axes:
     """The axes that were given, or those of a new figure, whose labels have room without `use_style`, too."""
     if ax is not None:
         return ax
     made: tuple[Figure, Axes] = plt.subplots(figsize=size, layout="constrained")
     return made[1]
+
+
+def several(unit: str) -> str:
+    """A unit that is a word in the plural, as "years"; a symbol such as "km" has none."""
+    return f"{unit}s" if len(unit) > 2 and not unit.endswith("s") else unit

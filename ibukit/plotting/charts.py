@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
 from ibukit._validate import Floats
-from ibukit.plotting._style import PALETTE, axes_for, numbers
+from ibukit.plotting._looks import HATCHES, estimator_of, looks
+from ibukit.plotting._scales import NAME, white_at_zero
+from ibukit.plotting._style import axes_for, numbers
 from ibukit.tally import Tally, check_tally
 
 
@@ -24,7 +27,7 @@ def channel(
 ) -> Axes:
     """Draw a channel matrix, one row per secret, one column per report.
 
-    The first secret is on top; colour is P(z given x).
+    The first secret is on top; colour is P(z given x), white is 0.
 
     Parameters
     ----------
@@ -59,7 +62,11 @@ def channel(
     k, m = entries.shape
     extent = (first_report - 0.5, first_report + m - 0.5, first_secret + k - 0.5, first_secret - 0.5)
     colours = Normalize(0.0, entries.max()) if norm is None else norm
-    axes.imshow(entries, extent=extent, norm=colours, interpolation="none", aspect="auto")
+    cmap = white_at_zero(colours, entries)
+    axes.imshow(entries, extent=extent, norm=colours, cmap=cmap, interpolation="none", aspect="auto")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(MaxNLocator(integer=True))  # there is no secret 2.5
+    axes.spines[:].set(visible=True, color="0.6", linewidth=0.6)
     axes.set_xlabel("report")
     axes.set_ylabel("secret")
     return axes
@@ -89,22 +96,22 @@ def boxes(samples: Mapping[str, Mapping[Any, ArrayLike]], ax: Axes | None = None
     """
     axes = axes_for(ax)
     settings = list(dict.fromkeys(setting for results in samples.values() for setting in results))
-    width = 0.8 / len(samples)
+    width, look = 0.8 / len(samples), looks(samples)
     for i, (name, results) in enumerate(samples.items()):
         positions = [settings.index(setting) + (i - (len(samples) - 1) / 2) * width for setting in results]
-        color = PALETTE[(i + 1) % len(PALETTE)]
+        color = look[name].color
         drawn = axes.boxplot(
             [np.asarray(values) for values in results.values()],
             positions=positions,
             widths=0.8 * width,
             patch_artist=True,
             manage_ticks=False,
-            boxprops={"facecolor": color, "alpha": 0.55, "hatch": ("", "//", "..", "xx", "--", "oo")[i % 6]},
+            boxprops={"facecolor": color, "alpha": 0.55, "hatch": HATCHES[i % len(HATCHES)]},
             medianprops={"color": "black", "linestyle": "-"},
             whiskerprops={"linestyle": "-"},
             flierprops={"marker": ".", "markersize": 3, "markeredgecolor": color},
         )
-        drawn["boxes"][0].set_label(name)
+        drawn["boxes"][0].set_label(look[name].label)
     axes.set_xticks(range(len(settings)), [str(setting) for setting in settings])
     if log:
         axes.set_yscale("log")
@@ -151,7 +158,7 @@ def triangle(
     inside = [(a, b, 1 - a - b) for a in steps for b in steps if a + b <= 1 - 1e-3]
     likelihood = [float(tally.frequencies @ np.log(tally.forward(theta))) for theta in inside]
     x, y = _corners(np.array(inside))
-    drawn = axes.tricontourf(x, y, likelihood, levels=levels)
+    drawn = axes.tricontourf(x, y, likelihood, levels=levels, cmap=NAME)
     axes.figure.colorbar(drawn, ax=axes, label="nats per report", shrink=0.8)
     names = [str(value) for value in tally.alphabet.values]
     for corner, name in zip(np.eye(3), names, strict=True):
@@ -160,12 +167,16 @@ def triangle(
         # the contours end just inside the corner, so that it can lie outside the axes, where names are not drawn
         at, offset = (cx[0], cy[0]), "offset points"
         axes.annotate(name, at, xytext=away, textcoords=offset, ha="center", annotation_clip=False)
-    for i, (label, points) in enumerate((marks or {}).items()):
-        mx, my = _corners(np.array([numbers(point, tally.alphabet) for point in points]))
-        axes.plot(mx, my, "ov^sD"[i % 5], color=("#D55E00", "#FFFFFF", "#56B4E9")[i % 3], mec="black", label=label)
+    for i, (name, look) in enumerate(looks(marks or {}).items()):
+        mx, my = _corners(np.array([numbers(point, tally.alphabet) for point in (marks or {})[name]]))
+        # what is no estimator has to be seen on every colour below it
+        color = look.color if estimator_of(name) else ("#D55E00", "#FFFFFF", "#56B4E9")[i % 3]
+        axes.plot(mx, my, "ov^sD"[i % 5], color=color, mec="black", label=look.label)
     if marks:
         axes.legend(loc="upper left")
     axes.set_aspect("equal")
+    # room for the names of the corners below a title, and for a legend above the upper one
+    axes.set_ylim(-0.12, 1.0 + 0.08 * len(marks or {}))
     axes.axis("off")
     return axes
 

@@ -11,6 +11,7 @@ from ibukit._validate import Floats, Ints
 from ibukit.errors import AlphabetMismatch
 from ibukit.estimate import Estimate
 from ibukit.grid import Grid
+from ibukit.plotting._style import WIDTH
 from ibukit.plotting.maps import heatmap
 
 
@@ -62,14 +63,13 @@ def interval_maps(
     if not isinstance(grid, Grid):
         raise AlphabetMismatch(f"alphabet must be a Grid to be a map, got {grid!r}; estimate.plot(level) draws others")
     lower, upper = (estimate.band if together else estimate.interval)(level, method=method)
-    figure, (left, right) = subplots(1, 2, figsize=(9, 4.5), layout="constrained")
+    figure, (left, right) = subplots(1, 2, figsize=(WIDTH, 4.6), layout="constrained")
     for axes, values, title in ((left, lower, "at least"), (right, upper, "at most")):
         heatmap(grid, values, axes, vmax=float(upper.max()))
         axes.set_title(title)
-        axes.spines[:].set_visible(False)
         if wide is not None:
             hatch(grid, grid.values[upper - lower > wide], axes)
-    figure.colorbar(right.images[0], ax=[left, right], label="probability")
+    figure.colorbar(right.images[0], ax=[left, right], orientation="horizontal", shrink=0.8, label="probability")
     return left, right
 
 

@@ -10,13 +10,13 @@ from matplotlib.axes import Axes
 
 from ibukit._validate import Floats, Ints
 from ibukit.alphabet import Alphabet
-from ibukit.plotting._style import PALETTE, axes_for
+from ibukit.plotting._looks import ESTIMATORS, looks
+from ibukit.plotting._style import WIDTH, axes_for
 
 MOST_BARS = 40
 # characters of a line, and lines, of a label
 LABEL_WIDTH, LABEL_LINES = 32, 2
 INCHES_A_BAR = 0.3
-MARKS = "ovs^D"
 
 
 def draw(
@@ -29,15 +29,15 @@ def draw(
     first = curves[0][1]
     shown = _shown(first)
     places = np.arange(len(shown))
-    axes = axes_for(ax, (6, 1.0 + INCHES_A_BAR * max(len(shown), 3)))
-    axes.barh(places, first[shown], height=0.7, color="0.78", label=curves[0][0])
+    axes = axes_for(ax, (WIDTH, 1.0 + INCHES_A_BAR * max(len(shown), 3)))
+    axes.barh(places, first[shown], height=0.7, color=ESTIMATORS["truth"].color, label=curves[0][0])
     if intervals is not None:
         lower, upper = (ends[shown] for ends in intervals)
-        axes.hlines(places, lower, upper, color=PALETTE[0], linestyle="-", linewidth=1.3)
+        axes.hlines(places, lower, upper, color="black", linestyle="-", linewidth=1.3)
+    look = looks(name for name, _ in curves[1:])
     for i, (name, p) in enumerate(curves[1:]):
         away = 0.5 * ((i + 1) / len(curves) - 0.5) if len(curves) > 2 else 0.0
-        color = PALETTE[1 + i % (len(PALETTE) - 1)]
-        axes.plot(p[shown], places + away, MARKS[i % len(MARKS)], linestyle="none", color=color, label=name)
+        axes.plot(p[shown], places + away, **(look[name].line() | {"linestyle": "none"}))
     names = [fill(str(label), LABEL_WIDTH, max_lines=LABEL_LINES, placeholder="…") for label in alphabet.values[shown]]
     axes.set_yticks(places, names, parse_math=False)  # $ is a currency here
     axes.set_ylim(len(shown) - 0.5, -0.5)  # the first label on top

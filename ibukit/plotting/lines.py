@@ -17,7 +17,8 @@ from ibukit.errors import AlphabetMismatch
 from ibukit.estimate import Estimate
 from ibukit.grid import Grid
 from ibukit.plotting import labels
-from ibukit.plotting._style import DASHES, PALETTE, axes_for, numbers
+from ibukit.plotting._looks import ESTIMATORS, looks
+from ibukit.plotting._style import axes_for, numbers, several
 
 Curves = Mapping[str, ArrayLike | Estimate] | Sequence[ArrayLike | Estimate] | Estimate | Floats
 
@@ -62,12 +63,13 @@ def distributions(alphabet: Alphabet | int, curves: Curves, ax: Axes | None = No
         raise ValueError("curves must hold at least one distribution, got none")
     if not isinstance(space, Line):
         return labels.draw(space, drawn, ax)
-    axes = axes_for(ax)
+    axes, look = axes_for(ax), looks(name for name, _ in drawn[1:])
     for i, (name, p) in enumerate(drawn):
         if i == 0:
             _fill(axes, space, p, label=name)
         else:
-            _step(axes, space, p, label=name, color=PALETTE[i % len(PALETTE)], linestyle=DASHES[(i - 1) % len(DASHES)])
+            of = look[name]
+            _step(axes, space, p, label=of.label, color=of.color, linestyle=of.dash)
     axes.set_xlabel(value_label(space))
     axes.set_ylabel("probability")
     axes.set_xlim(space.first - 0.5, space.last + 0.5)
@@ -107,13 +109,13 @@ def panels(alphabet: Alphabet | int, truth: ArrayLike, estimates: Mapping[str, E
     line, rows = _line(alphabet), -(-len(estimates) // columns)
     real = numbers(truth, line)
     ceiling = 3 * real.max()
-    size = (2.7 * columns, 2.45 * rows)
+    size, look = (2.7 * columns, 2.45 * rows), looks(estimates)
     figure, grid = plt.subplots(rows, columns, sharex=True, sharey=True, squeeze=False, figsize=size)
     for i, (axes, (name, estimate)) in enumerate(zip(grid.flat, estimates.items(), strict=False)):
         _fill(axes, line, real)
-        _step(axes, line, estimate.distribution, color=PALETTE[1 + i % 6], linewidth=1.3)
+        _step(axes, line, estimate.distribution, color=look[name].color, linewidth=1.3, linestyle="-")
         steps = f"{estimate.n_iter:,} steps" if estimate.n_iter else "closed form"
-        axes.set_title(f"{name}\n{steps}, gap {estimate.gap:.2g}", fontsize="medium")
+        axes.set_title(f"{look[name].label}\n{steps}, gap {estimate.gap:.2g}", fontsize="medium")
         highest = estimate.distribution.max()
         if highest > ceiling:
             axes.annotate(f"up to {highest:.2f}", (1, 1), xycoords="axes fraction", ha="right", va="top")
@@ -127,7 +129,7 @@ def panels(alphabet: Alphabet | int, truth: ArrayLike, estimates: Mapping[str, E
 
 def value_label(line: Line) -> str:
     """What the axis of a line is called."""
-    return f"value ({line.unit})" if line.unit else "value"
+    return f"× {line.unit}" if line.unit[:1].isdigit() else several(line.unit) or "value"
 
 
 def _line(alphabet: Alphabet | int) -> Line:
@@ -155,7 +157,9 @@ def _named(curves: Curves) -> Iterator[tuple[str, ArrayLike | Estimate]]:
 def _fill(axes: Axes, line: Line, p: Floats, **look: Any) -> None:
     """Bars without gaps, the first and the last as wide as the others."""
     wider = np.concatenate([[line.first - 1], line.values, [line.last + 1]])
-    axes.fill_between(wider, np.pad(p, 1, mode="edge"), step="mid", color="0.78", **look)
+    axes.fill_between(
+        wider, np.pad(p, 1, mode="edge"), step="mid", color=ESTIMATORS["truth"].color, linewidth=0, **look
+    )
 
 
 def _step(axes: Axes, line: Line, p: Floats, **look: Any) -> None:

@@ -9,19 +9,24 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 from matplotlib.patches import FancyArrowPatch
 from matplotlib.patheffects import withStroke
-from matplotlib.transforms import ScaledTranslation
+from matplotlib.transforms import ScaledTranslation, Transform, blended_transform_factory
 from numpy.typing import ArrayLike
 
 from ibukit import _places
 from ibukit.errors import AlphabetMismatch
 from ibukit.estimate import Estimate
 from ibukit.grid import Grid
-from ibukit.plotting._style import axes_for, numbers
+from ibukit.plotting import outlines
+from ibukit.plotting._scales import white_at_zero
+from ibukit.plotting._style import WIDTH, axes_for, numbers, several
 
 if TYPE_CHECKING:
-    from geopandas import GeoSeries
+    from geopandas import GeoDataFrame, GeoSeries
 
 Extent = tuple[float, float, float, float]
+
+# points below the map: the middle of the strip that the bar is in
+STRIP = 9
 
 
 def heatmap(
@@ -32,10 +37,11 @@ def heatmap(
     scale: bool = True,
     norm: Normalize | None = None,
     names: Mapping[str, tuple[float, float]] | GeoSeries | None = None,
+    places: GeoDataFrame | GeoSeries | None = None,
 ) -> Axes:
     """Draw one number per cell of a grid as a map, north up.
 
-    It has a bar of known length, an arrow to the north and no base map.
+    White is 0. Below the map are a bar of known length and an arrow to the north; they take nothing of its size.
 
     Parameters
     ----------
@@ -50,6 +56,10 @@ def heatmap(
         Colours of one's own, e.g. ``LogNorm(1e-5, 1)``, instead of linear ones from 0 to `vmax`.
     names : mapping of name to (lat, lon), or GeoSeries whose index are names, optional
         Places to be marked, if the grid has bounds; those of the cities of Gowalla are the `landmarks` of their data.
+    places : GeoDataFrame or GeoSeries, optional
+        Outlines to be drawn over the cells, in any CRS, if the grid has bounds: areas and lines, of which only the part
+        on the map is seen. A column `kind` may say "park", "street" or "canal"; all others are drawn as a shore.
+        Those of the cities of Gowalla are `ibukit.datasets.load_places`.
 
     Returns
     -------
@@ -59,11 +69,12 @@ def heatmap(
     Raises
     ------
     TypeError
-        If `grid` is not a Grid.
+        If `grid` is not a Grid, or `places` are not of geopandas.
     AlphabetMismatch
         If there is not one number for each cell, or an estimate is over another alphabet.
     ValueError
-        If there are names and the grid has no bounds, or a name lies outside of them.
+        If there are names or places and the grid has no bounds, a name lies outside of them, no place is on the map, or
+        the places have no CRS.
 
     Examples
     --------
@@ -72,7 +83,8 @@ def heatmap(
     >>> ax.images[0].get_array().shape
     (2, 3)
     >>> paris = ik.datasets.load_gowalla("paris")
-    >>> ax = heatmap(paris.alphabet, paris.distribution, names=paris.landmarks)
+    >>> seine = ik.datasets.load_places("paris")
+    >>> ax = heatmap(paris.alphabet, paris.distribution, names=paris.landmarks, places=seine)
     >>> [text.get_text() for text in ax.texts][:4]
     ['2 km', 'N', 'Eiffel Tower', 'Arc de Triomphe']
     """
@@ -80,15 +92,20 @@ def heatmap(
         raise TypeError(f"grid must be a Grid, got {grid!r}; distributions draws lines and labels")
     picture = numbers(values, grid).reshape(grid.n_rows, grid.n_cols)
     marked = _places_of(grid, {} if names is None else names)
-    axes = axes_for(ax)
+    if places is not None:
+        outlines.on_map(grid, places)  # what cannot be drawn is refused before there is a figure
+    axes = axes_for(ax, (WIDTH, 4.8))
     height, width = grid.cell_shape
     row, col = grid.first
     extent = (col * width, (col + grid.n_cols) * width, row * height, (row + grid.n_rows) * height)
     colours = Normalize(min(0.0, picture.min()), vmax) if norm is None else norm
-    axes.imshow(picture, origin="lower", extent=extent, norm=colours, interpolation="none")
+    cmap = white_at_zero(colours, picture)
+    axes.imshow(picture, origin="lower", extent=extent, norm=colours, cmap=cmap, interpolation="none")
     axes.set_xticks([])
     axes.set_yticks([])
-    axes.spines[["left", "bottom"]].set_visible(False)
+    axes.spines[:].set(visible=True, color="0.6", linewidth=0.6)
+    if places is not None:
+        outlines.draw(axes, grid, places, extent)
     if scale:
         _scale_bar(axes, grid, extent)
         _north(axes, extent)
@@ -97,25 +114,31 @@ def heatmap(
 
 
 def _scale_bar(axes: Axes, grid: Grid, extent: Extent) -> None:
-    west, east, south, north = extent
-    third, height = (east - west) / 3, north - south
+    """Below the map and outside of its frame, on the page's own ground, so that a map keeps its size."""
+    west, east, _, _ = extent
+    unit, width = grid.unit, grid.cell_shape[1]
+    if grid.bounds is not None and unit in ("", "cell"):  # a cell is no length, and the true one is known
+        unit, width = "km", _places.true_cell(grid.bounds, grid.n_rows, grid.n_cols)[1]
+    one = grid.cell_shape[1] / width  # of the unit, on the axis
+    third = (east - west) / 3 / one
     length = max((step for step in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100) if step <= third), default=third)
-    end, below = west + length, south - 0.04 * height
-    axes.plot([west, end], [below, below], color="black", linewidth=3, linestyle="-", clip_on=False)
-    label = f"{length:g} {grid.unit}".rstrip()
-    axes.annotate(label, (end, below), xytext=(6, 0), textcoords="offset points", va="center")
+    end, at = west + length * one, _strip(axes)
+    axes.plot([west, end], [0, 0], transform=at, color="black", linewidth=3, linestyle="-", marker="", clip_on=False)
+    label = f"{length:g} {unit if length == 1 else several(unit)}".rstrip()
+    axes.annotate(label, (end, 0), xycoords=at, xytext=(6, 0), textcoords="offset points", va="center")
     axes.set_xlim(west, east)
-    axes.set_ylim(south - 0.09 * height, north)
+    axes.set_ylim(*extent[2:])
+
+
+def _strip(axes: Axes) -> Transform:
+    """Along the axis as the data is, and in the middle of the strip below it."""
+    down = ScaledTranslation(0, -STRIP / 72, axes.figure.dpi_scale_trans)
+    return blended_transform_factory(axes.transData, axes.transAxes) + down
 
 
 def _north(axes: Axes, extent: Extent) -> None:
     """An arrow on the right of the strip that the bar is in; its size is in inches."""
-    _, east, south, north = extent
-    at = axes.figure.dpi_scale_trans + ScaledTranslation(
-        east,
-        south - 0.04 * (north - south),
-        axes.transData,  # type: ignore[arg-type]  # the stubs ask for less than what it takes
-    )
+    at = axes.figure.dpi_scale_trans + ScaledTranslation(extent[1], 0, _strip(axes))  # type: ignore[arg-type]  # see below
     arrow = FancyArrowPatch((-0.05, -0.08), (-0.05, 0.08), arrowstyle="-|>", mutation_scale=9, shrinkA=0, shrinkB=0)
     arrow.set(transform=at, color="black", clip_on=False)
     axes.add_artist(arrow)

@@ -1,0 +1,162 @@
+"""One look for each estimator, in every figure: the name of a series decides its colour, marker and dashes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+Dash = str | tuple[int, tuple[int, ...]]
+
+# Okabe and Ito's colours, black first; yellow left out, because a yellow line on white cannot be seen
+HUES = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
+# Paul Tol's "muted" ones and a brown: what is no estimator (mechanisms, cities, levels) takes these, in order
+PALETTE = ("#332288", "#999933", "#882255", "#44AA99", "#CC6677", "#117733", "#661100")
+DASHES: tuple[Dash, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)))
+MARKERS = "osv^DPX"
+HATCHES = ("", "//", "..", "xx", "--", "oo", "\\\\")
+
+
+@dataclass(frozen=True)
+class Look:
+    """How one series is drawn.
+
+    Attributes
+    ----------
+    color : str
+        As matplotlib takes it.
+    marker : str
+    dash : str or tuple
+        Of a line.
+    label : str
+        In a legend.
+    meaning : str
+        What it is, in a few words; empty for what is no estimator.
+
+    Examples
+    --------
+    >>> ESTIMATORS["INV-P"].color
+    '#0072B2'
+    """
+
+    color: str
+    marker: str
+    dash: Dash
+    label: str
+    meaning: str = ""
+
+    def line(self) -> dict[str, Any]:
+        """What ``axes.plot`` takes."""
+        return {"color": self.color, "marker": self.marker, "linestyle": self.dash, "label": self.label}
+
+
+def _table() -> dict[str, Look]:
+    """One hue for each estimator; of the two ways to combine, [...]_M has the darker shade."""
+    black, blue, orange, green, pink, sky, amber = HUES
+    rows: list[tuple[str, str, str, Dash, str]] = [
+        ("truth", "#BDBDBD", "|", "-", "the distribution of the secrets; mostly an area"),
+        ("reports", "#808080", ".", (0, (1, 1)), "the reports as they came"),
+        ("INV", black, "x", ":", "matrix inversion, raw; the frequency oracle"),
+        ("INV-N", amber, "v", "-.", "matrix inversion, negative entries set to 0, the rest scaled"),
+        ("INV-P", blue, "s", "--", "matrix inversion, projected; Norm-Sub"),
+        ("Norm-Cut", "#7F7F00", "^", (0, (3, 1)), "matrix inversion, the smallest entries set to 0"),
+        ("IBU", green, "o", "-", "the iterative Bayesian update, stopped"),
+        ("MLE", orange, "D", (0, (5, 1, 1, 1, 1, 1)), "the certified maximum of the likelihood"),
+        ("GIBU", orange, "*", "-", "the same of reports from several mechanisms"),
+        ("smooth", pink, "P", (0, (8, 2)), "the penalised maximum of the likelihood"),
+        ("EMS", "#8E4A77", "h", "--", "IBU with a smoothing step"),
+        ("posterior mean", sky, "X", (0, (4, 1, 1, 1)), "Bayes' estimate under a Dirichlet prior"),
+        ("[INV]_R", black, "+", "-", "inversion of each group, results combined"),
+        ("[INV]_R-N", amber, "<", "-", "the same, normalised"),
+        ("[INV]_R-P", blue, "p", "-", "the same, projected"),
+        ("[INV]_R-V", "#7B3FA0", "*", "-", "the same, best weights, projected once"),
+        ("[INV]_M", "#5A5A5A", "1", "--", "inversion of the average mechanism"),
+        ("[INV]_M-N", "#8F6200", ">", "--", "the same, normalised"),
+        ("[INV]_M-P", "#00497A", "d", "--", "the same, projected"),
+        ("[IBU]_R", green, "s", "-.", "IBU of each group, results combined"),
+        ("[IBU]_M", "#005F45", "^", "--", "IBU with the average mechanism"),
+    ]
+    return {name: Look(color, marker, dash, _typeset(name), says) for name, color, marker, dash, says in rows}
+
+
+def _typeset(name: str) -> str:
+    """A subscript for the R and the M of what is combined."""
+    return re.sub(r"\]_([RM])\b", r"]$_\1$", name)
+
+
+ESTIMATORS = _table()
+_ALIASES = {
+    "original": "truth",
+    "people": "truth",
+    "true": "truth",
+    "noisy reports": "reports",
+    "reported": "reports",
+    "debiased": "INV",
+    "frequency oracle": "INV",
+    "norm-mul": "INV-N",
+    "norm-sub": "INV-P",
+    "maximum": "MLE",
+    "maximum likelihood": "MLE",
+    "unfold": "MLE",
+}
+_NAMES = {name.casefold(): name for name in ESTIMATORS} | _ALIASES
+# "[INV-P]_R", "INV_R-P" and "[RAP]$_R$-P" are one thing
+_COMBINED = re.compile(r"\[?(inv|ibu|rap)(-[np])?\]?_([rm])(-[npv])?\b")
+
+
+def estimator_of(name: str) -> str | None:
+    """Under which name of the dictionary a series belongs, e.g. "IBU, 300 steps" under "IBU"; None if under none."""
+    plain = " ".join(re.sub(r"[${}\\]|mathrm|^ik\.", "", name).casefold().split())
+    combined = _COMBINED.match(plain)
+    if combined:
+        of, inner, way, post = combined.groups()
+        plain = f"[{of.replace('rap', 'inv')}]_{way}{post or inner or ''}"
+    # its beginning, up to the end of a word
+    words = [end.start() for end in re.finditer(r"[ ,;:(]|$", plain)]
+    return next((_NAMES[plain[:end]] for end in reversed(words) if plain[:end] in _NAMES), None)
+
+
+def looks(names: Iterable[str]) -> dict[str, Look]:
+    """How the series of one figure are drawn, by what they are called.
+
+    An estimator has the same colour in every figure. Two forms of it in one figure, as "IBU, 300 steps" and "IBU, 1,000
+    steps", differ in marker and dashes. What is no estimator gets colours that no estimator has.
+
+    Parameters
+    ----------
+    names : iterable of str
+
+    Returns
+    -------
+    dict of name to Look
+
+    Examples
+    --------
+    >>> found = looks(["INV-P", "IBU, 300 steps", "IBU, 1,000 steps", "k-RR"])
+    >>> [look.color for look in found.values()]
+    ['#0072B2', '#009E73', '#009E73', '#332288']
+    >>> found["IBU, 300 steps"].marker, found["IBU, 1,000 steps"].marker
+    ('o', 's')
+    """
+    found: dict[str, Look] = {}
+    for name in map(str, names):
+        if name in found:
+            continue
+        known = estimator_of(name)
+        if known is None:
+            i = sum(estimator_of(other) is None for other in found)
+            colour, mark, dash = PALETTE[i % len(PALETTE)], MARKERS[i % len(MARKERS)], DASHES[i % len(DASHES)]
+            found[name] = Look(colour, mark, dash, name)
+        else:
+            wanted = replace(ESTIMATORS[known], label=_typeset(name))
+            found[name] = _told_apart(wanted, [look for look in found.values() if look.color == wanted.color])
+    return found
+
+
+def _told_apart(wanted: Look, others: list[Look]) -> Look:
+    """The same colour, with the first marker and the first dashes that none of the others has."""
+    markers, dashes = {look.marker for look in others}, {look.dash for look in others}
+    marker = next((mark for mark in (wanted.marker, *MARKERS) if mark not in markers), wanted.marker)
+    dash = next((dash for dash in (wanted.dash, *DASHES) if dash not in dashes), wanted.dash)
+    return replace(wanted, marker=marker, dash=dash)

@@ -1,0 +1,127 @@
+"""Shores, parks and streets over a map, and how much of each cell is land."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.patheffects import withStroke
+
+from ibukit import _places
+from ibukit._validate import Floats
+from ibukit.errors import AlphabetMismatch
+from ibukit.grid import Grid
+
+if TYPE_CHECKING:
+    from geopandas import GeoDataFrame, GeoSeries
+
+SHORE = ("#333333", "-", 1.1)
+# colour, dashes and width by the kind of place; others are drawn as a shore is
+LINES: dict[str, tuple[str, Any, float]] = {
+    "canal": ("#0072B2", "-", 0.9),
+    "park": ("#117733", (0, (4, 1.5)), 1.0),
+    "street": ("#555555", (0, (1, 1.5)), 1.0),
+}
+
+
+def land_shares(grid: Grid, places: GeoDataFrame | GeoSeries) -> Floats:
+    """Which part of each cell is land, from the outlines of a city.
+
+    The rest is water, so that ``estimate.distribution @ (1 - land_shares(grid, places))`` is about the mass on it.
+
+    Parameters
+    ----------
+    grid : Grid
+        With bounds.
+    places : GeoDataFrame or GeoSeries
+        In any CRS. Where a column `kind` says "land", these areas are the land; where it says only "water", all but
+        these areas is. Without such a column all areas are land.
+
+    Returns
+    -------
+    ndarray, shape (k,)
+        Between 0 and 1. Outlines for drawing are to 100 m, so that cells along a shore are not known better.
+
+    Raises
+    ------
+    TypeError
+        If `places` is not of geopandas.
+    ValueError
+        If the grid has no bounds, `places` have no CRS, or are no areas.
+    AlphabetMismatch
+        If no place is on the map.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> town = ik.datasets.load_gowalla("manhattan")
+    >>> land = land_shares(town.alphabet, ik.datasets.load_places("manhattan"))
+    >>> print(f"{town.distribution[land < 0.05].sum():.4f} of the check-ins are in cells of water")
+    0.0074 of the check-ins are in cells of water
+    """
+    import shapely
+
+    geometry, kind = on_map(grid, places)
+    wet = kind == "water"
+    solid = kind == "land" if (kind == "land").any() else ~wet if not wet.any() else wet
+    areas = geometry[solid & geometry.geom_type.isin(["Polygon", "MultiPolygon"]).to_numpy()]
+    if not len(areas):
+        raise ValueError("places must hold areas, polygons whose kind is land or water, to say what is land; got none")
+    lat, lon = grid.edges()
+    cells = shapely.box(lon[None, :-1], lat[:-1, None], lon[None, 1:], lat[1:, None]).ravel()
+    shares = shapely.area(shapely.intersection(cells, areas.union_all())) / shapely.area(cells)
+    return np.asarray(1 - shares if wet.any() and not (kind == "land").any() else shares)
+
+
+def on_map(grid: Grid, places: GeoDataFrame | GeoSeries) -> tuple[Any, Any]:
+    """Geometries in degrees and the kind of each, of places of which some are on the map."""
+    if not _places.of_geopandas(places):
+        raise TypeError(
+            f"places must be a GeoDataFrame or a GeoSeries, got {type(places).__name__}; read a file by "
+            "geopandas.read_file, or take ibukit.datasets.load_places"
+        )
+    if grid.bounds is None:
+        raise ValueError("places need a grid with bounds: it is not known where on the globe this one is")
+    geometry = _places.in_degrees(places, "places")
+    south, north, west, east = grid.bounds
+    if not geometry.intersects(_box(grid.bounds)).any():
+        found = ", ".join(f"{end:.4f}" for end in geometry.total_bounds)
+        raise AlphabetMismatch(
+            f"places must be on the map, west {west}, south {south}, east {east}, north {north}; these are within "
+            f"{found}: take those of this city, or set the CRS that they are in"
+        )
+    column = places["kind"] if "kind" in getattr(places, "columns", ()) else ["area"] * len(geometry)
+    return geometry, np.array([str(kind) for kind in column])
+
+
+def draw(axes: Axes, grid: Grid, places: GeoDataFrame | GeoSeries, extent: tuple[float, float, float, float]) -> None:
+    """Lines of what lies inside the map; points are left out."""
+    import shapely
+
+    assert grid.bounds is not None
+    geometry, kind = on_map(grid, places)
+    shapes = geometry.to_numpy()
+    # the borders of areas, and lines as they are, first: cut as an area it would have the edge of the map as a shore
+    lines = np.where(shapely.get_dimensions(shapes) == 2, shapely.boundary(shapes), shapes)
+    inside = shapely.intersection(lines, _box(grid.bounds))
+    south, north, west, east = grid.bounds
+    left, right, bottom, top = extent
+    scale = np.array([(right - left) / (east - west), (top - bottom) / (north - south)])
+    for each in dict.fromkeys(kind):
+        parts = shapely.get_parts(shapely.get_parts(inside[kind == each]))
+        parts = [part for part in parts if part.geom_type == "LineString" and not part.is_empty]
+        paths = [(shapely.get_coordinates(part) - (west, south)) * scale + (left, bottom) for part in parts]
+        color, dash, width = LINES.get(each, SHORE)
+        drawn = LineCollection(paths, colors=color, linestyles=[dash], linewidths=width, label=f"_{each}")
+        if each not in LINES:  # seen on dark cells, too
+            drawn.set_path_effects([withStroke(linewidth=width + 1.4, foreground="white", alpha=0.7)])
+        axes.add_collection(drawn, autolim=False)
+
+
+def _box(bounds: _places.Bounds) -> Any:
+    import shapely
+
+    south, north, west, east = bounds
+    return shapely.box(west, south, east, north)
