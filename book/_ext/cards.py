@@ -14,10 +14,9 @@ from pathlib import Path
 from docutils import nodes
 from docutils.parsers.rst import directives
 from docutils.statemachine import StringList
+from sketches import sketch
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
-
-from sketches import sketch
 from theorems import chapters
 
 

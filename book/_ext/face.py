@@ -13,8 +13,8 @@ from sphinx.application import Sphinx
 INDEX = "book/index"
 TITLE = "Reconstructing distributions from private reports"
 ABOUT = (
-    "A book that runs and a Python package: estimate how a sensitive value is distributed from locally private reports, "
-    "know how sure the estimate is, and see the numbers that five papers print beside ours."
+    "A book that runs and a Python package: estimate how a sensitive value is distributed from locally private "
+    "reports, know how sure the estimate is, and see the numbers that five papers print beside ours."
 )
 SHORTEST, LONGEST = 60, 200
 # docutils names the viewport a second time
@@ -40,7 +40,12 @@ def introduce(app: Sphinx, pagename: str, templatename: str, context: dict[str, 
         context["meta"] = {**(context.get("meta") or {}), "html_theme.sidebar_secondary.remove": "true"}
     about = ABOUT if pagename == INDEX else description(doctree)
     title = Markup(context.get("title") or TITLE).striptags()
-    properties = {"og:title": title, "og:description": about, "og:type": "article", "og:site_name": app.config.html_title}
+    properties = {
+        "og:title": title,
+        "og:description": about,
+        "og:type": "article",
+        "og:site_name": app.config.html_title,
+    }
     if pagename == INDEX:
         properties["og:type"] = "website"
     if app.config.html_baseurl:  # a picture needs a whole address

@@ -102,7 +102,7 @@ def related(root: Path) -> dict[str, list[str]]:
     """The names that an entry mentions in its docstring, then those that mention it."""
     mentions: dict[str, list[str]] = {}
     for name, thing in entries(root).items():
-        words = [word for word in MENTION.findall(inspect.getdoc(thing) or "")]
+        words = MENTION.findall(inspect.getdoc(thing) or "")
         parameters = set(inspect.signature(thing).parameters) if inspect.isfunction(thing) else set()
         known = [word if word in entries(root) else _short(root).get(word) for word in words if word not in parameters]
         mentions[name] = [other for other in dict.fromkeys(known) if other is not None and other != name]

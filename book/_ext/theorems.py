@@ -1,4 +1,4 @@
-"""A directive that lists every theorem of the chapters: its number as a link, its name, and its first sentence if it is short.
+"""A directive that lists every theorem of the chapters: number, name, and its first sentence if it is short.
 
 The raw index of the proof extension, a list of labels, is not written (``html_domain_indices``).
 """
