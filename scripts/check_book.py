@@ -3,7 +3,8 @@
     python scripts/check_book.py [--self-test] [--html _build/html] [--shots _build/screenshots] [--jobs N]
 
 A page must log no error, request nothing from another host, load everything it asks for, typeset its mathematics, show
-its images with alternative text, not scroll sideways, and pass axe-core; the search must find a word. A few pages are
+its images with alternative text, not scroll sideways, not cut off code or tables, pass axe-core, in the dark too, have
+a favicon and stay below a weight; the search must find some words, and the page of verdicts must filter. A few pages are
 opened from the disk (file://) as well. With --self-test the checks are instead shown pages that are broken on purpose.
 """
 
@@ -13,6 +14,7 @@ import argparse
 import contextlib
 import functools
 import http.server
+import importlib.util
 import os
 import shutil
 import sys
@@ -22,18 +24,39 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, Route, sync_playwright
+from playwright.sync_api import Browser, Page, Response, Route, sync_playwright
 from tqdm import tqdm
 
+from page_facts import FACTS, HEAVIEST, SHARED, WAIT_UNTIL_DRAWN, heads, judge
+
 ROOT = Path(__file__).resolve().parents[1]
-WIDTHS = (1280, 390)
-SEARCH_WORD = "privacy"
+
+
+class View(NamedTuple):
+    """How a page is looked at, and whether the contrast of each word is measured, which takes the longest."""
+
+    width: int
+    scheme: str = "light"
+    contrast: bool = False
+
+
+# colours are the same at every width, and places the same in light and dark
+VIEWS = (View(1280, contrast=True), View(1280, "dark", contrast=True), View(768), View(390))
+# word -> what the first hits must hold
+SEARCHES = {"privacy": "", "install": "book/install.html", "errata": "book/errata.html", "EMD": "book/glossary.html"}
 # milliseconds: ten times what the longest page takes on a machine with nothing else to do
 PATIENCE = 300_000
-FROM_DISK = ("index.html", "book/chapters/mechanisms.html", "book/chapters/ages.html", "book/api.html", "search.html")
+FROM_DISK = (
+    "index.html",
+    "book/chapters/mechanisms.html",
+    "book/chapters/ages.html",
+    "book/api.html",
+    "book/reference/estimators.html",
+    "search.html",
+)
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -46,32 +69,6 @@ FLAGS = [
 ]
 # What the theme does on every page, whatever the book writes.
 AXE_ALLOWED = {"region": "the theme puts its logo outside every landmark"}
-
-WAIT_UNTIL_DRAWN = """async () => {
-  for (const image of document.images) image.loading = 'eager';
-  await Promise.all([...document.images].map(image => image.decode().catch(() => {})));
-  if (window.MathJax && MathJax.startup) await MathJax.startup.promise;
-  await document.fonts.ready;
-}"""
-FACTS = """() => {
-  const decoration = i => i.getAttribute('role') === 'presentation' || i.closest('[aria-hidden=true]');
-  const shown = [...document.images].filter(i => !decoration(i));
-  const name = i => i.getAttribute('src').split('/').pop();
-  const formulas = [...document.querySelectorAll('.math')];
-  const width = document.documentElement.clientWidth;
-  const scrolls = e => { for (; e && e !== document.body; e = e.parentElement)
-    if (!['visible', 'clip'].includes(getComputedStyle(e).overflowX)) return true; return false; };
-  const wide = [...document.body.querySelectorAll('*')]
-    .filter(e => e.getBoundingClientRect().left + e.scrollWidth > width + 1 && !scrolls(e));
-  return {
-    unloaded: [...document.images].filter(i => !i.complete || i.naturalWidth === 0).map(name),
-    unnamed: shown.filter(i => !i.alt.trim() || /\\.(png|jpe?g|svg)$/i.test(i.alt)).map(name),
-    raw: formulas.filter(f => !f.querySelector('mjx-container')).map(f => f.textContent.slice(0, 60)),
-    wrong: [...document.querySelectorAll('mjx-merror')].map(e => e.textContent.slice(0, 60)),
-    sideways: document.documentElement.scrollWidth - width,
-    widest: wide.slice(0, 3).map(e => e.tagName.toLowerCase() + '.' + e.className),
-  };
-}"""
 
 
 @dataclass(frozen=True)
@@ -95,12 +92,14 @@ class Visit:
     home: str
     label: str
     findings: list[Finding] = field(default_factory=list)
+    responses: list[Response] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Listen before anything is loaded."""
         self.tab.route("**/*", self._guard)
         self.tab.on("console", lambda message: self.add("console", message.text) if message.type == "error" else None)
         self.tab.on("pageerror", lambda error: self.add("script error", str(error)))
+        self.tab.on("response", lambda response: self.responses.append(response))
         self.tab.on(
             "response", lambda r: self.add("failed request", f"{r.status} {r.url}") if r.status >= 400 else None
         )
@@ -131,40 +130,39 @@ class Visit:
             self.tab.wait_for_url(f"{self.home}book/index.html", wait_until="load")
         self.tab.evaluate(WAIT_UNTIL_DRAWN)
 
-    def look(self) -> None:
+    def look(self, page: str, widest: bool) -> None:
         """Read off the page what a reader would see."""
-        facts = self.tab.evaluate(FACTS)
-        for key, kind in [
-            ("unloaded", "image not loaded"),
-            ("unnamed", "image without alternative text"),
-            ("raw", "formula not typeset"),
-            ("wrong", "formula with an error"),
-        ]:
-            for detail in facts[key]:
-                self.add(kind, detail)
-        if facts["sideways"] > 1:
-            self.add("scrolls sideways", f"{facts['sideways']} px: {', '.join(facts['widest'])}")
+        for kind, detail in judge(self.tab.evaluate(FACTS), page, widest):
+            self.add(kind, detail)
+        own = [r for r in self.responses if not SHARED.search(r.url)]
+        weight = sum(int(response.headers.get("content-length", 0)) for response in own)
+        if weight > HEAVIEST:
+            self.add("heavy page", f"{weight:,} bytes without what pages share, more than {HEAVIEST:,}")
 
-    def axe(self, contrast: bool) -> None:
-        """Ask axe-core, also for the contrast of each word, which takes the longest."""
+    def axe(self, view: View) -> None:
+        """Ask axe-core; in the dark about nothing but the contrast."""
         options = {
             "preload": False,  # it looks up style sheets by a wrong path
             "resultTypes": ["violations"],
-            "rules": {"color-contrast": {"enabled": contrast}},
+            "rules": {"color-contrast": {"enabled": view.contrast}},
         }
+        if view.scheme == "dark":
+            options["runOnly"] = {"type": "rule", "values": ["color-contrast"]}
         result = Axe().run(self.tab, options=options)
         for rule in result.response["violations"]:
             if rule["id"] not in AXE_ALLOWED:
                 where = "; ".join(str(node["target"]) for node in rule["nodes"][:3])
                 self.add(f"axe {rule['id']}", f"{rule['impact']}, {len(rule['nodes'])} times: {where}")
 
-    def search(self) -> None:
-        """The search page, opened with a word, must list a page."""
-        results = self.tab.locator("#search-results li")
+    def search(self, word: str, wanted: str) -> None:
+        """The search page, opened with a word, must list a page: the one that is wanted, if one is."""
+        results = self.tab.locator("#search-results li a")
         with contextlib.suppress(Exception):
             results.first.wait_for(timeout=30_000)  # the self-test waits so long for nothing
-        if results.count() == 0:
-            self.add("search", f"nothing found for {SEARCH_WORD!r}")
+            self.tab.wait_for_function("() => !document.querySelector('.search-summary')?.textContent.endsWith('...')")
+        hits = [link.get_attribute("href") or "" for link in results.all()]
+        if not any(hit.partition("?")[0].partition("#")[0].endswith(wanted) for hit in hits):
+            self.add("search", f"nothing found for {word!r}" if not hits else f"{word!r} does not find {wanted}")
 
 
 def find_chromium() -> str:
@@ -209,24 +207,27 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
-def visit(browser: Browser, home: str, name: str, width: int, shots: Path | None = None) -> list[Finding]:
-    """Everything that is wrong with one page at one width."""
+def visit(browser: Browser, home: str, name: str, view: View, shots: Path | None = None) -> list[Finding]:
+    """Everything that is wrong with one page in one view."""
     from_disk = home.startswith("file:")
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme="light")
+    context = browser.new_context(viewport={"width": view.width, "height": 900}, color_scheme=view.scheme)
     context.set_default_timeout(PATIENCE)
-    seen = Visit(context.new_page(), home, f"{name} ({'from disk' if from_disk else f'{width} px'})")
+    dark = ", dark" if view.scheme == "dark" else ""
+    seen = Visit(context.new_page(), home, f"{name} ({'from disk' if from_disk else f'{view.width} px{dark}'})")
     is_search = Path(name).name == "search.html"
+    # all words are looked for once
+    words = dict(list(SEARCHES.items())[: None if view == VIEWS[0] and not from_disk else 1]) if is_search else {"": ""}
     try:
-        seen.open(home + name + (f"?q={SEARCH_WORD}" if is_search else ""))
-        seen.look()
-        if is_search:
-            seen.search()
+        for word, wanted in reversed(words.items()):
+            seen.open(home + name + (f"?q={word}" if is_search else ""))
+            if is_search:
+                seen.search(word, wanted)
+        seen.look(name, view.width == VIEWS[0].width)
         if shots is not None:
-            seen.tab.screenshot(
-                path=shots / f"{name.removesuffix('.html').replace('/', '-')}-{width}.png", full_page=True
-            )
+            mark = f"{name.removesuffix('.html').replace('/', '-')}-{view.width}{'-dark' if dark else ''}"
+            seen.tab.screenshot(path=shots / f"{mark}.png", full_page=True)
         if not from_disk:
-            seen.axe(contrast=width == WIDTHS[0])  # colours are the same at every width
+            seen.axe(view)
     except Exception as error:
         seen.add("not opened", str(error))
     context.close()
@@ -249,12 +250,23 @@ def visit_all(html: Path, shots: Path, names: list[str]) -> list[Finding]:
     with chromium() as browser:
         with serve(html) as home:
             for name in tqdm(names, disable=None, unit="page"):
-                for width in WIDTHS:
-                    found += visit(browser, home, name, width, shots)
+                for view in VIEWS:
+                    found += visit(browser, home, name, view, shots)
         for name in FROM_DISK:
             if name in names:
-                found += visit(browser, f"{html.resolve().as_uri()}/", name, WIDTHS[0])
+                found += visit(browser, f"{html.resolve().as_uri()}/", name, VIEWS[0])
     return found
+
+
+def verdicts(html: Path) -> list[Finding]:
+    """What is wrong with the rows of claims and errata: their anchors, their links, their filters."""
+    if importlib.util.find_spec("check_verdicts") is None:
+        return []
+    import check_verdicts
+
+    with chromium() as browser, serve(html) as home:
+        found = check_verdicts.look(html) + check_verdicts.use(browser, home + check_verdicts.PAGE)
+    return [Finding("verdicts", check_verdicts.PAGE, text) for text in found]
 
 
 def check(html: Path, shots: Path, jobs: int = 1) -> list[Finding]:
@@ -267,12 +279,16 @@ def check(html: Path, shots: Path, jobs: int = 1) -> list[Finding]:
     slices = [names[i::jobs] for i in range(min(jobs, len(names)))]
     with ProcessPoolExecutor(len(slices)) as pool:
         found = [f for part in pool.map(functools.partial(visit_all, html, shots), slices) for f in part]
-    print(f"check_book: {len(names)} pages at {' and '.join(map(str, WIDTHS))} px, {len(found)} findings")
+    found += [Finding(kind, page, detail) for page, kind, detail in heads(html, names)] + verdicts(html)
+    views = ", ".join(f"{view.width} px {view.scheme}" for view in VIEWS)
+    print(f"check_book: {len(names)} pages at {views}, {len(found)} findings")
     return found
 
 
 PIXEL = "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"
-BROKEN = {
+ICON = f'<link rel="icon" href="{PIXEL}">'
+LONG = "x = " + "1 + " * 400 + "1"
+BROKEN: dict[str, tuple[str, str | None]] = {
     "good": ("", None),
     "alt": (f'<img src="{PIXEL}">', "image without alternative text"),
     "alt-is-a-path": (f'<img src="{PIXEL}" alt="_images/abc.png">', "image without alternative text"),
@@ -286,23 +302,49 @@ BROKEN = {
     "axe": ('<input type="text">', "axe label"),
     "contrast": ('<p style="color: #bbb; background: #fff">pale</p>', "axe color-contrast"),
     "search": ('<ul id="search-results"></ul>', "search"),
+    "code": (f'<pre tabindex="0" style="overflow: auto">{LONG}</pre>', "code wider than its column"),
+    "table": (
+        '<div style="overflow: hidden"><table><tr><td><div style="width: 3000px">cut</div></td></tr></table></div>',
+        "table cut off",
+    ),
+    "heavy": (f"<!-- {'x' * HEAVIEST} -->", "heavy page"),
+    "no-favicon": ("", "no favicon"),
+    "favicon-gone": ('<link rel="icon" href="gone.svg">', "no favicon"),
+    "dark": (
+        "<style>@media (prefers-color-scheme: dark) { body { background: #111; color: #333 } }</style><p>dim</p>",
+        "axe color-contrast",
+    ),
+}
+# what must not be found: code and tables that scroll or wrap
+FITTING = {
+    "table-scrolls": BROKEN["table"][0].replace(
+        '<div style="overflow: hidden">', '<div tabindex="0" style="overflow: auto">'
+    ),
+    "code-wraps": f'<pre style="white-space: pre-wrap">{LONG}</pre>',
 }
 
 
 def self_test() -> list[str]:
     """The checks that miss a page broken on purpose, or that find fault with a good one."""
     complaints = []
+    cases = BROKEN | {name: (body, None) for name, body in FITTING.items()}
     with tempfile.TemporaryDirectory() as folder:
-        for name, (body, _) in BROKEN.items():
-            page = f'<!doctype html><html lang="en"><head><title>{name}</title><link rel="icon" href="{PIXEL}"></head>'
+        for name, (body, _) in cases.items():
+            icon = "" if "favicon" in name else ICON
+            page = f'<!doctype html><html lang="en"><head><title>{name}</title>{icon}</head>'
             page += f"<body><main><h1>{name}</h1>{body}</main></body></html>"
             (Path(folder) / f"{name}.html").write_text(page, "utf8")
         with chromium() as browser, serve(Path(folder)) as home:
-            for name, (_, expected) in BROKEN.items():
-                kinds = {f.kind for f in visit(browser, home, f"{name}.html", WIDTHS[0])}
+            for name, (_, expected) in cases.items():
+                view = VIEWS[1] if name == "dark" else VIEWS[0]
+                kinds = {f.kind for f in visit(browser, home, f"{name}.html", view)}
                 if (expected is None and kinds) or (expected is not None and expected not in kinds):
                     complaints.append(f"{name}.html: expected {expected!r}, found {sorted(kinds)}")
-    print(f"check_book --self-test: {len(BROKEN) - len(complaints)} of {len(BROKEN)} pages judged as they deserve")
+            if kinds := {f.kind for f in visit(browser, home, "dark.html", VIEWS[0])}:
+                complaints.append(f"dark.html is good in the light, found {sorted(kinds)}")
+    print(
+        f"check_book --self-test: {len(cases) + 1 - len(complaints)} of {len(cases) + 1} pages judged as they deserve"
+    )
     return complaints
 
 

@@ -4,18 +4,29 @@
 package NAME. Where NAME is a package such as ``ibukit.channels``, or ``ibukit`` takes nothing from it, its other
 functions and classes follow under the names that they have there. A public name that no room shows is a warning, so it
 fails the build.
+
+Each entry ends with the names that it mentions or that mention it, and with the chapters whose code calls it. Types of
+parameters become links. An address of the reference when it was one page, ``api.html#ibukit.mle``, leads on.
 """
 
 from __future__ import annotations
 
 import importlib
 import inspect
+import json
+import re
+from collections import defaultdict
+from functools import cache
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import yaml
 from docutils import nodes
 from docutils.statemachine import StringList
+from numpydoc.xref import DEFAULT_LINKS
 from sphinx.application import Sphinx
+from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
@@ -23,10 +34,17 @@ from sphinx.util.docutils import SphinxDirective
 import ibukit
 
 LOGGER = logging.getLogger(__name__)
-PAGE = "book/api"
+HUB = "book/api"
+PAGES = "book/reference"
 BASES = ("Mechanism", "FiniteMechanism", "Channel", "StoppingRule", "Alphabet")
 # whose inherited methods are shown with it, because their class is not public; and from which ancestor on no longer
 WITH_INHERITED = {"Estimate": "ReadOnlyArrays"}
+MOST_RELATED = 8
+CALL = re.compile(r"\bik\.([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)")
+FROM_ROOM = re.compile(r"^from ibukit import (.+)$", re.MULTILINE)
+MENTION = re.compile(r"`~?(?:ibukit\.)?([A-Za-z_][\w.]*)`")
+# what every chapter does, and what no reader looks for in a chapter
+UNREMARKABLE = ("claims", "plotting", "testing", "errors")
 
 
 def _is_public(name: str, thing: Any) -> bool:
@@ -58,6 +76,82 @@ def names_in(room: str) -> list[tuple[str, Any]]:
     return found + [(f"{room}.{n}", t) for n, t in members if n not in names]
 
 
+def rooms_shown(root: Path) -> list[str]:
+    """The rooms that the pages of the reference show."""
+    texts = [path.read_text("utf8") for path in sorted((root / PAGES).glob("*.md"))]
+    return [room for text in texts for room in re.findall(r"^\.\. room:: (\S+)$", text, re.MULTILINE)]
+
+
+@cache
+def entries(root: Path) -> dict[str, Any]:
+    """Every name that has an entry in the reference, with what it means."""
+    return {name: thing for room in rooms_shown(root) for name, thing in names_in(room)}
+
+
+@cache
+def _short(root: Path) -> dict[str, str]:
+    """The last word of every entry's name -> the name, where it is the only one that ends so."""
+    found = defaultdict(list)
+    for name in entries(root):
+        found[name.rpartition(".")[2]].append(name)
+    return {last: names[0] for last, names in found.items() if len(names) == 1}
+
+
+@cache
+def related(root: Path) -> dict[str, list[str]]:
+    """The names that an entry mentions in its docstring, then those that mention it."""
+    mentions: dict[str, list[str]] = {}
+    for name, thing in entries(root).items():
+        words = MENTION.findall(inspect.getdoc(thing) or "")
+        parameters = set(inspect.signature(thing).parameters) if inspect.isfunction(thing) else set()
+        known = [word if word in entries(root) else _short(root).get(word) for word in words if word not in parameters]
+        mentions[name] = [other for other in dict.fromkeys(known) if other is not None and other != name]
+    found = {}
+    for name, mine in mentions.items():
+        back = [other for other, theirs in mentions.items() if name in theirs and other not in mine]
+        found[name] = (mine + back)[:MOST_RELATED]
+    return found
+
+
+def called(source: str, known: dict[str, Any]) -> set[str]:
+    """The names of ibukit that a piece of code calls, as ``ik.mle`` or, by its room, as ``ik.theory.mle_set``."""
+    rooms = {part.strip() for line in FROM_ROOM.findall(source) for part in line.split(",")}
+    words = set(CALL.findall(source))
+    words |= {word for room in rooms if room.isidentifier() for word in re.findall(rf"\b{room}\.[A-Za-z_]\w*", source)}
+    found = set()
+    for word in words:
+        parts = word.split(".")
+        found |= {name for i in range(len(parts)) if (name := ".".join(parts[: i + 1])) in known}
+    # ik.theory.identifiable is identification.identifiable under another name
+    things = {id(thing): name for name, thing in known.items()}
+    for word in words - found:
+        thing: Any = ibukit
+        for part in word.split("."):
+            thing = getattr(thing, part, None)
+        if thing is not None and id(thing) in things:
+            found.add(things[id(thing)])
+    return found
+
+
+def chapters(root: Path) -> list[Path]:
+    """The chapters in the order of the table of contents."""
+    parts = yaml.safe_load((root / "_toc.yml").read_text("utf8"))["parts"]
+    files = [root / f"{chapter['file']}.ipynb" for part in parts for chapter in part["chapters"]]
+    return [path for path in files if path.parent.name == "chapters"]
+
+
+@cache
+def used_in(root: Path) -> dict[str, list[str]]:
+    """Name -> the chapters whose code calls it, in their order."""
+    found = defaultdict(list)
+    for path in chapters(root):
+        cells = json.loads(path.read_text("utf8"))["cells"]
+        source = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+        for name in called(source, entries(root)):
+            found[name].append(path.stem)
+    return found
+
+
 class Room(SphinxDirective):
     """The directive."""
 
@@ -80,16 +174,59 @@ class Room(SphinxDirective):
         return parent.children
 
 
+def point_elsewhere(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """End an entry with its relations and the chapters that call it."""
+    root, short = Path(app.srcdir), name.removeprefix("ibukit.")
+    if what not in ("class", "function", "exception") or short not in entries(root):
+        return
+    if others := related(root).get(short):
+        links = ", ".join(f":py:obj:`~ibukit.{other}`" for other in others)
+        lines += ["", f"**See also:** {links}", ""]
+    users = used_in(root).get(short)
+    if users and short.split(".")[0] not in UNREMARKABLE:
+        links = ", ".join(f":doc:`/book/chapters/{slug}`" for slug in users[:MOST_RELATED])
+        more = f", and in {len(users) - MOST_RELATED} more chapters" if len(users) > MOST_RELATED else ""
+        lines += ["", f"**Used in:** {links}{more}", ""]
+
+
+def link_types(app: Sphinx, config: Config) -> None:
+    """Tell numpydoc where our classes are; what it would link to Python's and numpy's pages stays text."""
+    ours = {
+        name.rpartition(".")[2]: f"ibukit.{name}"
+        for name, thing in entries(Path(app.srcdir)).items()
+        if inspect.isclass(thing)
+    }
+    config.numpydoc_xref_aliases = {word: word for word in DEFAULT_LINKS} | ours
+    config.numpydoc_xref_ignore = "all"
+
+
 def every_name_is_shown(app: Sphinx, env: BuildEnvironment) -> None:
     """Warn about a public name without an entry."""
     shown = env.get_domain("py").data["objects"]
     for name in public_names():
-        if PAGE in env.found_docs and f"ibukit.{name}" not in shown:
-            LOGGER.warning("ibukit.%s is public and in no room of the reference", name, location=PAGE)
+        if HUB in env.found_docs and f"ibukit.{name}" not in shown:
+            LOGGER.warning("ibukit.%s is public and in no room of the reference", name, location=HUB)
+
+
+def lead_on(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:
+    """Where the reference was one page, an address with the name of an entry leads to the entry's new page."""
+    if pagename != HUB:
+        return
+    places = defaultdict(list)
+    for name, entry in app.env.get_domain("py").data["objects"].items():
+        places[entry.docname.removeprefix("book/")].append(name)
+    context["body"] += (
+        f"<script>(() => {{ const places = {json.dumps(places)}, name = decodeURIComponent(location.hash.slice(1));"
+        "for (const page in places) if (places[page].includes(name)) location.replace(page + '.html#' + name); })()"
+        "</script>"
+    )
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
     app.add_directive("room", Room)
+    app.connect("config-inited", link_types, priority=100)
+    app.connect("autodoc-process-docstring", point_elsewhere, priority=950)
     app.connect("env-check-consistency", every_name_is_shown)
+    app.connect("html-page-context", lead_on)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

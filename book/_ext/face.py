@@ -1,0 +1,63 @@
+"""What a page says of itself to search engines, to messengers that show a link, and to the browser's tab."""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from typing import Any
+
+from docutils import nodes
+from markupsafe import Markup
+from sphinx.application import Sphinx
+
+INDEX = "book/index"
+TITLE = "Reconstructing distributions from private reports"
+ABOUT = (
+    "A book that runs and a Python package: estimate how a sensitive value is distributed from locally private "
+    "reports, know how sure the estimate is, and see the numbers that five papers print beside ours."
+)
+SHORTEST, LONGEST = 60, 200
+# docutils names the viewport a second time
+VIEWPORT = re.compile(r'<meta (?:content="[^"]*" name="viewport"|name="viewport" content="[^"]*") ?/?>\n?')
+
+
+def description(doctree: nodes.document | None) -> str:
+    """The first paragraph of a page that says something, cut after a word."""
+    for node in doctree.findall(nodes.paragraph) if doctree is not None else ():
+        if isinstance(node.parent, nodes.section) and not any(True for _ in node.findall(nodes.math)):
+            text = " ".join(node.astext().split()).removeprefix("Claim. ")
+            if len(text) > LONGEST:
+                text = text[: LONGEST - 2].rpartition(" ")[0].rstrip(",;:.") + " …"
+            if len(text) >= SHORTEST:
+                return text
+    return ABOUT
+
+
+def introduce(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:
+    """Fill in the head of one page."""
+    if pagename == INDEX:
+        context["title"] = TITLE  # the page's own heading is the name of the book, which follows in every title
+        context["meta"] = {**(context.get("meta") or {}), "html_theme.sidebar_secondary.remove": "true"}
+    about = ABOUT if pagename == INDEX else description(doctree)
+    title = Markup(context.get("title") or TITLE).striptags()
+    properties = {
+        "og:title": title,
+        "og:description": about,
+        "og:type": "article",
+        "og:site_name": app.config.html_title,
+    }
+    if pagename == INDEX:
+        properties["og:type"] = "website"
+    if app.config.html_baseurl:  # a picture needs a whole address
+        properties["og:image"] = f"{app.config.html_baseurl.rstrip('/')}/_static/logo.svg"
+        properties["og:url"] = f"{app.config.html_baseurl.rstrip('/')}/{pagename}.html"
+    tags = [f'<meta name="description" content="{escape(about)}" />']
+    tags += [f'<meta property="{name}" content="{escape(text)}" />' for name, text in properties.items()]
+    context["face_metadata"] = Markup("\n".join(tags))
+    context["metatags"] = VIEWPORT.sub("", context.get("metatags", ""))
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register with Sphinx."""
+    app.connect("html-page-context", introduce)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

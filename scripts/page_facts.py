@@ -1,0 +1,91 @@
+"""What is read off a built page: by a script in the browser (`FACTS`, `judge`), and from the file (`heads`)."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+HEAVIEST = 1_500_000  # bytes of a page with its pictures, without what all pages share
+# What all pages share is loaded once for the site.
+SHARED = re.compile(r"/_static/|/searchindex\.js")
+# Pages whose code may be wider than its column: listings of the package's source, whose lines have 120 columns, and the
+# examples in docstrings. The chapters leave this list when their cells have at most 79 columns.
+CODE_MAY_BE_WIDE = ("_modules/", "book/chapters/", "book/reference/", "tests/")
+# what the head of every page has once
+ONCE = ('name="viewport"', 'name="description"', 'property="og:title"')
+
+WAIT_UNTIL_DRAWN = """async () => {
+  for (const image of document.images) image.loading = 'eager';
+  await Promise.all([...document.images].map(image => image.decode().catch(() => {})));
+  if (window.MathJax && MathJax.startup) await MathJax.startup.promise;
+  await document.fonts.ready;
+}"""
+FACTS = """async () => {
+  const decoration = i => i.getAttribute('role') === 'presentation' || i.closest('[aria-hidden=true], .navbar-brand');
+  const shown = [...document.images].filter(i => !decoration(i));
+  const name = i => i.getAttribute('src').split('/').pop();
+  const formulas = [...document.querySelectorAll('.math')];
+  const width = document.documentElement.clientWidth;
+  const flow = e => getComputedStyle(e).overflowX;
+  const above = (e, kinds) => { for (; e && e !== document.body; e = e.parentElement)
+    if (kinds.includes(flow(e))) return true; return false; };
+  const scrolls = e => above(e, ['auto', 'scroll', 'hidden']);
+  const wide = [...document.body.querySelectorAll('*')]
+    .filter(e => e.getBoundingClientRect().left + e.scrollWidth > width + 1 && !scrolls(e));
+  const cut = [...document.querySelectorAll('main table')].filter(e => e.checkVisibility()
+    && e.getBoundingClientRect().left + e.scrollWidth > width + 1 && !above(e, ['auto', 'scroll']));
+  const code = [...document.querySelectorAll('main pre')]
+    .filter(e => e.checkVisibility() && e.scrollWidth > e.clientWidth + 1 && !e.closest('.cell_output'));
+  const icon = document.querySelector('link[rel~=icon]');
+  const loads = async url => { try { return (await fetch(url)).ok; } catch { return false; } };
+  return {
+    unloaded: [...document.images].filter(i => !i.complete || i.naturalWidth === 0).map(name),
+    unnamed: shown.filter(i => !i.alt.trim() || /\\.(png|jpe?g|svg)$/i.test(i.alt)).map(name),
+    raw: formulas.filter(f => !f.querySelector('mjx-container')).map(f => f.textContent.slice(0, 60)),
+    wrong: [...document.querySelectorAll('mjx-merror')].map(e => e.textContent.slice(0, 60)),
+    sideways: document.documentElement.scrollWidth - width,
+    widest: wide.slice(0, 3).map(e => e.tagName.toLowerCase() + '.' + e.className),
+    cut: cut.map(e => e.textContent.trim().slice(0, 40)),
+    code: code.map(e => e.textContent.trim().slice(0, 40)),
+    icon: icon !== null && (location.protocol === 'file:' || await loads(icon.href)),
+  };
+}"""
+LISTS = {
+    "unloaded": "image not loaded",
+    "unnamed": "image without alternative text",
+    "raw": "formula not typeset",
+    "wrong": "formula with an error",
+    "cut": "table cut off",
+}
+
+
+def judge(facts: dict[str, Any], page: str, widest: bool) -> list[tuple[str, str]]:
+    """What of the facts about a page is wrong: kind and detail. Code is judged at the largest width only."""
+    found = [(kind, detail) for key, kind in LISTS.items() for detail in facts[key]]
+    if facts["sideways"] > 1:
+        found.append(("scrolls sideways", f"{facts['sideways']} px: {', '.join(facts['widest'])}"))
+    if widest and facts["code"] and not page.startswith(CODE_MAY_BE_WIDE):
+        found.append(("code wider than its column", f"{len(facts['code'])} times: {'; '.join(facts['code'][:3])}"))
+    if not facts["icon"]:
+        found.append(("no favicon", "no link of the kind icon, or it leads nowhere"))
+    return found
+
+
+def heads(html: Path, names: list[str]) -> list[tuple[str, str, str]]:
+    """What is wrong with the heads of pages: page, kind and detail."""
+    found, titles = [], defaultdict(list)
+    for name in names:
+        head = (html / name).read_text("utf8").partition("</head>")[0]
+        if re.search(r"http-equiv=.?refresh", head, re.IGNORECASE):
+            continue  # it only sends the reader on
+        title = re.search(r"<title>(.*?)</title>", head, re.DOTALL)
+        titles[" ".join(title[1].split()) if title else ""].append(name)
+        counts = {tag: head.count(tag) for tag in ONCE}
+        found += [(name, "head", f"{tag} {n} times") for tag, n in counts.items() if n != 1]
+        words = title[1].split("—") if title else []
+        if len(words) > 1 and len({" ".join(word.split()) for word in words}) < len(words):
+            found.append((name, "head", f"the title says the same twice: {title and title[1].strip()}"))
+    found += [(same[1], "head", f"title {title!r} as {same[0]}") for title, same in titles.items() if len(same) > 1]
+    return found
