@@ -21,7 +21,7 @@ def parameter(prior, k):
     return np.arange(2.0, k + 2) if PRIORS[prior] is None else np.full(k, PRIORS[prior])
 
 
-@pytest.mark.ledger("3.TI", "3.T4.4", "3.C4.3")
+@pytest.mark.ledger("D-TI", "D-T4.4", "D-C4.3")
 @pytest.mark.parametrize("prior", PRIORS)
 @pytest.mark.parametrize("k", [2, 3, 4, 5, 6, 8, 10])
 def test_no_bound_is_above_the_limit(prior, k, rng):
@@ -45,7 +45,7 @@ def test_no_bound_is_above_the_limit(prior, k, rng):
                 assert limits.distribution < weaker.distribution
 
 
-@pytest.mark.ledger("3.T4.2")
+@pytest.mark.ledger("D-T4.2")
 @pytest.mark.parametrize(
     ("mechanism", "matrix"),
     [
@@ -75,7 +75,7 @@ def test_the_constants_are_the_papers_letter_by_letter(mechanism, matrix):
     assert limits.frequencies_bound == pytest.approx(factor * math.exp(2 * k2 / (k - 1)), rel=1e-9)
 
 
-@pytest.mark.ledger("3.T4.2", "3.C4.3")
+@pytest.mark.ledger("D-T4.2", "D-C4.3")
 def test_entropies_and_errors_tend_to_the_limits():
     """Quadrature over all counts: what is missing is a fourth for four times the users."""
     limits = bayes_limits(ik.RandomizedResponse(2, 2.0), 3.0)
@@ -97,7 +97,7 @@ def test_entropies_and_errors_tend_to_the_limits():
     assert missing[1:] / missing[:-1] == pytest.approx(np.full((2, 4), 0.25), abs=0.05)
 
 
-@pytest.mark.ledger("3.T4.2")
+@pytest.mark.ledger("D-T4.2")
 def test_the_numbers_for_two_secrets():
     jeffreys = bayes_limits(ik.RandomizedResponse(2, 1.0), 0.5)
     assert (jeffreys.k1, jeffreys.k2) == pytest.approx((0.02053, -0.04132), abs=5e-6)
@@ -112,7 +112,7 @@ def test_the_numbers_for_two_secrets():
 
 
 @pytest.mark.slow
-@pytest.mark.ledger("3.T4.2")
+@pytest.mark.ledger("D-T4.2")
 def test_the_numbers_for_two_secrets_and_four_thousand_users():
     n = 4000
     exact = bayes_error.binary_response_entropies(0.3, (2, 2), n, 2200)

@@ -62,7 +62,7 @@ def test_the_gap_bounds_in_every_channel(instance, rng):
             assert_bounded(instance.tally, theta, best.distribution)
 
 
-@pytest.mark.ledger("3.E22")
+@pytest.mark.ledger("D-E22")
 @pytest.mark.parametrize("instance", INSTANCES, ids=NAMES)
 def test_the_gap_is_the_oracle_s(instance, rng):
     for _ in range(5):

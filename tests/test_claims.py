@@ -86,12 +86,12 @@ def test_every_claim_is_in_the_ledger(stem):
         ("freewill", "C-TVI", "linear, geometric, number 1", "eps", "0.020"),
         ("freewill", "C-TVII", "linear, k-RR, number 1", "eps", "3.00"),
         ("freewill", "C-TVIII", "linear, Shokri, number 9", "Q", "24.5"),
-        ("estimators", "3.F4b", "Adult, training file", "people", "32561"),
-        ("privic", "4.F6", "Paris", "check-ins", "10260"),
-        ("privic", "4.TII", "San Francisco", "mean run time of IBU", "128.192"),
-        ("privic", "4.TIII", "Paris, beta = 1, N = 15, round 5", "EMD", "0.12413"),
-        ("privic", "4.TIV", "San Francisco, beta = 0.5, N = 1, round 1", "EMD", "7.37595"),
-        ("privic", "4.F11a", "panel 4", "adversarial users", "39"),
+        ("estimators", "D-F4b", "Adult, training file", "people", "32561"),
+        ("privic", "E-F6", "Paris", "check-ins", "10260"),
+        ("privic", "E-TII", "San Francisco", "mean run time of IBU", "128.192"),
+        ("privic", "E-TIII", "Paris, beta = 1, N = 15, round 5", "EMD", "0.12413"),
+        ("privic", "E-TIV", "San Francisco, beta = 0.5, N = 1, round 1", "EMD", "7.37595"),
+        ("privic", "E-F11a", "panel 4", "adversarial users", "39"),
     ],
 )
 def test_numbers_are_as_the_papers_print_them(stem, claim, setting, quantity, printed):
@@ -103,7 +103,7 @@ def test_numbers_are_as_the_papers_print_them(stem, claim, setting, quantity, pr
     ("stem", "claim", "numbers"),
     [("freewill", f"C-T{table}", 20) for table in ("IV", "VII", "VIII")]
     + [("freewill", f"C-T{table}", 40) for table in ("V", "VI")]  # as settings, and as results of a guess of ours
-    + [("privic", "4.TIII", 15 * 10), ("privic", "4.TIV", 8 * 10)],
+    + [("privic", "E-TIII", 15 * 10), ("privic", "E-TIV", 8 * 10)],
 )
 def test_tables_are_whole(stem, claim, numbers):
     rows = claims.load_published(stem)

@@ -108,7 +108,7 @@ def test_the_island_is_given_as_published():
 STATED = [0, 5, 10, 15, 20, 24, 29, 34, 38]  # the labels of the authors' README, in %
 
 
-@pytest.mark.erratum("P1")
+@pytest.mark.erratum("E1")
 def test_the_nine_vectors_of_the_attack_differ_in_one_entry():
     published = [float(row["mass"]) for row in datasets._read("privic/paris_island.csv")]
     vectors = np.array([datasets.load_privic_island(stated) for stated in STATED])

@@ -50,7 +50,7 @@ def violations(value, squares, k, eps, theta):
     return [name for name, (error, floor) in floors.items() if error < floor * (1 - 1e-11)]
 
 
-@pytest.mark.ledger("3.TI", "3.T4.5")
+@pytest.mark.ledger("D-TI", "D-T4.5")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("k", SECRETS)
 def test_no_mechanism_is_below_a_bound(kind, k, rng):
@@ -72,8 +72,8 @@ def test_a_mechanism_of_a_higher_level_is_caught(k):
         assert violations(value, 1 / k, k, eps / 4, uniform) == ["at theta", "anywhere", "(59)", "(60)"]
 
 
-@pytest.mark.ledger("3.T4.5")
-@pytest.mark.erratum("F4")
+@pytest.mark.ledger("D-T4.5")
+@pytest.mark.erratum("D4")
 def test_subset_selection_attains_the_bound_at_uniform_secrets():
     for k in SECRETS:
         uniform = ik.uniform(k)
@@ -130,7 +130,7 @@ def staircase(k, eps, rng):
     return columns[:, used] * found.x[used]
 
 
-@pytest.mark.ledger("3.T4.5")
+@pytest.mark.ledger("D-T4.5")
 @pytest.mark.parametrize("k", [2, 3, 4, 5, 6])
 def test_no_random_staircase_is_below_a_bound(k, rng):
     closest = np.inf
@@ -149,7 +149,7 @@ def test_no_random_staircase_is_below_a_bound(k, rng):
     assert closest < 2  # so close do they come
 
 
-@pytest.mark.ledger("3.T4.1")
+@pytest.mark.ledger("D-T4.1")
 @pytest.mark.parametrize("eps", [0.3, 1.0, 2.0])
 @pytest.mark.parametrize("alpha", [(0.5, 0.5), (1, 1), (2, 3)])
 def test_posterior_entropies_bound_the_exact_errors_of_two_secrets(eps, alpha):
@@ -164,8 +164,8 @@ def test_posterior_entropies_bound_the_exact_errors_of_two_secrets(eps, alpha):
         assert finite == pytest.approx(max(0, literal - 2 / 12 / n**2), rel=1e-12, abs=1e-15)
 
 
-@pytest.mark.ledger("3.T4.1")
-@pytest.mark.erratum("F2")
+@pytest.mark.ledger("D-T4.1")
+@pytest.mark.erratum("D2")
 def test_the_bound_on_frequencies_is_false_for_few_users_without_its_correction():
     exact = bayes_error.binary_response_entropies(9.0, (0.5, 0.5), 3, 200)
     literal = 2 / (GAUSS * 9) * math.exp(2 * exact["H"])
@@ -175,8 +175,8 @@ def test_the_bound_on_frequencies_is_false_for_few_users_without_its_correction(
     assert posterior_entropy_bound(exact["H"], k=2, n=3) <= exact["frequencies"]
 
 
-@pytest.mark.ledger("3.T4.1")
-@pytest.mark.erratum("F3")
+@pytest.mark.ledger("D-T4.1")
+@pytest.mark.erratum("D3")
 @pytest.mark.parametrize("alpha", [(1, 1, 1), (2, 3, 4)])
 def test_the_larger_constant_holds_for_three_secrets(alpha):
     for matrix in (naive.k_rr(3, 1.0), naive.k_rr(3, 2.5), estimation.subset_selection(3, 0.4, 2)):
@@ -244,7 +244,7 @@ def test_frequencies_of_three_secrets_keep_the_bound():
     assert 0.1 * error < bound < error
 
 
-@pytest.mark.ledger("3.P4.6", "3.D2.2")
+@pytest.mark.ledger("D-P4.6", "D-D2.2")
 @pytest.mark.parametrize("alpha", [0.5, (1, 1), (2, 3)])
 def test_two_secrets_in_closed_form(alpha, rng):
     a = np.broadcast_to(alpha, 2)
@@ -268,12 +268,12 @@ def test_two_secrets_in_closed_form(alpha, rng):
     assert (np.abs(errors.mean(axis=0) - expected / 2) > 5 * spread).all()
 
 
-@pytest.mark.ledger("3.P4.6")
+@pytest.mark.ledger("D-P4.6")
 def test_the_numbers_for_ten_users():
     assert binary_response_mse(1.0, n=10, alpha=0.5) == pytest.approx((0.20913, 0.18413), abs=5e-6)
 
 
-@pytest.mark.ledger("3.D2.3")
+@pytest.mark.ledger("D-D2.3")
 def test_the_worst_case_is_never_below_the_average(rng):
     n, eps = 10, 1.0
     p = np.linspace(0, 1, 201)
@@ -287,7 +287,7 @@ def test_the_worst_case_is_never_below_the_average(rng):
         assert for_each.max() >= binary_response_mse(eps, n=n, alpha=alpha)[0] > for_each.min()
 
 
-@pytest.mark.ledger("3.C4.7")
+@pytest.mark.ledger("D-C4.7")
 @pytest.mark.parametrize("alpha", [0.5, 1.0, (2, 3)])
 def test_two_secrets_attain_the_bounds_for_small_epsilon(alpha):
     a = np.broadcast_to(alpha, 2)

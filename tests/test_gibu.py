@@ -82,7 +82,7 @@ def test_the_comparison_sees_a_report_counted_under_the_wrong_mechanism(groups):
     assert np.abs(ours.distribution - algorithm_1(exchanged, 10)).max() > 1e-3
 
 
-@pytest.mark.ledger("4.D2.6")
+@pytest.mark.ledger("E-D2.6")
 @pytest.mark.parametrize("steps", [1, 10, 100])
 def test_gibu_is_ibu_on_the_stacked_channel(groups, steps):
     n = sum(tally.n for tally, _, _ in groups)

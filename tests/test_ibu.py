@@ -34,7 +34,7 @@ def assert_never_falls(tally, start=None, steps=15):
         assert abs(theta.sum() - 1) <= 1e-12
 
 
-@pytest.mark.ledger("A-Alg1", "4.D2.5")
+@pytest.mark.ledger("A-Alg1", "E-D2.5")
 @pytest.mark.parametrize("steps", [1, 10, 1000])
 @pytest.mark.parametrize("instance", INSTANCES, ids=NAMES)
 def test_iterates_are_those_of_the_oracle(instance, steps):

@@ -96,7 +96,7 @@ def test_the_unit_is_the_alphabet_s(rng):
 
 
 @pytest.mark.parametrize(("name", "cells"), [("privic_paris", 2.022618), ("privic_san_francisco", 7.376104)])
-@pytest.mark.ledger("4.D2.7")
+@pytest.mark.ledger("E-D2.7")
 def test_the_papers_distance_from_uniform(name, cells):
     truth = ik.datasets.load_gowalla(name)
     grid = ik.Grid(truth.alphabet.n_rows, truth.alphabet.n_cols)

@@ -77,7 +77,7 @@ def test_the_papers_basic_notation_has_a_row_each():
         assert symbol in symbols, symbol
 
 
-@pytest.mark.ledger("3.TII")
+@pytest.mark.ledger("D-TII")
 def test_the_symbols_of_frequency_estimation_are_translated():
     # what table II of that paper lists and writes otherwise than we do, each in the row of the thing it stands for
     theirs = {row[1]: row[3] for row in rows() if len(row) == 4 and re.search(r"\bD\b", row[3])}
@@ -99,7 +99,7 @@ def test_the_symbols_of_frequency_estimation_are_translated():
     assert r"$\varepsilon$" in same
 
 
-@pytest.mark.ledger("4.TI")
+@pytest.mark.ledger("E-TI")
 def test_the_symbols_of_privic_are_translated():
     # what table I of that paper lists, each in the row of the thing it stands for; two lines are names: BA and IBU
     theirs = {row[1]: row[3] for row in rows() if len(row) == 4}

@@ -32,7 +32,7 @@ def instance(k, b, n, prior, seed=0):
     return mechanism, counts, alpha
 
 
-@pytest.mark.ledger("3.T3.1", "3.P3.2", "3.PA.3")
+@pytest.mark.ledger("D-T3.1", "D-P3.2", "D-PA.3")
 @pytest.mark.parametrize("prior", PRIORS)
 @pytest.mark.parametrize(("k", "b", "n"), CASES)
 @pytest.mark.parametrize("method", ["exact", "enumerate"])
@@ -80,7 +80,7 @@ def bayes_error(mechanism, alpha, n, of, estimator=None):
     return error, total
 
 
-@pytest.mark.ledger("3.PA.3")
+@pytest.mark.ledger("D-PA.3")
 @pytest.mark.parametrize(("k", "b", "n"), [(2, 2, 12), (2, 4, 6), (3, 3, 6)])
 def test_the_probabilities_of_all_report_counts_sum_to_one(k, b, n):
     mechanism, _, alpha = instance(k, b, n, "uneven")
@@ -102,7 +102,7 @@ def assert_errors(errors, expected):
     assert z.max() <= stats.norm.isf(FALSE_ALARM / 4), f"{z.max():.1f} standard errors off"
 
 
-@pytest.mark.ledger("3.PA.3")
+@pytest.mark.ledger("D-PA.3")
 def test_the_error_is_that_of_simulated_worlds(rng):
     mechanism, _, alpha = instance(3, 3, 5, "uneven")
     known = {}
@@ -123,7 +123,7 @@ def no_post(tally):
     return ik.inv(tally, post="none")
 
 
-@pytest.mark.ledger("3.T3.1", "3.PA.3")
+@pytest.mark.ledger("D-T3.1", "D-PA.3")
 @pytest.mark.parametrize(
     ("of", "bayes", "mle", "oracle_error"),
     [("distribution", 0.10944, 0.13226, 0.20913), ("frequencies", 0.10492, 0.11825, 0.18413)],
@@ -142,7 +142,7 @@ def test_no_other_estimate_has_as_small_an_error(of, bayes, mle, oracle_error):
     assert errors["bayes"] < errors["mle"] < errors["oracle"]
 
 
-@pytest.mark.ledger("3.T3.1")
+@pytest.mark.ledger("D-T3.1")
 def test_the_error_grows_with_the_square_of_the_way_from_the_mean(rng):
     # by simulation, where bayes_error knows it by algebra: the mean, and the mean moved
     mechanism, _, alpha = instance(2, 3, 4, 1.0)
@@ -161,7 +161,7 @@ def test_the_error_grows_with_the_square_of_the_way_from_the_mean(rng):
 # How many terms
 
 
-@pytest.mark.ledger("3.P3.2")
+@pytest.mark.ledger("D-P3.2")
 @pytest.mark.parametrize(("n", "terms"), [(3, 165), (6, 3003), (9, 24310)])
 def test_how_many_splits_there_are(n, terms):
     listed = 0
@@ -179,8 +179,8 @@ def test_compositions_are_all_there_are():
     assert len({tuple(row) for row in found.tolist()}) == len(found) == math.comb(6, 2)
 
 
-@pytest.mark.ledger("3.P3.2")
-@pytest.mark.erratum("F6")
+@pytest.mark.ledger("D-P3.2")
+@pytest.mark.erratum("D6")
 @pytest.mark.parametrize("k", [2, 3, 4])
 def test_the_recursion_takes_as_many_steps_however_many_kinds_of_reports_there_are(k, monkeypatch):
     n, taken = 8, []
@@ -293,7 +293,7 @@ def test_a_level_is_between_0_and_1(level):
 # Identities and invariances
 
 
-@pytest.mark.ledger("3.T3.1")
+@pytest.mark.ledger("D-T3.1")
 @pytest.mark.parametrize("prior", PRIORS)
 def test_either_mean_gives_the_other(prior):
     mechanism, counts, alpha = instance(3, 4, 6, prior)

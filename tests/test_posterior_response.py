@@ -37,7 +37,7 @@ def small_cases(draw):
     return draw(st.floats(-4, 1.5)), counts, 10 ** np.broadcast_to(alpha, k)
 
 
-@pytest.mark.ledger("3.T3.1")
+@pytest.mark.ledger("D-T3.1")
 @given(small_cases())
 def test_the_integrals_are_the_sums_over_all_splits(case):
     log_epsilon, counts, alpha = case
@@ -46,7 +46,7 @@ def test_the_integrals_are_the_sums_over_all_splits(case):
         assert_same(ik.posterior(tally, alpha, of), ik.posterior(tally, alpha, of, method="enumerate"), 1e-9)
 
 
-@pytest.mark.ledger("3.T3.1")
+@pytest.mark.ledger("D-T3.1")
 @pytest.mark.parametrize("alpha", [0.01, 0.5, 1.0, 30.0, (0.2, 3.0, 0.7)])
 @pytest.mark.parametrize("counts", [(20, 9, 0), (60, 0, 0), (0, 5, 35)])
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 5.0])

@@ -25,7 +25,7 @@ def channels(draw):
     return ik.MatrixMechanism(matrix, ik.Alphabet(range(k), distances)), matrix, distances
 
 
-@pytest.mark.ledger("B-D2", "B-D3", "4.D2.1")
+@pytest.mark.ledger("B-D2", "B-D3", "E-D2.1")
 @given(channels())
 def test_levels_are_the_largest_log_ratios(channel):
     mechanism, matrix, distances = channel
@@ -98,7 +98,7 @@ def test_noise_on_a_count_is_differentially_private_for_the_records(eps):
     assert epsilon_metric(ik.compose(query, noise)) == pytest.approx(eps, rel=1e-12)
 
 
-@pytest.mark.ledger("3.D2.1")
+@pytest.mark.ledger("D-D2.1")
 @pytest.mark.parametrize("a", range(2, 11))
 @pytest.mark.parametrize("eps", [0.2, 1.0, 3.0])
 def test_three_protocols_have_their_nominal_level(a, eps):

@@ -51,7 +51,7 @@ def test_it_finds_the_truth_only_where_the_kernel_is_invertible(beta, stays):
     np.testing.assert_allclose(loop.distribution, ik.uniform(6) if stays else truth, atol=1e-9 if stays else 0.01)
 
 
-@pytest.mark.ledger("4.A1")
+@pytest.mark.ledger("E-A1")
 @pytest.mark.parametrize("restart", [False, True])
 @pytest.mark.parametrize("combine", ["last", "average"])
 @pytest.mark.parametrize("starts", [{}, {"start": START, "ba_start": OTHER}])
@@ -243,20 +243,20 @@ def ends(city, beta, steps, cycles, **choices):
 @pytest.mark.parametrize("row", [2, 6, 15])
 def test_table_iii_follows(beta, row):
     """Row N is N - 1 cycles after the start; a round's scatter is 3 to 6 %."""
-    printed = published("4.TIII", f"Paris, beta = {beta:g}", row)
+    printed = published("E-TIII", f"Paris, beta = {beta:g}", row)
     assert ends("privic_paris", beta, (8, 10), row - 1) == pytest.approx(printed, rel=0.06)
 
 
 @pytest.mark.parametrize("beta", [1.0, 0.5])
 def test_table_iv_follows(beta):
-    printed = published("4.TIV", f"San Francisco, beta = {beta:g}", 8)
+    printed = published("E-TIV", f"San Francisco, beta = {beta:g}", 8)
     assert ends("privic_san_francisco", beta, (5, 5), 7) == pytest.approx(printed, rel=0.015)
 
 
 @pytest.mark.parametrize("choice", [{"combine": "average"}, {"restart": True}])
 def test_table_iii_does_not_follow_from_the_other_choices(choice):
     """Neither from the average of Algorithm 1 nor from the published program's new starts."""
-    assert ends("privic_paris", 1.0, (8, 10), 14, **choice) > 1.25 * published("4.TIII", "Paris, beta = 1", 15)
+    assert ends("privic_paris", 1.0, (8, 10), 14, **choice) > 1.25 * published("E-TIII", "Paris, beta = 1", 15)
 
 
 def test_reports_of_another_mechanism_are_refused(rng):

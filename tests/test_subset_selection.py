@@ -34,7 +34,7 @@ def test_the_matrix_follows_the_formula(k, size, eps):
     assert mechanism.contrast == pytest.approx(float(in_fractions), rel=1e-14)
 
 
-@pytest.mark.ledger("3.D2.1", "3.A2.4")
+@pytest.mark.ledger("D-D2.1", "D-A2.4")
 @pytest.mark.parametrize("kind", [ik.RandomizedResponse, ik.OptimizedUnaryEncoding, ik.SubsetSelection])
 @pytest.mark.parametrize("k", [2, 3, 4, 5, 6, 8, 10])
 @pytest.mark.parametrize("eps", [0.1, 0.5, 1.0, 2.0, 4.0])

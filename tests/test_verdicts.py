@@ -244,7 +244,7 @@ READ = "B = claims.settings('privic')['value'].tolist()"
 @pytest.mark.parametrize(
     "cells",
     [
-        ["rows = claims.load_published('privic')", "claims.beside('privic', {('4.F10', 'beta'): rows['value'][0]})"],
+        ["rows = claims.load_published('privic')", "claims.beside('privic', {('E-F10', 'beta'): rows['value'][0]})"],
         [READ, "claims.beside('p', {('x', f'{b}'): b for b in B})"],
         [READ, "ours = {}\nfor b in B:\n    ours['x', 'y'] = b\nclaims.beside('p', ours)"],
         ["def of(n):\n    return list(claims.settings('p')['value'])", "claims.beside('p', dict(zip(keys, of(1))))"],

@@ -1,11 +1,7 @@
-"""Repair what the readers and writers of pages get wrong, and link what is named but not linked."""
+"""Repair what the readers and writers of pages get wrong."""
 
 from __future__ import annotations
 
-import csv
-import re
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 from docutils import nodes
@@ -17,11 +13,6 @@ REPAIRS = [
     ('<div role="list" class="citation-list">', '<div class="citation-list">'),
     (' role="doc-biblioentry"', ""),
 ]
-
-
-# numbers of errata, as in "(P27)" or "(A6, A8)"; code stays as it is
-NUMBERS = re.compile(r"\(((?:[A-Z]\d+)(?:(?:, | and )[A-Z]\d+)*)\)")
-CODE = re.compile(r"(<pre.*?</pre>)", re.DOTALL)
 
 
 class AbsoluteValues(SphinxTransform):
@@ -36,41 +27,11 @@ class AbsoluteValues(SphinxTransform):
                 node.replace_self(nodes.Text(node.rawsource))
 
 
-@cache
-def errata(root: str) -> frozenset[str]:
-    """The numbers that have a row on the page of errata."""
-    with (Path(root) / "data" / "errata.csv").open(encoding="utf-8", newline="") as file:
-        return frozenset(row["id"] for row in csv.DictReader(file))
-
-
-def link_errata(body: str, known: frozenset[str], page: str) -> str:
-    """Make a link of every number of an erratum in brackets, outside of code."""
-
-    def linked(number: re.Match[str]) -> str:
-        name = number.group()
-        return f'<a class="reference internal" href="{page}#row-{name.lower()}">{name}</a>' if name in known else name
-
-    def inside(found: re.Match[str]) -> str:
-        return "(" + re.sub(r"[A-Z]\d+", linked, found.group(1)) + ")"
-
-    parts = CODE.split(body)  # code at the odd places
-    parts[::2] = [NUMBERS.sub(inside, part) for part in parts[::2]]
-    return "".join(parts)
-
-
 def repair(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:
     """Apply the repairs to the body of one page."""
     for wrong, right in REPAIRS:
         if context.get("body"):
             context["body"] = context["body"].replace(wrong, right)
-    known = errata(str(app.srcdir))
-    if pagename.startswith("book/chapters/"):
-        context["body"] = link_errata(context["body"], known, "../errata.html")
-    elif pagename == "book/errata":
-        for name in known:
-            context["body"] = context["body"].replace(
-                f"<strong>{name}</strong>", f'<strong id="row-{name.lower()}">{name}</strong>', 1
-            )
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -1,0 +1,207 @@
+"""The HTML of the page of verdicts: bars, badges, filters and rows. Without JavaScript a list that opens row by row."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from html import escape
+
+from verdict_data import CLASSES, PAPERS, RESULTS, Entry, Number, anchor, codes
+
+# a link inside of what opens a row could not be reached
+LINKED = ("expected", "right")
+WORDS = (*RESULTS, "setting", *CLASSES)
+
+
+def badge(word: str) -> str:
+    """A verdict in its colour; the sign before it comes from the style sheet."""
+    return f'<span class="verdict" data-verdict="{escape(word)}">{escape(word)}</span>'
+
+
+def chosen(page: str, **filters: str) -> str:
+    """The address of the page of verdicts with filters set."""
+    return f"{page}?" + "&amp;".join(f"{name}={value.replace(' ', '+')}" for name, value in filters.items())
+
+
+def bars(totals: dict[str, Counter[str]], settings: int, page: str) -> str:
+    """The results of each paper as a stacked bar, with their sum as the key to its colours."""
+    everything = sum(totals.values(), Counter())
+    most = max(found.total() for found in totals.values())
+    key = "".join(
+        f'<li><a href="{chosen(page, verdict=word)}">{everything[word]} {badge(word)}</a></li>' for word in RESULTS
+    )
+    lines = "".join(_bar(letter, found, most, page) for letter, found in totals.items())
+    return (
+        f'<div class="verdict-bars"><p><strong>{everything.total()} results of five papers</strong>, '
+        f"checked one by one. Another {settings} rows are settings: inputs that we took over, which are no results.</p>"
+        f'<ul class="verdict-key">{key}</ul><ul class="verdict-papers">{lines}</ul></div>'
+    )
+
+
+def _bar(letter: str, found: Counter[str], most: int, page: str) -> str:
+    said = ", ".join(f"{found[word]} {word}" for word in RESULTS if found[word])
+    parts = "".join(
+        f'<span data-verdict="{word}" style="flex-grow: {found[word]}">{found[word]}</span>'
+        for word in RESULTS
+        if found[word]
+    )
+    name = f"Paper {letter}, {PAPERS[letter][1]}: {found.total()} results: {said}"
+    return (
+        f'<li><a href="{chosen(page, paper=letter)}"><b>{letter}</b> {PAPERS[letter][1]}</a>'
+        f'<div class="verdict-bar" role="img" aria-label="{escape(name)}" '
+        f'style="width: {100 * found.total() / most:.1f}%">{parts}</div></li>'
+    )
+
+
+def controls(kinds: tuple[str, ...], titles: dict[str, str]) -> str:
+    """The filters; hidden until the script is there to answer them."""
+
+    def select(name: str, said: str, options: Iterable[tuple[str, str]], every: str = "all") -> str:
+        inside = "".join(f'<option value="{escape(value)}">{escape(text)}</option>' for value, text in options)
+        first = f'<option value="">{every}</option>' if every else ""
+        return f'<label>{said} <select name="{name}">{first}{inside}</select></label>'
+
+    both = len(kinds) > 1
+    words = (WORDS if both else CLASSES) if "erratum" in kinds else (*RESULTS, "setting")
+    orders = [("book", "the book"), ("code", "code"), ("verdict", "verdict"), ("chapter", "chapter, by name")]
+    if "claim" in kinds:
+        orders.append(("error", "largest error"))
+    return (
+        '<form class="verdict-filters" role="search" aria-label="Rows" hidden>'
+        + '<label class="wide">Text <input type="search" name="q" placeholder="a word, a code, a figure"></label>'
+        + select("paper", "Paper", [(letter, f"{letter} · {paper[1]}") for letter, paper in PAPERS.items()])
+        + select("chapter", "Chapter", titles.items())
+        + (select("kind", "Rows", [("claim", "claims"), ("erratum", "errata")]) if both else "")
+        + select("verdict", "Verdict" if "claim" in kinds else "Kind", [(word, word) for word in words])
+        + select("sort", "Order", orders, every="")
+        + '<button type="reset">Show all</button><output aria-live="polite"></output></form>'
+    )
+
+
+def linked(text: str, rows: set[str]) -> str:
+    """A text with links to the rows that it names."""
+    parts, at = [], 0
+    for start, end in codes(text, rows, every=False):
+        parts += [escape(text[at:start]), f'<a href="claims.html#{anchor(text[start:end])}">{text[start:end]}</a>']
+        at = end
+    return "".join([*parts, escape(text[at:])])
+
+
+@dataclass(frozen=True)
+class Page:
+    """What the rows of a page have in common."""
+
+    titles: dict[str, str]
+    known: set[str]
+    """the codes of all rows"""
+    former_anchors: bool = False
+    is_open: bool = False
+
+
+def rows(entries: list[Entry], page: Page) -> str:
+    """The rows of one chapter."""
+    return f'<ul class="verdict-rows">{"".join(_row(entry, page) for entry in entries)}</ul>'
+
+
+def _row(entry: Entry, page: Page) -> str:
+    columns = {
+        name: linked(text, page.known) if name in LINKED else escape(text) for name, text in entry.columns.items()
+    }
+    errors = [n.error for n in entry.numbers if n.error is not None]
+    facts = {"kind": entry.kind, "paper": entry.paper, "chapter": entry.chapter, "verdict": entry.word}
+    facts["error"] = f"{max(errors):.6f}" if errors else ""
+    data = "".join(f' data-{name}="{escape(value)}"' for name, value in facts.items() if value)
+    names = "".join(f'<span id="{name}"></span>' for name in (former(entry.id) if page.former_anchors else []))
+    inside = (_claim if entry.kind == "claim" else _erratum)(columns)
+    say, more = inside
+    opened = " open" if page.is_open else ""
+    return (
+        f'<li class="verdict-row" id="{anchor(entry.id)}"{data}>{names}<details{opened}><summary>'
+        f'<span class="code">{entry.id}</span> {badge(entry.word)} <span class="say">{say}</span> '
+        f'{_short(entry.numbers)}</summary><div class="more">{more}{_table(entry)}{_links(entry, page.titles)}</div></details></li>'
+    )
+
+
+def _claim(columns: dict[str, str]) -> tuple[str, str]:
+    return columns["claim"], f"<p>{columns['where']}. <b>Tested:</b> {columns['expected']}.</p>"
+
+
+def _erratum(columns: dict[str, str]) -> tuple[str, str]:
+    finding = {"missing condition": "Condition", "irreproducible": "We find", "remark": "Remark"}
+    quote = f"<p>{columns['where']}: “{columns['quote']}”</p>" if columns["quote"] else f"<p>{columns['where']}.</p>"
+    more = f"<p><b>{finding.get(columns['class'], 'Instead')}:</b> {columns['right']} <i>({columns['status']})</i></p>"
+    return columns["wrong"], quote + more
+
+
+def _short(numbers: tuple[Number, ...]) -> str:
+    """What the closed row says of its numbers."""
+    if not numbers:
+        return ""
+    if len(numbers) == 1 and numbers[0].error is not None:
+        (number,) = numbers
+        text = f"paper {number.printed}, ours {number.ours} ({error(number)})"
+    else:
+        found = Counter(number.verdict for number in numbers)
+        text = f"{len(numbers)} printed numbers: " + ", ".join(
+            f"{found[word]} {word}" for word in RESULTS if found[word]
+        )
+        text = text.replace("1 printed numbers", "1 printed number")
+    return f'<span class="numbers">{text}</span>'
+
+
+def error(number: Number) -> str:
+    """The error of a number in per cent of the printed one."""
+    if number.error is None:
+        return "–"
+    percent = 100 * number.error
+    return f"{percent:.0f} %" if percent >= 10 else "0 %" if percent == 0 else f"{percent:.2g} %"
+
+
+def _table(entry: Entry) -> str:
+    if not entry.numbers:
+        return ""
+    worst_first = sorted(entry.numbers, key=lambda number: -RESULTS.index(number.verdict) % len(RESULTS))
+    worst_first = sorted(worst_first, key=lambda number: number.verdict != "deviates")
+    body = "".join(
+        f'<tr><th scope="row">{escape(n.what)}</th><td class="number">{_digits(n.printed)}</td>'
+        f'<td class="number">{escape(n.ours)}</td><td class="number">{error(n)}</td><td>{badge(n.verdict)}</td></tr>'
+        for n in worst_first
+    )
+    heads = "".join(
+        f'<th scope="col"{" class=number" if name in ("paper", "ours", "error") else ""}>{name}</th>'
+        for name in ("what", "paper", "ours", "error", "verdict")
+    )
+    inside = f'<table class="numbers"><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>'
+    return f'<div class="table-scroll">{inside}</div>'
+
+
+def _digits(text: str) -> str:
+    whole, point, part = text.partition(".")
+    return f"{int(whole):,}{point}{part}" if whole.isdigit() else escape(text)
+
+
+def _links(entry: Entry, titles: dict[str, str]) -> str:
+    """Where the row is shown, tested and spoken of."""
+    shown = [f'<a href="chapters/{slug}.html#{cell}">{escape(titles[slug])}</a>' for slug, cell in entry.cells]
+    if not shown:
+        slug = entry.chapter
+        shown = [f'<a href="chapters/{slug}.html">{escape(titles[slug])}</a>']
+    lines = [("Shown in the cell of" if entry.cells else "Chapter", shown)]
+    tests = [
+        f'<a href="../tests/{file}.html#{anchor(name)}"><code>{file}::{name}</code></a>' for file, name in entry.tests
+    ]
+    lines.append(("Tested by", tests))
+    named = [
+        f'<a href="chapters/{slug}.html#see-{anchor(entry.id)}">{escape(titles[slug])}</a>' for slug in entry.mentions
+    ]
+    lines.append(("Named in", named))
+    lines.append(("This row", [f'<a href="claims.html#{anchor(entry.id)}">#{anchor(entry.id)}</a>']))
+    return '<ul class="links">' + "".join(f"<li>{said} {', '.join(to)}</li>" for said, to in lines if to) + "</ul>"
+
+
+def former(name: str) -> list[str]:
+    """The anchor that an erratum had before the papers had one letter each."""
+    if "-" in name:
+        return []
+    return [f"row-{ {'D': 'f', 'E': 'p'}.get(name[0], name[0].lower()) }{name[1:]}"]
