@@ -116,7 +116,9 @@ def boxes(samples: Mapping[str, Mapping[Any, ArrayLike]], ax: Axes | None = None
     axes.set_xticks(range(len(settings)), [str(setting) for setting in settings])
     if log:
         axes.set_yscale("log")
-    axes.legend()
+    columns = {"ncols": 2, "fontsize": "small"} if len(samples) > 3 else {}
+    # many have no room beside the boxes
+    axes.legend(**(columns | {"loc": "lower left", "bbox_to_anchor": (0, 1)} if columns else {}))
     return axes
 
 
