@@ -193,9 +193,12 @@ def load_gowalla(city: str) -> Dataset:
 
 
 def load_places(city: str) -> GeoDataFrame:
-    """Shores, parks, streets and landmarks of a city, to be drawn over a map.
+    """Outlines of a city for a map, to 100 m: shores, parks, streets, landmarks.
 
-    They are outlines for drawing, to 100 m. `city` is one that `load_gowalla` takes.
+    Parameters
+    ----------
+    city : str
+        As `load_gowalla` takes it.
 
     Returns
     -------
@@ -298,9 +301,7 @@ def load_taxi_distances() -> Dataset:
 
 
 def load_taxi_payments() -> Dataset:
-    """How New York taxi trips were paid: five values, discrete metric.
-
-    They are a substitute for the paper's table.
+    """How New York taxi trips were paid, a substitute for the paper's table.
 
     Examples
     --------

@@ -266,7 +266,7 @@ def test_the_names_of_the_corners_are_drawn_without_marks_there():
 def test_the_triangle_shows_where_the_likelihood_is_highest():
     axes = plotting.triangle(TALLY, levels=30)
     image = axes.collections[0]
-    at = {corner: pixel(axes, *xy) for corner, xy in {"best": (0.07, 0.12), "worst": (0.9, 0.05)}.items()}
+    at = {corner: pixel(axes, *xy) for corner, xy in {"best": (0.12, 0.12), "worst": (0.9, 0.05)}.items()}
     top, bottom = image.cmap(image.norm(image.levels[-1]))[:3], image.cmap(image.norm(image.levels[0]))[:3]
     assert np.linalg.norm(at["best"] - top) < np.linalg.norm(at["best"] - bottom)
     assert np.linalg.norm(at["worst"] - bottom) < np.linalg.norm(at["worst"] - top)

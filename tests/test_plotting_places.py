@@ -135,6 +135,25 @@ def test_a_bar_takes_nothing_of_the_maps_size():
     assert one.get_tightbbox().y0 >= 0
 
 
+def test_maps_to_be_compared_have_one_size_and_the_same_colours():
+    pictures = {"truth": ik.uniform(6), "MLE": [0.5, 0.5, 0, 0, 0, 0], "INV": [-0.1, 0.3, 0.2, 0.2, 0.2, 0.2]}
+    figure = plotting.maps(GRID, pictures, columns=2, places=WEST)
+    figure.canvas.draw()
+    *drawn, hidden, bar = figure.axes
+    assert [axes.get_title() for axes in drawn] == list(pictures)
+    assert (hidden.get_visible(), bar.get_xlabel()) == (False, "probability of a cell")
+    assert [axes.images[0].get_clim() for axes in drawn] == [(-0.1, 0.5)] * 3
+    sizes = [axes.get_window_extent().size for axes in drawn]
+    assert np.ptp(sizes, axis=0) == pytest.approx([0, 0], abs=1e-6)
+    assert [len(axes.lines) for axes in drawn] == [1, 0, 0], "one bar says the scale of all"
+    assert all(lines(axes) for axes in drawn)
+    assert min(axes.get_tightbbox().x0 for axes in drawn) >= 0
+    with pytest.raises(ValueError, match="at least one map"):
+        plotting.maps(GRID, {})
+    with pytest.raises(TypeError, match=r"grid must be a Grid, got Line\(0, 5\)"):
+        plotting.maps(ik.Line(0, 5), pictures)
+
+
 @pytest.mark.parametrize(
     ("grid", "label", "length"),
     [

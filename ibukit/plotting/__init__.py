@@ -17,4 +17,5 @@ from ibukit.plotting.intervals import interval_maps as interval_maps
 from ibukit.plotting.lines import distributions as distributions
 from ibukit.plotting.lines import panels as panels
 from ibukit.plotting.maps import heatmap as heatmap
+from ibukit.plotting.maps import maps as maps
 from ibukit.plotting.outlines import land_shares as land_shares

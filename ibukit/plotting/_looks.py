@@ -22,7 +22,7 @@ HATCHES = ("", "//", "..", "xx", "--", "oo", "\\\\")
 class Look:
     """How one series is drawn.
 
-    Attributes
+    Parameters
     ----------
     color : str
         As matplotlib takes it.

@@ -30,7 +30,7 @@ STYLE: Any = {
     "figure.dpi": 110,
     "figure.facecolor": "none",
     "figure.figsize": (WIDTH, 3.6),
-    "font.size": 13,
+    "font.size": 13.2,
     "image.cmap": NAME,
     "legend.frameon": False,
     "lines.linewidth": 1.8,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
+from matplotlib.patches import Polygon
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
@@ -65,7 +66,7 @@ def channel(
     cmap = white_at_zero(colours, entries)
     axes.imshow(entries, extent=extent, norm=colours, cmap=cmap, interpolation="none", aspect="auto")
     for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_locator(MaxNLocator(integer=True))  # there is no secret 2.5
+        axis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True))  # there is no secret 2.5
     axes.spines[:].set(visible=True, color="0.6", linewidth=0.6)
     axes.set_xlabel("report")
     axes.set_ylabel("secret")
@@ -115,7 +116,9 @@ def boxes(samples: Mapping[str, Mapping[Any, ArrayLike]], ax: Axes | None = None
     axes.set_xticks(range(len(settings)), [str(setting) for setting in settings])
     if log:
         axes.set_yscale("log")
-    axes.legend()
+    columns = {"ncols": 2, "fontsize": "small"} if len(samples) > 3 else {}
+    # many have no room beside the boxes
+    axes.legend(**(columns | {"loc": "lower left", "bbox_to_anchor": (0, 1)} if columns else {}))
     return axes
 
 
@@ -160,6 +163,8 @@ def triangle(
     x, y = _corners(np.array(inside))
     drawn = axes.tricontourf(x, y, likelihood, levels=levels, cmap=NAME)
     axes.figure.colorbar(drawn, ax=axes, label="nats per report", shrink=0.8)
+    edge = Polygon(np.column_stack(_corners(np.eye(3))), fill=False, edgecolor="0.6", linewidth=0.6)
+    axes.add_patch(edge)  # the least likely are as white as the page
     names = [str(value) for value in tally.alphabet.values]
     for corner, name in zip(np.eye(3), names, strict=True):
         cx, cy = _corners(corner[None])
@@ -173,10 +178,10 @@ def triangle(
         color = look.color if estimator_of(name) else ("#D55E00", "#FFFFFF", "#56B4E9")[i % 3]
         axes.plot(mx, my, "ov^sD"[i % 5], color=color, mec="black", label=look.label)
     if marks:
-        axes.legend(loc="upper left")
+        axes.legend(loc="upper left", fontsize="small")
     axes.set_aspect("equal")
     # room for the names of the corners below a title, and for a legend above the upper one
-    axes.set_ylim(-0.12, 1.0 + 0.08 * len(marks or {}))
+    axes.set_ylim(-0.12, 1.02 + 0.1 * len(marks or {}))
     axes.axis("off")
     return axes
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from matplotlib.axes import Axes
 from matplotlib.collections import PatchCollection
 from matplotlib.patches import Rectangle
@@ -14,6 +16,9 @@ from ibukit.grid import Grid
 from ibukit.plotting._style import WIDTH
 from ibukit.plotting.maps import heatmap
 
+if TYPE_CHECKING:
+    from geopandas import GeoDataFrame, GeoSeries
+
 
 def interval_maps(
     estimate: Estimate,
@@ -21,6 +26,7 @@ def interval_maps(
     method: str = "profile",
     together: bool = False,
     wide: float | None = None,
+    places: GeoDataFrame | GeoSeries | None = None,
 ) -> tuple[Axes, Axes]:
     """Draw the lower and the upper ends of all intervals as two maps, side by side.
 
@@ -39,6 +45,8 @@ def interval_maps(
         Draw the band of all cells, `Estimate.band`, instead of single intervals.
     wide : float, optional
         Cells whose interval is wider are hatched on both maps.
+    places : GeoDataFrame or GeoSeries, optional
+        Outlines over both, as `heatmap` takes them.
 
     Returns
     -------
@@ -65,7 +73,7 @@ def interval_maps(
     lower, upper = (estimate.band if together else estimate.interval)(level, method=method)
     figure, (left, right) = subplots(1, 2, figsize=(WIDTH, 4.6), layout="constrained")
     for axes, values, title in ((left, lower, "at least"), (right, upper, "at most")):
-        heatmap(grid, values, axes, vmax=float(upper.max()))
+        heatmap(grid, values, axes, vmax=float(upper.max()), places=places)
         axes.set_title(title)
         if wide is not None:
             hatch(grid, grid.values[upper - lower > wide], axes)

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+import matplotlib.pyplot as plt
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
 from matplotlib.patheffects import withStroke
 from matplotlib.transforms import ScaledTranslation, Transform, blended_transform_factory
@@ -111,6 +114,70 @@ def heatmap(
         _north(axes, extent)
     _mark(axes, marked, extent)
     return axes
+
+
+def maps(
+    grid: Grid,
+    pictures: Mapping[str, ArrayLike | Estimate],
+    columns: int = 3,
+    places: GeoDataFrame | GeoSeries | None = None,
+    norm: Normalize | None = None,
+    label: str = "probability of a cell",
+) -> Figure:
+    """Draw maps side by side, to be compared: of one size, in the same colours.
+
+    Parameters
+    ----------
+    grid : Grid
+    pictures : mapping of name to array_like, shape (k,), or Estimate
+    columns : int
+        Maps side by side; three can still be read on a telephone.
+    places : GeoDataFrame or GeoSeries, optional
+        Outlines over all of them, as `heatmap` takes them.
+    norm : matplotlib Normalize, optional
+        Colours of one's own, instead of linear ones from 0 to the largest number on any map.
+    label : str
+        Of the bar that says what the colours mean.
+
+    Returns
+    -------
+    matplotlib Figure
+        The first axes are the maps in their order; the last is the bar of colours.
+
+    Raises
+    ------
+    ValueError
+        If there is nothing to draw, and as `heatmap`.
+    TypeError, AlphabetMismatch
+        As `heatmap`.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> figure = maps(ik.Grid(1, 2), {"truth": [0.2, 0.8], "MLE": [0.5, 0.5]}, columns=2)
+    >>> [axes.get_title() for axes in figure.axes[:2]]
+    ['truth', 'MLE']
+    """
+    if not isinstance(grid, Grid):
+        raise TypeError(f"grid must be a Grid, got {grid!r}; panels draws lines")
+    if not pictures:
+        raise ValueError("pictures must hold at least one map, got none")
+    values = {name: numbers(each, grid) for name, each in pictures.items()}
+    if places is not None:
+        outlines.on_map(grid, places)
+    everything = np.concatenate(list(values.values()))
+    colours = Normalize(min(0.0, everything.min()), everything.max()) if norm is None else norm
+    rows, (height, width) = -(-len(values) // columns), grid.cell_shape
+    panel = WIDTH / columns * grid.n_rows * height / (grid.n_cols * width)
+    size = (WIDTH, rows * (panel + 0.35) + 1.1)
+    figure, panels = plt.subplots(rows, columns, squeeze=False, figsize=size, layout="constrained")
+    for i, (axes, (name, each)) in enumerate(zip(panels.flat, values.items(), strict=False)):
+        heatmap(grid, each, axes, norm=colours, scale=i == 0, places=places)
+        axes.set_title(name, fontsize="medium")
+    for axes in panels.flat[len(values) :]:
+        axes.set_visible(False)
+    figure.colorbar(panels[0, 0].images[0], ax=panels, orientation="horizontal", shrink=0.7, label=label)
+    return figure
 
 
 def _scale_bar(axes: Axes, grid: Grid, extent: Extent) -> None:
