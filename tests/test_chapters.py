@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOKS = sorted(p for p in (ROOT / "book").rglob("*.ipynb") if ".ipynb_checkpoints" not in p.parts)
 CHAPTERS = [path for path in NOTEBOOKS if path.parent.name == "chapters"]
 LINES_PER_CELL = 15
+CHARTS = {"what-to-run"}  # its picture is a schematic, not a figure that a cell draws; see test_schematics.py
 
 
 def toc_files(node: Any) -> Iterator[str]:
@@ -86,7 +87,7 @@ def test_every_column_of_a_table_has_a_name(path):
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda p: p.stem)
 def test_a_chapter_draws_and_asserts_what_it_claims(path):
     cells = code_cells(path)
-    assert any(draws(cell) for cell in cells)
+    assert any(draws(cell) for cell in cells) or path.stem in CHARTS
     assert any(re.search(r"^\s*assert |\bclaims\.\w+\(", cell["source"], re.MULTILINE) for cell in cells)
 
 

@@ -3,10 +3,14 @@
 import json
 import re
 import xml.etree.ElementTree as ET
+from io import StringIO
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
 import schematics
+from sphinx.application import Sphinx
+from sphinx.util.docutils import docutils_namespace
 
 ROOT = Path(__file__).parents[1]
 DRAWINGS = sorted((ROOT / "book" / "schematics").glob("*.svg"))
@@ -17,7 +21,7 @@ NAMED = re.compile(r"^```\{schematic\} (\S+)$", re.MULTILINE)
 SVG = "{http://www.w3.org/2000/svg}"
 ALLOWED = {"svg", "g", "path", "rect", "circle", "text", "tspan"}
 COLOUR = re.compile(r"none|currentColor|var\((--ik-[a-z-]+), #[0-9A-Fa-f]{6}\)")
-PHONE, LEGIBLE = 350, 9  # px: the width of a figure on a phone 390 px wide, and the least size of text on it
+PHONE, LEGIBLE = 340, 9  # px: the width of a figure on a phone 390 px wide, and the least size of text on it
 LARGEST = 8_000  # bytes
 
 
@@ -128,28 +132,50 @@ def contrast(one, other):
     return (high + 0.05) / (low + 0.05)
 
 
-@pytest.mark.parametrize(("colours", "ground"), [(LIGHT, "#ffffff"), (DARK, "#14181e")], ids=["light", "dark"])
+@pytest.mark.parametrize(("colours", "ground"), [(LIGHT, "#ffffff"), (DARK, "#121212")], ids=["light", "dark"])
 def test_lines_stand_out_and_text_can_be_read_on_panels(colours, ground):
     assert contrast("#000000", "#ffffff") == pytest.approx(21)
-    text = {"#ffffff": "#222832", "#14181e": "#ced6dd"}[ground]  # the theme's
+    text = {"#ffffff": "#222832", "#121212": "#ced6dd"}[ground]  # the theme's
     for name in ("--ik-panel", "--ik-shade"):
         assert contrast(colours[name], text) >= 4.5
     for name in ("--ik-ibu", "--ik-mle", "--ik-first", "--ik-second", "--ik-inv-p", "--ik-grey"):
         assert contrast(colours[name], ground) >= 3
 
 
+def markdown(path):
+    """The text of a page; of a notebook, the text before its first code, and all of it."""
+    text = path.read_text("utf8")
+    if path.suffix != ".ipynb":
+        return text, text
+    cells = json.loads(text)["cells"]
+    opening = list(takewhile(lambda cell: cell["cell_type"] == "markdown", cells))
+    texts = [cell for cell in cells if cell["cell_type"] == "markdown"]
+    return tuple("\n\n".join("".join(cell["source"]) for cell in part) for part in (opening, texts))
+
+
 def named(path):
     """The schematics that a page names."""
-    text = path.read_text("utf8")
-    if path.suffix == ".ipynb":
-        cells = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "markdown"]
-        text = "\n\n".join("".join(cell["source"]) for cell in cells)
-    return NAMED.findall(text)
+    return NAMED.findall(markdown(path)[1])
+
+
+CHAPTERS = [path for path in PAGES if path.parent.name == "chapters"]
+BEFORE = not any(named(path) for path in CHAPTERS)  # until the chapters show the first
 
 
 def test_every_schematic_that_a_page_names_is_there():
     names = {path.stem for path in DRAWINGS}
     assert {(path.name, name) for path in PAGES for name in named(path) if name not in names} == set()
+
+
+@pytest.mark.skipif(BEFORE, reason="no chapter shows a schematic yet")
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_every_chapter_opens_with_a_picture_before_any_code(path):
+    assert NAMED.search(markdown(path)[0])
+
+
+@pytest.mark.skipif(BEFORE, reason="no chapter shows a schematic yet")
+def test_every_drawing_is_shown():
+    assert {path.stem for path in DRAWINGS} - {name for path in PAGES for name in named(path)} == set()
 
 
 def test_the_names_on_a_page_are_found(tmp_path):
@@ -160,6 +186,10 @@ def test_the_names_on_a_page_are_found(tmp_path):
     page = tmp_path / "a.ipynb"
     page.write_text(json.dumps({"cells": cells}), "utf8")
     assert named(page) == ["nowhere"]
+    assert NAMED.search(markdown(page)[0])
+    page.write_text(json.dumps({"cells": cells[::-1]}), "utf8")
+    assert named(page) == ["nowhere"]
+    assert not NAMED.search(markdown(page)[0])  # code comes first
 
 
 def test_a_drawing_on_a_page_is_one_picture_with_a_name():
@@ -172,3 +202,54 @@ def test_a_drawing_on_a_page_is_one_picture_with_a_name():
 def test_what_does_not_begin_as_a_drawing_is_refused():
     with pytest.raises(ValueError, match="must begin with <svg"):
         schematics.inline("<?xml version='1.0'?>" + GOOD, "a")
+
+
+PAGE = """# A page
+
+```{schematic} a
+:name: fig-a
+:alt: It says a.
+
+A *short* caption.
+```
+
+See {numref}`fig-a`.
+"""
+
+
+def built(folder, page):
+    """A page as HTML, and the warnings."""
+    (folder / "book" / "schematics").mkdir(parents=True)
+    (folder / "book" / "schematics" / "a.svg").write_text(GOOD, "utf8")
+    (folder / "index.md").write_text(page, "utf8")
+    warnings = StringIO()
+    with docutils_namespace():
+        settings = {"extensions": ["myst_parser", "schematics"], "numfig": True}
+        app = Sphinx(folder, None, folder / "out", folder / "tree", "html", settings, None, warnings)
+        app.build()
+    return (folder / "out" / "index.html").read_text("utf8"), warnings.getvalue()
+
+
+def test_a_page_shows_the_drawing_as_a_numbered_figure(tmp_path):
+    html, warnings = built(tmp_path, PAGE)
+    assert warnings == ""
+    figure = re.search(r'<figure class="[^"]*schematic[^"]*" id="fig-a">(.*?)</figure>', html, re.DOTALL).group(1)
+    assert '<svg role="img" aria-label="It says a." ' in figure
+    assert "<em>short</em> caption" in figure
+    assert "Fig. 1" in figure
+    assert re.search(r'href="#fig-a"><span class="std std-numref">Fig. 1', html)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        ("{schematic} a", "{schematic} b", "there is no schematic 'b'"),
+        (":alt: It says a.\n", "", "needs :alt:"),
+        (":name: fig-a\n", "", "needs :name:"),
+        ("A *short* caption.\n", "", "needs a caption"),
+        ("caption.\n", "caption.\n\nAnd more.\n", "is one paragraph"),
+    ],
+)
+def test_what_a_figure_lacks_is_said(tmp_path, old, new, complaint):
+    assert old in PAGE
+    assert complaint in built(tmp_path, PAGE.replace(old, new))[1]
