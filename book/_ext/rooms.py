@@ -109,6 +109,7 @@ def related(root: Path) -> dict[str, list[str]]:
     found = {}
     for name, mine in mentions.items():
         back = [other for other, theirs in mentions.items() if name in theirs and other not in mine]
+        back.sort(key=lambda other: entries(root)[other].__module__ != entries(root)[name].__module__)
         found[name] = (mine + back)[:MOST_RELATED]
     return found
 

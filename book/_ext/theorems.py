@@ -27,6 +27,7 @@ LABEL = re.compile(r"^:label: *(\S+)$", re.MULTILINE)
 
 SENTENCE = re.compile(r"(?:\$[^$]*\$|[^$.]|\.(?!\s|$))+\.(?=\s|$)")
 LONGEST = 220
+NO_STATEMENT = ("Let ", "Write ", "$$", "1.", "- ", "(i)")  # a sentence that only prepares one, or a list
 
 
 class Statement(NamedTuple):
@@ -43,7 +44,7 @@ def first_sentence(body: str) -> str:
     paragraphs = [part for part in re.split(r"\n\s*\n", LABEL.sub("", body).strip()) if part.strip()]
     text = " ".join(paragraphs[0].split()) if paragraphs else ""
     found = SENTENCE.match(text)
-    alone = found and "{" not in re.sub(r"\$[^$]*\$", "", found[0]) and not text.startswith(("$$", "1.", "- ", "(i)"))
+    alone = found and "{" not in re.sub(r"\$[^$]*\$", "", found[0]) and not text.startswith(NO_STATEMENT)
     return found[0] if found and alone and len(found[0]) <= LONGEST else ""
 
 

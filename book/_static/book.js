@@ -12,6 +12,14 @@ document.addEventListener("DOMContentLoaded", () => {
   }
 });
 
+// The arrow that opens a part of the contents has no name of its own.
+document.addEventListener("DOMContentLoaded", () => {
+  for (const arrow of document.querySelectorAll(".bd-links .has-children summary")) {
+    const page = arrow.closest(".has-children").querySelector("a");
+    arrow.setAttribute("aria-label", `Pages below ${page ? page.textContent.trim() : "this one"}`);
+  }
+});
+
 // What is folded is printed, too.
 addEventListener("beforeprint", () => {
   for (const fold of document.querySelectorAll("div.cell details, details.phone-fold")) fold.open = true;
