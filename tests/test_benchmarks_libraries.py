@@ -23,7 +23,9 @@ def recorded(name):
     return pd.read_csv(RESULTS / f"{name}.csv")
 
 
-@pytest.mark.parametrize("row", recorded("library_names").itertuples(), ids=lambda row: f"{row.library} {row.name}")
+@pytest.mark.parametrize(
+    "row", list(recorded("library_names").itertuples()), ids=lambda row: f"{row.library} {row.name}"
+)
 def test_the_page_lists_every_protocol_that_the_packages_have(row):
     section = PAGE.split(f"\n## {row.library}\n")[1].split("\n## ")[0]
     assert f"`{row.name}`" in section
@@ -185,6 +187,7 @@ def test_the_tables_of_the_page_are_those_of_the_results():
     kept = recorded("libraries")
     assert (RESULTS / "libraries.md").read_text("utf8") == summary.markdown(kept)
     assert summary.markdown(kept.assign(squared_error=2 * kept.squared_error)) != summary.markdown(kept)
+    assert summary.short(kept) in (ROOT / "benchmarks" / "README.md").read_text("utf8")
     broken = pd.DataFrame([{"estimate": "-", "note": "TypeError: no"}], columns=kept.columns)
     broken = broken.assign(library="none", protocol="UE", people="ages", k=2, n=10, epsilon=1.0)
     assert "| none UE | `TypeError: no` |" in summary.markdown(broken)
