@@ -27,7 +27,6 @@ LARGE = 5 * 10**6  # n times k, beyond which slow peers are left out
 FULL = [
     *((Setting("ages", 100, 10_000, epsilon, 5), 6.0) for epsilon in (1.0, 2.0, 4.0)),
     (Setting("ages", 100, 100_000, 1.0, 4), 2.0),
-    (Setting("words", 1000, 10_000, 2.0, 4), 2.0),
 ]
 QUICK = [(Setting("ages", 100, 2000, 1.0, 2), 1.0)]
 

@@ -43,3 +43,31 @@ def _short(x: float) -> str:
 
 def _row(cells: list[str]) -> str:
     return "| " + " | ".join(cells) + " |"
+
+
+SHORT = {
+    "pure-ldp": ("DE", "SUE", "OUE", "BLH", "OLH", "SHE", "THE", "HM", "HR", "CMS", "HCMS", "PCS", "RAPPOR"),
+    "multi-freq-ldpy": ("SS", "L-OSUE", "L-GRR"),
+    "ldp-toolbox": ("OUE", "OLH"),
+}
+"""What the README shows; the other protocols of these libraries are the same ones again."""
+
+
+def short(table: pd.DataFrame) -> str:
+    """Ten thousand people at the least and the largest epsilon: what is published, repaired by the library, the MLE."""
+    head = ["", "published, ε = 1", "repaired", "MLE", "published, ε = 4", "repaired", "MLE", "its seconds", "MLE's"]
+    lines = [_row(head), _row(["---"] * len(head))]
+    kept = table[(table.people == "ages") & (table.n == 10_000)]
+    for library, protocols in SHORT.items():
+        for protocol in protocols:
+            cells = [f"{library} {protocol}"]
+            for epsilon in (1.0, 4.0):
+                here = (kept.library == library) & (kept.protocol == protocol) & (kept.epsilon == epsilon)
+                by = kept[here].set_index("estimate")
+                theirs = [_error(by, one) for one in by.index if not one.startswith("ibukit")]
+                # all libraries but one repair before they return anything
+                first = theirs[:2] if library == "pure-ldp" else ["–", theirs[0]]
+                cells += [*first, *["–"] * (2 - len(first)), _error(by, "ibukit, MLE")]
+            seconds = [by.seconds.iloc[0], by.seconds["ibukit, MLE"]]
+            lines.append(_row([*cells, *(f"{one:.2g}" for one in seconds)]))
+    return "\n".join(lines) + "\n"
