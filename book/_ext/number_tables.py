@@ -11,7 +11,7 @@ from sphinx.application import Sphinx
 
 TABLE = re.compile(r'<table border="\d" class="dataframe.*?</table>|<table class="dataframe.*?</table>', re.DOTALL)
 PLAIN = r"[-−+]?[\d,]+(?:\.\d+)?"
-POWER = re.compile(rf"({PLAIN})e([-+]?)0*(\d+)")
+POWER = re.compile(rf"(?<![\w.])({PLAIN})e([-+]?)0*(\d+)(?!\w)")
 # a number, perhaps with its error and a unit behind it; a dash or nothing is in a column of numbers what is not there
 NUMBER = re.compile(rf"[<>≤≥~±]?\s?({PLAIN})(?:e[-+]?\d+)?(\s?±\s?[\d.,]+(?:e[-+]?\d+)?)?(\s?%)?")
 NOTHING = ("", "–", "-", "NaN", "unreadable")
