@@ -11,10 +11,11 @@ from sphinx.application import Sphinx
 
 TABLE = re.compile(r'<table border="\d" class="dataframe.*?</table>|<table class="dataframe.*?</table>', re.DOTALL)
 PLAIN = r"[-−+]?[\d,]+(?:\.\d+)?"
-POWER = re.compile(rf"({PLAIN})e([-+]?)0*(\d+)")
+POWER = re.compile(rf"(?<![\w.])({PLAIN})e([-+]?)0*(\d+)(?!\w)")
 # a number, perhaps with its error and a unit behind it; a dash or nothing is in a column of numbers what is not there
 NUMBER = re.compile(rf"[<>≤≥~±]?\s?({PLAIN})(?:e[-+]?\d+)?(\s?±\s?[\d.,]+(?:e[-+]?\d+)?)?(\s?%)?")
 NOTHING = ("", "–", "-", "NaN", "unreadable")
+LONG = 20  # letters: a first column with more keeps a third of a phone's width
 WITH_ERROR = re.compile(rf"{PLAIN}\s±\s{PLAIN}")
 
 
@@ -29,30 +30,29 @@ def set_table(html: str) -> str:
     table = soup.table
     assert table is not None
     lines = [line.find_all(["td", "th"], recursive=False) for line in table.find_all("tr")]
-    spans = any(cell.has_attr("rowspan") or cell.has_attr("colspan") for line in lines for cell in line)
     body = [line for line in lines if any(cell.name == "td" for cell in line)]
     n_columns = max((len(line) for line in lines), default=0)
     for column in range(n_columns):
-        # counted from the right: a cell that spans several rows is left out of the rows below
-        cells = [line[-1 - column] for line in body if len(line) > column and line[-1 - column].name == "td"]
+        cells = [line[column] for line in body if len(line) > column and line[column].name == "td"]
         texts = [cell.get_text().strip() for cell in cells]
         if not any(NUMBER.fullmatch(text) for text in texts):
             continue
         if not all(NUMBER.fullmatch(text) or text in NOTHING for text in texts):
             continue
-        heads = [line[-1 - column] for line in lines if line not in body and len(line) > column] if not spans else []
+        heads = [line[column] for line in lines if line not in body and len(line) > column]
         for cell in (*cells, *heads):
             add_class(cell, "number")
         align(soup, cells)
     for cell in table.find_all(["td", "th"]):
         powers(soup, cell)
         keep_whole(soup, cell)
-    return f'<div class="table-scroll">{soup}</div>'
+    long = any(len(line[0].get_text()) > LONG for line in body)
+    return f'<div class="table-scroll{" long-names" if long else ""}">{soup}</div>'
 
 
 def add_class(cell: Tag, name: str) -> None:
     """Give a cell a class."""
-    cell["class"] = [*cell.get("class", []), name]
+    cell["class"] = list(dict.fromkeys([*cell.get("class", []), name]))
 
 
 def align(soup: BeautifulSoup, cells: list[Tag]) -> None:

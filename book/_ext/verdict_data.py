@@ -172,7 +172,8 @@ def _parts(node: ast.AST, assigned: dict[str, ast.expr]) -> Iterator[ast.AST]:
     for part in ast.walk(node):
         yield part
         if isinstance(part, ast.Name) and part.id in assigned:
-            yield from ast.walk(assigned[part.id])
+            others = {name: value for name, value in assigned.items() if name != part.id}
+            yield from _parts(assigned[part.id], others)
 
 
 def files_with_marks(root: Path) -> list[Path]:

@@ -119,7 +119,8 @@ def _row(entry: Entry, page: Page) -> str:
     return (
         f'<li class="verdict-row" id="{anchor(entry.id)}"{data}>{names}<details{opened}><summary>'
         f'<span class="code">{entry.id}</span> {badge(entry.word)} <span class="say">{say}</span> '
-        f'{_short(entry.numbers)}</summary><div class="more">{more}{_table(entry)}{_links(entry, page.titles)}</div></details></li>'
+        f'{_short(entry.numbers)}</summary><div class="more">{more}{_table(entry)}{_links(entry, page.titles)}</div>'
+        "</details></li>"
     )
 
 

@@ -93,7 +93,7 @@
       box.classList.toggle("has-more", wide && box.scrollLeft + box.clientWidth < box.scrollWidth - 2);
       if (wide && !box.hasAttribute("tabindex")) {
         box.tabIndex = 0;
-        box.setAttribute("role", "region");
+        box.setAttribute("role", "group");
         box.setAttribute("aria-label", "Table, scrolls sideways");
       }
     };
@@ -102,7 +102,7 @@
   }
 
   document.querySelectorAll(".verdict-filters").forEach(explorer);
-  document.querySelectorAll(".table-scroll").forEach(scroller);
+  document.querySelectorAll(".table-scroll, .pst-scrollable-table-container").forEach(scroller);
   window.addEventListener("beforeprint", () => {
     document.querySelectorAll(".verdict-row details").forEach(row => { row.open = true; });
   });

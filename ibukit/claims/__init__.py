@@ -6,10 +6,10 @@ does), *deviate* or are *not checkable*. A *setting* is an input, what the paper
 and is never counted as one. *Open* is what no chapter has looked at yet.
 """
 
-from ibukit.claims._beside import Comparison as Comparison
 from ibukit.claims._beside import beside as beside
 from ibukit.claims._beside import check as check
 from ibukit.claims._beside import show as show
+from ibukit.claims._comparison import Comparison as Comparison
 from ibukit.claims._published import COLUMNS as COLUMNS
 from ibukit.claims._published import KEY as KEY
 from ibukit.claims._published import VERDICTS as VERDICTS

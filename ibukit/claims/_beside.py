@@ -8,6 +8,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from ibukit import _validate
+from ibukit.claims._comparison import Comparison
 from ibukit.claims._published import AGREES, KEY, InvalidClaim, load_published
 from ibukit.claims._setting import is_published, say
 
@@ -99,27 +100,11 @@ def check(table: pd.DataFrame) -> None:
         raise AssertionError("\n".join([*wrong, todo]))
 
 
-class Comparison:
-    """Texts in columns, drawn the same every time."""
-
-    def __init__(self, table: pd.DataFrame):
-        self.table = table
-
-    def __repr__(self) -> str:
-        return self.table.to_string(index=False)
-
-    def _repr_html_(self) -> str:
-        import pandas as pd
-
-        with pd.option_context("display.max_colwidth", None):
-            html: str = self.table.to_html(index=False, border=0, justify="left")
-        return html.replace("<th>", '<th scope="col">')  # so that a screen reader names the column of a number
-
-
 def show(table: pd.DataFrame) -> Comparison:
     """A table of published numbers beside ours, a row for each result.
 
-    What | where | ours | paper | difference | verdict; settings are left out. Ours and the difference have one decimal
+    What | where | ours | paper | difference | verdict; what deviates comes first. Settings are no results: in HTML they
+    stand below the table, folded. Ours and the difference have one decimal
     more than the paper prints, or as many where the two must be equal.
 
     Parameters
@@ -138,12 +123,14 @@ def show(table: pd.DataFrame) -> Comparison:
     >>> [line.split()[-4:] for line in repr(show(table)).splitlines()]
     [['ours', 'paper', 'difference', 'verdict'], ['277.280', '227.28', '50.000', 'deviates']]
     """
-    import pandas as pd
-
     results = table[table["verdict"] != "setting"]
     if results.empty:
         raise InvalidClaim("table must have a result to show; settings are inputs, and listed by `settings`")
-    return Comparison(pd.DataFrame([_texts(row) for row in results.to_dict("records")]))
+    inputs = [_texts(row) for row in table[table["verdict"] == "setting"].to_dict("records")]
+    return Comparison(
+        [_texts(row) for row in results.to_dict("records")],
+        [f"{row['what']}: {row['paper']} ({row['where']})" for row in inputs],
+    )
 
 
 def _number(name: tuple[str, ...], number: Any) -> tuple[float, float]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 
 from ibukit import _validate
-from ibukit.claims._beside import Comparison
+from ibukit.claims._comparison import Comparison
 from ibukit.claims._published import AGREES, WITH_NOTE, InvalidClaim
 from ibukit.claims._setting import is_published, say
 
@@ -62,7 +62,8 @@ def agrees(word: str, ratio: float, standard_error: float = 0.0) -> bool:
 def statements(rows: Iterable[tuple[str, bool | None, str, str]]) -> Comparison:
     """A table of published sentences beside what we find.
 
-    The paper says | we find | verdict, a row for each sentence; each verdict is checked against its test.
+    The paper says | we find | verdict, a row for each sentence, what deviates first. Each verdict is checked against
+    its test.
 
     Parameters
     ----------
@@ -90,8 +91,6 @@ def statements(rows: Iterable[tuple[str, bool | None, str, str]]) -> Comparison:
                       the paper says         we find    verdict
     the bound is almost one (Fig. 4) 0.993 at n = 25 reproduced
     """
-    import pandas as pd
-
     table = []
     wrong: list[str] = []
     for said, held, found, verdict in rows:
@@ -111,4 +110,4 @@ def statements(rows: Iterable[tuple[str, bool | None, str, str]]) -> Comparison:
             say(text)
     elif wrong:
         raise AssertionError("\n".join(wrong))
-    return Comparison(pd.DataFrame(table))
+    return Comparison(table)

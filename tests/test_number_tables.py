@@ -1,0 +1,58 @@
+"""How the tables of cells are set: numbers to the right, by their points, with their errors, powers of ten raised."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from number_tables import set_table, set_tables
+
+HEAD = '<table class="dataframe"><thead><tr><th>what</th><th>EMD</th></tr></thead><tbody>'
+
+
+def table(*rows):
+    lines = "".join(f"<tr><th>{name}</th><td>{text}</td></tr>" for name, text in rows)
+    return f"{HEAD}{lines}</tbody></table>"
+
+
+def text_of(html):
+    return re.sub(r"<[^>]*>", " ", html)
+
+
+def test_a_column_of_numbers_is_aligned_by_its_points():
+    html = set_table(table(("a", "10"), ("b", "1.25"), ("c", "–")))
+    assert html.count('class="number"') == 4  # three cells and their head
+    assert '10<span class="fraction" style="--places: 3"></span>' in html
+    assert '1<span class="fraction" style="--places: 3">.25</span>' in html
+
+
+@pytest.mark.parametrize("text", ["closer", "1 of 2", "12 in Fig. 3"])
+def test_a_column_of_words_is_not(text):
+    assert "number" not in set_table(table(("a", "1.5"), ("b", text)))
+
+
+def test_a_number_and_its_error_are_not_parted():
+    assert 'class="number">0.0027 ± 0.0001<' in set_table(table(("a", "0.0027 ± 0.0001"), ("b", "0.1 ± 0.02")))
+    assert "from 1.5\u00a0±\u00a00.1 to 2.5\u00a0±\u00a00.2" in set_table(table(("a", "from 1.5 ± 0.1 to 2.5 ± 0.2")))
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("1e-04", "10<sup>−4</sup>"),
+        ("2.5e+06", "2.5 × 10<sup>6</sup>"),
+        ("below 1e-9", "below 10<sup>−9</sup>"),
+        ("e-9, 1e, node1e4x, 1e4x", "e-9, 1e, node1e4x, 1e4x"),
+    ],
+)
+def test_powers_of_ten_are_raised(text, shown):
+    assert f">{shown}</td>" in set_table(table(("a", text)))
+
+
+def test_only_tables_of_cells_are_set_and_words_stay():
+    other = '<table class="indextable"><tr><td>1.5</td></tr></table>'
+    body = other + table(("a", "1.5"), ("b", "22.25")) + other
+    html = set_tables(body)
+    assert html.count(other) == 2
+    assert html.count("table-scroll") == 1
+    assert text_of(html).replace(" ", "") == text_of(body).replace(" ", "")
