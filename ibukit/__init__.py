@@ -99,7 +99,7 @@ if TYPE_CHECKING:
     from ibukit.protocols import HadamardMechanism as HadamardMechanism
     from ibukit.protocols import HadamardResponse as HadamardResponse
     from ibukit.protocols import HistogramEncoding as HistogramEncoding
-    from ibukit.protocols import Hybrid as Hybrid
+    from ibukit.protocols import HybridMechanism as HybridMechanism
     from ibukit.protocols import LinearGaussian as LinearGaussian
     from ibukit.protocols import LinkedRounds as LinkedRounds
     from ibukit.protocols import LocalHashing as LocalHashing
@@ -136,7 +136,7 @@ __all__ = [
     "HadamardMechanism",
     "HadamardResponse",
     "HistogramEncoding",
-    "Hybrid",
+    "HybridMechanism",
     "IbukitError",
     "Line",
     "LinearGaussian",
@@ -295,7 +295,7 @@ _HOMES = {
     "DiscreteGaussian": "protocols",
     "DiscreteSquareWave": "protocols",
     "Duchi": "protocols",
-    "Hybrid": "protocols",
+    "HybridMechanism": "protocols",
     "LinearGaussian": "protocols",
     "Piecewise": "protocols",
     "PlanarGaussian": "protocols",

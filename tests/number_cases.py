@@ -10,7 +10,7 @@ LISTED = [
     ik.DiscreteSquareWave(LINE, 1.0),
     ik.Piecewise(LINE, 1.0),
     ik.Duchi(LINE, 1.0),
-    ik.Hybrid(LINE, 1.0),
+    ik.HybridMechanism(LINE, 1.0),
     ik.Staircase(LINE, 1.0),
 ]
 GAUSSIAN = [ik.DiscreteGaussian(LINE, 1.5), ik.LinearGaussian(LINE, 1.5), ik.PlanarGaussian(GRID, 0.8)]

@@ -9,7 +9,7 @@ from ibukit._threads import one_thread
 from ibukit.protocols.piecewise import HYBRID_FROM, two_points
 from ibukit.testing import check_mechanism
 
-KINDS = [ik.Piecewise, ik.Duchi, ik.Hybrid]
+KINDS = [ik.Piecewise, ik.Duchi, ik.HybridMechanism]
 LINE = ik.Line(20, 26)
 kinds = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 
@@ -65,17 +65,20 @@ def test_the_variances_cross_where_the_paper_says():
         return share * ik.Piecewise(41, eps).report_variance() + (1 - share) * ik.Duchi(41, eps).report_variance()
 
     assert brentq(lambda eps: mixed(eps).max() - worst(ik.Duchi, eps), 0.3, 2) == pytest.approx(HYBRID_FROM, rel=1e-9)
-    assert np.ptp(ik.Hybrid(41, 2.0).report_variance()) < 1e-14
+    assert np.ptp(ik.HybridMechanism(41, 2.0).report_variance()) < 1e-14
     assert np.ptp(ik.Piecewise(41, 2.0).report_variance()) > 0.1
 
 
 def test_below_the_crossing_the_hybrid_mechanism_is_duchis():
-    hybrid, duchi = ik.Hybrid(5, 0.6), ik.Duchi(5, 0.6)
+    hybrid, duchi = ik.HybridMechanism(5, 0.6), ik.Duchi(5, 0.6)
     np.testing.assert_array_equal(hybrid.matrix(), duchi.matrix())
-    assert (hybrid.m, ik.Hybrid(5, 0.61).m) == (2, ik.Piecewise(5, 0.61).m + 2)
+    assert (hybrid.m, ik.HybridMechanism(5, 0.61).m) == (2, ik.Piecewise(5, 0.61).m + 2)
 
 
-@pytest.mark.parametrize(("mechanism", "rank"), [(ik.Duchi(7, 1.0), 2), (ik.Hybrid(7, 0.5), 2), (ik.Hybrid(7, 1.0), 7)])
+@pytest.mark.parametrize(
+    ("mechanism", "rank"),
+    [(ik.Duchi(7, 1.0), 2), (ik.HybridMechanism(7, 0.5), 2), (ik.HybridMechanism(7, 1.0), 7)],
+)
 def test_two_reports_identify_the_mean_alone(mechanism, rank):
     answer = ik.theory.identifiable(mechanism)
     assert (answer.rank, bool(answer)) == (rank, rank == 7)
@@ -102,7 +105,7 @@ def test_points_of_other_programs_are_known_and_other_numbers_refused():
     assert duchi.check_reports(near).tolist() == [0, 1, 1]
     with pytest.raises(ik.errors.AlphabetMismatch, match=r"reports must be -2\.16.* or 2\.16.*, got 1\.0 at index 1"):
         duchi.tally([c, 1.0])
-    hybrid = ik.Hybrid(LINE, 1.0)
+    hybrid = ik.HybridMechanism(LINE, 1.0)
     codes = hybrid.check_reports([-c, c, c - 1e-9])
     assert codes[:2].tolist() == [hybrid.m - 2, hybrid.m - 1]
     assert codes[2] < hybrid.m - 2
@@ -112,7 +115,7 @@ def test_points_of_other_programs_are_known_and_other_numbers_refused():
 
 def test_the_likelihood_knows_which_way_a_hybrid_report_was_made():
     """A point says less of the extremes than an interval: the arms' columns are no mixture."""
-    hybrid = ik.Hybrid(5, 2.0)
+    hybrid = ik.HybridMechanism(5, 2.0)
     share, c = hybrid.piecewise_share, two_points(2.0)
     tally = hybrid.tally([c])
     up = (1 - share) * (0.5 + np.linspace(-1, 1, 5) / (2 * c))
@@ -138,4 +141,4 @@ def test_the_likelihood_is_never_worse_than_the_average_and_much_better_where_th
             assert published_over_best(ik.Duchi(41, eps), theta) == pytest.approx(1, rel=1e-9)
     ratios = [published_over_best(ik.Piecewise(41, eps), uniform) for eps in (0.5, 4.0)]
     assert ratios == pytest.approx([1.055, 1.001], abs=1e-3)
-    assert published_over_best(ik.Hybrid(41, 4.0), bump) == pytest.approx(1.605, abs=1e-3)
+    assert published_over_best(ik.HybridMechanism(41, 4.0), bump) == pytest.approx(1.605, abs=1e-3)

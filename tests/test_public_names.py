@@ -31,7 +31,7 @@ NAMES = [
     "HadamardMechanism",
     "HadamardResponse",
     "HistogramEncoding",
-    "Hybrid",
+    "HybridMechanism",
     "IbukitError",
     "Line",
     "LinearGaussian",

@@ -18,7 +18,7 @@ NUMBERS = [
     ik.SquareWave(LINE, 1.0),
     ik.Piecewise(LINE, 1.0),
     ik.Duchi(LINE, 1.0),
-    ik.Hybrid(LINE, 1.0),
+    ik.HybridMechanism(LINE, 1.0),
     ik.Staircase(LINE, 1.0),
 ]
 

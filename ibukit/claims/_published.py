@@ -41,7 +41,7 @@ def load_published(stem: str) -> pd.DataFrame:
     Parameters
     ----------
     stem : str
-        "consistency", "geometric", "freewill", "estimators" or "privic".
+        "consistency", "geometric", "freewill", "estimators", "privic" or "protocols".
 
     Returns
     -------

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ibukit import mechanisms
+from ibukit import mechanisms, protocols
 from ibukit.alphabet import Alphabet, Line
 from ibukit.errors import MissingExtra
 from ibukit.grid import Grid
@@ -21,16 +21,17 @@ from ibukit.mechanisms import MatrixMechanism, Mechanism
 
 # names that are shorter or older than those of the classes
 SHORT = {"k-rr": "randomized-response", "geometric": "linear-geometric", "laplace": "linear-laplace"}
-SHORT |= {"oue": "optimized-unary-encoding"}
+SHORT |= {"oue": "optimized-unary-encoding", "olh": "local-hashing", "she": "histogram-encoding"}
+SHORT |= {"cms": "count-mean-sketch", "hcms": "hadamard-count-mean-sketch"}
 OF_ALPHABET = ("labels", "k", "first", "rows", "cols", "cell_size", "bounds")
 
 
 def named_mechanisms() -> dict[str, Callable[..., Mechanism]]:
-    """Every mechanism of an alphabet and an epsilon, by its hyphenated name and shorter ones."""
+    """Every mechanism of an alphabet and parameters, by its hyphenated name and shorter ones."""
     found: dict[str, Callable[..., Mechanism]] = {}
-    for name, thing in vars(mechanisms).items():
-        kind = inspect.isclass(thing) and issubclass(thing, Mechanism)
-        if kind and {"alphabet", "epsilon"} <= set(inspect.signature(thing).parameters):
+    for name, thing in (vars(mechanisms) | vars(protocols)).items():
+        kind = inspect.isclass(thing) and issubclass(thing, Mechanism) and not inspect.isabstract(thing)
+        if kind and next(iter(inspect.signature(thing).parameters), None) == "alphabet":
             found[re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower()] = thing
     return found | {short: found[long] for short, long in SHORT.items()}
 
@@ -53,13 +54,23 @@ def mechanism_of(options: argparse.Namespace) -> Any:
             f"{', '.join(sorted(known))}, got {name!r}"
         )
     alphabet = alphabet_of(options)
+    accepted = inspect.signature(known[name]).parameters
+    required = [each.name for each in list(accepted.values())[1:] if each.default is each.empty]
+    missing = [each for each in required if each not in ("epsilon", *parameters)]
+    if missing:
+        raise ValueError(
+            f"{name} needs {', '.join(missing)}: give --mechanism a file of parameters (.yaml, .json) that has them"
+        )
+    if "epsilon" not in accepted:
+        _refuse(options, ("epsilon", "epsilon_column"), f"{name}, which has no such parameter")
+        return known[name](alphabet, **parameters)
     if epsilon_column is not None:
         _refuse(options, ("epsilon",), "--epsilon-column")
         return lambda epsilon: known[name](alphabet, epsilon, **parameters)
     if options.epsilon is None:
         other = ", or --epsilon-column" if hasattr(options, "epsilon_column") else ""
         raise ValueError(f"--epsilon must be given for {name}{other}")
-    return known[name](alphabet, options.epsilon, **parameters)
+    return known[name](alphabet, epsilon=options.epsilon, **parameters)
 
 
 def alphabet_of(options: argparse.Namespace) -> Alphabet:
@@ -134,12 +145,13 @@ def _fill_in(options: argparse.Namespace, path: Path) -> tuple[str, dict[str, An
         raise ValueError(f'{path} must hold parameters by name, "mechanism" among them')
     own = {key.replace("-", "_"): value for key, value in content.items()}
     name: str = own.pop("mechanism")
-    for key in [key for key in own if key in ("epsilon", *OF_ALPHABET)]:
+    kind = named_mechanisms().get(name)
+    accepted = set(inspect.signature(kind).parameters) - {"alphabet", "epsilon"} if kind else set()
+    # a sketch has rows of its own, which are no grid's
+    for key in [key for key in own if key in {"epsilon", *OF_ALPHABET} - accepted]:
         if getattr(options, key, None) is not None:
             raise ValueError(f"--{key.replace('_', '-')} must be left out, {path} has it")
         setattr(options, key, own.pop(key))
-    kind = named_mechanisms().get(name)
-    accepted = set(inspect.signature(kind).parameters) - {"alphabet", "epsilon"} if kind else set()
     if set(own) - accepted:
         raise ValueError(
             f"{path} must not have {sorted(set(own) - accepted)}: parameters of {name} are "

@@ -10,7 +10,7 @@ from ibukit.errors import NotInvertible
 from ibukit.mechanisms import Mechanism
 from ibukit.mechanisms.unary import is_bits
 from ibukit.planning.dense import Dense, refuse_if_too_large
-from ibukit.planning.models import model_of
+from ibukit.planning.models import as_listed, model_of
 from ibukit.theory import asymptotic_mse, inv_squared_error, inv_squared_error_range
 
 
@@ -24,10 +24,10 @@ def _of_inv(mechanism: Mechanism, theta: Floats | None) -> float:
 
 
 def _of_mle(mechanism: Mechanism, theta: Floats | None) -> float:
-    listed = mechanism.as_finite()
+    listed = as_listed(mechanism)
     if theta is not None:
         # where it has zeros, the limit from inside
-        return asymptotic_mse(mechanism, theta) if theta.all() else float(model_of(mechanism).near(theta, None).sum())
+        return asymptotic_mse(listed, theta) if theta.all() else float(model_of(mechanism).near(theta, None).sum())
     if is_bits(listed):  # concave, and the same for every order of the secrets
         return asymptotic_mse(listed, uniform(listed.k))
     if listed.m == listed.k:

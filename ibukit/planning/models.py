@@ -1,16 +1,20 @@
-"""Which way to the least variances a mechanism has: a closed form, symmetry, or its matrix."""
+"""Which way to the least variances a mechanism has: a closed form, symmetry, its matrix, or simulated reports."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
+from numpy.random import Generator
+
 from ibukit._validate import Floats
-from ibukit.mechanisms import Mechanism, RandomizedResponse, TruncatedGeometric
+from ibukit.mechanisms import FiniteMechanism, Mechanism, RandomizedResponse, TruncatedGeometric
 from ibukit.mechanisms.unary import is_bits
 from ibukit.planning.bits import BitModel
 from ibukit.planning.closed_forms import OnLine, Response
 from ibukit.planning.dense import Dense, refuse_if_too_large
 from ibukit.planning.saddle import Worst
+from ibukit.planning.sampled import Sampled
+from ibukit.protocols import LocalHashing, LongitudinalHashing
 
 
 class Model(Protocol):
@@ -23,15 +27,30 @@ class Model(Protocol):
         """The largest of them over all distributions."""
 
 
-def model_of(mechanism: Mechanism) -> Model:
-    """The model of the mechanism, or of one of the same information whose reports can be listed."""
-    listed = mechanism.as_finite()
-    # by the exact type: a class that inherits from one of these may have another law
-    if type(listed) is RandomizedResponse:
-        return Response(listed)
-    if type(listed) is TruncatedGeometric:
-        return OnLine(listed)
-    if is_bits(listed):
-        return BitModel(listed)
-    refuse_if_too_large(listed.k, listed.m)
+def as_listed(mechanism: Mechanism) -> FiniteMechanism:
+    """The mechanism of the same information whose reports can be listed, or are bits.
+
+    Local hashing has the law of a unary encoding, or of subset selection, if all hash functions are equally likely.
+    """
+    return mechanism.ideal if isinstance(mechanism, (LocalHashing, LongitudinalHashing)) else mechanism.as_finite()
+
+
+def model_of(mechanism: Mechanism, rng: Generator | None = None) -> Model:
+    """The model of the mechanism, or of one of the same information; from simulated reports where there is no other."""
+    try:
+        listed = as_listed(mechanism)
+        # by the exact type: a class that inherits from one of these may have another law
+        if type(listed) is RandomizedResponse:
+            return Response(listed)
+        if type(listed) is TruncatedGeometric:
+            return OnLine(listed)
+        if is_bits(listed):
+            return BitModel(listed)
+        refuse_if_too_large(listed.k, listed.m)
+    except ValueError as error:
+        if rng is not None:
+            return Sampled(mechanism, rng)
+        if not mechanism.alphabet.bounded:
+            raise
+        raise type(error)(f"{error}; or give near and rng, for a plan from simulated reports") from error
     return Dense(listed.matrix())

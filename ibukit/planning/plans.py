@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from ibukit import _validate
@@ -18,6 +19,7 @@ from ibukit.mechanisms.matrix import as_mechanism
 from ibukit.planning.models import model_of
 from ibukit.planning.near import distribution_of
 from ibukit.planning.result import Plan, Plans
+from ibukit.planning.sampled import Sampled
 
 if TYPE_CHECKING:
     from ibukit.datasets import Dataset
@@ -33,6 +35,7 @@ def plan(
     level: float = 0.95,
     of: Any = None,
     near: Distribution | None = None,
+    rng: Generator | None = None,
 ) -> Plan: ...
 @overload
 def plan(
@@ -41,6 +44,7 @@ def plan(
     level: float = 0.95,
     of: Any = None,
     near: Distribution | None = None,
+    rng: Generator | None = None,
 ) -> Plans: ...
 
 
@@ -50,6 +54,7 @@ def plan(
     level: float = 0.95,
     of: Any = None,
     near: Distribution | None = None,
+    rng: Generator | None = None,
 ) -> Plan | Plans:
     """How many reports it takes for intervals of a given width.
 
@@ -76,6 +81,10 @@ def plan(
         probability.
     near : array_like, shape (k,), Estimate, Dataset, mapping or Series, optional
         The distribution that is expected. By default the worst case, whatever the distribution.
+    rng : numpy.random.Generator, optional
+        For mechanisms whose reports cannot be listed and have no structure that replaces the list (SHE, Gaussian noise,
+        large sketches): what one report tells is averaged over simulated reports, 1,000 for each secret and at least
+        50,000. `Plan.noise` is the relative standard error of n. It takes `near`, and no more than 259 secrets.
 
     Returns
     -------
@@ -137,11 +146,11 @@ def plan(
     margin, half = _validate.positive("width", width), normal_quantile(level)
     given: Any = mechanism
     if isinstance(given, Sequence) and (not given or any(isinstance(each, Mechanism) for each in given)):
-        return Plans(tuple(_plan(each, margin, level, half, of, near) for each in require_same_alphabet(given)))
-    return _plan(as_mechanism(given), margin, level, half, of, near)
+        return Plans(tuple(_plan(each, margin, level, half, of, near, rng) for each in require_same_alphabet(given)))
+    return _plan(as_mechanism(given), margin, level, half, of, near, rng)
 
 
-def _plan(mechanism: Mechanism, width: float, level: float, z: float, of: Any, near: Any) -> Plan:
+def _plan(mechanism: Mechanism, width: float, level: float, z: float, of: Any, near: Any, rng: Any) -> Plan:
     questions = asked(of, mechanism.alphabet)
     weights, ranges = questions.weights, questions.ranges
     if not ranges.any():
@@ -158,7 +167,7 @@ def _plan(mechanism: Mechanism, width: float, level: float, z: float, of: Any, n
     if weights is not None:  # a constant changes no variance, and costs digits
         weights = weights - (questions.most + questions.least)[:, None] / 2
     theta = None if near is None else distribution_of(near, mechanism.alphabet)
-    model = model_of(mechanism)
+    model = model_of(mechanism, None if rng is None else _validate.generator(rng))
     if theta is None:
         worst = model.worst(weights)
         variance, question, theta = worst.upper, worst.question, worst.theta
@@ -169,7 +178,8 @@ def _plan(mechanism: Mechanism, width: float, level: float, z: float, of: Any, n
         variance = max(0.0, float(variances[question]))
     n = reports_needed(variance, width, z)
     held = _validate.frozen(np.array(theta))
-    return Plan(mechanism, n, width, float(level), variance, gap, question, held, near is None)
+    noise = model.noise if isinstance(model, Sampled) else 0.0
+    return Plan(mechanism, n, width, float(level), variance, gap, question, held, near is None, noise)
 
 
 def reports_needed(variance: float, width: float, z: float) -> int:

@@ -48,6 +48,8 @@ class Plan(_validate.ReadOnlyArrays):
         At which it is so uncertain: `near`, or the worst distribution that was found.
     worst_case : bool
         Whether the plan holds for all distributions.
+    noise : float
+        Relative standard error of `variance`, and of `n`, where it was found from simulated reports; else 0.
 
     Examples
     --------
@@ -66,6 +68,7 @@ class Plan(_validate.ReadOnlyArrays):
     question: int
     distribution: Floats
     worst_case: bool
+    noise: float = 0.0
 
     @property
     def name(self) -> str:
@@ -177,7 +180,8 @@ class Plan(_validate.ReadOnlyArrays):
 
     def __repr__(self) -> str:
         where = "worst case" if self.worst_case else "near the given distribution"
-        return f"Plan({self.name}, n={self.n:,} for width {self.target:g} at level {self.level:g}, {where})"
+        simulated = f", ± {100 * self.noise:.1g} %" if self.noise else ""
+        return f"Plan({self.name}, n={self.n:,} for width {self.target:g} at level {self.level:g}, {where}{simulated})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

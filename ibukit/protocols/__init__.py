@@ -15,7 +15,7 @@ from ibukit.protocols.longitudinal_hashing import LongitudinalHashing as Longitu
 from ibukit.protocols.memoised import LongitudinalResponse as LongitudinalResponse
 from ibukit.protocols.memoised import LongitudinalUnaryEncoding as LongitudinalUnaryEncoding
 from ibukit.protocols.piecewise import Duchi as Duchi
-from ibukit.protocols.piecewise import Hybrid as Hybrid
+from ibukit.protocols.piecewise import HybridMechanism as HybridMechanism
 from ibukit.protocols.piecewise import Piecewise as Piecewise
 from ibukit.protocols.square_wave import DiscreteSquareWave as DiscreteSquareWave
 from ibukit.protocols.square_wave import SquareWave as SquareWave

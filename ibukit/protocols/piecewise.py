@@ -250,7 +250,7 @@ class Piecewise(WindowReports, _Numbers):
 
 
 @dataclass(frozen=True)
-class Hybrid(_Numbers):
+class HybridMechanism(_Numbers):
     """The hybrid mechanism for a mean: the piecewise mechanism or Duchi's, by chance.
 
     Up to eps = 0.6094 it is `Duchi`. Above, the report is made by `Piecewise` with probability 1 - e^(-eps/2), else by
@@ -285,7 +285,7 @@ class Hybrid(_Numbers):
 
     Examples
     --------
-    >>> mechanism = Hybrid(Line(0, 4), epsilon=2.0)
+    >>> mechanism = HybridMechanism(Line(0, 4), epsilon=2.0)
     >>> mechanism.report_variance().round(4)
     array([1.0423, 1.0423, 1.0423, 1.0423, 1.0423])
     """

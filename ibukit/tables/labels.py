@@ -55,7 +55,7 @@ def _whole(value: Any, textual: bool) -> int | None:
 
 
 def numbers_in_rows(values: NDArray[Any], textual: bool) -> NDArray[Any]:
-    """Rows of numbers, shape (s, width), NaN for what is none."""
+    """Rows of numbers, shape (s, width), NaN for what is none; whole numbers keep all their digits."""
     if values.dtype != object and values.dtype.kind != "U":
         return values
     import pandas as pd
@@ -63,7 +63,8 @@ def numbers_in_rows(values: NDArray[Any], textual: bool) -> NDArray[Any]:
     cells = values.astype(object).ravel()
     if not textual:
         cells[[isinstance(value, str) for value in cells]] = None
-    return np.asarray(pd.to_numeric(pd.Series(cells), errors="coerce"), dtype=np.float64).reshape(values.shape)
+    numbers = pd.to_numeric(pd.Series(cells), errors="coerce").to_numpy()
+    return np.asarray(numbers, dtype=None if numbers.dtype == np.int64 else np.float64).reshape(values.shape)
 
 
 def number_in(text: str) -> int | float | None:
