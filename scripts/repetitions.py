@@ -74,7 +74,7 @@ def add(path: Path, rows: Sequence[dict[str, Any]], columns: Sequence[str] = kep
         table.writerows(found.values())
 
 
-def recorder(path: str) -> Callable[..., Any]:
+def recorder(path: str, n_jobs: int = 2) -> Callable[..., Any]:
     """What takes the place of `claims.repeated` while a chapter is run here: computes, and adds to the file."""
 
     def repeated(
@@ -89,7 +89,7 @@ def recorder(path: str) -> Callable[..., Any]:
 
         made = []
         for mechanism in mechanisms:
-            made.append(ik.replicate(population, [mechanism], estimators, repetitions, seed, n_jobs=2))
+            made.append(ik.replicate(population, [mechanism], estimators, repetitions, seed, n_jobs=n_jobs))
             add(Path(path), rows_of(made[-1], population, mechanism, seed))
         return pd.concat(made, ignore_index=True)
 

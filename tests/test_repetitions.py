@@ -50,7 +50,10 @@ def test_the_rows_are_in_order():
 def test_distances_are_those_of_estimates():
     for stem, row in ROWS:
         assert (numbers(row) > 0).all(), stem
-        assert set(row["status"].split()) <= {"CLOSED_FORM", "CONVERGED", "STOPPED"}
+        ended = {"CLOSED_FORM", "CONVERGED", "STOPPED"}
+        if row["estimator"] == "discrepancy":  # a rule that the chapter ends after 3,000 steps, met or not
+            ended |= {"MAX_ITER", "OUT_OF_REACH"}
+        assert set(row["status"].split()) <= ended, stem
 
 
 def people_of(laws, seed, n):
@@ -77,7 +80,9 @@ def beside(chapter, people, mechanism, estimators, seed, other=0):
     return made["emd"].to_numpy(), np.concatenate(stored)
 
 
-@pytest.mark.parametrize("question", some(), ids=lambda question: f"{question[0]}, {question[2].__class__.__name__}")
+@pytest.mark.parametrize(
+    "question", list(some()), ids=lambda question: f"{question[0]}, {question[2].__class__.__name__}"
+)
 def test_some_distances_made_anew(question):
     made, stored = beside(*question)
     assert made == pytest.approx(stored, rel=NEARLY)
@@ -142,24 +147,30 @@ def test_what_is_read_is_what_would_be_computed():
 def test_other_shares_and_levels_are_other_questions():
     line = AGES.alphabet
     two = [ik.RandomizedResponse(line, level) for level in (1.0, 2.0)]
-    mixes = [ik.FreeWill(two), ik.FreeWill(two, [0.1, 0.9]), ik.FreeWill(two[::-1]), ik.FreeWill([two[0], two[0]])]
+    mixes = [ik.FreeWill(two), ik.FreeWill(two, [0.1, 0.9]), ik.FreeWill(two[::-1]), ik.FreeWill(two[:1])]
     assert len({kept.asked(AGES, mix, 7) for mix in mixes}) == 4
+
+
+def test_distances_are_kept_and_the_more_of_two(tmp_path):
+    repeated = repetitions.recorder(str(tmp_path / "toy.csv"), n_jobs=1)
+    for many in (2, 3, 2):
+        made = repeated("toy", AGES, [ik.RandomizedResponse(AGES.alphabet, 0.5)], INV_P, many, 7)
+        assert len(made) == many
+    [row] = repetitions.read(tmp_path / "toy.csv")
+    assert row["repetitions"] == "3"
+    made = ik.replicate(AGES, [ik.RandomizedResponse(AGES.alphabet, 0.5)], INV_P, 3, 7)["emd"]
+    assert numbers(row) == pytest.approx(made.to_numpy(), rel=NEARLY)
 
 
 TOY = (
     """
 from ibukit import claims
 import ibukit as ik
-ages = ik.datasets.load_adult_ages()
-krr = ik.RandomizedResponse(ages.alphabet, 0.5)
 EPSILON, SEED = 0.5, 7
 """,
     """
-for many in (2, 3, 2):
-    claims.repeated("toy", ages, [krr], {"INV-P": ik.inv}, many, SEED)
-""",
-    """
-tally = krr.tally_counts(ages.counts)
+ages = ik.datasets.load_adult_ages()
+tally = ik.RandomizedResponse(ages.alphabet, EPSILON).tally_counts(ages.counts)
 claims.remembered("toy", "numbers", [tally], lambda: [[1.0, 2.0], [3.0, 5.0]])
 """,
 )
@@ -173,15 +184,8 @@ def ran(folder, *sources):
     return repetitions.read(to)
 
 
-def test_a_chapter_is_run_and_its_distances_kept(tmp_path):
-    [row] = ran(tmp_path, *TOY[:2])
-    assert row["repetitions"] == "3"
-    made = ik.replicate(AGES, [ik.RandomizedResponse(AGES.alphabet, 0.5)], {"INV-P": ik.inv}, 3, 7)["emd"]
-    assert numbers(row) == pytest.approx(made.to_numpy(), rel=NEARLY)
-
-
 def test_what_is_computed_in_a_chapters_own_way_is_kept_and_read(tmp_path, monkeypatch):
-    rows = ran(tmp_path, TOY[0], TOY[2])
+    rows = ran(tmp_path, *TOY)
     assert [row["mean"] for row in rows] == ["2", "3.5"]
     assert [row["error"] for row in rows] == ["1", "1.5"]
     monkeypatch.setattr(kept, "FOLDER", tmp_path)

@@ -95,7 +95,7 @@ def asked(population: Population, mechanism: Mechanism | FreeWill, seed: int) ->
 
 
 def remembered(chapter: str, what: str, tallies: Iterable[Tally], compute: Callable[[], ArrayLike]) -> Floats:
-    """Losses that a chapter computes in its own way, or those kept of the same tallies.
+    """Compute losses in a chapter's own way, or read those kept of the same tallies.
 
     They are read from data/repetitions/<chapter>.csv if it has them by this name and for exactly these reports.
     Otherwise they are computed. The file is made by scripts/repetitions.py.
