@@ -16,6 +16,8 @@ collect_ignore = ["rounding"]  # a sitecustomize, which only `make portable` put
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 TABLES = {"ledger": "ledger.csv", "erratum": "errata.csv"}
+# what was collected, slow tests included: the files with a test, and for each mark the ids that tests carry
+FILES, CARRIED = pytest.StashKey[set[Path]](), pytest.StashKey[dict[str, set[str]]]()
 
 # The same examples in every run: a failure that was seen once is seen again.
 hypothesis.settings.register_profile("ibukit", derandomize=True, deadline=None, print_blob=False, max_examples=100)
@@ -26,6 +28,12 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ibukit"))
 def rng() -> np.random.Generator:
     """Fresh for every test, so that no test's draws depend on which tests ran before it."""
     return np.random.default_rng(20260101)
+
+
+@pytest.fixture
+def collected(request: pytest.FixtureRequest) -> tuple[set[Path], dict[str, set[str]]]:
+    """What this run has collected: the files with a test, and for each mark the ids that their tests carry."""
+    return request.config.stash[FILES], request.config.stash[CARRIED]
 
 
 @cache
@@ -49,9 +57,12 @@ def complaint(mark: str, name: object, where: str) -> str | None:
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
     """Stop the run where a mark names no row: a claim that counts as tested must exist."""
     wrong = []
+    config.stash[FILES] = {item.path for item in items}
+    carried = config.stash[CARRIED] = {mark: set() for mark in TABLES}
     for item in items:
         for mark in TABLES:
             for marker in item.iter_markers(mark):
+                carried[mark].update(map(str, marker.args))
                 if not marker.args or marker.kwargs:
                     wrong.append(f"{item.nodeid}: {mark} wants ids, as in @pytest.mark.{mark}('A-T1')")
                 wrong += [text for name in marker.args if (text := complaint(mark, name, item.nodeid))]

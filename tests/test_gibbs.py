@@ -77,12 +77,17 @@ def law_of(name, of, rng):
     return tally, alpha, of, sample(tally, alpha, of, rng, 50_000)
 
 
-@pytest.mark.parametrize(
-    ("of", "long"),
-    [("distribution", True), ("distribution", False), ("frequencies", True)],
-    ids=["P", "P without long steps", "F"],
-)
-@pytest.mark.parametrize("name", TALLIES)
+# of every tally P is quick; F and P without long steps are for one tally of each way to tell the secrets
+VARIANTS = {"P": ("distribution", True), "P without long steps": ("distribution", False), "F": ("frequencies", True)}
+QUICK = {"k-RR", "RAPPOR", "OUE, many", "zeros", "a pool"}
+LAWS = [
+    pytest.param(name, *which, id=f"{name}-{words}", marks=[] if words == "P" or name in QUICK else pytest.mark.slow)
+    for name in TALLIES
+    for words, which in VARIANTS.items()
+]
+
+
+@pytest.mark.parametrize(("name", "of", "long"), LAWS)
 def test_the_draws_have_the_law_of_the_recursion(name, of, long, monkeypatch, rng):
     if not long:
         monkeypatch.setattr(_surrogate_moves, "MOST_SECRETS_MOVED", 1)
@@ -229,7 +234,7 @@ def test_a_step_of_bits_is_one_of_columns(monkeypatch, rng):
 
 def slow_case(rng):
     """Noisy bits of many users, without long steps: an estimate that needs some ten thousand sweeps."""
-    return ik.OptimizedUnaryEncoding(8, 0.5).simulate(rng.multinomial(3000, np.full(8, 1 / 8)), rng)
+    return ik.OptimizedUnaryEncoding(8, 0.5).simulate(rng.multinomial(1000, np.full(8, 1 / 8)), rng)
 
 
 def test_chains_that_have_not_converged_say_so(monkeypatch, rng):
@@ -266,7 +271,9 @@ def test_a_posterior_without_doubt(rng):
     assert (ik.posterior(tally, 0.5, method="gibbs", rng=rng).standard_deviations > 0.1).all()
 
 
-def test_the_same_seed_draws_the_same_digits(rng):
+def test_the_same_seed_draws_the_same_digits(monkeypatch, rng):
+    monkeypatch.setattr(_gibbs, "WARM_UP", 50)
+    monkeypatch.setattr(_gibbs, "N_DRAWS", 200)
     tally = TALLIES["a pool"](rng)
     once, again = (ik.posterior(tally, 0.5, method="gibbs", rng=np.random.default_rng(5)) for _ in range(2))
     assert np.array_equal(once.mean, again.mean)

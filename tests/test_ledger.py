@@ -181,13 +181,21 @@ def test_tags_of_the_chapters_name_rows_and_stand_on_cells_that_assert():
     assert ledger.tag_faults() == []
 
 
-def test_an_erratum_counts_as_recomputed_exactly_when_a_test_or_chapter_carries_it():
+def carried(files, ids):
+    """The errata that tests and chapters carry, from this run's own collection where that was of all tests."""
+    if {*(ROOT / "tests").glob("test_*.py")} <= files:
+        tags = {row for kind, row, _, _ in ledger.tagged_cells() if kind == "erratum"}
+        return dict.fromkeys(ids["erratum"] | tags, "here")
     code = "import json, ledger; print(json.dumps(ledger.places()))"
     run = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT / "scripts", capture_output=True, text=True, timeout=900, check=False
     )
     assert run.returncode == 0, run.stderr
-    tested = json.loads(run.stdout)["erratum"]
+    return json.loads(run.stdout)["erratum"]
+
+
+def test_an_erratum_counts_as_recomputed_exactly_when_a_test_or_chapter_carries_it(collected):
+    tested = carried(*collected)
     wrong = {row["id"]: row["status"] for row in ERRATA if row["status"] != ledger.status(row, tested)}
     assert wrong == {}, "run scripts/ledger.py --write"
 
