@@ -26,14 +26,15 @@ def asserts(source: str) -> list[ast.Assert]:
         return []
 
 
+def checks(statement: ast.stmt) -> bool:
+    """Whether a statement is an assertion, or a loop that holds nothing else."""
+    if isinstance(statement, (ast.For, ast.With)):
+        return all(map(checks, statement.body)) and not getattr(statement, "orelse", [])
+    return isinstance(statement, ast.Assert)
+
+
 def only_checks(source: str) -> bool:
     """Whether the code consists of assertions, alone or in loops that hold nothing else."""
-
-    def checks(statement: ast.stmt) -> bool:
-        if isinstance(statement, (ast.For, ast.With)):
-            return all(map(checks, statement.body)) and not getattr(statement, "orelse", [])
-        return isinstance(statement, ast.Assert)
-
     return bool(asserts(source)) and all(map(checks, ast.parse(source).body))
 
 
@@ -58,24 +59,24 @@ def final_checks(source: str) -> tuple[str, str]:
         body = ast.parse(source).body
     except SyntaxError:
         return source, ""
-    others = [statement for statement in body if not isinstance(statement, ast.Assert)]
+    others = [statement for statement in body if not checks(statement)]
     last = max((statement.end_lineno or 0 for statement in others), default=0)
     lines = source.splitlines()
-    checks = "\n".join(lines[last:]).strip("\n")
-    return ("\n".join(lines[:last]), checks) if asserts(checks) else (source, "")
+    rest = "\n".join(lines[last:]).strip("\n")
+    return ("\n".join(lines[:last]), rest) if asserts(rest) else (source, "")
 
 
 def set_aside(cell: nodes.container, shown: nodes.Element) -> None:
     """Put the checks at the end of a visible cell into a chip below it."""
-    code, checks = final_checks(shown.astext())
+    code, rest = final_checks(shown.astext())
     blocks = list(shown.findall(nodes.literal_block))
-    if not (code and checks) or len(blocks) != 1:
+    if not (code and rest) or len(blocks) != 1:
         return
     aside = shown.deepcopy()
-    for block, text in ((blocks[0], code), (next(iter(aside.findall(nodes.literal_block))), checks)):
+    for block, text in ((blocks[0], code), (next(iter(aside.findall(nodes.literal_block))), rest)):
         block.rawsource = text  # Sphinx highlights a block whose source is its text
         block.children = [nodes.Text(text)]
-    fold = HideCodeCellNode(prompt_show=chip(checks), prompt_hide=chip(checks))
+    fold = HideCodeCellNode(prompt_show=chip(rest), prompt_hide=chip(rest))
     fold["classes"].append("above-input")
     fold.append(aside)
     cell.append(fold)
