@@ -11,8 +11,8 @@ HEAVIEST = 1_500_000  # bytes of a page with its pictures, without what all page
 # What all pages share is loaded once for the site.
 SHARED = re.compile(r"/_static/|/searchindex\.js")
 # Pages whose code may be wider than its column: listings of the package's source, whose lines have 120 columns, and the
-# examples in docstrings. The chapters leave this list when their cells have at most 79 columns.
-CODE_MAY_BE_WIDE = ("_modules/", "book/chapters/", "book/reference/", "tests/")
+# examples in docstrings.
+CODE_MAY_BE_WIDE = ("_modules/", "book/reference/", "tests/")
 # what the head of every page has once
 ONCE = ('name="viewport"', 'name="description"', 'property="og:title"')
 

@@ -15,6 +15,8 @@ ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOKS = sorted(p for p in (ROOT / "book").rglob("*.ipynb") if ".ipynb_checkpoints" not in p.parts)
 CHAPTERS = [path for path in NOTEBOOKS if path.parent.name == "chapters"]
 LINES_PER_CELL = 15
+COLUMNS = 79
+FOLDED = {"remove-cell", "hide-input", "hide-cell", "check"}
 CHARTS = {"what-to-run"}  # its picture is a schematic, not a figure that a cell draws; see test_schematics.py
 
 
@@ -94,8 +96,24 @@ def test_a_chapter_draws_and_asserts_what_it_claims(path):
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda p: p.stem)
 def test_visible_cells_are_short(path):
     for cell in code_cells(path):
-        if "remove-cell" not in tags(cell) and "hide-input" not in tags(cell):
+        if not FOLDED & set(tags(cell)):
             assert len(cell["source"].strip().splitlines()) <= LINES_PER_CELL, cell["id"]
+
+
+def wide_lines(cell: Any) -> list[str]:
+    """Lines that would run out of their column on a page at 1280 px."""
+    return [line for line in cell["source"].splitlines() if len(line) > COLUMNS]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+def test_visible_code_is_no_wider_than_its_column(path):
+    for cell in code_cells(path):
+        if "remove-cell" not in tags(cell):
+            assert wide_lines(cell) == [], cell["id"]
+
+
+def test_a_line_that_is_too_wide_is_found():
+    assert wide_lines({"source": f"x = 1\n{'x' * 79}\n{'y' * 80}"}) == ["y" * 80]
 
 
 def bare_floats(cell: Any) -> list[str]:
