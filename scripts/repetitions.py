@@ -4,7 +4,7 @@
 
 Writes FOLDER/CHAPTER.csv, one row for each population, seed, mechanism and estimator that the chapter asks
 `claims.repeated` for: how many repetitions, the mean distance and its standard error, and the distance of each
-repetition in their order, with six digits. Repetition r has the reports that `ibukit.replicate` gives it. For a
+repetition in their order, with nine digits. Repetition r has the reports that `ibukit.replicate` gives it. For a
 chapter that asks for `claims.remembered`, one row for each name, tallies and column.
 """
 
@@ -43,8 +43,8 @@ def rows_of(found: Any, population: Any, mechanism: Any, seed: int) -> list[dict
         row = dict(zip(kept.ASKED, (*kept.asked(population, mechanism, seed), name), strict=True))
         row |= {"n": int(np.sum(population.counts)), "epsilon": "" if np.isnan(epsilon) else f"{epsilon:g}"}
         row |= {"stop": one["stop"].iloc[0], "status": words[0] if len(words) == 1 else " ".join(one["status"])}
-        row |= {"repetitions": len(one), "mean": f"{one['emd'].mean():.6g}", "error": f"{one['emd'].sem():.2g}"}
-        rows.append(row | {"emd": " ".join(f"{x:.6g}" for x in one["emd"])})
+        row |= {"repetitions": len(one), "mean": f"{one['emd'].mean():.9g}", "error": f"{one['emd'].sem():.2g}"}
+        rows.append(row | {"emd": " ".join(f"{x:.9g}" for x in one["emd"])})
     return rows
 
 
@@ -103,8 +103,8 @@ def keeper(path: str) -> Callable[..., Any]:
         found, rows = np.asarray(compute(), dtype=float), []
         for i, values in enumerate(found.T):
             row = {"what": what, "reports": kept.of_reports(tallies), "column": i, "repetitions": len(values)}
-            row |= {"mean": f"{values.mean():.6g}", "error": f"{values.std(ddof=1) / np.sqrt(len(values)):.2g}"}
-            rows.append(row | {"values": " ".join(f"{x:.6g}" for x in values)})
+            row |= {"mean": f"{values.mean():.9g}", "error": f"{values.std(ddof=1) / np.sqrt(len(values)):.2g}"}
+            rows.append(row | {"values": " ".join(f"{x:.9g}" for x in values)})
         add(Path(path), rows, kept.COMPUTED)
         return found
 

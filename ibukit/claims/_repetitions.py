@@ -57,7 +57,7 @@ def repeated(
     -------
     pandas.DataFrame
         The rows of `ik.replicate` and of its columns mechanism, epsilon, estimator, stop, repetition, emd (in the
-        file with six digits) and status.
+        file with at least six digits) and status.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def remembered(chapter: str, what: str, tallies: Iterable[Tally], compute: Calla
     Returns
     -------
     numpy.ndarray
-        The losses, from the file with six digits.
+        The losses, from the file with at least six digits.
 
     Examples
     --------
