@@ -14,7 +14,6 @@ import argparse
 import contextlib
 import functools
 import http.server
-import importlib.util
 import os
 import shutil
 import sys
@@ -30,6 +29,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, Response, Route, sync_playwright
 from tqdm import tqdm
 
+import check_verdicts
 from page_facts import FACTS, HEAVIEST, SHARED, WAIT_UNTIL_DRAWN, heads, judge
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -260,10 +260,6 @@ def visit_all(html: Path, shots: Path, names: list[str]) -> list[Finding]:
 
 def verdicts(html: Path) -> list[Finding]:
     """What is wrong with the rows of claims and errata: their anchors, their links, their filters."""
-    if importlib.util.find_spec("check_verdicts") is None:
-        return []
-    import check_verdicts
-
     with chromium() as browser, serve(html) as home:
         found = check_verdicts.look(html) + check_verdicts.use(browser, home + check_verdicts.PAGE)
     return [Finding("verdicts", check_verdicts.PAGE, text) for text in found]
