@@ -1,4 +1,4 @@
-"""Published numbers on protocols in use: papers of which the book repeats single tables, without lines in the ledger."""
+"""Published numbers on protocols in use, single tables that the book repeats: they have no lines in the ledger."""
 
 import numpy as np
 import pytest
