@@ -54,11 +54,11 @@ def test_the_standard_error_is_that_of_repeated_plans():
 @pytest.mark.slow
 @pytest.mark.parametrize("mechanism", UNLISTED, ids=names)
 def test_estimates_spread_as_planned(mechanism):
-    rng, n, times = np.random.default_rng(3), 40_000, 400
+    rng, n, times = np.random.default_rng(3), 40_000, 150
     plan = ik.plan(mechanism, near=SHARES, rng=rng)
     found = np.array([ik.mle(mechanism.simulate(rng.multinomial(n, SHARES), rng)).distribution for _ in range(times)])
-    # of 400 draws a variance is known to 7 %
-    assert n * found[:, plan.question].var() == pytest.approx(plan.variance, rel=0.3)
+    # of 150 draws a variance is known to 12 %
+    assert n * found[:, plan.question].var() == pytest.approx(plan.variance, rel=0.45)
     assert abs(found[:, plan.question].mean() - SHARES[plan.question]) < 0.2 * plan.width(n)
 
 

@@ -64,7 +64,10 @@ class BitChannel(Channel):
         return np.asarray(self.zero * weights.sum() + (self.one - self.zero) * per_bit)
 
     def add_pairs(self, w: Floats, total: Floats) -> None:
-        """total_xy += sum of w over the rows with bits x and y set, for y <= x, whatever the entries are."""
+        """Add to total_xy the sum of w over the rows with bits x and y set.
+
+        For y <= x, and whatever the entries are.
+        """
         _bit_kernels.add_pairs(self.packed, w, total)
 
     def score(self, theta: Floats, counts: Floats | Ints) -> Score:

@@ -18,7 +18,7 @@ from ibukit.planning.saddle import Worst
 # reports for each secret: variances are then wrong by 1 in so many at most, beyond their standard errors
 REPORTS_A_SECRET = 1000
 # in all, where secrets are few
-FEWEST_REPORTS = 50_000
+FEWEST_SIMULATED = 50_000
 # numbers of the reports, one for each secret: half a gigabyte
 MOST_NUMBERS = 2**26
 # a direction of less information than this share of the best cannot be told from none
@@ -34,7 +34,7 @@ class Sampled:
     def __init__(self, mechanism: Mechanism, rng: Generator):
         self.mechanism, self.rng = mechanism, rng
         k = mechanism.k
-        self.n = max(FEWEST_REPORTS, REPORTS_A_SECRET * k)
+        self.n = max(FEWEST_SIMULATED, REPORTS_A_SECRET * k)
         if self.n * k > MOST_NUMBERS:
             most = math.isqrt(MOST_NUMBERS // REPORTS_A_SECRET)
             raise TooLarge(

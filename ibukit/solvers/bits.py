@@ -41,8 +41,8 @@ ROWS_FOR_MEAN = 1000
 # visiting one pair of set bits takes as long as so many multiplications of single precision
 LOOK_UP = 32
 # every so many-th row makes a first maximum, and max g - 1 that is enough: the rows left out change more than that
-FIRST = 10
-ROUGH = 1e-4
+FIRST_SHARE = 10
+ROUGH_EXCESS = 1e-4
 # with fewer secrets a pass costs less than that first maximum saves
 FEWEST_SECRETS_FOR_FIRST = 500
 # so many secrets at most: an active set of least squares is quicker than an interior point
@@ -208,9 +208,9 @@ def maximise(bits: Sequence[Many], others: Pooled, q_others: Floats, tol: float)
     first = problem.of_some()
     if first is None:
         return _climb(problem, tol)
-    start, passes_of_some = _climb(first, max(tol, ROUGH))
+    start, passes_of_some = _climb(first, max(tol, ROUGH_EXCESS))
     theta, passes = _climb(problem, tol, start)
-    return theta, passes + math.ceil(passes_of_some / FIRST)
+    return theta, passes + math.ceil(passes_of_some / FIRST_SHARE)
 
 
 def _climb(problem: _Problem, tol: float, theta: Floats | None = None) -> tuple[Floats, int]:
@@ -268,11 +268,11 @@ class _Problem:
         return max(1, min(int(1 / SHARE_OF_ROWS), n // (ROWS_A_SECRET * self.others.k)))
 
     def of_some(self) -> _Problem | None:
-        """The same with every `FIRST`-th row where that pays and leaves enough for a Hessian; None elsewhere."""
+        """The same with every `FIRST_SHARE`-th row where that pays and leaves enough for a Hessian; None elsewhere."""
         k, n = self.others.k, min(len(rows.counts) for rows in self.bits)
-        if k < FEWEST_SECRETS_FOR_FIRST or n < FIRST * ROWS_A_SECRET * k:
+        if k < FEWEST_SECRETS_FOR_FIRST or n < FIRST_SHARE * ROWS_A_SECRET * k:
             return None
-        some = [few for rows in self.bits if (few := rows.some(FIRST)) is not None]
+        some = [few for rows in self.bits if (few := rows.some(FIRST_SHARE)) is not None]
         return replace(self, bits=some) if len(some) == len(self.bits) else None
 
     def pays(self, rate: float, to_go: float) -> bool:
