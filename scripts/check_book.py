@@ -47,6 +47,9 @@ class View(NamedTuple):
 VIEWS = (View(1280, contrast=True), View(1280, "dark", contrast=True), View(768), View(390))
 # word -> what the first hits must hold
 SEARCHES = {"privacy": "", "install": "book/install.html", "errata": "book/errata.html", "EMD": "book/glossary.html"}
+# pages that show a file of the repository and nothing else, and those that stand for them
+LISTINGS = ("_modules/", "tests/")
+LISTINGS_SEEN = ("_modules/ibukit/grid.html", "tests/test_ibu.html")
 # milliseconds: ten times what the longest page takes on a machine with nothing else to do
 PATIENCE = 300_000
 FROM_DISK = (
@@ -244,13 +247,18 @@ def pages(html: Path) -> list[str]:
     return [n.as_posix() for n in names if n.parts[0] not in skipped]
 
 
+def views_of(name: str) -> tuple[View, ...]:
+    """How a page is looked at: listings come of one template, of which two are looked at in every way."""
+    return VIEWS[:1] if name.startswith(LISTINGS) and name not in LISTINGS_SEEN else VIEWS
+
+
 def visit_all(html: Path, shots: Path, names: list[str]) -> list[Finding]:
     """Everything that is wrong with these pages, in a browser of their own."""
     found: list[Finding] = []
     with chromium() as browser:
         with serve(html) as home:
             for name in tqdm(names, disable=None, unit="page"):
-                for view in VIEWS:
+                for view in views_of(name):
                     found += visit(browser, home, name, view, shots)
         for name in FROM_DISK:
             if name in names:
@@ -275,6 +283,7 @@ def check(html: Path, shots: Path, jobs: int = 1) -> list[Finding]:
     slices = [names[i::jobs] for i in range(min(jobs, len(names)))]
     with ProcessPoolExecutor(len(slices)) as pool:
         found = [f for part in pool.map(functools.partial(visit_all, html, shots), slices) for f in part]
+    found += [Finding("not built", name, "it stands for all listings") for name in LISTINGS_SEEN if name not in names]
     found += [Finding(kind, page, detail) for page, kind, detail in heads(html, names)] + verdicts(html)
     views = ", ".join(f"{view.width} px {view.scheme}" for view in VIEWS)
     print(f"check_book: {len(names)} pages at {views}, {len(found)} findings")
@@ -350,7 +359,10 @@ def main() -> int:
     parser.add_argument("--shots", type=Path, default=ROOT / "_build" / "screenshots")
     parser.add_argument("--jobs", type=int, default=1, help="browsers that look at once")
     arguments = parser.parse_args()
-    found = self_test() if arguments.self_test else check(arguments.html, arguments.shots, arguments.jobs)
+    if arguments.self_test:
+        found: list[Finding] | list[str] = [*self_test(), *check_verdicts.self_test(arguments.html)]
+    else:
+        found = check(arguments.html, arguments.shots, arguments.jobs)
     for finding in found:
         print(finding, file=sys.stderr)
     return int(bool(found))
