@@ -46,7 +46,7 @@ PROTOCOLS: dict[str, Callable[[int, float], ik.Mechanism]] = {
     "square wave": lambda k, eps: ik.SquareWave(ik.Line(0, k - 1), eps),
     "square wave, discrete": lambda k, eps: ik.DiscreteSquareWave(ik.Line(0, k - 1), eps),
     "piecewise": lambda k, eps: ik.Piecewise(ik.Line(0, k - 1), eps),
-    "hybrid": lambda k, eps: ik.Hybrid(ik.Line(0, k - 1), eps),
+    "hybrid": lambda k, eps: ik.HybridMechanism(ik.Line(0, k - 1), eps),
     "Duchi": lambda k, eps: ik.Duchi(ik.Line(0, k - 1), eps),
     "staircase": lambda k, eps: ik.Staircase(ik.Line(0, k - 1), eps),
 }

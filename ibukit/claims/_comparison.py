@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # what a reader looks for comes first
-ORDER = ("deviates", "not in this setting", "holds with a condition", "fitted", "reproduced", "not checkable")
+DEVIATIONS_FIRST = ("deviates", "not in this setting", "holds with a condition", "fitted", "reproduced", "not checkable")
 NUMBERS = ("ours", "paper", "difference")
 
 
@@ -21,7 +21,7 @@ class Comparison:
     """
 
     def __init__(self, rows: Sequence[dict[str, str]], settings: Sequence[str] = ()):
-        self.rows = sorted(rows, key=lambda row: ORDER.index(row["verdict"]))
+        self.rows = sorted(rows, key=lambda row: DEVIATIONS_FIRST.index(row["verdict"]))
         self.settings = tuple(settings)
 
     @property

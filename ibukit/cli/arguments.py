@@ -6,7 +6,7 @@ import argparse
 import re
 from typing import NoReturn
 
-ESTIMATORS = ("mle", "ibu", "inv", "inv-n", "inv-p")
+ESTIMATE_BY = ("mle", "ibu", "inv", "inv-n", "inv-p")
 
 EXAMPLES = """examples:
   ibukit estimate reports.csv --mechanism k-rr --labels bike,bus,car,train --epsilon 2
@@ -71,7 +71,7 @@ def _estimate(commands: argparse._SubParsersAction[_OneLineParser]) -> None:
         columns.add_argument(f"--{what}", choices=("raise", "drop"), default="raise", help=f"{what} reports")
     _mechanism(command.add_argument_group("mechanism"), positional=False)
     result = command.add_argument_group("result")
-    result.add_argument("--estimator", choices=ESTIMATORS, help="(default mle; with --steps ibu)")
+    result.add_argument("--estimator", choices=ESTIMATE_BY, help="(default mle; with --steps ibu)")
     result.add_argument("--steps", type=int, metavar="N", help="stop ibu after so many steps")
     result.add_argument("--interval", type=float, metavar="LEVEL", help="add confidence intervals, e.g. 0.95")
     result.add_argument(
