@@ -18,9 +18,25 @@ from ibukit.plotting._looks import estimator_of
 ROOT = Path(__file__).resolve().parents[1]
 CHAPTERS = sorted(path for path in (ROOT / "book").rglob("*.ipynb") if ".ipynb_checkpoints" not in path.parts)
 # whose figures take every estimator's colour from `plotting.looks`, or draw none
-SETTLED = {"attack", "consistency", "counterexamples", "geometric-noise", "how-many-people", "infinite-alphabets"}
-SETTLED |= {"free-will", "free-will-measured", "how-sure", "shokri"}
-SETTLED |= {"optimal-estimators", "optimal-estimators-measured"}
+SETTLED = {
+    "attack",
+    "consistency",
+    "counterexamples",
+    "free-will",
+    "free-will-measured",
+    "geometric-noise",
+    "how-many-people",
+    "how-sure",
+    "infinite-alphabets",
+    "inv-bounds",
+    "optimal-estimators",
+    "optimal-estimators-measured",
+    "privic",
+    "privic-measured",
+    "protocols",
+    "shokri",
+    "what-to-run",
+}
 COLOUR = re.compile(r"C\d|tab:\w+|#[0-9A-Fa-f]{6}")
 # on the light scale of maps and matrices these were right when it was a dark one
 DARK = re.compile(r"cividis")
