@@ -35,6 +35,7 @@ def plan(
     level: float = 0.95,
     of: Any = None,
     near: Distribution | None = None,
+    *,
     rng: Generator | None = None,
 ) -> Plan: ...
 @overload
@@ -44,6 +45,7 @@ def plan(
     level: float = 0.95,
     of: Any = None,
     near: Distribution | None = None,
+    *,
     rng: Generator | None = None,
 ) -> Plans: ...
 
@@ -54,6 +56,7 @@ def plan(
     level: float = 0.95,
     of: Any = None,
     near: Distribution | None = None,
+    *,
     rng: Generator | None = None,
 ) -> Plan | Plans:
     """How many reports it takes for intervals of a given width.
