@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 CHAPTERS = sorted(path for path in (ROOT / "book").rglob("*.ipynb") if ".ipynb_checkpoints" not in path.parts)
 # whose figures take every estimator's colour from `plotting.looks`, or draw none
 SETTLED = {"attack", "consistency", "counterexamples", "geometric-noise", "how-many-people", "infinite-alphabets"}
+SETTLED |= {"ages", "comparison", "fast-ibu", "mechanisms", "stopping", "your-own-data"}
 COLOUR = re.compile(r"C\d|tab:\w+|#[0-9A-Fa-f]{6}")
 # on the light scale of maps and matrices these were right when it was a dark one
 DARK = re.compile(r"cividis")
