@@ -1,6 +1,6 @@
-"""Colours in the chapters: which are written by hand, where the dictionary of estimators should give them.
+"""Colours in the chapters: none is written by hand where the dictionary of estimators should give it.
 
-``python tests/test_plotting_book.py`` lists what is left. A chapter that is in order goes into SETTLED and stays so.
+``python tests/test_plotting_book.py`` lists what is.
 """
 
 from __future__ import annotations
@@ -17,26 +17,6 @@ from ibukit.plotting._looks import estimator_of
 
 ROOT = Path(__file__).resolve().parents[1]
 CHAPTERS = sorted(path for path in (ROOT / "book").rglob("*.ipynb") if ".ipynb_checkpoints" not in path.parts)
-# whose figures take every estimator's colour from `plotting.looks`, or draw none
-SETTLED = {
-    "attack",
-    "consistency",
-    "counterexamples",
-    "free-will",
-    "free-will-measured",
-    "geometric-noise",
-    "how-many-people",
-    "how-sure",
-    "infinite-alphabets",
-    "inv-bounds",
-    "optimal-estimators",
-    "optimal-estimators-measured",
-    "privic",
-    "privic-measured",
-    "protocols",
-    "shokri",
-    "what-to-run",
-}
 COLOUR = re.compile(r"C\d|tab:\w+|#[0-9A-Fa-f]{6}")
 # on the light scale of maps and matrices these were right when it was a dark one
 DARK = re.compile(r"cividis")
@@ -77,13 +57,9 @@ def left(path: Path) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("path", [path for path in CHAPTERS if path.stem in SETTLED], ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_no_estimator_has_a_colour_of_its_own(path):
     assert left(path) == []
-
-
-def test_the_settled_chapters_exist():
-    assert {path.stem for path in CHAPTERS} >= SETTLED
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # what a reader looks for comes first
-DEVIATIONS_FIRST = ("deviates", "not in this setting", "holds with a condition", "fitted", "reproduced", "not checkable")
+DEVIATIONS_FIRST = (
+    "deviates",
+    "not in this setting",
+    "holds with a condition",
+    "fitted",
+    "reproduced",
+    "not checkable",
+)
 NUMBERS = ("ours", "paper", "difference")
 
 
