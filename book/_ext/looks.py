@@ -25,7 +25,7 @@ WIDE, HIGH = 0.9, 0.22  # inches
 
 def sample(look: Look) -> str:
     """A short piece of the line with one marker, as the address of a drawing."""
-    figure = Figure(figsize=(WIDE, HIGH), facecolor="none")
+    figure = Figure(layout="none", figsize=(WIDE, HIGH), facecolor="none")
     axes = figure.add_axes((0, 0, 1, 1))
     axes.plot([0, 0.5, 1], [0, 0, 0], **(look.line() | {"marker": ""}), linewidth=1.8)
     axes.plot([0.5], [0], **look.line(), markersize=7)
