@@ -237,6 +237,8 @@ def visit(browser: Browser, home: str, name: str, view: View, shots: Path | None
     if from_disk and is_search:
         # On file:// a browser refuses to read the pages for the excerpts under the hits; the hits themselves are there.
         return [f for f in seen.findings if "fetch" not in f.detail.lower() and "ERR_FAILED" not in f.detail]
+    if is_search:  # the next word was looked for before all pages of the last one's excerpts were there
+        return [f for f in seen.findings if "ERR_ABORTED" not in f.detail]
     return seen.findings
 
 

@@ -5,7 +5,16 @@ from __future__ import annotations
 import pandas as pd
 
 SCALE = 1e4
-HEAD = ["", "its estimate", "its other estimate", "debiased", "MLE", "its seconds", "MLE's seconds", "clients' seconds"]
+HEAD = [
+    "protocol",
+    "its estimate",
+    "its other estimate",
+    "debiased",
+    "MLE",
+    "its seconds",
+    "MLE's seconds",
+    "clients' seconds",
+]
 PEOPLE = {"ages": "the ages of Adult", "words": "words by Zipf's law"}
 
 
@@ -55,7 +64,17 @@ SHORT = {
 
 def short(table: pd.DataFrame) -> str:
     """Ten thousand people at the least and the largest epsilon: what is published, repaired by the library, the MLE."""
-    head = ["", "published, ε = 1", "repaired", "MLE", "published, ε = 4", "repaired", "MLE", "its seconds", "MLE's"]
+    head = [
+        "protocol",
+        "published, ε = 1",
+        "repaired",
+        "MLE",
+        "published, ε = 4",
+        "repaired",
+        "MLE",
+        "its seconds",
+        "MLE's",
+    ]
     lines = [_row(head), _row(["---"] * len(head))]
     kept = table[(table.people == "ages") & (table.n == 10_000)]
     for library, protocols in SHORT.items():
