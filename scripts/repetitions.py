@@ -100,9 +100,9 @@ def keeper(path: str) -> Callable[..., Any]:
     """The same for `claims.remembered`."""
 
     def remembered(chapter: str, what: str, tallies: Iterable[Any], compute: Callable[[], Any]) -> Any:
-        found, rows = np.asarray(compute(), dtype=float), []
+        reports, found, rows = kept.of_reports(tallies), np.asarray(compute(), dtype=float), []
         for i, values in enumerate(found.T):
-            row = {"what": what, "reports": kept.of_reports(tallies), "column": i, "repetitions": len(values)}
+            row = {"what": what, "reports": reports, "column": i, "repetitions": len(values)}
             row |= {"mean": f"{values.mean():.9g}", "error": f"{values.std(ddof=1) / np.sqrt(len(values)):.2g}"}
             rows.append(row | {"values": " ".join(f"{x:.9g}" for x in values)})
         add(Path(path), rows, kept.COMPUTED)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import difflib
 import os
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -28,6 +29,17 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ibukit"))
 def rng() -> np.random.Generator:
     """Fresh for every test, so that no test's draws depend on which tests ran before it."""
     return np.random.default_rng(20260101)
+
+
+@pytest.fixture
+def closed_figures() -> Iterator[None]:
+    """No figure from before or left behind, and the settings of matplotlib as they were."""
+    import matplotlib.pyplot as plt
+
+    plt.close("all")
+    with plt.rc_context():
+        yield
+    plt.close("all")
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ import matplotlib
 
 matplotlib.use("Agg")
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -33,11 +32,7 @@ OFF = ik.inv(ik.RandomizedResponse(WORDS, 1.0).tally_counts([97, 1, 1, 1]), post
 kinds = pytest.mark.parametrize("name", OVER)
 
 
-@pytest.fixture(autouse=True)
-def _closed_figures():
-    plt.close("all")
-    yield
-    plt.close("all")
+pytestmark = pytest.mark.usefixtures("closed_figures")
 
 
 def labels_of(estimate):

@@ -14,12 +14,7 @@ import ibukit as ik
 from ibukit import plotting
 from test_estimate_labels import GRID, LINE, OVER, WORDS, estimate_over
 
-
-@pytest.fixture(autouse=True)
-def _closed_figures():
-    plt.close("all")
-    yield
-    plt.close("all")
+pytestmark = pytest.mark.usefixtures("closed_figures")
 
 
 def written(axes):

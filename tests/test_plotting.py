@@ -17,12 +17,7 @@ from ibukit import plotting
 TALLY = ik.RandomizedResponse(3, 1.0).tally_counts([60, 30, 10])
 
 
-@pytest.fixture(autouse=True)
-def _closed_figures():
-    plt.close("all")  # what doctests left open
-    with matplotlib.rc_context():
-        yield
-    plt.close("all")
+pytestmark = pytest.mark.usefixtures("closed_figures")
 
 
 def pixel(axes, x, y):

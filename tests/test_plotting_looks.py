@@ -30,12 +30,7 @@ WORDS = ik.Alphabet(["a", "b", "c"])
 NAMES = ["INV-N", "IBU, 300 steps", "MLE", "k-RR", "[INV]_M-P"]
 
 
-@pytest.fixture(autouse=True)
-def _closed_figures():
-    plt.close("all")
-    with matplotlib.rc_context():
-        yield
-    plt.close("all")
+pytestmark = pytest.mark.usefixtures("closed_figures")
 
 
 def drawn(figure):

@@ -22,12 +22,7 @@ WEST = geopandas.GeoDataFrame({"kind": ["land"]}, geometry=[shapely.box(15, 5, 2
 CITIES = ["manhattan", "manhattan_exact_km", "san_francisco", "san_francisco_24x17", "privic_san_francisco"]
 
 
-@pytest.fixture(autouse=True)
-def _closed_figures():
-    plt.close("all")
-    with matplotlib.rc_context():
-        yield
-    plt.close("all")
+pytestmark = pytest.mark.usefixtures("closed_figures")
 
 
 def lines(axes):

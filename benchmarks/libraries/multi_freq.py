@@ -14,7 +14,7 @@ from multi_freq_ldpy.pure_frequency_oracles.SS import SS_Aggregator_IBU, SS_Aggr
 from multi_freq_ldpy.pure_frequency_oracles.UE import UE_Aggregator_IBU, UE_Aggregator_MI, UE_Client
 
 import ibukit as ik
-from benchmarks.libraries.peer import Peer, Session, as_bits, each, of_supports
+from benchmarks.libraries.peer import Peer, Session, as_bits, each, of_supports, peers_of
 from benchmarks.libraries.pure_ldp import hash_rows
 
 LATER = 2.0  # epsilon of all rounds of a longitudinal protocol, as a multiple of that of one
@@ -119,7 +119,4 @@ def peers() -> list[Peer]:
         "L-GRR": longitudinal_response,
     }
     told = {"L-GRR": "its reports are noisier than asked for; ours is told their true level"}
-    return [
-        Peer("multi-freq-ldpy", name, start, told.get(name, ""), name in {"SHE", "OLH"}, ("multi-freq-ldpy", "xxhash"))
-        for name, start in starts.items()
-    ]
+    return peers_of("multi-freq-ldpy", starts, {"SHE", "OLH"}, told)

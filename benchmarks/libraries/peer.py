@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,17 @@ class Peer:
     slow: bool = False  # left out where n times k is large
     packages: tuple[str, ...] = ()
     level: float | None = None  # where its parameters, not epsilon, say how noisy it is
+
+
+def peers_of(
+    library: str,
+    starts: Mapping[str, Callable[[int, float], Session]],
+    slow: Collection[str],
+    told: Mapping[str, str] = MappingProxyType({}),
+) -> list[Peer]:
+    """The protocols of a library that hashes by xxhash, and what is told of some."""
+    packages = (library, "xxhash")
+    return [Peer(library, name, start, told.get(name, ""), name in slow, packages) for name, start in starts.items()]
 
 
 def seed_all(seed: int) -> None:

@@ -19,7 +19,7 @@ from pure_ldp.core.prob_simplex import project_probability_simplex
 
 import ibukit as ik
 from benchmarks.libraries import bloom
-from benchmarks.libraries.peer import Peer, Session, Vector, anew, as_bits, each, of_supports, table
+from benchmarks.libraries.peer import Peer, Session, Vector, anew, as_bits, each, of_supports, peers_of, table
 
 ROWS, WIDTH = 64, 256  # of sketches
 FUNCTIONS = 1000  # of fast local hashing
@@ -246,8 +246,4 @@ def peers() -> list[Peer]:
         "PCS": private_count_sketch,
         "RAPPOR": rappor,
     }
-    slow = {"BLH", "SHE", "FLH"}
-    return [
-        Peer("pure-ldp", name, start, told.get(name, ""), name in slow, ("pure-ldp", "xxhash"))
-        for name, start in starts.items()
-    ]
+    return peers_of("pure-ldp", starts, {"BLH", "SHE", "FLH"}, told)

@@ -9,7 +9,7 @@ from joblib import parallel_config
 from ldp_toolbox.protocols.frequency import grr, he, lh, ss, ue
 
 import ibukit as ik
-from benchmarks.libraries.peer import Peer, Session, Vector, as_bits, each, of_supports
+from benchmarks.libraries.peer import Peer, Session, Vector, as_bits, each, of_supports, peers_of
 from benchmarks.libraries.pure_ldp import hash_rows
 
 
@@ -86,7 +86,4 @@ def peers() -> list[Peer]:
         "SHE": histogram(False),
         "THE": histogram(True),
     }
-    return [
-        Peer("ldp-toolbox", name, start, "", name in {"SHE", "OLH"}, ("ldp-toolbox", "xxhash"))
-        for name, start in starts.items()
-    ]
+    return peers_of("ldp-toolbox", starts, {"SHE", "OLH"})
