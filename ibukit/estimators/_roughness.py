@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet, Line
+from ibukit.channels import Channel, facts
 from ibukit.errors import AlphabetMismatch
+from ibukit.estimators._curvature import Curvature, dense_curvature, line_curvature
 from ibukit.grid import Grid
 from ibukit.tally import Tally
 
@@ -26,6 +27,8 @@ LARGEST_LOG_CHANGE = 2.0
 # Newton's method needs four or five steps from a neighbouring weight. With little weight, where the fit becomes a comb,
 # a first try limits the change of neighbours' ratios, a second, from the start again, that of each probability
 QUICK_STEPS, MOST_STEPS = 25, 300
+# steps without progress after which an excess that rounding alone can make is not going to fall
+IDLE_STEPS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +42,10 @@ class Roughness:
     other: NDArray[np.int64]
     weight: Floats
     k: int
+    slowest: float
+    """The least eigenvalue above 0 of the matrix with R(theta) = sqrt theta . matrix . sqrt theta."""
+    is_chain: bool = False
+    """Whether the neighbours are x and x + 1."""
 
     def __call__(self, u: Floats) -> float:
         """The roughness of theta = exp(u) / sum_x exp(u_x)."""
@@ -52,7 +59,13 @@ class Roughness:
 
     def curvature(self, u: Floats) -> Floats:
         """Twice the second derivatives of R, times sqrt theta from either side, shape (k, k)."""
-        return self._matrix(self.degrees + self.pulls(u))
+        matrix = np.diag(self.diagonal(u))
+        matrix[self.one, self.other] = matrix[self.other, self.one] = -self.weight
+        return matrix
+
+    def diagonal(self, u: Floats) -> Floats:
+        """The diagonal of `curvature`; beside it are the weights, negative."""
+        return self.degrees + self.pulls(u)
 
     def log_ratios(self, u: Floats) -> Floats:
         """log(sqrt theta_y / sqrt theta_x) for all neighbours."""
@@ -64,15 +77,6 @@ class Roughness:
         """sum_y 1 / d(x, y)^2 over the neighbours y of each x."""
         return self._gather(self.weight, self.weight)
 
-    def laplacian(self) -> Floats:
-        """The matrix with R(theta) = sqrt theta . matrix . sqrt theta, shape (k, k)."""
-        return self._matrix(self.degrees)
-
-    def _matrix(self, diagonal: Floats) -> Floats:
-        matrix = np.diag(diagonal)
-        matrix[self.one, self.other] = matrix[self.other, self.one] = -self.weight
-        return matrix
-
     def _gather(self, at_one: Floats, at_other: Floats) -> Floats:
         ends, values = np.concatenate([self.one, self.other]), np.concatenate([at_one, at_other])
         return np.bincount(ends, weights=values, minlength=self.k).astype(np.float64)
@@ -82,7 +86,7 @@ def roughness_on(alphabet: Alphabet) -> Roughness:
     """The roughness for the neighbours of a line or a grid."""
     k = len(alphabet)
     if isinstance(alphabet, Line):
-        return Roughness(np.arange(k - 1), np.arange(1, k), np.ones(k - 1), k)
+        return Roughness(np.arange(k - 1), np.arange(1, k), np.ones(k - 1), k, _slowest(k), is_chain=True)
     if not isinstance(alphabet, Grid):
         raise AlphabetMismatch(
             f"tally must be over a Line or a Grid, whose values have neighbours, got {alphabet!r}; "
@@ -95,7 +99,14 @@ def roughness_on(alphabet: Alphabet) -> Roughness:
         (cells[:, :-1], cells[:, 1:], width),
     )
     one, other, weight = zip(*((a.ravel(), b.ravel(), np.full(a.size, side**-2)) for a, b, side in pairs), strict=True)
-    return Roughness(np.concatenate(one), np.concatenate(other), np.concatenate(weight), k)
+    # the matrix is a Kronecker sum of two chains'
+    slowest = min(_slowest(alphabet.n_rows) / height**2, _slowest(alphabet.n_cols) / width**2)
+    return Roughness(np.concatenate(one), np.concatenate(other), np.concatenate(weight), k, slowest)
+
+
+def _slowest(k: int) -> float:
+    """The least eigenvalue above 0 for a chain of k with weights 1; inf where there is none."""
+    return 4 * math.sin(math.pi / (2 * k)) ** 2 if k > 1 else math.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +120,7 @@ class Fit:
     u: Floats
     excess: float
     n_iter: int
-    curvature: Floats | None
+    curvature: Curvature | None
 
     @property
     def theta(self) -> Floats:
@@ -124,7 +135,7 @@ def fit(tally: Tally, roughness: Roughness, weight: float, u: Floats, tol: float
     max gamma - theta . gamma. A step is Newton's for v = d theta / sqrt theta.
     """
     quick = _newton(tally, roughness, weight, u, tol, QUICK_STEPS, careful=False)
-    if quick.excess <= tol:
+    if quick.excess <= max(tol, _rounding(roughness, weight, quick.u)):
         return quick
     return _newton(tally, roughness, weight, u, tol, MOST_STEPS, careful=True)
 
@@ -132,7 +143,7 @@ def fit(tally: Tally, roughness: Roughness, weight: float, u: Floats, tol: float
 def _newton(tally: Tally, roughness: Roughness, weight: float, u: Floats, tol: float, most: int, careful: bool) -> Fit:
     operator, q = tally.operator, tally.frequencies
     best = Fit(u, math.inf, 0, None)
-    step = 0
+    step = improved = 0
     while True:
         theta = _normal(u)
         p = operator.forward(theta)
@@ -141,13 +152,15 @@ def _newton(tally: Tally, roughness: Roughness, weight: float, u: Floats, tol: f
         mean = float(theta @ g) - weight * roughness(u)  # R is its own slope along theta: R(c theta) = c R(theta)
         excess = max(0.0, float(slope.max()) - mean)
         root = np.sqrt(theta)
-        factor = _factor(root[:, None] * operator.gram(q / p**2) * root + weight / 2 * roughness.curvature(u))
+        factor = _curvature(operator, q / p**2, root, roughness, weight, u)
         if excess < best.excess:
-            best = Fit(u, excess, step, factor)
+            best, improved = Fit(u, excess, step, factor), step
         if excess <= tol or step == most or factor is None:
             break
+        if step - improved >= IDLE_STEPS and best.excess <= _rounding(roughness, weight, u):
+            break
         rise = root * (slope - mean)
-        v, out = (cho_solve((factor, True), side) for side in (rise, root))
+        v, out = factor.solve(rise), factor.solve(root)
         v -= out * (root @ v) / (root @ out)  # the sum of theta stays 1
         move = v * np.exp(np.minimum(-_log_root(u), 700))
         change = float(np.abs(move / 2 if careful else roughness.log_ratios(move)).max(initial=0))
@@ -156,6 +169,20 @@ def _newton(tally: Tally, roughness: Roughness, weight: float, u: Floats, tol: f
             break
         u, step = moved, step + 1
     return replace(best, n_iter=step)
+
+
+def _rounding(roughness: Roughness, weight: float, u: Floats) -> float:
+    """What the last digits of u make of the slope: under a heavy penalty on a long line more than is asked for."""
+    return float(weight * roughness.degrees.max(initial=0.0) * np.abs(u).max(initial=0.0) * np.finfo(float).eps)
+
+
+def _curvature(
+    operator: Channel, w: Floats, root: Floats, roughness: Roughness, weight: float, u: Floats
+) -> Curvature | None:
+    if (line := facts.as_line(operator)) is not None and roughness.is_chain:
+        c = weight / 2
+        return line_curvature(line, root, w, c * roughness.diagonal(u), -c * roughness.weight)
+    return dense_curvature(root[:, None] * operator.gram(w) * root + weight / 2 * roughness.curvature(u))
 
 
 def _climb(
@@ -194,13 +221,3 @@ def _log_mean_exp(u: Floats) -> float:
     # log1p and expm1 keep the digits of what is nearly uniform
     top = float(u.max())
     return top + math.log1p(float(np.expm1(u - top).mean()))
-
-
-def _factor(matrix: Floats) -> Floats | None:
-    # it is positive definite; a tiny ridge, relative to each entry, where rounding says otherwise
-    for ridge in (0.0, 1e-15, 1e-12, 1e-9):
-        try:
-            return np.tril(cho_factor(matrix + np.diag(ridge * np.diag(matrix)), lower=True)[0])
-        except (LinAlgError, ValueError):
-            continue
-    return None

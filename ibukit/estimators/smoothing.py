@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.linalg import cho_solve
 from scipy.optimize import minimize_scalar
 
 from ibukit import _validate
 from ibukit._threads import one_thread
 from ibukit._validate import Floats
 from ibukit.estimate import ConvergenceError, Estimate, Status
+from ibukit.estimators._curvature import has_structure
 from ibukit.estimators._roughness import Fit, Roughness, fit, roughness_on
 from ibukit.estimators.certificate import certified, ratios
 from ibukit.information import refuse_if_too_large
@@ -61,7 +61,8 @@ def smooth(
     AlphabetMismatch
         If the alphabet is neither a Line nor a Grid.
     TooLarge
-        If it has no end, or more than 10,000 elements: each step takes several matrices of shape (k, k).
+        If it has no end, or more than 10,000 elements where a step takes matrices of shape (k, k): all but reports
+        of one mechanism of geometric noise on a line.
     ConvergenceError
         If `strict` and no certificate of `tol` was reached; carries the best ``.estimate``.
     ValueError
@@ -70,10 +71,10 @@ def smooth(
     Notes
     -----
     With gamma_x = n g_x - penalty dR/dtheta_x, where g are the ratios of `ibu`, concavity gives for any phi that
-    its penalised log-likelihood exceeds that of theta by at most max gamma - theta . gamma. Newton's method on
-    log theta takes a matrix of shape (k, k) and O(k) calls of ``forward`` and ``adjoint`` a step: for alphabets of
-    some thousand values. A penalty that is a tiny fraction of the default one makes a comb, as the MLE is, and may be
-    beyond certifying.
+    its penalised log-likelihood exceeds that of theta by at most max gamma - theta . gamma. A step
+    of Newton's method on log theta costs O(k) for one mechanism of geometric noise on a line (0.4 s of work for 2,000
+    values, 11 s for 100,000). Otherwise it takes a matrix of shape (k, k): for alphabets of some thousand values. A
+    penalty that is a tiny fraction of the default one makes a comb, as the MLE is, and may be beyond certifying.
 
     Which of the two: people drawn from a smooth distribution are not themselves smoothly distributed, and with weak
     noise the reports tell how they are. theta leaves that out, F takes in as much of it as the reports bear: F is one
@@ -173,7 +174,8 @@ def choose_penalty(tally: Tally) -> float:
     AlphabetMismatch
         If the alphabet is neither a Line nor a Grid.
     TooLarge
-        If it has no end, or more than 10,000 elements: each step takes several matrices of shape (k, k).
+        If it has no end, or more than 10,000 elements where a step takes matrices of shape (k, k): all but reports
+        of one mechanism of geometric noise on a line.
 
     References
     ----------
@@ -198,7 +200,8 @@ def choose_penalty(tally: Tally) -> float:
 
 def _roughness_of(tally: Tally) -> Roughness:
     roughness = roughness_on(check_bounded(tally, "a smooth curve does not end with the reports").alphabet)
-    refuse_if_too_large(tally.k, "smooth", ", or mle(tally) and ibu(tally), which need no matrix")
+    if not (roughness.is_chain and has_structure(tally.operator)):
+        refuse_if_too_large(tally.k, "smooth", ", or mle(tally) and ibu(tally), which need no matrix")
     return roughness
 
 
@@ -241,8 +244,7 @@ def _evidence(tally: Tally, roughness: Roughness, penalty: float, optimum: Fit) 
         return -math.inf
     root = np.sqrt(optimum.theta)
     # the determinant on the directions that stay on the sphere, those at right angles to sqrt theta
-    out = float(root @ cho_solve((optimum.curvature, True), root))
-    log_det = 2 * float(np.log(np.diag(optimum.curvature)).sum()) + math.log(out)
+    log_det = optimum.curvature.log_det + math.log(float(root @ optimum.curvature.solve(root)))
     p = tally.operator.forward(optimum.theta)
     fitted = tally.n * float(tally.frequencies @ np.log(p)) - penalty * roughness(optimum.u)
     return fitted + ((tally.k - 1) * math.log(penalty) - log_det) / 2
@@ -252,7 +254,7 @@ def _largest(tally: Tally, roughness: Roughness) -> float:
     """A penalty that leaves next to nothing but the uniform distribution."""
     if tally.k == 1:
         return 1.0
-    return 100 * tally.n / float(np.linalg.eigvalsh(roughness.laplacian())[1])
+    return 100 * tally.n / roughness.slowest
 
 
 def _uniform_fit(k: int) -> Fit:

@@ -1,0 +1,125 @@
+"""The matrix of a Newton step for the smoothest fit, and its determinant: dense, or in O(k) on a line.
+
+H = S M W M^T S + C with S = diag(sqrt theta), W = diag(q / p^2), and C the roughness's, a multiple of
+`Roughness.curvature`.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.lapack import dgbtrf, dgbtrs
+
+from ibukit._validate import Floats
+from ibukit.channels import Channel, LineChannel, facts
+
+# the band of the line's system: three unknowns a position, each tied to its like at the neighbours
+BAND = 3
+
+
+class Curvature(ABC):
+    """-1/4 the second derivatives along sqrt theta, factorised."""
+
+    @abstractmethod
+    def solve(self, side: Floats) -> Floats:
+        """H^-1 side, shape (k,)."""
+
+    @property
+    @abstractmethod
+    def log_det(self) -> float:
+        """Log det H."""
+
+
+@dataclass(frozen=True, eq=False)
+class DenseCurvature(Curvature):
+    """Cholesky's factor, the lower triangle, shape (k, k)."""
+
+    factor: Floats
+
+    def solve(self, side: Floats) -> Floats:
+        """Two triangular systems."""
+        return np.asarray(cho_solve((self.factor, True), side))
+
+    @property
+    def log_det(self) -> float:
+        """Twice the logarithms on the diagonal."""
+        return 2 * float(np.log(np.diag(self.factor)).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class LineCurvature(Curvature):
+    """For geometric noise on a line, whose kernel K has a tridiagonal inverse.
+
+    H v = r is a system of three unknowns a position: with T = (1 - a^2) K^-1, y = -K S v and (1 - a^2) z = K W K S v,
+
+        C v + (1 - a^2) S z = r ,    (1 - a^2) S v + T y = 0 ,    W y + T z = 0 ,
+
+    where C is the roughness's. In this order its band is three wide on either side. The determinant of the whole is,
+    but for its sign, det(T)^2 det H, and det T = 1 - a^2.
+    """
+
+    bands: Floats
+    pivots: NDArray[np.int32]
+    loss: float
+
+    def solve(self, side: Floats) -> Floats:
+        """By the factors of the band."""
+        whole = np.zeros(3 * len(side))
+        whole[::3] = side
+        return np.asarray(dgbtrs(self.bands, BAND, BAND, whole, self.pivots)[0][::3])
+
+    @property
+    def log_det(self) -> float:
+        """From the diagonal of the upper factor."""
+        return float(np.log(np.abs(self.bands[2 * BAND])).sum()) - 2 * math.log(self.loss)
+
+
+def has_structure(channel: Channel) -> bool:
+    """Whether `curvature` takes no matrix of shape (k, k)."""
+    return facts.as_line(channel) is not None
+
+
+def line_curvature(line: LineChannel, root: Floats, w: Floats, diagonal: Floats, beside: Floats) -> Curvature | None:
+    """H of a line, w over its reports as q / p^2 is, and C by its diagonal and what is beside it; None if singular."""
+    k, a = line.k, line.decay
+    loss = (1 - a) * (1 + a)
+    bands = np.zeros((3 * BAND + 1, 3 * k))
+    middle = np.full(k, 1 + a * a)
+    middle[[0, -1]] = 1.0 if k > 1 else loss
+
+    def put(row: int, column: int, values: Floats | float) -> None:
+        """Entries (3 i + row, 3 i + column), i from the first position at which both are inside."""
+        first = max(0, -(column // 3)) if column < 0 else 0
+        last = k - (column // 3 if column >= 3 else 0)
+        at = 3 * np.arange(first, last) + column
+        bands[2 * BAND + row - column, at] = values
+
+    put(0, 0, diagonal)
+    put(0, 3, beside)
+    put(0, -3, beside)
+    put(0, 2, loss * root)
+    put(1, 0, loss * root)
+    put(1, 1, middle)
+    put(2, 2, middle)
+    for row in (1, 2):
+        put(row, row + 3, -a)
+        put(row, row - 3, -a)
+    put(2, 1, np.bincount(line.positions, w * line.scale**2, k).astype(np.float64))
+    factors, pivots, info = dgbtrf(bands, BAND, BAND, overwrite_ab=True)
+    return LineCurvature(factors, pivots, loss) if info == 0 and np.isfinite(factors).all() else None
+
+
+def dense_curvature(matrix: Floats) -> Curvature | None:
+    """By Cholesky's factor; None if there is none."""
+    # it is positive definite; a tiny ridge, relative to each entry, where rounding says otherwise
+    for ridge in (0.0, 1e-15, 1e-12, 1e-9):
+        try:
+            return DenseCurvature(np.tril(cho_factor(matrix + np.diag(ridge * np.diag(matrix)), lower=True)[0]))
+        except (LinAlgError, ValueError):
+            continue
+    return None
