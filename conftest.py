@@ -1,7 +1,10 @@
 """How chapters are run as tests: with time enough on a busy machine, first, and with one thread for each worker."""
 
 import os
+import subprocess
+import sys
 from collections import Counter
+from pathlib import Path
 
 import pytest
 import threadpoolctl
@@ -17,8 +20,36 @@ SECONDS = 600
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
+# what nearly every chapter calls: a quarter of a minute of compiling, which workers that start together do all at once
+COMMON = """
+import numpy as np, ibukit as ik
+line, grid = ik.Line(0, 9), ik.Grid(2, 5)
+kinds = [ik.RandomizedResponse(10, 1.0), ik.TruncatedGeometric(line, 1.0), ik.Rappor(10, 1.0)]
+for mechanism in [*kinds, ik.TruncatedPlanarGeometric(grid, 1.0)]:
+    tally = mechanism.simulate([30] * 10, np.random.default_rng(1))
+    for estimator in (ik.ibu, ik.mle, ik.smooth):
+        estimator(tally, strict=False)
+ik.posterior(kinds[0].tally([0, 1, 1]), 0.5)
+"""
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """In a fresh clone, compile what is common before the workers start, once for all of them."""
+    first = not any((Path(__file__).parent / "ibukit").rglob("*.nbi")) and "NUMBA_CACHE_DIR" not in os.environ
+    if first and getattr(session.config.option, "numprocesses", None) and "PYTEST_XDIST_WORKER" not in os.environ:
+        alone = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
+        subprocess.run([sys.executable, "-c", COMMON], check=False, env=alone, cwd=Path(__file__).parent)
+
+
 def pytest_configure() -> None:
-    """One thread in a worker and in the kernels that it starts, unless the environment asks for another number."""
+    """One thread in a worker and in the kernels that it starts, unless the environment asks for another number.
+
+    And bytecode is kept beside the compiled kernels: forty processes would compile the package, each worker rewrite
+    the asserts of all tests, which is most of what collecting them takes.
+    """
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        sys.dont_write_bytecode = False
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     if "PYTEST_XDIST_WORKER" in os.environ and not any(name in os.environ for name in THREADS):
         os.environ.update(dict.fromkeys(THREADS, "1"))
         threadpoolctl.threadpool_limits(1)
