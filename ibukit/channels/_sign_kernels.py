@@ -1,4 +1,4 @@
-"""Sums over the secrets whose Hadamard sign agrees with a report's, and over the levels of a row."""
+"""Sums over the secrets whose Hadamard sign agrees with a report's."""
 
 import numpy as np
 from numba import njit
@@ -194,26 +194,3 @@ def hadamard_held(
                 held[z] = True
                 break
     return held
-
-
-@njit(cache=True)
-def levels_forward(levels: NDArray[np.uint8], table: Floats, theta: Floats) -> Floats:
-    """y_z = sum_x theta_x table[levels_zx]."""
-    y = np.empty(len(levels))
-    for z in range(len(levels)):
-        total = 0.0
-        for x in range(theta.size):
-            total += theta[x] * table[levels[z, x]]
-        y[z] = total
-    return y
-
-
-@njit(cache=True)
-def levels_adjoint(levels: NDArray[np.uint8], table: Floats, w: Floats) -> Floats:
-    """v_x = sum_z w_z table[levels_zx]."""
-    v = np.zeros(levels.shape[1])
-    for z in range(len(levels)):
-        weight = w[z]
-        for x in range(v.size):
-            v[x] += weight * table[levels[z, x]]
-    return v

@@ -99,19 +99,32 @@ def fill_filters(out: NDArray[np.int32], sizes: Ints, cohort: int, bits: int, se
 
 @njit(cache=True)
 def filter_levels(
-    cohorts: Ints, packed: NDArray[np.uint8], k: int, bits: int, hashes: int, seed: int
+    cohorts: Ints,
+    packed: NDArray[np.uint8],
+    k: int,
+    bits: int,
+    hashes: int,
+    seed: int,
+    places: NDArray[np.uint8],
+    many: int,
+    each: int,
 ) -> NDArray[np.uint8]:
-    """For each report and secret: how many of the secret's bits are 1, times (hashes + 1), plus how many are 0."""
-    levels = np.empty((len(packed), k), dtype=np.uint8)
-    places, sizes = np.empty((k, hashes), dtype=np.int32), np.empty(k, dtype=np.int64)
+    """For each report and secret the level places[ones, zeros] of its bits; `each` of the `many` levels to a byte."""
+    levels = np.empty((len(packed), (k + each - 1) // each), dtype=np.uint8)
+    own, sizes = np.empty((k, hashes), dtype=np.int32), np.empty(k, dtype=np.int64)
     for z in range(len(packed)):
         if z == 0 or cohorts[z] != cohorts[z - 1]:
-            fill_filters(places, sizes, cohorts[z], bits, seed)
-        for x in range(k):
-            ones = 0
-            for j in range(sizes[x]):
-                ones += (packed[z, places[x, j] >> 3] >> (7 - (places[x, j] & 7))) & 1
-            levels[z, x] = ones * (hashes + 1) + sizes[x] - ones
+            fill_filters(own, sizes, cohorts[z], bits, seed)
+        for i in range(levels.shape[1]):
+            byte = 0
+            for x in range(i * each, (i + 1) * each):
+                byte *= many
+                if x < k:
+                    ones = 0
+                    for j in range(sizes[x]):
+                        ones += (packed[z, own[x, j] >> 3] >> (7 - (own[x, j] & 7))) & 1
+                    byte += places[ones, sizes[x] - ones]
+            levels[z, i] = byte
     return levels
 
 
