@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 
 from ibukit._validate import Floats, Ints
@@ -136,6 +137,10 @@ class WrittenChannel(Channel):
     def rows(self, secrets: Ints) -> Floats:
         """As they are written."""
         return np.ascontiguousarray(self.numbers.T[secrets])
+
+    def in_single(self, factor: Floats) -> NDArray[np.float32]:
+        """The numbers of each report times its factor, in single precision: shape (s, k)."""
+        return (self.numbers * factor[:, None]).astype(np.float32)  # a factor alone may be beyond what is left of it
 
     def add_gram(self, total: Floats, weights: Floats) -> None:
         """Some thousand reports at a time."""

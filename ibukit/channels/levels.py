@@ -120,6 +120,10 @@ class LevelChannel(Channel):
         entries = self._entries[self.packed[:, secrets // self.each], secrets % self.each]
         return np.ascontiguousarray(entries.T) * self.scale
 
+    def in_single(self, factor: Floats) -> NDArray[np.float32]:
+        """The entries of each report times its factor, in single precision: shape (s, k)."""
+        return (self._written() * (factor * self.scale)[:, None]).astype(np.float32)
+
     def add_gram(self, total: Floats, weights: Floats) -> None:
         """Some thousand reports at a time, written out."""
         for some in slices_of(self.size):

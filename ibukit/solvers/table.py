@@ -127,15 +127,11 @@ def _many_rows(problem: Problem) -> bool:
 
 
 def _bits_run(problem: Problem, tol: float) -> tuple[Floats, int]:
-    rows: list[bits.Many] = []
+    rows: list[bits.Reports] = []
     others, q_others = [], []
     for channel, counts in problem.parts:
-        if isinstance(channel, PartitionedChannel):
-            rows.append(bits.RowsElsewhere(channel, counts, problem.n))
-        elif isinstance(channel, BitChannel):
-            rows.append(bits.Rows(channel, counts, problem.n))
-        elif _is_many(problem, channel):
-            rows.append(bits.Reports(channel, counts, problem.n))
+        if isinstance(channel, ROW_CHANNELS) or _is_many(problem, channel):
+            rows.append(bits.many(channel, counts, problem.n))
         else:
             others.append(channel if _is_structured(channel) else DenseChannel(channel.rows(np.arange(problem.k))))
             q_others.append(counts / problem.n)
