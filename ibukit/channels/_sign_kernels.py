@@ -36,6 +36,12 @@ def odd(r: int, c: int) -> int:
 
 
 @njit(cache=True)
+def own_sign(r: int, c: int, minus: bool, order: int) -> bool:
+    """Whether place r is in the block of column c and has the report's sign there."""
+    return (r & -order) == (c & -order) and (odd(r & (order - 1), c) == 1) == minus
+
+
+@njit(cache=True)
 def hadamard_forward(
     theta: Floats,
     places: NDArray[np.int32],
@@ -174,8 +180,7 @@ def hadamard_rows(
     rows = np.empty((secrets.size, column.size))
     for i in range(secrets.size):
         for z in range(column.size):
-            r, c = places[group[z], secrets[i]], column[z]
-            own = (r & -order) == (c & -order) and (odd(r & (order - 1), c) == 1) == minus[z]
+            own = own_sign(places[group[z], secrets[i]], column[z], minus[z], order)
             rows[i, z] = (high if own else low) * scale[z]
     return rows
 
@@ -187,10 +192,8 @@ def hadamard_held(
     """Whether some secret has the sign of each report, in its block; mostly the second one asked has."""
     held = np.zeros(column.size, dtype=np.bool_)
     for z in range(column.size):
-        c = column[z]
         for x in range(places.shape[1]):
-            r = places[group[z], x]
-            if (r & -order) == (c & -order) and (odd(r & (order - 1), c) == 1) == minus[z]:
+            if own_sign(places[group[z], x], column[z], minus[z], order):
                 held[z] = True
                 break
     return held

@@ -57,27 +57,6 @@ def bits_of_secrets(rows: Ints, packed: NDArray[np.uint8], k: int, width: int, s
 
 
 @njit(cache=True)
-def agreeing_signs(indices: Ints, minus: NDArray[np.bool_], k: int) -> NDArray[np.uint8]:
-    """Packed bits of the secrets whose Hadamard signs are all those of the report; both arrays of shape (s, t)."""
-    out = np.zeros((len(indices), (k + 7) // 8), dtype=np.uint8)
-    for z in range(len(indices)):
-        for x in range(k):
-            agrees = True
-            for i in range(indices.shape[1]):
-                v = indices[z, i] & x
-                v ^= v >> 32
-                v ^= v >> 16
-                v ^= v >> 8
-                v ^= v >> 4
-                v ^= v >> 2
-                v ^= v >> 1
-                agrees = agrees and ((v & 1) == 1) == minus[z, i]
-            if agrees:
-                out[z, x >> 3] |= np.uint8(128 >> (x & 7))
-    return out
-
-
-@njit(cache=True)
 def fill_filters(out: NDArray[np.int32], sizes: Ints, cohort: int, bits: int, seed: int) -> None:
     """The bits that each secret sets in a cohort's Bloom filter, each once, and how many they are.
 
