@@ -118,8 +118,8 @@ def test_counts_share_bytes(rounds, bytes_, rng):
 def test_no_copy_of_the_matrix_is_made(name, most, rng):
     """Beside what the channel keeps, as a multiple of it: of SHE 8 bytes a number, of linked rounds a third of one."""
     mechanism = PROTOCOLS[name](100)
-    secrets = np.repeat(np.arange(100), people(100, 8_000, rng))
-    channel, counts = mechanism.channel(mechanism.draw(secrets, rng)), np.ones(8_000)
+    secrets = np.repeat(np.arange(100), people(100, 20_000, rng))
+    channel, counts = mechanism.channel(mechanism.draw(secrets, rng)), np.ones(20_000)
     kept = channel.numbers.nbytes if isinstance(channel, WrittenChannel) else channel.packed.nbytes
     maximise(channel, counts, 1e-9)  # so that nothing is compiled, or made once, in what is measured
     tracemalloc.start()
