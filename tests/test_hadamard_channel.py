@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy.linalg import hadamard
 
-from ibukit.channels import DenseChannel, HadamardChannel, LevelChannel, pack_levels
+from ibukit.channels import DenseChannel, HadamardChannel, LevelChannel
 from ibukit.channels._sign_kernels import transform
+from ibukit.channels.levels import pack_levels
 from ibukit.solvers.maximum import best_found
 from ibukit.solvers.problem import Problem
 from ibukit.testing import check_channel

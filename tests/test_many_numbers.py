@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import ibukit as ik
-from ibukit.channels import DenseChannel, LevelChannel, WrittenChannel, pack_levels
+from ibukit.channels import DenseChannel, LevelChannel, WrittenChannel
+from ibukit.channels.levels import pack_levels
 from ibukit.solvers import Problem, bits, maximise
 from ibukit.solvers.maximum import best_found
 from ibukit.solvers.table import candidates

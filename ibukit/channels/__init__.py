@@ -7,7 +7,6 @@ from ibukit.channels.dense import DenseChannel as DenseChannel
 from ibukit.channels.dense import WrittenChannel as WrittenChannel
 from ibukit.channels.hadamard import HadamardChannel as HadamardChannel
 from ibukit.channels.levels import LevelChannel as LevelChannel
-from ibukit.channels.levels import pack_levels as pack_levels
 from ibukit.channels.line import LineChannel as LineChannel
 from ibukit.channels.plane import PlaneChannel as PlaneChannel
 from ibukit.channels.response import ResponseChannel as ResponseChannel

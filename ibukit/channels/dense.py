@@ -86,10 +86,10 @@ def lower_gram(columns: Floats, weights: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class WrittenChannel(Channel):
-    """A positive number for each report and secret, report by report: there may be as many reports as users.
+    """The numbers of many reports, written out report by report.
 
-    What a `DenseChannel` says, for continuous reports. No entry may be 0, and those of a report are best at most
-    some e^epsilon apart: then few passes over the reports find the maximum, and each is read as it lies in memory.
+    M_xz = numbers_zx, as in a `DenseChannel`, for continuous reports, of which there may be as many as users. Entries
+    of a report are best at most some e^epsilon apart: then few passes find the maximum. Each reads memory once.
 
     Parameters
     ----------

@@ -33,7 +33,9 @@ def levels_in_a_byte(many: int) -> int:
 
 
 def pack_levels(levels: NDArray[Any], many: int) -> NDArray[np.uint8]:
-    """Rows of levels 0..many - 1, shape (s, k), as bytes, in which the first secret is the most significant.
+    """Rows of levels as bytes, in which the first secret is the most significant.
+
+    Levels are 0..many - 1, shape (s, k).
 
     Examples
     --------

@@ -15,8 +15,8 @@ from scipy.special import gammaln, logsumexp, xlog1py, xlogy
 from ibukit import _validate
 from ibukit._validate import Floats, Ints
 from ibukit.alphabet import Alphabet, as_alphabet
-from ibukit.channels import Channel, LevelChannel, WrittenChannel, pack_levels
-from ibukit.channels.levels import MOST_LEVELS
+from ibukit.channels import Channel, LevelChannel, WrittenChannel
+from ibukit.channels.levels import MOST_LEVELS, pack_levels
 from ibukit.channels.line import SMALLEST_LOG_FACTOR, split_factor
 from ibukit.errors import AlphabetMismatch
 from ibukit.mechanisms.base import FiniteMechanism, Mechanism
