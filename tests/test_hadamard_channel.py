@@ -8,6 +8,7 @@ from scipy.linalg import hadamard
 
 from ibukit.channels import DenseChannel, HadamardChannel, LevelChannel
 from ibukit.channels._sign_kernels import transform
+from ibukit.channels.levels import pack_levels
 from ibukit.solvers.maximum import best_found
 from ibukit.solvers.problem import Problem
 from ibukit.testing import check_channel
@@ -33,7 +34,7 @@ def signs(k, groups, blocks, order, s, rng=RNG, low=0.1, high=0.7):
 
 def levels(k, s, rng=RNG):
     table = np.array([1e-3, 0.2, 0.5, 1.0, 3.0])
-    return LevelChannel(rng.integers(0, len(table), (s, k)).astype(np.uint8), table, rng.random(s) + 0.5)
+    return LevelChannel(k, pack_levels(rng.integers(0, len(table), (s, k)), len(table)), table, rng.random(s) + 0.5)
 
 
 def written_out(channel):
@@ -77,13 +78,16 @@ class Flipped(HadamardChannel):
         return HadamardChannel.rows(replace(self, minus=~self.minus), secrets)
 
 
+@pytest.mark.parametrize("many", [1, 2, 3, 5, 16, 17, 256])
 @pytest.mark.parametrize("shape", [(2, 3), (11, 40), (30, 3000)])
-def test_levels_are_the_matrix(shape):
-    channel = levels(*shape)
+def test_levels_are_the_matrix(shape, many, rng):
+    k, s = shape
+    table, raw, scale = rng.random(many), rng.integers(0, many, (s, k)), rng.random(s) + 0.5
+    channel = LevelChannel(k, pack_levels(raw, many), table, scale)
     if channel.size < 100:
         check_channel(channel)
-    matrix = channel.table[channel.levels].T * channel.scale
-    theta, w = RNG.random(channel.k), RNG.random(channel.size)
+    matrix = table[raw].T * scale
+    theta, w = rng.random(channel.k), rng.random(channel.size)
     np.testing.assert_allclose(channel.forward(theta), theta @ matrix, rtol=1e-12)
     np.testing.assert_allclose(channel.adjoint(w), matrix @ w, rtol=1e-12)
     np.testing.assert_allclose(channel.gram(w), (matrix * w) @ matrix.T, rtol=1e-12)

@@ -5,7 +5,7 @@ import pytest
 
 import ibukit as ik
 from ibukit.channels import Channel
-from ibukit.channels.levels import LevelChannel
+from ibukit.channels.levels import LevelChannel, pack_levels
 from ibukit.solvers import Problem, bits, maximise
 
 K = 6
@@ -14,7 +14,7 @@ K = 6
 def levels(rng, size=4000):
     """Reports with one of three entries for each secret, drawn from a distribution of the secrets."""
     table = np.array([0.2, 0.5, 1.0])
-    found = LevelChannel(rng.integers(0, 3, (size, K)).astype(np.uint8), table, np.ones(size))
+    found = LevelChannel(K, pack_levels(rng.integers(0, 3, (size, K)), 3), table, np.ones(size))
     return found, rng.multinomial(3 * size, np.full(size, 1 / size)) + 1
 
 

@@ -4,6 +4,7 @@ from ibukit.channels.base import Channel as Channel
 from ibukit.channels.base import Score as Score
 from ibukit.channels.bits import BitChannel as BitChannel
 from ibukit.channels.dense import DenseChannel as DenseChannel
+from ibukit.channels.dense import WrittenChannel as WrittenChannel
 from ibukit.channels.hadamard import HadamardChannel as HadamardChannel
 from ibukit.channels.levels import LevelChannel as LevelChannel
 from ibukit.channels.line import LineChannel as LineChannel

@@ -1,4 +1,4 @@
-"""Sums over the secrets whose Hadamard sign agrees with a report's, and over the levels of a row."""
+"""Sums over the secrets whose Hadamard sign agrees with a report's."""
 
 import numpy as np
 from numba import njit
@@ -33,6 +33,12 @@ def odd(r: int, c: int) -> int:
     v ^= v >> 4
     v ^= v >> 2
     return (v ^ (v >> 1)) & 1
+
+
+@njit(cache=True)
+def own_sign(r: int, c: int, minus: bool, order: int) -> bool:
+    """Whether place r is in the block of column c and has the report's sign there."""
+    return (r & -order) == (c & -order) and (odd(r & (order - 1), c) == 1) == minus
 
 
 @njit(cache=True)
@@ -174,8 +180,7 @@ def hadamard_rows(
     rows = np.empty((secrets.size, column.size))
     for i in range(secrets.size):
         for z in range(column.size):
-            r, c = places[group[z], secrets[i]], column[z]
-            own = (r & -order) == (c & -order) and (odd(r & (order - 1), c) == 1) == minus[z]
+            own = own_sign(places[group[z], secrets[i]], column[z], minus[z], order)
             rows[i, z] = (high if own else low) * scale[z]
     return rows
 
@@ -187,33 +192,8 @@ def hadamard_held(
     """Whether some secret has the sign of each report, in its block; mostly the second one asked has."""
     held = np.zeros(column.size, dtype=np.bool_)
     for z in range(column.size):
-        c = column[z]
         for x in range(places.shape[1]):
-            r = places[group[z], x]
-            if (r & -order) == (c & -order) and (odd(r & (order - 1), c) == 1) == minus[z]:
+            if own_sign(places[group[z], x], column[z], minus[z], order):
                 held[z] = True
                 break
     return held
-
-
-@njit(cache=True)
-def levels_forward(levels: NDArray[np.uint8], table: Floats, theta: Floats) -> Floats:
-    """y_z = sum_x theta_x table[levels_zx]."""
-    y = np.empty(len(levels))
-    for z in range(len(levels)):
-        total = 0.0
-        for x in range(theta.size):
-            total += theta[x] * table[levels[z, x]]
-        y[z] = total
-    return y
-
-
-@njit(cache=True)
-def levels_adjoint(levels: NDArray[np.uint8], table: Floats, w: Floats) -> Floats:
-    """v_x = sum_z w_z table[levels_zx]."""
-    v = np.zeros(levels.shape[1])
-    for z in range(len(levels)):
-        weight = w[z]
-        for x in range(v.size):
-            v[x] += weight * table[levels[z, x]]
-    return v

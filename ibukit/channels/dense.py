@@ -1,14 +1,17 @@
-"""The columns of a matrix."""
+"""The columns of a matrix, written out: side by side, or one after the other."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 
 from ibukit._validate import Floats, Ints
-from ibukit.channels.base import Channel
+from ibukit.channels._score_kernels import score_written
+from ibukit.channels.base import Channel, Score, slices_of, sum_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,4 +79,82 @@ class DenseChannel(Channel):
 def lower_gram(columns: Floats, weights: Floats) -> Floats:
     """The lower triangle of M diag(weights) M^T, in Fortran order; above the diagonal is nothing."""
     half = columns * np.sqrt(weights)
+    if half.flags.f_contiguous:  # written report by report
+        return np.asarray(dsyrk(1.0, half, lower=1))
     return np.asarray(dsyrk(1.0, half.T, trans=1, lower=1))
+
+
+@dataclass(frozen=True, eq=False)
+class WrittenChannel(Channel):
+    """The numbers of many reports, written out report by report.
+
+    M_xz = numbers_zx, as in a `DenseChannel`, for continuous reports, of which there may be as many as users. Entries
+    of a report are best at most some e^epsilon apart: then few passes find the maximum. Each reads memory once.
+
+    Parameters
+    ----------
+    numbers : ndarray, shape (s, k)
+        M_xz, one row for each report.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> WrittenChannel(np.array([[0.9, 0.3], [0.1, 0.7]])).forward(np.array([0.5, 0.5]))
+    array([0.6, 0.4])
+    """
+
+    numbers: Floats
+
+    @property
+    def k(self) -> int:  # type: ignore[override]
+        """Number of secrets."""
+        return int(self.numbers.shape[1])
+
+    @property
+    def size(self) -> int:
+        """Number of reports."""
+        return len(self.numbers)
+
+    def forward(self, theta: Floats) -> Floats:
+        """One product."""
+        return np.asarray(self.numbers @ theta)
+
+    def adjoint(self, w: Floats) -> Floats:
+        """The same from the other side."""
+        return np.asarray(w @ self.numbers)
+
+    def score(self, theta: Floats, counts: Floats | Ints) -> Score:
+        """In one pass, by stretches."""
+        return sum_of(self._score_of(some, theta, counts) for some in slices_of(self.size))
+
+    def _score_of(self, some: slice, theta: Floats, counts: Floats | Ints) -> Score:
+        mine = np.ascontiguousarray(counts[some], dtype=np.float64)
+        p, g = np.empty(len(mine)), np.zeros(self.k)
+        score_written(np.ascontiguousarray(self.numbers[some]), theta, mine, p, g)
+        least = float(p.min())
+        return Score(float(mine @ np.log(p)), g, least) if least > 0 else Score(-math.inf, g, 0.0)
+
+    def rows(self, secrets: Ints) -> Floats:
+        """As they are written."""
+        return np.ascontiguousarray(self.numbers.T[secrets])
+
+    def in_single(self, factor: Floats) -> NDArray[np.float32]:
+        """The numbers of each report times its factor, in single precision: shape (s, k)."""
+        return (self.numbers * factor[:, None]).astype(np.float32)  # a factor alone may be beyond what is left of it
+
+    def add_gram(self, total: Floats, weights: Floats) -> None:
+        """Some thousand reports at a time."""
+        for some in slices_of(self.size):
+            total += lower_gram(self.numbers[some].T, weights[some])
+
+    def unit_columns(self) -> WrittenChannel:
+        """Over the largest number of each report."""
+        return WrittenChannel(self.numbers / self.numbers.max(axis=1, keepdims=True))
+
+    def scaled(self, factor: Floats) -> WrittenChannel:
+        """Each report times its factor."""
+        return WrittenChannel(self.numbers * factor[:, None])
+
+    def take(self, reports: slice | Ints) -> WrittenChannel:
+        """Some of the reports."""
+        return WrittenChannel(self.numbers[reports])

@@ -14,7 +14,6 @@ from ibukit.planning.closed_forms import OnLine, Response
 from ibukit.planning.dense import Dense, refuse_if_too_large
 from ibukit.planning.saddle import Worst
 from ibukit.planning.sampled import Sampled
-from ibukit.protocols import LocalHashing, LongitudinalHashing
 
 
 class Model(Protocol):
@@ -30,9 +29,11 @@ class Model(Protocol):
 def as_listed(mechanism: Mechanism) -> FiniteMechanism:
     """The mechanism of the same information whose reports can be listed, or are bits.
 
-    Local hashing has the law of a unary encoding, or of subset selection, if all hash functions are equally likely.
+    A mechanism whose reports cannot be listed may name such a one as its `ideal`: local hashing has the law of a unary
+    encoding, or of subset selection, if all hash functions are equally likely.
     """
-    return mechanism.ideal if isinstance(mechanism, (LocalHashing, LongitudinalHashing)) else mechanism.as_finite()
+    ideal: FiniteMechanism | None = getattr(mechanism, "ideal", None)
+    return mechanism.as_finite() if ideal is None else ideal
 
 
 def model_of(mechanism: Mechanism, rng: Generator | None = None) -> Model:

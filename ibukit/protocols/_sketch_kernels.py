@@ -57,27 +57,6 @@ def bits_of_secrets(rows: Ints, packed: NDArray[np.uint8], k: int, width: int, s
 
 
 @njit(cache=True)
-def agreeing_signs(indices: Ints, minus: NDArray[np.bool_], k: int) -> NDArray[np.uint8]:
-    """Packed bits of the secrets whose Hadamard signs are all those of the report; both arrays of shape (s, t)."""
-    out = np.zeros((len(indices), (k + 7) // 8), dtype=np.uint8)
-    for z in range(len(indices)):
-        for x in range(k):
-            agrees = True
-            for i in range(indices.shape[1]):
-                v = indices[z, i] & x
-                v ^= v >> 32
-                v ^= v >> 16
-                v ^= v >> 8
-                v ^= v >> 4
-                v ^= v >> 2
-                v ^= v >> 1
-                agrees = agrees and ((v & 1) == 1) == minus[z, i]
-            if agrees:
-                out[z, x >> 3] |= np.uint8(128 >> (x & 7))
-    return out
-
-
-@njit(cache=True)
 def fill_filters(out: NDArray[np.int32], sizes: Ints, cohort: int, bits: int, seed: int) -> None:
     """The bits that each secret sets in a cohort's Bloom filter, each once, and how many they are.
 
@@ -99,19 +78,32 @@ def fill_filters(out: NDArray[np.int32], sizes: Ints, cohort: int, bits: int, se
 
 @njit(cache=True)
 def filter_levels(
-    cohorts: Ints, packed: NDArray[np.uint8], k: int, bits: int, hashes: int, seed: int
+    cohorts: Ints,
+    packed: NDArray[np.uint8],
+    k: int,
+    bits: int,
+    hashes: int,
+    seed: int,
+    places: NDArray[np.uint8],
+    many: int,
+    each: int,
 ) -> NDArray[np.uint8]:
-    """For each report and secret: how many of the secret's bits are 1, times (hashes + 1), plus how many are 0."""
-    levels = np.empty((len(packed), k), dtype=np.uint8)
-    places, sizes = np.empty((k, hashes), dtype=np.int32), np.empty(k, dtype=np.int64)
+    """For each report and secret the level places[ones, zeros] of its bits; `each` of the `many` levels to a byte."""
+    levels = np.empty((len(packed), (k + each - 1) // each), dtype=np.uint8)
+    own, sizes = np.empty((k, hashes), dtype=np.int32), np.empty(k, dtype=np.int64)
     for z in range(len(packed)):
         if z == 0 or cohorts[z] != cohorts[z - 1]:
-            fill_filters(places, sizes, cohorts[z], bits, seed)
-        for x in range(k):
-            ones = 0
-            for j in range(sizes[x]):
-                ones += (packed[z, places[x, j] >> 3] >> (7 - (places[x, j] & 7))) & 1
-            levels[z, x] = ones * (hashes + 1) + sizes[x] - ones
+            fill_filters(own, sizes, cohorts[z], bits, seed)
+        for i in range(levels.shape[1]):
+            byte = 0
+            for x in range(i * each, (i + 1) * each):
+                byte *= many
+                if x < k:
+                    ones = 0
+                    for j in range(sizes[x]):
+                        ones += (packed[z, own[x, j] >> 3] >> (7 - (own[x, j] & 7))) & 1
+                    byte += places[ones, sizes[x] - ones]
+            levels[z, i] = byte
     return levels
 
 

@@ -15,6 +15,7 @@ from ibukit import _validate
 from ibukit._validate import Floats, Ints
 from ibukit.alphabet import Alphabet
 from ibukit.channels import LevelChannel
+from ibukit.channels.levels import levels_in_a_byte
 from ibukit.channels.line import split_factor
 from ibukit.errors import NotInvertible
 from ibukit.mechanisms.levels import LEAST_CHANCE
@@ -200,9 +201,19 @@ class BloomRappor(NumberedBits):
     def channel(self, reports: NDArray[Any]) -> LevelChannel:
         """Forward and adjoint on how many of each secret's bits are 1, and how many 0."""
         cohorts, packed = self._split(reports)
-        levels = _sketch_kernels.filter_levels(cohorts, packed, self.k, self.bits, self.hashes, self.seed)
-        table, _ = self._table
-        return LevelChannel(levels, table, split_factor(self._log_factor(packed))[0])
+        places, table, _ = self._table
+        levels = _sketch_kernels.filter_levels(
+            cohorts,
+            packed,
+            self.k,
+            self.bits,
+            self.hashes,
+            self.seed,
+            places,
+            len(table),
+            levels_in_a_byte(len(table)),
+        )
+        return LevelChannel(self.k, levels, table, split_factor(self._log_factor(packed))[0])
 
     def log_scale(self, reports: NDArray[Any]) -> Floats | None:
         """What `channel` leaves out where a probability would underflow.
@@ -212,18 +223,24 @@ class BloomRappor(NumberedBits):
         return split_factor(self._log_factor(self._split(reports)[1]))[1]
 
     @cached_property
-    def _table(self) -> tuple[Floats, float]:
-        """Entries by `filter_levels`, over the largest, and the logarithm of that."""
-        ones, zeros = np.divmod(np.arange((self.hashes + 1) ** 2), self.hashes + 1)
+    def _table(self) -> tuple[NDArray[np.uint8], Floats, float]:
+        """The level of so many ones and zeros; their entries, over the largest; and the logarithm of that.
+
+        Filters have from one bit to `hashes`.
+        """
+        bits = np.add.outer(np.arange(self.hashes + 1), np.arange(self.hashes + 1))
+        ones, zeros = np.nonzero((bits > 0) & (bits <= self.hashes))
+        places = np.zeros(bits.shape, dtype=np.uint8)
+        places[ones, zeros] = np.arange(len(ones))
         one, zero = self._log_ratios
-        logs = np.where(ones + zeros <= self.hashes, ones * one + zeros * zero, -np.inf)
-        return np.exp(logs - logs.max()), float(logs.max())
+        logs = ones * one + zeros * zero
+        return places, np.exp(logs - logs.max()), float(logs.max())
 
     def _log_factor(self, packed: NDArray[np.uint8]) -> Floats:
         """Log-probability of each report if no bit were set, and what the table leaves out."""
         ones = np.bitwise_count(packed).sum(axis=1, dtype=np.int64)
         empty = ones * math.log(self.p_clear) + (self.bits - ones) * math.log1p(-self.p_clear)
-        return np.asarray(empty + self._table[1] - math.log(self.cohorts))
+        return np.asarray(empty + self._table[2] - math.log(self.cohorts))
 
     def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:
         """Least squares from the debiased bits of each cohort."""

@@ -18,14 +18,56 @@ from ibukit.channels import BitChannel, HadamardChannel
 from ibukit.channels.line import split_factor
 from ibukit.mechanisms.levels import level
 from ibukit.protocols import _sketch_kernels
-from ibukit.protocols._row_reports import NumberedBits, SignedIndices
+from ibukit.protocols._row_reports import NumberedBits, RowReports, SignedIndices
 
 # so that buckets and rows fit into 32 bits
 LARGEST = 2**31 - 1
 
 
 @dataclass(frozen=True)
-class CountMeanSketch(NumberedBits):
+class Sketch(RowReports):
+    """What the two sketches share: the fields, and the hash functions that they name."""
+
+    alphabet: Alphabet
+    epsilon: float
+    rows: int
+    width: int
+    seed: int = 0
+
+    if TYPE_CHECKING:  # the fields are what these become
+
+        def __init__(self, alphabet: Alphabet | int, epsilon: float, rows: int, width: int, seed: int = 0) -> None: ...
+
+    def __post_init__(self) -> None:
+        """Whole numbers in range, and hash functions that tell some secrets apart."""
+        super().__post_init__()
+        _validate.whole("number of secrets", self.k, 2)
+        for name, least in (("rows", 1), ("width", 2), ("seed", 0)):
+            value = _validate.whole(name, getattr(self, name), least)
+            if value > LARGEST:
+                raise ValueError(f"{name} must be at most 2^31 - 1, got {value}")
+            self._keep(**{name: value})
+        if not any((own != own[0]).any() for row in range(self.rows) for own in self._buckets_of(np.array([row]))):
+            raise ValueError(
+                f"rows and width must tell secrets apart, got {self.rows} and {self.width}: all {self.k} secrets share "
+                "a bucket in each row; take more of either, or another seed"
+            )
+
+    @cached_property
+    def buckets(self) -> NDArray[np.int32]:
+        """The buckets h_j(x) of all secrets under all functions, shape (rows, k)."""
+        return _validate.frozen(self._buckets_of(np.arange(self.rows)))
+
+    def _buckets_of(self, rows: Ints) -> NDArray[np.int32]:
+        return _sketch_kernels.buckets(rows, self.k, self.width, self.seed)
+
+    def _own_buckets(self, rows: Ints, secrets: Ints) -> NDArray[np.int32]:
+        """The bucket of each user's secret under the function that the user drew."""
+        return _sketch_kernels.buckets_of(rows, secrets, self.width, self.seed)
+
+
+@dataclass(frozen=True)
+class CountMeanSketch(Sketch, NumberedBits):
     """Count mean sketch (CMS): the bits of a hashed secret's bucket vector.
 
     Each user draws one of `rows` hash functions h_j, sets bit h_j(x) of `width` bits, and keeps each bit with
@@ -84,20 +126,9 @@ class CountMeanSketch(NumberedBits):
            [4, 1, 0, 0, 0]], dtype=uint8)
     """
 
-    alphabet: Alphabet
-    epsilon: float
-    rows: int
-    width: int
-    seed: int = 0
-
-    if TYPE_CHECKING:  # the fields are what these become
-
-        def __init__(self, alphabet: Alphabet | int, epsilon: float, rows: int, width: int, seed: int = 0) -> None: ...
-
     def __post_init__(self) -> None:
         """Check and convert the fields."""
         super().__post_init__()
-        _check_sketch(self)
         self._keep(epsilon=level(self.epsilon, lambda eps: math.exp(-eps / 2)))
 
     @property
@@ -107,11 +138,6 @@ class CountMeanSketch(NumberedBits):
     @property
     def _bits(self) -> int:
         return self.width
-
-    @cached_property
-    def buckets(self) -> NDArray[np.int32]:
-        """The buckets h_j(x) of all secrets under all functions, shape (rows, k)."""
-        return _validate.frozen(_sketch_kernels.buckets(np.arange(self.rows), self.k, self.width, self.seed))
 
     @property
     def _kept(self) -> float:
@@ -123,7 +149,7 @@ class CountMeanSketch(NumberedBits):
         n = len(secrets)
         rows = rng.integers(0, self.rows, n)
         flipped = rng.random((n, self.width)) < self._kept * math.exp(-self.epsilon / 2)
-        flipped[np.arange(n), _sketch_kernels.buckets_of(rows, secrets, self.width, self.seed)] ^= True
+        flipped[np.arange(n), self._own_buckets(rows, secrets)] ^= True
         return self._join(rows, flipped)
 
     def channel(self, reports: NDArray[Any]) -> BitChannel:
@@ -156,7 +182,7 @@ class CountMeanSketch(NumberedBits):
 
 
 @dataclass(frozen=True)
-class HadamardCountMeanSketch(SignedIndices):
+class HadamardCountMeanSketch(Sketch, SignedIndices):
     """Hadamard count mean sketch (HCMS): one noisy sign of a hashed secret.
 
     Each user draws one of `rows` hash functions h_j and a column l of the Hadamard matrix of `width` rows, and reports
@@ -207,20 +233,9 @@ class HadamardCountMeanSketch(SignedIndices):
            [ 4,  3, -1]])
     """
 
-    alphabet: Alphabet
-    epsilon: float
-    rows: int
-    width: int
-    seed: int = 0
-
-    if TYPE_CHECKING:  # the fields are what these become
-
-        def __init__(self, alphabet: Alphabet | int, epsilon: float, rows: int, width: int, seed: int = 0) -> None: ...
-
     def __post_init__(self) -> None:
         """Check and convert the fields."""
         super().__post_init__()
-        _check_sketch(self)
         if self.width & (self.width - 1):
             raise ValueError(f"width must be a power of two for a Hadamard sketch, got {self.width}")
         self._keep(epsilon=level(self.epsilon, lambda eps: math.exp(-eps)))
@@ -233,16 +248,11 @@ class HadamardCountMeanSketch(SignedIndices):
     def _signs(self) -> int:
         return 1
 
-    @property
-    def buckets(self) -> NDArray[np.int32]:
-        """The buckets h_j(x) of all secrets under all functions, shape (rows, k)."""
-        return _sketch_kernels.buckets(np.arange(self.rows), self.k, self.width, self.seed)
-
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:
         """One report for each user: (row, index, sign), shape (n, 3)."""
         n = len(secrets)
         rows, indices = rng.integers(0, self.rows, n), rng.integers(0, self.width, n)
-        own = _sketch_kernels.buckets_of(rows, secrets, self.width, self.seed)
+        own = self._own_buckets(rows, secrets)
         minus = (np.bitwise_count(own & indices) % 2 == 1) ^ (rng.random(n) >= 1 / (1 + math.exp(-self.epsilon)))
         return np.column_stack([rows, indices, 1 - 2 * minus.astype(np.int64)])
 
@@ -250,7 +260,7 @@ class HadamardCountMeanSketch(SignedIndices):
         """Forward and adjoint by one transform for each row that was seen."""
         columns, s = self._columns(reports), len(reports)
         rows, group = np.unique(columns[:, 0], return_inverse=True)
-        places = _sketch_kernels.buckets(rows, self.k, self.width, self.seed)
+        places = self._buckets_of(rows)
         high = 1 / (self.rows * self.width * (1 + math.exp(-self.epsilon)))
         index, minus, low = columns[:, 1].copy(), columns[:, 2] == 1, high * math.exp(-self.epsilon)
         return HadamardChannel(places, self.width, self.width, group, index, minus, low, high, np.ones(s))
@@ -260,21 +270,3 @@ class HadamardCountMeanSketch(SignedIndices):
         signs = replace(self.channel(reports), low=-1.0, high=1.0)
         c, m = 1 / math.tanh(self.epsilon / 2), self.width
         return np.asarray(m / (m - 1) * (c * signs.adjoint(frequencies) - frequencies.sum() / m))
-
-
-def _check_sketch(mechanism: CountMeanSketch | HadamardCountMeanSketch) -> None:
-    """Whole numbers in range, and hash functions that tell some secrets apart."""
-    _validate.whole("number of secrets", mechanism.k, 2)
-    for name, least in (("rows", 1), ("width", 2), ("seed", 0)):
-        value = _validate.whole(name, getattr(mechanism, name), least)
-        if value > LARGEST:
-            raise ValueError(f"{name} must be at most 2^31 - 1, got {value}")
-        mechanism._keep(**{name: value})
-    for row in range(mechanism.rows):
-        own = _sketch_kernels.buckets(np.array([row]), mechanism.k, mechanism.width, mechanism.seed)
-        if (own != own[0, 0]).any():
-            return
-    raise ValueError(
-        f"rows and width must tell secrets apart, got {mechanism.rows} and {mechanism.width}: all {mechanism.k} "
-        "secrets share a bucket in each row; take more of either, or another seed"
-    )

@@ -14,9 +14,9 @@ from ibukit import _validate
 from ibukit._validate import Floats, Ints
 from ibukit.alphabet import Alphabet
 from ibukit.channels import BitChannel, Channel, HadamardChannel
+from ibukit.channels.base import slices_of
 from ibukit.errors import TooLarge
 from ibukit.mechanisms.levels import level
-from ibukit.protocols import _sketch_kernels
 from ibukit.protocols._row_reports import MOST_CODES, SignedIndices
 
 
@@ -127,7 +127,7 @@ class HadamardMechanism(SignedIndices):
         high = float(self.order) ** -self.bits / (1 + self._others)
         low = high * math.exp(-self.epsilon)
         if self.bits > 1:
-            packed = _sketch_kernels.agreeing_signs(indices, minus, self.k)
+            packed = agreeing_signs(indices, minus, self.k)
             return BitChannel(self.k, packed, 1.0, math.exp(-self.epsilon), np.full(len(reports), high))
         places, nothing = np.arange(self.k, dtype=np.int32)[None], np.zeros(len(reports), dtype=np.int64)
         column, ones = np.ascontiguousarray(indices[:, 0]), np.ones(len(reports))
@@ -142,3 +142,16 @@ class HadamardMechanism(SignedIndices):
             total += replace(channel, low=-1.0, high=1.0).adjoint(frequencies)  # type: ignore[type-var]
         # 2 p - 1 = (1 - e^-eps) / (1 + (2^t - 1) e^-eps)
         return np.asarray(total / self.bits * (1 + self._others) / -math.expm1(-self.epsilon))
+
+
+def agreeing_signs(indices: Ints, minus: NDArray[np.bool_], k: int) -> NDArray[np.uint8]:
+    """Packed bits of the secrets whose signs are all those of the report; both arrays of shape (s, t)."""
+    packed = np.empty((len(indices), -(-k // 8)), dtype=np.uint8)
+    smallest = np.min_scalar_type(max(k - 1, int(indices.max(initial=0))))
+    indices, secrets = indices.astype(smallest), np.arange(k, dtype=smallest)
+    for some in slices_of(len(indices)):
+        agree = np.ones((len(indices[some]), k), dtype=bool)
+        for column, sign in zip(indices[some].T, minus[some].T, strict=True):
+            agree &= (np.bitwise_count(column[:, None] & secrets) & 1) == sign[:, None]
+        packed[some] = np.packbits(agree, axis=1)
+    return packed

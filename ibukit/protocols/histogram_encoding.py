@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from ibukit import _validate
 from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet
-from ibukit.channels import DenseChannel
+from ibukit.channels import WrittenChannel
 from ibukit.errors import AlphabetMismatch, TooLarge
 from ibukit.mechanisms.base import Mechanism
 from ibukit.mechanisms.levels import level
@@ -105,16 +105,16 @@ class HistogramEncoding(Mechanism):
             raise ValueError(f"reports must be finite, got {rows[row, column]} in row {row}, column {column}")
         return rows
 
-    def channel(self, reports: NDArray[Any]) -> DenseChannel:
+    def channel(self, reports: NDArray[Any]) -> WrittenChannel:
         """The densities over the largest that a secret could have."""
         if reports.size > MOST_DENSITIES:
             raise TooLarge(
                 f"the densities of {len(reports)} reports for {self.k} secrets are too many, they may have at most "
                 f"{MOST_DENSITIES} entries; tally fewer reports"
             )
-        columns = np.clip(reports, 0.0, 1.0).T - 1
-        columns *= self.epsilon
-        return DenseChannel(np.ascontiguousarray(np.exp(columns, out=columns)))
+        numbers = np.clip(reports, 0.0, 1.0) - 1
+        numbers *= self.epsilon
+        return WrittenChannel(np.exp(numbers, out=numbers))
 
     def log_scale(self, reports: NDArray[Any]) -> Floats:
         """Logarithm of what `channel` leaves out of each density."""

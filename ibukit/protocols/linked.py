@@ -15,7 +15,8 @@ from scipy.special import gammaln, logsumexp, xlog1py, xlogy
 from ibukit import _validate
 from ibukit._validate import Floats, Ints
 from ibukit.alphabet import Alphabet, as_alphabet
-from ibukit.channels import DenseChannel
+from ibukit.channels import Channel, LevelChannel, WrittenChannel
+from ibukit.channels.levels import MOST_LEVELS, pack_levels
 from ibukit.channels.line import SMALLEST_LOG_FACTOR, split_factor
 from ibukit.errors import AlphabetMismatch
 from ibukit.mechanisms.base import FiniteMechanism, Mechanism
@@ -59,8 +60,8 @@ class LinkedRounds(Mechanism):
 
     Notes
     -----
-    The channel writes out one number for each secret and distinct report. The estimate of `inv` is the published one:
-    it averages the rounds.
+    The channel packs the counts, five of two rounds or three of five into a byte; from 256 rounds on it writes out a
+    number for each secret and distinct report. The estimate of `inv` is the published one: it averages the rounds.
 
     References
     ----------
@@ -164,10 +165,15 @@ class LinkedRounds(Mechanism):
         """Rows of counts as `draw` returns them."""
         return kept.astype(np.int64)
 
-    def channel(self, reports: NDArray[Any]) -> DenseChannel:
-        """L of each secret's own count, times the row's probability if no secret mattered."""
+    def channel(self, reports: NDArray[Any]) -> Channel:
+        """L of each secret's own count, times the row's probability if no secret mattered.
+
+        The counts are packed where they fit into a byte.
+        """
         scale, _ = split_factor(self._log_chance(reports))
-        return DenseChannel(np.ascontiguousarray((self.level_ratios[reports] * scale[:, None]).T))
+        if self.rounds < MOST_LEVELS:
+            return LevelChannel(self.k, pack_levels(reports, self.rounds + 1), self.level_ratios, scale)
+        return WrittenChannel(self.level_ratios[reports] * scale[:, None])
 
     def log_scale(self, reports: NDArray[Any]) -> Floats | None:
         """What `channel` leaves out where a probability would underflow."""
@@ -189,7 +195,7 @@ class LinkedRounds(Mechanism):
                 "secrets or rounds"
             )
         reports = np.array(list(product(range(self.rounds + 1), repeat=self.k)), dtype=np.uint16)
-        matrix = self.channel(reports).columns
+        matrix = self.channel(reports).rows(np.arange(self.k))
         if (rest := self.log_scale(reports)) is not None:
             matrix = matrix * np.exp(rest)
         return MatrixMechanism(matrix, self.alphabet)

@@ -12,6 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ from scipy.linalg.blas import ssyrk
 from scipy.optimize import nnls
 
 from ibukit._validate import Floats, Ints
-from ibukit.channels import BitChannel, Channel
+from ibukit.channels import BitChannel, Channel, LevelChannel, WrittenChannel
 from ibukit.channels.base import slices_of
 from ibukit.channels.partitioned import PartitionedChannel, spread, sum_arrays
 from ibukit.solvers._model import Curved
@@ -50,12 +51,64 @@ MOST_SECRETS_BY_LEAST_SQUARES = 200
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
-    """The seen rows of one unary encoding; row z has the share counts_z / total of all reports."""
+class Reports:
+    """Many reports of any channel whose entries for one report differ by a moderate factor, so that parabolas serve.
 
-    channel: BitChannel
+    Report z has the share counts_z / total of all reports.
+    """
+
+    channel: Channel
     counts: Ints | Floats
     total: float = 1.0
+
+    def gradient(self, theta: Floats) -> Floats:
+        """These reports' share of g."""
+        return self.channel.score(theta, self.counts).g / self.total
+
+    def hessian(self, theta: Floats, thinned: int) -> Floats:
+        """M diag(q / p^2) M^T at theta from every `thinned`-th report."""
+        some, few = self.channel.take(slice(None, None, thinned)), np.asarray(self.counts[::thinned], dtype=np.float64)
+        # each report over its probability: the square of a small one is 0
+        found = some.scaled(1 / some.forward(theta)).gram(few)
+        return np.asarray(found * (self.counts.sum() / few.sum() / self.total))
+
+    def work(self) -> float:
+        """Multiplications that a Hessian of all reports takes, about."""
+        return len(self.counts) * self.channel.k**2 / 2
+
+    def some(self, thinned: int) -> Self | None:
+        """Every `thinned`-th report, with the weight of all."""
+        few = self.counts[::thinned]
+        total = float(self.total * few.sum() / self.counts.sum())
+        return replace(self, channel=self.channel.take(slice(None, None, thinned)), counts=few, total=total)
+
+
+@dataclass(frozen=True, eq=False)
+class Written(Reports):
+    """Reports whose entries are quickly written out in single precision."""
+
+    channel: LevelChannel | WrittenChannel
+
+    def hessian(self, theta: Floats, thinned: int) -> Floats:
+        """The same from single precision, which takes half the time: the matrix is an approximation anyway."""
+        some, counts = self.channel.take(slice(None, None, thinned)), self.counts[::thinned]
+        both = np.zeros((self.channel.k, self.channel.k))
+        step = max(CHUNK // self.channel.k, 2 * self.channel.k)
+        for start in range(0, len(counts), step):
+            piece, n = some.take(slice(start, start + step)), counts[start : start + step]
+            with np.errstate(over="ignore"):
+                both += ssyrk(1.0, piece.in_single(np.sqrt(n) / piece.forward(theta)).T, lower=1)
+        if not np.isfinite(both).all():  # entries of a report that are farther apart than single precision reaches
+            return super().hessian(theta, thinned)
+        both = np.tril(both) + np.tril(both, -1).T
+        return np.asarray(both * (self.counts.sum() / counts.sum() / self.total))
+
+
+@dataclass(frozen=True, eq=False)
+class Rows(Reports):
+    """The seen rows of one unary encoding."""
+
+    channel: BitChannel
 
     def gradient(self, theta: Floats) -> Floats:
         """These rows' share of g, by one pass over them that keeps nothing as long as they are."""
@@ -96,24 +149,17 @@ class Rows:
         return float(np.bitwise_count(some).sum() / max(1, len(some)))
 
     @property
+    def _by_pairs(self) -> float:
+        """What visiting all pairs of set bits takes, in multiplications."""
+        return len(self.counts) * LOOK_UP * (self._ones**2 / 2 + self.channel.k)
+
+    @property
     def _few_ones(self) -> bool:
-        k = self.channel.k
-        return LOOK_UP * (self._ones**2 / 2 + k) < k**2 / 2
+        return self._by_pairs < super().work()
 
     def work(self) -> float:
         """Multiplications that a Hessian of all rows takes, about."""
-        k = self.channel.k
-        a_row = LOOK_UP * (self._ones**2 / 2 + k) if self._few_ones else k**2 / 2
-        return len(self.counts) * a_row
-
-    def some(self, thinned: int) -> Rows:
-        """Every `thinned`-th row, with the weight of all."""
-        return Rows(self.channel.take(slice(None, None, thinned)), *_some(self.counts, self.total, thinned))
-
-
-def _some(counts: Floats | Ints, total: float, thinned: int) -> tuple[Floats | Ints, float]:
-    few = counts[::thinned]
-    return few, float(total * few.sum() / counts.sum())
+        return min(self._by_pairs, super().work())
 
 
 def _add_many(both: Floats, own: Floats, rows: Bits, w: Floats, mixed: Floats) -> None:
@@ -133,72 +179,36 @@ def _add_few(both: Floats, own: Floats, rows: Bits, w: Floats, mixed: Floats) ->
 
 
 @dataclass(frozen=True, eq=False)
-class RowsElsewhere:
-    """The same of reports that lie in partitions: what is summed over them is computed where they are."""
+class Elsewhere(Reports):
+    """Reports that lie in partitions: what is summed over them is computed where they are."""
 
     channel: PartitionedChannel
-    counts: Ints | Floats
-    total: float = 1.0
-
-    def gradient(self, theta: Floats) -> Floats:
-        """Their share of g: k numbers there, k numbers back."""
-        return self.channel.score(theta, self.counts).g / self.total
 
     def hessian(self, theta: Floats, thinned: int) -> Floats:
         """M diag(q / p^2) M^T at theta from every `thinned`-th report of each partition."""
         found = self.channel.total(partial(_hessian_there, thinned), theta, self.counts, sum_arrays)
         return np.asarray(found / self.total)
 
-    def work(self) -> float:
-        """Multiplications that a Hessian of all reports takes, about."""
-        return len(self.counts) * self.channel.k**2 / 2
-
     def some(self, thinned: int) -> None:
         """None: they stay where they are."""
 
 
-@dataclass(frozen=True, eq=False)
-class Reports:
-    """Many reports of any channel whose entries for one report differ by a moderate factor, so that parabolas serve."""
-
-    channel: Channel
-    counts: Ints | Floats
-    total: float = 1.0
-
-    def gradient(self, theta: Floats) -> Floats:
-        """These reports' share of g."""
-        return self.channel.score(theta, self.counts).g / self.total
-
-    def hessian(self, theta: Floats, thinned: int) -> Floats:
-        """M diag(q / p^2) M^T at theta from every `thinned`-th report."""
-        return _gram_of_some(self.channel, theta, self.counts, thinned) / self.total
-
-    def work(self) -> float:
-        """Multiplications that a Hessian of all reports takes, about."""
-        return len(self.counts) * self.channel.k**2 / 2
-
-    def some(self, thinned: int) -> Reports:
-        """Every `thinned`-th report, with the weight of all."""
-        return Reports(self.channel.take(slice(None, None, thinned)), *_some(self.counts, self.total, thinned))
-
-
 def _hessian_there(thinned: int, channel: Channel, theta: Floats, weights: Floats | Ints) -> Floats:
-    counts = spread(weights, channel)
+    return many(channel, spread(weights, channel)).hessian(theta, thinned)
+
+
+def many(channel: Channel, counts: Floats | Ints, total: float = 1.0) -> Reports:
+    """The reports of a channel in the form that suits them."""
+    if isinstance(channel, PartitionedChannel):
+        return Elsewhere(channel, counts, total)
     if isinstance(channel, BitChannel):
-        return Rows(channel, counts).hessian(theta, thinned)
-    return _gram_of_some(channel, theta, counts, thinned)
+        return Rows(channel, counts, total)
+    if isinstance(channel, (LevelChannel, WrittenChannel)):
+        return Written(channel, counts, total)
+    return Reports(channel, counts, total)
 
 
-def _gram_of_some(channel: Channel, theta: Floats, counts: Floats | Ints, thinned: int) -> Floats:
-    some, few = channel.take(slice(None, None, thinned)), np.asarray(counts[::thinned], dtype=np.float64)
-    # each report over its probability: the square of a small one is 0
-    return np.asarray(some.scaled(1 / some.forward(theta)).gram(few) * (counts.sum() / few.sum()))
-
-
-Many = Rows | RowsElsewhere | Reports
-
-
-def maximise(bits: Sequence[Many], others: Pooled, q_others: Floats, tol: float) -> tuple[Floats, int]:
+def maximise(bits: Sequence[Reports], others: Pooled, q_others: Floats, tol: float) -> tuple[Floats, int]:
     """The maximiser over the simplex and the number of passes over the rows, rounded up.
 
     With many rows and secrets, the maximum of some of the rows is found first: the Hessian there is nearly that of the
@@ -246,7 +256,7 @@ def _climb(problem: _Problem, tol: float, theta: Floats | None = None) -> tuple[
 
 @dataclass(frozen=True, eq=False)
 class _Problem:
-    bits: Sequence[Many]
+    bits: Sequence[Reports]
     others: Pooled
     q_others: Floats
 

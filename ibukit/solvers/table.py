@@ -9,6 +9,7 @@ import numpy as np
 
 from ibukit._validate import Floats
 from ibukit.channels import BitChannel, Channel, DenseChannel, HadamardChannel, LineChannel, ResponseChannel
+from ibukit.channels.hadamard import FEWEST_REPORTS
 from ibukit.channels.partitioned import PartitionedChannel
 from ibukit.channels.plane import PlaneChannel
 from ibukit.solvers import active_set, anderson, bits, interior_point, line, plane, water_filling
@@ -27,6 +28,8 @@ MOST_GROUPS = 64
 MANY_A_SECRET = 20
 # below this a dense matrix beats any structure
 MOST_SECRETS_DENSE_ANYWAY = 300
+# but not that of a sketch, from so many entries on and where each of its rows has many reports: a quarter of the time
+FEWEST_ENTRIES_OF_SKETCH = 2**20
 
 
 @dataclass(frozen=True)
@@ -124,15 +127,11 @@ def _many_rows(problem: Problem) -> bool:
 
 
 def _bits_run(problem: Problem, tol: float) -> tuple[Floats, int]:
-    rows: list[bits.Many] = []
+    rows: list[bits.Reports] = []
     others, q_others = [], []
     for channel, counts in problem.parts:
-        if isinstance(channel, PartitionedChannel):
-            rows.append(bits.RowsElsewhere(channel, counts, problem.n))
-        elif isinstance(channel, BitChannel):
-            rows.append(bits.Rows(channel, counts, problem.n))
-        elif _is_many(problem, channel):
-            rows.append(bits.Reports(channel, counts, problem.n))
+        if isinstance(channel, ROW_CHANNELS) or _is_many(problem, channel):
+            rows.append(bits.many(channel, counts, problem.n))
         else:
             others.append(channel if _is_structured(channel) else DenseChannel(channel.rows(np.arange(problem.k))))
             q_others.append(counts / problem.n)
@@ -149,7 +148,14 @@ def _pooled_applies(problem: Problem) -> bool:
 
 def _pooled_suits(problem: Problem) -> bool:
     structure = any(not isinstance(channel, DenseChannel) for channel, _ in problem.parts)
-    return structure and (problem.k > MOST_SECRETS_DENSE_ANYWAY or not _dense_applies(problem))
+    large = problem.k > MOST_SECRETS_DENSE_ANYWAY or not _dense_applies(problem)
+    return structure and (large or any(_is_large_sketch(channel) for channel, _ in problem.parts))
+
+
+def _is_large_sketch(channel: Channel) -> bool:
+    if not isinstance(channel, HadamardChannel) or channel.k * channel.size < FEWEST_ENTRIES_OF_SKETCH:
+        return False
+    return channel.size >= FEWEST_REPORTS * len(channel.places)
 
 
 def _pooled_run(problem: Problem, tol: float) -> tuple[Floats, int]:

@@ -211,7 +211,7 @@ class TableReports:
 def _taken_by(mechanism: Any, reports: NDArray[Any]) -> NDArray[np.bool_]:
     """Which reports the mechanism takes: it judges all at once, so halves are asked about where it refuses."""
     try:
-        mechanism.tally(reports)
+        mechanism.check_reports(mechanism.code_reports(reports))
     except ValueError:
         if len(reports) < 2:
             return np.zeros(len(reports), dtype=bool)
