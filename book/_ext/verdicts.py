@@ -187,6 +187,7 @@ def fill(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     places = list(doctree.findall(rows_of_chapter))
     if not places:
         return
+    app.env.get_domain("math").data["has_equations"][docname] = True  # in the rows, which are raw HTML
     root = Path(app.srcdir)
     mentions: dict[str, list[str]] = {}
     for name, ids in getattr(app.env, "verdict_mentions", {}).items():
