@@ -256,7 +256,7 @@ def test_what_a_figure_lacks_is_said(tmp_path, old, new, complaint):
 
 
 def drawn_and_computed(noise=0.05):
-    """The heights of the dots, of the dashed level and of 300 steps' curve in spectrum.svg, and what they have to be."""
+    """The heights of the dots, the curves and the level in spectrum.svg, and what they have to be."""
     drawing = ET.parse(ROOT / "book" / "schematics" / "spectrum.svg").getroot()
     dots = [float(dot.get("cy")) for dot in drawing.iter(f"{SVG}circle")]
     paths = [path.get("d") for path in drawing.iter(f"{SVG}path")]

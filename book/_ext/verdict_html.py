@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from html import escape
 
 from ascii_math import split
-from verdict_data import CLASSES, PAPERS, RESULTS, Entry, Number, anchor, codes
+from verdict_data import CLASSES, PAPERS, RESULTS, Entry, Number, anchor, codes, spelled_out
 
 # a link inside of what opens a row could not be reached
 LINKED = ("expected", "right")
@@ -94,7 +94,7 @@ def typeset(text: str, rows: set[str] | None = None) -> str:
 
 def linked(text: str, rows: set[str]) -> str:
     """A text with links to the rows that it names."""
-    parts, at = [], 0
+    parts, at, text = [], 0, spelled_out(text, rows, every=False)
     for start, end in codes(text, rows, every=False):
         parts += [escape(text[at:start]), f'<a href="claims.html#{anchor(text[start:end])}">{text[start:end]}</a>']
         at = end
