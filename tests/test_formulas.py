@@ -143,3 +143,22 @@ def test_the_table_is_well_formed():
     assert all(len(row) == 2 or (len(row) == 3 and row[2] == "block") for row in rows)
     assert len({row[0] for row in rows}) == len(rows)
     assert all(row[1].count("{") == row[1].count("}") for row in rows)
+
+
+# what the docstrings still have in plain characters: names of code, and formulas with words in them that the grammar
+# does not know. There may be fewer, and a new formula is to be written so that it is read, or stands in the table.
+UNREAD = 170
+
+
+def unread(text):
+    """What looks like a formula in the text of a docstring as the reference shows it."""
+    lines = re.sub(r"(?ms)^(Examples|References)\n-+.*?(?=^\w+\n-+$|\Z)", "", text).splitlines()
+    kept = [line for line in lines if not re.match(r"[\w, ]+ : |\w+$", line)]  # parameters and their types
+    shown = re.sub(r"(?m)^ *\.\. math::\n\n.*$", "", "\n".join(formulas.typeset(kept)[0]))
+    return PLAIN.findall(formulas.LITERAL.sub("", shown))
+
+
+def test_few_formulas_of_the_docstrings_are_not_read():
+    assert unread("Counts `a_b` and n_rows, at least 2^k.") == ["n_rows,"]
+    found = [part for text in docstrings() if "str(object" not in text for part in unread(text)]
+    assert len(found) <= UNREAD, sorted(set(found))

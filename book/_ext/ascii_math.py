@@ -34,11 +34,12 @@ WORD = re.compile(
     r"(counts|prior|scale|gap|loss|position|slope|factor)(?=_[a-z]{1,2}(?![A-Za-z0-9]))|(size|width|hashes|tol|gap)(?!\w)"
 )
 COMBINED = re.compile(r"\[(INV|RAP|IBU)\]_([RM])(-[NPV])?(?![\w])")
-INDEX = re.compile(r"[A-Za-z]{1,2}(?![A-Za-z0-9])|\d+|(?:max|min|block|target|inf|one|zero)(?![A-Za-z])")
+INDEX = re.compile(r"[A-Za-z]{1,2}(?![A-Za-z0-9])|\d+|(?:max|min|block|target|inf|one|zero|bits)(?![A-Za-z])")
 NAMES = "|".join((*GREEK, *FUNCTIONS))
 BEGIN = re.compile(rf"(?<![\w*`_|\\^/.'-])(?=[\d([|{{.-]|[A-Za-z](?![A-Za-z])|(?:{NAMES})(?![A-Za-z])|{WORD.pattern})")
 OPERATORS_BEFORE = tuple("=<>+^/*")
 GOES_ON = re.compile(r"[\w^_(\[]|\s*(?:[*=+<>^/]|- )|'\w|\s+\w+[_^]")
+INSIDE = re.compile(r"\)+[\^_]")  # of brackets that were not understood
 CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
@@ -275,7 +276,7 @@ def formula_at(text: str, at: int) -> tuple[int, str] | None:
         return None
     if not reader.is_formula():
         return None
-    if reader.pieces and GOES_ON.match(text, reader.at):
+    if (reader.pieces and GOES_ON.match(text, reader.at)) or INSIDE.match(text, reader.at):
         return None  # half a formula looks worse than none
     return reader.at, tex
 
