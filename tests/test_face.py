@@ -1,12 +1,18 @@
 """What the book's extensions fold, list and say of a page, and what the browser check reads off a head."""
 
+import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import cards
+import face
 import folds
 import pytest
 import sketches
 import theorems
+from sphinx.application import Sphinx
+from sphinx.errors import ConfigError
+from sphinx.util.docutils import docutils_namespace
 
 import page_facts
 
@@ -92,3 +98,49 @@ def test_heads_are_judged(tmp_path, pages, kinds):
     for name, text in pages.items():
         (tmp_path / name).write_text(text, "utf8")
     assert len(page_facts.heads(tmp_path, list(pages))) == kinds
+
+
+ADDRESS = "https://example.org/ibukit"
+
+
+def built(folder, monkeypatch, url="", repository=""):
+    """The head of a page, and the theme's options, of a book of one page with these addresses."""
+    monkeypatch.setenv("BOOK_URL", url)
+    monkeypatch.setenv("BOOK_REPOSITORY", repository)
+    (folder / "index.rst").write_text("A page\n======\n", "utf8")
+    (folder / "layout.html").write_text(
+        "{% extends '!layout.html' %}{% block extrahead %}{{ face_metadata }}{% endblock %}"
+    )
+    settings = {"extensions": ["face"], "templates_path": ["."], "html_theme": "basic"}
+    with docutils_namespace():
+        app = Sphinx(folder, None, folder / "out", folder / "tree", "html", settings, None, None)
+        app.build()
+    return (folder / "out" / "index.html").read_text("utf8").partition("</head>")[0], app.config.html_theme_options
+
+
+def test_a_published_page_names_its_address_and_a_picture(tmp_path, monkeypatch):
+    head, _ = built(tmp_path, monkeypatch, f"{ADDRESS}/")
+    assert f'<meta property="og:url" content="{ADDRESS}/index.html" />' in head
+    assert f'<meta property="og:image" content="{ADDRESS}/_static/cover.png" />' in head
+    assert re.search(rf'<link rel="canonical" href="{ADDRESS}/index.html" ?/?>', head)
+    assert (ROOT / "book" / "_static" / "cover.png").read_bytes()[16:24] == bytes([0, 0, 4, 176, 0, 0, 2, 118])
+
+
+def test_without_an_address_nothing_is_said_of_it(tmp_path, monkeypatch):
+    head, options = built(tmp_path, monkeypatch)
+    assert 'property="og:title"' in head
+    assert not re.search("og:url|og:image|canonical", head)
+    assert options == {}
+
+
+def test_with_a_repository_pages_can_be_edited(monkeypatch):
+    config = SimpleNamespace(html_baseurl="", book_repository=ADDRESS, html_theme_options={"show_toc_level": 2})
+    monkeypatch.delenv("BOOK_REPOSITORY", raising=False)
+    face.addresses(None, config)
+    options = {**config.html_theme_options}
+    assert options.pop("repository_url") == ADDRESS
+    assert options.pop("show_toc_level") == 2
+    assert options == dict.fromkeys(("use_repository_button", "use_edit_page_button", "use_source_button"), True)
+    config.book_repository = "ibukit"
+    with pytest.raises(ConfigError, match="book_repository must begin with https"):
+        face.addresses(None, config)

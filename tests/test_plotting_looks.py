@@ -173,7 +173,10 @@ def test_colours_can_be_seen_in_both_themes():
     assert ground == pytest.approx(np.full(3, 0x12 / 255), abs=0.002), "the theme's own ground"
     colors = {look.color for name, look in plotting.ESTIMATORS.items() if name != "truth"} | set(plotting.PALETTE)
     assert min(contrast(in_dark_theme(color, float(amount)), ground) for color in colors) > 3.3
-    assert min(contrast(to_rgb(color), (1, 1, 1)) for color in colors) > 2.2
+    # amber, sky blue and a green; lines in them have markers, dashes and a legend
+    pale = {color for color in colors if contrast(to_rgb(color), (1, 1, 1)) < 3}
+    assert pale == {"#E69F00", "#56B4E9", "#44AA99"}
+    assert min(contrast(to_rgb(color), (1, 1, 1)) for color in pale) > 2.2
     assert contrast(in_dark_theme("#F0F0F0", float(amount)), ground) < 2, "a pale line is found"
 
 
@@ -228,3 +231,17 @@ def test_the_key_shows_every_estimator():
         assert look.meaning in html.replace("&#x27;", "'")
         (data,) = re.findall(r"base64,([^\"]+)", html)
         assert look.color.lower() in base64.b64decode(data).decode()
+
+
+def test_the_likelihood_reaches_all_edges_of_the_triangle_alike():
+    drawn = plotting.triangle(TALLY).collections[0]
+    x, y = np.concatenate([path.vertices for path in drawn.get_paths()]).T
+    top = y * 2 / np.sqrt(3)
+    right = x - top / 2
+    middle = abs(top - 0.5) < 0.1
+    assert max(top.min(), right[middle].min(), (1 - top - right)[middle].min()) < 0.003
+
+
+def test_maps_have_room_for_names_of_two_lines():
+    heights = [plotting.maps(ik.Grid(1, 2), {name: [0.2, 0.8]}).get_figheight() for name in ("a", "a\nb")]
+    assert heights[1] - heights[0] > 0.2

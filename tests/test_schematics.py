@@ -7,10 +7,13 @@ from io import StringIO
 from itertools import takewhile
 from pathlib import Path
 
+import numpy as np
 import pytest
 import schematics
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace
+
+import ibukit as ik
 
 ROOT = Path(__file__).parents[1]
 DRAWINGS = sorted((ROOT / "book" / "schematics").glob("*.svg"))
@@ -250,3 +253,27 @@ def test_a_page_shows_the_drawing_as_a_numbered_figure(tmp_path):
 def test_what_a_figure_lacks_is_said(tmp_path, old, new, complaint):
     assert old in PAGE
     assert complaint in built(tmp_path, PAGE.replace(old, new))[1]
+
+
+def drawn_and_computed(noise=0.05):
+    """The heights of the dots, the curves and the level in spectrum.svg, and what they have to be."""
+    drawing = ET.parse(ROOT / "book" / "schematics" / "spectrum.svg").getroot()
+    dots = [float(dot.get("cy")) for dot in drawing.iter(f"{SVG}circle")]
+    paths = [path.get("d") for path in drawing.iter(f"{SVG}path")]
+    lines = [[float(point.split()[1]) for point in path[1:].split(" L")] for path in paths if path.count(" L") == 19]
+    level = float(next(path for path in paths if path.startswith("M64") and path.endswith("H570")).split()[1][:-4])
+
+    ages = ik.datasets.load_adult_ages()
+    M, k = ik.TruncatedGeometric(ages.alphabet, noise).matrix(), len(ages.alphabet)
+    shares, directions = np.linalg.eigh((M / M.mean(axis=0)) @ M.T / k)  # K of prop-near-start
+    shares, directions = shares[-2:-22:-1], directions[:, -2:-22:-1]
+    seen = np.sqrt(k * shares) * abs((ages.distribution - 1 / k) @ directions)
+    heights = [30 - 60 * np.log10(values) for values in (seen, np.sqrt(shares), ages.n**-0.5)]
+    learned = [456 - 130 * (1 - (1 - shares) ** t) for t in (30, 300, 3000)]
+    return np.concatenate([dots, *lines, [level]]), np.concatenate([*heights[:2], *learned, heights[2:]])
+
+
+def test_the_drawn_spectrum_is_that_of_the_ages():
+    np.testing.assert_allclose(*drawn_and_computed(), atol=0.2)
+    drawn, other = drawn_and_computed(noise=0.06)
+    assert abs(drawn - other).max() > 5

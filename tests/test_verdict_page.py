@@ -153,6 +153,19 @@ def test_codes_in_a_text(text, every, found):
     assert [text[start:end] for start, end in data.codes(text, KNOWN, every)] == found
 
 
+@pytest.mark.parametrize(
+    ("text", "every", "shown"),
+    [
+        ("slips of the pen (E11 to E13; see there)", False, "slips of the pen (E11, E12 and E13; see there)"),
+        ("these are C1 to C3", True, "these are C1, C2 and C3"),
+        ("these are C1 to C3", False, "these are C1 to C3"),
+        ("(E13 to E11), (E1 to E99) and (A1 to B2)", False, "(E13 to E11), (E1 to E99) and (A1 to B2)"),
+    ],
+)
+def test_a_range_of_codes_names_each_row(text, every, shown):
+    assert data.spelled_out(text, KNOWN, every) == shown
+
+
 def test_codes_in_tables_are_links_and_code_is_left_alone():
     table = '<table class="dataframe"><tr title="(E2)"><td>slower (E27)</td></tr></table>'
     body = f"<pre>say('(E27)')</pre>{table}"

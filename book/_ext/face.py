@@ -1,7 +1,13 @@
-"""What a page says of itself to search engines, to messengers that show a link, and to the browser's tab."""
+"""What a page says of itself to search engines, to messengers that show a link, and to the browser's tab.
+
+Whole addresses are known only where the book is published. ``html.baseurl`` in ``_config.yml``, or the environment's
+``BOOK_URL``, says where: then each page names its own address and a picture. With the address of the repository,
+``book_repository`` or ``BOOK_REPOSITORY``, it has buttons for its source and to edit it. Both are empty by default.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 from html import escape
 from typing import Any
@@ -9,8 +15,11 @@ from typing import Any
 from docutils import nodes
 from markupsafe import Markup
 from sphinx.application import Sphinx
+from sphinx.config import Config
+from sphinx.errors import ConfigError
 
 INDEX = "book/index"
+PICTURE = "_static/cover.png"
 TITLE = "Reconstructing distributions from private reports"
 ABOUT = (
     "A book that runs and a Python package: estimate how a sensitive value is distributed from locally private "
@@ -33,6 +42,18 @@ def description(doctree: nodes.document | None) -> str:
     return ABOUT
 
 
+def addresses(app: Sphinx, config: Config) -> None:
+    """Take over the addresses of the published book and of its repository, if there are any."""
+    config.html_baseurl = os.environ.get("BOOK_URL") or config.html_baseurl or ""
+    repository = os.environ.get("BOOK_REPOSITORY") or config.book_repository
+    for name, url in (("html.baseurl", config.html_baseurl), ("book_repository", repository)):
+        if url and not re.match(r"https?://[^/\s]+", url):
+            raise ConfigError(f"{name} must begin with https:// and name a host, got {url!r}")
+    if repository:
+        buttons = dict.fromkeys(("use_repository_button", "use_edit_page_button", "use_source_button"), True)
+        config.html_theme_options = {**config.html_theme_options, "repository_url": repository, **buttons}
+
+
 def introduce(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:
     """Fill in the head of one page."""
     if pagename == INDEX:
@@ -48,8 +69,8 @@ def introduce(app: Sphinx, pagename: str, templatename: str, context: dict[str, 
     }
     if pagename == INDEX:
         properties["og:type"] = "website"
-    if app.config.html_baseurl:  # a picture needs a whole address
-        properties["og:image"] = f"{app.config.html_baseurl.rstrip('/')}/_static/logo.svg"
+    if app.config.html_baseurl:  # Sphinx writes the canonical address
+        properties["og:image"] = f"{app.config.html_baseurl.rstrip('/')}/{PICTURE}"
         properties["og:url"] = f"{app.config.html_baseurl.rstrip('/')}/{pagename}.html"
     tags = [f'<meta name="description" content="{escape(about)}" />']
     tags += [f'<meta property="{name}" content="{escape(text)}" />' for name, text in properties.items()]
@@ -59,5 +80,7 @@ def introduce(app: Sphinx, pagename: str, templatename: str, context: dict[str, 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
+    app.add_config_value("book_repository", "", "html", [str])
+    app.connect("config-inited", addresses)
     app.connect("html-page-context", introduce)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

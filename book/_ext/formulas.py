@@ -1,17 +1,19 @@
 """Typeset the formulas of docstrings.
 
 A docstring is read in a terminal, so it writes its formulas in plain characters; the reference shows the same formulas
-as mathematics. ``formulas.tsv`` has the two forms side by side. Nothing is guessed: a formula that is not in the table
-stays as it is written, and a row of the table that no docstring has any more is a warning, which fails the build.
+as mathematics. ``formulas.tsv`` has the two forms of the larger ones side by side, and a row of it that no docstring
+has any more is a warning, which fails the build. The others are read by the small grammar of ``ascii_math.py``.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ascii_math import as_role
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
@@ -19,8 +21,10 @@ from sphinx.util import logging
 LOGGER = logging.getLogger(__name__)
 TABLE = Path(__file__).with_name("formulas.tsv")
 LITERAL = re.compile(r"(``.+?``|:[\w:]+:`.+?`|`.+?`_{0,2})", re.DOTALL)
+# what is literal or mathematics already
+SET = re.compile(rf"({LITERAL.pattern[1:-1]}|\0.+?\0)", re.DOTALL)
 # what begins a block that has a form of its own: an example, a directive, a list, a quoted formula
-OWN_FORM = re.compile(r"\s*(>>>|\.\.\s|\.\.$|:\w|[-*]\s|\d+\.\s|\|)")
+OWN_FORM = re.compile(r"\s*(>>>|\*\*|\.\.\s|\.\.$|:\w|[-*]\s|\d+\.\s|\|)")
 
 
 class Formula(NamedTuple):
@@ -51,9 +55,9 @@ def typeset(lines: list[str]) -> tuple[list[str], set[str]]:
     by_plain = {formula.plain: formula for formula in table()}
     used: set[str] = set()
     out: list[str] = []
-    for number, block in enumerate(_blocks(lines)):
+    for number, (block, is_as_printed) in enumerate(_as_printed(_blocks(lines))):
         text = "\n".join(block)
-        if not text.strip() or OWN_FORM.match(text) or len({_indent(line) for line in block}) > 1:
+        if is_as_printed or not text.strip() or OWN_FORM.match(text) or len({_indent(line) for line in block}) > 1:
             out += block
             continue
         margin, parts = " " * _indent(block[0]), LITERAL.split(text)
@@ -66,8 +70,27 @@ def typeset(lines: list[str]) -> tuple[list[str], set[str]]:
             return f":math:`{formula.tex}`"
 
         parts[::2] = [pattern().sub(markup, part) for part in parts[::2]]
+        parts = SET.split("".join(parts))
+        parts[::2] = [as_role(part) for part in parts[::2]]
         out += _paragraphs("".join(parts))
     return out, used
+
+
+def _as_printed(blocks: list[list[str]]) -> Iterator[tuple[list[str], bool]]:
+    """Each block, and whether it is code: an example with what it prints, or what is indented below two colons."""
+    example, margin = False, None
+    above = ""
+    for block in blocks:
+        if not block[0].strip():
+            example = False
+        else:
+            example = example or any(line.lstrip().startswith(">>>") for line in block)
+            if margin is not None and _indent(block[0]) <= margin:
+                margin = None
+            if margin is None and above.endswith("::") and _indent(block[0]) > _indent(above):
+                margin = _indent(above)
+            above = block[-1].rstrip()
+        yield block, example or margin is not None
 
 
 def _indent(line: str) -> int:

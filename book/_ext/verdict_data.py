@@ -26,6 +26,7 @@ CLAIM, ERRATUM = r"[A-E]-\w+(?:\.\w+)?", r"[A-E]\d+"
 CODE = re.compile(rf"(?<![\w-])(?:{CLAIM}|{ERRATUM})(?![\w-])")
 # as in "(E27)", "(A6, A8)" and "(A17 and A18)"
 IN_BRACKETS = re.compile(rf"\(((?:{ERRATUM})(?:(?:, | and | to ){ERRATUM})*)(?=[),;: ])")
+RANGE = re.compile(r"(?<![\w-])([A-E])(\d+) to \1(\d+)(?![\w-])")
 # in the order of a bar, the best first
 RESULTS = ("reproduced", "fitted", "holds with a condition", "deviates", "not checkable")
 CLASSES = ("error", "missing condition", "irreproducible", "remark")
@@ -97,6 +98,21 @@ def codes(text: str, rows: set[str], every: bool) -> list[tuple[int, int]]:
         if match.group() in rows and (not plain or every or any(a <= match.start() < b for a, b in inside)):
             found.append(match.span())
     return found
+
+
+def spelled_out(text: str, rows: set[str], every: bool) -> str:
+    """A text in which "(E11 to E13)" is "(E11, E12 and E13)", so that each row can be a link."""
+    inside = [match.span() for match in IN_BRACKETS.finditer(text)]
+
+    def names(found: re.Match[str]) -> str:
+        letter, first, last = found[1], int(found[2]), int(found[3])
+        of_range = [f"{letter}{i}" for i in range(first, last + 1)]
+        is_code = every or any(a <= found.start() < b for a, b in inside)
+        if not is_code or len(of_range) < 2 or not set(of_range) <= rows:
+            return found[0]
+        return f"{', '.join(of_range[:-1])} and {of_range[-1]}"
+
+    return RANGE.sub(names, text)
 
 
 def in_the_books_order(root: Path) -> dict[str, str]:

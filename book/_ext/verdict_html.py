@@ -7,10 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
 
-from verdict_data import CLASSES, PAPERS, RESULTS, Entry, Number, anchor, codes
+from ascii_math import split
+from verdict_data import CLASSES, PAPERS, RESULTS, Entry, Number, anchor, codes, spelled_out
 
 # a link inside of what opens a row could not be reached
 LINKED = ("expected", "right")
+TYPESET = ("claim", "expected", "wrong", "right")  # not what is quoted
 WORDS = (*RESULTS, "setting", *CLASSES)
 
 
@@ -79,9 +81,20 @@ def controls(kinds: tuple[str, ...], titles: dict[str, str]) -> str:
     )
 
 
+def typeset(text: str, rows: set[str] | None = None) -> str:
+    """A text with its formulas as mathematics, and links to the rows that it names."""
+    shown = []
+    for plain, tex in split(text):
+        if tex is None:
+            shown.append(escape(plain) if rows is None else linked(plain, rows))
+        else:
+            shown.append(f'<span class="math notranslate nohighlight">\\({escape(tex)}\\)</span>')
+    return "".join(shown)
+
+
 def linked(text: str, rows: set[str]) -> str:
     """A text with links to the rows that it names."""
-    parts, at = [], 0
+    parts, at, text = [], 0, spelled_out(text, rows, every=False)
     for start, end in codes(text, rows, every=False):
         parts += [escape(text[at:start]), f'<a href="claims.html#{anchor(text[start:end])}">{text[start:end]}</a>']
         at = end
@@ -106,11 +119,14 @@ def rows(entries: list[Entry], page: Page) -> str:
 
 def _row(entry: Entry, page: Page) -> str:
     columns = {
-        name: linked(text, page.known) if name in LINKED else escape(text) for name, text in entry.columns.items()
+        name: typeset(text, page.known if name in LINKED else None) if name in TYPESET else escape(text)
+        for name, text in entry.columns.items()
     }
     errors = [n.error for n in entry.numbers if n.error is not None]
     facts = {"kind": entry.kind, "paper": entry.paper, "chapter": entry.chapter, "verdict": entry.word}
     facts["error"] = f"{max(errors):.6f}" if errors else ""
+    # as a reader types them into the filter
+    facts["words"] = " ".join(plain for name in TYPESET for plain, tex in split(entry.columns.get(name, "")) if tex)
     data = "".join(f' data-{name}="{escape(value)}"' for name, value in facts.items() if value)
     names = "".join(f'<span id="{name}"></span>' for name in (former(entry.id) if page.former_anchors else []))
     inside = (_claim if entry.kind == "claim" else _erratum)(columns)
@@ -165,7 +181,7 @@ def _table(entry: Entry) -> str:
     worst_first = sorted(entry.numbers, key=lambda number: -RESULTS.index(number.verdict) % len(RESULTS))
     worst_first = sorted(worst_first, key=lambda number: number.verdict != "deviates")
     body = "".join(
-        f'<tr><th scope="row">{escape(n.what)}</th><td class="number">{_digits(n.printed)}</td>'
+        f'<tr><th scope="row">{typeset(n.what)}</th><td class="number">{_digits(n.printed)}</td>'
         f'<td class="number">{escape(n.ours)}</td><td class="number">{error(n)}</td><td>{badge(n.verdict)}</td></tr>'
         for n in worst_first
     )

@@ -122,7 +122,7 @@ class Codes(SphinxTransform):
                 for node in (paragraph or text.parent).findall()
                 if isinstance(node, nodes.Element)
             )
-            parts, at, words = [], 0, text.astext()
+            parts, at, words = [], 0, data.spelled_out(text.astext(), rows, every)
             for start, end in data.codes(words, rows, every):
                 reference = link(self.env.docname, words[start:end])
                 if words[start:end] not in named:
@@ -141,6 +141,7 @@ def link_tables(body: str, rows: set[str], page: str) -> str:
     def linked(table: re.Match[str]) -> str:
         parts = re.split(r"(<[^>]*>)", table.group())  # tags at the odd places
         for i in range(0, len(parts), 2):
+            parts[i] = data.spelled_out(parts[i], rows, every=False)
             for start, end in reversed(data.codes(parts[i], rows, every=False)):
                 name = parts[i][start:end]
                 reference = f'<a class="to-row reference internal" href="{page}#{data.anchor(name)}">{name}</a>'
@@ -187,6 +188,7 @@ def fill(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     places = list(doctree.findall(rows_of_chapter))
     if not places:
         return
+    app.env.get_domain("math").data["has_equations"][docname] = True  # in the rows, which are raw HTML
     root = Path(app.srcdir)
     mentions: dict[str, list[str]] = {}
     for name, ids in getattr(app.env, "verdict_mentions", {}).items():

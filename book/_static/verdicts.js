@@ -14,7 +14,7 @@
     rows.forEach((row, i) => {
       row.place = i;
       row.home = row.parentElement;
-      row.words = row.textContent.replace(/\s+/g, " ").toLowerCase();
+      row.words = `${row.textContent} ${row.dataset.words || ""}`.replace(/\s+/g, " ").toLowerCase();
     });
     const flat = document.createElement("ul");
     flat.className = "verdict-rows";

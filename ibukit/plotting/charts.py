@@ -156,11 +156,12 @@ def triangle(
     if check_tally(tally, weighted=True).k != 3:
         raise ValueError(f"tally must be over 3 secrets to be drawn on a triangle, it is over {tally.k}")
     axes = axes_for(ax)
-    # kept off the edges, where the likelihood can be -inf
-    steps = np.linspace(1e-3, 1, 90)
-    inside = [(a, b, 1 - a - b) for a in steps for b in steps if a + b <= 1 - 1e-3]
+    # kept off the edges by the same everywhere: there the likelihood can be -inf
+    parts = 90
+    whole = [(a, b, parts - a - b) for a in range(parts + 1) for b in range(parts + 1 - a)]
+    inside = 1e-3 + (1 - 3e-3) * np.array(whole) / parts
     likelihood = [float(tally.frequencies @ np.log(tally.forward(theta))) for theta in inside]
-    x, y = _corners(np.array(inside))
+    x, y = _corners(inside)
     drawn = axes.tricontourf(x, y, likelihood, levels=levels, cmap=NAME)
     axes.figure.colorbar(drawn, ax=axes, label="nats per report", shrink=0.8)
     edge = Polygon(np.column_stack(_corners(np.eye(3))), fill=False, edgecolor="0.6", linewidth=0.6)

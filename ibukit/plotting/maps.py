@@ -169,7 +169,8 @@ def maps(
     colours = Normalize(min(0.0, everything.min()), everything.max()) if norm is None else norm
     rows, (height, width) = -(-len(values) // columns), grid.cell_shape
     panel = WIDTH / columns * grid.n_rows * height / (grid.n_cols * width)
-    size = (WIDTH, rows * (panel + 0.35) + 1.1)
+    lines = 1 + max(name.count("\n") for name in values)
+    size = (WIDTH, rows * (panel + 0.12 + 0.23 * lines) + 1.1)
     figure, panels = plt.subplots(rows, columns, squeeze=False, figsize=size, layout="constrained")
     for i, (axes, (name, each)) in enumerate(zip(panels.flat, values.items(), strict=False)):
         heatmap(grid, each, axes, norm=colours, scale=i == 0, places=places)

@@ -1,0 +1,64 @@
+"""Ask axe-core what is wrong with a page.
+
+Colours are what takes the longest: a chapter has ten thousand pieces of highlighted code. So they are measured once for
+all words that look alike, which have the same tags and classes all the way up, the same colours on the same grounds. Of
+each look, the first, the middle and the last are measured.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page
+
+# What the theme does on every page, whatever the book writes.
+ALLOWED = {"region": "the theme puts its logo outside every landmark"}
+SOURCE = Axe().axe_script
+
+OTHER_RULES = """async () => {
+  const rules = {'color-contrast': {enabled: false}, 'link-in-text-block': {enabled: false}};
+  return await axe.run(document, {preload: false, resultTypes: ['violations'], rules});
+}"""  # `preload` would look up style sheets by a wrong path
+COLOURS = """async () => {
+  const looks = new Map(), above = new Map();
+  const CLEAR = 'rgba(0, 0, 0, 0)';
+  const ground = e => {  // what stands behind the words of an element
+    if (e === null) return '';
+    if (!above.has(e)) {
+      const s = getComputedStyle(e);
+      const own = [e.tagName, e.className.baseVal ?? e.className, e.id && e.getAttribute('style'), s.opacity, s.filter];
+      if (s.backgroundColor !== CLEAR || s.backgroundImage !== 'none') own.push(s.backgroundColor, s.backgroundImage);
+      if (s.position !== 'static') own.push(s.position);
+      above.set(e, ground(e.parentElement) + '>' + own.join(' '));
+    }
+    return above.get(e);
+  };
+  const speaks = e => /^(INPUT|SELECT|TEXTAREA)$/.test(e.tagName)
+    || [...e.childNodes].some(child => child.nodeType === Node.TEXT_NODE && child.data.trim());
+  for (const e of document.body.querySelectorAll('*')) {
+    if (!speaks(e)) continue;
+    const s = getComputedStyle(e);
+    const look = [ground(e), s.color, s.fontSize, s.fontWeight, s.textShadow, e.checkVisibility()].join('|');
+    if (!looks.has(look)) looks.set(look, []);
+    looks.get(look).push(e);
+  }
+  const some = all => [...new Set([all[0], all[all.length >> 1], all[all.length - 1]])];
+  const include = [...looks.values()].flatMap(some);
+  if (!include.length) return {violations: []};
+  const runOnly = {type: 'rule', values: ['color-contrast', 'link-in-text-block']};
+  return await axe.run({include}, {preload: false, resultTypes: ['violations'], runOnly});
+}"""
+
+
+def violations(tab: Page, *, colours: bool, others: bool = True) -> list[tuple[str, str]]:
+    """What axe-core finds: the rule, and how bad it is and where."""
+    tab.evaluate(SOURCE)
+    found = []
+    for script in [OTHER_RULES] * others + [COLOURS] * colours:
+        result: dict[str, Any] = tab.evaluate(script)
+        for rule in result["violations"]:
+            if rule["id"] not in ALLOWED:
+                where = "; ".join(str(node["target"]) for node in rule["nodes"][:3])
+                found.append((rule["id"], f"{rule['impact']}, {len(rule['nodes'])} times: {where}"))
+    return found
