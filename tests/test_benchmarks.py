@@ -85,6 +85,14 @@ def test_a_race_has_a_line_for_each_contender_and_survives_one_that_fails():
     assert "nan" not in shown.lower()
 
 
+def test_the_first_call_of_what_is_compiled_is_no_measurement(monkeypatch):
+    monkeypatch.setattr("benchmarks.race.LONG", 0.5)
+    answer = Answer(np.full(6, 1 / 6), 1, seconds=1.0)
+    called = [Contender(name, lambda w: lambda: answer, compiled=name == "compiled") for name in ("slow", "compiled")]
+    slow, compiled = race(tiny(), called, rounds=1, limit=60.0)
+    assert (slow.rounds, compiled.rounds) == (2, 1)
+
+
 def test_the_gap_is_recomputed_on_what_was_returned():
     workload = tiny()
     estimate = ik.mle(workload.tally(), tol=1e-10)
