@@ -1,6 +1,7 @@
 """How chapters are run as tests: with time enough on a busy machine, first, and with one thread for each worker."""
 
 import os
+import sys
 from collections import Counter
 
 import pytest
@@ -18,7 +19,14 @@ THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def pytest_configure() -> None:
-    """One thread in a worker and in the kernels that it starts, unless the environment asks for another number."""
+    """One thread in a worker and in the kernels that it starts, unless the environment asks for another number.
+
+    And bytecode is kept beside the compiled kernels: forty processes would compile the package, each worker rewrite
+    the asserts of all tests, which is most of what collecting them takes.
+    """
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        sys.dont_write_bytecode = False
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     if "PYTEST_XDIST_WORKER" in os.environ and not any(name in os.environ for name in THREADS):
         os.environ.update(dict.fromkeys(THREADS, "1"))
         threadpoolctl.threadpool_limits(1)

@@ -3,9 +3,9 @@
     python scripts/repetitions.py CHAPTER [...] [--to FOLDER]
 
 Writes FOLDER/CHAPTER.csv, one row for each population, seed, mechanism and estimator that the chapter asks
-`claims.repeated` for: how many repetitions, the mean distance and its standard error, and the distance of each
-repetition in their order, with nine digits. Repetition r has the reports that `ibukit.replicate` gives it. For a
-chapter that asks for `claims.remembered`, one row for each name, tallies and column.
+`claims.repeated` for: a digest of the estimator's code, how many repetitions, the mean distance and its standard
+error, and the distance of each repetition in their order, with nine digits. Repetition r has the reports that
+`ibukit.replicate` gives it. For a chapter that asks for `claims.remembered`, one row for each name, tallies and column.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from tqdm import tqdm
 import ibukit as ik
 import notebooks
 from ibukit.claims import _repetitions as kept
+from ibukit.claims._code import code_of
 
 ENDING = """
 import sys
@@ -34,13 +35,16 @@ claims.remembered = repetitions.keeper({path!r})
 """
 
 
-def rows_of(found: Any, population: Any, mechanism: Any, seed: int) -> list[dict[str, Any]]:
+def rows_of(
+    found: Any, population: Any, mechanism: Any, estimators: Mapping[str, Callable[..., Any]], seed: int
+) -> list[dict[str, Any]]:
     """The rows of the file for one mechanism, from the table that `replicate` returns for it."""
     rows = []
     for name, one in found.groupby("estimator", sort=False):
         words = list(dict.fromkeys(one["status"]))
         epsilon = one["epsilon"].iloc[0]
         row = dict(zip(kept.ASKED, (*kept.asked(population, mechanism, seed), name), strict=True))
+        row |= {"code": code_of(estimators[name])}
         row |= {"n": int(np.sum(population.counts)), "epsilon": "" if np.isnan(epsilon) else f"{epsilon:g}"}
         row |= {"stop": one["stop"].iloc[0], "status": words[0] if len(words) == 1 else " ".join(one["status"])}
         row |= {"repetitions": len(one), "mean": f"{one['emd'].mean():.9g}", "error": f"{one['emd'].sem():.2g}"}
@@ -90,7 +94,7 @@ def recorder(path: str, n_jobs: int = 2) -> Callable[..., Any]:
         made = []
         for mechanism in mechanisms:
             made.append(ik.replicate(population, [mechanism], estimators, repetitions, seed, n_jobs=n_jobs))
-            add(Path(path), rows_of(made[-1], population, mechanism, seed))
+            add(Path(path), rows_of(made[-1], population, mechanism, estimators, seed))
         return pd.concat(made, ignore_index=True)
 
     return repeated
@@ -102,7 +106,8 @@ def keeper(path: str) -> Callable[..., Any]:
     def remembered(chapter: str, what: str, tallies: Iterable[Any], compute: Callable[[], Any]) -> Any:
         reports, found, rows = kept.of_reports(tallies), np.asarray(compute(), dtype=float), []
         for i, values in enumerate(found.T):
-            row = {"what": what, "reports": reports, "column": i, "repetitions": len(values)}
+            row = {"what": what, "reports": reports, "column": i, "code": code_of(compute)}
+            row |= {"repetitions": len(values)}
             row |= {"mean": f"{values.mean():.9g}", "error": f"{values.std(ddof=1) / np.sqrt(len(values)):.2g}"}
             rows.append(row | {"values": " ".join(f"{x:.9g}" for x in values)})
         add(Path(path), rows, kept.COMPUTED)

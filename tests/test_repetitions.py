@@ -191,7 +191,7 @@ def test_what_is_computed_in_a_chapters_own_way_is_kept_and_read(tmp_path, monke
     monkeypatch.setattr(kept, "FOLDER", tmp_path)
     krr = ik.RandomizedResponse(AGES.alphabet, 0.5)
     tally = krr.tally_counts(AGES.counts)
-    assert claims.remembered("toy", "numbers", [tally], None).tolist() == [[1, 2], [3, 5]]
+    assert claims.remembered("toy", "numbers", [tally], lambda: [[1.0, 2.0], [3.0, 5.0]]).tolist() == [[1, 2], [3, 5]]
     other = krr.tally_counts(AGES.counts[::-1])
     for what, tallies in (("numbers", [other]), ("numbers", [tally, tally]), ("other numbers", [tally])):
         assert claims.remembered("toy", what, tallies, lambda: [[4.0]]).tolist() == [[4]]

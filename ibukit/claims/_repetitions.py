@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ibukit._validate import Floats
+from ibukit.claims._code import code_of
+from ibukit.claims._setting import is_published
 from ibukit.datasets import DATA
 from ibukit.evaluation import replicate
 from ibukit.mechanisms import FreeWill, Mechanism
@@ -25,11 +27,16 @@ if TYPE_CHECKING:
 
 # what a row is about: who (a digest of their counts), the seed, the noise with its levels, and the estimator
 ASKED = ("people", "seed", "mechanism", "levels", "estimator")
-KEPT = (*ASKED, "n", "epsilon", "stop", "status", "repetitions", "mean", "error", "emd")
+# and `code`, a digest of what makes the numbers: a row of other code is an error, not an answer
+KEPT = (*ASKED, "code", "n", "epsilon", "stop", "status", "repetitions", "mean", "error", "emd")
 # of losses that a chapter computes in its own way: what of which reports (a digest of their counts), a row each column
-COMPUTED = ("what", "reports", "column", "repetitions", "mean", "error", "values")
+COMPUTED = ("what", "reports", "column", "code", "repetitions", "mean", "error", "values")
 FOLDER = DATA / "repetitions"
 SAME = ["mechanism", "epsilon", "estimator", "stop", "repetition", "emd", "status"]
+
+
+class OtherCode(ValueError):
+    """Kept numbers were made by other code than the chapter has now."""
 
 
 def repeated(
@@ -44,7 +51,8 @@ def repeated(
 
     A mechanism is read from data/repetitions/<chapter>.csv if the file has as many repetitions of it, with the same
     people, levels and seed, of every estimator, by name. Otherwise `ik.replicate` makes them, with two processes. The
-    file is made by scripts/repetitions.py; the names stand for the estimators of the chapter.
+    file is made by scripts/repetitions.py. It has a digest of each estimator: its code, as far as that stands in the
+    chapter, and the arguments and functions that it is given there.
 
     Parameters
     ----------
@@ -59,23 +67,30 @@ def repeated(
         The rows of `ik.replicate` and of its columns mechanism, epsilon, estimator, stop, repetition, emd (in the
         file with at least six digits) and status.
 
+    Raises
+    ------
+    OtherCode
+        If an estimator of this name was another when the file was made. After ``published(False)`` it is computed.
+
     Examples
     --------
+    >>> from functools import partial
     >>> import ibukit as ik
     >>> ages = ik.datasets.load_adult_ages()
     >>> krr = ik.RandomizedResponse(ages.alphabet, 2.0)
-    >>> found = repeated("comparison", ages, [krr], {"INV-P": ik.inv}, repetitions=3, seed=7)
-    >>> made = ik.replicate(ages, [krr], {"INV-P": ik.inv}, repetitions=3, seed=7)
+    >>> inversion = {"INV-P": partial(ik.inv, post="project")}
+    >>> found = repeated("comparison", ages, [krr], inversion, repetitions=3, seed=7)
+    >>> made = ik.replicate(ages, [krr], inversion, repetitions=3, seed=7)
     >>> bool(np.allclose(found["emd"], made["emd"], rtol=1e-5))
     True
     """
     import pandas as pd
 
-    kept = _read(FOLDER / f"{chapter}.csv", ASKED)
+    kept, codes = _read(FOLDER / f"{chapter}.csv", ASKED), {name: code_of(of) for name, of in estimators.items()}
     frames = []
     for mechanism in mechanisms:
         about = asked(population, mechanism, seed)
-        rows = [kept.get((*about, name)) for name in estimators]
+        rows = [_same(kept.get((*about, name)), codes[name], chapter, name) for name in estimators]
         found = [_repetitions(row, repetitions) for row in rows if row and int(row["repetitions"]) >= repetitions]
         if len(found) < len(estimators):
             found = [replicate(population, [mechanism], estimators, repetitions, seed, n_jobs=2)[SAME]]
@@ -98,7 +113,8 @@ def remembered(chapter: str, what: str, tallies: Iterable[Tally], compute: Calla
     """Compute losses in a chapter's own way, or read those kept of the same tallies.
 
     They are read from data/repetitions/<chapter>.csv if it has them by this name and for exactly these reports.
-    Otherwise they are computed. The file is made by scripts/repetitions.py.
+    Otherwise they are computed. The file is made by scripts/repetitions.py, and has a digest of `compute`: of its code
+    and of what it reads of the chapter.
 
     Parameters
     ----------
@@ -116,6 +132,11 @@ def remembered(chapter: str, what: str, tallies: Iterable[Tally], compute: Calla
     numpy.ndarray
         The losses, from the file with at least six digits.
 
+    Raises
+    ------
+    OtherCode
+        If `compute` was another when the file was made. After ``published(False)`` it is called.
+
     Examples
     --------
     >>> import ibukit as ik
@@ -126,7 +147,8 @@ def remembered(chapter: str, what: str, tallies: Iterable[Tally], compute: Calla
     reports = of_reports(tallies)
     kept = _read(FOLDER / f"{chapter}.csv", COMPUTED[:3])
     columns: list[list[float]] = []
-    while row := kept.get((what, reports, str(len(columns)))):
+    code = code_of(compute)
+    while row := _same(kept.get((what, reports, str(len(columns)))), code, chapter, what):
         columns.append([*map(float, row["values"].split())])
     return np.array(columns).T if columns else np.asarray(compute(), dtype=float)
 
@@ -138,6 +160,19 @@ def of_reports(tallies: Iterable[Tally]) -> str:
         found.update(np.ascontiguousarray(part.reports).tobytes())
         found.update(np.asarray(part.counts, dtype="<i8").tobytes())
     return found.hexdigest()[:12]
+
+
+def _same(row: dict[str, str] | None, code: str, chapter: str, name: str) -> dict[str, str] | None:
+    """The row, if it was made by this code; None where there is none, or the setting is no longer the published one."""
+    if row is None or row["code"] == code:
+        return row
+    if not is_published():
+        return None
+    raise OtherCode(
+        f"data/repetitions/{chapter}.csv keeps {name!r} as made by other code than this (digest {row['code']}, here "
+        f"{code}). If the chapter is to change, make the file anew: python scripts/repetitions.py {chapter}. To try "
+        "something out, give it another name, or call claims.published(False) first, and it is computed here"
+    )
 
 
 @lru_cache
