@@ -1,8 +1,10 @@
 """How chapters are run as tests: with time enough on a busy machine, first, and with one thread for each worker."""
 
 import os
+import subprocess
 import sys
 from collections import Counter
+from pathlib import Path
 
 import pytest
 import threadpoolctl
@@ -16,6 +18,27 @@ SECONDS = 600
 
 # workers share the cores: threads of BLAS that wait for a core in a loop take twice the processor time in all
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+# what nearly every chapter calls: a quarter of a minute of compiling, which workers that start together do all at once
+COMMON = """
+import numpy as np, ibukit as ik
+line, grid = ik.Line(0, 9), ik.Grid(2, 5)
+kinds = [ik.RandomizedResponse(10, 1.0), ik.TruncatedGeometric(line, 1.0), ik.Rappor(10, 1.0)]
+for mechanism in [*kinds, ik.TruncatedPlanarGeometric(grid, 1.0)]:
+    tally = mechanism.simulate([30] * 10, np.random.default_rng(1))
+    for estimator in (ik.ibu, ik.mle, ik.smooth):
+        estimator(tally, strict=False)
+ik.posterior(kinds[0].tally([0, 1, 1]), 0.5)
+"""
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """In a fresh clone, compile what is common before the workers start, once for all of them."""
+    first = not any((Path(__file__).parent / "ibukit").rglob("*.nbi")) and "NUMBA_CACHE_DIR" not in os.environ
+    if first and getattr(session.config.option, "numprocesses", None) and "PYTEST_XDIST_WORKER" not in os.environ:
+        alone = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
+        subprocess.run([sys.executable, "-c", COMMON], check=False, env=alone, cwd=Path(__file__).parent)
 
 
 def pytest_configure() -> None:
