@@ -62,7 +62,7 @@ lab: $(VENV)/.ok ## open the chapters in JupyterLab (installed on first use)
 	$(BIN)/uv pip install -q -p $(BIN)/python --constraint requirements.lock -e '.[lab]'
 	$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) book/index.ipynb
 
-bench: $(PEERS)/.ok ## race mle against its peers, forty minutes; QUICK=1: five; ONLY="W1 W5"
+bench: $(PEERS)/.ok ## race mle against its peers, forty minutes; QUICK=1: four minutes; ONLY="W1 W5"
 	$(PEERS)/bin/python -m benchmarks $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY))
 
 lock: $(VENV)/.uv ## solve the dependencies anew into requirements.lock

@@ -1,4 +1,7 @@
-"""`make bench`: every workload's race, cost against k, first-call time, the bars, and other libraries' protocols."""
+"""`make bench`: every workload's race, cost against k, first-call time, the bars, and other libraries' protocols.
+
+Its last lines say how long each step took, and which ended with an error; then the command ends with 1.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,9 @@ import argparse
 import os
 import subprocess
 import sys
+import time
+from collections.abc import Callable
+from typing import Any
 
 from benchmarks import bars, compile_time, machine, tables
 from benchmarks.draws import ROOT
@@ -36,17 +42,27 @@ def main() -> None:
             tables.write(tables.frame_of_races(rows), RESULTS / "races.csv")
             tables.write(tables.frame_of_bars(bars.judge(rows)), RESULTS / "bars.csv")
         return
+    minutes: dict[str, float] = {}
+
+    def timed(step: str, call: Callable[[], Any]) -> Any:
+        start = time.monotonic()
+        found = call()
+        minutes[step] = (time.monotonic() - start) / 60
+        return found
+
     folder = SCRATCH / "quick" if asked.quick else RESULTS
     names = [name for name in WORKLOADS if not asked.quick or name.startswith(QUICK)]
-    rows = races(names, asked.quick)
+    structures = ["line", "bits"] if asked.quick else list(STRUCTURES)
+    rows = timed("races", lambda: races(names, asked.quick))
     judged = tables.frame_of_bars(bars.judge(rows))
     found = {
         "machine": machine.describe(here, "quick" if asked.quick else "full"),
         "races": tables.frame_of_races(rows),
-        "scaling": scaling(asked.quick),
-        "first_call": compile_time.measure(["line", "bits"] if asked.quick else list(STRUCTURES)),
+        "scaling": timed("scaling", lambda: scaling(asked.quick)),
+        "first_call": timed("first_call", lambda: compile_time.measure(structures)),
         "bars": judged,
     }
+    failed = [name for name, table in found.items() if table.empty]
     for name, table in found.items():
         tables.write(table, folder / f"{name}.csv")
         if name != "races":
@@ -54,11 +70,15 @@ def main() -> None:
             print(f"\n{name}\n{tables.text(shown)}")
     for part in ("protocol_solvers", "libraries"):  # in processes of their own, and their failure is no other's
         command = [sys.executable, "-m", f"benchmarks.{part}", *(["--quick"] if asked.quick else [])]
-        subprocess.run(command, cwd=ROOT, check=False)
+        ended = timed(part, lambda command=command: subprocess.run(command, cwd=ROOT, check=False))
+        failed += [part] if ended.returncode else []
     missed = judged[judged.met == tables.VERDICT[False]]
     print(f"\n{len(missed)} of {len(judged)} bars missed, {(judged.met == tables.VERDICT[None]).sum()} not measured")
     for row in missed.itertuples():
         print(f"MISSED: {row.bar}: {row.required} required, {row.measured} measured")
+    print("minutes: " + ", ".join(f"{step} {spent:.1f}" for step, spent in minutes.items()))
+    if failed:
+        sys.exit(f"ended with an error: {', '.join(failed)}")
 
 
 if __name__ == "__main__":

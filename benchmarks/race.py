@@ -13,7 +13,7 @@ from benchmarks.measure import budget, clocked, peak_bytes
 from benchmarks.workloads import Workload
 
 ENOUGH = 0.01  # a contender's turn lasts at least so many CPU seconds
-LONG = 5.0  # of a call that takes longer, the first is no warm-up but a measurement
+LONG = 5.0  # of a call that takes longer, the first is no warm-up but a measurement, unless it may have compiled
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,7 @@ class Contender:
     suits: Callable[[Workload], bool] = ANY_MATRIX
     slow: Callable[[Workload], bool] = lambda workload: False  # left out of a quick run
     packages: tuple[str, ...] = ()
+    compiled: bool = False  # by numba: where nobody called it before, its first call is the compiler's
 
 
 @dataclass
@@ -103,6 +104,8 @@ def race(workload: Workload, contenders: list[Contender], rounds: int, limit: fl
             try:
                 if number < 0:  # compiles, fills caches
                     first = lane.run(workload, limit)
+                    if lane.contender.compiled:
+                        lane.spent = 0.0
                     lane.samples = [first] if lane.spent > LONG else []
                 else:
                     lane.turn(workload, limit)

@@ -1,6 +1,8 @@
 """The benchmarks' own logic at tiny size: draws, race, certificate, verdicts, tables. Nothing here times anything."""
 
+import importlib
 from itertools import count
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -83,6 +85,40 @@ def test_a_race_has_a_line_for_each_contender_and_survives_one_that_fails():
     shown = tables.text(tables.frame_of_races([best, broken, uniform]))
     assert "one step" in shown
     assert "nan" not in shown.lower()
+
+
+@pytest.mark.parametrize("broken", [None, "libraries", "scaling"])
+def test_a_step_that_fails_is_named_at_the_end_and_the_others_go_on(broken, monkeypatch, tmp_path, capsys):
+    command = importlib.import_module("benchmarks.__main__")
+    for name in command.ONE_THREAD:
+        monkeypatch.setenv(name, "1")
+    begun, some = [], pd.DataFrame({"seconds": [1.0]})
+
+    def run(line, **_):
+        begun.append(line[2])
+        return SimpleNamespace(returncode=int(line[2] == f"benchmarks.{broken}"))
+
+    steps = {"races": lambda *_: rows(0.1), "scaling": lambda _: some.iloc[:0] if broken == "scaling" else some}
+    for name, step in {**steps, "SCRATCH": tmp_path, "contenders": lambda: ([], [])}.items():
+        monkeypatch.setattr(command, name, step)
+    monkeypatch.setattr(command.compile_time, "measure", lambda _: some)
+    monkeypatch.setattr(command, "subprocess", SimpleNamespace(run=run))
+    monkeypatch.setattr("sys.argv", ["benchmarks", "--quick"])
+    if broken is None:
+        command.main()
+    else:
+        with pytest.raises(SystemExit, match=f"ended with an error: {broken}$"):
+            command.main()
+    assert begun == ["benchmarks.protocol_solvers", "benchmarks.libraries"]
+    assert "minutes: races 0.0, scaling 0.0, first_call 0.0" in capsys.readouterr().out
+
+
+def test_the_first_call_of_what_is_compiled_is_no_measurement(monkeypatch):
+    monkeypatch.setattr("benchmarks.race.LONG", 0.5)
+    answer = Answer(np.full(6, 1 / 6), 1, seconds=1.0)
+    called = [Contender(name, lambda w: lambda: answer, compiled=name == "compiled") for name in ("slow", "compiled")]
+    slow, compiled = race(tiny(), called, rounds=1, limit=60.0)
+    assert (slow.rounds, compiled.rounds) == (2, 1)
 
 
 def test_the_gap_is_recomputed_on_what_was_returned():

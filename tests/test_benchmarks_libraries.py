@@ -12,6 +12,7 @@ import ibukit as ik
 from benchmarks import protocol_solvers
 from benchmarks.libraries import bloom, errors, peers, race, summary
 from benchmarks.libraries.peer import Peer, Session, of_supports, table
+from benchmarks.measure import OverBudget
 from ibukit.testing import check_channel
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -173,6 +174,25 @@ def test_a_library_that_fails_is_a_line():
 
     (row,) = race.race(Peer("none", "broken", broken), race.Setting("words", 10, 100, 1.0, 1))
     assert row["note"] == "TypeError: Strings must be encoded before hashing"
+
+
+def test_an_estimate_that_takes_too_long_is_a_line_and_the_others_go_on():
+    def slow(reports):
+        raise OverBudget("stopped after 120 CPU seconds")
+
+    def start(k, epsilon):
+        whole = stand_in(k, epsilon)
+        return Session(whole.client, whole.estimators | {"slow": slow}, whole.convert, whole.derived)
+
+    setting = race.Setting("ages", 100, 500, 3.0, 2)
+    rows = race.as_frame(race.race(Peer("none", "k-RR", start), setting))
+    by = rows.set_index("estimate")
+    assert by.note["slow"] == "did not finish in 120 s"
+    assert by.seconds.isna().sum() == by.squared_error.isna().sum() == 1
+    assert (by.repetitions.drop("slow") == 2).all()
+    first = rows.iloc[::-1]  # where its first estimate is the slow one
+    assert "| – | " in summary.markdown(first)
+    assert "did not finish in 120 s" in summary.markdown(first)
 
 
 def test_people_are_the_same_in_every_repetition():

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
+import repetitions
 from ibukit import claims
+from ibukit.claims import _repetitions as kept
 
-NUMBERS = {"Wang2017-T2": 9 * 4, "Acharya2019-runs": 4 * 4, "Li2020-beta": 1}
+NUMBERS = {"Wang2017-T2": 9 * 4, "Acharya2019-runs": 36 * 4, "Li2020-beta": 1}
 
 
 def test_tables_are_whole():
@@ -17,12 +19,40 @@ def test_tables_are_whole():
     ("claim", "setting", "quantity", "printed"),
     [
         ("Wang2017-T2", "k-RR, k = 1024", "n Var*, eps = 0.5", "2432.40"),
-        ("Acharya2019-runs", "uniform, k = 1000, eps = 1", "l1 error after norm-mul, Hadamard", "0.918"),
+        ("Acharya2019-runs", "uniform, k = 1000, eps = 1", "l1 error after norm-mul, Hadamard", "0.9178"),
     ],
 )
 def test_numbers_are_as_they_are_printed(claim, setting, quantity, printed):
     rows = claims.load_published("protocols").set_index(claims.KEY)
     assert rows.loc[(claim, setting, quantity), "printed"] == printed
+
+
+SHORT = ("k-RR", "RAPPOR", "subset selection", "Hadamard")  # the columns of the kept repetitions
+
+
+def distances(stored, repeated):
+    """By how many standard errors the mean of our repetitions is above a stored mean of 30."""
+    means, counts = (np.array([f(x) for x in repeated]) for f in (np.mean, len))
+    spread = np.array([np.std(x, ddof=1) for x in repeated])
+    return (means - stored) / (spread * np.sqrt(1 / counts + 1 / 30))
+
+
+def test_all_errors_that_acharya_et_al_store_are_ours_up_to_chance():
+    rows = claims.load_published("protocols").set_index(claims.KEY)
+    stored, repeated = [], []
+    for row in repetitions.read(kept.FOLDER / "protocols.csv"):
+        study, _, setting = row["what"].partition("; ")[0].partition(", ")
+        if study == "norm-mul":
+            quantity = f"l1 error after norm-mul, {SHORT[int(row['column'])]}"
+            stored.append(rows.loc[("Acharya2019-runs", setting, quantity), "value"])
+            repeated.append(np.array(row["values"].split(), dtype=float))
+    assert len(stored) == 36 * 4
+    z = distances(np.array(stored), repeated)
+    assert abs(z.mean()) < 3 * z.std(ddof=1) / np.sqrt(len(z))
+    assert 0.8 < z.std(ddof=1) < 1.3
+    assert np.mean(np.abs(z) > 2) < 0.1
+    wrong = distances(np.array(stored), [1.02 * x for x in repeated])  # the control: 2 % more
+    assert abs(wrong.mean()) > 3 * wrong.std(ddof=1) / np.sqrt(len(z))
 
 
 def test_a_variance_that_is_wrong_in_its_last_digit_is_found():

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.io import savemat
 
 import ibukit as ik
 
@@ -18,7 +19,7 @@ SCRIPTS = Path(__file__).resolve().parents[1] / "scripts" / "recompute"
 def script(monkeypatch):
     monkeypatch.syspath_prepend(str(SCRIPTS))
     yield importlib.import_module
-    for name in ("_download", "adult", "gowalla", "taxi"):
+    for name in ("_download", "acharya", "adult", "gowalla", "taxi"):
         sys.modules.pop(name, None)
 
 
@@ -94,3 +95,36 @@ def test_a_file_without_a_known_hash_says_so(script, capsys, monkeypatch):
     monkeypatch.setattr(download.pooch, "retrieve", lambda address, **options: f"kept/{options['fname']}")
     assert download.obtain("https://example.org/trips.csv", None, None) == Path("kept/trips.csv")
     assert "no hash is known for trips.csv" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("people", [1_000_000, 500_000])
+def test_acharya_takes_the_place_of_the_rows_of_its_claim_and_of_no_other(script, tmp_path, monkeypatch, people):
+    acharya = script("acharya")
+    monkeypatch.setattr(acharya, "RUNS", {("Zipf 0.5", 100): ("a", "b", "c", "d")})
+    for i, (distribution, k, level, name) in enumerate(acharya.names()):
+        theirs = {f"{short}_error": [9.0, 0.01 * (i + 1)] for short in acharya.PROTOCOLS.values()}
+        run = {"absz": k, "privacy": float(level), "repetition": 30, "indices": [50_000, people]}
+        savemat(tmp_path / name, run | theirs | {"prob": acharya.shares(distribution, k)})
+    table = tmp_path / "published" / "protocols.csv"
+    table.parent.mkdir()
+    before = ["claim,...", "one,of another", f"{acharya.CLAIM},old", "two,of another"]
+    table.write_text("\n".join(before) + "\n")
+    monkeypatch.setattr(sys, "argv", ["acharya.py", "--from", str(tmp_path), "--to", str(tmp_path)])
+    if people != acharya.PEOPLE:
+        with pytest.raises(ValueError, match="30 repetitions of a million people"):
+            acharya.main()
+        return
+    acharya.main()
+    header, first, *made, last = table.read_text().splitlines()
+    assert [header, first, last] == [before[0], before[1], before[3]]
+    assert len(made) == 4 * 4
+    assert made[-1].startswith(f"{acharya.CLAIM},Data/data_Zipf_k_100_eps_5_d.mat,")
+    assert ",0.04000,,text,,30,relative,0.06," in made[-1]
+
+
+def test_acharya_refuses_a_file_of_another_distribution(script, tmp_path):
+    acharya = script("acharya")
+    run = {"absz": 100, "privacy": 1.0, "repetition": 30, "indices": 10**6, "prob": acharya.shares("uniform", 100)}
+    savemat(tmp_path / "one.mat", run)
+    with pytest.raises(ValueError, match="distribution two steps"):
+        acharya.errors(tmp_path / "one.mat", "two steps", 100, "1")

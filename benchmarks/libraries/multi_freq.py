@@ -119,4 +119,4 @@ def peers() -> list[Peer]:
         "L-GRR": longitudinal_response,
     }
     told = {"L-GRR": "its reports are noisier than asked for; ours is told their true level"}
-    return peers_of("multi-freq-ldpy", starts, {"SHE", "OLH"}, told)
+    return peers_of("multi-freq-ldpy", starts, told)

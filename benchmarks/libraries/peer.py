@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -45,7 +45,6 @@ class Peer:
     protocol: str
     start: Callable[[int, float], Session]
     note: str = ""
-    slow: bool = False  # left out where n times k is large
     packages: tuple[str, ...] = ()
     level: float | None = None  # where its parameters, not epsilon, say how noisy it is
 
@@ -53,12 +52,11 @@ class Peer:
 def peers_of(
     library: str,
     starts: Mapping[str, Callable[[int, float], Session]],
-    slow: Collection[str],
     told: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Peer]:
     """The protocols of a library that hashes by xxhash, and what is told of some."""
     packages = (library, "xxhash")
-    return [Peer(library, name, start, told.get(name, ""), name in slow, packages) for name, start in starts.items()]
+    return [Peer(library, name, start, told.get(name, ""), packages) for name, start in starts.items()]
 
 
 def seed_all(seed: int) -> None:

@@ -246,4 +246,4 @@ def peers() -> list[Peer]:
         "PCS": private_count_sketch,
         "RAPPOR": rappor,
     }
-    return peers_of("pure-ldp", starts, {"BLH", "SHE", "FLH"}, told)
+    return peers_of("pure-ldp", starts, told)

@@ -18,10 +18,13 @@ from numpy.typing import NDArray
 
 import ibukit as ik
 from benchmarks.libraries.peer import Peer, Session, seed_all
+from benchmarks.measure import OverBudget, budget
 
 SEED = 20260801
 TOL = 1e-9  # of our maximum, certified; the default
 WARM_UP = 2000  # people
+CALL = 120.0  # CPU seconds after which a call is given up
+UNFINISHED = f"did not finish in {CALL:g} s"
 
 
 @dataclass(frozen=True)
@@ -52,12 +55,15 @@ def ages(k: int) -> NDArray[np.float64]:
 class _Lane:
     seconds: list[float] = field(default_factory=list)
     errors: list[float] = field(default_factory=list)
+    given_up: bool = False
 
 
 def race(peer: Peer, setting: Setting, limit: float = np.inf) -> list[dict[str, object]]:
     """Rows of the table; repetitions end early where the CPU seconds are used up, and the row says how many there were.
 
-    The contenders take turns within each repetition, and the first, which compiles, is run once before.
+    The contenders take turns within each repetition, and the first, which compiles, is run once before. An estimator
+    that needs more than `CALL` seconds for one estimate is not asked again, and its row says so; where the client or
+    the conversion of its reports does, the protocol is a line without numbers.
     """
     row = {"library": peer.library, "protocol": peer.protocol, **_described(setting)}
     try:
@@ -69,6 +75,9 @@ def race(peer: Peer, setting: Setting, limit: float = np.inf) -> list[dict[str, 
     for name, lane in lanes.items():
         ours = name.startswith("ibukit")
         client = clients.get("our client" if ours else "client")
+        if lane.given_up:
+            rows.append(row | {"estimate": name, "client_seconds": client, "repetitions": 0, "note": UNFINISHED})
+            continue
         errors = np.array(lane.errors)
         told = {
             "estimate": name,
@@ -106,37 +115,48 @@ def _run(peer: Peer, setting: Setting, limit: float) -> dict[str, _Lane]:
 def _round(
     session: Session, people: NDArray[np.int64], truth: Any, repetition: int, lanes: dict[str, _Lane] | None
 ) -> None:
-    def clocked(name: str, call: Callable[[], Any], judged: bool = True, order: Any = None) -> Any:
+    kept: dict[str, _Lane] = defaultdict(_Lane) if lanes is None else lanes
+
+    def clocked(name: str, call: Callable[[], Any]) -> Any:
         start = time.process_time()
-        found = call()
-        spent = time.process_time() - start
-        found = found if order is None else found[order]
-        if lanes is not None:
-            lanes[name].seconds.append(spent)
-            if judged:
-                lanes[name].errors.append(float(((found - truth) ** 2).sum()))
+        with budget(CALL):
+            found = call()
+        kept[name].seconds.append(time.process_time() - start)
         return found
 
-    reports = clocked("client", lambda: session.client(people), judged=False)
-    mechanism, converted = session.convert(reports)
+    def judged(name: str, call: Callable[[], Any], order: Any = None) -> Any:
+        if kept[name].given_up:
+            return None
+        try:
+            found = clocked(name, call)
+        except OverBudget:
+            kept[name].given_up = True
+            return None
+        found = found if order is None else found[order]
+        kept[name].errors.append(float(((found - truth) ** 2).sum()))
+        return found
+
+    reports = clocked("client", lambda: session.client(people))
+    with budget(CALL):
+        mechanism, converted = session.convert(reports)
     ours = mechanism if session.ours is None else session.ours
     rng = np.random.default_rng([SEED, repetition + 1])
-    clocked("our client", lambda: ours.randomize(people, rng, codes=True), judged=False)
+    clocked("our client", lambda: ours.randomize(people, rng, codes=True))
 
     def theirs(name: str, make: Callable[[Any], Any]) -> None:
-        found = clocked(name, partial(make, reports))
-        if name == next(iter(session.estimators)):
+        found = judged(name, partial(make, reports))
+        if found is not None and name == next(iter(session.estimators)):
             for more, derive in session.derived.items():
-                clocked(f"{name}, {more}", partial(derive, found))
+                judged(f"{name}, {more}", partial(derive, found))
 
     tasks = [partial(theirs, name, make) for name, make in session.estimators.items()]
 
     if session.inverts:
         for post, name in (("none", "debiased"), ("norm-mul", "Norm-Mul"), ("norm-sub", "Norm-Sub")):
             invert = partial(_inverted, mechanism, converted, post)
-            tasks.append(partial(clocked, f"ibukit, {name}", invert, order=session.order))
+            tasks.append(partial(judged, f"ibukit, {name}", invert, order=session.order))
     maximise = partial(_maximised, mechanism, converted)
-    tasks.append(partial(clocked, "ibukit, MLE", maximise, order=session.order))
+    tasks.append(partial(judged, "ibukit, MLE", maximise, order=session.order))
     first = repetition % len(tasks)
     for task in tasks[first:] + tasks[:first]:
         task()

@@ -36,13 +36,19 @@ def _line(library: str, protocol: str, rows: pd.DataFrame) -> str:
         return _row([name, f"`{by.note.iloc[0]}`", *["–"] * (len(HEAD) - 2)])
     other = f"{_error(by, theirs[1])} ({theirs[1].split(', ')[-1]})" if len(theirs) > 1 else "–"
     ours = "ibukit, debiased"
-    seconds = [f"{by.seconds[one]:.2g}" for one in (theirs[0], "ibukit, MLE")]
+    seconds = [_seconds(by, one) for one in (theirs[0], "ibukit, MLE")]
     clients = f"{by.client_seconds[theirs[0]]:.2g}, {by.client_seconds['ibukit, MLE']:.2g}"
     debiased = _error(by, ours) if ours in by.index else "–"
     return _row([name, _error(by, theirs[0]), other, debiased, _error(by, "ibukit, MLE"), *seconds, clients])
 
 
+def _seconds(by: pd.DataFrame, name: str) -> str:
+    return by.note[name] if pd.isna(by.seconds[name]) else f"{by.seconds[name]:.2g}"
+
+
 def _error(by: pd.DataFrame, name: str) -> str:
+    if pd.isna(by.squared_error[name]):
+        return "–"
     return f"{_short(SCALE * by.squared_error[name])} ± {_short(SCALE * by.standard_error[name])}"
 
 

@@ -86,4 +86,4 @@ def peers() -> list[Peer]:
         "SHE": histogram(False),
         "THE": histogram(True),
     }
-    return peers_of("ldp-toolbox", starts, {"SHE", "OLH"})
+    return peers_of("ldp-toolbox", starts)

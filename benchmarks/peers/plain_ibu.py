@@ -80,7 +80,8 @@ def _contender(name: str, run: Callable[..., np.ndarray], package: str) -> Conte
 
         return call
 
-    return Contender(name, prepare, lambda w: bool(counted(w.name)), packages=(package,))
+    suits, compiled = (lambda w: bool(counted(w.name))), package == "numba"
+    return Contender(name, prepare, suits, packages=(package,), compiled=compiled)
 
 
 def contenders() -> list[Contender]:
