@@ -130,7 +130,7 @@ def faults_of_exercises(cells: list[Any]) -> list[str]:
                 at = None
             elif begins:
                 at, ends = begins[2], bool(re.search(r"\d", part.partition("dropdown")[2]))
-            elif at and (cell["cell_type"] == "markdown" or shows_something(cell)):
+            elif at and part.strip() and (cell["cell_type"] == "markdown" or shows_something(cell)):
                 ends = shows_something(cell) or bool(re.search(r"\d", part))
     return found
 
