@@ -15,7 +15,29 @@ from typing import Any
 import pytest
 
 CHAPTERS = {path.stem: path for path in sorted(Path(__file__).parents[1].glob("book/chapters/*.ipynb"))}
-NOT_YET = set(CHAPTERS)
+NOT_YET = {
+    "ages",
+    "attack",
+    "comparison",
+    "fast-ibu",
+    "free-will",
+    "free-will-measured",
+    "geometric-noise",
+    "how-many-people",
+    "how-sure",
+    "infinite-alphabets",
+    "inv-bounds",
+    "mechanisms",
+    "optimal-estimators",
+    "optimal-estimators-measured",
+    "privic",
+    "privic-measured",
+    "protocols",
+    "shokri",
+    "stopping",
+    "what-to-run",
+    "your-own-data",
+}
 
 WORDS, LINES = 2000, 100  # of the story
 ANSWER = 75  # words: three lines of a page

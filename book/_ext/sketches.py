@@ -71,6 +71,16 @@ SKETCHES = {
     + _curve(lambda x: 40 * math.sqrt(8 / x), "a")
     + _dots([(20, 22), (45, 31), (80, 36), (108, 37)]),
     "counterexamples": _triangle() + _line([(44, 30), (74, 40)], "a wide") + _dots([(44, 30), (74, 40)]),
+    "concavity": _triangle() + _line([(46, 44), (74, 44)], "a wide") + _line([(60, 12), (60, 34)], "b"),
+    "rappor-reports": _axis()
+    + _curve(lambda x: 40 / (1 + math.exp((46 - x) / 6)), "a")
+    + _curve(lambda x: 40 / (1 + math.exp((74 - x) / 6)), "b"),
+    "fixed-points": _triangle() + _dots([(60, 28)], "b-fill", 4) + _dots([(60, 6), (32, FLOOR), (88, FLOOR)]),
+    "silent-designs": _line([(30, 10), (60, 44)], "thin")
+    + _line([(90, 10), (60, 44)], "thin")
+    + _line([(60, 10), (60, 40)], "thin")
+    + _dots([(30, 8), (60, 8), (90, 8)])
+    + _dots([(60, 44)], "b-fill", 5),
     "inv-bounds": _axis()
     + _line([(8 + 9.5 * i, 28 + (-1) ** i * (4 + 1.4 * i)) for i in range(12)], "b")
     + _line([(8, 28), (112, 28)], "thin"),
