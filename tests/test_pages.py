@@ -26,7 +26,6 @@ NOT_YET = {
     "how-many-people",
     "how-sure",
     "infinite-alphabets",
-    "inv-bounds",
     "mechanisms",
     "optimal-estimators",
     "optimal-estimators-measured",

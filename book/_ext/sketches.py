@@ -78,6 +78,7 @@ SKETCHES = {
     "inv-bounds": _axis()
     + _line([(8 + 9.5 * i, 28 + (-1) ** i * (4 + 1.4 * i)) for i in range(12)], "b")
     + _line([(8, 28), (112, 28)], "thin"),
+    "inv-repaired": _axis() + _line([(8, 12), (112, 48)], "b") + _line([(8, 34), (60, 38), (112, 48)], "a"),
     "comparison": _axis()
     + _bars((8, 10, 9, 12, 8, 11), "a-fill", 10, 17)
     + _bars((30, 36, 22, 40, 26, 34), "b-fill", 17, 17),
