@@ -117,17 +117,20 @@ def faults_of_opening(story: list[Any], opening: str) -> list[str]:
     needs = re.search(r"^\*\*You need\*\* (.*?)(?=\n\n|\Z)", opening, re.DOTALL | re.MULTILINE)
     if not needs or not re.search(r"\*\*Time:\*\* \d+ minutes", needs[1]):
         found.append("no paragraph '**You need** ... **Time:** 20 minutes' above the first section")
-    above = lines = 0
+    above = lines = folds = 0
     for cell in story:
         if is_picture(cell):
             above += words(text(cell).partition("```{schematic}")[0]) if cell["cell_type"] == "markdown" else 0
             break
         above += words(text(cell)) if cell["cell_type"] == "markdown" else 0
         lines += shown_lines(cell)
+        folds += cell["cell_type"] == "code" and "remove-cell" not in tags(cell)
     else:
         return [*found, "no picture in the story"]
     if above > FIRST_SCREEN or lines:
         found.append(f"{above} words and {lines} lines of code stand above the first picture")
+    elif folds > 1:
+        found.append(f"{folds} folded cells stand above the first picture; one, with the imports, is enough")
     return found
 
 
@@ -247,6 +250,13 @@ def test_a_page_without_the_form_is_found(changed, says):
 
 
 def test_a_picture_below_code_is_found():
+    folded = page(head="# Page\n\n**Question.** Does it?")
+    opening = [code("import x", "hide-input"), code("plot", "hide-input", shows="<Figure size 10x10 with 1 Axes>")]
+    folded["cells"][1:2] = [*opening, markdown(f"**Answer.** Yes.\n\n{NEEDS}")]
+    assert faults(folded) == []
+    folded["cells"].insert(1, code("y = 1", "check"))
+    [fault] = faults(folded)
+    assert "2 folded cells" in fault
     late = page(head="\n".join([HEAD.split("```")[0], "**Answer.** Yes.\n", NEEDS]))
     late["cells"].insert(4, code("plot", shows="<Figure size 10x10 with 1 Axes>"))
     [fault] = faults(late)
