@@ -308,7 +308,7 @@ def test_report_of_errata(report):
 def test_an_unknown_chapter_is_refused(report, capsys):
     with pytest.raises(SystemExit):
         report("--chapter", "age")
-    assert "--chapter must be one of mechanisms, ages" in capsys.readouterr().err
+    assert "--chapter must be one of start-here, mechanisms, ages" in capsys.readouterr().err
 
 
 def test_wrong_tags_and_tests_that_cannot_be_collected_stop_the_report(tree):
