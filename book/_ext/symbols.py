@@ -50,7 +50,7 @@ class Symbol(NamedTuple):
 
 def letter(name: str) -> str:
     """The pattern of a letter or a command that stands by itself."""
-    before = "" if name.startswith("\\") else r"(?<![\\A-Za-z])"
+    before = "" if name.startswith("\\") else r"(?<![\\A-Za-z])(?<!mathcal )(?<!mathbb )(?<!mathsf )"
     return rf"{before}{re.escape(name)}(?![A-Za-z])"
 
 
