@@ -18,6 +18,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
+from sphinx_design.icons import get_octicon
 
 LOGGER = logging.getLogger(__name__)
 TABLE = Path(__file__).with_name("symbols.tsv")
@@ -94,9 +95,11 @@ def visit(self: Any, node: symbol_list) -> None:
     """Write the fold."""
     link = f'<a class="reference internal" href="{escape(node["page"])}#'
     items = (f'<li>{link}{s.anchor}">{_html(s.cell)}</a>: {escape(s.words)}</li>' for s in node["symbols"])
+    arrow = get_octicon("chevron-right", height="1.5em")  # as the folds of sphinx-design have it
     self.body.append(
         '<details class="sd-sphinx-override sd-dropdown sd-card sd-mb-3 symbols">'
-        '<summary class="sd-summary-title sd-card-header">Symbols on this page</summary>'
+        '<summary class="sd-summary-title sd-card-header"><span class="sd-summary-text">Symbols on this page</span>'
+        f'<span class="sd-summary-state-marker sd-summary-chevron-right">{arrow}</span></summary>'
         f'<div class="sd-summary-content sd-card-body"><ul class="simple">{"".join(items)}</ul></div></details>\n'
     )
     raise nodes.SkipNode
