@@ -51,6 +51,8 @@ ledger: $(VENV)/.ok ## print, per chapter, which published claims have a test
 browser: book ## check every built page in headless Chromium
 	$(BIN)/python scripts/check_book.py --self-test
 	$(BIN)/python scripts/check_book.py --jobs $(JOBS)
+	$(BIN)/python scripts/check_moving.py --self-test
+	$(BIN)/python scripts/check_moving.py
 
 wheel: $(VENV)/.ok ## build the wheel into dist/
 	$(BIN)/python -m build --wheel --no-isolation --outdir dist

@@ -1,10 +1,16 @@
 """The page of notation speaks of names that exist: one symbol, one name, in the book and in the code."""
 
 import inspect
+import json
 import re
+from functools import cache
+from io import StringIO
 from pathlib import Path
 
 import pytest
+import symbols
+from sphinx.application import Sphinx
+from sphinx.util.docutils import docutils_namespace
 
 import ibukit as ik
 from ibukit.mechanisms import FiniteMechanism
@@ -119,3 +125,119 @@ def test_the_symbols_of_privic_are_translated():
 @pytest.mark.parametrize("name", ["mechanism.matrixx()", "Gap2(tol)", "ibu(tally, begin=...)", "lie_detector"])
 def test_a_name_that_does_not_exist_is_noticed(name):
     assert not exists(name)
+
+
+CHAPTERS = {path.stem: path for path in (Path(__file__).resolve().parents[1] / "book" / "chapters").glob("*.ipynb")}
+FORMULA = re.compile(r"\$\$(.+?)\$\$|(?<![\\$])\$([^$]+?)\$", re.DOTALL)
+# letters that papers use for several things, and the chapters that use them for the one thing that Notation says
+ONE_MEANING = {
+    r"\lambda": "comparison fast-ibu stopping",
+    r"\beta": "attack counterexamples geometric-noise mechanisms privic privic-measured shokri silent-designs",
+    "K": "concavity consistency counterexamples geometric-noise privic privic-measured silent-designs",
+    "D": "privic shokri",
+    r"\ell": "ages counterexamples fast-ibu fixed-points stopping",
+}
+
+
+@cache
+def texts(path):
+    """The text of a chapter, without its code."""
+    cells = json.loads(path.read_text("utf8"))["cells"]
+    return "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+
+
+def formulas(text):
+    """The formulas in a text."""
+    return [display or inline for display, inline in FORMULA.findall(text)]
+
+
+def letters(text):
+    """Which of the letters with one meaning the formulas of a text use; an index makes another symbol of a letter."""
+    plain = [symbols.WORDS.sub(" ", formula) for formula in formulas(text)]
+    ways = {letter: rf"{symbols.letter(letter)}(?!_[\d{{])" for letter in ONE_MEANING}
+    return {letter for letter, way in ways.items() if any(re.search(way, formula) for formula in plain)}
+
+
+def symbol_cells():
+    return [row[1] for row in rows() if len(row) == 4 and row[1]]
+
+
+def test_every_symbol_of_the_page_is_registered_and_no_other():
+    assert [symbol.cell for symbol in symbols.table()] == symbol_cells()
+
+
+def test_the_register_names_chapters_that_exist_and_anchors_once():
+    anchors = [symbol.anchor for symbol in symbols.table()]
+    assert len(set(anchors)) == len(anchors)
+    named = {name.lstrip("!") for symbol in symbols.table() for name in symbol.where}
+    assert named - set(CHAPTERS) == set()
+
+
+def test_every_registered_symbol_is_used_by_a_chapter():
+    found = set()
+    for name, path in CHAPTERS.items():
+        text = texts(path)
+        found |= {symbol.anchor for symbol in symbols.symbols_of(name, formulas(text), text)}
+    assert {symbol.anchor for symbol in symbols.table()} - found == set()
+
+
+@pytest.mark.parametrize("letter", ONE_MEANING)
+def test_a_letter_has_one_meaning_in_the_whole_book(letter):
+    assert {name for name, path in CHAPTERS.items() if letter in letters(texts(path))} - set(
+        ONE_MEANING[letter].split()
+    ) == set()
+
+
+def test_the_letters_of_a_text_are_found():
+    assert letters(r"$D(p\Vert q)$ and $\lambda d$") == {"D", r"\lambda"}
+    assert letters(r"$\mathrm{KL}(p)$, $\ell_2$, $\text{D}$, $K_{3,3}$, $\mathcal D$, $\bar\lambda$ or K") == {
+        r"\lambda"
+    }
+    assert letters(r"$$\ell(\theta) = L(\theta)/n$$") == {r"\ell"}
+
+
+@pytest.mark.parametrize(
+    ("chapter", "text", "anchors"),
+    [
+        ("ages", r"$\alpha^{\lvert x-z\rvert}$", ["secret", "report", "ratio"]),
+        ("optimal-estimators", r"$\alpha_0$", ["dirichlet"]),
+        ("ages", r"the EMD, no formula", ["emd"]),
+        ("ages", r"EMDs; $\text{n}$, $\log k$", ["secrets-alphabet"]),
+        ("ages", r"$\ell_2$", ["l2"]),
+        ("ages", r"$\ell(\theta)$", ["theta", "mean-log-likelihood"]),
+        ("privic", r"$F(C,c)$", []),
+        ("stopping", "$F$", ["secret-frequencies"]),
+    ],
+)
+def test_the_symbols_of_a_page_are_told(chapter, text, anchors):
+    assert [s.anchor for s in symbols.symbols_of(chapter, formulas(text), text)] == [f"symbol-{a}" for a in anchors]
+
+
+def built(folder, table):
+    """A page of notation with this table and a chapter, as HTML, and the warnings."""
+    (folder / "book" / "chapters").mkdir(parents=True)
+    (folder / "index.md").write_text("# A\n\n```{toctree}\nbook/notation\nbook/chapters/ages\n```\n", "utf8")
+    (folder / "book" / "notation.md").write_text(f"# Notation\n\n{table}", "utf8")
+    (folder / "book" / "chapters" / "ages.md").write_text("# Ages\n\nHow old?\n\n## Then\n\n$\\theta$\n", "utf8")
+    warnings = StringIO()
+    with docutils_namespace():
+        settings = {"extensions": ["myst_parser", "symbols"], "myst_enable_extensions": ["dollarmath"]}
+        app = Sphinx(folder, None, folder / "out", folder / "tree", "html", settings, None, warnings)
+        app.build()
+    pages = folder / "out" / "book"
+    notation, chapter = ((pages / name).read_text("utf8") for name in ("notation.html", "chapters/ages.html"))
+    return notation, chapter, warnings.getvalue()
+
+
+def test_a_chapter_links_the_symbols_it_uses_to_their_rows(tmp_path):
+    lines = [line for line in PAGE.splitlines() if line.startswith("| ")]
+    table = lines[: next(i for i, line in enumerate(lines) if line.startswith("| Rule"))]
+    table = [re.sub(r"\{[\w:]+\}(?=`)", "", line) for line in table]
+    notation, chapter, warnings = built(tmp_path, "\n".join([*table, r"| not registered | $\aleph$ | | |"]))
+    [warning] = warnings.splitlines()
+    assert r"'\\aleph' of the page of notation is not in symbols.tsv" in warning
+    assert all(f'id="{symbol.anchor}"' in notation for symbol in symbols.table())
+    opening, _, rest = chapter.partition("Symbols on this page")
+    assert "How old?" in opening
+    assert re.findall(r'href="\.\./notation\.html#(symbol-[\w-]+)"', rest) == ["symbol-theta"]
+    assert rest.index("symbol-theta") < rest.index("Then")

@@ -64,6 +64,10 @@ _BLUR = (0.3, 0.4, 0.3, 0.2, 0.2, 0.4, 0.5, 0.5, 0.4, 0.2, 0.3, 0.5, 0.6, 0.5, 0
 _KERNEL = [math.exp(-abs(i % 4 - i // 4)) for i in range(16)]
 
 SKETCHES = {
+    "start-here": '<path class="a" d="M17 28a17 17 0 1 0 34 0a17 17 0 1 0-34 0"/>'
+    + _line([(34, 18), (34, 38)], "thin")
+    + _line([(58, 28), (68, 28)], "thin")
+    + _bars((36, 18), "a-fill", 78, 18, 13),
     "ages": _axis() + _bars(HEIGHTS) + _curve(_smooth()),
     "mechanisms": _cells(_KERNEL, 4, 40, 10),
     "consistency": _axis()

@@ -1,0 +1,184 @@
+"""A directive for a figure that moves: a still picture, the numbers behind it, and the controls.
+
+    ```{moving} epsilon-and-steps
+    :name: fig-moving-ages
+
+    The caption.
+    ```
+
+``book/moving/epsilon-and-steps.json`` becomes part of the page, with the picture of its first choice. Where there is a
+script (``moving.js``) the controls appear and the picture follows them; where there is none, on paper or in a reader
+without JavaScript, the picture and its sentence stay. Nothing is loaded from anywhere.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from docutils.parsers.rst import directives
+from moving_shapes import LEFT, TAGS, TOP, WIDE, Spec, along, first_choice, plot_size, said, shape
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+from ibukit.plotting import ESTIMATORS
+
+FOLDER = Path("book", "moving")
+# the variables of schematics.css; what stands for no estimator has its own
+COLOURS = {"truth": "truth", "reports": "grey", "IBU": "ibu", "MLE": "mle", "smooth": "smooth"}
+COLOURS |= {"INV-N": "inv-n", "INV-P": "inv-p", "posterior mean": "posterior"}
+COLOURS |= {name: name for name in ("first", "second", "grey")}
+DASHES = {"-": "", "--": "6 3", "-.": "6 3 1 3", ":": "1 3"}
+
+
+def element(tag: str, attributes: dict[str, Any], inside: str = "") -> str:
+    """One element."""
+    return (
+        f"<{tag}"
+        + "".join(f' {key}="{escape(str(value))}"' for key, value in attributes.items())
+        + f">{inside}</{tag}>"
+    )
+
+
+def drawn_as(look: str, kind: str) -> dict[str, str]:
+    """The colour and the dashes of a mark, by what it shows."""
+    colour = f"var(--ik-{COLOURS[look]})"
+    if kind in ("area", "dot"):
+        return {"fill": colour, "class": f"moving-{kind}"}
+    known = ESTIMATORS.get(look)
+    dash = known.dash if known else "-"
+    dashes = DASHES[dash] if isinstance(dash, str) else " ".join(str(2 * part) for part in dash[1])
+    return {"stroke": colour, "class": "moving-line"} | ({"stroke-dasharray": dashes} if dashes else {})
+
+
+def axes(panel: Spec) -> str:
+    """Ticks, their numbers, and the names of the axes: that of the upright one stands above it."""
+    wide, high = plot_size(panel)
+    found = [f'<path class="moving-axis" d="M{LEFT} {TOP}V{TOP + high}H{LEFT + wide}"/>']
+    for value, text in panel["x"]["ticks"]:
+        x = LEFT + along(panel["x"], value, wide)
+        found.append(f'<path class="moving-axis" d="M{x:.1f} {TOP + high}v4"/>')
+        found.append(f'<text x="{x:.1f}" y="{TOP + high + 16}" text-anchor="middle">{escape(text)}</text>')
+    for value, text in panel["y"]["ticks"]:
+        y = TOP + high - along(panel["y"], value, high)
+        found.append(f'<path class="moving-axis" d="M{LEFT} {y:.1f}h-4"/>')
+        found.append(f'<text x="{LEFT - 7}" y="{y + 4:.1f}" text-anchor="end">{escape(text)}</text>')
+    found.append(f'<text x="2" y="12">{escape(panel["y"]["title"])}</text>')
+    middle = LEFT + wide / 2
+    found.append(
+        f'<text x="{middle}" y="{panel["height"] - 5}" text-anchor="middle">{escape(panel["x"]["title"])}</text>'
+    )
+    return "".join(found)
+
+
+def picture(panel: Spec, choice: dict[str, int]) -> str:
+    """One panel; the marks are cut off at the edges of the plot."""
+    wide, high = plot_size(panel)
+    marks = "".join(
+        element(TAGS.get(mark["kind"], "path"), drawn_as(mark["look"], mark["kind"]) | shape(panel, mark, choice))
+        for mark in panel["marks"]
+    )
+    if "pad" in panel:  # what a finger or a mouse drags
+        marks += element("rect", {"class": "moving-pad", "width": wide, "height": high})
+    place = {"class": "moving-plot", "x": LEFT, "y": TOP, "width": wide, "height": high}
+    frame = {"viewBox": f"0 0 {WIDE} {panel['height']}", "role": "img", "aria-label": panel["label"]}
+    return element("svg", frame, axes(panel) + element("svg", place, marks))
+
+
+def key(spec: Spec) -> str:
+    """What each line is."""
+    entries = []
+    for panel in spec["panels"]:
+        for mark in panel["marks"]:
+            if "key" in mark:
+                looks = drawn_as(mark["look"], mark["kind"])
+                path = {"line": "M0 6H26", "level": "M0 6H26", "upright": "M0 6H26", "area": "M0 1H26V11H0Z"}
+                sample = (
+                    element("circle", looks | {"cx": 13, "cy": 6})
+                    if mark["kind"] == "dot"
+                    else element("path", looks | {"d": path[mark["kind"]]})
+                )
+                drawing = element("svg", {"viewBox": "0 0 26 12", "aria-hidden": "true"}, sample)
+                entries.append(f"<li>{drawing}{escape(mark['key'])}</li>")
+    return f'<ul class="moving-key">{"".join(entries)}</ul>' if entries else ""
+
+
+def control(spec: Spec) -> str:
+    """A slider, or a list to choose from, with its name and what it shows."""
+    chosen = spec["values"][spec["start"]]
+    name = f"<span>{escape(spec['label'])}</span>"
+    if spec.get("kind") == "select":
+        options = "".join(
+            element("option", {"value": i} | ({"selected": ""} if i == spec["start"] else {}), escape(text))
+            for i, text in enumerate(spec["values"])
+        )
+        return f'<label class="moving-control">{name}{element("select", {"name": spec["name"]}, options)}</label>'
+    bounds = f'min="0" max="{len(spec["values"]) - 1}" step="1" value="{spec["start"]}"'
+    slider = f'<input type="range" name="{spec["name"]}" {bounds} aria-valuetext="{escape(chosen)}"/>'
+    return f'<label class="moving-control">{name}{slider}<output>{escape(chosen)}</output></label>'
+
+
+def sentence(spec: Spec, choice: dict[str, int]) -> str:
+    """The sentence below the picture, with the numbers of the choice."""
+    words = {name: f'<b data-say="{name}">{escape(text)}</b>' for name, text in said(spec, choice).items()}
+    return f'<p class="moving-said">{escape(spec["said"]["text"]).format(**words)}</p>'
+
+
+def page(spec: Spec) -> str:
+    """All of a figure but its caption."""
+    choice = first_choice(spec)
+    pictures = "".join(picture(panel, choice) for panel in spec["panels"])
+    play = f'<button type="button" data-play="{spec["play"]}">Play</button>' if "play" in spec else ""
+    form = f'<form class="moving-controls" hidden="">{"".join(map(control, spec["controls"]))}{play}</form>'
+    sized = spec | {"panels": [panel | {"plot": plot_size(panel)} for panel in spec["panels"]]}
+    data = json.dumps(sized, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
+    script = f'<script type="application/json">{data}</script>'
+    inside = f'<div class="moving-panels">{pictures}</div>{key(spec)}{form}{sentence(spec, choice)}{script}'
+    return element("div", {"class": "moving", "role": "group", "aria-label": spec["title"]}, inside)
+
+
+class Moving(SphinxDirective):
+    """A figure that moves."""
+
+    required_arguments = 1
+    option_spec = {"name": directives.unchanged_required}  # noqa: RUF012
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        """Return the figure, with the content below as its caption."""
+        name = self.arguments[0]
+        path = Path(self.env.srcdir) / FOLDER / f"{name}.json"
+        if not path.is_file():
+            raise self.error(f"there is no moving figure {name!r}: {FOLDER / path.name} is missing")
+        if "name" not in self.options or not self.content:
+            raise self.error(f"the moving figure {name!r} needs :name: and a caption")
+        self.env.note_dependency(str(path))
+        figure = nodes.figure(classes=["moving-figure"])
+        self.set_source_info(figure)
+        self.add_name(figure)
+        figure += nodes.raw("", page(json.loads(path.read_text("utf8"))), format="html")
+        text = nodes.container()
+        self.state.nested_parse(self.content, self.content_offset, text)
+        first, *others = text.children
+        if others or not isinstance(first, nodes.paragraph):
+            raise self.error("the caption of a moving figure is one paragraph")
+        figure += nodes.caption("", "", *first.children)
+        return [figure]
+
+
+def load(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:
+    """Load the script on the pages that have such a figure, and on no other."""
+    if re.search(r'class="moving"', context.get("body") or ""):
+        app.add_css_file("moving.css")
+        app.add_js_file("moving.js", loading_method="defer")
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register with Sphinx."""
+    app.add_directive("moving", Moving)
+    app.connect("html-page-context", load)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

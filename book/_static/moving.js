@@ -1,0 +1,125 @@
+/* Figures that move. The page holds the still picture, drawn by book/_ext/moving_figure.py, and the numbers for every choice;
+   this script shows the controls and draws the choice that they make, by the rules of book/_ext/moving_shapes.py. */
+(() => {
+  "use strict";
+
+  // a number that depends on controls stands in a table {by: [...], values: [...]}
+  const at = (table, choice) => table !== null && typeof table === "object" && table.by
+    ? table.by.reduce((entry, name) => entry[choice[name]], table.values) : table;
+
+  function along(axis, value, length) {
+    if (!axis.log) return (value - axis.from) / (axis.to - axis.from) * length;
+    return value <= 0 ? 0 : Math.log(value / axis.from) / Math.log(axis.to / axis.from) * length;
+  }
+
+  const path = places => "M" + places.map(place => place.map(c => c.toFixed(1)).join(" ")).join("L");
+
+  function points(panel, mark, choice) {
+    const [wide, high] = panel.plot, xs = at(mark.x, choice), ys = at(mark.y, choice), unit = mark.unit || 1;
+    const place = (x, y) => [along(panel.x, x, wide), high - along(panel.y, y * unit, high)];
+    return Array.isArray(xs) ? xs.map((x, i) => place(x, ys[i])) : [place(xs, ys)];
+  }
+
+  // what of a mark depends on its place
+  const SHAPES = {
+    line: (panel, mark, choice) => ({ d: path(points(panel, mark, choice)) }),
+    area(panel, mark, choice) {
+      const places = points(panel, mark, choice), high = panel.plot[1];
+      return { d: path([[places[0][0], high], ...places, [places[places.length - 1][0], high]]) + "Z" };
+    },
+    level(panel, mark, choice) {
+      const [wide, high] = panel.plot, y = high - along(panel.y, at(mark.y, choice) * (mark.unit || 1), high);
+      return { d: path([[0, y], [wide, y]]) };
+    },
+    upright(panel, mark, choice) {
+      const [wide, high] = panel.plot, x = along(panel.x, at(mark.x, choice), wide);
+      return { d: path([[x, high], [x, 0]]) };
+    },
+    dot(panel, mark, choice) {
+      const [[x, y]] = points(panel, mark, choice);
+      return { cx: x.toFixed(1), cy: y.toFixed(1) };
+    },
+  };
+
+  function set(node, attributes) {
+    for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+  }
+
+  function figure(box) {
+    const spec = JSON.parse(box.querySelector("script").textContent), form = box.querySelector("form");
+    const plots = [...box.querySelectorAll(".moving-plot")];
+    const choice = () => Object.fromEntries(spec.controls.map(c => [c.name, Number(form.elements[c.name].value)]));
+
+    function draw() {
+      const chosen = choice();
+      spec.panels.forEach((panel, i) => panel.marks.forEach((mark, j) => {
+        set(plots[i].children[j], SHAPES[mark.kind](panel, mark, chosen));
+      }));
+      const words = {};
+      for (const control of spec.controls) {
+        const field = form.elements[control.name], shown = control.values[chosen[control.name]];
+        words[control.name] = shown;
+        if (field.type !== "range") continue;
+        field.setAttribute("aria-valuetext", shown);
+        field.nextElementSibling.textContent = shown;
+      }
+      for (const [name, table] of Object.entries(spec.said.values)) words[name] = at(table, chosen);
+      for (const node of box.querySelectorAll("[data-say]")) node.textContent = words[node.dataset.say];
+    }
+    function choose(name, index) {
+      if (Number(form.elements[name].value) === index) return;
+      form.elements[name].value = index;
+      draw();
+    }
+
+    form.hidden = false;
+    form.reset(); // a browser that comes back to a page keeps what was chosen, but not what was drawn
+    form.addEventListener("input", draw);
+    form.addEventListener("submit", event => event.preventDefault());
+    box.querySelector(".moving-said").setAttribute("aria-live", "polite");
+    spec.panels.forEach((panel, i) => { if (panel.pad) pad(plots[i].querySelector(".moving-pad"), panel, spec, choose); });
+    const button = box.querySelector("[data-play]");
+    if (button) play(button, spec, form, choose);
+    draw();
+  }
+
+  // a plot on which a finger or a mouse chooses; the keyboard has the sliders
+  function pad(rect, panel, spec, choose) {
+    rect.style.touchAction = panel.pad.x && panel.pad.y ? "none" : panel.pad.x ? "pan-y" : "pan-x";
+    function nearest(name, axis, length, place) {
+      const far = spec.controls.find(c => c.name === name).at.map(value => Math.abs(along(axis, value, length) - place));
+      return far.indexOf(Math.min(...far));
+    }
+    function go(event) {
+      const seen = rect.getBoundingClientRect(), [wide, high] = panel.plot;
+      if (panel.pad.x) {
+        choose(panel.pad.x, nearest(panel.pad.x, panel.x, wide, (event.clientX - seen.left) / seen.width * wide));
+      }
+      if (panel.pad.y) {
+        choose(panel.pad.y, nearest(panel.pad.y, panel.y, high, (seen.bottom - event.clientY) / seen.height * high));
+      }
+    }
+    rect.addEventListener("pointerdown", event => { rect.setPointerCapture(event.pointerId); go(event); });
+    rect.addEventListener("pointermove", event => {
+      if (event.buttons || (panel.pad.hover && event.pointerType === "mouse")) go(event);
+    });
+  }
+
+  // from here to the end, or from the start where this is the end; not for readers who ask for less motion
+  function play(button, spec, form, choose) {
+    if (matchMedia("(prefers-reduced-motion: reduce)").matches) { button.remove(); return; }
+    const name = button.dataset.play, last = spec.controls.find(c => c.name === name).values.length - 1;
+    let timer = 0;
+    function stop() { clearInterval(timer); timer = 0; button.textContent = "Play"; }
+    button.addEventListener("click", () => {
+      if (timer) { stop(); return; }
+      const now = () => Number(form.elements[name].value);
+      if (now() === last) choose(name, 0);
+      button.textContent = "Stop";
+      timer = setInterval(() => { if (now() === last) stop(); else choose(name, now() + 1); }, 150);
+    });
+    form.addEventListener("input", () => { if (timer) stop(); });
+  }
+
+  document.querySelectorAll(".moving").forEach(figure);
+})();

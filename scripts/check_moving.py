@@ -1,0 +1,208 @@
+"""Move every moving figure of the built book by the keyboard, and by a finger, and compare what it shows with Python.
+
+    python scripts/check_moving.py [--self-test] [--html _build/html]
+
+Of each figure in book/moving each control is moved through all that it offers. The words of the sentence and the places
+of the marks must be those that `moving_shapes` computes, at 1280 and 390 px; what is written must be large enough to
+read; without a script the still picture and its sentence must be there, and no control. With --self-test the pages are
+broken on purpose first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "book" / "_ext")]
+
+from moving_shapes import Choice, Spec, first_choice, said, shape  # noqa: E402 (the path is set above)
+
+WIDTHS = (1280, 390)
+LEGIBLE = 9.0  # px
+NEAR = 0.11  # of a place, in units of the picture: one decimal is written, and rounding may differ
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+SHOWN = """box => ({
+  said: Object.fromEntries([...box.querySelectorAll('[data-say]')].map(node => [node.dataset.say, node.textContent])),
+  marks: [...box.querySelectorAll('.moving-plot')].map(plot => [...plot.children].map(mark =>
+    Object.fromEntries([...mark.attributes].map(a => [a.name, a.value])))),
+})"""
+SMALLEST = """box => Math.min(...[...box.querySelectorAll('svg text')].map(text => {
+  const scale = text.getScreenCTM().a; return parseFloat(getComputedStyle(text).fontSize) * scale; }))"""
+
+
+def specs(root: Path = ROOT) -> dict[str, Spec]:
+    """Each figure by its title, which its place on a page bears."""
+    read = (json.loads(path.read_text("utf8")) for path in sorted((root / "book" / "moving").glob("*.json")))
+    return {spec["title"]: spec for spec in read}
+
+
+def differences(spec: Spec, choice: Choice, shown: dict[str, Any]) -> list[str]:
+    """Where the page does not show what Python computes for a choice."""
+    wanted = said(spec, choice)
+    found = [
+        f"says {word!r} for {name}, not {wanted[name]!r}"
+        for name, word in shown["said"].items()
+        if word != wanted[name]
+    ]
+    for panel, marks in zip(spec["panels"], shown["marks"], strict=True):
+        for mark, attributes in zip(panel["marks"], marks, strict=False):
+            for name, value in shape(panel, mark, choice).items():
+                ours, theirs = NUMBER.findall(value), NUMBER.findall(attributes.get(name, ""))
+                same = len(ours) == len(theirs) and all(
+                    abs(float(a) - float(b)) <= NEAR for a, b in zip(ours, theirs, strict=True)
+                )
+                if not same:
+                    found.append(f"a {mark['kind']} of {mark['look']} has {name} {attributes.get(name, '')[:40]!r}")
+    return [f"{text} at {choice}" for text in found]
+
+
+def operate(tab: Any, box: Any, spec: Spec) -> list[str]:
+    """What is wrong when somebody moves the controls by the keyboard, one after the other."""
+    choice = first_choice(spec)
+    found = differences(spec, choice, box.evaluate(SHOWN))
+    for control in spec["controls"]:
+        field = box.locator(f"[name={control['name']}]")
+        if not field.is_visible():
+            return [*found, f"the control {control['name']} is not shown"]
+        field.focus()
+        tab.keyboard.press("Home")
+        for i in range(len(control["values"])):
+            if i:
+                tab.keyboard.press("ArrowRight" if control.get("kind") != "select" else "ArrowDown")
+            found += differences(spec, choice | {control["name"]: i}, box.evaluate(SHOWN))
+        for _ in range(len(control["values"]) - 1 - control["start"]):
+            tab.keyboard.press("ArrowLeft" if control.get("kind") != "select" else "ArrowUp")
+    return found + differences(spec, choice, box.evaluate(SHOWN)) + drag(tab, box, spec)
+
+
+def drag(tab: Any, box: Any, spec: Spec) -> list[str]:
+    """What is wrong when a finger goes to the right end of a plot on which one chooses."""
+    found = []
+    for i, panel in enumerate(spec["panels"]):
+        if "x" not in panel.get("pad", {}):
+            continue
+        name = panel["pad"]["x"]
+        control = next(control for control in spec["controls"] if control["name"] == name)
+        place = box.locator(".moving-plot").nth(i).locator(".moving-pad").bounding_box()
+        x, y = place["x"] + place["width"] - 1, place["y"] + place["height"] / 2
+        tab.mouse.move(x - 20, y)
+        tab.mouse.down()
+        tab.mouse.move(x, y)
+        tab.mouse.up()
+        last = max(range(len(control["at"])), key=lambda j: control["at"][j])
+        now = int(box.locator(f"[name={name}]").input_value())
+        if now != last:
+            found.append(f"dragged to the end, {name} stands at {now}, not at {last}")
+        box.locator("form").evaluate("form => { form.reset(); form.dispatchEvent(new Event('input')); }")
+    return found
+
+
+def visit(browser: Any, url: str, width: int, script: bool = True) -> tuple[list[str], int]:
+    """What is wrong with the figures of one page, and how many there are."""
+    context = browser.new_context(viewport={"width": width, "height": 900}, java_script_enabled=script)
+    tab, found = context.new_page(), []
+    tab.set_default_timeout(30_000)
+    tab.on("pageerror", lambda error: found.append(f"script error: {error}"))
+    known = specs()
+    try:
+        tab.goto(url, wait_until="load")
+        boxes = tab.locator(".moving").all()
+        for box in boxes:
+            title = box.get_attribute("aria-label")
+            if title not in known:
+                found.append(f"no file in book/moving has the title {title!r}")
+            elif script:
+                box.scroll_into_view_if_needed()
+                found += operate(tab, box, known[title])
+                if (small := box.evaluate(SMALLEST)) < LEGIBLE:
+                    found.append(f"text of {small:.1f} px, below {LEGIBLE}")
+            elif box.locator("form").is_visible() or not box.locator("svg").first.is_visible():
+                found.append("without a script: controls that do nothing, or no picture")
+    except Exception as error:  # whatever stops a reader
+        found.append(f"not used: {' '.join(str(error).split())[:200]}")
+        boxes = []
+    context.close()
+    return [f"{Path(url).name} at {width} px{'' if script else ', no script'}: {text}" for text in found], len(boxes)
+
+
+def pages(html: Path) -> list[Path]:
+    """The pages that have such a figure."""
+    return [page for page in sorted((html / "book").rglob("*.html")) if 'class="moving"' in page.read_text("utf8")]
+
+
+def check(browser: Any, html: Path) -> list[str]:
+    """What is wrong with the figures of the built book."""
+    found, seen, shown = [], 0, set()
+    for page in pages(html):
+        shown |= set(re.findall(r'class="moving"[^>]*aria-label="([^"]+)"', page.read_text("utf8")))
+        for width, script in (*((width, True) for width in WIDTHS), (390, False)):
+            complaints, many = visit(browser, page.resolve().as_uri(), width, script)
+            found, seen = found + complaints, seen + many
+    print(f"check_moving: {seen} figures looked at, {len(found)} findings")
+    return found + [f"no page shows {title!r}" for title in sorted(set(specs()) - shown)]
+
+
+BROKEN = {
+    "nothing": ("", "", None),
+    "a curve is wrong": ("moving.js", ("high - along(panel.y", "along(panel.y"), "a line of"),
+    "a word is not changed": ("moving.js", ("node.textContent = words", "node.lang = words"), "says"),
+    "the controls stay hidden": ("moving.js", ("form.hidden = false", "form.hidden = true"), "is not shown"),
+    "a script fails": ("moving.js", ('"use strict";', '"use strict"; gone();'), "script error"),
+    "the plot cannot be dragged": ("moving.js", ("if (panel.pad.x) {", "if (panel.pad.none) {"), "dragged to the end"),
+    "the text is small": ("moving.css", ("font-size: 12px", "font-size: 6px"), "text of"),
+}
+
+
+def trial(html: str, folder: Path, change: tuple[str, Any, Any]) -> Path:
+    """A page of its own with one figure, and its script and style, one of them changed."""
+    name, swap, _ = change
+    for file in ("moving.js", "moving.css", "schematics.css"):
+        text = (ROOT / "book" / "_static" / file).read_text("utf8")
+        if file == name:
+            if swap[0] not in text:
+                raise ValueError(f"{swap[0]!r} is not in {file}")
+            text = text.replace(*swap)
+        (folder / file).write_text(text, "utf8")
+    links = "".join(f'<link rel="stylesheet" href="{file}">' for file in ("schematics.css", "moving.css"))
+    page = folder / "page.html"
+    head = f'<meta charset="utf-8"><title>a</title>{links}<script defer src="moving.js"></script>'
+    page.write_text(f'<!doctype html><html lang="en">{head}<body>{html}</body></html>', "utf8")
+    return page
+
+
+def self_test(browser: Any) -> list[str]:
+    """The faults that are not found."""
+    from moving_figure import page
+
+    html, missed = page(specs()["From hump to comb: the steps of IBU on the ages"]), []
+    with tempfile.TemporaryDirectory() as folder:
+        for name, change in BROKEN.items():
+            found, _ = visit(browser, trial(html, Path(folder), change).as_uri(), 390)
+            if bool(found) != (change[2] is not None) or (change[2] and not any(change[2] in text for text in found)):
+                missed.append(f"{name}: expected {change[2]!r}, found {found[:3]}")
+    print(f"check_moving --self-test: {len(BROKEN) - len(missed)} of {len(BROKEN)} pages judged as they deserve")
+    return missed
+
+
+def main() -> int:
+    """Carry out the command line; 1 where something was found."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--self-test", action="store_true", help="judge pages that are broken on purpose")
+    parser.add_argument("--html", type=Path, default=ROOT / "_build" / "html")
+    arguments = parser.parse_args()
+    from check_book import chromium
+
+    with chromium() as browser:
+        found = self_test(browser) if arguments.self_test else check(browser, arguments.html)
+    print(*found[:40], sep="\n", end="\n" if found else "")
+    return bool(found)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
