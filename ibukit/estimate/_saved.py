@@ -63,7 +63,9 @@ class SavedEstimate:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Any:
-        """The estimate as `save` wrote it; a file can only name classes of ibukit, nothing in it is executed.
+        """The estimate as `save` wrote it.
+
+        A file can only name classes of ibukit: nothing in it is executed.
 
         Parameters
         ----------

@@ -87,7 +87,9 @@ class SavedTally:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Any:
-        """The tally as `save` wrote it; a file can only name mechanisms, nothing in it is executed.
+        """The tally as `save` wrote it.
+
+        A file can only name mechanisms: nothing in it is executed.
 
         Parameters
         ----------
