@@ -6,8 +6,9 @@ import pytest
 import ibukit as ik
 from ibukit import attack, privacy
 from ibukit.attack import detection
+from ibukit.identification import strictly_concave
 from ibukit.mechanisms import planar
-from ibukit.theory import bayes_limits
+from ibukit.theory import asymptotic_mse, bayes_limits
 
 HUGE = 10**400
 K3 = ik.RandomizedResponse(3, epsilon=1.0)
@@ -198,3 +199,42 @@ def test_designs_for_a_prior_that_nearly_leaves_secrets_out(small):
     design = ik.optimal_private(prior, line, 1.0)
     assert design.gap <= 1e-8
     assert privacy.epsilon_metric(design.mechanism) <= 1 + 1e-9
+
+
+def test_labels_of_several_types_are_not_turned_into_texts():
+    """Numpy makes "1" of 1 where a text stands beside it."""
+    mixed, alike = ik.Alphabet(["a", 1]), ik.Alphabet([1, "1"])
+    assert mixed.codes(["a", 1]).tolist() == [0, 1]
+    assert alike.codes([1, "1"]).tolist() == [0, 1]
+    assert alike.codes(np.array(["1", 1], dtype=object)).tolist() == [1, 0]
+    assert ik.RandomizedResponse([1, "1"], 1.0).tally(["1", "1", 1]).counts.tolist() == [1, 2]
+    with pytest.raises(ik.errors.AlphabetMismatch, match="'1'"):
+        mixed.codes(["a", "1"])
+
+
+def test_more_terms_than_a_double_can_count_are_named():
+    """48,842 people of 100 ages: the exact posterior would have 1e313 terms."""
+    ages = ik.datasets.load_adult_ages()
+    tally = ik.TruncatedGeometric(ages.alphabet, 0.5).simulate(ages.counts, np.random.default_rng(1))
+    with pytest.raises(ik.errors.TooLarge, match=r"would add .*e\+3\d\d terms .* take method='gibbs'"):
+        ik.posterior(tally, 0.5)
+
+
+@pytest.mark.parametrize("epsilon", [5.1e-15, 1e-9, 36.0])
+@pytest.mark.parametrize("kind", [ik.Rappor, ik.RandomizedResponse, ik.OptimizedUnaryEncoding, ik.TruncatedGeometric])
+@pytest.mark.filterwarnings("error")
+def test_at_the_ends_of_what_epsilon_may_be_limits_are_numbers(kind, epsilon):
+    mechanism = kind(3, epsilon)
+    error = asymptotic_mse(mechanism, ik.uniform(3))
+    assert 0 < error < np.inf
+    tally = mechanism.simulate([50, 30, 20], np.random.default_rng(1))
+    direction = strictly_concave(tally).direction
+    assert direction is None or np.isfinite(direction).all()
+    assert ik.mle(tally, strict=False).gap < 1e-9
+
+
+@pytest.mark.parametrize("epsilon", [5e-324, 1e-310, 1e-170, 1e-17])
+def test_noise_that_doubles_cannot_hold_is_refused_at_once(epsilon):
+    """Bisections between bounds whose product underflows would have no end."""
+    with pytest.raises(ValueError, match="epsilon must be at least"):
+        ik.TightConstraints(ik.Grid(3, 3, 100.0), epsilon)

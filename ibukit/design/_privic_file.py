@@ -17,8 +17,8 @@ from ibukit.saved import sealed
 from ibukit.saved.alphabets import alphabet_of, describe
 from ibukit.saved.sealed import ANYTHING, Arrays
 
-KIND = "Privic"
-VERSION = 2
+WRITER_OF_LOOPS = "Privic"
+VERSION_OF_LOOPS = 2
 
 # of the choices and of a cycle, what JSON can hold as it is
 PLAIN = ("beta", "ba_steps", "ibu_steps", "restart", "combine", "tol")
@@ -63,13 +63,13 @@ def write(
         "alphabet": alphabet,
         "cycles": [{name: getattr(cycle, name) for name in SCALARS} for cycle in cycles],
     }
-    return sealed.write(path, KIND, VERSION, values, arrays, over)
+    return sealed.write(path, WRITER_OF_LOOPS, VERSION_OF_LOOPS, values, arrays, over)
 
 
 def read(path: Path) -> tuple[dict[str, Any], tuple[Cycle, ...], MatrixMechanism, str]:
     """What `write` wrote: the arguments of `Privic`, the finished cycles, the running one's mechanism; the checksum."""
-    values, arrays, digest = sealed.read(path, KIND, VERSION)
-    with sealed.sensible(path, KIND):
+    values, arrays, digest = sealed.read(path, WRITER_OF_LOOPS, VERSION_OF_LOOPS)
+    with sealed.sensible(path, WRITER_OF_LOOPS):
         return *_parsed(values, arrays), digest
 
 

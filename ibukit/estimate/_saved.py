@@ -15,8 +15,8 @@ from ibukit.saved.sealed import Arrays
 from ibukit.saved.tallies import content, described
 from ibukit.tally import Tally
 
-VERSION = 1
-KIND = "Estimate"
+VERSION_OF_ESTIMATES = 1
+WRITER_OF_ESTIMATES = "Estimate"
 # whose fields need more than a name and a number
 APART = ("status", "tally")
 
@@ -59,7 +59,7 @@ class SavedEstimate:
         }
         if (tally := here.tally) is not None:
             values["tally"] = described(tally.parts, tally.full_alphabet, tally._dropped, arrays)
-        sealed.write(Path(path), KIND, VERSION, values, arrays)
+        sealed.write(Path(path), WRITER_OF_ESTIMATES, VERSION_OF_ESTIMATES, values, arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Any:
@@ -83,8 +83,8 @@ class SavedEstimate:
         DataChanged
             If it was changed or cut short.
         """
-        values, arrays, _ = sealed.read(Path(path), KIND, VERSION)
-        with sealed.sensible(Path(path), KIND):
+        values, arrays, _ = sealed.read(Path(path), WRITER_OF_ESTIMATES, VERSION_OF_ESTIMATES)
+        with sealed.sensible(Path(path), WRITER_OF_ESTIMATES):
             kind = _kinds()[values["class"]]
             given = {name: made(value, arrays) for name, value in values["fields"].items()}
             tally = None if values["tally"] is None else Tally._made(*content(values["tally"], arrays))

@@ -13,8 +13,8 @@ from ibukit.saved import sealed
 from ibukit.saved.mechanisms import made, told
 from ibukit.saved.sealed import Arrays
 
-VERSION = 1
-KIND = "Tally"
+VERSION_OF_TALLIES = 1
+WRITER_OF_TALLIES = "Tally"
 
 
 def described(
@@ -83,7 +83,7 @@ class SavedTally:
         tally: Any = self
         arrays: Arrays = {}
         values = described(tally.parts, tally.full_alphabet, tally._dropped, arrays)
-        sealed.write(Path(path), KIND, VERSION, values, arrays)
+        sealed.write(Path(path), WRITER_OF_TALLIES, VERSION_OF_TALLIES, values, arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Any:
@@ -102,8 +102,8 @@ class SavedTally:
         DataChanged
             If it was changed or cut short.
         """
-        values, arrays, _ = sealed.read(Path(path), KIND, VERSION)
-        with sealed.sensible(Path(path), KIND):
+        values, arrays, _ = sealed.read(Path(path), WRITER_OF_TALLIES, VERSION_OF_TALLIES)
+        with sealed.sensible(Path(path), WRITER_OF_TALLIES):
             return cls._made(*content(values, arrays))
 
     @classmethod
