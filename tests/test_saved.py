@@ -1,11 +1,11 @@
 """Files of tallies and estimates: they come back as they were, or say what happened to them."""
 
 import contextlib
-import fcntl
 import json
 import multiprocessing
 import os
 import pickle
+import sys
 
 import numpy as np
 import pytest
@@ -214,6 +214,7 @@ def test_two_loops_that_begin_one_file_together(tmp_path, monkeypatch):
 
 
 def test_who_comes_while_another_writes_is_told_so(tally, tmp_path):
+    fcntl = pytest.importorskip("fcntl")
     path = tmp_path / "tally"
     with (tmp_path / "tally.part").open("wb") as part:
         fcntl.flock(part, fcntl.LOCK_EX)
@@ -229,6 +230,7 @@ def _write_often(path, value):
             sealed.write(path, "Tally", 1, {"who": value}, {"all": np.full(1000, value)})
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
 def test_two_processes_that_write_at_once_leave_the_file_of_one(tmp_path):
     context = multiprocessing.get_context("fork")
     path = tmp_path / "both"
