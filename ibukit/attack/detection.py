@@ -61,11 +61,10 @@ class Detection:
 def detect_poisoning(tally: Tally, false_alarms: float = 0.01, *, rng: Generator, strict: bool = True) -> Detection:
     """Test whether all reports came through the mechanism.
 
-    The alternative is adversaries who all send the same report. The reports are divided at random into two halves (of a
-    billion or more each goes to one of them by the toss of a coin). From
-    the first, Q_z = (1 - gamma) (theta M)_z + gamma [z = y] is estimated with the adversaries y that suit it best, and
-    the honest distribution P = theta' M nearest to Q, the one that maximises sum_z Q_z log (theta' M)_z. The second
-    half then has the evidence
+    The alternative is adversaries who all send the same report. The reports are divided at random into two halves; of a
+    billion or more, each goes to one of them by the toss of a coin. From the first, Q_z = (1 - gamma) (theta M)_z +
+    gamma [z = y] is estimated with the adversaries y that suit it best, and the honest distribution P = theta' M
+    nearest to Q, the one that maximises sum_z Q_z log (theta' M)_z. The second half then has the evidence
 
         E = prod_i r(z_i) / max_x sum_z M_xz r(z),    r = Q / P,
 
