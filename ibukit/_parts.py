@@ -84,6 +84,7 @@ def make_part(mechanism: ReportModel, reports: NDArray[Any], counts: Ints | Floa
     seen = counts > 0
     if not seen.any():
         raise ValueError("the tally is empty: at least one report is needed")
+    _validate.refuse_too_many("counts", counts)
     reports, counts = _distinct(reports[seen], counts[seen])
     part = Part(mechanism, _validate.frozen(reports), _validate.frozen(counts))
     k = len(mechanism.alphabet)

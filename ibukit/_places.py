@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ibukit import _validate
 from ibukit._validate import Floats, Ints
 from ibukit.alphabet import MOST_LABELS
 from ibukit.errors import AlphabetMismatch, TooLarge
@@ -60,10 +61,7 @@ def coordinates(lat: Any, lon: Any) -> tuple[Floats, Floats]:
 def _floats(name: str, values: Any) -> Floats:
     if np.ma.is_masked(values):
         raise AlphabetMismatch(f"{name} must not be masked: leave points without a position out yourself")
-    try:
-        return np.atleast_1d(np.asarray(values, dtype=np.float64))
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be degrees, one number for each point, got {type(values).__name__}") from None
+    return np.atleast_1d(_validate.numbers(name, values, "degrees, one number for each point"))
 
 
 def refuse_missing(lat: Floats, lon: Floats) -> tuple[Floats, Floats]:

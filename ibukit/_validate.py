@@ -12,7 +12,7 @@ from typing import Any, ParamSpec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ibukit.errors import AlphabetMismatch, InvalidDistribution
+from ibukit.errors import AlphabetMismatch, InvalidDistribution, TooLarge
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -20,6 +20,8 @@ P = ParamSpec("P")
 
 # what the sum of a few thousand doubles can be off by; a file with six decimals is off by far more
 SUM_TOLERANCE = 1e-9
+# the sum of these in doubles may be off by rounding, so it stays a little below 2^63
+LEAST_TOO_MANY = 2.0**63 * (1 - 2.0**-20)
 
 
 def as_float(value: Real) -> float:
@@ -139,6 +141,41 @@ def whole_array(name: str, values: Any) -> NDArray[Any]:
     return np.asarray(values)
 
 
+def numbers(name: str, values: Any, what: str = "an array of numbers", error: type[ValueError] = ValueError) -> Floats:
+    """An array of real numbers of any shape.
+
+    numpy would take what a mask hides, drop imaginary parts, read texts and count the days since 1970.
+    """
+    rows = values if isinstance(values, (list, tuple)) else [values]
+    if any(isinstance(row, np.ma.MaskedArray) and np.ma.is_masked(row) for row in rows):
+        raise error(f"{name} must be {what}, got a missing value (masked): leave it out yourself")
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind == "O":
+            refuse_text(array)
+        elif array.dtype.kind not in "biuf":
+            raise TypeError(array.dtype)
+        return np.asarray(array, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):  # rows of different lengths, and whole numbers beyond the doubles
+        raise error(f"{name} must be {what}, got {_numbers_instead(values)}") from None
+
+
+def refuse_text(array: NDArray[Any]) -> None:
+    """TypeError where texts or complex numbers stand among objects, which would be read as numbers."""
+    for value in array.ravel().tolist():
+        if isinstance(value, (str, bytes, complex, np.complexfloating)):
+            raise TypeError(value)
+
+
+def _numbers_instead(values: Any) -> str:
+    try:
+        kind = str(np.asarray(values).dtype.kind)
+    except (ValueError, TypeError):
+        kind = ""  # rows of different lengths
+    hints = {"c": ", complex ones: if the imaginary parts do not matter, pass the real part", "U": " of text"}
+    return type(values).__name__ + ("" if isinstance(values, str) else hints.get(kind, ""))
+
+
 def listed(name: str, values: Any) -> list[Any]:
     """Labels one by one, each as it is: numpy would turn 1 into "1" beside "a"."""
     if isinstance(values, (list, tuple)):
@@ -170,10 +207,7 @@ def codes(name: str, values: ArrayLike, size: int) -> Ints:
 
 def weights(name: str, values: Any, size: int) -> Floats:
     """Weights of `size` things: finite, not negative, the right number of them."""
-    try:
-        array = np.array(whole_array(name, values), dtype=np.float64)
-    except (TypeError, OverflowError):
-        raise ValueError(f"{name} must be numbers, got {type(values).__name__}") from None
+    array = numbers(name, whole_array(name, values), "numbers").copy()
     if array.shape != (size,):
         raise AlphabetMismatch(f"{name} must have one number for each of the {size} elements, got shape {array.shape}")
     bad = ~((array >= 0) & np.isfinite(array))
@@ -189,15 +223,24 @@ def counts(name: str, values: ArrayLike, size: int) -> Ints:
         raise AlphabetMismatch(f"{name} must have one count for each of the {size} elements, got {array.size} counts")
     if (array < 0).any():
         raise ValueError(f"{name} must not be negative, got {array.min()} at index {int(array.argmin())}")
+    refuse_too_many(name, array)
     return array
+
+
+def refuse_too_many(name: str, many: NDArray[Any]) -> None:
+    """Refuse numbers of people whose sum is beyond 64 bits: it would come out negative; weights, beyond the doubles."""
+    with np.errstate(over="ignore"):
+        total = float(many.sum(dtype=np.float64))
+    if not total < (LEAST_TOO_MANY if many.dtype.kind == "i" else math.inf):
+        raise TooLarge(
+            f"{name} must sum to less than {'2^63' if many.dtype.kind == 'i' else '1.8e308'}, got {total:.3g} in all: "
+            "divide them by a common factor, estimates depend on frequencies alone"
+        )
 
 
 def distribution(name: str, values: ArrayLike, size: int | None = None) -> Floats:
     """A probability vector: not negative, finite, summing to 1 within 1e-9. Never clipped or renormalised."""
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidDistribution(f"{name} must be an array of numbers, got {type(values).__name__}") from None
+    array = numbers(name, values, error=InvalidDistribution)
     if array.ndim != 1 or array.size == 0:
         raise InvalidDistribution(f"{name} must be a non-empty vector, got shape {array.shape}")
     if size is not None and array.size != size:
@@ -223,7 +266,7 @@ def positive_distribution(name: str, values: ArrayLike, size: int, why: str) -> 
 
 def vector(name: str, values: ArrayLike, size: int) -> Floats:
     """A vector of `size` finite or infinite numbers; only the shape is checked."""
-    array = np.asarray(values, dtype=np.float64)
+    array = numbers(name, values)
     if array.shape != (size,):
         raise AlphabetMismatch(f"{name} must have shape ({size},), got {array.shape}")
     return array
@@ -231,10 +274,7 @@ def vector(name: str, values: ArrayLike, size: int) -> Floats:
 
 def losses(name: str, values: ArrayLike, k: int, columns: int | None = None) -> Floats:
     """What each answer costs under each secret, shape (k, answers): finite, not negative."""
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"{name} must be an array of numbers, got {type(values).__name__}") from None
+    array = numbers(name, values)
     wanted = f"({k}, {'at least 1' if columns is None else columns})"
     if array.ndim != 2 or len(array) != k or array.shape[1] == 0 or columns not in (None, array.shape[1]):
         raise AlphabetMismatch(
@@ -248,10 +288,7 @@ def losses(name: str, values: ArrayLike, k: int, columns: int | None = None) -> 
 
 def dirichlet_alpha(alpha: ArrayLike, k: int) -> Floats:
     """The parameter alpha of a Dirichlet prior as a vector, shape (k,)."""
-    try:
-        array = np.asarray(alpha, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"alpha must be a number or {k} numbers, got {type(alpha).__name__}") from None
+    array = numbers("alpha", alpha, f"a number or {k} numbers")
     if array.shape not in ((), (k,)):
         raise AlphabetMismatch(f"alpha must be a number or have shape ({k},), got shape {array.shape}")
     bad = ~((array > 0) & np.isfinite(array))

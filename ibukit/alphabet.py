@@ -382,13 +382,13 @@ def _refuse_no_sequence(values: Any) -> None:
 
 
 def _metric(distances: Any, k: int) -> Floats:
-    try:
-        d = np.array(distances, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        hint = "; a function becomes one by [[d(x, y) for y in values] for x in values]" if callable(distances) else ""
+    if callable(distances):
         raise ValueError(
-            f"distances must be an array of shape ({k}, {k}), got {type(distances).__name__}{hint}"
-        ) from None
+            f"distances must be an array of shape ({k}, {k}), got {type(distances).__name__}; a function becomes one "
+            "by [[d(x, y) for y in values] for x in values]"
+        )
+    # -0.0 is 0.0, also where bytes are compared and hashed
+    d = _validate.numbers("distances", distances, f"an array of shape ({k}, {k})") + 0.0
     if d.shape != (k, k):
         raise ValueError(f"distances must have shape ({k}, {k}), got {d.shape}")
     off_diagonal = d[~np.eye(k, dtype=bool)]

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 
 from ibukit import _validate
 from ibukit._validate import Floats, Ints
-from ibukit.alphabet import Alphabet
-from ibukit.errors import InvalidDistribution
+from ibukit.alphabet import MOST_ON_A_LINE, Alphabet
+from ibukit.errors import InvalidDistribution, TooLarge
 
 
 class Population(Protocol):
@@ -45,13 +45,18 @@ def uniform(k: int) -> Floats:
     ------
     ValueError
         If `k` is not a whole number of at least 1.
+    TooLarge
+        If it is more than 2^28.
 
     Examples
     --------
     >>> uniform(4)
     array([0.25, 0.25, 0.25, 0.25])
     """
-    return np.full(_validate.whole("k", k, 1), 1 / k)
+    size = _validate.whole("k", k, 1)
+    if size > MOST_ON_A_LINE:
+        raise TooLarge(f"k must be at most {MOST_ON_A_LINE}, got {_validate.readable(size)}: merge elements")
+    return np.full(size, 1 / size)
 
 
 def check_distribution(p: ArrayLike, name: str = "p") -> Floats:
@@ -155,7 +160,7 @@ def normalize(weights: ArrayLike) -> Floats:
     >>> normalize([1, 3])
     array([0.25, 0.75])
     """
-    w = np.asarray(weights, dtype=np.float64)
+    w = _validate.numbers("weights", weights, error=InvalidDistribution)
     if w.ndim != 1 or not (np.isfinite(w) & (w >= 0)).all() or not w.any():
         raise InvalidDistribution(f"weights must be finite, not negative and not all zero, got {weights!r}")
     w = w / w.max()  # so that neither tiny nor huge weights under- or overflow in the sum
@@ -194,7 +199,7 @@ def project_to_simplex(v: ArrayLike) -> Floats:
     >>> project_to_simplex([0.75, 0.5, -0.25])
     array([0.625, 0.375, 0.   ])
     """
-    array = np.asarray(v, dtype=np.float64)
+    array = _validate.numbers("v", v)
     if array.ndim != 1 or array.size == 0 or not np.isfinite(array).all():
         raise ValueError(f"v must be a non-empty vector of finite numbers, got {v!r}")
     from ot.utils import proj_simplex  # here, because importing ot takes longer than importing ibukit

@@ -56,7 +56,8 @@ class MissingExtra(IbukitError, ImportError):
 class DataChanged(IbukitError, RuntimeError):
     """Data is not what it was.
 
-    A data file does not have the recorded SHA-256, or reports are not what they were when they were tallied.
+    A data file or a file of results does not have the recorded SHA-256, another has written to it, or reports are not
+    what they were when they were tallied.
     """
 
 

@@ -12,8 +12,8 @@ from ibukit import _places, _validate
 from ibukit._places import Bounds as Bounds
 from ibukit._places import Outside
 from ibukit._validate import Floats, Ints
-from ibukit.alphabet import Alphabet, Unbounded, refuse_if_too_wide
-from ibukit.errors import AlphabetMismatch
+from ibukit.alphabet import MOST_LABELS, Alphabet, Unbounded, refuse_if_too_wide
+from ibukit.errors import AlphabetMismatch, TooLarge
 
 if TYPE_CHECKING:
     from geopandas import GeoDataFrame
@@ -46,7 +46,7 @@ class Grid(Alphabet):
     ValueError
         If a number of cells or a size is not positive, or the bounds are not increasing, or given without an end.
     TooLarge
-        If a grid without an end is asked for its length, values, codes, centres or distances.
+        If it has more than 2^26 cells, or one without an end is asked for its length, values, codes or distances.
 
     Examples
     --------
@@ -88,6 +88,9 @@ class Grid(Alphabet):
         if len(self.first) != 2:
             raise ValueError(f"first must be a pair (row, column), got {self.first!r}")
         corner = tuple(_validate.whole("first", end, -(2**53)) for end in self.first)
+        if n_rows * n_cols > MOST_LABELS:
+            size = " x ".join(map(_validate.readable, (n_rows, n_cols)))
+            raise TooLarge(f"a grid must have at most {MOST_LABELS} cells, got {size}: take larger cells")
         rows, cols = np.divmod(np.arange(n_rows * n_cols), n_cols)
         self._keep(
             n_rows=n_rows,

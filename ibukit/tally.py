@@ -20,10 +20,11 @@ from ibukit._validate import Floats, Ints
 from ibukit.alphabet import Alphabet
 from ibukit.channels import Channel, StackedChannel
 from ibukit.errors import AlphabetMismatch, TooLarge
+from ibukit.saved.tallies import SavedTally
 
 
 @dataclass(frozen=True, eq=False)
-class Tally(_validate.ReadOnlyArrays):
+class Tally(SavedTally, _validate.ReadOnlyArrays):
     """Counts of the distinct reports seen, with their likelihood.
 
     It has forward and adjoint on just those reports. The log-likelihood of a distribution theta of the secrets is

@@ -31,7 +31,7 @@ from jupyter_cache import get_cache
 from jupyter_cache.executors import load_executor
 from tqdm import tqdm
 
-from notebooks import SECONDS_PER_CELL, chapters
+from notebooks import SECONDS_PER_CELL, chapters, kernel_settings
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "_build"
@@ -104,6 +104,7 @@ def main() -> int:
         clear(BUILD)
     BUILD.mkdir(exist_ok=True)
     STAMP.write_text(wanted)
+    os.environ.update(kernel_settings())
     if executes():
         for path in run_all_ahead(arguments.jobs, chapters(), BUILD / ".jupyter_cache"):
             # jupyter-book runs it once more and says where it stopped

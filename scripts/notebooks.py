@@ -11,6 +11,8 @@ build draws them anew and a picture never has a readable difference.
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import re
 import sys
 from pathlib import Path
@@ -38,6 +40,18 @@ SECONDS_PER_CELL = 2000  # twenty times what the longest takes: a machine may be
 def chapters() -> list[Path]:
     """Every notebook of the book, in the order of their names."""
     return sorted(p for p in (ROOT / "book").rglob("*.ipynb") if ".ipynb_checkpoints" not in p.parts)
+
+
+def kernel_settings() -> dict[str, str]:
+    """What kernels find in their environment: settings of this project, and not those in somebody's home.
+
+    A kernel warns that it talks to its notebook over TCP. It does so on one machine here, and nobody has to act on it.
+    """
+    home = ROOT / "_build" / "ipython"
+    settings = home / "profile_default" / "ipython_kernel_config.json"
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    settings.write_text(json.dumps({"IPKernelApp": {"log_level": "ERROR"}}))
+    return {"IPYTHONDIR": str(home)}
 
 
 def _text(value: str | list[str]) -> str:
@@ -99,7 +113,7 @@ def execute(notebook: NotebookNode, folder: Path, **options: Any) -> NotebookNod
         resources={"metadata": {"path": str(folder)}},
         **options,
     )
-    return client.execute()
+    return client.execute(env=os.environ | kernel_settings())
 
 
 def run(path: Path) -> str | None:

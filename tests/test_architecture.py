@@ -39,6 +39,7 @@ LAYERS = [
     "privacy",
     "channels",
     "_parts",
+    "saved",
     "tables",
     "tally",
     "mechanisms",

@@ -170,6 +170,7 @@ from tqdm import tqdm
 tqdm.set_lock(threading.RLock())  # its own is shared with the children, and who is killed does not give it back
 sys.path.insert(0, sys.argv[1])
 from ibukit.design import _privic_file
+from ibukit.saved import sealed
 from test_privic_file import run
 
 def child(work):
@@ -214,7 +215,7 @@ def dying(line):
     left = line
     def trace(frame, event, arg):
         nonlocal left
-        if frame.f_code.co_filename != _privic_file.__file__ or frame.f_code.co_name not in ("_replace", "_sync"):
+        if frame.f_code.co_filename != sealed.__file__ or frame.f_code.co_name not in ("_replace", "_sync"):
             return None
         if event == "line":
             left -= 1

@@ -60,7 +60,7 @@ def test_run_leaves_the_file_alone_when_a_cell_fails(tmp_path, monkeypatch):
     assert path.read_bytes() == before
 
 
-def test_run_twice_gives_the_same_bytes(tmp_path, monkeypatch):
+def test_run_twice_gives_the_same_bytes_and_no_warning(tmp_path, monkeypatch, capfd):
     monkeypatch.setattr(notebooks, "ROOT", tmp_path)
     path = tmp_path / "right.ipynb"
     path.write_text(notebooks.dump(v4.new_notebook(cells=[v4.new_code_cell("print(1)\nobject()")])), "utf8")
@@ -69,6 +69,7 @@ def test_run_twice_gives_the_same_bytes(tmp_path, monkeypatch):
     assert notebooks.check(path) is None
     assert notebooks.run(path) is None
     assert path.read_bytes() == first
+    assert capfd.readouterr().err == ""  # nobody has to act on what kernels warn of
 
 
 RACES = "benchmarks/results/races.csv"  # which a chapter shows

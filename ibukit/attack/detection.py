@@ -20,6 +20,8 @@ from ibukit.solvers import interior_point
 from ibukit.tally import Part, Tally, make_part
 
 MLE_TOL = 1e-9
+# reports that numpy divides into two halves of the same size; of more, each goes to one half or the other by a coin
+MOST_DIVIDED = 10**9
 # of a report that somebody sent, for a ratio that fits into a double
 LEAST_DIVISOR = np.finfo(float).tiny
 
@@ -59,10 +61,10 @@ class Detection:
 def detect_poisoning(tally: Tally, false_alarms: float = 0.01, *, rng: Generator, strict: bool = True) -> Detection:
     """Test whether all reports came through the mechanism.
 
-    The alternative is adversaries who all send the same report. The reports are divided at random into two halves. From
-    the first, Q_z = (1 - gamma) (theta M)_z + gamma [z = y] is estimated with the adversaries y that suit it best, and
-    the honest distribution P = theta' M nearest to Q, the one that maximises sum_z Q_z log (theta' M)_z. The second
-    half then has the evidence
+    The alternative is adversaries who all send the same report. The reports are divided at random into two halves; of a
+    billion or more, each goes to one of them by the toss of a coin. From the first, Q_z = (1 - gamma) (theta M)_z +
+    gamma [z = y] is estimated with the adversaries y that suit it best, and the honest distribution P = theta' M
+    nearest to Q, the one that maximises sum_z Q_z log (theta' M)_z. The second half then has the evidence
 
         E = prod_i r(z_i) / max_x sum_z M_xz r(z),    r = Q / P,
 
@@ -124,7 +126,7 @@ def detect_poisoning(tally: Tally, false_alarms: float = 0.01, *, rng: Generator
     level = _validate.fraction("false_alarms", false_alarms, "()")
     if tally.n < 2:
         raise ValueError("tally must hold at least two reports: one half suggests what the other half is tested for")
-    first = rng.multivariate_hypergeometric(part.counts, tally.n // 2)
+    first = _half(part.counts, rng)
     halves = _evidence(part, first), _evidence(part, part.counts - first)
     best = max(halves, key=lambda half: half.log_evidence)
     log_evidence = float(np.logaddexp(halves[0].log_evidence, halves[1].log_evidence)) - math.log(2)
@@ -153,6 +155,14 @@ class _Half:
     share: float
     gap: float
     """The largest of the maxima computed."""
+
+
+def _half(counts: Ints, rng: Generator) -> Ints:
+    """About half of the reports, chosen without looking at them; exactly half where numpy can draw that."""
+    n = int(counts.sum())
+    if n < MOST_DIVIDED:
+        return np.asarray(rng.multivariate_hypergeometric(counts, n // 2))
+    return np.asarray(rng.binomial(counts, 0.5))
 
 
 def _evidence(part: Part, counts: Ints) -> _Half:

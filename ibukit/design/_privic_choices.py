@@ -15,7 +15,7 @@ from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet, as_alphabet
 from ibukit.design.blahut_arimoto import blahut_arimoto
 from ibukit.distributions import Population, quantize, uniform
-from ibukit.errors import AlphabetMismatch
+from ibukit.errors import AlphabetMismatch, ForeignFile
 from ibukit.estimate import Estimate
 from ibukit.estimators.certificate import as_estimate
 from ibukit.estimators.iterative import ibu
@@ -91,6 +91,15 @@ class Choices(_validate.ReadOnlyArrays):
                     yield f"{name} is another"
             elif theirs != ours:
                 yield f"{name} is {theirs!r} there, {ours!r} here"
+
+    def refuse_others(self, there: Choices, path: Any) -> None:
+        """ForeignFile if the file was begun otherwise."""
+        differing = "; ".join(self.differences(there))
+        if differing:
+            raise ForeignFile(
+                f"path must be a file that was begun with the same arguments, {path} was not: {differing}. "
+                "Name another file, or read it by Privic.load"
+            )
 
 
 def drawing(population: Population | ArrayLike | Draw, alphabet: Alphabet) -> Draw:

@@ -29,6 +29,8 @@ CLOSE = 1e-13
 TIE_OF_LOSSES = 1e-12
 # steps in log beta double up to this; beta is then too small to tell its channel from one without information
 MOST_STEP = 60.0
+# where less than this share of the least loss is wanted, hardly any report but the best is made
+TINY_SHARE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -165,6 +167,9 @@ class _Search:
     def bracket(self) -> tuple[float, float] | None:
         """Logarithms of two betas on either side; None where beta would have to be smaller than makes sense."""
         low = high = -float(np.log(self.wanted))  # of the right size: E |x - y| = 1 / beta on a long line
+        least = float(self.source.excess[self.source.excess > 0].min())
+        if self.wanted < TINY_SHARE * least:  # about exp(-beta least): 1 / wanted would be too large by far
+            low = high = float(np.log(np.log(least / self.wanted) / least))
         step = 0.5
         if self.miss(low) > 0:
             while self.miss(high := high + step) > 0:

@@ -19,11 +19,12 @@ from ibukit.design import _privic_choices, _privic_file
 from ibukit.design._privic_choices import Draw
 from ibukit.design._privic_file import Cycle
 from ibukit.distributions import Population
-from ibukit.errors import AlphabetMismatch, ConvergenceError, ForeignFile, MechanismMismatch
+from ibukit.errors import AlphabetMismatch, ConvergenceError, MechanismMismatch
 from ibukit.estimate import Estimate, Status
 from ibukit.estimators.certificate import certified
 from ibukit.estimators.likelihood import mle
 from ibukit.mechanisms import MatrixMechanism
+from ibukit.saved.sealed import ANYTHING
 from ibukit.tally import Part, Tally, check_tally, pool
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class Privic:
         With ``ba_steps=None`` or ``ibu_steps=None``: nats within which that optimum is certified.
     path : str or path, optional
         A file that is replaced after every cycle, at once or not at all. If it exists, the loop goes on where it stands
-        there; it must have been begun with the same arguments. One process at a time.
+        there; it must have been begun with the same arguments. One loop at a time: a second is told so.
 
     Raises
     ------
@@ -78,7 +79,7 @@ class Privic:
     ForeignFile
         If the file at `path` was begun with other arguments, or is no such file.
     DataChanged
-        If it was changed or cut short.
+        If it was changed or cut short, or, when a cycle ends, written to by another loop.
 
     Notes
     -----
@@ -131,6 +132,7 @@ class Privic:
         self._cycles: tuple[Cycle, ...] = ()
         self._mechanism: MatrixMechanism | None = None
         self._path = None if path is None else Path(path).resolve()  # the process may change its folder
+        self._written: str | None = None
         if self._path is not None and self._path.exists():
             self._go_on(Privic.load(self._path))
         elif self._path is not None:
@@ -358,8 +360,12 @@ class Privic:
         ------
         TypeError
             If the labels of the alphabet are neither strings nor numbers.
+        DataChanged
+            If this is the file that the loop goes on with, and another has written to it since.
         """
-        _privic_file.write(Path(path), self._choices, self._cycles, self.mechanism())
+        over = self._written if (own := Path(path).resolve() == self._path) else ANYTHING
+        digest = _privic_file.write(Path(path), self._choices, self._cycles, self.mechanism(), over)
+        self._written = digest if own else self._written
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Privic:
@@ -381,20 +387,14 @@ class Privic:
         DataChanged
             If it was changed or cut short.
         """
-        arguments, cycles, mechanism = _privic_file.read(Path(path))
+        arguments, cycles, mechanism, digest = _privic_file.read(Path(path))
         loop = cls(**arguments)
-        loop._cycles, loop._mechanism = cycles, mechanism
+        loop._cycles, loop._mechanism, loop._written = cycles, mechanism, digest
         return loop
 
     def _go_on(self, there: Privic) -> None:
-        """Take over what the file holds, if it was begun alike."""
-        differing = "; ".join(self._choices.differences(there._choices))
-        if differing:
-            raise ForeignFile(
-                f"path must be a file that was begun with the same arguments, {self._path} was not: {differing}. "
-                "Name another file, or read it by Privic.load"
-            )
-        self._cycles, self._mechanism = there._cycles, there._mechanism
+        self._choices.refuse_others(there._choices, self._path)
+        self._cycles, self._mechanism, self._written = there._cycles, there._mechanism, there._written
 
     def __repr__(self) -> str:
         return f"Privic({self.alphabet!r}, beta={self.beta:g}, {self.cycle} cycles finished)"

@@ -150,11 +150,7 @@ def _labels(of: Any) -> Any:
 
 
 def _numbers(of: Any) -> Floats:
-    array = _validate.whole_array("of", of)
-    try:
-        return np.array(array, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"of must be numbers, got {of!r}") from None
+    return _validate.numbers("of", _validate.whole_array("of", of), "numbers").copy()
 
 
 def _by_label(labels: Any, values: Any, alphabet: Alphabet) -> Floats:

@@ -18,6 +18,7 @@ from ibukit.errors import AlphabetMismatch
 from ibukit.errors import ConvergenceError as ConvergenceError
 from ibukit.estimate._exports import named
 from ibukit.estimate._inference import Inferred
+from ibukit.estimate._saved import SavedEstimate
 from ibukit.estimate.questions import Questions, asked
 from ibukit.information import asymptotic_covariance, asymptotic_variances, asymptotic_variances_of_sums
 from ibukit.tally import Tally
@@ -41,7 +42,7 @@ class Status(Enum):
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate(Inferred, ReadOnlyArrays):
+class Estimate(Inferred, SavedEstimate, ReadOnlyArrays):
     """An estimate of the distribution of the secrets.
 
     It answers in labels: ``estimate[label]`` is a probability, `to_series` and `to_frame` have the labels for an index,

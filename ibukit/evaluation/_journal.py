@@ -1,20 +1,28 @@
-"""A file that grows by one line for each finished repetition, and from which an interrupted run goes on."""
+"""A file that grows by one line for each finished repetition, and from which an interrupted run goes on.
+
+Each line ends with the beginning of its own SHA-256. Lines of files that were begun before there was one are believed.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
-from ibukit.errors import ForeignFile
+from ibukit.errors import DataChanged, ForeignFile
 
 Key = tuple[str, int]
 Rows = dict[str, dict[str, Any]]
 FIELDS = {"mechanism", "repetition", "estimators"}
 # what a question has only if it was asked for
 OPTIONAL = {"losses"}
+# what the first line says besides the question: that each line has a checksum
+SEALED = {"lines": "sha256"}
+SEAL = re.compile(rb', "sha256": "([0-9a-f]{16})"}$')
 
 
 class Write(Protocol):
@@ -29,7 +37,7 @@ def opened(path: Path, question: dict[str, Any]) -> Iterator[tuple[dict[Key, Row
     """What the file holds already, and how to append to it; a line that was cut short is taken off first."""
     content = path.read_bytes() if path.exists() else b""
     whole = content[: content.rfind(b"\n") + 1]  # what follows the last line break was cut short
-    header = _line(question)
+    header = _line(question | SEALED)
     if not whole and not header.startswith(content):
         raise ForeignFile(f"path must be a new file or one that replicate began, {path} is neither; name another file")
     finished = _read(path, whole, question) if whole else {}
@@ -41,7 +49,7 @@ def opened(path: Path, question: dict[str, Any]) -> Iterator[tuple[dict[Key, Row
             file.flush()
 
         def write(key: Key, rows: Rows) -> None:
-            append(_line({"mechanism": key[0], "repetition": key[1], "estimators": rows}))
+            append(_sealed(_line({"mechanism": key[0], "repetition": key[1], "estimators": rows})))
 
         if not whole:
             append(header)
@@ -53,9 +61,20 @@ def _line(thing: dict[str, Any]) -> bytes:
     return json.dumps(thing, ensure_ascii=True).encode() + b"\n"
 
 
+def _sealed(line: bytes) -> bytes:
+    bare = line.rstrip(b"\n")
+    return bare[:-1] + b', "sha256": "' + _seal(bare) + b'"}\n'
+
+
+def _seal(bare: bytes) -> bytes:
+    return hashlib.sha256(bare).hexdigest()[:16].encode()
+
+
 def _read(path: Path, whole: bytes, question: dict[str, Any]) -> dict[Key, Rows]:
     lines = whole.splitlines()
     there = _parsed(lines[0])
+    sealed = there.items() >= SEALED.items()
+    there = {name: said for name, said in there.items() if not sealed or name not in SEALED}
     if there.keys() | OPTIONAL != question.keys() | OPTIONAL:
         raise ForeignFile(f"path must be a new file or one that replicate began, {path} is neither; name another file")
     named = [*question, *(name for name in there if name not in question)]
@@ -67,7 +86,11 @@ def _read(path: Path, whole: bytes, question: dict[str, Any]) -> dict[Key, Rows]
         )
     finished: dict[Key, Rows] = {}
     for number, line in enumerate(lines[1:], start=2):
-        entry = _parsed(line)
+        said = SEAL.search(line)
+        bare = line if said is None else line[: said.start()] + b"}"
+        if said is not None and _seal(bare) != said[1]:
+            raise DataChanged(f"path must be as replicate wrote it, line {number} of {path} was changed; take it out")
+        entry = _parsed(bare) if said is not None or not sealed else {}
         if entry.keys() != FIELDS or entry["estimators"].keys() != question["estimators"].keys():
             raise ForeignFile(f"path must hold a repetition in each line, line {number} of {path} is none; take it out")
         finished.setdefault((entry["mechanism"], entry["repetition"]), entry["estimators"])

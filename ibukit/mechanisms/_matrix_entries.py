@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from ibukit import _validate
 from ibukit._validate import SUM_TOLERANCE, Floats, Ints
 from ibukit.alphabet import Alphabet, as_alphabet
 from ibukit.errors import AlphabetMismatch, InvalidDistribution, TooLarge
@@ -34,11 +35,15 @@ def read(matrix: Any) -> Table:
     elif hasattr(matrix, "columns") and hasattr(matrix, "to_numpy"):
         secrets, reports = _labels(getattr(matrix, "index", None)), _labels(matrix.columns)
         matrix = matrix.to_numpy()
-    if np.ma.is_masked(matrix):
+    rows = matrix if isinstance(matrix, (list, tuple)) else [matrix]
+    if any(isinstance(row, np.ma.MaskedArray) and np.ma.is_masked(row) for row in rows):
         raise InvalidDistribution("matrix must not have masked entries; fill them, or leave the secret or report out")
     try:
         given = np.asarray(matrix)
+        if given.dtype.kind == "O":
+            _validate.refuse_text(given)
         array = np.array(given if given.dtype.kind in "biufO" else "text", dtype=np.float64)
+        array += 0.0  # -0.0 is 0.0, also where bytes are hashed
     except (TypeError, ValueError, OverflowError):
         raise InvalidDistribution(f"matrix must be a rectangular array of numbers, got {_what_else(matrix)}") from None
     if array.ndim != 2 or 0 in array.shape:
@@ -121,12 +126,7 @@ def _given(efficiency: Any, secrets: Alphabet, m: int) -> Floats:
             if label not in by_label:
                 raise AlphabetMismatch(f"efficiency must have a value for each secret, got none for {label!r}")
         efficiency = [by_label[label] for label in wanted]
-    try:
-        values = np.asarray(efficiency, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidDistribution(
-            f"efficiency must be True, a number, or {k} numbers, got {type(efficiency).__name__}"
-        ) from None
+    values = _validate.numbers("efficiency", efficiency, f"True, a number, or {k} numbers", InvalidDistribution)
     if values.shape not in ((), (k,)):
         hint = "; matrix has as many columns: is it transposed?" if values.shape == (m,) else ""
         raise AlphabetMismatch(

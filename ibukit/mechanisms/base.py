@@ -19,7 +19,7 @@ from ibukit.alphabet import Alphabet, Line, as_alphabet
 from ibukit.channels import Channel, DenseChannel
 from ibukit.errors import AlphabetMismatch, NotInvertible
 from ibukit.mechanisms._labelled import BY_PLACE, Labelled
-from ibukit.mechanisms.draws import drawable
+from ibukit.mechanisms.draws import drawable, one_by_one
 from ibukit.tally import Part, Tally, check_tally, make_part
 
 
@@ -84,10 +84,15 @@ class Mechanism(Labelled):
         secret_counts : array_like of int, shape (k,), or mapping or Series
             Number of users with each secret: in the alphabet's order, or by label.
         rng : numpy.random.Generator
+
+        Raises
+        ------
+        TooLarge
+            If reports are drawn one by one, and the users are more than 2^28.
         """
         rng = _validate.generator(rng)
         counts = in_order("secret_counts", secret_counts, self.alphabet)
-        return self.tally(self.draw(np.repeat(np.arange(self.k), counts), rng), codes=True)
+        return self.tally(self.draw(one_by_one(counts, self), rng), codes=True)
 
     def restore_reports(self, kept: NDArray[Any]) -> NDArray[Any]:
         """Reports as `randomize` draws them, from the form that a tally keeps.

@@ -17,6 +17,7 @@ from ibukit.alphabet import Alphabet, Line, as_alphabet
 from ibukit.channels import BitChannel
 from ibukit.errors import AlphabetMismatch
 from ibukit.mechanisms.base import FiniteMechanism
+from ibukit.mechanisms.draws import one_by_one
 from ibukit.mechanisms.levels import level
 from ibukit.tally import Tally, make_part
 
@@ -57,7 +58,7 @@ class BitsInBlocks(WholeRows):
         """
         rng = _validate.generator(rng)
         counts = in_order("secret_counts", secret_counts, self.alphabet)
-        secrets = np.repeat(np.arange(self.k), counts)
+        secrets = one_by_one(counts, self)
         step = max(1, BITS_AT_ONCE // self._bits)
         starts = range(0, max(len(secrets), 1), step)
         blocks = [self.check_reports(self.draw(secrets[i : i + step], rng)) for i in starts]

@@ -1,13 +1,16 @@
-"""Probabilities as random draws should meet them: the same numbers on every computer."""
+"""What random draws are made from: probabilities with the same digits on every computer, and the users one by one."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ibukit._validate import Floats
+from ibukit._validate import Floats, Ints, readable
+from ibukit.errors import TooLarge
 
 # significant bits that are kept: far below what any number of draws could tell, far above the last digits of a matrix
 BITS = 32
+# users whose reports are drawn one by one: their secrets alone take two gigabytes
+MOST_USERS = 2**28
 
 
 def drawable(p: Floats) -> Floats:
@@ -19,3 +22,13 @@ def drawable(p: Floats) -> Floats:
     mantissa, exponent = np.frexp(p)
     rounded = np.ldexp(np.rint(np.ldexp(mantissa, BITS)), exponent - BITS)
     return np.asarray(rounded / rounded.sum(axis=-1, keepdims=True))
+
+
+def one_by_one(counts: Ints, mechanism: object) -> Ints:
+    """The secret of each user, from how many have each of them, shape (k,)."""
+    if (users := int(counts.sum())) > MOST_USERS:
+        raise TooLarge(
+            f"secret_counts must sum to at most {MOST_USERS} for {type(mechanism).__name__}, whose reports are drawn "
+            f"one by one, got {readable(users)} users; simulate fewer, and add tallies"
+        )
+    return np.repeat(np.arange(len(counts)), counts)

@@ -12,6 +12,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from ibukit import _places, _validate
+from ibukit._labels import in_order
 from ibukit._validate import Floats, Ints
 from ibukit.channels import Channel, DenseChannel, plane_masses
 from ibukit.channels.line import split_factor
@@ -19,10 +20,14 @@ from ibukit.channels.plane import PlaneChannel, infinite, remapped, worthwhile
 from ibukit.grid import Grid
 from ibukit.mechanisms._grid_mechanism import GridMechanism
 from ibukit.mechanisms.base import Mechanism
+from ibukit.mechanisms.draws import drawable
 from ibukit.mechanisms.levels import level
 from ibukit.mechanisms.points.laplace import PlanarLaplacePoints
 from ibukit.mechanisms.points.places import Outside, points_of
-from ibukit.tally import Tally
+from ibukit.tally import Tally, make_part
+
+# users whose reports are drawn one by one; of more, offsets are counted as they are drawn
+MOST_ONE_BY_ONE = 2**26
 
 
 @dataclass(frozen=True)
@@ -168,6 +173,31 @@ class PlanarGeometric(Mechanism):
         drawn = np.searchsorted(self._cumulative, rng.random(len(cells)), side="right")
         offsets = np.column_stack(np.unravel_index(drawn, self._table.shape))
         return np.asarray(cells + offsets * rng.choice([-1, 1], size=offsets.shape))
+
+    def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
+        """Draw the tally of a whole population.
+
+        Of more than 2^26 users by one multinomial per secret, over the offsets that `draw` makes.
+        """
+        rng = _validate.generator(rng)
+        counts = in_order("secret_counts", secret_counts, self.alphabet)
+        if counts.sum() <= MOST_ONE_BY_ONE:
+            return super().simulate(counts, rng)
+        north, east = self._table.shape
+        reports = np.zeros((self.alphabet.n_rows + 2 * north - 2, self.alphabet.n_cols + 2 * east - 2), dtype=np.int64)
+        shares = drawable(np.diff(self._cumulative, prepend=0.0))
+        for secret in np.flatnonzero(counts):
+            offsets = rng.multinomial(counts[secret], shares).reshape(self._table.shape)
+            upwards = rng.binomial(offsets, 0.5)
+            row, col = divmod(int(secret), self.alphabet.n_cols)
+            around = reports[row : row + 2 * north - 1, col : col + 2 * east - 1]
+            for half, rows in ((upwards, slice(north - 1, None)), (offsets - upwards, slice(north - 1, None, -1))):
+                right = rng.binomial(half, 0.5)
+                around[rows, east - 1 :] += right
+                around[rows, east - 1 :: -1] += half - right
+        seen = np.argwhere(reports)
+        cells = seen - (north - 1, east - 1) + self.alphabet.first
+        return Tally((make_part(self, cells, reports[tuple(seen.T)]),))
 
 
 class _Remapped(GridMechanism):

@@ -225,24 +225,28 @@ def _by_monte_carlo(matrix: Floats, prior: Floats, rng: Generator, draws: int) -
 
 
 def _at(matrix: Floats, points: Floats) -> Floats:
-    """-1/2 log det J, 1/2 log det C_F, tr C_P, tr C_F at each point, shape (4, points)."""
+    """-1/2 log det J, 1/2 log det C_F, tr C_P, tr C_F at each point, shape (4, points).
+
+    C_F = J^-1 - S would be lost to rounding where reports hide little. It is J^-1 U with U = I - J S, which is B^T V B
+    with V_xy = -p_y sum_z M_xz M_yz / P_z for x != y, and rows that sum to 0: sums of terms of one sign.
+    """
     k = len(matrix)
     basis = contrasts(k)  # k - 1 coordinates have the determinant k times as large
     along_it = basis.T @ matrix
     information = (along_it / (points @ matrix)[:, None, :]) @ along_it.T
-    sampling = basis.T @ (points[:, :, None] * basis) - _outer(points @ basis)
     covariance = np.linalg.inv(information)
-    along = np.linalg.eigvalsh(covariance - sampling)
+    apart = -((matrix / (points @ matrix)[:, None, :]) @ matrix.T) * points[:, None, :]
+    diagonal = np.arange(k)
+    apart[:, diagonal, diagonal] = 0.0
+    apart[:, diagonal, diagonal] = -apart.sum(axis=2)
+    hidden = basis.T @ apart @ basis
+    logdet = np.linalg.slogdet(information)[1]
     half = np.log(k) / 2
     return np.stack(
         [
-            -np.linalg.slogdet(information)[1] / 2 - half,
-            np.log(along).sum(axis=1) / 2 - half,
+            -logdet / 2 - half,
+            (np.linalg.slogdet(hidden)[1] - logdet) / 2 - half,
             np.trace(covariance, axis1=1, axis2=2),
-            along.sum(axis=1),
+            np.trace(covariance @ hidden, axis1=1, axis2=2),
         ]
     )
-
-
-def _outer(vectors: Floats) -> Floats:
-    return np.asarray(vectors[:, :, None] * vectors[:, None, :])

@@ -153,7 +153,9 @@ def compound_squared_error(
     """
     average = average_mechanism(mechanisms, weights)
     p = _validate.distribution("theta", theta, average.k)
-    shares = np.full(len(mechanisms), 1 / len(mechanisms)) if weights is None else np.asarray(weights, dtype=np.float64)
+    shares = (
+        np.full(len(mechanisms), 1 / len(mechanisms)) if weights is None else _validate.distribution("weights", weights)
+    )
     shifts = (_expected(mechanism, average, p) - p for mechanism in mechanisms)
     deficit = sum(float(share * (shift @ shift)) for share, shift in zip(shares, shifts, strict=True))
     return inversion_error(average).at(p) - deficit

@@ -16,12 +16,9 @@ def real_numbers(name: str, values: Any, ndim: int = 1) -> Floats:
     array = _validate.whole_array(name, values)
     if array.size == 0:
         array = np.zeros((0, 2)[:ndim])
-    if array.dtype.kind == "b":
+    if array.dtype.kind not in "iufO":
         raise ValueError(f"{name} must be numbers, got an array of type {array.dtype}")
-    try:
-        numbers = np.asarray(array, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be numbers, got an array of type {array.dtype}") from None
+    numbers = _validate.numbers(name, array, "numbers")
     if numbers.ndim != ndim or (ndim == 2 and numbers.shape[1] != 2):
         wanted = "(n,)" if ndim == 1 else "(n, 2): x and y of each point"
         raise ValueError(f"{name} must have shape {wanted}, got {numbers.shape}")
