@@ -274,12 +274,12 @@ def test_report_of_claims(tree):
     run = script(tree)
     assert run.returncode == 0, run.stderr
     assert run.stdout == (
-        "The local model and its mechanisms (mechanisms): 1 of 1 rows have a test\n"
-        "  A-F1a     setting: test_toy.py::TestAges::test_figure\n\n"
         "Reconstructing ages (ages): 2 of 3 rows have a test\n"
         "  A-T1      reproduced: test_toy.py::test_rank, toy.ipynb#toy-00\n"
         "  A-T2      reproduced: test_toy.py::test_rank\n"
         f"  A-F8      open: On a map {'far ' * 17}...\n\n"
+        "The local model and its mechanisms (mechanisms): 1 of 1 rows have a test\n"
+        "  A-F1a     setting: test_toy.py::TestAges::test_figure\n\n"
         "4 rows: 1 settings; 3 results: 2 reproduced, 1 open\n3 with a test, 1 without\n"
     )
     assert max(map(len, run.stdout.splitlines())) <= 100
@@ -308,7 +308,7 @@ def test_report_of_errata(report):
 def test_an_unknown_chapter_is_refused(report, capsys):
     with pytest.raises(SystemExit):
         report("--chapter", "age")
-    assert "--chapter must be one of start-here, mechanisms, ages" in capsys.readouterr().err
+    assert f"--chapter must be one of {', '.join(ledger.CHAPTERS)}" in capsys.readouterr().err
 
 
 def test_wrong_tags_and_tests_that_cannot_be_collected_stop_the_report(tree):
