@@ -16,7 +16,6 @@ import pytest
 
 CHAPTERS = {path.stem: path for path in sorted(Path(__file__).parents[1].glob("book/chapters/*.ipynb"))}
 NOT_YET = {
-    "ages",
     "attack",
     "comparison",
     "fast-ibu",
@@ -26,7 +25,6 @@ NOT_YET = {
     "how-many-people",
     "how-sure",
     "infinite-alphabets",
-    "mechanisms",
     "optimal-estimators",
     "optimal-estimators-measured",
     "privic",
