@@ -84,7 +84,7 @@ def test_it_is_the_optimum_and_certified(instance, penalty, rng):
 
 
 @given(tallies(), st.sampled_from([1e-2, 1.0, 100.0, 1e6]))
-@settings(max_examples=150)
+@settings(max_examples=50)
 def test_any_tally_gives_a_distribution(tally, penalty):
     estimate = ik.smooth(tally, penalty)
     assert ik.check_distribution(estimate.distribution).min() >= 0
@@ -94,7 +94,7 @@ def test_any_tally_gives_a_distribution(tally, penalty):
 
 
 @given(tallies())
-@settings(max_examples=40)
+@settings(max_examples=12)
 def test_any_tally_chooses_a_penalty(tally):
     penalty = choose_penalty(tally)
     assert 0 < penalty < math.inf

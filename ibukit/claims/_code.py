@@ -14,7 +14,7 @@ from types import CodeType, FunctionType, MethodType
 from typing import Any
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-PLAIN = (bool, int, float, str, bytes, type(None))
+BY_VALUE = (bool, int, float, str, bytes, type(None))
 # of a node: what only the printed form has, or only some versions of Python
 LEFT_OUT = {"ctx", "kind", "type_comment", "type_params", "returns", "annotation"}
 
@@ -47,7 +47,7 @@ class _Reader:
     def text(self, thing: Any) -> str:
         if isinstance(thing, float):
             return f"{thing:.6g}"
-        if isinstance(thing, PLAIN):
+        if isinstance(thing, BY_VALUE):
             return repr(thing)
         if isinstance(thing, partial):
             return f"partial{self.text((thing.func, thing.args, thing.keywords))}"
@@ -63,7 +63,7 @@ class _Reader:
         if is_dataclass(thing) and not isinstance(thing, type):
             held = {field.name: getattr(thing, field.name) for field in fields(thing)}
             # a setting, such as a rule for when to stop; what holds more is data, with its last digits
-            return f"{name}{self.text(held)}" if all(isinstance(value, PLAIN) for value in held.values()) else name
+            return f"{name}{self.text(held)}" if all(isinstance(value, BY_VALUE) for value in held.values()) else name
         shape = getattr(thing, "shape", None)
         return f"{name}{shape}" if isinstance(shape, tuple) else name
 
