@@ -153,7 +153,7 @@ def hump_to_comb() -> dict[str, Any]:
         "label": "The distance of the estimate to the truth against the number of steps, both axes logarithmic. It "
         "falls from 11 years to less than one, and rises again towards that of the maximum of the likelihood.",
         "height": 240,
-        "x": axis(1, 300_000, {1: "1", 100: "100", 10_000: "10,000"}, "steps of IBU", log=True),
+        "x": axis(0.8, 400_000, {1: "1", 100: "100", 10_000: "10,000"}, "steps of IBU", log=True),
         "y": axis(0.4, 15, {0.5: "0.5", 1: "1", 2: "2", 5: "5", 10: "10"}, "EMD to the truth (years)", log=True),
         "marks": [
             {"kind": "level", "look": "MLE", "key": "MLE", "y": round(off_most, 3)},
@@ -194,16 +194,98 @@ def hump_to_comb() -> dict[str, Any]:
     }
 
 
+def triangle() -> dict[str, Any]:
+    """Three secrets and a few reports; all of it is computed on the page."""
+    mechanisms = {
+        "it seldom reports the truth (0.1, 0.45, 0.45)": [[0.1, 0.45, 0.45], [0.45, 0.1, 0.45], [0.45, 0.45, 0.1]],
+        "1 and 3 are reported alike": [[0.45, 0.1, 0.45], [0.05, 0.9, 0.05], [0.45, 0.1, 0.45]],
+        "randomised response, 60 % report the truth": [[0.6, 0.2, 0.2], [0.2, 0.6, 0.2], [0.2, 0.2, 0.6]],
+    }
+    shares = [round(0.02 * i, 2) for i in range(1, 50)]
+    steps = [0, 1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 500, 1_000]
+    kept = [*range(31), *range(35, 100, 5), *range(100, 500, 20), *range(500, 1_001, 50)]
+    counts = [str(i) for i in range(21)]
+    marks = [
+        {"kind": "region", "look": "first", "at": {"is": f"region{i}"}}
+        | ({"key": "at most 8 nats below"} if not i else {})
+        for i in range(4)
+    ]
+    marks += [
+        {"kind": "ends", "look": "MLE", "key": "all maxima", "at": {"is": "ends"}},
+        {"kind": "line", "look": "IBU", "at": {"is": "walk"}},
+        {"kind": "dots", "look": "IBU", "key": "steps of IBU", "at": {"is": "walk"}},
+        {"kind": "dot", "look": "second", "key": "start", "at": {"is": "start"}},
+        {"kind": "dot", "look": "IBU", "key": "end", "at": {"is": "now"}},
+    ]
+    label = (
+        "The triangle of all distributions of three secrets. Shaded: where the likelihood of the reports is close to "
+        "its maximum. Orange: all maxima. Green: the steps of IBU from its start to the maxima."
+    )
+    return {
+        "title": "The triangle: reports, likelihood, maxima, and the walk of IBU",
+        "computed": "triangle",
+        "matrices": list(mechanisms.values()),
+        "shares": shares,
+        "steps": steps,
+        "kept": kept,
+        "deficits": [8, 4.5, 2, 0.5],
+        "words": [
+            "One distribution is more likely than all others.",
+            "All distributions on the orange line are equally likely, and no other is more likely.",
+            "No report has come in, so all distributions are equally likely.",
+        ],
+        "controls": [
+            {"name": "mechanism", "label": "mechanism", "kind": "select", "values": list(mechanisms), "start": 0},
+            {"name": "one", "label": "reports of 1", "values": counts, "start": 0, "size": "third"},
+            {"name": "two", "label": "reports of 2", "values": counts, "start": 3, "size": "third"},
+            {"name": "three", "label": "reports of 3", "values": counts, "start": 0, "size": "third"},
+            {
+                "name": "up",
+                "label": "start: share of 2",
+                "values": [f"{100 * x:.0f} %" for x in shares],
+                "start": 39,
+                "size": "half",
+            },
+            {
+                "name": "right",
+                "label": "of the rest: 3",
+                "values": [f"{100 * x:.0f} %" for x in shares],
+                "start": 14,
+                "size": "half",
+            },
+            {"name": "steps", "label": "steps of IBU", "values": [f"{n:,}" for n in steps], "start": 9},
+        ],
+        "play": "steps",
+        "panels": [
+            {
+                "label": label,
+                "height": 329,
+                "corners": ["all 1", "all 2", "all 3"],
+                "x": {"from": 0, "to": 1},
+                "y": {"from": 0, "to": 3**0.5 / 2},
+                "marks": marks,
+                "pad": {},
+            }
+        ],
+        "said": {
+            "text": "After {steps} steps IBU gives the secrets 1, 2 and 3 the shares {shares} %. It is {missing} nats "
+            "per report below the maximum, and its gap says: at most {gap}. {maxima}",
+            "values": {name: {"is": name} for name in ("shares", "missing", "gap", "maxima")},
+        },
+    }
+
+
 FIGURES: dict[str, Callable[[], dict[str, Any]]] = {
     "epsilon-and-steps": epsilon_and_steps,
     "hump-to-comb": hump_to_comb,
+    "triangle": triangle,
 }
 
 
 def written(spec: dict[str, Any]) -> str:
     """The text of the file: a list of numbers, or of short words, is one line."""
     text = json.dumps(spec, indent=1, ensure_ascii=False)
-    return re.sub(r"\[\s+([^\[\]{}]*?)\s+\]", lambda m: "[" + re.sub(r",\s+", ",", m[1]) + "]", text) + "\n"
+    return re.sub(r"\[\s+([^\[\]{}]*?)\s+\]", lambda m: "[" + re.sub(r",\n\s*", ",", m[1]) + "]", text) + "\n"
 
 
 def main() -> None:

@@ -20,6 +20,7 @@ SPECS = {name: json.loads(path.read_text("utf8")) for name, path in FILES.items(
 LARGEST = 70_000  # bytes
 CSS = (ROOT / "book" / "_static" / "moving.css").read_text("utf8")
 NAMED = re.compile(r"^```\{moving\} (\S+)$", re.MULTILINE)
+AWAITED = {"triangle"}  # by the chapter for beginners, which is being written
 AGES = ik.datasets.load_adult_ages()
 
 
@@ -65,7 +66,7 @@ def test_each_table_has_an_entry_for_each_choice(name):
     assert all(0 <= control["start"] < many[control["name"]] for control in spec["controls"])
     assert all(len(control.get("at", control["values"])) == many[control["name"]] for control in spec["controls"])
     found = list(tables(spec))
-    assert found
+    assert found or "computed" in spec
     for table in found:
         assert lengths(table["values"], len(table["by"])) == [many[by] for by in table["by"]]
     words = re.findall(r"\{(\w+)\}", spec["said"]["text"])
@@ -86,7 +87,8 @@ def test_figures_are_small_and_have_titles_of_their_own():
 
 
 def test_every_figure_is_on_a_page_and_every_page_finds_its_figure():
-    assert {name for path in PAGES for name in NAMED.findall(markdown(path)[1])} == set(SPECS)
+    shown = {name for path in PAGES for name in NAMED.findall(markdown(path)[1])}
+    assert shown | AWAITED == set(SPECS)
 
 
 @pytest.mark.parametrize("name", SPECS)
@@ -106,8 +108,8 @@ def test_the_still_picture_is_there_without_a_script(name):
             )
     for label in root.iter("label"):
         assert label.find("span").text
-    for word in shapes.said(spec, shapes.first_choice(spec)).values():
-        assert word in "".join(root.find("p").itertext())
+    for name_of_word, word in shapes.said(spec, shapes.complete(spec, shapes.first_choice(spec))).items():
+        assert f"{{{name_of_word}}}" not in spec["said"]["text"] or word in "".join(root.find("p").itertext())
 
 
 def test_a_place_on_an_axis():
