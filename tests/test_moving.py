@@ -189,3 +189,59 @@ def test_the_way_from_hump_to_comb():
     assert 0 < off.argmin() < len(off) - 1
     assert off[0] > 5 * off.min() < off[-1] * 5
     assert abs(off[-1] / float(words["mle"]) - 1) < 0.05
+
+
+def test_the_penalty_of_the_smoother():
+    spec = SPECS["penalty"]
+    mechanism, z = reports(0.05)
+    tally, control = mechanism.tally(z), spec["controls"][0]
+    for i in (10, control["start"], 30):
+        estimate = ik.smooth(tally, penalty=float(control["at"][i]))
+        off = ik.emd(estimate.distribution, AGES.distribution, AGES.alphabet)
+        words = shapes.said(spec, {"penalty": i})
+        assert_printed(entry(spec, 0, 1, {"penalty": i}), estimate.distribution, 1e-4)
+        assert_printed(entry(spec, 1, 3, {"penalty": i}), off, 1e-3)
+        assert_printed(float(words["emd"]), off, 0.01)
+    assert_near(words["chosen"], ik.choose_penalty(tally))
+    off = entry(spec, 1, 2, {})
+    assert 0 < off.argmin() < len(off) - 1
+    assert float(words["auto"]) < 1.3 * off.min()
+
+
+@pytest.mark.parametrize(("loss", "criterion"), [("squared error", "mse"), ("EMD", "emd")])
+def test_the_best_mechanism_for_some_values(loss, criterion):
+    spec = SPECS["best-mechanism"]
+    limit = {"mse": ik.theory.asymptotic_mse, "emd": ik.theory.asymptotic_emd}[criterion]
+    colours = dict(zip(("optimal", "geometric", "questions", "k-RR"), spec["panels"][0]["marks"], strict=False))
+    for k, level in ((3, 0.1), (5, 0.5), (4, 2.0)):
+        choice, theta = choose(spec, loss=loss, k=str(k), epsilon=f"{level:g}"), ik.uniform(k)
+        words, least = shapes.said(spec, choice), ik.optimal_private(theta, k, level, criterion).value
+        errors = {
+            "geometric": limit(ik.TruncatedGeometric(k, level), theta),
+            "k-RR": limit(ik.RandomizedResponse(k, level), theta),
+        }
+        assert_near(words["geometric"], errors["geometric"])
+        assert_near(words["krr"], errors["k-RR"])
+        assert_near(words["least"], least)
+        optimal = errors["geometric"] < least * (1 + 1e-6)
+        # a cell has one colour, and it is that of the winner
+        cell = [choice["k"], choice["epsilon"]]
+        (colour,) = [name for name, mark in colours.items() if cell in shapes.at(mark["at"], choice)]
+        assert (colour == "optimal") == optimal == ("best of all private" in words["winner"])
+        assert optimal or printed(words["questions"]) <= printed(words["geometric"]) or colour == "geometric"
+
+
+def test_one_person():
+    spec = SPECS["person"]
+    for name, mechanism in (
+        ("geometric, ε = 0.05 per year", ik.TruncatedGeometric(AGES.alphabet, epsilon=0.05)),
+        ("k-RR, ε = 2", ik.RandomizedResponse(AGES.alphabet, epsilon=2.0)),
+    ):
+        choice, M = choose(spec, mechanism=name, age="21", report="60"), mechanism.matrix()
+        posterior = AGES.distribution * M[:, 60] / (AGES.distribution @ M[:, 60])
+        words, mean = shapes.said(spec, choice), posterior @ np.arange(100)
+        assert_printed(entry(spec, 0, 1, choice), M[21], 1e-4)
+        assert_printed(entry(spec, 1, 2, choice), posterior, 1e-4)
+        assert_printed(float(words["near"]), 100 * M[21, 16:27].sum(), 1)
+        assert_printed(float(words["mean"]), mean, 0.1)
+        assert_printed(float(words["sd"]), np.sqrt(posterior @ (np.arange(100) - mean) ** 2), 0.1)

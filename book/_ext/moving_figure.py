@@ -31,7 +31,8 @@ FOLDER = Path("book", "moving")
 # the variables of schematics.css; what stands for no estimator has its own
 COLOURS = {"truth": "truth", "reports": "grey", "IBU": "ibu", "MLE": "mle", "smooth": "smooth"}
 COLOURS |= {"INV-N": "inv-n", "INV-P": "inv-p", "posterior mean": "posterior"}
-COLOURS |= {name: name for name in ("first", "second", "grey")}
+COLOURS |= {name: name for name in ("first", "second", "grey", "shade")}
+COLOURS |= {"geometric": "inv-p", "questions": "smooth", "k-RR": "inv-n", "text": "first"}
 DASHES = {"-": "", "--": "6 3", "-.": "6 3 1 3", ":": "1 3"}
 
 
@@ -47,9 +48,9 @@ def element(tag: str, attributes: dict[str, Any], inside: str = "") -> str:
 def drawn_as(look: str, kind: str) -> dict[str, str]:
     """The colour and the dashes of a mark, by what it shows."""
     colour = f"var(--ik-{COLOURS[look]})"
-    if kind in ("area", "dot", "region"):
+    if kind in ("area", "dot", "region", "tiles"):
         return {"fill": colour, "class": f"moving-{kind}"}
-    if kind in ("dots", "ends"):
+    if kind in ("dots", "ends", "frame"):
         return {"stroke": colour, "class": f"moving-{kind}"}
     known = ESTIMATORS.get(look)
     dash = known.dash if known else "-"
@@ -119,7 +120,7 @@ def key(spec: Spec) -> str:
                 looks = drawn_as(mark["look"], mark["kind"])
                 across, block, three = "M0 6H26", "M0 1H26V11H0Z", "M3 6h0M13 6h0M23 6h0"
                 path = {"line": across, "level": across, "upright": across, "ends": across, "dots": three}
-                path |= {"area": block, "region": block}
+                path |= {"area": block, "region": block, "tiles": block}
                 sample = (
                     element("circle", looks | {"cx": 13, "cy": 6})
                     if mark["kind"] == "dot"

@@ -96,6 +96,14 @@ def dots(panel: Spec, mark: Spec, choice: Choice) -> dict[str, str]:
     return {"d": "".join(f"{_path([place])}h0" for place in points(panel, mark, choice))}
 
 
+def tiles(panel: Spec, mark: Spec, choice: Choice) -> dict[str, str]:
+    """One by one, around each place."""
+    wide, high = plot_size(panel)
+    w, h = wide / (panel["x"]["to"] - panel["x"]["from"]), high / (panel["y"]["to"] - panel["y"]["from"])
+    places = points(panel, mark, choice)
+    return {"d": "".join(f"{_path([(x - w / 2, y - h / 2)])}h{w:.1f}v{h:.1f}h{-w:.1f}Z" for x, y in places) or "M0 0"}
+
+
 def level(panel: Spec, mark: Spec, choice: Choice) -> dict[str, str]:
     """A line across the plot, at one height."""
     wide, high = plot_size(panel)
@@ -121,6 +129,8 @@ SHAPES: dict[str, Callable[[Spec, Spec, Choice], dict[str, str]]] = {
     "area": area,
     "region": region,
     "dots": dots,
+    "tiles": tiles,
+    "frame": tiles,
     "ends": region,  # of one place, of two, or of three: drawn with a wide line
     "level": level,
     "upright": upright,

@@ -24,6 +24,12 @@
     return Array.isArray(xs) ? xs.map((x, i) => place(x, ys[i])) : [place(xs, ys)];
   }
 
+  function tiles(panel, mark, choice) {
+    const [wide, high] = panel.plot, w = wide / (panel.x.to - panel.x.from), h = high / (panel.y.to - panel.y.from);
+    const tile = ([x, y]) => path([[x - w / 2, y - h / 2]]) + `h${w.toFixed(1)}v${h.toFixed(1)}h${(-w).toFixed(1)}Z`;
+    return { d: points(panel, mark, choice).map(tile).join("") || "M0 0" };
+  }
+
   // what of a mark depends on its place
   const SHAPES = {
     line: (panel, mark, choice) => ({ d: path(points(panel, mark, choice)) }),
@@ -34,6 +40,8 @@
     region: (panel, mark, choice) => ({ d: path(points(panel, mark, choice)) + "Z" }),
     ends: (panel, mark, choice) => ({ d: path(points(panel, mark, choice)) + "Z" }),
     dots: (panel, mark, choice) => ({ d: points(panel, mark, choice).map(place => path([place]) + "h0").join("") }),
+    tiles,
+    frame: tiles,
     level(panel, mark, choice) {
       const [wide, high] = panel.plot, y = high - along(panel.y, at(mark.y, choice) * (mark.unit || 1), high);
       return { d: path([[0, y], [wide, y]]) };
