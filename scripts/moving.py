@@ -2,9 +2,9 @@
 
     python scripts/moving.py [NAME ...]
 
-Each figure is a function of moving_ages or moving_values. It describes the controls, the panels with their marks, and
-the sentence, in the form that book/_ext/moving_shapes.py explains. The numbers are rounded to what the figure shows.
-The same seed gives the same file.
+Each figure is a function of moving_ages, moving_values or moving_paris. It describes the controls, the panels with
+their marks, and the sentence, in the form that book/_ext/moving_shapes.py explains. The numbers are rounded to what the
+figure shows. The same seed gives the same file.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import moving_ages
+import moving_paris
 import moving_values
 
 FOLDER = Path(__file__).resolve().parents[1] / "book" / "moving"
@@ -26,14 +27,16 @@ FIGURES: dict[str, Callable[[], dict[str, Any]]] = {
     "penalty": moving_ages.penalty,
     "best-mechanism": moving_values.best_mechanism,
     "person": moving_ages.person,
+    "liars": moving_paris.liars,
     "triangle": moving_values.triangle,
 }
 
 
 def written(spec: dict[str, Any]) -> str:
-    """The text of the file: a list of numbers, or of short words, is one line."""
+    """The text of the file: a list of numbers, of short words or of places is one line."""
     text = json.dumps(spec, indent=1, ensure_ascii=False)
-    return re.sub(r"\[\s+([^\[\]{}]*?)\s+\]", lambda m: "[" + re.sub(r",\n\s*", ",", m[1]) + "]", text) + "\n"
+    text = re.sub(r"\[\s+([^\[\]{}]*?)\s+\]", lambda m: "[" + re.sub(r",\n\s*", ",", m[1]) + "]", text)
+    return re.sub(r"(\d)\](,?)\n\s+(?=\[|\])", r"\1]\2", re.sub(r"\[\n\s+\[(?=\d)", "[[", text)) + "\n"
 
 
 def main() -> None:

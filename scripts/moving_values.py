@@ -58,17 +58,17 @@ def best_mechanism() -> dict[str, Any]:
         for name in SIMPLE:
             texts[name].append(grid(lambda cell, name=name: plain(cell[2][name])))
     keys = {
-        "optimal": ("geometric, the best of all", "geometric"),
+        "optimal": ("geometric, the best of all", "first"),
         "geometric": ("geometric", "shade"),
-        "questions": ("questions", "questions"),
-        "k-RR": ("k-RR", "k-RR"),
+        "questions": ("questions", "second"),
+        "k-RR": ("k-RR", "grey"),
     }
     marks: list[dict[str, Any]] = [
         {"kind": "tiles", "look": look, "at": table("loss", won[name])} | ({"key": key} if any(won[name]) else {})
         for name, (key, look) in keys.items()
     ]
     frame = [[[[i, j]] for j in range(len(PRIVACY))] for i in range(len(SIZES))]
-    marks.append({"kind": "frame", "look": "text", "at": table("k epsilon", frame)})
+    marks.append({"kind": "frame", "look": "first", "at": table("k epsilon", frame)})
     return {
         "title": "The best mechanism, by the number of values and epsilon",
         "controls": [

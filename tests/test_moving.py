@@ -245,3 +245,25 @@ def test_one_person():
         assert_printed(float(words["near"]), 100 * M[21, 16:27].sum(), 1)
         assert_printed(float(words["mean"]), mean, 0.1)
         assert_printed(float(words["sd"]), np.sqrt(posterior @ (np.arange(100) - mean) ** 2), 0.1)
+
+
+def test_the_liars_of_paris():
+    spec = SPECS["liars"]
+    grid = ik.datasets.load_gowalla("privic_paris").alphabet
+    island, lonely = ik.normalize(ik.datasets.load_privic_island()), 71
+    for beta, percent in ((0.6, 0), (0.6, 4), (0.4, 15)):
+        choice = choose(spec, beta=f"{beta:g}", liars=f"{percent} %")
+        people = ik.attack.poisoned_distribution(island, lonely, percent / 100)
+        mechanism, words = ik.blahut_arimoto(people, grid, beta, 10), shapes.said(spec, choice)
+        row, shades = 100 * mechanism.matrix()[lonely], spec["panels"][0]["marks"][:6]
+        assert words["own"] == "less than 0.01" or printed(words["own"]) == pytest.approx(row[lonely], rel=0.051)
+        exposure = 100 * ik.privacy.exposure(mechanism, island, lonely)
+        assert_printed(float(words["exposure"]), exposure, 0.1)
+        assert_printed(entry(spec, 1, 1, choice), exposure, 0.01)
+        assert_printed(float(words["away"]), ik.privacy.mean_displacement(mechanism, lonely), 0.1)
+        # each cell from 0.1 % on has one shade
+        shaded = [tuple(place) for mark in shades for place in shapes.at(mark["at"], choice)]
+        assert len(set(shaded)) == len(shaded) == (row >= 0.1).sum()
+        darkest = {tuple(place) for place in shapes.at(shades[5]["at"], choice)}
+        at = {(14 - col, r): z for z, (r, col) in enumerate(grid.values.tolist())}
+        assert {at[place] for place in darkest} == set(np.flatnonzero(row >= 30))

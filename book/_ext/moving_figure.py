@@ -32,7 +32,6 @@ FOLDER = Path("book", "moving")
 COLOURS = {"truth": "truth", "reports": "grey", "IBU": "ibu", "MLE": "mle", "smooth": "smooth"}
 COLOURS |= {"INV-N": "inv-n", "INV-P": "inv-p", "posterior mean": "posterior"}
 COLOURS |= {name: name for name in ("first", "second", "grey", "shade")}
-COLOURS |= {"geometric": "inv-p", "questions": "smooth", "k-RR": "inv-n", "text": "first"}
 DASHES = {"-": "", "--": "6 3", "-.": "6 3 1 3", ":": "1 3"}
 
 
@@ -45,11 +44,13 @@ def element(tag: str, attributes: dict[str, Any], inside: str = "") -> str:
     )
 
 
-def drawn_as(look: str, kind: str) -> dict[str, str]:
+def drawn_as(mark: Spec) -> dict[str, str]:
     """The colour and the dashes of a mark, by what it shows."""
+    look, kind = mark["look"], mark["kind"]
     colour = f"var(--ik-{COLOURS[look]})"
     if kind in ("area", "dot", "region", "tiles"):
-        return {"fill": colour, "class": f"moving-{kind}"}
+        pale = {"style": f"fill-opacity: {mark['opacity']}"} if "opacity" in mark else {}
+        return {"fill": colour, "class": f"moving-{kind}"} | pale
     if kind in ("dots", "ends", "frame"):
         return {"stroke": colour, "class": f"moving-{kind}"}
     known = ESTIMATORS.get(look)
@@ -94,8 +95,7 @@ def picture(panel: Spec, choice: dict[str, int]) -> str:
     """One panel; the marks are cut off at the edges of the plot, but not at those of a triangle."""
     wide, high = plot_size(panel)
     marks = "".join(
-        element(TAGS.get(mark["kind"], "path"), drawn_as(mark["look"], mark["kind"]) | shape(panel, mark, choice))
-        for mark in panel["marks"]
+        element(TAGS.get(mark["kind"], "path"), drawn_as(mark) | shape(panel, mark, choice)) for mark in panel["marks"]
     )
     if "pad" in panel:  # what a finger or a mouse drags
         marks += element("rect", {"class": "moving-pad", "width": wide, "height": high})
@@ -117,7 +117,7 @@ def key(spec: Spec) -> str:
     for panel in spec["panels"]:
         for mark in panel["marks"]:
             if "key" in mark:
-                looks = drawn_as(mark["look"], mark["kind"])
+                looks = drawn_as(mark)
                 across, block, three = "M0 6H26", "M0 1H26V11H0Z", "M3 6h0M13 6h0M23 6h0"
                 path = {"line": across, "level": across, "upright": across, "ends": across, "dots": three}
                 path |= {"area": block, "region": block, "tiles": block}
