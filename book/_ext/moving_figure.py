@@ -21,7 +21,7 @@ from typing import Any
 
 from docutils import nodes
 from docutils.parsers.rst import directives
-from moving_shapes import LEFT, TAGS, TOP, WIDE, Spec, along, first_choice, plot_size, said, shape
+from moving_shapes import LEFT, TAGS, TOP, WIDE, Spec, along, complete, first_choice, plot_size, said, shape
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
@@ -31,7 +31,7 @@ FOLDER = Path("book", "moving")
 # the variables of schematics.css; what stands for no estimator has its own
 COLOURS = {"truth": "truth", "reports": "grey", "IBU": "ibu", "MLE": "mle", "smooth": "smooth"}
 COLOURS |= {"INV-N": "inv-n", "INV-P": "inv-p", "posterior mean": "posterior"}
-COLOURS |= {name: name for name in ("first", "second", "grey")}
+COLOURS |= {name: name for name in ("first", "second", "grey", "shade")}
 DASHES = {"-": "", "--": "6 3", "-.": "6 3 1 3", ":": "1 3"}
 
 
@@ -44,15 +44,31 @@ def element(tag: str, attributes: dict[str, Any], inside: str = "") -> str:
     )
 
 
-def drawn_as(look: str, kind: str) -> dict[str, str]:
+def drawn_as(mark: Spec) -> dict[str, str]:
     """The colour and the dashes of a mark, by what it shows."""
+    look, kind = mark["look"], mark["kind"]
     colour = f"var(--ik-{COLOURS[look]})"
-    if kind in ("area", "dot"):
-        return {"fill": colour, "class": f"moving-{kind}"}
+    if kind in ("area", "dot", "region", "tiles"):
+        pale = {"style": f"fill-opacity: {mark['opacity']}"} if "opacity" in mark else {}
+        return {"fill": colour, "class": f"moving-{kind}"} | pale
+    if kind in ("dots", "ends", "frame"):
+        return {"stroke": colour, "class": f"moving-{kind}"}
     known = ESTIMATORS.get(look)
     dash = known.dash if known else "-"
     dashes = DASHES[dash] if isinstance(dash, str) else " ".join(str(2 * part) for part in dash[1])
     return {"stroke": colour, "class": "moving-line"} | ({"stroke-dasharray": dashes} if dashes else {})
+
+
+def corners(panel: Spec) -> str:
+    """A triangle with a name at each corner."""
+    wide, high = plot_size(panel)
+    left, right, foot, middle = LEFT, LEFT + wide, TOP + high, LEFT + wide / 2
+    places = [(left, foot + 17, "start"), (middle, TOP - 8, "middle"), (right, foot + 17, "end")]
+    names = "".join(
+        f'<text x="{x}" y="{y}" text-anchor="{side}">{escape(name)}</text>'
+        for (x, y, side), name in zip(places, panel["corners"], strict=True)
+    )
+    return f'<path class="moving-axis" d="M{left} {foot}L{middle} {TOP}L{right} {foot}Z"/>{names}'
 
 
 def axes(panel: Spec) -> str:
@@ -76,17 +92,23 @@ def axes(panel: Spec) -> str:
 
 
 def picture(panel: Spec, choice: dict[str, int]) -> str:
-    """One panel; the marks are cut off at the edges of the plot."""
+    """One panel; the marks are cut off at the edges of the plot, but not at those of a triangle."""
     wide, high = plot_size(panel)
     marks = "".join(
-        element(TAGS.get(mark["kind"], "path"), drawn_as(mark["look"], mark["kind"]) | shape(panel, mark, choice))
-        for mark in panel["marks"]
+        element(TAGS.get(mark["kind"], "path"), drawn_as(mark) | shape(panel, mark, choice)) for mark in panel["marks"]
     )
     if "pad" in panel:  # what a finger or a mouse drags
         marks += element("rect", {"class": "moving-pad", "width": wide, "height": high})
-    place = {"class": "moving-plot", "x": LEFT, "y": TOP, "width": wide, "height": high}
+    place = {
+        "class": f"moving-plot{' open' if 'corners' in panel else ''}",
+        "x": LEFT,
+        "y": TOP,
+        "width": wide,
+        "height": high,
+    }
     frame = {"viewBox": f"0 0 {WIDE} {panel['height']}", "role": "img", "aria-label": panel["label"]}
-    return element("svg", frame, axes(panel) + element("svg", place, marks))
+    around = corners(panel) if "corners" in panel else axes(panel)
+    return element("svg", frame, around + element("svg", place, marks))
 
 
 def key(spec: Spec) -> str:
@@ -95,8 +117,10 @@ def key(spec: Spec) -> str:
     for panel in spec["panels"]:
         for mark in panel["marks"]:
             if "key" in mark:
-                looks = drawn_as(mark["look"], mark["kind"])
-                path = {"line": "M0 6H26", "level": "M0 6H26", "upright": "M0 6H26", "area": "M0 1H26V11H0Z"}
+                looks = drawn_as(mark)
+                across, block, three = "M0 6H26", "M0 1H26V11H0Z", "M3 6h0M13 6h0M23 6h0"
+                path = {"line": across, "level": across, "upright": across, "ends": across, "dots": three}
+                path |= {"area": block, "region": block, "tiles": block}
                 sample = (
                     element("circle", looks | {"cx": 13, "cy": 6})
                     if mark["kind"] == "dot"
@@ -109,28 +133,31 @@ def key(spec: Spec) -> str:
 
 def control(spec: Spec) -> str:
     """A slider, or a list to choose from, with its name and what it shows."""
-    chosen = spec["values"][spec["start"]]
+    chosen, looks = spec["values"][spec["start"]], {"class": f"moving-control {spec.get('size', '')}".strip()}
     name = f"<span>{escape(spec['label'])}</span>"
     if spec.get("kind") == "select":
         options = "".join(
             element("option", {"value": i} | ({"selected": ""} if i == spec["start"] else {}), escape(text))
             for i, text in enumerate(spec["values"])
         )
-        return f'<label class="moving-control">{name}{element("select", {"name": spec["name"]}, options)}</label>'
+        return element("label", looks, name + element("select", {"name": spec["name"]}, options))
     bounds = f'min="0" max="{len(spec["values"]) - 1}" step="1" value="{spec["start"]}"'
     slider = f'<input type="range" name="{spec["name"]}" {bounds} aria-valuetext="{escape(chosen)}"/>'
-    return f'<label class="moving-control">{name}{slider}<output>{escape(chosen)}</output></label>'
+    return element("label", looks, f"{name}{slider}<output>{escape(chosen)}</output>")
 
 
 def sentence(spec: Spec, choice: dict[str, int]) -> str:
     """The sentence below the picture, with the numbers of the choice."""
-    words = {name: f'<b data-say="{name}">{escape(text)}</b>' for name, text in said(spec, choice).items()}
+    words = {
+        name: element("b" if text[0].isdigit() else "span", {"data-say": name}, escape(text))
+        for name, text in said(spec, choice).items()
+    }
     return f'<p class="moving-said">{escape(spec["said"]["text"]).format(**words)}</p>'
 
 
 def page(spec: Spec) -> str:
     """All of a figure but its caption."""
-    choice = first_choice(spec)
+    choice = complete(spec, first_choice(spec))
     pictures = "".join(picture(panel, choice) for panel in spec["panels"])
     play = f'<button type="button" data-play="{spec["play"]}">Play</button>' if "play" in spec else ""
     form = f'<form class="moving-controls" hidden="">{"".join(map(control, spec["controls"]))}{play}</form>'
@@ -174,6 +201,7 @@ def load(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any],
     """Load the script on the pages that have such a figure, and on no other."""
     if re.search(r'class="moving"', context.get("body") or ""):
         app.add_css_file("moving.css")
+        app.add_js_file("moving-triangle.js", loading_method="defer")
         app.add_js_file("moving.js", loading_method="defer")
 
 

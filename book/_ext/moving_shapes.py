@@ -3,7 +3,8 @@
 A figure is one JSON file in ``book/moving`` (written by ``scripts/moving.py``): its controls, its panels with their
 axes and marks, and the sentence below. A number that depends on controls stands in a *table*,
 ``{"by": ["epsilon", "steps"], "values": [[...], ...]}``: the choice of each control picks one entry. The still picture
-is drawn here from the first choice, and the script draws every other one by the same rules.
+is drawn here from the first choice, and the script draws every other one by the same rules. ``{"is": "walk"}`` stands
+for what is computed from the choice, by the module and the script that the figure names as ``computed``.
 """
 
 from __future__ import annotations
@@ -12,8 +13,11 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import moving_triangle
+
 Spec = dict[str, Any]
-Choice = dict[str, int]
+Choice = dict[str, Any]  # where each control stands, and what is computed from that
+COMPUTED = {"triangle": moving_triangle.world}
 LEFT, RIGHT, TOP, BOTTOM, WIDE = 40, 12, 24, 38, 360  # of a panel; its text is then legible on a phone
 
 
@@ -22,10 +26,17 @@ def first_choice(spec: Spec) -> Choice:
     return {control["name"]: control["start"] for control in spec["controls"]}
 
 
+def complete(spec: Spec, choice: Choice) -> Choice:
+    """The choice with what is computed from it."""
+    return choice | (COMPUTED[spec["computed"]](spec, choice) if "computed" in spec else {})
+
+
 def at(table: Any, choice: Choice) -> Any:
     """The entry of a table for a choice; what is no table is the entry itself."""
     if not isinstance(table, dict):
         return table
+    if "is" in table:
+        return choice[table["is"]]
     entry = table["values"]
     for name in table["by"]:
         entry = entry[choice[name]]
@@ -51,9 +62,12 @@ def along(axis: Spec, value: float, length: float) -> float:
 def points(panel: Spec, mark: Spec, choice: Choice) -> list[tuple[float, float]]:
     """The places of a mark, in the units of the plot, from its upper left corner."""
     wide, high = plot_size(panel)
-    xs, ys = at(mark["x"], choice), at(mark["y"], choice)
     unit = mark.get("unit", 1)
-    pairs = zip(xs, ys, strict=True) if isinstance(xs, list) else [(xs, ys)]
+    if "at" in mark:
+        pairs = at(mark["at"], choice)
+    else:
+        xs, ys = at(mark["x"], choice), at(mark["y"], choice)
+        pairs = zip(xs, ys, strict=True) if isinstance(xs, list) else [(xs, ys)]
     return [(along(panel["x"], x, wide), high - along(panel["y"], y * unit, high)) for x, y in pairs]
 
 
@@ -70,6 +84,24 @@ def area(panel: Spec, mark: Spec, choice: Choice) -> dict[str, str]:
     """All below a line."""
     places, high = points(panel, mark, choice), plot_size(panel)[1]
     return {"d": _path([(places[0][0], high), *places, (places[-1][0], high)]) + "Z"}
+
+
+def region(panel: Spec, mark: Spec, choice: Choice) -> dict[str, str]:
+    """All inside of a border."""
+    return {"d": _path(points(panel, mark, choice)) + "Z"}
+
+
+def dots(panel: Spec, mark: Spec, choice: Choice) -> dict[str, str]:
+    """Many places, each a line of no length with a round end."""
+    return {"d": "".join(f"{_path([place])}h0" for place in points(panel, mark, choice))}
+
+
+def tiles(panel: Spec, mark: Spec, choice: Choice) -> dict[str, str]:
+    """One by one, around each place."""
+    wide, high = plot_size(panel)
+    w, h = wide / (panel["x"]["to"] - panel["x"]["from"]), high / (panel["y"]["to"] - panel["y"]["from"])
+    places = points(panel, mark, choice)
+    return {"d": "".join(f"{_path([(x - w / 2, y - h / 2)])}h{w:.1f}v{h:.1f}h{-w:.1f}Z" for x, y in places) or "M0 0"}
 
 
 def level(panel: Spec, mark: Spec, choice: Choice) -> dict[str, str]:
@@ -95,6 +127,11 @@ def dot(panel: Spec, mark: Spec, choice: Choice) -> dict[str, str]:
 SHAPES: dict[str, Callable[[Spec, Spec, Choice], dict[str, str]]] = {
     "line": line,
     "area": area,
+    "region": region,
+    "dots": dots,
+    "tiles": tiles,
+    "frame": tiles,
+    "ends": region,  # of one place, of two, or of three: drawn with a wide line
     "level": level,
     "upright": upright,
     "dot": dot,

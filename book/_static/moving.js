@@ -3,9 +3,11 @@
 (() => {
   "use strict";
 
-  // a number that depends on controls stands in a table {by: [...], values: [...]}
-  const at = (table, choice) => table !== null && typeof table === "object" && table.by
-    ? table.by.reduce((entry, name) => entry[choice[name]], table.values) : table;
+  // a number that depends on controls stands in a table {by: [...], values: [...]}; one that is computed here is {is: name}
+  function at(table, choice) {
+    if (table === null || typeof table !== "object" || Array.isArray(table)) return table;
+    return table.is ? choice[table.is] : table.by.reduce((entry, name) => entry[choice[name]], table.values);
+  }
 
   function along(axis, value, length) {
     if (!axis.log) return (value - axis.from) / (axis.to - axis.from) * length;
@@ -15,9 +17,17 @@
   const path = places => "M" + places.map(place => place.map(c => c.toFixed(1)).join(" ")).join("L");
 
   function points(panel, mark, choice) {
-    const [wide, high] = panel.plot, xs = at(mark.x, choice), ys = at(mark.y, choice), unit = mark.unit || 1;
+    const [wide, high] = panel.plot, unit = mark.unit || 1;
     const place = (x, y) => [along(panel.x, x, wide), high - along(panel.y, y * unit, high)];
+    if (mark.at) return at(mark.at, choice).map(([x, y]) => place(x, y));
+    const xs = at(mark.x, choice), ys = at(mark.y, choice);
     return Array.isArray(xs) ? xs.map((x, i) => place(x, ys[i])) : [place(xs, ys)];
+  }
+
+  function tiles(panel, mark, choice) {
+    const [wide, high] = panel.plot, w = wide / (panel.x.to - panel.x.from), h = high / (panel.y.to - panel.y.from);
+    const tile = ([x, y]) => path([[x - w / 2, y - h / 2]]) + `h${w.toFixed(1)}v${h.toFixed(1)}h${(-w).toFixed(1)}Z`;
+    return { d: points(panel, mark, choice).map(tile).join("") || "M0 0" };
   }
 
   // what of a mark depends on its place
@@ -27,6 +37,11 @@
       const places = points(panel, mark, choice), high = panel.plot[1];
       return { d: path([[places[0][0], high], ...places, [places[places.length - 1][0], high]]) + "Z" };
     },
+    region: (panel, mark, choice) => ({ d: path(points(panel, mark, choice)) + "Z" }),
+    ends: (panel, mark, choice) => ({ d: path(points(panel, mark, choice)) + "Z" }),
+    dots: (panel, mark, choice) => ({ d: points(panel, mark, choice).map(place => path([place]) + "h0").join("") }),
+    tiles,
+    frame: tiles,
     level(panel, mark, choice) {
       const [wide, high] = panel.plot, y = high - along(panel.y, at(mark.y, choice) * (mark.unit || 1), high);
       return { d: path([[0, y], [wide, y]]) };
@@ -48,7 +63,11 @@
   function figure(box) {
     const spec = JSON.parse(box.querySelector("script").textContent), form = box.querySelector("form");
     const plots = [...box.querySelectorAll(".moving-plot")];
-    const choice = () => Object.fromEntries(spec.controls.map(c => [c.name, Number(form.elements[c.name].value)]));
+    const computed = spec.computed && window.ibukitMoving[spec.computed];
+    function choice() {
+      const chosen = Object.fromEntries(spec.controls.map(c => [c.name, Number(form.elements[c.name].value)]));
+      return computed ? { ...chosen, ...computed.world(spec, chosen) } : chosen;
+    }
 
     function draw() {
       const chosen = choice();
@@ -66,10 +85,10 @@
       for (const [name, table] of Object.entries(spec.said.values)) words[name] = at(table, chosen);
       for (const node of box.querySelectorAll("[data-say]")) node.textContent = words[node.dataset.say];
     }
-    function choose(name, index) {
-      if (Number(form.elements[name].value) === index) return;
-      form.elements[name].value = index;
-      draw();
+    function choose(indices) {
+      const changed = Object.entries(indices).filter(([name, index]) => Number(form.elements[name].value) !== index);
+      for (const [name, index] of changed) form.elements[name].value = index;
+      if (changed.length) draw();
     }
 
     form.hidden = false;
@@ -77,31 +96,33 @@
     form.addEventListener("input", draw);
     form.addEventListener("submit", event => event.preventDefault());
     box.querySelector(".moving-said").setAttribute("aria-live", "polite");
-    spec.panels.forEach((panel, i) => { if (panel.pad) pad(plots[i].querySelector(".moving-pad"), panel, spec, choose); });
+    spec.panels.forEach((panel, i) => {
+      if (panel.pad) pad(plots[i].querySelector(".moving-pad"), panel, spec, choose, computed);
+    });
     const button = box.querySelector("[data-play]");
     if (button) play(button, spec, form, choose);
     draw();
   }
 
   // a plot on which a finger or a mouse chooses; the keyboard has the sliders
-  function pad(rect, panel, spec, choose) {
-    rect.style.touchAction = panel.pad.x && panel.pad.y ? "none" : panel.pad.x ? "pan-y" : "pan-x";
-    function nearest(name, axis, length, place) {
-      const far = spec.controls.find(c => c.name === name).at.map(value => Math.abs(along(axis, value, length) - place));
+  function pad(rect, panel, spec, choose, computed) {
+    const { x, y, hover } = panel.pad;
+    rect.style.touchAction = x && !y ? "pan-y" : "none";
+    function nearest(name, axis, length, share) {
+      const far = spec.controls.find(c => c.name === name).at.map(at => Math.abs(along(axis, at, length) - share * length));
       return far.indexOf(Math.min(...far));
     }
     function go(event) {
       const seen = rect.getBoundingClientRect(), [wide, high] = panel.plot;
-      if (panel.pad.x) {
-        choose(panel.pad.x, nearest(panel.pad.x, panel.x, wide, (event.clientX - seen.left) / seen.width * wide));
-      }
-      if (panel.pad.y) {
-        choose(panel.pad.y, nearest(panel.pad.y, panel.y, high, (seen.bottom - event.clientY) / seen.height * high));
-      }
+      const across = (event.clientX - seen.left) / seen.width, up = (seen.bottom - event.clientY) / seen.height;
+      const found = computed ? computed.choose(spec, across, up) : {};
+      if (x) found[x] = nearest(x, panel.x, wide, across);
+      if (y) found[y] = nearest(y, panel.y, high, up);
+      choose(found);
     }
     rect.addEventListener("pointerdown", event => { rect.setPointerCapture(event.pointerId); go(event); });
     rect.addEventListener("pointermove", event => {
-      if (event.buttons || (panel.pad.hover && event.pointerType === "mouse")) go(event);
+      if (event.buttons || (hover && event.pointerType === "mouse")) go(event);
     });
   }
 
@@ -114,9 +135,9 @@
     button.addEventListener("click", () => {
       if (timer) { stop(); return; }
       const now = () => Number(form.elements[name].value);
-      if (now() === last) choose(name, 0);
+      if (now() === last) choose({ [name]: 0 });
       button.textContent = "Stop";
-      timer = setInterval(() => { if (now() === last) stop(); else choose(name, now() + 1); }, 150);
+      timer = setInterval(() => { if (now() === last) stop(); else choose({ [name]: now() + 1 }); }, 150);
     });
     form.addEventListener("input", () => { if (timer) stop(); });
   }
