@@ -20,6 +20,7 @@ BASES = {
     "MissingExtra": ImportError,
     "ForeignFile": ValueError,
     "TooLarge": ValueError,
+    "NoExactSampler": ValueError,
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
-from ibukit import _places, _validate
+from ibukit import _places, _validate, exact
 from ibukit._validate import Floats, Ints
 from ibukit.channels import Channel, DenseChannel, plane_masses
 from ibukit.channels.line import split_factor
@@ -169,6 +170,14 @@ class PlanarGeometric(Mechanism):
         offsets = np.column_stack(np.unravel_index(drawn, self._table.shape))
         return np.asarray(cells + offsets * rng.choice([-1, 1], size=offsets.shape))
 
+    def _exactly(self) -> exact.Exact:
+        return exact.Exact(self._noisy, lambda: self.epsilon)
+
+    def _noisy(self, secrets: NDArray[Any], source: exact.Source) -> Ints:
+        height, width = map(Fraction, self.alphabet.cell_shape)
+        offsets = exact.planar(Fraction(self.epsilon), height, width, len(secrets), source)
+        return np.asarray(self.alphabet.labels_of(secrets) + offsets)
+
 
 class _Remapped(GridMechanism):
     """Noise on the cells of a plane, then the nearest cell of the grid."""
@@ -239,6 +248,12 @@ class TruncatedPlanarGeometric(_Remapped):
         """One report for each user: codes 0..k-1, shape (n,)."""
         return nearest_cell(self.alphabet, PlanarGeometric(self.alphabet, self.epsilon).draw(secrets, rng))
 
+    def _exactly(self) -> exact.Exact:
+        noisy = PlanarGeometric(self.alphabet, self.epsilon)._noisy
+        return exact.Exact(
+            lambda secrets, source: nearest_cell(self.alphabet, noisy(secrets, source)), lambda: self.epsilon
+        )
+
 
 @dataclass(frozen=True)
 class PlanarLaplace(_Remapped):
@@ -300,6 +315,9 @@ class PlanarLaplace(_Remapped):
         angle = rng.uniform(0, 2 * np.pi, size=len(secrets))
         shift = np.column_stack([radius * np.sin(angle), radius * np.cos(angle)]) / np.array(self.alphabet.cell_shape)
         return nearest_cell(self.alphabet, np.rint(self.alphabet.values[secrets] + shift).astype(np.int64))
+
+    def _exactly(self) -> exact.Exact:
+        return self._exact_by_matrix()
 
     @property
     def of_points(self) -> PlanarLaplacePoints:
