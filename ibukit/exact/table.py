@@ -94,7 +94,10 @@ class Table:
         return log_up(worst)
 
     def level_per_distance(self, distances: Floats) -> float:
-        """The least epsilon per unit of distance, rounded up: it is at most 1e-12 above, relatively."""
+        """The least epsilon per unit of distance, rounded up.
+
+        It is too large by less than 1e-12 nats over the least distance.
+        """
         logs = np.array([[math.log(weight) if weight else -math.inf for weight in row] for row in self._all])
         # the logarithms of whole numbers are right to two units in the last place, and so are differences of two
         slack = 8 * math.ulp(self.bits * math.log(2))

@@ -165,9 +165,7 @@ class Labelled(_validate.ReadOnlyArrays, ABC):
             "one, such as LinearGeometric on a line, PlanarGeometric on a grid of fine cells, or a unary encoding"
         )
 
-    def _drawn(
-        self, secrets: ArrayLike, codes: bool, draw: Callable[[NDArray[Any]], NDArray[Any]]
-    ) -> NDArray[Any]:
+    def _drawn(self, secrets: ArrayLike, codes: bool, draw: Callable[[NDArray[Any]], NDArray[Any]]) -> NDArray[Any]:
         """What `draw` makes of the codes of secrets, by its labels where the secrets were."""
         if not self.alphabet.bounded:
             self._refuse_codes(codes)

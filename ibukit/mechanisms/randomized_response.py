@@ -94,9 +94,7 @@ class RandomizedResponse(FiniteMechanism):
 
     def _exactly(self) -> exact.Exact:
         lie = exact.odds(self.k - 1, Fraction(self.epsilon))
-        return exact.Exact(
-            lambda secrets, source: exact.response(secrets, self.k, lie, source), lambda: self.epsilon
-        )
+        return exact.Exact(lambda secrets, source: exact.response(secrets, self.k, lie, source), lambda: self.epsilon)
 
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
         """Draw the tally of a whole population in O(k).
