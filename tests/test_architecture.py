@@ -332,7 +332,7 @@ READ += [
         "MleSet",
     )
 ]
-READ += ["ibukit.planning.Plan", "ibukit.planning.Plans"]
+READ += ["ibukit.planning.Plan", "ibukit.planning.Plans", "ibukit.privacy.Audit"]
 READ += ["ibukit.attack.Detection", "ibukit.attack.RobustEstimate", "ibukit.channels.Score", "ibukit.solvers.Maximum"]
 # what claims.show returns: seen in its example
 SHOWN = ["ibukit.claims.Comparison"]

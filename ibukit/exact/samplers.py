@@ -45,7 +45,7 @@ def _by_more_digits(chance: Chance, source: Source) -> bool:
         known += source.digits
         here, word = chance.floor(known) % last, int(source.draw(1, source.digits)[0])
         if word != here:
-            return word < here
+            return bool(word < here)
 
 
 def below(k: int, n: int, source: Source) -> Ints:
@@ -120,7 +120,7 @@ def bits(secrets: Ints, k: int, own: Chance, other: Chance, source: Source) -> N
     step = max(1, BITS_AT_ONCE // k)
     for start in range(0, len(secrets), step):
         part = secrets[start : start + step]
-        block = flip(other, len(part) * k, source).reshape(len(part), k)
+        block: Bools = flip(other, len(part) * k, source).reshape(len(part), k)
         block[np.arange(len(part)), part] = flip(own, len(part), source)
         rows[start : start + step] = block
     return rows
