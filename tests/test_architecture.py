@@ -162,15 +162,10 @@ def test_reading_the_book_is_found(source):
     assert of_the_book(f'"""The book may be named in prose."""\n{source}') != []
 
 
-# what leaves a device is drawn by the operating system, in one place
-RELEASING = "ibukit.exact.source"
-
-
-def global_randomness(source, seeded=(), releasing=False):
+def global_randomness(source, seeded=()):
     """Anything random but a Generator that was handed in; `seeded` may be called with an argument to make one."""
     findings = [name for name in imports(source) if name.split(".")[0] in ("random", "secrets", "uuid")]
     tree = ast.parse(source)
-    findings += [] if releasing else [node.attr for node in ast.walk(tree) if getattr(node, "attr", "") == "urandom"]
     given = [call.func for call in ast.walk(tree) if isinstance(call, ast.Call) and call.args]
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and ast.unparse(node.value) in ("np.random", "numpy.random"):
@@ -183,8 +178,7 @@ def global_randomness(source, seeded=(), releasing=False):
 
 @pytest.mark.parametrize("path", SOURCES, ids=name_of)
 def test_randomness_comes_from_outside(path):
-    name = name_of(path)
-    assert global_randomness(path.read_text("utf8"), SEEDED.get(name, ()), name == RELEASING) == []
+    assert global_randomness(path.read_text("utf8"), SEEDED.get(name_of(path), ())) == []
 
 
 @pytest.mark.parametrize(
@@ -195,7 +189,6 @@ def test_randomness_comes_from_outside(path):
         "rng = np.random.default_rng()",
         "from numpy.random import default_rng",
         "import random",
-        "os.urandom(8)",
     ],
 )
 def test_global_randomness_is_found(source):

@@ -10,6 +10,7 @@ from bit_trees import assert_law, law
 from ibukit import exact
 from ibukit.errors import TooLarge
 from ibukit.exact import table as tables
+from test_architecture import SOURCES, name_of
 
 
 def exp_minus(exponent, digits):
@@ -180,3 +181,8 @@ def test_the_operating_systems_bits_fill_their_width():
     assert ((counts - 500) ** 2 / 500).sum() < 60  # chi-squared with 7 degrees of freedom: 1.5e-10
     assert exact.OPERATING_SYSTEM.draw(0, 64).shape == (0,)
     assert exact.OPERATING_SYSTEM.draw(50, 64).max() > 2**60
+
+
+def test_one_file_alone_asks_the_operating_system():
+    """What is drawn in experiments has a seed; the architecture's test does not know this source of bits."""
+    assert [name_of(path) for path in SOURCES if "urandom" in path.read_text("utf8")] == ["ibukit.exact.source"]

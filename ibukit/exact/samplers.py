@@ -96,12 +96,13 @@ def planar(epsilon: Fraction, height: Fraction, width: Fraction, n: int, source:
     while len(left):
         drawn = np.column_stack([two_sided(epsilon * SLOPE * side, len(left), source) for side in (height, width)])
         sizes, which = np.unique(np.abs(drawn), axis=0, return_inverse=True)
-        moved = sizes.any(axis=1)
+        which = which.ravel()
+        moved: Bools = np.asarray(sizes.any(axis=1))
         chances = [distance_excess(epsilon, i * height, j * width, SLOPE) for i, j in sizes[moved].tolist()]
-        kept = ~moved[which.ravel()]  # no offset at all is kept for certain
+        kept = ~moved[which]  # no offset at all is kept for certain
         tried = np.flatnonzero(~kept)
         if len(tried):
-            kept[tried] = flips(chances, (np.cumsum(moved) - 1)[which.ravel()[tried]], source)
+            kept[tried] = flips(chances, (np.cumsum(moved) - 1)[which[tried]], source)
         offsets[left[kept]] = drawn[kept]
         left = left[~kept]
     return offsets
@@ -120,9 +121,9 @@ def bits(secrets: Ints, k: int, own: Chance, other: Chance, source: Source) -> N
     step = max(1, BITS_AT_ONCE // k)
     for start in range(0, len(secrets), step):
         part = secrets[start : start + step]
-        block: Bools = flip(other, len(part) * k, source).reshape(len(part), k)
+        block = rows[start : start + step]
+        block[:] = flip(other, len(part) * k, source).reshape(len(part), k)
         block[np.arange(len(part)), part] = flip(own, len(part), source)
-        rows[start : start + step] = block
     return rows
 
 

@@ -111,12 +111,13 @@ class Labelled(_validate.ReadOnlyArrays, ABC):
         return self._drawn(secrets, codes, lambda places: self.draw(places, rng))
 
     def release(self, secrets: ArrayLike, *, codes: bool = False) -> NDArray[Any]:
-        """Draw one report for each user without a rounding, by the operating system's randomness.
+        """Draw one report for each user, for release: without a rounding.
 
-        From secret to report there are whole numbers only: random bits are compared with the digits of probabilities,
-        as many as it takes. `epsilon`, a double, is taken as the fraction that it is. A mechanism whose matrix is all
-        that is known of it is drawn from fractions next to the matrix. The level of what is drawn is `release_epsilon`.
-        How long a draw takes is not hidden, and there is no seed: nobody can draw the same reports again.
+        Random bits are those of the operating system. From secret to report there are whole numbers only: the bits are
+        compared with the digits of probabilities, as many as it takes. `epsilon`, a double, is taken as the fraction
+        that it is. A mechanism whose matrix is all that is known of it is drawn from fractions next to the matrix. The
+        level of what is drawn is `release_epsilon`. How long a draw takes is not hidden, and there is no seed: nobody
+        can draw the same reports again.
 
         Parameters
         ----------

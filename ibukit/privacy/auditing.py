@@ -48,6 +48,15 @@ class Audit:
         How many of the reports of each fell into the event that was chosen.
     n : int
         How many reports of each there were, in the half that was not used to choose the event.
+
+    Examples
+    --------
+    Who reports the secret is told apart by all reports, and none speaks against it:
+
+    >>> import ibukit as ik
+    >>> found = ik.privacy.audit(ik.RandomizedResponse(2, epsilon=1.0), lambda secrets: secrets, n=400)
+    >>> found.seen, found.n
+    ((100, 0), 100)
     """
 
     epsilon: float
@@ -201,8 +210,7 @@ def _counted(parts: Sequence[NDArray[Any]]) -> list[Ints]:
     k = len(parts[0])
     together = np.concatenate(parts, axis=1)
     rows = together.reshape(together.shape[0] * together.shape[1], *together.shape[2:])
-    _, which = np.unique(rows, axis=0 if rows.ndim > 1 else None, return_inverse=True)
-    which = which.reshape(k, -1)
+    which = _numbered(rows if rows.ndim == 1 else rows.T).reshape(k, -1)
     s = int(which.max()) + 1
     if k * (k - 1) * s > MOST_COUNTS:
         raise TooLarge(
@@ -211,6 +219,15 @@ def _counted(parts: Sequence[NDArray[Any]]) -> list[Ints]:
         )
     ends = np.cumsum([part.shape[1] for part in parts])[:-1]
     return [np.array([np.bincount(row, minlength=s) for row in part]) for part in np.split(which, ends, axis=1)]
+
+
+def _numbered(columns: NDArray[Any]) -> Ints:
+    """Numbers 0, 1, ... of different reports: column by column, which is faster than rows at once."""
+    which: Ints = np.zeros(columns.shape[-1], dtype=np.int64)
+    for column in columns.reshape(-1, columns.shape[-1]):
+        _, here = np.unique(column, return_inverse=True)
+        _, which = np.unique(which * (int(here.max()) + 1) + here, return_inverse=True)
+    return which
 
 
 def _best_event(pair: _Pair, order: list[int], distance: float, confidence: float) -> _Event:
