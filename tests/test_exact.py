@@ -169,7 +169,7 @@ def test_the_level_of_a_table():
 
 
 def test_a_table_too_large_for_its_level_is_refused(monkeypatch):
-    monkeypatch.setattr(tables, "MOST_ENTRIES", 3)
+    monkeypatch.setattr(tables, "MOST_FRACTIONS", 3)
     with pytest.raises(TooLarge, match=r"the matrix has 4 entries.* at most 3: merge"):
         exact.Table(np.eye(2)).level()
 

@@ -15,11 +15,11 @@ from ibukit.exact.source import Source
 
 Bools = NDArray[np.bool_]
 
-# bits of reports drawn at once: 32 MB of random bits
-BITS_AT_ONCE = 2**22
+# coins of rows of bits drawn at once: 32 MB of random bits
+COINS_AT_ONCE = 2**22
 # A little below the root of 1/2: the distance of an offset is at least so much of the sum of its two sides. The noise
 # of that sum is drawn first, and kept so often that the noise of the distance is left, about three times in four.
-SLOPE = Fraction(7, 10)
+LEAST_SLOPE = Fraction(7, 10)
 
 
 def flip(chance: Chance, n: int, source: Source) -> Bools:
@@ -89,16 +89,18 @@ def two_sided(exponent: Fraction, n: int, source: Source) -> Ints:
 def planar(epsilon: Fraction, height: Fraction, width: Fraction, n: int, source: Source) -> Ints:
     """`n` offsets (i, j), each with a probability proportional to e^-(epsilon d), d the root of (i h)^2 + (j w)^2.
 
-    Shape (n, 2). An offset is drawn with e^-(epsilon SLOPE (|i| h + |j| w)) and kept with the quotient of the two.
+    Shape (n, 2). An offset is drawn with e^-(epsilon LEAST_SLOPE (|i| h + |j| w)) and kept with the quotient of the two.
     """
     offsets = np.zeros((n, 2), dtype=np.int64)
     left = np.arange(n)
     while len(left):
-        drawn = np.column_stack([two_sided(epsilon * SLOPE * side, len(left), source) for side in (height, width)])
+        drawn = np.column_stack(
+            [two_sided(epsilon * LEAST_SLOPE * side, len(left), source) for side in (height, width)]
+        )
         sizes, which = np.unique(np.abs(drawn), axis=0, return_inverse=True)
         which = which.ravel()
         moved: Bools = np.asarray(sizes.any(axis=1))
-        chances = [distance_excess(epsilon, i * height, j * width, SLOPE) for i, j in sizes[moved].tolist()]
+        chances = [distance_excess(epsilon, i * height, j * width, LEAST_SLOPE) for i, j in sizes[moved].tolist()]
         kept = ~moved[which]  # no offset at all is kept for certain
         tried = np.flatnonzero(~kept)
         if len(tried):
@@ -118,7 +120,7 @@ def response(secrets: Ints, k: int, lie: Chance, source: Source) -> Ints:
 def bits(secrets: Ints, k: int, own: Chance, other: Chance, source: Source) -> NDArray[np.uint8]:
     """Rows of k independent bits, 1 with the chance `own` at the secret and with `other` elsewhere."""
     rows = np.empty((len(secrets), k), dtype=np.uint8)
-    step = max(1, BITS_AT_ONCE // k)
+    step = max(1, COINS_AT_ONCE // k)
     for start in range(0, len(secrets), step):
         part = secrets[start : start + step]
         block = rows[start : start + step]

@@ -18,7 +18,7 @@ from ibukit.exact.source import WORD, Source
 # binary digits of a double
 SIGNIFICANT = 53
 # a matrix of Python's whole numbers takes about 60 bytes an entry
-MOST_ENTRIES = 2**22
+MOST_FRACTIONS = 2**22
 
 
 class Table:
@@ -110,9 +110,9 @@ class Table:
 
     @cached_property
     def _all(self) -> list[list[int]]:
-        if self.matrix.size > MOST_ENTRIES:
+        if self.matrix.size > MOST_FRACTIONS:
             raise TooLarge(
                 f"the matrix has {self.matrix.size} entries, and the level of what is released is computed of at most "
-                f"{MOST_ENTRIES}: merge secrets or reports, or take a mechanism with a sampler of its own"
+                f"{MOST_FRACTIONS}: merge secrets or reports, or take a mechanism with a sampler of its own"
             )
         return [self.weights(x) for x in range(len(self.matrix))]
