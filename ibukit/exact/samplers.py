@@ -89,7 +89,7 @@ def two_sided(exponent: Fraction, n: int, source: Source) -> Ints:
 def planar(epsilon: Fraction, height: Fraction, width: Fraction, n: int, source: Source) -> Ints:
     """`n` offsets (i, j), each with a probability proportional to e^-(epsilon d), d the root of (i h)^2 + (j w)^2.
 
-    Shape (n, 2). An offset is drawn with e^-(epsilon LEAST_SLOPE (|i| h + |j| w)) and kept with the quotient of the two.
+    Shape (n, 2). An offset is drawn with e^-(epsilon c (|i| h + |j| w)), c the LEAST_SLOPE, and kept with the quotient.
     """
     offsets = np.zeros((n, 2), dtype=np.int64)
     left = np.arange(n)
