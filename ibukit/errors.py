@@ -39,6 +39,13 @@ class Infeasible(IbukitError, ValueError):
     """
 
 
+class NoExactSampler(IbukitError, ValueError):
+    """A mechanism has no sampler without roundings.
+
+    The message says what to release through instead.
+    """
+
+
 class TooLarge(IbukitError, ValueError):
     """An exact computation would take too many terms or too much memory.
 

@@ -36,6 +36,7 @@ LAYERS = [
     "grid",
     "distributions",
     "datasets",
+    "exact",
     "privacy",
     "channels",
     "_parts",
@@ -326,7 +327,7 @@ READ += ["ibukit.design.OptimalDesign", "ibukit.design.RateDistortion"]
 OF_TWO_ROOMS = ["Answer", "BayesLimits", "BinaryResponseMse", "Concavity", "Condition", "Consistency", "FixedPoint"]
 OF_TWO_ROOMS += ["Identifiability", "LdpBounds", "MleSet"]
 READ += [f"ibukit.{room}.{name}" for room in ("identification", "theory") for name in OF_TWO_ROOMS]
-READ += ["ibukit.planning.Plan", "ibukit.planning.Plans"]
+READ += ["ibukit.planning.Plan", "ibukit.planning.Plans", "ibukit.privacy.Audit"]
 READ += ["ibukit.attack.Detection", "ibukit.attack.RobustEstimate", "ibukit.channels.Score", "ibukit.solvers.Maximum"]
 # what claims.show returns: seen in its example
 SHOWN = ["ibukit.claims.Comparison"]

@@ -18,6 +18,8 @@ from ibukit._labels import codes_of
 from ibukit._validate import Floats, Ints
 from ibukit.alphabet import Alphabet
 from ibukit.channels import Channel
+from ibukit.errors import NoExactSampler
+from ibukit.exact import OPERATING_SYSTEM, Exact, Source
 from ibukit.tally import Tally, make_part
 
 BY_PLACE = "; places in the alphabet are taken with codes=True"
@@ -80,7 +82,7 @@ class Labelled(_validate.ReadOnlyArrays, ABC):
         """
 
     def randomize(self, secrets: ArrayLike, rng: Generator, *, codes: bool = False) -> NDArray[Any]:
-        """Simulate one report for each user; not for release, see the class.
+        """Simulate one report for each user; what leaves a device is drawn by `release`.
 
         Parameters
         ----------
@@ -106,12 +108,72 @@ class Labelled(_validate.ReadOnlyArrays, ABC):
         rng = _validate.generator(rng)
         if (above := _DRAWING.get()) and above[1] is self:  # an old class asks its parent
             return super(above[0], self).draw(np.asarray(secrets), rng)  # type: ignore[arg-type, no-any-return]
+        return self._drawn(secrets, codes, lambda places: self.draw(places, rng))
+
+    def release(self, secrets: ArrayLike, *, codes: bool = False) -> NDArray[Any]:
+        """Draw one report for each user, for release: without a rounding.
+
+        Random bits are those of the operating system. From secret to report there are whole numbers only: the bits are
+        compared with the digits of probabilities, as many as it takes. `epsilon`, a double, is taken as the fraction
+        that it is. A mechanism whose matrix is all that is known of it is drawn from fractions next to the matrix. The
+        level of what is drawn is `release_epsilon`. How long a draw takes is not hidden, and there is no seed: nobody
+        can draw the same reports again.
+
+        Parameters
+        ----------
+        secrets : sequence, n labels
+            The users' true values, as for `randomize`.
+        codes : bool
+            Secrets, and reports that can be listed, are places instead of labels, as for `randomize`.
+
+        Returns
+        -------
+        ndarray, n reports
+            As `tally` takes them.
+
+        Raises
+        ------
+        NoExactSampler
+            If there is no such sampler; the message says what to take instead.
+        AlphabetMismatch
+            If a secret is not in the alphabet.
+        ValueError
+            If a secret is missing.
+        """
+        return self._released(secrets, codes, OPERATING_SYSTEM)
+
+    @property
+    def release_epsilon(self) -> float:
+        """The level of what `release` draws, rounded up where it is no double.
+
+        It is `epsilon` itself wherever a sampler follows from `epsilon`; otherwise that of the fractions next to the
+        matrix. It is per unit of distance where `metric` is True.
+        """
+        return self._exact().level()
+
+    def _released(self, secrets: ArrayLike, codes: bool, source: Source) -> NDArray[Any]:
+        exact = self._exact()
+        return self._drawn(secrets, codes, lambda places: exact.draw(places, source))
+
+    def _exact(self) -> Exact:
+        """How the reports of exactly this class are drawn: one that inherits from it may have another law."""
+        made = vars(type(self)).get("_exactly")
+        return made(self) if made else self._exact_by_default()
+
+    def _exact_by_default(self) -> Exact:
+        raise NoExactSampler(
+            f"{type(self).__name__} has no sampler without roundings; take a mechanism over the same secrets that has "
+            "one, such as LinearGeometric on a line, PlanarGeometric on a grid of fine cells, or a unary encoding"
+        )
+
+    def _drawn(self, secrets: ArrayLike, codes: bool, draw: Callable[[NDArray[Any]], NDArray[Any]]) -> NDArray[Any]:
+        """What `draw` makes of the codes of secrets, by its labels where the secrets were."""
         if not self.alphabet.bounded:
             self._refuse_codes(codes)
-            return self.draw(_validate.whole_array("secrets", secrets), rng)
+            return draw(_validate.whole_array("secrets", secrets))
         if codes or self.alphabet.are_codes(secrets):
-            return self.draw(_validate.codes("secrets", secrets, self.k), rng)
-        return self.label_reports(self.draw(codes_of("secrets", secrets, self.alphabet, BY_PLACE), rng))
+            return draw(_validate.codes("secrets", secrets, self.k))
+        return self.label_reports(draw(codes_of("secrets", secrets, self.alphabet, BY_PLACE)))
 
     def _refuse_codes(self, codes: bool) -> None:
         if codes:

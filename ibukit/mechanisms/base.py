@@ -17,7 +17,8 @@ from ibukit._labels import codes_of, in_order
 from ibukit._validate import Floats, Ints
 from ibukit.alphabet import Alphabet, Line, as_alphabet
 from ibukit.channels import Channel, DenseChannel
-from ibukit.errors import AlphabetMismatch, NotInvertible
+from ibukit.errors import AlphabetMismatch, NoExactSampler, NotInvertible
+from ibukit.exact import Exact, Source, Table
 from ibukit.mechanisms._labelled import BY_PLACE, Labelled
 from ibukit.mechanisms.draws import drawable, one_by_one
 from ibukit.tally import Part, Tally, check_tally, make_part
@@ -29,7 +30,7 @@ class Mechanism(Labelled):
     What is said of its privacy is said of these probabilities. `randomize` and `simulate` are a *simulator*, for
     experiments. Do not run them on users' devices to release what they draw: they draw in doubles from a generator that
     can be predicted, and the reports that come out are not epsilon-private in the strict sense. The chapter on
-    mechanisms says what they give away.
+    mechanisms says what they give away. `release` draws without roundings, for devices.
 
     A subclass is a frozen dataclass whose fields are the paper's parameters, `alphabet` first. It provides `draw`,
     `check_reports` and `channel`, all in codes; where its reports can be listed it inherits from `FiniteMechanism`
@@ -306,6 +307,29 @@ class FiniteMechanism(Mechanism):
             row = self._row(secret)
             reports[users] = rng.choice(self.m, size=len(users), p=row / row.sum())
         return reports
+
+    @cached_property
+    def _fractions(self) -> Table:
+        """The fractions that are released where only the matrix is known."""
+        return Table(self.matrix())
+
+    def _exact_by_default(self) -> Exact:
+        if type(self).draw is not FiniteMechanism.draw:
+            raise NoExactSampler(
+                f"{type(self).__name__} has no sampler without roundings; release through its matrix: "
+                "MatrixMechanism(mechanism.matrix(), mechanism.alphabet, mechanism.report_alphabet)"
+            )
+        return self._exact_by_matrix()
+
+    def _exact_by_matrix(self) -> Exact:
+        def draw(secrets: NDArray[Any], source: Source) -> NDArray[Any]:
+            return self.restore_reports(self._listed[self._fractions.draw(secrets, source)])
+
+        def level() -> float:
+            table = self._fractions
+            return table.level_per_distance(self.alphabet.distances()) if self.metric else table.level()
+
+        return Exact(draw, level)
 
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
         """Draw the tally of a whole population: one multinomial per secret."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.random import Generator
 
 from ibukit._validate import Floats, Ints, readable
 from ibukit.errors import TooLarge
@@ -32,3 +33,21 @@ def one_by_one(counts: Ints, mechanism: object) -> Ints:
             f"one by one, got {readable(users)} users; simulate fewer, and add tallies"
         )
     return np.repeat(np.arange(len(counts)), counts)
+
+
+def on_all_sides(people: Ints, shares: Floats, rng: Generator) -> Ints:
+    """The reports of all people on a map, whose offsets north and east have these shares, each sign as likely.
+
+    On a map with as many cells more on each side as the offsets reach.
+    """
+    (rows, cols), (north, east) = people.shape, shares.shape
+    reports = np.zeros((rows + 2 * north - 2, cols + 2 * east - 2), dtype=np.int64)
+    for row, col in np.argwhere(people):
+        offsets = rng.multinomial(people[row, col], shares.ravel()).reshape(shares.shape)
+        upwards = rng.binomial(offsets, 0.5)
+        around = reports[row : row + 2 * north - 1, col : col + 2 * east - 1]
+        for half, side in ((upwards, slice(north - 1, None)), (offsets - upwards, slice(north - 1, None, -1))):
+            right = rng.binomial(half, 0.5)
+            around[side, east - 1 :] += right
+            around[side, east - 1 :: -1] += half - right
+    return reports

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
-from ibukit import _validate
+from ibukit import _validate, exact
 from ibukit._labels import in_order
 from ibukit._validate import Floats, Ints
 from ibukit.alphabet import Alphabet, Line
@@ -124,6 +125,13 @@ class LinearGeometric(Mechanism):
         # the difference of two geometric variables has the two-sided law
         noise = rng.geometric(-np.expm1(-self.epsilon), (2, len(values)))
         return np.asarray(values + noise[0] - noise[1])
+
+    def _exactly(self) -> exact.Exact:
+        return exact.Exact(self._noisy, lambda: self.epsilon)
+
+    def _noisy(self, secrets: NDArray[Any], source: exact.Source) -> Ints:
+        noise = exact.two_sided(Fraction(self.epsilon), len(secrets), source)
+        return np.asarray(self.alphabet.labels_of(secrets) + noise)
 
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
         """Draw the tally of a whole population in O(k + spread).
@@ -239,7 +247,13 @@ class TruncatedGeometric(FiniteMechanism):
 
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:
         """One report for each user: codes 0..k-1, shape (n,)."""
-        reports = LinearGeometric(self.alphabet, self.epsilon).draw(secrets, rng)
+        return self._truncated(LinearGeometric(self.alphabet, self.epsilon).draw(secrets, rng))
+
+    def _exactly(self) -> exact.Exact:
+        noisy = LinearGeometric(self.alphabet, self.epsilon)._noisy
+        return exact.Exact(lambda secrets, source: self._truncated(noisy(secrets, source)), lambda: self.epsilon)
+
+    def _truncated(self, reports: Ints) -> Ints:
         return np.clip(reports, self.alphabet.first, self.alphabet.last) - self.alphabet.first
 
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from ibukit import _validate
 from ibukit._validate import Floats, Ints
 from ibukit.alphabet import Line
+from ibukit.exact import Exact
 from ibukit.mechanisms.base import FiniteMechanism
 from ibukit.mechanisms.geometric import as_line
 from ibukit.mechanisms.levels import level
@@ -99,6 +100,9 @@ class LinearLaplace(FiniteMechanism):
         """One report for each user: codes 0..k-1, shape (n,)."""
         noisy = secrets + rng.laplace(scale=1 / self.epsilon, size=len(secrets))
         return np.clip(np.rint(noisy), 0, self.k - 1).astype(np.int64)
+
+    def _exactly(self) -> Exact:
+        return self._exact_by_matrix()
 
     @property
     def of_points(self) -> LinearLaplacePoints:

@@ -16,7 +16,8 @@ from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet
 from ibukit.channels import DenseChannel
 from ibukit.channels.line import SMALLEST_LOG_FACTOR
-from ibukit.errors import AlphabetMismatch
+from ibukit.errors import AlphabetMismatch, NoExactSampler
+from ibukit.exact import Exact
 from ibukit.mechanisms import _matrix_entries
 from ibukit.mechanisms.base import FiniteMechanism, Mechanism
 from ibukit.mechanisms.draws import drawable
@@ -249,6 +250,14 @@ class MatrixMechanism(FiniteMechanism):
         if self.efficiency is None:
             return super().draw(secrets, rng)
         return super().draw(secrets[rng.random(len(secrets)) < self.efficiency[secrets]], rng)
+
+    def _exactly(self) -> Exact:
+        if self.efficiency is not None:
+            raise NoExactSampler(
+                f"{self} loses reports, which is not released; take mechanism.with_silence, which reports that nothing "
+                "is seen, or mechanism.among_seen"
+            )
+        return self._exact_by_matrix()
 
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
         """Draw the tally of a whole population: one multinomial per secret.

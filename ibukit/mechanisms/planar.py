@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
-from ibukit import _places, _validate
+from ibukit import _places, _validate, exact
 from ibukit._labels import in_order
 from ibukit._validate import Floats, Ints
 from ibukit.channels import Channel, DenseChannel, plane_masses
@@ -20,7 +21,7 @@ from ibukit.channels.plane import PlaneChannel, infinite, remapped, worthwhile
 from ibukit.grid import Grid
 from ibukit.mechanisms._grid_mechanism import GridMechanism
 from ibukit.mechanisms.base import Mechanism
-from ibukit.mechanisms.draws import drawable
+from ibukit.mechanisms.draws import drawable, on_all_sides
 from ibukit.mechanisms.levels import level
 from ibukit.mechanisms.points.laplace import PlanarLaplacePoints
 from ibukit.mechanisms.points.places import Outside, points_of
@@ -184,20 +185,19 @@ class PlanarGeometric(Mechanism):
         if counts.sum() <= MOST_ONE_BY_ONE:
             return super().simulate(counts, rng)
         north, east = self._table.shape
-        reports = np.zeros((self.alphabet.n_rows + 2 * north - 2, self.alphabet.n_cols + 2 * east - 2), dtype=np.int64)
-        shares = drawable(np.diff(self._cumulative, prepend=0.0))
-        for secret in np.flatnonzero(counts):
-            offsets = rng.multinomial(counts[secret], shares).reshape(self._table.shape)
-            upwards = rng.binomial(offsets, 0.5)
-            row, col = divmod(int(secret), self.alphabet.n_cols)
-            around = reports[row : row + 2 * north - 1, col : col + 2 * east - 1]
-            for half, rows in ((upwards, slice(north - 1, None)), (offsets - upwards, slice(north - 1, None, -1))):
-                right = rng.binomial(half, 0.5)
-                around[rows, east - 1 :] += right
-                around[rows, east - 1 :: -1] += half - right
+        shares = drawable(np.diff(self._cumulative, prepend=0.0)).reshape(north, east)
+        reports = on_all_sides(counts.reshape(self.alphabet.n_rows, -1), shares, rng)
         seen = np.argwhere(reports)
         cells = seen - (north - 1, east - 1) + self.alphabet.first
         return Tally((make_part(self, cells, reports[tuple(seen.T)]),))
+
+    def _exactly(self) -> exact.Exact:
+        return exact.Exact(self._noisy, lambda: self.epsilon)
+
+    def _noisy(self, secrets: NDArray[Any], source: exact.Source) -> Ints:
+        height, width = map(Fraction, self.alphabet.cell_shape)
+        offsets = exact.planar(Fraction(self.epsilon), height, width, len(secrets), source)
+        return np.asarray(self.alphabet.labels_of(secrets) + offsets)
 
 
 class _Remapped(GridMechanism):
@@ -269,6 +269,12 @@ class TruncatedPlanarGeometric(_Remapped):
         """One report for each user: codes 0..k-1, shape (n,)."""
         return nearest_cell(self.alphabet, PlanarGeometric(self.alphabet, self.epsilon).draw(secrets, rng))
 
+    def _exactly(self) -> exact.Exact:
+        noisy = PlanarGeometric(self.alphabet, self.epsilon)._noisy
+        return exact.Exact(
+            lambda secrets, source: nearest_cell(self.alphabet, noisy(secrets, source)), lambda: self.epsilon
+        )
+
 
 @dataclass(frozen=True)
 class PlanarLaplace(_Remapped):
@@ -330,6 +336,9 @@ class PlanarLaplace(_Remapped):
         angle = rng.uniform(0, 2 * np.pi, size=len(secrets))
         shift = np.column_stack([radius * np.sin(angle), radius * np.cos(angle)]) / np.array(self.alphabet.cell_shape)
         return nearest_cell(self.alphabet, np.rint(self.alphabet.values[secrets] + shift).astype(np.int64))
+
+    def _exactly(self) -> exact.Exact:
+        return self._exact_by_matrix()
 
     @property
     def of_points(self) -> PlanarLaplacePoints:

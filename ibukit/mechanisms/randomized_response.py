@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
-from ibukit import _validate
+from ibukit import _validate, exact
 from ibukit._labels import in_order
 from ibukit._validate import Floats, Ints
 from ibukit.alphabet import Alphabet, as_alphabet
@@ -90,6 +91,10 @@ class RandomizedResponse(FiniteMechanism):
         other = rng.integers(1, self.k, size=len(secrets))
         honest = rng.random(len(secrets)) < self.truth
         return np.where(honest, secrets, (secrets + other) % self.k)
+
+    def _exactly(self) -> exact.Exact:
+        lie = exact.odds(self.k - 1, Fraction(self.epsilon))
+        return exact.Exact(lambda secrets, source: exact.response(secrets, self.k, lie, source), lambda: self.epsilon)
 
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
         """Draw the tally of a whole population in O(k).

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
-from ibukit import _validate
+from ibukit import _validate, exact
 from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet
 from ibukit.channels import BitChannel
@@ -140,6 +141,12 @@ class SubsetSelection(BitReports):
         for users, more in ((np.flatnonzero(held), self.size - 1), (np.flatnonzero(~held), self.size)):
             self._add(rows, users, secrets[users], more, rng)
         return rows
+
+    def _exactly(self) -> exact.Exact:
+        out = exact.odds(Fraction(self.k - self.size, self.size), Fraction(self.epsilon))
+        return exact.Exact(
+            lambda secrets, source: exact.subsets(secrets, self.k, self.size, out, source), lambda: self.epsilon
+        )
 
     def _add(self, rows: Bits, users: NDArray[np.int64], x: NDArray[np.int64], more: int, rng: Generator) -> None:
         """Set `more` bits of each user, uniformly among the k - 1 others: Floyd's way, one step a bit."""

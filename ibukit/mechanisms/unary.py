@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, fields
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard
 
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from ibukit import _validate
+from ibukit import _validate, exact
 from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet
 from ibukit.channels import BitChannel
@@ -54,6 +55,12 @@ class IndependentBits(BitReports):
         rows = (rng.random((len(secrets), self.k)) < self.p_zero).astype(np.uint8)
         rows[np.arange(len(secrets)), secrets] = rng.random(len(secrets)) < self.p_one
         return rows
+
+    def _coins(self, own: exact.Chance, other: exact.Chance) -> exact.Exact:
+        """The same from the chances as they are, of which `epsilon` is the level."""
+        return exact.Exact(
+            lambda secrets, source: exact.bits(secrets, self.k, own, other, source), lambda: self.epsilon
+        )
 
     def channel(self, reports: NDArray[Any]) -> BitChannel:
         """Forward and adjoint on packed bit rows."""
@@ -207,6 +214,11 @@ class UnaryEncoding(BitsOfGivenChances):
         """The difference p - q."""
         return self.p - self.q
 
+    def _exactly(self) -> exact.Exact:
+        p, q = Fraction(self.p), Fraction(self.q)
+        drawn = self._coins(exact.ratio(p), exact.ratio(q))
+        return drawn._replace(level=lambda: exact.log_up(p * (1 - q) / ((1 - p) * q)))
+
 
 @dataclass(frozen=True)
 class Rappor(IndependentBits):
@@ -273,6 +285,10 @@ class Rappor(IndependentBits):
         """p_one - p_zero = tanh(eps/4)."""
         return float(np.tanh(self.epsilon / 4))
 
+    def _exactly(self) -> exact.Exact:
+        half = Fraction(self.epsilon) / 2
+        return self._coins(exact.odds(1, -half), exact.odds(1, half))
+
 
 @dataclass(frozen=True)
 class OptimizedUnaryEncoding(IndependentBits):
@@ -335,6 +351,9 @@ class OptimizedUnaryEncoding(IndependentBits):
     def contrast(self) -> float:
         """p_one - p_zero = tanh(eps/2) / 2."""
         return float(np.tanh(self.epsilon / 2) / 2)
+
+    def _exactly(self) -> exact.Exact:
+        return self._coins(exact.ratio(Fraction(1, 2)), exact.odds(1, Fraction(self.epsilon)))
 
 
 def is_unary(mechanism: Mechanism) -> TypeGuard[IndependentBits]:
