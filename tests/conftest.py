@@ -17,8 +17,9 @@ collect_ignore = ["rounding"]  # a sitecustomize, which only `make portable` put
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 TABLES = {"ledger": "ledger.csv", "erratum": "errata.csv"}
-# what was collected, slow tests included: the files with a test, and for each mark the ids that tests carry
-FILES, CARRIED = pytest.StashKey[set[Path]](), pytest.StashKey[dict[str, set[str]]]()
+# what was collected, slow tests included: the files with a test, and for each mark and id the tests that carry it
+Carried = dict[str, dict[str, set[str]]]
+FILES, CARRIED = pytest.StashKey[set[Path]](), pytest.StashKey[Carried]()
 
 # The same examples in every run: a failure that was seen once is seen again.
 hypothesis.settings.register_profile("ibukit", derandomize=True, deadline=None, print_blob=False, max_examples=100)
@@ -43,8 +44,8 @@ def closed_figures() -> Iterator[None]:
 
 
 @pytest.fixture
-def collected(request: pytest.FixtureRequest) -> tuple[set[Path], dict[str, set[str]]]:
-    """What this run has collected: the files with a test, and for each mark the ids that their tests carry."""
+def collected(request: pytest.FixtureRequest) -> tuple[set[Path], Carried]:
+    """What this run has collected: the files with a test, and for each mark and id the tests that carry it."""
     return request.config.stash[FILES], request.config.stash[CARRIED]
 
 
@@ -70,11 +71,14 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
     """Stop the run where a mark names no row: a claim that counts as tested must exist."""
     wrong = []
     config.stash[FILES] = {item.path for item in items}
-    carried = config.stash[CARRIED] = {mark: set() for mark in TABLES}
+    carried: Carried = {mark: {} for mark in TABLES}
+    config.stash[CARRIED] = carried
     for item in items:
+        test = f"{item.path.name}::{item.nodeid.split('::', 1)[-1].split('[')[0]}"
         for mark in TABLES:
             for marker in item.iter_markers(mark):
-                carried[mark].update(map(str, marker.args))
+                for name in map(str, marker.args):
+                    carried[mark].setdefault(name, set()).add(test)
                 if not marker.args or marker.kwargs:
                     wrong.append(f"{item.nodeid}: {mark} wants ids, as in @pytest.mark.{mark}('A-T1')")
                 wrong += [text for name in marker.args if (text := complaint(mark, name, item.nodeid))]

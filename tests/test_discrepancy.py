@@ -149,12 +149,15 @@ def median_and_error(x, rng):
     return np.median(x), np.median(rng.choice(x, (2000, len(x))), axis=1).std()
 
 
-def test_it_stops_where_it_can_and_says_so_where_not(rng):
-    outcomes = list(stops(ik.TruncatedGeometric(LINE, 0.05), AGES.counts, 6, rng))
+@pytest.mark.parametrize("draws", [2, pytest.param(6, marks=pytest.mark.slow)])
+def test_it_stops_where_it_can_and_says_so_where_not(draws, rng):
+    outcomes = list(stops(ik.TruncatedGeometric(LINE, 0.05), AGES.counts, draws, rng))
     for stop, best, left in outcomes:
         assert stop.status in (ik.Status.STOPPED, ik.Status.OUT_OF_REACH)
         assert best.log_likelihood > stop.log_likelihood
         assert abs(left) < 0.05 or (stop.status is ik.Status.OUT_OF_REACH) == (left > 0)
+    if draws == 2:  # too few to count
+        return
     # the MLE takes up some 15 degrees of freedom (tr of the penalised information of `smooth` as its penalty vanishes):
     # chance puts a chi-square with the other 84 above 99 once in eight
     stopped = sum(stop.status is ik.Status.STOPPED for stop, _, _ in outcomes)

@@ -185,7 +185,7 @@ def carried(files, ids):
     """The errata that tests and chapters carry, from this run's own collection where that was of all tests."""
     if {*(ROOT / "tests").glob("test_*.py")} <= files:
         tags = {row for kind, row, _, _ in ledger.tagged_cells() if kind == "erratum"}
-        return dict.fromkeys(ids["erratum"] | tags, "here")
+        return dict.fromkeys(ids["erratum"].keys() | tags, "here")
     code = "import json, ledger; print(json.dumps(ledger.places()))"
     run = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT / "scripts", capture_output=True, text=True, timeout=900, check=False

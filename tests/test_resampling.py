@@ -114,10 +114,10 @@ def off(share, level, repetitions):
 
 
 def test_it_holds_inside():
-    inside = (ik.RandomizedResponse(3, 2.0), [0.5, 0.3, 0.2], 600, 100)
+    inside = (ik.RandomizedResponse(3, 2.0), [0.5, 0.3, 0.2], 600, 60)
     for kind in ("parametric", "reports"):
-        assert abs(off(held(*inside, kind=kind), 0.9, 100)) <= SIGMAS
-    assert abs(off(held(*inside, truth=[300, 180, 120], target="frequencies"), 0.9, 100)) <= SIGMAS
+        assert abs(off(held(*inside, kind=kind), 0.9, 60)) <= SIGMAS
+    assert abs(off(held(*inside, truth=[300, 180, 120], target="frequencies"), 0.9, 60)) <= SIGMAS
 
 
 def test_what_is_of_the_frequencies_does_not_hold_of_the_distribution():

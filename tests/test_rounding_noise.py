@@ -23,7 +23,7 @@ if "exact" in sys.argv:
     _privic_choices.quantize = lambda p: p
 paris = ik.datasets.load_gowalla("privic_paris")
 for beta, ba_steps, ibu_steps in ((1.0, None, 10), (0.5, 8, None)):
-    for seed in range(3):
+    for seed in range(2):
         loop = ik.Privic(paris.alphabet, beta, ba_steps, ibu_steps).run(paris, 15, seed)
         print([tally.counts.tolist() for tally in loop.tallies()])
 """
@@ -75,7 +75,7 @@ print(*map(repr, map(float, numbers)))
 
 def test_draws_withstand_it_because_what_they_depend_on_is_rounded():
     quiet = python(LOOP)
-    assert len(quiet.splitlines()) == 6
+    assert len(quiet.splitlines()) == 4
     assert python(LOOP, noise=1) == quiet
     assert python(LOOP, "exact", noise=1) != python(LOOP, "exact")  # and without that they part
 

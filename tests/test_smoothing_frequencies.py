@@ -60,7 +60,7 @@ def test_it_is_the_expectation_over_all_secrets_of_users_drawn_from_the_estimate
 
 
 @given(tallies(), st.sampled_from([1e-2, 1.0, 100.0, 1e6]))
-@settings(max_examples=100)
+@settings(max_examples=35)
 def test_any_tally_gives_frequencies(tally, penalty):
     found = ik.smooth(tally, penalty, of="frequencies")
     assert ik.check_distribution(found.distribution).min() >= 0

@@ -37,7 +37,7 @@ def held_together(draws, ends):
 
 
 def test_a_band_holds_and_single_intervals_do_not_hold_together():
-    level, draws = 0.9, 200
+    level, draws = 0.9, 100
     error = np.sqrt(level * (1 - level) / draws)
     assert held_together(draws, lambda estimate: estimate.band(level, "wald")) >= level - 3 * error
     assert held_together(draws, lambda estimate: estimate.band(level)) >= level - 3 * error

@@ -1,5 +1,7 @@
 """Likelihood ratios of split reports: against brute force, and how often they hold."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -137,8 +139,14 @@ def on_itself(tally, level, seed):
     return Universal(tally, 1 - 50 * (1 - level), [(judge, judge)])
 
 
-@pytest.mark.parametrize("by", REGIONS)
-@pytest.mark.parametrize("name", ["vertex", "few", "singular", "line"])
+# six splits of each tally take six times as long
+LONG = {("vertex", "averaged"), ("singular", "averaged")}
+HELD = product(["vertex", "few", "singular", "line"], REGIONS)
+
+
+@pytest.mark.parametrize(
+    ("name", "by"), [pytest.param(*case, marks=[pytest.mark.slow] if case in LONG else []) for case in HELD]
+)
 def test_split_ratios_hold(name, by):
     mechanism, theta, n, draws = SETTINGS[name]
     draws //= 2
