@@ -23,7 +23,6 @@ NOT_YET = {
     "free-will",
     "free-will-measured",
     "geometric-noise",
-    "how-many-people",
     "how-sure",
     "infinite-alphabets",
     "mechanisms",
@@ -34,7 +33,6 @@ NOT_YET = {
     "protocols",
     "shokri",
     "stopping",
-    "what-to-run",
     "your-own-data",
 }
 
