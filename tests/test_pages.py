@@ -23,7 +23,6 @@ NOT_YET = {
     "free-will",
     "free-will-measured",
     "geometric-noise",
-    "how-sure",
     "infinite-alphabets",
     "mechanisms",
     "optimal-estimators",
