@@ -29,10 +29,8 @@ NOT_YET = {
     "optimal-estimators-measured",
     "privic",
     "privic-measured",
-    "protocols",
     "shokri",
     "stopping",
-    "your-own-data",
 }
 
 WORDS, LINES = 2000, 100  # of the story
