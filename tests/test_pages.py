@@ -22,18 +22,13 @@ NOT_YET = {
     "free-will",
     "free-will-measured",
     "geometric-noise",
-    "how-many-people",
-    "how-sure",
     "infinite-alphabets",
     "optimal-estimators",
     "optimal-estimators-measured",
     "privic",
     "privic-measured",
-    "protocols",
     "shokri",
     "stopping",
-    "what-to-run",
-    "your-own-data",
 }
 
 WORDS, LINES = 2000, 100  # of the story
