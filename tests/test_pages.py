@@ -21,7 +21,6 @@ NOT_YET = {
     "fast-ibu",
     "free-will",
     "free-will-measured",
-    "geometric-noise",
     "how-many-people",
     "how-sure",
     "infinite-alphabets",
