@@ -122,6 +122,9 @@ SKETCHES = {
     + _dots([(10 + 14 * i, FLOOR - 38 * 0.6**i) for i in range(8)]),
     "attack": _cells(_MAP, 5, 36) + _dots([(100, 16)], "b-fill", 6),
     "geometric-noise": _axis() + _bars([40 * 0.62 ** abs(i - 5) for i in range(11)], "a-fill", 10),
+    "better-noise": _axis()
+    + _line([(8, 8), (30, 30), (60, 44), (112, 46)])
+    + _line([(8, 34), (60, 44), (112, 46)], "b"),
     "infinite-alphabets": _line([(0, FLOOR), (120, FLOOR)], "dash") + _bars((9, 20, 33, 26, 14, 7), "a-fill", 34),
     "your-own-data": '<rect class="grey" x="14" y="8" width="34" height="40" rx="3"/>'
     + "".join(_line([(19, y), (43, y)], "thin") for y in (16, 24, 32, 40))
