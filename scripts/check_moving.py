@@ -182,7 +182,7 @@ BROKEN = {
     "a word is not changed": ("moving.js", ("node.textContent = words", "node.lang = words"), "says"),
     "the controls stay hidden": ("moving.js", ("form.hidden = false", "form.hidden = true"), "is not shown"),
     "a script fails": ("moving.js", ('"use strict";', '"use strict"; gone();'), "script error"),
-    "the plot cannot be dragged": ("moving.js", ("if (panel.pad.x) {", "if (panel.pad.none) {"), "dragged to the end"),
+    "the plot cannot be dragged": ("moving.js", ("if (x) found[x]", "if (y) found[x]"), "dragged to the end"),
     "the text is small": ("moving.css", ("font-size: 12px", "font-size: 6px"), "text of"),
 }
 

@@ -11,6 +11,7 @@ import moving_shapes as shapes
 import numpy as np
 import pytest
 
+import check_moving
 import ibukit as ik
 from test_schematics import DARK, LIGHT, PAGES, markdown
 
@@ -266,3 +267,9 @@ def test_the_liars_of_paris():
         darkest = {tuple(place) for place in shapes.at(shades[5]["at"], choice)}
         at = {(14 - col, r): z for z, (r, col) in enumerate(grid.values.tolist())}
         assert {at[place] for place in darkest} == set(np.flatnonzero(row >= 30))
+
+
+def test_each_fault_of_the_browser_check_has_its_place():
+    """A script that is rewritten must not leave `make browser` without its negative controls."""
+    for name, (file, swap, _) in check_moving.BROKEN.items():
+        assert not file or swap[0] in (ROOT / "book" / "_static" / file).read_text("utf8"), name
