@@ -6,9 +6,10 @@ UV   := 0.13.8
 LOCKED_EXTRAS := --extra bayes --extra data --extra book --extra test --extra lint --extra browser
 JOBS ?= 2
 PEERS := _build/bench/venv
+RELEASE := _build/release/venv
 
 .DEFAULT_GOAL := help
-.PHONY: help book test slow portable versions newest lint format notebooks ledger browser wheel sdist lab bench lock clean
+.PHONY: help book test slow portable versions newest lint format notebooks ledger browser wheel sdist release lab bench lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -60,6 +61,9 @@ wheel: $(VENV)/.ok ## build the wheel into dist/
 sdist: $(VENV)/.ok ## build the source archive into dist/
 	$(BIN)/python -m build --sdist --no-isolation --outdir dist
 
+release: book $(RELEASE)/.ok ## build wheel, archives and the list of their parts into dist/, and try them in fresh environments
+	$(BIN)/python scripts/release.py --tools $(RELEASE)/bin/python
+
 lab: $(VENV)/.ok ## open the chapters in JupyterLab (installed on first use)
 	$(BIN)/uv pip install -q -p $(BIN)/python --constraint requirements.lock -e '.[lab]'
 	$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) book/index.ipynb
@@ -80,6 +84,11 @@ $(VENV)/.uv:
 		{ echo "ibukit needs Python 3.11 or newer: set PY, as in: make PY=python3.12 book" >&2; exit 1; }
 	$(PY) -m venv $(VENV)
 	$(BIN)/python -m pip install -q --disable-pip-version-check uv==$(UV)
+	touch $@
+
+$(RELEASE)/.ok: requirements.lock pyproject.toml | $(VENV)/.uv
+	$(BIN)/uv venv -q --clear -p $(BIN)/python $(RELEASE)
+	$(BIN)/uv pip install -q --compile-bytecode -p $(RELEASE)/bin/python --constraint requirements.lock --group release
 	touch $@
 
 $(PEERS)/.ok: requirements.lock pyproject.toml | $(VENV)/.uv
