@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import re
 import tomllib
 import zipfile
 from pathlib import Path
@@ -89,3 +90,17 @@ def test_each_deprecation_says_what_to_write_and_when_the_old_goes():
         assert "next release" in text, (name, text)
         assert " is now " in text or "by keyword" in text or "instead" in text or "codes=True" in text, (name, text)
     assert warnings_of("warn('f is bad', DeprecationWarning)") == ["'f is bad'"]
+
+
+def test_the_paper_cites_what_the_bibliography_has_and_shows_figures_that_exist():
+    paper, shown = (ROOT / "paper" / "paper.md").read_text("utf8"), (ROOT / "book" / "references.bib").read_text("utf8")
+    head = yaml.safe_load(paper.split("---\n")[1])
+    assert {"title", "tags", "authors", "affiliations", "date", "bibliography"} <= set(head)
+    assert (ROOT / "paper" / head["bibliography"]).resolve() == ROOT / "book" / "references.bib"
+    cited = set(re.findall(r"@([a-z]+\d{4}[a-z]+)", paper))
+    assert len(cited) > 10
+    assert cited <= set(re.findall(r"^@\w+\{([^,]+),", shown, re.MULTILINE))
+    figures = re.findall(r"\]\(([^)]+)\)", paper)
+    assert figures
+    assert all((ROOT / "paper" / figure).is_file() for figure in figures)
+    assert 750 <= len(paper.split()) <= 1750
