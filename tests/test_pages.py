@@ -25,7 +25,6 @@ NOT_YET = {
     "privic",
     "privic-measured",
     "shokri",
-    "stopping",
 }
 
 WORDS, LINES = 2000, 100  # of the story
