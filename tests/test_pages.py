@@ -18,7 +18,6 @@ CHAPTERS = {path.stem: path for path in sorted(Path(__file__).parents[1].glob("b
 NOT_YET = {
     "attack",
     "comparison",
-    "free-will-measured",
     "infinite-alphabets",
     "optimal-estimators",
     "optimal-estimators-measured",
