@@ -16,8 +16,6 @@ import pytest
 
 CHAPTERS = {path.stem: path for path in sorted(Path(__file__).parents[1].glob("book/chapters/*.ipynb"))}
 NOT_YET = {
-    "free-will",
-    "free-will-measured",
     "infinite-alphabets",
     "optimal-estimators",
     "optimal-estimators-measured",
