@@ -21,7 +21,6 @@ NOT_YET = {
     "free-will",
     "free-will-measured",
     "infinite-alphabets",
-    "optimal-estimators-measured",
     "privic",
     "privic-measured",
     "shokri",
