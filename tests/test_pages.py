@@ -23,7 +23,6 @@ NOT_YET = {
     "infinite-alphabets",
     "optimal-estimators",
     "optimal-estimators-measured",
-    "privic-measured",
     "shokri",
     "stopping",
 }
