@@ -25,7 +25,6 @@ NOT_YET = {
     "optimal-estimators-measured",
     "privic",
     "privic-measured",
-    "shokri",
     "stopping",
 }
 
