@@ -135,7 +135,7 @@ def visit(browser: Any, url: str, width: int, script: bool = True) -> tuple[list
     """What is wrong with the figures of one page, and how many there are."""
     context = browser.new_context(viewport={"width": width, "height": 900}, java_script_enabled=script)
     tab, found = context.new_page(), []
-    tab.set_default_timeout(30_000)
+    tab.set_default_timeout(300_000)  # a busy machine takes its time
     tab.on("pageerror", lambda error: found.append(f"script error: {error}"))
     known = specs()
     try:
