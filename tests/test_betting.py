@@ -13,7 +13,7 @@ from ibukit.intervals.asked import Asked
 from ibukit.intervals.betting import Bets, Betting, least_upper
 from ibukit.intervals.resampling import seeded
 from ibukit.intervals.splitting import guess, split, tally_of
-from test_intervals import LEVEL, MERGED, at_least
+from test_intervals import LEVEL, MERGED, holds
 
 SMOOTH = np.exp(-0.5 * ((np.arange(20) - 8) / 4) ** 2)
 SMOOTH /= SMOOTH.sum()
@@ -119,20 +119,19 @@ class Greedy(Betting):
         self._bets[1] = Bets(main, guess(main), self._price / tally.n)
 
 
-def covered(make, theta, n, draws, level, target="distribution", kind=Betting):
-    """How many of the draws have the true answer about the first secret in the interval.
+def covers(make, theta, n, draws, level, target="distribution", kind=Betting):
+    """Of each of the draws, whether the true answer about the first secret is in the interval.
 
     `make` makes a tally of the numbers of people with each secret.
     """
-    rng, held = np.random.default_rng(8), 0
-    w = np.eye(len(theta))[0]
+    rng, w = np.random.default_rng(8), np.eye(len(theta))[0]
     for draw in range(draws):
         people = rng.multinomial(n, theta) if target == "distribution" else np.round(np.multiply(n, theta)).astype(int)
         tally = make(people, rng)
         with one_thread():
             region = kind(question(tally, w, level, target), draw, 0.1)
-            held += -region.highest(-w) <= theta[0] <= region.highest(w)
-    return held / draws
+            held = -region.highest(-w) <= theta[0] <= region.highest(w)
+        yield held
 
 
 def by_three(people, rng):
@@ -147,9 +146,9 @@ def by_three(people, rng):
 
 
 SETTINGS = {
-    "vertex": (ik.RandomizedResponse(5, 1.0).simulate, [1.0, 0, 0, 0, 0], 300, 150),
-    "few": (ik.RandomizedResponse(5, 1.0).simulate, [0.2, 0.4, 0.2, 0.1, 0.1], 20, 150),
-    "singular": (MERGED.parts[0].mechanism.simulate, [0.6, 0.2, 0.2], 100, 150),
+    "vertex": (ik.RandomizedResponse(5, 1.0).simulate, [1.0, 0, 0, 0, 0], 300, 100),
+    "few": (ik.RandomizedResponse(5, 1.0).simulate, [0.2, 0.4, 0.2, 0.1, 0.1], 20, 100),
+    "singular": (MERGED.parts[0].mechanism.simulate, [0.6, 0.2, 0.2], 100, 100),
     "pooled": (by_three, [0.5, 0.3, 0.2], 600, 100),
     "line": (ik.TruncatedGeometric(20, 0.3).simulate, SMOOTH, 20_000, 40),
 }
@@ -167,13 +166,13 @@ HELD = [
 @pytest.mark.parametrize(("name", "target"), HELD)
 def test_bets_hold(name, target):
     draws = SETTINGS[name][-1]
-    assert at_least(covered(*SETTINGS[name], LEVEL, target), LEVEL, draws)
+    assert holds(covers(*SETTINGS[name], LEVEL, target), LEVEL, draws)
 
 
 def test_greedy_bets_are_seen_not_to_hold():
     inside = (ik.RandomizedResponse(5, 1.0).simulate, [0.2, 0.4, 0.2, 0.1, 0.1], 300, 150)
-    assert not at_least(covered(*inside, 0.99, kind=Greedy), 0.99, 150)
-    assert at_least(covered(*inside, 0.99), 0.99, 150)
+    assert not holds(covers(*inside, 0.99, kind=Greedy), 0.99, 150)
+    assert holds(covers(*inside, 0.99), 0.99, 150)
 
 
 def test_people_who_differ_between_mechanisms_are_counted_as_they_are():

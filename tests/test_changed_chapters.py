@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 from pathlib import Path
 from typing import Any
 
@@ -94,11 +95,15 @@ def changed(notebook: Any, *parts: str) -> Any:
     return notebook
 
 
+def errors_of(cells: list[Any]) -> list[str]:
+    """What cells that have been run have raised, and where."""
+    errors = [(cell["id"], out) for cell in cells for out in cell["outputs"] if out["output_type"] == "error"]
+    return [f"{where}: {error['ename']}: {error['evalue']}" for where, error in errors]
+
+
 def raised(notebook: Any, folder: Path) -> list[str]:
     """The cells that raise when the notebook is run to its end."""
-    ran = code_cells(notebooks.execute(notebook, folder, allow_errors=True))
-    errors = [(cell["id"], out) for cell in ran for out in cell["outputs"] if out["output_type"] == "error"]
-    return [f"{where}: {error['ename']}: {error['evalue']}" for where, error in errors]
+    return errors_of(code_cells(notebooks.execute(notebook, folder, allow_errors=True)))
 
 
 def read(stem: str) -> Any:
@@ -165,27 +170,49 @@ def test_a_chapter_with_the_switch_passes():
     assert faults(toy(FIRST, CHECK, "raise AssertionError('this must be refused')")) == []
 
 
-def test_a_bare_assert_and_a_fixed_position_are_caught_when_they_run(tmp_path):
-    broken = toy(FIRST.split("\nclaims.published")[0], CHECK)
-    with pytest.raises(ValueError, match=r"must call claims\.published"):
-        changed(broken, "rest")
-    broken.cells[0]["source"] = broken.cells[0]["source"].replace("0.05", "0.1")
-    assert raised(broken, tmp_path) == ["toy-01: AssertionError: a reason"]
+IN_A_FUNCTION = "def f(y):\n    for _ in range(3):\n        assert y[9] == 1\nf([0])"
+
+
+def without_the_switch() -> Any:
+    return toy(FIRST.split("\nclaims.published")[0].replace("0.05", "0.1"), CHECK)
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory):
+    """The cells of each toy, run one toy after the other: they share a kernel, whose start is what takes the time."""
     fixed = toy(FIRST, CHECK, "[1, 2][int(20 * EPSILON)]")
-    assert raised(fixed, tmp_path) == []
-    assert raised(changed(fixed, "rest"), tmp_path) == ["toy-02: IndexError: list index out of range"]
+    toys = {
+        "broken": without_the_switch(),  # first, as no switch has been called before it
+        "fixed": fixed,
+        "changed": changed(copy.deepcopy(fixed), "rest"),
+        "said": changed(toy(FIRST, CHECK, IN_A_FUNCTION), "rest"),
+        "wrong": toy(FIRST, "assert EPSILON > 1", "claims.published(False)", "assert EPSILON > 1"),
+    }
+    cells = {name: code_cells(each) for name, each in toys.items()}
+    for name, each in cells.items():
+        for cell in each:
+            cell["id"] = cell["id"].replace("toy", name)
+    together = nbformat.v4.new_notebook(cells=[cell for each in cells.values() for cell in each])
+    together["metadata"] = notebooks.METADATA
+    notebooks.execute(together, tmp_path_factory.mktemp("toys"), allow_errors=True)
+    return cells
 
 
-def test_the_switch_in_a_notebook(tmp_path):
-    in_a_function = "def f(y):\n    for _ in range(3):\n        assert y[9] == 1\nf([0])"
-    ran = changed(toy(FIRST, CHECK, in_a_function), "rest")
-    assert raised(ran, tmp_path) == []
-    said = [cell["outputs"][0]["text"].splitlines() for cell in ran.cells]
+def test_a_bare_assert_and_a_fixed_position_are_caught_when_they_run(ran):
+    with pytest.raises(ValueError, match=r"must call claims\.published"):
+        changed(without_the_switch(), "rest")
+    assert errors_of(ran["broken"]) == ["broken-01: AssertionError: a reason"]
+    assert errors_of(ran["fixed"]) == []
+    assert errors_of(ran["changed"]) == ["changed-02: IndexError: list index out of range"]
+
+
+def test_the_switch_in_a_notebook(ran):
+    assert errors_of(ran["said"]) == []
+    said = [cell["outputs"][0]["text"].splitlines() for cell in ran["said"]]
     assert said == [
         ["This is not the published setting: a check that fails is printed and stops nothing."],
         ["Does not hold in this setting: x == 0.05", "Does not hold in this setting: x < 0.06", "went on"],
         ["Does not hold in this setting: y[9] == 1 (IndexError: list index out of range)"],
     ]
-    wrong = toy(FIRST, "assert EPSILON > 1", "claims.published(False)", "assert EPSILON > 1")
-    [error] = raised(wrong, tmp_path)
-    assert error.startswith("toy-01: AssertionError: EPSILON > 1 does not hold; if you changed the setting, call")
+    [error] = errors_of(ran["wrong"])
+    assert error.startswith("wrong-01: AssertionError: EPSILON > 1 does not hold; if you changed the setting, call")

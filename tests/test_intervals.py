@@ -250,10 +250,9 @@ def test_pooled_reports_have_boxes_of_their_own():
 # How often they hold
 
 
-def covered(method, mechanism, theta, n, draws, level=LEVEL, region=None):
-    """How many of the draws have the true theta_0 in the interval."""
-    rng, held = np.random.default_rng(8), 0
-    w = np.eye(len(theta))[0]
+def covers(method, mechanism, theta, n, draws, level=LEVEL, region=None):
+    """Of each of the draws, whether the true theta_0 is in the interval."""
+    rng, w = np.random.default_rng(8), np.eye(len(theta))[0]
     for _ in range(draws):
         tally = mechanism.simulate(rng.multinomial(n, theta), rng)
         try:
@@ -265,13 +264,32 @@ def covered(method, mechanism, theta, n, draws, level=LEVEL, region=None):
         except ValueError as error:  # one that says that nothing fits does not hold
             if "does not fit" not in str(error):
                 raise
-            continue
-        held += lower <= theta[0] <= upper
-    return held / draws
+            yield False
+        else:
+            yield lower <= theta[0] <= upper
 
 
 def at_least(share, nominal, draws):
     return share >= nominal - 3 * np.sqrt(nominal * (1 - nominal) / draws)
+
+
+def holds(drawn, nominal, draws):
+    """`at_least` of the share of the draws that hold; none is made after the answer is known."""
+    least = next(held for held in range(draws + 1) if at_least(held / draws, nominal, draws))
+    held = 0
+    for i, one in enumerate(drawn, 1):
+        held += bool(one)
+        if held >= least or held + draws - i < least:
+            return held >= least
+    raise AssertionError(f"{draws} draws were promised, and there were {i}")
+
+
+def test_the_answer_is_that_of_all_draws(rng):
+    for chance in (0.7, 0.8, 0.85, 0.9):
+        drawn, made = rng.random(150) < chance, []
+        answer = holds((made.append(one) or one for one in drawn), LEVEL, 150)
+        assert answer == at_least(drawn.mean(), LEVEL, 150)
+        assert len(made) < 150
 
 
 @pytest.mark.parametrize(
@@ -284,11 +302,12 @@ def at_least(share, nominal, draws):
     ],
 )
 def test_what_is_guaranteed_holds(mechanism, theta, n):
-    assert at_least(covered("guaranteed", mechanism, theta, n, 150), LEVEL, 150)
+    assert holds(covers("guaranteed", mechanism, theta, n, 150), LEVEL, 150)
 
 
 def test_the_profile_holds_inside():
-    share = covered("profile", ik.TruncatedGeometric(6, 0.5), [0.15, 0.1, 0.2, 0.3, 0.15, 0.1], 3000, 300)
+    drawn = covers("profile", ik.TruncatedGeometric(6, 0.5), [0.15, 0.1, 0.2, 0.3, 0.15, 0.1], 3000, 300)
+    share = np.mean(list(drawn))
     assert abs(share - LEVEL) <= 3 * np.sqrt(LEVEL * (1 - LEVEL) / 300)
 
 
@@ -320,9 +339,9 @@ def of_a_quarter_of_the_drop(tally, level):
 
 def test_broken_intervals_are_seen_not_to_hold():
     inside = (ik.TruncatedGeometric(6, 0.5), [0.15, 0.1, 0.2, 0.3, 0.15, 0.1], 3000, 150)
-    assert not at_least(covered("", *inside, region=of_a_quarter_of_the_drop), LEVEL, 150)
+    assert not holds(covers("", *inside, region=of_a_quarter_of_the_drop), LEVEL, 150)
     few = (ik.RandomizedResponse(2, 3.0), [0.5, 0.5], 200, 150)
-    assert not at_least(covered("", *few, level=0.99, region=OfFewBoxes), 0.99, 150)
+    assert not holds(covers("", *few, level=0.99, region=OfFewBoxes), 0.99, 150)
 
 
 # What cannot be asked

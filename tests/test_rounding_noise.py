@@ -16,26 +16,40 @@ from rounding_noise import SIZE, Noise  # noqa: E402
 
 # the counts that a PRIVIC loop draws, with and without rounding its estimates before a mechanism is made of them
 LOOP = """
-import sys
 import ibukit as ik
 from ibukit.design import _privic_choices
-if "exact" in sys.argv:
-    _privic_choices.quantize = lambda p: p
+
 paris = ik.datasets.load_gowalla("privic_paris")
-for beta, ba_steps, ibu_steps in ((1.0, None, 10), (0.5, 8, None)):
-    for seed in range(2):
-        loop = ik.Privic(paris.alphabet, beta, ba_steps, ibu_steps).run(paris, 15, seed)
-        print([tally.counts.tolist() for tally in loop.tallies()])
+
+def drawn():
+    for beta, ba_steps, ibu_steps in ((1.0, None, 10), (0.5, 8, None)):
+        for seed in range(2):
+            loop = ik.Privic(paris.alphabet, beta, ba_steps, ibu_steps).run(paris, 15, seed)
+            print([tally.counts.tolist() for tally in loop.tallies()])
+
+drawn()
+_privic_choices.quantize = lambda p: p
+drawn()
+"""
+# what each operator and each solver answers
+NUMBERS = """
+import numpy as np
+import ibukit as ik
+tally = ik.RandomizedResponse(3, 1.0).tally_counts([5, 3, 2])
+third = np.full(3, 1 / 3)
+numbers = [*tally.forward(third), *tally.adjoint(third), ik.gap(tally, third), *ik.inv(tally, post="none").distribution]
+numbers += [*ik.ibu(tally, stop=ik.Steps(5)).distribution, *ik.mle(tally, method="dense").distribution]
+print(*map(repr, map(float, numbers)))
 """
 
 
-def python(code, *arguments, noise=None):
+def python(code, noise=None):
     """What a program prints; with a seed, under that seed's noise, and without one, without any."""
     environment = {key: value for key, value in os.environ.items() if key != "IBUKIT_ROUNDING_NOISE"}
     if noise is not None:
         path = [str(FOLDER), environment.get("PYTHONPATH", "")]
         environment |= {"IBUKIT_ROUNDING_NOISE": str(noise), "PYTHONPATH": os.pathsep.join(filter(None, path))}
-    command = [sys.executable, "-c", code, *arguments]
+    command = [sys.executable, "-c", code]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
 
 
@@ -57,27 +71,24 @@ def test_noise_is_small_and_everywhere_and_twice_the_same(rng):
     assert one((x, 1)) == (pytest.approx(x, rel=1e-14), 1)
 
 
-def test_every_operator_and_solver_is_noisy():
-    code = """
-import numpy as np
-import ibukit as ik
-tally = ik.RandomizedResponse(3, 1.0).tally_counts([5, 3, 2])
-third = np.full(3, 1 / 3)
-numbers = [*tally.forward(third), *tally.adjoint(third), ik.gap(tally, third), *ik.inv(tally, post="none").distribution]
-numbers += [*ik.ibu(tally, stop=ik.Steps(5)).distribution, *ik.mle(tally, method="dense").distribution]
-print(*map(repr, map(float, numbers)))
-"""
-    quiet, noisy = ([float(x) for x in python(code, noise=seed).split()] for seed in (None, 1))
+@pytest.fixture(scope="module")
+def quiet_and_noisy():
+    """The lines of one process without noise and of one with it, as starting them is most of what they cost."""
+    return [python(NUMBERS + LOOP, noise=seed).splitlines() for seed in (None, 1)]
+
+
+def test_every_operator_and_solver_is_noisy(quiet_and_noisy):
+    quiet, noisy = ([float(x) for x in lines[0].split()] for lines in quiet_and_noisy)
     assert noisy == pytest.approx(quiet, rel=1e-12)
     for part in (slice(0, 3), slice(3, 6), slice(7, 10), slice(10, 13), slice(13, 16)):
         assert quiet[part] != noisy[part]
 
 
-def test_draws_withstand_it_because_what_they_depend_on_is_rounded():
-    quiet = python(LOOP)
-    assert len(quiet.splitlines()) == 4
-    assert python(LOOP, noise=1) == quiet
-    assert python(LOOP, "exact", noise=1) != python(LOOP, "exact")  # and without that they part
+def test_draws_withstand_it_because_what_they_depend_on_is_rounded(quiet_and_noisy):
+    (quiet, quiet_exact), (noisy, noisy_exact) = ((lines[1:5], lines[5:]) for lines in quiet_and_noisy)
+    assert len(quiet) == len(quiet_exact) == 4
+    assert noisy == quiet
+    assert noisy_exact != quiet_exact  # and without that they part
 
 
 def test_tidy_probabilities_are_drawn_alike_on_both_sides_of_a_whole_number():

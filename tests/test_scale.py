@@ -2,10 +2,12 @@
 
 import io
 import logging
+import multiprocessing
 import pickle
 import sys
 from dataclasses import replace
 
+import dask
 import dask.array as da
 import dask.bag as db
 import numpy as np
@@ -13,6 +15,7 @@ import pandas as pd
 import pytest
 from dask import delayed
 from distributed import Client, LocalCluster
+from distributed.utils import get_mp_context
 
 import ibukit as ik
 from ibukit import scale
@@ -27,7 +30,23 @@ SEEDS = range(17)  # one more than are added at once
 
 
 # a port that is free: on 8787, the usual one, somebody else may have a cluster
+LOADED = ["distributed", "distributed.nanny", "pandas", "dask.array"]
+LOADED += [f"ibukit.{room}" for room in ("estimators", "evaluation", "mechanisms", "scale")]
 HOW = {"processes": True, "threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": logging.CRITICAL}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def forked():
+    """Workers are forks of one process that has loaded what all need; else each loads it, and who follows a dead one.
+
+    Where a process cannot be forked each worker starts anew.
+    """
+    if "forkserver" in multiprocessing.get_all_start_methods():
+        with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
+            get_mp_context().set_forkserver_preload(LOADED)
+            yield
+    else:
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,8 @@ from ibukit.intervals.asked import Asked
 from ibukit.intervals.resampling import seeded
 from ibukit.intervals.splitting import guess, split, tally_of
 from ibukit.intervals.universal import Universal, averaged, cross_fitted, halved
-from test_betting import LEVEL, SETTINGS, at_least, instance, simplex
+from test_betting import LEVEL, SETTINGS, instance, simplex
+from test_intervals import holds
 
 WAYS = {"split": halved, "cross-fitted": cross_fitted, "averaged": averaged}
 
@@ -115,15 +116,14 @@ def test_a_largest_answer_that_no_equal_weights_exclude_is_excluded():
 # How often they hold
 
 
-def covered(mechanism, theta, n, draws, level, of_splits):
-    """How many of the draws have the true theta_0 in the interval; `of_splits` makes the region of a tally."""
-    rng, held = np.random.default_rng(8), 0
-    w = np.eye(len(theta))[0]
-    with one_thread():
-        for draw in range(draws):
+def covers(mechanism, theta, n, draws, level, of_splits):
+    """Of each of the draws, whether the true theta_0 is in the interval; `of_splits` makes the region of a tally."""
+    rng, w = np.random.default_rng(8), np.eye(len(theta))[0]
+    for draw in range(draws):
+        with one_thread():
             region = of_splits(mechanism(rng.multinomial(n, theta), rng), level, draw)
-            held += -region.highest(-w) <= theta[0] <= region.highest(w)
-    return held / draws
+            held = -region.highest(-w) <= theta[0] <= region.highest(w)
+        yield held
 
 
 REGIONS = {
@@ -150,13 +150,13 @@ HELD = product(["vertex", "few", "singular", "line"], REGIONS)
 def test_split_ratios_hold(name, by):
     mechanism, theta, n, draws = SETTINGS[name]
     draws //= 2
-    assert at_least(covered(mechanism, theta, n, draws, LEVEL, REGIONS[by]), LEVEL, draws)
+    assert holds(covers(mechanism, theta, n, draws, LEVEL, REGIONS[by]), LEVEL, draws)
 
 
 def test_a_judge_of_its_own_estimate_is_seen_not_to_hold():
     inside = (ik.RandomizedResponse(5, 1.0).simulate, [0.2, 0.4, 0.2, 0.1, 0.1], 300, 150, 0.99)
-    assert not at_least(covered(*inside, on_itself), 0.99, 150)
-    assert at_least(covered(*inside, REGIONS["split"]), 0.99, 150)
+    assert not holds(covers(*inside, on_itself), 0.99, 150)
+    assert holds(covers(*inside, REGIONS["split"]), 0.99, 150)
 
 
 @pytest.mark.parametrize("by", WAYS)

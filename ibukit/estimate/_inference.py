@@ -90,17 +90,17 @@ class Inferred(Labelled):
         Examples
         --------
         >>> import ibukit as ik
-        >>> estimate = ik.mle(ik.RandomizedResponse(["a", "b", "c"], epsilon=2.0).tally_counts([500, 300, 200]))
+        >>> estimate = ik.mle(ik.RandomizedResponse(["a", "b", "c"], epsilon=2.0).tally_counts([100, 60, 40]))
         >>> lower, upper = estimate.interval(0.95)
         >>> lower.round(3), upper.round(3)
-        (array([0.533, 0.243, 0.102]), array([0.624, 0.327, 0.175]))
+        (array([0.477, 0.195, 0.062]), array([0.68 , 0.381, 0.224]))
         >>> for method in ("wald", "profile", "guaranteed", "credible"):
         ...     lower, upper = estimate.interval(0.95, of={"b": 1, "c": 1}, method=method)
         ...     print(f"{lower:.3f} to {upper:.3f}")
-        0.376 to 0.467
-        0.376 to 0.467
-        0.365 to 0.478
-        0.377 to 0.468
+        0.320 to 0.524
+        0.320 to 0.523
+        0.295 to 0.549
+        0.325 to 0.526
         """
         questions, level = asked(of, self.alphabet), _validate.fraction("level", level, "()")
         self._refuse_off_simplex()
