@@ -4,8 +4,16 @@ import numpy as np
 import pytest
 
 import ibukit as ik
+from ibukit.posterior import _gibbs
 
 SMALL = ik.RandomizedResponse(3, 1.0).tally_counts([14, 9, 3])
+
+
+@pytest.fixture
+def short_chains(monkeypatch):
+    """A thousand draws rather than four: enough for what holds of any number of them."""
+    monkeypatch.setattr(_gibbs, "WARM_UP", 100)
+    monkeypatch.setattr(_gibbs, "N_DRAWS", 250)
 
 
 @pytest.mark.parametrize("target", ["distribution", "frequencies"])
@@ -59,6 +67,7 @@ def test_sums_have_the_tails_of_an_integral(alpha):
     assert np.abs(np.array(tails(SMALL, 8.0, w, ends)) - 0.05).max() > margin
 
 
+@pytest.mark.usefixtures("short_chains")
 def test_in_one_call_each_question_has_what_it_has_alone():
     estimate = ik.mle(SMALL)
     both = estimate.interval(0.9, of=[[0, 1, 3], [1, 0, 0]], method="credible")
@@ -67,6 +76,7 @@ def test_in_one_call_each_question_has_what_it_has_alone():
     assert estimate.interval(0.9, of=[0, 1, 3], method="credible", seed=1) != (both[0][0], both[1][0])
 
 
+@pytest.mark.usefixtures("short_chains")
 def test_frequencies_are_whole_numbers_of_people():
     lower, upper = ik.mle(SMALL).interval(0.9, of=[0, 1, 3], method="credible", target="frequencies")
     for end in (lower, upper):
@@ -75,6 +85,7 @@ def test_frequencies_are_whole_numbers_of_people():
     assert upper - lower < wide[1] - wide[0]
 
 
+@pytest.mark.usefixtures("short_chains")
 def test_where_there_are_too_many_terms_they_are_drawn():
     tally = ik.TruncatedGeometric(5, 0.5).simulate([500, 400, 300, 200, 100], np.random.default_rng(3))
     with pytest.raises(ik.errors.TooLarge):
@@ -139,6 +150,7 @@ def test_bad_input_is_named():
     assert weak.interval(of=[0, 1, 3], method="credible", max_sweeps=10**4)[0] >= 0
 
 
+@pytest.mark.usefixtures("short_chains")
 @pytest.mark.parametrize("target", ["distribution", pytest.param("frequencies", marks=pytest.mark.slow)])
 def test_the_ends_of_drawn_intervals_vary_as_their_errors_say(target):
     """Ten seeds: the spread of the ends, over the errors that each seed claims; 3.5 deviations of a chi-squared."""
@@ -159,6 +171,7 @@ def test_what_is_exact_has_no_error():
         posterior.interval(0.9, of=[[1, 0, 0], [0, 1, 3]])
 
 
+@pytest.mark.usefixtures("short_chains")
 def test_a_summary_says_how_far_drawn_ends_may_be_off():
     exact, drawn = ([[1, 0, 0]], [[1, 0, 0], [0, 1, 3]])
     summary = ik.mle(SMALL).summary(0.9, of=drawn, method="credible")

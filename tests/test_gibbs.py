@@ -48,7 +48,7 @@ TALLIES = {
     "a matrix": of(ik.MatrixMechanism([[0.7, 0.2, 0.1], [0.2, 0.2, 0.6]]), 20, 9),
     "zeros": rare,
     "a pool": pooled,
-    "a prior that wants few secrets": of(ik.RandomizedResponse(4, 1.0), 60, 30, 1, 0),
+    "a prior that wants few secrets": of(ik.RandomizedResponse(4, 1.0), 40, 20, 1, 0),
 }
 PRIORS = {"k-RR, many": 3.0, "RAPPOR": 0.05, "a matrix": [0.3, 4.0], "a prior that wants few secrets": 1e-3}
 

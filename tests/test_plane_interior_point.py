@@ -1,6 +1,7 @@
 """The interior point for planar channels against the dense one, and on grids that only it can do."""
 
 import warnings
+from functools import cache
 
 import numpy as np
 import pytest
@@ -13,21 +14,28 @@ from ibukit.solvers._plane_cross_over import cross_over
 from ibukit.solvers._plane_preconditioner import Preconditioner
 
 GRIDS = [
-    (24, 24, 1.0),
+    (18, 18, 1.0),
     (7, 20, 1.0),
     (20, 9, (1.0, 0.3)),
     (1, 90, 1.0),
 ]
 TURNED = [(9, 20, (1.0, 0.3)), (2, 60, 1.0), (60, 1, 1.0)]  # and one that is nearly a row
 EPSILONS = [0.1, 0.3, 1.0, 3.0]
+FEW_AND_MANY = [[300], [10**6]] * 2  # at each epsilon one, `make slow` has both
+BOTH = [[300, 10**6]] * 4
 NAMES = ["truncated geometric", "laplace", "exponential"]
+
+
+@cache
+def masses(name, grid, eps):
+    """What the noise gives to each cell: of wide Laplace noise it takes a second, and tests ask more than once."""
+    return (plane_masses.geometric_table if name == "truncated geometric" else plane_masses.laplace_table)(grid, eps)
 
 
 def make(name, grid, eps, reports):
     if name == "exponential":
         return plane.row_normalised(grid, eps, reports)
-    table = (plane_masses.geometric_table if name == "truncated geometric" else plane_masses.laplace_table)(grid, eps)
-    return plane.remapped(grid, table, reports)
+    return plane.remapped(grid, masses(name, grid, eps).copy(), reports)
 
 
 def instance(name, grid, eps, n, rng):
@@ -49,12 +57,17 @@ def excess(columns, q, theta):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("shape", [*GRIDS, *(pytest.param(shape, marks=pytest.mark.slow) for shape in TURNED)], ids=str)
-def test_it_agrees_with_the_dense_interior_point_within_the_sum_of_the_gaps(name, shape):
+@pytest.mark.parametrize(
+    ("shape", "numbers"),
+    [*(pytest.param(shape, FEW_AND_MANY, id=str(shape)) for shape in GRIDS)]
+    + [pytest.param(shape, BOTH, marks=pytest.mark.slow, id=f"{shape}, both") for shape in [*GRIDS, *TURNED]],
+)
+def test_it_agrees_with_the_dense_interior_point_within_the_sum_of_the_gaps(name, shape, numbers):
     rng = np.random.default_rng(sum(shape[:2]))
     grid = ik.Grid(shape[0], shape[1], cell_size=shape[2])
-    for eps in EPSILONS[name == "laplace" :]:  # the quadrature of wide Laplace noise takes long
-        for n in (300, 10**6):
+    # the quadrature of wide Laplace noise takes long
+    for eps, reports in list(zip(EPSILONS, numbers, strict=True))[name == "laplace" :]:
+        for n in reports:
             channel, q = instance(name, grid, eps, n, rng)
             columns = channel.matrix()
             theta, steps = _plane_interior_point.maximise(channel, q, 1e-9)
