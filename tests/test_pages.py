@@ -20,7 +20,6 @@ NOT_YET = {
     "comparison",
     "free-will",
     "free-will-measured",
-    "infinite-alphabets",
     "optimal-estimators",
     "optimal-estimators-measured",
     "privic",
