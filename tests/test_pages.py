@@ -16,7 +16,6 @@ import pytest
 
 CHAPTERS = {path.stem: path for path in sorted(Path(__file__).parents[1].glob("book/chapters/*.ipynb"))}
 NOT_YET = {
-    "infinite-alphabets",
 }
 
 WORDS, LINES = 2000, 100  # of the story
