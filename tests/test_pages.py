@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 
 CHAPTERS = {path.stem: path for path in sorted(Path(__file__).parents[1].glob("book/chapters/*.ipynb"))}
-NOT_YET = {
-}
+NOT_YET: set[str] = set()
 
 WORDS, LINES = 2000, 100  # of the story
 ANSWER = 60  # words, formulas counted as one: about three lines of a page
