@@ -1,8 +1,6 @@
 """The form of a chapter's page: a question, a picture, an answer; the story; the evidence; the exercises.
 
 What a reader meets is counted: words and lines of code that are not folded, above the heading *Evidence*.
-`NOT_YET` lists the chapters that are still to be brought into this form. It can only shrink: a chapter that
-has the form and still stands on the list fails, too.
 """
 
 from __future__ import annotations
@@ -15,7 +13,6 @@ from typing import Any
 import pytest
 
 CHAPTERS = {path.stem: path for path in sorted(Path(__file__).parents[1].glob("book/chapters/*.ipynb"))}
-NOT_YET: set[str] = set()
 
 WORDS, LINES = 2000, 100  # of the story
 ANSWER = 60  # words, formulas counted as one: about three lines of a page
@@ -161,14 +158,9 @@ def wrong() -> dict[str, list[str]]:
     return {stem: faults(json.loads(path.read_text("utf8"))) for stem, path in CHAPTERS.items()}
 
 
-@pytest.mark.parametrize("stem", sorted(set(CHAPTERS) - NOT_YET))
+@pytest.mark.parametrize("stem", sorted(CHAPTERS))
 def test_a_page_has_the_form(stem, wrong):
     assert wrong[stem] == []
-
-
-def test_the_list_of_what_is_still_to_do_is_true(wrong):
-    assert [stem for stem in NOT_YET if stem not in CHAPTERS] == []
-    assert [stem for stem in NOT_YET if not wrong[stem]] == [], "take these off NOT_YET"
 
 
 # Negative controls
