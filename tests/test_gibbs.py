@@ -78,9 +78,9 @@ def law_of(name, of, rng):
     return tally, alpha, of, sample(tally, alpha, of, rng, 50_000)
 
 
-# of every tally P is quick; F and P without long steps are for one tally of each way to tell the secrets
+# of every tally P is quick; so are F and P without long steps where secrets are told one by one, by bits, by columns
 VARIANTS = {"P": ("distribution", True), "P without long steps": ("distribution", False), "F": ("frequencies", True)}
-QUICK = {"k-RR", "RAPPOR", "OUE, many", "zeros", "a pool"}
+QUICK = {"k-RR", "RAPPOR", "zeros"}
 LAWS = [
     pytest.param(name, *which, id=f"{name}-{words}", marks=[] if words == "P" or name in QUICK else pytest.mark.slow)
     for name in TALLIES
