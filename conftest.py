@@ -1,5 +1,8 @@
 """How chapters are run as tests: with time enough on a busy machine, first, and with one thread for each worker."""
 
+import contextlib
+import gc
+import importlib
 import os
 import subprocess
 import sys
@@ -53,6 +56,27 @@ def pytest_configure() -> None:
     if "PYTEST_XDIST_WORKER" in os.environ and not any(name in os.environ for name in THREADS):
         os.environ.update(dict.fromkeys(THREADS, "1"))
         threadpoolctl.threadpool_limits(1)
+
+
+def pytest_collectstart(collector: pytest.Collector) -> None:
+    """Collect without a look for garbage, and let two workers rewrite asserts from both ends.
+
+    Each then reads what the other has rewritten. In a run of some files there is little to share.
+    """
+    if not isinstance(collector, pytest.Session):
+        return
+    gc.disable()
+    whole = collector.config.args_source is pytest.Config.ArgsSource.TESTPATHS
+    if whole and os.environ.get("PYTEST_XDIST_WORKER") == "gw1":
+        for path in sorted((Path(__file__).parent / "tests").glob("test_*.py"), reverse=True):
+            with contextlib.suppress(Exception):  # collecting it says what is wrong
+                importlib.import_module(path.stem)
+
+
+def pytest_collection_finish() -> None:
+    """What is collected stays to the end: no later look for garbage looks at it."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

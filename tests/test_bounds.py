@@ -50,7 +50,7 @@ def test_it_is_the_error_of_simulated_estimates(mechanism, rng):
     """To five of its own standard errors, and an error of a tenth would be seen."""
     n, theta = 50, rng.dirichlet(np.ones(mechanism.k))
     errors = []
-    for secrets in rng.multinomial(n, theta, size=3000):
+    for secrets in rng.multinomial(n, theta, size=1500):
         tally = mechanism.simulate(secrets, rng)
         v = ik.inv(tally, post="none").distribution
         errors.append(n * ik.squared_l2(v, theta))

@@ -95,7 +95,7 @@ def is_quantile(threshold, ratios, chances, level, draws):
 
 @pytest.mark.parametrize("v", [0.5, 0.9, 1.0])
 def test_thresholds_are_quantiles_of_the_exact_law(v):
-    n, level, draws = 80, 0.9, 800
+    n, level, draws = 80, 0.9, 800 if v == 1 else 400  # at a vertex the law's atoms are far apart
     mechanism = ik.RandomizedResponse(2, 1.0)
     region = Calibrated(mechanism.tally_counts([50, 30]), level, draws, 3)
     threshold, _ = region.threshold(np.array([1.0, 0.0]), v)

@@ -296,7 +296,7 @@ def test_reports_beyond_the_range_of_a_double():
     assert_fixed(tally, fixed_points(tally))
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(tally=tallies())
 def test_on_anything_small(tally):
     points = fixed_points(tally)

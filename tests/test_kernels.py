@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ibukit._validate import frozen
 from ibukit.channels import BitChannel, DenseChannel, LineChannel, ResponseChannel, _bit_kernels, _line_kernels
 from ibukit.channels.line import split_factor
 
@@ -31,7 +32,7 @@ def test_sweep(k, decay, seed):
 @given(st.integers(1, 12), st.integers(1, 9), seeds)
 def test_bit_sums(n, n_bytes, seed):
     rng = np.random.default_rng(seed)
-    rows = rng.integers(0, 256, (n, n_bytes), dtype=np.uint8)
+    rows = frozen(rng.integers(0, 256, (n, n_bytes), dtype=np.uint8))  # as in a channel: compiled once
     theta, w = rng.random(8 * n_bytes), rng.random(n)
     bits = np.unpackbits(rows, axis=1).astype(float)
     for kernel, vector, expected in (
@@ -44,7 +45,7 @@ def test_bit_sums(n, n_bytes, seed):
 
 
 def test_every_bit_of_every_byte():
-    rows = np.arange(256, dtype=np.uint8)[:, None]
+    rows = frozen(np.arange(256, dtype=np.uint8)[:, None])
     bits = np.unpackbits(rows, axis=1).astype(float)
     for bit in range(8):
         only = np.eye(8)[bit]

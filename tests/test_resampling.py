@@ -122,8 +122,8 @@ def test_it_holds_inside():
 
 def test_what_is_of_the_frequencies_does_not_hold_of_the_distribution():
     """The control: where reports are nearly the secrets, intervals of frequencies leave out the luck of the draw."""
-    inside = (ik.RandomizedResponse(3, 4.0), [0.5, 0.3, 0.2], 600, 100)
-    assert off(held(*inside, target="frequencies"), 0.9, 100) < -2 * SIGMAS
+    inside = (ik.RandomizedResponse(3, 4.0), [0.5, 0.3, 0.2], 600, 50)
+    assert off(held(*inside, target="frequencies"), 0.9, 50) < -2 * SIGMAS
 
 
 def test_it_does_not_hold_at_a_vertex():

@@ -358,7 +358,7 @@ def digests(threads):
     return dict(line.split(": ", 1) for line in run.stdout.splitlines())
 
 
-@pytest.mark.parametrize("threads", [2, 4])
+@pytest.mark.parametrize("threads", [2, pytest.param(4, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", WIRED)
 def test_the_same_bits_for_any_number_of_threads(name, threads):
     assert digests(threads)[name] == digests(1)[name]

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ibukit as ik
+from ibukit._validate import frozen
 from ibukit.channels import ResponseChannel
 from ibukit.solvers import _water_filling_kernels, water_filling
 from instances import unchecked
@@ -115,7 +116,7 @@ def test_without_any_contrast_every_distribution_is_a_maximiser():
 @pytest.mark.parametrize("size", [1, 2, 1023, 1024, 1025, 5000])
 def test_kernels_are_their_sources(size, rng):
     q = rng.dirichlet(np.full(size, 0.3)) + 1e-9
-    q /= q.sum()
+    q = frozen(q / q.sum())
     contrast, off = 0.2, 0.8 / size
     level, fill = _water_filling_kernels.water_level, _water_filling_kernels.fill
     beta = level(q, float(q.sum()), contrast, off)
@@ -124,7 +125,7 @@ def test_kernels_are_their_sources(size, rng):
     kept = q > beta * off
     assert beta == pytest.approx(q[kept].sum() / (contrast + kept.sum() * off), rel=1e-13)
     fast, slow = np.zeros(size), np.zeros(size)
-    reports = rng.permutation(size)
+    reports = frozen(rng.permutation(size))
     fill(fast, reports, q, beta, contrast, off)
     source(fill)(slow, reports, q, beta, contrast, off)
     np.testing.assert_allclose(fast, slow, rtol=1e-14)

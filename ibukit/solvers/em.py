@@ -75,7 +75,7 @@ def updates_of(channel: Channel, q: Floats) -> Updates:
     for group in alike.values():
         where = _where(group, bounds)
         own_starts = np.cumsum([0, *(bounds[i + 1] - bounds[i] for i in group)])
-        parts.append((where, _updates_alike([channels[i] for i in group], own_starts, q[where])))
+        parts.append((where, _updates_alike([channels[i] for i in group], own_starts, _fixed(q[where]))))
     return parts[0][1] if len(parts) == 1 else partial(_stacked, parts)
 
 

@@ -50,12 +50,13 @@ def by_quadrature(matrix, counts, alpha):
     }
 
 
-def of_two_secrets(matrix, counts, alpha, points=400_001, reach=250.0):
+def of_two_secrets(matrix, counts, alpha, step=0.00125):
     """As `by_quadrature` for two secrets and any number of reports: the trapezoidal rule for the logarithm of the odds.
 
-    It needs alpha above 0.15, or the tails are longer than `reach`, and a posterior that is wider than the step.
+    It needs a posterior that is wider than the step. Its tails are those of the prior, e^(-alpha |v|).
     """
-    v = np.linspace(-reach, reach, points)
+    reach = 50 + 40 / np.min(alpha)
+    v = np.linspace(-reach, reach, 2 * round(reach / step) + 1)
     p = np.stack([special.expit(v), special.expit(-v)])
     reports = matrix.T @ p
     log_density = np.asarray(alpha) @ special.log_expit([v, -v]) + np.asarray(counts) @ np.log(reports)
