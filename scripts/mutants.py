@@ -3,10 +3,10 @@
     python scripts/mutants.py [--n 60] [--seed 0] [--room "solvers posterior/_gibbs"] [--limit 120]
 
 A seeded sample of all faults of `plant` in ROOMS. The tests of a module are its row in tests/nearest_tests.csv and its
-own doctests, stopped at the first that fails. A kernel's fault is planted, and its tests run, without compiling
-(NUMBA_DISABLE_JIT=1). A run beyond the limit counts as found. In the end all tests that found a fault are run without
-one, so that none is counted that fails anyway. Faults that change no result are in tests/equivalent_mutants.csv, with
-the reason. Printed: the score, and each fault that no test found. Exit 1 where fewer than 90 % are found.
+own doctests, stopped at the first that fails; a kernel's are those of `kernel_lines`, without JIT. A run beyond the
+limit counts as found. In the end all tests that found a fault are run without one, so that none is counted that fails
+anyway. Faults that change no result are in tests/equivalent_mutants.csv, with the reason. Printed: each fault that no
+test found, and the score. Exit 1 where fewer than 90 % are found.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
+import kernel_lines
 import plant
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -36,9 +37,6 @@ OUT = ROOT / "_build" / "mutants"
 ROOMS = ("channels", "solvers", "mechanisms", "estimators", "identification", "posterior", "privacy")
 COPIED = ("ibukit", "tests", "data", "scripts", "benchmarks", "book/_ext", "conftest.py", "pyproject.toml")
 LEAST = 0.9
-PLAIN = {"NUMBA_DISABLE_JIT": "1"}
-# without JIT Python's scalars warn of what compiled code passes over: hashes wrap round, and 1 / 0 is infinite
-QUIET = ("-W", "ignore::RuntimeWarning")
 
 
 @dataclass(frozen=True)
@@ -113,7 +111,8 @@ def nearest(root: Path) -> dict[str, list[str]]:
     """For each module the test files that are nearest to it, the nearest first."""
     with (root / "tests" / "nearest_tests.csv").open(encoding="utf8", newline="") as file:
         rows = {f"ibukit/{row['module']}.py": row["tests"].split() for row in csv.DictReader(file)}
-    return {file: [f"tests/test_{name}.py" for name in names] for file, names in rows.items()}
+    compiled = {file: list(kernel_lines.TESTS) for file in modules(root, ROOMS) if is_kernel(file)}
+    return {file: [f"tests/test_{name}.py" for name in names] for file, names in rows.items()} | compiled
 
 
 def copy(root: Path, to: Path) -> None:
@@ -150,10 +149,10 @@ def run(tree: Path, arguments: Sequence[str], limit: float, plain: bool) -> Verd
     """Run pytest in the copy, without JIT if `plain`."""
     environment = {**os.environ, "PYTHONPATH": str(tree), "HYPOTHESIS_PROFILE": "mutants"}
     environment |= dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-    environment |= PLAIN if plain else {}
+    environment |= {"NUMBA_DISABLE_JIT": "1"} if plain else {}
     command = [sys.executable, "-m", "pytest", "-q", "--tb=no", "-p", "no:cacheprovider"]
     job = subprocess.Popen(
-        [*command, *(QUIET if plain else ()), *arguments],
+        [*command, *(kernel_lines.QUIET if plain else ()), *arguments],
         cwd=tree,
         env=environment,
         stdout=subprocess.PIPE,

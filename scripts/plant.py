@@ -150,9 +150,8 @@ def faults(source: str) -> list[Fault]:
     text, found, todo = Text(source), [], [ast.parse(source)]
     while todo:
         node = todo.pop()
-        found += [*of_expression(node, text), *of_line(node, text)]
         aside = isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
-        docstring = isinstance(node, ast.Expr) and is_text(node.value)
-        if not (aside or docstring or isinstance(node, ast.JoinedStr)):
+        if not (aside or isinstance(node, ast.JoinedStr)):
+            found += [*of_expression(node, text), *of_line(node, text)]
             todo += children(node)
     return sorted(set(found), key=lambda fault: (fault.start, fault.old, fault.new))
