@@ -185,6 +185,8 @@ def judge(mutants: Sequence[Mutant], tree: Path, near: dict[str, list[str]], lim
             with planted(tree, mutant):
                 tests = ["-x", *tests_of(tree, mutant.file, near)]
                 verdicts[mutant] = run(tree, tests, limit, is_kernel(mutant.file))
+            if verdicts[mutant].kind == "survived":
+                bar.write(f"survived: {mutant}", file=sys.stdout)
             kinds = [verdict.kind for verdict in verdicts.values()]
             bar.set_postfix({kind: kinds.count(kind) for kind in ("found", "endless", "survived")})
     kinds = {mutant: verdict.kind for mutant, verdict in verdicts.items()}
@@ -220,9 +222,8 @@ def main() -> int:
     tree = OUT / "tree"
     copy(ROOT, tree)
     kinds = judge([mutant for mutant in drawn if mutant not in same], tree, nearest(ROOT), arguments.limit)
-    for kind in ("survived", "undecided"):
-        for mutant in (mutant for mutant in kinds if kinds[mutant] == kind):
-            print(f"{kind}: {mutant}")
+    for mutant in (mutant for mutant in kinds if kinds[mutant] == "undecided"):
+        print(f"undecided, its tests fail without it: {mutant}")
     score = sum(kind in ("found", "endless") for kind in kinds.values()) / max(len(kinds), 1)
     counted = {kind: list(kinds.values()).count(kind) for kind in ("found", "endless", "survived", "undecided")}
     counts = ", ".join(f"{many} {kind}" for kind, many in counted.items())
