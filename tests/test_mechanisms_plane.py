@@ -227,5 +227,5 @@ def test_a_population_stands_where_its_grid_does(rng):
     grid, users = ik.Grid(2, 3, first=(5, -4)), [2**26, 0, 3, 1, 0, 2**25]
     tally = ik.PlanarGeometric(grid, 34.0).simulate(users, rng)
     seen = np.flatnonzero(users)
-    assert tally.reports.tolist() == grid.labels_of(seen).tolist()
+    assert tally.parts[0].reports.tolist() == grid.labels_of(seen).tolist()
     assert tally.counts.tolist() == np.array(users)[seen].tolist()
