@@ -25,6 +25,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from tqdm import tqdm
@@ -190,18 +191,31 @@ def judge(mutants: Sequence[Mutant], tree: Path, near: dict[str, list[str]], lim
             kinds = [verdict.kind for verdict in verdicts.values()]
             bar.set_postfix({kind: kinds.count(kind) for kind in ("found", "endless", "survived")})
     kinds = {mutant: verdict.kind for mutant, verdict in verdicts.items()}
-    for plain in (True, False):
-        mine = [mutant for mutant in mutants if is_kernel(mutant.file) == plain]
-        found = sorted({test for mutant in mine for test in verdicts[mutant].tests})
-        wrong = set(run(tree, found, 10 * limit, plain).tests) if found else set()
-        for mutant in mine:
-            if verdicts[mutant].kind == "endless":
-                fails = run(tree, tests_of(tree, mutant.file, near), limit, plain).kind != "survived"
-            else:
-                fails = bool(wrong & set(verdicts[mutant].tests))
-            if fails:
-                kinds[mutant] = "undecided"
+    for mutant in mutants:
+        if not stands(mutant, verdicts, tree, near, limit):
+            kinds[mutant] = "undecided"
     return kinds
+
+
+def stands(
+    mutant: Mutant, verdicts: dict[Mutant, Verdict], tree: Path, near: dict[str, list[str]], limit: float
+) -> bool:
+    """Whether the tests that found a fault pass without one; all of them, where they did not end or could not start."""
+    verdict, plain = verdicts[mutant], is_kernel(mutant.file)
+    if verdict.kind == "survived":
+        return True
+    if not verdict.tests:
+        return run(tree, tests_of(tree, mutant.file, near), limit, plain).kind == "survived"
+    found = sorted({test for other in verdicts if is_kernel(other.file) == plain for test in verdicts[other].tests})
+    wrong = failing(tree, tuple(found), 10 * limit, plain)
+    return not wrong & set(verdict.tests)
+
+
+@cache
+def failing(tree: Path, tests: tuple[str, ...], limit: float, plain: bool) -> frozenset[str]:
+    """Those of some tests that fail without a fault; all if it cannot be told."""
+    verdict = run(tree, tests, limit, plain)
+    return frozenset() if verdict.kind == "survived" else frozenset(verdict.tests or tests)
 
 
 def main() -> int:

@@ -74,7 +74,8 @@ def drawn(tree, old):
     return next(mutant for mutant in mutants.sample(tree, ["privacy"], 100, 0) if mutant.fault.old == old)
 
 
-def test_a_fault_is_found_or_survives_and_the_copy_is_as_before(tree):
+def test_a_fault_is_found_or_survives_and_the_copy_is_as_before(tree, monkeypatch):
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # none is needed, and they take a second
     source = (tree / "ibukit/privacy/m.py").read_text("utf8")
     tests = mutants.nearest(tree)["ibukit/privacy/m.py"]
     assert mutants.run(tree, tests, 0.001, False).kind == "endless"
@@ -97,13 +98,18 @@ def test_a_test_that_fails_anyway_finds_nothing(tree, monkeypatch):
             return mutants.Verdict("found", ("tests/test_m.py::right",))
         if "pass" in text:
             return mutants.Verdict("endless")
+        if "+= 3" in text:  # what is imported fails
+            return mutants.Verdict("found")
         if "min" in text:
             return mutants.Verdict("survived")
         return mutants.Verdict("found", ("tests/test_m.py::wrong",))
 
     monkeypatch.setattr(mutants, "run", run)
-    kinds = mutants.judge([drawn(tree, old) for old in ("<", "max", "0", "i += 2")], tree, mutants.nearest(tree), 1.0)
-    assert list(kinds.values()) == ["found", "survived", "undecided", "undecided"]
+    mutants.failing.cache_clear()
+    kinds = mutants.judge(
+        [drawn(tree, old) for old in ("<", "max", "0", "i += 2", "2")], tree, mutants.nearest(tree), 1.0
+    )
+    assert list(kinds.values()) == ["found", "survived", *["undecided"] * 3]
 
 
 def test_the_copy_follows_the_tree(tree, tmp_path_factory):
