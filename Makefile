@@ -9,7 +9,7 @@ PEERS := _build/bench/venv
 RELEASE := _build/release/venv
 
 .DEFAULT_GOAL := help
-.PHONY: help book test slow portable versions newest lint format notebooks ledger browser wheel sdist release lab bench lock clean
+.PHONY: help book test slow portable versions newest mutants kernels lint format notebooks ledger browser wheel sdist release lab bench lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -33,6 +33,12 @@ versions: $(VENV)/.uv ## run the tests, without chapters, on every Python and on
 newest: ## run all tests with the newest dependencies, in a copy of the tree
 	rm -rf _build/newest && git clone -q . _build/newest
 	$(MAKE) -C _build/newest lock test
+
+mutants: $(VENV)/.ok ## plant N small faults and count those that tests find, minutes; N=60 SEED=0 ROOM="solvers posterior"
+	$(BIN)/python scripts/mutants.py $(if $(N),--n $(N)) $(if $(SEED),--seed $(SEED)) $(if $(ROOM),--room "$(ROOM)")
+
+kernels: $(VENV)/.ok ## run every compiled loop without compiling; 98 % of the lines must be met
+	$(BIN)/python scripts/kernel_lines.py
 
 lint: $(VENV)/.ok ## check style (ruff) and types (mypy)
 	$(BIN)/ruff check .

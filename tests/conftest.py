@@ -23,6 +23,9 @@ FILES, CARRIED = pytest.StashKey[set[Path]](), pytest.StashKey[Carried]()
 
 # The same examples in every run: a failure that was seen once is seen again.
 hypothesis.settings.register_profile("ibukit", derandomize=True, deadline=None, print_blob=False, max_examples=100)
+# `make mutants` asks whether there is a failure, not for the smallest one.
+QUICK = [hypothesis.Phase.explicit, hypothesis.Phase.generate]
+hypothesis.settings.register_profile("mutants", hypothesis.settings.get_profile("ibukit"), phases=QUICK)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ibukit"))
 
 

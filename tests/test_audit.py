@@ -92,6 +92,17 @@ def test_the_bound_is_that_of_clopper_and_pearson():
     assert found.epsilon == pytest.approx(math.log(0.05**0.001 / (1 - 0.05**0.001)), rel=1e-9)
 
 
+def test_reports_that_choose_the_event_are_not_those_that_judge_it():
+    # by quarters: how many A, C and B. The second one's best event is {A}, that of the second and third {A, C}
+    quarters = {
+        0: [(60, 30, 10), (50, 0, 50), (0, 100, 0), (7, 0, 93)],
+        1: [(10, 20, 70), (5, 10, 85)] + 2 * [(3, 0, 97)],
+    }
+    reports = [np.concatenate([np.repeat([0, 2, 1], each) for each in quarters[x]]) for x in (0, 1)]
+    found = audit(ik.RandomizedResponse(3, 1.0), lambda secrets: np.concatenate(reports), n=800, secrets=[0, 1])
+    assert (found.secrets, found.seen, found.n) == ((0, 1), (7, 6), 200)
+
+
 def test_the_bound_is_per_unit_of_distance():
     far = ik.Line(0, 10)
     found = audit(ik.TruncatedGeometric(far, 1.0), lambda secrets: secrets, n=4000, confidence=0.9, secrets=[0, 10])

@@ -220,3 +220,12 @@ def test_noise_over_millions_of_cells_is_refused(mechanism, eps):
 def test_reports_that_are_no_cells(reports, message):
     with pytest.raises(ValueError, match=message):
         ik.PlanarGeometric(ik.Grid(2, 2), 1.0).tally(reports)
+
+
+def test_a_population_stands_where_its_grid_does(rng):
+    """With next to no noise the reports are the secrets, drawn for all users at once, too."""
+    grid, users = ik.Grid(2, 3, first=(5, -4)), [2**26, 0, 3, 1, 0, 2**25]
+    tally = ik.PlanarGeometric(grid, 34.0).simulate(users, rng)
+    seen = np.flatnonzero(users)
+    assert tally.parts[0].reports.tolist() == grid.labels_of(seen).tolist()
+    assert tally.counts.tolist() == np.array(users)[seen].tolist()

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import ibukit as ik
 from ibukit.estimators.certificate import ratios
 from ibukit.identification import mle_set
+from ibukit.identification._polytope import Polytope
 from ibukit.identification.mle_set import WIDTH_OF_A_POINT, most_of_ratios
 from instances import instances, tallies
 from oracles import exact, naive
@@ -269,3 +270,11 @@ def test_bad_input():
 def test_width_is_what_the_documentation_says():
     assert WIDTH_OF_A_POINT == 1e-7
     assert "to 1e-7" in type(mle_set(TWELVE.tally([1]))).identified.__doc__
+
+
+@pytest.mark.parametrize(("size", "determined"), [(1.0, True), (1e-6, True), (1e-10, False), (0.0, False)])
+def test_masses_that_hardly_move_along_a_direction_are_no_coordinates(size, determined):
+    """Two masses that are 0 at a vertex, the second of which moves by `size` of the first in its own direction."""
+    polytope = Polytope(np.array([0.3, 0.3, 0.2, 0.2]), np.array([[1.0, 0.0, -1.0, 0.0], [0.0, size, 0.0, -1.0]]))
+    found = polytope._coordinates(np.array([0.0, 0.0, 0.5, 0.5]))
+    assert (None if found is None else found.tolist()) == ([0, 1] if determined else None)

@@ -11,7 +11,7 @@ from scipy import integrate, stats
 import ibukit as ik
 from ibukit.channels.points import SlopeChannel
 from ibukit.mechanisms.points import LinearLaplacePoints, PlanarLaplacePoints, merging_loss
-from ibukit.mechanisms.points.merging import merge
+from ibukit.mechanisms.points.merging import Merged, merge
 from ibukit.testing import check_channel, check_tally
 
 GRID = ik.Grid(3, 4, cell_size=(0.5, 0.7))
@@ -295,3 +295,14 @@ def test_noise_on_points_identifies_the_distribution(mechanism):
     kernel = mechanism.tally(mechanism.places() if hasattr(mechanism, "places") else LINE.values).matrix()
     np.testing.assert_allclose(answer.singular_values, np.linalg.svd(kernel, compute_uv=False), rtol=1e-9)
     assert answer.singular_values[-1] > 1e-6
+
+
+def test_what_merging_may_do_is_the_documented_bound():
+    """eps min(2 t, t^2 / (2 (rho - t))) + (eps t)^2 / 2, for a mean inside, at rho <= t, and far away."""
+    grid, eps, t = ik.Grid(2, 2), 0.7, 0.4
+    means = np.array([[0.0, 0.1], [0.5, 0.2], [50.0, 0.0]])
+    rho = np.linalg.norm(means[:, None] - PlanarLaplacePoints(grid, eps).places(), axis=2).min(axis=1)
+    merged = Merged(means, np.ones(3, dtype=int), np.arange(3), np.full(3, t))
+    curved = [t**2 / (2 * (r - t)) if r > t else np.inf for r in rho]
+    expected = [eps * min(2 * t, r) + (eps * t) ** 2 / 2 for r in curved]
+    np.testing.assert_allclose(PlanarLaplacePoints(grid, eps).merging_bound(means, merged), expected, rtol=1e-12)

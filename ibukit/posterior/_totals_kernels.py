@@ -40,7 +40,7 @@ def add_user(
                 found += 1
         total = 0.0
         for i in range(found):
-            total += products[i] if powers[i] == highest else math.ldexp(products[i], powers[i] - highest)
+            total += products[i] if powers[i] == highest else math.ldexp(products[i], int(powers[i] - highest))
         mantissas[rank], power = math.frexp(total)
         exponents[rank] = highest + power
         # the rank below: the first sum that is not 0 goes down, and those before it go as high as they can

@@ -1,0 +1,251 @@
+"""Plant small faults into copies of the package, one at a time, and see whether the tests nearest to each find it.
+
+    python scripts/mutants.py [--n 60] [--seed 0] [--room "solvers posterior/_gibbs"] [--limit 120]
+
+A seeded sample of all faults of `plant` in ROOMS. The tests of a module are its row in tests/nearest_tests.csv and its
+own doctests, stopped at the first that fails; a kernel's are those of `kernel_lines`, without JIT. A run beyond the
+limit counts as found. In the end all tests that found a fault are run without one, so that none is counted that fails
+anyway. Faults that change no result are in tests/equivalent_mutants.csv, with the reason. Printed: each fault that no
+test found, and the score. Exit 1 where fewer than 90 % are found.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import csv
+import importlib.util
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from tqdm import tqdm
+
+import kernel_lines
+import plant
+
+ROOT = Path(__file__).resolve().parents[1]
+OUT = ROOT / "_build" / "mutants"
+ROOMS = ("channels", "solvers", "mechanisms", "estimators", "identification", "posterior", "privacy")
+COPIED = ("ibukit", "tests", "data", "scripts", "benchmarks", "book/_ext", "conftest.py", "pyproject.toml")
+LEAST = 0.9
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A fault and the file, relative to the root, that it is planted into."""
+
+    file: str
+    fault: plant.Fault
+    text: str
+
+    @property
+    def lines(self) -> tuple[str, str]:
+        """The line as it is and as it becomes."""
+        number = self.fault.line - 1
+        after = self.fault.planted(self.text).splitlines()
+        return self.text.splitlines()[number].strip(), after[number].strip()
+
+    def __str__(self) -> str:
+        before, after = self.lines
+        return f"{self.file}:{self.fault.line}  {before}  ->  {after}"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What came of a run: "found", "endless" or "survived"; and the tests that failed."""
+
+    kind: str
+    tests: tuple[str, ...] = ()
+
+
+def is_kernel(file: str) -> bool:
+    """Whether a file's functions are compiled."""
+    return file.endswith("kernels.py")
+
+
+def modules(root: Path, rooms: Sequence[str]) -> list[str]:
+    """The files of some rooms, or of what a room's path begins with."""
+    found = [p.relative_to(root).as_posix() for room in ROOMS for p in sorted((root / "ibukit" / room).rglob("*.py"))]
+    begin = tuple(f"ibukit/{room}" for room in rooms)
+    return [file for file in found if file.startswith(begin) and not file.endswith("__init__.py")]
+
+
+def sample(root: Path, rooms: Sequence[str], n: int, seed: int) -> list[Mutant]:
+    """`n` of all faults, each as likely, in the order of their files; all of them if there are no more."""
+    every = []
+    for file in modules(root, rooms):
+        text = (root / file).read_text("utf8")
+        every += [Mutant(file, fault, text) for fault in plant.faults(text)]
+    chosen = []
+    for i in random.Random(seed).sample(range(len(every)), len(every)):
+        if len(chosen) < n and is_program(every[i].fault.planted(every[i].text)):
+            chosen.append(i)
+    return [every[i] for i in sorted(chosen)]
+
+
+def is_program(source: str) -> bool:
+    """Whether Python takes a text: what it does not take would be found without a test."""
+    try:
+        ast.parse(source)
+    except SyntaxError:
+        return False
+    return True
+
+
+def equivalents(root: Path) -> dict[tuple[str, str, str], str]:
+    """The faults that change no result, by file, line and what it becomes; and why."""
+    with (root / "tests" / "equivalent_mutants.csv").open(encoding="utf8", newline="") as file:
+        return {(row["file"], row["line"], row["becomes"]): row["reason"] for row in csv.DictReader(file)}
+
+
+def nearest(root: Path) -> dict[str, list[str]]:
+    """For each module the test files that are nearest to it, the nearest first."""
+    with (root / "tests" / "nearest_tests.csv").open(encoding="utf8", newline="") as file:
+        rows = {f"ibukit/{row['module']}.py": row["tests"].split() for row in csv.DictReader(file)}
+    compiled = {file: list(kernel_lines.TESTS) for file in modules(root, ROOMS) if is_kernel(file)}
+    return {file: [f"tests/test_{name}.py" for name in names] for file, names in rows.items()} | compiled
+
+
+def copy(root: Path, to: Path) -> None:
+    """Bring the copy of the tree up to date; what is the same stays, with what was compiled from it."""
+    ours = {p for name in COPIED for p in ([root / name] if (root / name).is_file() else (root / name).rglob("*"))}
+    made = ("__pycache__", ".hypothesis")
+    ours = {p for p in ours if p.is_file() and not any(part in made for part in p.relative_to(root).parts)}
+    for path in [p for p in to.rglob("*") if p.is_file() and not any(part in made for part in p.parts)]:
+        if root / path.relative_to(to) not in ours:
+            path.unlink()
+    for path in ours:
+        there, is_now = to / path.relative_to(root), path.stat()
+        if not there.exists() or (there.stat().st_mtime, there.stat().st_size) != (is_now.st_mtime, is_now.st_size):
+            there.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(path, there)
+
+
+@contextmanager
+def planted(tree: Path, mutant: Mutant) -> Iterator[None]:
+    """The fault is in the copy; afterwards the file is as it was."""
+    path = tree / mutant.file
+    before, text = path.stat(), path.read_text("utf8")
+    path.write_text(mutant.fault.planted(text), "utf8")
+    try:
+        yield
+    finally:
+        path.write_text(text, "utf8")
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+        # bytecode knows its source by size and second: two faults may have both in common
+        Path(importlib.util.cache_from_source(str(path))).unlink(missing_ok=True)
+
+
+def run(tree: Path, arguments: Sequence[str], limit: float, plain: bool) -> Verdict:
+    """Run pytest in the copy, without JIT if `plain`."""
+    environment = {**os.environ, "PYTHONPATH": str(tree), "HYPOTHESIS_PROFILE": "mutants"}
+    environment |= dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    environment |= {"NUMBA_DISABLE_JIT": "1"} if plain else {}
+    command = [sys.executable, "-m", "pytest", "-q", "--tb=no", "-p", "no:cacheprovider"]
+    job = subprocess.Popen(
+        [*command, *(kernel_lines.QUIET if plain else ()), *arguments],
+        cwd=tree,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    try:
+        said = job.communicate(timeout=limit)[0].decode(errors="replace")
+    except subprocess.TimeoutExpired:
+        os.killpg(job.pid, signal.SIGKILL)
+        job.communicate()
+        return Verdict("endless")
+    if job.returncode in (4, 5):  # a file that is missing, or no test in it
+        raise RuntimeError(f"no tests ran, look at tests/nearest_tests.csv:\n{said}")
+    failed = re.findall(r"^(?:FAILED|ERROR) (\S+?::.*?)(?: - .*)?$", said, re.MULTILINE)
+    return Verdict("found" if job.returncode else "survived", tuple(failed))
+
+
+def tests_of(tree: Path, file: str, near: dict[str, list[str]]) -> list[str]:
+    """What is run for a module: its doctests, then the tests nearest to it."""
+    own = [file] if ">>>" in (tree / file).read_text("utf8") and not is_kernel(file) else []
+    return [*near[file], *own]
+
+
+def judge(mutants: Sequence[Mutant], tree: Path, near: dict[str, list[str]], limit: float) -> dict[Mutant, str]:
+    """What came of each fault, after a run without a fault of every test that found one."""
+    verdicts: dict[Mutant, Verdict] = {}
+    with tqdm(mutants, unit="fault") as bar:
+        for mutant in bar:
+            with planted(tree, mutant):
+                tests = ["-x", *tests_of(tree, mutant.file, near)]
+                verdicts[mutant] = run(tree, tests, limit, is_kernel(mutant.file))
+            if verdicts[mutant].kind == "survived":
+                bar.write(f"survived: {mutant}", file=sys.stdout)
+            kinds = [verdict.kind for verdict in verdicts.values()]
+            bar.set_postfix({kind: kinds.count(kind) for kind in ("found", "endless", "survived")})
+    kinds = {mutant: verdict.kind for mutant, verdict in verdicts.items()}
+    for mutant in mutants:
+        if not stands(mutant, verdicts, tree, near, limit):
+            kinds[mutant] = "undecided"
+    return kinds
+
+
+def stands(
+    mutant: Mutant, verdicts: dict[Mutant, Verdict], tree: Path, near: dict[str, list[str]], limit: float
+) -> bool:
+    """Whether the tests that found a fault pass without one; all of them, where they did not end or could not start."""
+    verdict, plain = verdicts[mutant], is_kernel(mutant.file)
+    if verdict.kind == "survived":
+        return True
+    if not verdict.tests:
+        return run(tree, tests_of(tree, mutant.file, near), limit, plain).kind == "survived"
+    found = sorted({test for other in verdicts if is_kernel(other.file) == plain for test in verdicts[other].tests})
+    wrong = failing(tree, tuple(found), 10 * limit, plain)
+    return not wrong & set(verdict.tests)
+
+
+@cache
+def failing(tree: Path, tests: tuple[str, ...], limit: float, plain: bool) -> frozenset[str]:
+    """Those of some tests that fail without a fault; all if it cannot be told."""
+    verdict = run(tree, tests, limit, plain)
+    return frozenset() if verdict.kind == "survived" else frozenset(verdict.tests or tests)
+
+
+def main() -> int:
+    """Carry out the command line; 1 where too few faults are found."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--n", type=int, default=60, help="how many faults (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--room", default="", help=f"where: some of {' '.join(ROOMS)}, or what a path in them begins with"
+    )
+    parser.add_argument("--limit", type=float, default=120, help="seconds a fault may take (default: %(default)s)")
+    arguments = parser.parse_args()
+    drawn = sample(ROOT, arguments.room.split() or ROOMS, arguments.n, arguments.seed)
+    if not drawn:
+        parser.error(f"--room must name some of {' '.join(ROOMS)}, got {arguments.room}")
+    known = equivalents(ROOT)
+    same = [mutant for mutant in drawn if (mutant.file, *mutant.lines) in known]
+    tree = OUT / "tree"
+    copy(ROOT, tree)
+    kinds = judge([mutant for mutant in drawn if mutant not in same], tree, nearest(ROOT), arguments.limit)
+    for mutant in (mutant for mutant in kinds if kinds[mutant] == "undecided"):
+        print(f"undecided, its tests fail without it: {mutant}")
+    score = sum(kind in ("found", "endless") for kind in kinds.values()) / max(len(kinds), 1)
+    counted = {kind: list(kinds.values()).count(kind) for kind in ("found", "endless", "survived", "undecided")}
+    counts = ", ".join(f"{many} {kind}" for kind, many in counted.items())
+    print(
+        f"score {100 * score:.0f} %, seed {arguments.seed}: of {len(drawn)} faults {counts}, {len(same)} without effect"
+    )
+    return int(score < LEAST)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
