@@ -1,6 +1,5 @@
 """All fixed points of the iteration: counted by hand, held against the map itself, and met by long runs of it."""
 
-import importlib
 import itertools
 from fractions import Fraction
 
@@ -399,21 +398,3 @@ def test_results_are_read_only_and_readable():
     assert repr(first) == "FixedPoint([0.2917, 0.7083, 0], an MLE, log-likelihood -5.205)"
     assert repr(others[1]).endswith("an MLE, log-likelihood -5.205, one of a set of dimension 1)")
     assert "no MLE: largest ratio 3.074" in repr(others[2])
-
-
-@pytest.mark.parametrize("start", [(0.998, 0.001, 0.001), (1e-6, 0.5, 0.5 - 1e-6)])
-def test_damped_steps_stay_positive_and_never_go_up(start, rng, monkeypatch):
-    """Of -sum q log p + sum theta, however far the start."""
-    module = importlib.import_module("ibukit.identification.fixed_points")
-    rows, q, met, curvature = (
-        rng.dirichlet(np.full(6, 0.3), 3),
-        rng.dirichlet(np.ones(6)),
-        [],
-        module._inverse_curvature,
-    )
-    monkeypatch.setattr(module, "_inverse_curvature", lambda *given: (met.append(given[2]), curvature(*given))[1])
-    module._newton(rows, q, np.array(start), 3)
-    p = np.array(met) @ rows
-    assert len(met) > 5
-    assert (p > 0).all()
-    assert (np.diff(np.sum(met, axis=1) - np.log(p) @ q) <= 1e-12).all()
