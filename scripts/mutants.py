@@ -55,6 +55,12 @@ class Mutant:
         after = self.fault.planted(self.text).splitlines()
         return self.text.splitlines()[number].strip(), after[number].strip()
 
+    @property
+    def name(self) -> tuple[str, str, str, str]:
+        """The file, the line above, the line, and what it becomes: that tells it where line numbers move."""
+        above = ["", *self.text.splitlines()][self.fault.line - 1].strip()
+        return self.file, above, *self.lines
+
     def __str__(self) -> str:
         before, after = self.lines
         return f"{self.file}:{self.fault.line}  {before}  ->  {after}"
@@ -102,10 +108,10 @@ def is_program(source: str) -> bool:
     return True
 
 
-def equivalents(root: Path) -> dict[tuple[str, str, str], str]:
-    """The faults that change no result, by file, line and what it becomes; and why."""
+def equivalents(root: Path) -> dict[tuple[str, str, str, str], str]:
+    """The faults that change no result, by `Mutant.name`; and why."""
     with (root / "tests" / "equivalent_mutants.csv").open(encoding="utf8", newline="") as file:
-        return {(row["file"], row["line"], row["becomes"]): row["reason"] for row in csv.DictReader(file)}
+        return {(row["file"], row["above"], row["line"], row["becomes"]): row["reason"] for row in csv.DictReader(file)}
 
 
 def nearest(root: Path) -> dict[str, list[str]]:
@@ -232,7 +238,7 @@ def main() -> int:
     if not drawn:
         parser.error(f"--room must name some of {' '.join(ROOMS)}, got {arguments.room}")
     known = equivalents(ROOT)
-    same = [mutant for mutant in drawn if (mutant.file, *mutant.lines) in known]
+    same = [mutant for mutant in drawn if mutant.name in known]
     tree = OUT / "tree"
     copy(ROOT, tree)
     kinds = judge([mutant for mutant in drawn if mutant not in same], tree, nearest(ROOT), arguments.limit)

@@ -149,6 +149,9 @@ def test_a_climb_ends_as_soon_as_it_may(rng):
     assert climbed([0.5, 0.5], 1.0) == (pytest.approx(0, abs=1e-15), 0)  # uniform is the maximiser
     assert climbed(uneven, 1.0, goal=0.5, em_steps=50)[1] == 0
     assert climbed(uneven, 1.0, most=2)[1] == 2
+    uniform, steps = climbed(uneven, 1.0, em_steps=0, most=0)
+    assert steps == 0
+    assert climbed(uneven, 1.0, goal=uniform, em_steps=0) == (uniform, 0)  # a goal that is met exactly is met
     best, steps = climbed(uneven, 1.0, goal=-1.0, patience=2)  # no excess is below 0: it stops where none improves
     assert (abs(best) <= 1e-12, steps < 40) == (True, True)
 
