@@ -17,7 +17,7 @@ import notebooks
 from test_verdicts import parsed
 
 CHAPTERS = {path.stem: path for path in notebooks.chapters()}
-QUICK = ["mechanisms"]  # seconds of processor time; `make slow` has all
+QUICK = ["start-here"]  # seconds of processor time; `make slow` has all
 SWITCH = "claims.published"
 
 
