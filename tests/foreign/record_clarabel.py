@@ -3,6 +3,7 @@
 from importlib.metadata import version
 
 import cvxpy as cp
+
 from foreign.inputs import COUNTS, LINE_COUNTS, LINE_MATRIX, MATRIX
 from foreign.record import write
 

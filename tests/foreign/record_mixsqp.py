@@ -3,6 +3,7 @@
 import subprocess
 
 import numpy as np
+
 from foreign.inputs import COUNTS, LINE_COUNTS, LINE_MATRIX, MATRIX
 from foreign.record import write
 

@@ -3,8 +3,6 @@
 from importlib.metadata import version
 
 import numpy as np
-from foreign.inputs import BITS, EPSILON, REPORTS, SECRETS, SUBSET, TWO, TWO_FREQUENCIES
-from foreign.record import write
 from multi_freq_ldpy.estimators.Histogram_estimator import IBU
 from multi_freq_ldpy.long_freq_est.L_GRR import L_GRR_Aggregator_IBU, L_GRR_Aggregator_MI
 from multi_freq_ldpy.long_freq_est.L_OSUE import L_OSUE_Aggregator_MI
@@ -12,6 +10,9 @@ from multi_freq_ldpy.long_freq_est.Variance_LONG_PURE import VAR_Long_Pure
 from multi_freq_ldpy.pure_frequency_oracles.GRR import GRR_Aggregator_IBU, GRR_Aggregator_MI
 from multi_freq_ldpy.pure_frequency_oracles.SS import SS_Aggregator_MI
 from multi_freq_ldpy.pure_frequency_oracles.UE import UE_Aggregator_IBU, UE_Aggregator_MI
+
+from foreign.inputs import BITS, EPSILON, REPORTS, SECRETS, SUBSET, TWO, TWO_FREQUENCIES
+from foreign.record import write
 
 subsets = [[(i + j) % SECRETS for j in range(SUBSET)] for i in REPORTS]
 p2, q1 = (np.e**3 - 1) / ((np.e + 1) * (np.e**2 - 1)), 1 / (np.e**2 + 1)

@@ -5,6 +5,7 @@ from importlib.metadata import version
 
 import numpy as np
 import opendp.prelude as dp
+
 from foreign.inputs import DRAWS, LINE, LINE_EPSILON, SECRETS
 from foreign.record import write
 

@@ -12,9 +12,10 @@ import time
 from pathlib import Path
 
 import numpy as np
+from pyemd import emd
+
 from foreign.inputs import BETA, CELLS, CITY_FREQUENCIES, HEIGHT, PRIOR, WIDTH
 from foreign.record import sha256, write
-from pyemd import emd
 
 COMMIT = "21a460cfbf102e9a3361daf16eae5502775b847f"
 WANTED = ("PosToValParis", "BlahutArimotoParis", "IBU", "LaplaceBetter", "KWdist")
@@ -30,6 +31,8 @@ def functions(path):
     return [theirs[name] for name in WANTED[1:]]
 
 
+if len(sys.argv) < 2:
+    sys.exit("name privic_functions.py: git clone https://github.com/blitzwas/PRIVIC, then make foreign PRIVIC=...")
 file = Path(sys.argv[1])
 blahut_arimoto, ibu, laplace, distance = functions(file)
 k = len(CELLS)

@@ -2,9 +2,10 @@
 
 from importlib.metadata import version
 
+from pure_ldp.frequency_oracles import DEServer, HEServer, RAPPORClient, RAPPORServer, UEServer
+
 from foreign.inputs import BITS, EPSILON, REPORTS, SECRETS
 from foreign.record import write
-from pure_ldp.frequency_oracles import DEServer, HEServer, RAPPORClient, RAPPORServer, UEServer
 
 names = [x + 1 for x in range(SECRETS)]  # its secrets are 1..d
 

@@ -3,9 +3,10 @@
 from importlib.metadata import version
 
 import numpy as np
+from pyunfold import iterative_unfold
+
 from foreign.inputs import COUNTS, LINE_COUNTS, LINE_MATRIX, MATRIX
 from foreign.record import write
-from pyunfold import iterative_unfold
 
 
 def unfolded(matrix, counts, **how):

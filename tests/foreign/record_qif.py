@@ -2,6 +2,8 @@
 
 from importlib.metadata import version
 
+from qif import channel, measure, mechanism
+
 from foreign.inputs import (
     ANY,
     COUNTS,
@@ -17,8 +19,6 @@ from foreign.inputs import (
     WIDTH,
 )
 from foreign.record import write
-
-from qif import channel, measure, mechanism
 
 
 def ibu(matrix, counts, **how):
