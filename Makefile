@@ -9,7 +9,7 @@ PEERS := _build/bench/venv
 RELEASE := _build/release/venv
 
 .DEFAULT_GOAL := help
-.PHONY: help book test slow portable versions newest mutants kernels lint format notebooks ledger browser wheel sdist release lab bench lock clean
+.PHONY: help book test slow portable versions newest mutants kernels lint format notebooks ledger browser wheel sdist release lab bench foreign lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -76,6 +76,10 @@ lab: $(VENV)/.ok ## open the chapters in JupyterLab (installed on first use)
 
 bench: $(PEERS)/.ok ## race mle against its peers, forty minutes; QUICK=1: four minutes; ONLY="W1 W5"
 	$(PEERS)/bin/python -m benchmarks $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY))
+
+foreign: $(PEERS)/.ok ## record anew what other programs answer, for tests/foreign; PRIVIC=file of the authors' functions
+	$(BIN)/uv pip install -q -p $(PEERS)/bin/python --constraint requirements.lock --group foreign
+	$(PEERS)/bin/python tests/foreign/record.py $(PRIVIC)
 
 lock: $(VENV)/.uv ## solve the dependencies anew into requirements.lock
 	$(BIN)/uv pip compile -q --upgrade --universal --python-version 3.11 $(LOCKED_EXTRAS) \

@@ -103,6 +103,15 @@ def test_reports_that_choose_the_event_are_not_those_that_judge_it():
     assert (found.secrets, found.seen, found.n) == ((0, 1), (7, 6), 200)
 
 
+def test_an_event_that_is_never_seen_again_bounds_nothing():
+    """It was chosen for {A}; of the reports that judge it the first secret has none there."""
+    quarters = {0: [(90, 10)] * 2 + [(0, 100)] * 2, 1: [(10, 90)] * 2 + [(3, 97)] * 2}
+    reports = [np.concatenate([np.repeat([0, 1], each) for each in quarters[x]]) for x in (0, 1)]
+    found = audit(ik.RandomizedResponse(2, 1.0), lambda secrets: np.concatenate(reports), n=800)
+    assert found.seen[0] == 0
+    assert found.epsilon == 0
+
+
 def test_the_bound_is_per_unit_of_distance():
     far = ik.Line(0, 10)
     found = audit(ik.TruncatedGeometric(far, 1.0), lambda secrets: secrets, n=4000, confidence=0.9, secrets=[0, 10])

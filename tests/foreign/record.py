@@ -1,15 +1,22 @@
-"""Write what a program answered to recorded/NAME.json, and its hash to recorded/SHA256SUMS."""
+"""Write what a program answered to recorded/NAME.json, and its hash to recorded/SHA256SUMS.
+
+`make foreign` runs this file, which runs every script beside it; what is not at hand keeps its old record.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-RECORDED = Path(__file__).parent / "recorded"
+HERE = Path(__file__).parent
+RECORDED = HERE / "recorded"
 SUMS = RECORDED / "SHA256SUMS"
 
 
@@ -41,3 +48,22 @@ def read(name: str) -> dict[str, Any]:
         raise ValueError(f"{path.name} is not what was recorded: its SHA-256 is {sha256(path)}. Run `make foreign`.")
     answers: dict[str, Any] = json.loads(path.read_text("utf8"))
     return answers
+
+
+def _record_all(privic: list[str]) -> None:
+    """Run the scripts one after the other, each in a process of its own, and say whose program is missing."""
+    missing = []
+    for script in sorted(HERE.glob("record_*.py")):
+        name = script.stem.removeprefix("record_")
+        arguments = [str(Path(file).resolve()) for file in privic] if name == "privic" else []
+        command = [sys.executable, "-W", "ignore", "-m", f"foreign.{script.stem}", *arguments]
+        environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+        done = subprocess.run(command, cwd=HERE.parent, env=environment, capture_output=True, text=True, check=False)
+        print(done.stdout, end="")
+        if done.returncode:
+            missing.append(f"not recorded: {name}: {done.stderr.strip().splitlines()[-1]}")
+    print(*missing, sep="\n")
+
+
+if __name__ == "__main__":
+    _record_all(sys.argv[1:])

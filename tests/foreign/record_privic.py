@@ -31,6 +31,8 @@ def functions(path):
     return [theirs[name] for name in WANTED[1:]]
 
 
+if len(sys.argv) < 2:
+    sys.exit("name privic_functions.py: git clone https://github.com/blitzwas/PRIVIC, then make foreign PRIVIC=...")
 file = Path(sys.argv[1])
 blahut_arimoto, ibu, laplace, distance = functions(file)
 k = len(CELLS)
