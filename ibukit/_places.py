@@ -142,7 +142,7 @@ def _array(values: Any) -> NDArray[Any] | None:
 
 def cells(lat: Floats, lon: Floats, edges: tuple[Floats, Floats], outside: Outside) -> Ints:
     """Rows and columns of the cells that hold the points, shape (2, n) or, where points are dropped, shorter."""
-    if outside not in ("raise", "nearest", "drop"):
+    if not _validate.is_one_of(outside, ("raise", "nearest", "drop")):
         raise ValueError(f'outside must be "raise", "nearest" or "drop", got {outside!r}')
     (lat0, lat1), (lon0, lon1) = (axis[[0, -1]] for axis in edges)
     inside = (lat >= lat0) & (lat <= lat1) & (lon >= lon0) & (lon <= lon1)

@@ -192,7 +192,7 @@ def robust_mle(
 
 def _checked(found: RobustEstimate, gap: float, tol: float, strict: bool) -> RobustEstimate:
     """What was found, or the error that carries it: `gap` is the largest of the maxima on the way."""
-    if strict and gap > tol:
+    if _validate.flag("strict", strict) and gap > tol:
         raise ConvergenceError(
             f"tol={tol:g} was not certified, a maximum has a gap of {gap:.3g}; take a larger tol, or strict=False for "
             "what was found",

@@ -132,7 +132,7 @@ def validated(
         raise ValueError("ba_start must be left out with ba_steps=None: the optimum does not depend on it")
     if not isinstance(restart, (bool, np.bool_)):
         raise TypeError(f"restart must be True or False, got {restart!r}")
-    if combine not in COMBINATIONS:
+    if not _validate.is_one_of(combine, COMBINATIONS):
         raise ValueError(f'combine must be "last" or "average", got {combine!r}')
     return Choices(
         alphabet=secrets,

@@ -167,7 +167,7 @@ def protection_gap(
         with one_thread():
             most = _linear_programme.most_of_two_losses(prior_of_those, costs[possible], guessed[possible], bound)
     except _linear_programme.Unsolved as reason:
-        if strict:
+        if _validate.flag("strict", strict):
             raise ConvergenceError(f"{reason}; strict=False returns a bound without it", without) from None
         return without
     return min(without, max(0.0, most - reached))

@@ -140,7 +140,7 @@ def optimal_private(
     k = len(secrets)
     theta = positive_distribution("prior", prior, k)
     level = _validate.positive("epsilon", epsilon)
-    if criterion not in CRITERIA:
+    if not _validate.is_one_of(criterion, CRITERIA):
         raise ValueError(f"criterion must be 'mse' or 'emd', got {criterion!r}")
     loadings = np.eye(k) if criterion == "mse" else cumulative_sums(secrets)
     if k == 1:
@@ -161,7 +161,7 @@ def optimal_private(
     channel = channel[:, np.argsort(meant.round(9), kind="stable")]
     gap = max(value - bound, 0.0)
     design = OptimalDesign(MatrixMechanism(channel, secrets), value, gap, criterion)
-    if strict and not gap <= LARGEST_GAP * value:
+    if _validate.flag("strict", strict) and not gap <= LARGEST_GAP * value:
         raise ConvergenceError(
             f"the optimum was missed: value {value:.6g}, proven bound {bound:.6g}; epsilon={level:g} times "
             "the distances may be too large or too small for doubles; strict=False returns the design with its gap",

@@ -135,7 +135,7 @@ def ibu(
     else:
         status = Status.OUT_OF_REACH if hopeless else Status.MAX_ITER
     estimate = certified(tally, theta, status, step, f"ibu, {'accelerated, ' if accelerate else ''}{stop}")
-    if strict and not met:
+    if _validate.flag("strict", strict) and not met:
         why = "cannot be met by any distribution" if hopeless else f"was not met within max_iter={max_iter} steps"
         raise ConvergenceError(
             f"stop={stop} {why} (gap {estimate.gap:.3g}); "

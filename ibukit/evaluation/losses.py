@@ -75,7 +75,7 @@ def _transport(supply: Floats, demand: Floats, distances: Floats, strict: bool) 
     # POT wants equal totals to the last digit
     cost, log = ot.emd2(supply / total, demand / demand.sum(), distances, numItermax=10_000_000, log=True)
     cost = float(total * cost)
-    if strict and log["warning"] is not None:
+    if _validate.flag("strict", strict) and log["warning"] is not None:
         raise ConvergenceError(
             f"the optimal transport was not solved, {log['warning']}: the cost is {cost:.6g} or less; take an alphabet "
             "with fewer elements, or strict=False for this cost",

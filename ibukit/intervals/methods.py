@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ibukit import _validate
 from ibukit.estimate import Estimate
 from ibukit.estimate.questions import Questions
 from ibukit.intervals.asked import Asked, Ends
@@ -43,7 +44,7 @@ def interval(
     (array([0.678, 0.241, 0.   ]), array([0.759, 0.322, 0.021]))
     """
     for name, given, known in (("method", method, INTERVALS), ("target", target, TARGETS)):
-        if given not in known:
+        if not _validate.is_one_of(given, known):
             raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, got {given!r}")
     return INTERVALS[method](Asked(estimate, questions, level, target), **options)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from functools import cached_property
 from typing import Any, ClassVar
@@ -295,7 +295,7 @@ class FiniteMechanism(Mechanism):
         return Tally((make_part(self, np.arange(self.m), np.bincount(seen, minlength=self.m)),))
 
     def _coded(self, reports: ArrayLike, codes: bool) -> NDArray[Any]:
-        if codes or type(self).check_reports is not FiniteMechanism.check_reports:
+        if _validate.flag("codes", codes) or type(self).check_reports is not FiniteMechanism.check_reports:
             return super()._coded(reports, codes)
         return self.code_reports(reports)  # found in a list of all: there is nothing more to check
 
@@ -380,6 +380,8 @@ def require_same_alphabet(mechanisms: Sequence[Mechanism]) -> tuple[Mechanism, .
     """The mechanisms, if there is one at least and all are over one alphabet."""
     if isinstance(mechanisms, Mechanism):
         raise TypeError(f"mechanisms must be a sequence of mechanisms, got one: pass [{mechanisms}]")
+    if not isinstance(mechanisms, Iterable):
+        raise TypeError(f"mechanisms must be a sequence of mechanisms, got {mechanisms!r}")
     many = tuple(mechanisms)
     if not many:
         raise ValueError("mechanisms must hold at least one mechanism, got none")

@@ -178,7 +178,7 @@ def maximise(
     problem = Problem(channel, weights)
     best = best_found(problem, tol, hyphenated("method", method, METHODS))
     maximum = Maximum(best.theta, best.solver.why(problem))
-    if strict and best.gap > max(tol, ROUNDING_OF_GAP):
+    if _validate.flag("strict", strict) and best.gap > max(tol, ROUNDING_OF_GAP):
         raise ConvergenceError(
             f"tol={tol:g} was not certified, the best gap is {best.gap:.3g} by {maximum.method}; take a larger tol, or "
             "strict=False for the best point",

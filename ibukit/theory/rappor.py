@@ -91,7 +91,7 @@ def rappor_concavity_bound(k: int, epsilon: float, *, n: ArrayLike, by: By = "se
     k = _validate.whole("k", k, 1)
     epsilon = _validate.positive("epsilon", epsilon)
     users = _validate.users(n, least=0)
-    if by not in ("sets", "product"):
+    if not _validate.is_one_of(by, ("sets", "product")):
         raise ValueError(f'by must be "sets" or "product", got {by!r}')
     bound = _by_sets(users, k, epsilon) if by == "sets" else _by_product(users, k, epsilon)
     return float(bound) if bound.ndim == 0 else np.asarray(bound)

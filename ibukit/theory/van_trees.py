@@ -105,7 +105,7 @@ def van_trees_bound(
     """
     users, secrets = _validate.whole("n", n, 1), _validate.whole("k", k, 2)
     eps, prior = _validate.positive("epsilon", epsilon), _validate.dirichlet_alpha(alpha, secrets)
-    if of not in ("distribution", "frequencies"):
+    if not _validate.is_one_of(of, ("distribution", "frequencies")):
         raise ValueError(f'of must be "distribution" or "frequencies", got {of!r}')
     total = float(prior.sum())
     spread = float((prior * (total - prior)).sum() / (total * (total + 1)))  # t

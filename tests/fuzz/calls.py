@@ -51,8 +51,17 @@ MADE = {
 }
 # files have tests of their own, which kill and corrupt; figures are plotting's; the rest asks pandas alone
 LEFT_OUT = {"save", "load", "plot", "to_geodataframe", "add_note", "with_traceback", "count", "index"}
-# what stands for a label, a place or the seed of a world where the same function is asked for by two names
-SLOW = {"calibrated", "bootstrap"}
+# what a mechanism defines and its base class calls, with arrays that are checked
+EXTENSION = {
+    "channel",
+    "code_reports",
+    "draw",
+    "invert",
+    "label_reports",
+    "log_scale",
+    "make_matrix",
+    "restore_reports",
+}
 
 
 @dataclass(frozen=True)
@@ -68,6 +77,10 @@ class Call:
     def optional(self, parameter):
         return self.takes[parameter].default is not inspect.Parameter.empty
 
+    def open(self):
+        """Parameters that take what a reader has, wrong values among them."""
+        return [name for name, each in self.takes.items() if not promised(each)]
+
     def missing(self):
         """Parameters without a strategy."""
         return [f"{self.name}({name})" for name, key in self.keys.items() if not key]
@@ -78,9 +91,9 @@ def _call(name, function, owner, run, kind=None):
     return Call(name, takes, {each: key_of(owner, each) for each in takes}, kind, run)
 
 
-def _fits(function):
+def _fits(name, function):
     """Whether a reader calls this method: what modules promise to each other takes arrays that are checked."""
-    return not any(promised(each) for name, each in parameters(function).items() if name not in RIGHT or name == "kept")
+    return name not in EXTENSION and not any(map(promised, parameters(function).values()))
 
 
 def made(cls):
@@ -102,7 +115,7 @@ def methods(cls):
             continue
         if isinstance(static, property) or type(static).__name__ == "cached_property":
             yield attribute, None, False
-        elif callable(function) and not inspect.isclass(function) and _fits(function):
+        elif callable(function) and not inspect.isclass(function) and _fits(attribute, function):
             yield attribute, function, isinstance(static, (staticmethod, classmethod))
 
 
@@ -120,11 +133,16 @@ def calls_of_class(name, cls):
         if function is None:
             found.append(Call(title, {}, {}, own, lambda world, _, a=attribute: getattr(make(world), a)))
         elif bare:
-            found.append(_call(title, function, own, lambda _, given, f=function: f(**given), own))
+            found.append(_call(title, function, f"{own}.{attribute}", lambda _, given, f=function: f(**given), own))
         else:
             ask = lambda world, given, a=attribute: getattr(make(world), a)(**given)  # noqa: E731
-            found.append(_call(title, function, own, ask, own))
+            found.append(_call(title, function, f"{own}.{attribute}", ask, own))
     return found
+
+
+def _stands_elsewhere(cls):
+    error = issubclass(cls, Exception) and cls is not ik.ConvergenceError
+    return error or cls in ABSTRACT or issubclass(cls, (Channel, ik.channels.Score))
 
 
 def registry():
@@ -137,11 +155,7 @@ def registry():
         if inspect.isfunction(thing):
             short = thing.__name__
             found[name] = [_call(name, thing, short, lambda _, given, f=thing: f(**given))]
-        elif thing in ABSTRACT or issubclass(thing, (Channel, ik.channels.Score)):
-            continue
-        elif issubclass(thing, Exception) and thing is not ik.ConvergenceError:
-            continue
-        else:
+        elif not _stands_elsewhere(thing):
             found[name] = calls_of_class(name, thing)
     return found
 

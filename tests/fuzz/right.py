@@ -1,7 +1,7 @@
-"""A right value for every parameter of the public functions, by its name; in front of the name its owner's, if need be."""
+"""A right value for every parameter of the public functions, by its name, with its owner's in front if need be."""
 
 import inspect
-import typing
+import re
 
 import numpy as np
 import pandas as pd
@@ -50,7 +50,7 @@ RIGHT = {
     "combine": lambda w: w.pick("last", "average"),
     "confidence": lambda w: w.pick(0.99, 1e-9, 1 - 1e-9),
     "count": lambda w: None,
-    "counts": lambda w: w.counts(w.mechanism.m),
+    "counts": lambda w: w.counts(min(w.mechanism.m, 64)),
     "criterion": lambda w: w.pick("mse", "emd"),
     "cycles": lambda w: w.pick(1, 2),
     "distance": lambda w: w.pick(None, 1.0),
@@ -159,7 +159,7 @@ RIGHT = {
     "by": lambda w: None,
     "v": lambda w: w.rng.normal(size=w.k),
     "values": lambda w: [f"v{i}" for i in range(w.k)],
-    "w": lambda w: np.ones(w.mechanism.m),
+    "w": lambda w: np.ones(min(w.mechanism.m, 64)),
     "weight": lambda w: w.pick(0.5, 0.0, 1.0, 1e-300),
     "weighted": lambda w: w.pick(False, True),
     "weights": lambda w: w.counts(w.k),
@@ -193,6 +193,8 @@ RIGHT = {
     "UnaryEncoding.p": lambda w: 0.75,
     "UnaryEncoding.q": lambda w: 0.25,
     "ThresholdedHistogram.threshold": lambda w: w.pick(None, 0.75),
+    "codes.name": lambda w: "labels",
+    "tally.counts": lambda w: w.counts(12),
     "audit.n": lambda w: 400,
     "audit.secrets": lambda w: None,
     "bayes_limits.alpha": lambda w: w.pick(0.5, 1.0, np.full(w.k, 2.0)),
@@ -234,14 +236,12 @@ def parameters(function):
 
 
 def key_of(owner: str, name: str) -> str:
-    """Where the right value of a parameter stands: under "owner.name" or under its name."""
-    return next((key for key in (f"{owner}.{name}", f"{owner.split('.')[0]}.{name}", name) if key in RIGHT), "")
+    """Where the right value of a parameter stands: under its owner's name and its own, or its own."""
+    cls, _, method = owner.partition(".")
+    keys = (f"{owner}.{name}", f"{method}.{name}", f"{cls}.{name}", name)
+    return next((key for key in keys if key in RIGHT), "")
 
 
 def promised(parameter) -> bool:
-    """Whether an argument is a promise between modules: an array by its type, which callers inside have checked."""
-    note = parameter.annotation if isinstance(parameter.annotation, str) else typing.get_origin(parameter.annotation)
-    return any(word in str(note) for word in ("NDArray", "Floats'", "Ints", "Bits", "Iterate", "Merged")) or note in (
-        "Floats",
-        "Ints | Floats",
-    )
+    """Whether an argument is a promise between modules: an array by its type, or what only they make."""
+    return re.match(r"NDArray|Floats|Ints|Bits|Iterate|Merged|Problem|Channel", str(parameter.annotation)) is not None

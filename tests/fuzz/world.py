@@ -11,16 +11,12 @@ from ibukit.protocols.memoised import Chances
 ALPHABETS = ["number", "line", "labels", "distances", "grid", "oblong", "bounds"]
 COUNTS = ["a few", "some", "zeros", "one", "1e15", "1e3 and 1e15"]
 # what a mechanism takes besides its alphabet, as a function of the world
-PLAIN = {
-    name: lambda world: {"epsilon": world.epsilon}
-    for name in (
-        "RandomizedResponse Rappor OptimizedUnaryEncoding SubsetSelection LinearGeometric TruncatedGeometric "
-        "PlanarGeometric TruncatedPlanarGeometric LinearLaplace PlanarLaplace Exponential TightConstraints SquareWave "
-        "DiscreteSquareWave Piecewise Duchi HybridMechanism Staircase HadamardResponse HadamardMechanism LocalHashing "
-        "HistogramEncoding ThresholdedHistogram"
-    ).split()
-}
-GAUSSIAN = {name: lambda world: {"sigma": world.sigma} for name in "DiscreteGaussian LinearGaussian".split()}
+LEVELS = """RandomizedResponse Rappor OptimizedUnaryEncoding SubsetSelection LinearGeometric TruncatedGeometric
+PlanarGeometric TruncatedPlanarGeometric LinearLaplace PlanarLaplace Exponential TightConstraints SquareWave
+DiscreteSquareWave Piecewise Duchi HybridMechanism Staircase HadamardResponse HadamardMechanism LocalHashing
+HistogramEncoding ThresholdedHistogram"""
+PLAIN = {name: lambda world: {"epsilon": world.epsilon} for name in LEVELS.split()}
+GAUSSIAN = {name: lambda world: {"sigma": world.sigma} for name in ["DiscreteGaussian", "LinearGaussian"]}
 MECHANISMS = {
     **PLAIN,
     **GAUSSIAN,
