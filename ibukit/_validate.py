@@ -93,6 +93,21 @@ def flag(name: str, value: Any) -> bool:
     return bool(value)
 
 
+def text(name: str, value: Any) -> str:
+    """A text."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be a text, got {value!r}")
+    return value
+
+
+def items(name: str, values: Any, what: str) -> tuple[Any, ...]:
+    """What can be gone through, one by one."""
+    try:
+        return tuple(values)
+    except TypeError:
+        raise TypeError(f"{name} must be {what}, got {values!r}") from None
+
+
 def is_one_of(value: Any, known: Container[str]) -> bool:
     """Whether a value is one of some texts; `in` would ask an array for its hash, or compare it number by number."""
     return isinstance(value, str) and value in known

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -100,6 +100,15 @@ class Choices(_validate.ReadOnlyArrays):
                 f"path must be a file that was begun with the same arguments, {path} was not: {differing}. "
                 "Name another file, or read it by Privic.load"
             )
+
+
+def functions(callbacks: Iterable[Callable[..., Any]]) -> tuple[Callable[..., Any], ...]:
+    """What is to be called after each cycle."""
+    found = _validate.items("callbacks", callbacks, "functions of a Privic")
+    for each in found:
+        if not callable(each):
+            raise TypeError(f"callbacks must be functions of a Privic, got {each!r} among them")
+    return found
 
 
 def drawing(population: Population | ArrayLike | Draw, alphabet: Alphabet) -> Draw:

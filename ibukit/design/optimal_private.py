@@ -152,7 +152,7 @@ def optimal_private(
     points = _deviations(logs, theta) @ contrasts(k)
     measure = Criterion(loadings @ contrasts(k), criterion == "emd")
     with one_thread():
-        weights, bound = optimal_design(points, sizes / sizes.sum(), measure)
+        weights, bound = _solved(points, sizes / sizes.sum(), measure, level)
         made = weights > 0
         channel = _with_rows_that_sum((columns[made].T / sizes[made]) * weights[made], theta)
         value = measure.at((points[made].T * (theta @ channel)) @ points[made]).value
@@ -168,6 +168,17 @@ def optimal_private(
             design,
         )
     return design
+
+
+def _solved(points: Floats, start: Floats, measure: Criterion, level: float) -> tuple[Floats, float]:
+    """The weights and their bound, where doubles hold the criterion, which grows as 1 / epsilon^2."""
+    try:
+        with np.errstate(over="raise", invalid="raise", divide="raise"):
+            return optimal_design(points, start, measure)
+    except (np.linalg.LinAlgError, FloatingPointError):
+        raise ValueError(
+            f"epsilon must be so large, and prior so far from 0, that doubles hold the criterion, got epsilon={level:g}"
+        ) from None
 
 
 def _deviations(logs: Floats, theta: Floats) -> Floats:

@@ -336,7 +336,7 @@ class Privic:
             If `cycles` or `seed` is negative, and as `collect`.
         """
         cycles, seed = _validate.whole("cycles", cycles, 0), _validate.whole("seed", seed, 0)
-        draw, functions = _privic_choices.drawing(population, self.alphabet), tuple(callbacks)
+        draw, functions = _privic_choices.drawing(population, self.alphabet), _privic_choices.functions(callbacks)
         start = min(self.cycle, cycles)
         with tqdm(desc="privic", unit=" cycles", total=cycles, initial=start, disable=None) as bar:
             while self.cycle < cycles:

@@ -192,7 +192,8 @@ def gibu(
     """
     if isinstance(tallies, Tally):
         raise TypeError("tallies must be an iterable of tallies, got one tally: pass [tally], or call ibu(tally)")
-    checked = [check_tally(tally, lossy=True, weighted=True) for tally in tallies]
+    many = _validate.items("tallies", tallies, "an iterable of tallies")
+    checked = [check_tally(tally, lossy=True, weighted=True) for tally in many]
     if not checked:
         raise ValueError("tallies must hold at least one tally, got none")
     return ibu(pool(checked), start, stop, max_iter, strict, accelerate)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from functools import cached_property
 from typing import Any, ClassVar
@@ -380,9 +380,7 @@ def require_same_alphabet(mechanisms: Sequence[Mechanism]) -> tuple[Mechanism, .
     """The mechanisms, if there is one at least and all are over one alphabet."""
     if isinstance(mechanisms, Mechanism):
         raise TypeError(f"mechanisms must be a sequence of mechanisms, got one: pass [{mechanisms}]")
-    if not isinstance(mechanisms, Iterable):
-        raise TypeError(f"mechanisms must be a sequence of mechanisms, got {mechanisms!r}")
-    many = tuple(mechanisms)
+    many = _validate.items("mechanisms", mechanisms, "a sequence of mechanisms")
     if not many:
         raise ValueError("mechanisms must hold at least one mechanism, got none")
     for mechanism in many:
