@@ -79,14 +79,8 @@ class Grid(Alphabet):
             object.__setattr__(self, "__class__", UnboundedGrid)  # as for a line
             self.__init__(n_rows, n_cols, cell_size, unit, bounds, first)  # type: ignore[misc]
             return
-        self._keep(
-            n_rows=n_rows,
-            n_cols=n_cols,
-            cell_size=cell_size,
-            unit=_validate.text("unit", unit),
-            bounds=bounds,
-            first=first,
-        )
+        self._keep(n_rows=n_rows, n_cols=n_cols, cell_size=cell_size, bounds=bounds, first=first)
+        self._keep(unit=_validate.text("unit", unit))
         self.__post_init__()
 
     def __post_init__(self) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
@@ -151,8 +153,8 @@ def optimal_private(
     sizes = columns @ theta
     points = _deviations(logs, theta) @ contrasts(k)
     measure = Criterion(loadings @ contrasts(k), criterion == "emd")
-    with one_thread():
-        weights, bound = _solved(points, sizes / sizes.sum(), measure, level)
+    with one_thread(), _within_doubles(level):
+        weights, bound = optimal_design(points, sizes / sizes.sum(), measure)
         made = weights > 0
         channel = _with_rows_that_sum((columns[made].T / sizes[made]) * weights[made], theta)
         value = measure.at((points[made].T * (theta @ channel)) @ points[made]).value
@@ -170,11 +172,12 @@ def optimal_private(
     return design
 
 
-def _solved(points: Floats, start: Floats, measure: Criterion, level: float) -> tuple[Floats, float]:
-    """The weights and their bound, where doubles hold the criterion, which grows as 1 / epsilon^2."""
+@contextmanager
+def _within_doubles(level: float) -> Iterator[None]:
+    """Say so where doubles do not hold the criterion, which grows as 1 / epsilon^2."""
     try:
         with np.errstate(over="raise", invalid="raise", divide="raise"):
-            return optimal_design(points, start, measure)
+            yield
     except (np.linalg.LinAlgError, FloatingPointError):
         raise ValueError(
             f"epsilon must be so large, and prior so far from 0, that doubles hold the criterion, got epsilon={level:g}"

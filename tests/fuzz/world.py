@@ -104,7 +104,7 @@ class World:
         if self.many == "1e3 and 1e15":
             base[0] = 10**15
         # where every report is drawn by itself there can be no more of them than fit
-        return base if self.many != "some" else base * 30
+        return base if self.many != "some" else base * 10
 
     def counts(self, size):
         """How often each of `size` reports was seen, one of them at least."""
