@@ -65,7 +65,7 @@ class Alphabet(_validate.ReadOnlyArrays):
     def __post_init__(self) -> None:
         """Check and convert the fields, of classes that inherit, too."""
         _refuse_no_sequence(self.values)
-        labels = np.asarray(self.values)
+        labels = _validate.whole_array("values", self.values)
         if labels.dtype.kind == "U" and not all(isinstance(label, str) for label in self.values):
             labels = np.array(list(self.values), dtype=object)  # numpy would turn 1 into "1" beside "a"
         if labels.ndim != 1 or labels.size == 0:

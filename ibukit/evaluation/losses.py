@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -140,7 +142,11 @@ def squared_l2(p: ArrayLike, q: ArrayLike) -> float:
     one, other = _numbers(p, q)
     a = _validate.vector("p", one, np.size(one))
     difference = a - _validate.vector("q", other, a.size)
-    return float(difference @ difference)
+    with np.errstate(over="ignore"):
+        found = float(difference @ difference)
+    if not math.isfinite(found):
+        raise ValueError(f"p and q must not be so far apart that doubles do not hold it, got {abs(difference).max():g}")
+    return found
 
 
 def _pair(p: ArrayLike, q: ArrayLike, alphabet: Alphabet | None = None) -> tuple[Floats, Floats]:

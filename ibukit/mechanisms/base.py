@@ -376,6 +376,13 @@ def single_part(tally: Tally) -> Part:
     return tally.parts[0]
 
 
+def require_mechanism(mechanism: Any) -> Mechanism:
+    """The mechanism itself."""
+    if not isinstance(mechanism, Mechanism):
+        raise TypeError(f"mechanism must be a mechanism, such as RandomizedResponse(k, epsilon), got {mechanism!r}")
+    return mechanism
+
+
 def require_same_alphabet(mechanisms: Sequence[Mechanism]) -> tuple[Mechanism, ...]:
     """The mechanisms, if there is one at least and all are over one alphabet."""
     if isinstance(mechanisms, Mechanism):
