@@ -179,7 +179,7 @@ def robust_mle(
     shares = tuple(joint.distribution[k:].tolist())
     share = float(joint.distribution[k:].sum())
     if share >= 1:
-        raise ValueError(f"no honest report is left: adversaries who send {reports[0]} explain all")
+        raise ValueError(f"tally has no honest report left: adversaries who send {reports[0]} explain all")
     estimate = replace(
         joint,
         distribution=_validate.frozen(joint.distribution[:k] / joint.distribution[:k].sum()),

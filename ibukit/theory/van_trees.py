@@ -11,9 +11,13 @@ from scipy.special import expit
 from ibukit import _validate
 from ibukit._deprecated import reordered
 from ibukit._validate import Floats
+from ibukit.theory._doubles import number_of_secrets
 
 # of the rule for the mean over U
 POINTS = 200
+
+# some vectors of so many doubles are a gigabyte
+MOST_IN_A_PRIOR = 2**25
 
 
 @reordered("(n, k, epsilon, alpha, of)")
@@ -103,7 +107,7 @@ def van_trees_bound(
     >>> round(bound, 6), round(constant, 6)
     (0.001918, 0.001947)
     """
-    users, secrets = _validate.whole("n", n, 1), _validate.whole("k", k, 2)
+    users, secrets = _validate.whole("n", n, 1), number_of_secrets(k, 2, MOST_IN_A_PRIOR)
     eps, prior = _validate.positive("epsilon", epsilon), _validate.dirichlet_alpha(alpha, secrets)
     if not _validate.is_one_of(of, ("distribution", "frequencies")):
         raise ValueError(f'of must be "distribution" or "frequencies", got {of!r}')
