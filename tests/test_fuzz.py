@@ -30,19 +30,6 @@ FRESH = ("release", "audit", "Audit")
 # what builds the world may refuse, and what makes an alphabet of an argument: by names of their own
 NAMES = {"alphabet", "k", "secrets", "values", "tally", "prior", "mechanism", "epsilon", "sigma"}
 NAMES |= {"secret_counts", "counts", "reports"}
-    "alphabet",
-    "k",
-    "secrets",
-    "values",
-    "tally",
-    "prior",
-    "mechanism",
-    "epsilon",
-    "sigma",
-    "secret_counts",
-    "counts",
-    "reports",
-}
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from ibukit import _validate
 from ibukit.errors import TooLarge
 
 # beyond it k and k + 1 are the same double
-MOST_SECRETS = 2**53
+LARGEST_K = 2**53
 
 
 @contextmanager
@@ -26,7 +26,7 @@ def within_doubles(**given: Any) -> Iterator[None]:
         raise ValueError(f"{' and '.join(given)} must be such that doubles hold the result, got {values}") from None
 
 
-def number_of_secrets(k: Any, least: int, most: int = MOST_SECRETS) -> int:
+def number_of_secrets(k: Any, least: int, most: int = LARGEST_K) -> int:
     """A whole number of secrets that is not beyond what is computed with."""
     secrets = _validate.whole("k", k, least)
     if secrets > most:
