@@ -6,18 +6,22 @@ runs as many examples in all, shared among the public names; a failure prints th
 
 import os
 import resource
+import time
 from dataclasses import dataclass, replace
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+import ibukit as ik
 from fuzz.calls import Call, names_that_must_be_here, registry
 from fuzz.judge import TooSlow, Unclear, check_answer, check_error, outcomes, same
-from fuzz.right import RIGHT
+from fuzz.right import RIGHT, key_of
 from fuzz.spoiled import DRESSES, WRONG
 from fuzz.world import ALPHABETS, COUNTS, MECHANISMS, World
 from ibukit.posterior import _totals
+from test_architecture import public_objects
 
 REGISTRY = registry()
 EXAMPLES = int(os.environ.get("EXAMPLES", "1000"))
@@ -146,6 +150,58 @@ def test_every_public_name_has_a_strategy():
 
 
 def _things():
-    from test_architecture import public_objects
-
     return [thing for name, thing in public_objects().items() if name in REGISTRY]
+
+
+def test_a_name_without_a_strategy_is_seen():
+    unknown = replace(CALLS["ibukit.mle"], keys={"tally": "tally", "novelty": key_of("mle", "novelty")})
+    assert unknown.missing() == ["ibukit.mle(novelty)"]
+
+
+# the judge sees what it is there for
+
+
+TALLY = ik.RandomizedResponse(3, 1.0).tally_counts([6, 3, 1])
+FINE = ik.mle(TALLY)
+WRONG_ANSWERS = {
+    "NaN": float("nan"),
+    "NaN in an array": np.array([1.0, np.nan]),
+    "NaN in a pair": (1.0, (2.0, np.float64("nan"))),
+    "a sum below 1": replace(FINE, distribution=np.array([0.5, 0.25, 0.2])),
+    "a negative probability": replace(FINE, distribution=np.array([1.5, -0.5, 0.0])),
+    "a gap that is no bound": replace(FINE, distribution=np.array([0.0, 0.0, 1.0]), gap=0.1),
+}
+
+
+@pytest.mark.parametrize("answer", WRONG_ANSWERS)
+def test_a_wrong_answer_is_seen(answer):
+    check_answer(FINE)
+    with pytest.raises(Unclear):
+        check_answer(WRONG_ANSWERS[answer])
+
+
+@pytest.mark.parametrize(
+    "error",
+    [ValueError("wrong"), TypeError("no start"), KeyError("stop"), OverflowError("stop"), RuntimeWarning("stop")],
+)
+def test_an_unclear_error_is_seen(error):
+    check_error(ValueError("stop must be a rule"), {"stop"})
+    with pytest.raises(Unclear):
+        check_error(error, {"stop"})
+
+
+def test_a_warning_of_numpy_and_a_hang_are_seen():
+    def hang():
+        while True:
+            time.sleep(0.001)
+
+    (found,) = outcomes([lambda: np.float64(1.0) / np.float64(0.0)])
+    assert isinstance(found, RuntimeWarning)
+    with pytest.raises(TooSlow):
+        outcomes([hang], seconds=0.05)
+
+
+def test_two_threads_that_are_told_otherwise_are_seen():
+    assert same(FINE, FINE)
+    assert not same(FINE, replace(FINE, gap=1.0))
+    assert not same(ValueError("x"), 1.0)

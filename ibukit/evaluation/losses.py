@@ -140,7 +140,8 @@ def squared_l2(p: ArrayLike, q: ArrayLike) -> float:
     1.5
     """
     one, other = _numbers(p, q)
-    a = _validate.vector("p", one, np.size(one))
+    given = _validate.numbers("p", one)
+    a = _validate.vector("p", given, given.size)
     difference = a - _validate.vector("q", other, a.size)
     with np.errstate(over="ignore"):
         found = float(difference @ difference)

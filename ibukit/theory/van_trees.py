@@ -11,7 +11,7 @@ from scipy.special import expit
 from ibukit import _validate
 from ibukit._deprecated import reordered
 from ibukit._validate import Floats
-from ibukit.theory._doubles import number_of_secrets
+from ibukit.theory._doubles import number_of_secrets, within_doubles
 
 # of the rule for the mean over U
 POINTS = 200
@@ -113,10 +113,11 @@ def van_trees_bound(
         raise ValueError(f'of must be "distribution" or "frequencies", got {of!r}')
     total = float(prior.sum())
     spread = float((prior * (total - prior)).sum() / (total * (total + 1)))  # t
-    bound = spread**2 / (users * _information(prior, eps) + total * spread)
-    if (prior > 2).all():
-        information = users * secrets * np.expm1(eps / 2) ** 2 + _of_the_prior(prior)
-        bound = max(bound, float((secrets - 1) ** 2 / information))
+    with within_doubles(epsilon=eps):
+        bound = spread**2 / (users * _information(prior, eps) + total * spread)
+        if (prior > 2).all():
+            information = users * secrets * np.expm1(eps / 2) ** 2 + _of_the_prior(prior)
+            bound = max(bound, float((secrets - 1) ** 2 / information))
     if of == "distribution":
         return bound
     return max(0.0, ((total + users) / users) ** 2 * (bound - spread / (total + users)))

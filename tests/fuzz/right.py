@@ -40,7 +40,7 @@ RIGHT = {
     "callbacks": lambda w: (),
     "cell_size": lambda w: w.pick(1.0, (0.5, 2.0), 1e-9, 1e9),
     "cells": lambda w: np.array([[0, 0], [5, -3]]),
-    "channel": lambda w: w.rng.dirichlet(np.ones(2), getattr(w.mechanism, "m", 3)),
+    "channel": lambda w: w.rng.dirichlet(np.ones(2), min(getattr(w.mechanism, "m", 3), 64)),
     "choice": lambda w: w.pick(None, "least-information", "vertex"),
     "city": lambda w: w.pick(*CITIES),
     "client": lambda w: None,
