@@ -52,6 +52,8 @@ REFUSED = {
         ik.LinearGeometric(3, 1.0), THIRD, 1.0), "mechanism must have a matrix"),
     "grid": (lambda: identification.likely_region(0.5, [[0, 0]]), "grid must be a Grid"),
     "report": (lambda: attack.poison_outputs(ik.SubsetSelection(3, 1.0).tally([[1, 0, 0]]), 0, 0.1), "report must"),
+    "release": (lambda: ik.privacy.audit(KRR, 0.5), "release must be a function"),
+    "method of a band": (lambda: ik.mle(TALLY).band(method=ARRAY), "method must be one of"),
     "entropy": (lambda: theory.posterior_entropy_bound("x", k=3), "entropy must be a number"),
     # arrays
     "ragged secrets": (lambda: KRR.randomize(RAGGED, np.random.default_rng(1)), "secrets"),

@@ -79,7 +79,8 @@ class Call:
 
     def open(self):
         """Parameters that take what a reader has, wrong values among them."""
-        return [name for name, each in self.takes.items() if not promised(each)]
+        # `name` of codes is how an error is to call the labels
+        return [name for name, each in self.takes.items() if not promised(each) and self.keys[name] != "codes.name"]
 
     def missing(self):
         """Parameters without a strategy."""
