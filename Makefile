@@ -5,11 +5,13 @@ BIN  := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 UV   := 0.13.8
 LOCKED_EXTRAS := --extra bayes --extra data --extra book --extra test --extra lint --extra browser
 JOBS ?= 2
+SEED ?= 0
+EXAMPLES ?= 10000
 PEERS := _build/bench/venv
 RELEASE := _build/release/venv
 
 .DEFAULT_GOAL := help
-.PHONY: help book test slow portable versions newest mutants kernels lint format notebooks ledger browser wheel sdist release lab bench foreign lock clean
+.PHONY: help book test slow fuzz portable versions newest mutants kernels lint format notebooks ledger browser wheel sdist release lab bench foreign lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -23,6 +25,9 @@ test: $(VENV)/.ok ## run the tests, the doctests and every chapter
 
 slow: $(VENV)/.ok ## run the statistical tests that take minutes
 	$(BIN)/python -m pytest -q -n $(JOBS) -m slow
+
+fuzz: $(VENV)/.ok ## call every public name with wrong input, an answer or a clear error; SEED=0 EXAMPLES=10000
+	EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest -q -n $(JOBS) --dist=load -m slow tests/test_fuzz.py --hypothesis-seed=$(SEED)
 
 portable: $(VENV)/.ok ## run all tests as if on eight other machines, an hour and a half; ONLY="prescott noise-1"
 	$(BIN)/python scripts/portable.py --jobs $(JOBS) $(if $(ONLY),--only "$(ONLY)")

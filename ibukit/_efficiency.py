@@ -34,12 +34,17 @@ def efficiency_of(mechanism: Any) -> Floats | None:
 
 def all_that_is_seen(mechanism: Any) -> Floats:
     """The matrix as an adversary sees it, shape (k, m): where reports get lost, the last is that nothing is seen."""
+    return matrix_of(getattr(mechanism, "with_silence", mechanism))
+
+
+def matrix_of(mechanism: Any) -> Floats:
+    """The matrix of what has one."""
     if not callable(getattr(mechanism, "matrix", None)):
         raise TypeError(
             f"mechanism must have a matrix, which takes reports that can be listed, got {mechanism!r}; of an array "
             "make a MatrixMechanism, of noise without an end take the truncated kind"
         )
-    matrix: Floats = getattr(mechanism, "with_silence", mechanism).matrix()
+    matrix: Floats = mechanism.matrix()
     return matrix
 
 

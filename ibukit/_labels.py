@@ -57,7 +57,10 @@ def in_order(name: str, counts: Any, alphabet: Alphabet, weighted: bool = False)
     ValueError
         If a label is there twice, or a count is missing, no whole number or negative.
     """
-    labelled, checked = _labelled(counts), _validate.weights if weighted else _validate.counts
+    labelled, checked = (
+        _labelled(counts),
+        _validate.weights if _validate.flag("weighted", weighted) else _validate.counts,
+    )
     if labelled is None:
         return checked(name, counts, len(alphabet))
     labels, values = labelled

@@ -83,7 +83,7 @@ def make_part(mechanism: ReportModel, reports: NDArray[Any], counts: Ints | Floa
     counts = np.ones(len(reports), dtype=np.int64) if counts is None else counts
     seen = counts > 0
     if not seen.any():
-        raise ValueError("the tally is empty: at least one report is needed")
+        raise ValueError("the tally is empty: at least one report is needed, reports or counts hold none")
     _validate.refuse_too_many("counts", counts)
     reports, counts = _distinct(reports[seen], counts[seen])
     part = Part(mechanism, _validate.frozen(reports), _validate.frozen(counts))

@@ -6,6 +6,7 @@ import math
 import sys
 from collections.abc import Callable
 from functools import wraps
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
@@ -142,7 +143,7 @@ def _array(values: Any) -> NDArray[Any] | None:
 
 def cells(lat: Floats, lon: Floats, edges: tuple[Floats, Floats], outside: Outside) -> Ints:
     """Rows and columns of the cells that hold the points, shape (2, n) or, where points are dropped, shorter."""
-    if outside not in ("raise", "nearest", "drop"):
+    if not _validate.is_one_of(outside, ("raise", "nearest", "drop")):
         raise ValueError(f'outside must be "raise", "nearest" or "drop", got {outside!r}')
     (lat0, lat1), (lon0, lon1) = (axis[[0, -1]] for axis in edges)
     inside = (lat >= lat0) & (lat <= lat1) & (lon >= lon0) & (lon <= lon1)
@@ -284,9 +285,10 @@ def _rounded(degrees: float, towards: Callable[[float], int]) -> float:
 
 def check_bounds(bounds: Any) -> Bounds:
     """South, north, west and east edge in degrees."""
-    if len(bounds) != 4:
+    edges = _validate.items("bounds", bounds, "four numbers (lat0, lat1, lon0, lon1)")
+    if len(edges) != 4 or not all(isinstance(edge, Real) and not isinstance(edge, bool) for edge in edges):
         raise ValueError(f"bounds must be four numbers (lat0, lat1, lon0, lon1), got {bounds}")
-    lat0, lat1, lon0, lon1 = (float(edge) for edge in bounds)
+    lat0, lat1, lon0, lon1 = (float(edge) for edge in edges)
     if not (-90 <= lat0 < lat1 <= 90 and -180 <= lon0 < lon1 <= 180):
         raise ValueError(
             f"bounds must be south < north and west < east in degrees, got {(lat0, lat1, lon0, lon1)}"
@@ -351,7 +353,9 @@ def rectangles(columns: dict[str, Any], edges: tuple[Floats, Floats], in_degrees
 
 def cells_of(frame: GeoDataFrame, name: str) -> tuple[tuple[int, int], tuple[int, int], Any]:
     """First cell, numbers of rows and columns, and the frame row by row, of one that `rectangles` made."""
-    missing = {"row", "col", name} - set(frame.columns)
+    if not hasattr(frame, "crs"):
+        raise TypeError(f"frame must be a GeoDataFrame as grid.to_geodataframe makes it, got {type(frame).__name__}")
+    missing = {_validate.text("name", name)} - set(frame.columns)
     if missing:
         raise ValueError(f"frame must have the columns row, col and {name}; {sorted(missing)} missing")
     if frame.crs is not None and not frame.crs.equals("EPSG:4326"):

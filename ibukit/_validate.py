@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Container, Iterator, Mapping, Set
 from decimal import Decimal
 from functools import wraps
 from numbers import Real
@@ -86,6 +86,33 @@ def users(n: ArrayLike, least: int) -> Ints:
     return many
 
 
+def flag(name: str, value: Any) -> bool:
+    """True or False: "no" would be true, and an array is neither."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} must be True or False, got {value!r}")
+    return bool(value)
+
+
+def text(name: str, value: Any) -> str:
+    """A text."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be a text, got {value!r}")
+    return value
+
+
+def items(name: str, values: Any, what: str) -> tuple[Any, ...]:
+    """What can be gone through, one by one."""
+    try:
+        return tuple(values)
+    except TypeError:
+        raise TypeError(f"{name} must be {what}, got {values!r}") from None
+
+
+def is_one_of(value: Any, known: Container[str]) -> bool:
+    """Whether a value is one of some texts; `in` would ask an array for its hash, or compare it number by number."""
+    return isinstance(value, str) and value in known
+
+
 def processes(name: str, number: int) -> int:
     """A number of processes as joblib has it: not 0, and -1 for one on each core."""
     if whole(name, number, -(2**31)) == 0:
@@ -138,7 +165,10 @@ def whole_array(name: str, values: Any) -> NDArray[Any]:
         raise ValueError(f"{name} has a missing value (masked) at index {index}: leave it out yourself")
     if values is None or isinstance(values, (str, bytes, Set, Mapping, Iterator)):
         raise ValueError(f"{name} must be a list, an array or a Series, got {_kind(values)}")
-    return np.asarray(values)
+    try:
+        return np.asarray(values)
+    except ValueError:  # rows of different lengths
+        raise ValueError(f"{name} must be a list, an array or a Series, got rows of different lengths") from None
 
 
 def numbers(name: str, values: Any, what: str = "an array of numbers", error: type[ValueError] = ValueError) -> Floats:
@@ -265,10 +295,13 @@ def positive_distribution(name: str, values: ArrayLike, size: int, why: str) -> 
 
 
 def vector(name: str, values: ArrayLike, size: int) -> Floats:
-    """A vector of `size` finite or infinite numbers; only the shape is checked."""
+    """A vector of `size` finite numbers: of others even a product with 0 is none."""
     array = numbers(name, values)
     if array.shape != (size,):
         raise AlphabetMismatch(f"{name} must have shape ({size},), got {array.shape}")
+    bad = ~np.isfinite(array)
+    if bad.any():
+        raise ValueError(f"{name} must be finite, got {array[bad][0]} at index {_first(bad)}")
     return array
 
 

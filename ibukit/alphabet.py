@@ -59,19 +59,19 @@ class Alphabet(_validate.ReadOnlyArrays):
     # the argument is called `distances`, which the field cannot be: there is a method of that name
     @_validate.field_is("_distances", "distances")
     def __init__(self, values: Any, distances: ArrayLike | None = None, unit: str = ""):
-        self._keep(values=values, _distances=distances, unit=unit)
+        self._keep(values=values, _distances=distances, unit=_validate.text("unit", unit))
         self.__post_init__()
 
     def __post_init__(self) -> None:
         """Check and convert the fields, of classes that inherit, too."""
         _refuse_no_sequence(self.values)
-        labels = np.asarray(self.values)
+        labels = _validate.whole_array("values", self.values)
         if labels.dtype.kind == "U" and not all(isinstance(label, str) for label in self.values):
             labels = np.array(list(self.values), dtype=object)  # numpy would turn 1 into "1" beside "a"
         if labels.ndim != 1 or labels.size == 0:
             several = "; join labels of several parts into one, as f'{a}/{b}'" if labels.ndim > 1 else ""
             raise ValueError(f"values must be a non-empty sequence of labels, got shape {labels.shape}{several}")
-        if len(set(labels.tolist())) != labels.size or any(label != label for label in labels.tolist()):
+        if len(set(labels.tolist())) != labels.size or any(map(_validate.is_missing, labels.tolist())):
             raise ValueError("values must all be different and equal to themselves (not NaN): each label has one code")
         distances = None if self._distances is None else _metric(self._distances, labels.size)
         self._keep(values=_validate.frozen(labels.copy()), _distances=distances)
@@ -193,7 +193,7 @@ class Line(Alphabet):
             object.__setattr__(self, "__class__", UnboundedLine)
             self.__init__(first, last, unit)  # type: ignore[misc]  # which is another one now
             return
-        self._keep(first=first, last=last, unit=unit)
+        self._keep(first=first, last=last, unit=_validate.text("unit", unit))
         self.__post_init__()
 
     def __post_init__(self) -> None:
@@ -287,7 +287,7 @@ class UnboundedLine(Unbounded, Line):
         ends: tuple[int | None, int | None] | None = None,
     ):
         # `dataclasses.replace` gives the ends, which can be read where a first or a last element cannot
-        self._keep(ends=(first, last) if ends is None else tuple(ends), unit=unit)
+        self._keep(ends=(first, last) if ends is None else tuple(ends), unit=_validate.text("unit", unit))
         self.__post_init__()
 
     def __post_init__(self) -> None:
@@ -340,7 +340,7 @@ def as_alphabet(alphabet: Alphabet | int | Sequence[Any]) -> Alphabet:
     if isinstance(alphabet, Alphabet):
         len(alphabet)  # one without an end says that it has none, and what to do
         return alphabet
-    if np.ndim(alphabet) == 1 and not isinstance(alphabet, str):
+    if isinstance(alphabet, (list, tuple)) or np.ndim(alphabet) == 1:
         return Alphabet(alphabet)
     return Line(0, _validate.whole("alphabet", alphabet, 1) - 1)
 

@@ -187,7 +187,7 @@ def load_gowalla(city: str) -> Dataset:
     >>> len(manhattan.alphabet), manhattan.n
     (280, 98061)
     """
-    if city not in _CITIES:
+    if not _validate.is_one_of(city, _CITIES):
         raise ValueError(f"city must be one of {', '.join(_CITIES)}, got {city!r}")
     return _CITIES[city](city)
 
@@ -212,7 +212,7 @@ def load_places(city: str) -> GeoDataFrame:
     >>> load_places("paris").query("kind == 'water'").name.tolist()
     ['Seine']
     """
-    if city not in _CITIES:
+    if not _validate.is_one_of(city, _CITIES):
         raise ValueError(f"city must be one of {', '.join(_CITIES)}, got {city!r}")
     from geopandas import GeoDataFrame  # which takes a second to import
 
@@ -370,7 +370,7 @@ _CITIES: dict[str, Callable[[str], Dataset]] = {
 
 
 def _subset(files: dict[str, str], subset: str) -> str:
-    if subset not in files:
+    if not _validate.is_one_of(subset, files):
         raise ValueError(f'subset must be "all" or "train", got {subset!r}')
     return files[subset]
 

@@ -79,7 +79,8 @@ class Grid(Alphabet):
             object.__setattr__(self, "__class__", UnboundedGrid)  # as for a line
             self.__init__(n_rows, n_cols, cell_size, unit, bounds, first)  # type: ignore[misc]
             return
-        self._keep(n_rows=n_rows, n_cols=n_cols, cell_size=cell_size, unit=unit, bounds=bounds, first=first)
+        self._keep(n_rows=n_rows, n_cols=n_cols, cell_size=cell_size, bounds=bounds, first=first)
+        self._keep(unit=_validate.text("unit", unit))
         self.__post_init__()
 
     def __post_init__(self) -> None:
@@ -372,7 +373,7 @@ class UnboundedGrid(Unbounded, Grid):
             raise ValueError(f"n_rows and n_cols must both be None, or none of them, got {n_rows!r} and {n_cols!r}")
         if bounds is not None or first != (0, 0):
             raise ValueError(f"bounds and first must be left out of a grid without an end, got {bounds} and {first}")
-        self._keep(cell_size=cell_size, unit=unit)
+        self._keep(cell_size=cell_size, unit=_validate.text("unit", unit))
         self.__post_init__()
 
     def __post_init__(self) -> None:

@@ -18,7 +18,7 @@ BY_PLACE = "; places in the alphabet are taken with codes=True"
 def code_of(target: Any, alphabet: Alphabet, codes: bool) -> int:
     """The code of one label; on a grid a number is the place of a cell, and a pair its label."""
     one = [target]
-    if codes or alphabet.are_codes(one):
+    if _validate.flag("codes", codes) or alphabet.are_codes(one):
         return int(_validate.codes("target", one, len(alphabet))[0])
     return int(codes_of("target", one, alphabet, BY_PLACE)[0])
 

@@ -110,7 +110,7 @@ def breakdown_fraction(
         if log_g(0.0) >= 0:
             return 0.0
         fraction, ended = brentq(log_g, 0.0, 1.0, xtol=1e-14, rtol=1e-12, full_output=True, disp=False)
-    if strict and not ended.converged:
+    if _validate.flag("strict", strict) and not ended.converged:
         raise ConvergenceError(
             f"the root-finder was at {fraction:.6g} after {ended.iterations} steps, and had not ended: {ended.flag}; "
             "strict=False returns this fraction",

@@ -139,7 +139,7 @@ def detect_poisoning(tally: Tally, false_alarms: float = 0.01, *, rng: Generator
         share=best.share,
     )
     gap = max(half.gap for half in halves)
-    if strict and gap > MLE_TOL:
+    if _validate.flag("strict", strict) and gap > MLE_TOL:
         raise ConvergenceError(
             f"a maximum was not certified within {MLE_TOL:g}, its gap is {gap:.3g}; strict=False returns the result, "
             "whose level holds all the same",

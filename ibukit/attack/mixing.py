@@ -53,7 +53,7 @@ def coarse_map(weights: ArrayLike, grid: Grid, block: int) -> Floats:
         raise TypeError(f"grid must be a Grid, whose cells have rows and columns, got {type(grid).__name__}")
     side = _validate.whole("block", block, 1)
     shares = normalize(_validate.vector("weights", weights, len(grid)))
-    rows, cols = (grid.values - grid.first).T // side
+    rows, cols = (grid.values - grid.first).T // min(side, len(grid))  # a larger one is the whole grid, too
     blocks = rows * (cols.max() + 1) + cols
     return np.asarray((np.bincount(blocks, weights=shares) / np.maximum(np.bincount(blocks), 1))[blocks])
 

@@ -181,6 +181,8 @@ def poison_outputs(tally: Tally, report: Any, fraction: float, *, codes: bool = 
     mechanism = part.mechanism if whole is None else replace(part.mechanism, alphabet=whole)
     width = mechanism.restore_reports(part.reports[:1]).ndim - 1
     sent = [report] if np.ndim(report) == width else report
+    if np.ndim(sent) == 0:
+        raise ValueError(f"report must be a report or several, as the mechanism makes them, got {report!r}")
     if not len(sent):
         raise ValueError("report must hold at least one report, it is empty")
     adversaries = _adversaries(tally.n, _validate.fraction("fraction", fraction, "[)"))

@@ -179,7 +179,7 @@ def robust_mle(
     shares = tuple(joint.distribution[k:].tolist())
     share = float(joint.distribution[k:].sum())
     if share >= 1:
-        raise ValueError(f"no honest report is left: adversaries who send {reports[0]} explain all")
+        raise ValueError(f"tally has no honest report left: adversaries who send {reports[0]} explain all")
     estimate = replace(
         joint,
         distribution=_validate.frozen(joint.distribution[:k] / joint.distribution[:k].sum()),
@@ -192,7 +192,7 @@ def robust_mle(
 
 def _checked(found: RobustEstimate, gap: float, tol: float, strict: bool) -> RobustEstimate:
     """What was found, or the error that carries it: `gap` is the largest of the maxima on the way."""
-    if strict and gap > tol:
+    if _validate.flag("strict", strict) and gap > tol:
         raise ConvergenceError(
             f"tol={tol:g} was not certified, a maximum has a gap of {gap:.3g}; take a larger tol, or strict=False for "
             "what was found",

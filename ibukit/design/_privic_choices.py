@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -102,6 +102,15 @@ class Choices(_validate.ReadOnlyArrays):
             )
 
 
+def functions(callbacks: Iterable[Callable[..., Any]]) -> tuple[Callable[..., Any], ...]:
+    """What is to be called after each cycle."""
+    found = _validate.items("callbacks", callbacks, "functions of a Privic")
+    for each in found:
+        if not callable(each):
+            raise TypeError(f"callbacks must be functions of a Privic, got {each!r} among them")
+    return found
+
+
 def drawing(population: Population | ArrayLike | Draw, alphabet: Alphabet) -> Draw:
     """How a cycle's reports are drawn."""
     if callable(population):
@@ -132,7 +141,7 @@ def validated(
         raise ValueError("ba_start must be left out with ba_steps=None: the optimum does not depend on it")
     if not isinstance(restart, (bool, np.bool_)):
         raise TypeError(f"restart must be True or False, got {restart!r}")
-    if combine not in COMBINATIONS:
+    if not _validate.is_one_of(combine, COMBINATIONS):
         raise ValueError(f'combine must be "last" or "average", got {combine!r}')
     return Choices(
         alphabet=secrets,

@@ -114,7 +114,7 @@ def blahut_arimoto(
         c = _improved(source, worth, _start(start, k), _validate.whole("steps", steps, 1) - 1)
         missed, wanted = 0.0, 0.0
     mechanism = MatrixMechanism(least_information.channel_of(source, c, worth), secrets)
-    if strict and not missed <= wanted:
+    if _validate.flag("strict", strict) and not missed <= wanted:
         raise ConvergenceError(
             f"tol={wanted} was missed, the proof is {missed:.3g} nats; loosen tol, take steps, or take strict=False "
             "for the mechanism as it is",

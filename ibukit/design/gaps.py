@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ibukit import _validate, privacy
+from ibukit._efficiency import matrix_of
 from ibukit._threads import one_thread
 from ibukit.design import _linear_programme, least_information
 from ibukit.design.shokri import TOLERANCE_OF_LOSSES
@@ -68,7 +69,7 @@ def information_gap(
     0.0
     0.0
     """
-    matrix = mechanism.matrix()
+    matrix = matrix_of(mechanism)
     worth = _validate.positive("beta", beta)
     costs = _validate.losses("loss", mechanism.alphabet.distances() if loss is None else loss, *matrix.shape)
     source = least_information.RateDistortionProblem(_validate.distribution("prior", prior, len(matrix)), costs)
@@ -149,7 +150,7 @@ def protection_gap(
     >>> round(ik.design.protection_gap(krr, prior, ik.privacy.quality_loss(krr, prior)), 4)
     0.0763
     """
-    matrix = mechanism.matrix()
+    matrix = matrix_of(mechanism)
     weights = _validate.distribution("prior", prior, len(matrix))
     costs = _validate.losses("loss", mechanism.alphabet.distances() if loss is None else loss, *matrix.shape)
     guessed = costs if adversary_loss is None else _validate.losses("adversary_loss", adversary_loss, len(matrix))
@@ -167,7 +168,7 @@ def protection_gap(
         with one_thread():
             most = _linear_programme.most_of_two_losses(prior_of_those, costs[possible], guessed[possible], bound)
     except _linear_programme.Unsolved as reason:
-        if strict:
+        if _validate.flag("strict", strict):
             raise ConvergenceError(f"{reason}; strict=False returns a bound without it", without) from None
         return without
     return min(without, max(0.0, most - reached))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
@@ -140,7 +142,7 @@ def optimal_private(
     k = len(secrets)
     theta = positive_distribution("prior", prior, k)
     level = _validate.positive("epsilon", epsilon)
-    if criterion not in CRITERIA:
+    if not _validate.is_one_of(criterion, CRITERIA):
         raise ValueError(f"criterion must be 'mse' or 'emd', got {criterion!r}")
     loadings = np.eye(k) if criterion == "mse" else cumulative_sums(secrets)
     if k == 1:
@@ -151,7 +153,7 @@ def optimal_private(
     sizes = columns @ theta
     points = _deviations(logs, theta) @ contrasts(k)
     measure = Criterion(loadings @ contrasts(k), criterion == "emd")
-    with one_thread():
+    with one_thread(), _within_doubles(level):
         weights, bound = optimal_design(points, sizes / sizes.sum(), measure)
         made = weights > 0
         channel = _with_rows_that_sum((columns[made].T / sizes[made]) * weights[made], theta)
@@ -161,13 +163,25 @@ def optimal_private(
     channel = channel[:, np.argsort(meant.round(9), kind="stable")]
     gap = max(value - bound, 0.0)
     design = OptimalDesign(MatrixMechanism(channel, secrets), value, gap, criterion)
-    if strict and not gap <= LARGEST_GAP * value:
+    if _validate.flag("strict", strict) and not gap <= LARGEST_GAP * value:
         raise ConvergenceError(
             f"the optimum was missed: value {value:.6g}, proven bound {bound:.6g}; epsilon={level:g} times "
             "the distances may be too large or too small for doubles; strict=False returns the design with its gap",
             design,
         )
     return design
+
+
+@contextmanager
+def _within_doubles(level: float) -> Iterator[None]:
+    """Say so where doubles do not hold the criterion, which grows as 1 / epsilon^2."""
+    try:
+        with np.errstate(over="raise", invalid="raise", divide="raise"):
+            yield
+    except (np.linalg.LinAlgError, FloatingPointError):
+        raise ValueError(
+            f"epsilon must be so large, and prior so far from 0, that doubles hold the criterion, got epsilon={level:g}"
+        ) from None
 
 
 def _deviations(logs: Floats, theta: Floats) -> Floats:

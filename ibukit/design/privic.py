@@ -212,7 +212,7 @@ class Privic:
             theta = self._choices.combined(found.distribution, tally.n, self.distribution, before)
             method = f"PRIVIC cycle {self.cycle + 1}, {found.method}"
             whole = certified(tally, theta, found.status, found.n_iter, method)
-            if strict and estimate is None and found.status is Status.MAX_ITER:
+            if _validate.flag("strict", strict) and estimate is None and found.status is Status.MAX_ITER:
                 raise ConvergenceError(f"tol was missed, the gap is {found.gap:.3g}; strict=False goes on", whole)
             counts = np.zeros(part.mechanism.m, dtype=np.int64)
             counts[part.reports] = part.counts
@@ -336,7 +336,7 @@ class Privic:
             If `cycles` or `seed` is negative, and as `collect`.
         """
         cycles, seed = _validate.whole("cycles", cycles, 0), _validate.whole("seed", seed, 0)
-        draw, functions = _privic_choices.drawing(population, self.alphabet), tuple(callbacks)
+        draw, functions = _privic_choices.drawing(population, self.alphabet), _privic_choices.functions(callbacks)
         start = min(self.cycle, cycles)
         with tqdm(desc="privic", unit=" cycles", total=cycles, initial=start, disable=None) as bar:
             while self.cycle < cycles:

@@ -149,7 +149,7 @@ def rate_distortion(
         output = source.prior @ mechanism.matrix()
         bound = least_information.least_rate(source, output, optimum.beta, found)
     point = RateDistortion(mechanism, rate, found, optimum.beta, max(0.0, rate - bound), _validate.frozen(output))
-    if strict and not point.gap <= tol:
+    if _validate.flag("strict", strict) and not point.gap <= tol:
         raise ConvergenceError(
             f"tol={tol:g} was missed, the rate is certified within {point.gap:.3g} nats; take a larger tol, or "
             "strict=False for the point with its gap",

@@ -145,7 +145,7 @@ def shokri(
             channel = least_information.solve_at_distortion(source, bound).channel
         mechanism = MatrixMechanism(channel, secrets)
         missed = missed or _missed(mechanism, source, bound, most if alike else None)
-    if strict and missed:
+    if _validate.flag("strict", strict) and missed:
         raise ConvergenceError(f"{missed}; strict=False returns the mechanism as it is", mechanism)
     return mechanism
 
@@ -153,7 +153,7 @@ def shokri(
 def _which(choice: str | None, alike: bool) -> str:
     if choice is None:
         return "least-information" if alike else "vertex"
-    if choice not in CHOICES:
+    if not _validate.is_one_of(choice, CHOICES):
         raise ValueError(f"choice must be 'least-information' or 'vertex', got {choice!r}")
     if choice == "least-information" and not alike:
         raise ValueError(

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ibukit import _validate
 from ibukit._efficiency import determined_among_all
 from ibukit._validate import Floats, ReadOnlyArrays
 from ibukit.alphabet import Alphabet, Line
@@ -214,7 +215,7 @@ class Estimate(Inferred, SavedEstimate, ReadOnlyArrays):
         return self.tally
 
     def _errors(self, questions: Questions, target: str) -> Floats:
-        if target not in ("distribution", "frequencies"):
+        if not _validate.is_one_of(target, ("distribution", "frequencies")):
             raise ValueError(f"target must be 'distribution' or 'frequencies', got {target!r}")
         variances = self._variances_of(questions)
         if target == "distribution":

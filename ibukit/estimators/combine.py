@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ibukit import _validate
 from ibukit.distributions import project_to_simplex
 from ibukit.errors import NotInvertible
 from ibukit.estimate import ConvergenceError, Estimate, Status
@@ -97,7 +98,7 @@ def combine_results(
     [0.207, 0.009, 0.01]
     """
     _check(estimator)
-    if str(weights) not in WEIGHTS:  # an array has no hash
+    if not _validate.is_one_of(weights, WEIGHTS):
         raise ValueError(f'weights must be "users" or "variance", got {weights!r}')
     parts = check_tally(tally).parts
     shares = np.array([part.counts.sum() / tally.n for part in parts])
@@ -229,9 +230,10 @@ def _found(estimator: Estimator, tally: Tally, options: dict[str, Any], strict: 
     except ConvergenceError as error:
         returned, missed = error.estimate, str(error)
     estimate = as_estimate(returned, tally, "what the estimator returns", "")
-    if strict and missed is None and estimate.status in (Status.MAX_ITER, Status.OUT_OF_REACH):
+    must = strict is not None and _validate.flag("strict", strict)
+    if must and missed is None and estimate.status in (Status.MAX_ITER, Status.OUT_OF_REACH):
         missed = f"{estimate.method}: {estimate.status.value}"
-    return _Found(estimate, None if strict is False else missed)
+    return _Found(estimate, None if strict is not None and not must else missed)
 
 
 def _checked(combined: Estimate, found: Sequence[_Found]) -> Estimate:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from ibukit import _validate
 from ibukit.estimate import Estimate, Status
 from ibukit.estimators._post_processing import POST
 from ibukit.estimators.certificate import certified_on_or_off_simplex
@@ -68,7 +69,7 @@ def inv(tally: Tally, post: Post = "project") -> Estimate:
     >>> ik.inv(tally).distribution.round(4)
     array([0.9119, 0.0881, 0.    ])
     """
-    if post not in POST:
+    if not _validate.is_one_of(post, POST):
         raise ValueError(f"post must be one of {', '.join(map(repr, POST))}, got {post!r}")
     part = single_part(tally)
     name, processed = POST[post]

@@ -135,7 +135,7 @@ def ibu(
     else:
         status = Status.OUT_OF_REACH if hopeless else Status.MAX_ITER
     estimate = certified(tally, theta, status, step, f"ibu, {'accelerated, ' if accelerate else ''}{stop}")
-    if strict and not met:
+    if _validate.flag("strict", strict) and not met:
         why = "cannot be met by any distribution" if hopeless else f"was not met within max_iter={max_iter} steps"
         raise ConvergenceError(
             f"stop={stop} {why} (gap {estimate.gap:.3g}); "
@@ -192,7 +192,8 @@ def gibu(
     """
     if isinstance(tallies, Tally):
         raise TypeError("tallies must be an iterable of tallies, got one tally: pass [tally], or call ibu(tally)")
-    checked = [check_tally(tally, lossy=True, weighted=True) for tally in tallies]
+    many = _validate.items("tallies", tallies, "an iterable of tallies")
+    checked = [check_tally(tally, lossy=True, weighted=True) for tally in many]
     if not checked:
         raise ValueError("tallies must hold at least one tally, got none")
     return ibu(pool(checked), start, stop, max_iter, strict, accelerate)

@@ -83,7 +83,7 @@ def mle(tally: Tally, tol: float = 1e-9, method: str = "auto", *, strict: bool =
     closed = Status.CLOSED_FORM if solver.name == "closed-form" else Status.CONVERGED
     status = closed if gap <= tol else Status.MAX_ITER
     best = certified(tally, theta, status, n_iter, f"mle, {solver.why(problem)}", (log_likelihood, gap))
-    if strict and gap > tol:
+    if _validate.flag("strict", strict) and gap > tol:
         raise ConvergenceError(
             f"tol={tol:g} was not certified, the best gap is {gap:.3g} after {n_iter} steps of {best.method}; "
             "take a larger tol, or strict=False for the best estimate with the gap that it has",

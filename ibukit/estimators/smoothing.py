@@ -120,7 +120,7 @@ def smooth(
     0.016
     0.009
     """
-    if of not in OF:
+    if not _validate.is_one_of(of, OF):
         raise ValueError(f"of must be 'distribution' or 'frequencies', got {of!r}")
     roughness = _roughness_of(tally)
     tol = _validate.positive("tol", tol)
@@ -139,7 +139,7 @@ def smooth(
         method = "smooth, " + ("of the frequencies, " if of == "frequencies" else "") + f"penalty={penalty:.6g} {how}"
         theta = optimum.theta if of == "distribution" else _of_the_users(tally, optimum.theta)
         estimate = certified(tally, theta, status, optimum.n_iter, method)
-    if strict and not met:
+    if _validate.flag("strict", strict) and not met:
         raise ConvergenceError(
             f"tol={tol:g} was not certified: the penalised log-likelihood is within {optimum.excess:.3g} nats per "
             f"report of its maximum after {optimum.n_iter} steps at penalty={penalty:g}; take a larger tol, a larger "

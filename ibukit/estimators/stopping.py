@@ -149,7 +149,7 @@ class Change:
 
     def __post_init__(self) -> None:
         _validate.positive("tol", self.tol)
-        if self.of not in ("log_likelihood", "mean_log_likelihood", "distribution"):
+        if not _validate.is_one_of(self.of, ("log_likelihood", "mean_log_likelihood", "distribution")):
             raise ValueError(f'of must be "log_likelihood", "mean_log_likelihood" or "distribution", got {self.of!r}')
 
     def met(self, now: Iterate, before: Iterate | None) -> bool:

@@ -208,7 +208,7 @@ def unfold(
         found = _without_background(mechanism, observed, tol)
     else:
         found = _with_background(mechanism, observed, extra, tol)
-    if strict and found.gap > tol:
+    if _validate.flag("strict", strict) and found.gap > tol:
         raise ConvergenceError(
             f"tol={tol:g} was not certified, the best gap is {found.gap:.3g}; take a larger tol, or strict=False for "
             "the best found",

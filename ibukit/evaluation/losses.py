@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -75,7 +77,7 @@ def _transport(supply: Floats, demand: Floats, distances: Floats, strict: bool) 
     # POT wants equal totals to the last digit
     cost, log = ot.emd2(supply / total, demand / demand.sum(), distances, numItermax=10_000_000, log=True)
     cost = float(total * cost)
-    if strict and log["warning"] is not None:
+    if _validate.flag("strict", strict) and log["warning"] is not None:
         raise ConvergenceError(
             f"the optimal transport was not solved, {log['warning']}: the cost is {cost:.6g} or less; take an alphabet "
             "with fewer elements, or strict=False for this cost",
@@ -138,9 +140,14 @@ def squared_l2(p: ArrayLike, q: ArrayLike) -> float:
     1.5
     """
     one, other = _numbers(p, q)
-    a = _validate.vector("p", one, np.size(one))
+    given = _validate.numbers("p", one)
+    a = _validate.vector("p", given, given.size)
     difference = a - _validate.vector("q", other, a.size)
-    return float(difference @ difference)
+    with np.errstate(over="ignore"):
+        found = float(difference @ difference)
+    if not math.isfinite(found):
+        raise ValueError(f"p and q must not be so far apart that doubles do not hold it, got {abs(difference).max():g}")
+    return found
 
 
 def _pair(p: ArrayLike, q: ArrayLike, alphabet: Alphabet | None = None) -> tuple[Floats, Floats]:

@@ -139,7 +139,7 @@ def fixed_points(tally: Tally, *, strict: bool = True) -> tuple[FixedPoint, ...]
             if on_face is not None:
                 points.append(_described(tally, support, *on_face))
     found = _in_order(points, tally.n)
-    if strict and open_supports:
+    if _validate.flag("strict", strict) and open_supports:
         raise ConvergenceError(
             f"of {len(open_supports)} supports, {open_supports[0]} the first, rounding leaves it open whether they "
             "have a fixed point; strict=False leaves them out",

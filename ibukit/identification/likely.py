@@ -24,6 +24,7 @@ from ibukit.mechanisms import (
     TruncatedGeometric,
     TruncatedPlanarGeometric,
 )
+from ibukit.mechanisms.base import require_mechanism
 from ibukit.tally import Part
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def dominated(mechanism: Mechanism, reports: ArrayLike, *, codes: bool = False) 
     >>> ik.theory.dominated(ik.TruncatedGeometric(5, epsilon=1.0), [1, 3])
     array([ True, False, False, False,  True])
     """
-    len(mechanism.alphabet)  # one without an end says so
+    len(require_mechanism(mechanism).alphabet)  # one without an end says so
     return _dominated(mechanism.tally(reports, codes=codes).parts[0])
 
 
@@ -146,7 +147,7 @@ def likely_subset(mechanism: Mechanism, reports: ArrayLike, *, codes: bool = Fal
     >>> ik.theory.likely_subset(ik.LinearGeometric(ik.Line(None, None), epsilon=0.5), [14, 18, 18, 35])
     array([14, 18, 35])
     """
-    if not mechanism.alphabet.bounded:
+    if not require_mechanism(mechanism).alphabet.bounded:
         tally = mechanism.tally(reports, codes=codes)
         return np.asarray(tally.alphabet.values[_likely(tally.parts[0])])
     return _likely(mechanism.tally(reports, codes=codes).parts[0])
@@ -208,6 +209,8 @@ def likely_region(grid: Grid, reports: ArrayLike) -> Polygon:
     """
     import shapely
 
+    if not isinstance(grid, Grid):
+        raise TypeError(f"grid must be a Grid, got {grid!r}")
     cells = _validate.integers("reports", reports, ndim=2)
     if cells.shape[1] != 2 or len(cells) == 0:
         raise ValueError(f"reports must be (row, column) pairs, shape (n, 2), got {cells.shape}")

@@ -222,7 +222,7 @@ def mle_set(tally: Tally, *, strict: bool = True) -> MleSet:
     why = _unique_by_theory(tally)
     with one_thread():
         found = _examined(tally, estimate) if why is None else _single(estimate, why)
-    if strict and (missed := _missed(found)):
+    if _validate.flag("strict", strict) and (missed := _missed(found)):
         raise ConvergenceError(f"{missed}; strict=False returns the set as it is", found)
     return found
 
@@ -237,7 +237,7 @@ def _missed(found: MleSet) -> str:
 
 def _unless(strict: bool, reason: Exception, instead: T) -> T:
     """What is known without the linear programme, or the error that carries it."""
-    if strict:
+    if _validate.flag("strict", strict):
         raise ConvergenceError(f"{reason}; strict=False returns what the ranges imply", instead)
     return instead
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ibukit import _validate
 from ibukit.estimate import Estimate
 from ibukit.estimate.questions import Questions
 from ibukit.intervals.asked import Asked, Ends
@@ -43,7 +44,7 @@ def interval(
     (array([0.678, 0.241, 0.   ]), array([0.759, 0.322, 0.021]))
     """
     for name, given, known in (("method", method, INTERVALS), ("target", target, TARGETS)):
-        if given not in known:
+        if not _validate.is_one_of(given, known):
             raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, got {given!r}")
     return INTERVALS[method](Asked(estimate, questions, level, target), **options)
 
@@ -72,5 +73,5 @@ def level_of_each(level: float, k: int, method: str, options: dict[str, Any]) ->
     >>> level_of_each(0.9, 10, "profile", {}), level_of_each(0.9, 10, "guaranteed", {})
     (0.99, 0.9)
     """
-    together = method == "guaranteed" and options.get("by", "boxes") == "boxes"
+    together = isinstance(method, str) and method == "guaranteed" and options.get("by", "boxes") == "boxes"
     return level if together else 1 - (1 - level) / k

@@ -55,7 +55,7 @@ def bootstrap(asked: Asked, draws: int = 1000, seed: int = 0, kind: str = "param
     -------
     (lower, upper) : ndarrays, shape (r,)
     """
-    if kind not in KINDS_OF_BOOTSTRAP:
+    if not _validate.is_one_of(kind, KINDS_OF_BOOTSTRAP):
         raise ValueError(f"kind must be 'parametric' or 'reports', got {kind!r}")
     if asked.target == "frequencies" and kind != "parametric":
         raise ValueError(f"kind must be 'parametric' with target='frequencies', got {kind!r}")

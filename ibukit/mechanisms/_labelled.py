@@ -171,12 +171,12 @@ class Labelled(_validate.ReadOnlyArrays, ABC):
         if not self.alphabet.bounded:
             self._refuse_codes(codes)
             return draw(_validate.whole_array("secrets", secrets))
-        if codes or self.alphabet.are_codes(secrets):
+        if _validate.flag("codes", codes) or self.alphabet.are_codes(secrets):
             return draw(_validate.codes("secrets", secrets, self.k))
         return self.label_reports(draw(codes_of("secrets", secrets, self.alphabet, BY_PLACE)))
 
     def _refuse_codes(self, codes: bool) -> None:
-        if codes:
+        if _validate.flag("codes", codes):
             raise ValueError(f"codes must be False: {self.alphabet!r} has no end, and labels stand for themselves")
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -236,7 +236,7 @@ class Labelled(_validate.ReadOnlyArrays, ABC):
             If a report is missing, or there is none at all.
         """
         seen = self._coded(reports, codes)
-        if weighted and counts is None:
+        if _validate.flag("weighted", weighted) and counts is None:
             raise ValueError("counts must be given where weighted is True, got None")
         checked = _validate.weights if weighted else _validate.counts
         often = None if counts is None else checked("counts", counts, len(seen))
@@ -250,5 +250,7 @@ class Labelled(_validate.ReadOnlyArrays, ABC):
         return Tally((make_part(here, seen, often),), full_alphabet=self.alphabet)
 
     def _coded(self, reports: ArrayLike, codes: bool) -> NDArray[Any]:
-        given = _validate.whole_array("reports", reports) if codes else self.code_reports(reports)
+        given = (
+            _validate.whole_array("reports", reports) if _validate.flag("codes", codes) else self.code_reports(reports)
+        )
         return self.check_reports(given)

@@ -295,7 +295,7 @@ class FiniteMechanism(Mechanism):
         return Tally((make_part(self, np.arange(self.m), np.bincount(seen, minlength=self.m)),))
 
     def _coded(self, reports: ArrayLike, codes: bool) -> NDArray[Any]:
-        if codes or type(self).check_reports is not FiniteMechanism.check_reports:
+        if _validate.flag("codes", codes) or type(self).check_reports is not FiniteMechanism.check_reports:
             return super()._coded(reports, codes)
         return self.code_reports(reports)  # found in a list of all: there is nothing more to check
 
@@ -376,11 +376,18 @@ def single_part(tally: Tally) -> Part:
     return tally.parts[0]
 
 
+def require_mechanism(mechanism: Any) -> Mechanism:
+    """The mechanism itself."""
+    if not isinstance(mechanism, Mechanism):
+        raise TypeError(f"mechanism must be a mechanism, such as RandomizedResponse(k, epsilon), got {mechanism!r}")
+    return mechanism
+
+
 def require_same_alphabet(mechanisms: Sequence[Mechanism]) -> tuple[Mechanism, ...]:
     """The mechanisms, if there is one at least and all are over one alphabet."""
     if isinstance(mechanisms, Mechanism):
         raise TypeError(f"mechanisms must be a sequence of mechanisms, got one: pass [{mechanisms}]")
-    many = tuple(mechanisms)
+    many = _validate.items("mechanisms", mechanisms, "a sequence of mechanisms")
     if not many:
         raise ValueError("mechanisms must hold at least one mechanism, got none")
     for mechanism in many:

@@ -321,6 +321,8 @@ def compose(mechanism: FiniteMechanism, channel: FiniteMechanism | ArrayLike) ->
            [0.2119, 0.7881],
            [0.2119, 0.7881]])
     """
+    if not isinstance(mechanism, FiniteMechanism):
+        raise TypeError(f"mechanism must have reports that can be listed, a FiniteMechanism, got {mechanism!r}")
     second = channel if isinstance(channel, FiniteMechanism) else MatrixMechanism(channel)
     if second.k != mechanism.m:
         raise AlphabetMismatch(f"channel must have one row for each of the {mechanism.m} reports, got {second.k} rows")

@@ -146,7 +146,7 @@ class Plan(_validate.ReadOnlyArrays):
         >>> plan.error(10_000), plan.error(10_000, "inv")
         (0.0585, 0.0622)
         """
-        if estimator not in MEAN_SQUARES:
+        if not _validate.is_one_of(estimator, MEAN_SQUARES):
             raise ValueError(f"estimator must be one of {', '.join(map(repr, MEAN_SQUARES))}, got {estimator!r}")
         users = _validate.users(n, least=1)
         if estimator not in self._mean_squares:

@@ -130,9 +130,9 @@ def posterior(
     array([0.6, 0.2, 0.1])
     """
     prior = _validate.dirichlet_alpha(alpha, check_bounded(tally, "a Dirichlet prior is over all secrets").k)
-    if of not in OF:
+    if not _validate.is_one_of(of, OF):
         raise ValueError(f"of must be 'distribution' or 'frequencies', got {of!r}")
-    if method not in POSTERIOR_METHODS:
+    if not _validate.is_one_of(method, POSTERIOR_METHODS):
         raise ValueError(f"method must be 'exact', 'enumerate' or 'gibbs', got {method!r}")
     max_sweeps = _validate.whole("max_sweeps", max_sweeps, _gibbs.WARM_UP + _gibbs.N_DRAWS)
     shrinkage = tally.n / (prior.sum() + tally.n) if of == "distribution" else 1.0
@@ -163,7 +163,7 @@ def posterior(
         _law=law,
         _shrinkage=shrinkage,
     )
-    if strict and status is Status.MAX_ITER:
+    if _validate.flag("strict", strict) and status is Status.MAX_ITER:
         raise ConvergenceError(_too_few(found, max_sweeps), found)
     return found
 
@@ -249,7 +249,7 @@ def posterior_mean(
     estimate = certified(
         tally, found.mean.copy(), found.status, found.n_iter, f"posterior mean of the {of}, {method}{drawn}"
     )
-    if strict and found.status is Status.MAX_ITER:
+    if _validate.flag("strict", strict) and found.status is Status.MAX_ITER:
         raise ConvergenceError(_too_few(found, max_sweeps), estimate)
     return estimate
 

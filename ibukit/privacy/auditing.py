@@ -147,6 +147,8 @@ def audit(
     >>> ik.privacy.audit(mechanism, lambda secrets: secrets, n=6000).epsilon > 3
     True
     """
+    if not callable(release):
+        raise TypeError(f"release must be a function from labels to reports, got {release!r}")
     level = _validate.fraction("confidence", confidence, "()")
     codes, labels = _secrets(mechanism.alphabet, secrets)
     each = _validate.whole("n", n, 4 * len(codes)) // (4 * len(codes))

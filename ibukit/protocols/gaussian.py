@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -82,7 +83,8 @@ class GaussianNoise(Mechanism):
 
 
 def _from_zero(name: str, value: Any) -> float:
-    return 0.0 if value == 0 and not isinstance(value, bool) else _validate.positive(name, value)
+    zero = isinstance(value, Real) and not isinstance(value, bool) and value == 0
+    return 0.0 if zero else _validate.positive(name, value)
 
 
 @dataclass(frozen=True)

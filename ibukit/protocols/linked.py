@@ -102,6 +102,8 @@ class LinkedRounds(Mechanism):
     @classmethod
     def of(cls, protocol: LongitudinalUnaryEncoding, rounds: int) -> LinkedRounds:
         """So many rounds of a protocol."""
+        if not isinstance(protocol, LongitudinalUnaryEncoding):
+            raise TypeError(f"protocol must be a LongitudinalUnaryEncoding, got {protocol!r}")
         return cls(protocol.alphabet, protocol.permanent, protocol.instantaneous, rounds)
 
     @cached_property

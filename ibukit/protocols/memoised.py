@@ -145,6 +145,7 @@ class LongitudinalUnaryEncoding(BitsOfGivenChances):
         kept bit is 1, else with probability p.
         """
         lost = _validate.fraction("f", f, "[)")
+        q, p = _validate.fraction("q", q, "(]"), _validate.fraction("p", p, "[)")
         return cls(alphabet, (1 - lost / 2, lost / 2), (q, p))
 
     @property

@@ -109,7 +109,7 @@ class SquareWave(WindowReports):
         """Check and convert the fields."""
         self._keep(alphabet=as_line(self.alphabet), epsilon=level(self.epsilon, _least_chance))
         k = _validate.whole("number of secrets", len(self.alphabet), 2)
-        if self.secrets not in ("centre", "uniform"):
+        if not _validate.is_one_of(self.secrets, ("centre", "uniform")):
             raise ValueError(f'secrets must be "centre" or "uniform", got {self.secrets!r}')
         if self.report_bins is None and self.secrets == "uniform":
             self._keep(report_bins=k)

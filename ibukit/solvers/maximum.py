@@ -80,6 +80,7 @@ def best_found(problem: Problem, tol: float, method: str = "auto") -> Found:
     (array([0.7, 0.3]), 'closed-form', True)
     """
     best: Found | None = None
+    tol = _validate.positive("tol", tol)
     with one_thread():
         for solver in candidates(problem, method):
             theta, n_iter = solver.run(problem, float(np.expm1(min(tol, 1.0))))
@@ -119,7 +120,10 @@ def maximise_near(problem: Problem, theta: Floats, tol: float = 1e-9) -> Floats:
     if problem.k <= MOST_SECRETS_TRIED and next(candidates(problem)).name == "dense":
         with one_thread():
             found = interior_point.from_support(
-                problem.channel.rows(np.arange(problem.k)), problem.q, theta, float(np.expm1(tol))
+                problem.channel.rows(np.arange(problem.k)),
+                problem.q,
+                theta,
+                float(np.expm1(_validate.positive("tol", tol))),
             )
         if found is not None:
             return found
@@ -178,7 +182,7 @@ def maximise(
     problem = Problem(channel, weights)
     best = best_found(problem, tol, hyphenated("method", method, METHODS))
     maximum = Maximum(best.theta, best.solver.why(problem))
-    if strict and best.gap > max(tol, ROUNDING_OF_GAP):
+    if _validate.flag("strict", strict) and best.gap > max(tol, ROUNDING_OF_GAP):
         raise ConvergenceError(
             f"tol={tol:g} was not certified, the best gap is {best.gap:.3g} by {maximum.method}; take a larger tol, or "
             "strict=False for the best point",

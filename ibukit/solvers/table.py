@@ -305,6 +305,8 @@ def candidates(problem: Problem, method: str = "auto") -> Iterator[Solver]:
     >>> [solver.name for solver in candidates(problem)]
     ['closed-form', 'dense', 'active-set', 'ibu']
     """
+    if not isinstance(method, str):
+        raise ValueError(f"method must be a text, got {method!r}")
     if method == "auto":
         # one after the other: mostly the first is all that is asked for
         return (solver for solver in SOLVERS if solver.applies(problem) and solver.suits(problem))

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ibukit import _validate
 from ibukit._parts import are_bits, are_real, are_rows
 from ibukit._validate import Ints
 from ibukit.alphabet import Line
@@ -54,7 +55,7 @@ class TableReports:
         weighted: bool = False,
     ) -> None:
         for name, how in (("unknown", unknown), ("missing", missing)):
-            if how not in HOW:
+            if not _validate.is_one_of(how, HOW):
                 raise ValueError(f'{name} must be "raise" or "drop", got {how!r}')
         if weighted and count is None:
             raise ValueError("count must name the column of weights where weighted is True, got None")

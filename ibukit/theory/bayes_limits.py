@@ -182,7 +182,7 @@ def bayes_limits(
     k1, k2, distribution, frequencies = (float(mean) for mean in means)
     first, second, third, fourth = (float(error) for error in errors)
     limits = BayesLimits(k, k1, k2, distribution, frequencies, (first, second, third, fourth))
-    if strict and missed:
+    if _validate.flag("strict", strict) and missed:
         raise ConvergenceError(
             f"the quadrature ended before its goal, with errors up to {errors.max():.3g}: {missed}; strict=False "
             "returns the limits with these errors",

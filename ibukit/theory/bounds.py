@@ -11,9 +11,10 @@ from ibukit import _validate
 from ibukit._validate import Floats
 from ibukit.distributions import project_to_simplex
 from ibukit.mechanisms import average_mechanism
-from ibukit.mechanisms.base import FiniteMechanism, Mechanism
+from ibukit.mechanisms.base import FiniteMechanism, Mechanism, require_mechanism
 from ibukit.mechanisms.inversion_error import inverse_contrast, inversion_error
 from ibukit.mechanisms.unary import is_bits
+from ibukit.theory._doubles import number_of_secrets, within_doubles
 
 
 def inv_squared_error(mechanism: Mechanism, theta: ArrayLike) -> float:
@@ -61,7 +62,7 @@ def inv_squared_error(mechanism: Mechanism, theta: ArrayLike) -> float:
     >>> round(ik.theory.inv_squared_error(mechanism, ages.distribution) / ages.n, 1)
     17.2
     """
-    p = _validate.distribution("theta", theta, mechanism.k)
+    p = _validate.distribution("theta", theta, require_mechanism(mechanism).k)
     return inversion_error(mechanism).at(p)
 
 
@@ -195,7 +196,9 @@ def inv_bound_krr(k: int, epsilon: float) -> float:
     >>> round(inv_bound_krr(100, epsilon=2.0), 2)  # printed as 227.28
     277.28
     """
-    return float((inverse_contrast(_validate.whole("k", k, 2), _validate.positive("epsilon", epsilon))) ** 2)
+    secrets, eps = number_of_secrets(k, 2), _validate.positive("epsilon", epsilon)
+    with within_doubles(k=secrets, epsilon=eps):
+        return float(inverse_contrast(secrets, eps) ** 2)
 
 
 def inv_bound_geometric(k: int, epsilon: float) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from ibukit import _validate
 from ibukit._deprecated import once_positional, reordered
 from ibukit._threads import one_thread
 from ibukit.identification.identifiability import refuse_if_too_large_to_decompose
+from ibukit.theory._doubles import number_of_secrets, within_doubles
 
 
 @once_positional("k", "n")
@@ -77,9 +79,14 @@ def posterior_entropy_bound(entropy: float, *, k: int, n: int | None = None) -> 
     >>> round(posterior_entropy_bound(entropy, k=3), 6)
     0.02
     """
-    secrets = _validate.whole("k", k, 2)
-    if not entropy < np.inf:
+    secrets = number_of_secrets(k, 2)
+    if isinstance(entropy, bool) or not isinstance(entropy, Real) or not _validate.as_float(entropy) < np.inf:
         raise ValueError(f"entropy must be a number of nats below inf, got {entropy!r}")
+    with within_doubles(entropy=entropy):
+        return _entropy_bound(float(entropy), secrets, n)
+
+
+def _entropy_bound(entropy: float, secrets: int, n: int | None) -> float:
     uncertain = float(np.exp(2 * entropy / (secrets - 1)) / (2 * np.pi * np.e))
     sharp = entropy_factor(secrets) * uncertain
     if n is None:
@@ -171,11 +178,12 @@ def ldp_bounds(k: int, epsilon: float) -> LdpBounds:
     >>> round(bound, 1), round(attained, 1)
     (904.1, 3245.4)
     """
-    secrets, eps = _validate.whole("k", k, 2), _validate.positive("epsilon", epsilon)
+    secrets, eps = number_of_secrets(k, 2), _validate.positive("epsilon", epsilon)
     log_gain = eps + float(np.log(-np.expm1(-eps)))  # log(e^eps - 1) without overflow
     k1 = -(secrets - 1) * log_gain
     k2 = k1 - secrets * eps / 2
-    by_k1, by_k2 = (secrets * float(np.exp(2 * bound / (secrets - 1))) for bound in (k1, k2))
+    with within_doubles(k=secrets, epsilon=eps):
+        by_k1, by_k2 = (secrets * float(np.exp(2 * bound / (secrets - 1))) for bound in (k1, k2))
     return LdpBounds(k1, k2, by_k1, by_k2)
 
 
@@ -246,8 +254,9 @@ def least_asymptotic_mse(k: int, epsilon: float, theta: ArrayLike | None = None)
     >>> round(least_asymptotic_mse(10, epsilon=0.1, theta=theta), 1)
     3237.3
     """
-    secrets, eps = _validate.whole("k", k, 2), _validate.positive("epsilon", epsilon)
-    anywhere = float((secrets - 1) ** 2 / secrets / np.expm1(eps / 2) ** 2)
+    secrets, eps = number_of_secrets(k, 2), _validate.positive("epsilon", epsilon)
+    with within_doubles(k=secrets, epsilon=eps):
+        anywhere = float((secrets - 1) ** 2 / secrets / np.expm1(eps / 2) ** 2)
     if theta is None:
         return anywhere
     root = np.sqrt(_validate.distribution("theta", theta, secrets))
@@ -327,5 +336,6 @@ def binary_response_mse(epsilon: float, *, n: int, alpha: ArrayLike) -> BinaryRe
     users, eps = _validate.whole("n", n, 1), _validate.positive("epsilon", epsilon)
     prior = _validate.dirichlet_alpha(alpha, 2)
     product = float(prior[0] / prior.sum() * prior[1] / (prior.sum() + 1))
-    noise = float(1 / (2 * np.sinh(eps / 2)) ** 2)
+    with within_doubles(epsilon=eps):
+        noise = float(1 / (2 * np.sinh(eps / 2)) ** 2)
     return BinaryResponseMse(2 / users * (noise + product), 2 / users * noise)

@@ -11,6 +11,7 @@ from scipy.special import logsumexp
 from ibukit import _validate
 from ibukit._deprecated import reordered
 from ibukit._validate import Floats, Ints
+from ibukit.theory._doubles import number_of_secrets
 
 # From the last factor backwards the subtracted terms halve, so that beyond these many the rest is below rounding.
 FACTORS_THAT_COUNT = 64
@@ -88,10 +89,10 @@ def rappor_concavity_bound(k: int, epsilon: float, *, n: ArrayLike, by: By = "se
     >>> rappor_concavity_bound(k=10, epsilon=1.0, n=[5, 15, 25]).round(4)
     array([0.    , 0.9821, 1.    ])
     """
-    k = _validate.whole("k", k, 1)
+    k = number_of_secrets(k, 1)
     epsilon = _validate.positive("epsilon", epsilon)
     users = _validate.users(n, least=0)
-    if by not in ("sets", "product"):
+    if not _validate.is_one_of(by, ("sets", "product")):
         raise ValueError(f'by must be "sets" or "product", got {by!r}')
     bound = _by_sets(users, k, epsilon) if by == "sets" else _by_product(users, k, epsilon)
     return float(bound) if bound.ndim == 0 else np.asarray(bound)

@@ -11,9 +11,13 @@ from scipy.special import expit
 from ibukit import _validate
 from ibukit._deprecated import reordered
 from ibukit._validate import Floats
+from ibukit.theory._doubles import number_of_secrets, within_doubles
 
 # of the rule for the mean over U
 POINTS = 200
+
+# some vectors of so many doubles are a gigabyte
+MOST_IN_A_PRIOR = 2**25
 
 
 @reordered("(n, k, epsilon, alpha, of)")
@@ -103,16 +107,17 @@ def van_trees_bound(
     >>> round(bound, 6), round(constant, 6)
     (0.001918, 0.001947)
     """
-    users, secrets = _validate.whole("n", n, 1), _validate.whole("k", k, 2)
+    users, secrets = _validate.whole("n", n, 1), number_of_secrets(k, 2, MOST_IN_A_PRIOR)
     eps, prior = _validate.positive("epsilon", epsilon), _validate.dirichlet_alpha(alpha, secrets)
-    if of not in ("distribution", "frequencies"):
+    if not _validate.is_one_of(of, ("distribution", "frequencies")):
         raise ValueError(f'of must be "distribution" or "frequencies", got {of!r}')
     total = float(prior.sum())
     spread = float((prior * (total - prior)).sum() / (total * (total + 1)))  # t
-    bound = spread**2 / (users * _information(prior, eps) + total * spread)
-    if (prior > 2).all():
-        information = users * secrets * np.expm1(eps / 2) ** 2 + _of_the_prior(prior)
-        bound = max(bound, float((secrets - 1) ** 2 / information))
+    with within_doubles(epsilon=eps):
+        bound = spread**2 / (users * _information(prior, eps) + total * spread)
+        if (prior > 2).all():
+            information = users * secrets * np.expm1(eps / 2) ** 2 + _of_the_prior(prior)
+            bound = max(bound, float((secrets - 1) ** 2 / information))
     if of == "distribution":
         return bound
     return max(0.0, ((total + users) / users) ** 2 * (bound - spread / (total + users)))

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ibukit import _places
+from ibukit import _places, _validate
 from ibukit._validate import Floats
 from ibukit.errors import AlphabetMismatch
 from ibukit.grid import Grid
@@ -56,7 +56,7 @@ def points_of(grid: Grid, points: Any, outside: Outside) -> Floats:
     outside : {"raise", "keep", "drop"}
         What to do with points outside the grid.
     """
-    if outside not in ("raise", "keep", "drop"):
+    if not _validate.is_one_of(outside, ("raise", "keep", "drop")):
         raise ValueError(
             f'outside must be "raise", "keep" or "drop", got {outside!r}; reports that were moved to the nearest cell '
             "go into tally, by codes from grid.locate"
