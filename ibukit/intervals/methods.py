@@ -73,5 +73,5 @@ def level_of_each(level: float, k: int, method: str, options: dict[str, Any]) ->
     >>> level_of_each(0.9, 10, "profile", {}), level_of_each(0.9, 10, "guaranteed", {})
     (0.99, 0.9)
     """
-    together = isinstance(method, str) and method == "guaranteed" and options.get("by", "boxes") == "boxes"
+    together = _validate.is_one_of(method, ("guaranteed",)) and options.get("by", "boxes") == "boxes"
     return level if together else 1 - (1 - level) / k

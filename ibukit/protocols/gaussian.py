@@ -83,7 +83,7 @@ class GaussianNoise(Mechanism):
 
 
 def _from_zero(name: str, value: Any) -> float:
-    zero = isinstance(value, Real) and not isinstance(value, bool) and value == 0
+    zero = not isinstance(value, (bool, np.bool_)) and isinstance(value, Real) and value == 0
     return 0.0 if zero else _validate.positive(name, value)
 
 

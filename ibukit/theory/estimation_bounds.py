@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -80,10 +80,14 @@ def posterior_entropy_bound(entropy: float, *, k: int, n: int | None = None) -> 
     0.02
     """
     secrets = number_of_secrets(k, 2)
+    with within_doubles(entropy=entropy):
+        return _entropy_bound(_nats(entropy), secrets, n)
+
+
+def _nats(entropy: Any) -> float:
     if isinstance(entropy, bool) or not isinstance(entropy, Real) or not _validate.as_float(entropy) < np.inf:
         raise ValueError(f"entropy must be a number of nats below inf, got {entropy!r}")
-    with within_doubles(entropy=entropy):
-        return _entropy_bound(float(entropy), secrets, n)
+    return float(entropy)
 
 
 def _entropy_bound(entropy: float, secrets: int, n: int | None) -> float:
