@@ -78,9 +78,10 @@ def whole(name: str, value: Any, least: int) -> int:
 
 def users(n: ArrayLike, least: int) -> Ints:
     """Numbers of users, of any shape, a single one included, if none is below `least`."""
-    if np.ndim(n) == 0:
+    if not isinstance(n, (list, tuple)) and np.ndim(n) == 0:
         return np.array(whole("n", n, least))
-    many = integers("n", n, ndim=np.ndim(n))
+    given = whole_array("n", n)
+    many = integers("n", given, ndim=given.ndim)
     if (many < least).any():
         raise ValueError(f"n must be at least {least}, got {many.min()}")
     return many

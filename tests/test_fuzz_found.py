@@ -66,6 +66,7 @@ REFUSED = {
     "epsilon of a design": (lambda: ik.optimal_private(THIRD, 3, 1e-180), "epsilon must be so large"),
     "k of a bound": (lambda: theory.least_asymptotic_mse(HUGE, 1.0), "k must be at most"),
     "k of RAPPOR": (lambda: theory.rappor_concavity_bound(HUGE, 1.0, n=1), "k must be at most"),
+    "ragged n": (lambda: theory.rappor_concavity_bound(3, 1.0, n=RAGGED), "n must be"),
     "k of van Trees": (lambda: theory.van_trees_bound(10**12, 1.0, n=1, alpha=0.5), "k must be at most"),
     "epsilon of INV": (lambda: theory.inv_bound_krr(2, 1e-300), "k and epsilon must be such that doubles hold"),
     "epsilon of LDP": (lambda: theory.ldp_bounds(2, 1e-300), "k and epsilon must be such that doubles hold"),

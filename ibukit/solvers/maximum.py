@@ -123,7 +123,7 @@ def maximise_near(problem: Problem, theta: Floats, tol: float = 1e-9) -> Floats:
                 problem.channel.rows(np.arange(problem.k)),
                 problem.q,
                 theta,
-                float(np.expm1(_validate.positive("tol", tol))),
+                float(np.expm1(min(_validate.positive("tol", tol), 1.0))),
             )
         if found is not None:
             return found
