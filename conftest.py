@@ -79,6 +79,11 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+def pytest_unconfigure() -> None:
+    """Let go of it: modules in C complain of what is alive when the process ends."""
+    gc.unfreeze()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Give every cell the time it may take; put long chapters first, so that no worker is left alone with one."""
     cells = Counter(item.path for item in items if isinstance(item, IPyNbCell))
