@@ -46,11 +46,12 @@ def kernel_settings() -> dict[str, str]:
     """What kernels find in their environment: settings of this project, and not those in somebody's home.
 
     A kernel warns that it talks to its notebook over TCP. It does so on one machine here, and nobody has to act on it.
+    No kernel keeps a history: those that run at once, or one after another, would wait for one database.
     """
     home = ROOT / "_build" / "ipython"
     settings = home / "profile_default" / "ipython_kernel_config.json"
     settings.parent.mkdir(parents=True, exist_ok=True)
-    settings.write_text(json.dumps({"IPKernelApp": {"log_level": "ERROR"}}))
+    settings.write_text(json.dumps({"IPKernelApp": {"log_level": "ERROR"}, "HistoryManager": {"enabled": False}}))
     return {"IPYTHONDIR": str(home)}
 
 

@@ -9,6 +9,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 
+def reason(case: ET.Element) -> str:
+    """The first line of what pytest said of a test that failed."""
+    for kind in ("failure", "error"):
+        if (found := case.find(kind)) is not None:
+            return next(iter((found.get("message") or found.text or "").strip().splitlines()), "")[:200]
+    return ""
+
+
 def run(
     name: str, python: str | Path, root: Path, out: Path, environment: Mapping[str, str], rest: Sequence[str]
 ) -> bool:
@@ -28,7 +36,7 @@ def run(
     bad = [case for case in cases if case.find("failure") is not None or case.find("error") is not None]
     print(f"{name:10} {len(cases) - len(bad):6} passed {len(bad):4} failed {seconds:6.0f} s", flush=True)
     for case in bad:
-        print(f"           FAILED {case.get('classname')}::{case.get('name')}")
+        print(f"           FAILED {case.get('classname')}::{case.get('name')}: {reason(case)}")
     if code and not bad:
         print(f"           pytest ended with {code}: see {log.relative_to(root)}")
     return code == 0 and bool(cases)

@@ -12,7 +12,6 @@ Nothing is published: that is for a maintainer, by hand.
 from __future__ import annotations
 
 import argparse
-import email
 import hashlib
 import os
 import re
@@ -74,9 +73,8 @@ def examples(text: str) -> list[str]:
 
 def readme_of(built: Path, python: Path) -> str:
     """The README that the installed package carries, as an index would show it."""
-    ask = "import importlib.metadata as m; print(m.distribution('ibukit').read_text('METADATA'))"
-    found = email.message_from_string(run(python, "-I", "-c", ask, cwd=built.parent)).get_payload()
-    return str(found)
+    ask = "import importlib.metadata as m; print(m.metadata('ibukit').get_payload())"
+    return run(python, "-I", "-c", ask, cwd=built.parent)
 
 
 def install_and_try(built: Path, folder: Path) -> Path:

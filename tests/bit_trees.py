@@ -28,6 +28,19 @@ class Scripted:
         return np.array(drawn, dtype=np.uint64)
 
 
+class Seeded:
+    """Bits with a seed, so that a test has one outcome; no such thing leaves a device."""
+
+    digits = 64
+
+    def __init__(self, rng):
+        self.rng = rng
+
+    def draw(self, n, width):
+        """The next `n`, of this many digits each."""
+        return self.rng.integers(2**width - 1, size=n, dtype=np.uint64, endpoint=True)
+
+
 def law(sampler, digits=2, depth=10):
     """Probability of each outcome that is reached within about `depth` bits, and what is left: exact fractions."""
     found, left = defaultdict(Fraction), Fraction(0)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import ibukit as ik
+from bit_trees import Seeded
 from ibukit.errors import TooLarge
 from ibukit.privacy import audit
 
@@ -25,18 +26,6 @@ MECHANISMS = [
     ik.PlanarLaplace(ik.Grid(2, 2), 0.5),
     ik.MatrixMechanism([[0.7, 0.2, 0.1], [0.3, 0.3, 0.4]]),
 ]
-
-
-class Seeded:
-    """Bits with a seed, so that a test has one outcome; no such thing leaves a device."""
-
-    digits = 64
-
-    def __init__(self, rng):
-        self.rng = rng
-
-    def draw(self, n, width):
-        return self.rng.integers(2**width - 1, size=n, dtype=np.uint64, endpoint=True)
 
 
 def released(mechanism, rng, leak=0.0):

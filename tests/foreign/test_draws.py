@@ -11,24 +11,13 @@ import pytest
 from scipy import stats
 
 import ibukit as ik
+from bit_trees import Seeded
 from foreign.inputs import DRAWS, LINE, LINE_EPSILON, SECRETS
 from foreign.record import read
 
 FALSE_ALARM = 1e-6
 LEAST = 10  # expected draws of a cell; rarer reports are taken together
 PLACES = 8  # of opendp's byte
-
-
-class Seeded:
-    """Bits with a seed in the place of the operating system's; no such thing leaves a device."""
-
-    digits = 64
-
-    def __init__(self, rng):
-        self.rng = rng
-
-    def draw(self, n, width):
-        return self.rng.integers(2**width - 1, size=n, dtype=np.uint64, endpoint=True)
 
 
 def bits_of(byte):
