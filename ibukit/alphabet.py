@@ -71,7 +71,8 @@ class Alphabet(_validate.ReadOnlyArrays):
         if labels.ndim != 1 or labels.size == 0:
             several = "; join labels of several parts into one, as f'{a}/{b}'" if labels.ndim > 1 else ""
             raise ValueError(f"values must be a non-empty sequence of labels, got shape {labels.shape}{several}")
-        if len(set(labels.tolist())) != labels.size or any(map(_validate.is_missing, labels.tolist())):
+        given = labels.tolist()  # None is a label as any other, NaN and NA are not
+        if len(set(given)) != labels.size or any(one is not None and _validate.is_missing(one) for one in given):
             raise ValueError("values must all be different and equal to themselves (not NaN): each label has one code")
         distances = None if self._distances is None else _metric(self._distances, labels.size)
         self._keep(values=_validate.frozen(labels.copy()), _distances=distances)

@@ -305,15 +305,14 @@ def candidates(problem: Problem, method: str = "auto") -> Iterator[Solver]:
     >>> [solver.name for solver in candidates(problem)]
     ['closed-form', 'dense', 'active-set', 'ibu']
     """
-    if not isinstance(method, str):
-        raise ValueError(f"method must be a text, got {method!r}")
-    if method == "auto":
+    wanted = str(method)  # an array would be compared number by number
+    if wanted == "auto":
         # one after the other: mostly the first is all that is asked for
         return (solver for solver in SOLVERS if solver.applies(problem) and solver.suits(problem))
     applicable = [solver for solver in SOLVERS if solver.applies(problem)]
-    chosen = [solver for solver in applicable if solver.name == method]
+    chosen = [solver for solver in applicable if solver.name == wanted]
     if not chosen:
         names = ", ".join(repr(solver.name) for solver in applicable)
-        needs = next((f" needs {solver.needs}" for solver in SOLVERS if solver.name == method), " is not known")
+        needs = next((f" needs {solver.needs}" for solver in SOLVERS if solver.name == wanted), " is not known")
         raise ValueError(f"method={method!r}{needs}; for this tally there are 'auto', {names}")
     return iter(chosen)
