@@ -13,6 +13,8 @@ import pytest
 import threadpoolctl
 from nbval.plugin import IPyNbCell
 
+import notebooks
+
 # stored chapters hold no drawing, as they hold no picture; nbval leaves out the pictures alone
 DRAWING = "image/svg+xml"
 # nbval waits five seconds for the last message of a cell if not told more
@@ -50,6 +52,7 @@ def pytest_configure() -> None:
     And bytecode is kept beside the compiled kernels: forty processes would compile the package, each worker rewrite
     the asserts of all tests, which is most of what collecting them takes.
     """
+    notebooks.without_ports()
     if "PYTEST_XDIST_WORKER" in os.environ:
         sys.dont_write_bytecode = False
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

@@ -31,7 +31,7 @@ from jupyter_cache import get_cache
 from jupyter_cache.executors import load_executor
 from tqdm import tqdm
 
-from notebooks import SECONDS_PER_CELL, chapters, kernel_settings
+from notebooks import SECONDS_PER_CELL, chapters, kernel_settings, without_ports
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "_build"
@@ -65,6 +65,7 @@ def clear(build: Path) -> None:
 
 def run_ahead(path: Path, cache: Path) -> bool:
     """Run a chapter into the cache, unless it is there; False where it raised."""
+    without_ports()
     store = get_cache(cache)
     uri = store.add_nb_to_project(str(path)).uri
     result = load_executor("local-serial", store).run_and_cache(filter_uris=[uri], timeout=SECONDS_PER_CELL)

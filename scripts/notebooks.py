@@ -15,10 +15,13 @@ import json
 import os
 import re
 import sys
+import tempfile
+import uuid
 from pathlib import Path
 from typing import Any
 
 import nbformat
+from jupyter_client.manager import KernelManager
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
@@ -53,6 +56,23 @@ def kernel_settings() -> dict[str, str]:
     settings.parent.mkdir(parents=True, exist_ok=True)
     settings.write_text(json.dumps({"IPKernelApp": {"log_level": "ERROR"}, "HistoryManager": {"enabled": False}}))
     return {"IPYTHONDIR": str(home)}
+
+
+def without_ports() -> None:
+    """Let the kernels that this process starts from here on talk through files, not ports (on Windows they cannot).
+
+    Who starts a kernel looks for free ports, and the kernel takes them half a second later: of many that start at once,
+    one finds now and then that another has its port, and complains or dies.
+    """
+    start = KernelManager.__init__
+    if os.name == "nt" or start.__name__ == "through_files":
+        return
+
+    def through_files(self: KernelManager, *args: Any, **kwargs: Any) -> None:
+        place = Path(tempfile.gettempdir()) / f"kernel-{uuid.uuid4().hex}"
+        start(self, *args, **{"transport": "ipc", "ip": str(place), **kwargs})
+
+    KernelManager.__init__ = through_files
 
 
 def _text(value: str | list[str]) -> str:
@@ -105,6 +125,7 @@ def never_run(notebook: NotebookNode) -> list[int]:
 
 def execute(notebook: NotebookNode, folder: Path, **options: Any) -> NotebookNode:
     """Run a notebook as if it stood in a folder, with nbclient's options (the notebook is changed and returned)."""
+    without_ports()
     client = NotebookClient(
         notebook,
         timeout=SECONDS_PER_CELL,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import nbformat
 import pytest
+from jupyter_client.manager import KernelManager
 
 import build_book
 import notebooks
@@ -87,6 +89,16 @@ def test_run_twice_gives_the_same_bytes_and_no_warning(tmp_path):
     assert written[0] == written[1]
     assert notebooks.check(path) is None
     assert not list(tmp_path.rglob("history.sqlite"))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has ports only")
+def test_kernels_take_no_port_that_another_may_have(tmp_path):
+    """Those of the chapters' tests, which nbval starts in this process, and those that run and build the book."""
+    assert {KernelManager().transport for _ in range(2)} == {"ipc"}
+    assert KernelManager().ip != KernelManager().ip
+    ask = "from ipykernel.connect import get_connection_info\nprint(get_connection_info(unpack=True)['transport'])"
+    book = v4.new_notebook(cells=[v4.new_code_cell(ask)])
+    assert notebooks.execute(book, tmp_path).cells[0].outputs[0].text == "ipc\n"
 
 
 RACES = "benchmarks/results/races.csv"  # which a chapter shows
