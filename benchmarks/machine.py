@@ -33,5 +33,5 @@ def facts(packages: set[str], run: str) -> pd.DataFrame:
 
 def _processor() -> str:
     cpus = Path("/proc/cpuinfo")
-    lines = cpus.read_text().splitlines() if cpus.exists() else []
+    lines = cpus.read_text(encoding="utf-8").splitlines() if cpus.exists() else []
     return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.processor())

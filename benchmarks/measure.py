@@ -58,12 +58,12 @@ def peak_bytes(call: Callable[[], Any]) -> int | None:
         return None
     with contextlib.suppress(AttributeError, OSError):
         ctypes.CDLL(None).malloc_trim(0)  # what earlier calls freed would hide what this one takes
-    CLEAR.write_text("5")  # the high-water mark starts anew
+    CLEAR.write_text("5", encoding="utf-8")  # the high-water mark starts anew
     before = _resident("VmRSS")
     call()
     return _resident("VmHWM") - before
 
 
 def _resident(entry: str) -> int:
-    (line,) = (line for line in STATUS.read_text().splitlines() if line.startswith(entry))
+    (line,) = (line for line in STATUS.read_text(encoding="utf-8").splitlines() if line.startswith(entry))
     return 1024 * int(line.split()[1])

@@ -34,7 +34,7 @@ def write_reports(path, reports, column="value"):
 
 
 def read_distribution(path):
-    with open(path, newline="") as file:
+    with open(path, encoding="utf-8", newline="") as file:
         return {row["label"]: float(row["probability"]) for row in csv.DictReader(file)}
 
 
@@ -178,7 +178,7 @@ def test_input_may_be_zipped_piped_parquet_or_without_a_header(tmp_path, capsysb
     (tmp_path / "a.tsv").write_bytes(b"who\tvalue\nx\t0\ny\t1\nz\t1\n")
     (tmp_path / "semicolons.csv").write_bytes(b"who;value\nx;0\ny;1\nz;1\n")
     pd.DataFrame({"value": [0, 1, 1]}).to_parquet(tmp_path / "a.parquet")
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(gzip.compress(text))))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(gzip.compress(text)), encoding="utf-8"))
     outputs = []
     for name, more in {
         "a.csv": [],
@@ -306,7 +306,7 @@ def test_an_interrupt_ends_quietly():
     process.stdin.flush()
     stack = Path(f"/proc/{process.pid}/wchan")
     deadline = time.monotonic() + 120
-    while stack.exists() and "pipe" not in stack.read_text() and time.monotonic() < deadline:
+    while stack.exists() and "pipe" not in stack.read_text(encoding="utf-8") and time.monotonic() < deadline:
         time.sleep(0.05)
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
@@ -333,11 +333,13 @@ def test_commands_run_as_they_are_printed(text, tmp_path, monkeypatch, capsys):
     pd.DataFrame({"age": [20, 35, 35, 60]}).to_csv("ages.csv.gz", index=False)
     matrix = 0.6 * np.eye(4) + 0.1
     pd.DataFrame(matrix, reports["report"][:4], reports["report"][:4]).to_csv("matrix.csv")
-    Path("counts.csv").write_text("answer,count\nbike,20\nbus,30\ncar,50\n")
-    Path("mechanism.json").write_text(json.dumps({"mechanism": "k-rr", "epsilon": 2, "labels": "bike,bus,car,train"}))
+    Path("counts.csv").write_text("answer,count\nbike,20\nbus,30\ncar,50\n", encoding="utf-8")
+    Path("mechanism.json").write_text(
+        json.dumps({"mechanism": "k-rr", "epsilon": 2, "labels": "bike,bus,car,train"}), encoding="utf-8"
+    )
     shown = list(commands(text))
     assert shown
     for words, piped in shown:
         if piped:
-            monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(Path(piped).read_bytes())))
+            monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(Path(piped).read_bytes()), encoding="utf-8"))
         assert main(words) == 0, (words, capsys.readouterr().err)

@@ -114,7 +114,7 @@ def bounded(tmp_path, monkeypatch):
     # the exact posterior takes up to a minute by its own limit, on a machine that does nothing else
     monkeypatch.setattr(_totals, "MOST_TERMS", _totals.MOST_TERMS // 40)
     before = resource.getrlimit(resource.RLIMIT_AS)
-    with open("/proc/self/statm") as file:
+    with open("/proc/self/statm", encoding="utf-8") as file:
         now = int(file.read().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (now + MEMORY, before[1]))
     yield

@@ -108,7 +108,7 @@ def test_bare(): "pytest.mark.ledger('A-F8')"
 
 def test_marks_are_found_wherever_they_stand(tmp_path):
     path = tmp_path / "test_toy.py"
-    path.write_text(MARKS)
+    path.write_text(MARKS, "utf8")
     assert {tag: [name for _, name in places] for tag, places in data.marked_tests(path).items()} == {
         "ledger:A-D03": ["test_x"],
         "ledger:A-P2": ["test_x"],
@@ -203,13 +203,13 @@ def built(tmp_path):
     text = f"{bars}<section>{html.rows(ENTRIES, PAGE)}</section>".replace("</ul></section>", "</ul>\n</section>")
     (folder / "book" / "chapters").mkdir(parents=True)
     (folder / "tests").mkdir()
-    (folder / "book" / "claims.html").write_text(text)
+    (folder / "book" / "claims.html").write_text(text, "utf8")
     shutil.copy(folder / "book" / "claims.html", folder / "book" / "errata.html")
     to: dict[str, set[str]] = {}
     for page, place in re.findall(r'href="(chapters/[^"#]+|\.\./tests/[^"#]+)#?([^"]*)"', text):
         to.setdefault(page, set()).add(place)
     for page, places in to.items():
-        (folder / "book" / page).write_text("".join(f'<p id="{place}"></p>' for place in places))
+        (folder / "book" / page).write_text("".join(f'<p id="{place}"></p>' for place in places), "utf8")
     links = "".join(f'<a href="../claims.html#{entry.id.replace(".", "-")}">x</a>' for entry in ENTRIES)
     with (folder / "book" / "chapters" / "comparison.html").open("a") as file:
         file.write(links)
@@ -233,9 +233,9 @@ def test_a_good_page_passes(built):
 )
 def test_a_broken_page_is_found(built, page, old, new, says):
     path = built / "book" / f"{page}.html"
-    text = path.read_text()
+    text = path.read_text("utf8")
     assert old in text
-    path.write_text(text.replace(old, new))
+    path.write_text(text.replace(old, new), "utf8")
     check_verdicts._anchors.cache_clear()
     found = check_verdicts.look(built)
     assert any(says in complaint for complaint in found), found[:3]
