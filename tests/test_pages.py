@@ -120,6 +120,9 @@ def faults_of_exercises(cells: list[Any]) -> list[str]:
     ]
     if marks[:2] != ["easy, by hand"] * 2:
         found.append("the first two exercises are not marked (easy, by hand)")
+    turns = re.findall(r":{3,}\{solution-(start|end)\}", source)
+    if turns != ["start", "end"] * (len(turns) // 2):
+        found.append(f"solutions start and end in the order {' '.join(turns)}")
     at = ends = None  # of a solution: whether it has ended in something that can be compared
     for cell in cells:
         for part in re.split(r"(?=^:{3,}\{solution-(?:start|end)\})", text(cell), flags=re.MULTILINE):
@@ -213,6 +216,7 @@ def test_a_page_with_the_form_passes():
         ({"exercises": TWO.replace("Two (easy, by hand)", "Two (medium)")}, "first two exercises"),
         ({"exercises": TWO + ":::{exercise} Three\n:::"}, "'Three' does not end in"),
         ({"exercises": TWO.replace("It is 2.", "It is so.")}, "the solution of a ends in no number"),
+        ({"exercises": TWO.replace("It is 2.", "It is 2.:::{solution-start} a\n:::\n\nIt is 2.")}, "start start end"),
     ],
 )
 def test_a_page_without_the_form_is_found(changed, says):
