@@ -31,7 +31,7 @@ def full_disk(size: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def read_only_folder() -> Iterator[Path]:
-    """A folder in which nobody may write, with a file `old`; an administrator, who may always, is somebody else here."""
+    """A folder in which nobody may write, with a file `old`; an administrator, who may always, is somebody else now."""
     with tempfile.TemporaryDirectory() as name:  # that of pytest belongs to one user
         folder = Path(name)
         (folder / "old").write_bytes(b"as it was")
