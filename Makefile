@@ -9,9 +9,12 @@ SEED ?= 0
 EXAMPLES ?= 10000
 PEERS := _build/bench/venv
 RELEASE := _build/release/venv
+# HASHES=1 refuses a download whose SHA-256 is not on record, as the workflows do
+HASHES ?=
+SEALED = -q --generate-hashes --universal --python-version 3.11 --no-header --no-annotate
 
 .DEFAULT_GOAL := help
-.PHONY: help book test slow fuzz portable versions newest mutants kernels lint format notebooks ledger browser wheel sdist release lab bench foreign lock clean
+.PHONY: help book test slow fuzz portable versions newest mutants kernels lint format notebooks ledger browser wheel sdist release lab bench foreign lock hashes clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -89,6 +92,12 @@ foreign: $(PEERS)/.ok ## record anew what other programs answer, for tests/forei
 lock: $(VENV)/.uv ## solve the dependencies anew into requirements.lock
 	$(BIN)/uv pip compile -q --upgrade --universal --python-version 3.11 $(LOCKED_EXTRAS) \
 		--no-header --no-annotate pyproject.toml -o requirements.lock
+	$(MAKE) hashes
+
+hashes: $(VENV)/.uv ## record the SHA-256 of every file of the locked versions, of uv and of the tools of `make release`
+	$(BIN)/uv pip compile $(SEALED) $(LOCKED_EXTRAS) --constraint requirements.lock pyproject.toml -o requirements.hashes
+	$(BIN)/uv pip compile $(SEALED) --constraint requirements.lock --group release -o packaging/release.hashes
+	echo uv==$(UV) | $(BIN)/uv pip compile $(SEALED) - -o packaging/uv.hashes
 
 clean: ## remove everything that make made
 	rm -rf _build dist $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
@@ -98,12 +107,14 @@ $(VENV)/.uv:
 	@$(PY) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "ibukit needs Python 3.11 or newer: set PY, as in: make PY=python3.12 book" >&2; exit 1; }
 	$(PY) -m venv $(VENV)
-	$(BIN)/python -m pip install -q --disable-pip-version-check uv==$(UV)
+	$(BIN)/python -m pip install -q --disable-pip-version-check \
+		$(if $(HASHES),--require-hashes -r packaging/uv.hashes,uv==$(UV))
 	touch $@
 
 $(RELEASE)/.ok: requirements.lock pyproject.toml | $(VENV)/.uv
 	$(BIN)/uv venv -q --clear -p $(BIN)/python $(RELEASE)
-	$(BIN)/uv pip install -q --compile-bytecode -p $(RELEASE)/bin/python --constraint requirements.lock --group release
+	$(BIN)/uv pip install -q --compile-bytecode -p $(RELEASE)/bin/python \
+		$(if $(HASHES),--require-hashes -r packaging/release.hashes,--constraint requirements.lock --group release)
 	touch $@
 
 $(PEERS)/.ok: requirements.lock pyproject.toml | $(VENV)/.uv
@@ -115,6 +126,7 @@ $(PEERS)/.ok: requirements.lock pyproject.toml | $(VENV)/.uv
 
 $(VENV)/.ok: requirements.lock pyproject.toml | $(VENV)/.uv
 	# compiled at once: a package compiled on first import prints its syntax warnings into a chapter
-	$(BIN)/uv pip install -q --compile-bytecode -p $(BIN)/python -r requirements.lock
+	$(BIN)/uv pip install -q --compile-bytecode -p $(BIN)/python \
+		$(if $(HASHES),--require-hashes -r requirements.hashes,-r requirements.lock)
 	$(BIN)/uv pip install -q -p $(BIN)/python --no-deps --no-build-isolation -e .
 	touch $@

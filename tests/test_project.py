@@ -81,6 +81,60 @@ def test_the_lock_holds_names_and_versions_only():
     assert len(lines) > 50
 
 
+SEALED = ["requirements.hashes", "packaging/release.hashes", "packaging/uv.hashes"]
+
+
+def sealed(text: str) -> dict[str, list[str]]:
+    """The lines of a file of hashes, and the SHA-256 of the files that each allows."""
+    found: dict[str, list[str]] = {}
+    for line in text.replace("\\\n", " ").splitlines():
+        name, *hashes = re.split(r"\s+--hash=sha256:", line.rstrip())
+        found[name] = [each for each in hashes if re.fullmatch(r"[0-9a-f]{64}", each)]
+        assert len(found[name]) == len(hashes) > 0, line
+    return found
+
+
+def test_the_hashes_are_of_the_locked_versions():
+    assert list(sealed(read("requirements.hashes"))) == read("requirements.lock").splitlines()
+    assert list(sealed(read("packaging/uv.hashes"))) == [f"uv=={re.search(r'UV +:= (.*)', read('Makefile'))[1]}"]
+    tools = sealed(read("packaging/release.hashes"))
+    assert set(tomllib.loads(read("pyproject.toml"))["dependency-groups"]["release"]) <= set(tools)
+    locked = dict(
+        line.split(" ;")[0].split("==") for line in read("requirements.lock").splitlines() if "python" not in line
+    )
+    both = [line for line in tools if line.split("==")[0] in locked]
+    assert len(both) > 5
+    assert [line for line in both if line.split(" ;")[0].split("==")[1] != locked[line.split("==")[0]]] == []
+
+
+@pytest.mark.parametrize("name", SEALED)
+def test_the_hashes_name_no_address(name):
+    assert not re.search(r"://|^-|@", read(name).replace("    --hash", ""), re.MULTILINE)
+
+
+def test_a_line_without_its_hash_is_found():
+    assert sealed("a==1 \\\n    --hash=sha256:" + "0" * 64) == {"a==1": ["0" * 64]}
+    for broken in ("a==1", "a==1 --hash=sha256:" + "0" * 63, "a==1 --hash=md5:" + "0" * 32):
+        with pytest.raises(AssertionError):
+            sealed(broken)
+
+
+def test_the_workflows_install_by_hash_only():
+    for name in WORKFLOWS:
+        assert yaml.safe_load(read(name))["env"] == {"HASHES": "1"}, name
+    goals = [".venv/.ok", "_build/release/venv/.ok"]
+    for words, times in (["HASHES=1"], 3), (["HASHES="], 0):
+        shown = subprocess.run(
+            ["make", "-nB", *goals, *words], cwd=ROOT, capture_output=True, text=True, check=True
+        ).stdout
+        assert len(re.findall(r"--require-hashes -r [a-z/]+\.hashes", shown)) == times
+        installs = [line for line in shown.replace("\\\n", "").splitlines() if re.search(r"pip install", line)]
+        assert len(installs) == 4
+        ours = [line for line in installs if "-e ." in line]  # and nothing that it depends on
+        assert len(ours) == 1
+        assert "--no-deps --no-build-isolation" in ours[0]
+
+
 def test_the_lock_keeps_the_pins():
     project = tomllib.loads(read("pyproject.toml"))["project"]
     locked = {line.split(" ;")[0] for line in read("requirements.lock").splitlines()}

@@ -100,8 +100,10 @@ def matrix_of(path: Path, labels: list[Any] | None = None) -> MatrixMechanism:
     if path.suffix == ".npy":
         try:
             matrix = np.load(path, allow_pickle=False)
-        except ValueError as error:
+        except (ValueError, EOFError) as error:
             raise ValueError(f"{path} must be an array of numbers: {error}") from None
+        if not isinstance(matrix, np.ndarray):
+            raise ValueError(f"{path} must be one array of numbers, it is an archive of several")
     else:
         matrix, own = _read_matrix(path)
         if labels is not None and own is not None:
@@ -173,7 +175,7 @@ def _parameters(path: Path) -> Any:
             return yaml.safe_load(text)
         except yaml.YAMLError as error:
             raise ValueError(str(error)) from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} cannot be read: {error}") from None
 
 

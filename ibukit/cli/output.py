@@ -8,6 +8,7 @@ from pathlib import Path
 from ibukit.errors import MissingExtra
 from ibukit.estimate import Estimate
 from ibukit.grid import Grid
+from ibukit.saved.whole import replace
 
 SUFFIXES = (".csv", ".json", ".parquet", ".geojson")
 
@@ -23,17 +24,20 @@ def check_output(out: str | None) -> None:
 
 
 def write(estimate: Estimate, level: float | None, out: str | None) -> None:
-    """Write what `to_frame`, `to_json` or `to_geodataframe` make, with intervals where a level is given."""
-    suffix = ".csv" if out is None else Path(out).suffix
-    if suffix == ".parquet":
-        _write_parquet(estimate, level, str(out))
-        return
-    text = {".csv": _csv, ".json": _json, ".geojson": _geojson}[suffix](estimate, level)
+    """Write what `to_frame`, `to_json` or `to_geodataframe` make, with intervals where a level is given.
+
+    A file is replaced as a whole: who reads it meets no half of it.
+    """
     if out is None:
-        sys.stdout.write(text)
+        sys.stdout.write(_csv(estimate, level))
         sys.stdout.flush()
+        return
+    suffix = Path(out).suffix
+    if suffix == ".parquet":
+        content = _parquet(estimate, level, out)
     else:
-        Path(out).write_text(text, encoding="utf-8")
+        content = {".csv": _csv, ".json": _json, ".geojson": _geojson}[suffix](estimate, level).encode()
+    replace(Path(out), content)
 
 
 def _csv(estimate: Estimate, level: float | None) -> str:
@@ -50,8 +54,8 @@ def _geojson(estimate: Estimate, level: float | None) -> str:
     return str(estimate.to_geodataframe(level).to_json()) + "\n"
 
 
-def _write_parquet(estimate: Estimate, level: float | None, out: str) -> None:
+def _parquet(estimate: Estimate, level: float | None, out: str) -> bytes:
     try:
-        estimate.to_frame(level).reset_index().to_parquet(out, index=False)
+        return bytes(estimate.to_frame(level).reset_index().to_parquet(index=False))
     except ImportError as error:
         raise MissingExtra(f'{out} needs pyarrow, which is not installed: pip install "ibukit[tables]"') from error

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ibukit.errors import DataChanged, ForeignFile
+from ibukit.saved.whole import hold, refuse_special
 
 Key = tuple[str, int]
 Rows = dict[str, dict[str, Any]]
@@ -35,13 +36,17 @@ class Write(Protocol):
 @contextmanager
 def opened(path: Path, question: dict[str, Any]) -> Iterator[tuple[dict[Key, Rows], Write]]:
     """What the file holds already, and how to append to it; a line that was cut short is taken off first."""
-    content = path.read_bytes() if path.exists() else b""
-    whole = content[: content.rfind(b"\n") + 1]  # what follows the last line break was cut short
-    header = _line(question | SEALED)
-    if not whole and not header.startswith(content):
-        raise ForeignFile(f"path must be a new file or one that replicate began, {path} is neither; name another file")
-    finished = _read(path, whole, question) if whole else {}
+    refuse_special(path)
     with path.open("ab") as file:
+        hold(file, path)  # before it is read: what another was about to finish would be taken for cut short
+        content = path.read_bytes()
+        whole = content[: content.rfind(b"\n") + 1]  # what follows the last line break was cut short
+        header = _line(question | SEALED)
+        if not whole and not header.startswith(content):
+            raise ForeignFile(
+                f"path must be a new file or one that replicate began, {path} is neither; name another file"
+            )
+        finished = _read(path, whole, question) if whole else {}
         file.truncate(len(whole))
 
         def append(line: bytes) -> None:

@@ -1,4 +1,4 @@
-"""A file that is replaced as a whole, by one writer at a time, and refuses to be read if a bit of it changed.
+"""A file that refuses to be read if a bit of it changed.
 
 The first line says who wrote it, its version, and the SHA-256 of all that follows. The second is JSON with what is not
 an array and the arrays' names; then come the arrays themselves, one .npy after the other. None of this can hold code.
@@ -9,24 +9,24 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
+from numpy.lib.format import read_array
 from numpy.typing import NDArray
 
 from ibukit.errors import DataChanged, ForeignFile
+from ibukit.saved import whole
 
-# not on Windows: there the checksum of the file that is replaced has to do
-LOCKS = os.name == "posix"
-HEAD = re.compile(rb"ibukit ([A-Za-z]+) ([0-9]+) sha256 ([0-9a-f]{64})")
+HEAD = re.compile(rb"ibukit ([A-Za-z]+) ([0-9]+) sha256 ([0-9a-f]{64})\n")
+LONGEST_HEAD = 200  # no writer's name and version fill it
 ANYTHING = "anything"
 # what reading a file can fail with that has the right checksum and is nonsense all the same
-NONSENSE = (EOFError, LookupError, TypeError, ValueError, AttributeError, MemoryError, OverflowError)
+NONSENSE = (EOFError, LookupError, TypeError, ValueError, AttributeError, MemoryError, OverflowError, RecursionError)
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -56,77 +56,21 @@ def write(
         np.save(body, array, allow_pickle=False)
     content = body.getvalue()
     digest = hashlib.sha256(content).hexdigest()
-    _replace(path.resolve(), f"ibukit {kind} {version} sha256 {digest}\n".encode(), content, over)
+    head = f"ibukit {kind} {version} sha256 {digest}\n".encode()
+    whole.replace(path, head + content, lambda old: _refuse_other(old, over))
     return digest
-
-
-def _replace(path: Path, head: bytes, content: bytes, over: str | None) -> None:
-    # always of the same name: what a killed process left of it is overwritten by the next
-    part = path.with_name(f"{path.name}.part")
-    with _alone(part) as file:
-        try:
-            _refuse_other(path, over)
-            file.truncate()
-            file.write(head)
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-            if LOCKS:  # while nobody else can write the part
-                os.replace(part, path)
-        except BaseException:
-            if LOCKS:
-                part.unlink(missing_ok=True)
-            raise
-    if not LOCKS:  # Windows renames no open file
-        os.replace(part, path)
-    _sync(path.parent)
-
-
-@contextmanager
-def _alone(part: Path) -> Iterator[BinaryIO]:
-    """Open a file that no other writer has open; a lock ends with its process, however that ends."""
-    while True:
-        with os.fdopen(os.open(part, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666), "r+b") as file:
-            if LOCKS:
-                import fcntl
-
-                try:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    raise DataChanged(
-                        f"path must be written by one at a time, another is writing {part} now: give each its own file"
-                    ) from None
-                try:
-                    mine = os.path.samestat(os.fstat(file.fileno()), os.stat(part))
-                except FileNotFoundError:
-                    mine = False
-                if not mine:  # the one before has just given it its name
-                    continue
-            yield file
-            return
 
 
 def _refuse_other(path: Path, over: str | None) -> None:
     if over == ANYTHING or not path.exists():  # who took the file away has lost nothing by a new one
         return
     with path.open("rb") as file:
-        said = HEAD.fullmatch(file.readline().rstrip(b"\n"))
+        said = HEAD.fullmatch(file.readline(LONGEST_HEAD))
     if said is None or said[3].decode() != over:
         raise DataChanged(
             f"path must be as this object left it, but {path} was written by another since: begin again from the file, "
             "and let one object write it"
         )
-
-
-def _sync(folder: Path) -> None:
-    """Make the new name last: on POSIX it is the folder that holds it."""
-    if os.name != "posix":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def read(path: Path, kind: str, version: int) -> tuple[dict[str, Any], Arrays, str]:
@@ -139,8 +83,11 @@ def read(path: Path, kind: str, version: int) -> tuple[dict[str, Any], Arrays, s
     DataChanged
         If it was changed or cut short.
     """
-    head, _, content = path.read_bytes().partition(b"\n")
-    said = HEAD.fullmatch(head)
+    whole.refuse_special(path)
+    with path.open("rb") as file:
+        said = HEAD.fullmatch(file.readline(LONGEST_HEAD))
+        # what somebody else wrote may be larger than memory
+        content = b"" if said is None else file.read()
     if said is None or said[1].decode() != kind:
         other = "" if said is None else f": {said[1].decode()} wrote it"
         raise ForeignFile(f"path must be a file that {kind} wrote, {path} is not; name another file{other}")
@@ -158,7 +105,8 @@ def read(path: Path, kind: str, version: int) -> tuple[dict[str, Any], Arrays, s
     with sensible(path, kind):
         body = io.BytesIO(content)
         values = json.loads(body.readline())
-        return values, {name: np.load(body, allow_pickle=False) for name in values["arrays"]}, digest
+        # not np.load, which opens archives, too
+        return values, {name: read_array(body, allow_pickle=False) for name in values["arrays"]}, digest
 
 
 @contextmanager
