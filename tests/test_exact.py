@@ -196,7 +196,7 @@ def offsets_of(rates, rng):
     """Along both sides: uniform up to what is computed, a few nats, a step or none, and the last ones."""
     columns = []
     for rate in rates:
-        most = min(excesses.MOST_STEPS, int(excesses.MOST_NATS / rate))
+        most = min(excesses.STEPS_COMPUTED, int(excesses.NATS_COMPUTED / rate))
         near = rng.integers(0, min(most, int(8 / rate)) + 1, 60)
         columns.append(np.concatenate([rng.integers(0, most + 1, 60), near, [0, 0, 1, 1, most, most, most - 1]]))
     sizes = np.column_stack([columns[0], rng.permutation(columns[1])])
@@ -211,7 +211,7 @@ def sure(rates, sizes):
         chance = exact.distance_excess(Fraction(1), i * rates[0], j * rates[1], excesses.LEAST_SLOPE)
         digits.append(chance.floor(excesses.CHANCE_DIGITS))
     digits = np.array(digits)
-    assert (high - low <= 2 * excesses.SLACK).all()
+    assert (high - low <= 2 * excesses.CHANCE_SLACK).all()
     return (low <= digits) & (digits < high)
 
 
@@ -222,7 +222,7 @@ def test_bounds_in_whole_numbers_hold_the_chance(rates, rng):
 
 def test_bounds_that_are_too_near_are_found(rng, monkeypatch):
     sizes = offsets_of(RATES[1], rng)
-    monkeypatch.setattr(excesses, "SLACK", excesses.SLACK // 16)
+    monkeypatch.setattr(excesses, "CHANCE_SLACK", excesses.CHANCE_SLACK // 16)
     assert not sure(RATES[1], sizes).all()
 
 

@@ -23,16 +23,16 @@ LENGTH_DIGITS = 24
 CHANCE_DIGITS = 31
 # digits of a rate beyond those of a length; a side is computed of at most so many steps, and to at most so many nats
 RATE_DIGITS = 32
-MOST_STEPS = 2**RATE_DIGITS
-MOST_NATS = 64
+STEPS_COMPUTED = 2**RATE_DIGITS
+NATS_COMPUTED = 64
 # a chance is looked up by ten digits of its exponent at a time
 LOOKED_UP = 10
 # More than all roundings together. A length is too small by less than 2 units of its last digit: one for the rate, one
 # for the product. So d is too small by less than 4 and the sum of the sides by less than 4, and what is left of both is
 # off by less than 5 after its own rounding: 5 * 2^7 units of a chance. Looking it up takes away less than 5 more.
-SLACK = 2**10
+CHANCE_SLACK = 2**10
 # offsets whose lengths stay in the processor's cache
-AT_ONCE = 2**15
+SIZES_AT_ONCE = 2**15
 
 
 def excess_bounds(rates: tuple[Fraction, Fraction], sizes: Ints) -> tuple[Ints, Ints]:
@@ -49,8 +49,8 @@ def excess_bounds(rates: tuple[Fraction, Fraction], sizes: Ints) -> tuple[Ints, 
         Steps i, j along both sides, none negative.
     """
     low, high = (np.empty(len(sizes), dtype=np.int64) for _ in range(2))
-    for start in range(0, len(sizes), AT_ONCE):
-        part = slice(start, start + AT_ONCE)
+    for start in range(0, len(sizes), SIZES_AT_ONCE):
+        part = slice(start, start + SIZES_AT_ONCE)
         low[part], high[part] = _bounds(rates, sizes[part])
     return low, high
 
@@ -58,7 +58,7 @@ def excess_bounds(rates: tuple[Fraction, Fraction], sizes: Ints) -> tuple[Ints, 
 def _bounds(rates: tuple[Fraction, Fraction], sizes: Ints) -> tuple[Ints, Ints]:
     lengths, fit = np.empty_like(sizes), np.ones(len(sizes), dtype=bool)
     for side, rate in enumerate(rates):
-        most = min(MOST_STEPS, int(MOST_NATS / rate))
+        most = min(STEPS_COMPUTED, int(NATS_COMPUTED / rate))
         here = sizes[:, side] <= most
         step = int(rate * 2 ** (LENGTH_DIGITS + RATE_DIGITS)) if most else 0
         lengths[:, side] = np.where(here, sizes[:, side], 0) * step >> RATE_DIGITS
@@ -68,8 +68,8 @@ def _bounds(rates: tuple[Fraction, Fraction], sizes: Ints) -> tuple[Ints, Ints]:
     chance = exp_table(np.maximum((of * distance - slope * lengths.sum(axis=1)) // of, 0))
     certain = 2**CHANCE_DIGITS
     return (
-        np.where(fit, np.maximum(chance - SLACK, 0), 0),
-        np.where(fit, np.minimum(chance + SLACK, certain), certain),
+        np.where(fit, np.maximum(chance - CHANCE_SLACK, 0), 0),
+        np.where(fit, np.minimum(chance + CHANCE_SLACK, certain), certain),
     )
 
 

@@ -32,7 +32,7 @@ from ibukit.grid import Grid
 FINENESS = 2**20
 # a report leaves the whole numbers of 64 bits with a probability below e^-2000
 LEAST_NATS = Fraction(1, 2**50)
-MOST_POINTS = 2**61
+STEPS_IN_A_ROW = 2**61
 
 
 class Steps(NamedTuple):
@@ -47,7 +47,7 @@ class Steps(NamedTuple):
         """The least odd number of steps that makes them fine enough."""
         length = Fraction(epsilon) * Fraction(side)
         each = math.ceil(length * FINENESS) | 1
-        if length / each < LEAST_NATS or cells * length * FINENESS > MOST_POINTS:
+        if length / each < LEAST_NATS or cells * length * FINENESS > STEPS_IN_A_ROW:
             raise NoExactSampler(
                 f"epsilon times the distance of neighbours, {epsilon:g} times {side:g}, must be from 2^-50 to 2^41 / "
                 f"{cells}, of so many cells in a row: noise without roundings is drawn in steps of 64-bit whole numbers"
