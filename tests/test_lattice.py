@@ -87,6 +87,17 @@ def test_the_law_of_the_lattice_by_every_branch_of_its_bits(monkeypatch):
         assert_law(lambda source: int(mechanism._released([1], True, source)[0]), expected, 3, 11, most_left=0.3)
 
 
+def test_both_directions_have_their_own_steps(rng, monkeypatch):
+    """A step a cell, so that steps to the north are shorter than those to the east."""
+    monkeypatch.setattr(lattice, "FINENESS", Fraction(1, 10))
+    made, n = PlaneLattice(ik.Grid(3, 3, cell_size=(0.4, 1.5)), 1.5), 10_000
+    assert (made.north.each, made.east.each) == (1, 1)
+    counts = np.bincount(made.codes(np.full(n, 3), Seeded(rng)), minlength=9)
+    assert stats.chisquare(counts, n * matrix_of_plane(made.north, made.east)[3]).pvalue > 1e-6
+    turned = matrix_of_plane(made.east, made.north)[3]
+    assert stats.chisquare(counts, n * turned).pvalue < 1e-6
+
+
 @pytest.mark.parametrize("mechanism", ALL[:2], ids=lambda mechanism: type(mechanism).__name__)
 def test_codes_have_the_law_of_the_matrix(mechanism, rng):
     n, secret = 30_000, mechanism.k - 2
