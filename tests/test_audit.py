@@ -8,6 +8,8 @@ import pytest
 import ibukit as ik
 from bit_trees import Seeded
 from ibukit.errors import TooLarge
+from ibukit.mechanisms import FiniteMechanism, Mechanism
+from ibukit.mechanisms.points import PointReports
 from ibukit.privacy import audit
 
 LINE = ik.Line(0, 3)
@@ -21,25 +23,43 @@ MECHANISMS = [
     ik.TruncatedGeometric(LINE, 0.5),
     ik.LinearLaplace(LINE, 0.5),
     ik.Exponential(LINE, 1.0),
+    ik.TightConstraints(LINE, 1.0),
     ik.PlanarGeometric(ik.Grid(2, 2), 0.5),
     ik.TruncatedPlanarGeometric(ik.Grid(2, 2), 0.5),
     ik.PlanarLaplace(ik.Grid(2, 2), 0.5),
     ik.MatrixMechanism([[0.7, 0.2, 0.1], [0.3, 0.3, 0.4]]),
+    ik.LinearLaplace(LINE, 0.5).of_points,
+    ik.PlanarLaplace(ik.Grid(2, 2), 0.5).of_points,
 ]
 
 
 def released(mechanism, rng, leak=0.0):
-    """`release` with bits that have a seed; a share of the reports is the secret itself."""
+    """`release` with bits that have a seed; a share of the reports is the secret itself, of points its centre."""
     source = Seeded(rng)
 
     def draw(secrets):
         reports = mechanism._released(secrets, False, source)
+        points = isinstance(mechanism, PointReports)
         if leak:
             truthful = rng.random(len(secrets)) < leak
-            reports[truthful] = secrets[truthful]
-        return reports
+            truth = mechanism.places()[mechanism.alphabet.codes(secrets)] if points else secrets
+            reports[truthful] = truth[truthful]
+        return in_quarters(reports) if points else reports
 
     return draw
+
+
+def in_quarters(points):
+    """Quarters of a cell or a unit, of which some are seen again; what is made of a report tells no more than it."""
+    return np.floor(4 * points).astype(np.int64)
+
+
+def test_every_mechanism_with_a_sampler_is_audited():
+    public = {value for name in ik.__all__ if isinstance(value := getattr(ik, name), type)}
+    public |= {type(mechanism.of_points) for mechanism in MECHANISMS if hasattr(mechanism, "of_points")}
+    kinds = {kind for kind in public if issubclass(kind, Mechanism)} - {Mechanism, FiniteMechanism}
+    by_matrix = {kind for kind in kinds if issubclass(kind, FiniteMechanism) and kind.draw is FiniteMechanism.draw}
+    assert {kind for kind in kinds if "_exactly" in vars(kind)} | by_matrix == {type(one) for one in MECHANISMS}
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda mechanism: type(mechanism).__name__)
@@ -53,6 +73,13 @@ def test_a_sampler_that_leaks_is_caught(rng):
     mechanism = ik.RandomizedResponse(4, 1.0)
     assert audit(mechanism, released(mechanism, rng, leak=0.1), n=100_000, confidence=0.999).epsilon > 1.05
     assert audit(mechanism, released(mechanism, rng), n=100_000, confidence=0.999).epsilon <= 1
+
+
+def test_points_that_leak_are_caught(rng):
+    """Three in a hundred are the centre of their cell."""
+    mechanism = MECHANISMS[-1]
+    assert audit(mechanism, released(mechanism, rng, leak=0.03), n=40_000, confidence=0.999).epsilon > 0.6
+    assert audit(mechanism, released(mechanism, rng), n=40_000, confidence=0.999).epsilon <= 0.5
 
 
 def test_noise_drawn_in_doubles_is_not_blamed_by_so_few(rng):

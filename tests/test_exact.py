@@ -6,9 +6,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from bit_trees import assert_law, law
+from bit_trees import Scripted, assert_law, law
 from ibukit import exact
 from ibukit.errors import TooLarge
+from ibukit.exact import excesses, samplers
 from ibukit.exact import table as tables
 from test_architecture import SOURCES, name_of
 
@@ -186,3 +187,76 @@ def test_the_operating_systems_bits_fill_their_width():
 def test_one_file_alone_asks_the_operating_system():
     """What is drawn in experiments has a seed; the architecture's test does not know this source of bits."""
     assert [name_of(path) for path in SOURCES if "urandom" in path.read_text("utf8")] == ["ibukit.exact.source"]
+
+
+RATES = [(Fraction(1), Fraction(1, 3)), (Fraction(1, 2**20), Fraction(0.7) / 2**20), (Fraction(60), Fraction(1, 2**50))]
+
+
+def offsets_of(rates, rng):
+    """Along both sides: uniform up to what is computed, a few nats, a step or none, and the last ones."""
+    columns = []
+    for rate in rates:
+        most = min(excesses.STEPS_COMPUTED, int(excesses.NATS_COMPUTED / rate))
+        near = rng.integers(0, min(most, int(8 / rate)) + 1, 60)
+        columns.append(np.concatenate([rng.integers(0, most + 1, 60), near, [0, 0, 1, 1, most, most, most - 1]]))
+    sizes = np.column_stack([columns[0], rng.permutation(columns[1])])
+    return sizes[sizes.any(axis=1)]
+
+
+def sure(rates, sizes):
+    """For each offset, whether the bounds in whole numbers hold its chance, as its digits say."""
+    low, high = excesses.excess_bounds(rates, sizes)
+    digits = []
+    for i, j in sizes.tolist():
+        chance = exact.distance_excess(Fraction(1), i * rates[0], j * rates[1], excesses.LEAST_SLOPE)
+        digits.append(chance.floor(excesses.CHANCE_DIGITS))
+    digits = np.array(digits)
+    assert (high - low <= 2 * excesses.CHANCE_SLACK).all()
+    return (low <= digits) & (digits < high)
+
+
+@pytest.mark.parametrize("rates", RATES, ids=["coarse", "fine", "both"])
+def test_bounds_in_whole_numbers_hold_the_chance(rates, rng):
+    assert sure(rates, offsets_of(rates, rng)).all()
+
+
+def test_bounds_that_are_too_near_are_found(rng, monkeypatch):
+    sizes = offsets_of(RATES[1], rng)
+    monkeypatch.setattr(excesses, "CHANCE_SLACK", excesses.CHANCE_SLACK // 16)
+    assert not sure(RATES[1], sizes).all()
+
+
+def test_what_is_too_large_for_64_bits_is_left_to_the_digits():
+    rates = (Fraction(1), Fraction(1, 2**40))
+    low, high = excesses.excess_bounds(rates, np.array([[65, 0], [0, 2**32 + 1], [10**18, 10**18], [64, 2**32]]))
+    assert low[:3].tolist() == [0, 0, 0]
+    assert high[:3].tolist() == [2**31] * 3
+    assert high[3] < 2**31
+
+
+def test_roots_and_exponentials_of_whole_numbers(rng):
+    roots = np.concatenate([np.arange(1, 40), 2**31 - np.arange(1, 40), rng.integers(0, 2**31, 200)])
+    assert (excesses.whole_root(roots**2) == roots).all()
+    assert (excesses.whole_root(roots**2 - 1) == roots - 1).all()
+    assert (excesses.whole_root(roots**2 + 2 * roots) == roots).all()
+    exponents = np.concatenate([[0, 1, 1023, 1024, 2**20, 2**30 - 1], rng.integers(0, 2**27, 100)])
+    found = excesses.exp_table(exponents)
+    assert found[0] == 2**31
+    for exponent, number in list(zip(exponents.tolist(), found.tolist(), strict=True))[1:]:
+        assert 0 <= exp_minus(Fraction(exponent, 2**24), 31) - number <= 5
+
+
+@pytest.mark.parametrize("digits", [4, 31, 64])
+def test_an_offset_is_kept_by_all_digits_of_its_chance(digits):
+    """The word before that of the chance keeps it, the next one does not, and its own is followed by more."""
+    rate, sizes = Fraction(1, 2**10), np.array([[500, 900]])
+    chance = exact.distance_excess(Fraction(1), 500 * rate, 900 * rate, excesses.LEAST_SLOPE)
+    head, more = chance.floor(digits), chance.floor(2 * digits) & 2**digits - 1
+    for words, expected in (
+        ([head - 1], True),
+        ([head + 1], False),
+        ([head, more - 1], True),
+        ([head, more + 1], False),
+    ):
+        kept = samplers._kept(sizes, Fraction(1), rate, rate, Scripted(words, digits))
+        assert kept.tolist() == [expected]

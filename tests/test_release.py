@@ -22,7 +22,6 @@ LISTED = [
     (ik.SubsetSelection(LINE, 1.0, 1), 10),
     (ik.SubsetSelection(LINE, 1.0, 2), 10),
     (ik.TruncatedGeometric(LINE, 2.0), 11),
-    (ik.LinearLaplace(LINE, 1.0), 8),
     (ik.Exponential(LINE, 1.0), 8),
     (ik.TightConstraints(LINE, 1.0), 8),
     (ik.MatrixMechanism([[0.9, 0.1], [0.3, 0.7]], ik.Line(5, 6)), 8),
@@ -61,6 +60,9 @@ def test_a_mechanism_of_another_law_is_found():
     "mechanism",
     [
         *(mechanism for mechanism, _ in LISTED),
+        ik.LinearLaplace(LINE, 1.0),
+        ik.LinearLaplace(LINE, 1.0).of_points,
+        ik.PlanarLaplace(ik.Grid(2, 3), 1.0).of_points,
         ik.LinearGeometric(LINE, 0.5),
         ik.PlanarGeometric(ik.Grid(2, 3), 1.0),
         ik.TruncatedPlanarGeometric(ik.Grid(2, 3), 1.0),
@@ -166,7 +168,7 @@ def test_a_matrix_is_enough():
 
 
 @pytest.mark.parametrize(
-    "mechanism", [ik.Piecewise(3, 1.0), ik.LocalHashing(3, 1.0), ik.PlanarLaplace(ik.Grid(2, 2), 1.0).of_points]
+    "mechanism", [ik.Piecewise(3, 1.0), ik.LocalHashing(3, 1.0), ik.PlanarGaussian(ik.Grid(2, 2), 0.3)]
 )
 def test_what_has_no_sampler_says_what_to_take(mechanism):
     with pytest.raises(NoExactSampler, match=r"take|release through"):

@@ -11,15 +11,13 @@ from numpy.typing import NDArray
 
 from ibukit._validate import Ints
 from ibukit.exact.chances import Chance, distance_excess, exponential, odds
+from ibukit.exact.excesses import CHANCE_DIGITS, LEAST_SLOPE, excess_bounds
 from ibukit.exact.source import Source
 
 Bools = NDArray[np.bool_]
 
 # coins of rows of bits drawn at once: 32 MB of random bits
 COINS_AT_ONCE = 2**22
-# A little below the root of 1/2: the distance of an offset is at least so much of the sum of its two sides. The noise
-# of that sum is drawn first, and kept so often that the noise of the distance is left, about three times in four.
-LEAST_SLOPE = Fraction(7, 10)
 
 
 def flip(chance: Chance, n: int, source: Source) -> Bools:
@@ -36,6 +34,12 @@ def flips(chances: Sequence[Chance], which: Ints, source: Source) -> Bools:
     for place in np.flatnonzero(words == heads).tolist():  # once in 2^64
         fell[place] = _by_more_digits(chances[int(which[place])], source)
     return np.asarray(fell)
+
+
+def _is_below(word: int, chance: Chance, source: Source) -> bool:
+    """Whether the uniform number that begins with this word is below the chance."""
+    head = chance.floor(source.digits)
+    return _by_more_digits(chance, source) if word == head else word < head
 
 
 def _by_more_digits(chance: Chance, source: Source) -> bool:
@@ -97,17 +101,28 @@ def planar(epsilon: Fraction, height: Fraction, width: Fraction, n: int, source:
         drawn = np.column_stack(
             [two_sided(epsilon * LEAST_SLOPE * side, len(left), source) for side in (height, width)]
         )
-        sizes, which = np.unique(np.abs(drawn), axis=0, return_inverse=True)
-        which = which.ravel()
-        moved: Bools = np.asarray(sizes.any(axis=1))
-        chances = [distance_excess(epsilon, i * height, j * width, LEAST_SLOPE) for i, j in sizes[moved].tolist()]
-        kept = ~moved[which]  # no offset at all is kept for certain
+        kept: Bools = np.asarray(~drawn.any(axis=1))  # no offset at all is kept for certain
         tried = np.flatnonzero(~kept)
         if len(tried):
-            kept[tried] = flips(chances, (np.cumsum(moved) - 1)[which[tried]], source)
+            kept[tried] = _kept(np.abs(drawn[tried]), epsilon, height, width, source)
         offsets[left[kept]] = drawn[kept]
         left = left[~kept]
     return offsets
+
+
+def _kept(sizes: Ints, epsilon: Fraction, height: Fraction, width: Fraction, source: Source) -> Bools:
+    """One coin for each offset; where the first digits of its chance do not decide, all are computed."""
+    words = source.draw(len(sizes), source.digits)
+    low, high = excess_bounds((epsilon * height, epsilon * width), sizes)
+    # the uniform number is from `first` to `first` + `room`
+    spare = source.digits - CHANCE_DIGITS
+    first = (words >> np.uint64(max(spare, 0))).astype(np.int64) << max(-spare, 0)
+    room = 1 << max(-spare, 0)
+    kept: Bools = np.asarray(first + room <= low)
+    for place in np.flatnonzero(~kept & (first < high)).tolist():
+        i, j = sizes[place].tolist()
+        kept[place] = _is_below(int(words[place]), distance_excess(epsilon, i * height, j * width, LEAST_SLOPE), source)
+    return kept
 
 
 def response(secrets: Ints, k: int, lie: Chance, source: Source) -> Ints:

@@ -64,3 +64,8 @@ class GridMechanism(FiniteMechanism):
         for start in range(0, len(few), USERS_AT_ONCE):
             drawn += np.bincount(self.draw(few[start : start + USERS_AT_ONCE], rng), minlength=self.m)
         return self.tally_counts(drawn)
+
+
+def nearest_cell(grid: Grid, cells: Ints) -> Ints:
+    """Codes of the grid's cells nearest to (row, column) pairs of the infinite grid."""
+    return grid.codes(grid.nearest(cells))

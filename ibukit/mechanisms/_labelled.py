@@ -115,9 +115,9 @@ class Labelled(_validate.ReadOnlyArrays, ABC):
 
         Random bits are those of the operating system. From secret to report there are whole numbers only: the bits are
         compared with the digits of probabilities, as many as it takes. `epsilon`, a double, is taken as the fraction
-        that it is. A mechanism whose matrix is all that is known of it is drawn from fractions next to the matrix. The
-        level of what is drawn is `release_epsilon`. How long a draw takes is not hidden, and there is no seed: nobody
-        can draw the same reports again.
+        that it is. A mechanism whose matrix is all that is known of it is drawn from fractions next to the matrix, and
+        Laplace noise on a fine lattice. The level of what is drawn is `release_epsilon`. How long a draw takes is not
+        hidden, and there is no seed: nobody can draw the same reports again.
 
         Parameters
         ----------
@@ -163,7 +163,8 @@ class Labelled(_validate.ReadOnlyArrays, ABC):
     def _exact_by_default(self) -> Exact:
         raise NoExactSampler(
             f"{type(self).__name__} has no sampler without roundings; take a mechanism over the same secrets that has "
-            "one, such as LinearGeometric on a line, PlanarGeometric on a grid of fine cells, or a unary encoding"
+            "one, such as LinearGeometric or LinearLaplace on a line, PlanarGeometric or PlanarLaplace on a grid, or a "
+            "unary encoding"
         )
 
     def _drawn(self, secrets: ArrayLike, codes: bool, draw: Callable[[NDArray[Any]], NDArray[Any]]) -> NDArray[Any]:

@@ -18,6 +18,7 @@ from ibukit.mechanisms.base import FiniteMechanism
 from ibukit.mechanisms.geometric import as_line
 from ibukit.mechanisms.levels import level
 from ibukit.mechanisms.points.laplace import LinearLaplacePoints
+from ibukit.mechanisms.points.lattice import LineLattice
 from ibukit.tally import Tally
 
 
@@ -30,7 +31,8 @@ class LinearLaplace(FiniteMechanism):
     matrix is, exactly, P(z given x) = the noise's mass on [z - 1/2 - x, z + 1/2 - x], with the outer limits of the two
     ends at infinity. These probabilities satisfy epsilon-d-privacy with d(x, y) = |x - y| (rounding is
     post-processing), tightly for k >= 3. Reports are simulated, see `Mechanism`: noise beyond 36.74 / eps is never
-    drawn.
+    drawn. `release` draws geometric noise on a lattice of steps of at most 2^-20 / eps and reports the nearest element:
+    the probability of each report is that of the matrix times a factor between e^-eta and e^eta, eta = 2^-20 < 1e-6.
 
     Parameters
     ----------
@@ -59,7 +61,7 @@ class LinearLaplace(FiniteMechanism):
            [0.3033, 0.3935, 0.3033],
            [0.1116, 0.1917, 0.6967]])
 
-    Reports as the real numbers that people released:
+    Reports as the real numbers that people released, by ``mechanism.of_points.release(secrets)``:
 
     >>> LinearLaplace(3, epsilon=1.0).tally_points([0.3, 1.9, -2.5]).n
     3
@@ -102,7 +104,7 @@ class LinearLaplace(FiniteMechanism):
         return np.clip(np.rint(noisy), 0, self.k - 1).astype(np.int64)
 
     def _exactly(self) -> Exact:
-        return self._exact_by_matrix()
+        return Exact(LineLattice(self.alphabet, self.epsilon).codes, lambda: self.epsilon)
 
     @property
     def of_points(self) -> LinearLaplacePoints:

@@ -19,11 +19,12 @@ from ibukit.channels import Channel, DenseChannel, plane_masses
 from ibukit.channels.line import split_factor
 from ibukit.channels.plane import PlaneChannel, infinite, remapped, worthwhile
 from ibukit.grid import Grid
-from ibukit.mechanisms._grid_mechanism import GridMechanism
+from ibukit.mechanisms._grid_mechanism import GridMechanism, nearest_cell
 from ibukit.mechanisms.base import Mechanism
 from ibukit.mechanisms.draws import drawable, on_all_sides
 from ibukit.mechanisms.levels import level
 from ibukit.mechanisms.points.laplace import PlanarLaplacePoints
+from ibukit.mechanisms.points.lattice import PlaneLattice
 from ibukit.mechanisms.points.places import Outside, points_of
 from ibukit.tally import Tally, make_part
 
@@ -285,6 +286,9 @@ class PlanarLaplace(_Remapped):
     cell. So the matrix holds the noise's mass on each cell, border cells reaching to infinity; it is computed by
     Gauss-Legendre quadrature (rows sum to 1 within 1e-12). These probabilities satisfy
     epsilon-geo-indistinguishability; the tight level is a little lower. Reports are simulated, see `Mechanism`.
+    `release` draws geometric noise on a lattice of steps of at most 2^-20 / eps and reports the nearest cell: the
+    probability of each report is that of the matrix times a factor between e^-eta and e^eta, eta = sqrt(2) 2^-20 <
+    1.4e-6.
 
     Parameters
     ----------
@@ -312,7 +316,8 @@ class PlanarLaplace(_Remapped):
     >>> mechanism.matrix().sum(axis=1).round(12).min()
     np.float64(1.0)
 
-    Reports as the points that people released, in km from the south-west corner, of which one is west of the grid:
+    Reports as the points that people released, by ``mechanism.of_points.release(secrets)``, in km from the south-west
+    corner; one is west of the grid:
 
     >>> mechanism.tally_points([[3.25, 1.8], [2.1, 2.9], [-0.4, 1.2]], outside="keep").n
     3
@@ -338,7 +343,7 @@ class PlanarLaplace(_Remapped):
         return nearest_cell(self.alphabet, np.rint(self.alphabet.values[secrets] + shift).astype(np.int64))
 
     def _exactly(self) -> exact.Exact:
-        return self._exact_by_matrix()
+        return exact.Exact(PlaneLattice(self.alphabet, self.epsilon).codes, lambda: self.epsilon)
 
     @property
     def of_points(self) -> PlanarLaplacePoints:
@@ -380,11 +385,6 @@ class PlanarLaplace(_Remapped):
         """
         mechanism = self.of_points
         return mechanism.counted(mechanism.check_reports(points_of(self.alphabet, points, outside)), bins=bins)
-
-
-def nearest_cell(grid: Grid, cells: Ints) -> Ints:
-    """Codes of the grid's cells nearest to (row, column) pairs of the infinite grid."""
-    return grid.codes(grid.nearest(cells))
 
 
 def _checked_level(mechanism: PlanarGeometric | TruncatedPlanarGeometric | PlanarLaplace) -> float:

@@ -14,8 +14,10 @@ from ibukit import _validate
 from ibukit._validate import Floats
 from ibukit.alphabet import Line
 from ibukit.channels.points import SlopeChannel
+from ibukit.exact import Exact
 from ibukit.grid import Grid
 from ibukit.mechanisms.geometric import as_line
+from ibukit.mechanisms.points.lattice import LineLattice, PlaneLattice
 from ibukit.mechanisms.points.merging import Merged
 from ibukit.mechanisms.points.model import PointReports
 from ibukit.mechanisms.points.places import centres, distances, nearest_distance
@@ -27,6 +29,12 @@ class PlanarLaplacePoints(PointReports):
 
     The density of z given x is eps^2 / (2 pi) e^(-eps |z - x|), x the centre of the secret's cell. It satisfies
     epsilon-geo-indistinguishability, tightly.
+
+    `release` draws a point of a lattice with a probability proportional to this density, and rounds its coordinates to
+    doubles. The lattice divides the sides of cells into odd numbers of steps of at most 2^-20 / eps. So the likelihood
+    of a point is still the density, times a constant. The probability of any set of points of the lattice is that of
+    the rectangles around them, times a factor between e^-eta and e^eta, eta = sqrt(2) 2^-20 < 1.4e-6: the divergence
+    of the two laws is below 1e-12 nats per report.
 
     Parameters
     ----------
@@ -41,6 +49,19 @@ class PlanarLaplacePoints(PointReports):
         If `epsilon` is not a finite number above 0.
     TypeError
         If `alphabet` is not a Grid.
+    NoExactSampler
+        By `release`, if `epsilon` times a side of a cell is below 2^-50, or above 2^41 over the number of cells in a
+        row: noise on the lattice would leave the whole numbers of 64 bits.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> mechanism = ik.PlanarLaplace(Grid(20, 14, cell_size=0.5, unit="km"), epsilon=1.0)
+    >>> points = mechanism.of_points.release([(3, 4), (3, 4), (19, 0)])
+    >>> points.shape, mechanism.of_points.release_epsilon
+    ((3, 2), 1.0)
+    >>> mechanism.tally_points(points, outside="keep").n
+    3
     """
 
     alphabet: Grid
@@ -95,6 +116,9 @@ class PlanarLaplacePoints(PointReports):
         shift = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
         return np.asarray(centres(self.alphabet)[secrets] + shift)
 
+    def _exactly(self) -> Exact:
+        return Exact(PlaneLattice(self.alphabet, self.epsilon).points, lambda: self.epsilon)
+
 
 @dataclass(frozen=True)
 class LinearLaplacePoints(PointReports):
@@ -102,6 +126,12 @@ class LinearLaplacePoints(PointReports):
 
     The density of z given x is (eps/2) e^(-eps |z - x|). It satisfies epsilon-d-privacy with d(x, y) = |x - y|,
     tightly.
+
+    `release` draws a point of a lattice with a probability proportional to this density, and rounds it to a double. The
+    lattice divides units into an odd number of steps of at most 2^-20 / eps. So the likelihood of a number is still the
+    density, times a constant. The probability of any set of points of the lattice is that of the stretches around them,
+    times a factor between e^-eta and e^eta, eta = 2^-20 < 1e-6: the divergence of the two laws is below 1e-12 nats per
+    report.
 
     Parameters
     ----------
@@ -116,6 +146,16 @@ class LinearLaplacePoints(PointReports):
         If `epsilon` is not a finite number above 0.
     TypeError
         If `alphabet` is not a Line.
+    NoExactSampler
+        By `release`, if `epsilon` is below 2^-50, or above 2^41 over the number of secrets: noise on the lattice would
+        leave the whole numbers of 64 bits.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> mechanism = ik.LinearLaplace(Line(17, 90), epsilon=0.1)
+    >>> mechanism.tally_points(mechanism.of_points.release([17, 33, 90])).n
+    3
     """
 
     alphabet: Line
@@ -174,3 +214,6 @@ class LinearLaplacePoints(PointReports):
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Floats:
         """One report for each user: real numbers, shape (n,)."""
         return self.alphabet.first + secrets + rng.laplace(scale=1 / self.epsilon, size=len(secrets))
+
+    def _exactly(self) -> Exact:
+        return Exact(LineLattice(self.alphabet, self.epsilon).points, lambda: self.epsilon)

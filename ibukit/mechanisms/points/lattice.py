@@ -1,0 +1,115 @@
+"""Laplace noise on a lattice so fine that it is all but the continuous one: what is released, in whole numbers.
+
+The side of a cell is divided into an odd number of steps, so that the lattice has every cell's centre, and cells share
+none of its points. Moved from one centre to another it is the same lattice: the noise has one law for all secrets, with
+probabilities proportional to e^(-eps d), d the distance from the secret. So the triangle inequality holds its level to
+eps, for sides and eps as the fractions that their doubles are, and the likelihood of points is the continuous one's, up
+to a constant.
+
+Each point stands for the rectangle around it, of which no place is farther than delta = half a diagonal. There e^(-eps
+d) changes by a factor of at most e^(eps delta), and so does the sum by which it is divided. Hence the probability of a
+point, or of any set of points, is that of the continuous noise on these rectangles, times a factor between e^-eta and
+e^eta, eta = 2 eps delta. Steps of at most 2^-20 / eps make it at most 2^-20 on a line, sqrt(2) 2^-20 on a plane. Of two
+laws so near, the Kullback-Leibler divergence is at most eta^2 / 2 (Bun and Steinke, TCC 2016, Proposition 3.3).
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ibukit import exact
+from ibukit._validate import Floats, Ints
+from ibukit.alphabet import Line
+from ibukit.errors import NoExactSampler
+from ibukit.grid import Grid
+
+# steps of a lattice in the length 1 / epsilon, at least
+FINENESS = 2**20
+# a report leaves the whole numbers of 64 bits with a probability below e^-2000
+LEAST_NATS = Fraction(1, 2**50)
+STEPS_IN_A_ROW = 2**61
+
+
+class Steps(NamedTuple):
+    """One direction: its cells, how many steps each is wide, and how many nats a step is."""
+
+    cells: int
+    each: int
+    nats: Fraction
+
+    @classmethod
+    def of(cls, epsilon: float, side: float, cells: int) -> Steps:
+        """The least odd number of steps that makes them fine enough."""
+        length = Fraction(epsilon) * Fraction(side)
+        each = math.ceil(length * FINENESS) | 1
+        if length / each < LEAST_NATS or cells * length * FINENESS > STEPS_IN_A_ROW:
+            raise NoExactSampler(
+                f"epsilon times the distance of neighbours, {epsilon:g} times {side:g}, must be from 2^-50 to 2^41 / "
+                f"{cells}, of so many cells in a row: noise without roundings is drawn in steps of 64-bit whole numbers"
+            )
+        return cls(cells, each, length / each)
+
+    def centre(self, cells: Ints) -> Ints:
+        """The places of cells' centres, in steps from that of the first."""
+        return cells * self.each
+
+    def nearest(self, places: Ints) -> Ints:
+        """The nearest cells; no place is as near to another."""
+        return np.clip((places + self.each // 2) // self.each, 0, self.cells - 1)
+
+    def in_cells(self, places: Ints) -> Floats:
+        """The distances of places from the centre of the first cell, in cells: one double for each place."""
+        return np.asarray(places / self.each)
+
+
+class LineLattice:
+    """Two-sided geometric noise on the parts of a line's units."""
+
+    def __init__(self, line: Line, epsilon: float):
+        self.line = line
+        self.steps = Steps.of(epsilon, 1.0, len(line))
+
+    def draw(self, secrets: NDArray[Any], source: exact.Source) -> Ints:
+        """Places in steps from the first element, shape (n,)."""
+        return np.asarray(self.steps.centre(secrets) + exact.two_sided(self.steps.nats, len(secrets), source))
+
+    def codes(self, secrets: NDArray[Any], source: exact.Source) -> Ints:
+        """Codes of the nearest elements."""
+        return self.steps.nearest(self.draw(secrets, source))
+
+    def points(self, secrets: NDArray[Any], source: exact.Source) -> Floats:
+        """Real numbers: places on the lattice, each rounded to a double."""
+        return np.asarray(self.line.first + self.steps.in_cells(self.draw(secrets, source)))
+
+
+class PlaneLattice:
+    """Noise of the Euclidean distance on the parts of a grid's cells."""
+
+    def __init__(self, grid: Grid, epsilon: float):
+        self.grid = grid
+        height, width = grid.cell_shape
+        self.north = Steps.of(epsilon, height, grid.n_rows)
+        self.east = Steps.of(epsilon, width, grid.n_cols)
+
+    def draw(self, secrets: NDArray[Any], source: exact.Source) -> Ints:
+        """Places (north, east) in steps from the centre of the south-west cell, shape (n, 2)."""
+        row, col = np.divmod(secrets, self.grid.n_cols)
+        centres = np.column_stack([self.north.centre(row), self.east.centre(col)])
+        noise = exact.planar(Fraction(1), self.north.nats, self.east.nats, len(secrets), source)
+        return np.asarray(centres + noise)
+
+    def codes(self, secrets: NDArray[Any], source: exact.Source) -> Ints:
+        """Codes of the nearest cells."""
+        north, east = self.draw(secrets, source).T
+        return np.asarray(self.north.nearest(north) * self.grid.n_cols + self.east.nearest(east))
+
+    def points(self, secrets: NDArray[Any], source: exact.Source) -> Floats:
+        """(x, y) from the south-west corner: places on the lattice, each coordinate rounded to a double."""
+        north, east = self.draw(secrets, source).T
+        height, width = self.grid.cell_shape
+        return np.column_stack([(self.east.in_cells(east) + 0.5) * width, (self.north.in_cells(north) + 0.5) * height])
