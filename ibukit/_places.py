@@ -25,6 +25,8 @@ Outside = Literal["raise", "nearest", "drop"]
 P = ParamSpec("P")
 T = TypeVar("T")
 
+# metres: edges are kept to a tenth of a millimetre
+SMALLEST_CELL = 1e-3
 FORMS = (
     "a GeoSeries or GeoDataFrame with a CRS, a frame with the columns lat and lon, or (lat, lon) pairs, shape (n, 2)"
 )
@@ -211,7 +213,7 @@ def extent(points: Any) -> Bounds:
         lat, lon = np.array([south, north]), np.array([west, east])
     else:
         lat, lon = positions(points)
-    if not len(points):
+    if not len(points) or not len(lat):
         raise ValueError("points must be at least one, there are none")
     refuse_off_the_globe(lat, lon)
     return float(lat.min()), float(lat.max()), float(lon.min()), float(lon.max())
@@ -219,6 +221,7 @@ def extent(points: Any) -> Bounds:
 
 def true_cell(bounds: Bounds, n_rows: int, n_cols: int) -> tuple[float, float]:
     """Height and width in km of the middle cell on the WGS 84 ellipsoid."""
+    refuse_too_many(n_rows, n_cols)
     lat0, lat1, lon0, lon1 = bounds
     mid_lat, mid_lon, half = (lat0 + lat1) / 2, (lon0 + lon1) / 2, (lon1 - lon0) / n_cols / 2
     height = _metres(mid_lon, mid_lon, lat0, lat1) / 1000 / n_rows
@@ -234,6 +237,8 @@ def _metres(lon0: float, lon1: float, lat0: float, lat1: float) -> float:
 
 def cover(box: Bounds, size: float) -> tuple[int, int, Bounds]:
     """Rows, columns and edges of the cells of a side in metres over a box, which is widened to all sides alike."""
+    if size < SMALLEST_CELL:
+        raise ValueError(f"cell_size must be at least {SMALLEST_CELL:g} metres, got {size!r}")
     south, north, west, east = box
     lat, lon = (south + north) / 2, (west + east) / 2
     start = size / 2 / 111_000  # a degree of latitude is about as long
@@ -288,15 +293,31 @@ def check_bounds(bounds: Any) -> Bounds:
     edges = _validate.items("bounds", bounds, "four numbers (lat0, lat1, lon0, lon1)")
     if len(edges) != 4 or not all(isinstance(edge, Real) and not isinstance(edge, bool) for edge in edges):
         raise ValueError(f"bounds must be four numbers (lat0, lat1, lon0, lon1), got {bounds}")
-    lat0, lat1, lon0, lon1 = (float(edge) for edge in edges)
+    lat0, lat1, lon0, lon1 = map(_validate.as_float, edges)
     if not (-90 <= lat0 < lat1 <= 90 and -180 <= lon0 < lon1 <= 180):
         raise ValueError(
-            f"bounds must be south < north and west < east in degrees, got {(lat0, lat1, lon0, lon1)}"
+            "bounds must be south < north and west < east in degrees (lat0 < lat1, lon0 < lon1), got "
+            f"{(lat0, lat1, lon0, lon1)}"
             + (_right_call(lat0, lat1, lon0, lon1) if _are_total_bounds(lat0, lat1, lon0, lon1) else "")
         )
     if isinstance(bounds, np.ndarray):  # as total_bounds are
         _refuse_doubtful(lat0, lat1, lon0, lon1)
     return lat0, lat1, lon0, lon1
+
+
+def check_corner(first: Any) -> tuple[int, ...]:
+    """Row and column of the south-west cell."""
+    corner = _validate.items("first", first, "a pair (row, column)")
+    if len(corner) != 2:
+        raise ValueError(f"first must be a pair (row, column), got {first!r}")
+    return tuple(_validate.whole("first", end, -(2**53), 2**53) for end in corner)
+
+
+def refuse_too_many(n_rows: int, n_cols: int) -> None:
+    """TooLarge where cells could not be listed."""
+    if n_rows * n_cols > MOST_LABELS:
+        size = " x ".join(map(_validate.readable, (n_rows, n_cols)))
+        raise TooLarge(f"a grid must have at most {MOST_LABELS} cells, got {size}: take larger cells")
 
 
 def in_doubt_by_name(make: Callable[P, T]) -> Callable[P, T]:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import inspect
 import math
+import os
 from collections.abc import Callable, Container, Iterator, Mapping, Set
 from decimal import Decimal
-from functools import wraps
 from numbers import Real
-from typing import Any, ParamSpec
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ibukit._frozen import ReadOnlyArrays as ReadOnlyArrays
+from ibukit._frozen import field_is as field_is
+from ibukit._frozen import frozen as frozen
 from ibukit.errors import AlphabetMismatch, InvalidDistribution, TooLarge
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-P = ParamSpec("P")
 
 # what the sum of a few thousand doubles can be off by; a file with six decimals is off by far more
 SUM_TOLERANCE = 1e-9
@@ -47,6 +51,12 @@ def positive(name: str, value: Any) -> float:
     return number
 
 
+def from_zero(name: str, value: Any) -> float:
+    """A finite number that is not negative."""
+    zero = not isinstance(value, bool) and isinstance(value, Real) and value == 0
+    return 0.0 if zero else positive(name, value)
+
+
 def fraction(name: str, value: Any, ends: str) -> float:
     """A number between 0 and 1; `ends` says which of the two belong, as "[)" for 0 <= value < 1."""
     if isinstance(value, bool) or not isinstance(value, Real):
@@ -61,19 +71,26 @@ def sides(name: str, value: Any) -> float | tuple[float, float]:
     """The side of a square, or (height, width) of a rectangle that is none."""
     if not isinstance(value, (tuple, list, np.ndarray)):
         return positive(name, value)
-    if len(value) != 2:
+    if np.ndim(value) != 1 or len(value) != 2:
         raise ValueError(f"{name} must be a number or a pair (height, width), got {value!r}")
     height, width = (positive(name, side) for side in value)
     return height if height == width else (height, width)
 
 
-def whole(name: str, value: Any, least: int) -> int:
-    """A whole number of at least `least`."""
+def whole(name: str, value: Any, least: int, most: int | None = None) -> int:
+    """A whole number of at least `least`, and at most `most`."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
         raise ValueError(f"{name} must be a whole number, got {value!r}")
     if value < least:
-        raise ValueError(f"{name} must be at least {least}, got {value}")
+        raise ValueError(f"{name} must be at least {least}, got {shown(int(value))}")
+    if most is not None and value > most:
+        raise ValueError(f"{name} must be at most {most}, got {shown(int(value))}")
     return int(value)
+
+
+def shown(number: int) -> str:
+    """A whole number with all its digits, unless there are too many to read."""
+    return str(number) if abs(number) < 10**20 else readable(number)
 
 
 def users(n: ArrayLike, least: int) -> Ints:
@@ -109,6 +126,26 @@ def items(name: str, values: Any, what: str) -> tuple[Any, ...]:
         raise TypeError(f"{name} must be {what}, got {values!r}") from None
 
 
+def takes(function: Callable[..., Any], number: int) -> bool:
+    """Whether a function can be called with so many arguments; True of builtins that do not say what they take."""
+    try:
+        signature = inspect.signature(function)
+    except (ValueError, TypeError):
+        return True
+    try:
+        signature.bind(*range(number))
+    except TypeError:
+        return False
+    return True
+
+
+def path(name: str, value: Any) -> Path:
+    """The place of a file; "" would be that of a folder."""
+    if not isinstance(value, (str, os.PathLike)) or not os.fspath(value) or isinstance(os.fspath(value), bytes):
+        raise TypeError(f"{name} must be a path to a file, got {value!r}")
+    return Path(value)
+
+
 def is_one_of(value: Any, known: Container[str]) -> bool:
     """Whether a value is one of some texts; `in` would ask an array for its hash, or compare it number by number."""
     return isinstance(value, str) and value in known
@@ -133,6 +170,7 @@ def integers(name: str, values: ArrayLike, ndim: int = 1) -> Ints:
     if array.dtype.kind not in "iuf":
         raise ValueError(f"{name} must be whole numbers, got an array of type {array.dtype}")
     if array.dtype.kind == "f":
+        array = array.astype(np.float64)  # 2^62 is no half
         bad = ~(np.isfinite(array) & (array == np.floor(array)) & (np.abs(array) < 2.0**62))
         if bad.any():
             lost = " (a missing value: leave it out yourself)" if np.isnan(array[bad][0]) else ""
@@ -342,45 +380,6 @@ def generator(rng: Any) -> np.random.Generator:
             f"rng must be a numpy.random.Generator, as numpy.random.default_rng(seed) makes it, got {rng!r}"
         )
     return rng
-
-
-class ReadOnlyArrays:
-    """Of frozen classes: arrays come out of a pickle or a deep copy writable, these make them read-only again."""
-
-    def _keep(self, **values: Any) -> None:
-        """Set attributes: only while the object is made, and of what can be computed again."""
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore the attributes."""
-        for name, value in state.items():
-            object.__setattr__(self, name, frozen(value) if isinstance(value, np.ndarray) else value)
-
-
-def field_is(field: str, argument: str) -> Callable[[Callable[P, None]], Callable[P, None]]:
-    """Let an ``__init__`` take one of its arguments by the name of the field that keeps it, too.
-
-    `dataclasses.replace` passes fields by their names. Where a method bears the argument's name the field cannot, and
-    the signature that people read has the argument alone.
-    """
-
-    def decorate(init: Callable[P, None]) -> Callable[P, None]:
-        @wraps(init)
-        def renamed(*args: P.args, **kwargs: P.kwargs) -> None:
-            if field in kwargs and argument not in kwargs:
-                kwargs[argument] = kwargs.pop(field)
-            init(*args, **kwargs)
-
-        return renamed
-
-    return decorate
-
-
-def frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """The same array, read-only: what a frozen object hands out must not change under it."""
-    array.setflags(write=False)
-    return array
 
 
 def _first(bad: NDArray[np.bool_]) -> Any:

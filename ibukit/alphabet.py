@@ -299,7 +299,7 @@ class UnboundedLine(Unbounded, Line):
                 f"ends must be a pair with None in it, got {ends!r}; a line with both is Line(first, last)"
             )
         known = {name: end for name, end in zip(("first", "last"), ends, strict=True) if end is not None}
-        known = {name: _validate.whole(name, end, -(2**53)) for name, end in known.items()}
+        known = {name: _validate.whole(name, end, -(2**53), 2**53) for name, end in known.items()}
         self._keep(ends=(known.get("first"), known.get("last")), **known)
 
     def __repr__(self) -> str:

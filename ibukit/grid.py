@@ -12,8 +12,8 @@ from ibukit import _places, _validate
 from ibukit._places import Bounds as Bounds
 from ibukit._places import Outside
 from ibukit._validate import Floats, Ints
-from ibukit.alphabet import MOST_LABELS, Alphabet, Unbounded, refuse_if_too_wide
-from ibukit.errors import AlphabetMismatch, TooLarge
+from ibukit.alphabet import Alphabet, Unbounded, refuse_if_too_wide
+from ibukit.errors import AlphabetMismatch
 
 if TYPE_CHECKING:
     from geopandas import GeoDataFrame
@@ -86,12 +86,8 @@ class Grid(Alphabet):
     def __post_init__(self) -> None:
         """Check the numbers, and list the cells."""
         n_rows, n_cols = _validate.whole("n_rows", self.n_rows, 1), _validate.whole("n_cols", self.n_cols, 1)
-        if len(self.first) != 2:
-            raise ValueError(f"first must be a pair (row, column), got {self.first!r}")
-        corner = tuple(_validate.whole("first", end, -(2**53)) for end in self.first)
-        if n_rows * n_cols > MOST_LABELS:
-            size = " x ".join(map(_validate.readable, (n_rows, n_cols)))
-            raise TooLarge(f"a grid must have at most {MOST_LABELS} cells, got {size}: take larger cells")
+        corner = _places.check_corner(self.first)
+        _places.refuse_too_many(n_rows, n_cols)
         rows, cols = np.divmod(np.arange(n_rows * n_cols), n_cols)
         self._keep(
             n_rows=n_rows,
@@ -230,7 +226,11 @@ class Grid(Alphabet):
 
     def are_codes(self, labels: Any) -> bool:
         """Whether these are cells by their numbers, as `locate` has them."""
-        return isinstance(labels, (list, tuple, range, np.ndarray)) and np.ndim(labels) == 1 and len(labels) > 0
+        try:
+            listed = isinstance(labels, (list, tuple, range, np.ndarray)) and np.ndim(labels) == 1
+        except ValueError:  # rows of different lengths
+            return False
+        return listed and len(labels) > 0
 
     def nearest(self, cells: Ints) -> Ints:
         """The nearest cells to (row, column) pairs anywhere, shape (n, 2)."""
@@ -340,7 +340,7 @@ class Grid(Alphabet):
         first, (n_rows, n_cols), cells = _places.cells_of(frame, name)
         west, south, east, north = (float(edge) for edge in frame.total_bounds)
         if frame.crs is None:
-            size = cell_size or ((north - south) / n_rows, (east - west) / n_cols)
+            size = cell_size if cell_size is not None else ((north - south) / n_rows, (east - west) / n_cols)
             grid = cls(n_rows, n_cols, size, first=first)
         else:
             edges = {"lat0": south, "lat1": north, "lon0": west, "lon1": east}

@@ -26,6 +26,7 @@ LAYERS = [
     "_front",
     "_deprecated",
     "errors",
+    "_frozen",
     "_validate",
     "_threads",
     "_efficiency",

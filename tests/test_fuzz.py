@@ -190,6 +190,37 @@ def test_an_unclear_error_is_seen(error):
         check_error(error, {"stop"})
 
 
+class Refusing:
+    """What a field's value is that raises when it is asked for."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def __get__(self, instance, owner):
+        if instance is None:
+            return  # the default
+        raise self.error
+
+    def __set__(self, instance, value):
+        pass
+
+
+@dataclass
+class OfNone:
+    values: object = Refusing(ik.errors.TooLarge("there is no end"))
+
+
+@dataclass
+class OfZero:
+    values: object = Refusing(ZeroDivisionError("division by zero"))
+
+
+def test_a_field_that_fails_is_seen_unless_it_says_why():
+    check_answer(OfNone())
+    with pytest.raises(Unclear):
+        check_answer(OfZero())
+
+
 def test_a_warning_of_numpy_and_a_hang_are_seen():
     def hang():
         while True:

@@ -1,5 +1,7 @@
 """What `make fuzz` found, each in one line: the error names the argument, or the answer is right."""
 
+import math
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,6 +9,7 @@ import pytest
 import ibukit as ik
 from ibukit import attack, identification, theory
 from ibukit.mechanisms.base import require_mechanism
+from ibukit.posterior import _response
 from ibukit.solvers import Problem, best_found, maximise_near
 
 KRR = ik.RandomizedResponse(3, 1.0)
@@ -18,6 +21,12 @@ SERIES = pd.Series([1, pd.NA], dtype="Int64")
 RAGGED = [[1.0], [0.5, 0.5]]
 THIRD = ik.uniform(3)
 HUGE = 10**400
+TABLE = pd.DataFrame({"report": [0]})
+LARGEST = 1.7e308
+RNG = np.random.default_rng(1)
+BITS = ik.SubsetSelection(3, 1.0)
+POINTS = [[40.71, -74.01], [40.79, -73.94]]
+LINE = ik.RandomizedResponse(ik.Line(0, 2), 1.0).tally_counts([6, 3, 1])
 
 REFUSED = {
     # flags
@@ -54,6 +63,26 @@ REFUSED = {
     "report": (lambda: attack.poison_outputs(ik.SubsetSelection(3, 1.0).tally([[1, 0, 0]]), 0, 0.1), "report must"),
     "release": (lambda: ik.privacy.audit(KRR, 0.5), "release must be a function"),
     "method of a band": (lambda: ik.mle(TALLY).band(method=ARRAY), "method must be one of"),
+    "projected": (lambda: ik.combine_results(TALLY, project=RECORDS), "project must be True or False"),
+    "pooled": (lambda: ik.Privic(3).run([1, 1, 1], 1, 1).estimate(ARRAY), "pooled must be True or False"),
+    "packed": (lambda: ik.scale.tally(np.array([[1, 0, 0]]), BITS, packed=ARRAY), "packed must be True or False"),
+    "published": (lambda: ik.HadamardResponse(5, 2.0, published=ARRAY), "published must be True or False"),
+    "weighted column": (lambda: ik.Tally.from_table(TABLE, KRR, weighted=SERIES), "weighted must be True or"),
+    "stop of EMS": (lambda: ik.ems(LINE, stop=1j), "stop must be a rule"),
+    "stop without met": (lambda: ik.ibu(TALLY, stop=ik.Gap), "stop must be a rule"),
+    "theta of a start": (lambda: maximise_near(PROBLEM, (0.5, np.inf, 0.5)), "theta must be finite"),
+    "mechanism of an audit": (lambda: ik.privacy.audit(0.5, KRR.release), "mechanism must be a mechanism"),
+    "losses": (lambda: ik.replicate(
+        ik.datasets.load_adult_ages(), [ik.RandomizedResponse(ik.datasets.load_adult_ages().alphabet, 1.0)],
+        {"inv": ik.inv}, 1, 1, losses={"l2": ik.squared_l2}), "losses must take an estimate, the truth and the alph"),
+    "population": (lambda: ik.Privic(3).run(len, 1, 1), "population must be counts, or a function"),
+    "path": (lambda: ik.Privic(3, path=0.5), "path must be a path to a file, got 0.5"),
+    "no path": (lambda: TALLY.save(""), "path must be a path to a file, got ''"),
+    "report of a table": (lambda: ik.Tally.from_table(TABLE, KRR, report=None), "report must be a column"),
+    "count of a table": (lambda: ik.Tally.from_table(TABLE, KRR, count=ARRAY), "count must name a column"),
+    "threshold": (lambda: attack.robust_mle(TALLY, threshold=np.ones((2, 2, 2))), "threshold must be a number"),
+    "distortion": (lambda: ik.rate_distortion(THIRD, 3, distortion=pd.NA), "distortion must be a number"),
+    "level of a sketch": (lambda: ik.CountMeanSketch(3, ARRAY[:0], rows=2, width=4), "epsilon must be a number"),
     "entropy": (lambda: theory.posterior_entropy_bound("x", k=3), "entropy must be a number"),
     # arrays
     "ragged secrets": (lambda: KRR.randomize(RAGGED, np.random.default_rng(1)), "secrets"),
@@ -62,7 +91,36 @@ REFUSED = {
     "w": (lambda: KRR.adjoint([1.0, np.nan, 1.0]), "w must be finite, got nan at index 1"),
     "theta": (lambda: TALLY.forward([1.0, np.inf, 1.0]), "theta must be finite, got inf at index 1"),
     "no report": (lambda: KRR.tally([]), "reports or counts hold none"),
+    "half precision": (lambda: KRR.randomize(np.array([0.5], dtype=np.float16), RNG), "secrets must be whole numbers"),
+    "imaginary reports": (lambda: ik.HistogramEncoding(3, 1.0).tally(1j * np.ones((2, 3))), "reports must be rows of"),
+    "ragged bits": (lambda: BITS.tally(RAGGED), "reports must be a list, .*rows of different lengths"),
+    "a missing bit": (lambda: BITS.tally(np.array([[1, 0, pd.NA]], dtype=object)), "reports must be rows of 0 and 1"),
+    "ragged cells": (lambda: ik.RandomizedResponse(ik.Grid(2, 2), 1.0).tally(RAGGED), "reports"),
+    "no points": (lambda: ik.Grid.covering(np.zeros((2, 0))), "points must be at least one"),
+    "corner": (lambda: ik.Grid(2, 2, first=None), "first must be a pair"),
+    "far corner": (lambda: ik.Grid(2, 2, first=(0, 2**63)), "first must be at most"),
+    "0-d cells": (lambda: ik.Grid(2, 2, cell_size=np.array(0.5)), "cell_size must be a number or a pair"),
+    "no cells": (lambda: ik.Grid.from_geodataframe(
+        ik.Grid(2, 2).to_geodataframe(range(4)), cell_size=ARRAY[:0]), "cell_size must be a number or a pair"),
+    "two chances": (lambda: ik.LongitudinalUnaryEncoding.rappor(3, 0.5, 0.75, 0.25), "q must be larger than p"),
+    "a certain bit": (lambda: ik.LongitudinalUnaryEncoding.rappor(3, 0.5, 0, 0.75), r"p must be in \(0, 1\)"),
     # beyond the doubles
+    "edge": (lambda: ik.Grid.from_bounds(HUGE, 41, -74, -73, 2, 2), "bounds must be south < north .*lat0"),
+    "rows": (lambda: ik.Grid.from_bounds(40, 41, -74, -73, HUGE, 2), "a grid must have at most .* cells"),
+    "small cells": (lambda: ik.Grid.covering(POINTS, cell_size=5e-324), "cell_size must be at least 0.001 metres"),
+    "bits of a report": (lambda: ik.HadamardMechanism(3, 1.0, bits=HUGE), r"bits must leave .*got 1\.00e\+400"),
+    "bins": (lambda: ik.PlanarLaplace(ik.Grid(2, 2), 1.0).tally_points([[0, 0]], bins=HUGE), "bins must be at most"),
+    "a wide shift": (lambda: ik.DiscreteGaussian(3, 1.0).delta(1.0, distance=HUGE), "distance must be at most"),
+    "a far secret": (lambda: ik.DiscreteGaussian(3, 1.0).zcdp(LARGEST), "distance must be at most"),
+    "a wide Gaussian": (lambda: ik.LinearGaussian(3, 1e300), "sigma must be from 1e-50 to 1e\\+50"),
+    "a narrow Gaussian": (lambda: ik.PlanarGaussian(ik.Grid(2, 2), 1e-300), "sigma must be from 1e-50 to 1e\\+50"),
+    "weight": (lambda: ik.mle(TALLY).standard_errors([1e300, 0, 0]), "of must be at most 1e\\+150"),
+    "level of Duchi": (lambda: ik.Duchi(3, LARGEST), "epsilon must be at most"),
+    "level of a wave": (lambda: ik.DiscreteSquareWave(3, LARGEST), "epsilon must be at most"),
+    "beta": (lambda: ik.blahut_arimoto(THIRD, 3, LARGEST), "beta must be at most"),
+    "steps": (lambda: ik.blahut_arimoto(THIRD, 3, 1.0, steps=2**53), "steps must be at most"),
+    "cycles": (lambda: ik.Privic(3).run([1, 1, 1], HUGE, 1), r"cycles must be at most \d+, got 1\.00e\+400"),
+    "users of one posterior": (lambda: ik.posterior(KRR.tally_counts([10**15, 3, 1]), 0.5), "take method='gibbs'"),
     "epsilon of a design": (lambda: ik.optimal_private(THIRD, 3, 1e-180), "epsilon must be so large"),
     "k of a bound": (lambda: theory.least_asymptotic_mse(HUGE, 1.0), "k must be at most"),
     "k of RAPPOR": (lambda: theory.rappor_concavity_bound(HUGE, 1.0, n=1), "k must be at most"),
@@ -94,3 +152,50 @@ def test_a_block_larger_than_the_grid_is_the_whole_grid():
 
 def test_numpys_truths_are_flags():
     assert ik.mle(TALLY, strict=np.bool_(True)) == ik.mle(TALLY, strict=False)
+
+
+def test_the_least_level_has_a_bound_too():
+    # near 0 the logarithm of tanh(epsilon / 4) is one of epsilon, and no -inf
+    small = [theory.rappor_concavity_bound(3, epsilon, n=10**6) for epsilon in (1e-300, 1e-12, 1e-4)]
+    np.testing.assert_allclose(small, small[0], rtol=1e-6)
+    near = [theory.rappor_concavity_bound(9, epsilon, n=9) for epsilon in (4 - 1e-9, 4 + 1e-9)]
+    np.testing.assert_allclose(*near, rtol=1e-7)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_huge_level_or_distance_leaves_nothing_or_all():
+    noise = ik.LinearGaussian(4, 3.0)
+    assert noise.delta(LARGEST, 1.0) == ik.DiscreteGaussian(4, 3.0).delta(LARGEST) == 0.0
+    assert noise.delta(1.0, 1e50) == 1.0
+    # where the exponents cancel: e^eps P(Z > high) is exp(-low^2 / 2) times a small number
+    far = math.sqrt(2e20) * noise.sigma
+    np.testing.assert_allclose(noise.delta(1e20, far), 0.5, atol=1e-5)
+
+
+def test_delta_is_the_integral_of_what_is_not_covered():
+    for eps, d in [(0.01, 0.001), (1.0, 1.0), (5.0, 1.0), (0.5, 3.0)]:
+        low = eps / d - d / 2
+        z, w = np.polynomial.laguerre.laggauss(60)
+        inner = np.exp(z - (low + z) ** 2 / 2) / math.sqrt(2 * math.pi) * -np.expm1(-z * d)
+        np.testing.assert_allclose(ik.LinearGaussian(9, 1.0).delta(eps, d), w @ inner, rtol=1e-6, atol=1e-300)
+
+
+@pytest.mark.parametrize("counts", [[10**9, 10**9, 1], [10**15, 10**15, 10**15]])
+def test_walks_over_all_users_are_counted_before_the_first(counts, monkeypatch):
+    monkeypatch.setattr(_response, "told", None)  # is not asked
+    with pytest.raises(ik.errors.TooLarge, match=r"in \S+ steps"):
+        ik.posterior_mean(KRR.tally_counts(counts), 0.5)
+
+
+def test_the_fewest_points_are_no_more_than_any_tally_takes(monkeypatch):
+    taken, found = [], _response._Line._found
+
+    def counted(line, points):
+        taken.append(len(points.w))
+        return found(line, points)
+
+    monkeypatch.setattr(_response._Line, "_found", counted)
+    for counts in ([1, 0, 0], [50, 30, 20], [10**4, 1, 1]):
+        ik.posterior_mean(KRR.tally_counts(counts), 0.5)
+    # all of them, then those between
+    assert min(taken[::2]) >= _response.FEWEST_POINTS

@@ -155,7 +155,7 @@ def robust_mle(
     np.float64(0.074)
     """
     part = single_part(tally)
-    limit = 0.0 if threshold == 0 else _validate.positive("threshold", threshold)
+    limit = _validate.from_zero("threshold", threshold)
     bound = len(part.reports) if most is None else _validate.whole("most", most, 1)
     if start is not None and stop is None:
         raise ValueError("start needs a rule to stop by, as stop=ik.Steps(10): the maximiser does not depend on it")

@@ -51,10 +51,10 @@ def agrees(word: str, ratio: float, standard_error: float = 0.0) -> bool:
     >>> agrees("same", 1.08, 0.02), agrees("same", 1.13, 0.02), agrees("substantially larger", 3.0, 0.1)
     (True, False, True)
     """
-    if word not in MARGINS:
+    if not _validate.is_one_of(word, MARGINS):
         raise ValueError(f"word must be one of {', '.join(MARGINS)}, got {word!r}")
     ratio = _validate.positive("ratio", ratio)
-    chance = 2 * _validate.positive("standard_error", standard_error) if standard_error != 0 else 0.0
+    chance = 2 * _validate.from_zero("standard_error", standard_error)
     low, high = MARGINS[word]
     return low - chance <= ratio <= high + chance
 

@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike
 from ibukit import _validate
 from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet, as_alphabet
-from ibukit.design.blahut_arimoto import blahut_arimoto
+from ibukit.design.blahut_arimoto import MOST_STEPS, blahut_arimoto
+from ibukit.design.least_information import slope
 from ibukit.distributions import Population, quantize, uniform
 from ibukit.errors import AlphabetMismatch, ForeignFile
 from ibukit.estimate import Estimate
@@ -27,6 +28,8 @@ from ibukit.tally import Tally
 Draw = Callable[[MatrixMechanism, Generator], Tally]
 
 COMBINATIONS = ("last", "average")
+# weeks of them
+MOST_CYCLES = 10**7
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +105,11 @@ class Choices(_validate.ReadOnlyArrays):
             )
 
 
+def number_of_cycles(cycles: int) -> int:
+    """How many cycles there are to be in all, if they can be waited for."""
+    return _validate.whole("cycles", cycles, 0, MOST_CYCLES)
+
+
 def functions(callbacks: Iterable[Callable[..., Any]]) -> tuple[Callable[..., Any], ...]:
     """What is to be called after each cycle."""
     found = _validate.items("callbacks", callbacks, "functions of a Privic")
@@ -114,6 +122,8 @@ def functions(callbacks: Iterable[Callable[..., Any]]) -> tuple[Callable[..., An
 def drawing(population: Population | ArrayLike | Draw, alphabet: Alphabet) -> Draw:
     """How a cycle's reports are drawn."""
     if callable(population):
+        if not _validate.takes(population, 2):
+            raise TypeError(f"population must be counts, or a function of a mechanism and an rng, got {population!r}")
         return population
     given: Any = population
     if hasattr(given, "alphabet"):
@@ -139,15 +149,14 @@ def validated(
     secrets = as_alphabet(alphabet)
     if ba_start is not None and ba_steps is None:
         raise ValueError("ba_start must be left out with ba_steps=None: the optimum does not depend on it")
-    if not isinstance(restart, (bool, np.bool_)):
-        raise TypeError(f"restart must be True or False, got {restart!r}")
+    _validate.flag("restart", restart)
     if not _validate.is_one_of(combine, COMBINATIONS):
         raise ValueError(f'combine must be "last" or "average", got {combine!r}')
     return Choices(
         alphabet=secrets,
-        beta=_validate.positive("beta", beta),
-        ba_steps=None if ba_steps is None else _validate.whole("ba_steps", ba_steps, 1),
-        ibu_steps=None if ibu_steps is None else _validate.whole("ibu_steps", ibu_steps, 1),
+        beta=slope(beta),
+        ba_steps=None if ba_steps is None else _validate.whole("ba_steps", ba_steps, 1, MOST_STEPS),
+        ibu_steps=None if ibu_steps is None else _validate.whole("ibu_steps", ibu_steps, 1, MOST_STEPS),
         start=_full_support("start", uniform(len(secrets)) if start is None else start, secrets),
         ba_start=None if ba_start is None else _full_support("ba_start", ba_start, secrets),
         restart=bool(restart),

@@ -18,6 +18,8 @@ from ibukit.solvers import em
 
 # doubles allow no more than this, in nats
 LEAST_TOL = 1e-12
+# seconds to minutes, and long past where steps change a digit
+MOST_STEPS = 10**7
 
 
 def blahut_arimoto(
@@ -100,7 +102,7 @@ def blahut_arimoto(
     secrets = as_alphabet(alphabet)
     k = len(secrets)
     source = least_information.RateDistortionProblem(_validate.distribution("prior", prior, k), secrets.distances())
-    worth = _validate.positive("beta", beta)
+    worth = least_information.slope(beta)
     if steps is None:
         if start is not None:
             raise ValueError("start must be left out with steps=None: the optimum does not depend on it")
@@ -111,7 +113,7 @@ def blahut_arimoto(
     else:
         if tol is not None:
             raise ValueError(f"tol must be left out with steps={steps}; pass steps=None to solve until it is met")
-        c = _improved(source, worth, _start(start, k), _validate.whole("steps", steps, 1) - 1)
+        c = _improved(source, worth, _start(start, k), _validate.whole("steps", steps, 1, MOST_STEPS) - 1)
         missed, wanted = 0.0, 0.0
     mechanism = MatrixMechanism(least_information.channel_of(source, c, worth), secrets)
     if _validate.flag("strict", strict) and not missed <= wanted:

@@ -154,7 +154,7 @@ def protection_gap(
     weights = _validate.distribution("prior", prior, len(matrix))
     costs = _validate.losses("loss", mechanism.alphabet.distances() if loss is None else loss, *matrix.shape)
     guessed = costs if adversary_loss is None else _validate.losses("adversary_loss", adversary_loss, len(matrix))
-    bound = 0.0 if max_quality_loss == 0 else _validate.positive("max_quality_loss", max_quality_loss)
+    bound = _validate.from_zero("max_quality_loss", max_quality_loss)
     reached = privacy.adversary_loss(mechanism, weights, guessed)
     if privacy.quality_loss(mechanism, weights, costs) > bound + TOLERANCE_OF_LOSSES * costs.max():
         return math.inf

@@ -14,15 +14,18 @@ The expected loss falls as beta grows, and a root-finder meets the one that is w
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
 
+from ibukit import _validate
 from ibukit._validate import Floats
 from ibukit.solvers import interior_point
 
 # the mixture's likelihood is certified so far, in nats; doubles allow little more
 MIXTURE_TOL = 1e-13
+LARGEST_BETA = 1e150
 # the wanted expected loss is met from below within this share of it
 CLOSE = 1e-13
 # expected losses that differ by less, relatively, are equal: sums of some hundred products are no more exact
@@ -60,6 +63,14 @@ class RateDistortionProblem:
     def expected_excess(self, channel: Floats) -> float:
         """The expected loss of a channel (k, m), less the least."""
         return float(self.prior @ (channel * self.excess).sum(axis=1))
+
+
+def slope(beta: Any) -> float:
+    """What a unit of loss is worth, in nats, if its products with losses are doubles."""
+    worth = _validate.positive("beta", beta)
+    if worth > LARGEST_BETA:
+        raise ValueError(f"beta must be at most {LARGEST_BETA:g}, got {beta!r}: with far less every report is the best")
+    return worth
 
 
 def constant(source: RateDistortionProblem) -> Floats:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -131,7 +130,8 @@ class Privic:
         )
         self._cycles: tuple[Cycle, ...] = ()
         self._mechanism: MatrixMechanism | None = None
-        self._path = None if path is None else Path(path).resolve()  # the process may change its folder
+        # the process may change its folder
+        self._path = None if path is None else _validate.path("path", path).resolve()
         self._written: str | None = None
         if self._path is not None and self._path.exists():
             self._go_on(Privic.load(self._path))
@@ -279,7 +279,7 @@ class Privic:
         """
         if not self._cycles:
             raise ValueError("P has no reports yet, so there is nothing to estimate from: P.collect(tally) first")
-        if pooled:
+        if _validate.flag("pooled", pooled):
             return mle(pool(self.tallies()), self._choices.tol, strict=strict)
         last = self._cycles[-1]
         tally = self._past_mechanism(self.cycle - 1).tally_counts(last.counts)
@@ -335,7 +335,7 @@ class Privic:
         ValueError
             If `cycles` or `seed` is negative, and as `collect`.
         """
-        cycles, seed = _validate.whole("cycles", cycles, 0), _validate.whole("seed", seed, 0)
+        cycles, seed = _privic_choices.number_of_cycles(cycles), _validate.whole("seed", seed, 0)
         draw, functions = _privic_choices.drawing(population, self.alphabet), _privic_choices.functions(callbacks)
         start = min(self.cycle, cycles)
         with tqdm(desc="privic", unit=" cycles", total=cycles, initial=start, disable=None) as bar:
@@ -363,8 +363,8 @@ class Privic:
         DataChanged
             If this is the file that the loop goes on with, and another has written to it since.
         """
-        over = self._written if (own := Path(path).resolve() == self._path) else ANYTHING
-        digest = _privic_file.write(Path(path), self._choices, self._cycles, self.mechanism(), over)
+        over = self._written if (own := _validate.path("path", path).resolve() == self._path) else ANYTHING
+        digest = _privic_file.write(_validate.path("path", path), self._choices, self._cycles, self.mechanism(), over)
         self._written = digest if own else self._written
 
     @classmethod
@@ -387,7 +387,7 @@ class Privic:
         DataChanged
             If it was changed or cut short.
         """
-        arguments, cycles, mechanism, digest = _privic_file.read(Path(path))
+        arguments, cycles, mechanism, digest = _privic_file.read(_validate.path("path", path))
         loop = cls(**arguments)
         loop._cycles, loop._mechanism, loop._written = cycles, mechanism, digest
         return loop

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -139,7 +141,7 @@ def rate_distortion(
     tol = _validate.positive("tol", tol)
     with one_thread():
         if beta is not None:
-            slope = _validate.positive("beta", beta)
+            slope = least_information.slope(beta)
             optimum = least_information.Optimum(least_information.solve_at_beta(source, slope), slope)
         else:
             optimum = least_information.solve_at_distortion(source, _distortion(distortion))
@@ -158,9 +160,7 @@ def rate_distortion(
     return point
 
 
-def _distortion(value: float | None) -> float:
-    if value == 0 and not isinstance(value, bool):
-        return 0.0
-    if isinstance(value, (int, float, np.number)) and value < 0:
+def _distortion(value: Any) -> float:
+    if not isinstance(value, bool) and isinstance(value, Real) and value < 0:
         raise Infeasible(f"distortion must be at least 0, where every report is the truth, got {value}")
-    return _validate.positive("distortion", value)
+    return _validate.from_zero("distortion", value)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from dataclasses import fields
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
+from ibukit import _validate
 from ibukit._validate import frozen
 from ibukit.saved import sealed
 from ibukit.saved.mechanisms import made, told
@@ -59,7 +59,7 @@ class SavedEstimate:
         }
         if (tally := here.tally) is not None:
             values["tally"] = described(tally.parts, tally.full_alphabet, tally._dropped, arrays)
-        sealed.write(Path(path), WRITER_OF_ESTIMATES, VERSION_OF_ESTIMATES, values, arrays)
+        sealed.write(_validate.path("path", path), WRITER_OF_ESTIMATES, VERSION_OF_ESTIMATES, values, arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Any:
@@ -83,8 +83,8 @@ class SavedEstimate:
         DataChanged
             If it was changed or cut short.
         """
-        values, arrays, _ = sealed.read(Path(path), WRITER_OF_ESTIMATES, VERSION_OF_ESTIMATES)
-        with sealed.sensible(Path(path), WRITER_OF_ESTIMATES):
+        values, arrays, _ = sealed.read(_validate.path("path", path), WRITER_OF_ESTIMATES, VERSION_OF_ESTIMATES)
+        with sealed.sensible(_validate.path("path", path), WRITER_OF_ESTIMATES):
             kind = _kinds()[values["class"]]
             given = {name: made(value, arrays) for name, value in values["fields"].items()}
             tally = None if values["tally"] is None else Tally._made(*content(values["tally"], arrays))

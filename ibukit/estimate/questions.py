@@ -16,6 +16,8 @@ from ibukit._validate import Floats, Ints
 from ibukit.alphabet import Alphabet
 from ibukit.errors import AlphabetMismatch
 
+# the square of what lies between two of these is a double
+LARGEST_WEIGHT = 1e150
 HINT = "; weights with labels are aligned by them: give an array for weights in the alphabet's order"
 
 
@@ -120,7 +122,7 @@ def weights_of(of: Any, alphabet: Alphabet) -> Floats | None:
     Raises
     ------
     ValueError
-        If a weight is not finite, or a label is there twice.
+        If a weight is not finite or above 1e150, or a label is there twice.
     AlphabetMismatch
         If there are not k weights, or a label is not in the alphabet.
     """
@@ -137,10 +139,11 @@ def weights_of(of: Any, alphabet: Alphabet) -> Floats | None:
             f"of must have one weight for each of the {k} secrets, shape ({k},) or (questions, {k}), got shape "
             f"{weights.shape}"
         )
-    bad = ~np.isfinite(weights)
+    bad = ~(np.abs(weights) <= LARGEST_WEIGHT)
     if bad.any():
         where = tuple(int(i) for i in np.argwhere(bad)[0])
-        raise ValueError(f"of must be finite, got {weights[bad][0]} at index {where[0] if len(where) == 1 else where}")
+        what = f"at most {LARGEST_WEIGHT:g}" if np.isfinite(weights[bad][0]) else "finite"
+        raise ValueError(f"of must be {what}, got {weights[bad][0]} at index {where[0] if len(where) == 1 else where}")
     return np.atleast_2d(weights)
 
 

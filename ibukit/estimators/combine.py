@@ -100,6 +100,7 @@ def combine_results(
     _check(estimator)
     if not _validate.is_one_of(weights, WEIGHTS):
         raise ValueError(f'weights must be "users" or "variance", got {weights!r}')
+    projected = _validate.flag("project", project)
     parts = check_tally(tally).parts
     shares = np.array([part.counts.sum() / tally.n for part in parts])
     if weights == "variance":
@@ -113,8 +114,10 @@ def combine_results(
     ended = {estimate.status for estimate in estimates}
     status = next((status for status in WORST_FIRST if status in ended), Status.CLOSED_FORM)
     steps = sum(estimate.n_iter for estimate in estimates)
-    method = f"[{_name(estimator, estimates, parts)}]_R, weights: {WEIGHTS[weights]}{', projected' if project else ''}"
-    vector = project_to_simplex(average) if project else average
+    method = (
+        f"[{_name(estimator, estimates, parts)}]_R, weights: {WEIGHTS[weights]}{', projected' if projected else ''}"
+    )
+    vector = project_to_simplex(average) if projected else average
     return _checked(certified_on_or_off_simplex(tally, vector, status, steps, method), found)
 
 

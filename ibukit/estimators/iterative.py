@@ -16,7 +16,7 @@ from ibukit._validate import Floats
 from ibukit.errors import InvalidDistribution
 from ibukit.estimate import ConvergenceError, Estimate, Status
 from ibukit.estimators.certificate import certified, gap_among_seen
-from ibukit.estimators.stopping import EarlyRule, Gap, Iterate, Steps, StoppingRule
+from ibukit.estimators.stopping import EarlyRule, Gap, Iterate, Steps, StoppingRule, check_rule
 from ibukit.solvers.anderson import Anderson
 from ibukit.solvers.em import BatchedSteps, evaluate, updates_of
 from ibukit.tally import Tally, check_tally, pool
@@ -100,12 +100,9 @@ def ibu(
     """
     theta = _start(start, check_tally(tally, lossy=True, weighted=True))
     max_iter = _validate.whole("max_iter", max_iter, 0)
-    if isinstance(stop, type) or not hasattr(stop, "met"):
-        raise TypeError(f"stop must be a rule such as Gap(1e-6), Change(1e-6), Steps(10), Discrepancy(), got {stop!r}")
+    check_rule(stop)
     out_of_reach = getattr(stop, "out_of_reach", None)  # only rules that stop early on purpose have one
-    if not isinstance(accelerate, (bool, np.bool_)):
-        raise TypeError(f"accelerate must be True or False, got {accelerate!r}")
-    if accelerate and out_of_reach is not None:
+    if _validate.flag("accelerate", accelerate) and out_of_reach is not None:
         raise ValueError(
             f"accelerate must be False with stop={stop}: that rule stops early on purpose, and extrapolated steps are "
             "not IBU's; take Gap or Change, or leave accelerate out"

@@ -11,7 +11,7 @@ from ibukit._validate import Floats
 from ibukit.alphabet import Line
 from ibukit.estimate import Estimate, Status
 from ibukit.estimators.certificate import certified, ratios
-from ibukit.estimators.stopping import Change, Iterate, StoppingRule
+from ibukit.estimators.stopping import Change, Iterate, StoppingRule, check_rule
 from ibukit.tally import Tally, check_bounded, check_tally
 
 # nats in all, as its authors' program has it
@@ -43,7 +43,7 @@ def ems(tally: Tally, stop: StoppingRule = DEFAULT_CHANGE, max_iter: int = 10_00
     Raises
     ------
     TypeError
-        If the secrets are not on a line.
+        If the secrets are not on a line, or `stop` is not a stopping rule.
     ValueError
         If `max_iter` is not a whole number, or the line has no end.
 
@@ -64,6 +64,7 @@ def ems(tally: Tally, stop: StoppingRule = DEFAULT_CHANGE, max_iter: int = 10_00
     if not isinstance(tally.alphabet, Line):
         raise TypeError(f"tally must be of secrets on a Line, whose neighbours are averaged, got {tally.alphabet!r}")
     max_iter = _validate.whole("max_iter", max_iter, 0)
+    check_rule(stop)
     theta = np.full(tally.k, 1 / tally.k)
     before: Iterate | None = None
     with one_thread(), tqdm(desc="ems", unit=" steps", leave=False, disable=None, delay=1) as bar:

@@ -89,6 +89,12 @@ class StoppingRule(Protocol):
         """Whether to stop here."""
 
 
+def check_rule(stop: StoppingRule | EarlyRule) -> None:
+    """TypeError for what is no rule, as a rule's class or the number that it would take."""
+    if isinstance(stop, type) or not callable(getattr(stop, "met", None)):
+        raise TypeError(f"stop must be a rule such as Gap(1e-6), Change(1e-6), Steps(10), Discrepancy(), got {stop!r}")
+
+
 class EarlyRule(StoppingRule, Protocol):
     """A rule that stops on purpose before the maximum, and may turn out to ask for more than the maximum has."""
 

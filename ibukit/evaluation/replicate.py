@@ -11,7 +11,6 @@ from contextlib import closing, nullcontext
 from functools import lru_cache
 from importlib.metadata import version
 from numbers import Real
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -177,7 +176,8 @@ def replicate(
             raise ValueError(f"n_jobs must be left out where client is given, whose workers do the work; got {n_jobs}")
     keys = [(name, repetition) for name in chosen for repetition in range(repetitions)]
     question = _question(population, chosen, functions, measures, seed)
-    with nullcontext((dict[Key, Rows](), None)) if path is None else opened(Path(path), question) as (finished, write):
+    file = None if path is None else _validate.path("path", path)
+    with nullcontext((dict[Key, Rows](), None)) if file is None else opened(file, question) as (finished, write):
         todo = [key for key in keys if key not in finished]
         words = {name: spawn_key(mechanism) for name, mechanism in chosen.items()}
         tasks = ((key, population, chosen[key[0]], functions, measures, seed, words[key[0]]) for key in todo)
@@ -253,6 +253,9 @@ def _losses(losses: Mapping[str, Loss] | None) -> dict[str, Loss]:
     taken = [name for name in measures if name in RESULT_COLUMNS]
     if taken:
         raise ValueError(f"losses must have names of their own, {taken[0]!r} is a column of every table")
+    for name, loss in measures.items():
+        if not _validate.takes(loss, 3):
+            raise TypeError(f"losses must take an estimate, the truth and the alphabet, {name!r} does not: {loss!r}")
     return measures
 
 

@@ -72,8 +72,9 @@ class Mechanism(Labelled):
         """Bring the fields that every mechanism has into shape; a subclass that has more to check calls this first."""
         self._keep(alphabet=as_alphabet(self.alphabet))
         # a level of infinity is an honest one: no privacy
-        if "epsilon" in self.__getstate__() and self.epsilon != math.inf:
-            self._keep(epsilon=_validate.positive("epsilon", self.epsilon))
+        given: Any = self.__getstate__().get("epsilon", math.inf)
+        if not isinstance(given, float) or given != math.inf:
+            self._keep(epsilon=_validate.positive("epsilon", given))
 
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
         """Draw the tally of a whole population.

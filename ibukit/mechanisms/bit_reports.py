@@ -118,11 +118,15 @@ class BitReports(BitsInBlocks):
 
     def check_reports(self, reports: ArrayLike) -> Bits:
         """Bit rows (n, k) of bool or of 0 and 1, packed to bytes."""
-        rows = np.asarray(reports)
+        rows = _validate.whole_array("reports", reports)
         if rows.ndim != 2 or rows.shape[1] != self.k:
             raise AlphabetMismatch(f"reports must be bit rows of shape (n, {self.k}), got shape {rows.shape}")
         if rows.dtype != bool:
-            bad = (rows != 0) & (rows != 1)
+            if rows.dtype.kind == "O":  # NA is not even unequal to 0
+                bad = np.array([_validate.is_missing(bit) or bit not in (0, 1) for bit in rows.ravel()], dtype=bool)
+                bad = bad.reshape(rows.shape)
+            else:
+                bad = (rows != 0) & (rows != 1)
             if bad.any():
                 raise AlphabetMismatch(f"reports must be rows of 0 and 1, got {rows[bad][0]}")
         return np.packbits(rows.astype(bool), axis=1)

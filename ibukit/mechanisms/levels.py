@@ -43,7 +43,7 @@ def level(epsilon: Any, lie: Callable[[float], float], smallest: float = SMALLES
             f"epsilon must be at least {smallest:g}, got {epsilon!r}: with less, doubles do not tell apart what "
             "different secrets report, and noise leaves the whole numbers that they hold"
         )
-    if not lie(number) > LEAST_CHANCE:
+    if not _is_drawn(lie, number):
         raise ValueError(
             f"epsilon must be at most {_largest(number, lie):.4g}, got {epsilon!r}: with more, the probability of the "
             "truth rounds to 1 in doubles, and the reports that are drawn hide nothing"
@@ -75,11 +75,19 @@ def extent(alphabet: Alphabet) -> tuple[float, float]:
     return float(apart.min()), float(apart.max())
 
 
+def _is_drawn(lie: Callable[[float], float], epsilon: float) -> bool:
+    """Whether the lie has a chance in doubles; where e^epsilon is beyond them it has none."""
+    try:
+        return lie(epsilon) > LEAST_CHANCE
+    except OverflowError:
+        return False
+
+
 def _largest(refused: float, lie: Callable[[float], float]) -> float:
     """The largest accepted level, rounded down to four digits."""
     low, high = 0.0, refused
     while high - low > 1e-9 * high:
         middle = (low + high) / 2
-        low, high = (middle, high) if lie(middle) > LEAST_CHANCE else (low, middle)
+        low, high = (middle, high) if _is_drawn(lie, middle) else (low, middle)
     unit = 10.0 ** (math.floor(math.log10(low)) - 3)
     return math.floor(low / unit) * unit

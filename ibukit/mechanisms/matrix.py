@@ -108,9 +108,8 @@ class MatrixMechanism(FiniteMechanism):
 
     def __post_init__(self) -> None:
         """Check and convert the fields, of classes that inherit, too."""
-        if not isinstance(self.normalize, (bool, np.bool_)):
-            raise TypeError(f"normalize must be True or False, got {self.normalize!r}")
-        table, normalize = _matrix_entries.read(self.entries), bool(self.normalize)
+        normalize = _validate.flag("normalize", self.normalize)
+        table = _matrix_entries.read(self.entries)
         _matrix_entries.refuse_entries(table.rows)
         given: Any = self.efficiency
         if given is None:

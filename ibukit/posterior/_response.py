@@ -62,6 +62,8 @@ STEP = 0.8
 MOST_STEPS_OF_LINE = 4 * 10**9
 MOST_BYTES = 2**31
 MOST_POINTS = 10**5
+# of the first two rules: the width is at most 1 / (2 sqrt(b)), whatever the tally
+FEWEST_POINTS = 2 * math.ceil(2 * math.sqrt(LOG_NOTHING) / STEP)
 # sum of the prior's parameters from which on Stirling's series has all digits
 LARGE = 1e3
 
@@ -155,6 +157,8 @@ class _Line:
     @classmethod
     def through_saddle(cls, channel: ResponseChannel, alpha: Floats, counts: Ints, many: Ints) -> _Line:
         """Where H N, which is convex in log, is least on the axis: at u = A + 1 + T + V / N."""
+        # the saddle point alone takes some tens of walks over all users
+        _check_size(FEWEST_POINTS, alpha, counts)
         nowhere = np.zeros(0, np.complex128)
         contrast, least = channel.diagonal - channel.off, float(many @ alpha) + 1
 
@@ -189,7 +193,7 @@ class _Line:
         points.parts[0] /= 2
         while True:
             middles = np.arange(step / 2, end + step, step)
-            self._check_size(len(points.w) + len(middles), off)
+            _check_size(len(points.w) + len(middles), self.alpha, self.counts, off)
             between = self._points(middles, step)
             both = [np.concatenate(pair, axis=-1) for pair in zip(points, between, strict=True)]
             points, step = _Points(*both), step / 2
@@ -198,18 +202,6 @@ class _Line:
             off = found.off(self._found(between))
             if off <= TOLERANCE:
                 return found
-
-    def _check_size(self, points: int, off: float) -> None:
-        first = np.r_[True, self.alpha[1:] != self.alpha[:-1]]
-        last = np.r_[first[1:], True]
-        steps, n_bytes = points * int(self.counts[last].sum()), 160 * points * len(self.counts)
-        if steps > MOST_STEPS_OF_LINE or n_bytes > MOST_BYTES or points > MOST_POINTS:
-            reached = "" if math.isnan(off) else f", with an error of {off:.1e} so far"
-            raise TooLarge(
-                f"method='exact' would integrate over {readable(points)} points (at most {MOST_POINTS:.0e}) in "
-                f"{readable(steps)} steps (at most {MOST_STEPS_OF_LINE:.0e}) and {readable(n_bytes)} bytes (at most "
-                f"{MOST_BYTES:.3g}){reached}; take method='gibbs' with an rng"
-            )
 
     def _points(self, w: Floats, step: float) -> _Points:
         """H du / (2 i b dw) divided by H(b), and the moments."""
@@ -252,6 +244,20 @@ class _Line:
                 np.sqrt(np.maximum(var_f, 0)) / n,
                 self.log_sums + _log_centre(self.prior, self.b) + float(np.log(2 / math.pi * norm * scale)),
             )
+
+
+def _check_size(points: int, alpha: Floats, counts: Ints, off: float = math.nan) -> None:
+    """Refuse what would take too long, or too much memory, before it is begun."""
+    last = np.r_[alpha[1:] != alpha[:-1], True]
+    # pairs with one parameter are passed on the way to the largest count
+    steps, n_bytes = points * sum(counts[last].tolist()), 160 * points * len(counts)
+    if steps > MOST_STEPS_OF_LINE or n_bytes > MOST_BYTES or points > MOST_POINTS:
+        reached = "" if math.isnan(off) else f", with an error of {off:.1e} so far"
+        raise TooLarge(
+            f"method='exact' would integrate over {readable(points)} points (at most {MOST_POINTS:.0e}) in "
+            f"{readable(steps)} steps (at most {MOST_STEPS_OF_LINE:.0e}) and {readable(n_bytes)} bytes (at most "
+            f"{MOST_BYTES:.3g}){reached}; take method='gibbs' with an rng"
+        )
 
 
 def _log_centre(prior: float, b: float) -> float:

@@ -149,6 +149,8 @@ def audit(
     """
     if not callable(release):
         raise TypeError(f"release must be a function from labels to reports, got {release!r}")
+    if not isinstance(getattr(mechanism, "alphabet", None), Alphabet):
+        raise TypeError(f"mechanism must be a mechanism, such as RandomizedResponse(k, epsilon), got {mechanism!r}")
     level = _validate.fraction("confidence", confidence, "()")
     codes, labels = _secrets(mechanism.alphabet, secrets)
     each = _validate.whole("n", n, 4 * len(codes)) // (4 * len(codes))

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import log_ndtr, ndtr
+from scipy.special import erfcx, ndtr
 
 from ibukit import _validate
 from ibukit._validate import Floats, Ints
@@ -32,6 +31,10 @@ LARGEST_TERM = 40.0
 # what lies ten deviations farther out than the largest term is below the rounding of a sum
 DEVIATIONS = 10.0
 TERMS_AT_ONCE = 2**20
+# fourth powers of what lies between are doubles
+SMALLEST_SCALE, LARGEST_SCALE = 1e-50, 1e50
+# beyond it a whole number and the next are the same double
+LARGEST_SHIFT = 2**53
 
 
 class GaussianNoise(Mechanism):
@@ -57,7 +60,7 @@ class GaussianNoise(Mechanism):
         distance : float, optional
             For secrets at this distance; by default for all pairs.
         """
-        return self._distance(distance) ** 2 / (2 * self.sigma**2)
+        return (self._distance(distance) / self.sigma) ** 2 / 2
 
     def delta(self, epsilon: float, distance: float | None = None) -> float:
         """The least delta of (epsilon, delta)-differential privacy.
@@ -69,22 +72,34 @@ class GaussianNoise(Mechanism):
         distance : float, optional
             For secrets at this distance; by default for all pairs.
         """
-        eps, d = _from_zero("epsilon", epsilon), self._distance(distance)
+        eps, d = _validate.from_zero("epsilon", epsilon), self._distance(distance)
         if d == 0:
             return 0.0
         low, high = (eps * self.sigma / d + sign * d / (2 * self.sigma) for sign in (-1, 1))
+        if low > LARGEST_TERM:
+            return 0.0
+        # e^eps P(Z > high), which as such may be infinity times 0: high^2 - low^2 is 2 eps
+        level = math.exp(-(low**2) / 2) / 2
         if low < 0:
-            return float(ndtr(-low) - math.exp(eps + log_ndtr(-high)))
+            return float(ndtr(-low) - level * erfcx(high / math.sqrt(2)))
         # both terms are small and nearly the same
-        return float(ndtr(-low) * -math.expm1(min(eps + log_ndtr(-high) - log_ndtr(-low), 0.0)))
+        return float(level * (erfcx(low / math.sqrt(2)) - erfcx(high / math.sqrt(2))))
 
     def _distance(self, distance: float | None) -> float:
-        return self.diameter if distance is None else _from_zero("distance", distance)
+        d = self.diameter if distance is None else _validate.from_zero("distance", distance)
+        if d > LARGEST_SCALE:
+            raise ValueError(f"distance must be at most {LARGEST_SCALE:g}, got {d:g}")
+        return d
 
 
-def _from_zero(name: str, value: Any) -> float:
-    zero = not isinstance(value, (bool, np.bool_)) and isinstance(value, Real) and value == 0
-    return 0.0 if zero else _validate.positive(name, value)
+def check_scale(sigma: Any) -> float:
+    """The deviation of noise on the real line or in the plane, whose powers must be doubles."""
+    scale = _validate.positive("sigma", sigma)
+    if not SMALLEST_SCALE <= scale <= LARGEST_SCALE:
+        raise ValueError(
+            f"sigma must be from {SMALLEST_SCALE:g} to {LARGEST_SCALE:g}, got {sigma!r}: take another unit"
+        )
+    return scale
 
 
 @dataclass(frozen=True)
@@ -174,12 +189,17 @@ class DiscreteGaussian(GaussianNoise):
         distance : int, optional
             For secrets at this distance; by default for all pairs.
         """
-        eps = _from_zero("epsilon", epsilon)
+        eps = _validate.from_zero("epsilon", epsilon)
         d = self.k - 1 if distance is None else _validate.whole("distance", distance, 0)
+        if d > LARGEST_SHIFT:
+            raise ValueError(f"distance must be at most {LARGEST_SHIFT}, got {_validate.readable(d)}")
         if d == 0:
             return 0.0
         # where one secret is more than e^eps times as probable as one d farther on: no difference of tails
-        first = math.floor(eps * self.sigma**2 / d - d / 2) + 1
+        nearest = eps * self.sigma**2 / d - d / 2
+        if nearest > LARGEST_TERM * self.sigma:
+            return 0.0
+        first = math.floor(nearest) + 1
         start, stop = (
             max(first, -math.ceil(DEVIATIONS * self.sigma)),
             max(first, 0) + math.ceil(DEVIATIONS * self.sigma) + 1,

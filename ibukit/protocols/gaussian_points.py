@@ -11,7 +11,6 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
-from ibukit import _validate
 from ibukit._validate import Floats
 from ibukit.alphabet import Line
 from ibukit.grid import Grid
@@ -20,7 +19,7 @@ from ibukit.mechanisms.geometric import as_line
 from ibukit.mechanisms.points import PointReports, real_numbers
 from ibukit.mechanisms.points.merging import Merged
 from ibukit.mechanisms.points.places import Outside, centres, distances, extent, nearest_distance, points_of
-from ibukit.protocols.gaussian import GaussianNoise, beyond, from_nearest
+from ibukit.protocols.gaussian import GaussianNoise, beyond, check_scale, from_nearest
 from ibukit.tally import Tally
 
 
@@ -43,7 +42,7 @@ class LinearGaussian(GaussianNoise, PointReports):
     Raises
     ------
     ValueError
-        If `sigma` is not a finite number above 0.
+        If `sigma` is not a number from 1e-50 to 1e50.
     TypeError
         If `alphabet` is not a Line.
 
@@ -70,7 +69,7 @@ class LinearGaussian(GaussianNoise, PointReports):
 
     def __post_init__(self) -> None:
         """Check and convert the fields."""
-        self._keep(alphabet=as_line(self.alphabet), sigma=_validate.positive("sigma", self.sigma))
+        self._keep(alphabet=as_line(self.alphabet), sigma=check_scale(self.sigma))
         len(self.alphabet)  # a line without an end says so
 
     @property
@@ -142,7 +141,7 @@ class PlanarGaussian(GaussianNoise, PointReports):
     Raises
     ------
     ValueError
-        If `sigma` is not a finite number above 0.
+        If `sigma` is not a number from 1e-50 to 1e50.
     TypeError
         If `alphabet` is not a Grid.
 
@@ -165,7 +164,7 @@ class PlanarGaussian(GaussianNoise, PointReports):
         if not isinstance(self.alphabet, Grid):
             raise TypeError(f"alphabet must be a Grid, because the noise moves in the plane; got {self.alphabet!r}")
         len(self.alphabet)  # a grid without an end says so
-        self._keep(sigma=_validate.positive("sigma", self.sigma))
+        self._keep(sigma=check_scale(self.sigma))
 
     @property
     def diameter(self) -> float:

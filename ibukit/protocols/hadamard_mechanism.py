@@ -85,9 +85,11 @@ class HadamardMechanism(SignedIndices):
         super().__post_init__()
         _validate.whole("number of secrets", self.k, 2)
         t = _validate.whole("bits", self.bits, 1)
-        if t * math.log2(2 * self.order) > math.log2(MOST_CODES):
+        if t > math.log2(MOST_CODES) / math.log2(2 * self.order):
+            bits = _validate.shown(t)
             raise TooLarge(
-                f"bits must leave at most 2^62 reports, got {t}: with {self.k} secrets there are (2 * {self.order})^{t}"
+                f"bits must leave at most 2^62 reports, got {bits}: with {self.k} secrets there are "
+                f"(2 * {self.order})^{bits}"
             )
         self._keep(bits=t, epsilon=level(self.epsilon, lambda eps: (2**t - 1) * math.exp(-eps)))
 

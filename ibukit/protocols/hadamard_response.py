@@ -91,6 +91,7 @@ class HadamardResponse(FiniteMechanism):
         super().__post_init__()
         _validate.whole("number of secrets", self.k, 2)
         given = self.blocks
+        self._keep(published=_validate.flag("published", self.published))
         self._keep(epsilon=level(self.epsilon, lambda eps: (2 * self._blocks_at(eps) - 1) * math.exp(-eps)))
         self._keep(blocks=self._blocks_at(self.epsilon))
         if self.published and given not in (None, self.blocks):

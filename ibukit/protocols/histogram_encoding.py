@@ -94,8 +94,8 @@ class HistogramEncoding(Mechanism):
         """Rows of k finite numbers, shape (n, k)."""
         given = _validate.whole_array("reports", reports)
         try:
-            rows = np.array(given, dtype=np.float64)
-        except (TypeError, OverflowError, ValueError):
+            rows = _validate.numbers("reports", given).copy()
+        except ValueError:
             raise ValueError(f"reports must be rows of numbers, got an array of type {given.dtype}") from None
         if rows.ndim != 2 or rows.shape[1] != self.k:
             raise AlphabetMismatch(f"reports must be rows of {self.k} numbers, shape (n, {self.k}), got {rows.shape}")

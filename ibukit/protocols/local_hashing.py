@@ -248,9 +248,7 @@ class LocalHashing(HashedReports):
 
     def __post_init__(self) -> None:
         """Check and convert the fields."""
-        if not isinstance(self.balanced, (bool, np.bool_)):
-            raise TypeError(f"balanced must be True or False, got {self.balanced!r}")
-        self._keep(balanced=bool(self.balanced))
+        self._keep(balanced=_validate.flag("balanced", self.balanced))
         super().__post_init__()
 
 

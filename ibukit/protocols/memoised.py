@@ -145,7 +145,9 @@ class LongitudinalUnaryEncoding(BitsOfGivenChances):
         kept bit is 1, else with probability p.
         """
         lost = _validate.fraction("f", f, "[)")
-        q, p = _validate.fraction("q", q, "(]"), _validate.fraction("p", p, "[)")
+        q, p = _validate.fraction("q", q, "()"), _validate.fraction("p", p, "()")
+        if not p < q:
+            raise ValueError(f"q must be larger than p, got q={q} and p={p}: a bit that was 1 is 1 more often")
         return cls(alphabet, (1 - lost / 2, lost / 2), (q, p))
 
     @property

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any
 
 from ibukit import _validate
@@ -83,7 +82,7 @@ class SavedTally:
         tally: Any = self
         arrays: Arrays = {}
         values = described(tally.parts, tally.full_alphabet, tally._dropped, arrays)
-        sealed.write(Path(path), WRITER_OF_TALLIES, VERSION_OF_TALLIES, values, arrays)
+        sealed.write(_validate.path("path", path), WRITER_OF_TALLIES, VERSION_OF_TALLIES, values, arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Any:
@@ -102,8 +101,8 @@ class SavedTally:
         DataChanged
             If it was changed or cut short.
         """
-        values, arrays, _ = sealed.read(Path(path), WRITER_OF_TALLIES, VERSION_OF_TALLIES)
-        with sealed.sensible(Path(path), WRITER_OF_TALLIES):
+        values, arrays, _ = sealed.read(_validate.path("path", path), WRITER_OF_TALLIES, VERSION_OF_TALLIES)
+        with sealed.sensible(_validate.path("path", path), WRITER_OF_TALLIES):
             return cls._made(*content(values, arrays))
 
     @classmethod

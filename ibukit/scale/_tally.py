@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ibukit import _validate
 from ibukit._parts import are_bits
 from ibukit._validate import Floats
 from ibukit.channels.partitioned import PartitionedChannel, Partitions
@@ -122,7 +123,7 @@ def tally(rows: Any, mechanism: Mechanism, client: Client | None = None, packed:
     """
     if not isinstance(mechanism, Mechanism):
         raise TypeError(f"mechanism must be a mechanism, got {mechanism!r}")
-    if packed and not are_bits(mechanism):
+    if _validate.flag("packed", packed) and not are_bits(mechanism):
         raise ValueError(f"packed must be False for {mechanism}, whose reports are no rows of bits")
     blocks, chosen = sources(rows, client, mechanism, packed)
     found = None

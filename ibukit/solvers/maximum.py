@@ -117,6 +117,7 @@ def maximise_near(problem: Problem, theta: Floats, tol: float = 1e-9) -> Floats:
     >>> maximise_near(Problem(channel, np.array([60, 40])), np.array([0.4, 0.6])).round(6)
     array([0.5, 0.5])
     """
+    theta = _validate.weights("theta", theta, problem.k)
     if problem.k <= MOST_SECRETS_TRIED and next(candidates(problem)).name == "dense":
         with one_thread():
             found = interior_point.from_support(

@@ -57,12 +57,12 @@ class TableReports:
         for name, how in (("unknown", unknown), ("missing", missing)):
             if not _validate.is_one_of(how, HOW):
                 raise ValueError(f'{name} must be "raise" or "drop", got {how!r}')
-        if weighted and count is None:
+        if _validate.flag("weighted", weighted) and count is None:
             raise ValueError("count must name the column of weights where weighted is True, got None")
         self._how = {"unknown": unknown, "missing": missing}
         self._choose = chooser(mechanism, epsilon, by)
         self._source = open_table(table)
-        many = (report,) if isinstance(report, str) else tuple(report)
+        many = (report,) if isinstance(report, str) else _validate.items("report", report, "a column, or several")
         self.columns = Columns(many, by if epsilon is None else epsilon, count, weighted)
         self._check_columns()
         self.dropped: dict[str, int] = {}
@@ -75,7 +75,7 @@ class TableReports:
         if not self.columns.report:
             raise ValueError("report must name a column, or several, got none")
         for role, name in roles:
-            if name is not None and name not in there:
+            if name is not None and not _is_in(there, name):
                 shown = ", ".join(map(repr, there[:20])) + (", ..." if len(there) > 20 else "")
                 raise ValueError(f"{role} must name a column of the table, got {name!r}; the columns are {shown}")
 
@@ -252,3 +252,11 @@ def _reports_of(mechanism: Any) -> str:
         return repr(alphabet)
     labels = alphabet.values.tolist()
     return ", ".join(map(repr, labels[:5])) + (", ..." if len(labels) > 5 else "")
+
+
+def _is_in(names: Sequence[str], name: Any) -> bool:
+    """Whether a column has this name; an array would be compared with the names number by number."""
+    try:
+        return name in set(names)
+    except TypeError:
+        return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal, overload
 
 import numpy as np
@@ -115,7 +116,13 @@ def _by_sets(users: Ints, k: int, epsilon: float) -> Floats:
     sizes = sizes[1::2]
     if k > MOST_SIZES:
         log_sets[-1] = (k - 1) * np.log(2)
-    log_c = np.log1p(-2 * np.exp(-epsilon / 2) / (1 + np.exp(-epsilon / 2)))  # log tanh(eps/4)
+    log_c = _log_tanh(epsilon / 4)
     log_even = np.log1p(np.expm1(sizes * log_c) / 2)  # log((1 + c^s) / 2), also where c is almost 1
     log_sum = logsumexp(log_sets + users[..., None] * log_even, axis=-1)
     return np.asarray(0.0 - np.expm1(np.minimum(log_sum, 0.0)))
+
+
+def _log_tanh(x: float) -> float:
+    if x < 1e-9:
+        return math.log(max(x, math.ulp(0.0)))  # tanh x is x
+    return math.log(math.tanh(x)) if x < 1 else math.log1p(-2 * math.exp(-2 * x) / (1 + math.exp(-2 * x)))

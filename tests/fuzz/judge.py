@@ -78,12 +78,12 @@ def outcomes(calls, seconds=SECONDS):
 
 
 def check_error(error, arguments):
-    """A named error, or a ValueError or TypeError whose message has the name of an argument."""
+    """A named error, or one of wrong values, wrong types or a file that is not there, which names an argument."""
     if isinstance(error, ik.IbukitError):
         if isinstance(error, ik.ConvergenceError) and isinstance(error.estimate, ik.Estimate):
             check_answer(error.estimate)
         return
-    if not isinstance(error, (ValueError, TypeError)):
+    if not isinstance(error, (ValueError, TypeError, FileNotFoundError)):
         raise Unclear(f"{type(error).__name__}: {error}") from error
     words = set(re.findall(r"\w+", str(error)))
     if not words & set(arguments):
@@ -106,7 +106,10 @@ def check_answer(answer, where="answer", depth=0):
     if is_dataclass(answer) and not isinstance(answer, type) and depth < 2:
         for each in fields(answer):
             if not each.name.startswith("_") and each.name not in NAN_IS_SAID:
-                check_answer(getattr(answer, each.name, None), f"{where}.{each.name}", depth + 1)
+                found = outcome(lambda name=each.name: getattr(answer, name, None))
+                if isinstance(found, Exception):  # as the values of a line without an end, which no one can list
+                    check_error(found, ())
+                check_answer(found, f"{where}.{each.name}", depth + 1)
 
 
 def check_estimate(estimate):

@@ -13,6 +13,12 @@ from ibukit.solvers import METHODS, Problem
 TOLERANCES = (1e-9, 1e-6, 1e-3, 1e-12, 1e-17)
 CITIES = ("manhattan", "paris", "san_francisco")
 STOPS = (lambda: ik.Gap(1e-6), lambda: ik.Steps(3), lambda: ik.Change(1e-3), lambda: ik.Discrepancy())
+
+
+def squared_l2(p, q, _):
+    return ik.squared_l2(p, q)
+
+
 INTERVALS = ("profile", "wald", "guaranteed", "credible", "calibrated", "bootstrap")
 
 
@@ -89,7 +95,7 @@ RIGHT = {
     "lon0": lambda w: -74.0,
     "lon1": lambda w: -73.8,
     "loss": lambda w: w.loss,
-    "losses": lambda w: {"l2": ik.squared_l2},
+    "losses": lambda w: {"l2": squared_l2},
     "matrix": lambda w: w.matrix,
     "max_iter": lambda w: w.pick(50, 1),
     "max_quality_loss": lambda w: w.pick(0.5, 0.0, w.epsilon),

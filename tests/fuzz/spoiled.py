@@ -25,6 +25,10 @@ def with_one(right, value, dtype=float):
     return array
 
 
+def in_half(array):
+    return array.astype(np.float16) if np.abs(array).max(initial=0) < 1e4 else None
+
+
 def masked(right):
     array = numbers_of(right)
     mask = np.zeros(array.shape, dtype=bool)
@@ -120,7 +124,7 @@ SPOILED = {
     "huge integers": lambda right: np.full(numbers_of(right).shape, 2**62, dtype=np.int64),
     "unsigned": lambda right: np.full(numbers_of(right).shape, 2**64 - 1, dtype=np.uint64),
     "in single": lambda right: numbers_of(right).astype(np.float32),
-    "in half": lambda right: numbers_of(right).astype(np.float16) if np.abs(numbers_of(right)).max() < 1e4 else None,
+    "in half": lambda right: in_half(numbers_of(right)),
 }
 WRONG = ANYTHING | SPOILED
 

@@ -99,7 +99,7 @@ class PointReports(Mechanism):
         if bins is None:
             merged = merge_until_few(points, counts, self.side, self.most_entries // self.k)
         else:
-            merged = merge(points, counts, self.side / _validate.whole("bins", bins, 1))
+            merged = merge(points, counts, self.side / _validate.whole("bins", bins, 1, 2**53))
         bounds = counts * (seen[:, -1] + self.merging_bound(merged.points, merged))
         mean_bound = np.bincount(merged.group, bounds) / merged.counts
         return Tally((make_part(self, np.column_stack([merged.points, mean_bound]), merged.counts),))
