@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import ibukit as ik
-from benchmarks import draws, free_will, privic, shokri, smoothers, tables, workloads
+from benchmarks import draws, free_will, privic, ranges, shokri, smoothers, tables, workloads
 from benchmarks.bars import judge
 from benchmarks.measure import OverBudget, budget, peak_bytes
 from benchmarks.peers import ours
@@ -223,6 +223,15 @@ def test_a_slow_form_is_left_out_on_the_next_size():
     table = shokri.measured(-1.0, [("line", ik.Line(0, 3)), ("line", ik.Line(0, 5)), ("grid", ik.Grid(2, 2))])
     assert table.groupby("alphabet").size().to_dict() == {"line": 18, "2 x 2": 21}
     assert set(table["k"]) == {4}
+
+
+def test_both_ways_to_all_ranges_agree_and_the_slow_one_is_left_out():
+    table = ranges.measured(-1.0, [(kind, 9) for kind in ranges.KINDS] + [("few", 25), ("half", 16)])
+    assert (table["missed"] == 0).all()
+    assert (table["open"] > 0).any()
+    small = table[table["k"] == 9]
+    assert (small.groupby("kind")["widths"].agg(np.ptp) < 1e-5).all()
+    assert table[table["k"] > 9]["way"].tolist() == [ranges.WAYS[0]] * 2
 
 
 @pytest.mark.parametrize("method", free_will.METHODS)

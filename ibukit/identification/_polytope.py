@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from scipy.linalg import qr
 from scipy.optimize import OptimizeResult, linprog
-from tqdm import tqdm
 
 from ibukit._validate import Floats, Ints
+from ibukit.identification._ranges import ranges
 
 # the least that HiGHS takes; masses are multiplied by their number, so that they are about 1
 TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
@@ -51,11 +51,18 @@ class Polytope:
         return vertex
 
     def ranges(self) -> tuple[Floats, Floats]:
-        """The least and the greatest mass of each element; both are attained at one of the `vertices`."""
-        size = len(self.centre)
-        lower, upper = np.full(size, np.nan), np.full(size, np.nan)
-        for x in tqdm(range(size), desc="ranges of the MLEs", disable=None, leave=False):
-            unit = np.zeros(size)
+        """The least and the greatest mass of each element; both are attained at one of the `vertices`.
+
+        By one walk along the vertices; what it leaves open, by a linear programme each.
+        """
+        walked = ranges(self.centre, self.basis)
+        self.vertices.extend(walked.vertices)
+        return self.by_programmes(walked.lower, walked.upper)
+
+    def by_programmes(self, lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
+        """The same where some or all ends are nan, with a linear programme for each of them that is still missing."""
+        for x in np.flatnonzero(np.isnan(lower) | np.isnan(upper)):
+            unit = np.zeros(len(self.centre))
             unit[x] = 1
             for bound, sign in ((upper, 1), (lower, -1)):
                 if np.isnan(bound[x]):
