@@ -4,9 +4,9 @@
 
 A seeded sample of all faults of `plant` in ROOMS. The tests of a module are its row in tests/nearest_tests.csv and its
 own doctests, stopped at the first that fails; a kernel's are those of `kernel_lines`, without JIT. A run beyond the
-limit counts as found. In the end all tests that found a fault are run without one, so that none is counted that fails
-anyway. Faults that change no result are in tests/equivalent_mutants.csv, with the reason. Printed: each fault that no
-test found, and the score. Exit 1 where fewer than 90 % are found.
+limit of processor time counts as found. In the end all tests that found a fault are run without one, so that none is
+counted that fails anyway. Faults that change no result are in tests/equivalent_mutants.csv, with the reason. Printed:
+each fault that no test found, and the score. Exit 1 where fewer than 90 % are found.
 """
 
 from __future__ import annotations
@@ -19,8 +19,6 @@ import os
 import random
 import re
 import shutil
-import signal
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -32,6 +30,7 @@ from tqdm import tqdm
 
 import kernel_lines
 import plant
+import warm
 
 ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "_build" / "mutants"
@@ -152,30 +151,23 @@ def planted(tree: Path, mutant: Mutant) -> Iterator[None]:
         Path(importlib.util.cache_from_source(str(path))).unlink(missing_ok=True)
 
 
+@cache
+def server() -> warm.Warm:
+    """The process that runs all tests."""
+    return warm.Warm()
+
+
 def run(tree: Path, arguments: Sequence[str], limit: float, plain: bool) -> Verdict:
     """Run pytest in the copy, without JIT if `plain`."""
-    environment = {**os.environ, "PYTHONPATH": str(tree), "HYPOTHESIS_PROFILE": "mutants"}
-    environment |= dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-    environment |= {"NUMBA_DISABLE_JIT": "1"} if plain else {}
-    command = [sys.executable, "-m", "pytest", "-q", "--tb=no", "-p", "no:cacheprovider"]
-    job = subprocess.Popen(
-        [*command, *(kernel_lines.QUIET if plain else ()), *arguments],
-        cwd=tree,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    )
-    try:
-        said = job.communicate(timeout=limit)[0].decode(errors="replace")
-    except subprocess.TimeoutExpired:
-        os.killpg(job.pid, signal.SIGKILL)
-        job.communicate()
+    quiet = ("-W", "ignore::pytest.PytestAssertRewriteWarning", *(kernel_lines.QUIET if plain else ()))
+    command = ["-q", "--tb=no", "-p", "no:cacheprovider", *quiet, *arguments]
+    code, said, _ = server().pytest(tree, command, limit, plain)
+    if code is None:
         return Verdict("endless")
-    if job.returncode in (4, 5):  # a file that is missing, or no test in it
+    if code in (4, 5):  # a file that is missing, or no test in it
         raise RuntimeError(f"no tests ran, look at tests/nearest_tests.csv:\n{said}")
     failed = re.findall(r"^(?:FAILED|ERROR) (\S+?::.*?)(?: - .*)?$", said, re.MULTILINE)
-    return Verdict("found" if job.returncode else "survived", tuple(failed))
+    return Verdict("found" if code else "survived", tuple(failed))
 
 
 def tests_of(tree: Path, file: str, near: dict[str, list[str]]) -> list[str]:
@@ -232,7 +224,9 @@ def main() -> int:
     parser.add_argument(
         "--room", default="", help=f"where: some of {' '.join(ROOMS)}, or what a path in them begins with"
     )
-    parser.add_argument("--limit", type=float, default=120, help="seconds a fault may take (default: %(default)s)")
+    parser.add_argument(
+        "--limit", type=float, default=120, help="seconds of processor time a fault may take (default: %(default)s)"
+    )
     arguments = parser.parse_args()
     drawn = sample(ROOT, arguments.room.split() or ROOMS, arguments.n, arguments.seed)
     if not drawn:
@@ -242,6 +236,7 @@ def main() -> int:
     tree = OUT / "tree"
     copy(ROOT, tree)
     kinds = judge([mutant for mutant in drawn if mutant not in same], tree, nearest(ROOT), arguments.limit)
+    server().close()
     for mutant in (mutant for mutant in kinds if kinds[mutant] == "undecided"):
         print(f"undecided, its tests fail without it: {mutant}")
     score = sum(kind in ("found", "endless") for kind in kinds.values()) / max(len(kinds), 1)

@@ -30,6 +30,18 @@ def test_steps_are_those_of_the_oracle(make, rng):
         assert np.abs(ours - naive.ibu(instance.matrix, instance.counts, steps)).max() <= 1e-12
 
 
+@pytest.mark.parametrize("make", FURTHER.values(), ids=FURTHER)
+def test_steps_leave_the_probabilities_and_the_ratios_of_where_they_end(make, rng):
+    instance = make(rng)
+    k, q = instance.tally.k, instance.tally.frequencies
+    theta, g, p = np.full(k, 1 / k), np.ones(k), np.empty(len(q))
+    updates_of(instance.tally.operator, q)(theta, p, g, 3, -1.0)
+    rows = instance.tally.matrix()
+    expected = theta @ rows
+    np.testing.assert_allclose(p, expected, **EXACT)
+    np.testing.assert_allclose(g, rows @ (q / expected), **EXACT)
+
+
 @pytest.mark.parametrize("name", ["three dense", "three lines", "three k-RR", "three RAPPORs"])
 def test_steps_end_at_the_first_whose_ratios_are_all_small(name, rng):
     instance = FURTHER[name](rng)

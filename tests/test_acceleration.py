@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import ibukit as ik
 from hard_cases import FAMILIES, draw
+from ibukit.channels import DenseChannel
 from ibukit.solvers import anderson
 from instances import INSTANCES, NAMES, Bent, Trace, distributions, tallies, with_operator
 
@@ -244,3 +245,12 @@ def test_rules_that_stop_early_on_purpose_are_refused(rule):
 def test_what_is_no_yes_or_no(value):
     with pytest.raises(TypeError, match=f"accelerate must be True or False, got {value!r}"):
         ik.ibu(ik.RandomizedResponse(3, 1.0).tally_counts([5, 3, 2]), accelerate=value)
+
+
+@pytest.mark.parametrize("tol", [1e-30, 1e-6])
+def test_where_no_report_tells_anything_the_first_point_is_the_last(tol):
+    """No ratio exceeds 1 + tol, which at 1e-30 is 1 itself."""
+    blunt = DenseChannel(np.full((3, 2), 0.5))
+    theta, taken = anderson.maximise(blunt, np.array([0.25, 0.75]), tol, 3)
+    assert taken == 0
+    np.testing.assert_array_equal(theta, 1 / 3)

@@ -45,6 +45,8 @@ OURS = {
     "dense": DenseChannel(MATRIX),
     "k-RR, all": ResponseChannel(5, np.arange(5), 0.6, 0.1),
     "k-RR, some": ResponseChannel(5, np.array([0, 3]), 0.6, 0.1),
+    "k-RR, likelier to lie": ResponseChannel(2, np.arange(2), 0.2, 0.8),
+    "k-RR of one": ResponseChannel(1, np.arange(1), 0.5, 0.7),
     "line": LineChannel(6, 0.7, np.array([0, 0, 2, 5]), np.array([1.0, 0.5, 0.3, 0.8])),
     "line, blunt": LineChannel(6, 1.0, np.array([0, 2, 5]), np.ones(3)),
     "bits": ik.Rappor(9, 1.0).tally(np.random.default_rng(1).integers(0, 2, (20, 9), dtype=np.uint8)).operator,

@@ -8,6 +8,7 @@ import pytest
 import kernel_lines
 import mutants
 import plant
+import warm
 
 SOURCE = '''"""A docstring < with 1 + 1."""
 from typing import TYPE_CHECKING
@@ -76,6 +77,8 @@ def drawn(tree, old):
 
 def test_a_fault_is_found_or_survives_and_the_copy_is_as_before(tree, monkeypatch):
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # none is needed, and they take a second
+    server = warm.Warm(foreign=())
+    monkeypatch.setattr(mutants, "server", lambda: server)
     source = (tree / "ibukit/privacy/m.py").read_text("utf8")
     tests = mutants.nearest(tree)["ibukit/privacy/m.py"]
     assert mutants.run(tree, tests, 0.001, False).kind == "endless"
@@ -87,6 +90,7 @@ def test_a_fault_is_found_or_survives_and_the_copy_is_as_before(tree, monkeypatc
             assert (tree / "ibukit/privacy/m.py").read_text("utf8") != source
             assert mutants.run(tree, tests, 60.0, False) == verdict
         assert (tree / "ibukit/privacy/m.py").read_text("utf8") == source
+    server.close()
 
 
 def test_a_test_that_fails_anyway_finds_nothing(tree, monkeypatch):

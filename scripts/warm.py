@@ -1,0 +1,124 @@
+"""Run pytest again and again in processes that begin with the foreign packages imported.
+
+    python scripts/warm.py [PACKAGE ...]
+
+Each line of standard input is a job: JSON with the folder, pytest's arguments, the seconds of processor time it may
+take and whether it runs without JIT. Each line of the answer: JSON with the exit code, null where the time was up, what
+was said, and the processor time. A job runs in a fork, in which nothing of the folder was imported before; to import
+the rest is half of a short run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+FOREIGN = ("numpy", "scipy.optimize", "scipy.sparse.linalg", "scipy.special", "scipy.stats", "scipy.fft", "numba")
+FOREIGN += ("pandas", "pyarrow", "hypothesis.strategies", "hypothesis.extra.numpy", "pytest", "doctest", "nbformat")
+FOREIGN += ("jupyter_client.manager", "sklearn", "matplotlib.pyplot")
+PATIENCE = 10  # a processor shared by so many still runs a job to its end
+
+
+class Warm:
+    """The server of this file, seen from another process; what it imports beforehand is `foreign`."""
+
+    def __init__(self, foreign: tuple[str, ...] = FOREIGN) -> None:
+        single = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+        self.server = subprocess.Popen(
+            [sys.executable, __file__, *foreign],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ | single,
+        )
+
+    def pytest(self, tree: Path, arguments: list[str], limit: float, plain: bool) -> tuple[int | None, str, float]:
+        """The exit code of a run, None where it took longer than `limit`; what it said; and the processor time."""
+        if self.server.stdin is None or self.server.stdout is None:
+            raise RuntimeError("the server has no pipes")
+        print(json.dumps([str(tree), arguments, limit, plain]), file=self.server.stdin, flush=True)
+        code, said, seconds = json.loads(self.server.stdout.readline())
+        return code, said, seconds
+
+    def close(self) -> None:
+        """End the server."""
+        self.server.communicate()
+
+
+def child(tree: str, arguments: list[str], limit: float, plain: bool, said: int) -> int:
+    """Become the job and run it."""
+    os.setsid()
+    seconds = max(1, round(limit))
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
+    os.dup2(said, 1)
+    os.dup2(said, 2)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.environ |= {"PYTHONPATH": tree, "HYPOTHESIS_PROFILE": "mutants"}
+    if plain:
+        os.environ["NUMBA_DISABLE_JIT"] = "1"
+        importlib.import_module("numba").core.config.reload_config()
+    os.chdir(tree)
+    sys.path.insert(0, tree)
+    sys.argv = ["pytest", *arguments]
+    return int(importlib.import_module("pytest").main(arguments))
+
+
+def run(tree: str, arguments: list[str], limit: float, plain: bool) -> tuple[int | None, str, float]:
+    """Run one job in a fork."""
+    with tempfile.TemporaryFile() as said:
+        job = os.fork()
+        if job == 0:
+            code = 3
+            try:
+                code = child(tree, arguments, limit, plain, said.fileno())
+            finally:
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(code)
+        status, used = wait(job, PATIENCE * limit)
+        said.seek(0)
+        text = said.read().decode(errors="replace")
+    return (os.WEXITSTATUS(status) if os.WIFEXITED(status) else None), text, used.ru_utime + used.ru_stime
+
+
+def wait(job: int, limit: float) -> tuple[int, resource.struct_rusage]:
+    """How a job ended and what it used; it and what it started are killed after `limit` seconds."""
+    end = time.monotonic() + limit
+    ended, status, used = os.wait4(job, os.WNOHANG)
+    while not ended:
+        if time.monotonic() > end:
+            kill(job)
+        time.sleep(0.02)
+        ended, status, used = os.wait4(job, os.WNOHANG)
+    kill(job)
+    return status, used
+
+
+def kill(job: int) -> None:
+    """Kill a job with all that it started."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(job, signal.SIGKILL)
+
+
+def main(foreign: list[str]) -> None:
+    """Answer jobs until the input ends."""
+    for name in foreign:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+    for line in sys.stdin:
+        job: list[Any] = json.loads(line)
+        print(json.dumps(run(*job)), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
