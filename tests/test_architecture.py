@@ -28,6 +28,7 @@ LAYERS = [
     "errors",
     "_validate",
     "_threads",
+    "_plain_first",
     "_efficiency",
     "_workers",
     "alphabet",
