@@ -34,6 +34,8 @@ for mechanism in [*kinds, ik.TruncatedPlanarGeometric(grid, 1.0)]:
     tally = mechanism.simulate([30] * 10, np.random.default_rng(1))
     for estimator in (ik.ibu, ik.mle, ik.smooth):
         estimator(tally, strict=False)
+# small lines are not compiled for
+ik.mle(ik.TruncatedGeometric(4000, 1.0).tally_counts(np.ones(4000, int)))
 ik.posterior(kinds[0].tally([0, 1, 1]), 0.5)
 """
 

@@ -29,6 +29,7 @@ LAYERS = [
     "_frozen",
     "_validate",
     "_threads",
+    "_plain_first",
     "_efficiency",
     "_workers",
     "alphabet",

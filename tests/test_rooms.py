@@ -16,6 +16,7 @@ SHARED = {
     "ibukit._labels",
     "ibukit._parts",
     "ibukit._threads",
+    "ibukit._plain_first",
     "ibukit._workers",
     "ibukit._places",
     "ibukit._efficiency",

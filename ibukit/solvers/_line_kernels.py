@@ -22,7 +22,9 @@ do. `start` is its `em_start` and first point, `advance` its predictor and corre
 lengths, `climb` one of its tries, and `cross_over` keeps to its models' protocol. What differs: a step goes 0.9 to
 0.999 of the way, by what the predictor left unfinished and not by mu, and a try goes on BEYOND its goal.
 
-No fastmath: with fused multiply-adds a session that compiles gets other last digits than one that reads the cache.
+No fastmath: with fused multiply-adds a session that compiles gets other last digits than one that reads the cache, or
+than one that runs these loops as plain Python, as `line` does with the first small problems. No operations on whole
+arrays: each takes a third of a second to compile.
 """
 
 import math
@@ -191,7 +193,10 @@ def step_length(fastest: float, share: float) -> float:
 @njit(cache=True, error_model="numpy")
 def cost_of(work: Floats, theta: Floats) -> float:
     """C . theta."""
-    return float((work[COST] * theta).sum())
+    cost, total = work[COST], 0.0
+    for i in range(theta.size):
+        total += cost[i] * theta[i]
+    return total
 
 
 @njit(cache=True, error_model="numpy")
@@ -212,7 +217,8 @@ def start(work: Floats, em_steps: int, uniform_share: float, goal: float) -> flo
     """Uniform, a few steps of expectation maximisation, mixed with uniform: theta, lam and s; the least excess met."""
     q, theta, g = work[Q], work[THETA], work[G]
     k = q.size
-    theta[:] = 1.0 / k
+    for i in range(k):
+        theta[i] = 1.0 / k
     largest = fit(work, theta)
     best = keep(work, theta, largest, np.inf)
     for _ in range(em_steps):
@@ -240,8 +246,8 @@ def advance(work: Floats, careful: bool) -> float:
     q, nu, second_q, second_c = work[Q], work[NU], work[SECOND_Q], work[SECOND_C]
     k = q.size
     factor(work, theta, s, lam)
-    second_q[:] = 0.0
-    second_c[:] = 0.0
+    for i in range(k):
+        second_q[i] = second_c[i] = 0.0
     direction(work, 0.0)
     primal, dual = farthest(work)
     primal, dual = step_length(primal, 1.0), step_length(dual, 1.0)
@@ -313,7 +319,10 @@ def cross_over(work: Floats, allowed: float) -> float:
     """
     theta, s, point = work[THETA], work[S], work[SECOND_Q]
     # where eps is small, so is every s: each is measured by its largest
-    scale = theta.max() / s.max()
+    largest_theta, largest_s = 0.0, 0.0
+    for i in range(theta.size):
+        largest_theta, largest_s = max(largest_theta, theta[i]), max(largest_s, s[i])
+    scale = largest_theta / largest_s
     for i in range(theta.size):
         point[i] = theta[i] if theta[i] > scale * s[i] else 0.0
     found = np.inf

@@ -50,7 +50,9 @@ def fill(theta: Floats, reports: Ints, q: Floats | Ints, beta: float, contrast: 
         total += part
         done = end
     if total == 0:  # no report is more frequent than the level to a double: all that are left are equally frequent
-        most = q.max()
+        most = q[0]
+        for i in range(q.size):  # q.max() takes half a second to compile
+            most = max(most, q[i])
         for i in range(q.size):
             if q[i] == most:
                 theta[reports[i]] = 1.0

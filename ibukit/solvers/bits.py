@@ -20,7 +20,7 @@ from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.linalg.blas import ssyrk
 from scipy.optimize import nnls
 
-from ibukit._validate import Floats, Ints
+from ibukit._validate import Floats, Ints, frozen
 from ibukit.channels import BitChannel, Channel, LevelChannel, WrittenChannel
 from ibukit.channels.base import slices_of
 from ibukit.channels.partitioned import PartitionedChannel, spread, sum_arrays
@@ -130,7 +130,8 @@ class Rows(Reports):
         both, own, weight = np.zeros((k, k)), np.zeros(k), 0.0
         step = max(CHUNK // k, 2 * k)
         for start in range(0, len(counts), step):
-            chunk = np.ascontiguousarray(rows[start : start + step])
+            # read-only as the rows themselves are, or the look-ups would be compiled twice
+            chunk = frozen(np.ascontiguousarray(rows[start : start + step]).view())
             # a factor of a row cancels, and without it nothing underflows
             u = replace(self.channel, packed=chunk, scale=np.ones(len(chunk))).forward(theta)
             # row z over its probability is a_z bits + b_z; a probability alone may have a square beyond the doubles

@@ -10,9 +10,11 @@ is convex, and beyond the outermost it falls: its maxima, and so all of a maximi
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
+from ibukit._plain_first import PlainFirst
 from ibukit._validate import Floats, Ints
 from ibukit.channels import LineChannel
 from ibukit.solvers import _line_kernels as kernels
@@ -26,6 +28,9 @@ TRIES = (
 
 # Aimed at whatever is asked: two or three steps more than for 1e-6, and the zeros are found.
 AIM = 1e-10
+
+# positions worked on in plain Python, at some hundred microseconds each: a fifth of what compiling takes
+LOOPS = PlainFirst(kernels, "climb", 3000)
 
 
 def maximise(channel: LineChannel, q: Floats, tol: float, cost: Floats | None = None) -> tuple[Floats, int]:
@@ -48,18 +53,19 @@ def _one_try(
     """The best point of one climb, with zeros where nothing was seen unless there are costs, and the steps taken."""
     theta: Floats = np.bincount(channel.positions, weights=q, minlength=channel.k).astype(np.float64, copy=False)
     seen = np.flatnonzero(theta) if cost is None else np.arange(channel.k)
-    work = _workspace(theta[seen], seen, channel.decay, 1.0 if cost is None else cost)
-    _, steps = kernels.climb(work, goal, *vars(settings).values())
+    loops = LOOPS.for_size(len(seen))
+    work = _workspace(theta[seen], seen, channel.decay, 1.0 if cost is None else cost, loops)
+    _, steps = loops.climb(work, goal, *vars(settings).values())
     theta[seen] = work[kernels.BEST]
     g = channel.adjoint(q / channel.forward(theta))
     # max g - 1 as the channel itself computes it
     return (float((g if cost is None else g / cost).max()) - 1, theta), int(steps)
 
 
-def _workspace(q: Floats, seen: Ints, decay: float, cost: Floats | float = 1.0) -> Floats:
+def _workspace(q: Floats, seen: Ints, decay: float, cost: Floats | float = 1.0, loops: Any = kernels) -> Floats:
     """What the kernels need to know in the rows that they read it from; the other rows are theirs."""
     work = np.empty((kernels.ROWS, len(q)))
     work[kernels.Q], work[kernels.COST], work[kernels.SHARE] = q, cost, 1 / cost
     log_decay = math.log(decay) if decay > 0 else -math.inf
-    kernels.lay_out(seen, log_decay, work[kernels.RATIO], work[kernels.LOSS])
+    loops.lay_out(seen, log_decay, work[kernels.RATIO], work[kernels.LOSS])
     return work
