@@ -21,10 +21,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ibukit._validate import Floats
+from ibukit.solvers._dense_path import LEAST_COORDINATE, DensePath
 from ibukit.solvers._model import Curved, Model, Point, System
 from ibukit.solvers._normal_equations import Dense
-
-LEAST_COORDINATE = 1e-150
 
 # max g - 1 of a distribution, and the distribution
 Certified = tuple[float, Floats]
@@ -59,7 +58,7 @@ def maximise(matrix: Floats, q: Floats, tol: float) -> tuple[Floats, int]:
     """
     scaled = matrix / matrix.max(axis=0)  # a factor of a report changes neither theta nor g
     live = scaled.max(axis=1) > 0  # the others explain nothing that was seen
-    found, steps = maximise_model(Dense(scaled if live.all() else scaled[live]), q, tol)
+    found, steps = _maximise_dense(Dense(np.ascontiguousarray(scaled if live.all() else scaled[live])), q, tol)
     if live.all():
         return found, steps
     theta = np.zeros(len(matrix))
@@ -72,6 +71,15 @@ def from_support(matrix: Floats, q: Floats, theta: Floats, tol: float) -> Floats
     scaled = matrix / matrix.max(axis=0)
     excess, found = Dense(scaled).cross_over(q, theta, np.where(theta > 0, 0.0, 1.0), tol)
     return found if excess <= tol else None
+
+
+def _maximise_dense(model: Dense, q: Floats, tol: float) -> tuple[Floats, int]:
+    def one_try(settings: Settings) -> tuple[Certified, int]:
+        if settings.careful:
+            return _one_try(model.accurate(), q, tol, settings)
+        return _dense_try(model, q, tol, settings)
+
+    return best_of(TRIES, tol, one_try)
 
 
 def maximise_model(model: Model, q: Floats, tol: float, tries: Iterable[Settings] | None = None) -> tuple[Floats, int]:
@@ -119,6 +127,37 @@ def _one_try(model: Model, q: Floats, tol: float, settings: Settings) -> tuple[C
         if best[0] <= tol or stalled > settings.patience or step == settings.max_iter:
             break
     return best, step
+
+
+@np.errstate(divide="ignore", over="ignore", invalid="ignore")
+def _dense_try(model: Dense, q: Floats, tol: float, settings: Settings) -> tuple[Certified, int]:
+    """The same on a matrix, in fewer calls; where little is asked, zeros are what can be cut off."""
+    path = DensePath(model.matrix, q, settings.em_steps, settings.uniform_share)
+    best = (np.inf, path.theta)
+    stalled = 0
+    while True:
+        excess = path.excess()
+        stalled = 0 if excess < best[0] else stalled + 1
+        if excess < best[0]:
+            best = (excess, path.theta / path.theta.sum())
+        if excess <= tol and tol > settings.polish_below:
+            trimmed = _trimmed(model, q, path)
+            return (trimmed if trimmed[0] <= tol else best), path.steps
+        if excess <= tol or (excess < settings.polish_below and path.full_step):
+            exact = model.cross_over(q, path.theta, path.s, tol)
+            best = exact if exact[0] <= tol else _better(best, exact)
+        if best[0] <= tol or stalled > settings.patience or path.steps == settings.max_iter or not path.advance():
+            return best, path.steps
+
+
+def _trimmed(model: Dense, q: Floats, path: DensePath) -> Certified:
+    """Without what the path is driving to zero."""
+    theta = np.where(path.theta > path.s, path.theta, 0.0)
+    total = theta.sum()
+    if not total > 0:
+        return np.inf, theta
+    theta /= total
+    return model.excess(q, theta), theta
 
 
 def em_start(model: Model, q: Floats, settings: Settings) -> Floats:
