@@ -3,10 +3,11 @@
     python scripts/release.py [--html _build/html] [--out dist] [--tools PYTHON]
 
 The wheel and the source archive are built and checked by twine. Each is installed, with the newest dependencies that
-it allows, into a fresh environment, where the first example of its own README runs in an empty folder. The built book
-becomes an archive whose bytes do not depend on when or where it was packed. A bill of materials (CycloneDX) lists what
-the environment of the wheel holds. SHA256SUMS lists them all. The first thing that is wrong ends the run with 1.
-Nothing is published: that is for a maintainer, by hand.
+it allows, into a fresh environment, where the first example of its own README runs in an empty folder. The script and
+the tests of the conda recipe run on the source archive, with its requirements from the index of Python in the place of
+conda's channels. The built book becomes an archive whose bytes do not depend on when or where it was packed. A bill of
+materials (CycloneDX) lists what the environment of the wheel holds. SHA256SUMS lists them all. The first thing that is
+wrong ends the run with 1. Nothing is published: that is for a maintainer, by hand.
 """
 
 from __future__ import annotations
@@ -22,8 +23,14 @@ import tempfile
 import tomllib
 import zipfile
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
+RECIPE = ROOT / "packaging" / "recipe.yaml"
+# what conda calls otherwise, and what an environment has before anything is installed
+ELSEWHERE = {"matplotlib-base": "matplotlib"}
 BIN = Path(sys.executable).parent
 EARLIEST = (1980, 1, 1, 0, 0, 0)  # that a zip archive can hold
 
@@ -96,6 +103,38 @@ def install_and_try(built: Path, folder: Path) -> Path:
     return python
 
 
+def requirements(recipe: dict[str, Any]) -> list[str]:
+    """What the recipe asks of conda, as the Python index calls it."""
+    asked = recipe["requirements"]["host"] + recipe["requirements"]["run"]
+    pairs = [(name, bound) for name, _, bound in (line.partition(" ") for line in asked) if name != "python"]
+    return [f"{ELSEWHERE.get(name, name)}{bound}" for name, bound in pairs]
+
+
+def try_recipe(archive: Path, folder: Path) -> None:
+    """Run the recipe's script on the unpacked archive, and then its tests."""
+    recipe = yaml.safe_load(RECIPE.read_text("utf8"))
+    named = recipe["source"]["path"].replace("${{ version }}", recipe["context"]["version"])
+    if Path(named).name != archive.name:
+        raise Refused(f"the recipe takes {named}, the archive is {archive.name}")
+    home = folder / "recipe"
+    run(BIN / "uv", "venv", "-q", "-p", sys.executable, home)
+    python = home / ("Scripts" if os.name == "nt" else "bin") / "python"
+    run(BIN / "uv", "pip", "install", "-q", "-p", python, *requirements(recipe))
+    shutil.unpack_archive(archive, folder / "unpacked", filter="data")
+    script = recipe["build"]["script"].replace("${{ PYTHON }}", str(python)).split()
+    run(*script, cwd=folder / "unpacked" / archive.name.removesuffix(".tar.gz"))
+    empty = folder / "empty-recipe"
+    empty.mkdir()
+    for test in recipe["tests"]:
+        for module in test.get("python", {}).get("imports", []):
+            run(python, "-I", "-c", f"import {module}", cwd=empty)
+        if test.get("python", {}).get("pip_check"):
+            run(python, "-m", "pip", "check", cwd=empty)
+        for line in test.get("script", []):
+            command, *words = line.split()
+            print(f"the recipe's test: {line}: {run(python.with_name(command), *words, cwd=empty).strip()}")
+
+
 def sums(out: Path) -> None:
     """Write the SHA-256 of each file."""
     files = sorted(path for path in out.iterdir() if path.name != "SHA256SUMS")
@@ -117,6 +156,7 @@ def release(html: Path, out: Path, tools: Path) -> None:
     print(run(tools, "-m", "twine", "check", "--strict", *built), end="")
     with tempfile.TemporaryDirectory() as folder:
         python, _ = (install_and_try(file, Path(folder)) for file in built)
+        try_recipe(built[1], Path(folder))
         bill = out / f"ibukit-{version}.cdx.json"
         about = ("--pyproject", ROOT / "pyproject.toml", "--mc-type", "library")
         run(tools, "-m", "cyclonedx_py", "environment", "--output-reproducible", *about, "-o", bill, python)

@@ -6,6 +6,7 @@ import contextlib
 import io
 import os
 import pickle
+import signal
 import sys
 import tempfile
 import zipfile
@@ -69,6 +70,22 @@ def interrupted(line: int, module: ModuleType, *functions: str) -> Iterator[None
         yield
     finally:
         sys.settrace(before)
+
+
+@contextlib.contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """Who waits for a pipe that nobody writes to waits no longer."""
+
+    def late(*about):
+        raise TimeoutError(f"not done after {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 class Bomb:

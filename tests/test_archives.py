@@ -28,6 +28,15 @@ def test_the_recipe_has_our_version_command_and_dependencies():
     assert listed == wanted | {f"python{PROJECT['requires-python']}"}
 
 
+def test_the_recipe_is_tried_with_our_requirements_and_on_our_archive_only(tmp_path):
+    built = tomllib.loads((ROOT / "pyproject.toml").read_text("utf8"))["build-system"]["requires"]
+    assert set(release.requirements(RECIPE)) == {*PROJECT["dependencies"], *built, "pip"}
+    with pytest.raises(
+        release.Refused, match=r"the recipe takes \.\./dist/ibukit-.*, the archive is ibukit-1\.tar\.gz"
+    ):
+        release.try_recipe(tmp_path / "ibukit-1.tar.gz", tmp_path)
+
+
 def pages(folder: Path) -> Path:
     folder.mkdir()
     (folder / "index.html").write_text("<title>a</title>", "utf8")

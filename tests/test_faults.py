@@ -1,17 +1,19 @@
 """Faults of disks, folders and strangers, tried on every file that the package writes or reads."""
 
 import contextlib
+import errno
 import json
 import multiprocessing
 import os
 import pickle
+import stat
 import sys
 from functools import partial
 
 import pytest
 
 import ibukit as ik
-from faults import STRANGE, full_disk, interrupted, read_only_folder
+from faults import STRANGE, at_most, full_disk, interrupted, read_only_folder
 from ibukit import scale
 from ibukit.cli import main
 from ibukit.evaluation import _journal
@@ -156,7 +158,7 @@ def test_folders_and_pipes_are_neither_replaced_nor_read(save, load, make, tmp_p
     make(path)
     kind = path.stat().st_mode
     for attempt in (save, load, loop, lines_of):
-        with pytest.raises(ik.errors.ForeignFile, match="is a folder, a pipe or a device"):
+        with at_most(60), pytest.raises(ik.errors.ForeignFile, match="is a folder, a pipe or a device"):
             attempt(path)
     assert path.stat().st_mode == kind
     assert list(tmp_path.iterdir()) == [path]
@@ -172,6 +174,29 @@ def test_a_link_stays_one_and_what_it_points_to_is_replaced(save, load, tmp_path
     assert link.is_symlink()
     assert target.is_file()
     load(link)
+
+
+@both
+@pytest.mark.parametrize("number", [errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK, errno.EINVAL])
+def test_a_file_system_without_locks_or_flushed_folders_will_do(save, load, number, tmp_path, monkeypatch):
+    import fcntl
+
+    sync = os.fsync
+
+    def cannot(descriptor, *how):
+        if how or stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(number, os.strerror(number))
+        sync(descriptor)
+
+    monkeypatch.setattr(fcntl, "flock", cannot)
+    monkeypatch.setattr(os, "fsync", cannot)
+    save(tmp_path / "state")
+    load(tmp_path / "state")
+    assert lines_of(tmp_path / "runs.jsonl") == {}
+    assert lines_of(tmp_path / "runs.jsonl") == ROWS
+    number = errno.EIO  # which is no word for what it cannot do
+    with pytest.raises(OSError, match=os.strerror(errno.EIO)):
+        save(tmp_path / "state")
 
 
 def test_who_takes_the_file_of_a_loop_away_gets_a_new_one(tmp_path, rng):
@@ -302,10 +327,10 @@ def test_an_interrupted_command_line_leaves_the_old_file_or_the_new(tmp_path):
     assert set(held) == {0, 1}
 
 
-@pytest.mark.parametrize("what", STRANGE)
-def test_rows_and_matrices_of_strangers_are_not_executed(what, tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("content", [*STRANGE.values(), b""], ids=[*STRANGE, "nothing"])
+def test_rows_and_matrices_of_strangers_are_not_executed(content, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "rows.npy").write_bytes(STRANGE[what])
+    (tmp_path / "rows.npy").write_bytes(content)
     with pytest.raises(ValueError, match="rows must"):
         scale.tally(tmp_path / "rows.npy", ik.Rappor(3, 1.0))
     (tmp_path / "reports.csv").write_text("value\n1\n", "utf8")

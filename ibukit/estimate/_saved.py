@@ -38,6 +38,10 @@ class SavedEstimate:
         TypeError
             If a mechanism is not ibukit's own, its labels are neither strings nor numbers, or the reports lie in
             partitions.
+        ForeignFile
+            If there is a folder, a pipe or a device at `path`.
+        DataChanged
+            If another is writing the file now.
 
         Examples
         --------

@@ -113,7 +113,7 @@ def replicate(
         numpy or ibukit, or is no such file at all. Of a function the code, the defaults and what it closes over are
         compared, not the functions that it calls.
     DataChanged
-        If a line of it is not what was written.
+        If a line of it is not what was written, or another run is writing to it now.
     ValueError
         If there is no mechanism or no estimator, or two mechanisms have the same class and epsilon or name, or
         `repetitions` is below 1, `seed` negative, or `n_jobs` 0, or not 1 where there is a `client`, or a loss has

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,6 +13,8 @@ from ibukit.errors import DataChanged, ForeignFile
 
 # not on Windows: there the checksum of the file that is replaced has to do
 LOCKS = os.name == "posix"
+# what file systems say that have no locks, or cannot flush a folder: Lustre, NFS and CIFS, as they are mounted
+CANNOT = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK, errno.EINVAL)
 
 
 def replace(path: Path, content: bytes, check: Callable[[Path], None] | None = None) -> None:
@@ -50,7 +53,7 @@ def refuse_special(path: Path) -> None:
 
 
 def hold(file: IO[Any], name: Path) -> None:
-    """Keep every other writer off an open file; a lock ends with its process, however that ends."""
+    """Keep every other writer off an open file, where there are locks; they end with their process."""
     if not LOCKS:
         return
     import fcntl
@@ -61,6 +64,9 @@ def hold(file: IO[Any], name: Path) -> None:
         raise DataChanged(
             f"path must be written by one at a time, another is writing {name} now: give each its own file"
         ) from None
+    except OSError as error:
+        if error.errno not in CANNOT:
+            raise
 
 
 @contextmanager
@@ -90,5 +96,8 @@ def _sync(folder: Path) -> None:
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in CANNOT:
+            raise
     finally:
         os.close(descriptor)
