@@ -250,7 +250,7 @@ def test_roots_and_exponentials_of_whole_numbers(rng):
 def test_an_offset_is_kept_by_all_digits_of_its_chance(digits):
     """The word before that of the chance keeps it, the next one does not, and its own is followed by more."""
     rate, sizes = Fraction(1, 2**10), np.array([[500, 900]])
-    chance = exact.distance_excess(Fraction(1), 500 * rate, 900 * rate, excesses.LEAST_SLOPE)
+    chance = exact.distance_excess(Fraction(1), 500 * rate, 300 * rate, excesses.LEAST_SLOPE)
     head, more = chance.floor(digits), chance.floor(2 * digits) & 2**digits - 1
     for words, expected in (
         ([head - 1], True),
@@ -258,5 +258,5 @@ def test_an_offset_is_kept_by_all_digits_of_its_chance(digits):
         ([head, more - 1], True),
         ([head, more + 1], False),
     ):
-        kept = samplers._kept(sizes, Fraction(1), rate, rate, Scripted(words, digits))
+        kept = samplers._kept(sizes, Fraction(1), rate, rate / 3, Scripted(words, digits))
         assert kept.tolist() == [expected]
