@@ -24,6 +24,8 @@ Ints = NDArray[np.int64]
 
 # what the sum of a few thousand doubles can be off by; a file with six decimals is off by far more
 SUM_TOLERANCE = 1e-9
+# sums and ratios of a hundred million of these are doubles
+LEAST_ALPHA, LARGEST_ALPHA = 1e-300, 1e300
 # the sum of these in doubles may be off by rounding, so it stays a little below 2^63
 LEAST_TOO_MANY = 2.0**63 * (1 - 2.0**-20)
 
@@ -369,6 +371,12 @@ def dirichlet_alpha(alpha: ArrayLike, k: int) -> Floats:
         raise ValueError(
             f"alpha must be finite and above 0, got {array[bad].ravel()[0]}{where}; "
             "0.5 is Jeffreys' prior, 1 is uniform"
+        )
+    bad = (array < LEAST_ALPHA) | (array > LARGEST_ALPHA)
+    if bad.any():
+        raise ValueError(
+            f"alpha must be from {LEAST_ALPHA:g} to {LARGEST_ALPHA:g}, so that doubles hold what comes of it, got "
+            f"{array[bad].ravel()[0]}"
         )
     return np.array(np.broadcast_to(array, (k,)))
 

@@ -84,6 +84,9 @@ REFUSED = {
     "distortion": (lambda: ik.rate_distortion(THIRD, 3, distortion=pd.NA), "distortion must be a number"),
     "level of a sketch": (lambda: ik.CountMeanSketch(3, ARRAY[:0], rows=2, width=4), "epsilon must be a number"),
     "entropy": (lambda: theory.posterior_entropy_bound("x", k=3), "entropy must be a number"),
+    "estimator": (lambda: ik.combine_results(TALLY, len), "estimator must take a tally"),
+    "no mechanisms": (lambda: ik.replicate(
+        ik.datasets.load_adult_ages(), None, {"inv": ik.inv}, 1, 1), "mechanisms must be a sequence of mechanisms"),
     # arrays
     "ragged secrets": (lambda: KRR.randomize(RAGGED, np.random.default_rng(1)), "secrets"),
     "ragged labels": (lambda: ik.emd(THIRD, THIRD, RAGGED), "values must be"),
@@ -120,6 +123,12 @@ REFUSED = {
     "beta": (lambda: ik.blahut_arimoto(THIRD, 3, LARGEST), "beta must be at most"),
     "steps": (lambda: ik.blahut_arimoto(THIRD, 3, 1.0, steps=2**53), "steps must be at most"),
     "cycles": (lambda: ik.Privic(3).run([1, 1, 1], HUGE, 1), r"cycles must be at most \d+, got 1\.00e\+400"),
+    "large level of a design": (lambda: ik.optimal_private(THIRD, 3, LARGEST), "epsilon must be so small"),
+    "small alpha": (lambda: ik.posterior(TALLY, 5e-324), "alpha must be from 1e-300"),
+    "large alpha": (lambda: ik.posterior(TALLY, LARGEST), "alpha must be from 1e-300"),
+    "repetitions": (lambda: ik.replicate(
+        ik.datasets.load_adult_ages(), [ik.RandomizedResponse(ik.datasets.load_adult_ages().alphabet, 1.0)],
+        {"inv": ik.inv}, HUGE, 1), r"repetitions must be at most \d+"),
     "users of one posterior": (lambda: ik.posterior(KRR.tally_counts([10**15, 3, 1]), 0.5), "take method='gibbs'"),
     "epsilon of a design": (lambda: ik.optimal_private(THIRD, 3, 1e-180), "epsilon must be so large"),
     "k of a bound": (lambda: theory.least_asymptotic_mse(HUGE, 1.0), "k must be at most"),
@@ -199,3 +208,12 @@ def test_the_fewest_points_are_no_more_than_any_tally_takes(monkeypatch):
         ik.posterior_mean(KRR.tally_counts(counts), 0.5)
     # all of them, then those between
     assert min(taken[::2]) >= _response.FEWEST_POINTS
+
+
+@pytest.mark.parametrize("alpha", [1e-300, 1e-20, 1e-9])
+def test_small_parameters_of_a_prior_are_not_lost_beside_1(alpha):
+    tally = ik.MatrixMechanism([[0.7, 0.2, 0.1], [0.1, 0.6, 0.3], [0.2, 0.2, 0.6]]).tally_counts([5, 2, 1])
+    by_totals, by_splits = (ik.posterior(tally, alpha, method=method) for method in ("exact", "enumerate"))
+    np.testing.assert_allclose(by_totals.mean, by_splits.mean, rtol=1e-9)
+    np.testing.assert_allclose(by_totals.standard_deviations, by_splits.standard_deviations, rtol=1e-9)
+    np.testing.assert_allclose(by_totals.interval(), by_splits.interval(), rtol=1e-6)

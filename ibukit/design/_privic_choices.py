@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from ibukit import _validate
 from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet, as_alphabet
-from ibukit.design.blahut_arimoto import MOST_STEPS, blahut_arimoto
+from ibukit.design.blahut_arimoto import MOST_CHANNELS, blahut_arimoto
 from ibukit.design.least_information import slope
 from ibukit.distributions import Population, quantize, uniform
 from ibukit.errors import AlphabetMismatch, ForeignFile
@@ -155,8 +155,8 @@ def validated(
     return Choices(
         alphabet=secrets,
         beta=slope(beta),
-        ba_steps=None if ba_steps is None else _validate.whole("ba_steps", ba_steps, 1, MOST_STEPS),
-        ibu_steps=None if ibu_steps is None else _validate.whole("ibu_steps", ibu_steps, 1, MOST_STEPS),
+        ba_steps=None if ba_steps is None else _validate.whole("ba_steps", ba_steps, 1, MOST_CHANNELS),
+        ibu_steps=None if ibu_steps is None else _validate.whole("ibu_steps", ibu_steps, 1, MOST_CHANNELS),
         start=_full_support("start", uniform(len(secrets)) if start is None else start, secrets),
         ba_start=None if ba_start is None else _full_support("ba_start", ba_start, secrets),
         restart=bool(restart),

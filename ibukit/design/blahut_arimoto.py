@@ -19,7 +19,7 @@ from ibukit.solvers import em
 # doubles allow no more than this, in nats
 LEAST_TOL = 1e-12
 # seconds to minutes, and long past where steps change a digit
-MOST_STEPS = 10**7
+MOST_CHANNELS = 10**7
 
 
 def blahut_arimoto(
@@ -113,7 +113,7 @@ def blahut_arimoto(
     else:
         if tol is not None:
             raise ValueError(f"tol must be left out with steps={steps}; pass steps=None to solve until it is met")
-        c = _improved(source, worth, _start(start, k), _validate.whole("steps", steps, 1, MOST_STEPS) - 1)
+        c = _improved(source, worth, _start(start, k), _validate.whole("steps", steps, 1, MOST_CHANNELS) - 1)
         missed, wanted = 0.0, 0.0
     mechanism = MatrixMechanism(least_information.channel_of(source, c, worth), secrets)
     if _validate.flag("strict", strict) and not missed <= wanted:

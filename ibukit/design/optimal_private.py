@@ -147,7 +147,8 @@ def optimal_private(
     loadings = np.eye(k) if criterion == "mse" else cumulative_sums(secrets)
     if k == 1:
         return OptimalDesign(MatrixMechanism(np.ones((1, 1)), secrets), 0.0, 0.0, criterion)
-    logs = level * extremal_logs(secrets.distances())
+    with _within_doubles(level):
+        logs = level * extremal_logs(secrets.distances())
     logs -= logs.max(axis=1, keepdims=True)
     columns = np.exp(logs)
     sizes = columns @ theta
@@ -180,7 +181,8 @@ def _within_doubles(level: float) -> Iterator[None]:
             yield
     except (np.linalg.LinAlgError, FloatingPointError):
         raise ValueError(
-            f"epsilon must be so large, and prior so far from 0, that doubles hold the criterion, got epsilon={level:g}"
+            f"epsilon must be so {'small' if level > 1 else 'large'}, and prior so far from 0, that doubles hold the "
+            f"criterion, got epsilon={level:g}"
         ) from None
 
 

@@ -232,6 +232,8 @@ def _found(estimator: Estimator, tally: Tally, options: dict[str, Any], strict: 
         returned = estimator(tally, **options)
     except ConvergenceError as error:
         returned, missed = error.estimate, str(error)
+    except TypeError as error:
+        raise TypeError(f"estimator must take a tally, and what is asked of it by name: {error}") from error
     estimate = as_estimate(returned, tally, "what the estimator returns", "")
     must = strict is not None and _validate.flag("strict", strict)
     if must and missed is None and estimate.status in (Status.MAX_ITER, Status.OUT_OF_REACH):

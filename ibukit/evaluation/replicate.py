@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from distributed import Client
 
 Estimator = Callable[[Tally], Estimate | ArrayLike]
+# their table still fits in memory
+MOST_REPETITIONS = 10**7
 Loss = Callable[[Floats, Floats, Alphabet], Any]
 RESULT_COLUMNS = [
     *("mechanism", "epsilon", "estimator", "stop", "repetition"),
@@ -167,7 +169,7 @@ def replicate(
     if not functions:
         raise ValueError("estimators must hold at least one estimator, got none")
     measures = _losses(losses)
-    repetitions = _validate.whole("repetitions", repetitions, 1)
+    repetitions = _validate.whole("repetitions", repetitions, 1, MOST_REPETITIONS)
     seed = _validate.whole("seed", seed, 0)
     _validate.processes("n_jobs", n_jobs)
     if client is not None:
@@ -213,7 +215,7 @@ def _mechanisms(population: Population, mechanisms: Sequence[Mechanism | FreeWil
     if isinstance(mechanisms, (Mechanism, FreeWill)):
         raise TypeError(f"mechanisms must be a sequence of mechanisms, got one: pass [{mechanisms}]")
     chosen: dict[str, Mechanism | FreeWill] = {}
-    for mechanism in mechanisms:
+    for mechanism in _validate.items("mechanisms", mechanisms, "a sequence of mechanisms"):
         if not isinstance(mechanism, (Mechanism, FreeWill)):
             raise TypeError(f"mechanisms must be a sequence of mechanisms, got {mechanism!r} in it")
         if mechanism.alphabet != population.alphabet:

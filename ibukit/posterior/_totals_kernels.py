@@ -33,7 +33,7 @@ def add_user(
                 back += steps[x, s[x]]
             own = (m + 1 if x == last else s[x]) - (s[x - 1] if x > 0 else 0)
             if own > 0 and mantissas[rank - back] > 0 and column[x] > 0:
-                products[found] = mantissas[rank - back] * (column[x] * ((alpha[x] + own - 1) / scale))
+                products[found] = mantissas[rank - back] * (column[x] * ((alpha[x] + (own - 1)) / scale))
                 powers[found] = exponents[rank - back]
                 if found == 0 or powers[found] > highest:
                     highest = powers[found]
