@@ -10,11 +10,13 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse.csgraph import breadth_first_order, shortest_path
 
-from ibukit._validate import Floats
+from ibukit._validate import Floats, Ints
 from ibukit.errors import TooLarge
 
 # all of them have at most 2^16 extremal columns: 2^(k-1), 2^k - 2, and at most (2k-2 choose k-1) where nothing helps
 MOST_ON_A_TREE, MOST_EQUAL, MOST_OTHERWISE = 17, 16, 10
+# of a path they need no list, and are looked through in two halves of 2^12
+MOST_ON_A_PATH = 25
 TIE_OF_PATHS = 1e-9
 
 
@@ -26,10 +28,7 @@ def extremal_logs(distances: Floats) -> Floats:
     k = len(distances)
     if k > MOST_ON_A_TREE:
         raise TooLarge(_too_many_columns_message(k))
-    # a bound longer than the way through other secrets says nothing
-    shortest = shortest_path(distances)
-    through_others = np.array([_through_others(shortest, x) for x in range(len(shortest))])
-    needed = np.where(shortest < through_others - TIE_OF_PATHS * shortest.max(), shortest, 0)
+    shortest, needed = _needed_bounds(distances)
     if np.count_nonzero(needed) == 2 * (k - 1):
         return _of_a_tree(needed)
     if (
@@ -40,6 +39,29 @@ def extremal_logs(distances: Floats) -> Floats:
     if k > MOST_OTHERWISE:
         raise TooLarge(_too_many_columns_message(k))
     return _of_any(shortest, needed)
+
+
+def path_of(distances: Floats) -> tuple[Ints, Floats] | None:
+    """The secrets in their order along a path and the lengths of its steps; None where the bounds are no path.
+
+    It is asked of alphabets that are too large for a list.
+    """
+    k = len(distances)
+    if k > MOST_ON_A_PATH:
+        raise TooLarge(_too_many_columns_message(k))
+    _, edges = _needed_bounds(distances)
+    neighbours = np.count_nonzero(edges, axis=1)
+    if neighbours.max(initial=0) > 2 or neighbours.sum() != 2 * (k - 1):
+        return None
+    order = breadth_first_order(edges, int(np.argmin(neighbours)), return_predecessors=False).astype(np.int64)
+    return order, np.asarray(edges[order[:-1], order[1:]])
+
+
+def _needed_bounds(distances: Floats) -> tuple[Floats, Floats]:
+    """Lengths of the shortest ways, and of the edges: a bound as long as a way through others says nothing."""
+    shortest = np.asarray(shortest_path(distances))
+    through_others = np.array([_through_others(shortest, x) for x in range(len(shortest))])
+    return shortest, np.where(shortest < through_others - TIE_OF_PATHS * shortest.max(), shortest, 0)
 
 
 def _through_others(shortest: Floats, x: int) -> Floats:
@@ -68,8 +90,8 @@ def _bits(n: int) -> Floats:
 def _too_many_columns_message(k: int) -> str:
     return (
         f"alphabet of {k} secrets has too many extremal columns: possible are up to {MOST_OTHERWISE} secrets, "
-        f"{MOST_EQUAL} with equal distances, and {MOST_ON_A_TREE} on a line, which have 2^{MOST_ON_A_TREE - 1}; merge "
-        "secrets"
+        f"{MOST_EQUAL} with equal distances, {MOST_ON_A_TREE} on a tree and {MOST_ON_A_PATH} on a line, which have "
+        f"2^{MOST_ON_A_PATH - 1}; merge secrets"
     )
 
 

@@ -65,6 +65,19 @@ class Criterion:
         return Slope(float((np.sqrt(squares) if self.roots else squares).sum()), gradient, second)
 
 
+class Dual(NamedTuple):
+    """A tangent of phi: value and G at some J, and nu, which bound phi over all points whose highest score is known."""
+
+    value: float
+    quadratic: Floats
+    linear: Floats
+    degree: float
+
+    def bound(self, highest: float) -> float:
+        """No design is below, of points r with q(r) - nu r <= highest."""
+        return float(self.value * (self.value * self.degree / highest) ** self.degree)
+
+
 class Slope(NamedTuple):
     """What `Criterion.at` tells."""
 
@@ -79,15 +92,28 @@ def optimal_design(points: Floats, start: Floats, criterion: Criterion) -> tuple
     It begins with weights `start`, shape (columns,), under which the mean need not be 0. At most (d + 1) (d + 2) / 2
     weights of the solution are positive; the constraints hold nearly, and are to be seen to by the caller.
     """
-    # coordinates in which the problem is round, whatever epsilon is
-    root = np.linalg.cholesky((points.T * start) @ points)
-    points = solve_triangular(root, points.T, lower=True).T
-    criterion = Criterion(solve_triangular(root, criterion.loadings.T, lower=True).T, criterion.roots)
-    spread, bound = _central_path(points, start, criterion)
+    points, criterion, _ = _rounded(points, start, criterion)
+    spread, bound, _ = _central_path(points, start, criterion, NEAR_THE_BOUND)
     return _few(points, spread), bound
 
 
-def _central_path(points: Floats, weights: Floats, criterion: Criterion) -> tuple[Floats, float]:
+def spread_design(points: Floats, start: Floats, criterion: Criterion, near: float) -> tuple[Floats, Dual]:
+    """All the weights that the path ends with, where the bound is as near as that, and what the bound comes from."""
+    points, criterion, root = _rounded(points, start, criterion)
+    spread, _, dual = _central_path(points, start, criterion, near)
+    half = solve_triangular(root, dual.quadratic, lower=True, trans="T")
+    quadratic = solve_triangular(root, half.T, lower=True, trans="T")
+    return spread, dual._replace(quadratic=quadratic, linear=solve_triangular(root, dual.linear, lower=True, trans="T"))
+
+
+def _rounded(points: Floats, start: Floats, criterion: Criterion) -> tuple[Floats, Criterion, Floats]:
+    """Points and criterion in coordinates in which the problem is round, whatever epsilon is, and the change."""
+    root = np.asarray(np.linalg.cholesky((points.T * start) @ points), dtype=np.float64)
+    points = solve_triangular(root, points.T, lower=True).T
+    return points, Criterion(solve_triangular(root, criterion.loadings.T, lower=True).T, criterion.roots), root
+
+
+def _central_path(points: Floats, weights: Floats, criterion: Criterion, near: float) -> tuple[Floats, float, Dual]:
     """Weights and a bound, by Newton steps on a_i s_i = mu with slacks s_i = nu r_i + nu_0 - q(r_i), as mu falls."""
     n, d = points.shape
     vectorise = _symmetric(d)
@@ -96,15 +122,18 @@ def _central_path(points: Floats, weights: Floats, criterion: Criterion) -> tupl
     wanted = np.append(np.zeros(d), 1.0)
     multipliers, slacks = np.zeros(d + 1), np.empty(0)
     best, least, bounded = weights, np.inf, 0.0
+    dual = Dual(0.0, np.zeros((d, d)), np.zeros(d), criterion.degree)
     for _ in range(MAX_ITER):
         slope = criterion.at((points.T * weights) @ points)
         scores = squares @ (slope.gradient.ravel() @ vectorise)
         missing = wanted - weights @ moments[:, -d - 1 :]
         highest = float((scores - points @ multipliers[:-1]).max())
-        bounded = max(bounded, slope.value * (slope.value * criterion.degree / highest) ** criterion.degree)
+        tangent = Dual(slope.value, slope.gradient, multipliers[:-1], criterion.degree)
+        if tangent.bound(highest) > bounded:
+            dual, bounded = tangent, tangent.bound(highest)
         if np.abs(missing).max() < FEASIBLE and slope.value < least:
             best, least = weights, slope.value
-        if bounded >= (1 - NEAR_THE_BOUND) * least:
+        if bounded >= (1 - near) * least:
             break
         if not slacks.size:
             multipliers[-1] = 1.1 * scores.max()
@@ -120,7 +149,7 @@ def _central_path(points: Floats, weights: Floats, criterion: Criterion) -> tupl
         ahead, behind, turned = newton.step(mean / n * min(max(min(float(left / mean), 1.0) ** 3, 1e-3), 0.5))
         far = min(_reach(weights, ahead), _reach(slacks, behind))
         weights, slacks, multipliers = weights + far * ahead, slacks + far * behind, multipliers + far * turned
-    return best, bounded
+    return best, bounded, dual
 
 
 @dataclass(frozen=True, eq=False)

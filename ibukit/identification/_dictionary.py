@@ -130,4 +130,4 @@ class Dictionary:
 
 def _unequal(n: int) -> Floats:
     """Numbers between 1 and 2 of which no two are equal."""
-    return 1 + np.arange(1, n + 1) * 0.6180339887498949 % 1
+    return np.asarray(1 + np.arange(1, n + 1) * 0.6180339887498949 % 1, dtype=np.float64)

@@ -66,7 +66,7 @@ class Polytope:
             unit[x] = 1
             for bound, sign in ((upper, 1), (lower, -1)):
                 if np.isnan(bound[x]):
-                    self._find(x, sign * unit, bound, lower, upper)
+                    self._find(int(x), sign * unit, bound, lower, upper)
         return lower, upper
 
     def _find(self, x: int, weights: Floats, bound: Floats, lower: Floats, upper: Floats) -> None:
