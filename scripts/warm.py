@@ -26,7 +26,7 @@ from typing import Any
 FOREIGN = ("numpy", "scipy.optimize", "scipy.sparse.linalg", "scipy.special", "scipy.stats", "scipy.fft", "numba")
 FOREIGN += ("pandas", "pyarrow", "hypothesis.strategies", "hypothesis.extra.numpy", "pytest", "doctest", "nbformat")
 FOREIGN += ("jupyter_client.manager", "sklearn", "matplotlib.pyplot")
-PATIENCE = 10  # a processor shared by so many still runs a job to its end
+PATIENCE = 40  # a processor shared by so many still runs a job to its end
 
 
 class Warm:

@@ -174,6 +174,13 @@ def on_line(mechanism, reports):
     return mechanism.epsilon * (np.abs(reports - first) + (last - first)) + _dominance._minus_log_c(mechanism)
 
 
+@pytest.mark.parametrize("size", [0.5, (3.0, 0.25), (0.25, 3.0)])
+def test_no_two_cells_are_farther_apart_than_the_corners(size):
+    for shape in ((3, 5), (5, 3), (1, 4), (4, 1)):
+        mechanism = ik.PlanarGeometric(ik.Grid(*shape, size), 1.0)
+        assert _dominance._diagonal(mechanism) == pytest.approx(mechanism.alphabet.distances().max(), rel=1e-12)
+
+
 def on_plane(mechanism, reports):
     """d(z) = eps (|z - a| + l) - log lambda, with a a corner's cell, l the distance to the opposite corner's cell."""
     away = (reports - mechanism.alphabet.first) * np.array(mechanism.alphabet.cell_shape)

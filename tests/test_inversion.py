@@ -5,6 +5,7 @@ import pytest
 
 import ibukit as ik
 from ibukit.estimators._post_processing import POST
+from ibukit.mechanisms.inversion_error import inversion_error
 from oracles import naive
 
 # mechanism, its matrix by the oracle: closed forms first, then the general solve
@@ -43,6 +44,15 @@ def test_the_tridiagonal_inverse_on_a_long_line(k):
     frequencies = theta @ mechanism.matrix()
     v = mechanism.invert(np.arange(k), frequencies)
     assert np.abs(v - theta).max() <= 1e-10
+
+
+@pytest.mark.parametrize(("mechanism", "matrix"), SQUARE, ids=IDS)
+def test_its_error_is_that_of_the_inverse_matrix(mechanism, matrix, rng):
+    """N E ||v - theta||^2 = sum_z (theta M)_z ||r_z||^2 - ||theta||^2, with r_z the rows of M^-1."""
+    norms = (np.linalg.inv(matrix) ** 2).sum(axis=1)
+    for theta in (rng.dirichlet(np.ones(len(matrix))), np.eye(len(matrix))[0], np.eye(len(matrix))[-1]):
+        expected = theta @ matrix @ norms - theta @ theta
+        assert inversion_error(mechanism).at(theta) == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize("mechanism", [ik.Rappor(6, 1.3), ik.OptimizedUnaryEncoding(6, 1.3)], ids=["RAPPOR", "OUE"])

@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 from scipy.special import logsumexp
 
 import ibukit as ik
+from ibukit.mechanisms import _grid_mechanism
+from ibukit.testing import check_mechanism
 from oracles import naive
 
 SHAPES = [(3, 3, 1.0, 1.0), (2, 4, 0.5, 0.8), (1, 4, 1.0, 1.0), (3, 1, 0.7, 0.7), (4, 3, 0.5, 0.2), (1, 1, 1.0, 1.0)]
@@ -229,3 +232,20 @@ def test_a_population_stands_where_its_grid_does(rng):
     seen = np.flatnonzero(users)
     assert tally.parts[0].reports.tolist() == grid.labels_of(seen).tolist()
     assert tally.counts.tolist() == np.array(users)[seen].tolist()
+
+
+def test_a_grid_of_more_entries_than_a_matrix_may_have_keeps_its_law(monkeypatch, rng):
+    """By rows for many users of a cell, one by one for few, in blocks; false alarms 1e-9 a comparison."""
+    monkeypatch.setattr(_grid_mechanism, "DENSE_ENTRIES", 9 * 9)
+    monkeypatch.setattr(_grid_mechanism, "USERS_PER_ROW", 1)  # up to 12 users of a cell are few
+    monkeypatch.setattr(_grid_mechanism, "USERS_AT_ONCE", 5)
+    assert not ik.TruncatedPlanarGeometric(ik.Grid(3, 3), 1.0)._large
+    mechanism = ik.TruncatedPlanarGeometric(ik.Grid(3, 4), 1.0)
+    assert mechanism._large
+    check_mechanism(mechanism, rng=rng, n=3000)
+    few = sum(mechanism.simulate(np.full(12, 12), rng) for _ in range(30))
+    assert few.n == 30 * 144
+    seen = np.zeros(12)
+    for part in few.parts:
+        np.add.at(seen, part.reports, part.counts)
+    assert stats.chisquare(seen, few.n * mechanism.matrix().mean(axis=0)).pvalue > 1e-9
