@@ -1,6 +1,8 @@
 """What the first call of a session costs: with the kernels still to be compiled, and with them in numba's cache.
 
-A short line is worked out by plain Python, so a line that is compiled for has a row of its own. Run as a program with the name of a structure, it is the session; it prints three numbers of CPU seconds.
+A short line is worked out by plain Python, so a line that is compiled for has a row of its own.
+
+Run as a program with the name of a structure, it is the session; it prints three numbers of CPU seconds.
 """
 
 from __future__ import annotations

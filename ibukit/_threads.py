@@ -1,14 +1,27 @@
-"""One thread for linear algebra: the same digits whatever the setting, and no threads that fight over small work."""
+"""One thread for linear algebra: the same digits whatever the setting, and no threads that fight over small work.
+
+Passes over many reports share their pieces among threads where the user asks for that, with the same digits.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from contextvars import copy_context
+from itertools import islice
 from threading import Lock, get_ident
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from threadpoolctl import ThreadpoolController
+
+Piece = TypeVar("Piece")
+Result = TypeVar("Result")
+
+# handing a piece over takes as long as a small piece itself
+PIECES_AT_ONCE = 4
 
 
 class Library(Protocol):
@@ -124,3 +137,27 @@ def _found() -> OneThread:
 def one_thread() -> AbstractContextManager[None]:
     """While this is open BLAS runs on one thread, and its sums are in the same order whatever OMP_NUM_THREADS says."""
     return _LIMIT.get("blas") or _LIMIT.setdefault("blas", _found())
+
+
+def in_order(work: Callable[[Piece], Result], pieces: Iterable[Piece]) -> Iterator[Result]:
+    """work(piece) of each piece, in the order of the pieces: whoever adds them up gets the same bits.
+
+    Inside `scipy.fft.set_workers(n)`, which also sets the threads of Fourier transforms, n threads share the pieces.
+    Without it there is one. At most 8 n results are kept at a time.
+    """
+    from scipy import fft
+
+    threads = fft.get_workers()
+    if threads == 1:
+        yield from map(work, pieces)
+        return
+    left = iter(pieces)
+    waiting: deque[Future[list[Result]]] = deque()
+    with ThreadPoolExecutor(threads) as pool:
+        while some := list(islice(left, PIECES_AT_ONCE)):
+            # a context each: what numpy does about a division by 0 is the caller's decision
+            waiting.append(pool.submit(copy_context().run, lambda some=some: [work(piece) for piece in some]))
+            if len(waiting) == 2 * threads:
+                yield from waiting.popleft().result()
+        while waiting:
+            yield from waiting.popleft().result()

@@ -10,7 +10,7 @@ from ibukit._validate import Floats
 STRIDE = 264
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def forward(rows: NDArray[np.uint8], theta: Floats) -> Floats:
     """y_z = sum of theta over the set bits of row z; bits are packed most significant first."""
     n, n_bytes = rows.shape
@@ -33,7 +33,7 @@ def forward(rows: NDArray[np.uint8], theta: Floats) -> Floats:
     return y
 
 
-@njit(cache=True)
+@njit(cache=True, nogil=True)
 def adjoint(rows: NDArray[np.uint8], w: Floats) -> Floats:
     """v_x = sum of w over the rows whose bit x is set."""
     n, n_bytes = rows.shape

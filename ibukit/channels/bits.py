@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ibukit._threads import in_order
 from ibukit._validate import Floats, Ints
 from ibukit.channels import _bit_kernels
 from ibukit.channels.base import Channel, Score, slices_of, sum_of
@@ -72,7 +73,8 @@ class BitChannel(Channel):
 
     def score(self, theta: Floats, counts: Floats | Ints) -> Score:
         """In stretches: of rows of bits there may be as many as users."""
-        return sum_of(Channel.score(self.take(rows), theta, counts[rows]) for rows in slices_of(self.size))
+        score = Channel.score
+        return sum_of(in_order(lambda rows: score(self.take(rows), theta, counts[rows]), slices_of(self.size)))
 
     def take(self, reports: slice | Ints) -> BitChannel:
         """Some of the rows of bits."""

@@ -154,7 +154,7 @@ def lines(
     return n
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", nogil=True)
 def bits(
     rows: NDArray[np.uint8],
     starts: Ints,

@@ -20,6 +20,7 @@ from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.linalg.blas import ssyrk
 from scipy.optimize import nnls
 
+from ibukit._threads import in_order
 from ibukit._validate import Floats, Ints, frozen
 from ibukit.channels import BitChannel, Channel, LevelChannel, WrittenChannel
 from ibukit.channels.base import slices_of
@@ -112,11 +113,14 @@ class Rows(Reports):
 
     def gradient(self, theta: Floats) -> Floats:
         """These rows' share of g, by one pass over them that keeps nothing as long as they are."""
-        g = np.zeros(self.channel.k)
-        for stretch in slices_of(len(self.counts)):
+
+        def of(stretch: slice) -> Floats:
             q = self.counts[stretch] / self.total
-            piece = self.channel.take(stretch)
-            g += evaluate(updates_of(piece, q), theta, len(q))[1]
+            return evaluate(updates_of(self.channel.take(stretch), q), theta, len(q))[1]
+
+        g = np.zeros(self.channel.k)
+        for share in in_order(of, slices_of(len(self.counts))):
+            g += share
         return g
 
     def hessian(self, theta: Floats, thinned: int) -> Floats:
@@ -129,7 +133,8 @@ class Rows(Reports):
         add = _add_few if self._few_ones else _add_many
         both, own, weight = np.zeros((k, k)), np.zeros(k), 0.0
         step = max(CHUNK // k, 2 * k)
-        for start in range(0, len(counts), step):
+
+        def weighed(start: int) -> tuple[Bits, Floats, Floats, float]:
             # read-only as the rows themselves are, or the look-ups would be compiled twice
             chunk = frozen(np.ascontiguousarray(rows[start : start + step]).view())
             # a factor of a row cancels, and without it nothing underflows
@@ -137,8 +142,11 @@ class Rows(Reports):
             # row z over its probability is a_z bits + b_z; a probability alone may have a square beyond the doubles
             b, n = zero / u, counts[start : start + step]
             a = np.divide(contrast, u, out=np.zeros(len(u)), where=chunk.any(axis=1))
-            add(both, own, chunk, np.asarray(n * a * a), np.asarray(n * a * b))
-            weight += float(n @ (b * b))
+            return chunk, np.asarray(n * a * a), np.asarray(n * a * b), float(n @ (b * b))
+
+        for chunk, of_pairs, of_ones, of_all in in_order(weighed, range(0, len(counts), step)):
+            add(both, own, chunk, of_pairs, of_ones)
+            weight += of_all
         both = np.tril(both) + np.tril(both, -1).T
         found = both + own + own[:, None] + weight
         return np.asarray(found * (self.counts.sum() / counts.sum() / self.total))
