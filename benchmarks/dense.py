@@ -219,7 +219,7 @@ def main() -> None:
         os.execve(sys.executable, [sys.executable, "-m", "benchmarks.dense", *sys.argv[1:]], os.environ | alone)
     rows: list[dict[str, Any]] = []
     for name in QUICK if asked.quick else KINDS:
-        found = race(name, 2 if asked.quick else 7)
+        found = race(name, 2 if asked.quick else 5)
         rows += found
         print(f"\n{KINDS[name][0]}\n{tables.text(pd.DataFrame(found).drop(columns=['kind', 'k', 's']))}", flush=True)
     table = pd.DataFrame(rows)

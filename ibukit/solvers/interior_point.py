@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ibukit._validate import Floats
+from ibukit.solvers import _least_squares_steps
 from ibukit.solvers._dense_path import LEAST_COORDINATE, DensePath
 from ibukit.solvers._model import Curved, Model, Point, System
 from ibukit.solvers._normal_equations import Dense
@@ -74,6 +75,10 @@ def from_support(matrix: Floats, q: Floats, theta: Floats, tol: float) -> Floats
 
 
 def _maximise_dense(model: Dense, q: Floats, tol: float) -> tuple[Floats, int]:
+    few = _least_squares_steps.maximise(model.matrix, q, tol)
+    if few is not None:
+        return few
+
     def one_try(settings: Settings) -> tuple[Certified, int]:
         if settings.careful:
             return _one_try(model.accurate(), q, tol, settings)
