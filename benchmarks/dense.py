@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -205,25 +206,31 @@ def judge(table: pd.DataFrame) -> list[Bar]:
     return bars
 
 
-def kept_bars() -> list[Bar]:
-    """From the last full run."""
-    return judge(pd.read_csv(RESULTS)) if RESULTS.exists() else []
+def kept_bars(path: Path = RESULTS) -> list[Bar]:
+    """From what the last run has written."""
+    return judge(pd.read_csv(path)) if path.exists() else []
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="three kinds, two rounds; results stay in _build")
+    parser.add_argument("--only", nargs="+", choices=KINDS, help="these kinds, in place of their last rows")
     asked = parser.parse_args()
     if any(os.environ.get(name) != "1" for name in ("OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS")):
         alone = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"), "1")
         os.execve(sys.executable, [sys.executable, "-m", "benchmarks.dense", *sys.argv[1:]], os.environ | alone)
     rows: list[dict[str, Any]] = []
-    for name in QUICK if asked.quick else KINDS:
-        found = race(name, 2 if asked.quick else 5)
+    for name in asked.only or (QUICK if asked.quick else KINDS):
+        found = race(name, 2 if asked.quick else 3)
         rows += found
         print(f"\n{KINDS[name][0]}\n{tables.text(pd.DataFrame(found).drop(columns=['kind', 'k', 's']))}", flush=True)
+    path = ROOT / "_build" / "bench" / "quick" / "dense.csv" if asked.quick else RESULTS
     table = pd.DataFrame(rows)
-    tables.write(table, ROOT / "_build" / "bench" / "quick" / "dense.csv" if asked.quick else RESULTS)
+    if asked.only and path.exists():
+        last = pd.read_csv(path)
+        table = pd.concat([last[~last.kind.isin(asked.only)], table])
+    table = table.sort_values("kind", key=lambda kinds: kinds.map(list(KINDS).index), kind="stable")
+    tables.write(table, path)
     print(f"\n{tables.text(tables.frame_of_bars(judge(table)))}")
 
 
