@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks import bars, compile_time, machine, tables
+from benchmarks import bars, compile_time, dense, machine, tables
 from benchmarks.draws import ROOT
 from benchmarks.peers import contenders
 from benchmarks.run import HERE, SCRATCH, races, scaling
@@ -40,7 +40,7 @@ def main() -> None:
             kept = [row for row in tables.rows_of_races(RESULTS / "races.csv") if row.workload not in asked.only]
             rows = sorted(kept + again, key=lambda row: list(WORKLOADS).index(row.workload))
             tables.write(tables.frame_of_races(rows), RESULTS / "races.csv")
-            tables.write(tables.frame_of_bars(bars.judge(rows)), RESULTS / "bars.csv")
+            tables.write(tables.frame_of_bars([*bars.judge(rows), *dense.kept_bars()]), RESULTS / "bars.csv")
         return
     minutes: dict[str, float] = {}
 
@@ -54,7 +54,10 @@ def main() -> None:
     names = [name for name in WORKLOADS if not asked.quick or name.startswith(QUICK)]
     structures = ["line", "bits"] if asked.quick else [*STRUCTURES, "line of 10000"]
     rows = timed("races", lambda: races(names, asked.quick))
-    judged = tables.frame_of_bars(bars.judge(rows))
+    command = [sys.executable, "-m", "benchmarks.dense", *(["--quick"] if asked.quick else [])]
+    ended = timed("dense", lambda: subprocess.run(command, cwd=ROOT, check=False))
+    failed = ["dense"] if ended.returncode else []
+    judged = tables.frame_of_bars([*bars.judge(rows), *dense.kept_bars(folder / "dense.csv")])
     found = {
         "machine": machine.describe(here, "quick" if asked.quick else "full"),
         "races": tables.frame_of_races(rows),
@@ -62,7 +65,7 @@ def main() -> None:
         "first_call": timed("first_call", lambda: compile_time.measure(structures)),
         "bars": judged,
     }
-    failed = [name for name, table in found.items() if table.empty]
+    failed += [name for name, table in found.items() if table.empty]
     for name, table in found.items():
         tables.write(table, folder / f"{name}.csv")
         if name != "races":

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import ibukit as ik
-from benchmarks import draws, free_will, privic, ranges, shokri, smoothers, tables, workloads
+from benchmarks import dense, dense_kinds, draws, free_will, privic, ranges, shokri, smoothers, tables, workloads
 from benchmarks.bars import judge
 from benchmarks.measure import OverBudget, budget, peak_bytes
 from benchmarks.peers import ours
@@ -285,3 +285,26 @@ def test_the_same_cycle_is_run_by_both_programs(tmp_path, capsys):
     assert privic.one_round(wrong, "Paris")[0]["off"] > 0.01
     with pytest.raises(SystemExit, match="must define IBU"):
         privic.functions(STAND_IN.replace("def IBU", "def other"), "Paris", 2, 2)
+
+
+@pytest.mark.parametrize("name", dense_kinds.KINDS)
+def test_each_kind_of_dense_channel_is_a_channel_with_reports(name):
+    matrix, counts = dense_kinds.drawn(name)
+    assert matrix.min() >= 0
+    assert matrix.sum(axis=1) == pytest.approx(1)
+    assert counts.sum() == dense_kinds.PEOPLE
+
+
+def test_dense_bars_go_by_the_fastest_through_cvxpy_and_by_the_calls_of_blas():
+    def bars_of(ratio, gap, limit):
+        rows = [("cvxpy, primal", 0.2, 100.0), ("cvxpy, dual", 0.1, ratio), ("own interface, dual", 0.01, 1.0)]
+        table = [
+            {"kind": "box", "peer": peer, "peer_seconds": seconds, "peer_gap": 1e-5, "ratio": times, "gap": gap}
+            for peer, seconds, times in rows
+        ]
+        return [bar.met for bar in dense.judge(pd.DataFrame(table).assign(limit=limit))]
+
+    assert bars_of(21.0, 9e-6, 1.9) == [True, True]
+    assert bars_of(19.0, 9e-6, 1.9) == [False, True]
+    assert bars_of(21.0, 2e-5, 1.9) == [False, True]
+    assert bars_of(21.0, 9e-6, 2.1) == [True, False]

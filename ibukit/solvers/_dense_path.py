@@ -19,7 +19,7 @@ LEAST_COORDINATE = 1e-150
 # how far towards the boundary a step may go, at least
 NEARLY_ALL = 0.99
 
-_least, _most, _sum = np.minimum.reduce, np.maximum.reduce, np.add.reduce
+_sum = np.add.reduce
 
 
 class DensePath:
@@ -56,7 +56,7 @@ class DensePath:
         theta *= (1 - uniform_share) / _sum(theta)
         theta += uniform_share / self.k
         self._look()
-        margin = 1.1 * max(float(_most(self.g)), 1.0)
+        margin = 1.1 * max(_most(self.g), 1.0)
         np.divide(self._ratio, margin, out=self.lam)
         np.subtract(1.0, self.g / margin, out=self.s)
 
@@ -68,7 +68,7 @@ class DensePath:
 
     def excess(self) -> float:
         """Max g - 1 of theta over its sum."""
-        return float(_sum(self.theta) * _most(self.g)) - 1
+        return float(_sum(self.theta)) * _most(self.g) - 1
 
     def advance(self) -> bool:
         """One step, predictor and corrector; False where numbers give out."""
@@ -86,7 +86,7 @@ class DensePath:
         along = change / a
         across = -1 - along
         across[k:] += self.q / product[k:]
-        primal, dual = _length(-float(_least(along[:k])), 1.0), _length(-float(_least(across)), 1.0)
+        primal, dual = _length(-_least(along[:k]), 1.0), _length(-_least(across), 1.0)
         second = along * across
         second *= product
         # theta . s after those lengths, without another vector: s d_theta + theta d_s = -theta s
@@ -108,7 +108,7 @@ class DensePath:
         share = max(NEARLY_ALL, 1 - total / k)
         np.divide(change, a, out=along)
         np.divide(across, b, out=quotient)
-        primal, dual = _length(-float(_least(along[:k])), share), _length(-float(_least(quotient)), share)
+        primal, dual = _length(-_least(along[:k]), share), _length(-_least(quotient), share)
         if not math.isfinite(primal + dual):
             return False
         self._move(change[:k], primal, across, dual)
@@ -124,6 +124,15 @@ class DensePath:
         self._look()
         self.full_step = min(primal, dual) > 0.5
         self.steps += 1
+
+
+def _least(values: Floats) -> float:
+    """In less time than `min`, which asks in Python what it is asked; NaN if there is one."""
+    return float(values[values.argmin()])
+
+
+def _most(values: Floats) -> float:
+    return float(values[values.argmax()])
 
 
 def _length(worst: float, share: float) -> float:

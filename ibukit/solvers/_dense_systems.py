@@ -13,7 +13,8 @@ from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from ibukit._validate import Floats, Ints
-from ibukit.solvers._normal_equations import LEAST_WEIGHT, SHRINK_ABOVE, Solver, cholesky
+from ibukit.solvers._normal_equations import LEAST_WEIGHT, MOST_SECRETS_SQUARED, SHRINK_ABOVE, Solver, cholesky
+from ibukit.solvers._sparse_gram import SparseGram
 
 # times the secrets, the reports below which the system is one in the reports: it costs s^2 k + s^3 / 3, the other
 # k^2 s + k^3 / 3
@@ -30,6 +31,8 @@ class Systems:
     def __init__(self, matrix: Floats):
         self.matrix = matrix
         self._by_reports = True
+        k, s = matrix.shape
+        self._sparse = SparseGram.of(matrix) if FEW_REPORTS * k <= s and k <= MOST_SECRETS_SQUARED else None
         self._scaled = np.empty_like(matrix)
         self._memory: dict[int, tuple[Floats, Floats]] = {}
 
@@ -37,11 +40,13 @@ class Systems:
         """The cheapest that holds; None where none does even with a ridge."""
         k, s = self.matrix.shape
         kept, alone = self._kept(w, d) if shrink and k >= MANY_SECRETS else (None, d)
-        if self._by_reports and s < FEW_REPORTS * (k if kept is None else len(kept)):
+        if self._by_reports and self._sparse is None and s < FEW_REPORTS * (k if kept is None else len(kept)):
             found = self._in_reports(w, d)
             if found is not None:
                 return found
             self._by_reports = False  # nor will it hold further on, where some d are smaller still
+        if k > MOST_SECRETS_SQUARED:
+            return None
         if kept is None:
             return self._in_secrets(w, d)
         return self._in_some(w, d, kept, alone)
@@ -63,6 +68,10 @@ class Systems:
         normal, diagonal = self._square(len(d))
 
         def build() -> Floats:
+            if self._sparse is not None:
+                lower = self._sparse.lower(w)
+                lower.reshape(-1, order="F")[:: len(d) + 1] += d
+                return lower
             half = np.multiply(self.matrix, np.sqrt(w), out=self._scaled)
             dsyrk(1.0, half.T, 0.0, normal, 1, 1, 1)  # in place: trans, lower, overwrite_c
             np.add(diagonal, d, out=diagonal)
@@ -74,7 +83,10 @@ class Systems:
         rows, matrix = self.matrix[kept], self.matrix
 
         def build() -> Floats:
-            normal = np.asarray(dsyrk(1.0, (rows * np.sqrt(w)).T, trans=1, lower=1))
+            if self._sparse is not None:
+                normal = np.asfortranarray(self._sparse.lower(w)[np.ix_(kept, kept)])
+            else:
+                normal = np.asarray(dsyrk(1.0, (rows * np.sqrt(w)).T, trans=1, lower=1))
             normal.reshape(-1, order="F")[:: len(kept) + 1] += d[kept]
             return normal
 

@@ -21,9 +21,13 @@ from typing import NamedTuple
 import numpy as np
 
 from ibukit._validate import Floats
+from ibukit.solvers import _least_squares_steps
 from ibukit.solvers._dense_path import LEAST_COORDINATE, DensePath
 from ibukit.solvers._model import Curved, Model, Point, System
 from ibukit.solvers._normal_equations import Dense
+
+# a tolerance above which a matrix is not worth the way to the exact zeros, which takes as long as some steps
+CUT_ABOVE = 1e-8
 
 # max g - 1 of a distribution, and the distribution
 Certified = tuple[float, Floats]
@@ -74,6 +78,10 @@ def from_support(matrix: Floats, q: Floats, theta: Floats, tol: float) -> Floats
 
 
 def _maximise_dense(model: Dense, q: Floats, tol: float) -> tuple[Floats, int]:
+    few = _least_squares_steps.maximise(model.matrix, q, tol)
+    if few is not None:
+        return few
+
     def one_try(settings: Settings) -> tuple[Certified, int]:
         if settings.careful:
             return _one_try(model.accurate(), q, tol, settings)
@@ -140,10 +148,11 @@ def _dense_try(model: Dense, q: Floats, tol: float, settings: Settings) -> tuple
         stalled = 0 if excess < best[0] else stalled + 1
         if excess < best[0]:
             best = (excess, path.theta / path.theta.sum())
-        if excess <= tol and tol > settings.polish_below:
-            trimmed = _trimmed(model, q, path)
-            return (trimmed if trimmed[0] <= tol else best), path.steps
-        if excess <= tol or (excess < settings.polish_below and path.full_step):
+        if tol > CUT_ABOVE:
+            if excess <= tol:
+                trimmed = _trimmed(model, q, path)
+                return (trimmed if trimmed[0] <= tol else best), path.steps
+        elif excess <= tol or (excess < settings.polish_below and path.full_step):
             exact = model.cross_over(q, path.theta, path.s, tol)
             best = exact if exact[0] <= tol else _better(best, exact)
         if best[0] <= tol or stalled > settings.patience or path.steps == settings.max_iter or not path.advance():

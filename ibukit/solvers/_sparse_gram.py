@@ -1,0 +1,46 @@
+"""M diag(w) M^T of a matrix with few entries: its lower triangle is linear in w, so one sparse product makes it."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import csc_matrix
+
+from ibukit._validate import Floats
+
+# entries from which a product of BLAS costs more than to look for another way
+MANY_ENTRIES = 2**14
+# a pair of entries in a sparse product costs as much as so many multiplications in BLAS; to list it costs more once
+PAIR = 200
+
+
+class SparseGram:
+    """The products of all pairs of a report's entries, one column for each report, one row for each pair of secrets."""
+
+    def __init__(self, pairs: csc_matrix, k: int):
+        self.pairs = pairs
+        self.k = k
+
+    @classmethod
+    def of(cls, matrix: Floats) -> SparseGram | None:
+        """None where the entries are too many."""
+        k, s = matrix.shape
+        # by the mean number of a report's entries there are at least so many pairs
+        if k * s < MANY_ENTRIES or np.count_nonzero(matrix) ** 2 * PAIR > 2 * (k * s) ** 2:
+            return None
+        report, secret = np.nonzero(matrix.T)
+        order = np.arange(len(report))
+        ends = np.cumsum(np.bincount(report, minlength=s))
+        partners = ends[report] - order  # itself, and those of the same report below it
+        done = np.cumsum(partners)
+        if done[-1] * PAIR > k * k * s:
+            return None
+        first = np.repeat(order, partners)
+        second = np.arange(done[-1]) - np.repeat(done - partners - order, partners)
+        value = matrix[secret, report]
+        place = (secret[second] + secret[first] * k).astype(np.int32)
+        starts = np.concatenate([[0], done[ends - 1]]).astype(np.int32)
+        return cls(csc_matrix((value[first] * value[second], place, starts), (k * k, s), copy=False), k)
+
+    def lower(self, w: Floats) -> Floats:
+        """The lower triangle, in Fortran order."""
+        return np.asarray(self.pairs @ w).reshape((self.k, self.k), order="F")

@@ -1,0 +1,180 @@
+"""The interior point on a matrix: its systems, its path beside the general one, few secrets by least squares."""
+
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from ibukit.solvers import _dense_systems, _least_squares_steps, _sparse_gram, interior_point
+from ibukit.solvers._dense_path import DensePath
+from ibukit.solvers._dense_systems import Systems
+from ibukit.solvers._normal_equations import Dense
+from ibukit.solvers._sparse_gram import SparseGram
+
+SHAPES = [(60, 90), (60, 60), (60, 40), (40, 6)]
+shapes = pytest.mark.parametrize("shape", SHAPES, ids=str)
+
+
+def problem(rng, k, s):
+    matrix = rng.random((k, s)) ** 4
+    return matrix / matrix.max(axis=0), rng.dirichlet(np.ones(s))
+
+
+def sparse_matrix(rng, k=150, s=200):
+    matrix = rng.random((k, s)) * (rng.random((k, s)) < 0.05)
+    matrix[rng.integers(0, k, s), np.arange(s)] = 1
+    return matrix
+
+
+# Systems
+
+
+@shapes
+def test_each_form_of_the_system_is_solved(shape, rng):
+    matrix, _ = problem(rng, *shape)
+    k, s = shape
+    w, d, r = rng.random(s) + 0.1, 10 ** rng.uniform(-1, 1, k), rng.normal(size=k)
+    exact = np.linalg.solve((matrix * w) @ matrix.T + np.diag(d), r)
+    systems = Systems(matrix)
+    for _ in range(2):  # the second in the memory of the first
+        np.testing.assert_allclose(systems.solver(w, d, shrink=False)(r), exact, rtol=1e-9, atol=1e-12)
+    d[::3] = 1e9
+    exact = np.linalg.solve((matrix * w) @ matrix.T + np.diag(d), r * d)
+    found = systems.solver(w, d, shrink=True)(r * d)
+    assert np.abs(found - exact).max() <= 1e-6 * np.abs(exact).max()
+
+
+def test_a_system_in_the_reports_is_refined_where_it_cancels(rng, monkeypatch):
+    matrix, _ = problem(rng, 60, 5)
+    w, x = rng.random(5), rng.random(60)
+    d = 10 ** rng.uniform(-9, 0, 60)
+    r = matrix @ (w * (x @ matrix)) + d * x
+
+    def off(found):
+        return np.abs(matrix @ (w * (found @ matrix)) + d * found - r).max() / np.abs(r).max()
+
+    refined = off(Systems(matrix).solver(w, d, False)(r))
+    monkeypatch.setattr(_dense_systems, "CANCELS_BELOW", 0.0)
+    once = off(Systems(matrix).solver(w, d, False)(r))
+    assert refined <= 1e-9
+    assert once > 10 * refined
+
+
+def test_where_a_system_in_the_reports_has_no_factor_it_is_one_in_the_secrets(rng, monkeypatch):
+    matrix, _ = problem(rng, 12, 4)
+    w, d, r = rng.random(4), rng.random(12) + 0.1, rng.normal(size=12)
+    systems, asked = Systems(matrix), []
+    monkeypatch.setattr(systems, "_in_reports", lambda w, d: asked.append(0))
+    for _ in range(2):
+        found = systems.solver(w, d, False)(r)
+        np.testing.assert_allclose(found, np.linalg.solve((matrix * w) @ matrix.T + np.diag(d), r), rtol=1e-9)
+    assert len(asked) == 1
+    monkeypatch.setattr(_dense_systems, "MOST_SECRETS_SQUARED", 11)
+    assert systems.solver(w, d, False) is None
+
+
+def test_few_entries_make_the_same_product(rng):
+    matrix = sparse_matrix(rng)
+    w = rng.random(200)
+    gram = SparseGram.of(matrix)
+    np.testing.assert_allclose(np.tril(gram.lower(w)), np.tril((matrix * w) @ matrix.T), atol=1e-14)
+    assert SparseGram.of(rng.random((150, 200))) is None
+    assert SparseGram.of(np.eye(20)) is None
+    one_full = matrix.copy()
+    one_full[:, :60] = 1  # the mean number of entries says nothing of their pairs
+    assert SparseGram.of(one_full) is None
+
+
+def test_few_entries_do_not_change_the_answer(rng, monkeypatch):
+    matrix = sparse_matrix(rng)
+    q = rng.dirichlet(np.ones(200))
+    assert Systems(matrix)._sparse is not None
+    found, steps = interior_point.maximise(matrix, q, 1e-11)
+    monkeypatch.setattr(_sparse_gram, "MANY_ENTRIES", 2**40)
+    plain, again = interior_point.maximise(matrix, q, 1e-11)
+    assert abs(steps - again) <= 1
+    np.testing.assert_allclose(found, plain, atol=1e-9)
+
+
+# The path
+
+
+@shapes
+def test_it_is_the_general_path(shape, rng):
+    matrix, q = problem(rng, *shape)
+    settings = interior_point.TRIES[0]
+    model = Dense(matrix)
+    start = interior_point.em_start(model, q, settings)
+    own = DensePath(matrix, q, settings.em_steps, settings.uniform_share)
+    for point in islice(
+        interior_point.path(model, q, start, careful=False), 3
+    ):  # from then on secrets are solved for alone
+        for name in ("theta", "s", "lam", "nu"):
+            np.testing.assert_allclose(getattr(own, name), getattr(point, name), rtol=1e-5, atol=1e-9)
+        assert own.full_step == point.full_steps
+        assert own.excess() == pytest.approx(model.excess(q, point.theta / point.theta.sum()), abs=1e-7)
+        own.advance()
+
+
+@shapes
+def test_both_linear_maps_stay_exact(shape, rng):
+    matrix, q = problem(rng, *shape)
+    own = DensePath(matrix, q, 10, 0.1)
+    for _ in range(12):
+        if not own.advance() or own.excess() < 1e-9:
+            break
+        assert min(own.theta.min(), own.s.min(), own.lam.min(), own.nu.min()) > 0
+        assert np.abs(own.nu - own.theta @ matrix).max() <= 1e-14
+        assert np.abs(1 - matrix @ own.lam - own.s).max() <= 1e-12
+    assert own.excess() < 1e-7
+
+
+@pytest.mark.parametrize("tol", [1e-3, 1e-5])
+def test_where_little_is_asked_what_can_be_cut_off_is_zero(tol, rng):
+    cut = 0
+    for _ in range(5):
+        matrix, q = problem(rng, 60, 50)
+        theta, _ = interior_point.maximise(matrix, q, tol)
+        assert (matrix @ (q / (theta @ matrix))).max() - 1 <= tol
+        assert abs(theta.sum() - 1) <= 1e-14
+        cut += (theta == 0).sum()
+    assert cut > 0
+
+
+# Few secrets
+
+
+def test_few_secrets_take_few_steps_to_the_same_answer(rng, monkeypatch):
+    found = 0
+    for _ in range(10):
+        matrix, q = problem(rng, 12, 20)
+        few = _least_squares_steps.maximise(matrix, q, 1e-9)
+        if few is None:
+            continue
+        found += 1
+        theta, steps = few
+        assert 0 < steps <= 8
+        assert abs(theta.sum() - 1) <= 1e-14
+        assert (matrix @ (q / (theta @ matrix))).max() - 1 <= 1e-10
+        with monkeypatch.context() as patched:
+            patched.setattr(_least_squares_steps, "MOST_SECRETS", 0)
+            plain, _ = interior_point.maximise(matrix, q, 1e-12)
+        np.testing.assert_allclose(theta, plain, atol=1e-8)
+        assert np.array_equal(theta > 0, plain > 0)
+    assert found >= 5
+
+
+def test_of_several_maximisers_none_is_chosen_by_least_squares(rng):
+    matrix, q = problem(rng, 8, 12)
+    assert _least_squares_steps.maximise(matrix, q, 1e-9) is not None
+    assert _least_squares_steps.maximise(np.vstack([matrix, matrix]), q, 1e-9) is None  # more secrets than reports
+    best = int(_least_squares_steps.maximise(matrix, q, 1e-9)[0].argmax())
+    assert _least_squares_steps.maximise(np.vstack([matrix, matrix[best]]), q, 1e-9) is None  # two equal rows
+    assert _least_squares_steps.maximise(problem(rng, 40, 50)[0], rng.dirichlet(np.ones(50)), 1e-9) is None  # too many
+
+
+def test_a_hardly_explained_report_is_left_to_the_interior_point():
+    matrix = np.array([[1.0, 0.0, 1.0], [1e-170, 1.0, 1.0]])
+    q = np.array([1e-12, 1 - 2e-12, 1e-12])
+    theta, _ = interior_point.maximise(matrix, q, 1e-9)
+    assert (matrix @ (q / (theta @ matrix))).max() - 1 <= 1e-9
