@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +13,7 @@ from scipy import fft
 
 from ibukit._threads import one_thread
 from ibukit._validate import Floats, Ints
-from ibukit.channels import _plane_fourier, _plane_kernels, plane_masses
+from ibukit.channels import _plane_fourier, _plane_gram, _plane_kernels, plane_masses
 from ibukit.channels.base import Channel
 from ibukit.grid import Grid
 
@@ -150,13 +150,31 @@ class PlaneChannel(Channel):
         columns[:, self.kinds == FAR] = self.columns
         return columns
 
-    def squared(self) -> PlaneChannel:
-        """The channel with every entry squared.
+    def adjoint_of_squares(self, w: Floats) -> Floats:
+        """The diagonal of M diag(w) M^T: every entry squared, times w >= 0.
 
-        Its adjoint is the diagonal of M diag(w) M^T.
+        It is for preconditioners, asked for once a step, and keeps nothing.
         """
-        names = ("factor", "kernels", "scale", "columns")
-        return replace(self, **{name: getattr(self, name) ** 2 for name in names})
+        weights = w * self.scale**2
+        total = np.zeros((self._lengths[0], self._lengths[1] // 2 + 1), dtype=complex)
+        with one_thread():
+            for kind, (index, _, reader) in zip(self._seen_kinds, self._pieces, strict=True):
+                dropped = reader.drop(weights[index])
+                dropped *= self._spectrum(self.kernels[kind] ** 2)
+                total += dropped
+        back = _plane_fourier.field_of(total, self._lengths, self.shape).ravel() * self.factor**2
+        if self.columns.size:
+            back += np.square(self.columns) @ w[self.kinds == FAR]
+        return np.asarray(np.maximum(back, 0.0))
+
+    def gram_product(self, w: Floats, x: Floats) -> Floats:
+        """M diag(w) M^T x, with the errors of Fourier transforms."""
+        return self.adjoint(w * self.convolve(x))
+
+    @cached_property
+    def gram_single(self) -> _plane_gram.Gram:
+        """Products with M diag(w) M^T in single precision, without the reports that have a column of their own."""
+        return _plane_gram.Gram(self.shape, self.factor, self.kernels, self.kinds, self.cells, self.scale)
 
     @cached_property
     def _lengths(self) -> tuple[int, int]:
@@ -188,12 +206,17 @@ class PlaneChannel(Channel):
         return tuple(self._plan())
 
     def _plan(self) -> Iterator[tuple[Ints, Floats, _plane_fourier.Reader]]:
-        rows, cols = (reach + 1 for reach in self._reach)
-        for kind, kernel in enumerate(self.kernels):
+        for kind in self._seen_kinds:
             index = np.flatnonzero(self.kinds == kind)
-            if len(index):
-                spectrum = _plane_fourier.kernel_spectrum(kernel[:rows, :cols], self._lengths)
-                yield index, spectrum, _plane_fourier.reader(self.cells[index], self._lengths)
+            yield index, self._spectrum(self.kernels[kind]), _plane_fourier.reader(self.cells[index], self._lengths)
+
+    @property
+    def _seen_kinds(self) -> list[int]:
+        return [kind for kind in range(len(self.kernels)) if (self.kinds == kind).any()]
+
+    def _spectrum(self, kernel: Floats) -> Floats:
+        rows, cols = (reach + 1 for reach in self._reach)
+        return _plane_fourier.kernel_spectrum(kernel[:rows, :cols], self._lengths)
 
     @cached_property
     def _trusted(self) -> Floats:
