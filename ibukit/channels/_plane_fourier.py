@@ -7,7 +7,7 @@ by summing the waves along one axis directly and transforming along the other on
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,7 @@ class Reader(Protocol):
         """The spectrum of the field that has these weights at the cells and is 0 elsewhere."""
 
 
-def spectrum_of(field: Floats, lengths: tuple[int, int]) -> Spectrum:
+def spectrum_of(field: NDArray[Any], lengths: tuple[int, int]) -> Spectrum:
     """Half of the spectrum of a real field, padded by zeros."""
     return np.asarray(fft.rfft2(field, lengths))
 
@@ -96,7 +96,7 @@ class Everywhere:
 
     def drop(self, weights: Floats) -> Spectrum:
         """Add up the weights of each cell, then transform."""
-        field = np.zeros(self._shape, self.precision)
+        field: NDArray[Any] = np.zeros(self._shape, self.precision)
         if self.is_distinct:
             field.ravel()[self.at] = weights
         else:
@@ -127,8 +127,9 @@ class FewRows:
     def drop(self, weights: Floats) -> Spectrum:
         """The transpose."""
         width = self.lengths[1]
-        lines = np.bincount(self.row * width + self.col, weights=weights, minlength=len(self.waves) * width)
-        return np.asarray(self.waves.conj().T @ fft.rfft(lines.astype(self.precision).reshape(-1, width), axis=1))
+        sums = np.bincount(self.row * width + self.col, weights, len(self.waves) * width)
+        lines: Any = sums.astype(self.precision).reshape(-1, width)
+        return np.asarray(self.waves.conj().T @ fft.rfft(lines, axis=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,5 +156,6 @@ class FewColumns:
     def drop(self, weights: Floats) -> Spectrum:
         """The transpose."""
         few = len(self.waves)
-        lines = np.bincount(self.row * few + self.col, weights=weights, minlength=self.lengths[0] * few)
-        return np.asarray(fft.fft(lines.astype(self.precision).reshape(-1, few), axis=0) @ self.waves.conj())
+        sums = np.bincount(self.row * few + self.col, weights, self.lengths[0] * few)
+        lines: Any = sums.astype(self.precision).reshape(-1, few)
+        return np.asarray(fft.fft(lines, axis=0) @ self.waves.conj())

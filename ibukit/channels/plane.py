@@ -23,6 +23,8 @@ FAR = -1
 # (Higham, Accuracy and Stability of Numerical Algorithms, 24.1); 8 units were never reached in our tests.
 CONVOLUTION_ERROR = 8 * np.finfo(float).eps / 2
 RELATIVE_ERROR = 1e-10
+# terms that are added up one by one rather than transform once more, and from how many of the secrets to begin with
+MOST_TERMS, HEAVIEST = 2**28, 2**11
 NATS_PER_BAND = 5.0
 MOST_NATS = 30.0
 
@@ -91,7 +93,27 @@ class PlaneChannel(Channel):
             mass = theta * self.factor
             weak = np.flatnonzero(p < self._trusted * np.sqrt((mass * mass).sum()))
             if len(weak):
-                p[weak] = self._sum(mass, weak)
+                p[weak] = self._improbable(mass, weak)
+        return p
+
+    def _improbable(self, mass: Floats, weak: Ints) -> Floats:
+        """Probabilities of reports for which a transform of all the mass would not be exact.
+
+        Term by term; where that is too much, only for the heaviest secrets, because the error of a transform goes by
+        the norm of the rest.
+        """
+        p, left, heaviest = np.zeros(len(weak)), np.arange(len(weak)), HEAVIEST
+        while len(left) * np.count_nonzero(mass) > MOST_TERMS and heaviest < len(mass):
+            top = np.argpartition(mass, -heaviest)[-heaviest:]
+            light, heavy = mass.copy(), np.zeros_like(mass)
+            light[top], heavy[top] = 0, mass[top]
+            reports = weak[left]
+            total = self._sum(heavy, reports) + self._convolved(light)[reports]
+            exact = total >= self._trusted[reports] * np.sqrt((light * light).sum())
+            p[left[exact]] = total[exact]
+            left, heaviest = left[~exact], 8 * heaviest
+        if len(left):
+            p[left] = self._sum(mass, weak[left])
         return p
 
     def convolve(self, theta: Floats) -> Floats:
@@ -99,14 +121,18 @@ class PlaneChannel(Channel):
 
         It is for inner loops whose result is checked by `forward`.
         """
-        mass = _plane_fourier.spectrum_of((theta * self.factor).reshape(self.shape), self._lengths)
+        p = self._convolved(theta * self.factor)
+        if self.columns.size:
+            p[self.kinds == FAR] = theta @ self.columns
+        return p
+
+    def _convolved(self, mass: Floats) -> Floats:
+        waves = _plane_fourier.spectrum_of(mass.reshape(self.shape), self._lengths)
         p = np.zeros(len(self.kinds))  # what lies in new memory may be no number, and those far away are not read below
         with one_thread():  # the products with a few waves are too small to share
             for index, spectrum, reader in self._pieces:
-                p[index] = reader.read(mass * spectrum)
+                p[index] = reader.read(waves * spectrum)
         p *= self.scale
-        if self.columns.size:
-            p[self.kinds == FAR] = theta @ self.columns
         return p
 
     def adjoint(self, w: Floats) -> Floats:
