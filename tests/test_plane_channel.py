@@ -110,7 +110,7 @@ def test_the_squared_channel_gives_the_diagonal_of_the_normal_matrix(name):
     rng = np.random.default_rng(2)
     channel, dense = case(name, ik.Grid(9, 14, cell_size=(1.0, 0.7)), 0.8, rng)
     w = rng.random(dense.shape[1])
-    np.testing.assert_allclose(channel.squared().adjoint(w), np.diag((dense * w) @ dense.T), rtol=1e-11)
+    np.testing.assert_allclose(channel.adjoint_of_squares(w), np.diag((dense * w) @ dense.T), rtol=1e-11)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -103,7 +103,7 @@ def test_the_preconditioner_is_near_the_inverse(name):
         channel = make(name, grid, eps, np.arange(len(grid)))
         matrix = channel.matrix()
         normal_matrix = (matrix / matrix.mean(axis=0)) @ matrix.T
-        h = channel.squared().adjoint(1 / matrix.mean(axis=0))
+        h = channel.adjoint_of_squares(1 / matrix.mean(axis=0))
         np.testing.assert_allclose(h, np.diag(normal_matrix), rtol=1e-9)
         d = h * np.exp(np.random.default_rng(1).uniform(-6, 3, len(h)))
         preconditioner = Preconditioner(channel)

@@ -7,7 +7,7 @@ by summing the waves along one axis directly and transforming along the other on
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,8 @@ from scipy import fft
 
 from ibukit._validate import Floats, Ints
 
-Spectrum = NDArray[np.complex128]
+Spectrum = NDArray[np.complexfloating]
+Float = type[np.float64] | type[np.float32]
 MOST_LINES_BY_WAVES = 4
 
 
@@ -29,7 +30,7 @@ class Reader(Protocol):
         """The spectrum of the field that has these weights at the cells and is 0 elsewhere."""
 
 
-def spectrum_of(field: Floats, lengths: tuple[int, int]) -> Spectrum:
+def spectrum_of(field: NDArray[Any], lengths: tuple[int, int]) -> Spectrum:
     """Half of the spectrum of a real field, padded by zeros."""
     return np.asarray(fft.rfft2(field, lengths))
 
@@ -50,42 +51,62 @@ def kernel_spectrum(table: Floats, lengths: tuple[int, int]) -> Floats:
     return np.ascontiguousarray(fft.rfft2(kernel).real)
 
 
-def reader(cells: Ints, lengths: tuple[int, int]) -> Reader:
+def reader(cells: Ints, lengths: tuple[int, int], precision: Float = np.float64) -> Reader:
     """The cheapest way to read a field at given cells (counted modulo the lengths)."""
     rows, row = np.unique(cells[:, 0] % lengths[0], return_inverse=True)
     cols, col = np.unique(cells[:, 1] % lengths[1], return_inverse=True)
     if min(len(rows), len(cols)) > MOST_LINES_BY_WAVES:
-        return Everywhere(rows, row, cols[col], lengths)
+        return Everywhere.of(rows, row, cols[col], lengths, precision)
     if len(rows) <= len(cols):
-        return FewRows(_waves(rows, lengths[0], lengths[0]), row, cols[col], lengths)
-    return FewColumns(_waves(cols, lengths[1] // 2 + 1, lengths[1]), rows[row], col, lengths)
+        return FewRows(_waves(rows, lengths[0], lengths[0], precision), row, cols[col], lengths, precision)
+    return FewColumns(_waves(cols, lengths[1] // 2 + 1, lengths[1], precision), rows[row], col, lengths, precision)
 
 
-def _waves(positions: Ints, frequencies: int, length: int) -> Spectrum:
+def _waves(positions: Ints, frequencies: int, length: int, precision: Float) -> Spectrum:
     # whole numbers are reduced before they become an angle, so that every wave is exact to rounding
     turns = np.outer(positions, np.arange(frequencies)) % length / length
-    return np.asarray(np.exp(2j * np.pi * turns))
+    return np.asarray(np.exp(2j * np.pi * turns), dtype=np.result_type(precision, 1j))
 
 
 @dataclass(frozen=True, eq=False)
 class Everywhere:
-    """Cells (rows[row], col) all over the place."""
+    """Cells all over the place: `at` counts them along the rows that are asked for, one after the other."""
 
-    rows: Ints
-    row: Ints
-    col: Ints
+    rows: Ints | slice
+    at: Ints
+    is_distinct: bool
     lengths: tuple[int, int]
+    precision: Float
+
+    @classmethod
+    def of(cls, rows: Ints, row: Ints, col: Ints, lengths: tuple[int, int], precision: Float) -> Everywhere:
+        """Of cells (rows[row], col)."""
+        at = row * lengths[1] + col
+        first = len(rows) == rows[-1] + 1
+        return cls(slice(len(rows)) if first else rows, at, len(np.unique(at)) == len(at), lengths, precision)
+
+    @property
+    def _shape(self) -> tuple[int, int]:
+        return self.rows.stop if isinstance(self.rows, slice) else len(self.rows), self.lengths[1]
 
     def read(self, spectrum: Spectrum) -> Floats:
         """Both axes by fast transforms; along the second only the rows that are asked for."""
         lines = fft.ifft(spectrum, axis=0)[self.rows]
-        return np.asarray(fft.irfft(lines, self.lengths[1], axis=1, overwrite_x=True)[self.row, self.col])
+        return np.asarray(fft.irfft(lines, self.lengths[1], axis=1, overwrite_x=True).ravel()[self.at])
 
     def drop(self, weights: Floats) -> Spectrum:
         """Add up the weights of each cell, then transform."""
-        n_rows, n_cols = int(self.rows[-1]) + 1, int(self.col.max()) + 1
-        field = np.bincount(self.rows[self.row] * n_cols + self.col, weights=weights, minlength=n_rows * n_cols)
-        return spectrum_of(field.astype(np.float64).reshape(n_rows, n_cols), self.lengths)
+        field: NDArray[Any] = np.zeros(self._shape, self.precision)
+        if self.is_distinct:
+            field.ravel()[self.at] = weights
+        else:
+            np.add.at(field.ravel(), self.at, weights)
+        if isinstance(self.rows, slice):
+            return spectrum_of(field, self.lengths)
+        lines = fft.rfft(field, axis=1)
+        spectrum = np.zeros((self.lengths[0], lines.shape[1]), lines.dtype)
+        spectrum[self.rows] = lines
+        return np.asarray(fft.fft(spectrum, axis=0, overwrite_x=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +117,7 @@ class FewRows:
     row: Ints
     col: Ints
     lengths: tuple[int, int]
+    precision: Float
 
     def read(self, spectrum: Spectrum) -> Floats:
         """Sum the waves across the rows, transform along them."""
@@ -105,8 +127,9 @@ class FewRows:
     def drop(self, weights: Floats) -> Spectrum:
         """The transpose."""
         width = self.lengths[1]
-        lines = np.bincount(self.row * width + self.col, weights=weights, minlength=len(self.waves) * width)
-        return np.asarray(self.waves.conj().T @ fft.rfft(lines.reshape(-1, width), axis=1))
+        sums = np.bincount(self.row * width + self.col, weights, len(self.waves) * width)
+        lines: Any = sums.astype(self.precision).reshape(-1, width)
+        return np.asarray(self.waves.conj().T @ fft.rfft(lines, axis=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,10 +140,13 @@ class FewColumns:
     row: Ints
     col: Ints
     lengths: tuple[int, int]
+    precision: Float
 
     def read(self, spectrum: Spectrum) -> Floats:
         """Sum the waves across the columns, transform along them."""
-        weight = np.full(spectrum.shape[1], 2 / self.lengths[1])  # each stands for its mirror image too,
+        weight = np.full(
+            spectrum.shape[1], 2 / self.lengths[1], self.precision
+        )  # each stands for its mirror image too,
         weight[0] /= 2
         if self.lengths[1] % 2 == 0:
             weight[-1] /= 2  # but the constant and the fastest wave are their own
@@ -130,5 +156,6 @@ class FewColumns:
     def drop(self, weights: Floats) -> Spectrum:
         """The transpose."""
         few = len(self.waves)
-        lines = np.bincount(self.row * few + self.col, weights=weights, minlength=self.lengths[0] * few)
-        return np.asarray(fft.fft(lines.reshape(-1, few), axis=0) @ self.waves.conj())
+        sums = np.bincount(self.row * few + self.col, weights, self.lengths[0] * few)
+        lines: Any = sums.astype(self.precision).reshape(-1, few)
+        return np.asarray(fft.fft(lines, axis=0) @ self.waves.conj())

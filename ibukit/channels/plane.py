@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +13,7 @@ from scipy import fft
 
 from ibukit._threads import one_thread
 from ibukit._validate import Floats, Ints
-from ibukit.channels import _plane_fourier, _plane_kernels, plane_masses
+from ibukit.channels import _plane_fourier, _plane_gram, _plane_kernels, plane_masses
 from ibukit.channels.base import Channel
 from ibukit.grid import Grid
 
@@ -23,6 +23,8 @@ FAR = -1
 # (Higham, Accuracy and Stability of Numerical Algorithms, 24.1); 8 units were never reached in our tests.
 CONVOLUTION_ERROR = 8 * np.finfo(float).eps / 2
 RELATIVE_ERROR = 1e-10
+# terms that are added up one by one rather than transform once more, and from how many of the secrets to begin with
+MOST_TERMS, HEAVIEST = 2**28, 2**11
 NATS_PER_BAND = 5.0
 MOST_NATS = 30.0
 
@@ -91,7 +93,27 @@ class PlaneChannel(Channel):
             mass = theta * self.factor
             weak = np.flatnonzero(p < self._trusted * np.sqrt((mass * mass).sum()))
             if len(weak):
-                p[weak] = self._sum(mass, weak)
+                p[weak] = self._improbable(mass, weak)
+        return p
+
+    def _improbable(self, mass: Floats, weak: Ints) -> Floats:
+        """Probabilities of reports for which a transform of all the mass would not be exact.
+
+        Term by term; where that is too much, only for the heaviest secrets, because the error of a transform goes by
+        the norm of the rest.
+        """
+        p, left, heaviest = np.zeros(len(weak)), np.arange(len(weak)), HEAVIEST
+        while len(left) * np.count_nonzero(mass) > MOST_TERMS and heaviest < len(mass):
+            top = np.argpartition(mass, -heaviest)[-heaviest:]
+            light, heavy = mass.copy(), np.zeros_like(mass)
+            light[top], heavy[top] = 0, mass[top]
+            reports = weak[left]
+            total = self._sum(heavy, reports) + self._convolved(light)[reports]
+            exact = total >= self._trusted[reports] * np.sqrt((light * light).sum())
+            p[left[exact]] = total[exact]
+            left, heaviest = left[~exact], 8 * heaviest
+        if len(left):
+            p[left] = self._sum(mass, weak[left])
         return p
 
     def convolve(self, theta: Floats) -> Floats:
@@ -99,14 +121,18 @@ class PlaneChannel(Channel):
 
         It is for inner loops whose result is checked by `forward`.
         """
-        mass = _plane_fourier.spectrum_of((theta * self.factor).reshape(self.shape), self._lengths)
+        p = self._convolved(theta * self.factor)
+        if self.columns.size:
+            p[self.kinds == FAR] = theta @ self.columns
+        return p
+
+    def _convolved(self, mass: Floats) -> Floats:
+        waves = _plane_fourier.spectrum_of(mass.reshape(self.shape), self._lengths)
         p = np.zeros(len(self.kinds))  # what lies in new memory may be no number, and those far away are not read below
         with one_thread():  # the products with a few waves are too small to share
             for index, spectrum, reader in self._pieces:
-                p[index] = reader.read(mass * spectrum)
+                p[index] = reader.read(waves * spectrum)
         p *= self.scale
-        if self.columns.size:
-            p[self.kinds == FAR] = theta @ self.columns
         return p
 
     def adjoint(self, w: Floats) -> Floats:
@@ -150,13 +176,31 @@ class PlaneChannel(Channel):
         columns[:, self.kinds == FAR] = self.columns
         return columns
 
-    def squared(self) -> PlaneChannel:
-        """The channel with every entry squared.
+    def adjoint_of_squares(self, w: Floats) -> Floats:
+        """The diagonal of M diag(w) M^T: every entry squared, times w >= 0.
 
-        Its adjoint is the diagonal of M diag(w) M^T.
+        It is for preconditioners, asked for once a step, and keeps nothing.
         """
-        names = ("factor", "kernels", "scale", "columns")
-        return replace(self, **{name: getattr(self, name) ** 2 for name in names})
+        weights = w * self.scale**2
+        total = np.zeros((self._lengths[0], self._lengths[1] // 2 + 1), dtype=complex)
+        with one_thread():
+            for kind, (index, _, reader) in zip(self._seen_kinds, self._pieces, strict=True):
+                dropped = reader.drop(weights[index])
+                dropped *= self._spectrum(self.kernels[kind] ** 2)
+                total += dropped
+        back = _plane_fourier.field_of(total, self._lengths, self.shape).ravel() * self.factor**2
+        if self.columns.size:
+            back += np.square(self.columns) @ w[self.kinds == FAR]
+        return np.asarray(np.maximum(back, 0.0))
+
+    def gram_product(self, w: Floats, x: Floats) -> Floats:
+        """M diag(w) M^T x, with the errors of Fourier transforms."""
+        return self.adjoint(w * self.convolve(x))
+
+    @cached_property
+    def gram_single(self) -> _plane_gram.Gram:
+        """Products with M diag(w) M^T in single precision, without the reports that have a column of their own."""
+        return _plane_gram.Gram(self.shape, self.factor, self.kernels, self.kinds, self.cells, self.scale)
 
     @cached_property
     def _lengths(self) -> tuple[int, int]:
@@ -188,12 +232,17 @@ class PlaneChannel(Channel):
         return tuple(self._plan())
 
     def _plan(self) -> Iterator[tuple[Ints, Floats, _plane_fourier.Reader]]:
-        rows, cols = (reach + 1 for reach in self._reach)
-        for kind, kernel in enumerate(self.kernels):
+        for kind in self._seen_kinds:
             index = np.flatnonzero(self.kinds == kind)
-            if len(index):
-                spectrum = _plane_fourier.kernel_spectrum(kernel[:rows, :cols], self._lengths)
-                yield index, spectrum, _plane_fourier.reader(self.cells[index], self._lengths)
+            yield index, self._spectrum(self.kernels[kind]), _plane_fourier.reader(self.cells[index], self._lengths)
+
+    @property
+    def _seen_kinds(self) -> list[int]:
+        return [kind for kind in range(len(self.kernels)) if (self.kinds == kind).any()]
+
+    def _spectrum(self, kernel: Floats) -> Floats:
+        rows, cols = (reach + 1 for reach in self._reach)
+        return _plane_fourier.kernel_spectrum(kernel[:rows, :cols], self._lengths)
 
     @cached_property
     def _trusted(self) -> Floats:

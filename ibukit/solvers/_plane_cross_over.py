@@ -59,7 +59,6 @@ def _solve_on(
     channel: PlaneChannel, q: Floats, theta: Floats, on: NDArray[np.bool_], preconditioner: Preconditioner, tol: float
 ) -> tuple[Floats | None, bool]:
     """Newton's method on the secrets of a support; stops early, with True, where one of them would become negative."""
-    squared = channel.squared()
     for _ in range(NEWTON_STEPS):
         nu = channel.forward(theta)
         if not nu.min() > 0:
@@ -69,7 +68,7 @@ def _solve_on(
         size = float(np.abs(error).max())
         if size <= 0.1 * tol:
             break
-        h = squared.adjoint(weights)
+        h = channel.adjoint_of_squares(weights)
         h = np.maximum(h, 1e-12 * h.max())
         if not preconditioner.factor(np.where(on, FREE, HELD) * h, h):
             return None, False
@@ -98,10 +97,10 @@ def conjugate_gradients(
     enough: Callable[[Floats], bool],
 ) -> Floats:
     """Solve H x = rhs from `start` until the residual is `enough`, or as far as rounding lets it."""
-    x = np.zeros_like(rhs) if start is None else start
-    rest = rhs if start is None else rhs - times(x)
+    x = np.zeros_like(rhs) if start is None else start.copy()
+    rest = rhs.copy() if start is None else rhs - times(x)
     z = precondition(rest)
-    p, size = z, float((rest * z).sum())
+    p, size = z.copy(), float((rest * z).sum())
     for _ in range(MOST_GRADIENTS):
         if enough(rest):
             break
@@ -109,9 +108,11 @@ def conjugate_gradients(
         curvature = float((p * image).sum())
         if not (curvature > 0 and np.isfinite(curvature)):
             break
-        x = x + size / curvature * p
-        rest = rest - size / curvature * image
+        x += size / curvature * p
+        image *= size / curvature
+        rest -= image
         z = precondition(rest)
         before, size = size, float((rest * z).sum())
-        p = z + size / before * p
+        p *= size / before
+        p += z
     return x

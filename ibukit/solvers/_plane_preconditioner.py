@@ -2,70 +2,133 @@
 
 With h the diagonal of M diag(w) M^T, the second term is about h^1/2 C h^1/2, where C holds the correlations of the
 kernel's columns. For exponential kernels, whose spectrum falls as (e^2 + |omega|^2)^(-3/2), C is near the inverse of
-the differential operator P = c (e^2 - Laplace)^3, a sparse matrix. Then, with Q = (P + h / D)^-1,
+the differential operator P = c (e^2 - Laplace)^3, a sparse matrix. What has such correlations is smooth: where e is
+small, it is known from every second cell, or every third, and so on, by cubic interpolation A, but for a share delta of
+its variance. So C = A P^-1 A^T + delta with a P on few nodes, and with F = h / (D + delta h)
 
-    (D + h^1/2 P^-1 h^1/2)^-1 = h^-1/2 (h / D - (h / D) Q (h / D)) h^-1/2,
+    (D + h^1/2 C h^1/2)^-1 = h^-1/2 (F - F A Q A^T F) h^-1/2,    Q = (P + A^T F A)^-1,
 
-which takes one banded Cholesky factor. Correlations end after some 3 / e cells, so the grid is cut into strips that
-overlap by so much; each is solved by itself, and windows whose squares sum to 1 put the solutions together (a symmetric
-additive Schwarz method). The cost is that of a band as wide as a strip, and the iterations are as few.
+which takes one banded Cholesky factor. The grid is cut into strips that overlap; each is solved by itself, and windows
+whose squares sum to 1 put the solutions together (a symmetric additive Schwarz method). As A Q A^T is less than 1 / F
+on each strip, the whole is positive definite. Width of the strips and distance of the nodes go by 1 / e: the memory is
+that of a few numbers a cell whatever the kernel's reach, and the iterations are as few.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dpbtrf, dpbtrs, spbtrf, spbtrs
+from scipy.linalg.lapack import spbtrf, spbtrs
 
 from ibukit._validate import Floats
 from ibukit.channels.plane import PlaneChannel
 
-# from this e on the eigenvalues of P range over less than a single-precision number can tell apart
-SINGLE_FROM = 0.15
-# beyond this h / D a cell is free to all purposes; in single precision factors would decay into denormal numbers
-MOST_FREE_SINGLE = 1e4
-MOST_FREE = 1e7
+Singles = NDArray[np.float32]
+# of a symmetric matrix: how far below the main one, and from the first column on
+Diagonals = list[tuple[int, Singles]]
 MOST_DECAY = 6.0
+# distance of the nodes in units of 1 / e, at most (but every cell is a node where they decay faster)
+NODES = 0.45
+# half of an overlap, and a strip without its overlaps, in units of 1 / e
+HALF, CORE = 2.4, 8.0
+# share of the variance that is told apart in single precision, at least
+LEAST_SHARE = 1e-4
 STRIP_RIDGES = (0.0, 1e-6, 1e-4, 1e-2)
 
 
 @dataclass(frozen=True)
+class Nodes:
+    """Values at n cells by cubic interpolation from nodes `step` cells apart, or at the cells themselves."""
+
+    n: int
+    step: int
+
+    @cached_property
+    def matrix(self) -> Any:
+        """A, shape (n, nodes): rows sum to 1, with at most four entries."""
+        if self.step == 1:
+            return sp.csr_matrix(sp.eye(self.n, dtype=np.float32))
+        cells = np.arange(self.n)
+        left, t = cells // self.step, cells % self.step / self.step  # node 1 is at cell 0
+        weights = (
+            -t * (t - 1) * (t - 2) / 6,
+            (t + 1) * (t - 1) * (t - 2) / 2,
+            -(t + 1) * t * (t - 2) / 2,
+            (t + 1) * t * (t - 1) / 6,
+        )
+        columns = left[:, None] + np.arange(4)
+        shape = (self.n, int(left[-1]) + 4)
+        rows = np.repeat(cells, 4)
+        made = sp.csr_matrix((np.column_stack(weights).ravel(), (rows, columns.ravel())), shape=shape)
+        made.eliminate_zeros()
+        return made.astype(np.float32)
+
+    @cached_property
+    def transposed(self) -> Any:
+        """A^T."""
+        return self.matrix.T.tocsr()
+
+    @cached_property
+    def products(self) -> tuple[tuple[int, Any], ...]:
+        """For each distance of two nodes the products of what a cell has of both, (nodes, n)."""
+        reach = 0 if self.step == 1 else 3
+        size = self.matrix.shape[1]
+        return tuple(
+            (apart, self.matrix.multiply(self.matrix @ sp.eye(size, k=-apart, dtype=np.float32)).T.tocsr())
+            for apart in range(-reach, reach + 1)
+        )
+
+
+@dataclass(frozen=True)
 class Strip:
-    """Rows start..stop of the grid, their window, P on them, and P in LAPACK's lower banded form."""
+    """Rows start..stop of the grid, their window, the nodes across it, and the lower diagonals of P."""
 
     start: int
     stop: int
     window: Floats
-    operator: Any
-    banded: NDArray[Any]
+    nodes: Nodes
+    operator: Diagonals
 
 
 class Preconditioner:
     """For one channel; `factor` for each new diagonal, then `solve`."""
 
     def __init__(self, channel: PlaneChannel):
-        # strips run along the longer axis, and cells are numbered across them
+        # strips run along the longer axis, and nodes are numbered across them
         self._turned = channel.shape[0] > channel.shape[1]
         kernel = channel.kernels[0].T if self._turned else channel.kernels[0]
         self._shape = channel.shape[::-1] if self._turned else channel.shape
-        order, self._e2, stiffness = _fit(kernel)
-        self._scale = _mean_inverse_power(self._e2, stiffness, order, self._shape)
-        self._order, self._stiffness = order, stiffness
-        self._single = math.sqrt(self._e2) >= SINGLE_FROM
+        self._order = 2 if 1 in kernel.shape else 3  # the spectrum of a line's kernel falls as (e^2 + omega^2)^-1
+        decay = [_decay(kernel[:, 0]), _decay(kernel[0])]
+        self._steps = [
+            max(1, math.floor(NODES / _root(d))) if n > 1 else 1 for d, n in zip(decay, self._shape, strict=True)
+        ]
+        self._fine = _root(decay[0])
+        # Along a line a kernel exp(-d |i|) is exactly the inverse of 4 sinh(d / 2)^2 minus the second difference, up
+        # to a factor. That e is used for the axis along which the kernel falls more slowly; the other is less stiff.
+        roots = [_root(step * d) for step, d in zip(self._steps, decay, strict=True)]
+        self._e2 = min(roots) ** 2
+        self._stiffness = (self._e2 / roots[0] ** 2, self._e2 / roots[1] ** 2)
+        beyond = sum((_root(d) * step / math.pi) ** 2 for step, d in zip(self._steps, decay, strict=True)) / 2
+        self._share = max(LEAST_SHARE, (beyond / (1 + beyond)) ** 2) if max(self._steps) > 1 else LEAST_SHARE
+        self._along = Nodes(self._shape[1], self._steps[1])
+        sizes = [Nodes(n, step).matrix.shape[1] for n, step in zip(self._shape, self._steps, strict=True)]
+        self._scale = _mean_inverse_power(self._e2, self._stiffness, self._order, (sizes[0], sizes[1]))
         self._strips = self._cut()
 
     def _cut(self) -> list[Strip]:
         size = self._shape[0]
-        # half of an overlap: correlations across the strips fall by e^-1.6 over it, so by e^-3.2 over all of it
-        half = math.ceil(1.6 * math.sqrt(self._stiffness[0] / self._e2))
-        n_strips = max(1, round(size / (4 * half)))
+        half = math.ceil(HALF / self._fine)
+        n_strips = max(1, round(size / (CORE / HALF * half)))
         edges = np.linspace(0, size, n_strips + 1).round().astype(int)
-        made: dict[int, tuple[Any, NDArray[Any]]] = {}
+        made: dict[int, tuple[Nodes, Diagonals]] = {}
         strips = []
         for i in range(n_strips):
             start, stop = max(0, edges[i] - half), min(size, edges[i + 1] + half)
@@ -77,13 +140,14 @@ class Preconditioner:
             if i < n_strips - 1:
                 window *= np.cos(fall)
             if stop - start not in made:
-                made[stop - start] = self._operator(stop - start)
+                nodes = Nodes(int(stop - start), self._steps[0])
+                made[stop - start] = nodes, self._operator(nodes.matrix.shape[1])
             strips.append(Strip(int(start), int(stop), window[:, None], *made[stop - start]))
         return strips
 
-    def _operator(self, width: int) -> tuple[Any, NDArray[Any]]:
-        """P on a strip, with free ends, as a sparse and as a banded matrix."""
-        length = self._shape[1]
+    def _operator(self, width: int) -> Diagonals:
+        """P on a strip, with free ends."""
+        length = self._along.matrix.shape[1]
         across, along = self._stiffness
         laplace = sp.kron(sp.eye(length), across * _second_differences(width))
         laplace = laplace + sp.kron(along * _second_differences(length), sp.eye(width))
@@ -91,62 +155,66 @@ class Preconditioner:
         power = root
         for _ in range(self._order - 1):
             power = power @ root
-        power = (self._scale * power).tocsr()
-        lower = sp.tril(power).tocoo()
-        banded = np.zeros(
-            (int((lower.row - lower.col).max()) + 1, width * length),
-            order="F",
-            dtype=np.float32 if self._single else np.float64,
-        )
-        banded[lower.row - lower.col, lower.col] = lower.data
-        return power, banded
+        whole = sp.dia_array(self._scale * power)
+        return [
+            (-int(offset), values[: width * length + offset].astype(np.float32))
+            for offset, values in zip(whole.offsets, whole.data, strict=True)
+            if offset <= 0
+        ]
 
     def factor(self, diagonal: Floats, normal_diagonal: Floats) -> bool:
         """Take D and h; False if no Cholesky factor exists even with a ridge."""
         self._root = 1 / np.sqrt(normal_diagonal)
-        free = self._turn(np.minimum(normal_diagonal / diagonal, MOST_FREE_SINGLE if self._single else MOST_FREE))
-        decompose = spbtrf if self._single else dpbtrf
-        self._factors: list[tuple[NDArray[Any], Floats]] = []
+        self._free = 1 / (diagonal / normal_diagonal + self._share)
+        free = self._turn(self._free.astype(np.float32))
+        self._factors: list[Singles] = []
         for strip in self._strips:
-            freedom = free[strip.start : strip.stop].T.ravel()
+            added = list(self._freedom(strip, free[strip.start : strip.stop]))
+            size = len(strip.operator[0][1]) + strip.operator[0][0]
+            reach = max(offset for offset, _ in strip.operator + added)
             for ridge in STRIP_RIDGES:
-                banded = strip.banded.copy(order="F")
-                banded[0] = banded[0] * (1 + ridge) + freedom
-                lower, info = decompose(banded, lower=1, overwrite_ab=1)
+                banded = np.zeros((reach + 1, size), order="F", dtype=np.float32)
+                for offset, values in strip.operator + added:
+                    banded[offset, : len(values)] += values
+                banded[0] *= 1 + ridge
+                lower, info = spbtrf(banded, lower=1, overwrite_ab=1)
                 if info == 0:
                     break
             else:
                 return False
-            self._factors.append((lower, freedom))
+            self._factors.append(lower)
         return True
+
+    def _freedom(self, strip: Strip, free: Singles) -> Iterator[tuple[int, Singles]]:
+        """A^T F A on a strip, by its diagonals at and below the main one."""
+        width = strip.nodes.matrix.shape[1]
+        for across, left in strip.nodes.products:
+            part = np.ascontiguousarray((left @ free).T)
+            for along, right in self._along.products:
+                if along * width + across >= 0:
+                    offset, values = along * width + across, (right @ part).ravel()
+                    yield offset, values[: len(values) - offset]
 
     def solve(self, rhs: Floats) -> Floats:
         """The approximate inverse times a vector; symmetric and positive definite."""
-        scaled = self._turn(rhs * self._root)
-        x = np.zeros(self._shape)
-        back_substitute = spbtrs if self._single else dpbtrs
-        for strip, (lower, freedom) in zip(self._strips, self._factors, strict=True):
-            local = (strip.window * scaled[strip.start : strip.stop]).T.ravel()
-            u = back_substitute(lower, freedom * local, lower=1)[0]
-            # the difference cancels where a cell is free, the product with P where it is not
-            solved = np.where(freedom < 1, (local - u) * freedom, strip.operator @ u)
-            x[strip.start : strip.stop] += strip.window * solved.reshape(self._shape[1], -1).T
-        return (x.T if self._turned else x).ravel() * self._root
+        pulled = rhs * self._root * self._free
+        unit = float(np.abs(pulled).max(initial=0.0)) or 1.0  # so that nothing leaves the range of single precision
+        forces = self._turn((pulled / unit).astype(np.float32))
+        x = np.zeros(self._shape, dtype=np.float32)
+        for strip, lower in zip(self._strips, self._factors, strict=True):
+            local = strip.nodes.transposed @ (strip.window * forces[strip.start : strip.stop]).astype(np.float32)
+            u = spbtrs(lower, (self._along.transposed @ local.T).ravel(), lower=1, overwrite_b=1)[0]
+            spread = strip.nodes.matrix @ (self._along.matrix @ u.reshape(-1, local.shape[0])).T
+            x[strip.start : strip.stop] += strip.window * spread
+        flat = (x.T if self._turned else x).ravel()
+        return np.asarray((pulled - self._free * (unit * flat.astype(np.float64))) * self._root)
 
-    def _turn(self, flat: Floats) -> Floats:
+    def _turn(self, flat: NDArray[Any]) -> NDArray[Any]:
         return flat.reshape(self._shape[::-1]).T if self._turned else flat.reshape(self._shape)
 
 
-def _fit(kernel: Floats) -> tuple[int, float, tuple[float, float]]:
-    """Order, e^2 and stiffness along each axis for (e^2 - Laplace)^-order to be like the kernel's correlations.
-
-    Along a line a kernel exp(-d |i|) is exactly the inverse of 4 sinh(d / 2)^2 minus the second difference, up to a
-    factor. That e is used for the axis along which the kernel falls more slowly; the other is less stiff.
-    """
-    order = 2 if 1 in kernel.shape else 3  # the spectrum of a line's kernel falls as (e^2 + omega^2)^-1
-    decay = [_decay(axis) for axis in (kernel[:, 0], kernel[0])]
-    roots = [2 * math.sinh(min(d, MOST_DECAY) / 2) for d in decay]
-    return order, min(roots) ** 2, ((min(roots) / roots[0]) ** 2, (min(roots) / roots[1]) ** 2)
+def _root(decay: float) -> float:
+    return 2 * math.sinh(min(decay, MOST_DECAY) / 2)
 
 
 def _decay(kernel: Floats) -> float:
@@ -157,7 +225,7 @@ def _decay(kernel: Floats) -> float:
     return float(np.log(kernel[first] / kernel[first + 1]))
 
 
-def _mean_inverse_power(e2: float, stiffness: tuple[float, float], order: int, shape: tuple[int, ...]) -> float:
+def _mean_inverse_power(e2: float, stiffness: tuple[float, float], order: int, shape: tuple[int, int]) -> float:
     """Mean eigenvalue of (e^2 - Laplace)^-order, that is, its diagonal."""
     waves = [factor * (2 - 2 * np.cos(np.pi * np.arange(n) / n)) for factor, n in zip(stiffness, shape, strict=True)]
     return float(((e2 + waves[0][:, None] + waves[1]) ** -order).mean())

@@ -232,7 +232,9 @@ def _step(model: Model, q: Floats, point: Point, curved: Curved, system: System,
     # at the limits of doubles the product may exceed mu beyond all bounds; exactly, it never exceeds it
     centring = min(max(model.mean(theta + primal * ahead.theta, s + dual * ahead.s), 0.0) / mu, 1.0) ** 3
     r_c = centring * mu - theta * s - ahead.theta * ahead.s
-    change = direction(q - lam * nu - ahead.lam * ahead.nu, r_c, ahead.theta, centring)
+    r_q, near = q - lam * nu - ahead.lam * ahead.nu, ahead.theta
+    del ahead  # at a million secrets, its other parts are memory
+    change = direction(r_q, r_c, near, centring)
     primal, dual = _lengths(point, change, _share(model, min(primal, dual), mu, careful))
     if not math.isfinite(primal + dual):
         return None

@@ -1,0 +1,86 @@
+"""Noise on large planes: what the maximum costs from 256 x 256 to 1024 x 1024 cells, and over a city without an end.
+
+    .venv/bin/python -m benchmarks.planes [NAME ...]
+
+About 153 users for each cell, planar geometric noise of eps = 0.2 a cell, exactly remapped to the grid, `mle` to 1e-8;
+and a million check-ins of Paris on an unbounded grid of cells of 0.1 km, eps = 1 a km, to 1e-6. Writes
+results/planes.csv: CPU seconds, iterations, the gap that is certified, and the memory of the call in vectors of one
+number a cell; what is not asked for keeps its row.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+import ibukit as ik
+from benchmarks.draws import SEED, _towns
+from benchmarks.measure import clocked, peak_bytes
+
+RESULTS = Path(__file__).parent / "results" / "planes.csv"
+EPSILON, TOL = 0.2, 1e-8
+USERS_A_SQUARE, SQUARE = 10**7, 256**2
+
+
+def tally(side: int) -> ik.Tally:
+    """Reports of as many towns and users a square of 256 x 256 cells, whatever the side."""
+    rng = np.random.default_rng([SEED, side])
+    share = side**2 / SQUARE
+    people = _towns((side, side), (20, side - 20), round(25 * share), round(1500 * share), 1.0, 9, 0.05, rng)
+    mechanism = ik.TruncatedPlanarGeometric(ik.Grid(side, side), EPSILON)
+    law = ik.distributions.normalize(np.maximum(mechanism.forward(people), 0))
+    return mechanism.tally_counts(rng.multinomial(round(USERS_A_SQUARE * share), ik.quantize(law)))
+
+
+def check_ins() -> ik.Tally:
+    """As in `benchmarks.unbounded`: spread evenly over the cells of half a kilometre in which they are known."""
+    rng = np.random.default_rng(SEED)
+    known = ik.datasets.load_gowalla("paris")
+    held = rng.choice(len(known.alphabet), 10**6, p=known.distribution)
+    cells = np.column_stack(np.divmod(held, known.alphabet.n_cols))
+    mechanism = ik.PlanarGeometric(ik.Grid(None, None, 0.1), 1.0)
+    secrets = np.floor((cells + rng.random(cells.shape)) * 5).astype(np.int64)
+    return mechanism.tally(mechanism.randomize(secrets, rng))
+
+
+CASES: dict[str, tuple[Callable[[], ik.Tally], float]] = {
+    **{f"{side} x {side}": (partial(tally, side), TOL) for side in (256, 512, 1024)},
+    "Paris, 0.1 km, no border": (check_ins, 1e-6),
+}
+
+
+def measured(name: str) -> dict[str, object]:
+    make, tol = CASES[name]
+    reports = make()
+    found: list[tuple[ik.Estimate, float]] = []
+    memory = peak_bytes(lambda: found.append(clocked(lambda: ik.mle(reports, tol=tol))))
+    ((estimate, seconds),) = found
+    return {
+        "name": name,
+        "k": reports.k,
+        "n": reports.n,
+        "distinct": len(reports.counts),
+        "seconds": float(f"{seconds:.3g}"),
+        "microseconds_a_cell": float(f"{1e6 * seconds / reports.k:.3g}"),
+        "iterations": estimate.n_iter,
+        "gap": float(f"{estimate.gap:.1e}"),
+        "vectors": None if memory is None else round(memory / (8 * reports.k)),
+        "support": int((estimate.distribution > 0).sum()),
+    }
+
+
+def main() -> None:
+    before = pd.read_csv(RESULTS).set_index("name", drop=False).to_dict("index") if RESULTS.exists() else {}
+    for name in sys.argv[1:] or CASES:
+        before[name] = measured(name)
+        print(before[name], flush=True)
+        pd.DataFrame([before[name] for name in CASES if name in before]).to_csv(RESULTS, index=False)
+
+
+if __name__ == "__main__":
+    main()

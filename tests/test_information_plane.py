@@ -1,0 +1,76 @@
+"""Variances of sums over a plane without a matrix: against the matrix, and refused where they are not proved."""
+
+import numpy as np
+import pytest
+
+import ibukit as ik
+from ibukit.channels import plane
+from ibukit.errors import TooLarge
+from ibukit.information import asymptotic_variances_of_sums, dense
+from ibukit.information import plane as on_a_plane
+from ibukit.mechanisms import _grid_mechanism
+
+
+@pytest.fixture
+def without_matrices(monkeypatch):
+    """A small plane as a large one."""
+    monkeypatch.setattr(_grid_mechanism, "worthwhile", lambda k, n_reports: True)
+    monkeypatch.setattr(_grid_mechanism, "DENSE_ENTRIES", 0)
+
+
+MECHANISMS = {
+    "remapped": lambda grid: ik.TruncatedPlanarGeometric(grid, 0.5),
+    "exponential": lambda grid: ik.Exponential(grid, 1.0),
+    "laplace": lambda grid: ik.PlanarLaplace(grid, 0.7),
+}
+
+
+def some_sums(grid, rng):
+    """A cell in the middle, a corner, a side, a half, anything, and the sum of all."""
+    k = len(grid)
+    rows = np.zeros((6, k))
+    rows[0, k // 2 + 3] = rows[1, 0] = rows[2, 4] = 1
+    rows[3, : k // 2] = 1
+    rows[4] = rng.normal(size=k)
+    rows[5] = 1
+    return rows
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_sums_are_those_of_the_matrix(name, rng, without_matrices, monkeypatch):
+    grid = ik.Grid(11, 14, cell_size=(1.0, 0.8))
+    tally = MECHANISMS[name](grid).simulate(np.full(len(grid), 3000), rng)
+    assert isinstance(tally.operator, plane.PlaneChannel)
+    assert len(tally.counts) == len(grid)
+    theta, rows = rng.dirichlet(np.ones(len(grid))), some_sums(grid, rng)
+    exact = dense.variances_of_sums(tally, theta, rows)
+    solved = on_a_plane.sums_on_a_plane(tally, theta, rows)
+    np.testing.assert_allclose(solved[:5], exact[:5], rtol=1e-5)
+    assert solved[5] == 0
+
+    # it takes no matrix, and a solution that is wrong is not believed
+    right = on_a_plane.Solver.secrets
+    monkeypatch.setattr(dense, "variances_of_sums", None)
+    np.testing.assert_array_equal(asymptotic_variances_of_sums(tally, theta, rows), solved)
+    monkeypatch.setattr(on_a_plane.Solver, "secrets", lambda self, w: right(self, w) * np.linspace(1, 3, len(w)))
+    assert on_a_plane.sums_on_a_plane(tally, theta, rows[:1]) is None
+
+
+def test_a_report_that_nobody_made_leaves_it_to_the_matrix(rng, without_matrices):
+    grid = ik.Grid(11, 14)
+    counts = np.full(len(grid), 40)
+    counts[17] = 0
+    tally = ik.Exponential(grid, 1.0).tally_counts(counts)
+    assert on_a_plane.sums_on_a_plane(tally, np.full(154, 1 / 154), some_sums(grid, rng)) is None
+
+
+def test_intervals_of_sums_where_no_matrix_fits(rng):
+    grid = ik.Grid(104, 100)
+    tally = ik.Exponential(grid, 2.0).simulate(np.full(len(grid), 200), rng)
+    estimate = ik.mle(tally, tol=1e-4)
+    west = np.tile(np.arange(100) < 30, 104) * 1.0
+    lower, upper = estimate.interval(0.95, of=west, method="wald")
+    assert lower < 0.3 < upper
+    assert 0.5 < (upper - lower) / (2 * 1.96 * np.sqrt(0.21 / tally.n)) < 2
+    with pytest.raises(TooLarge, match="coarser alphabet"):
+        estimate.standard_errors()
