@@ -98,7 +98,7 @@ def shown(number: int) -> str:
 def users(n: ArrayLike, least: int) -> Ints:
     """Numbers of users, of any shape, a single one included, if none is below `least`."""
     if not isinstance(n, (list, tuple)) and np.ndim(n) == 0:
-        return np.array(whole("n", n, least))
+        return np.array(whole("n", n, least, 2**63 - 1))
     given = whole_array("n", n)
     many = integers("n", given, ndim=given.ndim)
     if (many < least).any():

@@ -87,7 +87,12 @@ REFUSED = {
     "estimator": (lambda: ik.combine_results(TALLY, len), "estimator must take a tally"),
     "no mechanisms": (lambda: ik.replicate(
         ik.datasets.load_adult_ages(), None, {"inv": ik.inv}, 1, 1), "mechanisms must be a sequence of mechanisms"),
+    "function of labels": (lambda: ik.privacy.audit(KRR, dict), "release must be a function from labels to reports"),
     # arrays
+    "ragged counts": (lambda: attack.poison_inputs(RAGGED, 0, 0.1), "counts must be"),
+    "ragged target": (lambda: attack.poison_inputs([1, 1, 1], RAGGED, 0.1), "target must be a label or several"),
+    "ragged report": (lambda: attack.poison_outputs(TALLY, RAGGED, 0.1), "report must be a report or several"),
+    "ragged distribution": (lambda: attack.poisoned_distribution(RAGGED, 0, 0.1), "distribution must be"),
     "ragged secrets": (lambda: KRR.randomize(RAGGED, np.random.default_rng(1)), "secrets"),
     "ragged labels": (lambda: ik.emd(THIRD, THIRD, RAGGED), "values must be"),
     "missing label": (lambda: ik.Alphabet(np.array(["a", pd.NA], dtype=object)), "values must all be different"),
@@ -129,6 +134,12 @@ REFUSED = {
     "repetitions": (lambda: ik.replicate(
         ik.datasets.load_adult_ages(), [ik.RandomizedResponse(ik.datasets.load_adult_ages().alphabet, 1.0)],
         {"inv": ik.inv}, HUGE, 1), r"repetitions must be at most \d+"),
+    "n of a plan": (lambda: ik.plan(KRR, width=0.1).width(HUGE), "n must be at most"),
+    "n of a bound": (lambda: theory.rappor_concavity_bound(3, 1.0, n=HUGE), "n must be at most"),
+    "n of an audit": (lambda: ik.privacy.audit(KRR, KRR.release, n=HUGE), "n must be at most"),
+    "beta of a gap": (lambda: ik.design.information_gap(KRR, THIRD, LARGEST), "beta must be at most"),
+    "beta of an attack": (lambda: attack.breakdown_fraction(THIRD, 3, beta=LARGEST, target=0), "beta must be at most"),
+    "epsilon of geometric noise": (lambda: theory.inv_bound_geometric(9, 5e-324), "epsilon must be such that"),
     "users of one posterior": (lambda: ik.posterior(KRR.tally_counts([10**15, 3, 1]), 0.5), "take method='gibbs'"),
     "epsilon of a design": (lambda: ik.optimal_private(THIRD, 3, 1e-180), "epsilon must be so large"),
     "k of a bound": (lambda: theory.least_asymptotic_mse(HUGE, 1.0), "k must be at most"),
@@ -157,6 +168,16 @@ def test_the_error_names_the_argument(call):
 
 def test_a_block_larger_than_the_grid_is_the_whole_grid():
     np.testing.assert_allclose(attack.coarse_map([3, 1, 0, 0], ik.Grid(2, 2), block=2**63), 0.25)
+
+
+def test_a_secret_that_is_minus_zero_is_the_first():
+    assert ik.privacy.exposure(KRR, THIRD, -0.0) == ik.privacy.exposure(KRR, THIRD, 0)
+
+
+def test_a_file_that_is_not_there_is_named():
+    for place in ("nothing.npy", "."):
+        with pytest.raises(FileNotFoundError, match=r"rows must name .npy files, .*is no file"):
+            ik.scale.tally(place, KRR)
 
 
 def test_numpys_truths_are_flags():

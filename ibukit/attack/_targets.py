@@ -25,7 +25,10 @@ def code_of(target: Any, alphabet: Alphabet, codes: bool) -> int:
 
 def targets_in(target: Any, alphabet: Alphabet) -> Ints:
     """Codes of one label or of several different ones; on a grid numbers are the places of cells."""
-    given = [target] if np.ndim(target) == 0 else target
+    try:
+        given = [target] if np.ndim(target) == 0 else target
+    except ValueError:  # rows of different lengths
+        raise ValueError(f"target must be a label or several different ones, got {target!r}") from None
     if isinstance(alphabet, Line) and np.asarray(given).dtype.kind in "US":
         raise AlphabetMismatch(f"target must be integers of {alphabet!r}, got {target!r}; other labels need alphabet=")
     known = alphabet.are_codes(given)

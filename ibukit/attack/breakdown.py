@@ -93,7 +93,7 @@ def breakdown_fraction(
     places = as_alphabet(alphabet)
     k = len(places)
     honest = _validate.distribution("prior", prior, k)
-    beta = _validate.positive("beta", beta)
+    beta = least_information.slope(beta)
     code = code_of(target, places, codes)
     if k == 1:
         return 0.0

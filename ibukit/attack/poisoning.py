@@ -70,7 +70,9 @@ def poison_inputs(
     >>> ik.attack.poison_inputs([500, 400, 0], target=19, fraction=0.1, alphabet=ik.Line(17, 19))
     array([500, 400, 100])
     """
-    secrets = secrets_of(alphabet, len(counts) if isinstance(counts, Mapping) else np.size(counts))
+    secrets = secrets_of(
+        alphabet, len(counts) if isinstance(counts, Mapping) else np.size(_validate.whole_array("counts", counts))
+    )
     people: Ints = in_order("counts", counts, secrets)  # a copy
     if not people.sum():
         raise ValueError("counts must hold at least one person, they are all 0")
@@ -126,7 +128,9 @@ def poisoned_distribution(
     array([0.45, 0.45, 0.1 ])
     """
     over = distribution.alphabet if alphabet is None and isinstance(distribution, Estimate) else alphabet
-    secrets = secrets_of(over, np.size(distribution))
+    secrets = secrets_of(
+        over, np.size(distribution if over is not None else _validate.whole_array("distribution", distribution))
+    )
     size = None if over is None else len(secrets)
     honest = _validate.distribution("distribution", distribution_on("distribution", distribution, secrets), size)
     targets = targets_in(target, secrets)
@@ -180,7 +184,11 @@ def poison_outputs(tally: Tally, report: Any, fraction: float, *, codes: bool = 
     whole = tally.full_alphabet  # of which the part's mechanism has what lies between the reports
     mechanism = part.mechanism if whole is None else replace(part.mechanism, alphabet=whole)
     width = mechanism.restore_reports(part.reports[:1]).ndim - 1
-    sent = [report] if np.ndim(report) == width else report
+    try:
+        sent = [report] if np.ndim(report) == width else report
+        len(sent)
+    except (ValueError, TypeError):  # of different lengths, or without one
+        raise ValueError(f"report must be a report or several, as the mechanism makes them, got {report!r}") from None
     if np.ndim(sent) == 0:
         raise ValueError(f"report must be a report or several, as the mechanism makes them, got {report!r}")
     if not len(sent):

@@ -70,7 +70,7 @@ def information_gap(
     0.0
     """
     matrix = matrix_of(mechanism)
-    worth = _validate.positive("beta", beta)
+    worth = least_information.slope(beta)
     costs = _validate.losses("loss", mechanism.alphabet.distances() if loss is None else loss, *matrix.shape)
     source = least_information.RateDistortionProblem(_validate.distribution("prior", prior, len(matrix)), costs)
     with one_thread(), np.errstate(divide="ignore", invalid="ignore"):

@@ -240,7 +240,7 @@ class Plans:
         """
         import pandas as pd  # takes a second to import
 
-        users = self.best.n if at is None else _validate.whole("at", at, 1)
+        users = self.best.n if at is None else _validate.whole("at", at, 1, 2**63 - 1)
         rows: list[dict[str, Any]] = []
         for each in self.plans:
             kind = type(each.mechanism).__name__

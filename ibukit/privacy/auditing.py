@@ -20,6 +20,8 @@ from ibukit.errors import TooLarge
 
 # pairs of secrets, times different reports: some seconds
 MOST_COUNTS = 2**27
+# reports that are drawn and kept: more do not fit in memory
+MOST_AUDITED = 10**9
 
 
 class OverAlphabet(Protocol):
@@ -153,7 +155,7 @@ def audit(
         raise TypeError(f"mechanism must be a mechanism, such as RandomizedResponse(k, epsilon), got {mechanism!r}")
     level = _validate.fraction("confidence", confidence, "()")
     codes, labels = _secrets(mechanism.alphabet, secrets)
-    each = _validate.whole("n", n, 4 * len(codes)) // (4 * len(codes))
+    each = _validate.whole("n", n, 4 * len(codes), MOST_AUDITED) // (4 * len(codes))
     reports = _reports(release, labels, 4 * each)
     best: _Event | None = None
     for pair in _pairs((reports[:, :each], reports[:, each : 2 * each], reports[:, 2 * each :]), codes):
@@ -177,7 +179,10 @@ def _secrets(alphabet: Alphabet, secrets: ArrayLike | None) -> tuple[Ints, NDArr
 
 def _reports(release: Callable[[Any], Any], labels: NDArray[Any], each: int) -> NDArray[Any]:
     """Reports by secret, shape (secrets, each) or (secrets, each, width)."""
-    reports = np.asarray(release(np.repeat(labels, each, axis=0)))
+    try:
+        reports = np.asarray(release(np.repeat(labels, each, axis=0)))
+    except TypeError as error:
+        raise TypeError(f"release must be a function from labels to reports, {release!r} is none: {error}") from error
     if reports.ndim == 0 or len(reports) != each * len(labels):
         raise ValueError(
             f"release must return one report for each of {each * len(labels)} secrets, got an array of shape "

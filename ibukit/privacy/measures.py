@@ -339,7 +339,7 @@ def exposure(mechanism: HasMatrix, prior: ArrayLike, secret: int) -> float:
     weights = _validate.distribution("prior", prior, len(matrix))
     made = row > 0  # where the secret can be seen at all; the others may have probability 0 under the prior
     seen = (weights @ matrix)[made]
-    joint = weights[secret] * row[made]
+    joint = weights[int(secret)] * row[made]
     return float(row[made] @ np.divide(joint, seen, out=np.zeros_like(seen), where=joint > 0))
 
 

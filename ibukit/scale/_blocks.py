@@ -56,6 +56,8 @@ def stamp_of(path: Path) -> tuple[int, int]:
 def blocks_of(source: Path | NDArray[Any]) -> list[Block]:
     """An array or a .npy file cut into blocks."""
     if isinstance(source, Path):
+        if not source.is_file():
+            raise FileNotFoundError(f"rows must name .npy files, as numpy.save writes them, {str(source)!r} is no file")
         stamp = stamp_of(source)
         try:
             rows = np.load(source, mmap_mode="r")

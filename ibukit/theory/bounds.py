@@ -232,5 +232,6 @@ def inv_bound_geometric(k: int, epsilon: float) -> float:
     """
     _validate.whole("k", k, 3)
     eps = _validate.positive("epsilon", epsilon)
-    b = -1 / np.expm1(-eps)
-    return float(b**3 - 2 * np.exp(-eps) * b**2 - 2)
+    with within_doubles(epsilon=eps):
+        b = -1 / np.expm1(-eps)
+        return float(b**3 - 2 * np.exp(-eps) * b**2 - 2)
