@@ -247,11 +247,10 @@ def test_what_is_no_yes_or_no(value):
         ik.ibu(ik.RandomizedResponse(3, 1.0).tally_counts([5, 3, 2]), accelerate=value)
 
 
-@pytest.mark.parametrize("tol", [1e-30, 1e-6])
-def test_where_no_report_tells_anything_the_first_point_is_the_last(tol, monkeypatch):
-    """No ratio exceeds 1 + tol, which at 1e-30 is 1 itself."""
+def test_a_gap_that_is_met_exactly_is_met(monkeypatch):
+    """The first point is the last where its largest ratio is 1 + tol."""
     monkeypatch.setattr(anderson, "MOST_EVALUATIONS", 50)
-    blunt = DenseChannel(np.full((3, 2), 0.5))
-    theta, taken = anderson.maximise(blunt, np.array([0.25, 0.75]), tol, 3)
-    assert taken == 0
-    np.testing.assert_array_equal(theta, 1 / 3)
+    monkeypatch.setattr(anderson, "evaluate", lambda *asked: (np.array([0.5, 0.5]), np.array([0.75, 1.5])))
+    channel, q = DenseChannel(np.array([[0.75, 0.25], [0.25, 0.75]])), np.array([0.25, 0.75])
+    assert anderson.maximise(channel, q, 0.5, 2)[1] == 0
+    assert anderson.maximise(channel, q, 0.4375, 2)[1] > 0
