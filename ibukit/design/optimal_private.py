@@ -14,7 +14,7 @@ from ibukit import _validate
 from ibukit._threads import one_thread
 from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet, as_alphabet
-from ibukit.design._extremal_columns import MOST_ON_A_TREE, extremal_logs, path_of
+from ibukit.design._extremal_columns import extremal_logs, path_of
 from ibukit.design._generated_columns import deviations, generated_columns
 from ibukit.design._optimal_weights import Criterion, optimal_design
 from ibukit.errors import ConvergenceError
@@ -26,6 +26,8 @@ from ibukit.theory.asymptotics import positive_distribution
 CRITERIA = ("mse", "emd")
 # the proof is as good as that, or no mechanism is returned
 LARGEST_GAP = 1e-6
+# secrets on a line up to which it is as quick to list all columns
+MOST_LISTED = 14
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,7 @@ def optimal_private(
     phi(J) (phi(J) / B)^p, p = 1 for "mse" and 1/2 for "emd". At the optimum there is equality, and reports are made
     only where the maximum is attained: the equivalence theorem of Kiefer and Wolfowitz.
 
-    With more than 17 secrets on a line the columns are generated: the best design of some columns gives G and nu, the
+    With more than 14 secrets on a line the columns are generated: the best design of some columns gives G and nu, the
     maximum B is taken over all 2^(k-1), in two halves that meet in the middle, and those with high scores join the
     design, until the bound is within 1e-9 of the value.
 
@@ -193,7 +195,7 @@ def _within_doubles(level: float) -> Iterator[None]:
 
 def _columns(distances: Floats, level: float, theta: Floats, measure: Criterion) -> tuple[Floats, float | None]:
     """Logs of all extremal columns; or of those that matter, and a bound on the criterion that holds for all."""
-    if len(theta) <= MOST_ON_A_TREE or (path := path_of(distances)) is None:
+    if len(theta) <= MOST_LISTED or (path := path_of(distances)) is None:
         return level * extremal_logs(distances), None
     order, steps = path
     loadings = measure.loadings @ contrasts(len(theta)).T[:, order] @ contrasts(len(theta))
