@@ -28,8 +28,8 @@ from benchmarks.bars import Bar
 from benchmarks.dense_kinds import KINDS, drawn
 from benchmarks.draws import ROOT
 from ibukit.solvers import interior_point
-from ibukit.solvers._dense_path import DensePath
-from ibukit.solvers._dense_systems import FEW_REPORTS
+from ibukit.solvers.dense.path import DensePath
+from ibukit.solvers.dense.systems import FEW_REPORTS
 
 RESULTS = ROOT / "benchmarks" / "results" / "dense.csv"
 QUICK = ("binomial", "low-rank", "tiny-random")

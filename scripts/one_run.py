@@ -34,7 +34,10 @@ def run(
     seconds = time.monotonic() - began
     cases = list(ET.parse(results).iter("testcase")) if results.exists() else []
     bad = [case for case in cases if case.find("failure") is not None or case.find("error") is not None]
-    print(f"{name:10} {len(cases) - len(bad):6} passed {len(bad):4} failed {seconds:6.0f} s", flush=True)
+    skipped = sum(case.find("skipped") is not None for case in cases)
+    good = len(cases) - len(bad) - skipped
+    left = f" {skipped:4} skipped" if skipped else ""
+    print(f"{name:10} {good:6} passed {len(bad):4} failed{left} {seconds:6.0f} s", flush=True)
     for case in bad:
         print(f"           FAILED {case.get('classname')}::{case.get('name')}: {reason(case)}")
     if code and not bad:

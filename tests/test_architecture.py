@@ -119,11 +119,8 @@ def wrong_way(module, source):
     here = layer_of(module)
     allowed = [*LAYERS, here] if here in ROOMS_WITH_A_VIEW else LAYERS[: LAYERS.index(here) + 1]
     allowed += ["cli"] if here == "__main__" else []  # which is `python -m ibukit`
-    return [
-        name
-        for name in imports(source)
-        if name.startswith(".") or (name.split(".")[0] == "ibukit" and layer_of(name) not in allowed)
-    ]
+    ours = [name for name in imports(source) if name.split(".")[0] in ("", "ibukit")]
+    return [name for name in ours if name.startswith(".") or layer_of(name) not in allowed]
 
 
 def test_imports_point_upstream():

@@ -5,11 +5,13 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from ibukit.solvers import _dense_systems, _least_squares_steps, _sparse_gram, interior_point
-from ibukit.solvers._dense_path import DensePath
-from ibukit.solvers._dense_systems import Systems
+from ibukit.solvers import interior_point
 from ibukit.solvers._normal_equations import Dense
-from ibukit.solvers._sparse_gram import SparseGram
+from ibukit.solvers.dense import least_squares_steps, sparse_gram
+from ibukit.solvers.dense import systems as dense_systems
+from ibukit.solvers.dense.path import DensePath
+from ibukit.solvers.dense.sparse_gram import SparseGram
+from ibukit.solvers.dense.systems import Systems
 
 SHAPES = [(60, 90), (60, 60), (60, 40), (40, 6)]
 shapes = pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -54,7 +56,7 @@ def test_a_system_in_the_reports_is_refined_where_it_cancels(rng, monkeypatch):
         return np.abs(matrix @ (w * (found @ matrix)) + d * found - r).max() / np.abs(r).max()
 
     refined = off(Systems(matrix).solver(w, d, False)(r))
-    monkeypatch.setattr(_dense_systems, "CANCELS_BELOW", 0.0)
+    monkeypatch.setattr(dense_systems, "CANCELS_BELOW", 0.0)
     once = off(Systems(matrix).solver(w, d, False)(r))
     assert refined <= 1e-9
     assert once > 10 * refined
@@ -69,7 +71,7 @@ def test_where_a_system_in_the_reports_has_no_factor_it_is_one_in_the_secrets(rn
         found = systems.solver(w, d, False)(r)
         np.testing.assert_allclose(found, np.linalg.solve((matrix * w) @ matrix.T + np.diag(d), r), rtol=1e-9)
     assert len(asked) == 1
-    monkeypatch.setattr(_dense_systems, "MOST_SECRETS_SQUARED", 11)
+    monkeypatch.setattr(dense_systems, "MOST_SECRETS_SQUARED", 11)
     assert systems.solver(w, d, False) is None
 
 
@@ -90,7 +92,7 @@ def test_few_entries_do_not_change_the_answer(rng, monkeypatch):
     q = rng.dirichlet(np.ones(200))
     assert Systems(matrix)._sparse is not None
     found, steps = interior_point.maximise(matrix, q, 1e-11)
-    monkeypatch.setattr(_sparse_gram, "MANY_ENTRIES", 2**40)
+    monkeypatch.setattr(sparse_gram, "MANY_ENTRIES", 2**40)
     plain, again = interior_point.maximise(matrix, q, 1e-11)
     assert abs(steps - again) <= 1
     np.testing.assert_allclose(found, plain, atol=1e-9)
@@ -148,7 +150,7 @@ def test_few_secrets_take_few_steps_to_the_same_answer(rng, monkeypatch):
     found = 0
     for _ in range(10):
         matrix, q = problem(rng, 12, 20)
-        few = _least_squares_steps.maximise(matrix, q, 1e-9)
+        few = least_squares_steps.maximise(matrix, q, 1e-9)
         if few is None:
             continue
         found += 1
@@ -157,7 +159,7 @@ def test_few_secrets_take_few_steps_to_the_same_answer(rng, monkeypatch):
         assert abs(theta.sum() - 1) <= 1e-14
         assert (matrix @ (q / (theta @ matrix))).max() - 1 <= 1e-10
         with monkeypatch.context() as patched:
-            patched.setattr(_least_squares_steps, "MOST_SECRETS", 0)
+            patched.setattr(least_squares_steps, "FEW_SECRETS", 0)
             plain, _ = interior_point.maximise(matrix, q, 1e-12)
         np.testing.assert_allclose(theta, plain, atol=1e-8)
         assert np.array_equal(theta > 0, plain > 0)
@@ -166,11 +168,11 @@ def test_few_secrets_take_few_steps_to_the_same_answer(rng, monkeypatch):
 
 def test_of_several_maximisers_none_is_chosen_by_least_squares(rng):
     matrix, q = problem(rng, 8, 12)
-    assert _least_squares_steps.maximise(matrix, q, 1e-9) is not None
-    assert _least_squares_steps.maximise(np.vstack([matrix, matrix]), q, 1e-9) is None  # more secrets than reports
-    best = int(_least_squares_steps.maximise(matrix, q, 1e-9)[0].argmax())
-    assert _least_squares_steps.maximise(np.vstack([matrix, matrix[best]]), q, 1e-9) is None  # two equal rows
-    assert _least_squares_steps.maximise(problem(rng, 40, 50)[0], rng.dirichlet(np.ones(50)), 1e-9) is None  # too many
+    assert least_squares_steps.maximise(matrix, q, 1e-9) is not None
+    assert least_squares_steps.maximise(np.vstack([matrix, matrix]), q, 1e-9) is None  # more secrets than reports
+    best = int(least_squares_steps.maximise(matrix, q, 1e-9)[0].argmax())
+    assert least_squares_steps.maximise(np.vstack([matrix, matrix[best]]), q, 1e-9) is None  # two equal rows
+    assert least_squares_steps.maximise(problem(rng, 40, 50)[0], rng.dirichlet(np.ones(50)), 1e-9) is None  # too many
 
 
 def test_a_hardly_explained_report_is_left_to_the_interior_point():

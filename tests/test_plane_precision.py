@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import ibukit as ik
-from ibukit.channels import _plane_gram, plane
+from ibukit.channels import plane
+from ibukit.channels.waves import gram
 from ibukit.solvers import plane as plane_solver
 from ibukit.solvers._plane_preconditioner import Nodes, Preconditioner
 
@@ -53,14 +54,14 @@ def test_what_single_precision_gets_wrong_is_put_right(monkeypatch, rng):
     channel = plane.row_normalised(ik.Grid(30, 30), 0.3, np.arange(900))
     q = rng.multinomial(10**6, channel.forward(rng.dirichlet(np.full(900, 0.1)))) / 10**6
     channel, q = plane.row_normalised(ik.Grid(30, 30), 0.3, np.flatnonzero(q)), q[q > 0]
-    right, times = plane_solver.maximise(channel, q, 1e-9)[0], _plane_gram.Gram.times
+    right, times = plane_solver.maximise(channel, q, 1e-9)[0], gram.Gram.times
     asked = []
 
     def wrong(self, w, x):
         asked.append(1)
         return 1.1 * times(self, w, x)  # as if single precision had one digit
 
-    monkeypatch.setattr(_plane_gram.Gram, "times", wrong)
+    monkeypatch.setattr(gram.Gram, "times", wrong)
     found, steps = plane_solver.maximise(channel, q, 1e-9)
     assert asked
     assert steps <= 30
@@ -114,7 +115,7 @@ def test_improbable_reports_are_exact_without_adding_up_all_terms(monkeypatch, r
     np.testing.assert_allclose(channel.forward(theta), exact, rtol=1e-10)
     all_terms = sum(added)
     assert np.abs(channel.convolve(theta) / exact - 1).max() > 1e-6  # a transform alone would not do
-    monkeypatch.setattr(plane, "MOST_TERMS", 1000)
+    monkeypatch.setattr(plane, "MOST_ADDED_UP", 1000)
     monkeypatch.setattr(plane, "HEAVIEST", 64)
     added.clear()
     np.testing.assert_allclose(channel.forward(theta), exact, rtol=1e-10)

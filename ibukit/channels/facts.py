@@ -11,6 +11,7 @@ from ibukit.channels.base import Channel
 from ibukit.channels.bits import BitChannel
 from ibukit.channels.dense import DenseChannel
 from ibukit.channels.line import LineChannel
+from ibukit.channels.plane import PlaneChannel
 from ibukit.channels.response import ResponseChannel
 
 
@@ -27,6 +28,13 @@ def as_response(channel: Channel) -> ResponseChannel | None:
 def as_line(channel: Channel) -> LineChannel | None:
     """The channel if its entries are scale_z decay^|x - z| with 0 < decay < 1: they have a tridiagonal inverse."""
     return channel if type(channel) is LineChannel and 0 < channel.decay < 1 else None
+
+
+def as_plane(channel: Channel) -> PlaneChannel | None:
+    """The channel if all k reports of a planar channel were seen and none has a column of its own: a square matrix."""
+    if type(channel) is not PlaneChannel or channel.size != channel.k or channel.columns.size:
+        return None
+    return channel
 
 
 def as_bits(channel: Channel) -> BitChannel | None:

@@ -13,8 +13,9 @@ from scipy import fft
 
 from ibukit._threads import one_thread
 from ibukit._validate import Floats, Ints
-from ibukit.channels import _plane_fourier, _plane_gram, _plane_kernels, plane_masses
+from ibukit.channels import _plane_kernels, plane_masses
 from ibukit.channels.base import Channel
+from ibukit.channels.waves import fourier, gram
 from ibukit.grid import Grid
 
 DENSE_ENTRIES = 2**22  # 32 MB: up to here a dense channel is as fast, and exact to the last digit
@@ -24,7 +25,7 @@ FAR = -1
 CONVOLUTION_ERROR = 8 * np.finfo(float).eps / 2
 RELATIVE_ERROR = 1e-10
 # terms that are added up one by one rather than transform once more, and from how many of the secrets to begin with
-MOST_TERMS, HEAVIEST = 2**28, 2**11
+MOST_ADDED_UP, HEAVIEST = 2**28, 2**11
 NATS_PER_BAND = 5.0
 MOST_NATS = 30.0
 
@@ -103,7 +104,7 @@ class PlaneChannel(Channel):
         the norm of the rest.
         """
         p, left, heaviest = np.zeros(len(weak)), np.arange(len(weak)), HEAVIEST
-        while len(left) * np.count_nonzero(mass) > MOST_TERMS and heaviest < len(mass):
+        while len(left) * np.count_nonzero(mass) > MOST_ADDED_UP and heaviest < len(mass):
             top = np.argpartition(mass, -heaviest)[-heaviest:]
             light, heavy = mass.copy(), np.zeros_like(mass)
             light[top], heavy[top] = 0, mass[top]
@@ -127,7 +128,7 @@ class PlaneChannel(Channel):
         return p
 
     def _convolved(self, mass: Floats) -> Floats:
-        waves = _plane_fourier.spectrum_of(mass.reshape(self.shape), self._lengths)
+        waves = fourier.spectrum_of(mass.reshape(self.shape), self._lengths)
         p = np.zeros(len(self.kinds))  # what lies in new memory may be no number, and those far away are not read below
         with one_thread():  # the products with a few waves are too small to share
             for index, spectrum, reader in self._pieces:
@@ -144,7 +145,7 @@ class PlaneChannel(Channel):
                 dropped = reader.drop(weights[index])
                 dropped *= spectrum
                 total += dropped
-        back = _plane_fourier.field_of(total, self._lengths, self.shape).ravel()
+        back = fourier.field_of(total, self._lengths, self.shape).ravel()
         if w.min() >= 0:
             # a true lower bound where rounding says zero or less, so that no secret is ruled out by an error
             least = sum(self.kernels[self.kinds[i[0]]].min() * weights[i].sum() for i, _, _ in self._pieces)
@@ -188,7 +189,7 @@ class PlaneChannel(Channel):
                 dropped = reader.drop(weights[index])
                 dropped *= self._spectrum(self.kernels[kind] ** 2)
                 total += dropped
-        back = _plane_fourier.field_of(total, self._lengths, self.shape).ravel() * self.factor**2
+        back = fourier.field_of(total, self._lengths, self.shape).ravel() * self.factor**2
         if self.columns.size:
             back += np.square(self.columns) @ w[self.kinds == FAR]
         return np.asarray(np.maximum(back, 0.0))
@@ -198,9 +199,9 @@ class PlaneChannel(Channel):
         return self.adjoint(w * self.convolve(x))
 
     @cached_property
-    def gram_single(self) -> _plane_gram.Gram:
-        """Products with M diag(w) M^T in single precision, without the reports that have a column of their own."""
-        return _plane_gram.Gram(self.shape, self.factor, self.kernels, self.kinds, self.cells, self.scale)
+    def gram_single(self) -> gram.Gram:
+        """M diag(w) M^T in single precision, without the reports written out."""
+        return gram.Gram(self.shape, self.factor, self.kernels, self.kinds, self.cells, self.scale)
 
     @cached_property
     def _lengths(self) -> tuple[int, int]:
@@ -227,14 +228,14 @@ class PlaneChannel(Channel):
         )
 
     @cached_property
-    def _pieces(self) -> tuple[tuple[Ints, Floats, _plane_fourier.Reader], ...]:
+    def _pieces(self) -> tuple[tuple[Ints, Floats, fourier.Reader], ...]:
         """For each kind of report: which, the spectrum of the kernel, and how to read a field at their cells."""
         return tuple(self._plan())
 
-    def _plan(self) -> Iterator[tuple[Ints, Floats, _plane_fourier.Reader]]:
+    def _plan(self) -> Iterator[tuple[Ints, Floats, fourier.Reader]]:
         for kind in self._seen_kinds:
             index = np.flatnonzero(self.kinds == kind)
-            yield index, self._spectrum(self.kernels[kind]), _plane_fourier.reader(self.cells[index], self._lengths)
+            yield index, self._spectrum(self.kernels[kind]), fourier.reader(self.cells[index], self._lengths)
 
     @property
     def _seen_kinds(self) -> list[int]:
@@ -242,7 +243,7 @@ class PlaneChannel(Channel):
 
     def _spectrum(self, kernel: Floats) -> Floats:
         rows, cols = (reach + 1 for reach in self._reach)
-        return _plane_fourier.kernel_spectrum(kernel[:rows, :cols], self._lengths)
+        return fourier.kernel_spectrum(kernel[:rows, :cols], self._lengths)
 
     @cached_property
     def _trusted(self) -> Floats:

@@ -15,11 +15,11 @@ from ibukit.information import contrasts
 
 MAX_ROUNDS = 100
 # the rounds end where no columns left out can lower the criterion by more than this share of it
-NEAR_THE_BOUND = 1e-9
+LEFT_TO_LOWER = 1e-9
 # a round is solved to this share of what the last one left open: rough tangents find more than sharp ones
 ENOUGH, FIRST = 0.2, 1e-3
 # old columns stay if their weight is above this share of the mean
-LEAST_SHARE = 1e-7
+LEAST_WEIGHT_KEPT = 1e-7
 # phases of each wave among the first columns
 PHASES = 8
 
@@ -36,10 +36,10 @@ def generated_columns(steps: Floats, theta: Floats, criterion: Criterion) -> tup
         highest, new = path.best(basis @ dual.quadratic @ basis.T, basis @ dual.linear, k * (k + 1) // 4 + 1)
         bound = max(bound, dual.bound(highest))
         left = 1 - bound / dual.value
-        if left <= NEAR_THE_BOUND:
+        if left <= LEFT_TO_LOWER:
             break
-        near = min(near, max(ENOUGH * left, NEAR_THE_BOUND / 10))
-        logs = _distinct(np.vstack([logs[weights > LEAST_SHARE * weights.mean()], new]))
+        near = min(near, max(ENOUGH * left, LEFT_TO_LOWER / 10))
+        logs = _distinct(np.vstack([logs[weights > LEAST_WEIGHT_KEPT * weights.mean()], new]))
     return logs, bound
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ibukit._validate import Floats, Ints
 
 # pairs of parts whose scores are held at a time
-MOST_PAIRS = 2**20
+PAIRS_AT_ONCE = 2**20
 # of how many candidates each column is chosen that is handed out
 CHOICE = 4
 # logs of either part, beyond which the squares of its entries are no doubles
@@ -72,7 +72,7 @@ class Path:
         other_square, other_line = right.alone(quadratic, linear)
         tops, partners = np.empty(len(across)), np.empty(len(across), dtype=np.int64)
         other_tops, other_partners = np.full(len(right.logs), -np.inf), np.zeros(len(right.logs), dtype=np.int64)
-        rows = max(1, MOST_PAIRS // len(other_tops))
+        rows = max(1, PAIRS_AT_ONCE // len(other_tops))
         for first in range(0, len(across), rows):
             part = slice(first, first + rows)
             sizes = 1 + left.mass[part, None] + right.mass

@@ -27,7 +27,7 @@ CRITERIA = ("mse", "emd")
 # the proof is as good as that, or no mechanism is returned
 LARGEST_GAP = 1e-6
 # secrets on a line up to which it is as quick to list all columns
-MOST_LISTED = 14
+LISTED_ON_A_LINE = 14
 
 
 @dataclass(frozen=True)
@@ -195,7 +195,7 @@ def _within_doubles(level: float) -> Iterator[None]:
 
 def _columns(distances: Floats, level: float, theta: Floats, measure: Criterion) -> tuple[Floats, float | None]:
     """Logs of all extremal columns; or of those that matter, and a bound on the criterion that holds for all."""
-    if len(theta) <= MOST_LISTED or (path := path_of(distances)) is None:
+    if len(theta) <= LISTED_ON_A_LINE or (path := path_of(distances)) is None:
         return level * extremal_logs(distances), None
     order, steps = path
     loadings = measure.loadings @ contrasts(len(theta)).T[:, order] @ contrasts(len(theta))

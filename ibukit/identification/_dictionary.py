@@ -13,11 +13,11 @@ from scipy.linalg.blas import dger
 from ibukit._validate import Floats, Ints
 
 # slopes up to here are 0: they change a mass by no more than that, as all masses sum to 1
-FLAT = 1e-9
+NO_SLOPE = 1e-9
 # a mass below this, divided by how many there are, is 0
 NO_MASS = 1e-9
 # how far rounding may take a vertex from the polytope
-ROUNDING = 1e-9
+OFF_BY_ROUNDING = 1e-9
 
 
 class Stuck(Exception):
@@ -40,7 +40,7 @@ class Dictionary:
         factor = lu_factor(self.basis[:, self.elements])
         self.slopes: Floats = np.asfortranarray(lu_solve(factor, self.basis[:, self.others]).T)
         values = self.centre[self.others] - self.slopes @ self.centre[self.elements]
-        if not (values > -ROUNDING).all():  # also where they are no numbers
+        if not (values > -OFF_BY_ROUNDING).all():  # also where they are no numbers
             raise Stuck
         self.values: Floats = np.where(values > self.least, values, 0.0)
         # what parts masses that are 0 together, so that no pivot is undone: as if each had a little
@@ -67,7 +67,7 @@ class Dictionary:
 
     def _first_to_be_zero(self, down: Floats, values: Floats, shifts: Floats) -> int:
         """The row whose mass is the first to be 0 as it falls by `down`; of some that are 0 now, by their shifts."""
-        rows = np.flatnonzero(down > FLAT)
+        rows = np.flatnonzero(down > NO_SLOPE)
         if not rows.size:
             raise Stuck
         # after the longest of these steps no mass is below 0 by more than `least`
@@ -110,11 +110,11 @@ class Dictionary:
             return int(inside[0]) if sign > 0 else None
         climbs = sign * self.slopes[np.flatnonzero(self.others == x)[0]]
         j = int(np.argmax(climbs / np.sqrt(1 + self.squares)))
-        return j if climbs[j] > FLAT else self._any_up(climbs)
+        return j if climbs[j] > NO_SLOPE else self._any_up(climbs)
 
     def _any_up(self, climbs: Floats) -> int | None:
         j = int(np.argmax(climbs))
-        return j if climbs[j] > FLAT else None
+        return j if climbs[j] > NO_SLOPE else None
 
     def vertex(self) -> Floats:
         """All masses."""
@@ -125,7 +125,7 @@ class Dictionary:
     def holds(self, theta: Floats) -> bool:
         """Whether a vertex is one of the polytope, up to rounding."""
         away = theta - self.centre
-        return bool(np.linalg.norm(away - (self.basis @ away) @ self.basis) <= ROUNDING)
+        return bool(np.linalg.norm(away - (self.basis @ away) @ self.basis) <= OFF_BY_ROUNDING)
 
 
 def _unequal(n: int) -> Floats:

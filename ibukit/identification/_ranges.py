@@ -11,7 +11,7 @@ import numpy as np
 from tqdm import tqdm
 
 from ibukit._validate import Floats, Ints
-from ibukit.identification._dictionary import FLAT, Dictionary, Stuck
+from ibukit.identification._dictionary import NO_SLOPE, Dictionary, Stuck
 
 # a bound that is further from the mass attained is no proof
 PROVEN = 1e-8
@@ -50,7 +50,7 @@ class Ranges:
         best, fewest = None, np.inf
         for sign, ends in self._sides():
             rows = np.flatnonzero(np.isnan(ends[at.others]))
-            against = np.count_nonzero(sign * at.slopes[rows] > FLAT, axis=1)
+            against = np.count_nonzero(sign * at.slopes[rows] > NO_SLOPE, axis=1)
             if rows.size and against.min() < fewest:
                 best, fewest = (int(at.others[rows[against.argmin()]]), sign), float(against.min())
         if best is None and (zeros := at.elements[np.isnan(self.upper[at.elements])]).size:
@@ -65,7 +65,7 @@ class Ranges:
         self.lower[theta == 0] = 0.0
         for sign, ends in self._sides():
             rows = np.flatnonzero(np.isnan(ends[at.others]))
-            for row in rows[(sign * at.slopes[rows] <= FLAT).all(axis=1)]:
+            for row in rows[(sign * at.slopes[rows] <= NO_SLOPE).all(axis=1)]:
                 x = int(at.others[row])
                 bound = bound_of(x, sign, at.elements, at.slopes[row], at.centre, at.basis)
                 if abs(bound - sign * theta[x]) <= PROVEN:

@@ -20,22 +20,23 @@ from scipy import fft
 from scipy.sparse.linalg import LinearOperator, gmres
 
 from ibukit._validate import Floats
-from ibukit.channels import _plane_fourier
+from ibukit.channels import facts
 from ibukit.channels.plane import PlaneChannel
+from ibukit.channels.waves import fourier
 from ibukit.information.dense import root_weights
 from ibukit.tally import Tally
 
 # of a system, relative to its right-hand side; and how far apart the two bounds may be, relative to the variance
-RESIDUAL, BOUNDS_MEET = 1e-11, 1e-6
-STEPS = 80
+RESIDUAL, VARIANCES_MEET = 1e-11, 1e-6
+RESIDUAL_STEPS = 80
 # of the largest, below which an eigenvalue of the reflected convolution is rounding
 SMALLEST_EIGENVALUE = 1e-13
 
 
 def sums_on_a_plane(tally: Tally, theta: Floats, weights: Floats) -> Floats | None:
     """V for each row of weights, shape (r,); None off a plane, without all its reports, or where bounds do not meet."""
-    channel = tally.operator
-    if not isinstance(channel, PlaneChannel) or channel.size != channel.k or channel.columns.size:
+    channel = facts.as_plane(tally.operator)
+    if channel is None:
         return None
     a = 1 / root_weights(tally.counts, channel.forward(theta)) ** 2
     solve = Solver(channel)
@@ -55,7 +56,7 @@ def sums_on_a_plane(tally: Tally, theta: Floats, weights: Floats) -> Floats | No
             return None
         v -= v.mean()
         below = float(centred @ v) ** 2 / float((channel.convolve(v) ** 2 / a).sum())
-        if not abs(above - below) <= BOUNDS_MEET * above:
+        if not abs(above - below) <= VARIANCES_MEET * above:
             return None
         found[i] = above
     return found
@@ -67,7 +68,7 @@ class Solver:
     def __init__(self, channel: PlaneChannel):
         self._channel = channel
         rows, cols = channel.shape
-        waves = _plane_fourier.kernel_spectrum(channel.kernels[0][:rows, :cols], (2 * rows, 2 * cols))[:rows, :cols]
+        waves = fourier.kernel_spectrum(channel.kernels[0][:rows, :cols], (2 * rows, 2 * cols))[:rows, :cols]
         self._eigenvalues = np.maximum(waves, SMALLEST_EIGENVALUE * waves.max())
 
     def reports(self, w: Floats) -> Floats | None:
@@ -87,7 +88,7 @@ class Solver:
         self, times: Callable[[Floats], Floats], nearly_inverse: Callable[[Floats], Floats], w: Floats
     ) -> Floats | None:
         operator = LinearOperator((len(w), len(w)), matvec=lambda x: times(nearly_inverse(x)), dtype=np.float64)
-        x, _ = gmres(operator, w, rtol=RESIDUAL, restart=STEPS, maxiter=2)
+        x, _ = gmres(operator, w, rtol=RESIDUAL, restart=RESIDUAL_STEPS, maxiter=2)
         found = nearly_inverse(x)
         rest = float(np.abs(times(found) - w).max())
         return found if rest <= 100 * RESIDUAL * float(np.abs(w).max()) else None

@@ -37,9 +37,9 @@ MOST_DECAY = 6.0
 # distance of the nodes in units of 1 / e, at most (but every cell is a node where they decay faster)
 NODES = 0.45
 # half of an overlap, and a strip without its overlaps, in units of 1 / e
-HALF, CORE = 2.4, 8.0
+HALF_OVERLAP, CORE = 2.4, 8.0
 # share of the variance that is told apart in single precision, at least
-LEAST_SHARE = 1e-4
+LEAST_TOLD = 1e-4
 STRIP_RIDGES = (0.0, 1e-6, 1e-4, 1e-2)
 
 
@@ -117,7 +117,7 @@ class Preconditioner:
         self._e2 = min(roots) ** 2
         self._stiffness = (self._e2 / roots[0] ** 2, self._e2 / roots[1] ** 2)
         beyond = sum((_root(d) * step / math.pi) ** 2 for step, d in zip(self._steps, decay, strict=True)) / 2
-        self._share = max(LEAST_SHARE, (beyond / (1 + beyond)) ** 2) if max(self._steps) > 1 else LEAST_SHARE
+        self._share = max(LEAST_TOLD, (beyond / (1 + beyond)) ** 2) if max(self._steps) > 1 else LEAST_TOLD
         self._along = Nodes(self._shape[1], self._steps[1])
         sizes = [Nodes(n, step).matrix.shape[1] for n, step in zip(self._shape, self._steps, strict=True)]
         self._scale = _mean_inverse_power(self._e2, self._stiffness, self._order, (sizes[0], sizes[1]))
@@ -125,8 +125,8 @@ class Preconditioner:
 
     def _cut(self) -> list[Strip]:
         size = self._shape[0]
-        half = math.ceil(HALF / self._fine)
-        n_strips = max(1, round(size / (CORE / HALF * half)))
+        half = math.ceil(HALF_OVERLAP / self._fine)
+        n_strips = max(1, round(size / (CORE / HALF_OVERLAP * half)))
         edges = np.linspace(0, size, n_strips + 1).round().astype(int)
         made: dict[int, tuple[Nodes, Diagonals]] = {}
         strips = []

@@ -21,10 +21,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ibukit._validate import Floats
-from ibukit.solvers import _least_squares_steps
-from ibukit.solvers._dense_path import LEAST_COORDINATE, DensePath
 from ibukit.solvers._model import Curved, Model, Point, System
 from ibukit.solvers._normal_equations import Dense
+from ibukit.solvers.dense import least_squares_steps
+from ibukit.solvers.dense.path import LEAST_COORDINATE, DensePath
 
 # a tolerance above which a matrix is not worth the way to the exact zeros, which takes as long as some steps
 CUT_ABOVE = 1e-8
@@ -78,7 +78,7 @@ def from_support(matrix: Floats, q: Floats, theta: Floats, tol: float) -> Floats
 
 
 def _maximise_dense(model: Dense, q: Floats, tol: float) -> tuple[Floats, int]:
-    few = _least_squares_steps.maximise(model.matrix, q, tol)
+    few = least_squares_steps.maximise(model.matrix, q, tol)
     if few is not None:
         return few
 

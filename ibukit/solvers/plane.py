@@ -24,7 +24,7 @@ from ibukit.solvers.interior_point import Settings, maximise_model
 
 # a guess of the support takes conjugate gradients, too: it waits for a point that is certified
 TRIES = (
-    Settings(em_steps=30, uniform_share=0.1, careful=False, polish_below=0, max_iter=60, patience=8),
+    Settings(em_steps=30, uniform_share=0.1, careful=False, polish_below=0, max_iter=60, patience=12),
     Settings(em_steps=5, uniform_share=0.5, careful=True, polish_below=0, max_iter=100, patience=8),
 )
 

@@ -15,11 +15,11 @@ from scipy import fft
 
 from ibukit._threads import one_thread
 from ibukit._validate import Floats, Ints
-from ibukit.channels import _plane_fourier
+from ibukit.channels.waves import fourier
 
 Singles = NDArray[np.float32]
 # e^-19 = 6e-9: with all that lies beyond, still below the rounding of single precision, 6e-8
-MOST_NATS = 19.0
+NATS_IN_SINGLE = 19.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,7 @@ class Piece:
 
     index: Ints | slice
     spectrum: Singles
-    reader: _plane_fourier.Reader
+    reader: fourier.Reader
 
 
 class Gram:
@@ -50,7 +50,7 @@ class Gram:
         near = kinds >= 0
         low, high = cells[near].min(axis=0), cells[near].max(axis=0)
         farthest = [max(int(high[i]), shape[i] - 1 - int(low[i])) for i in (0, 1)]
-        seen = (kernels > math.exp(-MOST_NATS) * kernels.max(axis=(1, 2), keepdims=True)).any(axis=0)
+        seen = (kernels > math.exp(-NATS_IN_SINGLE) * kernels.max(axis=(1, 2), keepdims=True)).any(axis=0)
         reach = [min(int(np.flatnonzero(seen.any(axis=1 - i))[-1]), farthest[i]) for i in (0, 1)]
         rows, cols = (fft.next_fast_len(max(farthest[i] + reach[i] + 1, shape[i]), real=True) for i in (0, 1))
         self._lengths = (rows, cols)
@@ -58,8 +58,8 @@ class Gram:
         for kind, kernel in enumerate(kernels):
             index = np.flatnonzero(kinds == kind)
             if len(index):
-                spectrum = _plane_fourier.kernel_spectrum(kernel[: reach[0] + 1, : reach[1] + 1], self._lengths)
-                reader = _plane_fourier.reader(cells[index], self._lengths, np.float32)
+                spectrum = fourier.kernel_spectrum(kernel[: reach[0] + 1, : reach[1] + 1], self._lengths)
+                reader = fourier.reader(cells[index], self._lengths, np.float32)
                 every = slice(None) if len(index) == len(kinds) else index
                 self._pieces.append(Piece(every, spectrum.astype(np.float32), reader))
 
@@ -70,7 +70,7 @@ class Gram:
         largest, heaviest = float(np.abs(mass).max(initial=0.0)), float(w.max(initial=0.0))
         if not (0 < largest < np.inf and 0 < heaviest < np.inf):
             return np.zeros_like(x) if largest == 0 or heaviest == 0 else np.full_like(x, np.nan)
-        waves = _plane_fourier.spectrum_of((mass / largest).astype(np.float32).reshape(self._shape), self._lengths)
+        waves = fourier.spectrum_of((mass / largest).astype(np.float32).reshape(self._shape), self._lengths)
         weights = ((w if self._square is None else w * self._square) / heaviest).astype(np.float32)
         total = np.zeros_like(waves)
         with one_thread():
@@ -80,6 +80,6 @@ class Gram:
                 dropped = piece.reader.drop(fitted)
                 dropped *= piece.spectrum
                 total += dropped
-        back = _plane_fourier.field_of(total, self._lengths, self._shape).ravel().astype(np.float64)
+        back = fourier.field_of(total, self._lengths, self._shape).ravel().astype(np.float64)
         back *= largest * heaviest
         return back if self._factor is None else back * self._factor

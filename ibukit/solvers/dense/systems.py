@@ -14,7 +14,7 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 
 from ibukit._validate import Floats, Ints
 from ibukit.solvers._normal_equations import LEAST_WEIGHT, MOST_SECRETS_SQUARED, SHRINK_ABOVE, Solver, cholesky
-from ibukit.solvers._sparse_gram import SparseGram
+from ibukit.solvers.dense.sparse_gram import SparseGram
 
 # times the secrets, the reports below which the system is one in the reports: it costs s^2 k + s^3 / 3, the other
 # k^2 s + k^3 / 3

@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from ibukit._validate import Floats
-from ibukit.solvers._dense_systems import Systems
+from ibukit.solvers.dense.systems import Systems
 
 LEAST_COORDINATE = 1e-150
 # how far towards the boundary a step may go, at least

@@ -13,16 +13,16 @@ from scipy.optimize import nnls
 from ibukit._validate import Floats
 
 # beyond these the interior point is the faster one
-MOST_SECRETS = 32
-MOST_STEPS = 8
+FEW_SECRETS = 32
+SQUARES_STEPS = 8
 FIRST_UPDATES = 6
 HALVINGS = 10
 # of a mean log-likelihood
-ROUNDING = 1e-13
+MEAN_ROUNDING = 1e-13
 # a tolerance from which one step more is taken, for as many digits as there are, and max g - 1 that shows them
 EXACT_BELOW = 1e-6
 EXACT = 1e-12
-LEAST_FITTED = 1e-100
+LEAST_SEEN = 1e-100
 # where a secret without mass is so close to having some, there may be other maximisers, and which one is found here
 # would depend on nothing but the order of the secrets
 CLEARLY_BELOW = 1 - 1e-6
@@ -32,7 +32,7 @@ CLEARLY_BELOW = 1 - 1e-6
 def maximise(matrix: Floats, q: Floats, tol: float) -> tuple[Floats, int] | None:
     """The distribution and the steps taken; None where it is not certified to `tol`, or not the only one."""
     k, s = matrix.shape
-    if k > MOST_SECRETS or k > s:
+    if k > FEW_SECRETS or k > s:
         return None
     theta = np.full(k, 1 / k)
     nu = np.dot(theta, matrix)
@@ -45,11 +45,11 @@ def maximise(matrix: Floats, q: Floats, tol: float) -> tuple[Floats, int] | None
     right[-1] = 1
     excess, worst = float(g[g.argmax()]) - 1, np.inf
     goal = min(tol, EXACT) if tol <= EXACT_BELOW else tol
-    for step in range(MOST_STEPS):
+    for step in range(SQUARES_STEPS):
         if excess <= goal or (excess <= tol and excess >= worst):
             only = step > 0 and g[theta == 0].max(initial=0.0) < CLEARLY_BELOW
             return (theta / theta.sum(), step) if only else None
-        if not nu.min() > LEAST_FITTED:
+        if not nu.min() > LEAST_SEEN:
             return None
         np.multiply(matrix / nu - 2, roots, out=system[:-1].T)
         try:
@@ -64,7 +64,7 @@ def maximise(matrix: Floats, q: Floats, tol: float) -> tuple[Floats, int] | None
         for _ in range(HALVINGS):
             there = theta + change
             fit = np.dot(there, matrix)
-            if fit.min() > 0 and np.dot(q, np.log(fit)) >= before - ROUNDING:
+            if fit.min() > 0 and np.dot(q, np.log(fit)) >= before - MEAN_ROUNDING:
                 break
             change = change / 2
         else:
