@@ -14,7 +14,7 @@ STRIDE = 264
 def forward(rows: NDArray[np.uint8], theta: Floats) -> Floats:
     """y_z = sum of theta over the set bits of row z; bits are packed most significant first."""
     n, n_bytes = rows.shape
-    table = np.empty((n_bytes, STRIDE))  # zeros would take a quarter of a second more to compile
+    table = np.empty((n_bytes, STRIDE))  # zeros take longer to compile
     for j in range(n_bytes):
         table[j, 0] = 0.0
         for value in range(1, 256):

@@ -176,7 +176,7 @@ def bits(
     """
     n_bytes = rows.shape[1]
     k = theta.size
-    # zeros would take a quarter of a second more to compile
+    # zeros take longer to compile
     sums, gathered = np.empty((n_bytes, STRIDE)), np.empty((n_bytes, STRIDE))
     for j in range(n_bytes):
         sums[j, 0] = 0.0

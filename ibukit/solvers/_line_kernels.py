@@ -24,7 +24,7 @@ lengths, `climb` one of its tries, and `cross_over` keeps to its models' protoco
 
 No fastmath: with fused multiply-adds a session that compiles gets other last digits than one that reads the cache, or
 than one that runs these loops as plain Python, as `line` does with the first small problems. No operations on whole
-arrays: each takes a third of a second to compile.
+arrays: each takes long to compile.
 """
 
 import math

@@ -51,7 +51,7 @@ def fill(theta: Floats, reports: Ints, q: Floats | Ints, beta: float, contrast: 
         done = end
     if total == 0:  # no report is more frequent than the level to a double: all that are left are equally frequent
         most = q[0]
-        for i in range(q.size):  # q.max() takes half a second to compile
+        for i in range(q.size):  # q.max() takes long to compile
             most = max(most, q[i])
         for i in range(q.size):
             if q[i] == most:

@@ -29,7 +29,7 @@ TRIES = (
 # Aimed at whatever is asked: two or three steps more than for 1e-6, and the zeros are found.
 AIM = 1e-10
 
-# positions worked on in plain Python, at some hundred microseconds each: a fifth of what compiling takes
+# positions worked on in plain Python, at some hundred microseconds each: a small part of what compiling takes
 LOOPS = PlainFirst(kernels, "climb", 3000)
 
 
