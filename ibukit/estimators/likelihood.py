@@ -58,7 +58,7 @@ def mle(tally: Tally, tol: float = 1e-9, method: str = "auto", *, strict: bool =
     All but the closed form and `ibu` follow the central path of a primal-dual interior point that keeps both linear
     maps of the optimality conditions exact, and differ in how they solve for its steps; at the end they put exact
     zeros where the maximiser has no mass. A matrix of at most 32 secrets is first given to non-negative least squares
-    [wang]_, which is quicker where the maximiser is the only one. At a `tol` above 1e-8 "dense" has zeros where the
+    [wang]_, which is quicker where the maximiser is the only one. At a `tol` above 1e-6 "dense" has zeros where the
     certificate allows them. "auto" goes on to the next solver that applies where one misses `tol`.
 
     References

@@ -27,7 +27,7 @@ from ibukit.solvers.dense import least_squares_steps
 from ibukit.solvers.dense.path import LEAST_COORDINATE, DensePath
 
 # a tolerance above which a matrix is not worth the way to the exact zeros, which takes as long as some steps
-CUT_ABOVE = 1e-8
+CUT_ABOVE = 1e-6
 
 # max g - 1 of a distribution, and the distribution
 Certified = tuple[float, Floats]
