@@ -81,10 +81,12 @@ def _replace(modules: list[Any], old: Any, new: Any) -> None:
 def install(seed: int) -> int:
     """Put noise into the imported package; the number of places where it enters."""
     import scipy.linalg
+    import scipy.optimize
 
     import ibukit
     from ibukit.estimators import certificate
     from ibukit.solvers import _normal_equations, em
+    from ibukit.solvers.dense.systems import Systems
 
     for name in ibukit.__all__:
         getattr(ibukit, name)  # noise enters what is loaded, and a public name is loaded when it is first asked for
@@ -105,11 +107,14 @@ def install(seed: int) -> int:
     for old, new in (
         (scipy.linalg.cho_solve, noise.after(scipy.linalg.cho_solve)),
         (scipy.linalg.solve_triangular, noise.after(scipy.linalg.solve_triangular)),
+        (scipy.optimize.nnls, noise.after(scipy.optimize.nnls)),
         (certificate.ratios, noise.after(certificate.ratios)),
         (_normal_equations.cholesky, noise.after_solver(_normal_equations.cholesky)),
     ):
         _replace(modules, old, new)
         places += 1
+    Systems.solver = noise.after_solver(Systems.solver)
+    places += 1
     # in whatever takes steps, not in the room that makes them: its tests hold each routine against its source
     steps = types.ModuleType("noisy_updates")
     vars(steps).update(vars(em) | {"updates_of": noise.before_updates(em.updates_of)})
