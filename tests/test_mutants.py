@@ -133,6 +133,15 @@ def test_a_sample_is_that_of_its_seed(tree):
     assert mutants.sample(tree, ["solvers"], 4, 0) == []
 
 
+def test_a_fault_stays_in_its_sample_when_other_code_changes(tree):
+    before = {mutant.name for mutant in mutants.sample(tree, ["privacy"], 4, 0)}
+    (tree / "ibukit/privacy/a.py").write_text("x = 1 + 2\n", "utf8")
+    after = {mutant.name for mutant in mutants.sample(tree, ["privacy"], 4, 0)}
+    kept = {name for name in after if name[0] == "ibukit/privacy/m.py"}
+    assert kept <= before
+    assert len(kept) > 0
+
+
 def test_every_module_has_nearest_tests_that_exist():
     near = mutants.nearest(mutants.ROOT)
     assert set(near) == set(mutants.modules(mutants.ROOT, mutants.ROOMS))
