@@ -180,6 +180,16 @@ def test_a_posterior_is_the_list_of_all_secrets():
     assert found.log_evidence == pytest.approx(math.log(evidence), rel=1e-12)
 
 
+def test_a_posterior_of_probabilities_below_all_doubles():
+    seen, alpha, least = np.array([[0.7, 0.2], [0.2, 0.6], [0.1, 0.5]]), [0.3, 2.0, 1.0], 2.0**-700
+    found = [
+        ik.posterior(ik.MatrixMechanism(matrix).tally_counts([0, 3, 2]), alpha, "frequencies", method="exact")
+        for matrix in (np.column_stack([1 - share * seen.sum(axis=1), share * seen]) for share in (1, least))
+    ]
+    np.testing.assert_allclose(found[1].mean, found[0].mean, rtol=1e-12)
+    assert found[1].log_evidence == pytest.approx(found[0].log_evidence + 5 * math.log(least), rel=1e-12)
+
+
 def test_how_many_of_equal_reports_tell():
     lie, centre, alpha, counts = 0.2, 0.7, np.array([0.5, 0.5, 2.0]), np.array([2, 4, 3])
     y = np.array([0.7 + 0.1j, 0.6 - 0.3j])

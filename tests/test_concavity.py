@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ibukit as ik
-from ibukit.identification import _binary_field, _spans
+from ibukit.identification import _binary_field, _spans, concavity
 from ibukit.information import dense
+from ibukit.tally import pool
 from ibukit.theory import strictly_concave
 from oracles import exact
 
@@ -222,3 +223,14 @@ def test_bad_input():
     large = ik.MatrixMechanism(np.full((5001, 2), 0.5))
     with pytest.raises(ValueError, match="k must be at most 5000"):
         strictly_concave(large.tally([0]))
+
+
+def test_nothing_spans_nothing():
+    assert _spans.span([np.zeros((4, 2))], 4).rank == 0
+
+
+def test_one_part_with_impossible_reports_is_enough_to_say_so():
+    some, none = ik.MatrixMechanism([[1, 0], [0.5, 0.5]]), ik.MatrixMechanism([[0.75, 0.25], [0.5, 0.5]])
+    for parts, said in (((some, none), True), ((none, none), False)):
+        tally = pool([part.tally_counts([2, 3]) for part in parts])
+        assert ("cannot produce some report" in concavity._finite_only(tally)) == said

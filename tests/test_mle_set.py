@@ -278,3 +278,15 @@ def test_masses_that_hardly_move_along_a_direction_are_no_coordinates(size, dete
     polytope = Polytope(np.array([0.3, 0.3, 0.2, 0.2]), np.array([[1.0, 0.0, -1.0, 0.0], [0.0, size, 0.0, -1.0]]))
     found = polytope._coordinates(np.array([0.0, 0.0, 0.5, 0.5]))
     assert (None if found is None else found.tolist()) == ([0, 1] if determined else None)
+
+
+def test_weights_are_taken_for_counts():
+    matrix = [[0.6, 0.2, 0.2], [0.2, 0.4, 0.4], [0.2, 0.4, 0.4]]
+    counts = np.array([5, 3, 4])
+    whole, weighted = (
+        ik.theory.mle_set(ik.MatrixMechanism(matrix).tally_counts(numbers, weighted=numbers.dtype == float))
+        for numbers in (counts, counts / 4)
+    )
+    np.testing.assert_allclose(weighted.lower, whole.lower, atol=1e-9)
+    np.testing.assert_allclose(weighted.upper, whole.upper, atol=1e-9)
+    assert whole.identified.tolist() == weighted.identified.tolist() == [True, False, False]

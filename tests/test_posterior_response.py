@@ -254,3 +254,13 @@ def test_intervals_are_those_of_the_totals():
     many = ik.posterior(ik.RandomizedResponse(9, 1.0).tally_counts(np.full(9, 5000)), 0.5)
     with pytest.raises(ik.errors.TooLarge, match="take method='gibbs'"):
         many.interval(0.9)
+
+
+@pytest.mark.parametrize(("part", "promised"), [(0, 1e-15), (1, 1e-12), (2, 1e-12)])
+def test_two_rules_are_one_where_means_and_deviations_agree_as_promised(part, promised):
+    """Of what is tiny: what is larger is compared relative to itself."""
+    one = [np.full(3, 1e-9) for _ in range(3)]
+    for far, same in ((0.99, True), (1.01, False)):
+        other = [values + promised * far * (i == part) for i, values in enumerate(one)]
+        off = response._Found(*one, 0.0).off(response._Found(*other, 0.0))
+        assert (off <= response.TOLERANCE) == same

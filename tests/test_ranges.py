@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 import ibukit as ik
 from ibukit.identification import _dictionary, _ranges
 from ibukit.identification._dictionary import Dictionary, Stuck
-from ibukit.identification._polytope import Polytope
+from ibukit.identification._polytope import Polytope, Unsolved
 from ibukit.identification._ranges import bound_of, ranges
 
 
@@ -180,3 +180,21 @@ def test_no_two_shifts_are_equal():
     assert len(np.unique(shifts)) == 5000
     assert shifts.min() >= 1
     assert shifts.max() < 2
+
+
+def test_ends_without_a_solution_are_counted_one_by_one(monkeypatch):
+    centre, rows = birkhoff(3)
+    polytope = Polytope(centre, basis_of(rows))
+    highest, asked = polytope.highest, []
+
+    def at_times(weights):
+        asked.append(len(asked) % 3 == 1)
+        if asked[-1]:
+            raise Unsolved
+        return highest(weights)
+
+    monkeypatch.setattr(polytope, "highest", at_times)
+    lower, upper = polytope.by_programmes(np.full(9, np.nan), np.full(9, np.nan))
+    assert polytope.unsolved == sum(asked) > 1
+    assert (lower <= centre).all()
+    assert (upper >= centre).all()

@@ -65,3 +65,10 @@ def test_a_line_too_long_for_a_matrix_is_smoothed_and_certified():
     # without the structure it is refused
     with pytest.raises(ik.errors.TooLarge, match="take a coarser alphabet"):
         ik.smooth(ik.RandomizedResponse(ik.Line(0, k - 1), 3.0).simulate(people, np.random.default_rng(2)), 1e7)
+
+
+@pytest.mark.parametrize("scale", [2.0**-60, 2.0**60])
+def test_the_ridge_of_a_singular_matrix_scales_with_it(scale):
+    plain, scaled = dense_curvature(np.ones((3, 3))), dense_curvature(np.full((3, 3), scale))
+    assert scaled.log_det == pytest.approx(plain.log_det + 3 * np.log(scale), rel=1e-12)
+    np.testing.assert_allclose(scaled.solve(np.ones(3)), plain.solve(np.ones(3)) / scale, rtol=1e-12)

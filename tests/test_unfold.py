@@ -368,3 +368,17 @@ def test_what_counts_people_refuses_weights():
         mechanism.tally_counts([0.5, 1.5, 2.0])
     with pytest.raises(ValueError, match=r"counts must be finite and not negative, got -1\.5 at index 1"):
         mechanism.tally_counts([0.5, -1.5, 2.0], weighted=True)
+
+
+def test_steps_count_every_maximum_that_was_looked_for(monkeypatch, rng):
+    response, background, counts = instance(rng)
+    share, taken = _poisson._share, []
+
+    def noted(*arguments):
+        taken.append(share(*arguments))
+        return taken[-1]
+
+    monkeypatch.setattr(_poisson, "_share", noted)
+    found = _poisson.maximise_signal(response, counts.astype(float), background)
+    assert len(taken) > 2
+    assert found.n_iter == sum(steps for _, steps in taken)
