@@ -127,6 +127,7 @@ def test_the_information_is_the_curvature_of_the_expected_log_likelihood(rng):
     assert asymptotic_mse(mechanism, theta) == pytest.approx(np.trace(np.linalg.inv(-curvature)), rel=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mechanism",
     [

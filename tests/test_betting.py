@@ -163,6 +163,7 @@ HELD = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "target"), HELD)
 def test_bets_hold(name, target):
     draws = SETTINGS[name][-1]

@@ -102,6 +102,7 @@ def test_of_bits_it_is_the_sum_of_their_variances(encoding, rng):
         assert compound_squared_error(mechanisms, theta, weights) == pytest.approx(exact, rel=1e-9)
 
 
+@pytest.mark.slow
 @mixes
 def test_it_is_the_error_of_simulated_estimates(name, rng):
     """To five of its own standard errors, and an error of a quarter would be seen. The groups have fixed sizes."""

@@ -285,6 +285,7 @@ def test_the_same_seed_draws_the_same_digits(monkeypatch, rng):
     assert not back.mean.flags.writeable
 
 
+@pytest.mark.slow
 def test_standard_errors_are_those_of_the_mean(monkeypatch, rng):
     monkeypatch.setattr(_gibbs, "WARM_UP", 50)
     monkeypatch.setattr(_gibbs, "N_DRAWS", 200)

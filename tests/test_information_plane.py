@@ -64,6 +64,7 @@ def test_a_report_that_nobody_made_leaves_it_to_the_matrix(rng, without_matrices
     assert on_a_plane.sums_on_a_plane(tally, np.full(154, 1 / 154), some_sums(grid, rng)) is None
 
 
+@pytest.mark.slow
 def test_intervals_of_sums_where_no_matrix_fits(rng):
     grid = ik.Grid(104, 100)
     tally = ik.Exponential(grid, 2.0).simulate(np.full(len(grid), 200), rng)

@@ -46,6 +46,7 @@ def test_the_rows_say_what_was_measured():
         assert float(row["width"]) > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "noise", "n", "method"),
     [("vertex", "strong", 300, "profile"), ("ages", "mild", 30_000, "wald"), ("vertex", "strong", 300, "betting")],

@@ -82,6 +82,7 @@ def test_a_general_solver_ends_where_the_profile_does(seed):
     assert found == pytest.approx(upper, abs=2e-3)
 
 
+@pytest.mark.slow
 def test_a_conic_solver_ends_where_the_profile_does():
     """500 instances by cvxpy 1.9.3 and Clarabel 0.11, on the problem as it is written, tolerances 1e-11."""
     recorded = np.loadtxt(Path(__file__).parent / "oracles" / "profile_ends.csv", delimiter=",", skiprows=1)
@@ -292,6 +293,7 @@ def test_the_answer_is_that_of_all_draws(rng):
         assert len(made) < 150
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "theta", "n"),
     [

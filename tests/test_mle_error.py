@@ -69,6 +69,7 @@ def channels(rng):
     return found
 
 
+@pytest.mark.slow
 def test_over_all_samples_the_worst_maximiser_is_nearer_on_average(rng):
     shares = []
     for matrix in channels(rng):

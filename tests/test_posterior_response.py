@@ -81,6 +81,7 @@ def test_a_million_reports_of_two_secrets():
     test_many_reports_of_two_secrets(2.0, (520_000, 480_000), (0.5, 0.5))
 
 
+@pytest.mark.slow
 def test_twenty_secrets_by_gibbs(rng):
     mechanism, alpha = ik.RandomizedResponse(20, 1.5), np.linspace(0.2, 2.0, 20)
     tally = mechanism.simulate(rng.multinomial(2000, rng.dirichlet(alpha)), rng)

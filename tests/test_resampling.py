@@ -113,6 +113,7 @@ def off(share, level, repetitions):
     return (share - level) / (np.sqrt(level * (1 - level) / repetitions) + 0.005)
 
 
+@pytest.mark.slow
 def test_it_holds_inside():
     inside = (ik.RandomizedResponse(3, 2.0), [0.5, 0.3, 0.2], 600, 60)
     for kind in ("parametric", "reports"):
@@ -120,12 +121,14 @@ def test_it_holds_inside():
     assert abs(off(held(*inside, truth=[300, 180, 120], target="frequencies"), 0.9, 60)) <= SIGMAS
 
 
+@pytest.mark.slow
 def test_what_is_of_the_frequencies_does_not_hold_of_the_distribution():
     """The control: where reports are nearly the secrets, intervals of frequencies leave out the luck of the draw."""
     inside = (ik.RandomizedResponse(3, 4.0), [0.5, 0.3, 0.2], 600, 50)
     assert off(held(*inside, target="frequencies"), 0.9, 50) < -2 * SIGMAS
 
 
+@pytest.mark.slow
 def test_it_does_not_hold_at_a_vertex():
     share = held(ik.RandomizedResponse(5, 1.0), [1.0, 0, 0, 0, 0], 300, 60, level=0.95)
     assert off(share, 0.95, 60) < -2 * SIGMAS

@@ -180,6 +180,7 @@ class DevianceAtTheStart:
         return True
 
 
+@pytest.mark.slow
 def test_at_the_truth_the_deviance_is_on_average_its_degrees_of_freedom(rng):
     mechanisms = [ik.RandomizedResponse(4, 1.0), ik.TruncatedGeometric(4, 0.5), ik.Rappor(4, 1.0)]
     deviances, rule = [], DevianceAtTheStart()

@@ -36,6 +36,7 @@ def held_together(draws, ends):
     return held / draws
 
 
+@pytest.mark.slow
 def test_a_band_holds_and_single_intervals_do_not_hold_together():
     level, draws = 0.9, 100
     error = np.sqrt(level * (1 - level) / draws)

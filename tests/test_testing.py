@@ -213,6 +213,7 @@ def test_a_bias_of_the_last_secret_alone_is_caught(rng):
     caught(LastBiased(MATRIX), rng, "draw does not follow the stated probabilities for secret 2")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mechanism",
     [ik.RandomizedResponse(4, 1.0), ik.LinearGeometric(3, 0.5), ik.Rappor(6, 2.0)],
