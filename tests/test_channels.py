@@ -1,5 +1,6 @@
 """What every channel offers, on all of ours and on strangers'."""
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 import ibukit as ik
 from ibukit.channels import BitChannel, Channel, DenseChannel, LineChannel, ResponseChannel, StackedChannel
+from ibukit.channels.base import gap_between
 from ibukit.channels.plane import column_scaled, infinite, remapped, row_normalised
 from ibukit.testing import check_channel
 
@@ -144,3 +146,8 @@ def test_a_pool_of_lines_adds_up_their_grams():
     stack = StackedChannel((line, other), 6, (4,))
     w = np.arange(1.0, 9.0)
     np.testing.assert_allclose(stack.gram(w), line.gram(w[:4]) + other.gram(w[4:]))
+
+
+@pytest.mark.parametrize(("least", "largest"), [(0, 1), (math.nan, 1), (1, 0), (1, math.inf), (1, math.nan)])
+def test_what_is_no_positive_number_certifies_nothing(least, largest):
+    assert gap_between(least, largest) == math.inf

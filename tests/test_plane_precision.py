@@ -7,7 +7,7 @@ import ibukit as ik
 from ibukit.channels import plane
 from ibukit.channels.waves import gram
 from ibukit.solvers import plane as plane_solver
-from ibukit.solvers._plane_preconditioner import Nodes, Preconditioner
+from ibukit.solvers._plane_preconditioner import MOST_DECAY, Nodes, Preconditioner, _decay
 
 
 def channels(rng):
@@ -48,6 +48,23 @@ def test_the_product_of_nothing_is_nothing():
     channel = plane.row_normalised(ik.Grid(23, 31), 0.4, np.arange(713))
     assert (channel.gram_single.times(np.ones(713), np.zeros(713)) == 0).all()
     assert np.isnan(channel.gram_single.times(np.ones(713), np.full(713, np.inf))).all()
+
+
+@pytest.mark.parametrize("corner", [0, 1])
+def test_products_with_reports_from_one_corner_alone(corner, rng):
+    cells = np.add.outer(31 * np.arange(3), np.arange(4)).ravel()
+    channel = plane.row_normalised(ik.Grid(23, 31), 0.1, np.sort(712 - cells) if corner else cells)
+    w, x, matrix = rng.random(12), rng.random(713), channel.matrix()
+    exact = matrix @ (w * (x @ matrix))
+    assert np.abs(channel.gram_single.times(w, x) - exact).max() < 3e-6 * exact.max()
+
+
+@pytest.mark.parametrize("scale", [0.0, 2.0**-400, 2.0**400])
+def test_the_preconditioner_works_in_units_of_what_it_is_given(scale, rng):
+    preconditioner = Preconditioner(plane.row_normalised(ik.Grid(24, 30), 0.2, np.arange(720)))
+    assert preconditioner.factor(10 ** rng.uniform(-5, 1, 720), rng.random(720) + 0.5)
+    x = rng.normal(size=720)
+    assert np.array_equal(preconditioner.solve(scale * x), scale * preconditioner.solve(x))
 
 
 def test_what_single_precision_gets_wrong_is_put_right(monkeypatch, rng):
@@ -120,3 +137,8 @@ def test_improbable_reports_are_exact_without_adding_up_all_terms(monkeypatch, r
     added.clear()
     np.testing.assert_allclose(channel.forward(theta), exact, rtol=1e-10)
     assert 0 < sum(added) < all_terms / 2
+
+
+@pytest.mark.parametrize(("n", "known"), [(1, False), (2, True), (3, True), (9, True)])
+def test_the_fall_of_a_kernel_is_known_from_two_cells_on(n, known):
+    assert _decay(np.exp(-0.3 * np.arange(n))) == pytest.approx(0.3 if known else MOST_DECAY)

@@ -10,6 +10,7 @@ import pytest
 import ibukit as ik
 from ibukit import theory
 from ibukit.information.bits import BitInformation
+from ibukit.mechanisms import bit_reports
 from ibukit.mechanisms.unary import is_bits, is_unary
 from ibukit.privacy import epsilon_ldp
 from ibukit.testing import check_channel, check_mechanism
@@ -166,3 +167,10 @@ def test_what_theory_says_of_oue_it_says_of_its_chances():
         assert of(same, theta) == pytest.approx(of(oue, theta), rel=1e-12)
     assert theory.mle_error_bound(same, 1000) == pytest.approx(theory.mle_error_bound(oue, 1000), rel=1e-12)
     assert theory.inv_squared_error_range(same) == pytest.approx(theory.inv_squared_error_range(oue), rel=1e-12)
+
+
+def test_every_user_is_in_one_block(monkeypatch):
+    monkeypatch.setattr(bit_reports, "BITS_AT_ONCE", 4 * 5)
+    for users in range(1, 12):
+        tally = ik.UnaryEncoding(4, 0.999999, 1e-6).simulate([0, 0, users, 0], np.random.default_rng(1))
+        assert tally.n == users
