@@ -234,3 +234,18 @@ def test_one_part_with_impossible_reports_is_enough_to_say_so():
     for parts, said in (((some, none), True), ((none, none), False)):
         tally = pool([part.tally_counts([2, 3]) for part in parts])
         assert ("cannot produce some report" in concavity._finite_only(tally)) == said
+
+
+def test_two_secrets_that_are_told_apart_by_nothing_are_the_witness(rng):
+    matrix = rng.dirichlet(np.ones(30), 20)
+    matrix[13] = matrix[4]
+    answer = strictly_concave(ik.MatrixMechanism(matrix).tally_counts(np.ones(30, dtype=int)))
+    assert np.flatnonzero(answer.direction).tolist() == [4, 13]
+    check(answer, ik.MatrixMechanism(matrix).tally_counts(np.ones(30, dtype=int)))
+
+
+def test_the_reason_has_the_least_singular_value():
+    span = _spans.span([np.diag([4.0, 2.0, 0.5])], 3)
+    answer = concavity._by_rank(span, 3, "")
+    assert (bool(answer), answer.rank) == (True, 2)
+    assert "the least singular value 0.12" in answer.reason  # relative to the largest
