@@ -10,7 +10,7 @@ from bit_trees import Seeded
 from ibukit.errors import TooLarge
 from ibukit.mechanisms import FiniteMechanism, Mechanism
 from ibukit.mechanisms.points import PointReports
-from ibukit.privacy import audit
+from ibukit.privacy import audit, auditing
 
 LINE = ik.Line(0, 3)
 MECHANISMS = [
@@ -192,3 +192,18 @@ def test_ten_million_reports_by_the_operating_systems_bits():
     mechanism = ik.RandomizedResponse(4, 1.0)  # false alarms: 1e-6
     found = audit(mechanism, mechanism.release, n=10_000_000, confidence=1 - 1e-6)
     assert 0.9 < found.epsilon <= mechanism.release_epsilon
+
+
+def test_of_many_bits_those_of_the_two_secrets_are_looked_at(rng):
+    mechanism = ik.Rappor(40, 2.0)
+    found = audit(mechanism, released(mechanism, rng), n=40_000, secrets=[0, 39])
+    assert 0.75 * 2 < found.epsilon <= 2
+    assert found.secrets in {(0, 39), (39, 0)}
+
+
+def test_what_an_event_promises_is_what_it_bounds_where_the_reports_are_the_same(rng):
+    counts = rng.multinomial(100_000, [[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]])
+    pair = auditing._Pair((0, 1), counts, counts, counts)
+    for confidence in (0.5, 0.95, 0.999):
+        event = auditing._best_event(pair, [0, 1], 1.0, confidence)
+        assert auditing._bound(event, 100_000, confidence) == pytest.approx(event.score, rel=5e-3)
