@@ -16,6 +16,7 @@ from ibukit.channels.points._slope_kernels import from_above, from_below
 from ibukit.posterior import _gibbs_kernels as gibbs
 from ibukit.posterior._response_kernels import told
 from ibukit.protocols import _hash_kernels, _sketch_kernels
+from ibukit.solvers._water_filling_kernels import fill, water_level
 from ibukit.testing import check_channel
 from test_bloom_rappor import SMALL as FILTERS
 from test_bloom_rappor import written_out as filters_written_out
@@ -163,6 +164,17 @@ def test_filters_follow_their_definition(mechanism):
     np.testing.assert_allclose(mechanism.matrix(), filters_written_out(mechanism), rtol=1e-12)
     logs = np.log(mechanism.matrix())
     assert mechanism.epsilon == pytest.approx((logs.max(axis=0) - logs.min(axis=0)).max(), rel=1e-12)
+
+
+# solvers
+
+
+def test_frequencies_that_no_double_tells_from_the_level_share_alike():
+    q, theta = np.ones(3), np.zeros(4)
+    beta = water_level(q, 3.0, 1e-17, 1.0)
+    assert beta == 1
+    fill(theta, np.array([0, 1, 3]), q, beta, 1e-17, 1.0)
+    np.testing.assert_allclose(theta, [1 / 3, 1 / 3, 0, 1 / 3], rtol=1e-15)
 
 
 # posterior
