@@ -245,7 +245,6 @@ def forked(script, folder):
     return subprocess.run(call, capture_output=True, text=True, check=True, env=environment, timeout=900).stdout
 
 
-@pytest.mark.slow
 def test_killed_fifty_times_at_random_it_ends_at_the_same_bits(tmp_path):
     kills = [line.split() for line in forked(AT_RANDOM, tmp_path).splitlines()]
     assert len(kills) == 50
