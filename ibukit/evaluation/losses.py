@@ -64,7 +64,7 @@ def emd(p: ArrayLike, q: ArrayLike, alphabet: Alphabet | int, *, strict: bool = 
         return _transport(given, wanted, space.distances(), strict)
     # by the triangle inequality what both have in common stays: far fewer cells are left to be matched
     more, less = np.flatnonzero(given > wanted), np.flatnonzero(given < wanted)
-    return _transport((given - wanted)[more], (wanted - given)[less], space.distances()[np.ix_(more, less)], strict)
+    return _transport((given - wanted)[more], (wanted - given)[less], space._distances_between(more, less), strict)
 
 
 def _transport(supply: Floats, demand: Floats, distances: Floats, strict: bool) -> float:
