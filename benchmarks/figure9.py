@@ -1,9 +1,9 @@
 """Figure 9 of the comparison of IBU with INV, all of it, through `ik.replicate`: what it costs, on one core and on two.
 
-    .venv/bin/python -m benchmarks.figure9 [REPETITIONS]
+    .venv/bin/python -m benchmarks.figure9 [--quick]
 
 Ages and Manhattan, each under geometric, Laplace and exponential noise, eight levels from end to end of the paper's
-range, a hundred draws (or REPETITIONS) of each of the 48 settings, and the paper's three estimators, of which IBU is run
+range, a hundred draws of each of the 48 settings, and the paper's three estimators, of which IBU is run
 to its end: 14,400 fits. A tenth of the draws goes through one process, all of them through two, with a journal on disk.
 Writes results/figure9.csv. `CPU` is that of all processes, with their start; `in fits` is what the estimators took of
 it, the rest are draws, distances and overhead; `parent` is what the first process alone had to do, which no further core
@@ -12,8 +12,8 @@ makes shorter. Seconds by the clock mean something on an idle machine only: ther
 
 from __future__ import annotations
 
+import argparse
 import resource
-import sys
 import tempfile
 import time
 from functools import partial
@@ -24,10 +24,11 @@ import pandas as pd
 
 import ibukit as ik
 from benchmarks import tables
-from benchmarks.run import HERE
+from benchmarks.run import HERE, SCRATCH
 
 SEED = 7
 LEVELS = 8
+REPETITIONS = 100
 LINEAR = (ik.TruncatedGeometric, ik.LinearLaplace, ik.Exponential)
 PLANAR = (ik.TruncatedPlanarGeometric, ik.PlanarLaplace, ik.Exponential)
 ESTIMATORS = {
@@ -83,12 +84,13 @@ def run(jobs: int, repetitions: int) -> dict[str, object]:
 
 
 def main() -> None:
-    repetitions = int(sys.argv[1]) if len(sys.argv) > 1 else 100
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="three draws of each; the result stays in _build")
+    quick = parser.parse_args().quick
     run(1, 1)  # compiles, and loads what is loaded once
-    rows = [run(1, max(1, repetitions // 10)), run(2, repetitions)]
-    table = pd.DataFrame(rows)
-    tables.write(table, HERE / "results" / "figure9.csv")
-    print(tables.text(table))
+    table = pd.DataFrame([run(1, 1), run(2, 3)] if quick else [run(1, REPETITIONS // 10), run(2, REPETITIONS)])
+    tables.write(table, (SCRATCH / "quick" if quick else HERE / "results") / "figure9.csv")
+    print(f"\nfigure9\n{tables.text(table)}")
 
 
 if __name__ == "__main__":
