@@ -1,4 +1,4 @@
-"""`make bench`: every workload's race, cost against k, first-call time, the bars, and other libraries' protocols.
+"""`make bench`: every workload's race, cost against k, first-call time, the bars, other libraries' protocols, and more parts.
 
 Its last lines say how long each step took, and which ended with an error; then the command ends with 1.
 """
@@ -21,6 +21,8 @@ from benchmarks.workloads import STRUCTURES, WORKLOADS
 
 RESULTS = HERE / "results"
 QUICK = ("W1", "W2-1", "W3-1e6", "W4-20", "W5", "W6-line-1e5", "mixed")
+# in processes of their own, and their failure is no other's
+PARTS = ("protocol_solvers", "libraries", "figure9", "gibbs", "threads", "planes", "ranges")
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "RAYON_NUM_THREADS")
 
 
@@ -71,7 +73,7 @@ def main() -> None:
         if name != "races":
             shown = table[table.met != tables.VERDICT[None]] if asked.quick and name == "bars" else table
             print(f"\n{name}\n{tables.text(shown)}")
-    for part in ("protocol_solvers", "libraries"):  # in processes of their own, and their failure is no other's
+    for part in PARTS:
         command = [sys.executable, "-m", f"benchmarks.{part}", *(["--quick"] if asked.quick else [])]
         ended = timed(part, lambda command=command: subprocess.run(command, cwd=ROOT, check=False))
         failed += [part] if ended.returncode else []

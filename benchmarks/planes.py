@@ -1,6 +1,6 @@
 """Noise on large planes: what the maximum costs from 256 x 256 to 1024 x 1024 cells, and over a city without an end.
 
-    .venv/bin/python -m benchmarks.planes [NAME ...]
+    .venv/bin/python -m benchmarks.planes [--quick | NAME ...]
 
 About 153 users for each cell, planar geometric noise of eps = 0.2 a cell, exactly remapped to the grid, `mle` to 1e-8;
 and a million check-ins of Paris on an unbounded grid of cells of 0.1 km, eps = 1 a km, to 1e-6. Writes
@@ -10,7 +10,7 @@ number a cell; what is not asked for keeps its row.
 
 from __future__ import annotations
 
-import sys
+import argparse
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,7 @@ import pandas as pd
 import ibukit as ik
 from benchmarks.draws import SEED, _towns
 from benchmarks.measure import clocked, peak_bytes
+from benchmarks.run import SCRATCH
 
 RESULTS = Path(__file__).parent / "results" / "planes.csv"
 EPSILON, TOL = 0.2, 1e-8
@@ -75,11 +76,17 @@ def measured(name: str) -> dict[str, object]:
 
 
 def main() -> None:
-    before = pd.read_csv(RESULTS).set_index("name", drop=False).to_dict("index") if RESULTS.exists() else {}
-    for name in sys.argv[1:] or CASES:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="the smallest alone; the result stays in _build")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(CASES)}")
+    asked = parser.parse_args()
+    path = SCRATCH / "quick" / RESULTS.name if asked.quick else RESULTS
+    path.parent.mkdir(parents=True, exist_ok=True)
+    before = pd.read_csv(path).set_index("name", drop=False).to_dict("index") if path.exists() else {}
+    for name in [next(iter(CASES))] if asked.quick else asked.names or CASES:
         before[name] = measured(name)
         print(before[name], flush=True)
-        pd.DataFrame([before[name] for name in CASES if name in before]).to_csv(RESULTS, index=False)
+        pd.DataFrame([before[name] for name in CASES if name in before]).to_csv(path, index=False)
 
 
 if __name__ == "__main__":

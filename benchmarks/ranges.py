@@ -1,14 +1,14 @@
 """How long the ranges of all probabilities take, by one walk along the vertices and by a linear programme each.
 
-    .venv/bin/python -m benchmarks.ranges [LIMIT]
+    .venv/bin/python -m benchmarks.ranges [--quick] [--limit SECONDS]
 
 Tallies that leave hundreds of probabilities open, CPU seconds of one thread. The linear programmes are left out where
-they took more than LIMIT seconds (1) on a smaller tally of the kind. Writes results/ranges.csv as it goes.
+they took more than so many SECONDS (1) on a smaller tally of the kind. Writes results/ranges.csv as it goes.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ import pandas as pd
 
 import ibukit as ik
 from benchmarks.measure import clocked
+from benchmarks.run import SCRATCH
 from ibukit._threads import one_thread
 from ibukit.identification import _spans
 from ibukit.identification._polytope import Polytope
@@ -111,7 +112,18 @@ def measured(limit: float, problems: list[tuple[str, int]] = PROBLEMS) -> Iterat
                 yield pd.DataFrame(rows)
 
 
-if __name__ == "__main__":
-    for table in measured(float(sys.argv[1]) if len(sys.argv) > 1 else LIMIT):
-        table.to_csv(RESULTS, index=False)
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="the smallest of each kind; the result stays in _build")
+    parser.add_argument("--limit", type=float, default=LIMIT, help="CPU seconds")
+    asked = parser.parse_args()
+    path = SCRATCH / "quick" / RESULTS.name if asked.quick else RESULTS
+    path.parent.mkdir(parents=True, exist_ok=True)
+    problems = [(kind, k) for kind, k in PROBLEMS if k == 100] if asked.quick else PROBLEMS
+    for table in measured(asked.limit, problems):
+        table.to_csv(path, index=False)
         print(table.tail(1).to_string(header=len(table) == 1), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,5 +1,7 @@
 """What two threads bring: `mle` on bits, and steps of `ibu` on a plane, with scipy.fft.set_workers(1) and (2).
 
+    .venv/bin/python -m benchmarks.threads [--quick]
+
 Writes results/threads.csv. The ratio of the seconds by the clock means something on an idle machine only. The other one
 holds on a busy machine too: CPU seconds of one thread, over those of the calling thread plus half of what the two
 others used, which is what the clock shows if these run side by side.
@@ -7,6 +9,7 @@ others used, which is what the clock shows if these run side by side.
 
 from __future__ import annotations
 
+import argparse
 import statistics
 import time
 from collections.abc import Callable
@@ -19,24 +22,22 @@ from scipy import fft
 import ibukit as ik
 from benchmarks import tables
 from benchmarks.draws import SEED
-from benchmarks.run import HERE
+from benchmarks.run import HERE, SCRATCH
 
 THREADS = 2
-ROUNDS = 3
 
 
 def _people(k: int, n: int) -> np.ndarray:
     return np.random.default_rng(k).multinomial(n, np.random.default_rng(k).dirichlet(np.ones(k)))
 
 
-def cases() -> dict[str, Callable[[], Any]]:
-    rows = ik.Rappor(100, 0.5).simulate(_people(100, 10**6), np.random.default_rng(SEED))
-    plane = ik.TruncatedPlanarGeometric(ik.Grid(512, 512), 0.5).simulate(
-        _people(512**2, 10**7), np.random.default_rng(SEED)
-    )
+def cases(n: int, side: int) -> dict[str, Callable[[], Any]]:
+    rows = ik.Rappor(100, 0.5).simulate(_people(100, n), np.random.default_rng(SEED))
+    square = ik.Grid(side, side)
+    plane = ik.TruncatedPlanarGeometric(square, 0.5).simulate(_people(side**2, 10**7), np.random.default_rng(SEED))
     return {
-        "bits, k = 100, n = 1e6: mle": lambda: ik.mle(rows),
-        "plane, 256 x 256: 3 steps of ibu": lambda: ik.ibu(plane, stop=ik.Steps(3)),
+        f"bits, k = 100, n = {n:,}: mle": lambda: ik.mle(rows),
+        f"plane, {side} x {side}: 3 steps of ibu": lambda: ik.ibu(plane, stop=ik.Steps(3)),
     }
 
 
@@ -50,16 +51,16 @@ def timed(call: Callable[[], Any], threads: int) -> tuple[float, float, float]:
     return wall, cpu, own + (cpu - own) / threads
 
 
-def measure() -> pd.DataFrame:
+def measure(n: int, side: int, rounds: int) -> pd.DataFrame:
     found = []
-    for name, call in cases().items():
+    for name, call in cases(n, side).items():
         one = call()
         with fft.set_workers(THREADS):
             many = call()
         same = np.array_equal(one.distribution, many.distribution)
-        rounds = [(timed(call, 1), timed(call, THREADS)) for _ in range(ROUNDS)]
-        wall, cpu, _ = (statistics.median(one[i] for one, _ in rounds) for i in range(3))
-        wall_2, cpu_2, side_by_side = (statistics.median(two[i] for _, two in rounds) for i in range(3))
+        pairs = [(timed(call, 1), timed(call, THREADS)) for _ in range(rounds)]
+        wall, cpu, _ = (statistics.median(one[i] for one, _ in pairs) for i in range(3))
+        wall_2, cpu_2, side_by_side = (statistics.median(two[i] for _, two in pairs) for i in range(3))
         found.append(
             {
                 "case": name,
@@ -75,7 +76,14 @@ def measure() -> pd.DataFrame:
     return pd.DataFrame(found)
 
 
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="a tenth of the people; the result stays in _build")
+    quick = parser.parse_args().quick
+    table = measure(10**5, 128, 1) if quick else measure(10**6, 512, 3)
+    tables.write(table, (SCRATCH / "quick" if quick else HERE / "results") / "threads.csv")
+    print(f"\nthreads\n{tables.text(table)}")
+
+
 if __name__ == "__main__":
-    table = measure()
-    tables.write(table, HERE / "results" / "threads.csv")
-    print(tables.text(table))
+    main()

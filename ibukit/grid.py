@@ -195,12 +195,16 @@ class Grid(Alphabet):
 
     def distances(self) -> Floats:
         """Euclidean distances between cell centres, shape (k, k), in `unit`."""
+        everywhere = np.arange(len(self))
+        return self._distances_between(everywhere, everywhere)
+
+    def _distances_between(self, some: Ints, others: Ints) -> Floats:
+        """Rows and columns of `distances` with these codes, to the last digit, without the other pairs."""
         # from the integer offsets, so that equal offsets give bitwise equal distances
         height, width = self.cell_shape
-        rows = np.arange(self.n_rows)[:, None] - np.arange(self.n_rows)
-        cols = np.arange(self.n_cols)[:, None] - np.arange(self.n_cols)
-        north, east = np.abs(rows) * height, np.abs(cols) * width
-        return np.asarray(np.hypot(north[:, None, :, None], east[None, :, None, :]).reshape(len(self), len(self)))
+        lengths = np.hypot((np.arange(self.n_rows) * height)[:, None], np.arange(self.n_cols) * width)
+        (row, col), (other_row, other_col) = np.divmod(some, self.n_cols), np.divmod(others, self.n_cols)
+        return np.asarray(lengths[np.abs(row[:, None] - other_row), np.abs(col[:, None] - other_col)])
 
     def codes(self, labels: Any, *, name: str = "labels") -> Ints:
         """Codes of (row, column) pairs, or of points on the globe, or `AlphabetMismatch`.

@@ -1,6 +1,6 @@
 """The benchmarks' own logic at tiny size: draws, race, certificate, verdicts, tables. Nothing here times anything."""
 
-import importlib
+import importlib.util
 from itertools import count
 from types import SimpleNamespace
 
@@ -87,7 +87,7 @@ def test_a_race_has_a_line_for_each_contender_and_survives_one_that_fails():
     assert "nan" not in shown.lower()
 
 
-@pytest.mark.parametrize("broken", [None, "libraries", "dense", "scaling"])
+@pytest.mark.parametrize("broken", [None, "libraries", "ranges", "dense", "scaling"])
 def test_a_step_that_fails_is_named_at_the_end_and_the_others_go_on(broken, monkeypatch, tmp_path, capsys):
     command = importlib.import_module("benchmarks.__main__")
     for name in command.ONE_THREAD:
@@ -109,7 +109,8 @@ def test_a_step_that_fails_is_named_at_the_end_and_the_others_go_on(broken, monk
     else:
         with pytest.raises(SystemExit, match=f"ended with an error: {broken}$"):
             command.main()
-    assert begun == ["benchmarks.dense", "benchmarks.protocol_solvers", "benchmarks.libraries"]
+    assert begun == ["benchmarks.dense", *(f"benchmarks.{part}" for part in command.PARTS)]
+    assert all(importlib.util.find_spec(one) for one in begun)
     assert "minutes: races 0.0, dense 0.0, scaling 0.0, first_call 0.0" in capsys.readouterr().out
 
 

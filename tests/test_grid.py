@@ -37,6 +37,19 @@ def test_distances_are_between_the_centres(n_rows, n_cols, cell_size):
     assert centers[0].tolist() == [height / 2, width / 2]
 
 
+def test_distances_of_some_cells_are_those_of_all(rng):
+    grid = ik.Grid(7, 9, cell_size=(0.3, 0.7), first=(2, -3))
+    some, others = rng.permutation(63)[:20], rng.permutation(63)[:11]
+    assert np.array_equal(grid._distances_between(some, others), grid.distances()[np.ix_(some, others)])
+
+
+def test_the_earth_mover_needs_no_distance_between_cells_that_keep_their_mass():
+    grid, p = ik.Grid(400, 400, cell_size=0.5), np.full(160_000, 1 / 160_000)  # all pairs would be 205 GB
+    q = p.copy()
+    q[0], q[399] = q[0] - 1e-6, q[399] + 1e-6
+    assert ik.emd(p, q, grid) == pytest.approx(1e-6 * 399 / 2, rel=1e-6)
+
+
 def test_cells_are_counted_row_by_row_from_the_south_west():
     grid = ik.Grid(2, 3)
     assert grid.values.tolist() == [list(cell) for cell in naive.cells(2, 3)]

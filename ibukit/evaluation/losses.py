@@ -64,7 +64,7 @@ def emd(p: ArrayLike, q: ArrayLike, alphabet: Alphabet | int, *, strict: bool = 
         return _transport(given, wanted, space.distances(), strict)
     # by the triangle inequality what both have in common stays: far fewer cells are left to be matched
     more, less = np.flatnonzero(given > wanted), np.flatnonzero(given < wanted)
-    return _transport((given - wanted)[more], (wanted - given)[less], space.distances()[np.ix_(more, less)], strict)
+    return _transport((given - wanted)[more], (wanted - given)[less], space._distances_between(more, less), strict)
 
 
 def _transport(supply: Floats, demand: Floats, distances: Floats, strict: bool) -> float:
@@ -74,8 +74,9 @@ def _transport(supply: Floats, demand: Floats, distances: Floats, strict: bool) 
     total = supply.sum()
     if not (total and demand.sum()):  # what is left on one side alone is rounding: both sum to 1
         return 0.0
-    # POT wants equal totals to the last digit
-    cost, log = ot.emd2(supply / total, demand / demand.sum(), distances, numItermax=10_000_000, log=True)
+    # POT wants equal totals to the last digit; nobody asks for its dual variables, which need not be centred then
+    quick = {"center_dual": False, "check_marginals": False}
+    cost, log = ot.emd2(supply / total, demand / demand.sum(), distances, numItermax=10_000_000, log=True, **quick)
     cost = float(total * cost)
     if _validate.flag("strict", strict) and log["warning"] is not None:
         raise ConvergenceError(

@@ -10,6 +10,10 @@ from ibukit.errors import TooLarge
 
 # significant bits that are kept: far below what any number of draws could tell, far above the last digits of a matrix
 BITS = 32
+# the others of a mantissa's 53, and half a unit of the last one kept
+DROPPED = 53 - BITS
+HALF = 1 << (DROPPED - 1)
+SMALLEST_NORMAL = float(np.finfo(float).smallest_normal)
 # users whose reports are drawn one by one: their secrets alone take two gigabytes
 MOST_USERS = 2**28
 
@@ -20,9 +24,18 @@ def drawable(p: Floats) -> Floats:
     A draw of a binomial changes by one where n p passes a whole number, and tidy numbers stand exactly there: of 79
     with p = 0.4, say, one unit in the last place of p, which another processor may compute, decides.
     """
-    mantissa, exponent = np.frexp(p)
-    rounded = np.ldexp(np.rint(np.ldexp(mantissa, BITS)), exponent - BITS)
+    rounded = _rounded(np.asarray(p, dtype=np.float64))
     return np.asarray(rounded / rounded.sum(axis=-1, keepdims=True))
+
+
+def _rounded(p: Floats) -> Floats:
+    """Each number to its first 32 significant bits, halves to even."""
+    if ((p != 0) & (np.abs(p) < SMALLEST_NORMAL)).any():  # these have fewer bits than the others, and keep them
+        mantissa, exponent = np.frexp(p)
+        return np.asarray(np.ldexp(np.rint(np.ldexp(mantissa, BITS)), exponent - BITS))
+    # on the bits themselves, in a third of the time: a carry out of the mantissa goes to the exponent, as it should
+    bits = p.view(np.int64)
+    return np.asarray(((bits + (HALF - 1) + ((bits >> DROPPED) & 1)) & -(2 * HALF)).view(np.float64))
 
 
 def one_by_one(counts: Ints, mechanism: object) -> Ints:
