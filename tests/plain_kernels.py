@@ -15,6 +15,7 @@ from ibukit.channels._sign_kernels import hadamard_held
 from ibukit.channels.points._slope_kernels import from_above, from_below
 from ibukit.posterior import _gibbs_kernels as gibbs
 from ibukit.posterior._response_kernels import told
+from ibukit.posterior._totals_kernels import add_user
 from ibukit.protocols import _hash_kernels, _sketch_kernels
 from ibukit.solvers._water_filling_kernels import fill, water_level
 from ibukit.testing import check_channel
@@ -269,3 +270,17 @@ def test_moves_of_a_walk_keep_mass_slope_and_the_law():
         ratio = parabola if from_prior else prior
         assert move(x, y, from_prior, ratio - 1e-9, normal=-0.4) == pytest.approx(to)
         assert move(x, y, from_prior, ratio + 1e-9, normal=-0.4) == pytest.approx(start)
+
+
+def test_a_user_is_added_to_probabilities_of_any_size():
+    """Two secrets: the rank of a total is its first number, and taking one away moves back by one."""
+    steps, column, alpha = np.ones((1, 4), dtype=np.int64), np.array([0.3, 0.9]), np.array([0.5, 2.0])
+    made = []
+    for power in (0, -3000, 3000):
+        mantissas, exponents = np.array([0.5, 0.75, 0.0]), np.array([power, power + 1, 0])
+        add_user(mantissas, exponents, steps, 1, 3, column, alpha)
+        assert (mantissas >= 0.5).all()
+        made.append((mantissas, exponents - power))
+    for mantissas, exponents in made[1:]:
+        np.testing.assert_allclose(mantissas, made[0][0], rtol=1e-15)
+        assert exponents.tolist() == made[0][1].tolist()
