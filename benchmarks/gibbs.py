@@ -8,10 +8,10 @@ are judged by the same programme (arviz) on the same coordinates, E[F | p, repor
 charged with all that it does from the tally on; the plain one begins at the maximum of the likelihood, which is not
 charged, nor is the first half of its sweeps.
 
-Where the plain chains do not meet, no run of a sensible length says how slow they are, but short ones from draws of the
-posterior do. Data augmentation is a reversible chain with no negative eigenvalue, so the correlation r_t of a
-coordinate after t sweeps is a mean of powers l^t. Hence, from the correlation after m sweeps alone, r_t >= r_m up to t = m and, by
-Jensen, r_t >= r_m^(t / m) from there on, and a sample costs
+Where the plain chains do not meet, no run of a sensible length says how slow they are, but short ones from draws of
+the posterior do. Data augmentation is a reversible chain with no negative eigenvalue, so the correlation r_t of a
+coordinate after t sweeps is a mean of powers l^t. Hence, from the correlation after m sweeps alone, r_t >= r_m up to t
+= m and, by Jensen, r_t >= r_m^(t / m) from there on, and a sample costs
 
     1 + 2 sum_t r_t >= 1 + 2 (m - 1) r_m + 2 r_m / (1 - r_m^(1 / m))
 
