@@ -3,20 +3,20 @@
     .venv/bin/python -m benchmarks.gibbs [--quick]
 
 Writes results/gibbs.csv. The plain sampler does one thing in turns: given p, the users of each report are shared among
-the secrets by one call of `multinomial`, and p is drawn from the Dirichlet distribution that these totals give. Both are
-judged by the same programme (arviz) on the same coordinates, E[F | p, reports]; the slowest secret counts. Ours is
+the secrets by one call of `multinomial`, and p is drawn from the Dirichlet distribution that these totals give. Both
+are judged by the same programme (arviz) on the same coordinates, E[F | p, reports]; the slowest secret counts. Ours is
 charged with all that it does from the tally on; the plain one begins at the maximum of the likelihood, which is not
 charged, nor is the first half of its sweeps.
 
-Where the plain chains do not meet, no run of a sensible length says how slow they are, but short ones from draws of the
-posterior do. Data augmentation is a reversible chain with no negative eigenvalue, so the correlation r_t of a coordinate
-after t sweeps is a mean of powers l^t. Hence, from the correlation after m sweeps alone, r_t >= r_m up to t = m and, by
-Jensen, r_t >= r_m^(t / m) from there on, and a sample costs
+Where the plain chains do not meet, no run of a sensible length says how slow they are, but short ones from draws of
+the posterior do. Data augmentation is a reversible chain with no negative eigenvalue, so the correlation r_t of a
+coordinate after t sweeps is a mean of powers l^t. Hence, from the correlation after m sweeps alone, r_t >= r_m up to t
+= m and, by Jensen, r_t >= r_m^(t / m) from there on, and a sample costs
 
     1 + 2 sum_t r_t >= 1 + 2 (m - 1) r_m + 2 r_m / (1 - r_m^(1 / m))
 
-sweeps or more. `plain, at most` is what that leaves: its rate can only be lower. The draws that it starts from are ours,
-whose R-hat stands beside; secret and m are chosen on every second start and the bound is taken on the others.
+sweeps or more. `plain, at most` is what that leaves: its rate can only be lower. The draws that it starts from are
+ours, whose R-hat stands beside; secret and m are chosen on every second start and the bound is taken on the others.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ def plain(tally: ik.Tally, starts: np.ndarray, sweeps: int, rng: np.random.Gener
     counts, shares = tally.counts, tally.counts / tally.counts.sum()
     draws = np.empty((len(starts), sweeps + 1, tally.k))
     for chain, p in zip(draws, starts, strict=True):
-        for sweep in range(sweeps + 1):
-            if sweep:
-                p = rng.dirichlet(1.0 + rng.multinomial(counts, weights).sum(axis=0))  # noqa: PLW2901
-            weights = columns * p
+        drawn = p
+        for sweep in chain:
+            weights = columns * drawn
             weights /= weights.sum(axis=1, keepdims=True)
-            chain[sweep] = shares @ weights
+            sweep[:] = shares @ weights
+            drawn = rng.dirichlet(1.0 + rng.multinomial(counts, weights).sum(axis=0))
     return draws
 
 
 def sweeps_a_sample(paths: np.ndarray, variance: np.ndarray) -> float:
-    """At least so many, for the slowest secret, from paths that begin in the posterior; shape (starts, sweeps + 1, k)."""
+    """At least so many, for the slowest secret, from paths (starts, sweeps + 1, k) that begin in the posterior."""
 
     def least(some: np.ndarray) -> np.ndarray:
         found = []
@@ -84,7 +84,7 @@ def row(epsilon: float, sweeps: int, starts: int) -> dict[str, object]:
     took, plainly = np.diff(clock)
     a_sweep = plainly / (4 * (sweeps + 1))
     samples, r_hat = _gibbs._diagnostics(draws[:, sweeps // 2 :])
-    spread = ours.values.reshape(-1, K)[:: 4 * _gibbs.N_DRAWS // starts]
+    spread = np.reshape(ours.values, (-1, K))[:: 4 * _gibbs.N_DRAWS // starts]
     paths = plain(tally, spread, LAGS[-1], np.random.default_rng(5))
     at_most = 1 / (sweeps_a_sample(paths, ours.frequencies.var(axis=(0, 1))) * a_sweep)
     met = r_hat.max() <= _gibbs.MOST_R_HAT

@@ -49,6 +49,6 @@ def test_figure_nine_has_all_its_settings_and_two_processes_find_the_same(monkey
 
 
 def test_seconds_side_by_side_are_those_of_the_caller_and_half_of_the_others():
-    wall, cpu, side_by_side = threads.timed(lambda: sum(range(10**6)), 2)
+    _, cpu, side_by_side = threads.timed(lambda: sum(range(10**6)), 2)
     assert 0 < side_by_side <= cpu
     assert side_by_side == pytest.approx(cpu, rel=0.2)  # nobody else had work
