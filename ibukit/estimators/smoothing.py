@@ -10,9 +10,9 @@ from scipy.optimize import minimize_scalar
 from ibukit import _validate
 from ibukit._threads import one_thread
 from ibukit._validate import Floats
+from ibukit.channels import PlaneChannel
 from ibukit.estimate import ConvergenceError, Estimate, Status
-from ibukit.estimators._curvature import has_structure
-from ibukit.estimators._roughness import Fit, Roughness, fit, roughness_on
+from ibukit.estimators._roughness import Fit, Roughness, fit, roughness_on, structure
 from ibukit.estimators.certificate import certified, ratios
 from ibukit.information import refuse_if_too_large
 from ibukit.tally import Tally, check_bounded
@@ -21,6 +21,8 @@ from ibukit.tally import Tally, check_bounded
 PENALTY_FACTOR = math.sqrt(10)
 # a penalty so many nats of evidence behind the best so far, and all below it, are not worth looking at
 HOPELESS_NATS = 50.0
+# step in log penalty over which the slope of an evidence with an error of chance is taken
+CHANCE_STEP = 0.2
 OF = ("distribution", "frequencies")
 
 
@@ -126,7 +128,8 @@ def smooth(
     tol = _validate.positive("tol", tol)
     how = "given"
     if penalty is None:
-        penalty, how = choose_penalty(tally), "of most evidence"
+        penalty, error = _choose(tally, roughness)
+        how = "of most evidence" + ("" if error is None else f", estimated to {100 * error:.1g} %")
     penalty = _validate.positive("penalty", penalty)
     with one_thread():
         optimum, weight = _uniform_fit(tally.k), max(penalty, _largest(tally, roughness)) / tally.n
@@ -191,16 +194,12 @@ def choose_penalty(tally: Tally) -> float:
     >>> ik.choose_penalty(mechanism.tally_counts([600, 1200, 200, 900, 100, 700])) < 100  # nothing smooth about this
     True
     """
-    roughness = _roughness_of(tally)
-    if tally.k == 1:
-        return 1.0  # there is nothing to choose
-    with one_thread():
-        return _most_evidence(tally, roughness)
+    return _choose(tally, _roughness_of(tally))[0]
 
 
 def _roughness_of(tally: Tally) -> Roughness:
     roughness = roughness_on(check_bounded(tally, "a smooth curve does not end with the reports").alphabet)
-    if not (roughness.is_chain and has_structure(tally.operator)):
+    if structure(roughness, tally.operator) is None:
         refuse_if_too_large(tally.k, "smooth", ", or mle(tally) and ibu(tally), which need no matrix")
     return roughness
 
@@ -212,7 +211,15 @@ def _of_the_users(tally: Tally, theta: Floats) -> Floats:
     return np.asarray(frequencies / frequencies.sum())
 
 
-def _most_evidence(tally: Tally, roughness: Roughness) -> float:
+def _choose(tally: Tally, roughness: Roughness) -> tuple[float, float | None]:
+    """The penalty of most evidence and, where the evidence is an estimate, the relative standard error from that."""
+    if tally.k == 1:
+        return 1.0, None  # there is nothing to choose
+    with one_thread():
+        return _most_evidence(tally, roughness)
+
+
+def _most_evidence(tally: Tally, roughness: Roughness) -> tuple[float, float | None]:
     n, tried, fits = tally.n, [], [_uniform_fit(tally.k)]
     penalty = _largest(tally, roughness)
     # an optimum lambda R is at most (k - 1) / 2, and R at most twice the largest degree
@@ -220,7 +227,7 @@ def _most_evidence(tally: Tally, roughness: Roughness) -> float:
     best = -math.inf
     while penalty > least:
         optimum = fit(tally, roughness, penalty / n, fits[-1].u, 1e-9)
-        evidence = _evidence(tally, roughness, penalty, optimum)
+        evidence = float(_evidences(tally, roughness, penalty, optimum).mean())
         tried.append((penalty, evidence))
         fits.append(optimum)
         best = max(best, evidence)
@@ -229,25 +236,38 @@ def _most_evidence(tally: Tally, roughness: Roughness) -> float:
         penalty /= PENALTY_FACTOR
     i = int(np.argmax([evidence for _, evidence in tried]))
     if i in (0, len(tried) - 1):
-        return tried[i][0]
+        return tried[i][0], None
 
-    def loss(log_penalty: float) -> float:
+    def evidences(log_penalty: float) -> Floats:
         again = fit(tally, roughness, math.exp(log_penalty) / n, fits[i + 1].u, 1e-9)
-        return -_evidence(tally, roughness, math.exp(log_penalty), again)
+        return _evidences(tally, roughness, math.exp(log_penalty), again)
 
     bounds = math.log(tried[i + 1][0]), math.log(tried[i - 1][0])
-    return math.exp(float(minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 0.01}).x))
+    found = minimize_scalar(
+        lambda x: -float(evidences(x).mean()), bounds=bounds, method="bounded", options={"xatol": 0.01}
+    )
+    at, evidence = float(found.x), -float(found.fun)
+    estimated = isinstance(structure(roughness, tally.operator), PlaneChannel)
+    return math.exp(at), _chance(evidences(at - CHANCE_STEP), evidences(at + CHANCE_STEP), evidence) if estimated else None
 
 
-def _evidence(tally: Tally, roughness: Roughness, penalty: float, optimum: Fit) -> float:
+def _chance(below: Floats, above: Floats, evidence: float) -> float:
+    """The standard error of the place of the maximum, from estimates that each are an evidence, shape (m,)."""
+    slopes = (above - below) / (2 * CHANCE_STEP)
+    bend = (2 * evidence - float(above.mean() + below.mean())) / CHANCE_STEP**2
+    return float(slopes.std(ddof=1)) / math.sqrt(len(slopes)) / bend if bend > 0 else math.inf
+
+
+def _evidences(tally: Tally, roughness: Roughness, penalty: float, optimum: Fit) -> Floats:
+    """One for each of the curvature's log determinants."""
     if optimum.curvature is None:
-        return -math.inf
+        return np.array([-math.inf])
     root = np.sqrt(optimum.theta)
     # the determinant on the directions that stay on the sphere, those at right angles to sqrt theta
-    log_det = optimum.curvature.log_det + math.log(float(root @ optimum.curvature.solve(root)))
+    log_dets = optimum.curvature.log_dets + math.log(float(root @ optimum.curvature.solve(root)))
     p = tally.operator.forward(optimum.theta)
     fitted = tally.n * float(tally.frequencies @ np.log(p)) - penalty * roughness(optimum.u)
-    return fitted + ((tally.k - 1) * math.log(penalty) - log_det) / 2
+    return np.asarray(fitted + ((tally.k - 1) * math.log(penalty) - log_dets) / 2)
 
 
 def _largest(tally: Tally, roughness: Roughness) -> float:
