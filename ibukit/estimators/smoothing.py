@@ -248,7 +248,9 @@ def _most_evidence(tally: Tally, roughness: Roughness) -> tuple[float, float | N
     )
     at, evidence = float(found.x), -float(found.fun)
     estimated = isinstance(structure(roughness, tally.operator), PlaneChannel)
-    return math.exp(at), _chance(evidences(at - CHANCE_STEP), evidences(at + CHANCE_STEP), evidence) if estimated else None
+    return math.exp(at), _chance(
+        evidences(at - CHANCE_STEP), evidences(at + CHANCE_STEP), evidence
+    ) if estimated else None
 
 
 def _chance(below: Floats, above: Floats, evidence: float) -> float:
@@ -267,7 +269,8 @@ def _evidences(tally: Tally, roughness: Roughness, penalty: float, optimum: Fit)
     log_dets = optimum.curvature.log_dets + math.log(float(root @ optimum.curvature.solve(root)))
     p = tally.operator.forward(optimum.theta)
     fitted = tally.n * float(tally.frequencies @ np.log(p)) - penalty * roughness(optimum.u)
-    return np.asarray(fitted + ((tally.k - 1) * math.log(penalty) - log_dets) / 2)
+    evidences = fitted + ((tally.k - 1) * math.log(penalty) - log_dets) / 2
+    return np.where(np.isfinite(evidences), evidences, -math.inf)
 
 
 def _largest(tally: Tally, roughness: Roughness) -> float:
