@@ -98,8 +98,12 @@ class PlaneCurvature(Curvature):
             from_normal /= float(normal @ from_normal)
 
         def direction(rest: Floats) -> Floats:
+            if normal is None:
+                return self._nearly(rest)
+            # off the multiple of the normal that the residual carries: what rounding makes of it would grow
+            rest -= normal * float(from_normal @ rest)
             z = self._nearly(rest)
-            return z if normal is None else z - from_normal * float(normal @ z)
+            return z - from_normal * float(normal @ z)
 
         x, rest = np.zeros_like(side), side.copy()
         z = direction(rest)
@@ -118,7 +122,7 @@ class PlaneCurvature(Curvature):
             before, size = size, float(rest @ z)
             p *= size / before
             p += z
-        return x
+        return x if normal is None else x - from_normal * float(normal @ x)
 
     @cached_property
     def _laplace(self) -> tuple[Floats, Floats]:

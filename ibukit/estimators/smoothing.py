@@ -55,7 +55,8 @@ def smooth(
     Returns
     -------
     Estimate
-        ``status`` CONVERGED; ``method`` says the penalty; ``n_iter`` Newton steps at that penalty. ``gap`` is, as for
+        ``status`` CONVERGED; ``method`` says the penalty and, where it was chosen by an estimated evidence, the
+        standard error of that choice; ``n_iter`` Newton steps at that penalty. ``gap`` is, as for
         every estimate, computed from what is returned: no distribution is more likely by more nats per report.
 
     Raises
@@ -64,7 +65,7 @@ def smooth(
         If the alphabet is neither a Line nor a Grid.
     TooLarge
         If it has no end, or more than 10,000 elements where a step takes matrices of shape (k, k): all but reports
-        of one mechanism of geometric noise on a line.
+        of one mechanism of geometric noise on a line, or of planar noise on a grid.
     ConvergenceError
         If `strict` and no certificate of `tol` was reached; carries the best ``.estimate``.
     ValueError
@@ -75,8 +76,10 @@ def smooth(
     With gamma_x = n g_x - penalty dR/dtheta_x, where g are the ratios of `ibu`, concavity gives for any phi that
     its penalised log-likelihood exceeds that of theta by at most max gamma - theta . gamma. A step
     of Newton's method on log theta costs O(k) for one mechanism of geometric noise on a line (0.4 s of work for 2,000
-    values, 11 s for 100,000). Otherwise it takes a matrix of shape (k, k): for alphabets of some thousand values. A
-    penalty that is a tiny fraction of the default one makes a comb, as the MLE is, and may be beyond certifying.
+    values, 11 s for 100,000). For one mechanism of planar noise on more than 1,024 cells of a grid it takes conjugate
+    gradients by Fourier transforms, and memory for some vectors of k numbers. They end where the system is solved to a
+    part in 10^4, which costs a Newton step more and leaves the certificate what it is. Otherwise a step takes a matrix
+    of shape (k, k): for alphabets of some thousand values. A penalty that is a tiny fraction of the default one makes a comb, as the MLE is, and may be beyond certifying.
 
     Which of the two: people drawn from a smooth distribution are not themselves smoothly distributed, and with weak
     noise the reports tell how they are. theta leaves that out, F takes in as much of it as the reports bear: F is one
@@ -161,6 +164,12 @@ def choose_penalty(tally: Tally) -> float:
     1)/2 log lambda - 1/2 log det H at the penalised maximum, H the second derivatives there along the sphere. No truth,
     no random splits of the reports: the same tally gives the same penalty.
 
+    For one mechanism of planar noise on more than 1,024 cells log det H is an estimate, by stochastic Lanczos
+    quadrature with 4 to 16 vectors of random signs, always the same ones (``SEED`` in
+    ``ibukit/estimators/_plane_curvature.py``). `smooth` says in its ``method`` the standard error that this leaves in
+    the penalty, from how far the vectors differ. It does not count the error of the quadrature itself, which is ended
+    where four more steps change a logarithm by less than 0.01, or k / 10^6 if that is more, or after 500 steps.
+
     Parameters
     ----------
     tally : Tally
@@ -169,7 +178,8 @@ def choose_penalty(tally: Tally) -> float:
     Returns
     -------
     float
-        In nats times the square of the alphabet's unit, to about a hundredth of itself. As large as makes the estimate
+        In nats times the square of the alphabet's unit, to about a hundredth of itself (and the standard error, where
+        log det H is an estimate). As large as makes the estimate
         uniform, where the reports show no departure from that.
 
     Raises
@@ -178,7 +188,7 @@ def choose_penalty(tally: Tally) -> float:
         If the alphabet is neither a Line nor a Grid.
     TooLarge
         If it has no end, or more than 10,000 elements where a step takes matrices of shape (k, k): all but reports
-        of one mechanism of geometric noise on a line.
+        of one mechanism of geometric noise on a line, or of planar noise on a grid.
 
     References
     ----------
