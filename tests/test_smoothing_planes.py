@@ -109,6 +109,7 @@ def test_determinants_are_estimated_with_the_error_that_they_show(name, without_
     assert error < 0.1 * tally.k
 
 
+@pytest.mark.slow
 def test_the_penalty_is_chosen_within_the_error_that_is_stated(without_matrices, on_the_plane):
     tally = tally_of("9 x 7")
     exact = ik.choose_penalty(tally)
