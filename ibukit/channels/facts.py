@@ -37,6 +37,11 @@ def as_plane(channel: Channel) -> PlaneChannel | None:
     return channel
 
 
+def as_planar(channel: Channel) -> PlaneChannel | None:
+    """The channel if its normal equations are those of its kernels and columns, whichever reports were seen."""
+    return channel if type(channel) is PlaneChannel else None
+
+
 def as_bits(channel: Channel) -> BitChannel | None:
     """The channel if a set bit changes what a row says of its secret: then its columns tell the bits."""
     return channel if type(channel) is BitChannel and channel.one != channel.zero else None

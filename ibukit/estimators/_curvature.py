@@ -16,7 +16,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.lapack import dgbtrf, dgbtrs
 
 from ibukit._validate import Floats
-from ibukit.channels import Channel, LineChannel, facts
+from ibukit.channels import LineChannel
 
 # the band of the line's system: three unknowns a position, each tied to its like at the neighbours
 BAND = 3
@@ -29,10 +29,16 @@ class Curvature(ABC):
     def solve(self, side: Floats) -> Floats:
         """H^-1 side, shape (k,)."""
 
+    def step(self, rise: Floats, root: Floats) -> Floats:
+        """Newton's step for a slope `rise` along the directions at right angles to `root`."""
+        v, out = self.solve(rise), self.solve(root)
+        v -= out * (root @ v) / (root @ out)
+        return v
+
     @property
     @abstractmethod
-    def log_det(self) -> float:
-        """Log det H."""
+    def log_dets(self) -> Floats:
+        """Log det H: one number, or estimates whose mean it is."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,9 +52,9 @@ class DenseCurvature(Curvature):
         return np.asarray(cho_solve((self.factor, True), side))
 
     @property
-    def log_det(self) -> float:
+    def log_dets(self) -> Floats:
         """Twice the logarithms on the diagonal."""
-        return 2 * float(np.log(np.diag(self.factor)).sum())
+        return np.array([2 * float(np.log(np.diag(self.factor)).sum())])
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,14 +80,9 @@ class LineCurvature(Curvature):
         return np.asarray(dgbtrs(self.bands, BAND, BAND, whole, self.pivots)[0][::3])
 
     @property
-    def log_det(self) -> float:
+    def log_dets(self) -> Floats:
         """From the diagonal of the upper factor."""
-        return float(np.log(np.abs(self.bands[2 * BAND])).sum()) - 2 * math.log(self.loss)
-
-
-def has_structure(channel: Channel) -> bool:
-    """Whether `curvature` takes no matrix of shape (k, k)."""
-    return facts.as_line(channel) is not None
+        return np.array([float(np.log(np.abs(self.bands[2 * BAND])).sum()) - 2 * math.log(self.loss)])
 
 
 def line_curvature(line: LineChannel, root: Floats, w: Floats, diagonal: Floats, beside: Floats) -> Curvature | None:

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet, Line
-from ibukit.channels import Channel, facts
+from ibukit.channels import Channel, LineChannel, PlaneChannel, facts
 from ibukit.errors import AlphabetMismatch
 from ibukit.estimators._curvature import Curvature, dense_curvature, line_curvature
+from ibukit.estimators._plane_curvature import DENSE_SECRETS, PlaneCurvature
 from ibukit.grid import Grid
 from ibukit.tally import Tally
 
@@ -46,6 +47,8 @@ class Roughness:
     """The least eigenvalue above 0 of the matrix with R(theta) = sqrt theta . matrix . sqrt theta."""
     is_chain: bool = False
     """Whether the neighbours are x and x + 1."""
+    between: tuple[float, float] = (1.0, 1.0)
+    """On a grid the weights between rows and between columns."""
 
     def __call__(self, u: Floats) -> float:
         """The roughness of theta = exp(u) / sum_x exp(u_x)."""
@@ -101,7 +104,8 @@ def roughness_on(alphabet: Alphabet) -> Roughness:
     one, other, weight = zip(*((a.ravel(), b.ravel(), np.full(a.size, side**-2)) for a, b, side in pairs), strict=True)
     # the matrix is a Kronecker sum of two chains'
     slowest = min(_slowest(alphabet.n_rows) / height**2, _slowest(alphabet.n_cols) / width**2)
-    return Roughness(np.concatenate(one), np.concatenate(other), np.concatenate(weight), k, slowest)
+    between = height**-2, width**-2
+    return Roughness(np.concatenate(one), np.concatenate(other), np.concatenate(weight), k, slowest, between=between)
 
 
 def _slowest(k: int) -> float:
@@ -114,7 +118,7 @@ class Fit:
     """Where the search for the best fit ended.
 
     `excess` is the certificate, nats per report: no distribution has a penalised mean log-likelihood above this one's
-    by more. `curvature` is the Cholesky factor of -1/4 its second derivatives along sqrt theta.
+    by more. `curvature` is -1/4 its second derivatives along sqrt theta, to solve with.
     """
 
     u: Floats
@@ -152,7 +156,7 @@ def _newton(tally: Tally, roughness: Roughness, weight: float, u: Floats, tol: f
         mean = float(theta @ g) - weight * roughness(u)  # R is its own slope along theta: R(c theta) = c R(theta)
         excess = max(0.0, float(slope.max()) - mean)
         root = np.sqrt(theta)
-        factor = _curvature(operator, q / p**2, root, roughness, weight, u)
+        factor = _curvature(operator, q / p**2, root, roughness, weight, u, careful)
         if excess < best.excess:
             best, improved = Fit(u, excess, step, factor), step
         if excess <= tol or step == most or factor is None:
@@ -160,8 +164,7 @@ def _newton(tally: Tally, roughness: Roughness, weight: float, u: Floats, tol: f
         if step - improved >= IDLE_STEPS and best.excess <= _rounding(roughness, weight, u):
             break
         rise = root * (slope - mean)
-        v, out = factor.solve(rise), factor.solve(root)
-        v -= out * (root @ v) / (root @ out)  # the sum of theta stays 1
+        v = factor.step(rise, root)  # the sum of theta stays 1
         move = v * np.exp(np.minimum(-_log_root(u), 700))
         change = float(np.abs(move / 2 if careful else roughness.log_ratios(move)).max(initial=0))
         moved = _climb(tally, roughness, weight, u, move, change, float(rise @ v))
@@ -176,12 +179,23 @@ def _rounding(roughness: Roughness, weight: float, u: Floats) -> float:
     return float(weight * roughness.degrees.max(initial=0.0) * np.abs(u).max(initial=0.0) * np.finfo(float).eps)
 
 
+def structure(roughness: Roughness, channel: Channel) -> LineChannel | PlaneChannel | None:
+    """The channel if a step takes no matrix of shape (k, k)."""
+    if roughness.is_chain:
+        return facts.as_line(channel)
+    plane = facts.as_planar(channel)
+    return plane if plane is not None and plane.k > DENSE_SECRETS else None
+
+
 def _curvature(
-    operator: Channel, w: Floats, root: Floats, roughness: Roughness, weight: float, u: Floats
+    operator: Channel, w: Floats, root: Floats, roughness: Roughness, weight: float, u: Floats, careful: bool
 ) -> Curvature | None:
-    if (line := facts.as_line(operator)) is not None and roughness.is_chain:
-        c = weight / 2
-        return line_curvature(line, root, w, c * roughness.diagonal(u), -c * roughness.weight)
+    c, known = weight / 2, structure(roughness, operator)
+    if isinstance(known, LineChannel):
+        return line_curvature(known, root, w, c * roughness.diagonal(u), -c * roughness.weight)
+    if known is not None:
+        across, along = roughness.between
+        return PlaneCurvature(known, root, w, c * roughness.diagonal(u), (-c * across, -c * along), careful)
     return dense_curvature(root[:, None] * operator.gram(w) * root + weight / 2 * roughness.curvature(u))
 
 

@@ -1,0 +1,245 @@
+"""The system of a Newton step for the smoothest fit on a plane, without a matrix.
+
+H = S M W M^T S + C, as in `_curvature`. C is sparse, the other term two convolutions. Conjugate gradients solve with H.
+Where theta is even, cosine transforms U all but make it diagonal: C is c Laplace + v with a potential v, and S M W M^T
+S is tau times the square of the kernel K. Where theta is not, tau goes from the peaks to the valleys by powers of ten,
+so the cells are sorted by it into levels j with windows chi_j whose squares sum to 1, and
+
+    H^-1 is near sum_j chi_j E_j U^T (c Laplace + v_j + tau_j K^2)^-1 U E_j chi_j .
+
+E_j is 1 but in cells from which theta rises steeply, where it makes up for what the diagonal of C has above v_j. Some
+ten to eighty iterations are enough unless the penalty is so weak that the fit becomes a comb.
+
+**The determinant is an estimate.** For one level P = E^-1 U^T (c Laplace + tau K^2) U E^-1 has a known one, and log det
+H - log det P = tr log B with B = R^T H R, R R^T = P^-1. The trace is the mean of z . log(B) z over vectors z of random
+signs, each by Gauss's quadrature from Lanczos's method (Ubaru, Chen and Saad, "Fast estimation of tr(f(A)) via
+stochastic Lanczos quadrature", SIAM J. Matrix Anal. Appl. 38, 2017). The signs are always the same ones, so that
+determinants of neighbouring penalties err alike and their difference is far more exact than either.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import fft
+from scipy.linalg import eigh_tridiagonal
+
+from ibukit._validate import Floats
+from ibukit.channels import PlaneChannel
+from ibukit.channels.plane import FAR
+from ibukit.channels.waves import fourier
+from ibukit.estimators._curvature import Curvature
+
+Reals = NDArray[Any]  # of single or double precision
+# up to here a dense matrix is as fast, and its determinant exact
+DENSE_SECRETS = 1024
+# of a residual relative to the right-hand side: of a quick step in single precision, and of a careful one
+QUICK_RESIDUAL, CAREFUL_RESIDUAL = 1e-4, 1e-10
+MOST_GRADIENTS = 1000
+# by how much tau falls from level to level, and below which share of c the reports no longer count
+LEVEL, FAINT = 20.0, 0.03
+# vectors of random signs for a determinant: the more cells, the less chance there is in one
+SEED, FEWEST_PROBES, MOST_PROBES, CELLS_FOR_ALL = 2026, 4, 16, 2**16
+# Lanczos's steps, ended where the last few of them change the logarithm by so little, also in nats for each cell
+MOST_LANCZOS, LANCZOS_BATCH, STILL, STILL_A_CELL = 500, 4, 0.01, 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class PlaneCurvature(Curvature):
+    """H for one planar channel.
+
+    `w` is q / p^2, `diagonal` and `beside` (between rows, between columns) are C's.
+    """
+
+    channel: PlaneChannel
+    root: Floats
+    w: Floats
+    diagonal: Floats
+    beside: tuple[float, float]
+    careful: bool = False
+
+    def times(self, x: Floats) -> Floats:
+        """H x; unless careful with an error of single precision in the reports' part."""
+        y = self.diagonal * x
+        field, out = x.reshape(self.channel.shape), y.reshape(self.channel.shape)
+        across, along = self.beside
+        out[:-1] += across * field[1:]
+        out[1:] += across * field[:-1]
+        out[:, :-1] += along * field[:, 1:]
+        out[:, 1:] += along * field[:, :-1]
+        y += self.root * self._reports(self.root * x)
+        return y
+
+    def _reports(self, x: Floats) -> Floats:
+        channel = self.channel
+        if self.careful:
+            return channel.gram_product(self.w, x)
+        y = channel.gram_single.times(self.w, x)
+        if channel.columns.size:  # which it leaves out
+            y += channel.columns @ (self.w[channel.kinds == FAR] * (x @ channel.columns))
+        return y
+
+    def solve(self, side: Floats) -> Floats:
+        """H^-1 side by conjugate gradients."""
+        return self._gradients(side, None)
+
+    def step(self, rise: Floats, root: Floats) -> Floats:
+        """The solution among the directions at right angles to root, where every iterate stays."""
+        return self._gradients(rise, root)
+
+    def _gradients(self, side: Floats, normal: Floats | None) -> Floats:
+        if normal is not None:
+            from_normal = self._nearly(normal)
+            from_normal /= float(normal @ from_normal)
+
+        def direction(rest: Floats) -> Floats:
+            if normal is None:
+                return self._nearly(rest)
+            # off the multiple of the normal that the residual carries: what rounding makes of it would grow
+            rest -= normal * float(from_normal @ rest)
+            z = self._nearly(rest)
+            return z - from_normal * float(normal @ z)
+
+        x, rest = np.zeros_like(side), side.copy()
+        z = direction(rest)
+        p, size = z.copy(), float(rest @ z)
+        enough = size * (CAREFUL_RESIDUAL if self.careful else QUICK_RESIDUAL) ** 2
+        for _ in range(MOST_GRADIENTS):
+            if not size > enough:
+                break
+            image = self.times(p)
+            curvature = float(p @ image)
+            if not (curvature > 0 and np.isfinite(curvature)):
+                break  # rounding has the word: what was found is still a direction of ascent
+            x += size / curvature * p
+            rest -= size / curvature * image
+            z = direction(rest)
+            before, size = size, float(rest @ z)
+            p *= size / before
+            p += z
+        return x if normal is None else x - from_normal * float(normal @ x)
+
+    @cached_property
+    def _laplace(self) -> tuple[Floats, Floats]:
+        """C of a uniform theta: its diagonal, shape (k,), and its eigenvalues, shape (n_rows, n_cols)."""
+        rows, cols = self.channel.shape
+        across, along = (-weight for weight in self.beside)
+        degrees = across * _neighbours(rows)[:, None] + along * _neighbours(cols)
+        waves = [2 - 2 * np.cos(np.pi * np.arange(n) / n) for n in (rows, cols)]
+        return degrees.ravel(), across * waves[0][:, None] + along * waves[1]
+
+    @cached_property
+    def _told(self) -> tuple[Floats, Floats]:
+        """K^2 in the waves, and the diagonal of the reports' term in its units: tau of each cell."""
+        rows, cols = self.channel.shape
+        kernel = self.channel.kernels[0][:rows, :cols]
+        squares = fourier.kernel_spectrum(kernel, (2 * rows, 2 * cols))[:rows, :cols] ** 2
+        return squares, self.root**2 * self.channel.adjoint_of_squares(self.w) / squares.mean()
+
+    @cached_property
+    def _levels(self) -> list[tuple[Reals, Reals]]:
+        """For each level chi_j E_j, and the inverse eigenvalues, both of shape (n_rows, n_cols)."""
+        (degrees, rough), (squares, tau) = self._laplace, self._told
+        precision = np.float64 if self.careful else np.float32
+        top = max(float(tau.max()), np.finfo(float).tiny) / math.sqrt(LEVEL)
+        least = max(-FAINT * max(self.beside) / float(squares.max()), 1e-12 * top)
+        last = max(0, math.ceil(math.log(top / least) / math.log(LEVEL)))
+        place = np.clip(np.log(top / np.maximum(tau, np.finfo(float).tiny)) / math.log(LEVEL), 0, last)
+        levels = []
+        for j in range(last + 1):
+            window = np.cos(np.clip(np.abs(place - j), 0, 1) * np.pi / 2)
+            inside = window > math.sqrt(0.5)
+            if not inside.any():
+                continue
+            here = top / LEVEL**j if j < last else float(np.average(tau, weights=window**2))
+            potential = max(0.0, float(np.median((self.diagonal - degrees)[inside])))
+            expected = degrees + potential
+            steep = np.sqrt(_ratio(expected, np.maximum(self.diagonal, expected)))
+            inverse = 1 / _positive(rough + here * squares + potential)
+            levels.append(((window * steep).reshape(rough.shape).astype(precision), inverse.astype(precision)))
+        return levels
+
+    def _nearly(self, r: Floats) -> Floats:
+        """The preconditioner, in single precision unless careful."""
+        unit = float(np.abs(r).max(initial=0.0)) or 1.0  # so that nothing leaves the range of single precision
+        field = (r / unit).reshape(self.channel.shape)
+        total = np.zeros(self.channel.shape)
+        for window, inverse in self._levels:
+            waves = fft.dctn(window * field.astype(window.dtype), norm="ortho")
+            waves *= inverse
+            total += window * fft.idctn(waves, norm="ortho", overwrite_x=True)
+        return unit * total.ravel()
+
+    @cached_property
+    def _flat(self) -> tuple[Floats, Floats]:
+        """P by its E, shape (k,), and the eigenvalues between the transforms, shape (n_rows, n_cols)."""
+        (degrees, rough), (squares, tau) = self._laplace, self._told
+        mean = float(self.root**2 @ tau) / float(self.root @ self.root)
+        return np.sqrt(_ratio(degrees, np.maximum(self.diagonal, degrees))), _positive(rough + mean * squares)
+
+    def _waves(self, x: Floats) -> Floats:
+        return np.asarray(fft.dctn(x.reshape(self.channel.shape), norm="ortho"))
+
+    def _fields(self, waves: Floats) -> Floats:
+        return np.asarray(fft.idctn(waves, norm="ortho", overwrite_x=True)).ravel()
+
+    @cached_property
+    def log_dets(self) -> Floats:
+        """Log det H by each vector of random signs, shape (4 to 16,): their mean is the estimate."""
+        shrunk, spectrum = self._flat
+        fixed = float(np.log(spectrum).sum() - 2 * np.log(shrunk).sum())
+        rng = np.random.default_rng(SEED)
+        probes = min(MOST_PROBES, max(FEWEST_PROBES, CELLS_FOR_ALL // self.channel.k))
+        signs = (rng.choice([-1.0, 1.0], size=self.channel.k) for _ in range(probes))
+        return np.array([fixed + self._log_between(z) for z in signs])
+
+    def _log_between(self, z: Floats) -> float:
+        """Z . log(B) z: Lanczos's tridiagonal matrix has the nodes and weights of Gauss's quadrature."""
+        shrunk, spectrum = self._flat
+        still = max(STILL, STILL_A_CELL * len(z))
+        half = 1 / np.sqrt(spectrum)
+        mass = float(z @ z)
+        v, before = z.reshape(self.channel.shape) / np.sqrt(mass), np.zeros(self.channel.shape)
+        middle: list[float] = []
+        beside: list[float] = []
+        last = found = np.inf
+        for j in range(1, min(MOST_LANCZOS, len(z)) + 1):
+            image = half * self._waves(shrunk * self.times(shrunk * self._fields(half * v)))
+            middle.append(float((v * image).sum()))
+            image -= middle[-1] * v
+            if beside:
+                image -= beside[-1] * before
+            length = float(np.linalg.norm(image))
+            ended = length < 1e-6 * abs(middle[0])  # no more is left than rounding
+            if ended or j % LANCZOS_BATCH == 0 or j == len(z):
+                nodes, vectors = eigh_tridiagonal(middle, beside)
+                if not nodes[0] > 0:
+                    return np.nan  # H is not positive definite to rounding
+                found = mass * float(vectors[0] ** 2 @ np.log(nodes))
+                if ended or abs(found - last) < still:
+                    break
+                last = found
+            beside.append(length)
+            before, v = v, image / length
+        return found
+
+
+def _ratio(a: Floats, b: Floats) -> Floats:
+    """A / b, and 1 where b is 0."""
+    return np.divide(a, b, out=np.ones_like(a), where=b > 0)
+
+
+def _positive(eigenvalues: Floats) -> Floats:
+    return np.maximum(eigenvalues, np.finfo(float).eps * float(eigenvalues.max()))
+
+
+def _neighbours(n: int) -> Floats:
+    """How many neighbours each position of a chain has."""
+    count = np.full(n, 2.0)
+    count[[0, -1]] -= 1
+    return count if n > 1 else np.zeros(1)

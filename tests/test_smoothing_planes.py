@@ -1,0 +1,158 @@
+"""On a plane a step of `smooth` takes no matrix, and its answers are those of the dense way."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import ibukit as ik
+from ibukit.channels import PlaneChannel
+from ibukit.estimators import _roughness
+from ibukit.estimators._curvature import dense_curvature
+from ibukit.estimators._plane_curvature import PlaneCurvature
+from ibukit.estimators._roughness import roughness_on, structure
+from ibukit.mechanisms import _grid_mechanism, planar
+
+# grid, mechanism, users: few reports, one row or column, cells that are no squares, reports from outside
+CASES = {
+    "9 x 7": (ik.Grid(9, 7), lambda grid: ik.TruncatedPlanarGeometric(grid, 0.7), 20_000),
+    "few reports": (ik.Grid(8, 8), lambda grid: ik.Exponential(grid, 0.5), 12),
+    "one row": (ik.Grid(1, 40, 0.5), lambda grid: ik.TruncatedPlanarGeometric(grid, 1.0), 3000),
+    "one column": (ik.Grid(30, 1, 2.0), lambda grid: ik.Exponential(grid, 0.3), 3000),
+    "oblong cells": (ik.Grid(6, 11, (2.0, 0.5)), lambda grid: ik.Exponential(grid, 0.6), 5000),
+    "from outside": (ik.Grid(7, 6), lambda grid: ik.PlanarGeometric(grid, 0.4), 4000),
+    "16 x 12": (ik.Grid(16, 12), lambda grid: ik.TruncatedPlanarGeometric(grid, 0.3), 10**6),
+}
+
+
+def tally_of(name):
+    grid, make, users = CASES[name]
+    rng = np.random.default_rng(7)
+    rows, cols = np.divmod(np.arange(len(grid)), grid.n_cols)
+    law = 0.02 + np.exp(-(((rows - grid.n_rows / 3) / 2) ** 2 + ((cols - grid.n_cols / 2) / 3) ** 2) / 2)
+    tally = make(grid).simulate(rng.multinomial(users, law / law.sum()), rng)
+    assert type(tally.operator) is PlaneChannel
+    return tally
+
+
+@pytest.fixture
+def without_matrices(monkeypatch):
+    """A small plane's reports go by convolutions."""
+    monkeypatch.setattr(_grid_mechanism, "worthwhile", lambda k, n_reports: True)
+    monkeypatch.setattr(_grid_mechanism, "DENSE_ENTRIES", 0)
+    monkeypatch.setattr(planar, "worthwhile", lambda k, n_reports: True)
+
+
+@pytest.fixture
+def on_the_plane(monkeypatch):
+    """Whatever the size; a matrix is refused."""
+
+    def refuse(matrix):
+        raise AssertionError("a matrix of shape (k, k) was made")
+
+    def switch():
+        monkeypatch.setattr(_roughness, "DENSE_SECRETS", 0)
+        monkeypatch.setattr(_roughness, "dense_curvature", refuse)
+
+    return switch
+
+
+def both(tally, u, weight, careful):
+    """H at a point, without and with a matrix."""
+    roughness = roughness_on(tally.alphabet)
+    root = np.exp(u / 2) / np.sqrt(np.exp(u).sum())
+    w = tally.frequencies / tally.forward(root**2) ** 2
+    across, along = roughness.between
+    diagonal = weight * roughness.diagonal(u)
+    plane = PlaneCurvature(tally.operator, root, w, diagonal, (-weight * across, -weight * along), careful)
+    matrix = root[:, None] * tally.operator.gram(w) * root + weight * roughness.curvature(u)
+    return plane, matrix
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_products_and_steps_are_those_of_the_matrix(name, without_matrices):
+    tally, rng = tally_of(name), np.random.default_rng(1)
+    x, u = rng.standard_normal((2, tally.k))
+    for weight, careful in ((0.1, True), (0.1, False), (1e3, True)):
+        plane, matrix = both(tally, u / 2, weight, careful)
+        root, size = plane.root, np.abs(matrix @ x).max()
+        assert plane.times(x) == pytest.approx(matrix @ x, abs=(1e-11 if careful else 1e-5) * size)
+        dense, rise = dense_curvature(matrix), x - root * (root @ x)
+        for ours, theirs in ((plane.solve(x), dense.solve(x)), (plane.step(rise, root), dense.step(rise, root))):
+            off = ours - theirs
+            assert off @ matrix @ off <= (1e-7 if careful else 1e-2) ** 2 * (theirs @ matrix @ theirs)
+        assert root @ ours == pytest.approx(0, abs=1e-9 * np.linalg.norm(theirs))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_plane_gives_the_answer_of_the_dense_way(name, without_matrices, on_the_plane):
+    tally = tally_of(name)
+    penalties = tally.n * np.array([0.01, 1.0])
+    dense = [ik.smooth(tally, penalty, tol=1e-11) for penalty in penalties]
+    assert np.abs(dense[0].distribution - dense[1].distribution).max() > 1e-4
+    on_the_plane()
+    for penalty, before in zip(penalties, dense, strict=True):
+        found = ik.smooth(tally, penalty, tol=1e-11)
+        assert found.status is ik.Status.CONVERGED
+        assert found.method == before.method
+        assert found.distribution == pytest.approx(before.distribution, abs=1e-8)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_determinants_are_estimated_with_the_error_that_they_show(name, without_matrices):
+    tally, rng = tally_of(name), np.random.default_rng(2)
+    plane, matrix = both(tally, rng.normal(0, 0.5, tally.k), 0.1, careful=False)
+    found = plane.log_dets
+    error = found.std(ddof=1) / np.sqrt(len(found))
+    # Student's law of 15 degrees of freedom: 1 in 30,000 beyond this, were the signs not always the same
+    assert np.linalg.slogdet(matrix)[1] == pytest.approx(found.mean(), abs=6 * error + 0.02)
+    assert error < 0.1 * tally.k
+
+
+@pytest.mark.slow
+def test_the_penalty_is_chosen_within_the_error_that_is_stated(without_matrices, on_the_plane):
+    tally = tally_of("9 x 7")
+    exact = ik.choose_penalty(tally)
+    on_the_plane()
+    found = ik.smooth(tally)
+    penalty, percent = (float(found.method.split(mark)[1].split()[0]) for mark in ("penalty=", "estimated to "))
+    assert penalty == pytest.approx(ik.choose_penalty(tally), rel=1e-5)  # the same signs, the same penalty
+    assert 0 < percent < 20
+    assert np.log(penalty / exact) == pytest.approx(0, abs=5 * percent / 100 + 0.02)
+
+
+def test_what_inherits_from_a_plane_or_pools_planes_takes_a_matrix(without_matrices, on_the_plane):
+    tally = tally_of("9 x 7")
+    on_the_plane()
+    roughness = roughness_on(tally.alphabet)
+    assert structure(roughness, tally.operator) is tally.operator
+
+    @dataclass(frozen=True, eq=False)
+    class Other(PlaneChannel):
+        pass
+
+    other = Other(**tally.operator.__getstate__())
+    pooled = tally + ik.Exponential(tally.alphabet, 1.0).simulate(np.full(tally.k, 5), np.random.default_rng(1))
+    assert structure(roughness, other) is structure(roughness, pooled.operator) is None
+
+
+def test_a_small_plane_has_its_exact_determinant(without_matrices):
+    tally = tally_of("9 x 7")
+    assert structure(roughness_on(tally.alphabet), tally.operator) is None
+    assert ik.smooth(tally).method.endswith(" of most evidence")
+
+
+@pytest.mark.slow
+def test_a_large_plane_is_smoothed_and_certified():
+    side = 256
+    x, y = (np.arange(side) / side for _ in "xy")
+    curve = np.exp(-(((x[:, None] - 0.3) / 0.1) ** 2 + ((y - 0.6) / 0.2) ** 2) / 2).ravel() + 0.05
+    people = np.random.default_rng(1).multinomial(10**6, curve / curve.sum())
+    mechanism = ik.TruncatedPlanarGeometric(ik.Grid(side, side), 0.2)
+    law = ik.normalize(mechanism.forward(people / people.sum()))
+    tally = mechanism.tally_counts(np.random.default_rng(2).multinomial(10**6, ik.quantize(law)))
+    found = ik.smooth(tally)
+    assert found.status is ik.Status.CONVERGED
+    assert "of most evidence, estimated to" in found.method
+    truth = curve / curve.sum()
+    assert np.abs(found.distribution - truth).sum() < 0.1 * np.abs(ik.uniform(tally.k) - truth).sum()
