@@ -78,8 +78,8 @@ def smooth(
     of Newton's method on log theta costs O(k) for one mechanism of geometric noise on a line (0.4 s of work for 2,000
     values, 11 s for 100,000). For one mechanism of planar noise on more than 1,024 cells of a grid it takes conjugate
     gradients by Fourier transforms, and memory for some vectors of k numbers. They end where the system is solved to a
-    part in 10^4, which may cost a Newton step more and leaves the certificate what it is. Otherwise a step takes a matrix
-    of shape (k, k): for alphabets of some thousand values.
+    part in 10^4, which may cost a Newton step more and leaves the certificate what it is. Otherwise a step takes a
+    matrix of shape (k, k): for alphabets of some thousand values.
     A penalty that is a tiny fraction of the default one makes a comb, as the MLE is, and may be beyond certifying.
 
     Which of the two: people drawn from a smooth distribution are not themselves smoothly distributed, and with weak
