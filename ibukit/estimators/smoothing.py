@@ -10,7 +10,6 @@ from scipy.optimize import minimize_scalar
 from ibukit import _validate
 from ibukit._threads import one_thread
 from ibukit._validate import Floats
-from ibukit.channels import PlaneChannel
 from ibukit.estimate import ConvergenceError, Estimate, Status
 from ibukit.estimators._roughness import Fit, Roughness, fit, roughness_on, structure
 from ibukit.estimators.certificate import certified, ratios
@@ -78,8 +77,8 @@ def smooth(
     of Newton's method on log theta costs O(k) for one mechanism of geometric noise on a line (0.4 s of work for 2,000
     values, 11 s for 100,000). For one mechanism of planar noise on more than 1,024 cells of a grid it takes conjugate
     gradients by Fourier transforms, and memory for some vectors of k numbers. They end where the system is solved to a
-    part in 10^4, which may cost a Newton step more and leaves the certificate what it is. Otherwise a step takes a matrix
-    of shape (k, k): for alphabets of some thousand values.
+    part in 10^4, which may cost a Newton step more and leaves the certificate what it is. Otherwise a step takes a
+    matrix of shape (k, k): for alphabets of some thousand values.
     A penalty that is a tiny fraction of the default one makes a comb, as the MLE is, and may be beyond certifying.
 
     Which of the two: people drawn from a smooth distribution are not themselves smoothly distributed, and with weak
@@ -258,7 +257,7 @@ def _most_evidence(tally: Tally, roughness: Roughness) -> tuple[float, float | N
         lambda x: -float(evidences(x).mean()), bounds=bounds, method="bounded", options={"xatol": 0.01}
     )
     at, evidence = float(found.x), -float(found.fun)
-    estimated = isinstance(structure(roughness, tally.operator), PlaneChannel)
+    estimated = not roughness.is_chain and structure(roughness, tally.operator) is not None
     return math.exp(at), _chance(
         evidences(at - CHANCE_STEP), evidences(at + CHANCE_STEP), evidence
     ) if estimated else None
