@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet, Line
-from ibukit.channels import Channel, LineChannel, PlaneChannel, facts
+from ibukit.channels import Channel, facts
 from ibukit.errors import AlphabetMismatch
 from ibukit.estimators._curvature import Curvature, dense_curvature, line_curvature
 from ibukit.estimators._plane_curvature import DENSE_SECRETS, PlaneCurvature
@@ -179,7 +179,7 @@ def _rounding(roughness: Roughness, weight: float, u: Floats) -> float:
     return float(weight * roughness.degrees.max(initial=0.0) * np.abs(u).max(initial=0.0) * np.finfo(float).eps)
 
 
-def structure(roughness: Roughness, channel: Channel) -> LineChannel | PlaneChannel | None:
+def structure(roughness: Roughness, channel: Channel) -> Channel | None:
     """The channel if a step takes no matrix of shape (k, k)."""
     if roughness.is_chain:
         return facts.as_line(channel)
@@ -191,11 +191,11 @@ def _curvature(
     operator: Channel, w: Floats, root: Floats, roughness: Roughness, weight: float, u: Floats, careful: bool
 ) -> Curvature | None:
     c, known = weight / 2, structure(roughness, operator)
-    if isinstance(known, LineChannel):
-        return line_curvature(known, root, w, c * roughness.diagonal(u), -c * roughness.weight)
-    if known is not None:
+    if known is not None and (line := facts.as_line(known)) is not None:
+        return line_curvature(line, root, w, c * roughness.diagonal(u), -c * roughness.weight)
+    if known is not None and (plane := facts.as_planar(known)) is not None:
         across, along = roughness.between
-        return PlaneCurvature(known, root, w, c * roughness.diagonal(u), (-c * across, -c * along), careful)
+        return PlaneCurvature(plane, root, w, c * roughness.diagonal(u), (-c * across, -c * along), careful)
     return dense_curvature(root[:, None] * operator.gram(w) * root + weight / 2 * roughness.curvature(u))
 
 

@@ -10,7 +10,6 @@ from scipy.optimize import minimize_scalar
 from ibukit import _validate
 from ibukit._threads import one_thread
 from ibukit._validate import Floats
-from ibukit.channels import PlaneChannel
 from ibukit.estimate import ConvergenceError, Estimate, Status
 from ibukit.estimators._roughness import Fit, Roughness, fit, roughness_on, structure
 from ibukit.estimators.certificate import certified, ratios
@@ -258,7 +257,7 @@ def _most_evidence(tally: Tally, roughness: Roughness) -> tuple[float, float | N
         lambda x: -float(evidences(x).mean()), bounds=bounds, method="bounded", options={"xatol": 0.01}
     )
     at, evidence = float(found.x), -float(found.fun)
-    estimated = isinstance(structure(roughness, tally.operator), PlaneChannel)
+    estimated = not roughness.is_chain and structure(roughness, tally.operator) is not None
     return math.exp(at), _chance(
         evidences(at - CHANCE_STEP), evidences(at + CHANCE_STEP), evidence
     ) if estimated else None
