@@ -187,20 +187,15 @@ class Grid(Alphabet):
         return self.cell_size if isinstance(self.cell_size, tuple) else (self.cell_size, self.cell_size)
 
     def centers(self) -> Floats:
-        """Coordinates of the cell centres, shape (k, 2).
-
-        Northing and easting from the corner of cell (0, 0), in `unit`.
-        """
-        return np.asarray((self.values + 0.5) * np.array(self.cell_shape))
+        """Northing and easting of cell centres from the grid's corner, in `unit`, shape (k, 2)."""
+        return np.asarray((self.values + 0.5) * self.cell_shape)
 
     def distances(self) -> Floats:
         """Euclidean distances between cell centres, shape (k, k), in `unit`."""
-        everywhere = np.arange(len(self))
-        return self._distances_between(everywhere, everywhere)
+        return self._distances_between(np.arange(len(self)), np.arange(len(self)))
 
     def _distances_between(self, some: Ints, others: Ints) -> Floats:
-        """Rows and columns of `distances` with these codes, to the last digit, without the other pairs."""
-        # from the integer offsets, so that equal offsets give bitwise equal distances
+        """Those of `distances` between these codes, bit by bit, as they go by the integer offsets."""
         height, width = self.cell_shape
         lengths = np.hypot((np.arange(self.n_rows) * height)[:, None], np.arange(self.n_cols) * width)
         (row, col), (other_row, other_col) = np.divmod(some, self.n_cols), np.divmod(others, self.n_cols)

@@ -28,7 +28,7 @@ def test_the_band_solves_and_measures_as_the_dense_matrix(k, decay):
     # with one position nothing is rough, and the reports alone make the matrix
     dense = dense_curvature(root[:, None] * channel.gram(w) * root + 0.3 * roughness.curvature(u))
     line = line_curvature(channel, root, w, 0.3 * roughness.diagonal(u), -0.3 * roughness.weight)
-    assert line.log_dets == pytest.approx(dense.log_dets, abs=1e-8)
+    assert line.log_det == pytest.approx(dense.log_det, abs=1e-8)
     side = np.random.default_rng(1).standard_normal(k)
     assert line.solve(side) == pytest.approx(dense.solve(side), rel=1e-7, abs=1e-9 * np.abs(dense.solve(side)).max())
 

@@ -35,14 +35,18 @@ class Curvature(ABC):
         v -= out * (root @ v) / (root @ out)
         return v
 
+
+class Determined(Curvature):
+    """With a determinant."""
+
     @property
     @abstractmethod
-    def log_dets(self) -> Floats:
-        """Log det H: one number, or estimates whose mean it is."""
+    def log_det(self) -> float:
+        """Log det H."""
 
 
 @dataclass(frozen=True, eq=False)
-class DenseCurvature(Curvature):
+class DenseCurvature(Determined):
     """Cholesky's factor, the lower triangle, shape (k, k)."""
 
     factor: Floats
@@ -52,13 +56,13 @@ class DenseCurvature(Curvature):
         return np.asarray(cho_solve((self.factor, True), side))
 
     @property
-    def log_dets(self) -> Floats:
+    def log_det(self) -> float:
         """Twice the logarithms on the diagonal."""
-        return np.array([2 * float(np.log(np.diag(self.factor)).sum())])
+        return 2 * float(np.log(np.diag(self.factor)).sum())
 
 
 @dataclass(frozen=True, eq=False)
-class LineCurvature(Curvature):
+class LineCurvature(Determined):
     """For geometric noise on a line, whose kernel K has a tridiagonal inverse.
 
     H v = r is a system of three unknowns a position: with T = (1 - a^2) K^-1, y = -K S v and (1 - a^2) z = K W K S v,
@@ -80,9 +84,9 @@ class LineCurvature(Curvature):
         return np.asarray(dgbtrs(self.bands, BAND, BAND, whole, self.pivots)[0][::3])
 
     @property
-    def log_dets(self) -> Floats:
+    def log_det(self) -> float:
         """From the diagonal of the upper factor."""
-        return np.array([float(np.log(np.abs(self.bands[2 * BAND])).sum()) - 2 * math.log(self.loss)])
+        return float(np.log(np.abs(self.bands[2 * BAND])).sum()) - 2 * math.log(self.loss)
 
 
 def line_curvature(line: LineChannel, root: Floats, w: Floats, diagonal: Floats, beside: Floats) -> Curvature | None:

@@ -9,12 +9,6 @@ so the cells are sorted by it into levels j with windows chi_j whose squares sum
 
 E_j is 1 but in cells from which theta rises steeply, where it makes up for what the diagonal of C has above v_j. Some
 ten to eighty iterations are enough unless the penalty is so weak that the fit becomes a comb.
-
-**The determinant is an estimate.** For one level P = E^-1 U^T (c Laplace + tau K^2) U E^-1 has a known one, and log det
-H - log det P = tr log B with B = R^T H R, R R^T = P^-1. The trace is the mean of z . log(B) z over vectors z of random
-signs, each by Gauss's quadrature from Lanczos's method (Ubaru, Chen and Saad, "Fast estimation of tr(f(A)) via
-stochastic Lanczos quadrature", SIAM J. Matrix Anal. Appl. 38, 2017). The signs are always the same ones, so that
-determinants of neighbouring penalties err alike and their difference is far more exact than either.
 """
 
 from __future__ import annotations
@@ -27,7 +21,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
-from scipy.linalg import eigh_tridiagonal
 
 from ibukit._validate import Floats
 from ibukit.channels import PlaneChannel
@@ -36,17 +29,13 @@ from ibukit.channels.waves import fourier
 from ibukit.estimators._curvature import Curvature
 
 Reals = NDArray[Any]  # of single or double precision
-# up to here a dense matrix is as fast, and its determinant exact
+# up to here a dense matrix is as fast
 DENSE_SECRETS = 1024
 # of a residual relative to the right-hand side: of a quick step in single precision, and of a careful one
 QUICK_RESIDUAL, CAREFUL_RESIDUAL = 1e-4, 1e-10
-MOST_GRADIENTS = 1000
+MOST_CONJUGATE = 1000
 # by how much tau falls from level to level, and below which share of c the reports no longer count
 LEVEL, FAINT = 20.0, 0.03
-# vectors of random signs for a determinant: the more cells, the less chance there is in one
-SEED, FEWEST_PROBES, MOST_PROBES, CELLS_FOR_ALL = 2026, 4, 16, 2**16
-# Lanczos's steps, ended where the last few of them change the logarithm by so little, also in nats for each cell
-MOST_LANCZOS, LANCZOS_BATCH, STILL, STILL_A_CELL = 500, 4, 0.01, 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +98,7 @@ class PlaneCurvature(Curvature):
         z = direction(rest)
         p, size = z.copy(), float(rest @ z)
         enough = size * (CAREFUL_RESIDUAL if self.careful else QUICK_RESIDUAL) ** 2
-        for _ in range(MOST_GRADIENTS):
+        for _ in range(MOST_CONJUGATE):
             if not size > enough:
                 break
             image = self.times(p)
@@ -174,59 +163,6 @@ class PlaneCurvature(Curvature):
             waves *= inverse
             total += window * fft.idctn(waves, norm="ortho", overwrite_x=True)
         return unit * total.ravel()
-
-    @cached_property
-    def _flat(self) -> tuple[Floats, Floats]:
-        """P by its E, shape (k,), and the eigenvalues between the transforms, shape (n_rows, n_cols)."""
-        (degrees, rough), (squares, tau) = self._laplace, self._told
-        mean = float(self.root**2 @ tau) / float(self.root @ self.root)
-        return np.sqrt(_ratio(degrees, np.maximum(self.diagonal, degrees))), _positive(rough + mean * squares)
-
-    def _waves(self, x: Floats) -> Floats:
-        return np.asarray(fft.dctn(x.reshape(self.channel.shape), norm="ortho"))
-
-    def _fields(self, waves: Floats) -> Floats:
-        return np.asarray(fft.idctn(waves, norm="ortho", overwrite_x=True)).ravel()
-
-    @cached_property
-    def log_dets(self) -> Floats:
-        """Log det H by each vector of random signs, shape (4 to 16,): their mean is the estimate."""
-        shrunk, spectrum = self._flat
-        fixed = float(np.log(spectrum).sum() - 2 * np.log(shrunk).sum())
-        rng = np.random.default_rng(SEED)
-        probes = min(MOST_PROBES, max(FEWEST_PROBES, CELLS_FOR_ALL // self.channel.k))
-        signs = (rng.choice([-1.0, 1.0], size=self.channel.k) for _ in range(probes))
-        return np.array([fixed + self._log_between(z) for z in signs])
-
-    def _log_between(self, z: Floats) -> float:
-        """Z . log(B) z: Lanczos's tridiagonal matrix has the nodes and weights of Gauss's quadrature."""
-        shrunk, spectrum = self._flat
-        still = max(STILL, STILL_A_CELL * len(z))
-        half = 1 / np.sqrt(spectrum)
-        mass = float(z @ z)
-        v, before = z.reshape(self.channel.shape) / np.sqrt(mass), np.zeros(self.channel.shape)
-        middle: list[float] = []
-        beside: list[float] = []
-        last = found = np.inf
-        for j in range(1, min(MOST_LANCZOS, len(z)) + 1):
-            image = half * self._waves(shrunk * self.times(shrunk * self._fields(half * v)))
-            middle.append(float((v * image).sum()))
-            image -= middle[-1] * v
-            if beside:
-                image -= beside[-1] * before
-            length = float(np.linalg.norm(image))
-            ended = length < 1e-6 * abs(middle[0])  # no more is left than rounding
-            if ended or j % LANCZOS_BATCH == 0 or j == len(z):
-                nodes, vectors = eigh_tridiagonal(middle, beside)
-                if not nodes[0] > 0:
-                    return np.nan  # H is not positive definite to rounding
-                found = mass * float(vectors[0] ** 2 @ np.log(nodes))
-                if ended or abs(found - last) < still:
-                    break
-                last = found
-            beside.append(length)
-            before, v = v, image / length
-        return found
 
 
 def _ratio(a: Floats, b: Floats) -> Floats:

@@ -132,19 +132,29 @@ class Fit:
         return _normal(self.u)
 
 
-def fit(tally: Tally, roughness: Roughness, weight: float, u: Floats, tol: float) -> Fit:
+def fit(tally: Tally, roughness: Roughness, weight: float, u: Floats, tol: float, determined: bool = False) -> Fit:
     """Maximise F = sum_z q_z log(theta M)_z - weight R(theta) from a given start until the excess is at most tol.
 
     With gamma the gradient of F, which is concave, F(phi) - F(theta) <= phi . gamma - theta . gamma, at most
-    max gamma - theta . gamma. A step is Newton's for v = d theta / sqrt theta.
+    max gamma - theta . gamma. A step is Newton's for v = d theta / sqrt theta; `determined` if by a curvature that has
+    a determinant.
     """
-    quick = _newton(tally, roughness, weight, u, tol, QUICK_STEPS, careful=False)
+    quick = _newton(tally, roughness, weight, u, tol, QUICK_STEPS, careful=False, determined=determined)
     if quick.excess <= max(tol, _rounding(roughness, weight, quick.u)):
         return quick
-    return _newton(tally, roughness, weight, u, tol, MOST_STEPS, careful=True)
+    return _newton(tally, roughness, weight, u, tol, MOST_STEPS, careful=True, determined=determined)
 
 
-def _newton(tally: Tally, roughness: Roughness, weight: float, u: Floats, tol: float, most: int, careful: bool) -> Fit:
+def _newton(
+    tally: Tally,
+    roughness: Roughness,
+    weight: float,
+    u: Floats,
+    tol: float,
+    most: int,
+    careful: bool,
+    determined: bool,
+) -> Fit:
     operator, q = tally.operator, tally.frequencies
     best = Fit(u, math.inf, 0, None)
     step = improved = 0
@@ -156,7 +166,7 @@ def _newton(tally: Tally, roughness: Roughness, weight: float, u: Floats, tol: f
         mean = float(theta @ g) - weight * roughness(u)  # R is its own slope along theta: R(c theta) = c R(theta)
         excess = max(0.0, float(slope.max()) - mean)
         root = np.sqrt(theta)
-        factor = _curvature(operator, q / p**2, root, roughness, weight, u, careful)
+        factor = _curvature(operator, q / p**2, root, roughness, weight, u, careful, determined)
         if excess < best.excess:
             best, improved = Fit(u, excess, step, factor), step
         if excess <= tol or step == most or factor is None:
@@ -188,12 +198,19 @@ def structure(roughness: Roughness, channel: Channel) -> Channel | None:
 
 
 def _curvature(
-    operator: Channel, w: Floats, root: Floats, roughness: Roughness, weight: float, u: Floats, careful: bool
+    operator: Channel,
+    w: Floats,
+    root: Floats,
+    roughness: Roughness,
+    weight: float,
+    u: Floats,
+    careful: bool,
+    determined: bool,
 ) -> Curvature | None:
     c, known = weight / 2, structure(roughness, operator)
     if known is not None and (line := facts.as_line(known)) is not None:
         return line_curvature(line, root, w, c * roughness.diagonal(u), -c * roughness.weight)
-    if known is not None and (plane := facts.as_planar(known)) is not None:
+    if known is not None and not determined and (plane := facts.as_planar(known)) is not None:
         across, along = roughness.between
         return PlaneCurvature(plane, root, w, c * roughness.diagonal(u), (-c * across, -c * along), careful)
     return dense_curvature(root[:, None] * operator.gram(w) * root + weight / 2 * roughness.curvature(u))

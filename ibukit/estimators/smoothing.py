@@ -11,6 +11,7 @@ from ibukit import _validate
 from ibukit._threads import one_thread
 from ibukit._validate import Floats
 from ibukit.estimate import ConvergenceError, Estimate, Status
+from ibukit.estimators._curvature import Determined
 from ibukit.estimators._roughness import Fit, Roughness, fit, roughness_on, structure
 from ibukit.estimators.certificate import certified, ratios
 from ibukit.information import refuse_if_too_large
@@ -20,8 +21,6 @@ from ibukit.tally import Tally, check_bounded
 PENALTY_FACTOR = math.sqrt(10)
 # a penalty so many nats of evidence behind the best so far, and all below it, are not worth looking at
 HOPELESS_NATS = 50.0
-# step in log penalty over which the slope of an evidence with an error of chance is taken
-CHANCE_STEP = 0.2
 OF = ("distribution", "frequencies")
 
 
@@ -54,8 +53,7 @@ def smooth(
     Returns
     -------
     Estimate
-        ``status`` CONVERGED; ``method`` says the penalty and, where it was chosen by an estimated evidence, the
-        standard error of that choice; ``n_iter`` Newton steps at that penalty. ``gap`` is, as for
+        ``status`` CONVERGED; ``method`` says the penalty; ``n_iter`` Newton steps at that penalty. ``gap`` is, as for
         every estimate, computed from what is returned: no distribution is more likely by more nats per report.
 
     Raises
@@ -64,7 +62,7 @@ def smooth(
         If the alphabet is neither a Line nor a Grid.
     TooLarge
         If it has no end, or more than 10,000 elements where a step takes matrices of shape (k, k): all but reports
-        of one mechanism of geometric noise on a line, or of planar noise on a grid.
+        of one mechanism of geometric noise on a line, or of planar noise on a grid with a given `penalty`.
     ConvergenceError
         If `strict` and no certificate of `tol` was reached; carries the best ``.estimate``.
     ValueError
@@ -75,11 +73,12 @@ def smooth(
     With gamma_x = n g_x - penalty dR/dtheta_x, where g are the ratios of `ibu`, concavity gives for any phi that
     its penalised log-likelihood exceeds that of theta by at most max gamma - theta . gamma. A step
     of Newton's method on log theta costs O(k) for one mechanism of geometric noise on a line (0.4 s of work for 2,000
-    values, 11 s for 100,000). For one mechanism of planar noise on more than 1,024 cells of a grid it takes conjugate
-    gradients by Fourier transforms, and memory for some vectors of k numbers. They end where the system is solved to a
-    part in 10^4, which may cost a Newton step more and leaves the certificate what it is. Otherwise a step takes a
-    matrix of shape (k, k): for alphabets of some thousand values.
-    A penalty that is a tiny fraction of the default one makes a comb, as the MLE is, and may be beyond certifying.
+    values, 11 s for 100,000). For one mechanism of planar noise on more than 1,024 cells a step at a given penalty
+    takes conjugate gradients by Fourier transforms, and memory for some vectors of k numbers (6 s of work for 256 x 256
+    cells). They end where the system is solved to a part in 10^4, which may cost a step more and leaves the certificate
+    what it is. Otherwise a step takes a matrix of shape (k, k): for alphabets of some thousand values; so does the
+    choice of a penalty on a plane, for its determinants. A penalty that is a tiny fraction of the default one makes a
+    comb, as the MLE is, and may be beyond certifying.
 
     Which of the two: people drawn from a smooth distribution are not themselves smoothly distributed, and with weak
     noise the reports tell how they are. theta leaves that out, F takes in as much of it as the reports bear: F is one
@@ -127,12 +126,11 @@ def smooth(
     """
     if not _validate.is_one_of(of, OF):
         raise ValueError(f"of must be 'distribution' or 'frequencies', got {of!r}")
-    roughness = _roughness_of(tally)
+    roughness = _roughness_of(tally, chosen=penalty is None)
     tol = _validate.positive("tol", tol)
     how = "given"
     if penalty is None:
-        penalty, error = _choose(tally, roughness)
-        how = "of most evidence" + ("" if error is None else f", estimated to {100 * error:.1g} %")
+        penalty, how = choose_penalty(tally), "of most evidence"
     penalty = _validate.positive("penalty", penalty)
     with one_thread():
         optimum, weight = _uniform_fit(tally.k), max(penalty, _largest(tally, roughness)) / tally.n
@@ -164,12 +162,6 @@ def choose_penalty(tally: Tally) -> float:
     1)/2 log lambda - 1/2 log det H at the penalised maximum, H the second derivatives there along the sphere. No truth,
     no random splits of the reports: the same tally gives the same penalty.
 
-    For one mechanism of planar noise on more than 1,024 cells log det H is an estimate, by stochastic Lanczos
-    quadrature with 4 to 16 vectors of random signs, always the same ones (``SEED`` in
-    ``ibukit/estimators/_plane_curvature.py``). `smooth` says in its ``method`` the standard error that this leaves in
-    the penalty, from how far the vectors differ. It does not count the error of the quadrature itself, which is ended
-    where four more steps change a logarithm by less than 0.01, or k / 10^6 if that is more, or after 500 steps.
-
     Parameters
     ----------
     tally : Tally
@@ -178,8 +170,7 @@ def choose_penalty(tally: Tally) -> float:
     Returns
     -------
     float
-        In nats times the square of the alphabet's unit, to about a hundredth of itself (and the standard error, where
-        log det H is an estimate). As large as makes the estimate
+        In nats times the square of the alphabet's unit, to about a hundredth of itself. As large as makes the estimate
         uniform, where the reports show no departure from that.
 
     Raises
@@ -188,7 +179,7 @@ def choose_penalty(tally: Tally) -> float:
         If the alphabet is neither a Line nor a Grid.
     TooLarge
         If it has no end, or more than 10,000 elements where a step takes matrices of shape (k, k): all but reports
-        of one mechanism of geometric noise on a line, or of planar noise on a grid.
+        of one mechanism of geometric noise on a line.
 
     References
     ----------
@@ -204,13 +195,20 @@ def choose_penalty(tally: Tally) -> float:
     >>> ik.choose_penalty(mechanism.tally_counts([600, 1200, 200, 900, 100, 700])) < 100  # nothing smooth about this
     True
     """
-    return _choose(tally, _roughness_of(tally))[0]
+    roughness = _roughness_of(tally, chosen=True)
+    if tally.k == 1:
+        return 1.0  # there is nothing to choose
+    with one_thread():
+        return _most_evidence(tally, roughness)
 
 
-def _roughness_of(tally: Tally) -> Roughness:
+def _roughness_of(tally: Tally, chosen: bool) -> Roughness:
+    """The alphabet's, where there is memory for what `smooth` needs; a penalty is chosen by determinants."""
     roughness = roughness_on(check_bounded(tally, "a smooth curve does not end with the reports").alphabet)
-    if structure(roughness, tally.operator) is None:
-        refuse_if_too_large(tally.k, "smooth", ", or mle(tally) and ibu(tally), which need no matrix")
+    known = structure(roughness, tally.operator)
+    if known is None or (chosen and not roughness.is_chain):
+        given = "" if known is None else ", give smooth a penalty"
+        refuse_if_too_large(tally.k, "smooth", f"{given}, or mle(tally) and ibu(tally), which need no matrix")
     return roughness
 
 
@@ -221,23 +219,15 @@ def _of_the_users(tally: Tally, theta: Floats) -> Floats:
     return np.asarray(frequencies / frequencies.sum())
 
 
-def _choose(tally: Tally, roughness: Roughness) -> tuple[float, float | None]:
-    """The penalty of most evidence and, where the evidence is an estimate, the relative standard error from that."""
-    if tally.k == 1:
-        return 1.0, None  # there is nothing to choose
-    with one_thread():
-        return _most_evidence(tally, roughness)
-
-
-def _most_evidence(tally: Tally, roughness: Roughness) -> tuple[float, float | None]:
+def _most_evidence(tally: Tally, roughness: Roughness) -> float:
     n, tried, fits = tally.n, [], [_uniform_fit(tally.k)]
     penalty = _largest(tally, roughness)
     # an optimum lambda R is at most (k - 1) / 2, and R at most twice the largest degree
     least = (tally.k - 1) / (4 * float(roughness.degrees.max())) / 100
     best = -math.inf
     while penalty > least:
-        optimum = fit(tally, roughness, penalty / n, fits[-1].u, 1e-9)
-        evidence = float(_evidences(tally, roughness, penalty, optimum).mean())
+        optimum = fit(tally, roughness, penalty / n, fits[-1].u, 1e-9, determined=True)
+        evidence = _evidence(tally, roughness, penalty, optimum)
         tried.append((penalty, evidence))
         fits.append(optimum)
         best = max(best, evidence)
@@ -246,41 +236,25 @@ def _most_evidence(tally: Tally, roughness: Roughness) -> tuple[float, float | N
         penalty /= PENALTY_FACTOR
     i = int(np.argmax([evidence for _, evidence in tried]))
     if i in (0, len(tried) - 1):
-        return tried[i][0], None
+        return tried[i][0]
 
-    def evidences(log_penalty: float) -> Floats:
-        again = fit(tally, roughness, math.exp(log_penalty) / n, fits[i + 1].u, 1e-9)
-        return _evidences(tally, roughness, math.exp(log_penalty), again)
+    def loss(log_penalty: float) -> float:
+        again = fit(tally, roughness, math.exp(log_penalty) / n, fits[i + 1].u, 1e-9, determined=True)
+        return -_evidence(tally, roughness, math.exp(log_penalty), again)
 
     bounds = math.log(tried[i + 1][0]), math.log(tried[i - 1][0])
-    found = minimize_scalar(
-        lambda x: -float(evidences(x).mean()), bounds=bounds, method="bounded", options={"xatol": 0.01}
-    )
-    at, evidence = float(found.x), -float(found.fun)
-    estimated = not roughness.is_chain and structure(roughness, tally.operator) is not None
-    return math.exp(at), _chance(
-        evidences(at - CHANCE_STEP), evidences(at + CHANCE_STEP), evidence
-    ) if estimated else None
+    return math.exp(float(minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 0.01}).x))
 
 
-def _chance(below: Floats, above: Floats, evidence: float) -> float:
-    """The standard error of the place of the maximum, from estimates that each are an evidence, shape (m,)."""
-    slopes = (above - below) / (2 * CHANCE_STEP)
-    bend = (2 * evidence - float(above.mean() + below.mean())) / CHANCE_STEP**2
-    return float(slopes.std(ddof=1)) / math.sqrt(len(slopes)) / bend if bend > 0 else math.inf
-
-
-def _evidences(tally: Tally, roughness: Roughness, penalty: float, optimum: Fit) -> Floats:
-    """One for each of the curvature's log determinants."""
-    if optimum.curvature is None:
-        return np.array([-math.inf])
+def _evidence(tally: Tally, roughness: Roughness, penalty: float, optimum: Fit) -> float:
+    if not isinstance(optimum.curvature, Determined):
+        return -math.inf
     root = np.sqrt(optimum.theta)
     # the determinant on the directions that stay on the sphere, those at right angles to sqrt theta
-    log_dets = optimum.curvature.log_dets + math.log(float(root @ optimum.curvature.solve(root)))
+    log_det = optimum.curvature.log_det + math.log(float(root @ optimum.curvature.solve(root)))
     p = tally.operator.forward(optimum.theta)
     fitted = tally.n * float(tally.frequencies @ np.log(p)) - penalty * roughness(optimum.u)
-    evidences = fitted + ((tally.k - 1) * math.log(penalty) - log_dets) / 2
-    return np.where(np.isfinite(evidences), evidences, -math.inf)
+    return fitted + ((tally.k - 1) * math.log(penalty) - log_det) / 2
 
 
 def _largest(tally: Tally, roughness: Roughness) -> float:

@@ -12,7 +12,7 @@ from ibukit.errors import TooLarge
 BITS = 32
 # the others of a mantissa's 53, and half a unit of the last one kept
 DROPPED = 53 - BITS
-HALF = 1 << (DROPPED - 1)
+HALF_UNIT = 1 << (DROPPED - 1)
 SMALLEST_NORMAL = float(np.finfo(float).smallest_normal)
 # users whose reports are drawn one by one: their secrets alone take two gigabytes
 MOST_USERS = 2**28
@@ -35,7 +35,7 @@ def _rounded(p: Floats) -> Floats:
         return np.asarray(np.ldexp(np.rint(np.ldexp(mantissa, BITS)), exponent - BITS))
     # on the bits themselves, in a third of the time: a carry out of the mantissa goes to the exponent, as it should
     bits = p.view(np.int64)
-    return np.asarray(((bits + (HALF - 1) + ((bits >> DROPPED) & 1)) & -(2 * HALF)).view(np.float64))
+    return np.asarray(((bits + (HALF_UNIT - 1) + ((bits >> DROPPED) & 1)) & -(2 * HALF_UNIT)).view(np.float64))
 
 
 def one_by_one(counts: Ints, mechanism: object) -> Ints:
