@@ -187,7 +187,7 @@ class Grid(Alphabet):
         return self.cell_size if isinstance(self.cell_size, tuple) else (self.cell_size, self.cell_size)
 
     def centers(self) -> Floats:
-        """Northing and easting of cell centres from the grid's corner, in `unit`, shape (k, 2)."""
+        """Northing and easting of cell centres from the corner, shape (k, 2), in `unit`."""
         return np.asarray((self.values + 0.5) * self.cell_shape)
 
     def distances(self) -> Floats:
