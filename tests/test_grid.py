@@ -274,3 +274,12 @@ def test_a_box_that_is_in_doubt_is_taken_by_name():
     # and a frame of it comes back
     again, _ = ik.Grid.from_geodataframe(grid.to_geodataframe(np.zeros(280)))
     assert again == grid
+
+
+def test_grids_are_equal_only_if_all_their_parts_are():
+    parts = {"cell_size": (1.0, 2.0), "bounds": (0.0, 1.0, 2.0, 3.0), "first": (2, 1)}
+    grid = ik.Grid(3, 4, **parts)
+    assert grid == ik.Grid(3, 4, **parts)
+    others = [("cell_size", (1.0, 2.5)), ("cell_size", (1.5, 2.0)), ("bounds", (0.0, 1.0, 2.0, 3.5)), ("first", (2, 2))]
+    assert all(grid != ik.Grid(3, 4, **parts | {name: other}) for name, other in others)
+    assert grid not in (ik.Grid(4, 4, **parts), ik.Grid(3, 3, **parts), ik.Grid(4, 3, **parts))
