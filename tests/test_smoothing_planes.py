@@ -143,3 +143,12 @@ def test_a_large_plane_is_smoothed_and_certified():
     assert found.status is ik.Status.CONVERGED
     truth = curve / curve.sum()
     assert np.abs(found.distribution - truth).sum() < 0.1 * np.abs(ik.uniform(tally.k) - truth).sum()
+
+
+def test_the_windows_of_the_levels_share_each_cell(without_matrices):
+    """Where the roughness is even, the squares of what a cell gets from all levels sum to 1."""
+    tally = tally_of("16 x 12")
+    plane, _ = both(tally, 6 * np.sin(np.arange(tally.k)), 0.1, careful=True)
+    even = PlaneCurvature(plane.channel, plane.root, plane.w, plane._laplace[0], plane.beside, careful=True)
+    assert len(even._levels) > 2
+    np.testing.assert_allclose(sum(window**2 for window, _ in even._levels), 1, rtol=1e-12)
