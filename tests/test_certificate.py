@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ibukit as ik
-from ibukit.estimators.certificate import gap_of
+from ibukit.estimators.certificate import gap_of, log_likelihood_of
 from instances import INSTANCES, NAMES, Bent, TransposedAdjoint, distributions, tallies, unchecked, with_operator
 from oracles import naive
 
@@ -218,3 +218,8 @@ def test_the_papers_stopping_rule_does_not_reach_the_maximiser():
 def test_bad_distributions(distribution, error, words):
     with pytest.raises(error, match=words):
         ik.gap(ik.RandomizedResponse(3, 1.0).tally_counts([5, 3, 2]), distribution)
+
+
+def test_a_report_without_a_probability_leaves_no_likelihood():
+    tally = ik.RandomizedResponse(3, 1.0).tally_counts([2, 1, 3])
+    assert log_likelihood_of(tally, np.array([0.5, 0.0, 0.5])) == -np.inf

@@ -174,3 +174,16 @@ def test_every_user_is_in_one_block(monkeypatch):
     for users in range(1, 12):
         tally = ik.UnaryEncoding(4, 0.999999, 1e-6).simulate([0, 0, users, 0], np.random.default_rng(1))
         assert tally.n == users
+
+
+@pytest.mark.parametrize(
+    "mechanism", [ik.Rappor(4, 1.0), UE, ik.SubsetSelection(4, 1.0, 2)], ids=lambda m: type(m).__name__
+)
+def test_a_population_of_moderate_size_is_drawn_at_once(mechanism):
+    """Its seed then draws what it draws of the users one by one."""
+    counts = np.array([30, 0, 20, 50])
+    simulated = mechanism.simulate(counts, np.random.default_rng(5))
+    secrets = np.repeat(np.arange(4), counts)
+    released = mechanism.tally(mechanism.randomize(secrets, np.random.default_rng(5)))
+    assert np.array_equal(simulated.counts, released.counts)
+    assert np.array_equal(simulated.matrix(), released.matrix())

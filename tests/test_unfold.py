@@ -6,7 +6,7 @@ import pytest
 from scipy.optimize import minimize
 
 import ibukit as ik
-from ibukit.estimators import _poisson
+from ibukit.estimators import _poisson, unfolding
 
 RESPONSE = np.array([[0.6, 0.2, 0.1], [0.1, 0.3, 0.1], [0.1, 0.1, 0.5]])
 EFFICIENCY = [0.9, 0.5, 0.7]
@@ -382,3 +382,11 @@ def test_steps_count_every_maximum_that_was_looked_for(monkeypatch, rng):
     found = _poisson.maximise_signal(response, counts.astype(float), background)
     assert len(taken) > 2
     assert found.n_iter == sum(steps for _, steps in taken)
+
+
+def test_a_gap_of_exactly_the_tolerance_is_enough(monkeypatch, rng):
+    response, background, counts = instance(rng)
+    maximise = _poisson.maximise_signal
+    monkeypatch.setattr(unfolding, "maximise_signal", lambda *case: maximise(*case)._replace(gap=1e-6))
+    for tol, status in ((1e-6, ik.Status.CONVERGED), (0.9e-6, ik.Status.MAX_ITER)):
+        assert ik.unfold(counts, response, background=background, tol=tol, strict=False).status is status
