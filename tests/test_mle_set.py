@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import ibukit as ik
 from ibukit.estimators.certificate import ratios
 from ibukit.identification import mle_set
-from ibukit.identification._polytope import Polytope
+from ibukit.identification._polytope import Polytope, Unsolved
 from ibukit.identification.mle_set import WIDTH_OF_A_POINT, most_of_ratios
 from instances import instances, tallies
 from oracles import exact, naive
@@ -290,3 +290,19 @@ def test_weights_are_taken_for_counts():
     np.testing.assert_allclose(weighted.lower, whole.lower, atol=1e-9)
     np.testing.assert_allclose(weighted.upper, whole.upper, atol=1e-9)
     assert whole.identified.tolist() == weighted.identified.tolist() == [True, False, False]
+
+
+def test_a_sum_whose_programme_is_not_solved_has_what_the_ranges_imply(monkeypatch):
+    found = ik.theory.mle_set(TWELVE.tally_counts([1, 4, 1]))
+
+    def unsolved(self, weights):
+        raise Unsolved
+
+    monkeypatch.setattr(Polytope, "highest", unsolved)
+    weights = np.array([1.0, -2.0, 3.0])
+    low = np.where(weights > 0, found.lower, found.upper) @ weights
+    high = np.where(weights > 0, found.upper, found.lower) @ weights
+    assert found.bounds(weights, strict=False) == pytest.approx((low, high), rel=1e-12)
+    with pytest.raises(ik.ConvergenceError) as error:
+        found.bounds(weights)
+    assert error.value.estimate == pytest.approx((low, high), rel=1e-12)
