@@ -1,6 +1,6 @@
 """On a plane a step of `smooth` takes no matrix, and its answers are those of the dense way."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -64,8 +64,8 @@ def both(tally, u, weight, careful):
     root = np.exp(u / 2) / np.sqrt(np.exp(u).sum())
     w = tally.frequencies / tally.forward(root**2) ** 2
     across, along = roughness.between
-    diagonal = weight * roughness.diagonal(u)
-    plane = PlaneCurvature(tally.operator, root, w, diagonal, (-weight * across, -weight * along), careful)
+    diagonal, degrees = weight * roughness.diagonal(u), weight * roughness.degrees
+    plane = PlaneCurvature(tally.operator, root, w, diagonal, degrees, (-weight * across, -weight * along), careful)
     matrix = root[:, None] * tally.operator.gram(w) * root + weight * roughness.curvature(u)
     return plane, matrix
 
@@ -149,6 +149,6 @@ def test_the_windows_of_the_levels_share_each_cell(without_matrices):
     """Where the roughness is even, the squares of what a cell gets from all levels sum to 1."""
     tally = tally_of("16 x 12")
     plane, _ = both(tally, 6 * np.sin(np.arange(tally.k)), 0.1, careful=True)
-    even = PlaneCurvature(plane.channel, plane.root, plane.w, plane._laplace[0], plane.beside, careful=True)
+    even = replace(plane, diagonal=plane.degrees)
     assert len(even._levels) > 2
     np.testing.assert_allclose(sum(window**2 for window, _ in even._levels), 1, rtol=1e-12)

@@ -42,13 +42,15 @@ LEVEL, FAINT = 20.0, 0.03
 class PlaneCurvature(Curvature):
     """H for one planar channel.
 
-    `w` is q / p^2, `diagonal` and `beside` (between rows, between columns) are C's.
+    `w` is q / p^2, `diagonal` and `beside` (between rows, between columns) are C's, and `degrees` is the diagonal that
+    C has where theta is uniform.
     """
 
     channel: PlaneChannel
     root: Floats
     w: Floats
     diagonal: Floats
+    degrees: Floats
     beside: tuple[float, float]
     careful: bool = False
 
@@ -114,13 +116,11 @@ class PlaneCurvature(Curvature):
         return x if normal is None else x - from_normal * float(normal @ x)
 
     @cached_property
-    def _laplace(self) -> tuple[Floats, Floats]:
-        """C of a uniform theta: its diagonal, shape (k,), and its eigenvalues, shape (n_rows, n_cols)."""
-        rows, cols = self.channel.shape
+    def _laplace(self) -> Floats:
+        """The eigenvalues of C where theta is uniform, shape (n_rows, n_cols)."""
         across, along = (-weight for weight in self.beside)
-        degrees = across * _neighbours(rows)[:, None] + along * _neighbours(cols)
-        waves = [2 - 2 * np.cos(np.pi * np.arange(n) / n) for n in (rows, cols)]
-        return degrees.ravel(), across * waves[0][:, None] + along * waves[1]
+        waves = [2 - 2 * np.cos(np.pi * np.arange(n) / n) for n in self.channel.shape]
+        return across * waves[0][:, None] + along * waves[1]
 
     @cached_property
     def _told(self) -> tuple[Floats, Floats]:
@@ -133,7 +133,7 @@ class PlaneCurvature(Curvature):
     @cached_property
     def _levels(self) -> list[tuple[Reals, Reals]]:
         """For each level chi_j E_j, and the inverse eigenvalues, both of shape (n_rows, n_cols)."""
-        (degrees, rough), (squares, tau) = self._laplace, self._told
+        rough, (squares, tau) = self._laplace, self._told
         precision = np.float64 if self.careful else np.float32
         top = max(float(tau.max()), np.finfo(float).tiny) / math.sqrt(LEVEL)
         least = max(-FAINT * max(self.beside) / float(squares.max()), 1e-12 * top)
@@ -146,8 +146,8 @@ class PlaneCurvature(Curvature):
             if not inside.any():
                 continue
             here = top / LEVEL**j if j < last else float(np.average(tau, weights=window**2))
-            potential = max(0.0, float(np.median((self.diagonal - degrees)[inside])))
-            expected = degrees + potential
+            potential = max(0.0, float(np.median((self.diagonal - self.degrees)[inside])))
+            expected = self.degrees + potential
             steep = np.sqrt(_ratio(expected, np.maximum(self.diagonal, expected)))
             inverse = 1 / _positive(rough + here * squares + potential)
             levels.append(((window * steep).reshape(rough.shape).astype(precision), inverse.astype(precision)))
@@ -172,10 +172,3 @@ def _ratio(a: Floats, b: Floats) -> Floats:
 
 def _positive(eigenvalues: Floats) -> Floats:
     return np.maximum(eigenvalues, np.finfo(float).eps * float(eigenvalues.max()))
-
-
-def _neighbours(n: int) -> Floats:
-    """How many neighbours each position of a chain has."""
-    count = np.full(n, 2.0)
-    count[[0, -1]] -= 1
-    return count if n > 1 else np.zeros(1)

@@ -212,7 +212,8 @@ def _curvature(
         return line_curvature(line, root, w, c * roughness.diagonal(u), -c * roughness.weight)
     if known is not None and not determined and (plane := facts.as_planar(known)) is not None:
         across, along = roughness.between
-        return PlaneCurvature(plane, root, w, c * roughness.diagonal(u), (-c * across, -c * along), careful)
+        diagonal, degrees = c * roughness.diagonal(u), c * roughness.degrees
+        return PlaneCurvature(plane, root, w, diagonal, degrees, (-c * across, -c * along), careful)
     return dense_curvature(root[:, None] * operator.gram(w) * root + weight / 2 * roughness.curvature(u))
 
 
