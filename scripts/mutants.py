@@ -36,7 +36,10 @@ import warm
 ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "_build" / "mutants"
 ROOMS = ("channels", "solvers", "mechanisms", "estimators", "identification", "posterior", "privacy")
-COPIED = ("ibukit", "tests", "data", "scripts", "benchmarks", "book/_ext", "conftest.py", "pyproject.toml")
+COPIED = (
+    *("ibukit", "tests", "data", "scripts", "benchmarks"),
+    *("book/_ext", "book/extend.md", "conftest.py", "pyproject.toml"),
+)
 LEAST = 0.9
 
 
@@ -169,7 +172,7 @@ def run(tree: Path, arguments: Sequence[str], limit: float, plain: bool) -> Verd
         return Verdict("endless")
     if code in (4, 5):  # a file that is missing, or no test in it
         raise RuntimeError(f"no tests ran, look at tests/nearest_tests.csv:\n{said}")
-    failed = re.findall(r"^(?:FAILED|ERROR) (\S+?::.*?)(?: - .*)?$", said, re.MULTILINE)
+    failed = re.findall(r"^(?:FAILED|ERROR) (\S+?(?:::.*?)?)(?: - .*)?$", said, re.MULTILINE)
     return Verdict("found" if code else "survived", tuple(failed))
 
 

@@ -86,3 +86,34 @@ def test_a_million_reports_of_a_thousand_secrets_take_less_than_ten_passes(epsil
     assert best.n_iter < 10
     assert sum(read) / 10**6 <= best.n_iter  # the steps of the first maximum are among them, a tenth each
     assert peak < 3 * packed
+
+
+def test_a_first_maximum_needs_rows_in_proportion_to_the_secrets(monkeypatch, rng):
+    k = 20
+    monkeypatch.setattr(bits, "FEWEST_SECRETS_FOR_FIRST", k)
+    enough = bits.FIRST_SHARE * bits.ROWS_A_SECRET * k
+    tally = drawn(k, 1.0, 2 * enough, rng)
+
+    def first(n):
+        rows = Rows(tally.operator.take(slice(n)), tally.counts[:n], n)
+        return bits._Problem([rows], Pooled((), k), np.empty(0)).of_some()
+
+    assert len(tally.counts) > enough
+    assert first(enough) is not None
+    assert first(enough - 1) is None
+
+
+def test_a_step_beside_other_reports_ends_where_its_equations_are_solved(monkeypatch, rng):
+    """Of at most fifty points on the way it takes some fifteen."""
+    k, n = 30, 20_000
+    tally = drawn(k, 2.0, n, rng)
+    response = ik.RandomizedResponse(k, 1.0).simulate(rng.multinomial(n, np.full(k, 1 / k)), rng)
+    points, path = [], bits.path
+    monkeypatch.setattr(bits, "path", lambda *args: (points.append(point) or point for point in path(*args)))
+    problem = bits._Problem(
+        [Rows(tally.operator, tally.counts, 2 * n)], Pooled((response.operator,), k), response.counts / (2 * n)
+    )
+    theta = np.full(k, 1 / k)
+    g = problem.gradient(theta)
+    problem.step(theta, g, problem.hessian(theta, 1), float(g.max() - 1))
+    assert 5 < len(points) < 40

@@ -386,3 +386,11 @@ def test_what_the_estimator_returns_is_not_changed(rng):
     found = ik.combine_mechanisms(tally, lambda _: kept)
     assert not np.shares_memory(found.distribution, kept)
     assert not found.distribution.flags.writeable
+
+
+def test_the_average_of_one_mechanism_is_that_mechanism(rng):
+    """Its tally goes to the estimator as it is."""
+    tally, asked = POOLS["geometric"][1][0].tally_counts(rng.integers(1, 60, K)), []
+    found = ik.combine_mechanisms(tally, lambda given: asked.append(given) or ik.mle(given))
+    assert asked == [tally]
+    np.testing.assert_array_equal(found.distribution, ik.mle(tally).distribution)

@@ -249,3 +249,11 @@ def test_the_reason_has_the_least_singular_value():
     answer = concavity._by_rank(span, 3, "")
     assert (bool(answer), answer.rank) == (True, 2)
     assert "the least singular value 0.12" in answer.reason  # relative to the largest
+
+
+@pytest.mark.parametrize(("second", "rank"), [(1e-14, 1), (1e-12, 2)])
+def test_what_is_rounding_in_a_tall_matrix_depends_on_its_length(second, rank):
+    """The largest singular value times the longer side times eps, as in numpy: 400 rows leave 9e-14."""
+    tall = np.zeros((400, 2))
+    tall[0, 0], tall[1, 1] = 1.0, second
+    assert _spans.span([tall], 400).rank == np.linalg.matrix_rank(tall) == rank

@@ -83,7 +83,7 @@ def test_few_entries_make_the_same_product(rng):
     assert SparseGram.of(rng.random((150, 200))) is None
     assert SparseGram.of(np.eye(20)) is None
     one_full = matrix.copy()
-    one_full[:, :60] = 1  # the mean number of entries says nothing of their pairs
+    one_full[:, :8] = 1  # the mean number of entries says little of their pairs
     assert SparseGram.of(one_full) is None
 
 
@@ -180,3 +180,11 @@ def test_a_hardly_explained_report_is_left_to_the_interior_point():
     q = np.array([1e-12, 1 - 2e-12, 1e-12])
     theta, _ = interior_point.maximise(matrix, q, 1e-9)
     assert (matrix @ (q / (theta @ matrix))).max() - 1 <= 1e-9
+
+
+def test_a_system_of_some_secrets_that_cannot_be_factorised_is_no_system(rng, monkeypatch):
+    matrix, _ = problem(rng, 60, 90)
+    d = np.where(np.arange(60) < 40, 1.0, 1e9)
+    assert Systems(matrix).solver(np.ones(90), d, True) is not None
+    monkeypatch.setattr(dense_systems, "_factorised", lambda build: None)
+    assert Systems(matrix).solver(np.ones(90), d, True) is None

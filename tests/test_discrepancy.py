@@ -4,6 +4,7 @@ A mean is refused four standard errors away (by chance once in 15,000), a quanti
 """
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -184,3 +185,14 @@ def test_the_stop_is_nearer_to_the_truth_than_the_maximum(case, rng):
     assert gain > 4 * error, (gain, error)
     # by all that is known it is out of reach for 12 % of the ages' tallies, and hardly ever on the map
     assert stats.binomtest(sum(reached), draws, 0.88 if case == "ages" else 0.99).pvalue > FALSE_ALARM
+
+
+def test_a_target_is_out_of_reach_from_two_gaps_a_report_on():
+    """The maximum's deviance is at most 2 n gap below this one: at 2.5 the target may be reached."""
+    tally = ik.RandomizedResponse(3, 1.0).tally_counts([50, 30, 20])
+
+    def beyond(gaps):
+        now = SimpleNamespace(tally=tally, gap=0.01, expected_deviance=7.0, deviance=7.0 + gaps * 0.01 * 100)
+        return ik.Discrepancy().out_of_reach(now)
+
+    assert [beyond(gaps) for gaps in (1.5, 2.5)] == [False, True]

@@ -279,3 +279,11 @@ def test_many_maximisers_and_each_start_keeps_its_own(rng):
         assert first / third == pytest.approx(start[0] / start[2], rel=1e-10)
         ends.append(first)
     assert np.ptp(ends) > 0.1, "the maximisers differ"
+
+
+def test_weights_give_what_counts_in_their_proportion_give():
+    mechanism, counts = ik.RandomizedResponse(3, 1.0), np.array([50, 30, 20])
+    weighted = ik.ibu(mechanism.tally_counts(counts / 7, weighted=True), stop=ik.Steps(20))
+    np.testing.assert_allclose(
+        weighted.distribution, ik.ibu(mechanism.tally_counts(counts), stop=ik.Steps(20)).distribution, rtol=1e-12
+    )

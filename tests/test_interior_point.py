@@ -301,3 +301,15 @@ def test_a_guess_that_hardly_explains_a_report_does_not_leave_the_doubles():
     # 1e-170 is above 0, but its square is not
     model = Dense(np.array([[1.0, 1e-170], [0.5, 1.0]]))
     assert cross_over(model, uniform(2), np.array([1.0, 0.0]), np.array([0.0, 1.0]), 1e-9)[0] == np.inf
+
+
+def test_a_loose_tolerance_has_zeros_where_the_certificate_allows_them(rng):
+    """Above 1e-6 the support is not solved for: what the path drives to zero is left out, if that keeps within tol."""
+    with_zeros = 0
+    for _ in range(20):
+        matrix, q = rng.random((40, 30)) ** 4, rng.dirichlet(np.ones(30))
+        theta, _ = maximise(matrix, q, 1e-2)
+        assert Dense(matrix).excess(q, theta) <= 1e-2
+        assert theta.sum() == pytest.approx(1, abs=1e-12)
+        with_zeros += bool((theta == 0).any())
+    assert with_zeros >= 4

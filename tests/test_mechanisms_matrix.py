@@ -238,3 +238,11 @@ def test_efficiencies_are_kept_and_told(rng):
         assert ik.MatrixMechanism(exact, efficiency=sure).among_seen.efficiency is None
     merged = ik.compose(lossy, [[1, 0], [1, 0], [0, 1], [0, 1]])
     np.testing.assert_allclose(merged.efficiency, 0.5, rtol=1e-14)
+
+
+def test_weights_come_back_by_the_share_of_reports_that_is_seen(rng):
+    """<adjoint(w), theta> = <w, forward(theta)>, where a third to two thirds get lost."""
+    mechanism = ik.MatrixMechanism(rows(rng, 4, 5), efficiency=rng.uniform(1 / 3, 2 / 3, 4))
+    theta, w = rng.dirichlet(np.ones(4)), rng.normal(size=5)
+    assert mechanism.adjoint(w) @ theta == pytest.approx(w @ mechanism.forward(theta), rel=1e-12)
+    np.testing.assert_allclose(mechanism.adjoint(np.ones(5)), mechanism.efficiency, rtol=1e-12)

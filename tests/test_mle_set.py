@@ -306,3 +306,28 @@ def test_a_sum_whose_programme_is_not_solved_has_what_the_ranges_imply(monkeypat
     with pytest.raises(ik.ConvergenceError) as error:
         found.bounds(weights)
     assert error.value.estimate == pytest.approx((low, high), rel=1e-12)
+
+
+def test_a_distance_whose_programme_is_not_solved_is_at_least_that_from_the_ranges(monkeypatch):
+    found = ik.theory.mle_set(TWELVE.tally_counts([1, 4, 1]))
+
+    def unsolved(self, theta):
+        raise Unsolved
+
+    exact = found.distance([0.1, 0.1, 0.8])
+    monkeypatch.setattr(Polytope, "distance", unsolved)
+    outside = np.maximum(found.lower - [0.1, 0.1, 0.8], 0) + np.maximum([0.1, 0.1, 0.8] - found.upper, 0)
+    least = found.distance([0.1, 0.1, 0.8], strict=False)
+    assert least == pytest.approx(outside.sum() / 2)
+    assert 0 < least <= exact + 1e-12
+    assert found.distance(found.estimate.distribution, strict=False) == pytest.approx(0, abs=1e-9)
+    with pytest.raises(ik.ConvergenceError):
+        found.distance([0.1, 0.1, 0.8])
+
+
+def test_a_vertex_is_read_to_the_last_digit():
+    """Two masses are 0 at it; the others follow from them, whatever the solver left in them."""
+    basis = np.array([[1.0, 0.0, -1.0, 0.0], [0.0, 1.0, 0.0, -1.0]])
+    polytope = Polytope(np.array([0.3, 0.3, 0.2, 0.2]), basis)
+    found = polytope._cleaned(np.array([0.0, 0.0, 0.5 + 3e-9, 0.5 - 2e-9]))
+    np.testing.assert_allclose(found, [0, 0, 0.5, 0.5], rtol=0, atol=1e-15)

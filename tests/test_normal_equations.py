@@ -98,3 +98,17 @@ def test_a_support_is_mended_where_the_guess_has_a_secret_too_many_or_too_few():
         assert excess <= 1e-12
         np.testing.assert_allclose(theta, best, atol=1e-9)
         assert theta[2] == 0
+
+
+def test_the_excess_is_that_of_the_distribution_that_comes_with_it(rng):
+    """From guesses that six rounds do not mend, too: nothing is claimed for another vector."""
+    ended = 0
+    for _ in range(60):
+        model, q = Dense(rng.random((K, 30)) ** 3), rng.dirichlet(np.ones(30))
+        guess = rng.dirichlet(np.full(K, 0.3))
+        excess, theta = cross_over(model, q, guess, np.full(K, np.sort(guess)[-2]), 1e-12)
+        if np.isfinite(excess):
+            assert theta.sum() == pytest.approx(1, abs=1e-12)
+            assert excess == pytest.approx(model.excess(q, theta), abs=1e-12)
+            ended += excess > 1e-6
+    assert ended > 5

@@ -261,3 +261,14 @@ def test_laplace_noise_of_cells_far_wider_than_it(height, width, rel):
     for i, j in [(0, 1), (1, 0), (1, 1)]:
         density = np.exp(-np.hypot((i + at[:, None]) * height, (j + at) * width)) / (2 * np.pi)
         assert table[i, j] == pytest.approx(each @ density @ each * height * width, rel=rel, abs=0)
+
+
+@pytest.mark.parametrize("shape", [1.0, (1.0, 2.0), (3.0, 0.5)])
+def test_what_leaves_a_cell_is_at_least_the_mass_of_the_two_nearest(shape):
+    """No more: a sum in doubles adds one pair at a time, and rounds each to nothing."""
+    grid = ik.Grid(9, 9, shape)
+    epsilon = 10 / min(grid.cell_shape)
+    table = plane_masses.geometric_table(grid, epsilon)
+    two = 2 * max(table[0, 1], table[1, 0]) / table[0, 0]
+    assert plane_masses.geometric_escape(grid, epsilon) == pytest.approx(two, rel=1e-9)
+    assert 1 - table[0, 0] > two * 0.999

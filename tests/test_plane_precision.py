@@ -17,6 +17,8 @@ def channels(rng):
     yield ik.TruncatedPlanarGeometric(grid, 0.4)
     yield plane.row_normalised(grid, 0.4, some)
     yield plane.column_scaled(grid, 0.4, some, rng.random(600))
+    # a scale of 1 for some reports alone
+    yield plane.column_scaled(grid, 0.4, some, np.where(rng.random(600) < 0.5, 1.0, 3 * rng.random(600)))
 
 
 def of(kind, rng):
@@ -26,7 +28,7 @@ def of(kind, rng):
     return plane.remapped(made.alphabet, made._table, np.arange(713))
 
 
-@pytest.mark.parametrize("kind", [0, 1, 2])
+@pytest.mark.parametrize("kind", [0, 1, 2, 3])
 def test_products_in_single_precision_err_by_single_precision(kind, rng):
     channel = of(kind, rng)
     w, x = rng.random(channel.size) ** 3, rng.normal(size=channel.k) * 1e-40  # in units of their own

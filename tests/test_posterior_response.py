@@ -1,6 +1,7 @@
 """The posterior under k-RR by line integrals: right for any size, or an error by name, and for k-RR only."""
 
 import importlib
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -265,3 +266,12 @@ def test_two_rules_are_one_where_means_and_deviations_agree_as_promised(part, pr
         other = [values + promised * far * (i == part) for i, values in enumerate(one)]
         off = response._Found(*one, 0.0).off(response._Found(*other, 0.0))
         assert (off <= response.TOLERANCE) == same
+
+
+def test_the_exponent_is_right_on_both_sides_of_where_its_series_ends():
+    """Its imaginary part is 2 power (w - arctan w), here by exact fractions of 40 terms."""
+    w = np.array([0.01, 0.09999, 0.1, 0.2])
+    found = response._log_prior(w, 3.0, 3.0).imag / 6
+    for x, bend in zip(w, found, strict=True):
+        exact = sum(Fraction(float(x)) ** (2 * i + 1) * Fraction((-1) ** (i + 1), 2 * i + 1) for i in range(1, 40))
+        assert bend == pytest.approx(float(exact), rel=1e-12, abs=0)

@@ -6,7 +6,7 @@ from scipy.stats import binom
 
 import ibukit as ik
 from ibukit.intervals.resampling import resampled, simulated, whole_people
-from ibukit.solvers import Problem, interior_point, maximise_near
+from ibukit.solvers import Problem, interior_point, maximise_near, maximum
 
 # of a share that should be the level: how many standard errors it may be off
 SIGMAS = 3.5
@@ -192,3 +192,10 @@ def test_a_warm_start_that_leads_nowhere_is_left(monkeypatch):
     assert interior_point.from_support(tally.matrix(), problem.q, np.full(3, 1 / 3), 1e-9) is None
     monkeypatch.setattr(interior_point, "from_support", lambda *_: None)
     np.testing.assert_allclose(maximise_near(problem, np.eye(3)[0]), ik.mle(tally).distribution, atol=1e-9)
+
+
+def test_a_warm_start_that_is_certified_needs_no_other_solver(monkeypatch):
+    tally = ik.MatrixMechanism([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]]).tally_counts([40, 30, 30])
+    problem, best = Problem(tally.operator, tally.counts), ik.mle(tally).distribution
+    monkeypatch.setattr(maximum, "best_found", None)
+    np.testing.assert_allclose(maximise_near(problem, best), best, atol=1e-9)

@@ -114,8 +114,9 @@ def test_what_inherits_from_a_plane_or_pools_planes_takes_a_matrix(without_matri
     assert structure(roughness, other) is structure(roughness, pooled.operator) is None
 
 
-def test_a_penalty_is_chosen_by_exact_determinants(without_matrices, monkeypatch):
-    tally = tally_of("few reports")
+@pytest.mark.parametrize("name", ["few reports", "9 x 7"])  # the first has its penalty at the end of the search
+def test_a_penalty_is_chosen_by_exact_determinants(name, without_matrices, monkeypatch):
+    tally = tally_of(name)
     exact = ik.smooth(tally)
     monkeypatch.setattr(_roughness, "DENSE_SECRETS", 0)
     assert ik.choose_penalty(tally) == pytest.approx(float(exact.method.split("penalty=")[1].split()[0]), rel=1e-5)

@@ -362,3 +362,9 @@ def digests(threads):
 @pytest.mark.parametrize("name", WIRED)
 def test_the_same_bits_for_any_number_of_threads(name, threads):
     assert digests(threads)[name] == digests(1)[name]
+
+
+def test_a_sum_that_is_known_is_not_computed_again():
+    channel = DenseChannel(np.eye(2))
+    assert Problem(channel, np.array([3.0, 4.0])).n == 7
+    assert Problem(channel, np.array([3.0, 4.0]), total=7.5).n == 7.5

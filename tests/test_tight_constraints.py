@@ -81,6 +81,7 @@ def test_in_the_plane_it_exists_from_a_threshold_on(cells):
     )
     assert weights(grid.distances(), threshold * 0.999).min() < 0 < weights(grid.distances(), threshold * 1.001).min()
     assert ik.TightConstraints(grid, threshold * (1 + 1e-5)).k == cells**2
+    assert certain == pytest.approx(np.log(2 * (cells**2 - 1)), rel=1e-5)
     for eps in np.linspace(certain, 5 * certain, 20):
         ik.TightConstraints(grid, eps)
 
@@ -138,3 +139,13 @@ def test_a_copy_that_travelled_is_the_same():
     again = pickle.loads(pickle.dumps(mechanism))
     assert again == mechanism
     np.testing.assert_array_equal(again.matrix(), mechanism.matrix())
+
+
+def test_a_secret_that_is_never_reported_is_no_reason_to_refuse():
+    """The middle of a star of three: at epsilon = log 2 its weight is 0, and rounding may make it less."""
+    d = np.full((4, 4), 2.0)
+    d[0], d[:, 0] = 1.0, 1.0
+    np.fill_diagonal(d, 0)
+    matrix = ik.TightConstraints(ik.Alphabet(range(4), d), np.log(2)).matrix()
+    np.testing.assert_allclose(matrix[:, 0], 0, atol=1e-15)
+    np.testing.assert_allclose(matrix[1:, 1:].diagonal(), 2 / 3, rtol=1e-12)

@@ -1,5 +1,7 @@
 """Reports that get lost, and unfolding with a background: against iterations and optimisers of others."""
 
+from dataclasses import fields
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -390,3 +392,8 @@ def test_a_gap_of_exactly_the_tolerance_is_enough(monkeypatch, rng):
     monkeypatch.setattr(unfolding, "maximise_signal", lambda *case: maximise(*case)._replace(gap=1e-6))
     for tol, status in ((1e-6, ik.Status.CONVERGED), (0.9e-6, ik.Status.MAX_ITER)):
         assert ik.unfold(counts, response, background=background, tol=tol, strict=False).status is status
+
+
+def test_what_an_estimate_of_counts_adds_is_given_by_name():
+    own = [field for field in fields(type(ik.unfold([70, 50], [[0.6, 0.2], [0.1, 0.3]]))) if field.name == "background"]
+    assert [field.kw_only for field in own] == [True]

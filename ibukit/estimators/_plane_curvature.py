@@ -148,7 +148,7 @@ class PlaneCurvature(Curvature):
             here = top / LEVEL**j if j < last else float(np.average(tau, weights=window**2))
             potential = max(0.0, float(np.median((self.diagonal - self.degrees)[inside])))
             expected = self.degrees + potential
-            steep = np.sqrt(_ratio(expected, np.maximum(self.diagonal, expected)))
+            steep = np.sqrt(expected / np.maximum(self.diagonal, expected))
             inverse = 1 / _positive(rough + here * squares + potential)
             levels.append(((window * steep).reshape(rough.shape).astype(precision), inverse.astype(precision)))
         return levels
@@ -163,11 +163,6 @@ class PlaneCurvature(Curvature):
             waves *= inverse
             total += window * fft.idctn(waves, norm="ortho", overwrite_x=True)
         return unit * total.ravel()
-
-
-def _ratio(a: Floats, b: Floats) -> Floats:
-    """A / b, and 1 where b is 0."""
-    return np.divide(a, b, out=np.ones_like(a), where=b > 0)
 
 
 def _positive(eigenvalues: Floats) -> Floats:

@@ -105,8 +105,6 @@ class MleSet(_validate.ReadOnlyArrays):
         [0.292, 0.292]
         """
         c = _validate.vector("weights", weights, len(self.lower))
-        if not np.isfinite(c).all():
-            raise ValueError(f"weights must be finite, got {c[~np.isfinite(c)][0]}")
         if self._polytope is None:
             value = float(c @ self.points[0])
             return value, value
