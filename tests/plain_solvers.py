@@ -93,6 +93,9 @@ def test_equal_reports_share_what_no_level_tells_apart():
     theta, q = np.zeros(4), np.array([0.4, 0.4, 0.2])
     _water_filling_kernels.fill(theta, np.array([0, 2, 3]), q, 1.0, 0.5, 0.5)
     assert theta.tolist() == [0.5, 0.0, 0.5, 0.0]
+    one = np.zeros(2)
+    _water_filling_kernels.fill(one, np.array([1]), np.array([1.0]), 2.0, 0.5, 0.5)
+    assert one.tolist() == [0.0, 1.0]
 
 
 @pytest.mark.parametrize("eps", [1e-6, 0.05, 1.0, 8.0])

@@ -117,3 +117,4 @@ def test_a_step_beside_other_reports_ends_where_its_equations_are_solved(monkeyp
     g = problem.gradient(theta)
     problem.step(theta, g, problem.hessian(theta, 1), float(g.max() - 1))
     assert 5 < len(points) < 40
+    assert (points[-1].theta * points[-1].s).max() <= 1e-18

@@ -334,3 +334,14 @@ def test_columns_that_do_not_fit_are_refused(monkeypatch, rng):
     monkeypatch.setattr(_latent_secrets, "MOST_BYTES", 100)
     with pytest.raises(ik.errors.TooLarge, match=r"9 x 9 numbers .* 648 bytes \(at most 100\)"):
         ik.posterior(ik.TruncatedGeometric(ik.Line(0, 8), 1.0).tally(np.arange(9)), 0.5, method="gibbs", rng=rng)
+
+
+def test_chains_that_stay_apart_have_a_large_r_hat():
+    """A coordinate that does not move has 1, and as many effective samples as draws."""
+    rng = np.random.default_rng(1)
+    draws = np.stack([rng.normal(center, 1, (200, 1)) for center in (0.0, 3.0)])
+    still = np.concatenate([draws, np.full((2, 200, 1), 0.5)], axis=2)
+    ess, r_hat = _gibbs._diagnostics(still)
+    assert r_hat[0] > 1.5
+    assert ess[0] < 20
+    assert (ess[1], r_hat[1]) == (400, 1)

@@ -10,7 +10,7 @@ from scipy import optimize
 from ibukit.solvers import interior_point
 from ibukit.solvers._model import Curved
 from ibukit.solvers._normal_equations import Dense, cholesky, cross_over
-from ibukit.solvers.interior_point import TRIES, maximise, maximise_model, path
+from ibukit.solvers.interior_point import TRIES, best_of, maximise, maximise_model, path
 
 SHAPES = [(12, 30), (30, 30), (40, 6)]  # the last has so few reports that the system is one in the reports
 shapes = pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -313,3 +313,9 @@ def test_a_loose_tolerance_has_zeros_where_the_certificate_allows_them(rng):
         assert theta.sum() == pytest.approx(1, abs=1e-12)
         with_zeros += bool((theta == 0).any())
     assert with_zeros >= 4
+
+
+def test_a_gap_of_exactly_the_tolerance_needs_no_other_try():
+    found, steps = best_of(TRIES[:2], 0.5, lambda settings: ((0.5, np.ones(1)), 1))
+    assert steps == 1
+    assert best_of(TRIES[:2], 0.4, lambda settings: ((0.5, found), 1))[1] == 2

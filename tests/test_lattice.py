@@ -183,6 +183,7 @@ def test_no_matrix_is_needed(mechanism):
     ("mechanism", "words"),
     [
         (LinearLaplacePoints(LINE, 1e-300), r"1e-300 times 1, must be from 2\^-50 to 2\^41 / 4"),
+        (LinearLaplacePoints(LINE, 2.0**-51), r"4\.44089e-16 times 1, must"),
         (LinearLaplacePoints(LINE, 1e12), r"1e\+12 times 1, must"),
         (PlanarLaplacePoints(GRID, 1e300), r"1e\+300 times 0\.5, must be from 2\^-50 to 2\^41 / 3"),
         (PlanarLaplacePoints(ik.Grid(2, 2, cell_size=(1.0, 1e-200)), 1.0), "1 times 1e-200, must"),

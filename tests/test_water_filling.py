@@ -164,3 +164,10 @@ def test_costs_are_what_other_rows_are(seed):
     without = water_filling.maximise(channel, q)
     off = (channel.adjoint(q / channel.forward(without / (cost @ without))) / cost).max() - 1
     assert off >= excess - 1e-8
+
+
+def test_a_report_that_nobody_sends_is_impossible():
+    """Where k-RR always tells the truth, and nobody has the secret that was reported."""
+    channel = ResponseChannel(3, np.array([0, 2]), 1.0, 0.0)
+    found = channel.score(np.array([0.5, 0.5, 0.0]), np.array([3, 1]))
+    assert (found.log_likelihood, found.least) == (-np.inf, 0.0)

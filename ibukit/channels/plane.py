@@ -130,9 +130,14 @@ class PlaneChannel(Channel):
     def _convolved(self, mass: Floats) -> Floats:
         waves = fourier.spectrum_of(mass.reshape(self.shape), self._lengths)
         p = np.zeros(len(self.kinds))  # what lies in new memory may be no number, and those far away are not read below
+
+        def read(piece: tuple[Ints, Floats, fourier.Reader]) -> tuple[Ints, Floats]:
+            index, spectrum, reader = piece
+            return index, reader.read(waves * spectrum)
+
         with one_thread():  # the products with a few waves are too small to share
-            for index, spectrum, reader in self._pieces:
-                p[index] = reader.read(waves * spectrum)
+            for index, values in fourier.each(read, self._pieces, self._lengths):
+                p[index] = values
         p *= self.scale
         return p
 
@@ -140,10 +145,15 @@ class PlaneChannel(Channel):
         """C w."""
         weights = w * self.scale
         total = np.zeros((self._lengths[0], self._lengths[1] // 2 + 1), dtype=complex)
+
+        def drop(piece: tuple[Ints, Floats, fourier.Reader]) -> fourier.Spectrum:
+            index, spectrum, reader = piece
+            dropped = reader.drop(weights[index])
+            dropped *= spectrum
+            return dropped
+
         with one_thread():
-            for index, spectrum, reader in self._pieces:
-                dropped = reader.drop(weights[index])
-                dropped *= spectrum
+            for dropped in fourier.each(drop, self._pieces, self._lengths):
                 total += dropped
         back = fourier.field_of(total, self._lengths, self.shape).ravel()
         if w.min() >= 0:

@@ -254,9 +254,7 @@ def _best_event(pair: _Pair, order: list[int], distance: float, confidence: floa
 
 def _bound(event: _Event, n: int, confidence: float) -> float:
     hits, misses = event.seen
-    if hits == 0:
-        return 0.0
     error = (1 - confidence) / 2
-    low = float(betaincinv(hits, n - hits + 1, error))
+    low = float(betaincinv(hits, n - hits + 1, error))  # not a number without a hit
     high = float(betaincinv(misses + 1, n - misses, 1 - error)) if misses < n else 1.0
     return max(0.0, math.log(low / high)) / event.distance if low > 0 else 0.0

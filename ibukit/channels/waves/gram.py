@@ -73,12 +73,16 @@ class Gram:
         waves = fourier.spectrum_of((mass / largest).astype(np.float32).reshape(self._shape), self._lengths)
         weights = ((w if self._square is None else w * self._square) / heaviest).astype(np.float32)
         total = np.zeros_like(waves)
+
+        def seen(piece: Piece) -> fourier.Spectrum:
+            fitted = piece.reader.read(waves * piece.spectrum)
+            fitted *= weights[piece.index]
+            dropped = piece.reader.drop(fitted)
+            dropped *= piece.spectrum
+            return dropped
+
         with one_thread():
-            for piece in self._pieces:
-                fitted = piece.reader.read(waves * piece.spectrum)
-                fitted *= weights[piece.index]
-                dropped = piece.reader.drop(fitted)
-                dropped *= piece.spectrum
+            for dropped in fourier.each(seen, self._pieces, self._lengths):
                 total += dropped
         back = fourier.field_of(total, self._lengths, self._shape).ravel().astype(np.float64)
         back *= largest * heaviest
