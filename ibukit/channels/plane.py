@@ -144,7 +144,6 @@ class PlaneChannel(Channel):
     def adjoint(self, w: Floats) -> Floats:
         """C w."""
         weights = w * self.scale
-        total = np.zeros((self._lengths[0], self._lengths[1] // 2 + 1), dtype=complex)
 
         def drop(piece: tuple[Ints, Floats, fourier.Reader]) -> fourier.Spectrum:
             index, spectrum, reader = piece
@@ -153,8 +152,7 @@ class PlaneChannel(Channel):
             return dropped
 
         with one_thread():
-            for dropped in fourier.each(drop, self._pieces, self._lengths):
-                total += dropped
+            total = fourier.added(fourier.each(drop, self._pieces, self._lengths), self._lengths)
         back = fourier.field_of(total, self._lengths, self.shape).ravel()
         if w.min() >= 0:
             # a true lower bound where rounding says zero or less, so that no secret is ruled out by an error
@@ -193,12 +191,16 @@ class PlaneChannel(Channel):
         It is for preconditioners, asked for once a step, and keeps nothing.
         """
         weights = w * self.scale**2
-        total = np.zeros((self._lengths[0], self._lengths[1] // 2 + 1), dtype=complex)
+
+        def drop(piece: tuple[int, tuple[Ints, Floats, fourier.Reader]]) -> fourier.Spectrum:
+            kind, (index, _, reader) = piece
+            dropped = reader.drop(weights[index])
+            dropped *= self._spectrum(self.kernels[kind] ** 2)
+            return dropped
+
+        pieces = zip(self._seen_kinds, self._pieces, strict=True)
         with one_thread():
-            for kind, (index, _, reader) in zip(self._seen_kinds, self._pieces, strict=True):
-                dropped = reader.drop(weights[index])
-                dropped *= self._spectrum(self.kernels[kind] ** 2)
-                total += dropped
+            total = fourier.added(fourier.each(drop, pieces, self._lengths), self._lengths)
         back = fourier.field_of(total, self._lengths, self.shape).ravel() * self.factor**2
         if self.columns.size:
             back += np.square(self.columns) @ w[self.kinds == FAR]

@@ -30,7 +30,7 @@ class Reader(Protocol):
     """Values of a field at some cells, and the transpose."""
 
     def read(self, spectrum: Spectrum) -> Floats:
-        """The values at the cells of a field given by its spectrum."""
+        """The values at the cells of a field given by its spectrum, which may be used up."""
 
     def drop(self, weights: Floats) -> Spectrum:
         """The spectrum of the field that has these weights at the cells and is 0 elsewhere."""
@@ -45,12 +45,32 @@ def each(work: Callable[[Piece], Result], pieces: Iterable[Piece], lengths: tupl
 
 def spectrum_of(field: NDArray[Any], lengths: tuple[int, int]) -> Spectrum:
     """Half of the spectrum of a real field, padded by zeros."""
-    return np.asarray(fft.rfft2(field, lengths))
+    lines = fft.rfft(field, lengths[1], axis=1)
+    return _padded(lines, slice(len(lines)), lengths)
+
+
+def _padded(lines: Spectrum, rows: Ints | slice, lengths: tuple[int, int]) -> Spectrum:
+    """Transformed along the second axis already: the rows between these are zeros, and are so afterwards."""
+    spectrum = np.zeros((lengths[0], lines.shape[1]), lines.dtype)
+    spectrum[rows] = lines
+    return np.asarray(fft.fft(spectrum, axis=0, overwrite_x=True))
+
+
+def added(spectra: Iterable[Spectrum], lengths: tuple[int, int]) -> Spectrum:
+    """Their sum, which takes the place of the first; zeros if there are none."""
+    total: Spectrum | None = None
+    for spectrum in spectra:
+        if total is None:
+            total = spectrum
+        else:
+            total += spectrum
+        del spectrum  # or it would be held while the next is made
+    return np.zeros((lengths[0], lengths[1] // 2 + 1), complex) if total is None else total
 
 
 def field_of(spectrum: Spectrum, lengths: tuple[int, int], shape: tuple[int, int]) -> Floats:
-    """The south-west corner of the field with a given spectrum."""
-    lines = fft.ifft(spectrum, axis=0)[: shape[0]]
+    """The south-west corner of the field with a given spectrum, which is used up."""
+    lines = fft.ifft(spectrum, axis=0, overwrite_x=True)[: shape[0]]
     return np.asarray(fft.irfft(lines, lengths[1], axis=1, overwrite_x=True)[:, : shape[1]])
 
 
@@ -104,7 +124,7 @@ class Everywhere:
 
     def read(self, spectrum: Spectrum) -> Floats:
         """Both axes by fast transforms; along the second only the rows that are asked for."""
-        lines = fft.ifft(spectrum, axis=0)[self.rows]
+        lines = fft.ifft(spectrum, axis=0, overwrite_x=True)[self.rows]
         return np.asarray(fft.irfft(lines, self.lengths[1], axis=1, overwrite_x=True).ravel()[self.at])
 
     def drop(self, weights: Floats) -> Spectrum:
@@ -114,12 +134,7 @@ class Everywhere:
             field.ravel()[self.at] = weights
         else:
             np.add.at(field.ravel(), self.at, weights)
-        if isinstance(self.rows, slice):
-            return spectrum_of(field, self.lengths)
-        lines = fft.rfft(field, axis=1)
-        spectrum = np.zeros((self.lengths[0], lines.shape[1]), lines.dtype)
-        spectrum[self.rows] = lines
-        return np.asarray(fft.fft(spectrum, axis=0, overwrite_x=True))
+        return _padded(fft.rfft(field, axis=1), self.rows, self.lengths)
 
 
 @dataclass(frozen=True, eq=False)

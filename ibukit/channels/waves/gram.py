@@ -72,7 +72,6 @@ class Gram:
             return np.zeros_like(x) if largest == 0 or heaviest == 0 else np.full_like(x, np.nan)
         waves = fourier.spectrum_of((mass / largest).astype(np.float32).reshape(self._shape), self._lengths)
         weights = ((w if self._square is None else w * self._square) / heaviest).astype(np.float32)
-        total = np.zeros_like(waves)
 
         def seen(piece: Piece) -> fourier.Spectrum:
             fitted = piece.reader.read(waves * piece.spectrum)
@@ -82,8 +81,7 @@ class Gram:
             return dropped
 
         with one_thread():
-            for dropped in fourier.each(seen, self._pieces, self._lengths):
-                total += dropped
+            total = fourier.added(fourier.each(seen, self._pieces, self._lengths), self._lengths)
         back = fourier.field_of(total, self._lengths, self._shape).ravel().astype(np.float64)
         back *= largest * heaviest
         return back if self._factor is None else back * self._factor
