@@ -11,7 +11,7 @@ import pytest
 
 import ibukit as ik
 from ibukit.channels import _bit_kernels, _plane_kernels, _score_kernels
-from ibukit.channels._sign_kernels import hadamard_held
+from ibukit.channels._sign_kernels import hadamard_held, odd
 from ibukit.channels.points._slope_kernels import from_above, from_below
 from ibukit.posterior import _gibbs_kernels as gibbs
 from ibukit.posterior._response_kernels import told
@@ -34,6 +34,11 @@ from test_local_hashing import bucket, hashed, shuffled
 from tests.oracles import posterior as oracle
 
 EXACT = {"rtol": 1e-12, "atol": 1e-14}
+
+
+def test_a_sign_is_the_parity_of_all_bits_that_two_numbers_share(rng):
+    for r, c in rng.integers(0, 2**31, (200, 2)).tolist():
+        assert odd(r, c) == (r & c).bit_count() % 2
 
 
 def assert_gram(channel, dense, rng):

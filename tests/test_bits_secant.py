@@ -26,6 +26,11 @@ def test_a_step_that_shows_no_curvature_changes_nothing(fallen):
     assert bits._with_secant(hessian, np.zeros(3), fallen) is hessian
 
 
+def test_a_hessian_that_is_not_definite_is_left_alone():
+    hessian = -0.1 * np.eye(3)
+    assert bits._with_secant(hessian, np.ones(3), np.ones(3)) is hessian
+
+
 def test_it_saves_passes_over_the_rows(monkeypatch, rng):
     k, n = 100, 100_000
     theta = 1 / np.arange(1, k + 1)

@@ -188,3 +188,9 @@ def test_a_system_of_some_secrets_that_cannot_be_factorised_is_no_system(rng, mo
     assert Systems(matrix).solver(np.ones(90), d, True) is not None
     monkeypatch.setattr(dense_systems, "_factorised", lambda build: None)
     assert Systems(matrix).solver(np.ones(90), d, True) is None
+
+
+def test_steps_are_counted(rng):
+    matrix, q = problem(rng, 60, 90)
+    rough, fine = (interior_point.maximise(matrix, q, tol)[1] for tol in (1e-2, 1e-10))
+    assert 2 <= rough < fine <= 40

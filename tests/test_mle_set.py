@@ -331,3 +331,11 @@ def test_a_vertex_is_read_to_the_last_digit():
     polytope = Polytope(np.array([0.3, 0.3, 0.2, 0.2]), basis)
     found = polytope._cleaned(np.array([0.0, 0.0, 0.5 + 3e-9, 0.5 - 2e-9]))
     np.testing.assert_allclose(found, [0, 0, 0.5, 0.5], rtol=0, atol=1e-15)
+
+
+def test_the_bound_on_ratios_is_the_root_that_the_gap_allows():
+    """Every report tells its secret, so the bound is 1 + r, with r^2 = 4/3 c r + 2 c and c = gap / q."""
+    tally = ik.MatrixMechanism(np.eye(2)).tally_counts([50, 50])
+    for gap in (1e-6, 0.01, 0.4):
+        r = most_of_ratios(tally, np.full(2, 0.5), gap) - 1
+        np.testing.assert_allclose(r**2, 8 / 3 * gap * r + 4 * gap, rtol=1e-8)

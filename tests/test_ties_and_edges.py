@@ -201,3 +201,9 @@ def test_grids_are_equal_only_if_their_cells_have_the_same_height_and_width():
     assert len(set(grids)) == 4
     assert ik.Grid(2, 2, (1.0, 1.0)) == grids[0]
     assert [grid == grids[0] for grid in grids] == [True, False, False, False]
+
+
+def test_a_quantile_beyond_shares_that_lack_their_last_digits_is_the_largest_value():
+    lacking = Marginals(np.array([[0.5, 0.4]]), np.ones(1), 0.0)
+    assert lacking.quantiles("frequencies", 0.95).tolist() == [1.0]
+    assert lacking.quantiles("frequencies", 0.4).tolist() == [0.0]

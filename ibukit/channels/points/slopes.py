@@ -66,7 +66,7 @@ class SlopeChannel(Channel):
 
     def rows(self, secrets: Ints) -> Floats:
         """One power for each distance."""
-        powers = self.decay ** np.arange(self.k + 1)
+        powers = self.decay ** np.arange(self.k)
         away = self.below - secrets[:, None]
         low, high = self.low * powers[np.maximum(away, 0)], self.high * powers[np.maximum(-away - 1, 0)]
         return np.asarray(np.where(away >= 0, low, high))
