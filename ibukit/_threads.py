@@ -139,14 +139,11 @@ def one_thread() -> AbstractContextManager[None]:
     return _LIMIT.get("blas") or _LIMIT.setdefault("blas", _found())
 
 
-def in_order(
-    work: Callable[[Piece], Result], pieces: Iterable[Piece], at_once: int = PIECES_AT_ONCE, waves: bool = False
-) -> Iterator[Result]:
+def in_order(work: Callable[[Piece], Result], pieces: Iterable[Piece]) -> Iterator[Result]:
     """work(piece) of each piece, in the order of the pieces: whoever adds them up gets the same bits.
 
-    Inside `scipy.fft.set_workers(n)`, which also sets the threads of Fourier transforms, n threads share the pieces,
-    `at_once` at a time. Without it there is one. At most 2 n `at_once` results are kept at a time. With `waves` the
-    transforms inside a piece have n threads, too, for pieces of which one is most of the work.
+    Inside `scipy.fft.set_workers(n)`, which also sets the threads of Fourier transforms, n threads share the pieces.
+    Without it there is one. At most 8 n results are kept at a time.
     """
     from scipy import fft
 
@@ -156,15 +153,10 @@ def in_order(
         return
     left = iter(pieces)
     waiting: deque[Future[list[Result]]] = deque()
-
-    def work_on(some: list[Piece]) -> list[Result]:
-        with fft.set_workers(threads if waves else 1):  # each thread has a number of its own
-            return [work(piece) for piece in some]
-
     with ThreadPoolExecutor(threads) as pool:
-        while some := list(islice(left, at_once)):
+        while some := list(islice(left, PIECES_AT_ONCE)):
             # a context each: what numpy does about a division by 0 is the caller's decision
-            waiting.append(pool.submit(copy_context().run, work_on, some))
+            waiting.append(pool.submit(copy_context().run, lambda some=some: [work(piece) for piece in some]))
             if len(waiting) == 2 * threads:
                 yield from waiting.popleft().result()
         while waiting:

@@ -130,14 +130,9 @@ class PlaneChannel(Channel):
     def _convolved(self, mass: Floats) -> Floats:
         waves = fourier.spectrum_of(mass.reshape(self.shape), self._lengths)
         p = np.zeros(len(self.kinds))  # what lies in new memory may be no number, and those far away are not read below
-
-        def read(piece: tuple[Ints, Floats, fourier.Reader]) -> tuple[Ints, Floats]:
-            index, spectrum, reader = piece
-            return index, reader.read(waves * spectrum)
-
         with one_thread():  # the products with a few waves are too small to share
-            for index, values in fourier.each(read, self._pieces, self._lengths):
-                p[index] = values
+            for index, spectrum, reader in self._pieces:
+                p[index] = reader.read(waves * spectrum)
         p *= self.scale
         return p
 
@@ -152,7 +147,7 @@ class PlaneChannel(Channel):
             return dropped
 
         with one_thread():
-            total = fourier.added(fourier.each(drop, self._pieces, self._lengths), self._lengths)
+            total = fourier.added(map(drop, self._pieces), self._lengths)
         back = fourier.field_of(total, self._lengths, self.shape).ravel()
         if w.min() >= 0:
             # a true lower bound where rounding says zero or less, so that no secret is ruled out by an error
@@ -200,7 +195,7 @@ class PlaneChannel(Channel):
 
         pieces = zip(self._seen_kinds, self._pieces, strict=True)
         with one_thread():
-            total = fourier.added(fourier.each(drop, pieces, self._lengths), self._lengths)
+            total = fourier.added(map(drop, pieces), self._lengths)
         back = fourier.field_of(total, self._lengths, self.shape).ravel() * self.factor**2
         if self.columns.size:
             back += np.square(self.columns) @ w[self.kinds == FAR]

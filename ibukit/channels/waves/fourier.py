@@ -6,24 +6,19 @@ by summing the waves along one axis directly and transforming along the other on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
 
-from ibukit._threads import in_order
 from ibukit._validate import Floats, Ints
 
-Piece = TypeVar("Piece")
-Result = TypeVar("Result")
 Spectrum = NDArray[np.complexfloating]
 Float = type[np.float64] | type[np.float32]
 MOST_LINES_BY_WAVES = 4
-# cells of a padded grid from which it pays to hand its kinds of reports to other threads
-FEWEST_SHARED = 2**16
 
 
 class Reader(Protocol):
@@ -34,13 +29,6 @@ class Reader(Protocol):
 
     def drop(self, weights: Floats) -> Spectrum:
         """The spectrum of the field that has these weights at the cells and is 0 elsewhere."""
-
-
-def each(work: Callable[[Piece], Result], pieces: Iterable[Piece], lengths: tuple[int, int]) -> Iterator[Result]:
-    """What comes of each kind of report, in their order; on a large grid threads share them where the user asks."""
-    if lengths[0] * lengths[1] < FEWEST_SHARED:
-        return map(work, pieces)
-    return in_order(work, pieces, at_once=1, waves=True)
 
 
 def spectrum_of(field: NDArray[Any], lengths: tuple[int, int]) -> Spectrum:

@@ -81,7 +81,7 @@ class Gram:
             return dropped
 
         with one_thread():
-            total = fourier.added(fourier.each(seen, self._pieces, self._lengths), self._lengths)
+            total = fourier.added(map(seen, self._pieces), self._lengths)
         back = fourier.field_of(total, self._lengths, self._shape).ravel().astype(np.float64)
         back *= largest * heaviest
         return back if self._factor is None else back * self._factor
