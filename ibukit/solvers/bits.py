@@ -144,7 +144,8 @@ class Rows(Reports):
             a = np.divide(contrast, u, out=np.zeros(len(u)), where=chunk.any(axis=1))
             return chunk, np.asarray(n * a * a), np.asarray(n * a * b), float(n @ (b * b))
 
-        for chunk, of_pairs, of_ones, of_all in in_order(weighed, range(0, len(counts), step)):
+        # not shared among threads, which would wait for each other: scipy's BLAS holds the interpreter's lock
+        for chunk, of_pairs, of_ones, of_all in map(weighed, range(0, len(counts), step)):
             add(both, own, chunk, of_pairs, of_ones)
             weight += of_all
         both = np.tril(both) + np.tril(both, -1).T
