@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet, Line
-from ibukit.channels import Channel, facts
+from ibukit.channels import Channel, PlaneChannel, facts
 from ibukit.errors import AlphabetMismatch
 from ibukit.estimators._curvature import Curvature, dense_curvature, line_curvature
 from ibukit.estimators._plane_curvature import DENSE_SECRETS, PlaneCurvature
@@ -211,10 +211,24 @@ def _curvature(
     if known is not None and (line := facts.as_line(known)) is not None:
         return line_curvature(line, root, w, c * roughness.diagonal(u), -c * roughness.weight)
     if known is not None and not determined and (plane := facts.as_planar(known)) is not None:
-        across, along = roughness.between
-        diagonal, degrees = c * roughness.diagonal(u), c * roughness.degrees
-        return PlaneCurvature(plane, root, w, diagonal, degrees, (-c * across, -c * along), careful)
+        return _without_matrix(plane, w, root, roughness, weight, u, careful)
     return dense_curvature(root[:, None] * operator.gram(w) * root + weight / 2 * roughness.curvature(u))
+
+
+def _without_matrix(
+    plane: PlaneChannel, w: Floats, root: Floats, roughness: Roughness, weight: float, u: Floats, careful: bool
+) -> PlaneCurvature:
+    c, (across, along) = weight / 2, roughness.between
+    diagonal, degrees = c * roughness.diagonal(u), c * roughness.degrees
+    return PlaneCurvature(plane, root, w, diagonal, degrees, (-c * across, -c * along), careful)
+
+
+def plane_curvature(tally: Tally, roughness: Roughness, weight: float, u: Floats) -> PlaneCurvature:
+    """The curvature at any u, for reports of one planar channel."""
+    plane, theta = facts.as_planar(tally.operator), _normal(u)
+    assert plane is not None
+    w = tally.frequencies / plane.forward(theta) ** 2
+    return _without_matrix(plane, w, np.sqrt(theta), roughness, weight, u, careful=False)
 
 
 def _climb(

@@ -10,7 +10,9 @@ from scipy.optimize import minimize_scalar
 from ibukit import _validate
 from ibukit._threads import one_thread
 from ibukit._validate import Floats
+from ibukit.channels import facts
 from ibukit.estimate import ConvergenceError, Estimate, Status
+from ibukit.estimators import _plane_evidence
 from ibukit.estimators._curvature import Determined
 from ibukit.estimators._roughness import Fit, Roughness, fit, roughness_on, structure
 from ibukit.estimators.certificate import certified, ratios
@@ -21,6 +23,8 @@ from ibukit.tally import Tally, check_bounded
 PENALTY_FACTOR = math.sqrt(10)
 # a penalty so many nats of evidence behind the best so far, and all below it, are not worth looking at
 HOPELESS_NATS = 50.0
+# cells of a plane up to which a penalty is chosen by determinants, in a minute
+MOST_DETERMINED = 2000
 OF = ("distribution", "frequencies")
 
 
@@ -62,7 +66,7 @@ def smooth(
         If the alphabet is neither a Line nor a Grid.
     TooLarge
         If it has no end, or more than 10,000 elements where a step takes matrices of shape (k, k): all but reports
-        of one mechanism of geometric noise on a line, or of planar noise on a grid with a given `penalty`.
+        of one mechanism of geometric noise on a line, or of planar noise on a grid.
     ConvergenceError
         If `strict` and no certificate of `tol` was reached; carries the best ``.estimate``.
     ValueError
@@ -76,9 +80,8 @@ def smooth(
     values, 11 s for 100,000). For one mechanism of planar noise on more than 1,024 cells a step at a given penalty
     takes conjugate gradients by Fourier transforms, and memory for some vectors of k numbers (6 s of work for 256 x 256
     cells). They end where the system is solved to a part in 10^4, which may cost a step more and leaves the certificate
-    what it is. Otherwise a step takes a matrix of shape (k, k): for alphabets of some thousand values; so does the
-    choice of a penalty on a plane, for its determinants. A penalty that is a tiny fraction of the default one makes a
-    comb, as the MLE is, and may be beyond certifying.
+    what it is. Otherwise a step takes a matrix of shape (k, k): for alphabets of some thousand values. A penalty that
+    is a tiny fraction of the default one makes a comb, as the MLE is, and may be beyond certifying.
 
     Which of the two: people drawn from a smooth distribution are not themselves smoothly distributed, and with weak
     noise the reports tell how they are. theta leaves that out, F takes in as much of it as the reports bear: F is one
@@ -126,7 +129,7 @@ def smooth(
     """
     if not _validate.is_one_of(of, OF):
         raise ValueError(f"of must be 'distribution' or 'frequencies', got {of!r}")
-    roughness = _roughness_of(tally, chosen=penalty is None)
+    roughness = _roughness_of(tally)
     tol = _validate.positive("tol", tol)
     how = "given"
     if penalty is None:
@@ -170,8 +173,8 @@ def choose_penalty(tally: Tally) -> float:
     Returns
     -------
     float
-        In nats times the square of the alphabet's unit, to about a hundredth of itself. As large as makes the estimate
-        uniform, where the reports show no departure from that.
+        In nats times the square of the alphabet's unit, to about a hundredth of itself; on a plane see the notes. As
+        large as makes the estimate uniform, where the reports show no departure from that.
 
     Raises
     ------
@@ -179,7 +182,14 @@ def choose_penalty(tally: Tally) -> float:
         If the alphabet is neither a Line nor a Grid.
     TooLarge
         If it has no end, or more than 10,000 elements where a step takes matrices of shape (k, k): all but reports
-        of one mechanism of geometric noise on a line.
+        of one mechanism of geometric noise on a line, or of planar noise on a grid.
+
+    Notes
+    -----
+    For one mechanism of planar noise on more than 2,000 cells log det H is not computed, but how it changes with the
+    penalty: d log det H / d log lambda = tr H^-1 H' is the mean of k + x . (H' - H) x over random x of covariance
+    H^-1, of which sixteen are drawn by conjugate gradients, the same ones for every tally. What this leaves uncertain
+    of the penalty, some hundredths of itself, costs less than a nat of evidence.
 
     References
     ----------
@@ -195,20 +205,18 @@ def choose_penalty(tally: Tally) -> float:
     >>> ik.choose_penalty(mechanism.tally_counts([600, 1200, 200, 900, 100, 700])) < 100  # nothing smooth about this
     True
     """
-    roughness = _roughness_of(tally, chosen=True)
+    roughness = _roughness_of(tally)
     if tally.k == 1:
         return 1.0  # there is nothing to choose
     with one_thread():
         return _most_evidence(tally, roughness)
 
 
-def _roughness_of(tally: Tally, chosen: bool) -> Roughness:
-    """The alphabet's, where there is memory for what `smooth` needs; a penalty is chosen by determinants."""
+def _roughness_of(tally: Tally) -> Roughness:
+    """The alphabet's, where there is memory for what `smooth` needs."""
     roughness = roughness_on(check_bounded(tally, "a smooth curve does not end with the reports").alphabet)
-    known = structure(roughness, tally.operator)
-    if known is None or (chosen and not roughness.is_chain):
-        given = "" if known is None else ", give smooth a penalty"
-        refuse_if_too_large(tally.k, "smooth", f"{given}, or mle(tally) and ibu(tally), which need no matrix")
+    if structure(roughness, tally.operator) is None:
+        refuse_if_too_large(tally.k, "smooth", ", or mle(tally) and ibu(tally), which need no matrix")
     return roughness
 
 
@@ -221,11 +229,11 @@ def _of_the_users(tally: Tally, theta: Floats) -> Floats:
 
 def _most_evidence(tally: Tally, roughness: Roughness) -> float:
     n, tried, fits = tally.n, [], [_uniform_fit(tally.k)]
-    penalty = _largest(tally, roughness)
-    # an optimum lambda R is at most (k - 1) / 2, and R at most twice the largest degree
-    least = (tally.k - 1) / (4 * float(roughness.degrees.max())) / 100
+    penalties = _falling_penalties(tally, roughness)
+    if tally.k > MOST_DETERMINED and facts.as_planar(tally.operator) is not None:
+        return _plane_evidence.most_evidence(tally, roughness, penalties, HOPELESS_NATS)
     best = -math.inf
-    while penalty > least:
+    for penalty in penalties:
         optimum = fit(tally, roughness, penalty / n, fits[-1].u, 1e-9, determined=True)
         evidence = _evidence(tally, roughness, penalty, optimum)
         tried.append((penalty, evidence))
@@ -233,7 +241,6 @@ def _most_evidence(tally: Tally, roughness: Roughness) -> float:
         best = max(best, evidence)
         if evidence < best - HOPELESS_NATS:
             break
-        penalty /= PENALTY_FACTOR
     i = int(np.argmax([evidence for _, evidence in tried]))
     if i in (0, len(tried) - 1):
         return tried[i][0]
@@ -244,6 +251,15 @@ def _most_evidence(tally: Tally, roughness: Roughness) -> float:
 
     bounds = math.log(tried[i + 1][0]), math.log(tried[i - 1][0])
     return math.exp(float(minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 0.01}).x))
+
+
+def _falling_penalties(tally: Tally, roughness: Roughness) -> list[float]:
+    # an optimum lambda R is at most (k - 1) / 2, and R at most twice the largest degree
+    least = (tally.k - 1) / (4 * float(roughness.degrees.max())) / 100
+    penalties = [_largest(tally, roughness)]
+    while (smaller := penalties[-1] / PENALTY_FACTOR) > least:
+        penalties.append(smaller)
+    return penalties
 
 
 def _evidence(tally: Tally, roughness: Roughness, penalty: float, optimum: Fit) -> float:
