@@ -319,3 +319,22 @@ def test_a_gap_of_exactly_the_tolerance_needs_no_other_try():
     found, steps = best_of(TRIES[:2], 0.5, lambda settings: ((0.5, np.ones(1)), 1))
     assert steps == 1
     assert best_of(TRIES[:2], 0.4, lambda settings: ((0.5, found), 1))[1] == 2
+
+
+def test_where_the_support_cannot_be_told_at_the_goal_the_path_goes_on_until_it_can(monkeypatch, rng):
+    """Two guesses too early: the third is taken, with its zeros; and a face without a vertex ends all the same."""
+    model, q, theta = vertex(rng)
+    guess, guesses = Dense.cross_over, []
+
+    def late(self, *args):
+        guesses.append(args)
+        return guess(self, *args) if len(guesses) > 2 else (np.inf, args[1])
+
+    monkeypatch.setattr(Dense, "cross_over", late)
+    found, _ = maximise(model.matrix, q, 1e-7)
+    assert len(guesses) >= 3
+    assert np.array_equal(found > 0, theta > 0)
+    monkeypatch.setattr(Dense, "cross_over", lambda self, *args: (np.inf, args[1]))
+    never, steps = maximise(model.matrix, q, 1e-7)
+    assert model.excess(q, never) <= 1e-7
+    assert steps < 40

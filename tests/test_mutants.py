@@ -77,6 +77,7 @@ def drawn(tree, old):
 
 def test_a_fault_is_found_or_survives_and_the_copy_is_as_before(tree, monkeypatch):
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # none is needed, and they take a second
+    monkeypatch.delenv("IBUKIT_ROUNDING_NOISE", raising=False)  # the package below has nothing that could be noisy
     server = warm.Warm(foreign=())
     monkeypatch.setattr(mutants, "server", lambda: server)
     source = (tree / "ibukit/privacy/m.py").read_text("utf8")

@@ -93,6 +93,6 @@ def test_the_penalty_of_65_536_cells(monkeypatch):
     tally = ik.TruncatedPlanarGeometric(ik.Grid(side, side), 0.2).simulate(people, np.random.default_rng(2))
     found = ik.choose_penalty(tally)
     roughness = roughness_on(tally.alphabet)
-    monkeypatch.setattr(_plane_evidence, "SEED", 1)
+    monkeypatch.setattr(_plane_evidence, "SEED_OF_SIGNS", 1)
     below, above = (drawn_slope(tally, roughness, math.log(found) + move, 16) for move in (-0.3, 0.3))
     assert below > 0 > above

@@ -29,7 +29,7 @@ from ibukit.tally import Tally
 
 # draws of signs where the evidence is compared, and where its top is found; always the same ones, so that the slope is
 # a smooth function of the penalty
-FEW_SIGNS, MANY_SIGNS, SEED = 4, 16, 0
+FEW_SIGNS, MANY_SIGNS, SEED_OF_SIGNS = 4, 16, 0
 # derivatives are differences over this change of log penalty, less where a log probability would change by more
 LARGEST_CHANGE, LARGEST_MOVE = 0.1, 0.5
 # of log penalty: nearer than the draws tell
@@ -80,7 +80,7 @@ def slope(tally: Tally, roughness: Roughness, penalty: float, optimum: Fit, sign
         plane_curvature(tally, roughness, weight * math.exp(sign * change), u + sign * change * move)
         for sign in (1, -1)
     )
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(SEED_OF_SIGNS)
     trace = float(tally.k)
     for _ in range(signs):
         side = _drawn(curvature, roughness, weight, u, rng)

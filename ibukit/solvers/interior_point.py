@@ -28,6 +28,8 @@ from ibukit.solvers.dense.path import LEAST_COORDINATE, DensePath
 
 # a tolerance above which a matrix is not worth the way to the exact zeros, which takes as long as some steps
 CUT_ABOVE = 1e-6
+# steps that a path goes on beyond the goal where the support cannot be told there
+MORE_STEPS = 5
 
 # max g - 1 of a distribution, and the distribution
 Certified = tuple[float, Floats]
@@ -142,7 +144,7 @@ def _dense_try(model: Dense, q: Floats, tol: float, settings: Settings) -> tuple
     """The same on a matrix, in fewer calls; where little is asked, zeros are what can be cut off."""
     path = DensePath(model.matrix, q, settings.em_steps, settings.uniform_share)
     best = (np.inf, path.theta)
-    stalled = 0
+    stalled, beyond, polished = 0, 0, False
     while True:
         excess = path.excess()
         stalled = 0 if excess < best[0] else stalled + 1
@@ -154,8 +156,13 @@ def _dense_try(model: Dense, q: Floats, tol: float, settings: Settings) -> tuple
                 return (trimmed if trimmed[0] <= tol else best), path.steps
         elif excess <= tol or (excess < settings.polish_below and path.full_step):
             exact = model.cross_over(q, path.theta, path.s, tol)
-            best = exact if exact[0] <= tol else _better(best, exact)
-        if best[0] <= tol or stalled > settings.patience or path.steps == settings.max_iter or not path.advance():
+            polished = exact[0] <= tol
+            best = exact if polished else _better(best, exact)
+        # at the goal, but nearer to the solution its zeros are easier to tell
+        beyond += best[0] <= tol
+        if polished or beyond > MORE_STEPS or stalled > settings.patience:
+            return best, path.steps
+        if path.steps == settings.max_iter or not path.advance():
             return best, path.steps
 
 
