@@ -80,7 +80,7 @@ def slope(tally: Tally, roughness: Roughness, penalty: float, optimum: Fit, sign
         plane_curvature(tally, roughness, weight * math.exp(sign * change), u + sign * change * move)
         for sign in (1, -1)
     )
-    rng = np.random.default_rng(SEED_OF_SIGNS)
+    rng = np.random.Generator(np.random.PCG64(SEED_OF_SIGNS))
     trace = float(tally.k)
     for _ in range(signs):
         side = _drawn(curvature, roughness, weight, u, rng)

@@ -143,8 +143,8 @@ def _one_try(model: Model, q: Floats, tol: float, settings: Settings) -> tuple[C
 def _dense_try(model: Dense, q: Floats, tol: float, settings: Settings) -> tuple[Certified, int]:
     """The same on a matrix, in fewer calls; where little is asked, zeros are what can be cut off."""
     path = DensePath(model.matrix, q, settings.em_steps, settings.uniform_share)
-    best = (np.inf, path.theta)
-    stalled, beyond, polished = 0, 0, False
+    best, at_goal = (np.inf, path.theta), None
+    stalled, beyond = 0, 0
     while True:
         excess = path.excess()
         stalled = 0 if excess < best[0] else stalled + 1
@@ -156,14 +156,16 @@ def _dense_try(model: Dense, q: Floats, tol: float, settings: Settings) -> tuple
                 return (trimmed if trimmed[0] <= tol else best), path.steps
         elif excess <= tol or (excess < settings.polish_below and path.full_step):
             exact = model.cross_over(q, path.theta, path.s, tol)
-            polished = exact[0] <= tol
-            best = exact if polished else _better(best, exact)
-        # at the goal, but nearer to the solution its zeros are easier to tell
-        beyond += best[0] <= tol
-        if polished or beyond > MORE_STEPS or stalled > settings.patience:
-            return best, path.steps
-        if path.steps == settings.max_iter or not path.advance():
-            return best, path.steps
+            if exact[0] <= tol:
+                return exact, path.steps
+            best = _better(best, exact)
+        if best[0] <= tol:
+            # nearer to the solution its zeros are easier to tell; where there are none this point is as good as any
+            at_goal = at_goal or (best, path.steps)
+            beyond += 1
+        ended = beyond > MORE_STEPS or stalled > settings.patience or path.steps == settings.max_iter
+        if ended or not path.advance():
+            return at_goal or (best, path.steps)
 
 
 def _trimmed(model: Dense, q: Floats, path: DensePath) -> Certified:
