@@ -14,7 +14,6 @@ from ibukit.estimators._plane_curvature import PlaneCurvature
 from ibukit.estimators._roughness import roughness_on, structure
 from ibukit.mechanisms import _grid_mechanism, planar
 
-RNG = np.random.default_rng(1)
 # grid, mechanism, users: few reports, one row or column, cells that are no squares, reports from outside
 CASES = {
     "9 x 7": (ik.Grid(9, 7), lambda grid: ik.TruncatedPlanarGeometric(grid, 0.7), 20_000),
@@ -126,11 +125,19 @@ def test_a_penalty_is_chosen_by_exact_determinants(name, without_matrices, monke
 
 def test_pooled_planes_take_a_matrix_and_are_refused_by_name():
     tally = sum(
-        ik.TruncatedPlanarGeometric(ik.Grid(101, 100), epsilon).simulate(np.ones(10_100, dtype=int), RNG)
+        ik.TruncatedPlanarGeometric(ik.Grid(101, 100), epsilon).simulate(
+            np.ones(10_100, dtype=int), np.random.default_rng(1)
+        )
         for epsilon in (0.5, 1.0)
     )
     with pytest.raises(TooLarge, match=r"smooth would take a matrix of 10100 x 10100 numbers.*or mle\(tally\)"):
         ik.smooth(tally)
+
+
+def test_more_than_ten_thousand_cells_are_smoothed_at_a_given_penalty():
+    mechanism = ik.TruncatedPlanarGeometric(ik.Grid(101, 100), 0.5)
+    tally = mechanism.simulate(np.ones(10_100, dtype=int), np.random.default_rng(1))
+    assert ik.smooth(tally, penalty=1e6).status is ik.Status.CONVERGED
 
 
 @pytest.mark.slow

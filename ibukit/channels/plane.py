@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -139,16 +139,7 @@ class PlaneChannel(Channel):
     def adjoint(self, w: Floats) -> Floats:
         """C w."""
         weights = w * self.scale
-
-        def drop(piece: tuple[Ints, Floats, fourier.Reader]) -> fourier.Spectrum:
-            index, spectrum, reader = piece
-            dropped = reader.drop(weights[index])
-            dropped *= spectrum
-            return dropped
-
-        with one_thread():
-            total = fourier.added(map(drop, self._pieces), self._lengths)
-        back = fourier.field_of(total, self._lengths, self.shape).ravel()
+        back = self._carried_back(weights, (spectrum for _, spectrum, _ in self._pieces))
         if w.min() >= 0:
             # a true lower bound where rounding says zero or less, so that no secret is ruled out by an error
             least = sum(self.kernels[self.kinds[i[0]]].min() * weights[i].sum() for i, _, _ in self._pieces)
@@ -157,6 +148,19 @@ class PlaneChannel(Channel):
         if self.columns.size:
             back += self.columns @ w[self.kinds == FAR]
         return np.asarray(back)
+
+    def _carried_back(self, weights: Floats, spectra: Iterable[Floats]) -> Floats:
+        """Weights dropped at the reports' cells, spread by a spectrum for each kind of report."""
+
+        def spread(spectrum: Floats, piece: tuple[Ints, Floats, fourier.Reader]) -> fourier.Spectrum:
+            index, _, reader = piece
+            dropped = reader.drop(weights[index])
+            dropped *= spectrum
+            return dropped
+
+        with one_thread():
+            total = fourier.added(map(spread, spectra, self._pieces), self._lengths)
+        return fourier.field_of(total, self._lengths, self.shape).ravel()
 
     def rows(self, secrets: Ints) -> Floats:
         """Entries read from the kernels, without a transform."""
@@ -185,18 +189,8 @@ class PlaneChannel(Channel):
 
         It is for preconditioners, asked for once a step, and keeps nothing.
         """
-        weights = w * self.scale**2
-
-        def drop(piece: tuple[int, tuple[Ints, Floats, fourier.Reader]]) -> fourier.Spectrum:
-            kind, (index, _, reader) = piece
-            dropped = reader.drop(weights[index])
-            dropped *= self._spectrum(self.kernels[kind] ** 2)
-            return dropped
-
-        pieces = zip(self._seen_kinds, self._pieces, strict=True)
-        with one_thread():
-            total = fourier.added(map(drop, pieces), self._lengths)
-        back = fourier.field_of(total, self._lengths, self.shape).ravel() * self.factor**2
+        squares = (self._spectrum(self.kernels[kind] ** 2) for kind in self._seen_kinds)
+        back = self._carried_back(w * self.scale**2, squares) * self.factor**2
         if self.columns.size:
             back += np.square(self.columns) @ w[self.kinds == FAR]
         return np.asarray(np.maximum(back, 0.0))

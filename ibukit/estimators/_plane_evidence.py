@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 from scipy.optimize import brentq
@@ -37,12 +38,12 @@ NEAR_THE_TOP = 0.02
 TOL = 1e-9
 
 
-def most_evidence(tally: Tally, roughness: Roughness, penalties: Sequence[float], hopeless: float) -> float:
-    """The best of falling penalties, refined between its neighbours.
+def most_evidence(tally: Tally, roughness: Roughness, penalties: Sequence[float], start: Fit, hopeless: float) -> float:
+    """The best of falling penalties, refined between its neighbours; the first fit begins at `start`.
 
     What is `hopeless` nats behind the best so far, and all below, is not looked at.
     """
-    slopes, fits, evidence = [], [Fit(np.zeros(tally.k), math.inf, 0, None)], [0.0]
+    slopes, fits, evidence = [], [start], [0.0]
     for i, penalty in enumerate(penalties):
         optimum = fit(tally, roughness, penalty / tally.n, fits[-1].u, TOL)
         rise = slope(tally, roughness, penalty, optimum, FEW_SIGNS)
@@ -55,9 +56,10 @@ def most_evidence(tally: Tally, roughness: Roughness, penalties: Sequence[float]
         if evidence[-1] < max(evidence) - hopeless:
             break
     best = int(np.argmax(evidence))
-    if best in (0, len(slopes) - 1) or not slopes:
+    if best in (0, len(slopes) - 1):
         return penalties[best]
 
+    @cache  # the ends are asked for twice
     def between(log_penalty: float) -> float:
         again = fit(tally, roughness, math.exp(log_penalty) / tally.n, fits[best + 2].u, TOL)
         return slope(tally, roughness, math.exp(log_penalty), again, MANY_SIGNS)

@@ -231,7 +231,7 @@ def _most_evidence(tally: Tally, roughness: Roughness) -> float:
     n, tried, fits = tally.n, [], [_uniform_fit(tally.k)]
     penalties = _falling_penalties(tally, roughness)
     if tally.k > MOST_DETERMINED and facts.as_planar(tally.operator) is not None:
-        return _plane_evidence.most_evidence(tally, roughness, penalties, HOPELESS_NATS)
+        return _plane_evidence.most_evidence(tally, roughness, penalties, fits[0], HOPELESS_NATS)
     best = -math.inf
     for penalty in penalties:
         optimum = fit(tally, roughness, penalty / n, fits[-1].u, 1e-9, determined=True)
