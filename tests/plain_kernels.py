@@ -289,3 +289,11 @@ def test_a_user_is_added_to_probabilities_of_any_size():
     for mantissas, exponents in made[1:]:
         np.testing.assert_allclose(mantissas, made[0][0], rtol=1e-15)
         assert exponents.tolist() == made[0][1].tolist()
+
+
+def test_a_secret_that_cannot_have_sent_the_report_says_nothing_of_its_size():
+    """However large the number is that its zero is multiplied by."""
+    mantissas, exponents = np.array([0.5, 0.75, 0.0]), np.array([3000, 0, 0])
+    add_user(mantissas, exponents, np.ones((1, 4), dtype=np.int64), 1, 3, np.array([0.0, 0.8]), np.array([0.5, 2.0]))
+    # one of two has the first secret: the user before, so that the report is of the second
+    assert math.ldexp(mantissas[1], int(exponents[1])) == pytest.approx(0.75 * 0.8 * 2.0 / (0.5 + 2.0 + 1), rel=1e-15)

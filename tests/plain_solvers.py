@@ -147,6 +147,60 @@ def test_a_newton_step_on_a_line_solves_its_equations(rng):
     np.testing.assert_allclose(out, inverse @ f, rtol=1e-11)
 
 
+def test_a_step_keeps_the_digits_of_a_small_mass(rng):
+    """theta s = target, linearised, to the last digits of theta: a difference of y would leave four of them."""
+    seen, decay, target = np.array([0, 1, 4, 6, 7]), 0.6, 1e-13
+    work = _workspace(rng.dirichlet(np.ones(5)), seen, decay)
+    theta, s = np.array([0.4, 1e-12, 0.3, 3e-12, 0.3]), np.array([1e-9, 0.2, 2e-9, 0.1, 1e-9])
+    work[_line_kernels.THETA], work[_line_kernels.S], work[_line_kernels.LAM] = theta, s, 1.0
+    work[_line_kernels.SECOND_Q] = work[_line_kernels.SECOND_C] = 0.0
+    _line_kernels.fit(work, theta)
+    _line_kernels.factor(work, theta, s, work[_line_kernels.LAM])
+    _line_kernels.direction(work, target)
+    v, d_theta = work[_line_kernels.V], work[_line_kernels.D_THETA]
+    linear = (target + theta * v) / s - theta  # as ds = -v
+    small = s > theta
+    np.testing.assert_allclose(d_theta[small], linear[small], rtol=1e-12)
+    K = decay ** np.abs(np.subtract.outer(seen, seen))
+    np.testing.assert_allclose(d_theta[~small], np.linalg.solve(K, work[_line_kernels.Y])[~small], rtol=1e-9)
+
+
+@pytest.mark.parametrize("careful", [False, True])
+def test_a_step_far_from_the_end_goes_nine_tenths_of_the_way_to_the_boundary(careful, rng):
+    """And no further: the nearest keeps a tenth; a bold one near the end keeps less, but a thousandth."""
+    kept = []
+    for _ in range(10):
+        seen = np.arange(8)
+        work = _workspace(rng.dirichlet(np.full(8, 0.2)), seen, 0.6)
+        theta, s, lam = rng.uniform(0.1, 1, (3, 8))
+        rows = [_line_kernels.THETA, _line_kernels.S, _line_kernels.LAM]
+        work[rows] = theta / theta.sum(), s, lam
+        _line_kernels.fit(work, work[_line_kernels.THETA])
+        before = work[rows].copy()
+        _line_kernels.advance(work, careful)
+        kept.append((work[rows] / before).min())
+    assert min(kept) >= (0.1 if careful else 0.001) * (1 - 1e-9)
+    assert np.isclose(kept, 0.1, rtol=1e-9).any()
+
+
+def test_newtons_step_on_a_support_is_that_of_its_hessian(rng):
+    """Whatever stood in the workspace before; what is not in the support stays without mass."""
+    seen, decay = np.array([0, 1, 4, 6, 7]), 0.6
+    q, point = rng.dirichlet(np.ones(5)), np.array([0.3, 0.0, 0.4, 0.0, 0.3])
+    K = decay ** np.abs(np.subtract.outer(seen, seen))
+    held, nu = point > 0, point @ K
+    hessian = (K * (q / nu**2)) @ K
+    change = np.linalg.solve(hessian[np.ix_(held, held)], (K @ (q / nu) - 1)[held])
+    for left_over in (0.0, 1.0):
+        work = _workspace(q, seen, decay)
+        work[_line_kernels.SECOND_C] = left_over
+        moved = point.copy()
+        _line_kernels.fit(work, moved)
+        _line_kernels.newton(work, moved)
+        np.testing.assert_allclose(moved[held], np.maximum(point[held] + change, 0), rtol=1e-10)
+        assert (moved[~held] == 0).all()
+
+
 def climbed(q, eps, goal=1e-9, em_steps=3, most=100, patience=8):
     """The excess that a climb ends with, its steps, and whether the point that it keeps has that excess."""
     seen = np.arange(len(q))

@@ -5,6 +5,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from ibukit.errors import TooLarge
+from ibukit.mechanisms import draws
 from ibukit.mechanisms.draws import drawable, on_all_sides
 
 
@@ -34,3 +36,10 @@ def test_noise_on_a_map_goes_to_every_side_alike(rng):
 @pytest.mark.parametrize("people", [np.array([[3, 0], [0, 2]]), np.array([[0, 7]])])
 def test_without_noise_all_stay_where_they_are(people, rng):
     assert np.array_equal(on_all_sides(people, np.ones((1, 1)), rng), people)
+
+
+def test_just_as_many_users_as_may_be_are_drawn_one_by_one(monkeypatch):
+    monkeypatch.setattr(draws, "MOST_USERS", 5)
+    assert draws.one_by_one(np.array([2, 0, 3]), None).tolist() == [0, 0, 2, 2, 2]
+    with pytest.raises(TooLarge, match=r"at most 5 for NoneType.* got 6 users"):
+        draws.one_by_one(np.array([2, 1, 3]), None)

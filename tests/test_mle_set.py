@@ -124,6 +124,16 @@ def test_masses_that_are_forced_to_nothing_take_dimensions_away():
 
 
 @pytest.mark.ledger("A-X12", "A-F5b")
+def test_a_corner_from_which_every_free_direction_leads_out_is_the_only_maximiser():
+    """The third secret is seen as half of each other: nothing but masses that are not negative tells them apart."""
+    mechanism = ik.MatrixMechanism([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.375, 0.375, 0.25]])
+    found = ik.theory.mle_set(mechanism.tally_counts([500, 250, 250]))
+    assert (found.unique, found.dimension, found.points.tolist()) == (True, 0, [[1, 0, 0]])
+    assert "no other distribution has the same fit" in found.reason
+    between = ik.theory.mle_set(mechanism.tally_counts([375, 375, 250]))
+    assert (between.unique, between.dimension) == (False, 1)
+
+
 def test_the_papers_two_cases():
     four = mle_set(TWELVE.tally_counts([0, 4, 0]))
     assert four.unique

@@ -112,3 +112,16 @@ def test_the_excess_is_that_of_the_distribution_that_comes_with_it(rng):
             assert excess == pytest.approx(model.excess(q, theta), abs=1e-12)
             ended += excess > 1e-6
     assert ended > 5
+
+
+def test_newtons_step_ends_where_the_first_coordinate_vanishes():
+    """On the way to the solution of the linearised equations, and not beyond."""
+    matrix = np.array([[0.4, 0.6, 0.0, 0.0], [0.2, 0.5, 0.2, 0.2], [0.2, 0.5, 0.3, 0.0]])
+    q, x = np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.05, 0.35, 0.6])
+    p = x @ matrix
+    change = np.linalg.solve((matrix * (q / p**2)) @ matrix.T, matrix @ (q / p) - 1)
+    far = (-change / x).max()
+    assert far > 1
+    found, stopped = _newton(DenseChannel(matrix), q, x)
+    assert stopped
+    np.testing.assert_allclose(found, x + change / far, atol=1e-9)

@@ -40,6 +40,44 @@ def case(name, grid, eps, rng, reports=None):
     return plane.remapped(grid, make(grid, eps), reports), kind(grid, eps).matrix()[:, reports]
 
 
+@pytest.mark.parametrize("factor", [1.0, 1e-12, 1e12])
+def test_a_kernel_reaches_as_far_in_any_unit(factor, rng):
+    """What is left out of it is small beside its own largest number: its unit stands in the reports' scale."""
+    cells = np.column_stack([np.zeros(200, dtype=int), np.arange(200)])
+    kernel = np.exp(-np.arange(200.0))
+    ones, none = np.ones(200), np.empty((200, 0))
+    channel = PlaneChannel(
+        (1, 200), ones, factor * kernel[None, None], np.zeros(200, dtype=int), cells, ones / factor, none
+    )
+    theta = rng.dirichlet(ones)
+    offsets = abs(np.subtract.outer(np.arange(200), np.arange(200)))
+    np.testing.assert_allclose(channel.forward(theta), theta @ kernel[offsets], rtol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(40, 3), (3, 40), (12, 12), (1, 500)], ids=str)
+@pytest.mark.parametrize("sides", [(1.0, 1.0), (0.5, 2.0)], ids=str)
+def test_noise_reaches_as_far_as_a_half_line_of_offsets_needs(shape, sides):
+    """At a distance D to its side the first term left out is e^-45 of the nearest, and the one before is not."""
+    grid, eps = ik.Grid(*shape, cell_size=sides), 0.3
+    for axis, cells in enumerate(plane_masses.reach(grid, eps)):
+        # how far the noise goes beyond the grid on this axis, from the far corner of the other
+        beside = eps * shape[1 - axis] * grid.cell_shape[1 - axis]
+        beyond = eps * (cells - shape[axis] + np.array([0, -1])) * grid.cell_shape[axis]
+        farther = np.hypot(beside, beyond) - beside
+        assert farther[0] >= plane_masses.MOST_NATS_AWAY * (1 - 1e-12) > farther[1]
+
+
+@pytest.mark.parametrize("sides", [(1.0, 1.0), (0.5, 3.0)], ids=str)
+@pytest.mark.parametrize("eps", [0.5, 3.0, 12.0])
+def test_what_leaves_the_origins_cell_and_what_stays_is_all(eps, sides):
+    """The density eps^2 / (2 pi) e^(-eps r), added up over the cell by a fine grid of midpoints."""
+    grid = ik.Grid(1, 1, cell_size=sides)
+    y, x = (side * ((np.arange(1500) + 0.5) / 1500 - 0.5) for side in grid.cell_shape)
+    density = eps**2 / (2 * np.pi) * np.exp(-eps * np.hypot(y[:, None], x))
+    inside = density.mean() * np.prod(grid.cell_shape)
+    assert plane_masses.laplace_escape(grid, eps) == pytest.approx(1 - inside, rel=1e-3)
+
+
 def spiky(k, rng):
     """All mass on one secret; half on two; gamma; uniform."""
     one, two = np.zeros(k), rng.dirichlet(np.full(k, 1e-2)) / 2

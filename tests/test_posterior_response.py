@@ -183,6 +183,17 @@ def test_too_many_steps_are_refused_before_they_are_taken(monkeypatch):
         ik.posterior_mean(tally, 0.5)
 
 
+@pytest.mark.parametrize("limit", ["MOST_STEPS_OF_LINE", "MOST_BYTES", "MOST_POINTS"])
+def test_just_as_much_as_may_be_is_taken(limit, monkeypatch):
+    alpha, counts = np.full(3, 0.5), np.array([2, 3, 5])
+    taken = {"MOST_STEPS_OF_LINE": 7 * 5, "MOST_BYTES": 160 * 7 * 3, "MOST_POINTS": 7}[limit]  # equal parameters once
+    monkeypatch.setattr(response, limit, taken)
+    response._check_size(7, alpha, counts)
+    monkeypatch.setattr(response, limit, taken - 1)
+    with pytest.raises(ik.errors.TooLarge, match="points"):
+        response._check_size(7, alpha, counts)
+
+
 # For whom
 
 

@@ -151,7 +151,9 @@ class Estimate(Inferred, SavedEstimate, ReadOnlyArrays):
         TooLarge
             If they would take a matrix of more than 10,000 secrets squared, or of 5,000 where the reports leave
             something undetermined. Under k-RR, also pooled, and under geometric noise on a line there are closed forms,
-            in O(k) time and memory.
+            in O(k) time and memory. All cells of a larger plane are solved for without the matrix, each variance within
+            a hundredth, if every report was seen and the noise is narrow beside the plane: 256 x 256 cells in half a
+            minute.
 
         References
         ----------

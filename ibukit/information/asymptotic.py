@@ -11,6 +11,7 @@ from ibukit.information.diagonal import Diagonal, pooled_responses
 from ibukit.information.line import LineInformation, on_a_line
 from ibukit.information.lossy import covariance_of_all, of_sums
 from ibukit.information.plane import sums_on_a_plane
+from ibukit.information.plane_cells import variances_on_a_plane
 from ibukit.tally import Tally
 
 
@@ -19,7 +20,8 @@ def asymptotic_variances(tally: Tally, theta: Floats) -> Floats:
 
     Z is an orthonormal basis of {w : sum w = 0}. inf for a secret whose probability moves along a direction in which
     the likelihood of the reports seen is flat: they do not determine it. In O(k) time and memory where every mechanism
-    is k-RR, or where one adds geometric noise on a line; else from a matrix of shape (k, k).
+    is k-RR, or where one adds geometric noise on a line; else from a matrix of shape (k, k), and where that is too
+    large, on a plane all of whose reports were seen, by solves without it, within a hundredth.
     """
     if tally.efficiency is not None:
         return np.diag(covariance_of_all(tally, theta)).copy()
@@ -27,7 +29,9 @@ def asymptotic_variances(tally: Tally, theta: Floats) -> Floats:
     if known is not None:
         return known.variances()
     with one_thread():
-        return np.diag(dense.lower_covariance(tally, theta)).copy()
+        large = tally.k > dense.MOST_SECRETS_INVERTED
+        solved = variances_on_a_plane(tally, theta) if large else None
+        return np.diag(dense.lower_covariance(tally, theta)).copy() if solved is None else solved
 
 
 def asymptotic_covariance(tally: Tally, theta: Floats) -> Floats:

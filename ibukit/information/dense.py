@@ -24,7 +24,10 @@ MATRIX_ENTRIES_AT_ONCE = 2**24
 ENTRIES_IN_A_PARTITION = 2**21
 # eigenvalues below so much of the largest, times k, are rounding, and so are squared shares of their directions
 FLAT_VALUE, FLAT_SHARE = 10 * float(np.finfo(float).eps), 1e-12
-CLOSED_FORMS = "; k-RR, also pooled, and one geometric mechanism on a line have a closed form at any size"
+CLOSED_FORMS = (
+    "; k-RR, also pooled, and one geometric mechanism on a line have a closed form at any size, and a plane of which "
+    "every report was seen is solved without a matrix where its noise is narrow beside it"
+)
 # in multiples of what counts as flat: the condition number is an estimate, and a flat direction is not 0 but rounding
 CONDITION_MARGIN = 100
 

@@ -65,8 +65,8 @@ def sums_on_a_plane(tally: Tally, theta: Floats, weights: Floats) -> Floats | No
 class Solver:
     """Of systems with the k x k matrix of a plane all of whose reports were seen."""
 
-    def __init__(self, channel: PlaneChannel):
-        self._channel = channel
+    def __init__(self, channel: PlaneChannel, residual: float = RESIDUAL):
+        self._channel, self._residual = channel, residual
         rows, cols = channel.shape
         waves = fourier.kernel_spectrum(channel.kernels[0][:rows, :cols], (2 * rows, 2 * cols))[:rows, :cols]
         self._eigenvalues = np.maximum(waves, SMALLEST_EIGENVALUE * waves.max())
@@ -88,7 +88,7 @@ class Solver:
         self, times: Callable[[Floats], Floats], nearly_inverse: Callable[[Floats], Floats], w: Floats
     ) -> Floats | None:
         operator = LinearOperator((len(w), len(w)), matvec=lambda x: times(nearly_inverse(x)), dtype=np.float64)
-        x, _ = gmres(operator, w, rtol=RESIDUAL, restart=RESIDUAL_STEPS, maxiter=2)
+        x, _ = gmres(operator, w, rtol=self._residual, restart=RESIDUAL_STEPS, maxiter=2)
         found = nearly_inverse(x)
         rest = float(np.abs(times(found) - w).max())
-        return found if rest <= 100 * RESIDUAL * float(np.abs(w).max()) else None
+        return found if rest <= 100 * self._residual * float(np.abs(w).max()) else None
