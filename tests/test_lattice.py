@@ -202,3 +202,11 @@ def test_the_ends_of_what_fits():
         assert mechanism.release_epsilon == epsilon
         off = np.abs(mechanism._released(np.zeros(20, dtype=int), True, OPERATING_SYSTEM) - 3) * epsilon
         assert 1e-3 < np.median(off) < 7 or epsilon > 1  # and far above 1 doubles next to 3 are coarser than the noise
+
+
+@pytest.mark.parametrize("length", [1.0, 3.5 * 2**-20, 4.5 * 2**-20, 6 * 2**-20, 0.7, 0.3])
+def test_a_cell_has_the_least_odd_number_of_steps_that_are_fine_enough(length):
+    steps = Steps.of(length, 1.0, 4)
+    assert steps.each % 2 == 1
+    assert steps.nats == Fraction(length) / steps.each <= Fraction(1, lattice.FINENESS)
+    assert steps.each == 1 or Fraction(length) / (steps.each - 2) > Fraction(1, lattice.FINENESS)

@@ -180,6 +180,22 @@ def test_finer_bins_lose_less_and_many_points_are_merged_by_default(rng, monkeyp
     assert len(mechanism.tally_points(points, "keep").counts) == len(mechanism.tally_points(points, "keep", 1).counts)
 
 
+@pytest.mark.parametrize("mechanism", [PlanarLaplacePoints(GRID, 1.0), LinearLaplacePoints(LINE, 1.0)], ids=repr)
+def test_points_come_back_as_they_were_given(mechanism, rng):
+    points = rng.normal(size=(5, 2)) if isinstance(mechanism, PlanarLaplacePoints) else rng.normal(size=5)
+    assert np.array_equal(mechanism.restore_reports(mechanism.check_reports(points)), points)
+
+
+def test_points_that_nobody_reported_are_left_out_of_what_is_merged(rng):
+    mechanism, points = PlanarLaplacePoints(GRID, 1.0), rng.normal(size=(6, 2))
+    often, kept = np.array([2, 0, 1, 0, 3, 1]), [0, 2, 4, 5]
+    given = mechanism.check_reports(points)
+    (some,), (all_,) = (mechanism.counted(given[i], often[i], bins=1000).parts for i in (kept, slice(None)))
+    assert np.array_equal(some.reports, all_.reports)
+    assert some.counts.tolist() == all_.counts.tolist()
+    assert some.counts.sum() == 7
+
+
 def test_merged_points_are_means_and_weights_count(rng):
     points, weights = rng.normal(1e6, 1, (300, 2)), rng.random(300)
     merged = merge(points, weights, 0.5)

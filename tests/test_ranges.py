@@ -198,3 +198,11 @@ def test_ends_without_a_solution_are_counted_one_by_one(monkeypatch):
     assert polytope.unsolved == sum(asked) > 1
     assert (lower <= centre).all()
     assert (upper >= centre).all()
+
+
+def test_a_corner_with_a_negative_mass_is_no_corner():
+    """Where rounding led there, the walk ends: from a third each along (1, -3, 2) the first mass ends last."""
+    at = Dictionary(np.full(3, 1 / 3), np.array([[1.0, -3.0, 2.0]]) / np.sqrt(14))
+    at.elements = np.array([0])
+    with pytest.raises(Stuck):
+        at.refresh()

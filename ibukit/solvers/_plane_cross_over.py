@@ -37,6 +37,7 @@ def cross_over(
         if solved is None:
             return nothing
         theta = solved / solved.sum()
+        del solved
         p = channel.forward(theta)
         if not p.min() > 0:
             return nothing
@@ -52,6 +53,8 @@ def cross_over(
             added = violating > max(tol, 0.1 * float(violating.max()))
             theta = np.where(added, theta[on].min(), theta)
             on |= added
+            del violating, added
+        del p, g  # at a million secrets they are memory, as what is deleted elsewhere
     return nothing
 
 
@@ -72,6 +75,7 @@ def _solve_on(
         h = np.maximum(h, 1e-12 * h.max())
         if not preconditioner.factor(np.where(on, FREE, HELD) * h, h):
             return None, False
+        del h
         change = conjugate_gradients(
             lambda p: np.where(on, channel.adjoint(weights * channel.convolve(p)), 0.0),  # noqa: B023 (used at once)
             error,
@@ -79,11 +83,12 @@ def _solve_on(
             lambda rest: np.where(on, preconditioner.solve(rest), 0.0),
             lambda rest: float(np.abs(rest).max()) <= max(0.01 * size, 0.03 * tol),  # noqa: B023
         )
-        moved = theta + change
-        if not np.isfinite(moved).all():
+        theta = theta + change
+        del change
+        if not np.isfinite(theta).all():
             return None, False
-        negative = moved < 0
-        theta = np.maximum(moved, 0.0)
+        negative = theta < 0
+        np.maximum(theta, 0.0, out=theta)
         if negative.any():
             return theta, True
     return theta, False
@@ -96,8 +101,8 @@ def conjugate_gradients(
     precondition: Callable[[Floats], Floats],
     enough: Callable[[Floats], bool],
 ) -> Floats:
-    """Solve H x = rhs from `start` until the residual is `enough`, or as far as rounding lets it."""
-    x = np.zeros_like(rhs) if start is None else start.copy()
+    """Solve H x = rhs from `start`, which is overwritten, until the residual is `enough` or rounding ends it."""
+    x = np.zeros_like(rhs) if start is None else start
     rest = rhs.copy() if start is None else rhs - times(x)
     z = precondition(rest)
     p, size = z.copy(), float((rest * z).sum())
@@ -115,4 +120,5 @@ def conjugate_gradients(
         before, size = size, float((rest * z).sum())
         p *= size / before
         p += z
+        del z  # at a million secrets it is memory while H is applied
     return x

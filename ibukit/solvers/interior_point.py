@@ -124,9 +124,11 @@ def _better(*found: Certified) -> Certified:
 def _one_try(model: Model, q: Floats, tol: float, settings: Settings) -> tuple[Certified, int]:
     start = em_start(model, q, settings)
     best = (model.excess(q, start), start)
+    points = path(model, q, start, settings.careful)
+    del start
     stalled = 0
     step = 0
-    for step, point in enumerate(path(model, q, start, settings.careful)):
+    for step, point in enumerate(points):
         on_simplex = point.theta / point.theta.sum()
         excess = model.excess(q, on_simplex)
         stalled = 0 if excess < best[0] else stalled + 1
@@ -194,12 +196,14 @@ def path(model: Model, q: Floats, start: Floats, careful: bool, curved: Curved |
     """
     curved = curved or Curved.none(model.k)
     point: Point | None = _first(model, q, start, curved)
+    del start
     for step in range(10**6):
         if point is None:
             return
         yield point
         system = model.system(point, curved, shrink=step >= 2 and not careful)
         point = None if system is None else _step(model, q, point, curved, system, careful)
+        del system  # it holds the last point, which at a million secrets is memory while this one is looked at
 
 
 def _first(model: Model, q: Floats, theta: Floats, curved: Curved) -> Point:

@@ -27,7 +27,6 @@ class Merged(NamedTuple):
 def merge(points: Floats, counts: Floats | Ints, side: float) -> Merged:
     """Merge the points, shape (n, d), in each square of a grid of squares of the given side."""
     squares = np.floor(points / side)
-    squares -= squares.min(axis=0)
     order = np.lexsort(squares.T[::-1])
     differs = (squares[order][1:] != squares[order][:-1]).any(axis=1)
     group = np.empty(len(points), dtype=np.int64)
