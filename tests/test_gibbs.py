@@ -345,3 +345,17 @@ def test_chains_that_stay_apart_have_a_large_r_hat():
     assert r_hat[0] > 1.5
     assert ess[0] < 20
     assert (ess[1], r_hat[1]) == (400, 1)
+
+
+def test_stages_go_on_until_both_diagnostics_are_good(monkeypatch, rng):
+    """Nearly enough is not enough: neither two thirds of the effective draws nor half as much again of R-hat - 1."""
+    enough, near = _gibbs.LEAST_ESS, _gibbs.MOST_R_HAT - 1
+    stages = [(enough / 1.5, 1.0), (enough, 1 + 1.5 * near), (enough, 1 + near * (1 - 1e-9))]
+    told = iter(stages)
+    monkeypatch.setattr(_gibbs, "N_DRAWS", 20)
+    monkeypatch.setattr(_gibbs, "_diagnostics", lambda frequencies: [np.full(3, value) for value in next(told)])
+    draws = sample(TALLIES["k-RR"](rng), np.ones(3), "distribution", rng, 10_000)
+    assert next(told, None) is None
+    assert draws.converged
+    told = iter(stages)
+    assert not sample(TALLIES["k-RR"](rng), np.ones(3), "distribution", rng, _gibbs.WARM_UP + 20).converged
