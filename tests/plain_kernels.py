@@ -291,9 +291,13 @@ def test_a_user_is_added_to_probabilities_of_any_size():
         assert exponents.tolist() == made[0][1].tolist()
 
 
-def test_a_secret_that_cannot_have_sent_the_report_says_nothing_of_its_size():
-    """However large the number is that its zero is multiplied by."""
-    mantissas, exponents = np.array([0.5, 0.75, 0.0]), np.array([3000, 0, 0])
-    add_user(mantissas, exponents, np.ones((1, 4), dtype=np.int64), 1, 3, np.array([0.0, 0.8]), np.array([0.5, 2.0]))
+@pytest.mark.parametrize(
+    ("first", "powers", "likely"), [(0.5, (3000, 0, 0), 0.0), (0.0, (0, -3000, 0), 0.3)], ids=["no report", "no total"]
+)
+def test_what_is_impossible_says_nothing_of_the_size_of_the_rest(first, powers, likely):
+    """A secret that cannot have sent the report, or a total before it that cannot be, however large its power."""
+    mantissas, exponents = np.array([first, 0.75, 0.0]), np.array(powers)
+    add_user(mantissas, exponents, np.ones((1, 4), dtype=np.int64), 1, 3, np.array([likely, 0.8]), np.array([0.5, 2.0]))
     # one of two has the first secret: the user before, so that the report is of the second
-    assert math.ldexp(mantissas[1], int(exponents[1])) == pytest.approx(0.75 * 0.8 * 2.0 / (0.5 + 2.0 + 1), rel=1e-15)
+    found = math.ldexp(mantissas[1], int(exponents[1]) - powers[1])
+    assert found == pytest.approx(0.75 * 0.8 * 2.0 / (0.5 + 2.0 + 1), rel=1e-15)

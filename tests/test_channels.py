@@ -118,6 +118,20 @@ class Louder(ResponseChannel):
         return super().score(theta, counts)._replace(log_likelihood=7.0)
 
 
+class Loudest(Louder):
+    """Says both anew."""
+
+    def score(self, theta, counts):
+        return Score(np.ones(self.k), 7.0)
+
+    def certificate(self, theta, counts, n):
+        return 6.0, 0.5
+
+
+def test_a_class_that_says_its_certificate_anew_keeps_it():
+    assert Loudest(5, np.arange(2), 0.6, 0.1).certificate(np.full(5, 0.2), np.ones(2), 2.0) == (6.0, 0.5)
+
+
 def test_a_class_that_says_score_anew_inherits_no_certificate():
     channel = Louder(5, np.array([0, 3]), 0.6, 0.1)
     assert channel.certificate(np.full(5, 0.2), np.ones(2), 2.0)[0] == 7.0

@@ -285,4 +285,5 @@ def test_the_exponent_is_right_on_both_sides_of_where_its_series_ends():
     found = response._log_prior(w, 3.0, 3.0).imag / 6
     for x, bend in zip(w, found, strict=True):
         exact = sum(Fraction(float(x)) ** (2 * i + 1) * Fraction((-1) ** (i + 1), 2 * i + 1) for i in range(1, 40))
-        assert bend == pytest.approx(float(exact), rel=1e-12, abs=0)
+        # the series to the last digits; beyond it the difference loses three
+        assert bend == pytest.approx(float(exact), rel=1e-15 if x < 0.1 else 1e-12, abs=0)
