@@ -130,6 +130,13 @@ def test_places_on_the_globe_are_put_on_the_grid():
         mechanism.tally_points(geopandas.GeoSeries.from_wkt(["LINESTRING (-74 40, -73.9 40.1)"], crs=4326))
 
 
+def test_a_place_is_on_the_side_of_the_grid_that_is_the_nearer_way_round_the_globe():
+    fiji = ik.Grid(1, 3, bounds=(-18.0, -17.0, 177.0, 180.0))
+    places = geopandas.GeoSeries.from_xy([-179.7, 176.7, 178.5], [-17.5] * 3, crs=4326)
+    x = ik.PlanarLaplace(fiji, 1.0).tally_points(places, "keep").parts[0].reports[:, 0] / fiji.cell_shape[1]
+    np.testing.assert_allclose(np.sort(x), [-0.3, 1.5, 3.3], atol=1e-9)
+
+
 def between(mechanism, points, bins, thetas):
     """Mean log-likelihood of points less that of their merged tally, at some distributions, and the bound."""
     exact, merged = mechanism.tally_points(points, "keep"), mechanism.tally_points(points, "keep", bins)

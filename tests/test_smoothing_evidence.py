@@ -8,7 +8,7 @@ import pytest
 import ibukit as ik
 from ibukit.estimators import _plane_evidence, smoothing
 from ibukit.estimators._plane_evidence import slope
-from ibukit.estimators._roughness import fit, roughness_on
+from ibukit.estimators._roughness import Fit, fit, roughness_on
 from test_smoothing_planes import on_the_plane, tally_of, without_matrices  # noqa: F401 - fixtures
 
 SMALL = ["9 x 7", "oblong cells", "from outside"]
@@ -50,6 +50,20 @@ def test_the_penalty_is_that_of_most_evidence(name, without_matrices, on_the_pla
     found = ik.choose_penalty(tally)
     assert found == ik.choose_penalty(tally)
     assert 0.8 < found / exact < 1.25
+
+
+@pytest.mark.parametrize(("top", "found"), [(5.0, 5.0), (0.001, 3.0), (1000.0, 3.0)])
+def test_where_more_draws_see_no_top_between_the_neighbours_the_best_of_all_is_taken(top, found, monkeypatch):
+    """Few draws see it at 3, the third of five penalties."""
+
+    def seen(tally, roughness, penalty, optimum, signs):
+        return math.log((3.0 if signs == _plane_evidence.FEW_SIGNS else top) / penalty)
+
+    monkeypatch.setattr(_plane_evidence, "slope", seen)
+    monkeypatch.setattr(_plane_evidence, "fit", lambda *settings: start)
+    tally, start = ik.RandomizedResponse(2, 1.0).tally_counts([1, 1]), Fit(np.zeros(2), 0.0, 0, None)
+    best = _plane_evidence.most_evidence(tally, None, [27.0, 9.0, 3.0, 1.0, 1 / 3], start, math.inf)
+    assert best == pytest.approx(found, rel=_plane_evidence.NEAR_THE_TOP)
 
 
 def test_signs_do_not_err_where_the_penalty_alone_decides(without_matrices, on_the_plane):  # noqa: F811
