@@ -8,7 +8,7 @@ import pytest
 
 import ibukit as ik
 from ibukit.channels import BitChannel, Channel, DenseChannel, LineChannel, ResponseChannel, StackedChannel
-from ibukit.channels.base import gap_between
+from ibukit.channels.base import Score, gap_between
 from ibukit.channels.plane import column_scaled, infinite, remapped, row_normalised
 from ibukit.testing import check_channel
 
