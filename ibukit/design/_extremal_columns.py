@@ -15,8 +15,8 @@ from ibukit.errors import TooLarge
 
 # all of them have at most 2^16 extremal columns: 2^(k-1), 2^k - 2, and at most (2k-2 choose k-1) where nothing helps
 MOST_ON_A_TREE, MOST_EQUAL, MOST_OTHERWISE = 17, 16, 10
-# of a path they need no list, and are looked through in two halves of 2^12
-MOST_ON_A_PATH = 25
+# of a path they need no list, and are looked through in two halves of 2^12; beyond that they are guessed
+MOST_LOOKED_THROUGH, MOST_ON_A_PATH = 25, 100
 TIE_OF_PATHS = 1e-9
 
 
@@ -90,8 +90,8 @@ def _bits(n: int) -> Floats:
 def _too_many_columns_message(k: int) -> str:
     return (
         f"alphabet of {k} secrets has too many extremal columns: possible are up to {MOST_OTHERWISE} secrets, "
-        f"{MOST_EQUAL} with equal distances, {MOST_ON_A_TREE} on a tree and {MOST_ON_A_PATH} on a line, which have "
-        f"2^{MOST_ON_A_PATH - 1}; merge secrets"
+        f"{MOST_EQUAL} with equal distances, {MOST_ON_A_TREE} on a tree and {MOST_ON_A_PATH} on a line; "
+        "merge secrets"
     )
 
 

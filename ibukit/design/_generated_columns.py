@@ -28,7 +28,7 @@ def generated_columns(steps: Floats, theta: Floats, criterion: Criterion) -> tup
     """Logs of columns on a path with the given steps, of which a design is best, and a bound on every design of all."""
     k = len(theta)
     path, basis = Path(steps, theta), contrasts(k)
-    logs, bound, near = _first_columns(steps), 0.0, FIRST
+    logs, bound, near = first_columns(steps), 0.0, FIRST
     for _ in range(MAX_ROUNDS):
         points, sizes = deviations(logs, theta)
         weights, dual = spread_design(points @ basis, sizes / sizes.sum(), criterion, near)
@@ -39,7 +39,7 @@ def generated_columns(steps: Floats, theta: Floats, criterion: Criterion) -> tup
         if left <= LEFT_TO_LOWER:
             break
         near = min(near, max(ENOUGH * left, LEFT_TO_LOWER / 10))
-        logs = _distinct(np.vstack([logs[weights > LEAST_WEIGHT_KEPT * weights.mean()], new]))
+        logs = distinct(np.vstack([logs[weights > LEAST_WEIGHT_KEPT * weights.mean()], new]))
     return logs, bound
 
 
@@ -54,7 +54,7 @@ def deviations(logs: Floats, theta: Floats) -> tuple[Floats, Floats]:
     return np.asarray((excess - mean[:, None]) / (1 + mean)[:, None]), np.exp(logs) @ theta
 
 
-def _first_columns(steps: Floats) -> Floats:
+def first_columns(steps: Floats) -> Floats:
     """Logs of one peak or one valley each, and of waves of every length.
 
     Those with one peak are the channel of truncated geometric noise, so that rows can sum to 1.
@@ -64,8 +64,8 @@ def _first_columns(steps: Floats) -> Floats:
     turns = np.arange(1, n + 1)[:, None, None] * (np.arange(n) + 0.5) / (2 * n) + (np.arange(PHASES) / PHASES)[:, None]
     waves = np.where(np.sin(2 * np.pi * turns.reshape(-1, n) + 0.1) > 0, 1.0, -1.0)
     signs = np.vstack([peaks, -peaks[1:-1], waves])
-    return _distinct(np.column_stack([np.zeros(len(signs)), np.cumsum(signs * steps, axis=1)]))
+    return distinct(np.column_stack([np.zeros(len(signs)), np.cumsum(signs * steps, axis=1)]))
 
 
-def _distinct(logs: Floats) -> Floats:
+def distinct(logs: Floats) -> Floats:
     return logs[np.sort(np.unique(np.diff(logs, axis=1) > 0, axis=0, return_index=True)[1])]

@@ -144,16 +144,16 @@ def _central_path(points: Floats, weights: Floats, criterion: Criterion, near: f
         except np.linalg.LinAlgError:
             break  # the end of what doubles can tell; the bound says how good it is
         ahead, behind, _ = newton.step(0.0)
-        left = (weights + _reach(weights, ahead) * ahead) @ (slacks + _reach(slacks, behind) * behind)
+        left = (weights + reach(weights, ahead) * ahead) @ (slacks + reach(slacks, behind) * behind)
         mean = float(weights @ slacks)
         ahead, behind, turned = newton.step(mean / n * min(max(min(float(left / mean), 1.0) ** 3, 1e-3), 0.5))
-        far = min(_reach(weights, ahead), _reach(slacks, behind))
+        far = min(reach(weights, ahead), reach(slacks, behind))
         weights, slacks, multipliers = weights + far * ahead, slacks + far * behind, multipliers + far * turned
     return best, bounded, dual
 
 
 @dataclass(frozen=True, eq=False)
-class _Newton:
+class Newton:
     """The equations for one step, their symmetric matrix and that of the constraints alone inverted."""
 
     moments: Floats
@@ -178,15 +178,15 @@ class _Newton:
         return change, pull - change / ratio, found[-rows:]
 
 
-def _newton(moments: Floats, second: Floats, weights: Floats, slacks: Floats, off: Floats, missing: Floats) -> _Newton:
+def _newton(moments: Floats, second: Floats, weights: Floats, slacks: Floats, off: Floats, missing: Floats) -> Newton:
     matrix = (moments.T * (weights / slacks)) @ moments
     rows = len(missing)
     constraints = np.asarray(np.linalg.inv(matrix[-rows:, -rows:]), dtype=np.float64)
     matrix[:-rows, :-rows] += np.linalg.inv(second)
-    return _Newton(moments, weights, slacks, off, missing, cho_factor(matrix), constraints)
+    return Newton(moments, weights, slacks, off, missing, cho_factor(matrix), constraints)
 
 
-def _reach(values: Floats, change: Floats) -> float:
+def reach(values: Floats, change: Floats) -> float:
     falling = change < 0
     return min(1.0, REACH * float((-values[falling] / change[falling]).min(initial=np.inf)))
 
