@@ -1,0 +1,77 @@
+"""How long the best private mechanism on a line takes: columns listed, looked through in two halves, and guessed.
+
+    .venv/bin/python -m benchmarks.optimal_private [--quick] [--most SECRETS]
+
+CPU seconds of one thread at a uniform distribution. The three ways stand side by side where each runs. Writes
+results/optimal_private.csv as it goes, up to so many SECRETS (50).
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from unittest import mock
+
+import pandas as pd
+
+import ibukit as ik
+from benchmarks.measure import clocked
+from benchmarks.run import SCRATCH
+from ibukit.design._extremal_columns import MOST_LOOKED_THROUGH
+
+RESULTS = Path(__file__).parent / "results" / "optimal_private.csv"
+MOST = 50
+LEVELS = (0.1, 0.5, 2.0)
+SECRETS = (8, 12, 14, 16, 20, 26, 30, 40, 50, 70, 100)
+# up to how many secrets each way is asked
+WAYS = {"listed": 14, "two halves": 20, "guessed": 100}
+LEAST = {"listed": 3, "two halves": 8, "guessed": 8}
+
+
+def row(way: str, k: int, eps: float, criterion: str) -> dict[str, object]:
+    """One design by the way that is asked for, wherever it is the way of the package or not."""
+    listed = k if way == "listed" else 2
+    looked_through = 2 if way == "guessed" else MOST_LOOKED_THROUGH
+    module = sys.modules[ik.optimal_private.__module__]
+    with mock.patch.multiple(module, LISTED_ON_A_LINE=listed, MOST_LOOKED_THROUGH=looked_through):
+        best, seconds = clocked(lambda: ik.optimal_private(ik.uniform(k), k, eps, criterion, strict=False))
+    return {
+        "k": k,
+        "eps": eps,
+        "criterion": criterion,
+        "way": way,
+        "seconds": float(f"{seconds:.2g}"),
+        "value": float(f"{best.value:.8g}"),
+        "gap share": float(f"{best.gap / best.value:.2g}"),
+        "reports": best.mechanism.m,
+    }
+
+
+def measured(most: int) -> Iterator[pd.DataFrame]:
+    """The table, row by row longer."""
+    rows: list[dict[str, object]] = []
+    for k in SECRETS:
+        for eps in LEVELS:
+            for criterion in ("mse", "emd"):
+                for way, limit in WAYS.items():
+                    if LEAST[way] <= k <= min(limit, most):
+                        rows.append(row(way, k, eps, criterion))
+                        yield pd.DataFrame(rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="up to 12 secrets; the result stays in _build")
+    parser.add_argument("--most", type=int, default=MOST, help="secrets")
+    asked = parser.parse_args()
+    path = SCRATCH / "quick" / RESULTS.name if asked.quick else RESULTS
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for table in measured(12 if asked.quick else asked.most):
+        table.to_csv(path, index=False)
+        print(table.tail(1).to_string(header=len(table) == 1), flush=True)
+
+
+if __name__ == "__main__":
+    main()
