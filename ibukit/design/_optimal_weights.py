@@ -35,6 +35,8 @@ NEAR_THE_BOUND = 1e-11
 FEASIBLE = 1e-11
 # a step goes this far towards where a weight or a slack would be 0
 REACH = 0.995
+# steps for each column that the least squares of the last weights may take: three are too few for 24 secrets
+STEPS_FOR_A_COLUMN = 30
 # columns that contribute less than this share of what a mean one does are on their way to 0
 LEAST_SHARE_USED = 1e-10
 
@@ -209,7 +211,7 @@ def _few(points: Floats, weights: Floats) -> Floats:
     products = (lifted[:, :, None] * lifted[:, None]).reshape(len(used), -1) @ _symmetric(lifted.shape[1])
     # columns of one size: those of rare secrets are far out
     sizes = np.linalg.norm(products, axis=1)
-    found, _ = nnls((products / sizes[:, None]).T, weights[used] @ products)
+    found, _ = nnls((products / sizes[:, None]).T, weights[used] @ products, maxiter=STEPS_FOR_A_COLUMN * len(used))
     few = np.zeros(len(weights))
     few[used] = found / sizes
     return few
