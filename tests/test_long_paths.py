@@ -187,8 +187,10 @@ def test_where_columns_are_guessed_the_values_continue(eps, monkeypatch):
 
 
 @pytest.mark.slow
-def test_twenty_five_and_twenty_six_secrets_continue_each_other():
-    assert continued(24, 0.05) < 2e-3
+@pytest.mark.parametrize("eps", [0.05, 1.0])
+def test_twenty_five_and_twenty_six_secrets_continue_each_other(eps):
+    """At 1.0 the few weights of 24 secrets take more steps than three for each column."""
+    assert continued(24, eps) < 2e-3
 
 
 def test_walks_that_are_missed_show_in_the_gap(monkeypatch):
@@ -206,6 +208,15 @@ def test_walks_that_are_missed_show_in_the_gap(monkeypatch):
         ik.optimal_private(theta, 26, 0.3)
     assert caught.value.estimate.gap > 0.05 * bound
     assert ik.optimal_private(theta, 26, 0.3, strict=False).gap == caught.value.estimate.gap
+
+
+@pytest.mark.parametrize(("longest", "eps"), [(90, 0.7), (25, 20.0), (25, 1e-7)])
+def test_steps_of_any_length(longest, eps):
+    """One step of 45 nats beside short ones, steps of 20 nats, and steps of nearly none."""
+    places = np.append(np.arange(25.0), longest)
+    best = ik.optimal_private(ik.uniform(26), ik.Alphabet(range(26), np.abs(places[:, None] - places)), eps)
+    np.testing.assert_allclose(best.mechanism.matrix().sum(axis=1), 1, rtol=0, atol=1e-12)
+    assert 0 <= best.gap <= 2e-3 * best.value
 
 
 def test_a_line_too_long_for_doubles_is_refused():

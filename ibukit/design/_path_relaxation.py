@@ -237,9 +237,9 @@ def _room(change: Floats) -> float:
 def _of_geometric_noise(steps: Floats, theta: Floats) -> Floats:
     """The J of truncated geometric noise: columns with one peak each, weighted so that rows sum to 1."""
     places = np.append(0.0, np.cumsum(steps))
-    peaks = np.exp(-np.abs(places[:, None] - places))
-    channel = peaks * np.linalg.solve(peaks, np.ones(len(theta)))
-    seen = theta @ channel
-    points, _ = deviations(-np.abs(places[:, None] - places), theta)
+    logs = -np.abs(places[:, None] - places)
+    # the weights of the peaks, closed form: nothing is lost of short steps
+    turns = np.concatenate([[1.0], np.tanh(steps / 2), [1.0]])
+    points, sizes = deviations(logs, theta)
     points = points @ contrasts(len(theta))
-    return np.asarray((points.T * seen) @ points)
+    return np.asarray((points.T * (sizes * (turns[:-1] + turns[1:]) / 2)) @ points)

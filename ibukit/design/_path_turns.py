@@ -17,6 +17,8 @@ from ibukit.design._optimal_weights import Dual
 
 # scores that are held at a time
 SCORES_AT_ONCE = 2**21
+# a turned column with less mass than this, as a share of its entries before, is the rounding of their difference
+LEAST_SIZE = 1e-7
 # turns until a column has the score wanted, and those after it; after how many of these the column is taken each time
 MOST_RISES, WANDERINGS, TAKEN_EACH = 60, 6, 2
 
@@ -51,10 +53,12 @@ class Tangent(NamedTuple):
         scores += first * (2 * behind + turn * own)[:, :, None]
         scores += square[:, None, None]
         sizes = size[:, None, None] + first * masses[:, :, None] + again * masses[:, None]
+        lost = sizes < LEAST_SIZE
+        sizes[lost] = 1
         scores /= sizes
         scores -= line[:, None, None] + first * lines[:, :, None] + again * lines[:, None]
         scores /= sizes
-        scores[:, steps[:, None] > steps] = -np.inf
+        scores[lost | (steps[:, None] > steps)] = -np.inf
         return (square / size - line) / size, scores
 
 
