@@ -24,6 +24,8 @@ WALKS_FOR_A_MOMENT = 0.8
 SHARE_BELOW = 0.003
 # no more rounds where the value is within this share of the bound, or where one closed less than this of the gap
 NEAR_ENOUGH, LEAST_CLOSED = 3e-4, 0.1
+# from so many secrets on a round takes minutes, and the value is near enough within this share
+SECRETS_OF_MANY, NEAR_ENOUGH_OF_MANY = 60, 1e-3
 # to which share the weights of a round are found
 WEIGHED_TO = 1e-4
 MOST_GUESSES = 6
@@ -49,7 +51,7 @@ def guessed_columns(steps: Floats, theta: Floats, criterion: Criterion) -> tuple
     walks = _walks(relaxation, steps, many, rng)
     walks = wandered(walks, Tangent.of(dual, basis, theta), (1 - SHARE_BELOW) * highest, rng)
     logs, left = distinct(np.vstack([first_columns(steps), walks])), np.inf
-    best = logs, np.empty(0)
+    best, near = (logs, np.empty(0)), NEAR_ENOUGH if k < SECRETS_OF_MANY else NEAR_ENOUGH_OF_MANY
     for _ in range(MOST_GUESSES):
         points, sizes = deviations(logs, theta)
         points = points @ basis
@@ -57,7 +59,7 @@ def guessed_columns(steps: Floats, theta: Floats, criterion: Criterion) -> tuple
         before, now = left, 1 - bound / value
         if now < before:
             best, left = (logs, weights), now
-        if left <= NEAR_ENOUGH or now > (1 - LEAST_CLOSED) * before:
+        if left <= near or now > (1 - LEAST_CLOSED) * before:
             break
         level = float((((points @ dual.quadratic) * points).sum(axis=1) - points @ dual.linear).max())
         held = logs[weights > LEAST_WEIGHT_HELD * weights.mean()]
