@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.linalg import cho_factor
+from tqdm import tqdm
 
 from ibukit._validate import Floats
 from ibukit.design._optimal_weights import FEASIBLE, MAX_ITER, Criterion, Dual, Newton, reach
@@ -26,7 +27,7 @@ def many_weights(
     multipliers, slacks = np.zeros(d + 1), np.empty(0)
     best, least, bounded = weights, np.inf, 0.0
     dual = Dual(0.0, np.zeros((d, d)), np.zeros(d), criterion.degree)
-    for _ in range(MAX_ITER):
+    for _ in tqdm(range(MAX_ITER), desc="weights", unit=" steps", leave=False, disable=None, delay=1):
         root = np.asarray(np.linalg.cholesky((points.T * weights) @ points), dtype=np.float64)
         frame = Frame.at(root, criterion)
         local = np.asarray(np.linalg.solve(frame.root, points.T).T, dtype=np.float64)

@@ -55,16 +55,27 @@ class Criterion:
 
     def at(self, information: Floats) -> Slope:
         """Value, minus its gradient, and its second derivative as a matrix on vectorised J, at J."""
-        inverse = np.linalg.inv(information)
-        ways = inverse @ self.loadings.T
-        squares = (self.loadings.T * ways).sum(axis=0)
+        inverse, ways, squares = self._ways(information)
         weights = 0.5 / np.sqrt(squares) if self.roots else np.ones(len(squares))
         gradient = (ways * weights) @ ways.T
         second = np.kron(inverse, gradient) + np.kron(gradient, inverse)
         if self.roots:
             products = (ways[:, None] * ways).reshape(-1, len(squares))
             second -= (products * (0.25 * squares**-1.5)) @ products.T
-        return Slope(float((np.sqrt(squares) if self.roots else squares).sum()), gradient, second)
+        return Slope(self._sum(squares), gradient, second)
+
+    def value(self, information: Floats) -> float:
+        """Phi alone, which takes no matrix of d^4 entries."""
+        return self._sum(self._ways(information)[2])
+
+    def _ways(self, information: Floats) -> tuple[Floats, Floats, Floats]:
+        """J^-1, J^-1 l_j and l_j^T J^-1 l_j."""
+        inverse = np.asarray(np.linalg.inv(information), dtype=np.float64)
+        ways = inverse @ self.loadings.T
+        return inverse, ways, (self.loadings.T * ways).sum(axis=0)
+
+    def _sum(self, squares: Floats) -> float:
+        return float((np.sqrt(squares) if self.roots else squares).sum())
 
 
 class Dual(NamedTuple):

@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
+from tqdm import tqdm
 
 from ibukit._validate import Floats
 from ibukit.design._generated_columns import deviations
@@ -117,7 +118,7 @@ def relaxed(steps: Floats, theta: Floats, criterion: Criterion) -> Relaxed:
     ties = np.zeros(len(steps))
     slacks, multipliers = np.empty((0, 0)), np.empty((0, 0))
     best: Relaxed | None = None
-    for _ in range(MAX_ITER_RELAXED):
+    for _ in tqdm(range(MAX_ITER_RELAXED), desc="bound", unit=" steps", leave=False, disable=None, delay=1):
         frame = Frame.at(root, criterion)
         turned = Forms(forms.rows @ frame.root, forms.steps)
         products = 1 + turned.rows @ turned.rows.T

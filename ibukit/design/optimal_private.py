@@ -135,13 +135,13 @@ def optimal_private(
     X = sum_z M_z M_z^T / p_z, and on extremal columns those of the two forms of one step are 0. The relaxation is the
     least phi of all such X. Any multipliers N_ab >= 0 of these entries prove a bound, however they were found. The gap
     has two parts that are not told apart: what the relaxation leaves (in 291 random problems of 6 to 14 secrets at most
-    4e-4 of the value, in most below 1e-6) and what the guess has missed. On grids the same relaxation can be 24 % below
+    4e-4 of the value, in most below 1e-6) and what the guess has missed. On grids the same relaxation can be 27 % below
     the optimum, so that they stay at what can be listed.
 
     For two secrets it is randomised response. Milliseconds up to 8 secrets on a line, seconds for 20; from 26 on again
     less, 0.3 to 0.6 s of CPU for 30 and 7 to 60 s for 50, with gaps of 4e-7 to 8e-4 of the value for epsilon from 0.1
-    to 2. 70 take 46 s and 0.9 GB at epsilon 0.5, and several minutes where more is to be weighed; 100 at least four
-    minutes and some 3 to 5 GB.
+    to 2. At epsilon 0.5, 70 take 46 s and 0.9 GB, 100 five minutes and 3 GB, with gaps of 3e-4; several times as long
+    where epsilon times the length is about 5, and more is to be weighed.
 
     References
     ----------
@@ -181,7 +181,7 @@ def optimal_private(
         bound = bound if proven is None else proven
         made = weights > 0
         channel = _with_rows_that_sum((columns[made].T / sizes[made]) * weights[made], theta)
-        value = measure.at((points[made].T * (theta @ channel)) @ points[made]).value
+        value = measure.value((points[made].T * (theta @ channel)) @ points[made])
     # reports that speak for the first secrets first
     meant = np.arange(k) * theta @ channel / (theta @ channel)
     channel = channel[:, np.argsort(meant.round(9), kind="stable")]
