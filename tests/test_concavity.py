@@ -257,3 +257,10 @@ def test_what_is_rounding_in_a_tall_matrix_depends_on_its_length(second, rank):
     tall = np.zeros((400, 2))
     tall[0, 0], tall[1, 1] = 1.0, second
     assert _spans.span([tall], 400).rank == np.linalg.matrix_rank(tall) == rank
+
+
+def test_the_row_of_ones_counts_where_bits_are_one_row_short():
+    """Two of three secrets' rows were seen: the third is what is left of the ones, and no matrix is decomposed."""
+    answer = ik.theory.strictly_concave(ik.Rappor(3, 1.0).tally([[1, 0, 0], [0, 1, 0]]))
+    assert answer
+    assert answer.reason.startswith("bits: 2 of the rows seen are independent beside the row of ones")
