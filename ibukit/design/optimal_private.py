@@ -139,7 +139,7 @@ def optimal_private(
     the optimum, so that they stay at what can be listed.
 
     For two secrets it is randomised response. Milliseconds up to 8 secrets on a line, seconds for 20; from 26 on again
-    less, 0.3 to 0.6 s of CPU for 30 and 7 to 60 s for 50, with gaps of 4e-7 to 8e-4 of the value for epsilon from 0.1
+    less, 0.4 to 0.7 s of CPU for 30 and 6 to 60 s for 50, with gaps of 4e-7 to 8e-4 of the value for epsilon from 0.1
     to 2. At epsilon 0.5, 70 take 46 s and 0.9 GB, 100 five minutes and 3 GB, with gaps of 3e-4; several times as long
     where epsilon times the length is about 5, and more is to be weighed.
 
