@@ -11,7 +11,6 @@ the matrix and how far its errors differ at most, where it has at most 5,000 sec
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -19,12 +18,11 @@ import pandas as pd
 import ibukit as ik
 from benchmarks.draws import SEED, _towns
 from benchmarks.measure import clocked, peak_bytes
-from benchmarks.run import SCRATCH
+from benchmarks.run import results
 from ibukit._threads import one_thread
 from ibukit.information import asymptotic_variances_of_sums, dense
 from ibukit.information.plane_cells import variances_on_a_plane
 
-RESULTS = Path(__file__).parent / "results" / "cell_errors.csv"
 CASES = ((64, 0.2), (64, 1.0), (256, 0.2), (256, 1.0))
 USERS_A_CELL, MOST_SECRETS_OF_MATRIX, N_SINGLE = 150, 5000, 16
 
@@ -74,9 +72,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="the smaller ones alone; the result stays in _build")
     asked = parser.parse_args()
-    path = SCRATCH / "quick" / RESULTS.name if asked.quick else RESULTS
-    path.parent.mkdir(parents=True, exist_ok=True)
-    rows = []
+    path, rows = results("cell_errors", asked.quick), []
     for side, epsilon in CASES[:2] if asked.quick else CASES:
         rows.append(measured(side, epsilon))
         print(rows[-1], flush=True)

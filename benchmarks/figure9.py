@@ -24,7 +24,7 @@ import pandas as pd
 
 import ibukit as ik
 from benchmarks import tables
-from benchmarks.run import HERE, SCRATCH
+from benchmarks.run import results
 
 SEED = 7
 LEVELS = 8
@@ -89,7 +89,7 @@ def main() -> None:
     quick = parser.parse_args().quick
     run(1, 1)  # compiles, and loads what is loaded once
     table = pd.DataFrame([run(1, 1), run(2, 3)] if quick else [run(1, REPETITIONS // 10), run(2, REPETITIONS)])
-    tables.write(table, (SCRATCH / "quick" if quick else HERE / "results") / "figure9.csv")
+    tables.write(table, results("figure9", quick))
     print(f"\nfigure9\n{tables.text(table)}")
 
 

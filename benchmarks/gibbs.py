@@ -29,7 +29,7 @@ import pandas as pd
 
 import ibukit as ik
 from benchmarks import tables
-from benchmarks.run import HERE, SCRATCH
+from benchmarks.run import results
 from ibukit.posterior import _gibbs
 
 K, N = 100, 10**5
@@ -112,7 +112,7 @@ def main() -> None:
     found = []
     for epsilon in LEVELS[:1] if quick else LEVELS:
         found.append(row(epsilon, *((100, 20) if quick else (2000, 200))))
-        tables.write(pd.DataFrame(found), (SCRATCH / "quick" if quick else HERE / "results") / "gibbs.csv")
+        tables.write(pd.DataFrame(found), results("gibbs", quick))
         print(f"\ngibbs\n{tables.text(pd.DataFrame(found[-1:]))}", flush=True)
 
 

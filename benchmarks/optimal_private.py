@@ -11,17 +11,15 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from unittest import mock
 
 import pandas as pd
 
 import ibukit as ik
 from benchmarks.measure import clocked
-from benchmarks.run import SCRATCH
+from benchmarks.run import results, write_growing
 from ibukit.design._extremal_columns import MOST_LOOKED_THROUGH
 
-RESULTS = Path(__file__).parent / "results" / "optimal_private.csv"
 MOST = 50
 LEVELS = (0.1, 0.5, 2.0)
 SECRETS = (8, 12, 14, 16, 20, 26, 30, 40, 50, 70, 100)
@@ -66,11 +64,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="up to 12 secrets; the result stays in _build")
     parser.add_argument("--most", type=int, default=MOST, help="secrets")
     asked = parser.parse_args()
-    path = SCRATCH / "quick" / RESULTS.name if asked.quick else RESULTS
-    path.parent.mkdir(parents=True, exist_ok=True)
-    for table in measured(12 if asked.quick else asked.most):
-        table.to_csv(path, index=False)
-        print(table.tail(1).to_string(header=len(table) == 1), flush=True)
+    write_growing(measured(12 if asked.quick else asked.most), results("optimal_private", asked.quick))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -21,9 +20,8 @@ import pandas as pd
 import ibukit as ik
 from benchmarks.draws import SEED, _towns
 from benchmarks.measure import clocked, peak_bytes
-from benchmarks.run import SCRATCH
+from benchmarks.run import results
 
-RESULTS = Path(__file__).parent / "results" / "planes.csv"
 EPSILON, TOL = 0.2, 1e-8
 USERS_A_SQUARE, SQUARE = 10**7, 256**2
 
@@ -81,8 +79,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="the smallest alone; the result stays in _build")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(CASES)}")
     asked = parser.parse_args()
-    path = SCRATCH / "quick" / RESULTS.name if asked.quick else RESULTS
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path = results("planes", asked.quick)
     before = pd.read_csv(path).set_index("name", drop=False).to_dict("index") if path.exists() else {}
     for name in [next(iter(CASES))] if asked.quick else asked.names or CASES:
         before[name] = measured(name)

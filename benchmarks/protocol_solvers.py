@@ -21,7 +21,7 @@ import pandas as pd
 
 import ibukit as ik
 from benchmarks import tables
-from benchmarks.run import HERE, SCRATCH
+from benchmarks.run import results
 
 EPSILON, SEED, BAR, BESIDE = 2.0, 20260801, 3.0, "OUE"
 PROTOCOLS: dict[str, Callable[[int, float], ik.Mechanism]] = {
@@ -102,7 +102,7 @@ def main() -> None:
     for k, n, rounds in sizes:
         found.append(timed(k, n, rounds, PROTOCOLS, compiled=bool(found)))
         table = pd.concat(found, ignore_index=True)
-        tables.write(table, (SCRATCH / "quick" if quick else HERE / "results") / "protocol_solvers.csv")
+        tables.write(table, results("protocol_solvers", quick))
     print(f"\nprotocol_solvers\n{tables.text(table)}\n{verdict(table)}")
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,13 +17,12 @@ import pandas as pd
 
 import ibukit as ik
 from benchmarks.measure import clocked
-from benchmarks.run import SCRATCH
+from benchmarks.run import results, write_growing
 from ibukit._threads import one_thread
 from ibukit.identification import _spans
 from ibukit.identification._polytope import Polytope
 from ibukit.identification._ranges import ranges
 
-RESULTS = Path(__file__).parent / "results" / "ranges.csv"
 LIMIT = 1.0
 SEED = 1
 WAYS = ("one walk", "a programme each")
@@ -117,12 +115,8 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="the smallest of each kind; the result stays in _build")
     parser.add_argument("--limit", type=float, default=LIMIT, help="CPU seconds")
     asked = parser.parse_args()
-    path = SCRATCH / "quick" / RESULTS.name if asked.quick else RESULTS
-    path.parent.mkdir(parents=True, exist_ok=True)
     problems = [(kind, k) for kind, k in PROBLEMS if k == 100] if asked.quick else PROBLEMS
-    for table in measured(asked.limit, problems):
-        table.to_csv(path, index=False)
-        print(table.tail(1).to_string(header=len(table) == 1), flush=True)
+    write_growing(measured(asked.limit, problems), results("ranges", asked.quick))
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import json
 import multiprocessing
 import subprocess
 import sys
+from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
@@ -21,6 +22,20 @@ from benchmarks.workloads import WORKLOADS
 HERE = Path(__file__).resolve().parent
 SCRATCH = ROOT / "_build" / "bench"
 GIGABYTE = 2**30
+
+
+def results(name: str, quick: bool) -> Path:
+    """Where a table goes, in a folder that is there: what a quick run finds stays in _build."""
+    path = (SCRATCH / "quick" if quick else HERE / "results") / f"{name}.csv"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def write_growing(found: Iterable[pd.DataFrame], path: Path) -> None:
+    """Write a table that comes row by row longer, and print each row."""
+    for table in found:
+        table.to_csv(path, index=False)
+        print(table.tail(1).to_string(header=len(table) == 1), flush=True)
 
 
 def run_race(name: str, quick: bool) -> list[Row]:

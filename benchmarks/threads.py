@@ -23,7 +23,7 @@ from scipy import fft
 import ibukit as ik
 from benchmarks import tables
 from benchmarks.draws import SEED
-from benchmarks.run import HERE, SCRATCH
+from benchmarks.run import results
 
 THREADS = 2
 
@@ -85,7 +85,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a tenth of the people; the result stays in _build")
     quick = parser.parse_args().quick
     table = measure(10**5, 128, 1) if quick else measure(10**6, 512, 3)
-    tables.write(table, (SCRATCH / "quick" if quick else HERE / "results") / "threads.csv")
+    tables.write(table, results("threads", quick))
     print(f"\nthreads\n{tables.text(table)}")
 
 

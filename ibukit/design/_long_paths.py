@@ -44,12 +44,10 @@ def guessed_columns(steps: Floats, theta: Floats, criterion: Criterion) -> tuple
     k = len(theta)
     basis, rng = contrasts(k), np.random.Generator(np.random.PCG64(SEED_OF_WALKS))
     relaxation = relaxed(steps, theta, criterion)
-    # the scores of which the bound is made
-    dual, bound = relaxation.dual, relaxation.bound
-    highest = dual.value * dual.degree * (dual.value / bound) ** (1 / dual.degree)
+    bound = relaxation.bound
     many = int(WALKS_FOR_A_MOMENT * k * (k + 1) / 2)
     walks = _walks(relaxation, steps, many, rng)
-    walks = wandered(walks, Tangent.of(dual, basis, theta), (1 - SHARE_BELOW) * highest, rng)
+    walks = wandered(walks, Tangent.of(relaxation.dual, basis, theta), (1 - SHARE_BELOW) * relaxation.highest, rng)
     logs, left = distinct(np.vstack([first_columns(steps), walks])), np.inf
     best, near = (logs, np.empty(0)), NEAR_ENOUGH if k < SECRETS_OF_MANY else NEAR_ENOUGH_OF_MANY
     for _ in range(MOST_GUESSES):

@@ -11,7 +11,7 @@ from scipy.linalg import cho_factor
 from tqdm import tqdm
 
 from ibukit._validate import Floats
-from ibukit.design._optimal_weights import FEASIBLE, MAX_ITER, Criterion, Dual, Newton, reach
+from ibukit.design._optimal_weights import FEASIBLE, MAX_ITER, Criterion, Dual, Newton
 from ibukit.design._round_frame import Frame, Pairs
 
 
@@ -23,7 +23,7 @@ def many_weights(
     It ends where the value is within the share `near` of `bound` or of what these columns can reach.
     """
     n, d = points.shape
-    pairs, wanted = Pairs.of(d), np.append(np.zeros(d), 1.0)
+    pairs, wanted, ones = Pairs.of(d), np.append(np.zeros(d), 1.0), np.ones(n)
     multipliers, slacks = np.zeros(d + 1), np.empty(0)
     best, least, bounded = weights, np.inf, 0.0
     dual = Dual(0.0, np.zeros((d, d)), np.zeros(d), criterion.degree)
@@ -32,7 +32,8 @@ def many_weights(
         frame = Frame.at(root, criterion)
         local = np.asarray(np.linalg.solve(frame.root, points.T).T, dtype=np.float64)
         scores = local**2 @ frame.gradient
-        missing = wanted - weights @ np.column_stack([local, np.ones(n)])
+        constraints = np.column_stack([local, ones])
+        missing = wanted - weights @ constraints
         highest = float((scores - points @ multipliers[:-1]).max())
         inverse = np.linalg.inv(frame.root)
         tangent = Dual(frame.value, (inverse.T * frame.gradient) @ inverse, multipliers[:-1].copy(), criterion.degree)
@@ -45,17 +46,13 @@ def many_weights(
         if not slacks.size:
             multipliers[-1] = 1.1 * scores.max()
             slacks = multipliers[-1] - scores
-        moments = np.column_stack([pairs.squares(local), local, np.ones(n)])
-        off = np.column_stack([points, np.ones(n)]) @ multipliers - scores - slacks
+        moments = np.column_stack([pairs.squares(local), constraints])
+        off = np.column_stack([points, ones]) @ multipliers - scores - slacks
         try:
             newton = _newton(moments, frame, pairs, weights, slacks, off, missing)
         except np.linalg.LinAlgError:
             break  # the end of what doubles can tell
-        ahead, behind, _ = newton.step(0.0)
-        left = (weights + reach(weights, ahead) * ahead) @ (slacks + reach(slacks, behind) * behind)
-        mean = float(weights @ slacks)
-        ahead, behind, turned = newton.step(mean / n * min(max(min(float(left / mean), 1.0) ** 3, 1e-3), 0.5))
-        far = min(reach(weights, ahead), reach(slacks, behind))
+        far, (ahead, behind, turned) = newton.centred()
         weights, slacks = weights + far * ahead, slacks + far * behind
         multipliers = multipliers + far * np.append(inverse.T @ turned[:-1], turned[-1])
     return best, least, dual

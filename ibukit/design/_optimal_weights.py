@@ -156,11 +156,7 @@ def _central_path(points: Floats, weights: Floats, criterion: Criterion, near: f
             newton = _newton(moments, vectorise.T @ slope.second @ vectorise, weights, slacks, off, missing)
         except np.linalg.LinAlgError:
             break  # the end of what doubles can tell; the bound says how good it is
-        ahead, behind, _ = newton.step(0.0)
-        left = (weights + reach(weights, ahead) * ahead) @ (slacks + reach(slacks, behind) * behind)
-        mean = float(weights @ slacks)
-        ahead, behind, turned = newton.step(mean / n * min(max(min(float(left / mean), 1.0) ** 3, 1e-3), 0.5))
-        far = min(reach(weights, ahead), reach(slacks, behind))
+        far, (ahead, behind, turned) = newton.centred()
         weights, slacks, multipliers = weights + far * ahead, slacks + far * behind, multipliers + far * turned
     return best, bounded, dual
 
@@ -190,6 +186,16 @@ class Newton:
         change += ratio * (means @ (self.constraints @ (self.missing - change @ means)))
         return change, pull - change / ratio, found[-rows:]
 
+    def centred(self) -> tuple[float, tuple[Floats, Floats, Floats]]:
+        """How far to go, and the changes: towards a target that a step to 0 would have come near to."""
+        weights, slacks = self.weights, self.slacks
+        ahead, behind, _ = self.step(0.0)
+        left = (weights + reach(weights, ahead) * ahead) @ (slacks + reach(slacks, behind) * behind)
+        mean = float(weights @ slacks)
+        shrunk = min(max(min(float(left / mean), 1.0) ** 3, 1e-3), 0.5)
+        changes = self.step(mean / len(weights) * shrunk)
+        return min(reach(weights, changes[0]), reach(slacks, changes[1])), changes
+
 
 def _newton(moments: Floats, second: Floats, weights: Floats, slacks: Floats, off: Floats, missing: Floats) -> Newton:
     matrix = (moments.T * (weights / slacks)) @ moments
@@ -199,9 +205,10 @@ def _newton(moments: Floats, second: Floats, weights: Floats, slacks: Floats, of
     return Newton(moments, weights, slacks, off, missing, cho_factor(matrix), constraints)
 
 
-def reach(values: Floats, change: Floats) -> float:
+def reach(values: Floats, change: Floats, share: float = REACH) -> float:
+    """How far of a change to go: all of it, or a share of the way to where the first value would be 0."""
     falling = change < 0
-    return min(1.0, REACH * float((-values[falling] / change[falling]).min(initial=np.inf)))
+    return min(1.0, share * float((-values[falling] / change[falling]).min(initial=np.inf)))
 
 
 def _symmetric(d: int) -> Floats:

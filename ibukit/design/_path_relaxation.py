@@ -24,7 +24,7 @@ from tqdm import tqdm
 
 from ibukit._validate import Floats
 from ibukit.design._generated_columns import deviations
-from ibukit.design._optimal_weights import Criterion, Dual
+from ibukit.design._optimal_weights import Criterion, Dual, reach
 from ibukit.design._round_frame import Frame, Pairs
 from ibukit.information import contrasts
 
@@ -40,12 +40,17 @@ FIRST_SLACK, FIRST_MU = 0.1, 0.1
 
 
 class Relaxed(NamedTuple):
-    """A bound on all channels, the tangent that it comes from, and J and the products of forms near the optimum."""
+    """A tangent, what no column's score on it exceeds, and J and the products of forms near the optimum."""
 
-    bound: float
     dual: Dual
+    highest: float
     information: Floats
     products: Floats
+
+    @property
+    def bound(self) -> float:
+        """On all channels."""
+        return self.dual.bound(self.highest)
 
 
 class Forms(NamedTuple):
@@ -127,7 +132,7 @@ def relaxed(steps: Floats, theta: Floats, criterion: Criterion) -> Relaxed:
             multipliers = np.where(free, FIRST_MU * frame.value / (free.sum() / 2) / slacks, 0)
         found = Multipliers(multipliers, ties).certify(turned, frame, criterion.degree)
         if found is not None and (best is None or found[0].bound(found[1]) > best.bound):
-            best = Relaxed(found[0].bound(found[1]), found[0], frame.root @ frame.root.T, products)
+            best = Relaxed(*found, frame.root @ frame.root.T, products)
         off = 1 + (turned.ties()[0] * turned.ties()[1]).sum(axis=1)
         if best is not None and best.bound >= (1 - NEAR_THE_RELAXED) * frame.value and np.abs(off).max() < TIED:
             break
@@ -137,12 +142,16 @@ def relaxed(steps: Floats, theta: Floats, criterion: Criterion) -> Relaxed:
             break  # the end of what doubles can tell; the bound says how good it is
         mean = float((multipliers * slacks).sum() / free.sum())
         ahead = newton.step(0.0)
-        left = (multipliers + _reach(multipliers, ahead.multipliers) * ahead.multipliers) * (
-            slacks + min(_reach(slacks, ahead.slacks), _room(ahead.information)) * ahead.slacks
+        left = (multipliers + reach(multipliers, ahead.multipliers, REACH_RELAXED) * ahead.multipliers) * (
+            slacks + min(reach(slacks, ahead.slacks, REACH_RELAXED), _room(ahead.information)) * ahead.slacks
         )
         shrink = min(max(float(left[free].mean() / mean) ** 3, 1e-3), 0.5)
         ahead = newton.step(mean * shrink)
-        far = min(_reach(multipliers, ahead.multipliers), _reach(slacks, ahead.slacks), _room(ahead.information))
+        far = min(
+            reach(multipliers, ahead.multipliers, REACH_RELAXED),
+            reach(slacks, ahead.slacks, REACH_RELAXED),
+            _room(ahead.information),
+        )
         slacks = slacks + far * ahead.slacks
         multipliers, ties = multipliers + far * ahead.multipliers, ties + far * ahead.ties
         root = frame.root @ np.linalg.cholesky(np.eye(len(root)) + far * ahead.information)
@@ -223,11 +232,6 @@ def _barrier(rows: Floats, weights: Floats, pairs: Pairs) -> Floats:
     matrix *= pairs.size
     matrix *= pairs.size[:, None]
     return matrix
-
-
-def _reach(values: Floats, change: Floats) -> float:
-    falling = change < 0
-    return min(1.0, REACH_RELAXED * float((-values[falling] / change[falling]).min(initial=np.inf)))
 
 
 def _room(change: Floats) -> float:
