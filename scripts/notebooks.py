@@ -37,6 +37,15 @@ PICTURES = {"image/png", "image/jpeg", "image/svg+xml"}
 OF_PICTURES = {*PICTURES, "needs_background"}
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+")
+# a kernel that is told to end closes its sockets while another of its threads may still write: nothing is lost by it
+LAST_WORDS = """
+import errno
+import logging
+logging.getLogger("tornado.general").addFilter(
+    lambda record, closed=errno.ENOTSOCK: not (record.exc_info and getattr(record.exc_info[1], "errno", 0) == closed)
+)
+del errno, logging
+"""
 SECONDS_PER_CELL = 2000  # twenty times what the longest takes: a machine may be busy
 
 
@@ -49,12 +58,14 @@ def kernel_settings() -> dict[str, str]:
     """What kernels find in their environment: settings of this project, and not those in somebody's home.
 
     A kernel warns that it talks to its notebook over TCP. It does so on one machine here, and nobody has to act on it.
-    No kernel keeps a history: those that run at once, or one after another, would wait for one database.
+    No kernel keeps a history: those that run at once, or one after another, would wait for one database. None complains
+    of a socket that is closed: kernels do so now and then at their end, when nobody listens any more.
     """
     home = ROOT / "_build" / "ipython"
     settings = home / "profile_default" / "ipython_kernel_config.json"
     settings.parent.mkdir(parents=True, exist_ok=True)
-    settings.write_text(json.dumps({"IPKernelApp": {"log_level": "ERROR"}, "HistoryManager": {"enabled": False}}))
+    kernel = {"log_level": "ERROR", "exec_lines": [LAST_WORDS]}
+    settings.write_text(json.dumps({"IPKernelApp": kernel, "HistoryManager": {"enabled": False}}))
     return {"IPYTHONDIR": str(home)}
 
 

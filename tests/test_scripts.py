@@ -91,6 +91,29 @@ def test_run_twice_gives_the_same_bytes_and_no_warning(tmp_path):
     assert not list(tmp_path.rglob("history.sqlite"))
 
 
+COMPLAIN = """
+import logging, zmq
+for number, words in ((zmq.ENOTSOCK, "at its end"), (zmq.ETERM, "in the midst")):
+    try:
+        raise zmq.ZMQError(number)
+    except zmq.ZMQError:
+        logging.getLogger("tornado.general").error(words, exc_info=True)
+"""
+
+
+def test_a_kernel_that_ends_complains_of_no_closed_socket(tmp_path):
+    """That a thread of it still writes then is a matter of chance: here it says so itself; all else it says as ever."""
+    (tmp_path / "right.ipynb").write_text(notebooks.dump(v4.new_notebook(cells=[v4.new_code_cell(COMPLAIN)])), "utf8")
+    run = "import json, sys\nfrom pathlib import Path\nimport nbformat, notebooks\nnotebooks.ROOT = Path(sys.argv[1])\n"
+    run += "book = notebooks.execute(nbformat.read(notebooks.ROOT / 'right.ipynb', 4), notebooks.ROOT)\n"
+    run += "print(json.dumps(book.cells[0].outputs))"
+    command = [sys.executable, "-c", run, str(tmp_path)]
+    found = subprocess.run(command, cwd=Path(notebooks.__file__).parent, capture_output=True, text=True, check=True)
+    said = found.stdout + found.stderr
+    assert "in the midst" in said
+    assert "at its end" not in said
+
+
 @pytest.mark.skipif(os.name == "nt", reason="Windows has ports only")
 def test_kernels_take_no_port_that_another_may_have(tmp_path):
     """Those of the chapters' tests, which nbval starts in this process, and those that run and build the book."""
