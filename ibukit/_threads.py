@@ -8,10 +8,9 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
 from contextvars import copy_context
-from itertools import islice
 from threading import Lock, get_ident
 from typing import Protocol, TypeVar
 
@@ -19,9 +18,6 @@ from threadpoolctl import ThreadpoolController
 
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
-
-# handing a piece over takes as long as a small piece itself
-PIECES_AT_ONCE = 4
 
 
 class Library(Protocol):
@@ -139,11 +135,37 @@ def one_thread() -> AbstractContextManager[None]:
     return _LIMIT.get("blas") or _LIMIT.setdefault("blas", _found())
 
 
+class _Pools:
+    """A pool for each number of threads that was asked for, which stays.
+
+    New threads begin on the core of the thread that made them, and it takes the system some milliseconds to move them:
+    as long as a pass over a million reports.
+    """
+
+    def __init__(self) -> None:
+        self._pools: dict[int, ThreadPoolExecutor] = {}
+        self._lock = Lock()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._forget)
+
+    def _forget(self) -> None:
+        self._pools, self._lock = {}, Lock()  # of a pool's threads none is in a child
+
+    def of(self, threads: int) -> ThreadPoolExecutor:
+        with self._lock:
+            if threads not in self._pools:
+                self._pools[threads] = ThreadPoolExecutor(threads, thread_name_prefix="ibukit")
+            return self._pools[threads]
+
+
+_POOLS = _Pools()
+
+
 def in_order(work: Callable[[Piece], Result], pieces: Iterable[Piece]) -> Iterator[Result]:
     """work(piece) of each piece, in the order of the pieces: whoever adds them up gets the same bits.
 
     Inside `scipy.fft.set_workers(n)`, which also sets the threads of Fourier transforms, n threads share the pieces.
-    Without it there is one. At most 8 n results are kept at a time.
+    Without it there is one. At most 2 n results are kept at a time. To hand a piece over takes some 50 microseconds.
     """
     from scipy import fft
 
@@ -151,13 +173,17 @@ def in_order(work: Callable[[Piece], Result], pieces: Iterable[Piece]) -> Iterat
     if threads == 1:
         yield from map(work, pieces)
         return
-    left = iter(pieces)
-    waiting: deque[Future[list[Result]]] = deque()
-    with ThreadPoolExecutor(threads) as pool:
-        while some := list(islice(left, PIECES_AT_ONCE)):
+    waiting: deque[Future[Result]] = deque()
+    pool = _POOLS.of(threads)
+    try:
+        for piece in pieces:
             # a context each: what numpy does about a division by 0 is the caller's decision
-            waiting.append(pool.submit(copy_context().run, lambda some=some: [work(piece) for piece in some]))
+            waiting.append(pool.submit(copy_context().run, work, piece))
             if len(waiting) == 2 * threads:
-                yield from waiting.popleft().result()
+                yield waiting.popleft().result()
         while waiting:
-            yield from waiting.popleft().result()
+            yield waiting.popleft().result()
+    finally:  # where a piece failed or nobody wants the rest
+        for future in waiting:
+            future.cancel()
+        wait(waiting)

@@ -12,6 +12,12 @@ from ibukit._validate import Floats, Ints
 from ibukit.channels import _bit_kernels
 from ibukit.channels.base import Channel, Score, slices_of, sum_of
 
+# rows that are worth handing to a thread; and how many bytes of rows there must be for one of these, so that a
+# handful of vectors as long as a stretch are less than all rows
+ROWS_FOR_A_THREAD = 2**17
+BYTES_FOR_A_ROW = 128
+FEWEST_ROWS_CUT = 2048
+
 
 @dataclass(frozen=True, eq=False)
 class BitChannel(Channel):
@@ -49,6 +55,11 @@ class BitChannel(Channel):
         """Number of reports."""
         return len(self.packed)
 
+    @property
+    def rows_at_once(self) -> int:
+        """Rows of a stretch, at least, where a pass over all of them is cut."""
+        return max(FEWEST_ROWS_CUT, min(ROWS_FOR_A_THREAD, self.packed.nbytes // BYTES_FOR_A_ROW))
+
     def forward(self, theta: Floats) -> Floats:
         """One table look-up per byte of a report."""
         p = _bit_kernels.forward(self.packed, _padded(theta, self.packed.shape[1]))
@@ -74,7 +85,8 @@ class BitChannel(Channel):
     def score(self, theta: Floats, counts: Floats | Ints) -> Score:
         """In stretches: of rows of bits there may be as many as users."""
         score = Channel.score
-        return sum_of(in_order(lambda rows: score(self.take(rows), theta, counts[rows]), slices_of(self.size)))
+        stretches = slices_of(self.size, self.rows_at_once)
+        return sum_of(in_order(lambda rows: score(self.take(rows), theta, counts[rows]), stretches))
 
     def take(self, reports: slice | Ints) -> BitChannel:
         """Some of the rows of bits."""

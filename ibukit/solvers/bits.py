@@ -17,7 +17,6 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
-from scipy.linalg.blas import ssyrk
 from scipy.optimize import nnls
 
 from ibukit._threads import in_order
@@ -26,6 +25,7 @@ from ibukit.channels import BitChannel, Channel, LevelChannel, WrittenChannel
 from ibukit.channels.base import slices_of
 from ibukit.channels.partitioned import PartitionedChannel, spread, sum_arrays
 from ibukit.solvers._model import Curved
+from ibukit.solvers._product import Singles, lower_product
 from ibukit.solvers.em import evaluate, updates_of
 from ibukit.solvers.interior_point import path
 from ibukit.solvers.pooled import Pooled
@@ -36,8 +36,12 @@ MOST_PASSES = 100
 # rows for the Hessian: so many for each secret, and at least this share of all
 ROWS_A_SECRET = 50
 SHARE_OF_ROWS = 0.1
-# numbers of a chunk of rows written out
+# numbers of a chunk of reports written out
 CHUNK = 2**15
+# and of rows of bits, a small one of which takes longer to call for than to work on: that many times the bytes of the
+# rows, so that they are not more than those, and no more than this
+CHUNK_A_BYTE = 1 / 8
+LARGEST_CHUNK = 2**20
 # a row's mean number of ones is counted in so many rows
 ROWS_FOR_MEAN = 1000
 # visiting one pair of set bits takes as long as so many multiplications of single precision
@@ -98,7 +102,7 @@ class Written(Reports):
         for start in range(0, len(counts), step):
             piece, n = some.take(slice(start, start + step)), counts[start : start + step]
             with np.errstate(over="ignore"):
-                both += ssyrk(1.0, piece.in_single(np.sqrt(n) / piece.forward(theta)).T, lower=1)
+                both += lower_product(piece.in_single(np.sqrt(n) / piece.forward(theta)))
         if not np.isfinite(both).all():  # entries of a report that are farther apart than single precision reaches
             return super().hessian(theta, thinned)
         both = np.tril(both) + np.tril(both, -1).T
@@ -119,7 +123,7 @@ class Rows(Reports):
             return evaluate(updates_of(self.channel.take(stretch), q), theta, len(q))[1]
 
         g = np.zeros(self.channel.k)
-        for share in in_order(of, slices_of(len(self.counts))):
+        for share in in_order(of, slices_of(len(self.counts), self.channel.rows_at_once)):
             g += share
         return g
 
@@ -130,9 +134,9 @@ class Rows(Reports):
         """
         rows, counts = self.channel.packed[::thinned], self.counts[::thinned]
         k, zero, contrast = self.channel.k, self.channel.zero, self.channel.one - self.channel.zero
-        add = _add_few if self._few_ones else _add_many
         both, own, weight = np.zeros((k, k)), np.zeros(k), 0.0
-        step = max(CHUNK // k, 2 * k)
+        chunk_size = max(CHUNK, min(LARGEST_CHUNK, int(CHUNK_A_BYTE * self.channel.packed.nbytes)))
+        step = max(chunk_size // k, 2 * k)
 
         def weighed(start: int) -> tuple[Bits, Floats, Floats, float]:
             # read-only as the rows themselves are, or the look-ups would be compiled twice
@@ -144,10 +148,20 @@ class Rows(Reports):
             a = np.divide(contrast, u, out=np.zeros(len(u)), where=chunk.any(axis=1))
             return chunk, np.asarray(n * a * a), np.asarray(n * a * b), float(n @ (b * b))
 
-        # not shared among threads, which would wait for each other: scipy's BLAS holds the interpreter's lock
-        for chunk, of_pairs, of_ones, of_all in map(weighed, range(0, len(counts), step)):
-            add(both, own, chunk, of_pairs, of_ones)
-            weight += of_all
+        def multiplied(start: int) -> tuple[Singles, float, Floats, float]:
+            chunk, of_pairs, of_ones, of_all = weighed(start)
+            return *_of_many(k, chunk, of_pairs, of_ones), of_all
+
+        starts = range(0, len(counts), step)
+        if self._few_ones:  # one after another: the sums would be as large as those of all rows
+            for chunk, of_pairs, of_ones, of_all in map(weighed, starts):
+                _add_few(both, own, chunk, of_pairs, of_ones)
+                weight += of_all
+        else:
+            for pairs, largest, ones, of_all in in_order(multiplied, starts):
+                both += largest * pairs
+                own += ones
+                weight += of_all
         both = np.tril(both) + np.tril(both, -1).T
         found = both + own + own[:, None] + weight
         return np.asarray(found * (self.counts.sum() / counts.sum() / self.total))
@@ -172,17 +186,17 @@ class Rows(Reports):
         return min(self._by_pairs, super().work())
 
 
-def _add_many(both: Floats, own: Floats, rows: Bits, w: Floats, mixed: Floats) -> None:
-    """Both_xy += sum of w over the rows with bits x and y, for y <= x, and own_x likewise: in single precision."""
-    bits = np.unpackbits(rows, axis=1, count=len(own)).astype(np.float32)
-    own += mixed @ bits
-    largest = w.max()
-    bits *= np.sqrt(w / largest).astype(np.float32)[:, None]
-    both += largest * ssyrk(1.0, bits.T, lower=1)  # the matrix is an approximation anyway
+def _of_many(k: int, rows: Bits, w: Floats, mixed: Floats) -> tuple[Singles, float, Floats]:
+    """The sum of w over the rows with bits x and y, for y <= x, over the largest w; that; and the sum of `mixed`."""
+    own = BitChannel(k, rows, 1.0, 0.0, np.ones(len(rows))).adjoint(mixed)
+    largest = float(w.max())
+    weights = np.sqrt(w / largest).astype(np.float32)
+    bits = np.multiply(np.unpackbits(rows, axis=1, count=k), weights[:, None])
+    return lower_product(bits), largest, own  # in single precision: the matrix is an approximation anyway
 
 
 def _add_few(both: Floats, own: Floats, rows: Bits, w: Floats, mixed: Floats) -> None:
-    """The same where so few bits are set that their pairs can be visited one by one."""
+    """Both_xy += sum of w over the rows with bits x and y, and own_x likewise, where few bits are: pair by pair."""
     ones = BitChannel(len(own), rows, 1.0, 0.0, np.ones(len(rows)))
     own += ones.adjoint(mixed)
     ones.add_pairs(w, both)

@@ -1,0 +1,42 @@
+"""A product in single precision while other threads run: scipy's own function holds the interpreter's lock."""
+
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cython_blas
+
+Singles = NDArray[np.float32]
+
+_INT, _SINGLE, _ARRAY = ctypes.POINTER(ctypes.c_int), ctypes.POINTER(ctypes.c_float), ctypes.c_void_p
+_POINTER_IN, _NAME_OF = ctypes.pythonapi.PyCapsule_GetPointer, ctypes.pythonapi.PyCapsule_GetName
+_POINTER_IN.restype, _POINTER_IN.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+_NAME_OF.restype, _NAME_OF.argtypes = ctypes.c_char_p, (ctypes.py_object,)
+
+
+def _address(capsule: object) -> int:
+    """Where a function begins that scipy offers to Cython."""
+    return int(_POINTER_IN(capsule, _NAME_OF(capsule)))
+
+
+# what ctypes calls runs without the lock; triangle, transposed, k, n, factor, a, its stride, factor, result, its stride
+_SSYRK = ctypes.CFUNCTYPE(
+    None, ctypes.c_char_p, ctypes.c_char_p, _INT, _INT, _SINGLE, _ARRAY, _INT, _SINGLE, _ARRAY, _INT
+)(_address(cython_blas.__pyx_capi__["ssyrk"]))
+
+
+def lower_product(rows: Singles) -> Singles:
+    """The lower triangle of R^T R, shape (k, k), with zeros above it; R, shape (n, k), lies row by row.
+
+    >>> lower_product(np.array([[1, 2], [0, 1]], dtype=np.float32))
+    array([[1., 0.],
+           [2., 5.]], dtype=float32)
+    """
+    rows = np.ascontiguousarray(rows, dtype=np.float32)
+    n, k = (ctypes.c_int(length) for length in rows.shape)
+    found = np.zeros((k.value, k.value), dtype=np.float32, order="F")
+    stride, one, zero = ctypes.c_int(max(1, k.value)), ctypes.c_float(1), ctypes.c_float(0)
+    _SSYRK(b"L", b"N", k, n, one, rows.ctypes.data, stride, zero, found.ctypes.data, stride)
+    return found
