@@ -10,7 +10,7 @@ from scipy import optimize
 from ibukit.solvers import interior_point
 from ibukit.solvers._model import Curved
 from ibukit.solvers._normal_equations import Dense, cholesky, cross_over
-from ibukit.solvers.interior_point import TRIES, best_of, maximise, maximise_model, path
+from ibukit.solvers.interior_point import TRIES, _length, _longest, best_of, maximise, maximise_model, path
 
 SHAPES = [(12, 30), (30, 30), (40, 6)]  # the last has so few reports that the system is one in the reports
 shapes = pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -38,7 +38,7 @@ def uniform(k):
 def test_a_factor_solves_its_system(shape, quadratic, rng):
     model, _ = model_of(rng, *shape)
     k = model.k
-    curved = curved_of(rng, k) if quadratic else Curved.none(k)
+    curved = curved_of(rng, k) if quadratic else Curved.none()
     w, d, r = rng.random(shape[1]), 10 ** rng.uniform(-2, 1, k), rng.normal(size=k)
     system = (model.matrix * w) @ model.matrix.T + np.diag(d) + (curved.hessian if quadratic else 0)
     for own in (model, model.accurate()):
@@ -48,7 +48,7 @@ def test_a_factor_solves_its_system(shape, quadratic, rng):
 @pytest.mark.parametrize("quadratic", [False, True])
 def test_secrets_with_a_large_diagonal_are_solved_for_one_by_one(quadratic, rng):
     model, _ = model_of(rng, 30, 40)
-    curved = curved_of(rng, 30, 0.1) if quadratic else Curved.none(30)
+    curved = curved_of(rng, 30, 0.1) if quadratic else Curved.none()
     w = rng.random(40)
     d = np.where(np.arange(30) % 3 == 0, 1e7, 1.0)
     r = rng.normal(size=30) * d
@@ -67,7 +67,7 @@ def test_secrets_with_a_large_diagonal_are_solved_for_one_by_one(quadratic, rng)
 @pytest.mark.parametrize(("times", "shrunk"), [(990, False), (1010, True)])
 def test_large_means_a_thousand_times_the_own_entry(times, shrunk, quadratic, rng):
     model, _ = model_of(rng, 30, 40)
-    curved = replace(Curved.none(30), hessian=np.diag(rng.uniform(5, 50, 30))) if quadratic else Curved.none(30)
+    curved = replace(Curved.none(), hessian=np.diag(rng.uniform(5, 50, 30))) if quadratic else Curved.none()
     w, r = rng.random(40), rng.normal(size=30)
     own = model.diagonal(w) + (curved.hessian.diagonal() if quadratic else 0)
     d = np.where(np.arange(30) % 3 == 0, times * own, 1.0)
@@ -83,12 +83,12 @@ def test_the_accurate_system_holds_where_the_quick_one_cancels(rng):
     def error(found):
         return np.abs(model.adjoint(w * model.forward(found)) + d * found - r).max() / np.abs(r).max()
 
-    quick, accurate = (own.factor(w, d, Curved.none(60), False)(r) for own in (model, model.accurate()))
+    quick, accurate = (own.factor(w, d, Curved.none(), False)(r) for own in (model, model.accurate()))
     assert error(accurate) <= 1e-14
     assert error(quick) >= 1e-10
     # without its refinement it would cancel much earlier
     d, r = np.ones(60), model.adjoint(w * model.forward(x)) + x
-    assert error(model.factor(w, d, Curved.none(60), False)(r)) <= 1e-14
+    assert error(model.factor(w, d, Curved.none(), False)(r)) <= 1e-14
     # beyond some thousands of secrets their system is too large, and the quick one has to do
     assert Dense(np.ones((5001, 1))).accurate().by_reports
     assert not Dense(np.ones((5000, 1))).accurate().by_reports
@@ -128,6 +128,32 @@ def test_both_linear_maps_stay_exact_along_the_path(shape, rng):
     assert points[1].mu > 1e-6
     assert np.abs(points[-1].lam * points[-1].nu - q).max() < 1e-9
     assert model.excess(q, points[-1].theta / points[-1].theta.sum()) < 1e-8
+
+
+@pytest.mark.parametrize("share", [0.9, 0.99])
+@pytest.mark.parametrize("reach", [0.0, 0.3])
+def test_second_order_terms_that_hinder_are_weighed_less(reach, share, rng):
+    """The change goes a tenth farther than with all of them, at least, and leads nowhere else; or it is as it was."""
+    gained = 0
+    for _ in range(40):
+        theta = rng.uniform(0.1, 1.0, 12)
+        straight, bent = theta * rng.uniform(-1.2, 2.0, 12), theta * rng.uniform(rng.uniform(-4.0, -0.5), 2.0, 12)
+        whole = _length(theta, bent, share)
+        change, length = _longest(theta, straight, bent, reach, share)
+        assert length == _length(theta, change, share)
+        assert (theta + length * change).min() > 0
+        (w,) = np.linalg.lstsq((bent - straight)[:, None], change - straight, rcond=None)[0]
+        np.testing.assert_allclose(change, straight + w * (bent - straight), atol=1e-12)
+        assert reach - 1e-9 <= w <= 1 + 1e-9
+        others = [_length(theta, straight + v * (bent - straight), share) for v in np.linspace(reach, 1, 200)]
+        if change is bent:
+            assert length == whole
+            assert max(others) <= 1.25 * whole  # a tenth, and what lies between the places looked at
+        else:
+            gained += 1
+            assert length > 1.1 * whole
+            assert max(others) <= 1.15 * length
+    assert 10 < gained < 40
 
 
 def quadratic_optimum(model, q, curved):

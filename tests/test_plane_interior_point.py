@@ -10,6 +10,7 @@ import ibukit as ik
 from ibukit.channels import plane, plane_masses
 from ibukit.solvers import interior_point
 from ibukit.solvers import plane as _plane_interior_point
+from ibukit.solvers._model import Curved
 from ibukit.solvers._plane_cross_over import cross_over
 from ibukit.solvers._plane_preconditioner import Preconditioner
 
@@ -116,6 +117,22 @@ def test_the_preconditioner_is_near_the_inverse(name):
         assert eigenvalues[-1] / eigenvalues[0] < most
         diagonal = np.linalg.eigvalsh(root.T @ (root / (d + h)[:, None]))
         assert diagonal[-1] / diagonal[0] > 5 * most or name != "truncated geometric"
+
+
+@pytest.mark.parametrize("centring", [1.0, 0.2, 0.0])
+def test_what_a_solution_leaves_is_a_share_of_each_product_or_of_their_mean(centring):
+    rng = np.random.default_rng(12)
+    channel, q = instance("truncated geometric", ik.Grid(30, 34), 0.3, 10**5, rng)
+    model = _plane_interior_point.Convolutions(channel, Preconditioner(channel))
+    points = interior_point.path(model, q, np.full(channel.k, 1 / channel.k), careful=False)
+    point = next(found for found in points if found.mu < 1e-8)
+    assert (point.theta * point.s).max() > 5 * point.mu, "or the two would be the same"
+    rhs = rng.normal(size=channel.k) * point.s
+    solution = model.system(point, Curved.none(), False)(rhs, None, centring)
+    rest = rhs - point.s / point.theta * solution - channel.gram_product(point.lam / point.nu, solution)
+    allowed = model.residual * max(centring, 0.05) * np.maximum(point.mu, point.theta * point.s)
+    off = np.abs(point.theta * rest) / allowed
+    assert 1e-3 < off.max() <= 1 + 1e-6  # and not many digits more than that
 
 
 def test_strips_overlap_and_their_windows_are_a_partition():

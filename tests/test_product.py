@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.linalg.blas import ssyrk
 
-from ibukit.solvers import _product
-from ibukit.solvers._product import lower_product
+from ibukit.solvers.dense import product
+from ibukit.solvers.dense.product import lower_product
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (5, 3), (3, 5), (400, 37), (0, 4)])
@@ -29,4 +29,4 @@ def test_other_threads_may_run_meanwhile():
     """How ctypes calls it: what has the flag of the interpreter's own functions holds the lock."""
     held = ctypes.PYFUNCTYPE(None)._flags_ & ~ctypes.CFUNCTYPE(None)._flags_
     assert held
-    assert not _product._SSYRK._flags_ & held
+    assert not product._SSYRK._flags_ & held

@@ -129,6 +129,7 @@ class PlaneChannel(Channel):
 
     def _convolved(self, mass: Floats) -> Floats:
         waves = fourier.spectrum_of(mass.reshape(self.shape), self._lengths)
+        del mass  # on a million cells it is memory
         p = np.zeros(len(self.kinds))  # what lies in new memory may be no number, and those far away are not read below
         with one_thread():  # the products with a few waves are too small to share
             for index, spectrum, reader in self._pieces:

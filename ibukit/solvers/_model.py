@@ -24,9 +24,9 @@ class Curved:
     c: Floats
 
     @classmethod
-    def none(cls, k: int) -> Curved:
-        """No quadratic part."""
-        return cls(None, np.ones(k))
+    def none(cls) -> Curved:
+        """No quadratic part; c is 1 everywhere."""
+        return cls(None, np.ones(1))
 
     @property
     def present(self) -> bool:

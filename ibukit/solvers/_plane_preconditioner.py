@@ -165,8 +165,8 @@ class Preconditioner:
     def factor(self, diagonal: Floats, normal_diagonal: Floats) -> bool:
         """Take D and h; False if no Cholesky factor exists even with a ridge."""
         self._root = 1 / np.sqrt(normal_diagonal)
-        self._free = 1 / (diagonal / normal_diagonal + self._share)
-        free = self._turn(self._free.astype(np.float32))
+        self._free = (1 / (diagonal / normal_diagonal + self._share)).astype(np.float32)
+        free = self._turn(self._free)
         self._factors: list[Singles] = []
         for strip in self._strips:
             added = list(self._freedom(strip, free[strip.start : strip.stop]))

@@ -25,7 +25,7 @@ from ibukit.channels import BitChannel, Channel, LevelChannel, WrittenChannel
 from ibukit.channels.base import slices_of
 from ibukit.channels.partitioned import PartitionedChannel, spread, sum_arrays
 from ibukit.solvers._model import Curved
-from ibukit.solvers._product import Singles, lower_product
+from ibukit.solvers.dense.product import Singles, lower_product
 from ibukit.solvers.em import evaluate, updates_of
 from ibukit.solvers.interior_point import path
 from ibukit.solvers.pooled import Pooled

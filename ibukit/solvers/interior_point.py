@@ -30,6 +30,9 @@ from ibukit.solvers.dense.path import LEAST_COORDINATE, DensePath
 CUT_ABOVE = 1e-6
 # steps that a path goes on beyond the goal where the support cannot be told there
 MORE_STEPS = 5
+# what second-order terms are weighed by, at so many places; and how much longer the step must be for it
+WEIGHTS_OF_SECOND_ORDER = 10
+LONGER = 1.1
 
 # max g - 1 of a distribution, and the distribution
 Certified = tuple[float, Floats]
@@ -194,7 +197,7 @@ def path(model: Model, q: Floats, start: Floats, careful: bool, curved: Curved |
     With `curved` = (H, c) the objective has 1/2 theta H theta + (c - 1) . theta in addition, so that
     s = c + H theta - M lam; its residual is carried because theta and s move by different lengths.
     """
-    curved = curved or Curved.none(model.k)
+    curved = curved or Curved.none()
     point: Point | None = _first(model, q, start, curved)
     del start
     for step in range(10**6):
@@ -245,10 +248,16 @@ def _step(model: Model, q: Floats, point: Point, curved: Curved, system: System,
     # at the limits of doubles the product may exceed mu beyond all bounds; exactly, it never exceeds it
     centring = min(max(model.mean(theta + primal * ahead.theta, s + dual * ahead.s), 0.0) / mu, 1.0) ** 3
     r_c = centring * mu - theta * s - ahead.theta * ahead.s
-    r_q, near = q - lam * nu - ahead.lam * ahead.nu, ahead.theta
+    r_q, straight = q - lam * nu - ahead.lam * ahead.nu, ahead.theta
     del ahead  # at a million secrets, its other parts are memory
-    change = direction(r_q, r_c, near, centring)
-    primal, dual = _lengths(point, change, _share(model, min(primal, dual), mu, careful))
+    change = direction(r_q, r_c, straight if model.farthest is None else straight.copy(), centring)
+    reach, share = primal * dual, _share(model, min(primal, dual), mu, careful)
+    primal, dual = _lengths(point, change, share)
+    if model.farthest is not None:
+        d_theta, primal = _longest(theta, straight, change.theta, reach, share)
+        change = change._replace(theta=d_theta)
+        del d_theta
+    del straight
     if not math.isfinite(primal + dual):
         return None
     theta = np.maximum(theta + primal * change.theta, LEAST_COORDINATE)
@@ -263,10 +272,25 @@ def _step(model: Model, q: Floats, point: Point, curved: Curved, system: System,
 
 def _share(model: Model, reach: float, mu: float, careful: bool) -> float:
     """How much of the way to the boundary a step may go, where the predictor could go `reach` of its own."""
-    if reach < 0.9 and (careful or model.farthest is not None):
+    if reach < 0.9 and careful:
         return 0.9
     # to all but mu of it; but that near the boundary a direction that is not exact means nothing
     return max(0.99, 1 - mu) if model.farthest is None else model.farthest
+
+
+def _longest(theta: Floats, straight: Floats, bent: Floats, reach: float, share: float) -> tuple[Floats, float]:
+    """Of straight + w (bent - straight), reach <= w <= 1, the change of theta that may go farthest, and how far.
+
+    Second-order terms are those of a whole step: where one is far from it they may be the only hindrance (Colombo and
+    Gondzio 2008, Computational Optimization and Applications 41). `bent` stays unless a tenth is gained.
+    """
+    found, length = 1.0, _length(theta, bent, share)
+    least = LONGER * length
+    for w in np.linspace(1.0, reach, WEIGHTS_OF_SECOND_ORDER + 1)[1:]:
+        other = _length(theta, straight + w * (bent - straight), share)
+        if other > max(least, length):
+            found, length = w, other
+    return (bent if found == 1.0 else straight + found * (bent - straight)), length
 
 
 def _lengths(point: Point, change: Direction, share: float) -> tuple[float, float]:
