@@ -119,7 +119,7 @@ $(RELEASE)/.ok: requirements.lock pyproject.toml | $(VENV)/.uv
 
 $(PEERS)/.ok: requirements.lock pyproject.toml | $(VENV)/.uv
 	$(BIN)/uv venv -q --clear -p $(BIN)/python $(PEERS)
-	$(BIN)/uv pip install -q --compile-bytecode -p $(PEERS)/bin/python --constraint requirements.lock -e '.[bench]'
+	$(BIN)/uv pip install -q --compile-bytecode -p $(PEERS)/bin/python --constraint requirements.lock -e '.[bench,bayes]'
 	# its protocols need no more than what is there; its web page needs dash and ray
 	$(BIN)/uv pip install -q --compile-bytecode -p $(PEERS)/bin/python --no-deps ldp-toolbox==0.1.3
 	touch $@

@@ -161,7 +161,7 @@ class _Pools:
 _POOLS = _Pools()
 
 
-def in_order(work: Callable[[Piece], Result], pieces: Iterable[Piece]) -> Iterator[Result]:
+def in_order(work: Callable[[Piece], Result], pieces: Iterable[Piece], worth_sharing: bool = True) -> Iterator[Result]:
     """work(piece) of each piece, in the order of the pieces: whoever adds them up gets the same bits.
 
     Inside `scipy.fft.set_workers(n)`, which also sets the threads of Fourier transforms, n threads share the pieces.
@@ -170,7 +170,7 @@ def in_order(work: Callable[[Piece], Result], pieces: Iterable[Piece]) -> Iterat
     from scipy import fft
 
     threads = fft.get_workers()
-    if threads == 1:
+    if threads == 1 or not worth_sharing:
         yield from map(work, pieces)
         return
     waiting: deque[Future[Result]] = deque()

@@ -53,6 +53,12 @@ def test_who_leaves_early_leaves_no_piece_at_work():
     assert len(begun) == len(ended) < 10
 
 
+def test_what_is_not_worth_it_stays_in_this_thread():
+    with fft.set_workers(2):
+        here = set(in_order(lambda _: threading.get_ident(), range(20), False))
+    assert here == {threading.get_ident()}
+
+
 def test_a_failure_is_the_callers_and_the_threads_go_on():
     with fft.set_workers(2):
         with pytest.raises(ZeroDivisionError):

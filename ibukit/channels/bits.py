@@ -17,6 +17,8 @@ from ibukit.channels.base import Channel, Score, slices_of, sum_of
 ROWS_FOR_A_THREAD = 2**17
 BYTES_FOR_A_ROW = 128
 FEWEST_ROWS_CUT = 2048
+# bytes of rows from which threads gain anything: a pass over fewer takes about a millisecond
+BYTES_TO_SHARE = 2**21
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +62,11 @@ class BitChannel(Channel):
         """Rows of a stretch, at least, where a pass over all of them is cut."""
         return max(FEWEST_ROWS_CUT, min(ROWS_FOR_A_THREAD, self.packed.nbytes // BYTES_FOR_A_ROW))
 
+    @property
+    def worth_sharing(self) -> bool:
+        """Whether a pass over all rows is long enough for several threads."""
+        return self.packed.nbytes >= BYTES_TO_SHARE
+
     def forward(self, theta: Floats) -> Floats:
         """One table look-up per byte of a report."""
         p = _bit_kernels.forward(self.packed, _padded(theta, self.packed.shape[1]))
@@ -86,7 +93,7 @@ class BitChannel(Channel):
         """In stretches: of rows of bits there may be as many as users."""
         score = Channel.score
         stretches = slices_of(self.size, self.rows_at_once)
-        return sum_of(in_order(lambda rows: score(self.take(rows), theta, counts[rows]), stretches))
+        return sum_of(in_order(lambda rows: score(self.take(rows), theta, counts[rows]), stretches, self.worth_sharing))
 
     def take(self, reports: slice | Ints) -> BitChannel:
         """Some of the rows of bits."""

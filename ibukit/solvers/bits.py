@@ -123,7 +123,8 @@ class Rows(Reports):
             return evaluate(updates_of(self.channel.take(stretch), q), theta, len(q))[1]
 
         g = np.zeros(self.channel.k)
-        for share in in_order(of, slices_of(len(self.counts), self.channel.rows_at_once)):
+        stretches = slices_of(len(self.counts), self.channel.rows_at_once)
+        for share in in_order(of, stretches, self.channel.worth_sharing):
             g += share
         return g
 
@@ -158,7 +159,7 @@ class Rows(Reports):
                 _add_few(both, own, chunk, of_pairs, of_ones)
                 weight += of_all
         else:
-            for pairs, largest, ones, of_all in in_order(multiplied, starts):
+            for pairs, largest, ones, of_all in in_order(multiplied, starts, self.channel.worth_sharing):
                 both += largest * pairs
                 own += ones
                 weight += of_all

@@ -160,12 +160,11 @@ class FewColumns:
 
     def read(self, spectrum: Spectrum) -> Floats:
         """Sum the waves across the columns, transform along them."""
-        weight = np.full(
-            spectrum.shape[1], 2 / self.lengths[1], self.precision
-        )  # each stands for its mirror image too,
+        # each wave stands for its mirror image, too, but the constant and the fastest one are their own
+        weight = np.full(spectrum.shape[1], 2 / self.lengths[1], self.precision)
         weight[0] /= 2
         if self.lengths[1] % 2 == 0:
-            weight[-1] /= 2  # but the constant and the fastest wave are their own
+            weight[-1] /= 2
         lines = fft.ifft(spectrum @ (self.waves * weight).T, axis=0).real
         return np.asarray(lines[self.row, self.col])
 
