@@ -125,3 +125,23 @@ def test_newtons_step_ends_where_the_first_coordinate_vanishes():
     found, stopped = _newton(DenseChannel(matrix), q, x)
     assert stopped
     np.testing.assert_allclose(found, x + change / far, atol=1e-9)
+
+
+def test_what_newtons_step_takes_below_0_goes_at_once(rng):
+    """All of it, and nothing else: the others stand where the step first meets the boundary."""
+    several = 0
+    for _ in range(30):
+        matrix, q, x = columns(rng, 30), rng.dirichlet(np.ones(30)), rng.dirichlet(np.ones(K))
+        nu = x @ matrix
+        change = np.linalg.solve((matrix * q / nu**2) @ matrix.T, matrix @ (q / nu) - 1)
+        found = _newton(DenseChannel(matrix), q, x)
+        if not (x + change < 0).any():
+            continue
+        assert found is not None
+        point, negative = found
+        assert negative
+        assert np.array_equal(point == 0, x + change <= 0)
+        length = (x / -change)[change < 0].min()
+        np.testing.assert_allclose(point[point > 0], (x + length * change)[point > 0], rtol=1e-9)
+        several += (point == 0).sum() > 1
+    assert several >= 10

@@ -189,7 +189,8 @@ def _newton(support: DenseChannel, q: Floats, x: Floats) -> tuple[Floats, bool] 
         change = solve(residual)
         too_far = -float((change / x).min())
         if too_far > 1:
-            return np.maximum(x + change / too_far, 0), True
+            # what the whole step would take below 0 goes at once; who goes wrongly is taken back as g there exceeds 1
+            return np.where(x + change > 0, np.maximum(x + change / too_far, 0), 0.0), True
         x = np.maximum(x + change, 0)
     return x, False
 

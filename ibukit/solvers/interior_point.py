@@ -30,6 +30,11 @@ from ibukit.solvers.dense.path import LEAST_COORDINATE, DensePath
 CUT_ABOVE = 1e-6
 # steps that a path goes on beyond the goal where the support cannot be told there
 MORE_STEPS = 5
+# A support is worth solving for once the guess no longer shrinks, that is, it has this share of the one before; and
+# after one has failed, when it has become smaller by so much, or the point better by so much
+SETTLED = 0.9
+SMALLER = 0.95
+BETTER = 0.1
 # what second-order terms are weighed by, at so many places; and how much longer the step must be for it
 WEIGHTS_OF_SECOND_ORDER = 10
 LONGER = 1.1
@@ -150,26 +155,33 @@ def _dense_try(model: Dense, q: Floats, tol: float, settings: Settings) -> tuple
     path = DensePath(model.matrix, q, settings.em_steps, settings.uniform_share)
     best, at_goal = (np.inf, path.theta), None
     stalled, beyond = 0, 0
+    size_before, failed = 0, (path.k + 1, np.inf)
     while True:
         excess = path.excess()
         stalled = 0 if excess < best[0] else stalled + 1
         if excess < best[0]:
             best = (excess, path.theta / path.theta.sum())
+        size = int(np.count_nonzero(path.theta > path.s))
+        ripe = size >= SETTLED * size_before and (size <= SMALLER * failed[0] or excess <= BETTER * failed[1])
+        size_before = size
         if tol > CUT_ABOVE:
             if excess <= tol:
                 trimmed = _trimmed(model, q, path)
                 return (trimmed if trimmed[0] <= tol else best), path.steps
-        elif excess <= tol or (excess < settings.polish_below and path.full_step):
+        elif ripe and (excess <= tol or (excess < settings.polish_below and path.full_step)):
             exact = model.cross_over(q, path.theta, path.s, tol)
             if exact[0] <= tol:
                 return exact, path.steps
-            best = _better(best, exact)
+            best, failed = _better(best, exact), (size, excess)
         if best[0] <= tol:
             # nearer to the solution its zeros are easier to tell; where there are none this point is as good as any
             at_goal = at_goal or (best, path.steps)
             beyond += 1
         ended = beyond > MORE_STEPS or stalled > settings.patience or path.steps == settings.max_iter
         if ended or not path.advance():
+            if at_goal and not ripe:  # nor will it ripen: it is tried as it is
+                exact = model.cross_over(q, path.theta, path.s, tol)
+                return (exact, path.steps) if exact[0] <= tol else at_goal
             return at_goal or (best, path.steps)
 
 
