@@ -70,10 +70,11 @@ def maximise(matrix: Floats, q: Floats, tol: float) -> tuple[Floats, int]:
 
     Every column of `matrix` must have a positive entry. Returns the best certified point of up to three tries.
     """
-    scaled = matrix / matrix.max(axis=0)  # a factor of a report changes neither theta nor g
-    live = scaled.max(axis=1) > 0  # the others explain nothing that was seen
-    found, steps = _maximise_dense(Dense(np.ascontiguousarray(scaled if live.all() else scaled[live])), q, tol)
-    if live.all():
+    scaled = matrix / np.maximum.reduce(matrix, axis=0)  # a factor of a report changes neither theta nor g
+    live = np.maximum.reduce(scaled, axis=1) > 0  # the others explain nothing that was seen
+    all_live = bool(live.all())
+    found, steps = _maximise_dense(Dense(np.ascontiguousarray(scaled if all_live else scaled[live])), q, tol)
+    if all_live:
         return found, steps
     theta = np.zeros(len(matrix))
     theta[live] = found

@@ -44,32 +44,34 @@ def maximise(matrix: Floats, q: Floats, tol: float) -> tuple[Floats, int] | None
     system, right, roots = np.ones((s + 1, k)), np.zeros(s + 1), np.sqrt(q)
     right[-1] = 1
     excess, worst = float(g[g.argmax()]) - 1, np.inf
+    likelihood = float(np.dot(q, np.log(nu)))
     goal = min(tol, EXACT) if tol <= EXACT_BELOW else tol
     for step in range(SQUARES_STEPS):
         if excess <= goal or (excess <= tol and excess >= worst):
             only = step > 0 and g[theta == 0].max(initial=0.0) < CLEARLY_BELOW
             return (theta / theta.sum(), step) if only else None
-        if not nu.min() > LEAST_SEEN:
+        if not nu[nu.argmin()] > LEAST_SEEN:  # in less time than by `min`, which asks in Python what it is asked
             return None
         np.multiply(matrix / nu - 2, roots, out=system[:-1].T)
         try:
             aim, _ = nnls(system, right)
         except RuntimeError:  # it goes round in circles
             return None
-        total = aim.sum()
+        total = float(np.add.reduce(aim))
         if not total > 0:
             return None
         change = aim / total - theta
-        before, worst = float(np.dot(q, np.log(nu))), excess
+        worst = excess
         for _ in range(HALVINGS):
             there = theta + change
             fit = np.dot(there, matrix)
-            if fit.min() > 0 and np.dot(q, np.log(fit)) >= before - MEAN_ROUNDING:
+            reached = float(np.dot(q, np.log(fit)))  # what is not positive makes it infinite or no number
+            if reached >= likelihood - MEAN_ROUNDING:
                 break
             change = change / 2
         else:
             return None
-        theta, nu = np.maximum(there, 0.0), fit
+        theta, nu, likelihood = np.maximum(there, 0.0), fit, reached
         g = np.dot(matrix, q / nu)
         excess = float(g[g.argmax()]) - 1
     return None
