@@ -11,9 +11,11 @@ from scipy.linalg import cython_blas
 Singles = NDArray[np.float32]
 
 _INT, _SINGLE, _ARRAY = ctypes.POINTER(ctypes.c_int), ctypes.POINTER(ctypes.c_float), ctypes.c_void_p
-_POINTER_IN, _NAME_OF = ctypes.pythonapi.PyCapsule_GetPointer, ctypes.pythonapi.PyCapsule_GetName
-_POINTER_IN.restype, _POINTER_IN.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
-_NAME_OF.restype, _NAME_OF.argtypes = ctypes.c_char_p, (ctypes.py_object,)
+# prototypes of our own: what stands in ctypes.pythonapi belongs to all
+_NAME_OF = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", ctypes.pythonapi))
+_POINTER_IN = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
 
 
 def _address(capsule: object) -> int:
