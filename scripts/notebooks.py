@@ -27,6 +27,9 @@ from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
 from tqdm import tqdm
 
+# older kernels bring a debugger, which warns here and in the kernel of what it may miss: nobody has asked for it
+os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")
+
 ROOT = Path(__file__).resolve().parents[1]
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
