@@ -262,7 +262,7 @@ def sum_of(scores: Iterable[Score]) -> Score:
     return Score(sum(score.log_likelihood for score in each), total, min(score.least for score in each))
 
 
-def slices_of(length: int, at_least: int = 2048) -> Iterator[slice]:
-    """Thirty-two slices, unless there is little to cut."""
-    size = max(at_least, -(-length // 32))
+def slices_of(length: int, at_least: int = 0) -> Iterator[slice]:
+    """Thirty-two slices, unless there is little to cut; none but the last is shorter than `at_least`."""
+    size = max(2048, at_least, -(-length // 32))
     return (slice(start, min(start + size, length)) for start in range(0, length, size))

@@ -16,7 +16,6 @@ from ibukit.channels.base import Channel, Score, slices_of, sum_of
 # handful of vectors as long as a stretch are less than all rows
 ROWS_FOR_A_THREAD = 2**17
 BYTES_FOR_A_ROW = 128
-FEWEST_ROWS_CUT = 2048
 # bytes of rows from which threads gain anything: a pass over fewer takes about a millisecond
 BYTES_TO_SHARE = 2**21
 
@@ -60,7 +59,7 @@ class BitChannel(Channel):
     @property
     def rows_at_once(self) -> int:
         """Rows of a stretch, at least, where a pass over all of them is cut."""
-        return max(FEWEST_ROWS_CUT, min(ROWS_FOR_A_THREAD, self.packed.nbytes // BYTES_FOR_A_ROW))
+        return min(ROWS_FOR_A_THREAD, self.packed.nbytes // BYTES_FOR_A_ROW)
 
     @property
     def worth_sharing(self) -> bool:

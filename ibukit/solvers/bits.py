@@ -139,7 +139,7 @@ class Rows(Reports):
         chunk_size = max(CHUNK, min(LARGEST_CHUNK, int(CHUNK_A_BYTE * self.channel.packed.nbytes)))
         step = max(chunk_size // k, 2 * k)
 
-        def weighed(start: int) -> tuple[Bits, Floats, Floats, float]:
+        def weighed(start: int) -> tuple[BitChannel, Floats, Floats, float]:
             # read-only as the rows themselves are, or the look-ups would be compiled twice
             chunk = frozen(np.ascontiguousarray(rows[start : start + step]).view())
             # a factor of a row cancels, and without it nothing underflows
@@ -147,21 +147,23 @@ class Rows(Reports):
             # row z over its probability is a_z bits + b_z; a probability alone may have a square beyond the doubles
             b, n = zero / u, counts[start : start + step]
             a = np.divide(contrast, u, out=np.zeros(len(u)), where=chunk.any(axis=1))
-            return chunk, np.asarray(n * a * a), np.asarray(n * a * b), float(n @ (b * b))
+            bits = BitChannel(k, chunk, 1.0, 0.0, np.ones(len(chunk)))
+            return bits, np.asarray(n * a * a), bits.adjoint(n * a * b), float(n @ (b * b))
 
         def multiplied(start: int) -> tuple[Singles, float, Floats, float]:
-            chunk, of_pairs, of_ones, of_all = weighed(start)
-            return *_of_many(k, chunk, of_pairs, of_ones), of_all
+            bits, of_pairs, of_ones, of_all = weighed(start)
+            return *_pairs_of_many(bits, of_pairs), of_ones, of_all
 
         starts = range(0, len(counts), step)
         if self._few_ones:  # one after another: the sums would be as large as those of all rows
-            for chunk, of_pairs, of_ones, of_all in map(weighed, starts):
-                _add_few(both, own, chunk, of_pairs, of_ones)
+            for bits, of_pairs, of_ones, of_all in map(weighed, starts):
+                bits.add_pairs(of_pairs, both)
+                own += of_ones
                 weight += of_all
         else:
-            for pairs, largest, ones, of_all in in_order(multiplied, starts, self.channel.worth_sharing):
+            for pairs, largest, of_ones, of_all in in_order(multiplied, starts, self.channel.worth_sharing):
                 both += largest * pairs
-                own += ones
+                own += of_ones
                 weight += of_all
         both = np.tril(both) + np.tril(both, -1).T
         found = both + own + own[:, None] + weight
@@ -187,20 +189,12 @@ class Rows(Reports):
         return min(self._by_pairs, super().work())
 
 
-def _of_many(k: int, rows: Bits, w: Floats, mixed: Floats) -> tuple[Singles, float, Floats]:
-    """The sum of w over the rows with bits x and y, for y <= x, over the largest w; that; and the sum of `mixed`."""
-    own = BitChannel(k, rows, 1.0, 0.0, np.ones(len(rows))).adjoint(mixed)
+def _pairs_of_many(bits: BitChannel, w: Floats) -> tuple[Singles, float]:
+    """The sum of w over the rows with bits x and y, for y <= x, over the largest w; and that."""
     largest = float(w.max())
     weights = np.sqrt(w / largest).astype(np.float32)
-    bits = np.multiply(np.unpackbits(rows, axis=1, count=k), weights[:, None])
-    return lower_product(bits), largest, own  # in single precision: the matrix is an approximation anyway
-
-
-def _add_few(both: Floats, own: Floats, rows: Bits, w: Floats, mixed: Floats) -> None:
-    """Both_xy += sum of w over the rows with bits x and y, and own_x likewise, where few bits are: pair by pair."""
-    ones = BitChannel(len(own), rows, 1.0, 0.0, np.ones(len(rows)))
-    own += ones.adjoint(mixed)
-    ones.add_pairs(w, both)
+    written = np.multiply(np.unpackbits(bits.packed, axis=1, count=bits.k), weights[:, None])
+    return lower_product(written), largest  # in single precision: the matrix is an approximation anyway
 
 
 @dataclass(frozen=True, eq=False)

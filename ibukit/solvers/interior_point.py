@@ -156,24 +156,25 @@ def _dense_try(model: Dense, q: Floats, tol: float, settings: Settings) -> tuple
     path = DensePath(model.matrix, q, settings.em_steps, settings.uniform_share)
     best, at_goal = (np.inf, path.theta), None
     stalled, beyond = 0, 0
-    size_before, failed = 0, (path.k + 1, np.inf)
+    ripe, size_before, failed = False, 0, (path.k + 1, np.inf)
     while True:
         excess = path.excess()
         stalled = 0 if excess < best[0] else stalled + 1
         if excess < best[0]:
             best = (excess, path.theta / path.theta.sum())
-        size = int(np.count_nonzero(path.theta > path.s))
-        ripe = size >= SETTLED * size_before and (size <= SMALLER * failed[0] or excess <= BETTER * failed[1])
-        size_before = size
         if tol > CUT_ABOVE:
             if excess <= tol:
                 trimmed = _trimmed(model, q, path)
                 return (trimmed if trimmed[0] <= tol else best), path.steps
-        elif ripe and (excess <= tol or (excess < settings.polish_below and path.full_step)):
-            exact = model.cross_over(q, path.theta, path.s, tol)
-            if exact[0] <= tol:
-                return exact, path.steps
-            best, failed = _better(best, exact), (size, excess)
+        else:
+            size = int(np.count_nonzero(path.theta > path.s))
+            ripe = size >= SETTLED * size_before and (size <= SMALLER * failed[0] or excess <= BETTER * failed[1])
+            size_before = size
+            if ripe and (excess <= tol or (excess < settings.polish_below and path.full_step)):
+                exact = model.cross_over(q, path.theta, path.s, tol)
+                if exact[0] <= tol:
+                    return exact, path.steps
+                best, failed = _better(best, exact), (size, excess)
         if best[0] <= tol:
             # nearer to the solution its zeros are easier to tell; where there are none this point is as good as any
             at_goal = at_goal or (best, path.steps)
@@ -299,6 +300,8 @@ def _longest(theta: Floats, straight: Floats, bent: Floats, reach: float, share:
     """
     found, length = 1.0, _length(theta, bent, share)
     least = LONGER * length
+    if least >= 1:  # no step is longer than a whole one
+        return bent, length
     for w in np.linspace(1.0, reach, WEIGHTS_OF_SECOND_ORDER + 1)[1:]:
         other = _length(theta, straight + w * (bent - straight), share)
         if other > max(least, length):
