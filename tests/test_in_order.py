@@ -1,6 +1,5 @@
 """Pieces shared among threads: their order, the caller's settings, and the bits of an answer."""
 
-import os
 import subprocess
 import sys
 import threading
@@ -66,7 +65,7 @@ def test_a_failure_is_the_callers_and_the_threads_go_on():
         assert list(in_order(lambda x: 1 / x, [2, 1])) == [0.5, 1.0]
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has none")
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
 def test_a_child_has_threads_of_its_own():
     """Those of its parent are not there, and to wait for them would be without end."""
     with fft.set_workers(2):
