@@ -31,6 +31,11 @@ from test_kernels import (
     test_every_bit_of_every_byte,  # noqa: F401 - run here, too
 )
 from test_local_hashing import bucket, hashed, shuffled
+from test_trajectories import (
+    test_a_trajectory_keeps_sum_and_energy_and_runs_backwards,  # noqa: F401
+    test_arcs_and_reflections_are_those_of_small_steps,  # noqa: F401
+    test_it_stops_after_too_many_walls,  # noqa: F401
+)
 from tests.oracles import posterior as oracle
 
 EXACT = {"rtol": 1e-12, "atol": 1e-14}

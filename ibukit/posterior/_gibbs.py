@@ -1,4 +1,4 @@
-"""The posterior by data augmentation: secrets given the distribution, the distribution given secrets, and again."""
+"""The posterior by simulation: chains that go on until they agree."""
 
 from __future__ import annotations
 
@@ -11,17 +11,14 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from ibukit._validate import Floats, Ints
+from ibukit._validate import Floats
 from ibukit.errors import MissingExtra
-from ibukit.posterior._dirichlet import dirichlet
-from ibukit.posterior._latent_secrets import sampler_of
-from ibukit.posterior._surrogate_moves import SurrogateMoves
+from ibukit.posterior._chains import N_CHAINS, Chains
 from ibukit.tally import Tally
 
 # what the literature asks of rank-normalised split R-hat, and of the bulk effective sample size of four chains
 MOST_R_HAT = 1.01
 LEAST_ESS = 400
-N_CHAINS = 4
 N_DRAWS = 1000
 WARM_UP = 250
 
@@ -83,38 +80,31 @@ class Draws:
 def sample(tally: Tally, alpha: Floats, of: str, rng: Generator, max_sweeps: int) -> Draws:
     """Sweep until R-hat and the effective sample size are good, or for `max_sweeps` sweeps of each chain.
 
-    A sweep is T' | p (see `_latent_secrets`), then p | T' ~ Dirichlet(alpha + T'), then a step of p by itself (see
-    `_surrogate_moves`). Chains start at draws from Dirichlet(min(alpha, 1)), which spread wider than any posterior.
-    They are run in stages of N_DRAWS kept draws, every thin-th sweep one, each stage longer than the one before, of
-    which nothing is kept.
+    What a sweep is says `_chains`. They are run in stages of N_DRAWS kept draws, every thin-th sweep one, each stage
+    longer than the one before, of which nothing is kept.
     """
     _arviz()  # if it is missing, say so before the draws
-    draw_secrets, surrogate_moves = sampler_of(tally), SurrogateMoves.of(tally, alpha)
+    chains = Chains(tally, alpha, rng)
     n = tally.n
-
-    def moved(assigned: Ints) -> Floats:
-        drawn = dirichlet(alpha + assigned, rng)
-        return drawn if surrogate_moves is None else surrogate_moves(drawn, rng)
-
-    p = dirichlet(np.broadcast_to(np.minimum(alpha, 1), (N_CHAINS, tally.k)), rng)
-    p = 0.999 * p + 0.001 / tally.k  # so that every report seen has a probability
     thin = 1
     with tqdm(desc="gibbs", unit=" sweeps", leave=False, disable=None, delay=1) as bar:
-        for _ in range(WARM_UP):
-            p = moved(draw_secrets(p, rng))
-            bar.update()
+        chains.warm_up(WARM_UP, bar.update)
         sweeps = WARM_UP
         while True:
             frequencies, values = np.empty((2, N_CHAINS, N_DRAWS, tally.k))
             for i in range(N_DRAWS):
                 for _ in range(thin - 1):
-                    p = moved(draw_secrets(p, rng))
-                assigned = draw_secrets(p, rng)
+                    chains.sweep()
+                p = chains.p
                 frequencies[:, i] = [_responsibilities(tally, each) for each in p]
-                # where the report assigns nobody a secret, it is a draw from p
-                silent = n - assigned.sum(axis=1)
-                values[:, i] = p if of == "distribution" else (assigned + rng.multinomial(silent, p)) / n
-                p = moved(assigned)
+                assigned = chains.assigned() if of == "frequencies" or chains.needs_secrets else None
+                if of == "distribution":
+                    values[:, i] = p
+                else:
+                    # where the report assigns nobody a secret, it is a draw from p
+                    assert assigned is not None
+                    values[:, i] = (assigned + rng.multinomial(n - assigned.sum(axis=1), p)) / n
+                chains.sweep(assigned)
                 bar.update(thin)
             sweeps += thin * N_DRAWS
             ess, r_hat = _diagnostics(frequencies)

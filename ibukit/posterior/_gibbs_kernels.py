@@ -133,3 +133,47 @@ def surrogate_walk(
             p[x], p[y] = to_x, to_y
             for j in range(len(p)):
                 slope[j] -= moved * (hessian[x, j] - hessian[y, j])
+
+
+@njit(cache=True, error_model="numpy")
+def travel(off: Floats, velocity: Floats, centre: Floats, covariance: Floats, time: float, most: int) -> int:
+    """Move p = centre + off under a normal law for so long, in place, reflected where an entry is 0; the reflections.
+
+    Between reflections off cos t + velocity sin t, for all entries at once: Hamilton's equations under the law with
+    this covariance, whose inverse is the kinetic energy's, too. A wall turns the part of the velocity towards it, in
+    that metric. After more than `most` reflections it stops, wherever it is.
+    """
+    k = off.size
+    left = time
+    last = -1
+    reflections = 0
+    while True:
+        soonest = left
+        wall = -1
+        for x in range(k):
+            amplitude = off[x] * off[x] + velocity[x] * velocity[x]
+            if amplitude <= centre[x] * centre[x]:
+                continue
+            # p_x = centre_x + sqrt(amplitude) cos(t - phase) falls to 0 at phase + half
+            half = math.acos(-centre[x] / math.sqrt(amplitude))
+            # which at the wall just met is now, but for rounding: it is met again when the arc above it is over
+            at = 2.0 * half if x == last else math.atan2(velocity[x], off[x]) + half
+            if at < soonest:
+                soonest = max(at, 0.0)
+                wall = x
+        ahead, across = math.cos(soonest), math.sin(soonest)
+        for x in range(k):
+            moved = off[x] * ahead + velocity[x] * across
+            velocity[x] = velocity[x] * ahead - off[x] * across
+            off[x] = moved
+        if wall < 0:
+            return reflections
+        reflections += 1
+        if reflections > most:
+            return reflections
+        off[wall] = -centre[wall]
+        push = 2.0 * velocity[wall] / covariance[wall, wall]
+        for x in range(k):
+            velocity[x] -= push * covariance[x, wall]
+        left -= soonest
+        last = wall

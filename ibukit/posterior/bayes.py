@@ -103,9 +103,11 @@ def posterior(
     Gibbs alternates between the secrets that reports tell and P. A report's column of the channel is its least entry
     plus the rest; by the first part it tells nothing, and only secrets of the second are drawn: k-RR in O(k) a sweep,
     unary encodings from their packed bits. Up to 512 secrets a sweep ends with a Metropolis step, whose proposal is a
-    walk under the parabola that touches the log-likelihood [approximation]_: draws are then nearly independent. The
-    mean is that of the drawn p's E[F | p, reports], which has less noise than draws of F. Chains start at draws from a
-    wide prior.
+    walk under the parabola that touches the log-likelihood [approximation]_: draws are then nearly independent. Where
+    many reports make the parabola a good one, as the chains find out while they warm up, all but one sweep in fifty are
+    trajectories under it alone, reflected where a probability would fall below 0 [trajectories]_, at the cost of one
+    likelihood each; not where alpha is below 1 and they meet such walls. The mean is that of the drawn p's
+    E[F | p, reports], which has less noise than draws of F. Chains start at draws from a wide prior.
 
     References
     ----------
@@ -117,6 +119,8 @@ def posterior(
     .. [augmentation] Tanner and Wong, "The calculation of posterior distributions by data augmentation", JASA 82, 1987.
     .. [approximation] Christen and Fox, "Markov chain Monte Carlo using an approximation", J. Comput. Graph. Stat. 14,
        2005.
+    .. [trajectories] Pakman and Paninski, "Exact Hamiltonian Monte Carlo for truncated multivariate Gaussians",
+       J. Comput. Graph. Stat. 23, 2014.
 
     Examples
     --------
