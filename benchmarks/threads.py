@@ -2,10 +2,12 @@
 
     .venv/bin/python -m benchmarks.threads [--quick]
 
-Bits are a million rows and ten. Writes results/threads.csv. The ratio of the seconds by the clock means something on an
-idle machine only. The other one holds on a busy machine too: CPU seconds of one thread, over those of the calling
-thread plus half of what the two others used, which is what the clock shows if these run side by side. What a thread of
-BLAS spends on waiting counts as CPU time, which makes it too large on a plane.
+Bits are a million rows and ten. Writes results/threads.csv. `two processes` is by how much more two processes do that
+share nothing but the machine, each with a problem of its own, than one alone: no way of sharing one problem gains more.
+The ratio of the seconds by the clock means something on an idle machine only. The other one holds on a busy machine
+too: CPU seconds of one thread, over those of the calling thread plus half of what the two others used, which is what
+the clock shows if these run side by side. What a thread of BLAS spends on waiting counts as CPU time, which makes it
+too large on a plane.
 """
 
 from __future__ import annotations
@@ -14,6 +16,9 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from threading import Barrier
 from typing import Any
 
 import numpy as np
@@ -55,6 +60,25 @@ def timed(call: Callable[[], Any], threads: int) -> tuple[float, float, float]:
     return wall, cpu, own + (cpu - own) / threads
 
 
+def _alone(name: str, n: int, side: int, rounds: int, begin: Barrier) -> float:
+    """Seconds by the clock of a case in a process of its own, which begins when all are ready."""
+    call = cases(n, side)[name]
+    call()
+    begin.wait()
+    return statistics.median(timed(call, 1)[0] for _ in range(rounds))
+
+
+def two_processes(name: str, n: int, side: int, rounds: int) -> float:
+    """What two do that share nothing, over what one does."""
+    took = []
+    with get_context("spawn").Manager() as manager, ProcessPoolExecutor(THREADS, get_context("spawn")) as pool:
+        for processes in (1, THREADS):
+            begin = manager.Barrier(processes)
+            found = [pool.submit(_alone, name, n, side, 3 * rounds, begin) for _ in range(processes)]
+            took.append(statistics.mean(future.result() for future in found))
+    return THREADS * took[0] / took[1]
+
+
 def measure(n: int, side: int, rounds: int) -> pd.DataFrame:
     found = []
     for name, call in cases(n, side).items():
@@ -74,6 +98,7 @@ def measure(n: int, side: int, rounds: int) -> pd.DataFrame:
                 "CPU, two": cpu_2,
                 "wall ratio": wall / wall_2,
                 "ratio side by side": cpu / side_by_side,
+                "two processes": two_processes(name, n, side, rounds),
                 "same bits": same,
             }
         )
