@@ -234,7 +234,7 @@ def test_how_many_of_equal_reports_tell():
 def test_uniform_numbers_say_whom_a_report_tells():
     p, counts, cells = np.array([0.1, 0.2, 0.0, 0.3, 0.15, 0.0, 0.05, 0.1, 0.1, 0.0]), np.array([2000, 1000]), 10
     bits = np.zeros((2, 16), dtype=np.uint8)
-    bits[0, [0, 1, 2, 8]], bits[1, [3, 9]] = 1, 1
+    bits[0, [0, 1, 2, 8]], bits[1, [3, 7, 9]] = 1, 1
     padded = np.pad(p, (0, 6))
     # the middles of equal cells: every share is met within one user
     uniforms = np.concatenate([(np.arange(c) + 0.5) / c for c in counts])

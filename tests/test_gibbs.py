@@ -51,7 +51,7 @@ TALLIES = {
     "a pool": pooled,
     "a prior that wants few secrets": of(ik.RandomizedResponse(4, 1.0), 40, 20, 1, 0),
 }
-PRIORS = {"k-RR, many": 3.0, "RAPPOR": 0.05, "a matrix": [0.3, 4.0], "a prior that wants few secrets": 1e-3}
+PRIORS = {"k-RR, many": 3.0, "RAPPOR": 0.05, "a matrix": [0.3, 4.0], "a prior that wants few secrets": 0.02}
 
 
 def assert_law(tally, alpha, of, draws):

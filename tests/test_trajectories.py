@@ -225,6 +225,20 @@ def test_trajectories_are_shortened_until_they_meet_few_walls(monkeypatch, rng):
     assert warmed(tally, 1.0, rng)._trajectories is None
 
 
+def test_wide_starts_come_near_where_augmentation_hardly_moves(rng):
+    # a report tells so little that a sweep by augmentation goes a thousandth of the way
+    tally = ik.TruncatedGeometric(20, 0.05).simulate(rng.multinomial(10**6, np.full(20, 0.05)), rng)
+    assert warmed(tally, 1.0, rng)._trajectories is not None
+
+
+def test_half_as_long_twice(rng):
+    trajectories = Trajectories.of(parabola(rng))
+    half = trajectories.shorter()
+    quarter = half.shorter()
+    assert [trajectories.time / each.time for each in (half, quarter)] == [2, 4]
+    assert quarter.shorter() is None
+
+
 def test_one_sweep_in_fifty_is_by_augmentation(rng):
     chains = warmed(TALLIES["OUE, many"](rng), 1.0, rng)
     kinds = []

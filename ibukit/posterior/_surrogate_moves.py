@@ -60,23 +60,7 @@ class SurrogateMoves:
         return np.array([self._step(each, rng) for each in p])
 
     def _step(self, p: Floats, rng: Generator) -> Floats:
-        k, moves = self.tally.k, MOVES * self.tally.k
-        first = rng.integers(0, k, moves)
-        second = (first + rng.integers(1, k, moves)) % k
-        end = p.copy()
-        surrogate_walk(
-            end,
-            self.slope - self.hessian @ (p - self.centre),
-            self.hessian,
-            self.alpha,
-            first,
-            second,
-            rng.random(moves) < 0.5,
-            dirichlet(np.stack([self.alpha[first], self.alpha[second]], axis=1), rng),
-            rng.standard_normal(moves),
-            -rng.standard_exponential(moves),
-        )
-        end /= end.sum()
+        end = walked(p, self.slope - self.hessian @ (p - self.centre), self.hessian, self.alpha, MOVES, rng)
         log_ratio = self._surrogate_error(end) - self._surrogate_error(p)
         return end if log_ratio > -rng.standard_exponential() else p
 
@@ -85,6 +69,27 @@ class SurrogateMoves:
         off = p - self.centre
         likelihood = float(self.tally.counts @ np.log(self.tally.operator.forward(p)))
         return likelihood - float(self.slope @ off - off @ self.hessian @ off / 2)
+
+
+def walked(p: Floats, slope: Floats, hessian: Floats, alpha: Floats, moves: int, rng: Generator) -> Floats:
+    """Where a walk from p ends, of so many moves for each secret, under a parabola with this slope at p and the prior."""
+    k, moves = len(p), moves * len(p)
+    first = rng.integers(0, k, moves)
+    second = (first + rng.integers(1, k, moves)) % k
+    end = p.copy()
+    surrogate_walk(
+        end,
+        slope,
+        hessian,
+        alpha,
+        first,
+        second,
+        rng.random(moves) < 0.5,
+        dirichlet(np.stack([alpha[first], alpha[second]], axis=1), rng),
+        rng.standard_normal(moves),
+        -rng.standard_exponential(moves),
+    )
+    return np.asarray(end / end.sum())
 
 
 def _hessian(part: Part, theta: Floats) -> Floats:

@@ -20,13 +20,16 @@ from scipy.linalg import cholesky, solve_triangular
 from ibukit._validate import Floats
 from ibukit.information import contrasts
 from ibukit.posterior._gibbs_kernels import LEAST_DRAWN, travel
-from ibukit.posterior._surrogate_moves import SurrogateMoves
+from ibukit.posterior._surrogate_moves import SurrogateMoves, walked
 from ibukit.tally import Tally
 
 # a quarter of a turn makes draws independent, but for what is refused
 LONGEST_TIME, SHORTEST_TIME = math.pi / 2, 0.35
 # where no walls are met: a little more, so that ends lie on the other side rather, makes up for what is refused
 TIME_WITHOUT_WALLS = 2.0
+# moves of a walk for each secret before a trajectory that meets walls and after it, as one that falls on a wall again
+# and again leaves its entry at about its height
+MOVES_AROUND = 2
 # so many take about as long as a walk of `_surrogate_moves`
 REFLECTIONS_A_SECRET = 10
 # nats for a whole unit: where reports say next to nothing, a parabola must still be bounded
@@ -49,6 +52,7 @@ class Trajectories:
     covariance: Floats
     centre: Floats
     time: float = LONGEST_TIME
+    meets_walls: bool = True
 
     @classmethod
     def of(cls, moves: SurrogateMoves) -> Trajectories | None:
@@ -83,14 +87,24 @@ class Trajectories:
         return float(self.slope @ off - off @ self.hessian @ off / 2)
 
     def end(self, p: Floats, rng: Generator) -> tuple[Floats | None, int]:
-        """Where a trajectory from p ends, None if it has met too many walls, and how many it has met."""
+        """Where a trajectory from p ends, None if it has met too many walls, and how many it has met.
+
+        With walls to meet it goes between two walks, in an order that is the same backwards.
+        """
+        p = self._walked(p, rng)
         off, most = p - self.centre, REFLECTIONS_A_SECRET * len(p)
         velocity = self.root @ rng.standard_normal(self.root.shape[1])
         met = int(travel(off, velocity, self.centre, self.covariance, self.time, most))
         if met > most:
             return None, met
         found = np.maximum(self.centre + off, LEAST_DRAWN)  # by rounding an entry may be below 0
-        return found / found.sum(), met
+        return self._walked(found / found.sum(), rng), met
+
+    def _walked(self, p: Floats, rng: Generator) -> Floats:
+        if not self.meets_walls:
+            return p
+        slope = self.slope - self.hessian @ (p - self.touching)
+        return walked(p, slope, self.hessian, np.ones(len(p)), MOVES_AROUND, rng)
 
     def shorter(self) -> Trajectories | None:
         """Half as long, or None where they are short already."""
@@ -98,7 +112,7 @@ class Trajectories:
 
     def without_walls(self) -> Trajectories:
         """As long as is best where no walls are met."""
-        return replace(self, time=TIME_WITHOUT_WALLS)
+        return replace(self, time=TIME_WITHOUT_WALLS, meets_walls=False)
 
     def balanced(self, draws: Floats) -> Trajectories:
         """With a slope that is right on average over draws, not where the parabola touches.
