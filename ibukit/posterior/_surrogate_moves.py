@@ -72,7 +72,7 @@ class SurrogateMoves:
 
 
 def walked(p: Floats, slope: Floats, hessian: Floats, alpha: Floats, moves: int, rng: Generator) -> Floats:
-    """Where a walk from p ends, of so many moves for each secret, under a parabola with this slope at p and the prior."""
+    """Where a walk of so many moves for each secret ends, under the prior and a parabola with this slope at p."""
     k, moves = len(p), moves * len(p)
     first = rng.integers(0, k, moves)
     second = (first + rng.integers(1, k, moves)) % k
