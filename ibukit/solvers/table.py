@@ -170,7 +170,9 @@ def _dense_applies(problem: Problem) -> bool:
 
 
 def _dense_run(problem: Problem, tol: float) -> tuple[Floats, int]:
-    return interior_point.maximise(problem.channel.rows(np.arange(problem.k)), problem.q, tol)
+    channel = problem.channel
+    matrix = channel.columns if type(channel) is DenseChannel else channel.rows(np.arange(problem.k))  # no copy
+    return interior_point.maximise(matrix, problem.q, tol)
 
 
 def _active_run(problem: Problem, tol: float) -> tuple[Floats, int]:
@@ -308,7 +310,7 @@ def candidates(problem: Problem, method: str = "auto") -> Iterator[Solver]:
     wanted = str(method)  # an array would be compared number by number
     if wanted == "auto":
         # one after the other: mostly the first is all that is asked for
-        return (solver for solver in SOLVERS if solver.applies(problem) and solver.suits(problem))
+        return (solver for solver in SOLVERS if solver.suits(problem) and solver.applies(problem))
     applicable = [solver for solver in SOLVERS if solver.applies(problem)]
     chosen = [solver for solver in applicable if solver.name == wanted]
     if not chosen:
