@@ -310,7 +310,7 @@ def candidates(problem: Problem, method: str = "auto") -> Iterator[Solver]:
     wanted = str(method)  # an array would be compared number by number
     if wanted == "auto":
         # one after the other: mostly the first is all that is asked for
-        return (solver for solver in SOLVERS if solver.suits(problem) and solver.applies(problem))
+        return (solver for solver in SOLVERS if solver.applies(problem) and solver.suits(problem))
     applicable = [solver for solver in SOLVERS if solver.applies(problem)]
     chosen = [solver for solver in applicable if solver.name == wanted]
     if not chosen:
