@@ -5,6 +5,7 @@ from itertools import islice
 import numpy as np
 import pytest
 
+import ibukit as ik
 from ibukit.solvers import interior_point
 from ibukit.solvers._normal_equations import Dense
 from ibukit.solvers.dense import least_squares_steps, sparse_gram
@@ -221,6 +222,18 @@ def test_of_many_secrets_two_that_are_the_same_are_left_to_the_path(rng):
         assert least_squares_steps.maximise(twice, q, 1e-9) is None
         found, _ = interior_point.maximise(twice, q, 1e-9)
         assert (twice @ (q / (found @ twice))).max() - 1 <= 1e-9
+
+
+def test_a_secret_that_only_rounding_gives_mass_is_left_to_the_path():
+    """The truth on a face: on larger faces g is 1 without mass."""
+    matrix = ik.TruncatedGeometric(4, 0.5).matrix()
+    q = np.array([0.5, 0.5, 0, 0]) @ matrix
+    for rest in (2, 3):
+        rows = matrix[[0, 1, rest]]
+        few = least_squares_steps.maximise(rows / rows.max(axis=0), q, 1e-12)
+        assert few is None or few[0][2] == 0
+        found, _ = interior_point.maximise(rows, q, 1e-12)
+        assert found[2] < 1e-14
 
 
 def test_where_secrets_fit_all_reports_exactly_others_could_as_well(rng, monkeypatch):

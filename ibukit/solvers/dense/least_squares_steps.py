@@ -37,6 +37,8 @@ EXACT = 1e-12
 # of max g - 1
 ROUNDING = 1e-15
 LEAST_SEEN = 1e-100
+# mass up to which a secret counts among those without: where g is 1 beyond the support it comes of the last digits
+UNSURE_MASS = 1e-9
 # where a secret without mass is so close to having some, there may be other maximisers, and which one is found here
 # would depend on nothing but the order of the secrets
 CLEARLY_BELOW = 1e-6
@@ -62,7 +64,7 @@ def maximise(matrix: Floats, q: Floats, tol: float) -> tuple[Floats, int] | None
     goal = min(tol, EXACT) if tol <= EXACT_BELOW else tol
     for step in range(SQUARES_STEPS):
         if excess <= goal or (excess <= tol and excess >= worst):
-            below = 1 - float(np.maximum.reduce(g[theta == 0], initial=0.0))
+            below = 1 - float(np.maximum.reduce(g[theta <= UNSURE_MASS], initial=0.0))
             if step > 0 and (below > CLEARLY_BELOW or max(excess, ROUNDING) < ELSEWHERE * below):
                 return theta / np.add.reduce(theta), step
             if excess >= worst or excess <= ROUNDING or below <= excess <= EXACT:
