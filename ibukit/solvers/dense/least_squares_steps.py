@@ -20,8 +20,8 @@ from ibukit._validate import Floats, Ints
 
 # secrets up to which all are looked at
 FEW_SECRETS = 32
-# of more secrets, or of more than there are reports: the reports, also for each secret, and the hills of mass beyond
-# which the interior point is the faster one, and at how many secrets they are looked at first
+# of more secrets, or of more than there are reports: the reports, also for each secret, and the hills of g beyond which
+# the interior point is the faster one, and at how many secrets they are looked at first
 MOST_REPORTS = 256
 MOST_REPORTS_A_SECRET = 3
 MOST_HILLS = 12
@@ -101,11 +101,13 @@ def _start(matrix: Floats, q: Floats, tol: float) -> tuple[Floats, Ints | None] 
         return None
     theta = np.full(k, 1 / k)
     g = np.dot(matrix, q / np.dot(theta, matrix))
-    if not few and np.count_nonzero(local_maxima(g)) > MOST_HILLS:
+    if not few and _is_rough(g):
         return None
     for _ in range(FIRST_UPDATES):
         theta *= g * g  # twice with one g, which takes half of the time and gets nearly as far
         g = np.dot(matrix, q / np.dot(theta, matrix))
+    if not few and _is_rough(g):
+        return None
     theta *= g
     theta /= np.add.reduce(theta)
     if k <= FEW_SECRETS:
@@ -113,6 +115,11 @@ def _start(matrix: Floats, q: Floats, tol: float) -> tuple[Floats, Ints | None] 
     looked_at = local_maxima(theta)
     looked_at[:: k // FIRST_LOOKED_AT] = True
     return theta, looked_at.nonzero()[0]
+
+
+def _is_rough(g: Floats) -> bool:
+    """Whether secrets in many places are about to gain mass."""
+    return bool(np.count_nonzero(local_maxima(g)) > MOST_HILLS)
 
 
 def local_maxima(values: Floats) -> NDArray[np.bool_]:
