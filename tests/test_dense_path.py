@@ -5,10 +5,12 @@ from itertools import islice
 import numpy as np
 import pytest
 
+import ibukit as ik
 from ibukit.solvers import interior_point
 from ibukit.solvers._normal_equations import Dense
 from ibukit.solvers.dense import least_squares_steps, sparse_gram
 from ibukit.solvers.dense import systems as dense_systems
+from ibukit.solvers.dense.least_squares_steps import local_maxima
 from ibukit.solvers.dense.path import DensePath
 from ibukit.solvers.dense.sparse_gram import SparseGram
 from ibukit.solvers.dense.systems import Systems
@@ -159,7 +161,7 @@ def test_few_secrets_take_few_steps_to_the_same_answer(rng, monkeypatch):
         assert abs(theta.sum() - 1) <= 1e-14
         assert (matrix @ (q / (theta @ matrix))).max() - 1 <= 1e-10
         with monkeypatch.context() as patched:
-            patched.setattr(least_squares_steps, "FEW_SECRETS", 0)
+            patched.setattr(least_squares_steps, "maximise", lambda matrix, q, tol: None)
             plain, _ = interior_point.maximise(matrix, q, 1e-12)
         np.testing.assert_allclose(theta, plain, atol=1e-8)
         assert np.array_equal(theta > 0, plain > 0)
@@ -173,6 +175,115 @@ def test_of_several_maximisers_none_is_chosen_by_least_squares(rng):
     best = int(least_squares_steps.maximise(matrix, q, 1e-9)[0].argmax())
     assert least_squares_steps.maximise(np.vstack([matrix, matrix[best]]), q, 1e-9) is None  # two equal rows
     assert least_squares_steps.maximise(problem(rng, 40, 50)[0], rng.dirichlet(np.ones(50)), 1e-9) is None  # too many
+
+
+def blurred(rng, k, s, width=0.08):
+    """Reports of a normal kernel between two scales, and people on three places."""
+    matrix = np.exp(-0.5 * (((np.arange(k)[:, None] + 0.5) / k - (np.arange(s) + 0.5) / s) / width) ** 2)
+    matrix /= matrix.sum(axis=1, keepdims=True)
+    counts = rng.multinomial(10**5, matrix[[k // 4, k // 2, k - 2]].mean(axis=0))
+    columns = matrix[:, counts > 0]
+    return columns / columns.max(axis=0), counts[counts > 0] / 10**5
+
+
+@pytest.mark.parametrize("shape", [(100, 14), (60, 60), (120, 40), (200, 250)], ids=str)
+def test_many_secrets_whose_rows_are_alike_take_few_steps_too(shape, rng, monkeypatch):
+    with_few_neighbours = 0
+    for _ in range(5):
+        matrix, q = blurred(rng, *shape, width=0.15)
+        theta, steps = least_squares_steps.maximise(matrix, q, 1e-9)
+        g = matrix @ (q / (theta @ matrix))
+        assert g.max() - 1 <= 1e-12
+        assert 0 < steps <= 12
+        np.testing.assert_allclose(interior_point.maximise(matrix, q, 1e-9)[0], theta, atol=1e-12)
+        with monkeypatch.context() as patched:
+            patched.setattr(least_squares_steps, "maximise", lambda matrix, q, tol: None)
+            plain, _ = interior_point.maximise(matrix, q, 1e-12)
+        np.testing.assert_allclose(theta, plain, atol=1e-7)
+        assert np.array_equal(theta > 0, plain > 0)
+        with_few_neighbours += 1 - g[theta == 0].max() < 1e-6
+    assert with_few_neighbours > 0, "or nothing was as close as neighbours are on a fine scale"
+
+
+def test_other_matrices_of_many_secrets_are_left_to_the_path(rng, monkeypatch):
+    matrix, q = blurred(rng, 80, 60)
+    assert least_squares_steps.maximise(matrix, q, 1e-6) is not None
+    assert least_squares_steps.maximise(matrix, q, 1e-5) is None  # little is asked
+    assert least_squares_steps.maximise(*blurred(rng, 80, 241), 1e-6) is None  # more than three reports a secret
+    assert least_squares_steps.maximise(*blurred(rng, 300, 257), 1e-6) is None
+    monkeypatch.setattr(least_squares_steps, "FIRST_UPDATES", "not asked for")
+    assert least_squares_steps.maximise(matrix[rng.permutation(80)], q, 1e-6) is None  # neighbours differ
+
+
+def test_where_many_secrets_gain_mass_the_path_is_left_to_find_them(rng, monkeypatch):
+    """Between sharp edges of equal noise the law is fitted in many places, which the first slopes do not show."""
+    solved = calls(monkeypatch, "nnls", "dposv")
+    place = (np.arange(180)[:, None] + 0.5) / 180 - (np.arange(200) + 0.5) / 200
+    matrix = 1.0 * (np.abs(place) < 0.08)
+    hills = ((45, 9), (108, 18), (144, 4))
+    people = 0.1 + sum(np.exp(-0.5 * ((np.arange(180) - at) / width) ** 2) for at, width in hills)
+    laws = matrix / matrix.sum(axis=1, keepdims=True)
+    q = rng.multinomial(10**5, people @ laws / people.sum()) / 10**5
+    assert np.count_nonzero(local_maxima(matrix @ (q / matrix.mean(axis=0)))) <= least_squares_steps.MOST_HILLS
+    assert least_squares_steps.maximise(matrix, q, 1e-9) is None
+    assert not solved
+
+
+def test_of_many_secrets_two_that_are_the_same_are_left_to_the_path(rng):
+    for _ in range(5):
+        matrix, q = blurred(rng, 80, 60)
+        theta, _ = least_squares_steps.maximise(matrix, q, 1e-9)
+        twice = np.repeat(matrix, 1 + (np.arange(80) == theta.argmax()), axis=0)
+        assert least_squares_steps.maximise(twice, q, 1e-9) is None
+        found, _ = interior_point.maximise(twice, q, 1e-9)
+        assert (twice @ (q / (found @ twice))).max() - 1 <= 1e-9
+
+
+def test_a_secret_that_only_rounding_gives_mass_is_left_to_the_path():
+    """The truth on a face: on larger faces g is 1 without mass."""
+    matrix = ik.TruncatedGeometric(4, 0.5).matrix()
+    q = np.array([0.5, 0.5, 0, 0]) @ matrix
+    for rest in (2, 3):
+        rows = matrix[[0, 1, rest]]
+        few = least_squares_steps.maximise(rows / rows.max(axis=0), q, 1e-12)
+        assert few is None or few[0][2] == 0
+        found, _ = interior_point.maximise(rows, q, 1e-12)
+        assert found[2] < 1e-14
+
+
+def test_where_secrets_fit_all_reports_exactly_others_could_as_well(rng, monkeypatch):
+    """Seen after one step, not after those that the last digits take."""
+    solved = calls(monkeypatch, "nnls", "dposv")
+    matrix, _ = blurred(rng, 50, 6, width=0.2)
+    laws = matrix / matrix.sum(axis=1, keepdims=True)
+    assert least_squares_steps.maximise(laws, np.arange(50) @ laws / 1225, 1e-9) is None
+    assert solved == ["nnls"]
+
+
+def test_once_it_is_known_who_has_mass_their_equations_are_solved_alone(rng, monkeypatch):
+    solved = calls(monkeypatch, "nnls", "dposv")
+    for draw in (lambda: problem(rng, 12, 20), lambda: blurred(rng, 100, 40)):
+        solved.clear()
+        found = [least_squares_steps.maximise(*draw(), 1e-9) for _ in range(10)]
+        steps = sum(each[1] for each in found if each is not None)
+        assert 0 < solved.count("nnls") < steps <= len(solved)
+        assert steps <= 60
+
+
+def calls(monkeypatch, *names):
+    """The names of these functions, as they are called."""
+    called = []
+    for name in names:
+        whole = getattr(least_squares_steps, name)
+        monkeypatch.setattr(
+            least_squares_steps, name, lambda *given, name=name, whole=whole: called.append(name) or whole(*given)
+        )
+    return called
+
+
+def test_local_maxima_are_the_last_of_equals():
+    assert np.array_equal(local_maxima(np.array([1.0, 0, 2, 2, 1, 3])), [True, False, False, True, False, True])
+    assert np.array_equal(local_maxima(np.array([5.0])), [True])
 
 
 def test_a_hardly_explained_report_is_left_to_the_interior_point():

@@ -58,8 +58,9 @@ def mle(tally: Tally, tol: float = 1e-9, method: str = "auto", *, strict: bool =
     All but the closed form and `ibu` follow the central path of a primal-dual interior point that keeps both linear
     maps of the optimality conditions exact, and differ in how they solve for its steps; at the end they put exact
     zeros where the maximiser has no mass. A matrix of at most 32 secrets is first given to non-negative least squares
-    [wang]_, which is quicker where the maximiser is the only one. At a `tol` above 1e-6 "dense" has zeros where the
-    certificate allows them. "auto" goes on to the next solver that applies where one misses `tol`.
+    [wang]_, which is quicker where the maximiser is the only one, and so is one whose rows change little from each
+    secret to the next, at a `tol` of at most 1e-6. Above that "dense" has zeros where the certificate allows them.
+    "auto" goes on to the next solver that applies where one misses `tol`.
 
     References
     ----------

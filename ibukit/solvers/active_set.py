@@ -17,6 +17,7 @@ import numpy as np
 from ibukit._validate import Floats, Ints
 from ibukit.channels import Channel
 from ibukit.solvers import interior_point
+from ibukit.solvers.dense.least_squares_steps import local_maxima
 
 # entries of the candidates' rows: as many as a dense channel may have
 MOST_CANDIDATE_ENTRIES = 2**26
@@ -106,7 +107,7 @@ def _gathered(channel: Channel, q: Floats, tol: float, k: int) -> Point:
 
 def _first_candidates(channel: Channel, q: Floats, point: Point, most: int) -> Ints:
     """Secrets where the mass is, and for each report some that can produce it; gives up beyond `most`."""
-    peaks = _largest(np.flatnonzero(_local_maxima(point.theta)), point.theta, FIRST_CANDIDATES)
+    peaks = _largest(np.flatnonzero(local_maxima(point.theta)), point.theta, FIRST_CANDIDATES)
     chosen = np.union1d(_evenly(point.theta, FIRST_CANDIDATES), peaks)
     while len(chosen) <= most:
         equal = np.zeros(len(point.theta))
@@ -165,15 +166,9 @@ def _violators(g: Floats, tol: float, chosen: Ints, most: int) -> Ints:
     outside = np.ones(len(g), dtype=bool)
     outside[chosen] = False
     violates = outside & (g > 1 + tol)
-    summits = _largest(np.flatnonzero(_local_maxima(g) & violates), g, most)
+    summits = _largest(np.flatnonzero(local_maxima(g) & violates), g, most)
     top = _largest(np.flatnonzero(violates), g, 8)
     return _largest(np.union1d(summits, top), g, most)
-
-
-def _local_maxima(values: Floats) -> np.ndarray:
-    """Whether each is at least as large as the one before and larger than the next, in the order of the secrets."""
-    padded = np.concatenate([[-np.inf], values, [-np.inf]])
-    return (values >= padded[:-2]) & (values > padded[2:])
 
 
 def _largest(among: Ints, values: Floats, number: int) -> Ints:

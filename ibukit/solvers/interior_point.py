@@ -71,11 +71,11 @@ def maximise(matrix: Floats, q: Floats, tol: float) -> tuple[Floats, int]:
     Every column of `matrix` must have a positive entry. Returns the best certified point of up to three tries.
     """
     scaled = matrix / np.maximum.reduce(matrix, axis=0)  # a factor of a report changes neither theta nor g
-    live = np.maximum.reduce(scaled, axis=1) > 0  # the others explain nothing that was seen
-    all_live = bool(live.all())
-    found, steps = _maximise_dense(Dense(np.ascontiguousarray(scaled if all_live else scaled[live])), q, tol)
-    if all_live:
-        return found, steps
+    largest = np.maximum.reduce(scaled, axis=1)
+    if largest[largest.argmin()] > 0:
+        return _maximise_dense(Dense(np.ascontiguousarray(scaled)), q, tol)
+    live = largest > 0  # the others explain nothing that was seen
+    found, steps = _maximise_dense(Dense(np.ascontiguousarray(scaled[live])), q, tol)
     theta = np.zeros(len(matrix))
     theta[live] = found
     return theta, steps

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -83,7 +84,7 @@ def best_found(problem: Problem, tol: float, method: str = "auto") -> Found:
     tol = _validate.positive("tol", tol)
     with one_thread():
         for solver in candidates(problem, method):
-            theta, n_iter = solver.run(problem, float(np.expm1(min(tol, 1.0))))
+            theta, n_iter = solver.run(problem, math.expm1(min(tol, 1.0)))
             found = Found(theta, solver, n_iter, *problem.channel.certificate(theta, problem.counts, problem.n))
             best = found if best is None or found.gap < best.gap else best
             if best.gap <= max(tol, ROUNDING_OF_GAP):
@@ -124,7 +125,7 @@ def maximise_near(problem: Problem, theta: Floats, tol: float = 1e-9) -> Floats:
                 problem.channel.rows(np.arange(problem.k)),
                 problem.q,
                 theta,
-                float(np.expm1(min(_validate.positive("tol", tol), 1.0))),
+                math.expm1(min(_validate.positive("tol", tol), 1.0)),
             )
         if found is not None:
             return found

@@ -170,7 +170,9 @@ def _dense_applies(problem: Problem) -> bool:
 
 
 def _dense_run(problem: Problem, tol: float) -> tuple[Floats, int]:
-    return interior_point.maximise(problem.channel.rows(np.arange(problem.k)), problem.q, tol)
+    channel = problem.channel
+    matrix = channel.columns if type(channel) is DenseChannel else channel.rows(np.arange(problem.k))  # no copy
+    return interior_point.maximise(matrix, problem.q, tol)
 
 
 def _active_run(problem: Problem, tol: float) -> tuple[Floats, int]:
