@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 from scipy.optimize import linprog
 
 import ibukit as ik
@@ -299,7 +299,11 @@ def test_reports_beyond_the_range_of_a_double():
 @settings(max_examples=100)
 @given(tally=tallies())
 def test_on_anything_small(tally):
-    points = fixed_points(tally)
+    try:
+        points = fixed_points(tally)
+    except ik.ConvergenceError as error:  # as of rows that differ by 1e-8
+        assert "rounding leaves it open" in str(error)
+        reject()
     assert_fixed(tally, points)
     columns = tally.matrix()
     possible = {(x,) for x in range(tally.k) if (columns[x] > 0).all()}
