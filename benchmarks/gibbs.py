@@ -18,7 +18,7 @@ coordinate after t sweeps is a mean of powers l^t. Hence, from the correlation a
 
 sweeps or more. `plain, at most` is what that leaves: its rate can only be lower. The draws that it starts from are
 ours, whose R-hat stands beside; secret and m are chosen on every second start and the bound is taken on the others,
-with r_m three standard errors lower than it was found.
+with r_m two standard errors lower than it was found.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def sweeps_a_sample(paths: np.ndarray, variance: np.ndarray) -> float:
         found = []
         for m in LAGS:
             moved = ((some[:, m:] - some[:, :-m]) ** 2).mean(axis=1)
-            at_most = moved.mean(axis=0) + 3 * moved.std(axis=0, ddof=1) / len(some) ** 0.5
+            at_most = moved.mean(axis=0) + 2 * moved.std(axis=0, ddof=1) / len(some) ** 0.5
             r = np.clip(1 - at_most / (2 * variance), 0.0, 1 - 1e-12)
             found.append(1 + 2 * (m - 1) * r + 2 * r / -np.expm1(np.log(np.maximum(r, 1e-300)) / m))
         return np.array(found)
