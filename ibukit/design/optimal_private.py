@@ -40,8 +40,8 @@ class OptimalDesign:
     Attributes
     ----------
     mechanism : MatrixMechanism
-        One column for each report that is made, by the mean code of the secrets behind it; at most k (k + 1) / 2, on
-        a line of more than 25 secrets some times as many.
+        One column for each report that is made, by the mean code of the secrets behind it; at most k (k + 1) / 2,
+        and some times as many where the gap is that of a relaxation.
     value : float
         The criterion: `theory.asymptotic_mse` or `theory.asymptotic_emd` of the mechanism at the prior.
     gap : float
@@ -104,8 +104,7 @@ def optimal_private(
     OptimalDesign
         With the mechanism, its value, and the gap to a proven lower bound; the gap is at most 1e-6 of the value,
         usually near 1e-11, with more than 25 secrets on a line usually below 1e-3, and on grids of more than ten cells
-        0.4 to 4 hundredths, in what was tried. The optimal information is unique, the
-        weights need not be.
+        0.4 to 4 hundredths, in what was tried. The optimal information is unique, the weights need not be.
 
     Raises
     ------
@@ -145,8 +144,8 @@ def optimal_private(
     relaxation is one of patches of at most nine secrets, on grids squares of 3 x 3 cells: a form that is concave across
     a patch's columns and not negative at any of its extremal ones, all listed, is not negative on X. At a uniform
     distribution the gap is 1.1 to 1.9 % of the value on 3 x 4 and 4 x 4 cells at epsilon 0.2 and 0.5, and 0.4 and 0.8 %
-    at 2; on 6 x 6 cells 3.9 % at 0.5 and 2.8 % at 2, in 13 to 50 s of CPU. Most of it is the relaxation's. (The products
-    above would leave 27 %.)
+    at 2; on 6 x 6 cells 3.9 % at 0.5 and 2.8 % at 2, in 13 to 50 s of CPU. Most of it is the relaxation's. Products of
+    neighbours' forms, as on lines, would leave up to 27 %; so much is left with 20 equal distances, too.
 
     For two secrets it is randomised response. Milliseconds up to 8 secrets on a line, seconds for 20; from 26 on again
     less, 0.4 to 0.7 s of CPU for 30 and 6 to 60 s for 50, with gaps of 4e-7 to 8e-4 of the value for epsilon from 0.1
