@@ -144,7 +144,7 @@ def optimal_private(
     relaxation is one of patches of at most nine secrets, on grids squares of 3 x 3 cells: a form that is concave across
     a patch's columns and not negative at any of its extremal ones, all listed, is not negative on X. At a uniform
     distribution the gap is 1.1 to 1.9 % of the value on 3 x 4 and 4 x 4 cells at epsilon 0.2 and 0.5, and 0.4 and 0.8 %
-    at 2; on 6 x 6 cells 3.1, 3.9 and 2.8 %, in 13 to 50 s of CPU. Most of it is the relaxation's. Products of
+    at 2; on 6 x 6 cells 3.1, 3.9 and 2.8 %, in 13 to 50 s of CPU. Products of
     neighbours' forms, as on lines, would leave up to 27 %; so much is left with 20 equal distances, too.
 
     For two secrets it is randomised response. Milliseconds up to 8 secrets on a line, seconds for 20; from 26 on again
