@@ -13,12 +13,16 @@ from ibukit.design._round_frame import Pairs
 
 # the first forms are this multiple of what makes them 0 at an extremal column
 FIRST_HEIGHT = 1.2
+# products that keep A definite have this multiple of what they need at first: with less, long waves go astray
+FIRST_HOLD = 4.0
 # products are at least that at first
 LEAST_PRODUCT = 0.1
 # of A the share that the first products may take
 MOST_TAKEN = 0.5
 # by this share of its terms a form is raised before it proves anything: columns of a patch are listed up to ties
 RAISED = 1e-7
+# and bent by this share of its largest entry, above what rounding does to eigenvalues
+BENT = 1e-13
 # two secrets have a product each way if so few others are as near
 PRODUCTS_WITH_NEAREST = 20
 # where the shortest step is at least that many nats; elsewhere they raise the bound by less than a thousandth
@@ -128,17 +132,14 @@ class Part(NamedTuple):
             self.above + primal * step.above,
         )
 
-    def certain(self) -> Part:
-        """With N concave across columns and not negative at any, whatever rounding has done."""
+    def certain(self) -> tuple[Part, float]:
+        """With N concave across columns, and what of the squared mean N lacks not to be negative at any of them."""
         form = self.form()
-        size = np.abs(form).max()
-        bent = min(float(np.linalg.eigvalsh(self.curvature())[0]) - RAISED * size, 0.0)
+        bent = min(float(np.linalg.eigvalsh(self.curvature())[0]) - BENT * np.abs(form).max(), 0.0)
         form[1:, 1:] += bent * np.eye(len(form) - 1)
-        pairs = self.patch.pairs
-        numbers = pairs.of_matrix(form)
+        numbers = self.patch.pairs.of_matrix(form)
         lowest = numbers @ self.patch.moments - RAISED * (np.abs(numbers) @ np.abs(self.patch.moments))
-        form[0, 0] += max(-float(lowest.min()), 0.0)
-        return self._replace(numbers=pairs.of_matrix(form))
+        return self._replace(numbers=numbers), max(-float(lowest.min()), 0.0)
 
 
 def first_part(patch: Patch) -> Part:
@@ -184,7 +185,7 @@ class Products(NamedTuple):
         means = np.zeros(k)
         for part in parts:
             means[part.patch.secrets] += max(float(part.form()[0, 0]), 0.0) / len(part.patch.secrets)
-        shares = (means + means[means > 0].min(initial=1.0) * (means == 0)) * most / (1 - most)
+        shares = FIRST_HOLD * (means + means[means > 0].min(initial=1.0) * (means == 0)) * most / (1 - most)
         if not has_long_steps(distances):
             return Products(all_others, across, shares, np.empty(0))
         order = np.argsort(distances, axis=1, kind="stable")[:, 1:]

@@ -31,7 +31,7 @@ from ibukit.design._path_relaxation import Relaxed
 from ibukit.design._round_frame import Pairs
 from ibukit.information import contrasts
 
-MAX_ITER_PATCHES = 80
+MAX_ITER_PATCHES = 120
 # the method ends where what is left is this share of the criterion
 NEAR_THE_PATCHED = 1e-3
 # mu at first, as a multiple of what weighs the columns of a patch to 1; of long steps less is too near to forms of 0
@@ -72,13 +72,16 @@ def relaxed_by_patches(distances: Floats, theta: Floats, criterion: Criterion) -
     rows = [patch.turn @ across[patch.secrets] for patch in patches]
     parts = [first_part(patch) for patch in patches]
     products = Products.of(distances, theta, across, parts)
+    # of private columns of mean 1 none is larger at x
+    tallest = 1 / (np.exp(-distances) @ theta)
+    largest = np.array([tallest[patch.secrets].mean() for patch in patches])
     first = FIRST_WEIGHT_LONG if has_long_steps(distances) else FIRST_WEIGHT
     parts, products = _weighed(parts, products, rows, first)
     best: Relaxed | None = None
     shown = tqdm(range(MAX_ITER_PATCHES), desc="bound", unit=" steps", leave=False, disable=None, delay=1)
     for _ in shown:
         try:
-            parts, products, told, left = _step(parts, products, rows, criterion)
+            parts, products, told, left = _step(parts, products, rows, largest, criterion)
         except (np.linalg.LinAlgError, FloatingPointError):
             break  # the end of what doubles can tell; the bound says how good it is
         if told is not None and (best is None or told.bound > best.bound):
@@ -117,7 +120,7 @@ def _information(root: tuple[Floats, Floats]) -> Floats:
 
 
 def _step(
-    parts: list[Part], products: Products, rows: list[Floats], criterion: Criterion
+    parts: list[Part], products: Products, rows: list[Floats], largest: Floats, criterion: Criterion
 ) -> tuple[list[Part], Products, Relaxed | None, float]:
     """One Newton step; what the forms before it prove, and the share of the criterion that is left."""
     total = _Sum.of(parts, products, rows)
@@ -126,7 +129,7 @@ def _step(
     if scale > WORTH_SCALING:
         parts, products = [part.scaled(scale) for part in parts], products.scaled(scale)
         values = values * scale**0.5
-    told = _certified(parts, products, rows, criterion)
+    told = _certified(parts, products, rows, largest, criterion)
     # coordinates in which J = A^(-1/2) is the identity and the gradient, A, diagonal
     root = vectors / np.sqrt(values)
     local = [f @ root for f in rows]
@@ -221,28 +224,45 @@ def _seen(parts: list[Part], local: list[Floats], pairs: Pairs) -> Iterator[Floa
         yield pairs.products(f[own.first], f[own.second]) * (2 * own.size)[:, None]
 
 
-def _certified(parts: list[Part], products: Products, rows: list[Floats], criterion: Criterion) -> Relaxed | None:
+def _certified(
+    parts: list[Part], products: Products, rows: list[Floats], largest: Floats, criterion: Criterion
+) -> Relaxed | None:
     """What the forms prove once they are shifted by all that rounding may have done; None where it is nothing."""
-    proven = [part.certain() for part in parts]
+    proven, lacking = zip(*[part.certain() for part in parts], strict=True)
+    # a squared mean is at most the largest mean times it, which leaves A as it is: long waves make up little of A
+    raised = np.array(lacking) * largest
     allowed = products._replace(shares=np.maximum(products.shares, 0))
-    total = _Sum.of(proven, allowed, rows)
-    values, vectors = _square_root(total.quadratic)
+    total = _Sum.of(list(proven), allowed, rows)
+    try:
+        values, vectors = _square_root(total.quadratic)
+    except np.linalg.LinAlgError:
+        return None
     # the tangent at J = A^(-1/2), whose gradient J^-2 is A but for rounding
     information = _information((values, vectors))
     value = criterion.value(information)
     inverse = np.linalg.inv(information)
-    terms = sum(len(part.numbers) for part in parts) + 2 * len(allowed.shares)
-    rounding = 8 * terms * np.finfo(float).eps
-    absolute = allowed.sizes()
-    for part, f in zip(proven, rows, strict=True):
-        absolute += np.abs(f.T) @ np.abs(part.form()) @ np.abs(f)
-    absolute = np.abs(information) @ absolute @ np.abs(information)
-    share = float(np.linalg.eigvalsh(information @ total.quadratic @ information)[0])
-    share -= rounding * float(absolute.sum(axis=1).max())
-    constant = total.constant + rounding * (
-        sum(abs(part.form()[0, 0]) for part in proven) + float(allowed.shares.sum())
+    # in coordinates where A is nearly 1 and forms of long waves are as small as they are in truth
+    local, turned = [f @ information for f in rows], allowed.turned(information)
+    absolute, wide = turned.sizes(), np.abs(information)
+    blurred = Products(np.abs(allowed.first) @ wide, np.abs(turned.second), allowed.shares, allowed.slacks).pulled()
+    blurred += Products(np.abs(turned.first), np.abs(allowed.second) @ wide, allowed.shares, allowed.slacks).pulled()
+    for part, f, g in zip(proven, rows, local, strict=True):
+        by_form = np.abs(part.form()) @ np.abs(g)
+        absolute += np.abs(g).T @ by_form
+        crossed = (np.abs(f) @ wide).T @ by_form
+        blurred += crossed + crossed.T
+    # terms of a sum for each entry of A, and of one for each entry of the forms
+    rounding = 8 * (len(parts) + len(allowed.shares) + 2 * max(map(len, rows))) * np.finfo(float).eps
+    absolute = rounding * absolute + 2 * (len(values) + max(map(len, rows))) * np.finfo(float).eps * blurred
+    share = float(np.linalg.eigvalsh(_Sum.of(list(proven), turned, local).quadratic)[0])
+    share -= float(absolute.sum(axis=1).max())
+    linear = total.linear + raised @ [f[0] for f in rows]
+    constant = (
+        total.constant
+        + float(raised.sum())
+        + rounding * (sum(abs(part.form()[0, 0]) for part in proven) + float(allowed.shares.sum()))
     )
     if not (share > 0 and constant > 0):
         return None
-    dual = Dual(value, inverse @ inverse, total.linear / share, criterion.degree)
+    dual = Dual(value, inverse @ inverse, linear / share, criterion.degree)
     return Relaxed(dual, constant / share, information, np.empty((0, 0)))
