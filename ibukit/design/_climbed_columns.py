@@ -23,9 +23,9 @@ from ibukit.information import contrasts
 
 # waves of a batch for each moment that columns are to match, and columns shaken in each round
 WAVES_FOR_A_MOMENT, SHAKEN_FOR_A_MOMENT = 0.15, 0.25
-# later batches bring little that is new; a tangent between has this share of the relaxation's J
+# later batches would bring little that is new; a tangent between two has this share of the relaxation's J
 BATCHES, SHARE_OF_RELAXED = 5, 0.5
-# their heights, as multiples of what the covariance says, and how far columns are shaken, in shortest steps
+# heights of waves, as multiples of what the covariance says, and how far columns are shaken, in shortest steps
 HEIGHTS, SHAKEN_BY = (1.0, 2.0, 4.0), (0.2, 0.5)
 # columns that climb from near the ground have this share of the shortest step for a spread
 LOW = 0.002
@@ -33,7 +33,7 @@ LOW = 0.002
 CLIMBED_TO, LOOSELY, SHARE_OF_GAP = 1e-3, 1e-2, 0.03
 # the rounds end where one lowers the value by less than this share of it, or no column is left that scores more
 LEAST_LOWERED, MOST_CLIMBS = 5e-4, 40
-# with more secrets than these rounds are dear, and end sooner: there may be fewer as k^3, but one, and each is to lower
+# with more secrets a round takes long: their number falls as k^3, to no less than two, and each is to lower by so much
 SECRETS_OF_MANY_CLIMBS, LEAST_LOWERED_OF_MANY = 36, 5e-3
 # columns with less than this share of a mean weight are let go
 LEAST_WEIGHT_CLIMBED = 0.01
