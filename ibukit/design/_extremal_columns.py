@@ -17,6 +17,8 @@ from ibukit.errors import TooLarge
 MOST_ON_A_TREE, MOST_EQUAL, MOST_OTHERWISE = 17, 16, 10
 # of a path they need no list, and are looked through in two halves of 2^12; beyond that they are guessed
 MOST_LOOKED_THROUGH, MOST_ON_A_PATH = 25, 100
+# elsewhere columns climb, and the bound is loose
+MOST_OFF_LINES = 64
 TIE_OF_PATHS = 1e-9
 
 
@@ -26,19 +28,33 @@ def extremal_logs(distances: Floats) -> Floats:
     For any other epsilon they are this times epsilon.
     """
     k = len(distances)
-    if k > MOST_ON_A_TREE:
+    if not listable(distances):
         raise TooLarge(_too_many_columns_message(k))
     shortest, needed = _needed_bounds(distances)
-    if np.count_nonzero(needed) == 2 * (k - 1):
+    if _is_a_tree(needed):
         return _of_a_tree(needed)
-    if (
-        np.abs(shortest[~np.eye(k, dtype=bool)] - shortest[0, 1]) <= TIE_OF_PATHS * shortest[0, 1]
-    ).all() and k <= MOST_EQUAL:
+    if _are_equal(shortest) and k <= MOST_EQUAL:
         # every set of secrets at one height and the others at another
         return np.asarray(shortest[0, 1] * _bits(k)[1:-1])
-    if k > MOST_OTHERWISE:
-        raise TooLarge(_too_many_columns_message(k))
     return _of_any(shortest, needed)
+
+
+def listable(distances: Floats) -> bool:
+    """Whether there are few enough columns for a list."""
+    k = len(distances)
+    if k <= MOST_OTHERWISE or k > MOST_ON_A_TREE:
+        return k <= MOST_OTHERWISE
+    shortest, needed = _needed_bounds(distances)
+    return _is_a_tree(needed) or (k <= MOST_EQUAL and _are_equal(shortest))
+
+
+def _is_a_tree(needed: Floats) -> bool:
+    return bool(np.count_nonzero(needed) == 2 * (len(needed) - 1))
+
+
+def _are_equal(shortest: Floats) -> bool:
+    others = shortest[~np.eye(len(shortest), dtype=bool)]
+    return bool((np.abs(others - shortest[0, 1]) <= TIE_OF_PATHS * shortest[0, 1]).all())
 
 
 def path_of(distances: Floats) -> tuple[Ints, Floats] | None:
@@ -90,8 +106,8 @@ def _bits(n: int) -> Floats:
 def _too_many_columns_message(k: int) -> str:
     return (
         f"alphabet of {k} secrets has too many extremal columns: possible are up to {MOST_OTHERWISE} secrets, "
-        f"{MOST_EQUAL} with equal distances, {MOST_ON_A_TREE} on a tree and {MOST_ON_A_PATH} on a line; "
-        "merge secrets"
+        f"{MOST_EQUAL} with equal distances, {MOST_ON_A_TREE} on a tree and {MOST_ON_A_PATH} on a line, and with a gap "
+        f"of hundredths {MOST_OFF_LINES} anywhere; merge secrets"
     )
 
 

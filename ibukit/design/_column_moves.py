@@ -1,0 +1,142 @@
+"""From one extremal column to others that score more: sets of secrets are raised or lowered until a bound is attained.
+
+Where w_x is as large as w_y allows, x can only be raised together with y. Those with which x must rise are found in one
+look, as bounds that are attained one after another are attained at once. Along such a move, scaled to mean 1, a score
+is convex over linear: where it climbs at first it climbs to the end, and the end may be higher even where it does not.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ibukit._validate import Floats
+from ibukit.design._extremal_columns import TIE_OF_PATHS
+from ibukit.design._generated_columns import deviations
+from ibukit.design._path_turns import Tangent
+
+# pairs of secrets that are looked at for a column, which says how many moves have their ends scored
+PAIRS_LOOKED_AT = 80_000
+MOST_MOVES = 200
+# entries of the matrices between secrets that are held at a time
+BETWEEN_AT_ONCE = 2**21
+# a score that is higher by less than this share is not
+LEAST_HIGHER = 1e-9
+# columns are the same where their logs differ by less, as a share of the largest distance
+SAME_LOGS = 1e-7
+
+
+def scores(logs: Floats, tangent: Tangent) -> Floats:
+    """Q(r) - nu r of each column."""
+    points, _ = deviations(logs, tangent.theta)
+    return np.asarray(((points @ tangent.quadratic) * points).sum(axis=1) - points @ tangent.linear)
+
+
+def risen(logs: Floats, distances: Floats, tangent: Tangent, rng: np.random.Generator) -> Floats:
+    """Extremal columns that none of the moves tried raises, from private ones, by random moves and then by good ones.
+
+    Where all took the best move, most would meet, and a design needs as many that are good as it has moments.
+    """
+    for tried, luck in ((1, rng), (max(1, PAIRS_LOOKED_AT // distances.size), None)):
+        live, done = logs, []
+        for _ in range(MOST_MOVES):
+            moved = [_best_move(part, distances, tangent, tried, luck) for part in _parts(live, distances)]
+            rose = np.concatenate([each for _, each in moved])
+            after = np.vstack([each for each, _ in moved])
+            done.append(after[~rose])
+            live = unlike(after[rose], distances)
+            if not len(live):
+                break
+        logs = np.vstack([*done, live])
+    tied = [_connected(part, distances, tangent) for part in _parts(logs, distances)]
+    return unlike(np.vstack(tied), distances)
+
+
+def unlike(logs: Floats, distances: Floats) -> Floats:
+    """Each column once."""
+    heights = np.rint((logs - logs[:, :1]) / (SAME_LOGS * distances.max()))
+    return logs[np.sort(np.unique(heights, axis=0, return_index=True)[1])]
+
+
+def within_bounds(logs: Floats, distances: Floats) -> Floats:
+    """The highest private columns that are nowhere above the given ones."""
+    return np.asarray(np.vstack([(part[:, None, :] + distances).min(axis=2) for part in _parts(logs, distances)]))
+
+
+def _parts(logs: Floats, distances: Floats) -> list[Floats]:
+    at_once = max(1, BETWEEN_AT_ONCE // distances.size)
+    return np.array_split(logs, max(1, -(-len(logs) // at_once)))
+
+
+def _best_move(
+    logs: Floats, distances: Floats, tangent: Tangent, tried: int, luck: np.random.Generator | None
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """Each column after the best of the moves tried, and whether it scores more."""
+    n, k = logs.shape
+    each = np.arange(n)
+    room = _room(logs, distances)
+    joint = room <= TIE_OF_PATHS * distances.max()
+    joint[:, np.arange(k), np.arange(k)] = True
+    points, _ = deviations(logs, tangent.theta)
+    slopes = 2 * points @ tangent.quadratic - tangent.linear
+    now = ((points @ tangent.quadratic) * points).sum(axis=1) - points @ tangent.linear
+    # what a little more of each secret adds to the score
+    pulls = (1 + points) * (slopes - tangent.theta * (slopes * points).sum(axis=1)[:, None])
+    sets = joint.astype(np.float64)
+    gains = np.hstack([(sets @ pulls[:, :, None])[:, :, 0], -(pulls[:, None] @ sets)[:, 0]])
+    if luck is not None:
+        gains *= np.sqrt(luck.random(gains.shape))
+    candidates = np.argsort(-gains, axis=1, kind="stable")[:, :tried]
+    best, ends = now + LEAST_HIGHER * np.abs(now), logs.copy()
+    rose = np.zeros(n, dtype=np.bool_)
+    for column in candidates.T:
+        up, x = column < k, column % k
+        inside = np.where(up[:, None], joint[each, x], joint[each, :, x])
+        end = _moved(logs, room, inside, up)
+        reached = scores(end, tangent)
+        higher = reached > best
+        ends[higher], best[higher] = end[higher], reached[higher]
+        rose |= higher
+    return ends, rose
+
+
+def _connected(logs: Floats, distances: Floats, tangent: Tangent) -> Floats:
+    """Columns with no loose part: each is moved either way to where it is tied, whichever scores more."""
+    k = len(distances)
+    logs = logs.copy()
+    for _ in range(k):
+        room = _room(logs, distances)
+        tied = np.minimum(room, room.transpose(0, 2, 1)) <= TIE_OF_PATHS * distances.max()
+        tied[:, np.arange(k), np.arange(k)] = True
+        inside = tied[:, 0]
+        tied = tied.astype(np.float64)
+        for _ in range(k):
+            more = (inside[:, None].astype(np.float64) @ tied)[:, 0] > 0
+            if (more == inside).all():
+                break
+            inside = more
+        loose = np.flatnonzero(~inside.all(axis=1))
+        if not len(loose):
+            break
+        ends = [
+            _moved(logs[loose], room[loose], inside[loose], np.full(len(loose), way, dtype=np.bool_))
+            for way in (True, False)
+        ]
+        above = scores(ends[0], tangent) >= scores(ends[1], tangent)
+        logs[loose] = np.where(above[:, None], *ends)
+    return logs
+
+
+def _room(logs: Floats, distances: Floats) -> Floats:
+    """How far each secret may rise while each other stays, shape (columns, secret, other)."""
+    return np.asarray(distances - (logs[:, :, None] - logs[:, None, :]))
+
+
+def _moved(logs: Floats, room: Floats, inside: NDArray[np.bool_], up: NDArray[np.bool_]) -> Floats:
+    """The columns with the sets raised, or lowered, until the first bound."""
+    crossing = inside[:, :, None] & ~inside[:, None, :]
+    ways = np.where(up[:, None, None], room, room.transpose(0, 2, 1))
+    far = np.where(crossing, ways, np.inf).min(axis=(1, 2))
+    # all secrets together are the same column
+    far = np.where(np.isfinite(far), far, 0.0)
+    return np.asarray(logs + np.where(inside, np.where(up, far, -far)[:, None], 0.0))
