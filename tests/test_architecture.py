@@ -71,6 +71,7 @@ SEEDED = {f"ibukit.{room}" for room in ("evaluation.replicate", "design.privic",
 SEEDED = dict.fromkeys(SEEDED, ("PCG64", "SeedSequence"))
 # the same signs for every tally, and walks for every prior, so that the same problem has the same answer
 SEEDED |= dict.fromkeys(["ibukit.estimators._plane_evidence", "ibukit.design._long_paths"], ("PCG64",))
+SEEDED["ibukit.design._climbed_columns"] = ("PCG64",)
 MOST_LINES = 400
 
 
