@@ -116,7 +116,6 @@ class Chains:
             return
         if not reflections:
             self._trajectories = trajectories.without_walls().balanced(np.array(draws))
-        elif (
-            self._alpha >= 1
-        ).all():  # a prior with peaks at the walls would hold a chain there that the parabola lets go
+        # a prior with peaks at the walls would hold a chain there that the parabola lets go
+        elif (self._alpha >= 1).all():
             self._trajectories = trajectories.balanced(np.array(draws))
