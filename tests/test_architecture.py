@@ -69,7 +69,7 @@ HEAVY |= {"narwhals", "duckdb", "polars", "pyarrow", "dask", "distributed"}
 # each repetition or cycle has a generator of its own, made from the seed that was handed in
 SEEDED = {f"ibukit.{room}" for room in ("evaluation.replicate", "design.privic", "testing", "intervals.resampling")}
 SEEDED = dict.fromkeys(SEEDED, ("PCG64", "SeedSequence"))
-for own in ("estimators._plane_evidence", "design._long_paths", "design._climbed_columns"):
+for own in ("estimators._plane_evidence", "design._long_paths", "design.grids.climbed_columns"):
     SEEDED[f"ibukit.{own}"] = ("PCG64",)  # the same signs or walks each time: the same problem has the same answer
 MOST_LINES = 400
 

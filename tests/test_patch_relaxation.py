@@ -6,16 +6,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ibukit as ik
-from ibukit.design import _climbed_columns, _patch_relaxation
-from ibukit.design._climbed_columns import climbed_columns
-from ibukit.design._column_moves import risen, scores, unlike, within_bounds
 from ibukit.design._extremal_columns import extremal_logs
 from ibukit.design._generated_columns import deviations
 from ibukit.design._optimal_weights import Criterion, optimal_design
-from ibukit.design._patch_forms import Part, first_part
-from ibukit.design._patch_relaxation import relaxed_by_patches
-from ibukit.design._patches import Patch, patches_of
 from ibukit.design._path_turns import Tangent
+from ibukit.design.grids import climbed_columns as climbing
+from ibukit.design.grids import patch_relaxation
+from ibukit.design.grids.climbed_columns import climbed_columns
+from ibukit.design.grids.column_moves import risen, scores, unlike, within_bounds
+from ibukit.design.grids.patch_forms import Part, first_part
+from ibukit.design.grids.patch_relaxation import relaxed_by_patches
+from ibukit.design.grids.patches import Patch, patches_of
 from ibukit.information import contrasts
 from oracles import naive
 
@@ -49,7 +50,7 @@ def test_the_bound_is_below_the_optimum_and_of_some_use(problem, largest):
     distances = {"grid": ik.Grid(2, 3).distances(), "points": 2 * places(6, seed), "letters": 1 - np.eye(6)}[kind]
     theta = 0.8 * np.random.default_rng(seed).dirichlet(np.ones(6)) + 0.2 / 6
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ibukit.design._patches.LARGEST_PATCH", largest)
+        patch.setattr("ibukit.design.grids.patches.LARGEST_PATCH", largest)
         told = relaxed_by_patches(eps * distances, theta, measure_of(6))
     best = exact(eps * distances, theta)
     assert 0.3 * best <= told.bound <= best * (1 + 1e-9)
@@ -174,8 +175,8 @@ def test_columns_that_are_missed_show_in_the_gap(monkeypatch):
     """Negative control: peaks and valleys alone are far from the best, and the bound is the same."""
     distances, theta = 0.5 * GRID.distances(), ik.uniform(10)
     bound = relaxed_by_patches(distances, theta, measure_of(10)).bound
-    monkeypatch.setattr(_climbed_columns, "_gathered", lambda *given: np.empty((0, 10)))
-    monkeypatch.setattr(_climbed_columns, "risen", lambda logs, *given: logs[:0])
+    monkeypatch.setattr(climbing, "_gathered", lambda *given: np.empty((0, 10)))
+    monkeypatch.setattr(climbing, "risen", lambda logs, *given: logs[:0])
     logs, weights, said = climbed_columns(distances, theta, measure_of(10))
     points = deviations(logs, theta)[0] @ contrasts(10)
     assert said == bound
@@ -188,6 +189,6 @@ def test_distances_too_large_for_doubles_are_refused():
 
 
 def test_forms_that_prove_nothing_are_an_error(monkeypatch):
-    monkeypatch.setattr(_patch_relaxation, "MAX_ITER_PATCHES", 0)
+    monkeypatch.setattr(patch_relaxation, "MAX_ITER_PATCHES", 0)
     with pytest.raises(np.linalg.LinAlgError, match="no forms of the patches prove a bound"):
         relaxed_by_patches(GRID.distances(), ik.uniform(10), measure_of(10))

@@ -15,11 +15,11 @@ from ibukit import _validate
 from ibukit._threads import one_thread
 from ibukit._validate import Floats
 from ibukit.alphabet import Alphabet, as_alphabet
-from ibukit.design._climbed_columns import climbed_columns
 from ibukit.design._extremal_columns import MOST_LOOKED_THROUGH, MOST_OFF_LINES, extremal_logs, listable, path_of
 from ibukit.design._generated_columns import deviations, generated_columns
 from ibukit.design._long_paths import guessed_columns
 from ibukit.design._optimal_weights import Criterion, optimal_design
+from ibukit.design.grids.climbed_columns import climbed_columns
 from ibukit.errors import ConvergenceError
 from ibukit.information import contrasts
 from ibukit.mechanisms import MatrixMechanism

@@ -1,7 +1,7 @@
 """The best private channel where the bounds are no path and columns cannot be listed, as on a grid.
 
 Columns climb on a tangent of the criterion to where no small move raises them: at first from waves, in batches, each on
-the tangent between what the batches before have and the J that the relaxation of `_patch_relaxation` finds best, so
+the tangent between what the batches before have and the J that the relaxation of `patch_relaxation` finds best, so
 that each batch seeks what is missing; then from the columns of the last design, shaken. A design of them gives the next
 tangent. Whatever columns are missed, the bound of the relaxation holds; the gap tells the cost of both.
 """
@@ -11,14 +11,14 @@ from __future__ import annotations
 import numpy as np
 
 from ibukit._validate import Floats
-from ibukit.design._column_moves import risen, scores, unlike, within_bounds
 from ibukit.design._generated_columns import deviations
 from ibukit.design._many_weights import many_weights
 from ibukit.design._optimal_weights import Criterion
-from ibukit.design._patch_relaxation import relaxed_by_patches
 from ibukit.design._path_pricing import LARGEST_LOG
 from ibukit.design._path_relaxation import Relaxed
 from ibukit.design._path_turns import Tangent
+from ibukit.design.grids.column_moves import risen, scores, unlike, within_bounds
+from ibukit.design.grids.patch_relaxation import relaxed_by_patches
 from ibukit.information import contrasts
 
 # waves of a batch for each moment that columns are to match, and columns shaken in each round

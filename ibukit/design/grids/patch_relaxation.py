@@ -1,7 +1,7 @@
 """A bound on every private channel that looks at no column of all secrets: second moments are relaxed patch by patch.
 
 With M a private channel and p = theta M let u_z = M_z / p_z and X = sum_z p_z u_z u_z^T = 1 1^T + U J U^T. Of X it is
-known that the forms N of `_patches` are not negative on it, patch by patch, and that products of two forms v w >= 0
+known that the forms N of `patches` are not negative on it, patch by patch, and that products of two forms v w >= 0
 that privacy has, (w_y - exp(-d) w_x) w_x and the like, are not. Summed over patches P and products e
 
     T(r) = sum_P N_P(u_P) + sum_e n_e (v_e u) (v'_e u) = c + l r - r^T A r >= 0   for every private u = 1 + U r.
@@ -25,10 +25,10 @@ from tqdm import tqdm
 
 from ibukit._validate import Floats
 from ibukit.design._optimal_weights import Criterion, Dual, reach
-from ibukit.design._patch_forms import Part, Products, Step, first_part, has_long_steps
-from ibukit.design._patches import patches_of
 from ibukit.design._path_relaxation import Relaxed
 from ibukit.design._round_frame import Pairs
+from ibukit.design.grids.patch_forms import Part, Products, Step, first_part, has_long_steps
+from ibukit.design.grids.patches import patches_of
 from ibukit.information import contrasts
 
 MAX_ITER_PATCHES = 120

@@ -1,4 +1,4 @@
-"""The unknowns of `_patch_relaxation`: a form for each patch with the moments that belong to it, and products."""
+"""The unknowns of `patch_relaxation`: a form for each patch with the moments that belong to it, and products."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 
 from ibukit._validate import Floats, Ints
 from ibukit.design._optimal_weights import reach
-from ibukit.design._patches import Patch
 from ibukit.design._round_frame import Pairs
+from ibukit.design.grids.patches import Patch
 
 # the first forms are this multiple of what makes them 0 at an extremal column
 FIRST_HEIGHT = 1.2
