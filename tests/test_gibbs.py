@@ -16,7 +16,7 @@ from ibukit.posterior import _gibbs, _gibbs_kernels, _latent_secrets, _surrogate
 from ibukit.posterior._dirichlet import dirichlet
 from ibukit.posterior._gibbs import sample
 from ibukit.posterior._latent_secrets import sampler_of
-from ibukit.posterior._surrogate_moves import SurrogateMoves
+from ibukit.posterior._surrogate_moves import SurrogateMoves, walked
 from tests.oracles import posterior as oracle
 
 FALSE_ALARM = 1e-6
@@ -172,23 +172,9 @@ def test_the_walk_has_the_law_of_prior_and_parabola(rng):
     weights = weights * np.exp(off @ slope - (off @ hessian * off).sum(axis=1) / 2)
     weights /= weights.sum()
     ends = np.empty((4000, 3))
+    start = np.full(3, 1 / 3)
     for end in ends:
-        end[:] = 1 / 3
-        moves = 120
-        first = rng.integers(0, 3, moves)
-        second = (first + rng.integers(1, 3, moves)) % 3
-        _gibbs_kernels.surrogate_walk(
-            end,
-            slope - hessian @ (end - centre),
-            hessian,
-            alpha,
-            first,
-            second,
-            rng.random(moves) < 0.5,
-            dirichlet(np.stack([alpha[first], alpha[second]], axis=1), rng),
-            rng.standard_normal(moves),
-            -rng.standard_exponential(moves),
-        )
+        end[:] = walked(start, slope - hessian @ (start - centre), hessian, alpha, 40, rng)
     for power in (1, 2):
         misses = ends**power - weights @ nodes**power
         z = misses.mean(axis=0) / misses.std(axis=0) * np.sqrt(len(ends))

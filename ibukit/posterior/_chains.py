@@ -104,8 +104,9 @@ class Chains:
                     trajectories = trajectories.shorter()
                     continue
                 chance = -self._rng.standard_exponential()
-                is_accepted = trajectories.weight(end) - trajectories.weight(start) > chance
-                if is_accepted or trajectories.log_density(end) - trajectories.log_density(start) > chance:
+                before, after = trajectories.log_density(start), trajectories.log_density(end)
+                is_accepted = after - trajectories.parabola(end) - (before - trajectories.parabola(start)) > chance
+                if is_accepted or after - before > chance:
                     self.p[i] = end
                 if number >= UNCOUNTED:
                     accepted += is_accepted

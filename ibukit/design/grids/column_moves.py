@@ -78,8 +78,8 @@ def _best_move(
     joint = room <= TIE_OF_PATHS * distances.max()
     joint[:, np.arange(k), np.arange(k)] = True
     points, _ = deviations(logs, tangent.theta)
-    slopes = 2 * points @ tangent.quadratic - tangent.linear
-    now = ((points @ tangent.quadratic) * points).sum(axis=1) - points @ tangent.linear
+    pulled = points @ tangent.quadratic
+    slopes, now = 2 * pulled - tangent.linear, (pulled * points).sum(axis=1) - points @ tangent.linear
     # what a little more of each secret adds to the score
     pulls = (1 + points) * (slopes - tangent.theta * (slopes * points).sum(axis=1)[:, None])
     sets = joint.astype(np.float64)
