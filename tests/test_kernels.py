@@ -30,28 +30,42 @@ def test_sweep(k, decay, seed):
 
 
 @given(st.integers(1, 12), st.integers(1, 9), seeds)
-def test_bit_sums(n, n_bytes, seed):
+def test_bytes_are_looked_up_and_gathered(n, n_bytes, seed):
     rng = np.random.default_rng(seed)
     rows = frozen(rng.integers(0, 256, (n, n_bytes), dtype=np.uint8))  # as in a channel: compiled once
-    theta, w = rng.random(8 * n_bytes), rng.random(n)
-    bits = np.unpackbits(rows, axis=1).astype(float)
-    for kernel, vector, expected in (
-        (_bit_kernels.forward, theta, bits @ theta),
-        (_bit_kernels.adjoint, w, w @ bits),
-    ):
-        fast = kernel(rows, vector)
-        np.testing.assert_allclose(fast, source(kernel)(rows, vector), rtol=4 * ONE_ULP)
-        np.testing.assert_allclose(fast, expected, rtol=1e-13)
+    table, w = rng.random((n_bytes, 264)), rng.random(n)
+    found = _bit_kernels.look_up(rows, table)
+    np.testing.assert_allclose(found, source(_bit_kernels.look_up)(rows, table), rtol=4 * ONE_ULP)
+    np.testing.assert_allclose(found, table[np.arange(n_bytes), rows].sum(axis=1), rtol=1e-14)
+    gathered, expected = table.copy(), table.copy()
+    _bit_kernels.gather(rows, w, gathered)
+    np.add.at(expected, (np.broadcast_to(np.arange(n_bytes), rows.shape), rows), w[:, None])
+    np.testing.assert_allclose(gathered, expected, rtol=1e-14)
+    again = table.copy()
+    source(_bit_kernels.gather)(rows, w, again)
+    np.testing.assert_allclose(gathered, again, rtol=4 * ONE_ULP)
+
+
+def unit_rows(bits):
+    """Rows of bits whose channel is the bits themselves."""
+    return BitChannel(bits.shape[1], np.packbits(bits, axis=1), 1.0, 0.0, np.ones(len(bits)))
+
+
+@given(st.integers(1, 12), st.integers(1, 70), seeds)
+def test_bit_sums(n, k, seed):
+    rng = np.random.default_rng(seed)
+    bits = rng.integers(0, 2, (n, k), dtype=np.uint8)
+    theta, w = rng.random(k), rng.random(n)
+    np.testing.assert_allclose(unit_rows(bits).forward(theta), bits @ theta, rtol=1e-13)
+    np.testing.assert_allclose(unit_rows(bits).adjoint(w), w @ bits, rtol=1e-13)
 
 
 def test_every_bit_of_every_byte():
-    rows = frozen(np.arange(256, dtype=np.uint8)[:, None])
-    bits = np.unpackbits(rows, axis=1).astype(float)
+    bits = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)
     for bit in range(8):
-        only = np.eye(8)[bit]
-        assert np.array_equal(_bit_kernels.forward(rows, only), bits[:, bit])
+        assert np.array_equal(unit_rows(bits).forward(np.eye(8)[bit]), bits[:, bit])
     for value in range(256):
-        assert np.array_equal(_bit_kernels.adjoint(rows, np.eye(256)[value]), bits[value])
+        assert np.array_equal(unit_rows(bits).adjoint(np.eye(256)[value]), bits[value])
 
 
 def line_channel(rng):

@@ -11,19 +11,9 @@ STRIDE = 264
 
 
 @njit(cache=True, nogil=True)
-def forward(rows: NDArray[np.uint8], theta: Floats) -> Floats:
-    """y_z = sum of theta over the set bits of row z; bits are packed most significant first."""
+def look_up(rows: NDArray[np.uint8], table: Floats) -> Floats:
+    """y_z = the sum over the bytes j of row z of the table's entry for byte j and its value."""
     n, n_bytes = rows.shape
-    table = np.empty((n_bytes, STRIDE))  # zeros take longer to compile
-    for j in range(n_bytes):
-        table[j, 0] = 0.0
-        for value in range(1, 256):
-            low = value & -value  # the lowest set bit; the sum without it is already known
-            bit = 7
-            while low > 1:
-                low >>= 1
-                bit -= 1
-            table[j, value] = table[j, value & (value - 1)] + theta[8 * j + bit]
     y = np.empty(n)
     for z in range(n):
         total = 0.0
@@ -34,26 +24,12 @@ def forward(rows: NDArray[np.uint8], theta: Floats) -> Floats:
 
 
 @njit(cache=True, nogil=True)
-def adjoint(rows: NDArray[np.uint8], w: Floats) -> Floats:
-    """v_x = sum of w over the rows whose bit x is set."""
+def gather(rows: NDArray[np.uint8], w: Floats, table: Floats) -> None:
+    """The transpose, added to the table: for each byte j and value the weights of the rows that have it."""
     n, n_bytes = rows.shape
-    table = np.empty((n_bytes, STRIDE))
-    for j in range(n_bytes):
-        for value in range(256):
-            table[j, value] = 0.0
     for z in range(n):
         for j in range(n_bytes):
             table[j, rows[z, j]] += w[z]
-    v = np.empty(8 * n_bytes)
-    for j in range(n_bytes):
-        for bit in range(8):
-            mask = 128 >> bit
-            total = 0.0
-            for value in range(256):
-                if value & mask:
-                    total += table[j, value]
-            v[8 * j + bit] = total
-    return v
 
 
 @njit(cache=True)

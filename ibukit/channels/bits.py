@@ -68,7 +68,7 @@ class BitChannel(Channel):
 
     def forward(self, theta: Floats) -> Floats:
         """One table look-up per byte of a report."""
-        p = _bit_kernels.forward(self.packed, _padded(theta, self.packed.shape[1]))
+        p = _bit_kernels.look_up(self.packed, _sums_by_byte(theta, self.packed.shape[1]))
         # in place: there may be a million rows
         p *= self.one - self.zero
         p += self.zero * theta.sum()
@@ -78,7 +78,9 @@ class BitChannel(Channel):
     def adjoint(self, w: Floats) -> Floats:
         """Weights gathered per byte value, then spread over the bits."""
         weights = w * self.scale
-        per_bit = _bit_kernels.adjoint(self.packed, weights)[: self.k]
+        gathered = np.zeros((self.packed.shape[1], _bit_kernels.STRIDE))
+        _bit_kernels.gather(self.packed, weights, gathered)
+        per_bit = _by_bit(gathered)[: self.k]
         return np.asarray(self.zero * weights.sum() + (self.one - self.zero) * per_bit)
 
     def add_pairs(self, w: Floats, total: Floats) -> None:
@@ -99,5 +101,25 @@ class BitChannel(Channel):
         return replace(self, packed=self.packed[reports], scale=self.scale[reports])
 
 
-def _padded(theta: Floats, n_bytes: int) -> Floats:
-    return np.concatenate([theta, np.zeros(8 * n_bytes - len(theta))])
+# Numpy fills the tables, a bit at a time: a loop of ours would take longer to compile than the one over the rows.
+
+
+def _sums_by_byte(theta: Floats, n_bytes: int) -> Floats:
+    """For each byte column a table of the sums of theta over the set bits of each value."""
+    each = np.concatenate([theta, np.zeros(8 * n_bytes - len(theta))]).reshape(n_bytes, 8)
+    table = np.zeros((n_bytes, _bit_kernels.STRIDE))
+    for bit in range(8):
+        step = 256 >> bit
+        table[:, step // 2 : 256 : step] = table[:, :256:step] + each[:, bit : bit + 1]
+    return table
+
+
+def _by_bit(gathered: Floats) -> Floats:
+    """The reverse: what was gathered by the value of a byte, for each bit summed over the values that have it."""
+    each = np.empty((len(gathered), 8))
+    for bit in range(8):
+        half = 128 >> bit
+        off, on = gathered[:, :half], gathered[:, half : 2 * half]
+        each[:, bit] = on.sum(axis=1)
+        gathered = off + on
+    return each.ravel()
