@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
 from contextvars import copy_context
+from functools import partial
 from threading import Lock, get_ident
-from typing import Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
@@ -158,14 +159,20 @@ class _Pools:
             return self._pools[threads]
 
 
-_POOLS = _Pools()
+POOLS = _Pools()
+
+
+def in_a_copy(work: Callable[[Piece], Result], piece: Piece) -> Callable[[], Result]:
+    """The call in a context of its own: what numpy does about a division by 0 is the caller's decision."""
+    return partial(copy_context().run, work, piece)
 
 
 def in_order(work: Callable[[Piece], Result], pieces: Iterable[Piece], worth_sharing: bool = True) -> Iterator[Result]:
     """work(piece) of each piece, in the order of the pieces: whoever adds them up gets the same bits.
 
-    Inside `scipy.fft.set_workers(n)`, which also sets the threads of Fourier transforms, n threads share the pieces.
-    Without it there is one. At most 2 n results are kept at a time. To hand a piece over takes some 50 microseconds.
+    Inside `scipy.fft.set_workers(n)`, which also sets the threads of Fourier transforms, n threads share the pieces,
+    one of which is the caller's. Without it there is one. At most 2 n results are kept at a time. To hand a piece over
+    takes some 50 microseconds.
     """
     from scipy import fft
 
@@ -173,17 +180,46 @@ def in_order(work: Callable[[Piece], Result], pieces: Iterable[Piece], worth_sha
     if threads == 1 or not worth_sharing:
         yield from map(work, pieces)
         return
-    waiting: deque[Future[Result]] = deque()
-    pool = _POOLS.of(threads)
+    pool, waiting = POOLS.of(threads - 1), deque[_Share[Piece, Result]]()
     try:
         for piece in pieces:
-            # a context each: what numpy does about a division by 0 is the caller's decision
-            waiting.append(pool.submit(copy_context().run, work, piece))
+            waiting.append(_Share(pool, work, piece))
             if len(waiting) == 2 * threads:
-                yield waiting.popleft().result()
+                yield _next(waiting)
         while waiting:
-            yield waiting.popleft().result()
+            yield _next(waiting)
     finally:  # where a piece failed or nobody wants the rest
-        for future in waiting:
-            future.cancel()
-        wait(waiting)
+        for share in waiting:
+            share.future.cancel()
+        wait([share.future for share in waiting])
+
+
+class _Share(Generic[Piece, Result]):
+    """A piece that whoever is free first takes: a thread of the pool, or the caller, who would wait for it."""
+
+    def __init__(self, pool: ThreadPoolExecutor, work: Callable[[Piece], Result], piece: Piece):
+        self._work, self._piece = work, piece
+        self.future: Future[Result] = pool.submit(in_a_copy(work, piece))
+
+    def take(self) -> bool:
+        """Work on it here and now, unless somebody does or did."""
+        if not self.future.cancel():
+            return False
+        from scipy import fft
+
+        self.future = Future()
+        try:
+            with fft.set_workers(1):  # as in the threads of the pool
+                self.future.set_result(self._work(self._piece))
+        except Exception as error:  # raised where its turn is
+            self.future.set_exception(error)
+        return True
+
+
+def _next(waiting: deque[_Share[Piece, Result]]) -> Result:
+    """The first one's result. Until it is there the calling thread works, too: to wake one more would take longer."""
+    for share in list(waiting):
+        if waiting[0].future.done():
+            break
+        share.take()
+    return waiting.popleft().future.result()

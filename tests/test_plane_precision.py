@@ -76,14 +76,15 @@ def test_what_single_precision_gets_wrong_is_put_right(monkeypatch, rng):
     channel = plane.row_normalised(ik.Grid(30, 30), 0.3, np.arange(900))
     q = rng.multinomial(10**6, channel.forward(rng.dirichlet(np.full(900, 0.1)))) / 10**6
     channel, q = plane.row_normalised(ik.Grid(30, 30), 0.3, np.flatnonzero(q)), q[q > 0]
-    right, times = plane_solver.maximise(channel, q, 1e-9)[0], gram.Gram.times
+    right, product = plane_solver.maximise(channel, q, 1e-9)[0], gram.Gram.of
     asked = []
 
-    def wrong(self, w, x):
+    def wrong(self, w):
         asked.append(1)
-        return 1.1 * times(self, w, x)  # as if single precision had one digit
+        right = product(self, w)
+        return lambda x: 1.1 * right(x)  # as if single precision had one digit
 
-    monkeypatch.setattr(gram.Gram, "times", wrong)
+    monkeypatch.setattr(gram.Gram, "of", wrong)
     found, steps = plane_solver.maximise(channel, q, 1e-9)
     assert asked
     assert steps <= 30

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -11,11 +10,12 @@ from typing import Any
 import numpy as np
 from scipy import fft
 
-from ibukit._threads import one_thread
 from ibukit._validate import Floats, Ints
 from ibukit.channels import _plane_kernels, plane_masses
-from ibukit.channels.base import Channel
-from ibukit.channels.waves import fourier, gram
+from ibukit.channels.base import Channel, Score
+from ibukit.channels.waves import gram
+from ibukit.channels.waves.convolution import Convolutions, Job
+from ibukit.channels.waves.fourier import Padded
 from ibukit.grid import Grid
 
 DENSE_ENTRIES = 2**22  # 32 MB: up to here a dense channel is as fast, and exact to the last digit
@@ -128,40 +128,77 @@ class PlaneChannel(Channel):
         return p
 
     def _convolved(self, mass: Floats) -> Floats:
-        waves = fourier.spectrum_of(mass.reshape(self.shape), self._lengths)
-        del mass  # on a million cells it is memory
-        p = np.zeros(len(self.kinds))  # what lies in new memory may be no number, and those far away are not read below
-        with one_thread():  # the products with a few waves are too small to share
-            for index, spectrum, reader in self._pieces:
-                p[index] = reader.read(waves * spectrum)
+        p = self._convolutions.read(mass)
         p *= self.scale
         return p
 
     def adjoint(self, w: Floats) -> Floats:
         """C w."""
         weights = w * self.scale
-        back = self._carried_back(weights, (spectrum for _, spectrum, _ in self._pieces))
+        back = self._convolutions.drop(weights)
         if w.min() >= 0:
             # a true lower bound where rounding says zero or less, so that no secret is ruled out by an error
-            least = sum(self.kernels[self.kinds[i[0]]].min() * weights[i].sum() for i, _, _ in self._pieces)
-            back = np.maximum(back, least)
-        back = back * self.factor
+            least = (self._least_of_kinds[kind] * weights[self.kinds == kind].sum() for kind in self._seen_kinds)
+            np.maximum(back, math.fsum(least), out=back)
+        back *= self.factor
         if self.columns.size:
             back += self.columns @ w[self.kinds == FAR]
-        return np.asarray(back)
+        return back
 
-    def _carried_back(self, weights: Floats, spectra: Iterable[Floats]) -> Floats:
-        """Weights dropped at the reports' cells, spread by a spectrum for each kind of report."""
+    def score(self, theta: Floats, counts: Floats | Ints) -> Score:
+        """There and back at once."""
+        if theta.min() < 0:
+            return super().score(theta, counts)
+        p, g = np.empty(self.size), np.empty(self.k)
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            self.fit(theta, counts, p, g)
+            least = float(p.min())
+        return Score(float(counts @ np.log(p)) if least > 0 else -math.inf, g, max(least, 0.0))
 
-        def spread(spectrum: Floats, piece: tuple[Ints, Floats, fourier.Reader]) -> fourier.Spectrum:
-            index, _, reader = piece
-            dropped = reader.drop(weights[index])
-            dropped *= spectrum
-            return dropped
+    def fit(self, theta: Floats, q: Floats | Ints, p: Floats, g: Floats) -> None:
+        """Fill p = forward(theta) and g = adjoint(q / p), for theta >= 0."""
+        given, factor, filled = (values.reshape(self.shape) for values in (theta, self.factor, g))
+        squares: list[float] = []  # added up exactly, whoever comes first
+        least: list[float] = []
 
-        with one_thread():
-            total = fourier.added(map(spread, spectra, self._pieces), self._lengths)
-        return fourier.field_of(total, self._lengths, self.shape).ravel()
+        def mass(rows: slice) -> Floats:
+            own = given[rows] * factor[rows]
+            squares.append(float(np.einsum("xy,xy", own, own)))
+            return own
+
+        def weigh(job: Job, seen: Floats) -> Floats:
+            limit = self._trusted_of_kinds[job.kind] * math.sqrt(math.fsum(squares))
+            weak = np.flatnonzero(seen < limit) if seen.min() < limit else ()
+            self._scale(seen, job.reports)
+            if len(weak):
+                seen[weak] = self._improbable(theta * self.factor, np.arange(self.size)[job.reports][weak])
+            p[job.reports] = seen
+            weights = np.divide(q[job.reports], seen, out=seen)
+            self._scale(weights, job.reports)
+            least.append(float(self._least_of_kinds[job.kind] * weights.sum()))
+            return weights
+
+        def keep(rows: slice, field: Floats) -> None:
+            np.multiply(np.maximum(field, math.fsum(least)), factor[rows], out=filled[rows])
+
+        self._convolutions.through(mass, weigh, keep)
+        if self.columns.size:
+            far = self.kinds == FAR
+            p[far] = theta @ self.columns
+            g += self.columns @ (q[far] / p[far])
+
+    def _scale(self, values: Floats, reports: Ints | slice) -> None:
+        """In place; to look for the scales of a million reports takes as long as to multiply by them."""
+        if not self._all_alike:
+            values *= self.scale[reports]
+
+    @cached_property
+    def _all_alike(self) -> bool:
+        return bool((self.scale == 1).all())
+
+    @cached_property
+    def _least_of_kinds(self) -> Floats:
+        return np.asarray(self.kernels.min(axis=(1, 2)))
 
     def rows(self, secrets: Ints) -> Floats:
         """Entries read from the kernels, without a transform."""
@@ -190,15 +227,27 @@ class PlaneChannel(Channel):
 
         It is for preconditioners, asked for once a step, and keeps nothing.
         """
-        squares = (self._spectrum(self.kernels[kind] ** 2) for kind in self._seen_kinds)
-        back = self._carried_back(w * self.scale**2, squares) * self.factor**2
+        squares = self._convolutions.with_kernels(self._tables**2)
+        back = squares.drop(w * self.scale**2) * self.factor**2
         if self.columns.size:
             back += np.square(self.columns) @ w[self.kinds == FAR]
-        return np.asarray(np.maximum(back, 0.0))
+        return np.maximum(back, 0.0)
 
     def gram_product(self, w: Floats, x: Floats) -> Floats:
         """M diag(w) M^T x, with the errors of Fourier transforms."""
-        return self.adjoint(w * self.convolve(x))
+        weights, back = w * self.scale**2, np.empty(self.shape)
+        given, factor = x.reshape(self.shape), self.factor.reshape(self.shape)
+
+        def keep(rows: slice, field: Floats) -> None:
+            np.multiply(field, factor[rows], out=back[rows])
+
+        self._convolutions.through(
+            lambda rows: given[rows] * factor[rows], lambda job, seen: seen * weights[job.reports], keep
+        )
+        if self.columns.size:
+            far = self.kinds == FAR
+            back.ravel()[:] += self.columns @ (w[far] * (x @ self.columns))
+        return back.ravel()
 
     @cached_property
     def gram_single(self) -> gram.Gram:
@@ -230,30 +279,29 @@ class PlaneChannel(Channel):
         )
 
     @cached_property
-    def _pieces(self) -> tuple[tuple[Ints, Floats, fourier.Reader], ...]:
-        """For each kind of report: which, the spectrum of the kernel, and how to read a field at their cells."""
-        return tuple(self._plan())
+    def _convolutions(self) -> Convolutions:
+        return Convolutions.of(Padded(self.shape, self._lengths), self._tables, self.kinds, self.cells)
 
-    def _plan(self) -> Iterator[tuple[Ints, Floats, fourier.Reader]]:
-        for kind in self._seen_kinds:
-            index = np.flatnonzero(self.kinds == kind)
-            yield index, self._spectrum(self.kernels[kind]), fourier.reader(self.cells[index], self._lengths)
+    @property
+    def _tables(self) -> Floats:
+        """The kernels as far as they reach."""
+        rows, cols = (reach + 1 for reach in self._reach)
+        return self.kernels[:, :rows, :cols]
 
     @property
     def _seen_kinds(self) -> list[int]:
         return [kind for kind in range(len(self.kernels)) if (self.kinds == kind).any()]
 
-    def _spectrum(self, kernel: Floats) -> Floats:
-        rows, cols = (reach + 1 for reach in self._reach)
-        return fourier.kernel_spectrum(kernel[:rows, :cols], self._lengths)
+    @cached_property
+    def _trusted_of_kinds(self) -> Floats:
+        """From where on a convolution of mass of norm 1 is within the relative error, for each kind, but for scale."""
+        squares = self.kernels**2 * plane_masses.multiplicity(self.kernels.shape[1:])
+        return np.asarray(np.sqrt(squares.sum(axis=(1, 2))) * (CONVOLUTION_ERROR / RELATIVE_ERROR))
 
     @cached_property
     def _trusted(self) -> Floats:
-        """From where on a convolution of mass of norm 1 is within the relative error, for each report."""
-        norms = np.sqrt((self.kernels**2 * plane_masses.multiplicity(self.kernels.shape[1:])).sum(axis=(1, 2)))
-        return np.asarray(
-            np.where(self.kinds == FAR, 0, norms[self.kinds] * self.scale) * (CONVOLUTION_ERROR / RELATIVE_ERROR)
-        )
+        """The same for each report."""
+        return np.where(self.kinds == FAR, 0, self._trusted_of_kinds[self.kinds] * self.scale)
 
     def _sum(self, mass: Floats, reports: Ints) -> Floats:
         held = np.flatnonzero(mass)

@@ -11,7 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ibukit._validate import Floats, Ints, frozen
-from ibukit.channels import BitChannel, Channel, DenseChannel, LineChannel, ResponseChannel, StackedChannel
+from ibukit.channels import (
+    BitChannel,
+    Channel,
+    DenseChannel,
+    LineChannel,
+    PlaneChannel,
+    ResponseChannel,
+    StackedChannel,
+)
 from ibukit.solvers import _em_kernels
 
 # updates(theta, p, g, n, enough) takes steps in place and returns how many. On entry g holds the ratios at theta; n
@@ -117,7 +125,7 @@ def _updates_alike(channels: Sequence[Any], starts: Ints, q: Floats) -> Updates:
         one, zero = (_fixed([getattr(channel, name) for channel in channels]) for name in ("one", "zero"))
         return partial(_em_kernels.bits, rows, _fixed(starts), one, zero, factors, q)
     (channel,) = channels
-    return partial(_forward_and_adjoint, channel, q)
+    return partial(_on_plane if kind is PlaneChannel else _forward_and_adjoint, channel, q)
 
 
 def _joined(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
@@ -139,6 +147,16 @@ def _forward_and_adjoint(
         p[:] = channel.forward(theta)
         g[:] = channel.adjoint(q / p)
         if (g <= enough).all():
+            return step + 1
+    return n
+
+
+def _on_plane(channel: PlaneChannel, q: Floats, theta: Floats, p: Floats, g: Floats, n: int, enough: float) -> int:
+    """The steps on a plane, whose Fourier transforms go there and back at once."""
+    for step in range(n):
+        theta *= g
+        channel.fit(theta, q, p, g)
+        if g.max() <= enough:
             return step + 1
     return n
 

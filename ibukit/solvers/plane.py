@@ -12,6 +12,7 @@ theta s that the next step puts right, so it is compared with each of them, and 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -66,15 +67,16 @@ class Convolutions(Model):
         normal = self.channel.adjoint_of_squares(w)
         if not self.preconditioner.factor(d, np.maximum(normal, 1e-12 * normal.max())):
             return None
+        single = self.channel.gram_single.of(w)
 
         def solve(rhs: Floats, near: Floats | None, centring: float) -> Floats:
             # theta rest is what theta s will be off by; some products are a thousand times their mean
             allowed = self.residual * max(centring, 0.05) * np.maximum(point.mu / point.theta, point.s)
             x = near
             # nearly always the second finds its residual small enough: what is left of the first's rounding is for it
-            for gram in (self.channel.gram_single.times, self.channel.gram_product):
+            for gram in (single, partial(self.channel.gram_product, w)):
                 x = conjugate_gradients(
-                    lambda p, gram=gram: d * p + gram(w, p),  # type: ignore[misc]
+                    lambda p, gram=gram: d * p + gram(p),  # type: ignore[misc]
                     rhs,
                     x,
                     self.preconditioner.solve,

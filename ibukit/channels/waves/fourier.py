@@ -1,14 +1,18 @@
-"""Circular convolutions on a padded grid, read off (or dropped) at chosen cells.
+"""Real fields on a padded grid and their spectra, in blocks of rows and strips of columns.
 
-Three ways to read a spectrum: everywhere, or, where all the cells lie in a few rows or columns (the border of a grid),
-by summing the waves along one axis directly and transforming along the other only.
+The first axis is transformed by strips of columns, the second by blocks of rows: each stays in the cache while several
+things are done with it, and threads can share them. How they are cut depends on sizes alone, so that whoever works on
+them gets the same bits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,49 +21,82 @@ from scipy import fft
 from ibukit._validate import Floats, Ints
 
 Spectrum = NDArray[np.complexfloating]
-Float = type[np.float64] | type[np.float32]
-MOST_LINES_BY_WAVES = 4
+# entries of a block or a strip, at most; and how many there must be in all for more than one to be cut
+MOST_IN_A_CUT, WORTH_CUTTING = 2**18, 2**17
+# columns that scipy transforms together
+TOGETHER = 8
 
 
-class Reader(Protocol):
-    """Values of a field at some cells, and the transpose."""
+@dataclass(frozen=True)
+class Padded:
+    """A grid of some shape in a corner of a padded one, on which convolutions go round."""
 
-    def read(self, spectrum: Spectrum) -> Floats:
-        """The values at the cells of a field given by its spectrum, which may be used up."""
+    shape: tuple[int, int]
+    lengths: tuple[int, int]
 
-    def drop(self, weights: Floats) -> Spectrum:
-        """The spectrum of the field that has these weights at the cells and is 0 elsewhere."""
+    @property
+    def width(self) -> int:
+        """Waves along the second axis, of which half are kept."""
+        return self.lengths[1] // 2 + 1
+
+    @cached_property
+    def strips(self) -> list[slice]:
+        """The columns of a spectrum, cut."""
+        return cut(self.width, self.lengths[0] * self.width, TOGETHER)
+
+    @cached_property
+    def blocks(self) -> list[slice]:
+        """The rows of the grid, cut."""
+        return self.blocks_of(self.shape[0])
+
+    def blocks_of(self, rows: int) -> list[slice]:
+        """So many rows, cut."""
+        return cut(rows, rows * self.lengths[1])
+
+    def blank(self, rows: Ints | slice, precision: Any) -> list[Spectrum]:
+        """Strips for a field whose second axis is transformed: zeros but for these rows, which are to be filled."""
+        kind = np.result_type(precision, np.complex64)
+        filled = isinstance(rows, slice)
+        made = [(np.empty if filled else np.zeros)((self.lengths[0], s.stop - s.start), kind) for s in self.strips]
+        if isinstance(rows, slice):
+            for strip in made:
+                strip[rows.stop :] = 0
+        return made
+
+    def transform_rows(self, block: NDArray[Any], rows: Ints | slice, into: Sequence[Spectrum]) -> None:
+        """The second axis of some rows of a field, padded, to their place in the strips."""
+        waves = fft.rfft(block, self.lengths[1], axis=1)
+        for strip, columns in zip(into, self.strips, strict=True):
+            strip[rows] = waves[:, columns]
+
+    def rows_of(self, strips: Sequence[Spectrum], lines: slice) -> Floats:
+        """The reverse: some rows of a field in all their length."""
+        waves = strips[0][lines] if len(strips) == 1 else np.concatenate([strip[lines] for strip in strips], axis=1)
+        return np.asarray(fft.irfft(waves, self.lengths[1], axis=1))
+
+    def kernel_strips(self, table: Floats, precision: Any) -> list[NDArray[Any]]:
+        """A kernel's spectrum, see `kernel_spectrum`."""
+        spectrum = kernel_spectrum(table, self.lengths)
+        return [np.ascontiguousarray(spectrum[:, strip], dtype=precision) for strip in self.strips]
 
 
-def spectrum_of(field: NDArray[Any], lengths: tuple[int, int]) -> Spectrum:
-    """Half of the spectrum of a real field, padded by zeros."""
-    lines = fft.rfft(field, lengths[1], axis=1)
-    return _padded(lines, slice(len(lines)), lengths)
+def cut(length: int, entries: int, together: int = 1) -> list[slice]:
+    """An even number of slices of a length that stands for so many entries, or one; their edges come in multiples."""
+    if entries < WORTH_CUTTING:
+        return [slice(0, length)]
+    pieces = 2 * math.ceil(entries / (2 * MOST_IN_A_CUT))
+    edges = [min(length, together * round(i * length / (pieces * together))) for i in range(pieces)] + [length]
+    return [slice(start, stop) for start, stop in pairwise(edges) if start < stop]
 
 
-def _padded(lines: Spectrum, rows: Ints | slice, lengths: tuple[int, int]) -> Spectrum:
-    """Transformed along the second axis already: the rows between these are zeros, and are so afterwards."""
-    spectrum = np.zeros((lengths[0], lines.shape[1]), lines.dtype)
-    spectrum[rows] = lines
-    return np.asarray(fft.fft(spectrum, axis=0, overwrite_x=True))
+def down(lines: Spectrum) -> Spectrum:
+    """Transformed along the first axis; what is given is used up."""
+    return np.asarray(fft.fft(lines, axis=0, overwrite_x=True))
 
 
-def added(spectra: Iterable[Spectrum], lengths: tuple[int, int]) -> Spectrum:
-    """Their sum, which takes the place of the first; zeros if there are none."""
-    total: Spectrum | None = None
-    for spectrum in spectra:
-        if total is None:
-            total = spectrum
-        else:
-            total += spectrum
-        del spectrum  # or it would be held while the next is made
-    return np.zeros((lengths[0], lengths[1] // 2 + 1), complex) if total is None else total
-
-
-def field_of(spectrum: Spectrum, lengths: tuple[int, int], shape: tuple[int, int]) -> Floats:
-    """The south-west corner of the field with a given spectrum, which is used up."""
-    lines = fft.ifft(spectrum, axis=0, overwrite_x=True)[: shape[0]]
-    return np.asarray(fft.irfft(lines, lengths[1], axis=1, overwrite_x=True)[:, : shape[1]])
+def up(spectrum: Spectrum) -> Spectrum:
+    """Transformed back along the first axis; what is given is used up."""
+    return np.asarray(fft.ifft(spectrum, axis=0, overwrite_x=True))
 
 
 def kernel_spectrum(table: Floats, lengths: tuple[int, int]) -> Floats:
@@ -70,107 +107,3 @@ def kernel_spectrum(table: Floats, lengths: tuple[int, int]) -> Floats:
     kernel[lengths[0] - rows + 1 :, :cols] = table[:0:-1]
     kernel[:, lengths[1] - cols + 1 :] = kernel[:, cols - 1 : 0 : -1]
     return np.ascontiguousarray(fft.rfft2(kernel).real)
-
-
-def reader(cells: Ints, lengths: tuple[int, int], precision: Float = np.float64) -> Reader:
-    """The cheapest way to read a field at given cells (counted modulo the lengths)."""
-    rows, row = np.unique(cells[:, 0] % lengths[0], return_inverse=True)
-    cols, col = np.unique(cells[:, 1] % lengths[1], return_inverse=True)
-    if min(len(rows), len(cols)) > MOST_LINES_BY_WAVES:
-        return Everywhere.of(rows, row, cols[col], lengths, precision)
-    if len(rows) <= len(cols):
-        return FewRows(_waves(rows, lengths[0], lengths[0], precision), row, cols[col], lengths, precision)
-    return FewColumns(_waves(cols, lengths[1] // 2 + 1, lengths[1], precision), rows[row], col, lengths, precision)
-
-
-def _waves(positions: Ints, frequencies: int, length: int, precision: Float) -> Spectrum:
-    # whole numbers are reduced before they become an angle, so that every wave is exact to rounding
-    turns = np.outer(positions, np.arange(frequencies)) % length / length
-    return np.asarray(np.exp(2j * np.pi * turns), dtype=np.result_type(precision, 1j))
-
-
-@dataclass(frozen=True, eq=False)
-class Everywhere:
-    """Cells all over the place: `at` counts them along the rows that are asked for, one after the other."""
-
-    rows: Ints | slice
-    at: Ints
-    is_distinct: bool
-    lengths: tuple[int, int]
-    precision: Float
-
-    @classmethod
-    def of(cls, rows: Ints, row: Ints, col: Ints, lengths: tuple[int, int], precision: Float) -> Everywhere:
-        """Of cells (rows[row], col)."""
-        at = row * lengths[1] + col
-        first = len(rows) == rows[-1] + 1
-        return cls(slice(len(rows)) if first else rows, at, len(np.unique(at)) == len(at), lengths, precision)
-
-    @property
-    def _shape(self) -> tuple[int, int]:
-        return self.rows.stop if isinstance(self.rows, slice) else len(self.rows), self.lengths[1]
-
-    def read(self, spectrum: Spectrum) -> Floats:
-        """Both axes by fast transforms; along the second only the rows that are asked for."""
-        lines = fft.ifft(spectrum, axis=0, overwrite_x=True)[self.rows]
-        return np.asarray(fft.irfft(lines, self.lengths[1], axis=1, overwrite_x=True).ravel()[self.at])
-
-    def drop(self, weights: Floats) -> Spectrum:
-        """Add up the weights of each cell, then transform."""
-        field: NDArray[Any] = np.zeros(self._shape, self.precision)
-        if self.is_distinct:
-            field.ravel()[self.at] = weights
-        else:
-            np.add.at(field.ravel(), self.at, weights)
-        return _padded(fft.rfft(field, axis=1), self.rows, self.lengths)
-
-
-@dataclass(frozen=True, eq=False)
-class FewRows:
-    """Cells (a row of few, col): `waves` has one row for each of the few."""
-
-    waves: Spectrum
-    row: Ints
-    col: Ints
-    lengths: tuple[int, int]
-    precision: Float
-
-    def read(self, spectrum: Spectrum) -> Floats:
-        """Sum the waves across the rows, transform along them."""
-        lines = fft.irfft(self.waves / self.lengths[0] @ spectrum, self.lengths[1], axis=1)
-        return np.asarray(lines[self.row, self.col])
-
-    def drop(self, weights: Floats) -> Spectrum:
-        """The transpose."""
-        width = self.lengths[1]
-        sums = np.bincount(self.row * width + self.col, weights, len(self.waves) * width)
-        lines: Any = sums.astype(self.precision).reshape(-1, width)
-        return np.asarray(self.waves.conj().T @ fft.rfft(lines, axis=1))
-
-
-@dataclass(frozen=True, eq=False)
-class FewColumns:
-    """Cells (row, a column of few): `waves` has one row for each of the few, and half of the frequencies."""
-
-    waves: Spectrum
-    row: Ints
-    col: Ints
-    lengths: tuple[int, int]
-    precision: Float
-
-    def read(self, spectrum: Spectrum) -> Floats:
-        """Sum the waves across the columns, transform along them."""
-        # each wave stands for its mirror image, too, but the constant and the fastest one are their own
-        weight = np.full(spectrum.shape[1], 2 / self.lengths[1], self.precision)
-        weight[0] /= 2
-        if self.lengths[1] % 2 == 0:
-            weight[-1] /= 2
-        lines = fft.ifft(spectrum @ (self.waves * weight).T, axis=0).real
-        return np.asarray(lines[self.row, self.col])
-
-    def drop(self, weights: Floats) -> Spectrum:
-        """The transpose."""
-        few = len(self.waves)
-        sums = np.bincount(self.row * few + self.col, weights, self.lengths[0] * few)
-        lines: Any = sums.astype(self.precision).reshape(-1, few)
-        return np.asarray(fft.fft(lines, axis=0) @ self.waves.conj())

@@ -7,28 +7,20 @@ may end where they fall below the rounding of single precision, so that less has
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
 
-from ibukit._threads import one_thread
 from ibukit._validate import Floats, Ints
-from ibukit.channels.waves import fourier
+from ibukit.channels.waves.convolution import Convolutions
+from ibukit.channels.waves.fourier import Padded
 
-Singles = NDArray[np.float32]
 # e^-19 = 6e-9: with all that lies beyond, still below the rounding of single precision, 6e-8
 NATS_IN_SINGLE = 19.0
-
-
-@dataclass(frozen=True, eq=False)
-class Piece:
-    """Reports of one kind: which, the spectrum of their kernel, and how to read a field at their cells."""
-
-    index: Ints | slice
-    spectrum: Singles
-    reader: fourier.Reader
 
 
 class Gram:
@@ -53,35 +45,36 @@ class Gram:
         seen = (kernels > math.exp(-NATS_IN_SINGLE) * kernels.max(axis=(1, 2), keepdims=True)).any(axis=0)
         reach = [min(int(np.flatnonzero(seen.any(axis=1 - i))[-1]), farthest[i]) for i in (0, 1)]
         rows, cols = (fft.next_fast_len(max(farthest[i] + reach[i] + 1, shape[i]), real=True) for i in (0, 1))
-        self._lengths = (rows, cols)
-        self._pieces = []
-        for kind, kernel in enumerate(kernels):
-            index = np.flatnonzero(kinds == kind)
-            if len(index):
-                spectrum = fourier.kernel_spectrum(kernel[: reach[0] + 1, : reach[1] + 1], self._lengths)
-                reader = fourier.reader(cells[index], self._lengths, np.float32)
-                every = slice(None) if len(index) == len(kinds) else index
-                self._pieces.append(Piece(every, spectrum.astype(np.float32), reader))
+        tables = kernels[:, : reach[0] + 1, : reach[1] + 1]
+        self._convolutions = Convolutions.of(Padded(shape, (rows, cols)), tables, kinds, cells, np.float32)
 
     def times(self, w: Floats, x: Floats) -> Floats:
         """M diag(w) M^T x, up to reports of no kind."""
-        mass = x if self._factor is None else x * self._factor
+        return self.of(w)(x)
+
+    def of(self, w: Floats) -> Callable[[Floats], Floats]:
+        """Products for some weights w, which are written out in single precision."""
         # units in which nothing leaves the range of single precision
-        largest, heaviest = float(np.abs(mass).max(initial=0.0)), float(w.max(initial=0.0))
+        heaviest = float(w.max(initial=0.0))
+        weights: NDArray[np.float32] = np.empty(0, np.float32)
+        if 0 < heaviest < np.inf:
+            weights = ((w if self._square is None else w * self._square) / heaviest).astype(np.float32)
+        return partial(self._times, weights, heaviest)
+
+    def _times(self, weights: NDArray[np.float32], heaviest: float, x: Floats) -> Floats:
+        mass = x if self._factor is None else x * self._factor
+        largest = max(float(mass.max(initial=0.0)), -float(mass.min(initial=0.0)))
         if not (0 < largest < np.inf and 0 < heaviest < np.inf):
             return np.zeros_like(x) if largest == 0 or heaviest == 0 else np.full_like(x, np.nan)
-        waves = fourier.spectrum_of((mass / largest).astype(np.float32).reshape(self._shape), self._lengths)
-        weights = ((w if self._square is None else w * self._square) / heaviest).astype(np.float32)
+        back, given, unit = np.empty(self._shape), mass.reshape(self._shape), largest * heaviest
 
-        def seen(piece: Piece) -> fourier.Spectrum:
-            fitted = piece.reader.read(waves * piece.spectrum)
-            fitted *= weights[piece.index]
-            dropped = piece.reader.drop(fitted)
-            dropped *= piece.spectrum
-            return dropped
+        def keep(rows: slice, field: NDArray[Any]) -> None:
+            np.multiply(field, unit, out=back[rows], dtype=np.float64)
 
-        with one_thread():
-            total = fourier.added(map(seen, self._pieces), self._lengths)
-        back = fourier.field_of(total, self._lengths, self._shape).ravel().astype(np.float64)
-        back *= largest * heaviest
-        return back if self._factor is None else back * self._factor
+        self._convolutions.through(
+            lambda rows: (given[rows] / largest).astype(np.float32),
+            lambda job, seen: seen * weights[job.reports],
+            keep,
+            np.float32,
+        )
+        return back.ravel() if self._factor is None else back.ravel() * self._factor
