@@ -1,5 +1,6 @@
 """Convolutions of a field with a kernel for each kind of report, against sums written out."""
 
+import threading
 from contextlib import contextmanager
 
 import numpy as np
@@ -150,6 +151,23 @@ def test_the_same_bits_whoever_works(threads):
                 shared = found.read(field), found.drop(weights)
         assert len(found.padded.strips) > 1
         assert all(np.array_equal(a, b) for a, b in zip(one, shared, strict=True))
+
+
+def test_two_strips_are_worth_a_companion(monkeypatch):
+    """Each block waits for the other: in one thread it would be for ever."""
+    monkeypatch.setattr(fourier, "WORTH_CUTTING", 0)
+    found, matrix = problem((22, 23), (9, 5), np.random.default_rng(0))
+    assert len(found.padded.strips) == len(found.padded.blocks) == 2
+    field, both = np.random.default_rng(1).random((22, 23)), threading.Barrier(2)
+    back = np.empty_like(field)
+
+    def source(rows):
+        both.wait(60)
+        return field[rows]
+
+    with fft.set_workers(2):
+        found.through(source, lambda job, values: values, back.__setitem__)
+    np.testing.assert_allclose(back.ravel(), matrix @ (field.ravel() @ matrix), rtol=1e-12)
 
 
 @given(st.integers(1, 40) | st.integers(1, 5000), st.integers(1, 10**8), st.sampled_from([1, 8]))

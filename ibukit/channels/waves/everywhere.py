@@ -84,6 +84,6 @@ class Everywhere:
 
 def _as_slice(places: Ints) -> Ints | slice:
     """Places one after the other as a slice, which takes no copy."""
-    if len(places) and places[-1] - places[0] + 1 == len(places) and (np.diff(places) == 1).all():
+    if len(places) and (np.diff(places) == 1).all():
         return slice(int(places[0]), int(places[-1]) + 1)
     return places

@@ -53,7 +53,7 @@ class FewCells:
             down = slice(max(rows.start, row - tall + 1), min(rows.stop, row + tall))
             along = slice(max(0, column - wide + 1), min(width, column + wide))
             if down.start >= down.stop or along.start >= along.stop:
-                yield (slice(0, 0), slice(0, 0)), np.empty((0, 0), self.table.dtype)
+                yield (slice(0, 0), slice(0, 0)), self.table[:0, :0]
                 continue
             here = slice(down.start - rows.start, down.stop - rows.start), along
             yield here, _away(_away(self.table, down, row).T, along, column).T
