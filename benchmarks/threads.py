@@ -114,7 +114,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a tenth of the people; the result stays in _build")
     quick = parser.parse_args().quick
-    table = measure(10**5, 128, 1) if quick else measure(10**6, 512, 3)
+    table = measure(10**5, 128, 1) if quick else measure(10**6, 512, 5)
     tables.write(table, results("threads", quick))
     print(f"\nthreads\n{tables.text(table)}")
 
