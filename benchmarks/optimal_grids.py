@@ -17,7 +17,7 @@ import ibukit as ik
 from benchmarks.measure import clocked
 from benchmarks.run import results, write_growing
 
-GRIDS = ((3, 3), (3, 4), (4, 4), (6, 6), (8, 8))
+GRIDS = ((3, 3), (3, 4), (4, 4), (6, 6), (8, 8), (10, 10))
 LEVELS = (0.2, 0.5, 2.0)
 RIVALS = {
     "subset selection": ik.SubsetSelection,
@@ -59,7 +59,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="up to 4 x 4 cells; the result stays in _build")
     asked = parser.parse_args()
-    write_growing(measured(16 if asked.quick else 64), results("optimal_grids", asked.quick))
+    write_growing(measured(16 if asked.quick else 100), results("optimal_grids", asked.quick))
 
 
 if __name__ == "__main__":

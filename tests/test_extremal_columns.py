@@ -106,7 +106,7 @@ BAD = [
     (([0.5, 0.5], 2, 1.0, "tv"), ValueError, "criterion must be 'mse' or 'emd', got 'tv'"),
     ((np.full(4, 0.25), ik.Grid(2, 2), 1.0, "emd"), ValueError, "alphabet must lie on a line.*squared error"),
     ((ik.uniform(101), 101, 1.0), ik.errors.TooLarge, "alphabet of 101 secrets has too many"),
-    ((ik.uniform(65), ik.Grid(5, 13), 1.0), ik.errors.TooLarge, "alphabet of 65 secrets has too many.* 64 anywhere"),
+    ((ik.uniform(105), ik.Grid(7, 15), 1.0), ik.errors.TooLarge, "alphabet of 105 secrets has too many.* 100 anywhere"),
 ]
 
 

@@ -18,7 +18,7 @@ MOST_ON_A_TREE, MOST_EQUAL, MOST_OTHERWISE = 17, 16, 10
 # of a path they need no list, and are looked through in two halves of 2^12; beyond that they are guessed
 MOST_LOOKED_THROUGH, MOST_ON_A_PATH = 25, 100
 # elsewhere columns climb, and the bound is loose
-MOST_OFF_LINES = 64
+MOST_OFF_LINES = 100
 TIE_OF_PATHS = 1e-9
 
 

@@ -10,33 +10,40 @@ import numpy as np
 from scipy.linalg import cho_factor
 from tqdm import tqdm
 
-from ibukit._validate import Floats
+from ibukit._validate import Floats, Ints
 from ibukit.design._optimal_weights import FEASIBLE, MAX_ITER, Criterion, Dual, Newton
 from ibukit.design._round_frame import Frame, Pairs
 
 
 def many_weights(
-    points: Floats, weights: Floats, criterion: Criterion, bound: float, near: float
+    points: Floats, weights: Floats, criterion: Criterion, bound: float, near: float, kinds: Ints | None = None
 ) -> tuple[Floats, float, Dual]:
     """Weights, their value, and the tangent with the highest bound on designs of these columns.
 
-    It ends where the value is within the share `near` of `bound` or of what these columns can reach.
+    It ends where the value is within the share `near` of `bound` or of what these columns can reach. With kinds of
+    coordinates each point stands for itself and its images, with some kinds negated, so that the moments of different
+    kinds are 0; those of kind 0 are never negated.
     """
     n, d = points.shape
-    pairs, wanted, ones = Pairs.of(d), np.append(np.zeros(d), 1.0), np.ones(n)
-    multipliers, slacks = np.zeros(d + 1), np.empty(0)
+    kinds = np.zeros(d, dtype=np.int64) if kinds is None else kinds
+    kept, alike = np.flatnonzero(kinds == 0), kinds[:, None] == kinds
+    pairs, wanted, ones = Pairs.of(d).among(kinds), np.append(np.zeros(len(kept)), 1.0), np.ones(n)
+    multipliers, slacks = np.zeros(len(kept) + 1), np.empty(0)
     best, least, bounded = weights, np.inf, 0.0
     dual = Dual(0.0, np.zeros((d, d)), np.zeros(d), criterion.degree)
     for _ in tqdm(range(MAX_ITER), desc="weights", unit=" steps", leave=False, disable=None, delay=1):
-        root = np.asarray(np.linalg.cholesky((points.T * weights) @ points), dtype=np.float64)
-        frame = Frame.at(root, criterion)
+        information = np.where(alike, (points.T * weights) @ points, 0)
+        root = np.asarray(np.linalg.cholesky(information), dtype=np.float64)
+        frame = Frame.at(root, criterion, kinds)
         local = np.asarray(np.linalg.solve(frame.root, points.T).T, dtype=np.float64)
         scores = local**2 @ frame.gradient
-        constraints = np.column_stack([local, ones])
+        constraints = np.column_stack([local[:, kept], ones])
         missing = wanted - weights @ constraints
-        highest = float((scores - points @ multipliers[:-1]).max())
+        linear = np.zeros(d)
+        linear[kept] = multipliers[:-1]
+        highest = float((scores - points @ linear).max())
         inverse = np.linalg.inv(frame.root)
-        tangent = Dual(frame.value, (inverse.T * frame.gradient) @ inverse, multipliers[:-1].copy(), criterion.degree)
+        tangent = Dual(frame.value, (inverse.T * frame.gradient) @ inverse, linear, criterion.degree)
         if highest > 0 and tangent.bound(highest) > bounded:
             dual, bounded = tangent, tangent.bound(highest)
         if np.abs(missing).max() < FEASIBLE and frame.value < least:
@@ -47,14 +54,15 @@ def many_weights(
             multipliers[-1] = 1.1 * scores.max()
             slacks = multipliers[-1] - scores
         moments = np.column_stack([pairs.squares(local), constraints])
-        off = np.column_stack([points, ones]) @ multipliers - scores - slacks
+        off = np.column_stack([points[:, kept], ones]) @ multipliers - scores - slacks
         try:
             newton = _newton(moments, frame, pairs, weights, slacks, off, missing)
         except np.linalg.LinAlgError:
             break  # the end of what doubles can tell
         far, (ahead, behind, turned) = newton.centred()
         weights, slacks = weights + far * ahead, slacks + far * behind
-        multipliers = multipliers + far * np.append(inverse.T @ turned[:-1], turned[-1])
+        back = inverse[np.ix_(kept, kept)].T
+        multipliers = multipliers + far * np.append(back @ turned[:-1], turned[-1])
     return best, least, dual
 
 

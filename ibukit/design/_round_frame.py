@@ -28,6 +28,11 @@ class Pairs(NamedTuple):
         first, second = np.triu_indices(d)
         return Pairs(first, second, np.where(first == second, 0.5, 0.5**0.5))
 
+    def among(self, kinds: Ints) -> Pairs:
+        """Those of one kind, of matrices that are 0 elsewhere."""
+        kept = kinds[self.first] == kinds[self.second]
+        return Pairs(self.first[kept], self.second[kept], self.size[kept])
+
     def products(self, left: Floats, right: Floats) -> Floats:
         """Coordinates of (l r^T + r l^T) / 2 for each row l and r, shape (rows, pairs)."""
         crossed = left[:, self.first] * right[:, self.second]
@@ -47,7 +52,7 @@ class Pairs(NamedTuple):
 
     def matrix(self, coordinates: Floats) -> Floats:
         """The symmetric matrix with these coordinates."""
-        d = int(self.first[-1]) + 1
+        d = int(self.second.max()) + 1
         half = np.zeros((d, d))
         half[self.first, self.second] = coordinates * self.size
         return np.asarray(half + half.T)
@@ -64,12 +69,16 @@ class Frame(NamedTuple):
     roots: bool
 
     @staticmethod
-    def at(root: Floats, criterion: Criterion) -> Frame:
-        """With the root turned so that the gradient is diagonal."""
+    def at(root: Floats, criterion: Criterion, kinds: Ints | None = None) -> Frame:
+        """With the root turned so that the gradient is diagonal; kinds of coordinates that it keeps apart stay so."""
         loadings = np.linalg.solve(root, criterion.loadings.T).T
         squares = (loadings**2).sum(axis=1)
         weights = 0.5 / np.sqrt(squares) if criterion.roots else np.ones(len(squares))
-        gradient, turn = np.linalg.eigh((loadings.T * weights) @ loadings)
+        whole = (loadings.T * weights) @ loadings
+        gradient, turn = np.empty(len(whole)), np.zeros_like(whole)
+        for kind in np.unique(kinds) if kinds is not None else [None]:
+            own = np.arange(len(whole)) if kind is None else np.flatnonzero(kinds == kind)
+            gradient[own], turn[np.ix_(own, own)] = np.linalg.eigh(whole[np.ix_(own, own)])
         value = float((np.sqrt(squares) if criterion.roots else squares).sum())
         return Frame(root @ turn, value, gradient, loadings @ turn, squares, criterion.roots)
 

@@ -104,7 +104,7 @@ def optimal_private(
     OptimalDesign
         With the mechanism, its value, and the gap to a proven lower bound; the gap is at most 1e-6 of the value,
         usually near 1e-11, with more than 25 secrets on a line usually below 1e-3, and on grids of more than ten cells
-        0.4 to 4 hundredths, in what was tried, and on one of 64 cells 6 to 16. The optimal information is unique, the
+        0.4 to 9 hundredths, in what was tried, and up to 16 on one of 100 cells. The optimal information is unique, the
         weights need not be.
 
     Raises
@@ -117,7 +117,7 @@ def optimal_private(
     AlphabetMismatch
         If it does not have one probability for each secret.
     TooLarge
-        With more than 100 secrets on a line, or 64 elsewhere.
+        With more than 100 secrets.
     ValueError
         If `epsilon` is not a finite number above 0, or `criterion` is unknown or not defined for the alphabet.
 
@@ -144,9 +144,10 @@ def optimal_private(
     columns climb from random ones by raising or lowering sets of secrets on the tangent of the last design, and the
     relaxation is one of patches of at most nine secrets, on grids squares of 3 x 3 cells: a form that is concave across
     a patch's columns and not negative at any of its extremal ones, all listed, is not negative on X. At a uniform
-    distribution the gap is 1.2 to 2.0 % of the value on 3 x 4 and 4 x 4 cells at epsilon 0.2 and 0.5, and 0.5 and 0.8 %
-    at 2; on 6 x 6 cells 2.9, 3.8 and 2.9 %, in 20 to 45 s of CPU; on 8 x 8 cells 6.0, 10 and 16 %, in 100 to 160 s,
-    where rounds of climbing end early. Products of neighbours' forms, as on lines, would leave up to 27 %; so much is
+    distribution and epsilon 0.2, 0.5 and 2 the gap is 1.7, 1.8 and 0.8 % of the value on 4 x 4 cells, 2.7, 3.7 and
+    2.5 % on 6 x 6, 4.7, 8.6 and 3.4 % on 8 x 8 in 61, 70 and 11 s of CPU, and 6.5, 16 and 4.0 % on 10 x 10 in 150, 110
+    and 77 s. There the mirrors of grid and distribution make all unknowns a quarter; without them it takes far longer.
+    Products of neighbours' forms, as on lines, would leave up to 27 %; so much is
     left with 20 equal distances, too.
 
     For two secrets it is randomised response. Milliseconds up to 8 secrets on a line, seconds for 20; from 26 on again

@@ -17,12 +17,15 @@ from ibukit.design._optimal_weights import Criterion
 from ibukit.design._path_pricing import LARGEST_LOG
 from ibukit.design._path_relaxation import Relaxed
 from ibukit.design._path_turns import Tangent
-from ibukit.design.grids.column_moves import risen, scores, unlike, within_bounds
+from ibukit.design.grids.column_moves import risen, scores, within_bounds
 from ibukit.design.grids.patch_relaxation import relaxed_by_patches
+from ibukit.design.grids.reflections import Reflections
 from ibukit.information import contrasts
 
 # waves of a batch for each moment that columns are to match, and columns shaken in each round
 WAVES_FOR_A_MOMENT, SHAKEN_FOR_A_MOMENT = 0.15, 0.25
+# and so many more of each: with reflections moments are few
+MORE_WAVES = 80
 # later batches would bring little that is new; a tangent between two has this share of the relaxation's J
 BATCHES, SHARE_OF_RELAXED = 5, 0.5
 # heights of waves, as multiples of what the covariance says, and how far columns are shaken, in shortest steps
@@ -34,7 +37,9 @@ CLIMBED_TO, LOOSELY, SHARE_OF_GAP = 1e-3, 1e-2, 0.03
 # the rounds end where one lowers the value by less than this share of it, or no column is left that scores more
 LEAST_LOWERED, MOST_CLIMBS = 5e-4, 40
 # with more secrets a round takes long: their number falls as k^3, to no less than two, and each is to lower by so much
-SECRETS_OF_MANY_CLIMBS, LEAST_LOWERED_OF_MANY = 36, 5e-3
+SECRETS_OF_MANY_CLIMBS, LEAST_LOWERED_OF_MANY = 45, 2e-3
+# where none that is found scores more, others are sought so many times in all
+TRIES_TO_RISE = 3
 # columns with less than this share of a mean weight are let go
 LEAST_WEIGHT_CLIMBED = 0.01
 SEED_OF_WAVES = 0
@@ -48,61 +53,86 @@ def climbed_columns(distances: Floats, theta: Floats, criterion: Criterion) -> t
             "secrets or a smaller epsilon"
         )
     k = len(theta)
-    basis, rng = contrasts(k), np.random.Generator(np.random.PCG64(SEED_OF_WAVES))
-    shortest, most = distances[distances > 0].min(), int(SHAKEN_FOR_A_MOMENT * k * (k + 1) / 2) + 1
+    reflections, rng = Reflections.of(distances, theta), np.random.Generator(np.random.PCG64(SEED_OF_WAVES))
+    basis, kinds, images = reflections.basis, reflections.kinds, len(reflections.images)
+    measure = Criterion(criterion.loadings @ reflections.of_contrasts(), criterion.roots)
+    most = int(SHAKEN_FOR_A_MOMENT * k * (k + 1) / 2 / images) + MORE_WAVES
     relaxation = relaxed_by_patches(distances, theta, criterion)
-    logs = unlike(
-        np.vstack([-distances, distances, _gathered(relaxation, distances, theta, criterion, rng)]), distances
+    logs = reflections.unlike(
+        np.vstack([-distances, distances, _gathered(relaxation, distances, theta, measure, reflections, rng)]),
+        distances,
     )
-    best, least = (logs, np.empty(0)), np.inf
-    few = k <= SECRETS_OF_MANY_CLIMBS
+    best, least = logs, np.inf
+    few = k**3 <= SECRETS_OF_MANY_CLIMBS**3 * images
     enough, climbs = LEAST_LOWERED if few else LEAST_LOWERED_OF_MANY, MOST_CLIMBS
     if not few:
-        climbs = max(2, int(MOST_CLIMBS * (SECRETS_OF_MANY_CLIMBS / k) ** 3))
+        climbs = max(2, int(MOST_CLIMBS * (SECRETS_OF_MANY_CLIMBS / k) ** 3 * images))
     for climb in range(climbs):
         points, sizes = deviations(logs, theta)
         points = points @ basis
         near = min(max(SHARE_OF_GAP * (1 - relaxation.bound / least), CLIMBED_TO), LOOSELY)
-        weights, value, dual = many_weights(points, sizes / sizes.sum(), criterion, relaxation.bound, near)
+        weights, value, dual = many_weights(points, sizes / sizes.sum(), measure, relaxation.bound, near, kinds)
         lowered = 1 - value / least
         if value < least:
-            best, least = (logs, weights), value
+            best, least = logs, value
         if climb == climbs - 1 or lowered < enough:
             break
         tangent = Tangent.of(dual, basis, theta)
         level = float(scores(logs, tangent).max())
         held = logs[weights > LEAST_WEIGHT_CLIMBED * weights.mean()]
+        above = _above(held, most, level, tangent, distances, rng)
+        if not len(above):
+            break
+        logs = reflections.unlike(np.vstack([held, above]), distances)
+    # the rounds weighed loosely
+    points, sizes = deviations(best, theta)
+    weights, _, _ = many_weights(points @ basis, sizes / sizes.sum(), measure, relaxation.bound, CLIMBED_TO, kinds)
+    return reflections.spread(best), np.tile(weights / images, images), relaxation.bound
+
+
+def _above(
+    held: Floats, most: int, level: float, tangent: Tangent, distances: Floats, rng: np.random.Generator
+) -> Floats:
+    """Columns that score more than that, from those that are held, the same shaken, and new ones."""
+    shortest = distances[distances > 0].min()
+    for _ in range(TRIES_TO_RISE):
         starts = held[rng.permutation(len(held))[:most]]
         shaken = [
             within_bounds(starts + by * shortest * rng.standard_normal(starts.shape), distances) for by in SHAKEN_BY
         ]
-        fresh = LOW * shortest * rng.standard_normal((len(starts), k))
+        fresh = LOW * shortest * rng.standard_normal((len(starts), len(distances)))
         found = risen(np.vstack([starts, *shaken, fresh]), distances, tangent, rng)
         above = found[scores(found, tangent) > level]
-        if not len(above):
-            break
-        logs = unlike(np.vstack([held, above]), distances)
-    return *best, relaxation.bound
+        if len(above):
+            return above
+    return np.empty((0, len(distances)))
 
 
 def _gathered(
-    relaxation: Relaxed, distances: Floats, theta: Floats, criterion: Criterion, rng: np.random.Generator
+    relaxation: Relaxed,
+    distances: Floats,
+    theta: Floats,
+    criterion: Criterion,
+    reflections: Reflections,
+    rng: np.random.Generator,
 ) -> Floats:
     """Columns that climb in batches, the waves of each and its tangent turned to what those before it lack."""
     k = len(theta)
-    basis, many = contrasts(k), int(WAVES_FOR_A_MOMENT * k * (k + 1) / 2)
+    basis, back = reflections.basis, reflections.of_contrasts()
+    many = int(WAVES_FOR_A_MOMENT * k * (k + 1) / 2 / len(reflections.images)) + MORE_WAVES
     # the size of a J that attains the bound
-    wanted = relaxation.information * criterion.value(relaxation.information) / relaxation.bound
-    tangent, lacking = Tangent.of(relaxation.dual, basis, theta), wanted
+    wanted = back.T @ relaxation.information @ back
+    wanted *= criterion.value(wanted) / relaxation.bound
+    tangent, lacking = Tangent.of(relaxation.dual, contrasts(k), theta), wanted
     logs = np.empty((0, k))
     for _ in range(BATCHES):
         found = risen(_waves(lacking, basis, many, distances, rng), distances, tangent, rng)
-        logs = unlike(np.vstack([logs, found]), distances)
+        logs = reflections.unlike(np.vstack([logs, found]), distances)
         points = deviations(logs, theta)[0] @ basis
-        between = (1 - SHARE_OF_RELAXED) * points.T @ points / len(points) + SHARE_OF_RELAXED * wanted
-        inverse = np.linalg.inv(between)
+        met = np.where(reflections.alike(), points.T @ points / len(points), 0)
+        inverse = np.linalg.inv((1 - SHARE_OF_RELAXED) * met + SHARE_OF_RELAXED * wanted)
         ways = basis @ inverse @ criterion.loadings.T
-        tangent = Tangent(ways @ ways.T, basis @ relaxation.dual.linear, theta)
+        tangent = Tangent(ways @ ways.T, contrasts(k) @ relaxation.dual.linear, theta)
         lacking = wanted @ inverse @ wanted
     return logs
 

@@ -18,8 +18,8 @@ from ibukit.design._path_turns import Tangent
 # pairs of secrets that are looked at for a column, which says how many moves have their ends scored
 PAIRS_LOOKED_AT = 80_000
 MOST_MOVES = 200
-# entries of the matrices between secrets that are held at a time
-BETWEEN_AT_ONCE = 2**21
+# entries of the matrices between secrets that are held at a time: few enough for a cache
+BETWEEN_AT_ONCE = 2**18
 # a score that is higher by less than this share is not
 LEAST_HIGHER = 1e-9
 # columns are the same where their logs differ by less, as a share of the largest distance
@@ -92,7 +92,7 @@ def _best_move(
     for column in candidates.T:
         up, x = column < k, column % k
         inside = np.where(up[:, None], joint[each, x], joint[each, :, x])
-        end = _moved(logs, room, inside, up)
+        end = _moved(logs, distances, inside, up)
         reached = scores(end, tangent)
         higher = reached > best
         ends[higher], best[higher] = end[higher], reached[higher]
@@ -119,7 +119,7 @@ def _connected(logs: Floats, distances: Floats, tangent: Tangent) -> Floats:
         if not len(loose):
             break
         ends = [
-            _moved(logs[loose], room[loose], inside[loose], np.full(len(loose), way, dtype=np.bool_))
+            _moved(logs[loose], distances, inside[loose], np.full(len(loose), way, dtype=np.bool_))
             for way in (True, False)
         ]
         above = scores(ends[0], tangent) >= scores(ends[1], tangent)
@@ -129,14 +129,18 @@ def _connected(logs: Floats, distances: Floats, tangent: Tangent) -> Floats:
 
 def _room(logs: Floats, distances: Floats) -> Floats:
     """How far each secret may rise while each other stays, shape (columns, secret, other)."""
-    return np.asarray(distances - (logs[:, :, None] - logs[:, None, :]))
+    room = logs[:, None, :] - logs[:, :, None]
+    room += distances
+    return np.asarray(room)
 
 
-def _moved(logs: Floats, room: Floats, inside: NDArray[np.bool_], up: NDArray[np.bool_]) -> Floats:
+def _moved(logs: Floats, distances: Floats, inside: NDArray[np.bool_], up: NDArray[np.bool_]) -> Floats:
     """The columns with the sets raised, or lowered, until the first bound."""
-    crossing = inside[:, :, None] & ~inside[:, None, :]
-    ways = np.where(up[:, None, None], room, room.transpose(0, 2, 1))
-    far = np.where(crossing, ways, np.inf).min(axis=(1, 2))
-    # all secrets together are the same column
-    far = np.where(np.isfinite(far), far, 0.0)
-    return np.asarray(logs + np.where(inside, np.where(up, far, -far)[:, None], 0.0))
+    ways = np.where(up, 1.0, -1.0)[:, None]
+    heights = ways * logs
+    # up to where each secret lets all of the set rise
+    reached = distances - np.where(inside, heights, -np.inf)[:, None, :]
+    far = np.where(inside, np.inf, heights + reached.min(axis=2)).min(axis=1)
+    # all secrets together are the same column; and rounding lowers nothing that is to rise
+    far = np.where(np.isfinite(far), np.maximum(far, 0.0), 0.0)
+    return np.asarray(logs + np.where(inside, ways * far[:, None], 0.0))

@@ -13,20 +13,12 @@ from ibukit.design.grids.patches import Patch
 
 # the first forms are this multiple of what makes them 0 at an extremal column
 FIRST_HEIGHT = 1.2
-# products that keep A definite have this multiple of what they need at first: with less, long waves go astray
-FIRST_HOLD = 4.0
-# products are at least that at first
+# products have at least that slack at first
 LEAST_PRODUCT = 0.1
-# of A the share that the first products may take
-MOST_TAKEN = 0.5
 # by this share of its terms a form is raised before it proves anything: columns of a patch are listed up to ties
 RAISED = 1e-7
 # and bent by this share of its largest entry, above what rounding does to eigenvalues
 BENT = 1e-13
-# two secrets have a product each way if so few others are as near
-PRODUCTS_WITH_NEAREST = 20
-# where the shortest step is at least that many nats; elsewhere they raise the bound by less than a thousandth
-LONG_STEP = 0.75
 
 
 class Step(NamedTuple):
@@ -165,42 +157,39 @@ def _room(matrix: Floats, change: Floats, share: float) -> float:
 
 
 class Products(NamedTuple):
-    """Pairs of forms 1 + v r that privacy keeps from being negative, multipliers n of their products, and slacks."""
+    """Pairs of forms 1 + v r that privacy keeps from being negative, multipliers n of their products, and slacks.
 
+    With ends x and y it is (w_y - exp(-d) w_x) w_x, and with x twice the sum of these over all y, with theta.
+    """
+
+    ends: Ints
     first: Floats
     second: Floats
     shares: Floats
     slacks: Floats
 
     @staticmethod
-    def of(distances: Floats, theta: Floats, across: Floats, parts: list[Part]) -> Products:
-        """(w_y - exp(-d) w_x) w_x for y near x, their sum over y not so near, and their sum over all, with theta.
-
-        The last keep A definite: w_x is at most 1 / sum_y theta_y exp(-d_xy). Only they have multipliers yet.
-        """
-        k = len(theta)
-        most = theta @ -np.expm1(-distances)
+    def of(ends: Ints, distances: Floats, theta: Floats, across: Floats) -> Products:
+        """Without multipliers."""
+        x, y = ends.T
+        most = (theta @ -np.expm1(-distances))[x]
         # (1 - w_x sum_y theta_y exp(-d)) w_x, divided by its value at ones
-        all_others = -across * ((1 - most) / most)[:, None]
-        means = np.zeros(k)
-        for part in parts:
-            means[part.patch.secrets] += max(float(part.form()[0, 0]), 0.0) / len(part.patch.secrets)
-        shares = FIRST_HOLD * (means + means[means > 0].min(initial=1.0) * (means == 0)) * most / (1 - most)
-        if not has_long_steps(distances):
-            return Products(all_others, across, shares, np.empty(0))
-        order = np.argsort(distances, axis=1, kind="stable")[:, 1:]
-        near, far = order[:, :PRODUCTS_WITH_NEAREST], order[:, PRODUCTS_WITH_NEAREST:]
-        x, y = np.repeat(np.arange(k), near.shape[1]), near.ravel()
-        firsts = [all_others, _fall(across, distances, x, y)]
-        seconds = [across, across[x]]
-        if far.size:
-            x, y = np.repeat(np.arange(k), far.shape[1]), far.ravel()
-            weights = theta[y] * -np.expm1(-distances[x, y])
-            summed = (weights[:, None] * _fall(across, distances, x, y)).reshape(k, -1, across.shape[1]).sum(axis=1)
-            firsts.append(summed / weights.reshape(k, -1).sum(axis=1)[:, None])
-            seconds.append(across)
-        first, second = np.vstack(firsts), np.vstack(seconds)
-        return Products(first, second, np.append(shares, np.zeros(len(first) - k)), np.empty(0))
+        first = -across[x] * ((1 - most) / most)[:, None]
+        other = x != y
+        x, y = x[other], y[other]
+        # and w_y - exp(-d) w_x by its own
+        first[other] = across[y] + (across[y] - across[x]) / np.expm1(distances[x, y])[:, None]
+        return Products(ends, first, across[ends[:, 0]], np.empty(0), np.empty(0))
+
+    def at(self, information: Floats, mu: float) -> Products:
+        """With what belongs to that mu at a J, or near it."""
+        values = 1 + ((self.first @ information) * self.second).sum(axis=1)
+        slacks = np.maximum(values, LEAST_PRODUCT)
+        return self._replace(slacks=slacks, shares=mu / slacks)
+
+    def joined(self, other: Products) -> Products:
+        """Those of both."""
+        return Products(*[np.concatenate(both) for both in zip(self, other, strict=True)])
 
     def values(self) -> Floats:
         """The products where J is the identity of their coordinates."""
@@ -213,34 +202,8 @@ class Products(NamedTuple):
 
     def sizes(self) -> Floats:
         """The same of absolute values."""
-        return Products(np.abs(self.first), np.abs(self.second), np.abs(self.shares), self.slacks).pulled()
+        return self._replace(first=np.abs(self.first), second=np.abs(self.second), shares=np.abs(self.shares)).pulled()
 
     def turned(self, root: Floats) -> Products:
         """In other coordinates."""
         return self._replace(first=self.first @ root, second=self.second @ root)
-
-    def scaled(self, scale: float) -> Products:
-        """With other multipliers."""
-        return self._replace(shares=self.shares * scale)
-
-    def centred(self, mu: float, information: Floats) -> Products:
-        """With multipliers for all, so small that A stays definite, and slacks for that mu."""
-        others = self.shares == 0
-        values = 1 + ((self.first @ information) * self.second).sum(axis=1)
-        added = np.where(others, mu / np.maximum(values, LEAST_PRODUCT), 0)
-        taken = self._replace(shares=added).pulled()
-        # J A J = 1
-        most = float(np.linalg.eigvalsh(information @ taken @ information)[-1])
-        added *= min(1.0, MOST_TAKEN / max(most, 1e-9))
-        shares = self.shares + added
-        return self._replace(shares=shares, slacks=mu / shares)
-
-
-def _fall(across: Floats, distances: Floats, x: Ints, y: Ints) -> Floats:
-    """The forms w_y - exp(-d) w_x, divided by their value at ones."""
-    return across[y] + (across[y] - across[x]) / np.expm1(distances[x, y])[:, None]
-
-
-def has_long_steps(distances: Floats) -> bool:
-    """Whether columns fall so fast from secret to secret that products of distant ones count."""
-    return bool(distances[distances > 0].min() >= LONG_STEP)

@@ -11,7 +11,8 @@ that of the J whose gradient is A, J = A^(-1/2): (tr A^(1/2))^2 / c. The best N 
 
     maximise 2 tr A^(1/2) - c   over N_P with N_P(r) >= 0 at the patch's columns and concave, and n >= 0,
 
-found by an interior-point method; any that it meets on its way prove a bound.
+found by an interior-point method; any that it meets on its way prove a bound. J has steps of its own, and is J(A) only
+at the end: where A is nearly singular, J(A) changes too fast for steps of any length.
 """
 
 from __future__ import annotations
@@ -23,25 +24,24 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from tqdm import tqdm
 
-from ibukit._validate import Floats
+from ibukit._validate import Floats, Ints
+from ibukit.design._generated_columns import deviations
 from ibukit.design._optimal_weights import Criterion, Dual, reach
 from ibukit.design._path_relaxation import Relaxed
 from ibukit.design._round_frame import Pairs
-from ibukit.design.grids.patch_forms import Part, Products, Step, first_part, has_long_steps
-from ibukit.design.grids.patches import patches_of
-from ibukit.information import contrasts
+from ibukit.design.grids.patch_forms import Part, Products, Step, first_part
+from ibukit.design.grids.patches import Patch, patches_of, unlike_patches
+from ibukit.design.grids.reflections import Reflections
 
-MAX_ITER_PATCHES = 120
+MAX_ITER_PATCHES = 200
 # the method ends where what is left is this share of the criterion
 NEAR_THE_PATCHED = 1e-3
-# mu at first, as a multiple of what weighs the columns of a patch to 1; of long steps less is too near to forms of 0
-FIRST_WEIGHT, FIRST_WEIGHT_LONG = 1.0, 10.0
-# steps go this far towards where a form would be 0, and A no nearer to singular than that
-REACH_PATCHED, MOST_OF_A = 0.95, 0.7
+# products that keep A definite have this multiple of what they need where nothing better is found
+FIRST_HOLD = 4.0
+# steps go this far towards where a form would be 0, and J no nearer to singular than that
+REACH_PATCHED, MOST_OF_J = 0.95, 0.7
 # the least and the most that mu falls to in a step
 LEAST_SHRINK, MOST_SHRINK = 1e-3, 0.9
-# N and n are scaled by the best factor where it is above this
-WORTH_SCALING = 1.05
 
 
 class _Sum(NamedTuple):
@@ -64,24 +64,98 @@ class _Sum(NamedTuple):
         return _Sum(quadratic, linear, constant)
 
 
+class _Image(NamedTuple):
+    """What the forms are of in one image of the secrets: their distances and more, and the rows of each patch."""
+
+    distances: Floats
+    theta: Floats
+    across: Floats
+    rows: list[Floats]
+    largest: Floats
+
+    @staticmethod
+    def of(secrets: Ints, distances: Floats, theta: Floats, basis: Floats, patches: list[Patch]) -> _Image:
+        """`secrets` are what the image has in their place."""
+        across = (basis - theta @ basis)[secrets]
+        # of private columns of mean 1 none is larger at x
+        tallest = (1 / (np.exp(-distances) @ theta))[secrets]
+        rows = [patch.turn @ across[patch.secrets] for patch in patches]
+        largest = np.array([tallest[patch.secrets].mean() for patch in patches])
+        return _Image(distances[np.ix_(secrets, secrets)], theta[secrets], across, rows, largest)
+
+    def products(self, ends: Ints) -> Products:
+        """Those with these ends, in the image."""
+        return Products.of(ends, self.distances, self.theta, self.across)
+
+    def negative(self, firsts: Ints, information: Floats) -> Ints:
+        """The ends of the products that J makes negative."""
+        second = 1 + self.across @ information @ self.across[firsts].T
+        least = np.exp(-self.distances[:, firsts]) * second[firsts, np.arange(len(firsts))]
+        y, x = np.nonzero(second < least)
+        return np.column_stack([firsts[x], y])
+
+
+class _Problem(NamedTuple):
+    """All that stays as it is. The forms stand for the sums over their images, and J and A are invariant."""
+
+    reflections: Reflections
+    images: list[_Image]
+    criterion: Criterion
+
+    @property
+    def rows(self) -> list[Floats]:
+        """Of the secrets as they are."""
+        return self.images[0].rows
+
+    def with_negative(self, products: Products, information: Floats, mu: float) -> Products:
+        """Also with the products that J makes negative."""
+        ends = self.images[0].negative(self.reflections.firsts(), information)
+        new = ends[~(ends[:, None] == products.ends).all(axis=2).any(axis=1)]
+        return products.joined(self.images[0].products(new).at(information, mu)) if len(new) else products
+
+    def holding(self, parts: list[Part]) -> Floats:
+        """Multipliers of each secret's product with all others that keep A definite with the first forms."""
+        one, images, firsts = self.images[0], self.reflections.images, self.reflections.firsts()
+        means = np.zeros(len(one.theta))
+        for part in parts:
+            height = max(float(part.form()[0, 0]), 0.0) / part.patch.secrets.size / len(images)
+            np.add.at(means, images[:, part.patch.secrets], height)
+        most = one.theta @ -np.expm1(-one.distances)
+        alike = np.array([len(np.unique(images[:, x])) for x in firsts])
+        return np.asarray(FIRST_HOLD * (means * most / (1 - most))[firsts] * alike)
+
+    def certified(self, parts: list[Part], products: Products) -> Relaxed | None:
+        """What the forms prove, image by image: that the secrets have images is not relied on."""
+        share = 1 / len(self.images)
+        every = [part.scaled(share) for part in parts] * len(self.images)
+        made = [image.products(products.ends) for image in self.images]
+        together = products._replace(
+            first=np.vstack([each.first for each in made]),
+            second=np.vstack([each.second for each in made]),
+            shares=np.tile(products.shares * share, len(made)),
+        )
+        rows = [f for image in self.images for f in image.rows]
+        largest = np.concatenate([image.largest for image in self.images])
+        return _certified(every, together, rows, largest, self.criterion)
+
+
 def relaxed_by_patches(distances: Floats, theta: Floats, criterion: Criterion) -> Relaxed:
     """The best bound met, with its tangent, its J, and no products; the criterion is that of the squared error."""
-    basis = contrasts(len(theta))
-    across = basis - theta @ basis
-    patches = patches_of(distances)
-    rows = [patch.turn @ across[patch.secrets] for patch in patches]
-    parts = [first_part(patch) for patch in patches]
-    products = Products.of(distances, theta, across, parts)
-    # of private columns of mean 1 none is larger at x
-    tallest = 1 / (np.exp(-distances) @ theta)
-    largest = np.array([tallest[patch.secrets].mean() for patch in patches])
-    first = FIRST_WEIGHT_LONG if has_long_steps(distances) else FIRST_WEIGHT
-    parts, products = _weighed(parts, products, rows, first)
+    reflections = Reflections.of(distances, theta)
+    basis, back = reflections.basis, reflections.of_contrasts()
+    patches, sizes = unlike_patches(patches_of(distances), reflections.images)
+    images = [_Image.of(image, distances, theta, basis, patches) for image in reflections.images]
+    problem = _Problem(reflections, images, Criterion(criterion.loadings @ back, criterion.roots))
+    points = deviations(np.vstack([-distances, distances]), theta)[0] @ basis
+    spread = np.where(reflections.alike(), points.T @ points / len(points), 0)
+    parts = [first_part(patch).scaled(size) for patch, size in zip(patches, sizes, strict=True)]
+    parts, products, information = _weighed(parts, problem, spread)
+    first = parts, products._replace(shares=problem.holding(parts))
     best: Relaxed | None = None
     shown = tqdm(range(MAX_ITER_PATCHES), desc="bound", unit=" steps", leave=False, disable=None, delay=1)
     for _ in shown:
         try:
-            parts, products, told, left = _step(parts, products, rows, largest, criterion)
+            parts, products, information, told, left = _step(parts, products, information, problem)
         except (np.linalg.LinAlgError, FloatingPointError):
             break  # the end of what doubles can tell; the bound says how good it is
         if told is not None and (best is None or told.bound > best.bound):
@@ -89,27 +163,42 @@ def relaxed_by_patches(distances: Floats, theta: Floats, criterion: Criterion) -
         if best is not None and left < NEAR_THE_PATCHED:
             break
     shown.close()
+    # rare secrets and steps of many nats are beyond doubles; this is little, but proven
+    best = best or problem.certified(*first)
     if best is None:
         raise np.linalg.LinAlgError("no forms of the patches prove a bound")
-    return best
+    dual = best.dual._replace(quadratic=back @ best.dual.quadratic @ back.T, linear=back @ best.dual.linear)
+    return best._replace(dual=dual, information=back @ best.information @ back.T)
 
 
-def _weighed(parts: list[Part], products: Products, rows: list[Floats], first: float) -> tuple[list[Part], Products]:
-    """The first forms scaled as is best, with the moments that belong to them at one mu."""
-    total = _Sum.of(parts, products, rows)
-    root = _square_root(total.quadratic)[0]
-    scale = (root.sum() / total.constant) ** 2
-    parts, products = [part.scaled(scale) for part in parts], products.scaled(scale)
-    weights = [float((1 / part.values()).sum()) for part in parts]
-    mu = first / float(np.mean(weights))
-    information = _information(_square_root(total.quadratic * scale))
-    return [part.centred(mu) for part in parts], products.centred(mu, information)
+def _weighed(parts: list[Part], problem: _Problem, spread: Floats) -> tuple[list[Part], Products, Floats]:
+    """Forms of a size that suits a J, with the moments that belong to them at one mu, and J of a size that suits those.
+
+    `spread` tells J but for its size.
+    """
+    weights = [1 / part.values() for part in parts]
+    sizes = [float(each.sum()) for each in weights]
+    wanted = [
+        np.trace(part.patch.pairs.matrix(part.patch.moments @ each)[1:, 1:]) / size
+        for part, each, size in zip(parts, weights, sizes, strict=True)
+    ]
+    seen = [np.trace((f @ spread @ f.T)[1:, 1:]) for f in problem.rows]
+    information = spread * float(np.sum(wanted) / np.sum(seen))
+    # c is the criterion at the optimum
+    scale = problem.criterion.value(information) / sum(float(part.form()[0, 0]) for part in parts)
+    parts = [part.scaled(scale) for part in parts]
+    mu = scale / float(np.mean(sizes))
+    firsts = problem.reflections.firsts()
+    products = problem.images[0].products(np.column_stack([firsts, firsts])).at(information, mu)
+    return [part.centred(mu) for part in parts], products, information
 
 
-def _square_root(quadratic: Floats) -> tuple[Floats, Floats]:
-    """Square roots of the eigenvalues, and the eigenvectors."""
-    values, vectors = np.linalg.eigh(quadratic)
-    if not values[0] > 0:
+def _square_root(quadratic: Floats, blocks: list[slice]) -> tuple[Floats, Floats]:
+    """Square roots of the eigenvalues, and the eigenvectors, block by block."""
+    values, vectors = np.empty(len(quadratic)), np.zeros_like(quadratic)
+    for block in blocks:
+        values[block], vectors[block, block] = np.linalg.eigh(quadratic[block, block])
+    if not values.min() > 0:
         raise np.linalg.LinAlgError("the sum of the forms is not definite")
     return np.sqrt(values), vectors
 
@@ -120,37 +209,43 @@ def _information(root: tuple[Floats, Floats]) -> Floats:
 
 
 def _step(
-    parts: list[Part], products: Products, rows: list[Floats], largest: Floats, criterion: Criterion
-) -> tuple[list[Part], Products, Relaxed | None, float]:
+    parts: list[Part], products: Products, information: Floats, problem: _Problem
+) -> tuple[list[Part], Products, Floats, Relaxed | None, float]:
     """One Newton step; what the forms before it prove, and the share of the criterion that is left."""
-    total = _Sum.of(parts, products, rows)
-    values, vectors = _square_root(total.quadratic)
-    scale = (values.sum() / total.constant) ** 2
-    if scale > WORTH_SCALING:
-        parts, products = [part.scaled(scale) for part in parts], products.scaled(scale)
-        values = values * scale**0.5
-    told = _certified(parts, products, rows, largest, criterion)
-    # coordinates in which J = A^(-1/2) is the identity and the gradient, A, diagonal
-    root = vectors / np.sqrt(values)
-    local = [f @ root for f in rows]
+    told = problem.certified(parts, products)
+    mu = _together(parts, products) / _count(parts, products)
+    products = problem.with_negative(products, information, mu)
+    together = _together(parts, products)
+    # coordinates in which J is the identity and the gradient diagonal
+    values, vectors = _square_root(information, problem.reflections.blocks())
+    root = vectors * values
+    local = [f @ root for f in problem.rows]
     turned = products.turned(root)
-    pairs = Pairs.of(len(values))
-    count = sum(part.pairs_of_mu() for part in parts) + len(products.shares)
-    together = sum(part.complementarity() for part in parts) + float(products.shares @ products.slacks)
-    newton = _Newton.at(parts, turned, local, pairs, values)
-    _, ahead = newton.step(0.0)
-    _, _, left = _after(parts, products, ahead)
+    newton = _Newton.at(parts, turned, local, problem.reflections.pairs(), values**-2.0)
+    ahead, change = newton.step(0.0)
+    _, _, left, _ = _after(parts, products, ahead, change)
     shrink = min(max((left / together) ** 3, LEAST_SHRINK), MOST_SHRINK)
-    changed, ahead = newton.step(together / count * shrink)
-    parts, products, _ = _after(parts, products, ahead, MOST_OF_A / max(-changed, 1e-9))
-    return parts, products, told, together / float(values.sum())
+    ahead, change = newton.step(mu * shrink)
+    parts, products, _, primal = _after(parts, products, ahead, change)
+    information = root @ (np.eye(len(root)) + primal * change) @ root.T
+    return parts, products, information, told, together / float((values**-2.0).sum())
+
+
+def _together(parts: list[Part], products: Products) -> float:
+    """The sum of all products that are mu on the central path."""
+    return sum(part.complementarity() for part in parts) + float(products.shares @ products.slacks)
+
+
+def _count(parts: list[Part], products: Products) -> int:
+    """How many they are."""
+    return sum(part.pairs_of_mu() for part in parts) + len(products.shares)
 
 
 def _after(
-    parts: list[Part], products: Products, steps: list[Step], most: float = 1.0
-) -> tuple[list[Part], Products, float]:
+    parts: list[Part], products: Products, steps: list[Step], change: Floats
+) -> tuple[list[Part], Products, float, float]:
     """All after a step that keeps moments and forms positive, and what is then together."""
-    primal, dual = 1.0, min(1.0, most)
+    primal, dual = min(1.0, MOST_OF_J / max(-float(np.linalg.eigvalsh(change)[0]), 1e-9)), 1.0
     for part, step in zip(parts, steps[:-1], strict=True):
         far = part.reach(step, REACH_PATCHED)
         primal, dual = min(primal, far[0]), min(dual, far[1])
@@ -161,8 +256,7 @@ def _after(
     ahead = products._replace(
         slacks=products.slacks + primal * last.weights, shares=products.shares + dual * last.numbers
     )
-    together = sum(part.complementarity() for part in moved) + float(ahead.shares @ ahead.slacks)
-    return moved, ahead, together
+    return moved, ahead, _together(moved, ahead), primal
 
 
 class _Newton(NamedTuple):
@@ -172,12 +266,14 @@ class _Newton(NamedTuple):
     products: Products
     second: list[Floats]
     factor: tuple[Floats, bool]
-    local: list[Floats]
-    gradient: Floats
+    pairs: Pairs
+    seen: Floats
+    curvature: Floats
+    off: Floats
 
     @staticmethod
     def at(parts: list[Part], products: Products, local: list[Floats], pairs: Pairs, gradient: Floats) -> _Newton:
-        """The curvature of 2 tr A^(1/2) as seen by the forms, and that of each part's own barrier."""
+        """The curvature of the criterion at J as seen by the forms, and that of each part's own barrier."""
         curvature = np.sqrt(gradient[pairs.first] + gradient[pairs.second])
         blocks = list(_seen(parts, local, pairs))
         seen = np.vstack([*blocks, pairs.products(products.first, products.second)]) / curvature
@@ -194,27 +290,28 @@ class _Newton(NamedTuple):
             moment = f @ f.T
             moment[0, 0] += 1
             second.append(part.patch.pairs.of_matrix(moment))
+        # by how much the gradient at J differs from A
+        off = pairs.of_matrix(np.diag(gradient)) - pairs.of_matrix(_Sum.of(parts, products, local).quadratic)
         factor = cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
-        return _Newton(parts, products, second, factor, local, gradient)
+        return _Newton(parts, products, second, factor, pairs, seen, curvature, off)
 
-    def step(self, target: float) -> tuple[float, list[Step]]:
-        """The least eigenvalue of A's change as a share of A, and the changes towards products of `target`."""
+    def step(self, target: float) -> tuple[list[Step], Floats]:
+        """The changes towards products of `target`, and that of J."""
         away = [part.pull(target) - x for part, x in zip(self.parts, self.second, strict=True)]
         away.append(target / self.products.shares - self.products.values())
-        found: Floats = cho_solve(self.factor, np.concatenate(away), check_finite=False)
+        found: Floats = cho_solve(
+            self.factor, np.concatenate(away) - self.seen @ (self.off / self.curvature), check_finite=False
+        )
         steps, place = [], 0
-        change = np.zeros((self.products.first.shape[1],) * 2)
-        for part, f in zip(self.parts, self.local, strict=True):
+        for part in self.parts:
             numbers = found[place : place + len(part.numbers)]
             place += len(numbers)
             steps.append(part.step(numbers, target))
-            change -= f.T @ part.patch.pairs.matrix(numbers) @ f
         numbers = found[place:]
         shares, slacks = self.products.shares, self.products.slacks
         steps.append(Step(numbers, target / shares - slacks - slacks / shares * numbers, numbers, numbers, numbers))
-        change -= self.products._replace(shares=numbers).pulled()
-        relative = change / np.sqrt(self.gradient) / np.sqrt(self.gradient)[:, None]
-        return float(np.linalg.eigvalsh(relative)[0]), steps
+        change = self.off / self.curvature**2 + found @ self.seen / self.curvature
+        return steps, self.pairs.matrix(change)
 
 
 def _seen(parts: list[Part], local: list[Floats], pairs: Pairs) -> Iterator[Floats]:
@@ -234,7 +331,7 @@ def _certified(
     allowed = products._replace(shares=np.maximum(products.shares, 0))
     total = _Sum.of(list(proven), allowed, rows)
     try:
-        values, vectors = _square_root(total.quadratic)
+        values, vectors = _square_root(total.quadratic, [slice(None)])
     except np.linalg.LinAlgError:
         return None
     # the tangent at J = A^(-1/2), whose gradient J^-2 is A but for rounding
@@ -244,8 +341,8 @@ def _certified(
     # in coordinates where A is nearly 1 and forms of long waves are as small as they are in truth
     local, turned = [f @ information for f in rows], allowed.turned(information)
     absolute, wide = turned.sizes(), np.abs(information)
-    blurred = Products(np.abs(allowed.first) @ wide, np.abs(turned.second), allowed.shares, allowed.slacks).pulled()
-    blurred += Products(np.abs(turned.first), np.abs(allowed.second) @ wide, allowed.shares, allowed.slacks).pulled()
+    blurred = allowed._replace(first=np.abs(allowed.first) @ wide, second=np.abs(turned.second)).pulled()
+    blurred += allowed._replace(first=np.abs(turned.first), second=np.abs(allowed.second) @ wide).pulled()
     for part, f, g in zip(proven, rows, local, strict=True):
         by_form = np.abs(part.form()) @ np.abs(g)
         absolute += np.abs(g).T @ by_form

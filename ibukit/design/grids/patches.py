@@ -72,6 +72,19 @@ def patches_of(distances: Floats) -> list[Patch]:
     return made
 
 
+def unlike_patches(patches: list[Patch], images: Ints) -> tuple[list[Patch], list[int]]:
+    """One of all patches that are images of one another, and how many images it has."""
+    met: set[tuple[int, ...]] = set()
+    firsts, sizes = [], []
+    for patch in patches:
+        own = {tuple(row) for row in np.sort(images[:, patch.secrets], axis=1).tolist()}
+        if not own & met:
+            firsts.append(patch)
+            sizes.append(len(own))
+            met |= own
+    return firsts, sizes
+
+
 def _ball(from_one: Floats) -> Ints:
     """A secret and those up to some distance, as many as a patch holds; some of the nearest where they are too many."""
     order = np.argsort(from_one, kind="stable")
