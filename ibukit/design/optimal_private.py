@@ -145,8 +145,8 @@ def optimal_private(
     relaxation is one of patches of at most nine secrets, on grids squares of 3 x 3 cells: a form that is concave across
     a patch's columns and not negative at any of its extremal ones, all listed, is not negative on X. At a uniform
     distribution and epsilon 0.2, 0.5 and 2 the gap is 1.7, 1.8 and 0.8 % of the value on 4 x 4 cells, 2.7, 3.7 and
-    2.5 % on 6 x 6, 4.7, 8.6 and 3.4 % on 8 x 8 in 61, 70 and 11 s of CPU, and 6.5, 16 and 4.0 % on 10 x 10 in 150, 110
-    and 77 s. There the mirrors of grid and distribution make all unknowns a quarter; without them it takes far longer.
+    2.5 % on 6 x 6, 4.6, 8.2 and 3.4 % on 8 x 8 in 66, 72 and 10 s of CPU, and 6.6, 16 and 4.0 % on 10 x 10 in 150, 140
+    and 100 s. There the mirrors of grid and distribution make all unknowns a quarter; without them it takes far longer.
     Products of neighbours' forms, as on lines, would leave up to 27 %; so much is
     left with 20 equal distances, too.
 
