@@ -189,9 +189,8 @@ def in_order(work: Callable[[Piece], Result], pieces: Iterable[Piece], worth_sha
         while waiting:
             yield _next(waiting)
     finally:  # where a piece failed or nobody wants the rest
-        for share in waiting:
-            share.future.cancel()
-        wait([share.future for share in waiting])
+        # those under way: others wait for a thread that may be with another caller, or are what the caller broke off
+        wait([share.future for share in waiting if not share.future.cancel()])
 
 
 class _Share(Generic[Piece, Result]):

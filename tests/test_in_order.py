@@ -65,6 +65,24 @@ def test_a_failure_is_the_callers_and_the_threads_go_on():
         assert list(in_order(lambda x: 1 / x, [2, 1])) == [0.5, 1.0]
 
 
+def test_who_is_interrupted_waits_for_nothing():
+    """Ctrl-C reaches the calling thread, which may be at work on a piece itself."""
+    taken = threading.Event()
+
+    def work(_):
+        if threading.current_thread() is threading.main_thread():
+            taken.set()
+            raise KeyboardInterrupt
+        assert taken.wait(60)
+
+    for _ in range(5):
+        taken.clear()
+        with fft.set_workers(2), pytest.raises(KeyboardInterrupt):
+            list(in_order(work, range(20)))
+    with fft.set_workers(2):
+        assert list(in_order(abs, [-1, -2])) == [1, 2]
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
 def test_a_child_has_threads_of_its_own():
     """Those of its parent are not there, and to wait for them would be without end."""
