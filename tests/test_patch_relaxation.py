@@ -161,25 +161,18 @@ def test_at_a_high_level_sixteen_cells_are_certain_within_a_hundredth():
 
 
 @pytest.mark.slow
-def test_sixty_four_cells():
-    """A minute; with many cells rounds are few."""
-    grid, prior = ik.Grid(8, 8), ik.uniform(64)
-    best = ik.optimal_private(prior, grid, 0.5, strict=False)
-    assert naive.epsilon_metric(best.mechanism.matrix(), grid.distances()) <= 0.5 * (1 + 1e-9)
+@pytest.mark.parametrize(
+    ("side", "eps", "gap", "rival", "share"),
+    [(8, 0.5, 0.1, ik.SubsetSelection, 0.8), (10, 2.0, 0.05, ik.TruncatedPlanarGeometric, 0.96)],
+)
+def test_many_cells(side, eps, gap, rival, share):
+    """A minute or two; rounds are few."""
+    grid, prior = ik.Grid(side, side), ik.uniform(side**2)
+    best = ik.optimal_private(prior, grid, eps, strict=False)
+    assert naive.epsilon_metric(best.mechanism.matrix(), grid.distances()) <= eps * (1 + 1e-9)
     assert ik.theory.asymptotic_mse(best.mechanism, prior) == pytest.approx(best.value, rel=1e-9)
-    assert 0 <= best.gap <= 0.1 * best.value
-    assert best.value < 0.8 * ik.theory.asymptotic_mse(ik.SubsetSelection(grid, 0.5), prior)
-
-
-@pytest.mark.slow
-def test_a_hundred_cells():
-    """A minute or two."""
-    grid, prior = ik.Grid(10, 10), ik.uniform(100)
-    best = ik.optimal_private(prior, grid, 2.0, strict=False)
-    assert naive.epsilon_metric(best.mechanism.matrix(), grid.distances()) <= 2 * (1 + 1e-9)
-    assert ik.theory.asymptotic_mse(best.mechanism, prior) == pytest.approx(best.value, rel=1e-9)
-    assert 0 <= best.gap <= 0.05 * best.value
-    assert best.value < 0.96 * ik.theory.asymptotic_mse(ik.TruncatedPlanarGeometric(grid, 2.0), prior)
+    assert 0 <= best.gap <= gap * best.value
+    assert best.value < share * ik.theory.asymptotic_mse(rival(grid, eps), prior)
 
 
 def test_columns_that_are_missed_show_in_the_gap(monkeypatch):
