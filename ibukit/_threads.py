@@ -6,19 +6,23 @@ Passes over many reports share their pieces among threads where the user asks fo
 from __future__ import annotations
 
 import os
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import copy_context
 from functools import partial
 from threading import Lock, get_ident
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
+Share = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
+# seconds between two looks for work: a share of a stage, and many times what a look takes
+NAP = 2e-5
 
 
 class Library(Protocol):
@@ -159,10 +163,10 @@ class _Pools:
             return self._pools[threads]
 
 
-POOLS = _Pools()
+_POOLS = _Pools()
 
 
-def in_a_copy(work: Callable[[Piece], Result], piece: Piece) -> Callable[[], Result]:
+def _in_a_copy(work: Callable[[Piece], Result], piece: Piece) -> Callable[[], Result]:
     """The call in a context of its own: what numpy does about a division by 0 is the caller's decision."""
     return partial(copy_context().run, work, piece)
 
@@ -180,7 +184,7 @@ def in_order(work: Callable[[Piece], Result], pieces: Iterable[Piece], worth_sha
     if threads == 1 or not worth_sharing:
         yield from map(work, pieces)
         return
-    pool, waiting = POOLS.of(threads - 1), deque[_Share[Piece, Result]]()
+    pool, waiting = _POOLS.of(threads - 1), deque[_Share[Piece, Result]]()
     try:
         for piece in pieces:
             waiting.append(_Share(pool, work, piece))
@@ -198,7 +202,7 @@ class _Share(Generic[Piece, Result]):
 
     def __init__(self, pool: ThreadPoolExecutor, work: Callable[[Piece], Result], piece: Piece):
         self._work, self._piece = work, piece
-        self.future: Future[Result] = pool.submit(in_a_copy(work, piece))
+        self.future: Future[Result] = pool.submit(_in_a_copy(work, piece))
 
     def take(self) -> bool:
         """Work on it here and now, unless somebody does or did."""
@@ -222,3 +226,71 @@ def _next(waiting: deque[_Share[Piece, Result]]) -> Result:
             break
         share.take()
     return waiting.popleft().future.result()
+
+
+class Team:
+    """The calling thread and some companions, who look for the next piece until all is done.
+
+    The stages of a convolution take a millisecond or two. A thread that is woken for each of them may begin on the core
+    of the one that woke it, where it waits for as long until the system moves it; one that looks up again and again is
+    on a core of its own.
+    """
+
+    def __init__(self) -> None:
+        self._pieces: deque[Callable[[], None]] = deque()
+        self.is_done = False
+
+    def accompany(self) -> None:
+        """What a companion does."""
+        while not self.is_done:
+            if not self._one():
+                time.sleep(NAP)
+
+    def _one(self) -> bool:
+        try:
+            piece = self._pieces.popleft()
+        except IndexError:
+            return False
+        piece()
+        return True
+
+    def share(self, work: Callable[[Piece], Result], pieces: Sequence[Piece]) -> list[Result]:
+        """Work on each piece by whoever is free; the results in the order of the pieces, or the first error."""
+        found: list[Any] = [None] * len(pieces)
+        left, errors = deque(range(len(pieces))), dict[int, BaseException]()
+
+        def one(number: int) -> None:
+            try:
+                found[number] = work(pieces[number])
+            except BaseException as error:
+                errors[number] = error
+            finally:
+                left.pop()
+
+        self._pieces.extend(_in_a_copy(one, number) for number in range(len(pieces)))
+        while left:
+            if not self._one():
+                time.sleep(NAP)
+        if errors:
+            raise errors[min(errors)]
+        return found
+
+
+@contextmanager
+def team(worth_sharing: bool) -> Iterator[Share]:
+    """share(work, pieces) for stages one after the other, by the threads of `scipy.fft.set_workers`, or by one."""
+    from scipy import fft
+
+    threads = fft.get_workers()
+    if threads == 1 or not worth_sharing:
+        yield lambda work, pieces: list(map(work, pieces))
+        return
+    own, pool = Team(), _POOLS.of(threads - 1)
+    companions = [pool.submit(own.accompany) for _ in range(threads - 1)]
+    try:
+        with fft.set_workers(1):  # as in the companions' threads
+            yield own.share
+    finally:
+        own.is_done = True
+        # those that have begun: others wait for a thread that may be with the team of another caller
+        wait([companion for companion in companions if not companion.cancel()])

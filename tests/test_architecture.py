@@ -29,7 +29,6 @@ LAYERS = [
     "_frozen",
     "_validate",
     "_threads",
-    "_team",
     "_plain_first",
     "_efficiency",
     "_workers",

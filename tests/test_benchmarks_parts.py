@@ -50,7 +50,8 @@ def test_figure_nine_has_all_its_settings_and_two_processes_find_the_same(monkey
     assert row["worst gap"] <= 1e-9
 
 
-def test_seconds_side_by_side_are_those_of_the_caller_and_half_of_the_others(monkeypatch):
-    clocks = {"perf_counter": [10, 13], "process_time": [2, 7], "thread_time": [1, 5]}
+@pytest.mark.parametrize(("own", "most"), [(4, 4), (2, 3)])
+def test_seconds_side_by_side_are_those_of_the_busiest_thread(own, most, monkeypatch):
+    clocks = {"perf_counter": [10, 13], "process_time": [2, 7], "thread_time": [1, 1 + own]}
     monkeypatch.setattr(threads, "time", SimpleNamespace(**{name: iter(at).__next__ for name, at in clocks.items()}))
-    assert threads.timed(lambda: None, 2) == (3, 5, 4 + (5 - 4) / 2)
+    assert threads.timed(lambda: None, 2) == (3, 5, most)

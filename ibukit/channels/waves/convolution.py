@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ibukit._team import team
-from ibukit._threads import one_thread
+from ibukit._threads import Share, one_thread, team
 from ibukit._validate import Floats, Ints
 from ibukit.channels.waves.everywhere import Block, Everywhere
 from ibukit.channels.waves.few_cells import All, FewCells
@@ -20,7 +19,6 @@ from ibukit.channels.waves.few_lines import Cells, FewColumns, FewRows
 from ibukit.channels.waves.fourier import Padded, Spectrum, down, up
 
 Piece = Everywhere | FewRows | FewColumns | FewCells
-Share = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
 Source = Callable[[slice], NDArray[Any]]
 Sink = Callable[[slice, NDArray[Any]], None]
 # cells, and lines of cells, that are a few
