@@ -36,7 +36,7 @@ def test_products_in_single_precision_err_by_single_precision(kind, rng):
     w, x = rng.random(channel.size) ** 3, rng.normal(size=channel.k) * 1e-40  # in units of their own
     matrix = channel.matrix()
     exact = matrix @ (w * (x @ matrix))
-    single = channel.gram_single.times(w, x)
+    single = channel.gram_single.of(w)(x)
     assert 1e-9 < np.abs(single - exact).max() / np.abs(exact).max() < 3e-6
     assert np.abs(channel.gram_product(w, x) - exact).max() / np.abs(exact).max() < 1e-13
 
@@ -50,8 +50,8 @@ def test_reports_seen_twice_are_added_up(rng):
 
 def test_the_product_of_nothing_is_nothing():
     channel = plane.row_normalised(ik.Grid(23, 31), 0.4, np.arange(713))
-    assert (channel.gram_single.times(np.ones(713), np.zeros(713)) == 0).all()
-    assert np.isnan(channel.gram_single.times(np.ones(713), np.full(713, np.inf))).all()
+    assert (channel.gram_single.of(np.ones(713))(np.zeros(713)) == 0).all()
+    assert np.isnan(channel.gram_single.of(np.ones(713))(np.full(713, np.inf))).all()
 
 
 @pytest.mark.parametrize("corner", [0, 1])
@@ -60,7 +60,7 @@ def test_products_with_reports_from_one_corner_alone(corner, rng):
     channel = plane.row_normalised(ik.Grid(23, 31), 0.1, np.sort(712 - cells) if corner else cells)
     w, x, matrix = rng.random(12), rng.random(713), channel.matrix()
     exact = matrix @ (w * (x @ matrix))
-    assert np.abs(channel.gram_single.times(w, x) - exact).max() < 3e-6 * exact.max()
+    assert np.abs(channel.gram_single.of(w)(x) - exact).max() < 3e-6 * exact.max()
 
 
 @pytest.mark.parametrize("scale", [0.0, 2.0**-400, 2.0**400])

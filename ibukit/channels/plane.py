@@ -158,11 +158,12 @@ class PlaneChannel(Channel):
     def fit(self, theta: Floats, q: Floats | Ints, p: Floats, g: Floats) -> None:
         """Fill p = forward(theta) and g = adjoint(q / p), for theta >= 0."""
         given, factor, filled = (values.reshape(self.shape) for values in (theta, self.factor, g))
+        mass = np.empty(self.shape)
         squares: list[float] = []  # added up exactly, whoever comes first
         least: list[float] = []
 
-        def mass(rows: slice) -> Floats:
-            own = given[rows] * factor[rows]
+        def begin(rows: slice) -> Floats:
+            own = np.multiply(given[rows], factor[rows], out=mass[rows])
             squares.append(float(np.einsum("xy,xy", own, own)))
             return own
 
@@ -171,7 +172,7 @@ class PlaneChannel(Channel):
             weak = np.flatnonzero(seen < limit) if seen.min() < limit else ()
             self._scale(seen, job.reports)
             if len(weak):
-                seen[weak] = self._improbable(theta * self.factor, np.arange(self.size)[job.reports][weak])
+                seen[weak] = self._improbable(mass.ravel(), np.arange(self.size)[job.reports][weak])
             p[job.reports] = seen
             weights = np.divide(q[job.reports], seen, out=seen)
             self._scale(weights, job.reports)
@@ -181,7 +182,7 @@ class PlaneChannel(Channel):
         def keep(rows: slice, field: Floats) -> None:
             np.multiply(np.maximum(field, math.fsum(least)), factor[rows], out=filled[rows])
 
-        self._convolutions.through(mass, weigh, keep)
+        self._convolutions.through(begin, weigh, keep)
         if self.columns.size:
             far = self.kinds == FAR
             p[far] = theta @ self.columns

@@ -58,6 +58,17 @@ class Pairs(NamedTuple):
         return np.asarray(half + half.T)
 
 
+def eigen_by_kind(matrix: Floats, kinds: Ints | None) -> tuple[Floats, Floats]:
+    """Eigenvalues and eigenvectors of a symmetric matrix whose entries between coordinates of two kinds are 0."""
+    if kinds is None:
+        return np.linalg.eigh(matrix)
+    values, vectors = np.empty(len(matrix)), np.zeros_like(matrix)
+    for kind in np.unique(kinds):
+        own = np.flatnonzero(kinds == kind)
+        values[own], vectors[np.ix_(own, own)] = np.linalg.eigh(matrix[np.ix_(own, own)])
+    return values, vectors
+
+
 class Frame(NamedTuple):
     """A criterion at J = root root^T, in coordinates in which J is the identity and G is diag(gradient)."""
 
@@ -75,10 +86,7 @@ class Frame(NamedTuple):
         squares = (loadings**2).sum(axis=1)
         weights = 0.5 / np.sqrt(squares) if criterion.roots else np.ones(len(squares))
         whole = (loadings.T * weights) @ loadings
-        gradient, turn = np.empty(len(whole)), np.zeros_like(whole)
-        for kind in np.unique(kinds) if kinds is not None else [None]:
-            own = np.arange(len(whole)) if kind is None else np.flatnonzero(kinds == kind)
-            gradient[own], turn[np.ix_(own, own)] = np.linalg.eigh(whole[np.ix_(own, own)])
+        gradient, turn = eigen_by_kind(whole, kinds)
         value = float((np.sqrt(squares) if criterion.roots else squares).sum())
         return Frame(root @ turn, value, gradient, loadings @ turn, squares, criterion.roots)
 

@@ -14,6 +14,7 @@ ten to eighty iterations are enough unless the penalty is so weak that the fit b
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -66,11 +67,15 @@ class PlaneCurvature(Curvature):
         y += self.root * self._reports(self.root * x)
         return y
 
+    @cached_property
+    def _single(self) -> Callable[[Floats], Floats]:
+        return self.channel.gram_single.of(self.w)
+
     def _reports(self, x: Floats) -> Floats:
         channel = self.channel
         if self.careful:
             return channel.gram_product(self.w, x)
-        y = channel.gram_single.times(self.w, x)
+        y = self._single(x)
         if channel.columns.size:  # which it leaves out
             y += channel.columns @ (self.w[channel.kinds == FAR] * (x @ channel.columns))
         return y

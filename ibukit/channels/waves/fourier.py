@@ -56,11 +56,9 @@ class Padded:
     def blank(self, rows: Ints | slice, precision: Any) -> list[Spectrum]:
         """Strips for a field whose second axis is transformed: zeros but for these rows, which are to be filled."""
         kind = np.result_type(precision, np.complex64)
-        filled = isinstance(rows, slice)
-        made = [(np.empty if filled else np.zeros)((self.lengths[0], s.stop - s.start), kind) for s in self.strips]
-        if isinstance(rows, slice):
-            for strip in made:
-                strip[rows.stop :] = 0
+        made = [np.empty((self.lengths[0], strip.stop - strip.start), kind) for strip in self.strips]
+        for strip in made:
+            strip[rows.stop if isinstance(rows, slice) else 0 :] = 0
         return made
 
     def transform_rows(self, block: NDArray[Any], rows: Ints | slice, into: Sequence[Spectrum]) -> None:

@@ -48,12 +48,8 @@ class Gram:
         tables = kernels[:, : reach[0] + 1, : reach[1] + 1]
         self._convolutions = Convolutions.of(Padded(shape, (rows, cols)), tables, kinds, cells, np.float32)
 
-    def times(self, w: Floats, x: Floats) -> Floats:
-        """M diag(w) M^T x, up to reports of no kind."""
-        return self.of(w)(x)
-
     def of(self, w: Floats) -> Callable[[Floats], Floats]:
-        """Products for some weights w, which are written out in single precision."""
+        """M diag(w) M^T x for any x, up to reports of no kind; the weights are written out in single precision."""
         # units in which nothing leaves the range of single precision
         heaviest = float(w.max(initial=0.0))
         weights: NDArray[np.float32] = np.empty(0, np.float32)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ibukit._validate import Floats
+from ibukit._validate import Floats, Ints
 from ibukit.design._extremal_columns import TIE_OF_PATHS
 from ibukit.design._generated_columns import deviations
 from ibukit.design._path_turns import Tangent
@@ -52,10 +52,17 @@ def risen(logs: Floats, distances: Floats, tangent: Tangent, rng: np.random.Gene
     return unlike(np.vstack(tied), distances)
 
 
-def unlike(logs: Floats, distances: Floats) -> Floats:
-    """Each column once."""
-    heights = np.rint((logs - logs[:, :1]) / (SAME_LOGS * distances.max()))
-    return logs[np.sort(np.unique(heights, axis=0, return_index=True)[1])]
+def unlike(logs: Floats, distances: Floats, images: Ints | None = None) -> Floats:
+    """Each column once; of those that are images of one another, with their secrets from there, one."""
+    unit, images = SAME_LOGS * distances.max(), np.arange(logs.shape[1])[None] if images is None else images
+    # each image by its own first secret: differences of what is rounded are off by one
+    heights = [np.rint((logs[:, image] - logs[:, image[:1]]) / unit) for image in images]
+    each, first = np.arange(len(logs)), heights[0]
+    for other in heights[1:]:
+        apart = other - first
+        lower = apart[each, (apart != 0).argmax(axis=1)] < 0
+        first = np.where(lower[:, None], other, first)
+    return logs[np.sort(np.unique(first, axis=0, return_index=True)[1])]
 
 
 def within_bounds(logs: Floats, distances: Floats) -> Floats:

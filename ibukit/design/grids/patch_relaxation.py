@@ -28,7 +28,7 @@ from ibukit._validate import Floats, Ints
 from ibukit.design._generated_columns import deviations
 from ibukit.design._optimal_weights import Criterion, Dual, reach
 from ibukit.design._path_relaxation import Relaxed
-from ibukit.design._round_frame import Pairs
+from ibukit.design._round_frame import Pairs, eigen_by_kind
 from ibukit.design.grids.patch_forms import Part, Products, Step, first_part
 from ibukit.design.grids.patches import Patch, patches_of, unlike_patches
 from ibukit.design.grids.reflections import Reflections
@@ -193,11 +193,9 @@ def _weighed(parts: list[Part], problem: _Problem, spread: Floats) -> tuple[list
     return [part.centred(mu) for part in parts], products, information
 
 
-def _square_root(quadratic: Floats, blocks: list[slice]) -> tuple[Floats, Floats]:
-    """Square roots of the eigenvalues, and the eigenvectors, block by block."""
-    values, vectors = np.empty(len(quadratic)), np.zeros_like(quadratic)
-    for block in blocks:
-        values[block], vectors[block, block] = np.linalg.eigh(quadratic[block, block])
+def _square_root(quadratic: Floats, kinds: Ints | None = None) -> tuple[Floats, Floats]:
+    """Square roots of the eigenvalues, and the eigenvectors."""
+    values, vectors = eigen_by_kind(quadratic, kinds)
     if not values.min() > 0:
         raise np.linalg.LinAlgError("the sum of the forms is not definite")
     return np.sqrt(values), vectors
@@ -217,7 +215,7 @@ def _step(
     products = problem.with_negative(products, information, mu)
     together = _together(parts, products)
     # coordinates in which J is the identity and the gradient diagonal
-    values, vectors = _square_root(information, problem.reflections.blocks())
+    values, vectors = _square_root(information, problem.reflections.kinds)
     root = vectors * values
     local = [f @ root for f in problem.rows]
     turned = products.turned(root)
@@ -331,7 +329,7 @@ def _certified(
     allowed = products._replace(shares=np.maximum(products.shares, 0))
     total = _Sum.of(list(proven), allowed, rows)
     try:
-        values, vectors = _square_root(total.quadratic, [slice(None)])
+        values, vectors = _square_root(total.quadratic)
     except np.linalg.LinAlgError:
         return None
     # the tangent at J = A^(-1/2), whose gradient J^-2 is A but for rounding

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ibukit._validate import Floats, Ints
 from ibukit.design._extremal_columns import TIE_OF_PATHS
 from ibukit.design._round_frame import Pairs
-from ibukit.design.grids.column_moves import SAME_LOGS
+from ibukit.design.grids.column_moves import unlike
 from ibukit.information import contrasts
 
 # where there are more symmetries than that, as with equal distances, or they are not found so soon, none are used
@@ -53,12 +53,6 @@ class Reflections(NamedTuple):
         """Which entries of an invariant matrix need not be 0."""
         return np.equal(self.kinds[:, None], self.kinds)
 
-    def blocks(self) -> list[slice]:
-        """The basis vectors of each kind."""
-        ends = np.cumsum(np.bincount(self.kinds))
-        starts = np.append(0, ends[:-1])
-        return [slice(int(start), int(end)) for start, end in zip(starts, ends, strict=True) if end > start]
-
     def pairs(self) -> Pairs:
         """Of the basis, without those of different kinds."""
         return Pairs.of(len(self.kinds)).among(self.kinds)
@@ -79,15 +73,7 @@ class Reflections(NamedTuple):
 
     def unlike(self, logs: Floats, distances: Floats) -> Floats:
         """Of columns that are images of one another one."""
-        unit = SAME_LOGS * distances.max()
-        # each image by its own first secret: differences of what is rounded are off by one
-        heights = [np.rint((logs[:, image] - logs[:, image[:1]]) / unit) for image in self.images]
-        each, first = np.arange(len(logs)), heights[0]
-        for other in heights[1:]:
-            apart = other - first
-            lower = apart[each, (apart != 0).argmax(axis=1)] < 0
-            first = np.where(lower[:, None], other, first)
-        return logs[np.sort(np.unique(first, axis=0, return_index=True)[1])]
+        return unlike(logs, distances, self.images)
 
 
 def _symmetries(distances: Floats, theta: Floats) -> list[Ints]:
