@@ -42,10 +42,19 @@ ik.posterior(kinds[0].tally([0, 1, 1]), 0.5)
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     """In a fresh clone, compile what is common before the workers start, once for all of them."""
-    first = not any((Path(__file__).parent / "ibukit").rglob("*.nbi")) and "NUMBA_CACHE_DIR" not in os.environ
-    if first and getattr(session.config.option, "numprocesses", None) and "PYTEST_XDIST_WORKER" not in os.environ:
+    first = (
+        not any((Path(__file__).parent / "ibukit").rglob("*.nbi"))
+        and "NUMBA_CACHE_DIR" not in os.environ
+    )
+    if (
+        first
+        and getattr(session.config.option, "numprocesses", None)
+        and "PYTEST_XDIST_WORKER" not in os.environ
+    ):
         alone = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
-        subprocess.run([sys.executable, "-c", COMMON], check=False, env=alone, cwd=Path(__file__).parent)
+        subprocess.run(
+            [sys.executable, "-c", COMMON], check=False, env=alone, cwd=Path(__file__).parent
+        )
 
 
 def pytest_configure() -> None:

@@ -26,15 +26,30 @@ PARTS = (
     *("protocol_solvers", "libraries", "figure9", "gibbs", "threads"),
     *("planes", "cell_errors", "ranges", "optimal_private"),
 )
-ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "RAYON_NUM_THREADS")
+ONE_THREAD = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "NUMBA_NUM_THREADS",
+    "RAYON_NUM_THREADS",
+)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="fewer workloads and rounds; results stay in _build")
-    parser.add_argument("--only", nargs="+", choices=WORKLOADS, help="race on these alone, in place of their last rows")
+    parser.add_argument(
+        "--quick", action="store_true", help="fewer workloads and rounds; results stay in _build"
+    )
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        choices=WORKLOADS,
+        help="race on these alone, in place of their last rows",
+    )
     asked = parser.parse_args()
-    if any(os.environ.get(name) != "1" for name in ONE_THREAD):  # before any library has started its threads
+    if any(
+        os.environ.get(name) != "1" for name in ONE_THREAD
+    ):  # before any library has started its threads
         again = [sys.executable, "-m", "benchmarks", *sys.argv[1:]]
         os.execve(sys.executable, again, os.environ | dict.fromkeys(ONE_THREAD, "1"))
     here, missing = contenders()
@@ -42,10 +57,16 @@ def main() -> None:
     if asked.only:
         again = races(asked.only, asked.quick)
         if not asked.quick:
-            kept = [row for row in tables.rows_of_races(RESULTS / "races.csv") if row.workload not in asked.only]
+            kept = [
+                row
+                for row in tables.rows_of_races(RESULTS / "races.csv")
+                if row.workload not in asked.only
+            ]
             rows = sorted(kept + again, key=lambda row: list(WORKLOADS).index(row.workload))
             tables.write(tables.frame_of_races(rows), RESULTS / "races.csv")
-            tables.write(tables.frame_of_bars([*bars.judge(rows), *dense.kept_bars()]), RESULTS / "bars.csv")
+            tables.write(
+                tables.frame_of_bars([*bars.judge(rows), *dense.kept_bars()]), RESULTS / "bars.csv"
+            )
         return
     minutes: dict[str, float] = {}
 
@@ -74,14 +95,25 @@ def main() -> None:
     for name, table in found.items():
         tables.write(table, folder / f"{name}.csv")
         if name != "races":
-            shown = table[table.met != tables.VERDICT[None]] if asked.quick and name == "bars" else table
+            shown = (
+                table[table.met != tables.VERDICT[None]]
+                if asked.quick and name == "bars"
+                else table
+            )
             print(f"\n{name}\n{tables.text(shown)}")
     for part in PARTS:
-        command = [sys.executable, "-m", f"benchmarks.{part}", *(["--quick"] if asked.quick else [])]
+        command = [
+            sys.executable,
+            "-m",
+            f"benchmarks.{part}",
+            *(["--quick"] if asked.quick else []),
+        ]
         ended = timed(part, lambda command=command: subprocess.run(command, cwd=ROOT, check=False))
         failed += [part] if ended.returncode else []
     missed = judged[judged.met == tables.VERDICT[False]]
-    print(f"\n{len(missed)} of {len(judged)} bars missed, {(judged.met == tables.VERDICT[None]).sum()} not measured")
+    print(
+        f"\n{len(missed)} of {len(judged)} bars missed, {(judged.met == tables.VERDICT[None]).sum()} not measured"
+    )
     for row in missed.itertuples():
         print(f"MISSED: {row.bar}: {row.required} required, {row.measured} measured")
     print("minutes: " + ", ".join(f"{step} {spent:.1f}" for step, spent in minutes.items()))

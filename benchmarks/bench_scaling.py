@@ -26,5 +26,10 @@ def test_cost(benchmark, structure, k, limit):
         rounds = 3 if k <= STRUCTURES[structure][0][-2] else 1
         estimate = benchmark.pedantic(ik.mle, setup=fresh, rounds=rounds, warmup_rounds=1)
     benchmark.extra_info.update(
-        structure=structure, k=k, tol=tol, gap=estimate.gap, iterations=estimate.n_iter, method=estimate.method
+        structure=structure,
+        k=k,
+        tol=tol,
+        gap=estimate.gap,
+        iterations=estimate.n_iter,
+        method=estimate.method,
     )

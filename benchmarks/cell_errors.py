@@ -19,21 +19,25 @@ import ibukit as ik
 from benchmarks.draws import SEED, _towns
 from benchmarks.measure import clocked, peak_bytes
 from benchmarks.run import results
-from ibukit._threads import one_thread
-from ibukit.information import asymptotic_variances_of_sums, dense
-from ibukit.information.plane_cells import variances_on_a_plane
+from ibukit._ground.threads import one_thread
+from ibukit.fisher_information import asymptotic_variances_of_sums, dense
+from ibukit.fisher_information.plane_cells import variances_on_a_plane
 
 CASES = ((64, 0.2), (64, 1.0), (256, 0.2), (256, 1.0))
-USERS_A_CELL, MOST_SECRETS_OF_MATRIX, N_SINGLE = 150, 5000, 16
+USERS_A_CELL, MAX_SECRETS_OF_MATRIX, N_SINGLE = 150, 5000, 16
 
 
 def reports(side: int, epsilon: float) -> tuple[ik.Tally, np.ndarray]:
     """A tally of all reports, and the distribution that they come from."""
     rng = np.random.default_rng([SEED, side])
-    people = _towns((side, side), (side // 8, side - side // 8), 25, side * side // 40, 1.0, 9, 0.05, rng)
+    people = _towns(
+        (side, side), (side // 8, side - side // 8), 25, side * side // 40, 1.0, 9, 0.05, rng
+    )
     law = ik.distributions.normalize(people) / 2 + 1 / (2 * side * side)
     mechanism = ik.TruncatedPlanarGeometric(ik.Grid(side, side), epsilon)
-    return mechanism.simulate(rng.multinomial(USERS_A_CELL * side * side, ik.quantize(law)), rng), law
+    return mechanism.simulate(
+        rng.multinomial(USERS_A_CELL * side * side, ik.quantize(law)), rng
+    ), law
 
 
 def farthest_off(some: np.ndarray, others: np.ndarray) -> float:
@@ -51,7 +55,9 @@ def measured(side: int, epsilon: float) -> dict[str, object]:
     edge = [0, side - 1, side * (side - 1), side * side - 1, side // 2]
     cells = np.append(edge, rng.integers(0, side * side, N_SINGLE - len(edge)))
     questions = (cells[:, None] == np.arange(side * side)) * 1.0
-    single, seconds_of_single = clocked(lambda: asymptotic_variances_of_sums(tally, theta, questions))
+    single, seconds_of_single = clocked(
+        lambda: asymptotic_variances_of_sums(tally, theta, questions)
+    )
     row: dict[str, object] = {
         "side": side,
         "epsilon": epsilon,
@@ -61,16 +67,23 @@ def measured(side: int, epsilon: float) -> dict[str, object]:
         "off_at_single": farthest_off(variances[cells], single),
         "megabytes": None if memory is None else round(memory / 1e6),
     }
-    if side * side <= MOST_SECRETS_OF_MATRIX:
+    if side * side <= MAX_SECRETS_OF_MATRIX:
         with one_thread():
             exact, by_matrix = clocked(lambda: np.diag(dense.lower_covariance(tally, theta)))
-        row |= {"seconds_of_matrix": float(f"{by_matrix:.3g}"), "off_everywhere": farthest_off(variances, exact)}
+        row |= {
+            "seconds_of_matrix": float(f"{by_matrix:.3g}"),
+            "off_everywhere": farthest_off(variances, exact),
+        }
     return row
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="the smaller ones alone; the result stays in _build")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="the smaller ones alone; the result stays in _build"
+    )
     asked = parser.parse_args()
     path, rows = results("cell_errors", asked.quick), []
     for side, epsilon in CASES[:2] if asked.quick else CASES:

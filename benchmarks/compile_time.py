@@ -51,7 +51,11 @@ def measure(structures: list[str], limit: float = 120.0) -> pd.DataFrame:
                     row["note"] = (done.stderr.splitlines() or ["failed"])[-1][:100]
                     break
                 start, first, second = json.loads(done.stdout)
-                row |= {f"first call, {state}": first, "start and import": start, "second call": second}
+                row |= {
+                    f"first call, {state}": first,
+                    "start and import": start,
+                    "second call": second,
+                }
         rows.append(row)
     return pd.DataFrame(rows)
 

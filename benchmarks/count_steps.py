@@ -15,7 +15,7 @@ from benchmarks.workloads import WORKLOADS
 
 GAPS = (1e-6, 1e-8, 1e-10)
 AT_ONCE = 2000
-MOST_SECONDS = 900.0
+MAX_SECONDS = 900.0
 COUNT = ("W1", "W2-0.2", "W2-1", "W2-3", "W4-20", "W5")
 
 
@@ -26,7 +26,7 @@ def count(columns: np.ndarray, q: np.ndarray, gaps: tuple[float, ...] = GAPS) ->
     for tol in sorted(gaps, reverse=True):
         gap = np.inf
         while gap > tol:
-            if time.process_time() - start > MOST_SECONDS:
+            if time.process_time() - start > MAX_SECONDS:
                 return reached
             taken, gap = ibu_loops(columns, q, theta, AT_ONCE, tol)
             steps += taken

@@ -28,7 +28,7 @@ from benchmarks.bars import Bar
 from benchmarks.dense_kinds import KINDS, drawn
 from benchmarks.draws import ROOT
 from ibukit.solvers import interior_point
-from ibukit.solvers.dense.path import DensePath
+from ibukit.solvers.dense.central_path import DensePath
 from ibukit.solvers.dense.systems import FEW_REPORTS
 
 RESULTS = ROOT / "benchmarks" / "results" / "dense.csv"
@@ -56,7 +56,12 @@ class Kind:
         matrix, counts = drawn(name)
         seen = counts > 0
         columns = np.ascontiguousarray(matrix[:, seen])
-        return cls(name, ik.MatrixMechanism(matrix).tally_counts(counts), columns, counts[seen] / counts.sum())
+        return cls(
+            name,
+            ik.MatrixMechanism(matrix).tally_counts(counts),
+            columns,
+            counts[seen] / counts.sum(),
+        )
 
     def gap(self, theta: np.ndarray) -> float:
         """max g - 1 on the vector made a distribution: nobody's own claim counts."""
@@ -105,7 +110,9 @@ def by_clarabel(kind: Kind, dual: bool) -> Callable[[], Answer]:
             fit = sparse.coo_matrix(kind.columns.T)
             third = sparse.csc_matrix((-fit.data, (3 * fit.row + 2, fit.col)), (3 * s, k))
             bounds, cost = np.zeros(k), np.ones(k)
-        a = sparse.vstack([sparse.hstack([inside, sparse.csc_matrix((k, s))]), sparse.hstack([third, t])]).tocsc()
+        a = sparse.vstack(
+            [sparse.hstack([inside, sparse.csc_matrix((k, s))]), sparse.hstack([third, t])]
+        ).tocsc()
         b = np.concatenate([bounds, np.tile([0.0, 1.0, 0.0], s)])
         settings = clarabel.DefaultSettings()
         settings.verbose = False
@@ -159,7 +166,11 @@ def race(name: str, rounds: int) -> list[dict[str, Any]]:
             row["iterations"], row["gap"] = estimate.n_iter, kind.gap(estimate.distribution)
     limit = in_blas_calls(kind)
     for row, their, our in zip(rows, theirs, ours, strict=True):
-        row |= {"peer_seconds": median(their), "seconds": median(our), "ratio": median(their) / median(our)}
+        row |= {
+            "peer_seconds": median(their),
+            "seconds": median(our),
+            "ratio": median(their) / median(our),
+        }
         row |= {"limit": limit, "k": len(kind.columns), "s": len(kind.q)}
     return rows
 
@@ -175,7 +186,9 @@ def in_blas_calls(kind: Kind, gap: float = 1e-6) -> float:
     in_reports = s < FEW_REPORTS * k
     half = np.asfortranarray(matrix if in_reports else matrix.T)
     order = s if in_reports else k
-    system = np.asfortranarray((matrix.T @ matrix if in_reports else matrix @ matrix.T) + order * np.eye(order))
+    system = np.asfortranarray(
+        (matrix.T @ matrix if in_reports else matrix @ matrix.T) + order * np.eye(order)
+    )
     steps, calls = [], []
     settings = interior_point.TRIES[0]
     while sum(steps) < 10 * ENOUGH:
@@ -198,10 +211,17 @@ def judge(table: pd.DataFrame) -> list[Bar]:
         fastest = rows[rows.peer.str.startswith("cvxpy")].sort_values("peer_seconds").iloc[0]
         met = fastest.ratio >= TIMES and fastest.gap <= max(fastest.peer_gap, FINEST)
         told = f"{fastest.ratio:.1f} ({fastest.peer}, gap {fastest.peer_gap:.0e} to our {max(fastest.gap, 0):.0e})"
-        bars.append(Bar(f"dense, {name}: fastest Clarabel by cvxpy / ours", f">= {TIMES}", told, bool(met)))
+        bars.append(
+            Bar(f"dense, {name}: fastest Clarabel by cvxpy / ours", f">= {TIMES}", told, bool(met))
+        )
         limit = rows.limit.iloc[0]
         bars.append(
-            Bar(f"dense, {name}: an iteration / its two calls of BLAS", f"<= {LIMIT}", f"{limit:.2f}", limit <= LIMIT)
+            Bar(
+                f"dense, {name}: an iteration / its two calls of BLAS",
+                f"<= {LIMIT}",
+                f"{limit:.2f}",
+                limit <= LIMIT,
+            )
         )
     return bars
 
@@ -213,17 +233,30 @@ def kept_bars(path: Path = RESULTS) -> list[Bar]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="three kinds, two rounds; results stay in _build")
-    parser.add_argument("--only", nargs="+", choices=KINDS, help="these kinds, in place of their last rows")
+    parser.add_argument(
+        "--quick", action="store_true", help="three kinds, two rounds; results stay in _build"
+    )
+    parser.add_argument(
+        "--only", nargs="+", choices=KINDS, help="these kinds, in place of their last rows"
+    )
     asked = parser.parse_args()
     if any(os.environ.get(name) != "1" for name in ("OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS")):
-        alone = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"), "1")
-        os.execve(sys.executable, [sys.executable, "-m", "benchmarks.dense", *sys.argv[1:]], os.environ | alone)
+        alone = dict.fromkeys(
+            ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"), "1"
+        )
+        os.execve(
+            sys.executable,
+            [sys.executable, "-m", "benchmarks.dense", *sys.argv[1:]],
+            os.environ | alone,
+        )
     rows: list[dict[str, Any]] = []
     for name in asked.only or (QUICK if asked.quick else KINDS):
         found = race(name, 2 if asked.quick else 3)
         rows += found
-        print(f"\n{KINDS[name][0]}\n{tables.text(pd.DataFrame(found).drop(columns=['kind', 'k', 's']))}", flush=True)
+        print(
+            f"\n{KINDS[name][0]}\n{tables.text(pd.DataFrame(found).drop(columns=['kind', 'k', 's']))}",
+            flush=True,
+        )
     path = ROOT / "_build" / "bench" / "quick" / "dense.csv" if asked.quick else RESULTS
     table = pd.DataFrame(rows)
     if asked.only and path.exists():

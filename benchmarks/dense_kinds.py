@@ -72,20 +72,41 @@ def kronecker() -> np.ndarray:
 
 
 KINDS: dict[str, tuple[str, Callable[[np.random.Generator], np.ndarray]]] = {
-    "gaussian": ("Gaussian blur, 160 x 240", lambda rng: around(160, 240, lambda d: np.exp(-0.5 * (d / 0.05) ** 2))),
+    "gaussian": (
+        "Gaussian blur, 160 x 240",
+        lambda rng: around(160, 240, lambda d: np.exp(-0.5 * (d / 0.05) ** 2)),
+    ),
     "binomial": ("binomial, 120 x 41", lambda rng: binomial(120, 40)),
-    "dirichlet": ("rows from a Dirichlet law, 200 x 150", lambda rng: rng.dirichlet(np.ones(150), size=200)),
-    "exponential": ("exponential, 15 x 15 cells", lambda rng: ik.Exponential(ik.Grid(15, 15), 0.8).matrix()),
+    "dirichlet": (
+        "rows from a Dirichlet law, 200 x 150",
+        lambda rng: rng.dirichlet(np.ones(150), size=200),
+    ),
+    "exponential": (
+        "exponential, 15 x 15 cells",
+        lambda rng: ik.Exponential(ik.Grid(15, 15), 0.8).matrix(),
+    ),
     "kronecker": ("Kronecker product, 168 x 168", lambda rng: kronecker()),
     "poisson": ("Poisson, 150 x 100", lambda rng: poisson(150, 60.0, 100)),
-    "cauchy": ("Cauchy kernel, 128 x 128", lambda rng: around(128, 128, lambda d: 1 / (1 + (d / 0.02) ** 2))),
-    "box": ("box blur, 180 x 200", lambda rng: around(180, 200, lambda d: 1.0 * (np.abs(d) < 0.08))),
+    "cauchy": (
+        "Cauchy kernel, 128 x 128",
+        lambda rng: around(128, 128, lambda d: 1 / (1 + (d / 0.02) ** 2)),
+    ),
+    "box": (
+        "box blur, 180 x 200",
+        lambda rng: around(180, 200, lambda d: 1.0 * (np.abs(d) < 0.08)),
+    ),
     "ordinal": ("ordinal (Thurstone), 100 x 9", lambda rng: ordinal(100, 9)),
     "sparse": ("random and sparse, 250 x 300", lambda rng: sparse(250, 300, 0.05, rng)),
     "low-rank": ("mixtures of 12 laws, 140 x 160", lambda rng: low_rank(140, 160, 12, rng)),
     "lifetimes": ("exponential lifetimes, 100 x 120", lambda rng: lifetimes(100, 120)),
-    "tiny-blur": ("Gaussian blur, 20 x 20", lambda rng: around(20, 20, lambda d: np.exp(-0.5 * (d / 0.08) ** 2))),
-    "tiny-random": ("rows from a Dirichlet law, 20 x 30", lambda rng: rng.dirichlet(np.ones(30), size=20)),
+    "tiny-blur": (
+        "Gaussian blur, 20 x 20",
+        lambda rng: around(20, 20, lambda d: np.exp(-0.5 * (d / 0.08) ** 2)),
+    ),
+    "tiny-random": (
+        "rows from a Dirichlet law, 20 x 30",
+        lambda rng: rng.dirichlet(np.ones(30), size=20),
+    ),
 }
 
 

@@ -41,7 +41,9 @@ def load(name: str, folder: Path = DATA) -> np.ndarray:
 
 def ten_matrix() -> np.ndarray:
     """Ten truncated geometric mechanisms, one of which everybody uses by lot."""
-    return np.hstack([ik.TruncatedGeometric(100, epsilon).matrix() for epsilon in TEN_EPSILONS]) / len(TEN_EPSILONS)
+    return np.hstack(
+        [ik.TruncatedGeometric(100, epsilon).matrix() for epsilon in TEN_EPSILONS]
+    ) / len(TEN_EPSILONS)
 
 
 def in_turn(rng: np.random.Generator) -> Iterator[tuple[str, np.ndarray]]:
@@ -69,7 +71,9 @@ def _ages(k: int) -> np.ndarray:
     return weights / weights.sum()
 
 
-def _through(matrix: np.ndarray, people: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
+def _through(
+    matrix: np.ndarray, people: np.ndarray, n: int, rng: np.random.Generator
+) -> np.ndarray:
     rows = matrix / matrix.sum(axis=1, keepdims=True)
     return rng.multinomial(rng.multinomial(n, people), rows).sum(axis=0)
 
@@ -83,7 +87,9 @@ def _zipf(k: int, rng: np.random.Generator) -> np.ndarray:
 
 def answered(mechanism: ik.RandomizedResponse, n: int, rng: np.random.Generator) -> np.ndarray:
     """k-RR in O(k): some keep their secret, the others answer at random."""
-    kept = rng.binomial(rng.multinomial(n, _zipf(mechanism.k, rng)), mechanism.truth - mechanism.lie)
+    kept = rng.binomial(
+        rng.multinomial(n, _zipf(mechanism.k, rng)), mechanism.truth - mechanism.lie
+    )
     return kept + rng.multinomial(n - kept.sum(), np.full(mechanism.k, 1 / mechanism.k))
 
 
@@ -154,7 +160,9 @@ def _exponential_on_the_city(n: int, rng: np.random.Generator) -> np.ndarray:
     secrets = rng.multinomial(n, people).reshape(256, 256)
     for row, col in zip(*np.nonzero(secrets), strict=True):
         reports = kernel[255 - row : 511 - row, 255 - col : 511 - col]
-        counts += rng.multinomial(secrets[row, col], (reports / reports.sum()).ravel()).reshape(256, 256)
+        counts += rng.multinomial(secrets[row, col], (reports / reports.sum()).ravel()).reshape(
+            256, 256
+        )
     return counts.ravel()
 
 
@@ -185,7 +193,9 @@ def _mixed_secrets() -> np.ndarray:
 
 
 ALONE: dict[str, Callable[[], np.ndarray]] = {
-    "W3-1e6": lambda: answered(ik.RandomizedResponse(10**6, 10.0), 10**7, np.random.default_rng([SEED, 3])),
+    "W3-1e6": lambda: answered(
+        ik.RandomizedResponse(10**6, 10.0), 10**7, np.random.default_rng([SEED, 3])
+    ),
     "W6-line-1e7": _long_line,
     "W6-remapped": _remapped,
     "mixed": _mixed_secrets,

@@ -43,7 +43,14 @@ def settings() -> list[tuple[ik.datasets.Dataset, list[ik.Mechanism]]]:
     ages, town = ik.datasets.load_adult_ages(), ik.datasets.load_gowalla("manhattan")
     ranges = ((ages, LINEAR, (0.01, 0.3)), (town, PLANAR, (0.2, 6.0)))
     return [
-        (people, [kind(people.alphabet, float(level)) for kind in kinds for level in np.geomspace(*ends, LEVELS)])
+        (
+            people,
+            [
+                kind(people.alphabet, float(level))
+                for kind in kinds
+                for level in np.geomspace(*ends, LEVELS)
+            ],
+        )
         for people, kinds, ends in ranges
     ]
 
@@ -60,7 +67,15 @@ def run(jobs: int, repetitions: int) -> dict[str, object]:
     start = time.perf_counter(), _cpu(resource.RUSAGE_SELF), _cpu(resource.RUSAGE_CHILDREN)
     with tempfile.TemporaryDirectory() as folder:
         found = [
-            ik.replicate(people, noises, ESTIMATORS, repetitions, SEED, Path(folder) / f"{i}.jsonl", n_jobs=jobs)
+            ik.replicate(
+                people,
+                noises,
+                ESTIMATORS,
+                repetitions,
+                SEED,
+                Path(folder) / f"{i}.jsonl",
+                n_jobs=jobs,
+            )
             for i, (people, noises) in enumerate(settings())
         ]
     if jobs > 1:  # what children used is known when they have ended
@@ -68,7 +83,10 @@ def run(jobs: int, repetitions: int) -> dict[str, object]:
     end = time.perf_counter(), _cpu(resource.RUSAGE_SELF), _cpu(resource.RUSAGE_CHILDREN)
     wall, parent, children = (b - a for a, b in zip(start, end, strict=True))
     table = pd.concat(found)
-    most = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    most = max(
+        resource.getrusage(who).ru_maxrss
+        for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
     return {
         "fits": len(table),
         "jobs": jobs,
@@ -84,11 +102,17 @@ def run(jobs: int, repetitions: int) -> dict[str, object]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="three draws of each; the result stays in _build")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="three draws of each; the result stays in _build"
+    )
     quick = parser.parse_args().quick
     run(1, 1)  # compiles, and loads what is loaded once
-    table = pd.DataFrame([run(1, 1), run(2, 3)] if quick else [run(1, REPETITIONS // 10), run(2, REPETITIONS)])
+    table = pd.DataFrame(
+        [run(1, 1), run(2, 3)] if quick else [run(1, REPETITIONS // 10), run(2, REPETITIONS)]
+    )
     tables.write(table, results("figure9", quick))
     print(f"\nfigure9\n{tables.text(table)}")
 

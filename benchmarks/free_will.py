@@ -31,7 +31,7 @@ RESULTS = Path(__file__).parent / "results" / "free_will.csv"
 K, USERS, MECHANISMS, SEED, ROUNDS = 100, 10**6, 2000, 2026, 5
 TOL = 1e-6
 # a step takes at most so many products of a dense matrix and a vector for each mechanism, and a call so many megabytes
-MOST_PRODUCTS, MOST_MEMORY = 4.0, 2000.0
+MAX_PRODUCTS, MAX_MEMORY = 4.0, 2000.0
 
 
 @dataclass
@@ -55,12 +55,16 @@ class Row:
 
 def responses() -> list[ik.Mechanism]:
     """Levels between those of the paper's Table V."""
-    return [ik.RandomizedResponse(line(), epsilon) for epsilon in np.linspace(3.0, 8.08, MECHANISMS)]
+    return [
+        ik.RandomizedResponse(line(), epsilon) for epsilon in np.linspace(3.0, 8.08, MECHANISMS)
+    ]
 
 
 def noises() -> list[ik.Mechanism]:
     """Levels between those of its Table VI."""
-    return [ik.TruncatedGeometric(line(), epsilon) for epsilon in np.geomspace(0.02, 0.869, MECHANISMS)]
+    return [
+        ik.TruncatedGeometric(line(), epsilon) for epsilon in np.geomspace(0.02, 0.869, MECHANISMS)
+    ]
 
 
 def rappors() -> list[ik.Mechanism]:
@@ -70,7 +74,9 @@ def rappors() -> list[ik.Mechanism]:
 
 def matrices() -> list[ik.Mechanism]:
     """Users' own: half of the time the truth, or else anything, more of some reports than of others."""
-    drawn = (np.random.default_rng([SEED, i]).dirichlet(np.full(K, 0.1), K) for i in range(MECHANISMS))
+    drawn = (
+        np.random.default_rng([SEED, i]).dirichlet(np.full(K, 0.1), K) for i in range(MECHANISMS)
+    )
     return [ik.MatrixMechanism((np.eye(K) + rows) / 2, line()) for rows in drawn]
 
 
@@ -120,10 +126,16 @@ def timed(case: str, method: str) -> Row:
     """In a process of its own."""
     tally = tally_of(case)
     run = METHODS[method]
-    found, seconds = clocked(lambda: run(tally))  # compiles, too, and is long beside that where it counts
+    found, seconds = clocked(
+        lambda: run(tally)
+    )  # compiles, too, and is long beside that where it counts
     assert found.gap <= TOL, f"{method} on {case}: gap {found.gap}"
     # so many steps that setting up is nothing beside them
-    again = (lambda: ik.ibu(tally, stop=ik.Steps(min(found.n_iter, 200)))) if method == "ibu" else lambda: run(tally)
+    again = (
+        (lambda: ik.ibu(tally, stop=ik.Steps(min(found.n_iter, 200))))
+        if method == "ibu"
+        else lambda: run(tally)
+    )
     stack = np.random.default_rng(SEED).dirichlet(np.ones(K), (MECHANISMS, K))
     same = np.broadcast_to(stack[0], stack.shape)
     steps, own, cached, whole = [], [], [], []
@@ -160,21 +172,28 @@ def megabytes(case: str, method: str) -> float:
 
 def verdicts(table: pd.DataFrame) -> list[str]:
     """The bars that were missed. A step of `mle` is another thing than one of `ibu`."""
-    steps = table[table.method.str.startswith("ibu") & (table.ratio > MOST_PRODUCTS)]
-    large = table[table.memory >= MOST_MEMORY]
+    steps = table[table.method.str.startswith("ibu") & (table.ratio > MAX_PRODUCTS)]
+    large = table[table.memory >= MAX_MEMORY]
     return [
-        *(f"{row.case}, {row.method}: {row.ratio:.3g} products a step" for row in steps.itertuples()),
+        *(
+            f"{row.case}, {row.method}: {row.ratio:.3g} products a step"
+            for row in steps.itertuples()
+        ),
         *(f"{row.case}, {row.method}: {row.memory:,.0f} MB" for row in large.itertuples()),
     ]
 
 
 def main() -> None:
-    if any(os.environ.get(name) != "1" for name in ONE_THREAD):  # before any library has started its threads
+    if any(
+        os.environ.get(name) != "1" for name in ONE_THREAD
+    ):  # before any library has started its threads
         again = [sys.executable, "-m", "benchmarks.free_will", *sys.argv[1:]]
         os.execve(sys.executable, again, os.environ | dict.fromkeys(ONE_THREAD, "1"))
     chosen = sys.argv[1:] or list(CASES)
     rows = []
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), max_tasks_per_child=1) as pool:
+    with ProcessPoolExecutor(
+        1, multiprocessing.get_context("spawn"), max_tasks_per_child=1
+    ) as pool:
         for case in chosen:
             for method in METHODS:
                 row = pool.submit(timed, case, method).result()
@@ -185,7 +204,9 @@ def main() -> None:
     if RESULTS.exists() and set(chosen) < set(CASES):
         kept = pd.read_csv(RESULTS)
         table = pd.concat([kept[~kept.case.isin(chosen)], table])
-        table = table.sort_values("case", key=lambda names: names.map(list(CASES).index), kind="stable")
+        table = table.sort_values(
+            "case", key=lambda names: names.map(list(CASES).index), kind="stable"
+        )
     tables.write(table, RESULTS)
     print(tables.text(table))
     print("\n".join(f"MISSED: {line}" for line in verdicts(table)) or "every bar is met")

@@ -32,11 +32,11 @@ import pandas as pd
 import ibukit as ik
 from benchmarks import tables
 from benchmarks.run import results
-from ibukit.posterior import _gibbs
+from ibukit.bayes import _gibbs
 
 K, N = 100, 10**5
 LEVELS = (2.0, 0.5, 0.05)
-MOST_SWEEPS = 20_000
+MAX_SWEEPS = 20_000
 LAGS = (1, 8, 64)
 
 
@@ -80,7 +80,7 @@ def row(epsilon: float, sweeps: int, starts: int) -> dict[str, object]:
     few = mechanism.simulate(np.ones(K, dtype=int), np.random.default_rng(2))
     _gibbs.sample(few, np.ones(K), "distribution", np.random.default_rng(3), 10)  # compiles
     clock = [time.process_time()]
-    ours = _gibbs.sample(tally, np.ones(K), "distribution", np.random.default_rng(3), MOST_SWEEPS)
+    ours = _gibbs.sample(tally, np.ones(K), "distribution", np.random.default_rng(3), MAX_SWEEPS)
     clock.append(time.process_time())
     draws = plain(tally, np.tile(best / best.sum(), (4, 1)), sweeps, np.random.default_rng(4))
     clock.append(time.process_time())
@@ -94,7 +94,7 @@ def row(epsilon: float, sweeps: int, starts: int) -> dict[str, object]:
     spread = np.reshape(ours.values, (-1, K))[:: 4 * _gibbs.N_DRAWS // starts]
     paths = plain(tally, spread, LAGS[-1], np.random.default_rng(5))
     at_most = 1 / (sweeps_a_sample(paths, ours.frequencies.var(axis=(0, 1))) * a_sweep)
-    met = r_hat.max() <= _gibbs.MOST_R_HAT
+    met = r_hat.max() <= _gibbs.MAX_R_HAT
     rate, measured = ours.effective_sample_size.min() / took, samples.min() / (plainly / 2)
     return {
         "case": f"truncated geometric, eps = {epsilon:g}",
@@ -114,8 +114,12 @@ def row(epsilon: float, sweeps: int, starts: int) -> dict[str, object]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="the quickest case, short; the result stays in _build")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="the quickest case, short; the result stays in _build"
+    )
     quick = parser.parse_args().quick
     found = []
     for epsilon in LEVELS[:1] if quick else LEVELS:

@@ -28,10 +28,15 @@ def facts(packages: set[str], run: str) -> pd.DataFrame:
         "python": platform.python_version(),
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
     }
-    return pd.DataFrame((told | versions({"numpy", "scipy", "numba"} | packages)).items(), columns=["what", "value"])
+    return pd.DataFrame(
+        (told | versions({"numpy", "scipy", "numba"} | packages)).items(), columns=["what", "value"]
+    )
 
 
 def _processor() -> str:
     cpus = Path("/proc/cpuinfo")
     lines = cpus.read_text(encoding="utf-8").splitlines() if cpus.exists() else []
-    return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.processor())
+    return next(
+        (line.split(":")[1].strip() for line in lines if line.startswith("model name")),
+        platform.processor(),
+    )

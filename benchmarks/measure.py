@@ -65,5 +65,7 @@ def peak_bytes(call: Callable[[], Any]) -> int | None:
 
 
 def _resident(entry: str) -> int:
-    (line,) = (line for line in STATUS.read_text(encoding="utf-8").splitlines() if line.startswith(entry))
+    (line,) = (
+        line for line in STATUS.read_text(encoding="utf-8").splitlines() if line.startswith(entry)
+    )
     return 1024 * int(line.split()[1])

@@ -56,8 +56,12 @@ def measured(most: int) -> Iterator[pd.DataFrame]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="up to 4 x 4 cells; the result stays in _build")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="up to 4 x 4 cells; the result stays in _build"
+    )
     asked = parser.parse_args()
     write_growing(measured(16 if asked.quick else 100), results("optimal_grids", asked.quick))
 

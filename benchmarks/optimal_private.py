@@ -18,7 +18,7 @@ import pandas as pd
 import ibukit as ik
 from benchmarks.measure import clocked
 from benchmarks.run import results, write_growing
-from ibukit.design._extremal_columns import MOST_LOOKED_THROUGH
+from ibukit.design.optimal.extremal_columns import MAX_LOOKED_THROUGH
 
 MOST = 50
 LEVELS = (0.1, 0.5, 2.0)
@@ -31,10 +31,12 @@ LEAST = {"listed": 3, "two halves": 8, "guessed": 8}
 def row(way: str, k: int, eps: float, criterion: str) -> dict[str, object]:
     """One design by the way that is asked for, wherever it is the way of the package or not."""
     listed = k if way == "listed" else 2
-    looked_through = 2 if way == "guessed" else MOST_LOOKED_THROUGH
+    looked_through = 2 if way == "guessed" else MAX_LOOKED_THROUGH
     module = sys.modules[ik.optimal_private.__module__]
-    with mock.patch.multiple(module, LISTED_ON_A_LINE=listed, MOST_LOOKED_THROUGH=looked_through):
-        best, seconds = clocked(lambda: ik.optimal_private(ik.uniform(k), k, eps, criterion, strict=False))
+    with mock.patch.multiple(module, LISTED_ON_A_LINE=listed, MAX_LOOKED_THROUGH=looked_through):
+        best, seconds = clocked(
+            lambda: ik.optimal_private(ik.uniform(k), k, eps, criterion, strict=False)
+        )
     return {
         "k": k,
         "eps": eps,
@@ -60,11 +62,17 @@ def measured(most: int) -> Iterator[pd.DataFrame]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="up to 12 secrets; the result stays in _build")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="up to 12 secrets; the result stays in _build"
+    )
     parser.add_argument("--most", type=int, default=MOST, help="secrets")
     asked = parser.parse_args()
-    write_growing(measured(12 if asked.quick else asked.most), results("optimal_private", asked.quick))
+    write_growing(
+        measured(12 if asked.quick else asked.most), results("optimal_private", asked.quick)
+    )
 
 
 if __name__ == "__main__":

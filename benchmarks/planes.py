@@ -30,7 +30,9 @@ def tally(side: int) -> ik.Tally:
     """Reports of as many towns and users a square of 256 x 256 cells, whatever the side."""
     rng = np.random.default_rng([SEED, side])
     share = side**2 / SQUARE
-    people = _towns((side, side), (20, side - 20), round(25 * share), round(1500 * share), 1.0, 9, 0.05, rng)
+    people = _towns(
+        (side, side), (20, side - 20), round(25 * share), round(1500 * share), 1.0, 9, 0.05, rng
+    )
     mechanism = ik.TruncatedPlanarGeometric(ik.Grid(side, side), EPSILON)
     law = ik.distributions.normalize(np.maximum(mechanism.forward(people), 0))
     return mechanism.tally_counts(rng.multinomial(round(USERS_A_SQUARE * share), ik.quantize(law)))
@@ -75,12 +77,18 @@ def measured(name: str) -> dict[str, object]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="the smallest alone; the result stays in _build")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="the smallest alone; the result stays in _build"
+    )
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(CASES)}")
     asked = parser.parse_args()
     path = results("planes", asked.quick)
-    before = pd.read_csv(path).set_index("name", drop=False).to_dict("index") if path.exists() else {}
+    before = (
+        pd.read_csv(path).set_index("name", drop=False).to_dict("index") if path.exists() else {}
+    )
     for name in [next(iter(CASES))] if asked.quick else asked.names or CASES:
         before[name] = measured(name)
         print(before[name], flush=True)

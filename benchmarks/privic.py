@@ -42,19 +42,29 @@ def source(folder: Path) -> str:
     if (folder / SOURCE).is_file():
         return (folder / SOURCE).read_text(encoding="utf-8")
     asked = ["git", f"--git-dir={folder}", "show", f"HEAD:{SOURCE}"]
-    return subprocess.run(asked, check=True, capture_output=True, text=True, encoding="utf-8").stdout
+    return subprocess.run(
+        asked, check=True, capture_output=True, text=True, encoding="utf-8"
+    ).stdout
 
 
 def functions(text: str, ending: str, n_rows: int, n_cols: int) -> dict[str, Any]:
     """The authors' functions for one city, in a namespace with the few globals that they read."""
     wanted = {f"PosToVal{ending}", f"BlahutArimoto{ending}", "IBU"}
-    found = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef) and node.name in wanted]
+    found = [
+        node
+        for node in ast.parse(text).body
+        if isinstance(node, ast.FunctionDef) and node.name in wanted
+    ]
     missing = wanted - {node.name for node in found}
     if missing:
         raise SystemExit(f"{SOURCE} must define {', '.join(sorted(missing))}")
     city, k = ending.lower(), n_rows * n_cols
     names: dict[str, Any] = {"np": np, "math": math, "time": time}
-    names |= {f"X_{city}_lat": np.arange(n_rows), f"X_{city}_long": np.arange(n_cols), f"N_X_{city}": k}
+    names |= {
+        f"X_{city}_lat": np.arange(n_rows),
+        f"X_{city}_long": np.arange(n_cols),
+        f"N_X_{city}": k,
+    }
     exec(compile(ast.Module(found, []), SOURCE, "exec"), names)
     return names
 
@@ -73,19 +83,44 @@ def one_round(text: str, city: str) -> list[dict[str, object]]:
     flat, cells = np.full(k, 1 / k), list(product(range(grid.n_rows), range(grid.n_cols)))
 
     their_ba, ours_ba = theirs[f"BlahutArimoto{ending}"], ik.blahut_arimoto
-    channel, slow = clocked(lambda: silent(lambda: their_ba(np.tile(flat, (k, 1)), flat, BETA, ba_steps)))
+    channel, slow = clocked(
+        lambda: silent(lambda: their_ba(np.tile(flat, (k, 1)), flat, BETA, ba_steps))
+    )
     mechanism, fast = clocked(lambda: ours_ba(flat, grid, BETA, ba_steps))
     off = float(np.abs(channel[::-1, ::-1] - mechanism.matrix()).max())
-    rows = [{"city": city, "k": k, "part": "BA", "steps": ba_steps, "theirs": slow, "ours": fast, "off": off}]
+    rows = [
+        {
+            "city": city,
+            "k": k,
+            "part": "BA",
+            "steps": ba_steps,
+            "theirs": slow,
+            "ours": fast,
+            "off": off,
+        }
+    ]
 
     tally = mechanism.simulate(data.counts, np.random.default_rng(SEED))
     q = np.zeros(k)
     (part,) = tally.parts
     q[part.reports] = tally.frequencies
-    estimate, slow = clocked(lambda: silent(lambda: theirs["IBU"](flat, q[::-1], channel, ibu_steps, cells, cells)[1]))
+    estimate, slow = clocked(
+        lambda: silent(lambda: theirs["IBU"](flat, q[::-1], channel, ibu_steps, cells, cells)[1])
+    )
     found, fast = clocked(lambda: ik.ibu(tally, stop=ik.Steps(ibu_steps)))
     off = float(np.abs(estimate[::-1] - found.distribution).max())
-    return [*rows, {"city": city, "k": k, "part": "IBU", "steps": ibu_steps, "theirs": slow, "ours": fast, "off": off}]
+    return [
+        *rows,
+        {
+            "city": city,
+            "k": k,
+            "part": "IBU",
+            "steps": ibu_steps,
+            "theirs": slow,
+            "ours": fast,
+            "off": off,
+        },
+    ]
 
 
 def measured(text: str, rounds: int) -> pd.DataFrame:
@@ -94,11 +129,15 @@ def measured(text: str, rounds: int) -> pd.DataFrame:
         data = ik.datasets.load_gowalla(CITIES[city][0])
         warm = ik.blahut_arimoto(data.distribution, data.alphabet, BETA, 2)
         ik.ibu(warm.simulate(data.counts, np.random.default_rng(SEED)), stop=ik.Steps(2))
-    rows = pd.DataFrame([row for _ in range(rounds) for city in CITIES for row in one_round(text, city)])
+    rows = pd.DataFrame(
+        [row for _ in range(rounds) for city in CITIES for row in one_round(text, city)]
+    )
     by = rows.groupby(["city", "k", "part", "steps"], sort=False)
     table = by[["theirs", "ours"]].median().rename(columns=lambda name: f"{name}_seconds")
     table = table.map(lambda seconds: float(f"{seconds:.3g}"))
-    return table.assign(rounds=rounds, off=by["off"].max().map(lambda off: float(f"{off:.0e}"))).reset_index()
+    return table.assign(
+        rounds=rounds, off=by["off"].max().map(lambda off: float(f"{off:.0e}"))
+    ).reset_index()
 
 
 if __name__ == "__main__":

@@ -29,7 +29,9 @@ PROTOCOLS: dict[str, Callable[[int, float], ik.Mechanism]] = {
     "SUE (RAPPOR without hashing)": ik.Rappor,
     "THE": ik.ThresholdedHistogram,
     "L-OSUE": lambda k, eps: ik.LongitudinalUnaryEncoding.osue(k, eps, 2 * eps),
-    "L-OSUE, 5 linked rounds": lambda k, eps: ik.LinkedRounds.of(ik.LongitudinalUnaryEncoding.osue(k, eps / 2, eps), 5),
+    "L-OSUE, 5 linked rounds": lambda k, eps: ik.LinkedRounds.of(
+        ik.LongitudinalUnaryEncoding.osue(k, eps / 2, eps), 5
+    ),
     "k-RR": ik.RandomizedResponse,
     "L-GRR": lambda k, eps: ik.LongitudinalResponse(k, eps, 2 * eps),
     "subset selection": ik.SubsetSelection,
@@ -66,36 +68,56 @@ def timed(
     rows: dict[str, dict[str, object]] = {}
     tallies: dict[str, ik.Tally] = {}
     for name, make in protocols.items():
-        rows[name] = {"protocol": name, "k": k, "n": n, "epsilon": EPSILON, "steps": None, "gap": np.nan, "note": ""}
+        rows[name] = {
+            "protocol": name,
+            "k": k,
+            "n": n,
+            "epsilon": EPSILON,
+            "steps": None,
+            "gap": np.nan,
+            "note": "",
+        }
         try:
             tallies[name] = make(k, EPSILON).simulate(people, np.random.default_rng(SEED))
-        except Exception as error:  # a protocol that cannot be had at this size is a line of the table
+        except (
+            Exception
+        ) as error:  # a protocol that cannot be had at this size is a line of the table
             rows[name]["note"] = f"{type(error).__name__}: {error}".splitlines()[0][:150]
     for number in range(0 if compiled else -1, rounds):
         for name, tally in tallies.items():
-            unused = ik.Tally(tally.parts)  # with the channels of its parts, and nothing that a solver kept
+            unused = ik.Tally(
+                tally.parts
+            )  # with the channels of its parts, and nothing that a solver kept
             start = time.process_time()
             found = ik.mle(unused, strict=False)
             if number >= 0:
                 samples[name].append(time.process_time() - start)
             rows[name] |= {"steps": found.n_iter, "gap": found.gap}
     table = pd.DataFrame(rows.values()).astype({"steps": "Int64"})
-    table["seconds"] = [median(samples[name]) if samples[name] else np.nan for name in table.protocol]
+    table["seconds"] = [
+        median(samples[name]) if samples[name] else np.nan for name in table.protocol
+    ]
     table["ratio"] = table.seconds / table.seconds[table.protocol == BESIDE].iloc[0]
     table["rounds"] = rounds
-    return table[["protocol", "k", "n", "epsilon", "seconds", "ratio", "steps", "gap", "rounds", "note"]]
+    return table[
+        ["protocol", "k", "n", "epsilon", "seconds", "ratio", "steps", "gap", "rounds", "note"]
+    ]
 
 
 def verdict(table: pd.DataFrame) -> str:
     """Which are above the bar."""
     above = table[table.ratio > BAR]
     lines = [f"{row.protocol} at k = {row.k}: {row.ratio:.3g} times" for row in above.itertuples()]
-    return "\n".join([f"{len(above)} of {table.ratio.notna().sum()} above {BAR:g} times {BESIDE}'s time", *lines])
+    return "\n".join(
+        [f"{len(above)} of {table.ratio.notna().sum()} above {BAR:g} times {BESIDE}'s time", *lines]
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="k = 100 and fewer people; results stay in _build")
+    parser.add_argument(
+        "--quick", action="store_true", help="k = 100 and fewer people; results stay in _build"
+    )
     quick = parser.parse_args().quick
     sizes = [(100, 10_000, 3)] if quick else [(100, 100_000, 3), (1000, 100_000, 1)]
     found = []

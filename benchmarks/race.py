@@ -28,7 +28,9 @@ class Answer:
     note: str = ""
 
 
-def with_matrix(entries: float = np.inf, secrets: float = np.inf, square: bool = False) -> Callable[[Workload], bool]:
+def with_matrix(
+    entries: float = np.inf, secrets: float = np.inf, square: bool = False
+) -> Callable[[Workload], bool]:
     """Workloads that have a dense matrix, of at most so many entries and rows, or only square ones."""
 
     def suits(workload: Workload) -> bool:
@@ -54,7 +56,9 @@ class Contender:
     suits: Callable[[Workload], bool] = ANY_MATRIX
     slow: Callable[[Workload], bool] = lambda workload: False  # left out of a quick run
     packages: tuple[str, ...] = ()
-    compiled: bool = False  # by numba: where nobody called it before, its first call is the compiler's
+    compiled: bool = (
+        False  # by numba: where nobody called it before, its first call is the compiler's
+    )
 
 
 @dataclass
@@ -122,7 +126,11 @@ def _finish(lane: _Lane, workload: Workload) -> None:
     answer, row = lane.answer, lane.row
     row.seconds, row.rounds = median(lane.samples), len(lane.samples)
     row.iterations, row.note = answer.iterations, answer.note
-    row.gap = certify(workload, answer.theta) if answer.gap is None and answer.theta is not None else answer.gap
+    row.gap = (
+        certify(workload, answer.theta)
+        if answer.gap is None and answer.theta is not None
+        else answer.gap
+    )
     if workload.unit and lane.contender.name == "ibukit":
         peak = peak_bytes(lane.contender.prepare(workload))
         row.memory = None if peak is None else peak / workload.unit[1](workload.tally())

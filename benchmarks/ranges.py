@@ -18,10 +18,10 @@ import pandas as pd
 import ibukit as ik
 from benchmarks.measure import clocked
 from benchmarks.run import results, write_growing
-from ibukit._threads import one_thread
-from ibukit.identification import _spans
+from ibukit._ground.threads import one_thread
+from ibukit.identification import _null_spaces
 from ibukit.identification._polytope import Polytope
-from ibukit.identification._ranges import ranges
+from ibukit.identification._polytope_ranges import ranges
 
 LIMIT = 1.0
 SEED = 1
@@ -33,7 +33,9 @@ def cut_map(k: int, rng: np.random.Generator) -> ik.MatrixMechanism:
     side = round(k**0.5)
     near = np.minimum(np.indices((side, side)), side - 2)
     codes = (near[0] * (side - 1) + near[1]).ravel()
-    return ik.compose(ik.TruncatedPlanarGeometric(ik.Grid(side, side), 0.7), np.eye((side - 1) ** 2)[codes])
+    return ik.compose(
+        ik.TruncatedPlanarGeometric(ik.Grid(side, side), 0.7), np.eye((side - 1) ** 2)[codes]
+    )
 
 
 def groups(k: int, rng: np.random.Generator) -> ik.MatrixMechanism:
@@ -70,7 +72,7 @@ def polytope(kind: str, k: int) -> Polytope:
     mechanism = KINDS[kind](k, rng)
     theta = rng.dirichlet(np.ones(k))
     tally = mechanism.tally_counts(np.rint(1e15 * mechanism.forward(theta)).astype(np.int64))
-    unseen = _spans.span(_spans.seen_columns(tally, np.arange(k)), k).null
+    unseen = _null_spaces.span(_null_spaces.seen_columns(tally, np.arange(k)), k).null
     return Polytope(theta, np.ascontiguousarray(unseen.T))
 
 
@@ -111,8 +113,12 @@ def measured(limit: float, problems: list[tuple[str, int]] = PROBLEMS) -> Iterat
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="the smallest of each kind; the result stays in _build")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="the smallest of each kind; the result stays in _build"
+    )
     parser.add_argument("--limit", type=float, default=LIMIT, help="CPU seconds")
     asked = parser.parse_args()
     problems = [(kind, k) for kind, k in PROBLEMS if k == 100] if asked.quick else PROBLEMS

@@ -45,7 +45,13 @@ def run_race(name: str, quick: bool) -> list[Row]:
     try:
         workload.tally()
     except MemoryError:
-        return [Row(name, "ibukit", note="no tally: its channel would be a dense matrix too large for memory")]
+        return [
+            Row(
+                name,
+                "ibukit",
+                note="no tally: its channel would be a dense matrix too large for memory",
+            )
+        ]
     here, _ = contenders(workload.matrix is None)
     fit = [one for one in here if one.suits(workload) and not (quick and one.slow(workload))]
     return race(workload, fit, rounds=3 if quick else 7, limit=10.0 if quick else 120.0)
@@ -53,12 +59,17 @@ def run_race(name: str, quick: bool) -> list[Row]:
 
 def races(names: list[str], quick: bool) -> list[Row]:
     rows = []
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), max_tasks_per_child=1) as pool:
+    with ProcessPoolExecutor(
+        1, multiprocessing.get_context("spawn"), max_tasks_per_child=1
+    ) as pool:
         for name in names:
             found = pool.submit(run_race, name, quick).result()
             rows += found
             shown = tables.frame_of_races(found).drop(columns=["workload", "rounds", "memory"])
-            print(f"\n{name}: {WORKLOADS[name].title}\n{tables.text(shown.sort_values('seconds'))}", flush=True)
+            print(
+                f"\n{name}: {WORKLOADS[name].title}\n{tables.text(shown.sort_values('seconds'))}",
+                flush=True,
+            )
     return rows
 
 
@@ -66,9 +77,26 @@ def scaling(quick: bool) -> pd.DataFrame:
     """Cost against k by pytest-benchmark, which also compares with the last run on this machine."""
     kept = SCRATCH / "scaling.json"
     kept.unlink(missing_ok=True)
-    command = [sys.executable, "-m", "pytest", "-c", str(HERE / "pytest.ini"), "--rootdir", str(HERE), str(HERE)]
-    command += ["--benchmark-timer=time.process_time", f"--benchmark-json={kept}", "--benchmark-autosave"]
-    command += [f"--benchmark-storage={SCRATCH / 'history'}", "--benchmark-columns=median", "--benchmark-sort=name"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-c",
+        str(HERE / "pytest.ini"),
+        "--rootdir",
+        str(HERE),
+        str(HERE),
+    ]
+    command += [
+        "--benchmark-timer=time.process_time",
+        f"--benchmark-json={kept}",
+        "--benchmark-autosave",
+    ]
+    command += [
+        f"--benchmark-storage={SCRATCH / 'history'}",
+        "--benchmark-columns=median",
+        "--benchmark-sort=name",
+    ]
     command += ["--benchmark-compare"] if list(SCRATCH.glob("history/*/*.json")) else []
     command += ["--limit=5", "-k", "not (1600 or 16384 or 1000000)"] if quick else []
     subprocess.run(command, cwd=ROOT, check=False)  # a case that fails is missing from the table

@@ -28,7 +28,7 @@ PROBLEMS += [("grid", ik.Grid(*shape)) for shape in ((4, 6), (6, 8), (8, 12), (1
 # of the largest useful loss: Table VIII goes from 4 to 112 per cent of it on the line, from 8 to 77 on the map
 SHARES = (0.08, 0.4, 0.8)
 BOUNDS_ON_THE_MAP = np.arange(3, 31, 3) / 10
-NEIGHBOURS, MOST_NEW = 8, 4
+NEIGHBOURS, MAX_NEW = 8, 4
 TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
@@ -42,7 +42,14 @@ def all_guesses(alphabet: ik.Alphabet, bound: float, table: Callable, method: st
     spent = sparse.csr_array(np.append(loss.T.ravel() / k, np.zeros(k))[None])
     sums = sparse.hstack([sparse.eye_array(k)] * k + [sparse.csr_array((k, k))])
     rows, right = sparse.vstack([beaten, spent]), np.append(np.zeros(k * k), bound)
-    found = linprog(np.repeat([0.0, -1.0], [k * k, k]), table(rows), right, table(sums), np.ones(k), method=method)
+    found = linprog(
+        np.repeat([0.0, -1.0], [k * k, k]),
+        table(rows),
+        right,
+        table(sums),
+        np.ones(k),
+        method=method,
+    )
     return found.x[: k * k].reshape(k, k).T
 
 
@@ -64,23 +71,41 @@ def mirrored(grid: ik.Grid, bound: float) -> np.ndarray:
     m = len(quarter)
     # variables: A_xy for all x and the y of a quarter, by columns; row x is that of its image in the quarter, mirrored
     row_of = np.searchsorted(quarter, images.min(axis=0))
-    sums = sparse.csr_array((np.ones(k * m), (np.tile(row_of, m), np.arange(k * m))), shape=(m, k * m))
+    sums = sparse.csr_array(
+        (np.ones(k * m), (np.tile(row_of, m), np.arange(k * m))), shape=(m, k * m)
+    )
     spent = sparse.csr_array((loss[:, quarter] / unit / m).T.ravel()[None])
-    rows_eq, right_eq = sparse.csc_array(sparse.vstack([sums, spent])), np.append(np.ones(m), bound / unit)
+    rows_eq, right_eq = (
+        sparse.csc_array(sparse.vstack([sums, spent])),
+        np.append(np.ones(m), bound / unit),
+    )
     guesses = np.zeros((m, k), dtype=bool)
-    np.put_along_axis(guesses, np.argsort(loss[quarter], axis=1, kind="stable")[:, 1 : 1 + NEIGHBOURS], True, axis=1)
+    np.put_along_axis(
+        guesses,
+        np.argsort(loss[quarter], axis=1, kind="stable")[:, 1 : 1 + NEIGHBOURS],
+        True,
+        axis=1,
+    )
     while True:
         y, z = np.nonzero(guesses)
         gains = ((loss[:, quarter[y]] - loss[:, z]) / unit).T.ravel()
         places = np.repeat(np.arange(len(y)), k), (y[:, None] * k + np.arange(k)).ravel()
         rows = sparse.csc_array((gains, places), shape=(len(y), k * m))
-        found = linprog(np.zeros(k * m), rows, np.zeros(len(y)), rows_eq, right_eq, method="highs-ds", options=TIGHT)
+        found = linprog(
+            np.zeros(k * m),
+            rows,
+            np.zeros(len(y)),
+            rows_eq,
+            right_eq,
+            method="highs-ds",
+            options=TIGHT,
+        )
         part = found.x.reshape(m, k).T
         costs = part.T @ loss
         missing = costs < costs[np.arange(m), quarter][:, None] - 1e-9 * unit
         if not missing.any():
             break
-        cheapest = np.argsort(costs, axis=1, kind="stable")[:, :MOST_NEW]
+        cheapest = np.argsort(costs, axis=1, kind="stable")[:, :MAX_NEW]
         new = np.zeros_like(guesses)
         np.put_along_axis(new, cheapest, np.take_along_axis(missing, cheapest, axis=1), axis=1)
         guesses |= new
@@ -98,7 +123,9 @@ FORMS: dict[str, Callable[[ik.Alphabet, float], np.ndarray]] = {
     "all guesses, dense, simplex": lambda a, b: all_guesses(a, b, as_dense, "highs-ds"),
     "all guesses, dense, interior point": lambda a, b: all_guesses(a, b, as_dense, "highs-ipm"),
     "all guesses, sparse, simplex": lambda a, b: all_guesses(a, b, sparse.csc_array, "highs-ds"),
-    "all guesses, sparse, interior point": lambda a, b: all_guesses(a, b, sparse.csc_array, "highs-ipm"),
+    "all guesses, sparse, interior point": lambda a, b: all_guesses(
+        a, b, sparse.csc_array, "highs-ipm"
+    ),
     "ibukit, vertex": lambda a, b: ours(a, b, "vertex"),
     "near guesses, mirror images": mirrored,
     "ibukit, least information": lambda a, b: ours(a, b, "least-information"),
@@ -127,10 +154,14 @@ def measured(limit: float, problems: list[tuple[str, ik.Alphabet]] = PROBLEMS) -
     rows, too_slow = [], set()
     for kind, alphabet in problems:
         most = float(alphabet.distances().mean(axis=0).min())
-        shape = f"{alphabet.n_rows} x {alphabet.n_cols}" if isinstance(alphabet, ik.Grid) else "line"
+        shape = (
+            f"{alphabet.n_rows} x {alphabet.n_cols}" if isinstance(alphabet, ik.Grid) else "line"
+        )
         for share in SHARES:
             for form in FORMS:
-                if (kind, form) in too_slow or (form == "near guesses, mirror images" and kind == "line"):
+                if (kind, form) in too_slow or (
+                    form == "near guesses, mirror images" and kind == "line"
+                ):
                     continue
                 rows.append(row(form, shape, alphabet, share * most))
         slow = [one["form"] for one in rows if one["k"] == len(alphabet) and one["seconds"] > limit]
@@ -142,7 +173,9 @@ def the_map() -> pd.DataFrame:
     """All ten bounds in the two ways that are quick enough."""
     alphabet = ik.datasets.load_gowalla("san_francisco").alphabet
     forms = ("near guesses, mirror images", "ibukit, least information")
-    return pd.DataFrame([row(form, "San Francisco", alphabet, b) for b in BOUNDS_ON_THE_MAP for form in forms])
+    return pd.DataFrame(
+        [row(form, "San Francisco", alphabet, b) for b in BOUNDS_ON_THE_MAP for form in forms]
+    )
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ LEVELS = {"adult_ages": (0.01, 0.05, 0.1, 0.3), "gowalla_manhattan": (0.2, 0.5, 
 BANDWIDTHS = np.geomspace(0.02, 6, 18)[::-1]
 ON_A_LINE = (5, 6, 8, 10, 13, 17, 22, 30)
 ON_A_MAP = ((4, 4), (6, 5), (8, 6), (11, 8), (14, 10), (18, 13))
-MOST_STEPS, STILL = 3000, 1e-6
+MAX_STEPS, STILL = 3000, 1e-6
 RIDGE = 1.0
 
 
@@ -66,9 +66,11 @@ def smoothed_em(tally: ik.Tally, by: str) -> np.ndarray:
     return path[int(scores.argmax())]
 
 
-def fixed_point(matrix: np.ndarray, counts: np.ndarray, kernel: np.ndarray, theta: np.ndarray) -> np.ndarray:
+def fixed_point(
+    matrix: np.ndarray, counts: np.ndarray, kernel: np.ndarray, theta: np.ndarray
+) -> np.ndarray:
     q = counts / counts.sum()
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         moved = (theta * (matrix @ (q / (theta @ matrix)))) @ kernel
         if np.abs(moved - theta).sum() < STILL:
             return moved
@@ -80,7 +82,9 @@ def fixed_point(matrix: np.ndarray, counts: np.ndarray, kernel: np.ndarray, thet
 def gaussian_kernels(alphabet: ik.Alphabet) -> list[np.ndarray]:
     if isinstance(alphabet, ik.Grid):
         along = [path_laplacian(n) for n in (alphabet.n_rows, alphabet.n_cols)]
-        laplacian = np.kron(along[0], np.eye(alphabet.n_cols)) + np.kron(np.eye(alphabet.n_rows), along[1])
+        laplacian = np.kron(along[0], np.eye(alphabet.n_cols)) + np.kron(
+            np.eye(alphabet.n_rows), along[1]
+        )
     else:
         laplacian = path_laplacian(len(alphabet))
     return [expm(-(width**2) / 2 * laplacian) for width in BANDWIDTHS]
@@ -99,15 +103,22 @@ def few_parameters(tally: ik.Tally, by: str) -> np.ndarray:
     thetas = [softmax(basis @ a) for basis, a in zip(bases, found, strict=True)]
     scores = np.zeros(len(bases))
     if by == "AIC":
-        scores += [log_likelihood(t, matrix, counts) - b.shape[1] for t, b in zip(thetas, bases, strict=True)]
+        scores += [
+            log_likelihood(t, matrix, counts) - b.shape[1]
+            for t, b in zip(thetas, bases, strict=True)
+        ]
     else:
         for kept, held in folds(counts):
-            again = [softmax(b @ fitted(matrix, kept, b, a)) for b, a in zip(bases, found, strict=True)]
+            again = [
+                softmax(b @ fitted(matrix, kept, b, a)) for b, a in zip(bases, found, strict=True)
+            ]
             scores += [log_likelihood(theta, matrix, held) for theta in again]
     return thetas[int(scores.argmax())]
 
 
-def fitted(matrix: np.ndarray, counts: np.ndarray, basis: np.ndarray, start: np.ndarray) -> np.ndarray:
+def fitted(
+    matrix: np.ndarray, counts: np.ndarray, basis: np.ndarray, start: np.ndarray
+) -> np.ndarray:
     def objective(a: np.ndarray) -> tuple[float, np.ndarray]:
         theta = softmax(basis @ a)
         p = theta @ matrix
@@ -115,13 +126,17 @@ def fitted(matrix: np.ndarray, counts: np.ndarray, basis: np.ndarray, start: np.
         slope = theta * (matrix @ (counts / p) - counts.sum())
         return -float(counts @ np.log(p)) + RIDGE * length, -(basis.T @ slope) + RIDGE * a / length
 
-    return np.asarray(minimize(objective, start, jac=True, method="L-BFGS-B", options={"maxiter": 400}).x)
+    return np.asarray(
+        minimize(objective, start, jac=True, method="L-BFGS-B", options={"maxiter": 400}).x
+    )
 
 
 @cache
 def spline_bases(alphabet: ik.Alphabet) -> list[np.ndarray]:
     if isinstance(alphabet, ik.Grid):
-        raw = [np.kron(splines(alphabet.n_rows, a), splines(alphabet.n_cols, b)) for a, b in ON_A_MAP]
+        raw = [
+            np.kron(splines(alphabet.n_rows, a), splines(alphabet.n_cols, b)) for a, b in ON_A_MAP
+        ]
     else:
         raw = [splines(len(alphabet), many) for many in ON_A_LINE]
     bases = []
@@ -167,9 +182,13 @@ def measured(repetitions: int, n_jobs: int = 2) -> pd.DataFrame:
 
 
 if __name__ == "__main__":
-    from benchmarks.smoothers import measured as measured_here  # by a name that the workers can import
+    from benchmarks.smoothers import (
+        measured as measured_here,  # by a name that the workers can import
+    )
 
     table = measured_here(int(sys.argv[1]) if len(sys.argv) > 1 else REPETITIONS)
     table.round(4).to_csv(RESULTS, index=False)
-    shown = table.pivot_table(index="estimator", columns=["data", "epsilon"], values="emd_ratio", sort=False)
+    shown = table.pivot_table(
+        index="estimator", columns=["data", "epsilon"], values="emd_ratio", sort=False
+    )
     print(shown.round(2).to_string())

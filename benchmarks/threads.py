@@ -38,7 +38,8 @@ def _people(k: int, n: int) -> np.ndarray:
 
 def cases(n: int, side: int) -> dict[str, Callable[[], Any]]:
     few, many = (
-        ik.Rappor(100, 0.5).simulate(_people(100, users), np.random.default_rng(SEED)) for users in (n, 10 * n)
+        ik.Rappor(100, 0.5).simulate(_people(100, users), np.random.default_rng(SEED))
+        for users in (n, 10 * n)
     )
     return {
         f"bits, k = 100, n = {n:,}: mle": lambda: ik.mle(few),
@@ -76,10 +77,15 @@ def _alone(name: str, n: int, side: int, rounds: int, begin: Barrier) -> float:
 def two_processes(name: str, n: int, side: int, rounds: int) -> float:
     """What two do that share nothing, over what one does."""
     took = []
-    with get_context("spawn").Manager() as manager, ProcessPoolExecutor(THREADS, get_context("spawn")) as pool:
+    with (
+        get_context("spawn").Manager() as manager,
+        ProcessPoolExecutor(THREADS, get_context("spawn")) as pool,
+    ):
         for processes in (1, THREADS):
             begin = manager.Barrier(processes)
-            found = [pool.submit(_alone, name, n, side, 3 * rounds, begin) for _ in range(processes)]
+            found = [
+                pool.submit(_alone, name, n, side, 3 * rounds, begin) for _ in range(processes)
+            ]
             took.append(statistics.mean(future.result() for future in found))
     return THREADS * took[0] / took[1]
 
@@ -93,7 +99,9 @@ def measure(n: int, side: int, rounds: int) -> pd.DataFrame:
         same = np.array_equal(one.distribution, many.distribution)
         pairs = [(timed(call, 1), timed(call, THREADS)) for _ in range(rounds)]
         wall, cpu, _ = (statistics.median(one[i] for one, _ in pairs) for i in range(3))
-        wall_2, cpu_2, side_by_side = (statistics.median(two[i] for _, two in pairs) for i in range(3))
+        wall_2, cpu_2, side_by_side = (
+            statistics.median(two[i] for _, two in pairs) for i in range(3)
+        )
         found.append(
             {
                 "case": name,
@@ -111,8 +119,12 @@ def measure(n: int, side: int, rounds: int) -> pd.DataFrame:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="a tenth of the people; the result stays in _build")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="a tenth of the people; the result stays in _build"
+    )
     quick = parser.parse_args().quick
     table = measure(10**5, 128, 1) if quick else measure(10**6, 512, 5)
     tables.write(table, results("threads", quick))

@@ -19,7 +19,7 @@ import pandas as pd
 import ibukit as ik
 from benchmarks.measure import clocked, peak_bytes
 from ibukit.channels import ResponseChannel
-from ibukit.tally import Part
+from ibukit.tally.tally import Part
 
 RESULTS = Path(__file__).parent / "results" / "unbounded.csv"
 USERS = 1_000_000
@@ -63,7 +63,9 @@ def paris(rng: np.random.Generator) -> Iterator[Case]:
     """Check-ins, spread evenly over the cells of half a kilometre in which they are known."""
     known = ik.datasets.load_gowalla("paris")
     cells = np.column_stack(
-        np.divmod(rng.choice(len(known.alphabet), USERS, p=known.distribution), known.alphabet.n_cols)
+        np.divmod(
+            rng.choice(len(known.alphabet), USERS, p=known.distribution), known.alphabet.n_cols
+        )
     )
     for cell_size, epsilon in ((0.5, 1.0), (0.25, 1.0)):
         whole = ik.Grid(None, None, cell_size)
@@ -71,7 +73,12 @@ def paris(rng: np.random.Generator) -> Iterator[Case]:
         secrets = np.floor((cells + rng.random((USERS, 2))) * (0.5 / cell_size)).astype(np.int64)
         reports = mechanism.randomize(secrets, rng)
         name = f"Paris, cells of {cell_size:g} km"
-        yield name, "Grid(None, None)", "between the reports", lambda r=reports, m=mechanism: m.tally(r)
+        yield (
+            name,
+            "Grid(None, None)",
+            "between the reports",
+            lambda r=reports, m=mechanism: m.tally(r),
+        )
         if cell_size == 0.5:
             for side in (128, 256):
                 larger = ik.Grid(side, side, cell_size, first=(6 - side // 2, 8 - side // 2))
@@ -106,7 +113,9 @@ def measured(cases: Iterator[Case]) -> Iterator[dict[str, object]]:
         tally, making = clocked(make)
         for method, estimator in ESTIMATORS.items():
             found: list[tuple[ik.Estimate, float]] = []
-            memory = peak_bytes(lambda e=estimator, t=tally, f=found: f.append(clocked(lambda: e(t))))
+            memory = peak_bytes(
+                lambda e=estimator, t=tally, f=found: f.append(clocked(lambda: e(t)))
+            )
             ((estimate, seconds),) = found
             row = {
                 "reports": name,
@@ -128,7 +137,10 @@ def measured(cases: Iterator[Case]) -> Iterator[dict[str, object]]:
 
 def main() -> None:
     rng = np.random.default_rng(1)
-    for small in (ik.LinearGeometric(5, 1.0), ik.RandomizedResponse(5, 1.0)):  # compiled before the clock runs
+    for small in (
+        ik.LinearGeometric(5, 1.0),
+        ik.RandomizedResponse(5, 1.0),
+    ):  # compiled before the clock runs
         for estimator in ESTIMATORS.values():
             estimator(small.tally([1, 3]))
     rows = [row for cases in (responses, incomes, paris) for row in measured(cases(rng))]

@@ -13,7 +13,7 @@ import numpy as np
 import ibukit as ik
 from benchmarks import draws
 from benchmarks.draws import CITY, MANHATTAN, SEED, TEN_EPSILONS
-from ibukit.tally import make_part
+from ibukit.tally.tally import make_part
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,9 @@ class Workload:
     make: Callable[[np.ndarray], ik.Tally]
     tol: float = 1e-10
     matrix_of: Callable[[], np.ndarray] | None = None
-    unit: tuple[str, Callable[[ik.Tally], int]] | None = None  # what memory is compared with, and its bytes
+    unit: tuple[str, Callable[[ik.Tally], int]] | None = (
+        None  # what memory is compared with, and its bytes
+    )
     drawn_as: str = ""
 
     @cached_property
@@ -75,7 +77,9 @@ def packed(k: int, epsilon: float) -> Callable[[np.ndarray], ik.Tally]:
 
 def ten(counts: np.ndarray) -> ik.Tally:
     stretches = zip(TEN_EPSILONS, np.split(counts, len(TEN_EPSILONS)), strict=True)
-    return sum(ik.TruncatedGeometric(100, epsilon).tally_counts(part) for epsilon, part in stretches)
+    return sum(
+        ik.TruncatedGeometric(100, epsilon).tally_counts(part) for epsilon, part in stretches
+    )
 
 
 def bytes_of_rows(tally: ik.Tally) -> int:
@@ -104,26 +108,46 @@ def mixed(*names: str) -> Callable[[np.ndarray], ik.Tally]:
 
 
 def _all() -> Iterator[Workload]:
-    yield Workload("W1", "truncated geometric, k=100, eps=0.05", **finite(ik.TruncatedGeometric(100, 0.05)))
+    yield Workload(
+        "W1", "truncated geometric, k=100, eps=0.05", **finite(ik.TruncatedGeometric(100, 0.05))
+    )
     for epsilon in (0.2, 1.0, 3.0):
         mechanism: Any = ik.TruncatedPlanarGeometric(MANHATTAN, epsilon)
-        yield Workload(f"W2-{epsilon:g}", f"truncated planar, 20 x 14, eps={epsilon:g}/km", **finite(mechanism))
-    yield Workload("W3-1e3", "k-RR, k=1000, eps=1", tol=1e-12, **finite(ik.RandomizedResponse(1000, 1.0)))
-    yield Workload("W3-1e6", "k-RR, k=1e6, eps=10", ik.RandomizedResponse(10**6, 10.0).tally_counts, tol=1e-12)
+        yield Workload(
+            f"W2-{epsilon:g}", f"truncated planar, 20 x 14, eps={epsilon:g}/km", **finite(mechanism)
+        )
+    yield Workload(
+        "W3-1e3", "k-RR, k=1000, eps=1", tol=1e-12, **finite(ik.RandomizedResponse(1000, 1.0))
+    )
+    yield Workload(
+        "W3-1e6", "k-RR, k=1e6, eps=10", ik.RandomizedResponse(10**6, 10.0).tally_counts, tol=1e-12
+    )
     yield Workload("W4-20", "RAPPOR, k=20, n=1e5, eps=0.5", packed(20, 0.5), unit=PACKED)
     yield Workload("W4-100", "RAPPOR, k=100, n=1e6, eps=0.5", packed(100, 0.5), unit=PACKED)
     yield Workload("W5", "ten truncated geometrics pooled, k=100", ten, matrix_of=draws.ten_matrix)
     for k, size, n in ((10**5, "1e5", "1e7"), (10**7, "1e7", "1e8")):
         make = ik.TruncatedGeometric(k, 0.01).tally_counts
-        yield Workload(f"W6-line-{size}", f"truncated geometric, k={size}, n={n}, eps=0.01", make, unit=VECTOR)
+        yield Workload(
+            f"W6-line-{size}", f"truncated geometric, k={size}, n={n}, eps=0.01", make, unit=VECTOR
+        )
     for name, title, mechanism in (
         ("W6-plane", "exponential, 256 x 256 cells, decay 0.2 a cell", ik.Exponential(CITY, 0.4)),
-        ("W6-remapped", "truncated planar, 256 x 256 cells, eps=0.2 a cell", ik.TruncatedPlanarGeometric(CITY, 0.2)),
+        (
+            "W6-remapped",
+            "truncated planar, 256 x 256 cells, eps=0.2 a cell",
+            ik.TruncatedPlanarGeometric(CITY, 0.2),
+        ),
     ):
         yield Workload(name, title, mechanism.tally_counts, tol=1e-8)
     yield Workload("mixed", " + ".join(MIXED) + ", k=1000", mixed(*MIXED), tol=1e-8)
     for name in MIXED:
-        yield Workload(f"mixed, {name}", f"the {name} of the mixed one alone", mixed(name), 1e-8, drawn_as="mixed")
+        yield Workload(
+            f"mixed, {name}",
+            f"the {name} of the mixed one alone",
+            mixed(name),
+            1e-8,
+            drawn_as="mixed",
+        )
 
 
 WORKLOADS = {workload.name: workload for workload in _all()}
@@ -164,4 +188,6 @@ STRUCTURES: dict[str, tuple[tuple[int, ...], Callable[[int], ik.Tally]]] = {
 
 
 def krr_counts(k: int) -> np.ndarray:
-    return draws.answered(ik.RandomizedResponse(k, 4.0), min(100 * k, 10**7), np.random.default_rng([SEED, k]))
+    return draws.answered(
+        ik.RandomizedResponse(k, 4.0), min(100 * k, 10**7), np.random.default_rng([SEED, k])
+    )

@@ -59,7 +59,11 @@ def reordered(was: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 def hyphenated(argument: str, value: Any, known: Collection[str]) -> Any:
     """The value of an argument that was once spelt with spaces in the place of hyphens."""
     if isinstance(value, str) and value not in known and (new := value.replace(" ", "-")) in known:
-        warn(f"{argument}={value!r} is now {new!r}; the old spelling goes in the next release", DeprecationWarning, 3)
+        warn(
+            f"{argument}={value!r} is now {new!r}; the old spelling goes in the next release",
+            DeprecationWarning,
+            3,
+        )
         return new
     return value
 
@@ -70,7 +74,11 @@ def moved(module: str, names: dict[str, str], there: dict[str, Any]) -> Callable
     def find(name: str) -> Any:
         if name not in names:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
-        warn(f"{module}.{name} is now {module}.{names[name]}, and goes in the next release", DeprecationWarning, 2)
+        warn(
+            f"{module}.{name} is now {module}.{names[name]}, and goes in the next release",
+            DeprecationWarning,
+            2,
+        )
         return there[names[name]]
 
     return find

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from ibukit import _validate
-from ibukit._validate import Floats, Ints
-from ibukit.alphabet import Alphabet, Line
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats, Ints
+from ibukit.domain.alphabet import Alphabet, Line
+from ibukit.domain.grid import Bounds, Grid
 from ibukit.errors import DataChanged
-from ibukit.grid import Bounds, Grid
 
 if TYPE_CHECKING:
     from geopandas import GeoDataFrame
@@ -33,7 +33,7 @@ TAXI = "NYC TLC yellow-cab trip records 2018-2020, a sample of 360,000: a substi
 
 
 @dataclass(frozen=True, eq=False)
-class Dataset(_validate.ReadOnlyArrays):
+class Dataset(arguments.ReadOnlyArrays):
     """Counts of people (or check-ins, or trips) over an alphabet.
 
     Attributes
@@ -66,7 +66,7 @@ class Dataset(_validate.ReadOnlyArrays):
     @cached_property
     def distribution(self) -> Floats:
         """Counts divided by their sum, shape (k,)."""
-        p: Floats = _validate.frozen(self.counts / self.n)
+        p: Floats = arguments.frozen(self.counts / self.n)
         return p
 
     def __repr__(self) -> str:
@@ -104,7 +104,7 @@ def load_adult_ages(subset: Literal["all", "train"] = "all") -> Dataset:
     counts = np.zeros(len(line), dtype=np.int64)
     counts[line.codes([int(row["age"]) for row in rows])] = [int(row["count"]) for row in rows]
     name = "adult_ages" if subset == "all" else "adult_ages_train"
-    return Dataset(name, _validate.frozen(counts), line, ADULT)
+    return Dataset(name, arguments.frozen(counts), line, ADULT)
 
 
 def load_adult_workclass(subset: Literal["all", "train"] = "all") -> Dataset:
@@ -187,7 +187,7 @@ def load_gowalla(city: str) -> Dataset:
     >>> len(manhattan.alphabet), manhattan.n
     (280, 98061)
     """
-    if not _validate.is_one_of(city, _CITIES):
+    if not arguments.is_one_of(city, _CITIES):
         raise ValueError(f"city must be one of {', '.join(_CITIES)}, got {city!r}")
     return _CITIES[city](city)
 
@@ -212,7 +212,7 @@ def load_places(city: str) -> GeoDataFrame:
     >>> load_places("paris").query("kind == 'water'").name.tolist()
     ['Seine']
     """
-    if not _validate.is_one_of(city, _CITIES):
+    if not arguments.is_one_of(city, _CITIES):
         raise ValueError(f"city must be one of {', '.join(_CITIES)}, got {city!r}")
     from geopandas import GeoDataFrame  # which takes a second to import
 
@@ -260,10 +260,12 @@ def load_privic_island(stated: int = 0) -> Floats:
     """
     rows, column = _read("privic/paris_island_adversaries.csv"), f"percent_{stated}"
     if column not in rows[0]:
-        known = ", ".join(name.removeprefix("percent_") for name in rows[0] if name.startswith("percent_"))
+        known = ", ".join(
+            name.removeprefix("percent_") for name in rows[0] if name.startswith("percent_")
+        )
         raise ValueError(f"stated must be one of {known}, got {stated!r}")
     mass = np.array([float(row[column]) for row in rows])
-    turned: Floats = _validate.frozen(mass[::-1].copy())
+    turned: Floats = arguments.frozen(mass[::-1].copy())
     return turned
 
 
@@ -281,7 +283,10 @@ def load_privic_epsilons() -> dict[str, Floats]:
     array([0.2, 0.4])
     """
     rows = _read("privic/tight_epsilons.csv")
-    return {name: np.array([float(row[name]) for row in rows]) for name in ("beta", "paris", "san_francisco")}
+    return {
+        name: np.array([float(row[name]) for row in rows])
+        for name in ("beta", "paris", "san_francisco")
+    }
 
 
 def load_taxi_distances() -> Dataset:
@@ -309,10 +314,14 @@ def load_taxi_payments() -> Dataset:
     360000
     """
     rows = _read("taxi/payments.csv")
-    return Dataset("taxi_payments", _counts(rows, "count"), Alphabet([row["label"] for row in rows]), TAXI)
+    return Dataset(
+        "taxi_payments", _counts(rows, "count"), Alphabet([row["label"] for row in rows]), TAXI
+    )
 
 
-def _gowalla(bounds: Bounds, landmarks: Mapping[str, tuple[float, float]]) -> Callable[[str], Dataset]:
+def _gowalla(
+    bounds: Bounds, landmarks: Mapping[str, tuple[float, float]]
+) -> Callable[[str], Dataset]:
     def load(city: str) -> Dataset:
         rows = _read(f"gowalla/{city}.csv")
         cells = [(int(row["row"]), int(row["col"])) for row in rows]
@@ -320,17 +329,19 @@ def _gowalla(bounds: Bounds, landmarks: Mapping[str, tuple[float, float]]) -> Ca
         grid = Grid(n_rows, n_cols, cell_size=0.5, unit="km", bounds=bounds)
         counts = np.zeros(len(grid), dtype=np.int64)
         counts[grid.codes(cells)] = _counts(rows, "count")
-        return Dataset(f"gowalla_{city}", _validate.frozen(counts), grid, GOWALLA, dict(landmarks))
+        return Dataset(f"gowalla_{city}", arguments.frozen(counts), grid, GOWALLA, dict(landmarks))
 
     return load
 
 
-def _privic(bounds: Bounds, landmarks: Mapping[str, tuple[float, float]]) -> Callable[[str], Dataset]:
+def _privic(
+    bounds: Bounds, landmarks: Mapping[str, tuple[float, float]]
+) -> Callable[[str], Dataset]:
     def load(city: str) -> Dataset:
         rows = _read(f"privic/{city.removeprefix('privic_')}.csv")
         n_rows, n_cols = (max(int(row[axis]) for row in rows) + 1 for axis in ("i", "j"))
         # theirs starts in the north-east and goes west, then south: ours read backwards
-        counts = _validate.frozen(_counts(rows, "count_as_read")[::-1].copy())
+        counts = arguments.frozen(_counts(rows, "count_as_read")[::-1].copy())
         grid = Grid(n_rows, n_cols, unit="cell", bounds=bounds)
         return Dataset(f"gowalla_{city}", counts, grid, PRIVIC, dict(landmarks))
 
@@ -370,13 +381,13 @@ _CITIES: dict[str, Callable[[str], Dataset]] = {
 
 
 def _subset(files: dict[str, str], subset: str) -> str:
-    if not _validate.is_one_of(subset, files):
+    if not arguments.is_one_of(subset, files):
         raise ValueError(f'subset must be "all" or "train", got {subset!r}')
     return files[subset]
 
 
 def _counts(rows: list[dict[str, str]], column: str) -> Ints:
-    counts: Ints = _validate.frozen(np.array([int(row[column]) for row in rows], dtype=np.int64))
+    counts: Ints = arguments.frozen(np.array([int(row[column]) for row in rows], dtype=np.int64))
     return counts
 
 

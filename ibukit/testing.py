@@ -10,12 +10,13 @@ import numpy as np
 from numpy.random import Generator
 from scipy import stats
 
-from ibukit import _deprecated, _validate, privacy
+from ibukit import _deprecated, privacy
 from ibukit._deprecated import once_positional
-from ibukit._validate import Floats
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats
 from ibukit.channels import Channel
 from ibukit.mechanisms import FiniteMechanism, Mechanism
-from ibukit.tally import Tally
+from ibukit.tally.tally import Tally
 
 ROW_SUM_TOLERANCE = 1e-12
 RELATIVE = 1e-10
@@ -57,8 +58,10 @@ def check_mechanism(
     >>> import ibukit as ik
     >>> check_mechanism(ik.RandomizedResponse(4, epsilon=1.0), attained=True)
     """
-    rng = _fixed() if rng is None else _validate.generator(rng)
-    assert mechanism.k == len(mechanism.alphabet), f"k is {mechanism.k}, the alphabet has {len(mechanism.alphabet)}"
+    rng = _fixed() if rng is None else arguments.generator(rng)
+    assert mechanism.k == len(mechanism.alphabet), (
+        f"k is {mechanism.k}, the alphabet has {len(mechanism.alphabet)}"
+    )
     if isinstance(mechanism, FiniteMechanism):
         _check_matrix(mechanism)
         _check_operators(mechanism, rng)
@@ -80,7 +83,9 @@ def _check_matrix(mechanism: FiniteMechanism) -> None:
     assert matrix.shape == (mechanism.k, mechanism.m), f"matrix has shape {matrix.shape}"
     assert (matrix >= 0).all(), f"matrix has a negative or NaN entry, the least is {matrix.min()}"
     off = np.abs(matrix.sum(axis=1) - 1)
-    assert off.max() <= ROW_SUM_TOLERANCE, f"row {off.argmax()} sums to {matrix[off.argmax()].sum():.15g}, not to 1"
+    assert off.max() <= ROW_SUM_TOLERANCE, (
+        f"row {off.argmax()} sums to {matrix[off.argmax()].sum():.15g}, not to 1"
+    )
 
 
 def _check_operators(mechanism: FiniteMechanism, rng: Generator) -> None:
@@ -102,7 +107,9 @@ def _check_epsilon(mechanism: FiniteMechanism, attained: bool) -> None:
     claim = mechanism.epsilon
     assert tight <= claim * (1 + 1e-9), f"epsilon is claimed to be {claim}, the matrix has {tight}"
     if attained:
-        assert tight >= claim * (1 - 1e-9), f"epsilon is claimed to be {claim}, the matrix attains only {tight}"
+        assert tight >= claim * (1 - 1e-9), (
+            f"epsilon is claimed to be {claim}, the matrix attains only {tight}"
+        )
 
 
 def _check_sample(tally: Tally, secret: int, sampler: str) -> None:
@@ -165,27 +172,59 @@ def check_channel(channel: Channel) -> None:
     _close(channel.forward(theta), theta @ matrix, "forward is not linear")
     _close(channel.adjoint(w), matrix @ w, "adjoint is not the transpose of forward")
     score, p = channel.score(theta, w), theta @ matrix
-    _close(np.array(score.log_likelihood), w @ np.log(p), "score's log-likelihood is not that of forward")
+    _close(
+        np.array(score.log_likelihood),
+        w @ np.log(p),
+        "score's log-likelihood is not that of forward",
+    )
     _close(score.g, matrix @ (w / p), "score's g is not adjoint(counts / p)")
     _close(np.array(score.least), p.min(), "score's least is not the least of forward")
     certificate = channel.certificate(theta, w, score.g.max() / math.e)
-    _close(np.array(certificate), np.array([score.log_likelihood, 1.0]), "certificate is not what score says")
+    _close(
+        np.array(certificate),
+        np.array([score.log_likelihood, 1.0]),
+        "certificate is not what score says",
+    )
     some = np.arange(k)[::2]
     _close(channel.rows(some), matrix[some], "rows are not what forward says")
     gram = (matrix * w) @ matrix.T
     _close(channel.gram(w), gram, "gram is not M diag(w) M^T")
     total = np.ones((k, k), order="F")
     channel.add_gram(total, w)
-    _close(np.tril(total), np.tril(gram + 1), "add_gram does not add the lower triangle of M diag(w) M^T")
-    _close(channel.scaled(w).forward(theta), channel.forward(theta) * w, "scaled is not forward times the factors")
+    _close(
+        np.tril(total),
+        np.tril(gram + 1),
+        "add_gram does not add the lower triangle of M diag(w) M^T",
+    )
+    _close(
+        channel.scaled(w).forward(theta),
+        channel.forward(theta) * w,
+        "scaled is not forward times the factors",
+    )
     largest = matrix.max(axis=0)
-    _close(channel.unit_columns().forward(theta), channel.forward(theta) / largest, "unit_columns are no unit columns")
+    _close(
+        channel.unit_columns().forward(theta),
+        channel.forward(theta) / largest,
+        "unit_columns are no unit columns",
+    )
     for places in (slice(s // 3, None), np.arange(s)[::-2]):
-        _close(channel.take(places).forward(theta), channel.forward(theta)[places], "take keeps other reports")
+        _close(
+            channel.take(places).forward(theta),
+            channel.forward(theta)[places],
+            "take keeps other reports",
+        )
     joined = channel.with_one_more(w[::-1])
     expected = np.vstack([matrix, w[::-1]])
-    _close(np.array([joined.forward(row) for row in np.eye(k + 1)]), expected, "with_one_more adds another row")
-    _close(pickle.loads(pickle.dumps(channel)).forward(theta), channel.forward(theta), "pickling changes it")
+    _close(
+        np.array([joined.forward(row) for row in np.eye(k + 1)]),
+        expected,
+        "with_one_more adds another row",
+    )
+    _close(
+        pickle.loads(pickle.dumps(channel)).forward(theta),
+        channel.forward(theta),
+        "pickling changes it",
+    )
 
 
 def _positive(n: int) -> Floats:
@@ -217,7 +256,7 @@ def check_tally(tally: Tally, *, rng: Generator | None = None) -> None:
     >>> import numpy as np, ibukit as ik
     >>> check_tally(ik.Rappor(8, epsilon=1.0).simulate([10] * 8, np.random.default_rng(1)))
     """
-    rng = _fixed() if rng is None else _validate.generator(rng)
+    rng = _fixed() if rng is None else arguments.generator(rng)
     assert tally.counts.min() >= 1, "counts must be of reports that were seen"
     assert tally.n == tally.counts.sum(), f"n is {tally.n}, the counts sum to {tally.counts.sum()}"
     for _ in range(3):
@@ -231,8 +270,14 @@ def check_tally(tally: Tally, *, rng: Generator | None = None) -> None:
             f"forward of a full-support distribution has {(p <= 0).sum()} entries that are not positive"
         )
         assert (p <= 1 + RELATIVE).all(), f"forward gives a probability of {p.max()}"
-        _close(tally.forward(theta + 2 * other), p + 2 * tally.forward(other), "forward is not linear")
-        _close(np.array([w @ p]), np.array([tally.adjoint(w) @ theta]), "adjoint is not the transpose of forward")
+        _close(
+            tally.forward(theta + 2 * other), p + 2 * tally.forward(other), "forward is not linear"
+        )
+        _close(
+            np.array([w @ p]),
+            np.array([tally.adjoint(w) @ theta]),
+            "adjoint is not the transpose of forward",
+        )
     again = pickle.loads(pickle.dumps(tally))
     _close(again.forward(theta), p, "forward changed by pickling")
     assert np.array_equal((tally + tally).counts, 2 * tally.counts), (
@@ -242,7 +287,9 @@ def check_tally(tally: Tally, *, rng: Generator | None = None) -> None:
 
 def _close(got: Floats, expected: Floats, message: str) -> None:
     error = np.abs(got - expected) / np.maximum(np.abs(expected), np.finfo(float).tiny)
-    assert error.max() <= RELATIVE, f"{message}: relative error {error.max():.3g} at index {error.argmax()}"
+    assert error.max() <= RELATIVE, (
+        f"{message}: relative error {error.max():.3g} at index {error.argmax()}"
+    )
 
 
 def _fixed() -> Generator:
@@ -250,5 +297,8 @@ def _fixed() -> Generator:
 
 
 if not TYPE_CHECKING:
-    _OLD = {name: f"_{name}" for name in ("check_matrix", "check_operators", "check_epsilon", "check_sample")}
+    _OLD = {
+        name: f"_{name}"
+        for name in ("check_matrix", "check_operators", "check_epsilon", "check_sample")
+    }
     __getattr__ = _deprecated.moved(__name__, _OLD, globals())

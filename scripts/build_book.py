@@ -36,8 +36,18 @@ from notebooks import SECONDS_PER_CELL, chapters, kernel_settings, without_ports
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "_build"
 STAMP = BUILD / ".fingerprint"
-KEPT = "bench"  # what `make bench` leaves there is no part of the book, and takes long to make again
-INPUTS = ("ibukit", "data", "benchmarks/results", "book/_ext", "requirements.lock", "_config.yml", "_toc.yml")
+KEPT = (
+    "bench"  # what `make bench` leaves there is no part of the book, and takes long to make again
+)
+INPUTS = (
+    "ibukit",
+    "data",
+    "benchmarks/results",
+    "book/_ext",
+    "requirements.lock",
+    "_config.yml",
+    "_toc.yml",
+)
 
 
 def fingerprint(root: Path = ROOT) -> str:
@@ -68,7 +78,9 @@ def run_ahead(path: Path, cache: Path) -> bool:
     without_ports()
     store = get_cache(cache)
     uri = store.add_nb_to_project(str(path)).uri
-    result = load_executor("local-serial", store).run_and_cache(filter_uris=[uri], timeout=SECONDS_PER_CELL)
+    result = load_executor("local-serial", store).run_and_cache(
+        filter_uris=[uri], timeout=SECONDS_PER_CELL
+    )
     return not (result.excepted or result.errored)
 
 
@@ -80,7 +92,9 @@ def one_thread() -> None:
 
 def run_all_ahead(jobs: int, paths: list[Path], cache: Path) -> list[Path]:
     """Run chapters into the cache, several at a time, the longest first; those that raised."""
-    get_cache(cache).list_cache_records()  # makes the data base, which two processes must not do at once
+    get_cache(
+        cache
+    ).list_cache_records()  # makes the data base, which two processes must not do at once
     paths = sorted(paths, key=lambda path: -len(nbformat.read(path, 4).cells))
     with ProcessPoolExecutor(jobs, initializer=one_thread if jobs > 1 else None) as pool:
         runs = {pool.submit(run_ahead, path, cache): path for path in paths}
@@ -96,12 +110,16 @@ def executes() -> bool:
 
 def main() -> int:
     """Build and return the status of the build."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--jobs", type=int, default=1, help="chapters that run at once")
     arguments, others = parser.parse_known_args()
     wanted = fingerprint()
     if BUILD.exists() and (not STAMP.exists() or STAMP.read_text() != wanted):
-        print("book: the package, the data or the configuration changed, so every chapter runs anew")
+        print(
+            "book: the package, the data or the configuration changed, so every chapter runs anew"
+        )
         clear(BUILD)
     BUILD.mkdir(exist_ok=True)
     STAMP.write_text(wanted)
@@ -111,14 +129,24 @@ def main() -> int:
             # jupyter-book runs it once more and says where it stopped
             print(f"book: {path.relative_to(ROOT)} raised", file=sys.stderr)
     status = subprocess.run(
-        [Path(sys.executable).with_name("jupyter-book"), "build", ROOT, "-W", "--keep-going", *others],
+        [
+            Path(sys.executable).with_name("jupyter-book"),
+            "build",
+            ROOT,
+            "-W",
+            "--keep-going",
+            *others,
+        ],
         cwd=ROOT,
         check=False,
     ).returncode
     if status:
         shutil.rmtree(BUILD / ".doctrees", ignore_errors=True)
         for report in sorted((BUILD / "html" / "reports").rglob("*.err.log")):
-            print(f"book: a chapter raised; its traceback is in {report.relative_to(ROOT)}", file=sys.stderr)
+            print(
+                f"book: a chapter raised; its traceback is in {report.relative_to(ROOT)}",
+                file=sys.stderr,
+            )
     return status
 
 

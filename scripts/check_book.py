@@ -48,7 +48,12 @@ class View(NamedTuple):
 LISTED = View(1280, colours=("light",))
 VIEWS = (View(1280, colours=("light", "dark")), View(768, "dark"), View(390))
 # word -> what the first hits must hold
-SEARCHES = {"privacy": "", "install": "book/install.html", "errata": "book/errata.html", "EMD": "book/glossary.html"}
+SEARCHES = {
+    "privacy": "",
+    "install": "book/install.html",
+    "errata": "book/errata.html",
+    "EMD": "book/glossary.html",
+}
 # pages that show a file of the repository and nothing else, and those that stand for them
 LISTINGS = ("_modules/", "tests/")
 LISTINGS_SEEN = ("_modules/ibukit/grid.html", "tests/test_ibu.html")
@@ -107,11 +112,17 @@ class Visit:
     def __post_init__(self) -> None:
         """Listen before anything is loaded."""
         self.tab.route("**/*", self._guard)
-        self.tab.on("console", lambda message: self.add("console", message.text) if message.type == "error" else None)
+        self.tab.on(
+            "console",
+            lambda message: self.add("console", message.text) if message.type == "error" else None,
+        )
         self.tab.on("pageerror", lambda error: self.add("script error", str(error)))
         self.tab.on("response", lambda response: self.responses.append(response))
         self.tab.on(
-            "response", lambda r: self.add("failed request", f"{r.status} {r.url}") if r.status >= 400 else None
+            "response",
+            lambda r: (
+                self.add("failed request", f"{r.status} {r.url}") if r.status >= 400 else None
+            ),
         )
         self.tab.on("requestfailed", self._failed)
 
@@ -146,8 +157,12 @@ class Visit:
             self.add(kind, detail)
         own = [r for r in self.responses if not SHARED.search(r.url)]
         weight = sum(int(response.headers.get("content-length", 0)) for response in own)
-        if weight > HEAVIEST and not page.endswith("search.html"):  # it reads the pages that it finds
-            self.add("heavy page", f"{weight:,} bytes without what pages share, more than {HEAVIEST:,}")
+        if weight > HEAVIEST and not page.endswith(
+            "search.html"
+        ):  # it reads the pages that it finds
+            self.add(
+                "heavy page", f"{weight:,} bytes without what pages share, more than {HEAVIEST:,}"
+            )
 
     def axe(self, colours: bool, others: bool = True) -> None:
         """Ask axe-core."""
@@ -166,10 +181,15 @@ class Visit:
         results = self.tab.locator("#search-results li a")
         with contextlib.suppress(Exception):
             results.first.wait_for(timeout=30_000)  # the self-test waits so long for nothing
-            self.tab.wait_for_function("() => !document.querySelector('.search-summary')?.textContent.endsWith('...')")
+            self.tab.wait_for_function(
+                "() => !document.querySelector('.search-summary')?.textContent.endsWith('...')"
+            )
         hits = [link.get_attribute("href") or "" for link in results.all()]
         if not any(hit.partition("?")[0].partition("#")[0].endswith(wanted) for hit in hits):
-            self.add("search", f"nothing found for {word!r}" if not hits else f"{word!r} does not find {wanted}")
+            self.add(
+                "search",
+                f"nothing found for {word!r}" if not hits else f"{word!r} does not find {wanted}",
+            )
 
 
 def find_chromium() -> str:
@@ -190,7 +210,9 @@ class _Quiet(http.server.SimpleHTTPRequestHandler):
 
 
 class _Server(http.server.ThreadingHTTPServer):
-    request_queue_size = 128  # a browser on a busy machine opens many connections at once; five would be dropped
+    request_queue_size = (
+        128  # a browser on a busy machine opens many connections at once; five would be dropped
+    )
 
 
 @contextlib.contextmanager
@@ -209,7 +231,9 @@ def serve(folder: Path) -> Iterator[str]:
 def chromium() -> Iterator[Browser]:
     """A headless Chromium with an empty profile."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=find_chromium(), headless=True, args=FLAGS)
+        browser = playwright.chromium.launch(
+            executable_path=find_chromium(), headless=True, args=FLAGS
+        )
         yield browser
         browser.close()
 
@@ -217,20 +241,34 @@ def chromium() -> Iterator[Browser]:
 def photograph(tab: Page, shots: Path | None, name: str, width: int, scheme: str) -> None:
     """Keep a picture of the page, if there is a folder for it."""
     if shots is not None:
-        mark = f"{name.removesuffix('.html').replace('/', '-')}-{width}{'-dark' * (scheme == 'dark')}"
+        mark = (
+            f"{name.removesuffix('.html').replace('/', '-')}-{width}{'-dark' * (scheme == 'dark')}"
+        )
         tab.screenshot(path=shots / f"{mark}.png", full_page=True)
 
 
-def visit(browser: Browser, home: str, name: str, view: View, shots: Path | None = None) -> list[Finding]:
+def visit(
+    browser: Browser, home: str, name: str, view: View, shots: Path | None = None
+) -> list[Finding]:
     """Everything that is wrong with one page in one view."""
     from_disk = home.startswith("file:")
-    context = browser.new_context(viewport={"width": view.width, "height": 900}, color_scheme=view.scheme)
+    context = browser.new_context(
+        viewport={"width": view.width, "height": 900}, color_scheme=view.scheme
+    )
     context.set_default_timeout(PATIENCE)
     dark = ", dark" if view.scheme == "dark" else ""
-    seen = Visit(context.new_page(), home, f"{name} ({'from disk' if from_disk else f'{view.width} px{dark}'})")
+    seen = Visit(
+        context.new_page(),
+        home,
+        f"{name} ({'from disk' if from_disk else f'{view.width} px{dark}'})",
+    )
     is_search = Path(name).name == "search.html"
     # all words are looked for once
-    words = dict(list(SEARCHES.items())[: None if view == VIEWS[0] and not from_disk else 1]) if is_search else {"": ""}
+    words = (
+        dict(list(SEARCHES.items())[: None if view == VIEWS[0] and not from_disk else 1])
+        if is_search
+        else {"": ""}
+    )
     try:
         for word, wanted in reversed(words.items()):
             seen.open(home + name + (f"?q={word}" if is_search else ""))
@@ -249,8 +287,14 @@ def visit(browser: Browser, home: str, name: str, view: View, shots: Path | None
     context.close()
     if from_disk and is_search:
         # On file:// a browser refuses to read the pages for the excerpts under the hits; the hits themselves are there.
-        return [f for f in seen.findings if "fetch" not in f.detail.lower() and "ERR_FAILED" not in f.detail]
-    if is_search:  # the next word was looked for before all pages of the last one's excerpts were there
+        return [
+            f
+            for f in seen.findings
+            if "fetch" not in f.detail.lower() and "ERR_FAILED" not in f.detail
+        ]
+    if (
+        is_search
+    ):  # the next word was looked for before all pages of the last one's excerpts were there
         return [f for f in seen.findings if "ERR_ABORTED" not in f.detail]
     return seen.findings
 
@@ -297,10 +341,20 @@ def check(html: Path, shots: Path | None, jobs: int = 1) -> list[Finding]:
         shots.mkdir(parents=True, exist_ok=True)
     slices = [names[i::jobs] for i in range(min(jobs, len(names)))]
     with ProcessPoolExecutor(len(slices)) as pool:
-        found = [f for part in pool.map(functools.partial(visit_all, html, shots), slices) for f in part]
-    found += [Finding("not built", name, "it stands for all listings") for name in LISTINGS_SEEN if name not in names]
-    found += [Finding(kind, page, detail) for page, kind, detail in heads(html, names)] + verdicts(html)
-    views = ", ".join(f"{view.width} px {' and '.join(view.colours) or view.scheme}" for view in VIEWS)
+        found = [
+            f for part in pool.map(functools.partial(visit_all, html, shots), slices) for f in part
+        ]
+    found += [
+        Finding("not built", name, "it stands for all listings")
+        for name in LISTINGS_SEEN
+        if name not in names
+    ]
+    found += [Finding(kind, page, detail) for page, kind, detail in heads(html, names)] + verdicts(
+        html
+    )
+    views = ", ".join(
+        f"{view.width} px {' and '.join(view.colours) or view.scheme}" for view in VIEWS
+    )
     print(f"check_book: {len(names)} pages at {views}, {len(found)} findings")
     return found
 
@@ -312,18 +366,27 @@ LONG = "x = " + "1 + " * 400 + "1"
 BROKEN: dict[str, tuple[str, str | None]] = {
     "good": ("", None),
     "alt": (f'<img src="{PIXEL}">', "image without alternative text"),
-    "alt-is-a-path": (f'<img src="{PIXEL}" alt="_images/abc.png">', "image without alternative text"),
+    "alt-is-a-path": (
+        f'<img src="{PIXEL}" alt="_images/abc.png">',
+        "image without alternative text",
+    ),
     "image": ('<img src="gone.png" alt="A picture that is not there">', "image not loaded"),
     "request": ('<link rel="stylesheet" href="gone.css">', "failed request"),
     "console": ("<script>console.error('no')</script>", "console"),
     "script": ("<script>nothing.here()</script>", "script error"),
-    "host": ('<img src="http://example.invalid/a.png" alt="A picture from elsewhere">', "other host"),
+    "host": (
+        '<img src="http://example.invalid/a.png" alt="A picture from elsewhere">',
+        "other host",
+    ),
     "wide": ('<div style="width: 3000px">wide</div>', "scrolls sideways"),
     "math": (r'<span class="math">\(x^2\)</span>', "formula not typeset"),
     "axe": ('<input type="text">', "axe label"),
     "contrast": ('<p style="color: #bbb; background: #fff">pale</p>', "axe color-contrast"),
     "search": ('<ul id="search-results"></ul>', "search"),
-    "code": (f'<pre tabindex="0" style="overflow: auto">{LONG}</pre>', "code wider than its column"),
+    "code": (
+        f'<pre tabindex="0" style="overflow: auto">{LONG}</pre>',
+        "code wider than its column",
+    ),
     "table": (
         '<div style="overflow: hidden"><table><tr><td><div style="width: 3000px">cut</div></td></tr></table></div>',
         "table cut off",
@@ -331,13 +394,22 @@ BROKEN: dict[str, tuple[str, str | None]] = {
     "heavy": (f"<!-- {'x' * HEAVIEST} -->", "heavy page"),
     "no-favicon": ("", "no favicon"),
     "favicon-gone": ('<link rel="icon" href="gone.svg">', "no favicon"),
-    "one-of-many": (SPANS.replace("word 40", "<i style='color: #bbb'>word 40</i>"), "axe color-contrast"),
-    "one-ground": (SPANS.replace("word 40", "<b style='background: #555'>word 40</b>"), "axe color-contrast"),
+    "one-of-many": (
+        SPANS.replace("word 40", "<i style='color: #bbb'>word 40</i>"),
+        "axe color-contrast",
+    ),
+    "one-ground": (
+        SPANS.replace("word 40", "<b style='background: #555'>word 40</b>"),
+        "axe color-contrast",
+    ),
     "link": (
         '<p>Some words <a href="#x" style="color: #222; text-decoration: none">a link</a> and words.</p>',
         "axe link-in-text-block",
     ),
-    "stays-light": ("<script>document.documentElement.dataset.theme = 'light'</script>", "not dark"),
+    "stays-light": (
+        "<script>document.documentElement.dataset.theme = 'light'</script>",
+        "not dark",
+    ),
     "dark": (
         "<style>@media (prefers-color-scheme: dark) { body { background: #111; color: #333 } }</style><p>dim</p>",
         "axe color-contrast",
@@ -345,7 +417,9 @@ BROKEN: dict[str, tuple[str, str | None]] = {
 }
 # what must not be found: code and tables that scroll or wrap
 FITTING = {
-    "table-scrolls": BROKEN["table"][0].replace('style="overflow: hidden"', 'style="overflow: auto" tabindex="0"'),
+    "table-scrolls": BROKEN["table"][0].replace(
+        'style="overflow: hidden"', 'style="overflow: auto" tabindex="0"'
+    ),
     "code-wraps": f'<pre style="white-space: pre-wrap">{LONG}</pre>',
 }
 
@@ -367,15 +441,23 @@ def self_test() -> list[str]:
                 if (expected is None and kinds) or (expected is not None and expected not in kinds):
                     complaints.append(f"{name}.html: expected {expected!r}, found {sorted(kinds)}")
                 if name == "dark" and not all(", dark" in f.page for f in seen):
-                    complaints.append(f"dark.html is good in the light, found {[str(f) for f in seen]}")
-    print(f"check_book --self-test: {len(cases) - len(complaints)} of {len(cases)} pages judged as they deserve")
+                    complaints.append(
+                        f"dark.html is good in the light, found {[str(f) for f in seen]}"
+                    )
+    print(
+        f"check_book --self-test: {len(cases) - len(complaints)} of {len(cases)} pages judged as they deserve"
+    )
     return complaints
 
 
 def main() -> int:
     """Carry out the command line; 1 where something was found."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--self-test", action="store_true", help="judge pages that are broken on purpose")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--self-test", action="store_true", help="judge pages that are broken on purpose"
+    )
     parser.add_argument("--html", type=Path, default=ROOT / "_build" / "html")
     parser.add_argument("--shots", type=Path, help="a folder for a picture of each page")
     parser.add_argument("--jobs", type=int, default=1, help="browsers that look at once")

@@ -39,7 +39,10 @@ SMALLEST = """box => Math.min(...[...box.querySelectorAll('svg text')].map(text 
 
 def specs(root: Path = ROOT) -> dict[str, Spec]:
     """Each figure by its title, which its place on a page bears."""
-    read = (json.loads(path.read_text("utf8")) for path in sorted((root / "book" / "moving").glob("*.json")))
+    read = (
+        json.loads(path.read_text("utf8"))
+        for path in sorted((root / "book" / "moving").glob("*.json"))
+    )
     return {spec["title"]: spec for spec in read}
 
 
@@ -69,7 +72,9 @@ def differences(spec: Spec, stand: Choice, shown: dict[str, Any]) -> list[str]:
         for mark, attributes in zip(panel["marks"], marks, strict=False):
             for name, value in shape(panel, mark, choice).items():
                 if not near(value, attributes.get(name, ""), NEAR):
-                    found.append(f"a {mark['kind']} of {mark['look']} has {name} {attributes.get(name, '')[:40]!r}")
+                    found.append(
+                        f"a {mark['kind']} of {mark['look']} has {name} {attributes.get(name, '')[:40]!r}"
+                    )
     return [f"{text} at {stand}" for text in found]
 
 
@@ -113,7 +118,9 @@ def drag(tab: Any, box: Any, spec: Spec) -> list[str]:
         now = int(box.locator(f"[name={name}]").input_value())
         if now != last:
             found.append(f"dragged to the end, {name} stands at {now}, not at {last}")
-        box.locator("form").evaluate("form => { form.reset(); form.dispatchEvent(new Event('input')); }")
+        box.locator("form").evaluate(
+            "form => { form.reset(); form.dispatchEvent(new Event('input')); }"
+        )
     return found
 
 
@@ -127,13 +134,17 @@ def drag_the_start(tab: Any, box: Any) -> list[str]:
     tab.mouse.up()
     start = box.locator(".moving-plot circle").first.bounding_box()
     off = max(abs(start["x"] + start["width"] / 2 - x), abs(start["y"] + start["height"] / 2 - y))
-    box.locator("form").evaluate("form => { form.reset(); form.dispatchEvent(new Event('input')); }")
+    box.locator("form").evaluate(
+        "form => { form.reset(); form.dispatchEvent(new Event('input')); }"
+    )
     return [f"the start is {off:.0f} px from where it was dragged"] if off > 8 else []
 
 
 def visit(browser: Any, url: str, width: int, script: bool = True) -> tuple[list[str], int]:
     """What is wrong with the figures of one page, and how many there are."""
-    context = browser.new_context(viewport={"width": width, "height": 900}, java_script_enabled=script)
+    context = browser.new_context(
+        viewport={"width": width, "height": 900}, java_script_enabled=script
+    )
     tab, found = context.new_page(), []
     tab.set_default_timeout(300_000)  # a busy machine takes its time
     tab.on("pageerror", lambda error: found.append(f"script error: {error}"))
@@ -156,12 +167,18 @@ def visit(browser: Any, url: str, width: int, script: bool = True) -> tuple[list
         found.append(f"not used: {' '.join(str(error).split())[:200]}")
         boxes = []
     context.close()
-    return [f"{Path(url).name} at {width} px{'' if script else ', no script'}: {text}" for text in found], len(boxes)
+    return [
+        f"{Path(url).name} at {width} px{'' if script else ', no script'}: {text}" for text in found
+    ], len(boxes)
 
 
 def pages(html: Path) -> list[Path]:
     """The pages that have such a figure."""
-    return [page for page in sorted((html / "book").rglob("*.html")) if 'class="moving"' in page.read_text("utf8")]
+    return [
+        page
+        for page in sorted((html / "book").rglob("*.html"))
+        if 'class="moving"' in page.read_text("utf8")
+    ]
 
 
 def check(browser: Any, html: Path) -> list[str]:
@@ -179,10 +196,22 @@ def check(browser: Any, html: Path) -> list[str]:
 BROKEN = {
     "nothing": ("", "", None),
     "a curve is wrong": ("moving.js", ("high - along(panel.y", "along(panel.y"), "a line of"),
-    "a word is not changed": ("moving.js", ("node.textContent = words", "node.lang = words"), "says"),
-    "the controls stay hidden": ("moving.js", ("form.hidden = false", "form.hidden = true"), "is not shown"),
+    "a word is not changed": (
+        "moving.js",
+        ("node.textContent = words", "node.lang = words"),
+        "says",
+    ),
+    "the controls stay hidden": (
+        "moving.js",
+        ("form.hidden = false", "form.hidden = true"),
+        "is not shown",
+    ),
     "a script fails": ("moving.js", ('"use strict";', '"use strict"; gone();'), "script error"),
-    "the plot cannot be dragged": ("moving.js", ("if (x) found[x]", "if (y) found[x]"), "dragged to the end"),
+    "the plot cannot be dragged": (
+        "moving.js",
+        ("if (x) found[x]", "if (y) found[x]"),
+        "dragged to the end",
+    ),
     "the text is small": ("moving.css", ("font-size: 12px", "font-size: 6px"), "text of"),
 }
 
@@ -197,7 +226,9 @@ def trial(html: str, folder: Path, change: tuple[str, Any, Any]) -> Path:
                 raise ValueError(f"{swap[0]!r} is not in {file}")
             text = text.replace(*swap)
         (folder / file).write_text(text, "utf8")
-    links = "".join(f'<link rel="stylesheet" href="{file}">' for file in ("schematics.css", "moving.css"))
+    links = "".join(
+        f'<link rel="stylesheet" href="{file}">' for file in ("schematics.css", "moving.css")
+    )
     page = folder / "page.html"
     head = f'<meta charset="utf-8"><title>a</title>{links}<script defer src="moving.js"></script>'
     page.write_text(f'<!doctype html><html lang="en">{head}<body>{html}</body></html>', "utf8")
@@ -212,16 +243,24 @@ def self_test(browser: Any) -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
         for name, change in BROKEN.items():
             found, _ = visit(browser, trial(html, Path(folder), change).as_uri(), 390)
-            if bool(found) != (change[2] is not None) or (change[2] and not any(change[2] in text for text in found)):
+            if bool(found) != (change[2] is not None) or (
+                change[2] and not any(change[2] in text for text in found)
+            ):
                 missed.append(f"{name}: expected {change[2]!r}, found {found[:3]}")
-    print(f"check_moving --self-test: {len(BROKEN) - len(missed)} of {len(BROKEN)} pages judged as they deserve")
+    print(
+        f"check_moving --self-test: {len(BROKEN) - len(missed)} of {len(BROKEN)} pages judged as they deserve"
+    )
     return missed
 
 
 def main() -> int:
     """Carry out the command line; 1 where something was found."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--self-test", action="store_true", help="judge pages that are broken on purpose")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--self-test", action="store_true", help="judge pages that are broken on purpose"
+    )
     parser.add_argument("--html", type=Path, default=ROOT / "_build" / "html")
     arguments = parser.parse_args()
     from check_book import chromium

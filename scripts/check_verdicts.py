@@ -23,7 +23,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, ERRATA = "book/claims.html", "book/errata.html"
-FEWEST_LINKS = 200  # from the chapters to the rows: fewer would say that the links are gone
+MIN_LINKS = 200  # from the chapters to the rows: fewer would say that the links are gone
 HEAVIEST = 1_500_000  # bytes of a page without what pages share
 SHOWN = "() => [...document.querySelectorAll('.verdict-row')].filter(row => row.checkVisibility()).map(row => row.id)"
 
@@ -31,7 +31,10 @@ SHOWN = "() => [...document.querySelectorAll('.verdict-row')].filter(row => row.
 def rows(root: Path = ROOT) -> dict[str, dict[str, str]]:
     """Anchor -> row, claims and errata; `word` is the verdict or the class."""
     found = {}
-    for name, word, kind in (("ledger.csv", "verdict", "claim"), ("errata.csv", "class", "erratum")):
+    for name, word, kind in (
+        ("ledger.csv", "verdict", "claim"),
+        ("errata.csv", "class", "erratum"),
+    ):
         with (root / "data" / name).open(encoding="utf-8", newline="") as file:
             for row in csv.DictReader(file):
                 found[row["id"].replace(".", "-")] = {**row, "word": row[word], "kind": kind}
@@ -40,7 +43,11 @@ def rows(root: Path = ROOT) -> dict[str, dict[str, str]]:
 
 @cache
 def _anchors(path: Path) -> frozenset[str]:
-    return frozenset(re.findall(r'\bid="([^"]+)"', path.read_text("utf8"))) if path.is_file() else frozenset()
+    return (
+        frozenset(re.findall(r'\bid="([^"]+)"', path.read_text("utf8")))
+        if path.is_file()
+        else frozenset()
+    )
 
 
 def _dead(path: Path, html: str) -> list[str]:
@@ -48,8 +55,12 @@ def _dead(path: Path, html: str) -> list[str]:
     dead = []
     for href in dict.fromkeys(re.findall(r'href="([^"]+)"', html)):
         page, _, place = href.partition("#")
-        target = path if not page.partition("?")[0] else (path.parent / page.partition("?")[0]).resolve()
-        if "://" not in href and (not target.is_file() or (place and place not in _anchors(target))):
+        target = (
+            path if not page.partition("?")[0] else (path.parent / page.partition("?")[0]).resolve()
+        )
+        if "://" not in href and (
+            not target.is_file() or (place and place not in _anchors(target))
+        ):
             dead.append(href)
     return dead
 
@@ -65,17 +76,26 @@ def look(html: Path, root: Path = ROOT) -> list[str]:
     found = re.findall(r'<li class="verdict-row" id="([^"]+)"', text)
     complaints += [f"{PAGE}: no row #{name}" for name in known if name not in found]
     complaints += [
-        f"{PAGE}: row #{name} twice, or in no table" for name in found if found.count(name) > 1 or name not in known
+        f"{PAGE}: row #{name} twice, or in no table"
+        for name in found
+        if found.count(name) > 1 or name not in known
     ]
     errata = (html / ERRATA).read_text("utf8") if (html / ERRATA).is_file() else ""
-    absent = [name for name, row in known.items() if row["kind"] == "erratum" and f'id="{name}"' not in errata]
+    absent = [
+        name
+        for name, row in known.items()
+        if row["kind"] == "erratum" and f'id="{name}"' not in errata
+    ]
     complaints += [f"{ERRATA}: no row #{name}" for name in absent]
     for row in re.findall(
-        r'<li class="verdict-row".*?</li>(?=<li class="verdict-row"|</ul>\s*</section>)', text, re.DOTALL
+        r'<li class="verdict-row".*?</li>(?=<li class="verdict-row"|</ul>\s*</section>)',
+        text,
+        re.DOTALL,
     ):
         name = re.search(r'id="([^"]+)"', row)
         complaints += [
-            f"{PAGE}: row #{name and name[1]} leads to {href}, which is not there" for href in _dead(path, row)
+            f"{PAGE}: row #{name and name[1]} leads to {href}, which is not there"
+            for href in _dead(path, row)
         ]
     n_links = 0
     for chapter in sorted((html / "book" / "chapters").glob("*.html")):
@@ -83,8 +103,8 @@ def look(html: Path, root: Path = ROOT) -> list[str]:
         n_links += len(to_rows)
         dead = [href for href in dict.fromkeys(to_rows) if href.partition("#")[2] not in found]
         complaints += [f"{chapter.name}: {href} is not there" for href in dead]
-    if n_links < FEWEST_LINKS:
-        complaints.append(f"only {n_links} links from the chapters to rows, fewer than {FEWEST_LINKS}")
+    if n_links < MIN_LINKS:
+        complaints.append(f"only {n_links} links from the chapters to rows, fewer than {MIN_LINKS}")
     return complaints + totals(text, known)
 
 
@@ -94,17 +114,25 @@ def totals(text: str, known: dict[str, dict[str, str]]) -> list[str]:
     results = [row for row in known.values() if row["kind"] == "claim" and row["word"] != "setting"]
     said = re.search(r"<strong>(\d+) results of five papers</strong>", text)
     if said is None or int(said[1]) != len(results):
-        complaints.append(f"{PAGE}: the page says {said and said[1]} results, the data {len(results)}")
+        complaints.append(
+            f"{PAGE}: the page says {said and said[1]} results, the data {len(results)}"
+        )
     key = dict(re.findall(r'href="[^"]*\?verdict=([\w+]+)">(\d+) ', text))
-    if {word.replace("+", " "): int(n) for word, n in key.items()} != Counter(row["word"] for row in results):
+    if {word.replace("+", " "): int(n) for word, n in key.items()} != Counter(
+        row["word"] for row in results
+    ):
         complaints.append(f"{PAGE}: the key of the bars says {key}")
     for letter in "ABCDE":
         of_paper = Counter(row["word"] for row in results if row["id"].startswith(letter))
         bar = re.search(
-            rf'aria-label="Paper {letter}, [^"]*: {of_paper.total()} results: ([^"]*)"(.*?)</div>', text, re.DOTALL
+            rf'aria-label="Paper {letter}, [^"]*: {of_paper.total()} results: ([^"]*)"(.*?)</div>',
+            text,
+            re.DOTALL,
         )
         worded = bar and {word: int(n) for n, word in re.findall(r"(\d+) ([a-z ]+)", bar[1])}
-        drawn = bar and {word: int(n) for word, n in re.findall(r'data-verdict="([^"]+)"[^>]*>(\d+)<', bar[2])}
+        drawn = bar and {
+            word: int(n) for word, n in re.findall(r'data-verdict="([^"]+)"[^>]*>(\d+)<', bar[2])
+        }
         if worded != of_paper or drawn != of_paper:
             complaints.append(f"{PAGE}: the bar of paper {letter} is not {dict(of_paper)}")
     return complaints
@@ -113,7 +141,10 @@ def totals(text: str, known: dict[str, dict[str, str]]) -> list[str]:
 # what is set in the form, and which rows must then be left
 TRIALS: list[tuple[dict[str, str], Any]] = [
     ({"verdict": "deviates"}, lambda row: row["word"] == "deviates"),
-    ({"paper": "E", "kind": "erratum"}, lambda row: row["id"][0] == "E" and row["kind"] == "erratum"),
+    (
+        {"paper": "E", "kind": "erratum"},
+        lambda row: row["id"][0] == "E" and row["kind"] == "erratum",
+    ),
     ({"chapter": "stopping"}, lambda row: row["chapter"] == "stopping"),
     (
         {"paper": "A", "verdict": "holds with a condition"},
@@ -145,7 +176,11 @@ def operate(tab: Any, url: str, root: Path = ROOT) -> list[str]:
             form.locator(f"[name={name}]").select_option(value)
         wanted = {name for name, row in known.items() if fits(row)}
         expect(f"rows with {chosen}", wanted, set(tab.evaluate(SHOWN)))
-        expect(f"the count with {chosen}", f"{len(wanted)} of {len(known)} rows", form.locator("output").inner_text())
+        expect(
+            f"the count with {chosen}",
+            f"{len(wanted)} of {len(known)} rows",
+            form.locator("output").inner_text(),
+        )
         if not url.startswith("file:"):
             tab.reload(wait_until="load")
             expect(f"rows with {chosen} after loading again", wanted, set(tab.evaluate(SHOWN)))
@@ -154,7 +189,9 @@ def operate(tab: Any, url: str, root: Path = ROOT) -> list[str]:
     form.locator("[name=sort]").select_option("code")
     shown = tab.evaluate(SHOWN)
     expect("rows in order of code", set(known), set(shown))
-    expect("papers in order of code", sorted(name[0] for name in shown), [name[0] for name in shown])
+    expect(
+        "papers in order of code", sorted(name[0] for name in shown), [name[0] for name in shown]
+    )
     name = next(name for name, row in known.items() if row["word"] == "deviates")
     form.locator("[name=q]").fill(known[name]["id"])
     if name not in tab.evaluate(SHOWN) or len(tab.evaluate(SHOWN)) > 20:
@@ -163,26 +200,38 @@ def operate(tab: Any, url: str, root: Path = ROOT) -> list[str]:
     row = tab.locator(f"[id='{name}']")
     row.locator("summary").focus()
     tab.keyboard.press("Enter")
-    expect(f"row {name} opened by the keyboard", True, row.locator("details").evaluate("d => d.open"))
+    expect(
+        f"row {name} opened by the keyboard", True, row.locator("details").evaluate("d => d.open")
+    )
     # an address that names a row shows it, whatever was chosen
     tab.goto("about:blank")
     tab.goto(f"{url}?verdict=reproduced#{name}", wait_until="load")
-    expect(f"row {name} opened by its address", True, row.locator("details").evaluate("d => d.open"))
+    expect(
+        f"row {name} opened by its address", True, row.locator("details").evaluate("d => d.open")
+    )
     expect(f"row {name} shown by its address", True, row.is_visible())
     return complaints
 
 
 BROKEN = {
     "a row is gone": (
-        lambda t: re.sub(r'<li class="verdict-row" id="A-F8".*?</details></li>', "", t, flags=re.DOTALL),
+        lambda t: re.sub(
+            r'<li class="verdict-row" id="A-F8".*?</details></li>', "", t, flags=re.DOTALL
+        ),
         "no row #A-F8",
     ),
     "a link is dead": (
         lambda t: t.replace("chapters/comparison.html#", "chapters/comparison.html#no-"),
         "is not there",
     ),
-    "a total is wrong": (lambda t: re.sub(r"<strong>\d+ results", "<strong>1 results", t), "says 1 results"),
-    "a bar is wrong": (lambda t: re.sub(r'(aria-label="Paper B, [^"]*: )\d+', r"\g<1>1", t), "bar of paper B"),
+    "a total is wrong": (
+        lambda t: re.sub(r"<strong>\d+ results", "<strong>1 results", t),
+        "says 1 results",
+    ),
+    "a bar is wrong": (
+        lambda t: re.sub(r'(aria-label="Paper B, [^"]*: )\d+', r"\g<1>1", t),
+        "bar of paper B",
+    ),
     "a page is heavy": (lambda t: t + "<!--" + "x" * HEAVIEST + "-->", "bytes"),
     "a verdict is not the row's": (
         lambda t: t.replace('data-verdict="deviates"', 'data-verdict="fitted"'),
@@ -203,7 +252,9 @@ def self_test(html: Path) -> list[str]:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         copy = Path(folder) / "html"
         for name in ("book", "tests", "_static"):
-            shutil.copytree(html / name, copy / name, ignore=shutil.ignore_patterns("*.woff2", "mathjax"))
+            shutil.copytree(
+                html / name, copy / name, ignore=shutil.ignore_patterns("*.woff2", "mathjax")
+            )
         browser = playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS)
         for name, (change, says) in {"nothing": (lambda t: t, None), **BROKEN}.items():
             (copy / PAGE).write_text(change(good), "utf8")
@@ -211,7 +262,9 @@ def self_test(html: Path) -> list[str]:
             found = look(copy)
             if says is None or not any(says in text for text in found):
                 found += use(browser, (copy / PAGE).as_uri(), 300_000 if says is None else 30_000)
-            if bool(found) != (says is not None) or (says and not any(says in text for text in found)):
+            if bool(found) != (says is not None) or (
+                says and not any(says in text for text in found)
+            ):
                 missed.append(f"{name}: expected {says!r}, found {found[:3]}")
         browser.close()
     print(
@@ -234,8 +287,12 @@ def use(browser: Any, url: str, patience: int = 300_000) -> list[str]:
 
 def main() -> int:
     """Carry out the command line; 1 where something was found."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--self-test", action="store_true", help="judge pages that are broken on purpose")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--self-test", action="store_true", help="judge pages that are broken on purpose"
+    )
     parser.add_argument("--html", type=Path, default=ROOT / "_build" / "html")
     arguments = parser.parse_args()
     if arguments.self_test:

@@ -22,7 +22,20 @@ import ibukit as ik
 
 FILE = Path(__file__).resolve().parents[1] / "data" / "interval-coverage.csv"
 SEED, LEVEL, DRAWS = 2026, 0.95, 1000
-COLUMNS = ("setting", "noise", "epsilon", "k", "n", "cell", "share", "target", "method", "level", "draws", "covered")
+COLUMNS = (
+    "setting",
+    "noise",
+    "epsilon",
+    "k",
+    "n",
+    "cell",
+    "share",
+    "target",
+    "method",
+    "level",
+    "draws",
+    "covered",
+)
 COLUMNS += ("error", "width")
 KEY = ("setting", "noise", "n", "cell", "target", "method")
 METHODS: dict[str, dict[str, Any]] = {
@@ -74,28 +87,40 @@ def settings() -> Iterator[Setting]:
     ages, sizes = counts / counts.sum(), (1_000, 30_000, 1_000_000)
     cells = {"largest": int(ages.argmax()), "boundary": 2}  # nobody is younger than 17
     for noise, epsilon in (("mild", 2.0), ("strong", 0.3)):
-        yield Setting("ages", noise, ik.TruncatedGeometric(ik.Line(0, 19), epsilon), ages, sizes, cells)
+        yield Setting(
+            "ages", noise, ik.TruncatedGeometric(ik.Line(0, 19), epsilon), ages, sizes, cells
+        )
     for city, width, levels in (("san_francisco", 4, (1.0, 0.25)), ("manhattan", 2, (2.0, 0.5))):
         grid, shares = blocks(city, width)
         cells = {"largest": int(shares.argmax()), "boundary": int(shares.argmin())}
         for noise, epsilon in zip(("mild", "strong"), levels, strict=True):
-            yield Setting(city, noise, ik.TruncatedPlanarGeometric(grid, epsilon), shares, sizes, cells)
+            yield Setting(
+                city, noise, ik.TruncatedPlanarGeometric(grid, epsilon), shares, sizes, cells
+            )
     cells = {"largest": int(ages.argmax()), "boundary": 17}  # 85 to 89: 3 in 10,000
     # under strong noise nearly all of a million rows of bits differ, and a thousand draws of them take hours
     for noise, epsilon, most in (("mild", 4.0, 1_000_000), ("strong", 1.0, 100_000)):
         yield Setting("unary", noise, ik.Rappor(20, epsilon), ages, (1_000, 30_000, most), cells)
     cells = {"largest": 0, "boundary": 1}  # everybody is alike
-    yield Setting("vertex", "strong", ik.RandomizedResponse(5, 1.0), np.eye(5)[0], (300, 3_000, 30_000), cells)
+    yield Setting(
+        "vertex", "strong", ik.RandomizedResponse(5, 1.0), np.eye(5)[0], (300, 3_000, 30_000), cells
+    )
     twenty = ik.RandomizedResponse(20, 1.0)
     yield Setting("vertex20", "strong", twenty, np.eye(20)[0], (1_000, 30_000), cells)
     halves = np.repeat([0.5, 0.0], [2, 18])
-    yield Setting("two_of_20", "strong", twenty, halves, (1_000, 30_000), {"largest": 0, "boundary": 2})
+    yield Setting(
+        "two_of_20", "strong", twenty, halves, (1_000, 30_000), {"largest": 0, "boundary": 2}
+    )
     shares = ik.datasets.load_gowalla("manhattan").distribution  # 280 cells, 40 of them empty
     cells = {"largest": int(shares.argmax()), "boundary": int(shares.argmin())}
-    yield Setting("manhattan_krr", "strong", ik.RandomizedResponse(280, 2.0), shares, (10_000, 100_000), cells)
+    yield Setting(
+        "manhattan_krr", "strong", ik.RandomizedResponse(280, 2.0), shares, (10_000, 100_000), cells
+    )
 
 
-def ends(estimate: ik.Estimate, of: np.ndarray, method: str, target: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def ends(
+    estimate: ik.Estimate, of: np.ndarray, method: str, target: str, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
     """The intervals; not a number where the method finds that no distribution fits the reports."""
     options = METHODS[method] | ({"seed": seed} if method in RANDOM else {})
     try:
@@ -112,9 +137,15 @@ def measure(
     """The rows of one setting and number of people."""
     of = np.eye(len(setting.theta))[list(setting.cells.values())]
     law = ik.quantize(setting.theta)
-    wanted = [(m, t) for m in methods for t in ("distribution", "frequencies")[: 1 + (m in OF_FREQUENCIES)]]
+    wanted = [
+        (m, t)
+        for m in methods
+        for t in ("distribution", "frequencies")[: 1 + (m in OF_FREQUENCIES)]
+    ]
     held, widths = np.zeros((2, len(wanted), draws, len(of)))
-    for i in tqdm(range(draws), desc=f"{setting.name}, {setting.noise}, {n:,}", disable=None, leave=False):
+    for i in tqdm(
+        range(draws), desc=f"{setting.name}, {setting.noise}, {n:,}", disable=None, leave=False
+    ):
         rng = np.random.default_rng([*seed, i])
         people = rng.multinomial(n, law)
         estimate = ik.mle(setting.mechanism.simulate(people, rng))
@@ -129,10 +160,20 @@ def measure(
             covered = held[j, :, c].mean()
             half = (held[j, :, c].sum() + 0.5) / (draws + 1)  # so that no error is 0
             numbers = {"n": n, "share": f"{setting.theta[at]:.6f}", "level": LEVEL, "draws": draws}
-            numbers |= {"epsilon": f"{setting.mechanism.epsilon:g}", "k": len(setting.theta), "covered": covered}
+            numbers |= {
+                "epsilon": f"{setting.mechanism.epsilon:g}",
+                "k": len(setting.theta),
+                "covered": covered,
+            }
             numbers |= {"error": f"{np.sqrt(half * (1 - half) / draws):.5f}"}
             numbers |= {"width": f"{np.nanmedian(widths[j, :, c]):.6f}"}
-            names = {"setting": setting.name, "noise": setting.noise, "cell": cell, "target": target, "method": method}
+            names = {
+                "setting": setting.name,
+                "noise": setting.noise,
+                "cell": cell,
+                "target": target,
+                "method": method,
+            }
             yield names | numbers
 
 
@@ -162,14 +203,19 @@ def key(row: dict[str, Any]) -> tuple[str, ...]:
 def can(setting: Setting, n: int, method: str) -> bool:
     """Whether a method takes this channel, and in seconds."""
     name = setting.name
-    if method in ("boxes", "betting"):  # linear programmes with rows for each report; a unary encoding has 2^20
+    if method in (
+        "boxes",
+        "betting",
+    ):  # linear programmes with rows for each report; a unary encoding has 2^20
         return name not in ("unary", "manhattan_krr") and (name != "manhattan" or n <= 30_000)
     return method not in ONLY_AT or name in ONLY_AT[method]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure what is missing."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
     parser.add_argument("--settings", nargs="+", help="names, as in the file (default: all)")
     parser.add_argument("--sizes", nargs="+", type=int, help="numbers of people (default: all)")
@@ -182,8 +228,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for n in setting.sizes:
             if chosen.sizes and n not in chosen.sizes:
                 continue
-            done = {row["method"] for row in read(chosen.to) if key(row)[:3] == (setting.name, setting.noise, str(n))}
-            methods = [name for name in chosen.methods if name not in done and can(setting, n, name)]
+            done = {
+                row["method"]
+                for row in read(chosen.to)
+                if key(row)[:3] == (setting.name, setting.noise, str(n))
+            }
+            methods = [
+                name for name in chosen.methods if name not in done and can(setting, n, name)
+            ]
             if methods:
                 new = list(measure(setting, n, methods, chosen.draws, (SEED, place, n)))
                 write(chosen.to, sorted([*read(chosen.to), *new], key=_order))

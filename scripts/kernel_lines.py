@@ -29,8 +29,20 @@ def main(rest: Sequence[str]) -> int:
     environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "COVERAGE_FILE": str(OUT / "lines")}
     environment["PYTHONPATH"] = str(ROOT)
     coverage = [sys.executable, "-m", "coverage"]
-    tests = [*coverage, "run", f"--include={KERNELS}", "-m", "pytest", "-q", "-p", "no:cacheprovider", *QUIET]
-    failed = subprocess.run([*tests, *(rest or TESTS)], cwd=ROOT, env=environment, check=False).returncode
+    tests = [
+        *coverage,
+        "run",
+        f"--include={KERNELS}",
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        *QUIET,
+    ]
+    failed = subprocess.run(
+        [*tests, *(rest or TESTS)], cwd=ROOT, env=environment, check=False
+    ).returncode
     report = [*coverage, "report", "--show-missing", "--precision=1", f"--fail-under={LEAST}"]
     few = subprocess.run(report, cwd=ROOT, env=environment, check=False).returncode
     return int(bool(failed or few))

@@ -66,7 +66,18 @@ class _Marks:
 def marks(root: Path = ROOT) -> dict[str, Places]:
     """Where the tests carry each id: kind -> id -> "file::test". Stops where pytest cannot collect them."""
     plugin, shown = _Marks(), io.StringIO()
-    options = ["--collect-only", "-q", "-m", "", "-p", "no:nbval", "-p", "no:cacheprovider", "-o", "addopts="]
+    options = [
+        "--collect-only",
+        "-q",
+        "-m",
+        "",
+        "-p",
+        "no:nbval",
+        "-p",
+        "no:cacheprovider",
+        "-o",
+        "addopts=",
+    ]
     place = ["--rootdir", str(root), "-c", str(root / "pyproject.toml"), str(root / "tests")]
     with redirect_stdout(shown):
         code = pytest.main([*options, *place], plugins=[plugin])
@@ -98,7 +109,9 @@ def tag_faults(root: Path = ROOT) -> list[str]:
         if row not in known[kind]:
             faults.append(f"{place}: the tag {kind}:{row} names no row of data/{TABLES[kind]}")
         if not asserts:
-            faults.append(f"{place}: the tag {kind}:{row} stands on a cell without an assert or a verdict of claims")
+            faults.append(
+                f"{place}: the tag {kind}:{row} stands on a cell without an assert or a verdict of claims"
+            )
     return faults
 
 
@@ -135,10 +148,14 @@ def chapter_report(slug: str, table: list[Row], tested: Places, only_open: bool 
     closed = [row for row in table if tested.get(row["id"])]
     lines = [f"{CHAPTERS[slug]} ({slug}): {len(closed)} of {len(table)} rows have a test"]
     if not only_open:
-        lines += [_entry(row["id"], f"{word(row)}: {', '.join(tested[row['id']])}") for row in closed]
+        lines += [
+            _entry(row["id"], f"{word(row)}: {', '.join(tested[row['id']])}") for row in closed
+        ]
     for row in table:
         if row not in closed:
-            text = textwrap.shorten(row.get("claim") or row["wrong"], WIDTH - 18, placeholder=" ...")
+            text = textwrap.shorten(
+                row.get("claim") or row["wrong"], WIDTH - 18, placeholder=" ..."
+            )
             lines.append(_entry(row["id"], f"open: {text}"))
     return "\n".join(lines)
 
@@ -151,24 +168,45 @@ def word(row: Row) -> str:
 def summary(table: list[Row], tested: Places) -> str:
     """How many rows have each verdict or class, settings apart from results, and how many have a test."""
     found = Counter(map(word, table))
-    settings, rest = found.pop("setting", 0), ", ".join(f"{n} {name}" for name, n in found.most_common())
-    start = f"{len(table)} rows: {settings} settings; {found.total()} results: " if settings else f"{len(table)} rows: "
+    settings, rest = (
+        found.pop("setting", 0),
+        ", ".join(f"{n} {name}" for name, n in found.most_common()),
+    )
+    start = (
+        f"{len(table)} rows: {settings} settings; {found.total()} results: "
+        if settings
+        else f"{len(table)} rows: "
+    )
     n_tested = sum(bool(tested.get(row["id"])) for row in table)
     return f"{start}{rest}\n{n_tested} with a test, {len(table) - n_tested} without"
 
 
 def _entry(row: str, text: str) -> str:
-    return textwrap.fill(text, WIDTH, initial_indent=f"  {row:<9} ", subsequent_indent=" " * 12, break_on_hyphens=False)
+    return textwrap.fill(
+        text,
+        WIDTH,
+        initial_indent=f"  {row:<9} ",
+        subsequent_indent=" " * 12,
+        break_on_hyphens=False,
+    )
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; 1 where the named chapter has an open row and --open was asked for."""
-    parser = argparse.ArgumentParser(description="Which claims of the papers have a test, and which are still open.")
-    parser.add_argument("--chapter", metavar="SLUG", help=f"only this chapter: {', '.join(CHAPTERS)}")
-    parser.add_argument("--open", action="store_true", help="only the open rows; exit 1 if --chapter has any")
+    parser = argparse.ArgumentParser(
+        description="Which claims of the papers have a test, and which are still open."
+    )
+    parser.add_argument(
+        "--chapter", metavar="SLUG", help=f"only this chapter: {', '.join(CHAPTERS)}"
+    )
+    parser.add_argument(
+        "--open", action="store_true", help="only the open rows; exit 1 if --chapter has any"
+    )
     parser.add_argument("--errata", action="store_true", help="the errata instead of the claims")
     parser.add_argument(
-        "--write", action="store_true", help="set the status column of data/errata.csv, print nothing else"
+        "--write",
+        action="store_true",
+        help="set the status column of data/errata.csv, print nothing else",
     )
     parser.add_argument("--root", type=Path, default=ROOT, help=argparse.SUPPRESS)  # for the tests
     options = parser.parse_args(argv)
@@ -177,7 +215,9 @@ def main(argv: list[str] | None = None) -> int:
 
     found = places(options.root)
     if options.write:
-        print(f"{write_status(found['erratum'], options.root)} rows of data/{TABLES['erratum']} changed")
+        print(
+            f"{write_status(found['erratum'], options.root)} rows of data/{TABLES['erratum']} changed"
+        )
         return 0
     kind = "erratum" if options.errata else "ledger"
     tested, shown = found[kind], []
@@ -187,7 +227,9 @@ def main(argv: list[str] | None = None) -> int:
         if table:
             print(chapter_report(slug, table, tested, options.open), end="\n\n")
     print(summary(shown, tested))
-    return int(bool(options.open and options.chapter and any(not tested.get(row["id"]) for row in shown)))
+    return int(
+        bool(options.open and options.chapter and any(not tested.get(row["id"]) for row in shown))
+    )
 
 
 if __name__ == "__main__":

@@ -35,13 +35,19 @@ FIGURES: dict[str, Callable[[], dict[str, Any]]] = {
 def written(spec: dict[str, Any]) -> str:
     """The text of the file: a list of numbers, of short words or of places is one line."""
     text = json.dumps(spec, indent=1, ensure_ascii=False)
-    text = re.sub(r"\[\s+([^\[\]{}]*?)\s+\]", lambda m: "[" + re.sub(r",\n\s*", ",", m[1]) + "]", text)
-    return re.sub(r"(\d)\](,?)\n\s+(?=\[|\])", r"\1]\2", re.sub(r"\[\n\s+\[(?=\d)", "[[", text)) + "\n"
+    text = re.sub(
+        r"\[\s+([^\[\]{}]*?)\s+\]", lambda m: "[" + re.sub(r",\n\s*", ",", m[1]) + "]", text
+    )
+    return (
+        re.sub(r"(\d)\](,?)\n\s+(?=\[|\])", r"\1]\2", re.sub(r"\[\n\s+\[(?=\d)", "[[", text)) + "\n"
+    )
 
 
 def main() -> None:
     """Write the figures that are named, or all."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("names", nargs="*", metavar="NAME", choices=[*FIGURES, []])
     for name in parser.parse_args().names or FIGURES:
         path = FOLDER / f"{name}.json"

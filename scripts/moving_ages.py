@@ -23,7 +23,9 @@ def reports_of_ages(epsilon: float) -> tuple[ik.TruncatedGeometric, np.ndarray]:
     """The mechanism on the ages, and the reports of the 48,842 people that the landing page draws, too."""
     ages = ik.datasets.load_adult_ages()
     mechanism = ik.TruncatedGeometric(ages.alphabet, epsilon=epsilon)
-    return mechanism, mechanism.randomize(np.repeat(np.arange(100), ages.counts), np.random.default_rng(SEED))
+    return mechanism, mechanism.randomize(
+        np.repeat(np.arange(100), ages.counts), np.random.default_rng(SEED)
+    )
 
 
 def walk(tally: ik.Tally, steps: Iterable[int]) -> list[ik.Estimate]:
@@ -38,7 +40,15 @@ def walk(tally: ik.Tally, steps: Iterable[int]) -> list[ik.Estimate]:
 def ages_panel(top: float, ticks: dict[float, str], height: int, label: str) -> dict[str, Any]:
     """The axes of a picture of the ages, with the true ones."""
     truth = ik.datasets.load_adult_ages().distribution
-    marks = [{"kind": "area", "look": "truth", "key": "true ages", "x": list(range(100)), "y": rounded(truth)}]
+    marks = [
+        {
+            "kind": "area",
+            "look": "truth",
+            "key": "true ages",
+            "x": list(range(100)),
+            "y": rounded(truth),
+        }
+    ]
     return {
         "label": label,
         "height": height,
@@ -64,7 +74,9 @@ def epsilon_and_steps() -> dict[str, Any]:
         told.append(rounded(q))
         raw.append(f"{ik.emd(q, ages.distribution, ages.alphabet):.2f}")
         curves.append([rounded(e.distribution) for e in path])
-        emds.append([f"{ik.emd(e.distribution, ages.distribution, ages.alphabet):.2f}" for e in path])
+        emds.append(
+            [f"{ik.emd(e.distribution, ages.distribution, ages.alphabet):.2f}" for e in path]
+        )
         gaps.append([plain(e.gap) for e in path])
     label = (
         "The shares of the ages from 0 to 99. Grey: the true ages, a hump between 17 and 90. Dotted: the reports, "
@@ -78,8 +90,18 @@ def epsilon_and_steps() -> dict[str, Any]:
     return {
         "title": "The ages: epsilon and the number of steps",
         "controls": [
-            {"name": "epsilon", "label": "ε (nats per year)", "values": [f"{x:g}" for x in LEVELS], "start": 3},
-            {"name": "steps", "label": "steps of IBU", "values": [f"{n:,}" for n in FEW_STEPS], "start": 5},
+            {
+                "name": "epsilon",
+                "label": "ε (nats per year)",
+                "values": [f"{x:g}" for x in LEVELS],
+                "start": 3,
+            },
+            {
+                "name": "steps",
+                "label": "steps of IBU",
+                "values": [f"{n:,}" for n in FEW_STEPS],
+                "start": 5,
+            },
         ],
         "panels": [panel],
         "said": {
@@ -110,16 +132,30 @@ def hump_to_comb() -> dict[str, Any]:
         "The shares of the ages. Grey: the true ages, a hump. Green: the estimate. It is flat at the first step, "
         "follows the hump after a few hundred and is a comb of spikes at the end.",
     )
-    shape["marks"].append(curve("IBU", "IBU", table("steps", [rounded(e.distribution) for e in path])))
+    shape["marks"].append(
+        curve("IBU", "IBU", table("steps", [rounded(e.distribution) for e in path]))
+    )
     error = {
         "label": "The distance of the estimate to the truth against the number of steps, both axes logarithmic. It "
         "falls from 11 years to less than one, and rises again towards that of the maximum of the likelihood.",
         "height": 240,
         "x": axis(0.8, 400_000, {1: "1", 100: "100", 10_000: "10,000"}, "steps of IBU", log=True),
-        "y": axis(0.4, 15, {0.5: "0.5", 1: "1", 2: "2", 5: "5", 10: "10"}, "EMD to the truth (years)", log=True),
+        "y": axis(
+            0.4,
+            15,
+            {0.5: "0.5", 1: "1", 2: "2", 5: "5", 10: "10"},
+            "EMD to the truth (years)",
+            log=True,
+        ),
         "marks": [
             {"kind": "level", "look": "MLE", "key": "MLE", "y": round(off_most, 3)},
-            {"kind": "line", "look": "IBU", "x": MANY_STEPS, "y": rounded(off, 0.001), "unit": 0.001},
+            {
+                "kind": "line",
+                "look": "IBU",
+                "x": MANY_STEPS,
+                "y": rounded(off, 0.001),
+                "unit": 0.001,
+            },
             {
                 "kind": "dot",
                 "look": "IBU",
@@ -174,19 +210,42 @@ def penalty() -> dict[str, Any]:
         "The shares of the ages. Grey: the true ages, a hump. Pink: the smooth estimate. With a small penalty it has "
         "spikes, with a large one it is flat; in between it follows the hump.",
     )
-    shape["marks"].append(curve("smooth", "smooth", table("penalty", [rounded(e.distribution) for e in fits])))
+    shape["marks"].append(
+        curve("smooth", "smooth", table("penalty", [rounded(e.distribution) for e in fits]))
+    )
     ticks = {0.01: "0.01", 1: "1", 100: "100", 10**4: "10⁴", 10**6: "10⁶"}
-    places = {"x": table("penalty", weights), "y": table("penalty", rounded(off, 0.001)), "unit": 0.001}
+    places = {
+        "x": table("penalty", weights),
+        "y": table("penalty", rounded(off, 0.001)),
+        "unit": 0.001,
+    }
     error = {
         "label": "The distance of the smooth estimate to the truth against the penalty, both axes logarithmic. It has "
         "a minimum in between, near the penalty that the reports choose.",
         "height": 240,
         "x": axis(0.006, 2e7, ticks, "penalty ρ", log=True),
-        "y": axis(0.3, 15, {0.5: "0.5", 1: "1", 2: "2", 5: "5", 10: "10"}, "EMD to the truth (years)", log=True),
+        "y": axis(
+            0.3,
+            15,
+            {0.5: "0.5", 1: "1", 2: "2", 5: "5", 10: "10"},
+            "EMD to the truth (years)",
+            log=True,
+        ),
         "marks": [
             {"kind": "level", "look": "MLE", "key": "MLE", "y": round(off_most, 3)},
-            {"kind": "upright", "look": "grey", "key": "chosen by the reports", "x": float(f"{chosen:.3g}")},
-            {"kind": "line", "look": "smooth", "x": weights, "y": rounded(off, 0.001), "unit": 0.001},
+            {
+                "kind": "upright",
+                "look": "grey",
+                "key": "chosen by the reports",
+                "x": float(f"{chosen:.3g}"),
+            },
+            {
+                "kind": "line",
+                "look": "smooth",
+                "x": weights,
+                "y": rounded(off, 0.001),
+                "unit": 0.001,
+            },
             {"kind": "dot", "look": "smooth", **places},
         ],
         "pad": {"x": "penalty"},
@@ -241,7 +300,12 @@ def person() -> dict[str, Any]:
         posteriors.append([rounded(p) for p in post])
         middle = [p @ line.values for p in post]
         means.append([f"{m:.1f}" for m in middle])
-        sds.append([f"{np.sqrt(p @ (line.values - m) ** 2):.1f}" for p, m in zip(post, middle, strict=True)])
+        sds.append(
+            [
+                f"{np.sqrt(p @ (line.values - m) ** 2):.1f}"
+                for p, m in zip(post, middle, strict=True)
+            ]
+        )
     ticks = {x / 100: f"{x / 100:g}" for x in (0, 2, 4, 6, 8)}
     row = {
         "label": "The probability of each report for a person of the chosen age. With the geometric mechanism it falls "
@@ -250,7 +314,12 @@ def person() -> dict[str, Any]:
         "x": axis(0, 99, YEARS, "reported age"),
         "y": axis(0, 0.1, ticks | {0.1: "0.1"}, "probability of the report"),
         "marks": [
-            {"kind": "upright", "look": "second", "key": "the person's age", "x": table("age", who)},
+            {
+                "kind": "upright",
+                "look": "second",
+                "key": "the person's age",
+                "x": table("age", who),
+            },
             curve("first", "reports of this person", table("mechanism age", rows)),
         ],
         "pad": {"x": "age"},
@@ -266,7 +335,9 @@ def person() -> dict[str, Any]:
     posterior["y"]["title"] = "probability of the age"
     posterior["marks"] += [
         {"kind": "upright", "look": "grey", "key": "the report", "x": table("report", reports)},
-        curve("posterior mean", "ages of those who report this", table("mechanism report", posteriors)),
+        curve(
+            "posterior mean", "ages of those who report this", table("mechanism report", posteriors)
+        ),
     ]
     posterior["pad"] = {"x": "report"}
     before = prior @ line.values
@@ -274,9 +345,27 @@ def person() -> dict[str, Any]:
     return {
         "title": "One person, one mechanism: what is reported, and what a report says",
         "controls": [
-            {"name": "mechanism", "label": "mechanism", "kind": "select", "values": list(mechanisms), "start": 0},
-            {"name": "age", "label": "age of the person", "values": [str(x) for x in who], "at": who, "start": 1},
-            {"name": "report", "label": "a report", "values": [str(z) for z in reports], "at": reports, "start": 15},
+            {
+                "name": "mechanism",
+                "label": "mechanism",
+                "kind": "select",
+                "values": list(mechanisms),
+                "start": 0,
+            },
+            {
+                "name": "age",
+                "label": "age of the person",
+                "values": [str(x) for x in who],
+                "at": who,
+                "start": 1,
+            },
+            {
+                "name": "report",
+                "label": "a report",
+                "values": [str(z) for z in reports],
+                "at": reports,
+                "start": 15,
+            },
         ],
         "panels": [row, posterior],
         "said": {

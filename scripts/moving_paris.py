@@ -31,12 +31,16 @@ def liars() -> dict[str, Any]:
             rows.append(ik.blahut_arimoto(people, grid, beta, STEPS))
         per_cent = [100 * M.matrix()[LONELY] for M in rows]
         for band, low, high in zip(bands, BANDS, (*BANDS[1:], np.inf), strict=True):
-            band.append([[places[z] for z in np.flatnonzero((low <= p) & (p < high))] for p in per_cent])
+            band.append(
+                [[places[z] for z in np.flatnonzero((low <= p) & (p < high))] for p in per_cent]
+            )
         own.append([plain(p[LONELY]) if p[LONELY] >= 0.01 else "less than 0.01" for p in per_cent])
         exposure.append([100 * ik.privacy.exposure(M, island, LONELY) for M in rows])
         away.append([f"{ik.privacy.mean_displacement(M, LONELY):.1f}" for M in rows])
     across, up = places[LONELY]
-    frame = [[across + 2.5 * x, up + 2.5 * y] for x, y in ((-1, -1), (1, -1), (1, 1), (-1, 1), (-1, -1))]
+    frame = [
+        [across + 2.5 * x, up + 2.5 * y] for x, y in ((-1, -1), (1, -1), (1, 1), (-1, 1), (-1, -1))
+    ]
     shades = [
         {
             "kind": "tiles",
@@ -53,7 +57,10 @@ def liars() -> dict[str, Any]:
         "height": 288,
         "x": axis(-0.5, grid.n_cols - 0.5, {}, "a cell is about half a kilometre wide"),
         "y": axis(-0.5, grid.n_rows - 0.5, {}, "where a person at A is reported"),
-        "marks": [*shades, {"kind": "line", "look": "second", "key": "the empty square around A", "at": frame}],
+        "marks": [
+            *shades,
+            {"kind": "line", "look": "second", "key": "the empty square around A", "at": frame},
+        ],
     }
     y = table("beta", [rounded(row, 0.01) for row in exposure])
     dot = table("beta liars", [rounded(row, 0.01) for row in exposure])
@@ -65,14 +72,25 @@ def liars() -> dict[str, Any]:
         "y": axis(0, 25, {i: str(i) for i in (0, 5, 10, 15, 20, 25)}, "exposure of A (%)"),
         "marks": [
             {"kind": "line", "look": "grey", "x": list(LIARS), "y": y, "unit": 0.01},
-            {"kind": "dot", "look": "second", "x": table("liars", list(LIARS)), "y": dot, "unit": 0.01},
+            {
+                "kind": "dot",
+                "look": "second",
+                "x": table("liars", list(LIARS)),
+                "y": dot,
+                "unit": 0.01,
+            },
         ],
         "pad": {"x": "liars"},
     }
     return {
         "title": "A lonely place in Paris: beta, and the share of liars",
         "controls": [
-            {"name": "beta", "label": "β (per cell)", "values": [f"{x:g}" for x in BETAS], "start": 4},
+            {
+                "name": "beta",
+                "label": "β (per cell)",
+                "values": [f"{x:g}" for x in BETAS],
+                "start": 4,
+            },
             {
                 "name": "liars",
                 "label": "claim to be at A",

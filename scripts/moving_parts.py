@@ -33,6 +33,10 @@ def table(by: str, values: list[Any]) -> dict[str, Any]:
     return {"by": by.split(), "values": values}
 
 
-def axis(start: float, end: float, ticks: dict[float, str], title: str, log: bool = False) -> dict[str, Any]:
+def axis(
+    start: float, end: float, ticks: dict[float, str], title: str, log: bool = False
+) -> dict[str, Any]:
     """One axis."""
-    return {"from": start, "to": end, "ticks": list(ticks.items()), "title": title} | ({"log": True} if log else {})
+    return {"from": start, "to": end, "ticks": list(ticks.items()), "title": title} | (
+        {"log": True} if log else {}
+    )

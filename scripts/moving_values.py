@@ -17,17 +17,26 @@ def threshold_questions(k: int, epsilon: float) -> ik.MatrixMechanism:
     truth = np.tri(k, k - 1, -1)
     sheets = np.array(list(product((0, 1), repeat=k - 1)))
     right = 1 / (1 + np.exp(-epsilon))
-    return ik.MatrixMechanism(np.where(truth[:, None] == sheets, right, 1 - right).prod(axis=2), ik.Line(0, k - 1))
+    return ik.MatrixMechanism(
+        np.where(truth[:, None] == sheets, right, 1 - right).prod(axis=2), ik.Line(0, k - 1)
+    )
 
 
 SIZES = range(3, 9)
 PRIVACY = (0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0)  # nats per step
-SIMPLE = {"geometric": ik.TruncatedGeometric, "questions": threshold_questions, "k-RR": ik.RandomizedResponse}
+SIMPLE = {
+    "geometric": ik.TruncatedGeometric,
+    "questions": threshold_questions,
+    "k-RR": ik.RandomizedResponse,
+}
 
 
 def best_mechanism() -> dict[str, Any]:
     """Which of three simple mechanisms has the least error, and what the best of all would have."""
-    losses = {"squared error": (ik.theory.asymptotic_mse, "mse"), "EMD": (ik.theory.asymptotic_emd, "emd")}
+    losses = {
+        "squared error": (ik.theory.asymptotic_mse, "mse"),
+        "EMD": (ik.theory.asymptotic_emd, "emd"),
+    }
     cells = list(product(range(len(SIZES)), range(len(PRIVACY))))
     won: dict[str, list[list[Any]]] = {name: [] for name in ("optimal", *SIMPLE)}
     texts: dict[str, list[Any]] = {name: [] for name in ("winner", "least", *SIMPLE)}
@@ -64,7 +73,8 @@ def best_mechanism() -> dict[str, Any]:
         "k-RR": ("k-RR", "grey"),
     }
     marks: list[dict[str, Any]] = [
-        {"kind": "tiles", "look": look, "at": table("loss", won[name])} | ({"key": key} if any(won[name]) else {})
+        {"kind": "tiles", "look": look, "at": table("loss", won[name])}
+        | ({"key": key} if any(won[name]) else {})
         for name, (key, look) in keys.items()
     ]
     frame = [[[[i, j]] for j in range(len(PRIVACY))] for i in range(len(SIZES))]
@@ -72,7 +82,13 @@ def best_mechanism() -> dict[str, Any]:
     return {
         "title": "The best mechanism, by the number of values and epsilon",
         "controls": [
-            {"name": "loss", "label": "error", "kind": "select", "values": list(losses), "start": 0},
+            {
+                "name": "loss",
+                "label": "error",
+                "kind": "select",
+                "values": list(losses),
+                "start": 0,
+            },
             {
                 "name": "k",
                 "label": "values k",
@@ -93,8 +109,18 @@ def best_mechanism() -> dict[str, Any]:
                 "label": "A table of squares, the number of values across and epsilon upwards. With a small epsilon "
                 "the threshold questions have the least error of three mechanisms, with a large one the geometric.",
                 "height": 300,
-                "x": axis(-0.5, len(SIZES) - 0.5, {i: str(k) for i, k in enumerate(SIZES)}, "number of values k"),
-                "y": axis(-0.5, len(PRIVACY) - 0.5, {j: f"{x:g}" for j, x in enumerate(PRIVACY)}, "ε (nats per step)"),
+                "x": axis(
+                    -0.5,
+                    len(SIZES) - 0.5,
+                    {i: str(k) for i, k in enumerate(SIZES)},
+                    "number of values k",
+                ),
+                "y": axis(
+                    -0.5,
+                    len(PRIVACY) - 0.5,
+                    {j: f"{x:g}" for j, x in enumerate(PRIVACY)},
+                    "ε (nats per step)",
+                ),
                 "marks": marks,
                 "pad": {"x": "k", "y": "epsilon", "hover": True},
             }
@@ -103,7 +129,10 @@ def best_mechanism() -> dict[str, Any]:
             "text": "With {k} values and ε = {epsilon}, {winner}. Its limiting error, N times the squared error or √N "
             "times the EMD: geometric {geometric}, questions {questions}, k-RR {krr}; the least that any private "
             "mechanism has is {least}.",
-            "values": {name.replace("k-RR", "krr"): table("loss k epsilon", values) for name, values in texts.items()},
+            "values": {
+                name.replace("k-RR", "krr"): table("loss k epsilon", values)
+                for name, values in texts.items()
+            },
         },
     }
 
@@ -111,9 +140,17 @@ def best_mechanism() -> dict[str, Any]:
 def triangle() -> dict[str, Any]:
     """Three secrets and a few reports; all of it is computed on the page."""
     mechanisms = {
-        "it seldom reports the truth (0.1, 0.45, 0.45)": [[0.1, 0.45, 0.45], [0.45, 0.1, 0.45], [0.45, 0.45, 0.1]],
+        "it seldom reports the truth (0.1, 0.45, 0.45)": [
+            [0.1, 0.45, 0.45],
+            [0.45, 0.1, 0.45],
+            [0.45, 0.45, 0.1],
+        ],
         "1 and 3 are reported alike": [[0.45, 0.1, 0.45], [0.05, 0.9, 0.05], [0.45, 0.1, 0.45]],
-        "randomised response, 60 % report the truth": [[0.6, 0.2, 0.2], [0.2, 0.6, 0.2], [0.2, 0.2, 0.6]],
+        "randomised response, 60 % report the truth": [
+            [0.6, 0.2, 0.2],
+            [0.2, 0.6, 0.2],
+            [0.2, 0.2, 0.6],
+        ],
     }
     shares = [round(0.02 * i, 2) for i in range(1, 50)]
     steps = [0, 1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 500, 1_000]
@@ -149,10 +186,22 @@ def triangle() -> dict[str, Any]:
             "No report has come in, so all distributions are equally likely.",
         ],
         "controls": [
-            {"name": "mechanism", "label": "mechanism", "kind": "select", "values": list(mechanisms), "start": 0},
+            {
+                "name": "mechanism",
+                "label": "mechanism",
+                "kind": "select",
+                "values": list(mechanisms),
+                "start": 0,
+            },
             {"name": "one", "label": "reports of 1", "values": counts, "start": 0, "size": "third"},
             {"name": "two", "label": "reports of 2", "values": counts, "start": 3, "size": "third"},
-            {"name": "three", "label": "reports of 3", "values": counts, "start": 0, "size": "third"},
+            {
+                "name": "three",
+                "label": "reports of 3",
+                "values": counts,
+                "start": 0,
+                "size": "third",
+            },
             {
                 "name": "up",
                 "label": "start: share of 2",
@@ -167,7 +216,12 @@ def triangle() -> dict[str, Any]:
                 "start": 14,
                 "size": "half",
             },
-            {"name": "steps", "label": "steps of IBU", "values": [f"{n:,}" for n in steps], "start": 9},
+            {
+                "name": "steps",
+                "label": "steps of IBU",
+                "values": [f"{n:,}" for n in steps],
+                "start": 9,
+            },
         ],
         "play": "steps",
         "panels": [

@@ -1,6 +1,6 @@
 """Plant small faults into copies of the package, one at a time, and see whether the tests nearest to each find it.
 
-    python scripts/mutants.py [--n 60] [--seed 0] [--room "solvers posterior/_gibbs"] [--limit 120]
+    python scripts/mutants.py [--n 60] [--seed 0] [--room "solvers bayes/_gibbs"] [--limit 120]
 
 A seeded sample of all faults of `plant` in ROOMS. The tests of a module are its row in tests/nearest_tests.csv and its
 own doctests, stopped at the first that fails; a kernel's are those of `kernel_lines`, without JIT. A run beyond the
@@ -35,7 +35,15 @@ import warm
 
 ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "_build" / "mutants"
-ROOMS = ("channels", "solvers", "mechanisms", "estimators", "identification", "posterior", "privacy")
+ROOMS = (
+    "channels",
+    "solvers",
+    "mechanisms",
+    "estimators",
+    "identification",
+    "posterior",
+    "privacy",
+)
 COPIED = (
     *("ibukit", "tests", "data", "scripts", "benchmarks"),
     *("book/_ext", "book/extend.md", "conftest.py", "pyproject.toml"),
@@ -84,7 +92,11 @@ def is_kernel(file: str) -> bool:
 
 def modules(root: Path, rooms: Sequence[str]) -> list[str]:
     """The files of some rooms, or of what a room's path begins with."""
-    found = [p.relative_to(root).as_posix() for room in ROOMS for p in sorted((root / "ibukit" / room).rglob("*.py"))]
+    found = [
+        p.relative_to(root).as_posix()
+        for room in ROOMS
+        for p in sorted((root / "ibukit" / room).rglob("*.py"))
+    ]
     begin = tuple(f"ibukit/{room}" for room in rooms)
     return [file for file in found if file.startswith(begin) and not file.endswith("__init__.py")]
 
@@ -116,7 +128,10 @@ def is_program(source: str) -> bool:
 def equivalents(root: Path) -> dict[tuple[str, str, str, str], str]:
     """The faults that change no result, by `Mutant.name`; and why."""
     with (root / "tests" / "equivalent_mutants.csv").open(encoding="utf8", newline="") as file:
-        return {(row["file"], row["above"], row["line"], row["becomes"]): row["reason"] for row in csv.DictReader(file)}
+        return {
+            (row["file"], row["above"], row["line"], row["becomes"]): row["reason"]
+            for row in csv.DictReader(file)
+        }
 
 
 def nearest(root: Path) -> dict[str, list[str]]:
@@ -124,20 +139,35 @@ def nearest(root: Path) -> dict[str, list[str]]:
     with (root / "tests" / "nearest_tests.csv").open(encoding="utf8", newline="") as file:
         rows = {f"ibukit/{row['module']}.py": row["tests"].split() for row in csv.DictReader(file)}
     compiled = {file: list(kernel_lines.TESTS) for file in modules(root, ROOMS) if is_kernel(file)}
-    return {file: [f"tests/test_{name}.py" for name in names] for file, names in rows.items()} | compiled
+    return {
+        file: [f"tests/test_{name}.py" for name in names] for file, names in rows.items()
+    } | compiled
 
 
 def copy(root: Path, to: Path) -> None:
     """Bring the copy of the tree up to date; what is the same stays, with what was compiled from it."""
-    ours = {p for name in COPIED for p in ([root / name] if (root / name).is_file() else (root / name).rglob("*"))}
+    ours = {
+        p
+        for name in COPIED
+        for p in ([root / name] if (root / name).is_file() else (root / name).rglob("*"))
+    }
     made = ("__pycache__", ".hypothesis")
-    ours = {p for p in ours if p.is_file() and not any(part in made for part in p.relative_to(root).parts)}
-    for path in [p for p in to.rglob("*") if p.is_file() and not any(part in made for part in p.parts)]:
+    ours = {
+        p
+        for p in ours
+        if p.is_file() and not any(part in made for part in p.relative_to(root).parts)
+    }
+    for path in [
+        p for p in to.rglob("*") if p.is_file() and not any(part in made for part in p.parts)
+    ]:
         if root / path.relative_to(to) not in ours:
             path.unlink()
     for path in ours:
         there, is_now = to / path.relative_to(root), path.stat()
-        if not there.exists() or (there.stat().st_mtime, there.stat().st_size) != (is_now.st_mtime, is_now.st_size):
+        if not there.exists() or (there.stat().st_mtime, there.stat().st_size) != (
+            is_now.st_mtime,
+            is_now.st_size,
+        ):
             there.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(path, there)
 
@@ -165,7 +195,11 @@ def server() -> warm.Warm:
 
 def run(tree: Path, arguments: Sequence[str], limit: float, plain: bool) -> Verdict:
     """Run pytest in the copy, without JIT if `plain`."""
-    quiet = ("-W", "ignore::pytest.PytestAssertRewriteWarning", *(kernel_lines.QUIET if plain else ()))
+    quiet = (
+        "-W",
+        "ignore::pytest.PytestAssertRewriteWarning",
+        *(kernel_lines.QUIET if plain else ()),
+    )
     command = ["-q", "--tb=no", "-p", "no:cacheprovider", *quiet, *arguments]
     code, said, _ = server().pytest(tree, command, limit, plain)
     if code is None:
@@ -182,7 +216,9 @@ def tests_of(tree: Path, file: str, near: dict[str, list[str]]) -> list[str]:
     return [*near[file], *own]
 
 
-def judge(mutants: Sequence[Mutant], tree: Path, near: dict[str, list[str]], limit: float) -> dict[Mutant, str]:
+def judge(
+    mutants: Sequence[Mutant], tree: Path, near: dict[str, list[str]], limit: float
+) -> dict[Mutant, str]:
     """What came of each fault, after a run without a fault of every test that found one."""
     verdicts: dict[Mutant, Verdict] = {}
     with tqdm(mutants, unit="fault") as bar:
@@ -202,7 +238,11 @@ def judge(mutants: Sequence[Mutant], tree: Path, near: dict[str, list[str]], lim
 
 
 def stands(
-    mutant: Mutant, verdicts: dict[Mutant, Verdict], tree: Path, near: dict[str, list[str]], limit: float
+    mutant: Mutant,
+    verdicts: dict[Mutant, Verdict],
+    tree: Path,
+    near: dict[str, list[str]],
+    limit: float,
 ) -> bool:
     """Whether the tests that found a fault pass without one; all of them, where they did not end or could not start."""
     verdict, plain = verdicts[mutant], is_kernel(mutant.file)
@@ -210,7 +250,14 @@ def stands(
         return True
     if not verdict.tests:
         return run(tree, tests_of(tree, mutant.file, near), limit, plain).kind == "survived"
-    found = sorted({test for other in verdicts if is_kernel(other.file) == plain for test in verdicts[other].tests})
+    found = sorted(
+        {
+            test
+            for other in verdicts
+            if is_kernel(other.file) == plain
+            for test in verdicts[other].tests
+        }
+    )
     wrong = failing(tree, tuple(found), 10 * limit, plain)
     return not wrong & set(verdict.tests)
 
@@ -224,14 +271,21 @@ def failing(tree: Path, tests: tuple[str, ...], limit: float, plain: bool) -> fr
 
 def main() -> int:
     """Carry out the command line; 1 where too few faults are found."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--n", type=int, default=60, help="how many faults (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
-        "--room", default="", help=f"where: some of {' '.join(ROOMS)}, or what a path in them begins with"
+        "--room",
+        default="",
+        help=f"where: some of {' '.join(ROOMS)}, or what a path in them begins with",
     )
     parser.add_argument(
-        "--limit", type=float, default=120, help="seconds of processor time a fault may take (default: %(default)s)"
+        "--limit",
+        type=float,
+        default=120,
+        help="seconds of processor time a fault may take (default: %(default)s)",
     )
     arguments = parser.parse_args()
     drawn = sample(ROOT, arguments.room.split() or ROOMS, arguments.n, arguments.seed)
@@ -241,12 +295,17 @@ def main() -> int:
     same = [mutant for mutant in drawn if mutant.name in known]
     tree = OUT / "tree"
     copy(ROOT, tree)
-    kinds = judge([mutant for mutant in drawn if mutant not in same], tree, nearest(ROOT), arguments.limit)
+    kinds = judge(
+        [mutant for mutant in drawn if mutant not in same], tree, nearest(ROOT), arguments.limit
+    )
     server().close()
     for mutant in (mutant for mutant in kinds if kinds[mutant] == "undecided"):
         print(f"undecided, its tests fail without it: {mutant}")
     score = sum(kind in ("found", "endless") for kind in kinds.values()) / max(len(kinds), 1)
-    counted = {kind: list(kinds.values()).count(kind) for kind in ("found", "endless", "survived", "undecided")}
+    counted = {
+        kind: list(kinds.values()).count(kind)
+        for kind in ("found", "endless", "survived", "undecided")
+    }
     counts = ", ".join(f"{many} {kind}" for kind, many in counted.items())
     print(
         f"score {100 * score:.0f} %, seed {arguments.seed}: of {len(drawn)} faults {counts}, {len(same)} without effect"

@@ -54,7 +54,9 @@ SECONDS_PER_CELL = 2000  # twenty times what the longest takes: a machine may be
 
 def chapters() -> list[Path]:
     """Every notebook of the book, in the order of their names."""
-    return sorted(p for p in (ROOT / "book").rglob("*.ipynb") if ".ipynb_checkpoints" not in p.parts)
+    return sorted(
+        p for p in (ROOT / "book").rglob("*.ipynb") if ".ipynb_checkpoints" not in p.parts
+    )
 
 
 def kernel_settings() -> dict[str, str]:
@@ -100,7 +102,9 @@ def _clean_output(output: NotebookNode, count: int) -> None:
     for mime in PICTURES & set(data):
         del data[mime]
     if "metadata" in output:
-        output["metadata"] = {key: value for key, value in output["metadata"].items() if key not in OF_PICTURES}
+        output["metadata"] = {
+            key: value for key, value in output["metadata"].items() if key not in OF_PICTURES
+        }
     if "text/plain" in data:
         data["text/plain"] = ADDRESS.sub("at 0x0", _text(data["text/plain"]))
 
@@ -112,14 +116,18 @@ def canonical(notebook: NotebookNode, stem: str) -> NotebookNode:
     count = 0
     for i, cell in enumerate(notebook.cells):
         cell["id"] = f"{stem}-{i:02d}"
-        cell["metadata"] = nbformat.from_dict({k: v for k, v in cell["metadata"].items() if k in CELL_METADATA})
+        cell["metadata"] = nbformat.from_dict(
+            {k: v for k, v in cell["metadata"].items() if k in CELL_METADATA}
+        )
         if cell["cell_type"] != "code":
             continue
         if cell["execution_count"] is not None:
             count += 1
             cell["execution_count"] = count
         if "nbval-ignore-output" in cell["metadata"].get("tags", []):
-            cell["outputs"] = []  # nothing reads them: the tests ignore them and the book build makes its own
+            cell[
+                "outputs"
+            ] = []  # nothing reads them: the tests ignore them and the book build makes its own
         for output in cell["outputs"]:
             _clean_output(output, count)
     return notebook
@@ -134,7 +142,11 @@ def dump(notebook: NotebookNode) -> str:
 def never_run(notebook: NotebookNode) -> list[int]:
     """Positions of the code cells without a count; nbval runs such a cell but compares nothing."""
     cells = enumerate(notebook.cells)
-    return [i for i, c in cells if c["cell_type"] == "code" and c["source"].strip() and c["execution_count"] is None]
+    return [
+        i
+        for i, c in cells
+        if c["cell_type"] == "code" and c["source"].strip() and c["execution_count"] is None
+    ]
 
 
 def execute(notebook: NotebookNode, folder: Path, **options: Any) -> NotebookNode:
@@ -179,9 +191,13 @@ def check(path: Path) -> str | None:
 
 def main() -> int:
     """Carry out the command line; 1 where a chapter is not in order."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("verb", choices=["run", "check"])
-    parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="default: every chapter")
+    parser.add_argument(
+        "files", nargs="*", type=Path, metavar="FILE", help="default: every chapter"
+    )
     arguments = parser.parse_args()
     do = run if arguments.verb == "run" else check
     files = [path.resolve() for path in arguments.files] or chapters()

@@ -13,12 +13,19 @@ def reason(case: ET.Element) -> str:
     """The first line of what pytest said of a test that failed."""
     for kind in ("failure", "error"):
         if (found := case.find(kind)) is not None:
-            return next(iter((found.get("message") or found.text or "").strip().splitlines()), "")[:200]
+            return next(iter((found.get("message") or found.text or "").strip().splitlines()), "")[
+                :200
+            ]
     return ""
 
 
 def run(
-    name: str, python: str | Path, root: Path, out: Path, environment: Mapping[str, str], rest: Sequence[str]
+    name: str,
+    python: str | Path,
+    root: Path,
+    out: Path,
+    environment: Mapping[str, str],
+    rest: Sequence[str],
 ) -> bool:
     """Run pytest in `root`, print the line and every test that failed; whether all was well.
 
@@ -30,10 +37,14 @@ def run(
     began = time.monotonic()
     command = [python, "-m", "pytest", "-q", f"--junitxml={results}", *rest]
     with log.open("w", encoding="utf8") as file:
-        code = subprocess.run(command, cwd=root, env=environment, stdout=file, stderr=file, check=False).returncode
+        code = subprocess.run(
+            command, cwd=root, env=environment, stdout=file, stderr=file, check=False
+        ).returncode
     seconds = time.monotonic() - began
     cases = list(ET.parse(results).iter("testcase")) if results.exists() else []
-    bad = [case for case in cases if case.find("failure") is not None or case.find("error") is not None]
+    bad = [
+        case for case in cases if case.find("failure") is not None or case.find("error") is not None
+    ]
     skipped = sum(case.find("skipped") is not None for case in cases)
     good = len(cases) - len(bad) - skipped
     left = f" {skipped:4} skipped" if skipped else ""

@@ -67,7 +67,12 @@ def judge(facts: dict[str, Any], page: str, widest: bool) -> list[tuple[str, str
     if facts["sideways"] > 1:
         found.append(("scrolls sideways", f"{facts['sideways']} px: {', '.join(facts['widest'])}"))
     if widest and facts["code"] and not page.startswith(CODE_MAY_BE_WIDE):
-        found.append(("code wider than its column", f"{len(facts['code'])} times: {'; '.join(facts['code'][:3])}"))
+        found.append(
+            (
+                "code wider than its column",
+                f"{len(facts['code'])} times: {'; '.join(facts['code'][:3])}",
+            )
+        )
     if not facts["icon"]:
         found.append(("no favicon", "no link of the kind icon, or it leads nowhere"))
     return found
@@ -86,6 +91,12 @@ def heads(html: Path, names: list[str]) -> list[tuple[str, str, str]]:
         found += [(name, "head", f"{tag} {n} times") for tag, n in counts.items() if n != 1]
         words = title[1].split("—") if title else []
         if len(words) > 1 and len({" ".join(word.split()) for word in words}) < len(words):
-            found.append((name, "head", f"the title says the same twice: {title and title[1].strip()}"))
-    found += [(same[1], "head", f"title {title!r} as {same[0]}") for title, same in titles.items() if len(same) > 1]
+            found.append(
+                (name, "head", f"the title says the same twice: {title and title[1].strip()}")
+            )
+    found += [
+        (same[1], "head", f"title {title!r} as {same[0]}")
+        for title, same in titles.items()
+        if len(same) > 1
+    ]
     return found

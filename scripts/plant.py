@@ -14,7 +14,13 @@ from dataclasses import dataclass
 
 SWAPPED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "+": "-", "-": "+"}
 SWAPPED |= {"*": "/", "/": "*", "//": "/", "and": "or", "or": "and"}
-OPPOSITE = {"min": "max", "max": "min", "minimum": "maximum", "maximum": "minimum", "argmin": "argmax"}
+OPPOSITE = {
+    "min": "max",
+    "max": "min",
+    "minimum": "maximum",
+    "maximum": "minimum",
+    "argmin": "argmax",
+}
 OPPOSITE |= {"argmax": "argmin", "floor": "ceil", "ceil": "floor", "any": "all", "all": "any"}
 DROPPED = (ast.AugAssign, ast.Raise, ast.Break, ast.Continue)
 SAID = ("stacklevel",)  # arguments that no result depends on
@@ -80,12 +86,18 @@ class Text:
 
 def is_text(node: ast.AST) -> bool:
     """Whether a node is, for certain, a text."""
-    return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
+    return isinstance(node, ast.JoinedStr) or (
+        isinstance(node, ast.Constant) and isinstance(node.value, str)
+    )
 
 
 def is_equation(node: ast.expr) -> bool:
     """Whether a condition is one == or !=, whose swap is its negation."""
-    return isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], (ast.Eq, ast.NotEq))
+    return (
+        isinstance(node, ast.Compare)
+        and len(node.ops) == 1
+        and isinstance(node.ops[0], (ast.Eq, ast.NotEq))
+    )
 
 
 def children(node: ast.AST) -> Iterator[ast.AST]:
@@ -102,7 +114,11 @@ def children(node: ast.AST) -> Iterator[ast.AST]:
             and node.func.id == "zip"
         ):
             continue  # strict=True asserts
-        yield from (part for part in (value if isinstance(value, list) else [value]) if isinstance(part, ast.AST))
+        yield from (
+            part
+            for part in (value if isinstance(value, list) else [value])
+            if isinstance(part, ast.AST)
+        )
 
 
 def of_expression(node: ast.AST, text: Text) -> Iterator[Fault]:
@@ -121,7 +137,10 @@ def of_expression(node: ast.AST, text: Text) -> Iterator[Fault]:
         case ast.Constant(value=bool()):
             yield text.whole(node, str(not node.value))
         case ast.Constant(value=int()):
-            yield from (text.whole(node, f"{node.value + 1}"), text.whole(node, f"({node.value - 1})"))
+            yield from (
+                text.whole(node, f"{node.value + 1}"),
+                text.whole(node, f"({node.value - 1})"),
+            )
         case ast.Constant(value=float()):
             yield text.whole(node, f"({text.code(node)} * 2)" if node.value else "1.0")
         case ast.Name(id=name) | ast.Attribute(attr=name) if name in OPPOSITE:
@@ -139,8 +158,12 @@ def of_line(node: ast.AST, text: Text) -> Iterator[Fault]:
     for name in ("body", "orelse"):
         for line in block if isinstance(block := getattr(node, name, None), list) else []:
             called = isinstance(line, ast.Expr) and not is_text(line.value)
-            entry = isinstance(line, ast.Assign) and isinstance(line.targets[0], (ast.Subscript, ast.Attribute))
-            early = isinstance(line, ast.Return) and not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+            entry = isinstance(line, ast.Assign) and isinstance(
+                line.targets[0], (ast.Subscript, ast.Attribute)
+            )
+            early = isinstance(line, ast.Return) and not isinstance(
+                node, (ast.FunctionDef, ast.AsyncFunctionDef)
+            )
             if called or entry or early or isinstance(line, DROPPED):
                 yield text.whole(line, "pass")
 
@@ -150,7 +173,11 @@ def faults(source: str) -> list[Fault]:
     text, found, todo = Text(source), [], [ast.parse(source)]
     while todo:
         node = todo.pop()
-        aside = isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+        aside = (
+            isinstance(node, ast.If)
+            and isinstance(node.test, ast.Name)
+            and node.test.id == "TYPE_CHECKING"
+        )
         if not (aside or isinstance(node, ast.JoinedStr)):
             found += [*of_expression(node, text), *of_line(node, text)]
             todo += children(node)

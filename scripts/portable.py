@@ -86,7 +86,11 @@ class Machine:
 
     def _is_off(self, feature: str) -> bool:
         wide = "AVX512" in feature or feature == "X86_V4"
-        return self.simd == "none" or (self.simd == "avx2" and wide) or (self.simd == "avx512" and feature != "X86_V3")
+        return (
+            self.simd == "none"
+            or (self.simd == "avx2" and wide)
+            or (self.simd == "avx512" and feature != "X86_V3")
+        )
 
     def missed(self, seen: dict[str, object]) -> str:
         """What the probe found otherwise than asked for; "" if nothing."""
@@ -99,7 +103,11 @@ class Machine:
         if self.numba and seen["numba"] != self.numba:
             return f"numba compiles for {seen['numba']}, not {self.numba}"
         if (self.noise is not None) != seen["noise"]:
-            return "there is no rounding noise" if self.noise is not None else "there is rounding noise"
+            return (
+                "there is no rounding noise"
+                if self.noise is not None
+                else "there is rounding noise"
+            )
         return ""
 
 
@@ -126,7 +134,12 @@ def can_run(machine: Machine) -> bool:
 def probe(environment: dict[str, str]) -> dict[str, object]:
     """What the libraries say they run in this environment."""
     found = subprocess.run(
-        [sys.executable, "-c", PROBE], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+        [sys.executable, "-c", PROBE],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return dict(json.loads(found.stdout.splitlines()[-1]))
 
@@ -137,15 +150,21 @@ def run(machine: Machine, features: Sequence[str], jobs: int, rest: Sequence[str
     if missed := machine.missed(probe(environment)):
         print(f"{machine.name:10} NOT EMULATED: {missed}", flush=True)
         return False
-    return one_run.run(machine.name, sys.executable, ROOT, OUT, environment, ["-n", str(jobs), *rest])
+    return one_run.run(
+        machine.name, sys.executable, ROOT, OUT, environment, ["-n", str(jobs), *rest]
+    )
 
 
 def main() -> int:
     """Carry out the command line; 1 where a run failed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--jobs", type=int, default=2)
     names = [machine.name for machine in MACHINES]
-    parser.add_argument("--only", metavar="NAMES", default="", help=f"some of {' '.join(names)}; all by default")
+    parser.add_argument(
+        "--only", metavar="NAMES", default="", help=f"some of {' '.join(names)}; all by default"
+    )
     arguments, rest = parser.parse_known_args()
     if unknown := set(arguments.only.split()) - set(names):
         parser.error(f"--only must name some of {' '.join(names)}, got {' '.join(sorted(unknown))}")

@@ -43,7 +43,12 @@ def run(*command: str | Path, cwd: Path = ROOT) -> str:
     """What a command prints, run where no variable points to this tree."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     done = subprocess.run(
-        command, cwd=cwd, env={**clean, "MPLBACKEND": "agg"}, capture_output=True, text=True, check=False
+        command,
+        cwd=cwd,
+        env={**clean, "MPLBACKEND": "agg"},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode:
         raise Refused(f"{' '.join(map(str, command[:4]))} ... failed\n{done.stdout}{done.stderr}")
@@ -53,9 +58,13 @@ def run(*command: str | Path, cwd: Path = ROOT) -> str:
 def version_of_the_tree() -> str:
     """The version, which must be the newest of the changelog, and the tree, which must be as committed."""
     version = str(tomllib.loads((ROOT / "pyproject.toml").read_text("utf8"))["project"]["version"])
-    newest = re.search(r"^## \[?(\d[^\] ]*)", (ROOT / "CHANGELOG.md").read_text("utf8"), re.MULTILINE)
+    newest = re.search(
+        r"^## \[?(\d[^\] ]*)", (ROOT / "CHANGELOG.md").read_text("utf8"), re.MULTILINE
+    )
     if newest is None or newest[1] != version:
-        raise Refused(f"CHANGELOG.md begins with version {newest and newest[1]}, pyproject.toml says {version}")
+        raise Refused(
+            f"CHANGELOG.md begins with version {newest and newest[1]}, pyproject.toml says {version}"
+        )
     if changed := run("git", "status", "--short"):
         raise Refused(f"these files are not as committed; commit or remove them first:\n{changed}")
     return version
@@ -99,14 +108,20 @@ def install_and_try(built: Path, folder: Path) -> Path:
     if not Path(said.splitlines()[-1]).is_relative_to(home):
         raise Refused(f"the example imported {said.splitlines()[-1]}, not what was installed")
     printed = "\n".join(said.splitlines()[:-1])
-    print(f"{built.name}: installed in a fresh environment; the README's first example prints\n{printed}")
+    print(
+        f"{built.name}: installed in a fresh environment; the README's first example prints\n{printed}"
+    )
     return python
 
 
 def requirements(recipe: dict[str, Any]) -> list[str]:
     """What the recipe asks of conda, as the Python index calls it."""
     asked = recipe["requirements"]["host"] + recipe["requirements"]["run"]
-    pairs = [(name, bound) for name, _, bound in (line.partition(" ") for line in asked) if name != "python"]
+    pairs = [
+        (name, bound)
+        for name, _, bound in (line.partition(" ") for line in asked)
+        if name != "python"
+    ]
     return [f"{ELSEWHERE.get(name, name)}{bound}" for name, bound in pairs]
 
 
@@ -132,7 +147,9 @@ def try_recipe(archive: Path, folder: Path) -> None:
             run(python, "-m", "pip", "check", cwd=empty)
         for line in test.get("script", []):
             command, *words = line.split()
-            print(f"the recipe's test: {line}: {run(python.with_name(command), *words, cwd=empty).strip()}")
+            print(
+                f"the recipe's test: {line}: {run(python.with_name(command), *words, cwd=empty).strip()}"
+            )
 
 
 def sums(out: Path) -> None:
@@ -151,7 +168,9 @@ def release(html: Path, out: Path, tools: Path) -> None:
     run(sys.executable, "-m", "build", "--no-isolation", "--outdir", out, ROOT)
     built = sorted(out.glob("*.whl")) + sorted(out.glob("*.tar.gz"))
     if [file.name.split("-")[1].removesuffix(".tar.gz") for file in built] != [version, version]:
-        raise Refused(f"expected a wheel and an archive of {version}, found {[file.name for file in built]}")
+        raise Refused(
+            f"expected a wheel and an archive of {version}, found {[file.name for file in built]}"
+        )
     book(html, out / f"ibukit-{version}-book.zip")
     print(run(tools, "-m", "twine", "check", "--strict", *built), end="")
     with tempfile.TemporaryDirectory() as folder:
@@ -159,16 +178,30 @@ def release(html: Path, out: Path, tools: Path) -> None:
         try_recipe(built[1], Path(folder))
         bill = out / f"ibukit-{version}.cdx.json"
         about = ("--pyproject", ROOT / "pyproject.toml", "--mc-type", "library")
-        run(tools, "-m", "cyclonedx_py", "environment", "--output-reproducible", *about, "-o", bill, python)
+        run(
+            tools,
+            "-m",
+            "cyclonedx_py",
+            "environment",
+            "--output-reproducible",
+            *about,
+            "-o",
+            bill,
+            python,
+        )
     sums(out)
 
 
 def main() -> int:
     """Carry out the command line; 1 where something is wrong."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--html", type=Path, default=ROOT / "_build" / "html")
     parser.add_argument("--out", type=Path, default=ROOT / "dist")
-    parser.add_argument("--tools", type=Path, default=ROOT / "_build" / "release" / "venv" / "bin" / "python")
+    parser.add_argument(
+        "--tools", type=Path, default=ROOT / "_build" / "release" / "venv" / "bin" / "python"
+    )
     arguments = parser.parse_args()
     try:
         release(arguments.html.resolve(), arguments.out.resolve(), arguments.tools.absolute())

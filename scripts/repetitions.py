@@ -36,7 +36,11 @@ claims.remembered = repetitions.keeper({path!r})
 
 
 def rows_of(
-    found: Any, population: Any, mechanism: Any, estimators: Mapping[str, Callable[..., Any]], seed: int
+    found: Any,
+    population: Any,
+    mechanism: Any,
+    estimators: Mapping[str, Callable[..., Any]],
+    seed: int,
 ) -> list[dict[str, Any]]:
     """The rows of the file for one mechanism, from the table that `replicate` returns for it."""
     rows = []
@@ -45,9 +49,19 @@ def rows_of(
         epsilon = one["epsilon"].iloc[0]
         row = dict(zip(kept.ASKED, (*kept.asked(population, mechanism, seed), name), strict=True))
         row |= {"code": code_of(estimators[name])}
-        row |= {"n": int(np.sum(population.counts)), "epsilon": "" if np.isnan(epsilon) else f"{epsilon:g}"}
-        row |= {"stop": one["stop"].iloc[0], "status": words[0] if len(words) == 1 else " ".join(one["status"])}
-        row |= {"repetitions": len(one), "mean": f"{one['emd'].mean():.9g}", "error": f"{one['emd'].sem():.2g}"}
+        row |= {
+            "n": int(np.sum(population.counts)),
+            "epsilon": "" if np.isnan(epsilon) else f"{epsilon:g}",
+        }
+        row |= {
+            "stop": one["stop"].iloc[0],
+            "status": words[0] if len(words) == 1 else " ".join(one["status"]),
+        }
+        row |= {
+            "repetitions": len(one),
+            "mean": f"{one['emd'].mean():.9g}",
+            "error": f"{one['emd'].sem():.2g}",
+        }
         rows.append(row | {"emd": " ".join(f"{x:.9g}" for x in one["emd"])})
     return rows
 
@@ -62,7 +76,9 @@ def read(path: Path) -> list[dict[str, str]]:
 
 def key(row: dict[str, Any]) -> tuple[str, ...]:
     """What a row is about."""
-    return tuple(str(row[name]) for name in (kept.ASKED if "estimator" in row else kept.COMPUTED[:3]))
+    return tuple(
+        str(row[name]) for name in (kept.ASKED if "estimator" in row else kept.COMPUTED[:3])
+    )
 
 
 def add(path: Path, rows: Sequence[dict[str, Any]], columns: Sequence[str] = kept.KEPT) -> None:
@@ -93,7 +109,9 @@ def recorder(path: str, n_jobs: int = 2) -> Callable[..., Any]:
 
         made = []
         for mechanism in mechanisms:
-            made.append(ik.replicate(population, [mechanism], estimators, repetitions, seed, n_jobs=n_jobs))
+            made.append(
+                ik.replicate(population, [mechanism], estimators, repetitions, seed, n_jobs=n_jobs)
+            )
             add(Path(path), rows_of(made[-1], population, mechanism, estimators, seed))
         return pd.concat(made, ignore_index=True)
 
@@ -103,12 +121,17 @@ def recorder(path: str, n_jobs: int = 2) -> Callable[..., Any]:
 def keeper(path: str) -> Callable[..., Any]:
     """The same for `claims.remembered`."""
 
-    def remembered(chapter: str, what: str, tallies: Iterable[Any], compute: Callable[[], Any]) -> Any:
+    def remembered(
+        chapter: str, what: str, tallies: Iterable[Any], compute: Callable[[], Any]
+    ) -> Any:
         reports, found, rows = kept.of_reports(tallies), np.asarray(compute(), dtype=float), []
         for i, values in enumerate(found.T):
             row = {"what": what, "reports": reports, "column": i, "code": code_of(compute)}
             row |= {"repetitions": len(values)}
-            row |= {"mean": f"{values.mean():.9g}", "error": f"{values.std(ddof=1) / np.sqrt(len(values)):.2g}"}
+            row |= {
+                "mean": f"{values.mean():.9g}",
+                "error": f"{values.std(ddof=1) / np.sqrt(len(values)):.2g}",
+            }
             rows.append(row | {"values": " ".join(f"{x:.9g}" for x in values)})
         add(Path(path), rows, kept.COMPUTED)
         return found
@@ -127,7 +150,9 @@ def make(chapter: Path, to: Path) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Carry out the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("chapters", nargs="+", metavar="CHAPTER")
     parser.add_argument("--to", type=Path, default=kept.FOLDER, metavar="FOLDER")
     chosen = parser.parse_args(arguments)

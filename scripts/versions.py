@@ -53,7 +53,9 @@ def uv(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 def find_python(version: str) -> str | None:
     """The path of an interpreter: of pyenv, of this machine, or one that uv can install."""
-    for home in sorted(Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")).glob(f"versions/{version}.*")):
+    for home in sorted(
+        Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")).glob(f"versions/{version}.*")
+    ):
         if (python := home / "bin" / "python").exists():
             return str(python)
     found = uv("python", "find", version)
@@ -73,7 +75,9 @@ def make(version: Version) -> str:
         return made.stderr.strip().splitlines()[-1]
     # only wheels: what has none for this Python would be compiled for many minutes, or fail
     choose = ["--resolution", version.resolution, "--only-binary", ":all:", "--no-binary", "ibukit"]
-    if (made := uv("pip", "install", "-q", "-p", home / "bin" / "python", *choose, "-e", EXTRAS)).returncode:
+    if (
+        made := uv("pip", "install", "-q", "-p", home / "bin" / "python", *choose, "-e", EXTRAS)
+    ).returncode:
         return " ".join(made.stderr.split())[:400]
     return ""
 
@@ -85,24 +89,35 @@ def run(version: Version, jobs: int, rest: Sequence[str]) -> bool:
         return True
     python = OUT / version.name / "bin" / "python"
     well = one_run.run(version.name, python, ROOT, OUT, os.environ, ["-n", str(jobs), *rest])
-    shown = subprocess.run([python, "-c", WHAT_IS_HERE], capture_output=True, text=True, check=False)
+    shown = subprocess.run(
+        [python, "-c", WHAT_IS_HERE], capture_output=True, text=True, check=False
+    )
     print(f"           {shown.stdout.strip()}", flush=True)
     return well
 
 
 def main() -> int:
     """Carry out the command line; 1 where a run failed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--tests", default="ibukit tests", help="what to run (default: %(default)s)")
+    parser.add_argument(
+        "--tests", default="ibukit tests", help="what to run (default: %(default)s)"
+    )
     names = [version.name for version in VERSIONS]
-    parser.add_argument("--only", metavar="NAMES", default="", help=f"some of {' '.join(names)}; all by default")
+    parser.add_argument(
+        "--only", metavar="NAMES", default="", help=f"some of {' '.join(names)}; all by default"
+    )
     arguments, rest = parser.parse_known_args()
     if unknown := set(arguments.only.split()) - set(names):
         parser.error(f"--only must name some of {' '.join(names)}, got {' '.join(sorted(unknown))}")
     OUT.mkdir(parents=True, exist_ok=True)
     chosen = [version for version in VERSIONS if version.name in (arguments.only.split() or names)]
-    return int(sum(run(version, arguments.jobs, [*arguments.tests.split(), *rest]) for version in chosen) < len(chosen))
+    return int(
+        sum(run(version, arguments.jobs, [*arguments.tests.split(), *rest]) for version in chosen)
+        < len(chosen)
+    )
 
 
 if __name__ == "__main__":

@@ -23,8 +23,24 @@ import time
 from pathlib import Path
 from typing import Any
 
-FOREIGN = ("numpy", "scipy.optimize", "scipy.sparse.linalg", "scipy.special", "scipy.stats", "scipy.fft", "numba")
-FOREIGN += ("pandas", "pyarrow", "hypothesis.strategies", "hypothesis.extra.numpy", "pytest", "doctest", "nbformat")
+FOREIGN = (
+    "numpy",
+    "scipy.optimize",
+    "scipy.sparse.linalg",
+    "scipy.special",
+    "scipy.stats",
+    "scipy.fft",
+    "numba",
+)
+FOREIGN += (
+    "pandas",
+    "pyarrow",
+    "hypothesis.strategies",
+    "hypothesis.extra.numpy",
+    "pytest",
+    "doctest",
+    "nbformat",
+)
 FOREIGN += ("jupyter_client.manager", "sklearn", "matplotlib.pyplot")
 PATIENCE = 40  # a processor shared by so many still runs a job to its end
 
@@ -42,7 +58,9 @@ class Warm:
             env=os.environ | single,
         )
 
-    def pytest(self, tree: Path, arguments: list[str], limit: float, plain: bool) -> tuple[int | None, str, float]:
+    def pytest(
+        self, tree: Path, arguments: list[str], limit: float, plain: bool
+    ) -> tuple[int | None, str, float]:
         """The exit code of a run, None where it took longer than `limit`; what it said; and the processor time."""
         if self.server.stdin is None or self.server.stdout is None:
             raise RuntimeError("the server has no pipes")
@@ -73,7 +91,9 @@ def child(tree: str, arguments: list[str], limit: float, plain: bool, said: int)
     return int(importlib.import_module("pytest").main(arguments))
 
 
-def run(tree: str, arguments: list[str], limit: float, plain: bool) -> tuple[int | None, str, float]:
+def run(
+    tree: str, arguments: list[str], limit: float, plain: bool
+) -> tuple[int | None, str, float]:
     """Run one job in a fork."""
     with tempfile.TemporaryFile() as said:
         job = os.fork()
@@ -88,7 +108,11 @@ def run(tree: str, arguments: list[str], limit: float, plain: bool) -> tuple[int
         status, used = wait(job, PATIENCE * limit)
         said.seek(0)
         text = said.read().decode(errors="replace")
-    return (os.WEXITSTATUS(status) if os.WIFEXITED(status) else None), text, used.ru_utime + used.ru_stime
+    return (
+        (os.WEXITSTATUS(status) if os.WIFEXITED(status) else None),
+        text,
+        used.ru_utime + used.ru_stime,
+    )
 
 
 def wait(job: int, limit: float) -> tuple[int, resource.struct_rusage]:

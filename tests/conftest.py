@@ -22,10 +22,14 @@ Carried = dict[str, dict[str, set[str]]]
 FILES, CARRIED = pytest.StashKey[set[Path]](), pytest.StashKey[Carried]()
 
 # The same examples in every run: a failure that was seen once is seen again.
-hypothesis.settings.register_profile("ibukit", derandomize=True, deadline=None, print_blob=False, max_examples=100)
+hypothesis.settings.register_profile(
+    "ibukit", derandomize=True, deadline=None, print_blob=False, max_examples=100
+)
 # `make mutants` asks whether there is a failure, not for the smallest one.
 QUICK = [hypothesis.Phase.explicit, hypothesis.Phase.generate]
-hypothesis.settings.register_profile("mutants", hypothesis.settings.get_profile("ibukit"), phases=QUICK)
+hypothesis.settings.register_profile(
+    "mutants", hypothesis.settings.get_profile("ibukit"), phases=QUICK
+)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ibukit"))
 
 
@@ -69,8 +73,12 @@ def complaint(mark: str, name: object, where: str) -> str | None:
     return f"{where}: {mark} {name!r} names no row of data/{TABLES[mark]}{hint}"
 
 
-@pytest.hookimpl(tryfirst=True)  # before -m deselects: a wrong id in a slow test fails the quick run too
-def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
+@pytest.hookimpl(
+    tryfirst=True
+)  # before -m deselects: a wrong id in a slow test fails the quick run too
+def pytest_collection_modifyitems(
+    session: pytest.Session, config: pytest.Config, items: list[pytest.Item]
+) -> None:
     """Stop the run where a mark names no row: a claim that counts as tested must exist."""
     wrong = []
     config.stash[FILES] = {item.path for item in items}
@@ -83,10 +91,16 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
                 for name in map(str, marker.args):
                     carried[mark].setdefault(name, set()).add(test)
                 if not marker.args or marker.kwargs:
-                    wrong.append(f"{item.nodeid}: {mark} wants ids, as in @pytest.mark.{mark}('A-T1')")
-                wrong += [text for name in marker.args if (text := complaint(mark, name, item.nodeid))]
+                    wrong.append(
+                        f"{item.nodeid}: {mark} wants ids, as in @pytest.mark.{mark}('A-T1')"
+                    )
+                wrong += [
+                    text for name in marker.args if (text := complaint(mark, name, item.nodeid))
+                ]
     wrong = list(dict.fromkeys(wrong))
-    if wrong and hasattr(config, "workerinput"):  # xdist buries an exception of a worker under its own
+    if wrong and hasattr(
+        config, "workerinput"
+    ):  # xdist buries an exception of a worker under its own
         session.shouldfail = "\n".join(wrong)
     elif wrong:
         raise pytest.UsageError(*wrong)

@@ -68,7 +68,9 @@ def huge_dynamic_range(rng, k, m):
 
 
 def several_levels(rng, k, m):
-    return np.concatenate([np.exp(-eps * _line(k, k)) * np.tanh(eps) for eps in (0.01, 0.1, 1.0)], axis=1)
+    return np.concatenate(
+        [np.exp(-eps * _line(k, k)) * np.tanh(eps) for eps in (0.01, 0.1, 1.0)], axis=1
+    )
 
 
 def tall(rng, k, m):
@@ -104,7 +106,9 @@ def nearly_duplicate_rows(rng, k, m):
     """Half of the rows differ from the first in the third digit at most, in the fifteenth at least."""
     matrix = _rows(rng, k, m)
     copies = rng.integers(0, k, k // 2 + 1)
-    matrix[copies] = matrix[0] * (1 + 10 ** rng.uniform(-15, -3) * rng.uniform(-1, 1, (len(copies), m)))
+    matrix[copies] = matrix[0] * (
+        1 + 10 ** rng.uniform(-15, -3) * rng.uniform(-1, 1, (len(copies), m))
+    )
     return matrix
 
 

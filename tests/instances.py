@@ -52,9 +52,18 @@ def instances():
     pairs = np.array([(r, c) for r in range(-2, 4) for c in range(-1, 5)])
     krr = _listed("k-RR", ik.RandomizedResponse(5, 0.8), naive.k_rr(5, 0.8), rng)
     cautious = _listed("k-RR 0.2", ik.RandomizedResponse(5, 0.2), naive.k_rr(5, 0.2), rng)
-    truncated = _listed("truncated geometric", ik.TruncatedGeometric(line, 0.5), naive.truncated_geometric(5, 0.5), rng)
+    truncated = _listed(
+        "truncated geometric",
+        ik.TruncatedGeometric(line, 0.5),
+        naive.truncated_geometric(5, 0.5),
+        rng,
+    )
     geometric = _seen(
-        "geometric", ik.LinearGeometric(line, 0.7), integers, naive.geometric(range(5), integers, 0.7), rng
+        "geometric",
+        ik.LinearGeometric(line, 0.7),
+        integers,
+        naive.geometric(range(5), integers, 0.7),
+        rng,
     )
     rappor = _listed("RAPPOR", ik.Rappor(5, 1.0), naive.rappor(5, 1.0), rng)
     planar = naive.planar_geometric(naive.cells(2, 3), pairs.tolist(), 1.0, 1.5, 1.2)
@@ -68,7 +77,10 @@ def instances():
         _listed("OUE", ik.OptimizedUnaryEncoding(4, 1.5), naive.oue(4, 1.5), rng),
         _seen("planar geometric", ik.PlanarGeometric(grid, 1.2), pairs, planar, rng),
         _listed(
-            "exponential", ik.Exponential(grid, 2.0), naive.exponential(naive.grid_distances(2, 3, 1.0, 1.5), 2.0), rng
+            "exponential",
+            ik.Exponential(grid, 2.0),
+            naive.exponential(naive.grid_distances(2, 3, 1.0, 1.5), 2.0),
+            rng,
         ),
         _listed("linear Laplace", ik.LinearLaplace(6, 0.6), naive.linear_laplace(6, 0.6), rng),
         _pooled("two k-RR", [krr, cautious]),
@@ -82,7 +94,9 @@ def unchecked(kind, alphabet, epsilon):
     Its probabilities are right all the same, and put estimators to the test.
     """
     mechanism = object.__new__(kind)
-    object.__setattr__(mechanism, "alphabet", ik.Line(0, alphabet - 1) if isinstance(alphabet, int) else alphabet)
+    object.__setattr__(
+        mechanism, "alphabet", ik.Line(0, alphabet - 1) if isinstance(alphabet, int) else alphabet
+    )
     object.__setattr__(mechanism, "epsilon", float(epsilon))
     return mechanism
 
@@ -119,7 +133,9 @@ def tallies(draw, max_k=5, max_m=5):
 @st.composite
 def distributions(draw, k, full_support=False):
     """A distribution over k elements."""
-    weights = draw(arrays(np.float64, k, elements=WEIGHTS.filter(bool) if full_support else WEIGHTS))
+    weights = draw(
+        arrays(np.float64, k, elements=WEIGHTS.filter(bool) if full_support else WEIGHTS)
+    )
     if not weights.any():
         weights[draw(st.integers(0, k - 1))] = 1.0
     return weights / weights.sum()
@@ -149,7 +165,12 @@ class Bent(Channel):
     """A channel with one of its two directions spoilt."""
 
     def __init__(self, channel, forward=lambda p: p, adjoint=lambda g: g, weights=lambda w: w):
-        self.channel, self.bend_forward, self.bend_adjoint, self.bend_weights = channel, forward, adjoint, weights
+        self.channel, self.bend_forward, self.bend_adjoint, self.bend_weights = (
+            channel,
+            forward,
+            adjoint,
+            weights,
+        )
         self.k = channel.k
 
     @property

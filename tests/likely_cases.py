@@ -17,8 +17,12 @@ def on_a_line(rng):
 
 
 def on_a_map(rng):
-    grid = ik.Grid(*(int(side) for side in rng.integers(1, 11, 2)), cell_size=CELLS[rng.integers(len(CELLS))])
-    kind = rng.choice([ik.PlanarGeometric, ik.TruncatedPlanarGeometric, ik.PlanarLaplace, ik.Exponential])
+    grid = ik.Grid(
+        *(int(side) for side in rng.integers(1, 11, 2)), cell_size=CELLS[rng.integers(len(CELLS))]
+    )
+    kind = rng.choice(
+        [ik.PlanarGeometric, ik.TruncatedPlanarGeometric, ik.PlanarLaplace, ik.Exponential]
+    )
     mechanism = kind(grid, float(rng.choice([0.4, 1.0, 3.0])))
     return mechanism, _some(mechanism, rng)
 

@@ -5,7 +5,11 @@ import numpy as np
 import ibukit as ik
 
 EPSILONS = (1e-3, 1.0, 20.0)
-SQUARE, OBLONG, TALL = ik.Grid(3, 3), ik.Grid(3, 4, cell_size=(1.0, 0.5)), ik.Grid(4, 3, cell_size=(0.3, 1.1))
+SQUARE, OBLONG, TALL = (
+    ik.Grid(3, 3),
+    ik.Grid(3, 4, cell_size=(1.0, 0.5)),
+    ik.Grid(4, 3, cell_size=(0.3, 1.1)),
+)
 LONE_ROW, LONE_COLUMN, FOUR = ik.Grid(1, 6, cell_size=0.5), ik.Grid(5, 1), ik.Grid(2, 2)
 TRIANGLE = ik.Alphabet(["a", "b", "c"], distances=[[0, 1, 2], [1, 0, 1.5], [2, 1.5, 0]])
 # noise of this level spreads over some 500 cells each way, one of 1e-3 over more than a test's time allows
@@ -45,15 +49,27 @@ LINE = [
 # every pair of secrets attains it; in the plane it exists from some epsilon on
 TIGHT = [
     *[ik.TightConstraints(alphabet, eps) for alphabet in (2, 3, 30, TRIANGLE) for eps in EPSILONS],
-    *[ik.TightConstraints(grid, eps) for grid in (SQUARE, OBLONG, TALL, LONE_ROW) for eps in (2.0, 20.0)],
+    *[
+        ik.TightConstraints(grid, eps)
+        for grid in (SQUARE, OBLONG, TALL, LONE_ROW)
+        for eps in (2.0, 20.0)
+    ],
 ]
-PLANE = [ik.TruncatedPlanarGeometric(grid, eps) for grid in (SQUARE, OBLONG, TALL) for eps in (SPREAD, 1.0, 20.0)]
+PLANE = [
+    ik.TruncatedPlanarGeometric(grid, eps)
+    for grid in (SQUARE, OBLONG, TALL)
+    for eps in (SPREAD, 1.0, 20.0)
+]
 ATTAINED = [*LOCAL, *LINE, *TIGHT, *PLANE]
 
 NOT_ATTAINED = [
     *[ik.LinearLaplace(2, epsilon) for epsilon in EPSILONS],
     *[ik.TruncatedPlanarGeometric(FOUR, epsilon) for epsilon in (SPREAD, 1.0, 20.0)],
-    *[ik.PlanarLaplace(grid, epsilon) for grid in (SQUARE, FOUR) for epsilon in (SPREAD, 1.0, 20.0)],
+    *[
+        ik.PlanarLaplace(grid, epsilon)
+        for grid in (SQUARE, FOUR)
+        for epsilon in (SPREAD, 1.0, 20.0)
+    ],
     *[ik.PlanarLaplace(grid, epsilon) for grid in (OBLONG, LONE_ROW) for epsilon in (0.3, 20.0)],
     *[ik.Exponential(alphabet, eps) for alphabet in (2, 30, TRIANGLE, OBLONG) for eps in EPSILONS],
 ]
@@ -73,8 +89,16 @@ OTHERS = [
 FINITE = [*ATTAINED, *NOT_ATTAINED, *OTHERS]
 # on all integers, and on all cells of the plane
 UNBOUNDED = [
-    *[ik.LinearGeometric(line, eps) for line in (ik.Line(7, 7), 2, 30, ik.Line(-4, 3)) for eps in EPSILONS],
-    *[ik.PlanarGeometric(grid, eps) for grid in (ik.Grid(1, 1), FOUR, OBLONG, LONE_ROW) for eps in (SPREAD, 1.0, 20.0)],
+    *[
+        ik.LinearGeometric(line, eps)
+        for line in (ik.Line(7, 7), 2, 30, ik.Line(-4, 3))
+        for eps in EPSILONS
+    ],
+    *[
+        ik.PlanarGeometric(grid, eps)
+        for grid in (ik.Grid(1, 1), FOUR, OBLONG, LONE_ROW)
+        for eps in (SPREAD, 1.0, 20.0)
+    ],
 ]
 ALL = [*FINITE, *UNBOUNDED]
 # one of each class

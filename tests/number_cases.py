@@ -13,15 +13,36 @@ LISTED = [
     ik.HybridMechanism(LINE, 1.0),
     ik.Staircase(LINE, 1.0),
 ]
-GAUSSIAN = [ik.DiscreteGaussian(LINE, 1.5), ik.LinearGaussian(LINE, 1.5), ik.PlanarGaussian(GRID, 0.8)]
+GAUSSIAN = [
+    ik.DiscreteGaussian(LINE, 1.5),
+    ik.LinearGaussian(LINE, 1.5),
+    ik.PlanarGaussian(GRID, 0.8),
+]
 NUMBERS = [*LISTED, *GAUSSIAN]
 # of each, a change that it refuses, and how
 BAD_NUMBERS = [
-    *[(m, {"epsilon": -1.0}, ValueError, "epsilon must be a finite number above 0") for m in LISTED],
-    *[(m, {"alphabet": 1}, ValueError, "number of secrets must be at least 2, got 1") for m in LISTED],
-    *[(m, {"alphabet": ik.Alphabet(["a", "b"])}, TypeError, "alphabet must be a Line") for m in NUMBERS[:-1]],
-    *[(m, {"sigma": 0}, ValueError, "sigma must be a finite number above 0, got 0") for m in GAUSSIAN],
-    (LISTED[0], {"secrets": "ends"}, ValueError, 'secrets must be "centre" or "uniform", got \'ends\''),
+    *[
+        (m, {"epsilon": -1.0}, ValueError, "epsilon must be a finite number above 0")
+        for m in LISTED
+    ],
+    *[
+        (m, {"alphabet": 1}, ValueError, "number of secrets must be at least 2, got 1")
+        for m in LISTED
+    ],
+    *[
+        (m, {"alphabet": ik.Alphabet(["a", "b"])}, TypeError, "alphabet must be a Line")
+        for m in NUMBERS[:-1]
+    ],
+    *[
+        (m, {"sigma": 0}, ValueError, "sigma must be a finite number above 0, got 0")
+        for m in GAUSSIAN
+    ],
+    (
+        LISTED[0],
+        {"secrets": "ends"},
+        ValueError,
+        'secrets must be "centre" or "uniform", got \'ends\'',
+    ),
     (LISTED[1], {"report_bins": 0}, ValueError, "report_bins must be at least 1, got 0"),
     (LISTED[6], {"gamma": 1.5}, ValueError, r"gamma must be in \[0, 1\], got 1.5"),
     (LISTED[6], {"gamma": 1e-20}, ValueError, "gamma must be 0 or at least"),

@@ -66,7 +66,9 @@ def test_mass_below_the_normal_doubles_is_gone_if_it_falls():
     assert not _em_kernels._any_above(np.array([1.0, 2.0]), 2.0)
 
 
-@pytest.mark.parametrize("counts", [(9, 5, 3, 1), (100, 1, 1, 1), (1, 1, 1, 1), (50, 40, 2, 1, 1, 1), (7, 0, 2)])
+@pytest.mark.parametrize(
+    "counts", [(9, 5, 3, 1), (100, 1, 1, 1), (1, 1, 1, 1), (50, 40, 2, 1, 1, 1), (7, 0, 2)]
+)
 @pytest.mark.parametrize("epsilon", [0.01, 0.5, 3.0])
 def test_water_finds_its_level(counts, epsilon):
     k, seen = len(counts) + 1, np.flatnonzero(counts)
@@ -114,7 +116,9 @@ def test_a_line_is_climbed_to_its_top(eps, costs, rng):
 
 def test_steps_on_a_line_are_few(rng):
     channel = LineChannel(40, math.exp(-0.3), np.arange(40), np.ones(40))
-    counts = rng.multinomial(500, kernel_matrix(channel)[[5, 20]].sum(axis=0) / kernel_matrix(channel)[[5, 20]].sum())
+    counts = rng.multinomial(
+        500, kernel_matrix(channel)[[5, 20]].sum(axis=0) / kernel_matrix(channel)[[5, 20]].sum()
+    )
     seen = np.flatnonzero(counts)
     channel = LineChannel(40, math.exp(-0.3), seen, np.ones(len(seen)))
     theta, steps = maximise(channel, counts[seen] / 500, 1e-9)
@@ -162,7 +166,9 @@ def test_a_step_keeps_the_digits_of_a_small_mass(rng):
     small = s > theta
     np.testing.assert_allclose(d_theta[small], linear[small], rtol=1e-12)
     K = decay ** np.abs(np.subtract.outer(seen, seen))
-    np.testing.assert_allclose(d_theta[~small], np.linalg.solve(K, work[_line_kernels.Y])[~small], rtol=1e-9)
+    np.testing.assert_allclose(
+        d_theta[~small], np.linalg.solve(K, work[_line_kernels.Y])[~small], rtol=1e-9
+    )
 
 
 @pytest.mark.parametrize("careful", [False, True])
@@ -220,8 +226,13 @@ def test_a_climb_ends_as_soon_as_it_may(rng):
     assert climbed(uneven, 1.0, most=2)[1] == 2
     uniform, steps = climbed(uneven, 1.0, em_steps=0, most=0)
     assert steps == 0
-    assert climbed(uneven, 1.0, goal=uniform, em_steps=0) == (uniform, 0)  # a goal that is met exactly is met
-    best, steps = climbed(uneven, 1.0, goal=-1.0, patience=2)  # no excess is below 0: it stops where none improves
+    assert climbed(uneven, 1.0, goal=uniform, em_steps=0) == (
+        uniform,
+        0,
+    )  # a goal that is met exactly is met
+    best, steps = climbed(
+        uneven, 1.0, goal=-1.0, patience=2
+    )  # no excess is below 0: it stops where none improves
     assert (abs(best) <= 1e-12, steps < 40) == (True, True)
 
 
@@ -246,7 +257,9 @@ def test_steps_end_where_the_first_number_vanishes(rng):
         q, theta, lam, s, nu, second_q, y, v, d_theta = work[rows]
         d_lam = (q - second_q - lam * y) / nu - lam
         dual = max((v / s).max(), (-d_lam / lam).max(), 0)
-        assert _line_kernels.farthest(work) == pytest.approx((max((-d_theta / theta).max(), 0), dual), rel=1e-14)
+        assert _line_kernels.farthest(work) == pytest.approx(
+            (max((-d_theta / theta).max(), 0), dual), rel=1e-14
+        )
 
 
 def test_what_reaches_no_report_is_infinitely_wrong():

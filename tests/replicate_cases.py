@@ -9,7 +9,11 @@ from ibukit.datasets import Dataset
 
 LINE = ik.Line(0, 7, unit="year")
 PEOPLE = Dataset("people", np.array([5, 40, 0, 80, 30, 25, 10, 10]), LINE, "made up")
-MECHANISMS = [ik.TruncatedGeometric(LINE, 0.3), ik.RandomizedResponse(LINE, 1.0), ik.TruncatedGeometric(LINE, 1.0)]
+MECHANISMS = [
+    ik.TruncatedGeometric(LINE, 0.3),
+    ik.RandomizedResponse(LINE, 1.0),
+    ik.TruncatedGeometric(LINE, 1.0),
+]
 
 
 def noisy(tally):
@@ -30,7 +34,12 @@ def numbers(table):
     """Every row but for its seconds under what it is the answer to; floats to their last bit."""
     rows = table.drop(columns="seconds").to_dict("records")
     assert not table.isna().drop(columns=["emd", "tv"]).any(axis=None)
-    exact = [{name: v.hex() if isinstance(v, float) else v for name, v in row.items()} for row in rows]
-    keyed = {tuple(row[name] for name in ("mechanism", "epsilon", "estimator", "repetition")): row for row in exact}
+    exact = [
+        {name: v.hex() if isinstance(v, float) else v for name, v in row.items()} for row in rows
+    ]
+    keyed = {
+        tuple(row[name] for name in ("mechanism", "epsilon", "estimator", "repetition")): row
+        for row in exact
+    }
     assert len(keyed) == len(rows)
     return keyed

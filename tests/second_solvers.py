@@ -42,7 +42,9 @@ def by_least_squares(matrix, counts, steps=30):
         target = _least_squares(columns.T / p[:, None] * root, 2 * root[:, 0])
         target = theta * g if target is None else target
         length = 1.0
-        while (reached := _mean_log(theta + length * (target - theta), columns, q)) < q @ np.log(p) and length > 1e-12:
+        while (reached := _mean_log(theta + length * (target - theta), columns, q)) < q @ np.log(
+            p
+        ) and length > 1e-12:
             length /= 2
         theta = theta * g if reached < q @ np.log(p) else theta + length * (target - theta)
     return theta / theta.sum()

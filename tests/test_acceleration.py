@@ -107,7 +107,9 @@ def test_the_law_sees_a_step_that_is_taken_though_it_falls(monkeypatch):
 
 def ages():
     data = ik.datasets.load_adult_ages()
-    return ik.TruncatedGeometric(data.alphabet, 0.05).simulate(data.counts, np.random.default_rng(3))
+    return ik.TruncatedGeometric(data.alphabet, 0.05).simulate(
+        data.counts, np.random.default_rng(3)
+    )
 
 
 def test_needs_a_tenth_of_the_evaluations_on_ages():
@@ -119,14 +121,19 @@ def test_needs_a_tenth_of_the_evaluations_on_ages():
 
 def test_a_fixed_point_stays():
     rng = np.random.default_rng(5)
-    matrix, theta = (np.eye(5, 8) + rng.dirichlet(np.ones(8), 5)) / 2, rng.dirichlet(np.full(5, 5.0))
+    matrix, theta = (
+        (np.eye(5, 8) + rng.dirichlet(np.ones(8), 5)) / 2,
+        rng.dirichlet(np.full(5, 5.0)),
+    )
     counts = np.rint(1e15 * theta @ matrix).astype(np.int64)
     tally = ik.MatrixMechanism(matrix).tally_counts(counts)
     for point in path(tally, 60, start=theta).distributions:
         # a move by d changes the likelihood by d^2: up to a root of the rounding it may pass for no loss
         assert np.abs(point - theta).max() <= 1e-7
     moved = np.roll(theta, 1)
-    assert np.abs(path(tally, 60, start=moved).distributions[-1] - theta).max() <= 1e-7, "no other point stays"
+    assert np.abs(path(tally, 60, start=moved).distributions[-1] - theta).max() <= 1e-7, (
+        "no other point stays"
+    )
 
 
 def test_many_maximisers_and_any_of_them_is_kept():
@@ -155,7 +162,9 @@ def test_it_is_the_lift_that_brings_it_back(monkeypatch):
 
 
 def test_secrets_that_explain_nothing_that_was_seen():
-    matrix = np.array([[0.5, 0.3, 0.2, 0.0], [0.2, 0.3, 0.5, 0.0], [0.0, 0.0, 0.0, 1.0], [0.1, 0.8, 0.1, 0.0]])
+    matrix = np.array(
+        [[0.5, 0.3, 0.2, 0.0], [0.2, 0.3, 0.5, 0.0], [0.0, 0.0, 0.0, 1.0], [0.1, 0.8, 0.1, 0.0]]
+    )
     tally = ik.MatrixMechanism(matrix).tally_counts([30, 30, 40, 0])
     assert_never_falls(tally)
     estimate = accelerated(tally, 1e-10, max_iter=300, strict=True)
@@ -193,7 +202,9 @@ def test_the_last_evaluation_allowed_is_a_step():
         first, second = path(tally, most).distributions[-2:]
         # where doubles end, a plain update may leave it there as well
         assert not np.array_equal(first, second) or ik.gap(tally, first) < 1e-12
-    assert ik.gap(tally, path(tally, 3).distributions[-1]) > 1e-6  # so the first three were held to it
+    assert (
+        ik.gap(tally, path(tally, 3).distributions[-1]) > 1e-6
+    )  # so the first three were held to it
 
 
 def test_twice_the_same():
@@ -233,10 +244,14 @@ class Early:
         return False
 
 
-@pytest.mark.parametrize("rule", [ik.Steps(10), ik.Discrepancy(), Early()], ids=lambda rule: type(rule).__name__)
+@pytest.mark.parametrize(
+    "rule", [ik.Steps(10), ik.Discrepancy(), Early()], ids=lambda rule: type(rule).__name__
+)
 def test_rules_that_stop_early_on_purpose_are_refused(rule):
     tally = ik.RandomizedResponse(3, 1.0).tally_counts([5, 3, 2])
-    with pytest.raises(ValueError, match=r"accelerate must be False with stop=.*stops early on purpose"):
+    with pytest.raises(
+        ValueError, match=r"accelerate must be False with stop=.*stops early on purpose"
+    ):
         ik.ibu(tally, stop=rule, accelerate=True)
     ik.ibu(tally, stop=rule, accelerate=False)
 
@@ -249,8 +264,10 @@ def test_what_is_no_yes_or_no(value):
 
 def test_a_gap_that_is_met_exactly_is_met(monkeypatch):
     """The first point is the last where its largest ratio is 1 + tol."""
-    monkeypatch.setattr(anderson, "MOST_EVALUATIONS", 50)
-    monkeypatch.setattr(anderson, "evaluate", lambda *asked: (np.array([0.5, 0.5]), np.array([0.75, 1.5])))
+    monkeypatch.setattr(anderson, "MAX_EVALUATIONS", 50)
+    monkeypatch.setattr(
+        anderson, "evaluate", lambda *asked: (np.array([0.5, 0.5]), np.array([0.75, 1.5]))
+    )
     channel, q = DenseChannel(np.array([[0.75, 0.25], [0.25, 0.75]])), np.array([0.25, 0.75])
     assert anderson.maximise(channel, q, 0.5, 2)[1] == 0
     assert anderson.maximise(channel, q, 0.4375, 2)[1] > 0

@@ -40,7 +40,12 @@ def test_the_least_epsilon_still_hides_the_secret(epsilon, rng):
     reports = ik.LinearGeometric(4, epsilon).randomize(np.full(20_000, 2), rng)
     # half of two-sided geometric noise lies within log 2 / epsilon; the share errs by 0.02 with odds below 1e-7
     assert np.mean(np.abs(reports) * epsilon < np.log(2)) == pytest.approx(0.5, abs=0.02)
-    ends = np.bincount(ik.TruncatedGeometric(4, epsilon).randomize(np.full(20_000, 2), rng), minlength=4) / 20_000
+    ends = (
+        np.bincount(
+            ik.TruncatedGeometric(4, epsilon).randomize(np.full(20_000, 2), rng), minlength=4
+        )
+        / 20_000
+    )
     assert ends == pytest.approx([0.5, 0, 0, 0.5], abs=0.02)
 
 
@@ -144,10 +149,14 @@ def test_headers_and_marks_of_spreadsheets_lose_no_report(tmp_path):
         assert estimated(file, tmp_path / "out.csv", *options) == expected, name
 
 
-@pytest.mark.parametrize("estimate", [ik.ibu, ik.mle, ik.inv, lambda x: ik.gap(x, [0.5, 0.5]), lambda x: ik.gibu([x])])
+@pytest.mark.parametrize(
+    "estimate", [ik.ibu, ik.mle, ik.inv, lambda x: ik.gap(x, [0.5, 0.5]), lambda x: ik.gibu([x])]
+)
 @pytest.mark.parametrize("wrong", [[3, 4], np.array([3, 4]), None])
 def test_what_is_no_tally_is_named(estimate, wrong):
-    with pytest.raises(TypeError, match=r"tally must be a Tally, as mechanism\.tally\(reports\) makes it"):
+    with pytest.raises(
+        TypeError, match=r"tally must be a Tally, as mechanism\.tally\(reports\) makes it"
+    ):
         estimate(wrong)
 
 
@@ -187,9 +196,13 @@ def frozen_things():
 
 
 @pytest.mark.parametrize(
-    ("thing", "name"), list(frozen_things()), ids=lambda value: value if isinstance(value, str) else None
+    ("thing", "name"),
+    list(frozen_things()),
+    ids=lambda value: value if isinstance(value, str) else None,
 )
-@pytest.mark.parametrize("travel", [lambda x: pickle.loads(pickle.dumps(x)), copy.deepcopy, copy.copy])
+@pytest.mark.parametrize(
+    "travel", [lambda x: pickle.loads(pickle.dumps(x)), copy.deepcopy, copy.copy]
+)
 def test_arrays_stay_read_only_after_a_journey(thing, name, travel):
     with pytest.raises(ValueError, match="read-only"):
         getattr(travel(thing), name)[0] = 0
@@ -212,6 +225,9 @@ def test_arrays_stay_read_only_after_a_journey(thing, name, travel):
     ids=lambda value: type(value).__name__,
 )
 def test_randomness_comes_from_a_generator(mechanism, rng):
-    for draw in (lambda: mechanism.randomize([0, 1], rng), lambda: mechanism.simulate([1, 1, 0, 0], rng)):
+    for draw in (
+        lambda: mechanism.randomize([0, 1], rng),
+        lambda: mechanism.simulate([1, 1, 0, 0], rng),
+    ):
         with pytest.raises(TypeError, match=r"rng must be a numpy\.random\.Generator"):
             draw()

@@ -59,7 +59,7 @@ class SameParity(Channel):
 def from_few(monkeypatch):
     """Few candidates at first and few at a time, so that small problems take many rounds too."""
     monkeypatch.setattr(active_set, "FIRST_CANDIDATES", 2)
-    monkeypatch.setattr(active_set, "FEWEST_ADDED", 2)
+    monkeypatch.setattr(active_set, "MIN_ADDED", 2)
     monkeypatch.setattr(active_set, "EM_STEPS", 2)
 
 
@@ -92,7 +92,11 @@ def assert_as_dense(channel, q, k, tol=TOL):
     dense, _ = interior_point.maximise(matrix_of(channel, k), q, tol)
     ours, theirs = (q @ np.log(channel.forward(found)) for found in (theta, dense))
     rounding = 1e-14 * (1 + abs(theirs))
-    assert -excess(channel, q, theta) - rounding <= ours - theirs <= excess(channel, q, dense) + rounding
+    assert (
+        -excess(channel, q, theta) - rounding
+        <= ours - theirs
+        <= excess(channel, q, dense) + rounding
+    )
     return theta, rounds
 
 
@@ -103,7 +107,9 @@ def test_agrees_with_the_dense_solver_on_every_family(family):
     for _ in range(10):
         matrix, counts = draw(family, rng)
         tally = ik.MatrixMechanism(matrix).tally_counts(counts * matrix.any(axis=0))
-        most_rounds = max(most_rounds, assert_as_dense(tally.operator, tally.frequencies, tally.k)[1])
+        most_rounds = max(
+            most_rounds, assert_as_dense(tally.operator, tally.frequencies, tally.k)[1]
+        )
     # the others have a maximiser in sight of the start: rank 1 to 3, one vertex, four secrets
     few = ["least_informative_response", "identity", "equal_rows", "low_rank", "wide"]
     assert most_rounds >= (0 if family.__name__ in few else 4)
@@ -145,7 +151,9 @@ def test_a_channel_of_somebody_else(truth, rng):
 def spikes_on_a_line(rng, k=20_000):
     truth = np.zeros(k)
     truth[rng.choice(k, 12, replace=False)] = rng.dirichlet(np.ones(12))
-    return ik.TruncatedGeometric(ik.Line(0, k - 1), 0.05).simulate(rng.multinomial(100_000, truth), rng)
+    return ik.TruncatedGeometric(ik.Line(0, k - 1), 0.05).simulate(
+        rng.multinomial(100_000, truth), rng
+    )
 
 
 def test_a_long_line_is_asked_for_few_rows_and_each_once(monkeypatch, rng):
@@ -163,12 +171,16 @@ def test_a_long_line_is_asked_for_few_rows_and_each_once(monkeypatch, rng):
 
 def test_the_same_digits_every_time(rng):
     tally = spikes_on_a_line(rng, 3000)
-    one, two = (active_set.maximise(tally.operator, tally.frequencies, TOL, tally.k)[0] for _ in range(2))
+    one, two = (
+        active_set.maximise(tally.operator, tally.frequencies, TOL, tally.k)[0] for _ in range(2)
+    )
     assert np.array_equal(one, two)
 
 
 def test_zeros_are_exact():
-    tally = ik.RandomizedResponse(400, 3.0).tally_counts(np.r_[np.full(20, 500), np.ones(380, dtype=int)])
+    tally = ik.RandomizedResponse(400, 3.0).tally_counts(
+        np.r_[np.full(20, 500), np.ones(380, dtype=int)]
+    )
     theta, _ = assert_certified(tally.operator, tally.frequencies, tally.k)
     assert np.array_equal(theta == 0, np.arange(400) >= 20)
 
@@ -197,7 +209,9 @@ def test_a_secret_is_kept_for_a_report_that_nothing_else_can_produce(seed):
     line = np.exp(-0.1 * np.abs(np.subtract.outer(np.arange(k), np.arange(k))))
     line /= line.sum(axis=1, keepdims=True)
     q = rng.multinomial(5000, rng.dirichlet(np.full(k, 0.05)) @ line) / 5000
-    matrix = np.block([[line[:, q > 0], np.zeros((k, 3))], [np.zeros((3, np.count_nonzero(q))), np.eye(3)]])
+    matrix = np.block(
+        [[line[:, q > 0], np.zeros((k, 3))], [np.zeros((3, np.count_nonzero(q))), np.eye(3)]]
+    )
     q = np.r_[q[q > 0] * (1 - 3e-10), np.full(3, 1e-10)]
     _, rounds = assert_certified(DenseChannel(matrix), q, k + 3, 1e-4)
     assert rounds >= 3
@@ -210,7 +224,9 @@ def test_a_careless_dense_solver_does_not_send_it_round_in_circles(seed, monkeyp
     monkeypatch.setattr(interior_point, "maximise", lambda matrix, q, tol: solve(matrix, q, 1e-2))
     monkeypatch.setattr(active_set, "PATIENCE", 10**9)
     rng = np.random.default_rng(seed)
-    tally = ik.RandomizedResponse(60, 3.0).simulate(rng.multinomial(100_000, rng.dirichlet(np.full(60, 0.5))), rng)
+    tally = ik.RandomizedResponse(60, 3.0).simulate(
+        rng.multinomial(100_000, rng.dirichlet(np.full(60, 0.5))), rng
+    )
     theta, rounds = active_set.maximise(tally.operator, tally.frequencies, TOL, 60)
     assert_distribution(theta, 60)
     assert rounds <= 50
@@ -230,9 +246,11 @@ def test_it_gives_up_where_nothing_is_gained_any_more(monkeypatch):
         for patience, taken in ((active_set.PATIENCE, rounds), (10**9, stubborn)):
             with monkeypatch.context() as patched:
                 patched.setattr(active_set, "PATIENCE", patience)
-                taken.append(active_set.maximise(tally.operator, tally.frequencies, TOL, tally.k)[1])
+                taken.append(
+                    active_set.maximise(tally.operator, tally.frequencies, TOL, tally.k)[1]
+                )
     assert sum(rounds) + 15 < sum(stubborn)
-    assert max(stubborn) < active_set.MOST_ROUNDS
+    assert max(stubborn) < active_set.MAX_ROUNDS
 
 
 @pytest.mark.parametrize("candidates", [0, 1, 5, 40])
@@ -241,7 +259,7 @@ def test_beyond_the_budget_the_best_distribution_so_far(candidates, monkeypatch,
     k = 200
     tally = ik.RandomizedResponse(k, 6.0).tally_counts(rng.integers(50, 150, k))
     channel, q = tally.operator, tally.frequencies
-    monkeypatch.setattr(active_set, "MOST_CANDIDATE_ENTRIES", candidates * k)
+    monkeypatch.setattr(active_set, "MAX_CANDIDATE_ENTRIES", candidates * k)
     solve, sizes = interior_point.maximise, []
 
     def noted(matrix, *rest):
@@ -258,11 +276,13 @@ def test_beyond_the_budget_the_best_distribution_so_far(candidates, monkeypatch,
 @pytest.mark.usefixtures("from_few")
 def test_a_tolerance_out_of_reach_ends(rng):
     for _ in range(10):
-        tally = ik.MatrixMechanism(rng.dirichlet(np.ones(30), 30)).tally_counts(rng.integers(1, 100, 30))
+        tally = ik.MatrixMechanism(rng.dirichlet(np.ones(30), 30)).tally_counts(
+            rng.integers(1, 100, 30)
+        )
         theta, rounds = active_set.maximise(tally.operator, tally.frequencies, 1e-30, tally.k)
         assert_distribution(theta, tally.k)
         assert excess(tally.operator, tally.frequencies, theta) <= 1e-13
-        assert rounds < active_set.MOST_ROUNDS
+        assert rounds < active_set.MAX_ROUNDS
 
 
 def test_one_secret():

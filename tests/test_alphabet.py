@@ -99,7 +99,10 @@ def test_what_is_not_a_line_is_refused(first, last, message):
     [
         ("red", "labels must be a list, an array or a Series, got 'red', which is one"),
         ({"red"}, "labels must be a list, an array or a Series, got a set"),
-        ((label for label in ["red"]), "labels must be a list, an array or a Series, got a generator"),
+        (
+            (label for label in ["red"]),
+            "labels must be a list, an array or a Series, got a generator",
+        ),
         ({"red": 1}, "labels must be a list, an array or a Series, got a dict"),
         (None, "labels must be a list, an array or a Series, got None"),
         (5, r"labels must have 1 dimension, got shape \(\)"),
@@ -151,14 +154,27 @@ def test_values_cannot_be_changed():
 
 @pytest.mark.parametrize(
     ("alphabet", "message"),
-    [(0, "at least 1, got 0"), (2.5, "whole number, got 2.5"), ("abc", "whole number, got 'abc'"), (None, "got None")],
+    [
+        (0, "at least 1, got 0"),
+        (2.5, "whole number, got 2.5"),
+        ("abc", "whole number, got 'abc'"),
+        (None, "got None"),
+    ],
 )
-@pytest.mark.parametrize("mechanism", [ik.RandomizedResponse, ik.Exponential, ik.TruncatedGeometric, ik.LinearLaplace])
+@pytest.mark.parametrize(
+    "mechanism", [ik.RandomizedResponse, ik.Exponential, ik.TruncatedGeometric, ik.LinearLaplace]
+)
 def test_an_alphabet_or_a_number_of_secrets_is_needed(mechanism, alphabet, message):
     with pytest.raises(ValueError, match=f"alphabet must be .*{message}"):
         mechanism(alphabet, 1.0)
 
 
 def test_a_number_k_means_the_line_from_0():
-    for mechanism in (ik.RandomizedResponse, ik.Rappor, ik.Exponential, ik.TruncatedGeometric, ik.LinearLaplace):
+    for mechanism in (
+        ik.RandomizedResponse,
+        ik.Rappor,
+        ik.Exponential,
+        ik.TruncatedGeometric,
+        ik.LinearLaplace,
+    ):
         assert mechanism(4, 1.0).alphabet == ik.Line(0, 3)

@@ -23,7 +23,10 @@ def test_the_recipe_has_our_version_command_and_dependencies():
     assert RECIPE["context"]["version"] == PROJECT["version"]
     (command,) = RECIPE["build"]["python"]["entry_points"]
     assert command.split(" = ") == ["ibukit", PROJECT["scripts"]["ibukit"]]
-    wanted = {"matplotlib-base" + d[10:] if d.startswith("matplotlib") else d for d in PROJECT["dependencies"]}
+    wanted = {
+        "matplotlib-base" + d[10:] if d.startswith("matplotlib") else d
+        for d in PROJECT["dependencies"]
+    }
     listed = {line.replace(" ", "") for line in RECIPE["requirements"]["run"]}
     assert listed == wanted | {f"python{PROJECT['requires-python']}"}
 
@@ -32,7 +35,8 @@ def test_the_recipe_is_tried_with_our_requirements_and_on_our_archive_only(tmp_p
     built = tomllib.loads((ROOT / "pyproject.toml").read_text("utf8"))["build-system"]["requires"]
     assert set(release.requirements(RECIPE)) == {*PROJECT["dependencies"], *built, "pip"}
     with pytest.raises(
-        release.Refused, match=r"the recipe takes \.\./dist/ibukit-.*, the archive is ibukit-1\.tar\.gz"
+        release.Refused,
+        match=r"the recipe takes \.\./dist/ibukit-.*, the archive is ibukit-1\.tar\.gz",
     ):
         release.try_recipe(tmp_path / "ibukit-1.tar.gz", tmp_path)
 
@@ -53,7 +57,10 @@ def test_the_archive_of_the_book_has_the_same_bytes_wherever_it_is_packed(tmp_pa
         release.book(pages(tmp_path / place), archive)
         hashes.add(hashlib.sha256(archive.read_bytes()).hexdigest())
     assert len(hashes) == 1
-    assert zipfile.ZipFile(archive).namelist() == ["ibukit-1-book/book/page.html", "ibukit-1-book/index.html"]
+    assert zipfile.ZipFile(archive).namelist() == [
+        "ibukit-1-book/book/page.html",
+        "ibukit-1-book/index.html",
+    ]
 
 
 def test_a_folder_without_a_book_is_refused(tmp_path):
@@ -64,7 +71,9 @@ def test_a_folder_without_a_book_is_refused(tmp_path):
 def test_the_readme_begins_with_an_example_that_runs_alone():
     (first, *_) = release.examples((ROOT / "README.md").read_text("utf8"))
     tree = ast.parse(first)
-    assert {alias.name for node in tree.body if isinstance(node, ast.Import) for alias in node.names} == {"ibukit"}
+    assert {
+        alias.name for node in tree.body if isinstance(node, ast.Import) for alias in node.names
+    } == {"ibukit"}
 
 
 def test_a_version_that_the_changelog_does_not_begin_with_is_refused(tmp_path, monkeypatch):
@@ -92,17 +101,25 @@ def warnings_of(source: str) -> list[str]:
 
 
 def test_each_deprecation_says_what_to_write_and_when_the_old_goes():
-    found = {path: warnings_of(path.read_text("utf8")) for path in sorted((ROOT / "ibukit").rglob("*.py"))}
+    found = {
+        path: warnings_of(path.read_text("utf8"))
+        for path in sorted((ROOT / "ibukit").rglob("*.py"))
+    }
     texts = [(path.name, text) for path, listed in found.items() for text in listed]
     assert len(texts) >= 5
     for name, text in texts:
         assert "next release" in text, (name, text)
-        assert " is now " in text or "by keyword" in text or "instead" in text or "codes=True" in text, (name, text)
+        assert (
+            " is now " in text or "by keyword" in text or "instead" in text or "codes=True" in text
+        ), (name, text)
     assert warnings_of("warn('f is bad', DeprecationWarning)") == ["'f is bad'"]
 
 
 def test_the_paper_cites_what_the_bibliography_has_and_shows_figures_that_exist():
-    paper, shown = (ROOT / "paper" / "paper.md").read_text("utf8"), (ROOT / "book" / "references.bib").read_text("utf8")
+    paper, shown = (
+        (ROOT / "paper" / "paper.md").read_text("utf8"),
+        (ROOT / "book" / "references.bib").read_text("utf8"),
+    )
     head = yaml.safe_load(paper.split("---\n")[1])
     assert {"title", "tags", "authors", "affiliations", "date", "bibliography"} <= set(head)
     assert (ROOT / "paper" / head["bibliography"]).resolve() == ROOT / "book" / "references.bib"

@@ -21,7 +21,9 @@ PUBLIC = {name: thing for name, thing in public_objects().items() if inspect.isf
 
 def positional(function):
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return [name for name, each in inspect.signature(function).parameters.items() if each.kind in kinds]
+    return [
+        name for name, each in inspect.signature(function).parameters.items() if each.kind in kinds
+    ]
 
 
 @pytest.mark.parametrize("name", sorted(PUBLIC))
@@ -30,7 +32,9 @@ def test_a_generator_is_handed_over_by_its_name(name):
 
 
 def test_a_generator_by_position_is_seen():
-    assert "rng" in positional(ik.RandomizedResponse.randomize)  # there, and for simulate, the order is as it was
+    assert "rng" in positional(
+        ik.RandomizedResponse.randomize
+    )  # there, and for simulate, the order is as it was
     assert sum("rng" in inspect.signature(function).parameters for function in PUBLIC.values()) >= 6
 
 
@@ -60,7 +64,8 @@ def test_arguments_stand_in_one_order(name):
 
 
 @pytest.mark.parametrize(
-    "names", [("n", "k", "epsilon", "alpha"), ("mechanism", "secret", "prior"), ("n", "epsilon", "alpha")]
+    "names",
+    [("n", "k", "epsilon", "alpha"), ("mechanism", "secret", "prior"), ("n", "epsilon", "alpha")],
 )
 def test_another_order_is_seen(names):
     assert len(out_of_order(names)) == 1
@@ -73,19 +78,29 @@ def test_another_order_is_seen(names):
     ("function", "old", "new"),
     [
         (THEORY.rappor_concavity_bound, (25, 10, 1.0), {"k": 10, "epsilon": 1.0, "n": 25}),
-        (THEORY.van_trees_bound, (25, 10, 1.0, 0.5), {"k": 10, "epsilon": 1.0, "n": 25, "alpha": 0.5}),
+        (
+            THEORY.van_trees_bound,
+            (25, 10, 1.0, 0.5),
+            {"k": 10, "epsilon": 1.0, "n": 25, "alpha": 0.5},
+        ),
         (THEORY.binary_response_mse, (25, 1.0, 0.5), {"epsilon": 1.0, "n": 25, "alpha": 0.5}),
     ],
 )
 def test_the_old_order_is_refused(function, old, new):
     assert np.isfinite(function(**new)).all()
     first = positional(function)
-    assert function(*(new[name] for name in first), **{n: v for n, v in new.items() if n not in first}) is not None
+    assert (
+        function(*(new[name] for name in first), **{n: v for n, v in new.items() if n not in first})
+        is not None
+    )
     names = list(inspect.signature(function).parameters)
     for count in range(1, len(old) + 1):  # the first ones by position, the others by name
         by_name = dict(zip(sorted(new, key=["n", "k", "epsilon", "alpha"].index), old, strict=True))
         rest = dict(list(by_name.items())[count:])
-        with pytest.raises(TypeError, match=rf"{function.__name__} takes .* first and all else by keyword; the order"):
+        with pytest.raises(
+            TypeError,
+            match=rf"{function.__name__} takes .* first and all else by keyword; the order",
+        ):
             function(*old[:count], **rest)
     assert names[0] != "n"
 
@@ -118,7 +133,9 @@ def rng():
     ],
 )  # fmt: skip
 def test_the_old_place_works_and_warns(old, new):
-    with pytest.warns(DeprecationWarning, match=r"takes .* by keyword; by position they go") as caught:
+    with pytest.warns(
+        DeprecationWarning, match=r"takes .* by keyword; by position they go"
+    ) as caught:
         before = old()
     assert [warning.filename for warning in caught] == [__file__]
     assert np.array_equal(before, new())
@@ -139,8 +156,16 @@ def test_one_argument_too_many_is_python_s_own_error():
     [
         (lambda name: ik.mle(TALLY, method=name).distribution, "closed form", "closed-form"),
         (lambda name: ik.mle(TALLY, method=name).distribution, "active set", "active-set"),
-        (lambda name: maximise(TALLY.operator, TALLY.counts, method=name).theta, "active set", "active-set"),
-        (lambda name: ik.shokri([0.5, 0.5], 2, 0.2, choice=name).matrix(), "least information", "least-information"),
+        (
+            lambda name: maximise(TALLY.operator, TALLY.counts, method=name).theta,
+            "active set",
+            "active-set",
+        ),
+        (
+            lambda name: ik.shokri([0.5, 0.5], 2, 0.2, choice=name).matrix(),
+            "least information",
+            "least-information",
+        ),
     ],
 )
 def test_a_name_with_spaces_works_and_warns(call, old, new):
@@ -167,7 +192,9 @@ def test_no_name_has_spaces():
     ],
 )
 def test_an_old_name_works_and_warns(module, old, new):
-    with pytest.warns(DeprecationWarning, match=rf"{module.__name__}\.{old} is now {module.__name__}\.{new}") as caught:
+    with pytest.warns(
+        DeprecationWarning, match=rf"{module.__name__}\.{old} is now {module.__name__}\.{new}"
+    ) as caught:
         assert getattr(module, old) is getattr(module, new)
     assert caught[0].filename == __file__
     assert old not in dir(module)
@@ -175,7 +202,9 @@ def test_an_old_name_works_and_warns(module, old, new):
         module.nothing  # noqa: B018
 
 
-@pytest.mark.parametrize("thing", [ik.mle(TALLY), ik.posterior(TALLY, 0.5), THEORY.bayes_limits(KRR, 0.5, rng=rng())])
+@pytest.mark.parametrize(
+    "thing", [ik.mle(TALLY), ik.posterior(TALLY, 0.5), THEORY.bayes_limits(KRR, 0.5, rng=rng())]
+)
 def test_standard_errors_are_a_method_and_no_array(thing):
     assert np.shape(thing.standard_errors()) in ((3,), (4,))
     for use in (lambda it: it[0], lambda it: 1.0 / it, lambda it: np.sqrt(it)):

@@ -25,14 +25,18 @@ def work():
     """Ten thousand answers through k-RR, as a column of a table."""
     rng = np.random.default_rng(1)
     mechanism = ik.RandomizedResponse(CLASSES, 2.0)
-    return mechanism, pd.Series(mechanism.randomize(rng.choice(CLASSES, 10_000, p=SHARES), rng), name="report")
+    return mechanism, pd.Series(
+        mechanism.randomize(rng.choice(CLASSES, 10_000, p=SHARES), rng), name="report"
+    )
 
 
 @pytest.fixture(scope="module")
 def town():
     """Two hundred places in Manhattan and a grid of cells of a kilometre that covers them."""
     rng = np.random.default_rng(2)
-    points = geopandas.GeoSeries(geopandas.points_from_xy(*rng.normal([-73.97, 40.77], 0.01, (200, 2)).T), crs=4326)
+    points = geopandas.GeoSeries(
+        geopandas.points_from_xy(*rng.normal([-73.97, 40.77], 0.01, (200, 2)).T), crs=4326
+    )
     return ik.Grid.covering(points, cell_size=1000), points
 
 
@@ -41,7 +45,11 @@ def town():
 
 def test_counts_of_a_column(work):
     mechanism, column = work
-    for counts in (column.value_counts(), column.value_counts().sort_index(), column.value_counts().to_dict()):
+    for counts in (
+        column.value_counts(),
+        column.value_counts().sort_index(),
+        column.value_counts().to_dict(),
+    ):
         estimate = ik.mle(mechanism.tally_counts(counts))
         assert estimate["Private"] == pytest.approx(0.70, abs=0.03)
         assert estimate["Federal-gov"] == pytest.approx(0.03, abs=0.03)
@@ -49,7 +57,10 @@ def test_counts_of_a_column(work):
 
 def test_a_column_and_a_table_are_the_same_tally(work):
     mechanism, column = work
-    from_column, from_table = mechanism.tally(column), ik.Tally.from_table(column.to_frame(), mechanism)
+    from_column, from_table = (
+        mechanism.tally(column),
+        ik.Tally.from_table(column.to_frame(), mechanism),
+    )
     assert from_column.counts.tolist() == from_table.counts.tolist()
 
 
@@ -70,10 +81,15 @@ def test_each_row_has_its_epsilon():
     levels = np.repeat([1.0, 2.0, 4.0], 3000)
     secrets = rng.choice(CLASSES, levels.size, p=SHARES)
     reports = np.concatenate(
-        [ik.RandomizedResponse(CLASSES, eps).randomize(secrets[levels == eps], rng) for eps in (1.0, 2.0, 4.0)]
+        [
+            ik.RandomizedResponse(CLASSES, eps).randomize(secrets[levels == eps], rng)
+            for eps in (1.0, 2.0, 4.0)
+        ]
     )
     table = pd.DataFrame({"answer": reports, "eps": levels})
-    tally = ik.Tally.from_table(table, lambda eps: ik.RandomizedResponse(CLASSES, eps), report="answer", epsilon="eps")
+    tally = ik.Tally.from_table(
+        table, lambda eps: ik.RandomizedResponse(CLASSES, eps), report="answer", epsilon="eps"
+    )
     assert len(tally.parts) == 3
     assert ik.mle(tally)["Private"] == pytest.approx(0.70, abs=0.03)
 
@@ -130,7 +146,14 @@ def test_what_is_no_point_or_has_no_place(town):
 def test_a_map_too_large_for_a_matrix_says_so():
     large = ik.PlanarLaplace(ik.Grid(256, 256, cell_size=0.1), 4.0)
     estimate = ik.Estimate(
-        ik.uniform(65_536), 0.0, 1.0, ik.Status.STOPPED, 0, "by hand", large.alphabet, large.tally([(3, 4)])
+        ik.uniform(65_536),
+        0.0,
+        1.0,
+        ik.Status.STOPPED,
+        0,
+        "by hand",
+        large.alphabet,
+        large.tally([(3, 4)]),
     )
     with pytest.raises(ik.errors.TooLarge):
         estimate.interval()
@@ -162,7 +185,8 @@ TRUTH = np.array([0.1, 0.3, 0.6])
 
 
 @pytest.mark.parametrize(
-    "matrix", [RESPONSE, RESPONSE.tolist(), pd.DataFrame(RESPONSE), scipy.sparse.csr_array(RESPONSE)]
+    "matrix",
+    [RESPONSE, RESPONSE.tolist(), pd.DataFrame(RESPONSE), scipy.sparse.csr_array(RESPONSE)],
 )
 def test_counts_through_a_response_matrix(matrix):
     estimate = ik.mle(ik.MatrixMechanism(matrix).tally_counts((1e6 * TRUTH @ RESPONSE).astype(int)))
@@ -189,7 +213,9 @@ def test_a_matrix_of_eight_decimals_or_of_single_precision():
         if abs(rounded.sum(axis=1, dtype=float) - 1).max() > 1e-9:
             with pytest.raises(ik.errors.InvalidDistribution, match="normalize=True"):
                 ik.MatrixMechanism(rounded)
-        assert ik.MatrixMechanism(rounded, normalize=True).matrix().sum(axis=1) == pytest.approx(1, abs=1e-12)
+        assert ik.MatrixMechanism(rounded, normalize=True).matrix().sum(axis=1) == pytest.approx(
+            1, abs=1e-12
+        )
 
 
 def test_counts_are_no_tally():
@@ -200,7 +226,9 @@ def test_counts_are_no_tally():
 def test_covariances_and_weights():
     tally = ik.MatrixMechanism(RESPONSE).tally_counts([300, 300, 400])
     covariance = ik.mle(tally).covariance()
-    np.testing.assert_allclose(np.sqrt(np.diag(covariance)), ik.mle(tally).standard_errors(), rtol=1e-9)
+    np.testing.assert_allclose(
+        np.sqrt(np.diag(covariance)), ik.mle(tally).standard_errors(), rtol=1e-9
+    )
 
 
 # A researcher with something of their own
@@ -222,7 +250,9 @@ def test_a_loss_of_ones_own():
 def test_estimates_stand_where_distributions_do(work):
     mechanism, column = work
     estimate = ik.mle(mechanism.tally(column))
-    assert ik.emd(estimate, SHARES, mechanism.alphabet) == ik.emd(estimate.distribution, SHARES, mechanism.alphabet)
+    assert ik.emd(estimate, SHARES, mechanism.alphabet) == ik.emd(
+        estimate.distribution, SHARES, mechanism.alphabet
+    )
     assert 0 <= ik.total_variation(estimate, SHARES) < 0.05
 
 
@@ -231,11 +261,23 @@ def test_estimates_stand_where_distributions_do(work):
     [
         (lambda: ik.Line(0, 10**12), ik.errors.TooLarge, "last must not lie so far from first"),
         (lambda: ik.Alphabet({"a", "b"}), ValueError, "got set"),
-        (lambda: ik.Alphabet(["a", "b"], distances=lambda x, y: 1), ValueError, "distances must be an array"),
-        (lambda: ik.Alphabet(["a", 1, None]).codes([1, "b"]), ik.errors.AlphabetMismatch, "contains 'b'"),
+        (
+            lambda: ik.Alphabet(["a", "b"], distances=lambda x, y: 1),
+            ValueError,
+            "distances must be an array",
+        ),
+        (
+            lambda: ik.Alphabet(["a", 1, None]).codes([1, "b"]),
+            ik.errors.AlphabetMismatch,
+            "contains 'b'",
+        ),
         (lambda: ik.MatrixMechanism(RESPONSE + 1j), ik.errors.InvalidDistribution, "complex"),
         (lambda: ik.RandomizedResponse(3, 1.0).tally({0, 1}), ValueError, "got a set"),
-        (lambda: ik.RandomizedResponse(3, 1.0).tally(x for x in [1]), ValueError, "got a generator"),
+        (
+            lambda: ik.RandomizedResponse(3, 1.0).tally(x for x in [1]),
+            ValueError,
+            "got a generator",
+        ),
         (lambda: ik.RandomizedResponse(3, 1.0).tally(None), ValueError, "got None"),
     ],
     ids=range(8),

@@ -25,7 +25,9 @@ def test_it_is_that_of_the_normal_limit(k, seed, eps):
         assert asymptotic_emd(np.array(matrix), theta) == pytest.approx(expected, rel=1e-8)
 
 
-@pytest.mark.parametrize("mechanism", [ik.RandomizedResponse(4, 1.0), ik.TruncatedGeometric(4, 1.0), ik.Rappor(4, 1.0)])
+@pytest.mark.parametrize(
+    "mechanism", [ik.RandomizedResponse(4, 1.0), ik.TruncatedGeometric(4, 1.0), ik.Rappor(4, 1.0)]
+)
 def test_the_mean_distance_of_many_estimates(mechanism, rng):
     """400 estimates from 20,000 reports each; a right limit is 5 standard errors off once in a million runs."""
     theta, n = np.array([0.4, 0.3, 0.2, 0.1]), 20_000
@@ -37,7 +39,9 @@ def test_the_mean_distance_of_many_estimates(mechanism, rng):
     limit = asymptotic_emd(mechanism, theta)
     # at this n the distance itself differs from its limit by far less than that
     assert abs(np.mean(found) - limit) < 5 * error
-    assert abs(np.mean(found) - np.sqrt(np.pi / 2) * limit) > 5 * error, "standard deviations are no mean distances"
+    assert abs(np.mean(found) - np.sqrt(np.pi / 2) * limit) > 5 * error, (
+        "standard deviations are no mean distances"
+    )
 
 
 def test_gaps_have_widths_and_order_does_not_matter():
@@ -46,7 +50,9 @@ def test_gaps_have_widths_and_order_does_not_matter():
     theta, matrix = np.array([0.5, 0.2, 0.3]), naive.k_rr(3, 1.0)
     c = oracle.covariance(np.array(matrix), theta)
     expected = np.sqrt(2 / np.pi) * (np.sqrt(c[1, 1]) + 2 * np.sqrt(c[2, 2]))
-    assert asymptotic_emd(ik.MatrixMechanism(matrix, ik.Alphabet(list("abc"), d)), theta) == pytest.approx(expected)
+    assert asymptotic_emd(
+        ik.MatrixMechanism(matrix, ik.Alphabet(list("abc"), d)), theta
+    ) == pytest.approx(expected)
 
 
 def test_on_a_row_of_cells_it_is_that_of_a_line():
@@ -57,7 +63,9 @@ def test_on_a_row_of_cells_it_is_that_of_a_line():
 
 def test_the_noise_on_all_integers_has_the_information_of_the_truncated():
     theta = [0.4, 0.3, 0.2, 0.1]
-    assert asymptotic_emd(ik.LinearGeometric(4, 0.3), theta) == asymptotic_emd(ik.TruncatedGeometric(4, 0.3), theta)
+    assert asymptotic_emd(ik.LinearGeometric(4, 0.3), theta) == asymptotic_emd(
+        ik.TruncatedGeometric(4, 0.3), theta
+    )
 
 
 def test_one_secret_is_known():
@@ -79,14 +87,24 @@ def test_one_secret_is_known():
             ik.errors.AlphabetMismatch,
             "theta must have one probability for each",
         ),
-        (ik.RandomizedResponse(ik.Grid(2, 2), 1.0), [0.25] * 4, ValueError, "alphabet must lie on a line"),
+        (
+            ik.RandomizedResponse(ik.Grid(2, 2), 1.0),
+            [0.25] * 4,
+            ValueError,
+            "alphabet must lie on a line",
+        ),
         (
             ik.RandomizedResponse(ik.Alphabet(list("abc")), 1.0),
             [0.3, 0.3, 0.4],
             ValueError,
             "alphabet must lie on a line",
         ),
-        (ik.PlanarGeometric(ik.Grid(1, 3), 1.0), [0.3, 0.3, 0.4], ValueError, "reports that can be listed, got Planar"),
+        (
+            ik.PlanarGeometric(ik.Grid(1, 3), 1.0),
+            [0.3, 0.3, 0.4],
+            ValueError,
+            "reports that can be listed, got Planar",
+        ),
         (np.full((3, 3), 1 / 3), [0.3, 0.3, 0.4], ik.errors.NotInvertible, "do not identify theta"),
     ],
 )

@@ -15,7 +15,10 @@ WIDE = RNG.dirichlet(np.ones(7), 4)
 def thetas(k, rng):
     """Uniform, a power law, and random ones, some of them close to the border."""
     skewed = 1 / np.arange(1, k + 1)
-    random = [rng.dirichlet(np.full(k, alpha)) + floor for alpha, floor in ((1.0, 0.0), (0.5, 1e-3), (0.1, 1e-9))]
+    random = [
+        rng.dirichlet(np.full(k, alpha)) + floor
+        for alpha, floor in ((1.0, 0.0), (0.5, 1e-3), (0.1, 1e-9))
+    ]
     return [weights / weights.sum() for weights in (np.ones(k), skewed, *random)]
 
 
@@ -44,7 +47,9 @@ def test_subset_selection_in_fractions(size, eps, rng):
         exact = estimation.exact_asymptotic_mse(matrix, theta)
         # beyond the default size rows without a likely secret are all there is, and digits go
         rel = 1e-11 if np.exp(eps) * size < 1e4 else 1e-8
-        assert asymptotic_mse(ik.SubsetSelection(5, eps, size), theta) == pytest.approx(exact, rel=rel)
+        assert asymptotic_mse(ik.SubsetSelection(5, eps, size), theta) == pytest.approx(
+            exact, rel=rel
+        )
 
 
 @pytest.mark.parametrize("k", [7, 10])
@@ -89,7 +94,9 @@ def test_square_channels_are_those_of_inversion(rng):
             assert asymptotic_mse(mechanism, theta) == pytest.approx(exact, rel=1e-9)
             assert asymptotic_mse(mechanism, theta) == inv_squared_error(mechanism, theta)
     theta = thetas(4, rng)[1]
-    assert asymptotic_mse(WIDE, theta) == pytest.approx(np.trace(estimation.tangent_inverse(WIDE, theta)), rel=1e-9)
+    assert asymptotic_mse(WIDE, theta) == pytest.approx(
+        np.trace(estimation.tangent_inverse(WIDE, theta)), rel=1e-9
+    )
     assert asymptotic_mse(WIDE, theta) < inv_squared_error(ik.MatrixMechanism(WIDE), theta)
     padded = np.c_[WIDE[:, :3], np.zeros(4), WIDE[:, 3:]]  # a report that never occurs
     assert asymptotic_mse(padded, theta) == pytest.approx(asymptotic_mse(WIDE, theta), rel=1e-12)
@@ -100,7 +107,9 @@ def test_all_integers_tell_no_more_than_the_truncated_ones(rng):
     for theta in thetas(6, rng):
         columns = naive.geometric(range(6), integers, 0.4)
         expected = np.trace(estimation.tangent_inverse(columns, theta))
-        assert asymptotic_mse(ik.LinearGeometric(6, 0.4), theta) == pytest.approx(expected, rel=1e-8)
+        assert asymptotic_mse(ik.LinearGeometric(6, 0.4), theta) == pytest.approx(
+            expected, rel=1e-8
+        )
     assert asymptotic_mse(ik.LinearGeometric(ik.Line(3, 3), 0.4), [1.0]) == 0
 
 
@@ -118,13 +127,16 @@ def test_the_information_is_the_curvature_of_the_expected_log_likelihood(rng):
     curvature = np.array(
         [
             [
-                sum(s * t * value(theta + step * (s * u + t * v)) for s in (1, -1) for t in (1, -1)) / (4 * step**2)
+                sum(s * t * value(theta + step * (s * u + t * v)) for s in (1, -1) for t in (1, -1))
+                / (4 * step**2)
                 for v in basis
             ]
             for u in basis
         ]
     )
-    assert asymptotic_mse(mechanism, theta) == pytest.approx(np.trace(np.linalg.inv(-curvature)), rel=1e-5)
+    assert asymptotic_mse(mechanism, theta) == pytest.approx(
+        np.trace(np.linalg.inv(-curvature)), rel=1e-5
+    )
 
 
 @pytest.mark.slow
@@ -152,15 +164,24 @@ def test_it_is_the_error_of_simulated_estimates(mechanism, rng):
 
 def test_bad_input():
     with pytest.raises(
-        ik.errors.InvalidDistribution, match="theta must not have zeros, its entry 1 is 0 and at the boundary"
+        ik.errors.InvalidDistribution,
+        match="theta must not have zeros, its entry 1 is 0 and at the boundary",
     ):
         asymptotic_mse(ik.RandomizedResponse(3, 1.0), [0.5, 0.0, 0.5])
     with pytest.raises(ik.errors.InvalidDistribution, match="theta must sum to 1"):
         asymptotic_mse(ik.RandomizedResponse(2, 1.0), [0.5, 0.6])
-    with pytest.raises(ik.errors.AlphabetMismatch, match="one probability for each of the 3 elements"):
+    with pytest.raises(
+        ik.errors.AlphabetMismatch, match="one probability for each of the 3 elements"
+    ):
         asymptotic_mse(ik.RandomizedResponse(3, 1.0), [0.5, 0.5])
-    for dependent in (np.full((3, 3), 1 / 3), [[0.5, 0.5], [0.2, 0.8], [0.3, 0.7]], np.repeat(WIDE[:1], 2, axis=0)):
+    for dependent in (
+        np.full((3, 3), 1 / 3),
+        [[0.5, 0.5], [0.2, 0.8], [0.3, 0.7]],
+        np.repeat(WIDE[:1], 2, axis=0),
+    ):
         with pytest.raises(ik.errors.NotInvertible, match=r"rank|do not identify theta"):
             asymptotic_mse(dependent, ik.uniform(len(dependent)))
-    with pytest.raises(ValueError, match="mechanism must have reports that can be listed, got PlanarGeometric"):
+    with pytest.raises(
+        ValueError, match="mechanism must have reports that can be listed, got PlanarGeometric"
+    ):
         asymptotic_mse(ik.PlanarGeometric(ik.Grid(2, 2), 1.0), ik.uniform(4))

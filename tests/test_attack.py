@@ -25,7 +25,9 @@ def test_adversaries_are_their_fraction_of_all_up_to_rounding_to_people(share):
 def test_several_targets_share_the_adversaries():
     added = ik.attack.poison_inputs([90, 0, 0, 0], [3, 1, 2], 0.1) - [90, 0, 0, 0]
     assert added.tolist() == [0, 3, 3, 4]
-    assert ik.attack.poisoned_distribution([1.0, 0, 0, 0], [3, 1], 0.1) == pytest.approx([0.9, 0.05, 0, 0.05])
+    assert ik.attack.poisoned_distribution([1.0, 0, 0, 0], [3, 1], 0.1) == pytest.approx(
+        [0.9, 0.05, 0, 0.05]
+    )
 
 
 @pytest.mark.parametrize("share", SHARES)
@@ -41,7 +43,9 @@ def test_who_lies_and_keeps_to_the_mechanism_is_a_population_of_honest_people(rn
     mechanism = ik.TruncatedGeometric(ik.Line(0, 3), epsilon=1.0)
     counts = ik.attack.poison_inputs(100 * COUNTS, 1, 0.2)
     seen = mechanism.simulate(counts, rng)
-    expected = seen.n * mechanism.forward(ik.attack.poisoned_distribution(COUNTS / COUNTS.sum(), 1, 0.2))
+    expected = seen.n * mechanism.forward(
+        ik.attack.poisoned_distribution(COUNTS / COUNTS.sum(), 1, 0.2)
+    )
     honest = seen.n * mechanism.forward(COUNTS / COUNTS.sum())
     assert stats.chisquare(seen.counts, expected).pvalue > 1e-6
     assert stats.chisquare(seen.counts, honest).pvalue < 1e-6
@@ -62,8 +66,12 @@ def test_reports_of_adversaries_are_added_as_they_are(name, rng):
     attacked = ik.attack.poison_outputs(honest, report, 0.2)
     assert attacked.n == honest.n + round(honest.n / 4)
     kept = mechanism.check_reports(np.array([report])).tolist() if kept is None else [kept]
-    before = dict(zip(map(str, honest.parts[0].reports.tolist()), honest.counts.tolist(), strict=True))
-    after = dict(zip(map(str, attacked.parts[0].reports.tolist()), attacked.counts.tolist(), strict=True))
+    before = dict(
+        zip(map(str, honest.parts[0].reports.tolist()), honest.counts.tolist(), strict=True)
+    )
+    after = dict(
+        zip(map(str, attacked.parts[0].reports.tolist()), attacked.counts.tolist(), strict=True)
+    )
     key = str(kept[0])
     assert after.pop(key) - before.pop(key, 0) == round(honest.n / 4)
     assert after == before
@@ -89,7 +97,9 @@ def test_a_coarse_map_keeps_the_mass_of_each_block(rng):
     fine = (weights / weights.sum()).reshape(5, 7)
     for rows in (slice(0, 3), slice(3, 5)):
         for cols in (slice(0, 3), slice(3, 6), slice(6, 7)):
-            assert coarse[rows, cols] == pytest.approx(np.full_like(fine[rows, cols], fine[rows, cols].mean()))
+            assert coarse[rows, cols] == pytest.approx(
+                np.full_like(fine[rows, cols], fine[rows, cols].mean())
+            )
 
 
 def test_blocks_are_counted_from_where_the_grid_begins():
@@ -109,7 +119,9 @@ def test_the_finest_and_the_coarsest_map():
 def test_a_mixture_moves_by_its_share_of_what_adversaries_add(weight):
     theta, public = np.array([0.7, 0.3, 0.0]), np.array([0.2, 0.3, 0.5])
     mixed = ik.attack.mix_with_public(theta, public, weight)
-    attacked = ik.attack.mix_with_public(ik.attack.poisoned_distribution(theta, 2, 0.1), public, weight)
+    attacked = ik.attack.mix_with_public(
+        ik.attack.poisoned_distribution(theta, 2, 0.1), public, weight
+    )
     assert mixed.sum() == pytest.approx(1, abs=1e-12)
     assert np.abs(attacked - mixed).sum() == pytest.approx(weight * 0.2, abs=1e-12)
     assert mixed == pytest.approx([0.2 + 0.5 * weight, 0.3, 0.5 - 0.5 * weight], abs=1e-12)
@@ -120,7 +132,9 @@ def test_the_breakdown_fraction_of_two_places(beta):
     # all honest people at the first: g = (1 - f) u + f / u with u = exp(-beta d), which is 1 at f = u / (1 + u)
     places = ik.Alphabet(["crowd", "island"], distances=[[0, 2], [2, 0]])
     u = np.exp(-2 * beta)
-    assert ik.attack.breakdown_fraction([1, 0], places, beta, "island") == pytest.approx(u / (1 + u), rel=1e-10)
+    assert ik.attack.breakdown_fraction([1, 0], places, beta, "island") == pytest.approx(
+        u / (1 + u), rel=1e-10
+    )
 
 
 def test_the_breakdown_fraction_does_not_depend_on_the_unit():
@@ -136,14 +150,18 @@ def test_just_above_the_breakdown_fraction_the_place_is_reported(target):
     prior = np.array([0.35, 0.4, 0.2, 0.05, 0.0])
     fraction = ik.attack.breakdown_fraction(prior, 5, 0.4, target)
     below, above = (
-        ik.rate_distortion(ik.attack.poisoned_distribution(prior, target, fraction * f), 5, beta=0.4)
+        ik.rate_distortion(
+            ik.attack.poisoned_distribution(prior, target, fraction * f), 5, beta=0.4
+        )
         for f in (0.999, 1.001)
     )
     assert target not in below.support
     assert target in above.support
     # the iteration itself, which never reaches a zero, goes there
     slow = [
-        ik.blahut_arimoto(ik.attack.poisoned_distribution(prior, target, fraction * f), 5, 0.4, steps=20_000)
+        ik.blahut_arimoto(
+            ik.attack.poisoned_distribution(prior, target, fraction * f), 5, 0.4, steps=20_000
+        )
         for f in (0.9, 1.1)
     ]
     masses = [mechanism.matrix()[target, target] for mechanism in slow]
@@ -169,13 +187,17 @@ def test_g_crosses_one_once_on_random_instances(rng):
         prior, beta = rng.dirichlet(np.full(k, 0.4)), rng.uniform(0.1, 3)
         lies = np.linspace(0, 0.9, 19)
         sources = [
-            RateDistortionProblem(ik.attack.poisoned_distribution(prior, 0, f), np.delete(distances, 0, axis=1))
+            RateDistortionProblem(
+                ik.attack.poisoned_distribution(prior, 0, f), np.delete(distances, 0, axis=1)
+            )
             for f in lies
         ]
         worth = np.array([_log_g(source, distances[:, 0], beta) for source in sources]) > 1e-9
         assert (np.diff(worth.astype(int)) >= 0).all()
         if not worth[0] and worth[-1]:
             crossed += 1
-            fraction = ik.attack.breakdown_fraction(prior, ik.Alphabet(range(k), distances), beta, 0)
+            fraction = ik.attack.breakdown_fraction(
+                prior, ik.Alphabet(range(k), distances), beta, 0
+            )
             assert lies[worth.argmax() - 1] <= fraction <= lies[worth.argmax()]
     assert crossed > 10

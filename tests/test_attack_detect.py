@@ -9,7 +9,7 @@ from scipy import stats
 import ibukit as ik
 from ibukit.attack import detection
 from ibukit.attack.detection import _evidence
-from ibukit.tally import Part
+from ibukit.tally.tally import Part
 
 PLACES = ik.Grid(4, 5)
 ISLAND = 19
@@ -66,7 +66,9 @@ def test_honest_people_are_called_attacked_no_more_often_than_stated(n, rng):
     mechanism, runs = elastic(), 120
     p_values = np.array(
         [
-            ik.attack.detect_poisoning(mechanism.simulate(rng.multinomial(n, HONEST), rng), rng=rng).p_value
+            ik.attack.detect_poisoning(
+                mechanism.simulate(rng.multinomial(n, HONEST), rng), rng=rng
+            ).p_value
             for _ in range(runs)
         ]
     )
@@ -78,7 +80,9 @@ def test_honest_people_are_called_attacked_no_more_often_than_stated(n, rng):
 def test_who_skips_the_mechanism_is_found(rng):
     mechanism = elastic()
     for _ in range(10):
-        attacked = ik.attack.poison_outputs(mechanism.simulate(rng.multinomial(10_000, HONEST), rng), ISLAND, 0.01)
+        attacked = ik.attack.poison_outputs(
+            mechanism.simulate(rng.multinomial(10_000, HONEST), rng), ISLAND, 0.01
+        )
         found = ik.attack.detect_poisoning(attacked, rng=rng)
         assert found.attacked
         assert found.report == ISLAND
@@ -93,12 +97,16 @@ def test_who_lies_and_keeps_to_the_mechanism_is_not_found_more_often_than_the_ho
     alarms = 0
     for _ in range(runs):
         people = ik.attack.poison_inputs(rng.multinomial(5000, HONEST), ISLAND, share)
-        alarms += ik.attack.detect_poisoning(mechanism.simulate(people, rng), 0.05, rng=rng).attacked
+        alarms += ik.attack.detect_poisoning(
+            mechanism.simulate(people, rng), 0.05, rng=rng
+        ).attacked
     assert stats.binomtest(alarms, runs, 0.05, "greater").pvalue > 1e-3
 
 
 def test_the_decision_is_that_of_the_evidence():
-    tally = ik.attack.poison_outputs(elastic().simulate(np.full(20, 100), np.random.default_rng(4)), ISLAND, 0.005)
+    tally = ik.attack.poison_outputs(
+        elastic().simulate(np.full(20, 100), np.random.default_rng(4)), ISLAND, 0.005
+    )
     found = ik.attack.detect_poisoning(tally, 0.5, rng=np.random.default_rng(5))
     level = math.exp(-found.log_evidence)
     assert 1e-200 < level < 0.5

@@ -13,7 +13,11 @@ LINE = ik.Line(17, 21)
 WORDS = ["bus", "car", "train"]
 KRR = ik.RandomizedResponse(WORDS, 2.0)
 GRID = ik.Grid(3, 4)
-inputs, outputs, breakdown = ik.attack.poison_inputs, ik.attack.poison_outputs, ik.attack.breakdown_fraction
+inputs, outputs, breakdown = (
+    ik.attack.poison_inputs,
+    ik.attack.poison_outputs,
+    ik.attack.breakdown_fraction,
+)
 
 
 def test_claims_are_labels_of_the_alphabet():
@@ -21,7 +25,9 @@ def test_claims_are_labels_of_the_alphabet():
     assert inputs([90, 0, 0], ["train", "bus"], 0.1, alphabet=WORDS).tolist() == [95, 0, 5]
     assert inputs({"car": 90}, "train", 0.1, alphabet=WORDS).tolist() == [0, 90, 10]
     assert inputs(pd.Series({20: 90, 17: 9}), 20, 0.1, alphabet=LINE).tolist() == [9, 0, 0, 101, 0]
-    mixed = ik.attack.poisoned_distribution([0.5, 0.5, 0], "train", 0.1, alphabet=ik.Alphabet(WORDS))
+    mixed = ik.attack.poisoned_distribution(
+        [0.5, 0.5, 0], "train", 0.1, alphabet=ik.Alphabet(WORDS)
+    )
     np.testing.assert_allclose(mixed, [0.45, 0.45, 0.1])
 
 
@@ -37,7 +43,9 @@ def test_claims_against_an_estimate_are_its_labels():
 
 def test_cells_are_places_by_number_and_pairs_by_label():
     people = np.r_[90, np.zeros(11, dtype=int)]
-    by_number, by_label = (inputs(people, target, 0.1, alphabet=GRID) for target in ([3, 6], [(0, 3), (1, 2)]))
+    by_number, by_label = (
+        inputs(people, target, 0.1, alphabet=GRID) for target in ([3, 6], [(0, 3), (1, 2)])
+    )
     assert by_number.tolist() == by_label.tolist() == inputs(people, [3, 6], 0.1).tolist()
     prior = ik.normalize(np.arange(12.0))
     fractions = [breakdown(prior, GRID, 1.0, target) for target in (0, (0, 0), np.int64(0))]
@@ -49,16 +57,24 @@ def test_the_breakdown_fraction_takes_a_label_or_a_code_by_name():
     prior = [0.4, 0.3, 0.2, 0.1, 0.0]
     expected = breakdown(prior, 5, 0.5, 4)
     assert breakdown(prior, LINE, 0.5, 21) == breakdown(prior, LINE, 0.5, 4, codes=True) == expected
-    assert breakdown(prior, list("abcde"), 0.5, "e") == breakdown(prior, list("abcde"), 0.5, 4, codes=True)
+    assert breakdown(prior, list("abcde"), 0.5, "e") == breakdown(
+        prior, list("abcde"), 0.5, 4, codes=True
+    )
 
 
 @pytest.mark.parametrize(
     ("mechanism", "label", "code"),
-    [(KRR, "train", 2), (ik.TruncatedGeometric(LINE, 2.0), 20, 3), (ik.RandomizedResponse(GRID, 3.0), 7, 7)],
+    [
+        (KRR, "train", 2),
+        (ik.TruncatedGeometric(LINE, 2.0), 20, 3),
+        (ik.RandomizedResponse(GRID, 3.0), 7, 7),
+    ],
     ids=["words", "line", "grid"],
 )
 def test_false_reports_are_labels(mechanism, label, code):
-    honest = mechanism.simulate(np.r_[400, np.zeros(mechanism.k - 1, dtype=int)], np.random.default_rng(1))
+    honest = mechanism.simulate(
+        np.r_[400, np.zeros(mechanism.k - 1, dtype=int)], np.random.default_rng(1)
+    )
     attacked = outputs(honest, label, 0.2)
     again = outputs(honest, code, 0.2, codes=True)
     assert attacked.counts.tolist() == again.counts.tolist() != honest.counts.tolist()
@@ -84,23 +100,53 @@ def test_what_is_found_is_a_label(alphabet, label):
 def test_false_reports_reach_tallies_without_an_end():
     line = ik.LinearGeometric(ik.Line(None, None), 0.5).tally([3, 4, 5, 5])
     attacked = outputs(line, 9, 0.5)
-    assert (attacked.parts[0].reports.tolist(), attacked.counts.tolist()) == ([3, 4, 5, 9], [1, 1, 2, 4])
+    assert (attacked.parts[0].reports.tolist(), attacked.counts.tolist()) == (
+        [3, 4, 5, 9],
+        [1, 1, 2, 4],
+    )
     plane = ik.PlanarGeometric(ik.Grid(None, None), 0.5).tally([(3, 4), (5, 5)])
     attacked = outputs(plane, (9, -2), 0.5)
-    assert (attacked.parts[0].reports.tolist(), attacked.counts.tolist()) == ([[3, 4], [5, 5], [9, -2]], [1, 1, 2])
+    assert (attacked.parts[0].reports.tolist(), attacked.counts.tolist()) == (
+        [[3, 4], [5, 5], [9, -2]],
+        [1, 1, 2],
+    )
 
 
 TALLY = KRR.tally_counts([50, 30, 20])
 WRONG = {
-    "a code for a label": (partial(outputs, TALLY, 2, 0.1), "reports contains 2.*places in the alphabet.*codes=True"),
+    "a code for a label": (
+        partial(outputs, TALLY, 2, 0.1),
+        "reports contains 2.*places in the alphabet.*codes=True",
+    ),
     "no such label": (partial(outputs, TALLY, "bike", 0.1), "reports contains 'bike'"),
-    "no such code": (partial(outputs, TALLY, 3, 0.1, codes=True), "reports must be codes 0..2, got 3"),
-    "a target's code": (partial(breakdown, [1, 0, 0], WORDS, 1.0, 2), "target contains 2.*codes=True"),
-    "no such place": (partial(breakdown, ik.uniform(12), GRID, 1.0, 12), "target must be codes 0..11, got 12"),
-    "no such cell": (partial(breakdown, ik.uniform(12), GRID, 1.0, (3, 0)), r"target contains \(3, 0\): outside"),
-    "labels of counts": (partial(inputs, pd.Series({20: 5, 17: 9}), 1, 0.1), "counts must be codes 0..1, got 20"),
-    "labels of nothing": (partial(inputs, [5, 4, 3], "car", 0.1), r"target must be integers of Line.*alphabet="),
-    "a claim": (partial(inputs, [5, 4, 3], "car", 0.1, alphabet=["a", "b", "c"]), "target contains 'car'"),
+    "no such code": (
+        partial(outputs, TALLY, 3, 0.1, codes=True),
+        "reports must be codes 0..2, got 3",
+    ),
+    "a target's code": (
+        partial(breakdown, [1, 0, 0], WORDS, 1.0, 2),
+        "target contains 2.*codes=True",
+    ),
+    "no such place": (
+        partial(breakdown, ik.uniform(12), GRID, 1.0, 12),
+        "target must be codes 0..11, got 12",
+    ),
+    "no such cell": (
+        partial(breakdown, ik.uniform(12), GRID, 1.0, (3, 0)),
+        r"target contains \(3, 0\): outside",
+    ),
+    "labels of counts": (
+        partial(inputs, pd.Series({20: 5, 17: 9}), 1, 0.1),
+        "counts must be codes 0..1, got 20",
+    ),
+    "labels of nothing": (
+        partial(inputs, [5, 4, 3], "car", 0.1),
+        r"target must be integers of Line.*alphabet=",
+    ),
+    "a claim": (
+        partial(inputs, [5, 4, 3], "car", 0.1, alphabet=["a", "b", "c"]),
+        "target contains 'car'",
+    ),
     "two alphabets": (partial(inputs, [5, 4], "car", 0.1, alphabet=WORDS), "counts"),
 }
 

@@ -29,7 +29,9 @@ def naive_log_likelihood(tally, theta, share, report):
     matrix = tally.parts[0].mechanism.matrix()
     total = 0.0
     for z, count in zip(tally.parts[0].reports, tally.counts, strict=True):
-        p = (1 - share) * sum(theta[x] * matrix[x, z] for x in range(len(theta))) + share * (z == report)
+        p = (1 - share) * sum(theta[x] * matrix[x, z] for x in range(len(theta))) + share * (
+            z == report
+        )
         total += count * np.log(p)
     return total
 
@@ -68,7 +70,11 @@ def test_adversaries_are_found_and_left_out(rng):
     assert repr(found).startswith("RobustEstimate(a share of 0.0")
     assert found.estimate.distribution.sum() == pytest.approx(1, abs=1e-12)
     # what design depends on is as without them
-    fitted = [found.estimate.distribution, ik.mle(attacked).distribution, ik.mle(honest).distribution]
+    fitted = [
+        found.estimate.distribution,
+        ik.mle(attacked).distribution,
+        ik.mle(honest).distribution,
+    ]
     robust, plain, clean = (honest.forward(theta) for theta in fitted)
     assert ik.total_variation(robust / robust.sum(), clean / clean.sum()) < 0.002
     assert ik.total_variation(plain / plain.sum(), clean / clean.sum()) > 0.01
@@ -145,7 +151,9 @@ def test_the_joint_maximum_agrees_with_plain_em_on_every_report(seed):
     by_em = {int(report): naive_em(tally, report)[2] for report in tally.parts[0].reports}
     best = max(by_em, key=by_em.__getitem__)
     found = ik.attack.robust_mle(tally, threshold=0, tol=TOL, most=1)
-    assert found.likelihood_ratio == pytest.approx(2 * (by_em[best] - honest.log_likelihood), abs=1e-6)
+    assert found.likelihood_ratio == pytest.approx(
+        2 * (by_em[best] - honest.log_likelihood), abs=1e-6
+    )
     if found.likelihood_ratio > 1e-3:
         assert found.report == best
         theta = found.estimate.distribution
@@ -173,7 +181,9 @@ def test_the_gap_bounds_what_any_theta_and_gamma_could_gain(seed, other):
 
 @settings(max_examples=20)
 @given(seed=st.integers(0, 10**6))
-@example(40)  # here the report with the largest bound is not the one with the largest ratio, nor far from it
+@example(
+    40
+)  # here the report with the largest bound is not the one with the largest ratio, nor far from it
 @example(46)
 @example(244)
 def test_no_report_that_is_passed_over_could_have_won(seed):
@@ -188,7 +198,9 @@ def test_no_report_that_is_passed_over_could_have_won(seed):
     )
     assert (ratios <= 2 * tally.n * (honest.gap + np.maximum(q * np.log(q / p), 0)) + 1e-6).all()
     found, largest, _ = scan(part, honest, TOL)
-    assert (found.likelihood_ratio if found else 0.0) == pytest.approx(max(ratios.max(), 0), abs=1e-6)
+    assert (found.likelihood_ratio if found else 0.0) == pytest.approx(
+        max(ratios.max(), 0), abs=1e-6
+    )
     assert largest == pytest.approx(max(ratios.max(), 0), abs=1e-6)
     # above a threshold that none reaches, a bound of all is as good, and costs fewer trials
     none, bound, _ = scan(part, honest, TOL, above=ratios.max() + 0.01)
@@ -200,8 +212,12 @@ def test_the_search_leaves_most_reports_untried(monkeypatch, rng):
     import ibukit.attack._adversary as module
 
     tried = []
-    monkeypatch.setattr(module, "mle", lambda *given, **how: tried.append(1) or ik.mle(*given, **how))
-    attacked = ik.attack.poison_outputs(elastic().simulate(rng.multinomial(20_000, HONEST), rng), ISLAND, 0.02)
+    monkeypatch.setattr(
+        module, "mle", lambda *given, **how: tried.append(1) or ik.mle(*given, **how)
+    )
+    attacked = ik.attack.poison_outputs(
+        elastic().simulate(rng.multinomial(20_000, HONEST), rng), ISLAND, 0.02
+    )
     scan(attacked.parts[0], ik.mle(attacked), 1e-9)
     assert len(tried) == 1
 
@@ -209,10 +225,16 @@ def test_the_search_leaves_most_reports_untried(monkeypatch, rng):
 @pytest.mark.parametrize("start", [None, HONEST])
 def test_early_stopping_is_em_on_theta_and_gamma(start, rng):
     start = None if start is None else 0.9 * start + 0.1 / 20
-    attacked = ik.attack.poison_outputs(elastic().simulate(rng.multinomial(9000, HONEST), rng), ISLAND, 0.03)
+    attacked = ik.attack.poison_outputs(
+        elastic().simulate(rng.multinomial(9000, HONEST), rng), ISLAND, 0.03
+    )
     share = ik.attack.robust_mle(attacked).share
     found = ik.attack.robust_mle(attacked, stop=ik.Steps(7), start=start)
-    assert (found.estimate.status, found.estimate.n_iter, found.report) == (ik.Status.STOPPED, 7, ISLAND)
+    assert (found.estimate.status, found.estimate.n_iter, found.report) == (
+        ik.Status.STOPPED,
+        7,
+        ISLAND,
+    )
     theta = np.full(20, 0.05) if start is None else start
     matrix, own = attacked.matrix(), attacked.parts[0].reports == ISLAND
     for _ in range(7):
@@ -227,7 +249,10 @@ def test_early_stopping_is_em_on_theta_and_gamma(start, rng):
 def test_early_stopping_without_adversaries_is_ibu(rng):
     tally = elastic().simulate(rng.multinomial(5000, HONEST), rng)
     found = ik.attack.robust_mle(tally, stop=ik.Steps(7))
-    assert found.estimate.distribution.tolist() == ik.ibu(tally, stop=ik.Steps(7)).distribution.tolist()
+    assert (
+        found.estimate.distribution.tolist()
+        == ik.ibu(tally, stop=ik.Steps(7)).distribution.tolist()
+    )
 
 
 @pytest.mark.parametrize("n", [300, 5000])
@@ -235,13 +260,20 @@ def test_honest_people_are_hardly_ever_suspected(n, rng):
     mechanism, runs = elastic(), 100
     ratios = np.array(
         [
-            ik.attack.robust_mle(mechanism.simulate(rng.multinomial(n, HONEST), rng), 0, 1e-7, most=1).likelihood_ratio
+            ik.attack.robust_mle(
+                mechanism.simulate(rng.multinomial(n, HONEST), rng), 0, 1e-7, most=1
+            ).likelihood_ratio
             for _ in range(runs)
         ]
     )
     # the rule of thumb for 20 reports: at most 20 exp(-t / 2) of the runs exceed t
     for t in (8, 10, 14, 20):
-        assert stats.binomtest(int((ratios > t).sum()), runs, min(1, 20 * np.exp(-t / 2)), "greater").pvalue > 1e-3
+        assert (
+            stats.binomtest(
+                int((ratios > t).sum()), runs, min(1, 20 * np.exp(-t / 2)), "greater"
+            ).pvalue
+            > 1e-3
+        )
     # a threshold that is too low cries wolf, so the count above can fail
     assert (ratios > 2).mean() > 0.1
 
@@ -251,8 +283,16 @@ FOREIGN = {
     "line, beyond what a double holds": (ik.LinearGeometric(10, 1.0), 2000, 2000),
     "plane": (ik.PlanarGeometric(ik.Grid(3, 3), 1.0), (6, -4), (6, -4)),
     "bits": (ik.Rappor(6, 2.0), [1, 1, 1, 1, 1, 1], (1, 1, 1, 1, 1, 1)),
-    "bits of more than a byte": (ik.OptimizedUnaryEncoding(12, 2.0), [1] * 11 + [0], (1,) * 11 + (0,)),
-    "sets": (ik.SubsetSelection(9, 0.5, size=3), [0, 1, 0, 0, 0, 0, 1, 0, 1], (0, 1, 0, 0, 0, 0, 1, 0, 1)),
+    "bits of more than a byte": (
+        ik.OptimizedUnaryEncoding(12, 2.0),
+        [1] * 11 + [0],
+        (1,) * 11 + (0,),
+    ),
+    "sets": (
+        ik.SubsetSelection(9, 0.5, size=3),
+        [0, 1, 0, 0, 0, 0, 1, 0, 1],
+        (0, 1, 0, 0, 0, 0, 1, 0, 1),
+    ),
 }
 
 
@@ -304,6 +344,8 @@ def test_the_likelihood_is_that_of_the_same_reports():
     tally = mechanism.tally([0] * 50 + [1] * 50 + [900] * 5)
     honest, found = ik.mle(tally), ik.attack.robust_mle(tally, most=1)
     assert honest.log_likelihood < -5 * 890
-    assert found.likelihood_ratio == pytest.approx(2 * (found.estimate.log_likelihood - honest.log_likelihood))
+    assert found.likelihood_ratio == pytest.approx(
+        2 * (found.estimate.log_likelihood - honest.log_likelihood)
+    )
     assert found.share == pytest.approx(5 / 105, rel=1e-6)
     assert found.estimate.log_likelihood > -500

@@ -56,10 +56,18 @@ def in_quarters(points):
 
 def test_every_mechanism_with_a_sampler_is_audited():
     public = {value for name in ik.__all__ if isinstance(value := getattr(ik, name), type)}
-    public |= {type(mechanism.of_points) for mechanism in MECHANISMS if hasattr(mechanism, "of_points")}
+    public |= {
+        type(mechanism.of_points) for mechanism in MECHANISMS if hasattr(mechanism, "of_points")
+    }
     kinds = {kind for kind in public if issubclass(kind, Mechanism)} - {Mechanism, FiniteMechanism}
-    by_matrix = {kind for kind in kinds if issubclass(kind, FiniteMechanism) and kind.draw is FiniteMechanism.draw}
-    assert {kind for kind in kinds if "_exactly" in vars(kind)} | by_matrix == {type(one) for one in MECHANISMS}
+    by_matrix = {
+        kind
+        for kind in kinds
+        if issubclass(kind, FiniteMechanism) and kind.draw is FiniteMechanism.draw
+    }
+    assert {kind for kind in kinds if "_exactly" in vars(kind)} | by_matrix == {
+        type(one) for one in MECHANISMS
+    }
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda mechanism: type(mechanism).__name__)
@@ -71,21 +79,32 @@ def test_no_sampler_is_blamed(mechanism, rng):
 
 def test_a_sampler_that_leaks_is_caught(rng):
     mechanism = ik.RandomizedResponse(4, 1.0)
-    assert audit(mechanism, released(mechanism, rng, leak=0.1), n=100_000, confidence=0.999).epsilon > 1.05
+    assert (
+        audit(mechanism, released(mechanism, rng, leak=0.1), n=100_000, confidence=0.999).epsilon
+        > 1.05
+    )
     assert audit(mechanism, released(mechanism, rng), n=100_000, confidence=0.999).epsilon <= 1
 
 
 def test_points_that_leak_are_caught(rng):
     """Three in a hundred are the centre of their cell."""
     mechanism = MECHANISMS[-1]
-    assert audit(mechanism, released(mechanism, rng, leak=0.03), n=40_000, confidence=0.999).epsilon > 0.6
+    assert (
+        audit(mechanism, released(mechanism, rng, leak=0.03), n=40_000, confidence=0.999).epsilon
+        > 0.6
+    )
     assert audit(mechanism, released(mechanism, rng), n=40_000, confidence=0.999).epsilon <= 0.5
 
 
 def test_noise_drawn_in_doubles_is_not_blamed_by_so_few(rng):
     """What it gives away happens too seldom to be seen: an audit is no proof."""
     mechanism = ik.LinearGeometric(LINE, 1.0)
-    assert audit(mechanism, lambda x: mechanism.randomize(x, rng), n=20_000, confidence=1 - 1e-6).epsilon <= 1
+    assert (
+        audit(
+            mechanism, lambda x: mechanism.randomize(x, rng), n=20_000, confidence=1 - 1e-6
+        ).epsilon
+        <= 1
+    )
 
 
 def test_it_finds_the_secret_that_is_betrayed(rng):
@@ -115,7 +134,12 @@ def test_reports_that_choose_the_event_are_not_those_that_judge_it():
         1: [(10, 20, 70), (5, 10, 85)] + 2 * [(3, 0, 97)],
     }
     reports = [np.concatenate([np.repeat([0, 2, 1], each) for each in quarters[x]]) for x in (0, 1)]
-    found = audit(ik.RandomizedResponse(3, 1.0), lambda secrets: np.concatenate(reports), n=800, secrets=[0, 1])
+    found = audit(
+        ik.RandomizedResponse(3, 1.0),
+        lambda secrets: np.concatenate(reports),
+        n=800,
+        secrets=[0, 1],
+    )
     assert (found.secrets, found.seen, found.n) == ((0, 1), (7, 6), 200)
 
 
@@ -130,7 +154,13 @@ def test_an_event_that_is_never_seen_again_bounds_nothing():
 
 def test_the_bound_is_per_unit_of_distance():
     far = ik.Line(0, 10)
-    found = audit(ik.TruncatedGeometric(far, 1.0), lambda secrets: secrets, n=4000, confidence=0.9, secrets=[0, 10])
+    found = audit(
+        ik.TruncatedGeometric(far, 1.0),
+        lambda secrets: secrets,
+        n=4000,
+        confidence=0.9,
+        secrets=[0, 10],
+    )
     assert set(found.secrets) == {0, 10}
     assert found.epsilon == pytest.approx(math.log(0.05**0.001 / (1 - 0.05**0.001)) / 10, rel=1e-9)
 
@@ -140,12 +170,16 @@ def test_it_holds_as_often_as_it_says(rng):
     coin = ik.MatrixMechanism([[0.75, 0.25], [0.25, 0.75]])
     source = Seeded(rng)
     too_high = [
-        audit(coin, lambda x: coin._released(x, False, source), n=400, confidence=0.6).epsilon > math.log(3)
+        audit(coin, lambda x: coin._released(x, False, source), n=400, confidence=0.6).epsilon
+        > math.log(3)
         for _ in range(100)
     ]
     assert sum(too_high) <= 40 + 6 * math.sqrt(100 * 0.24)
     # negative control: without the bounds the quotient itself is too high about every second time
-    plain = [audit(coin, lambda x: coin._released(x, False, source), n=400, confidence=1e-9) for _ in range(100)]
+    plain = [
+        audit(coin, lambda x: coin._released(x, False, source), n=400, confidence=1e-9)
+        for _ in range(100)
+    ]
     assert sum(found.epsilon > math.log(3) for found in plain) > sum(too_high)
 
 
@@ -160,15 +194,19 @@ def test_bad_input_is_named():
     ):
         with pytest.raises(ValueError, match=match):
             audit(mechanism, mechanism.release, **arguments)
-    with pytest.raises(ValueError, match=r"release must return one report for each of 24 secrets.* \(23,\)"):
+    with pytest.raises(
+        ValueError, match=r"release must return one report for each of 24 secrets.* \(23,\)"
+    ):
         audit(mechanism, lambda secrets: secrets[1:], n=24)
     with pytest.raises(ValueError, match=r"mechanism must have an alphabet with an end"):
         audit(ik.LinearGeometric(ik.Line(0, None), 1.0), lambda secrets: secrets)
 
 
 def test_too_many_pairs_are_refused(monkeypatch):
-    monkeypatch.setattr("ibukit.privacy.auditing.MOST_COUNTS", 10)
-    with pytest.raises(TooLarge, match=r"3 pairs of secrets with 3 different reports.*secrets=\.\.\."):
+    monkeypatch.setattr("ibukit.privacy.auditing.MAX_COUNTS", 10)
+    with pytest.raises(
+        TooLarge, match=r"3 pairs of secrets with 3 different reports.*secrets=\.\.\."
+    ):
         audit(ik.RandomizedResponse(3, 1.0), lambda secrets: secrets, n=24)
 
 

@@ -26,12 +26,16 @@ def mixtures(draw, least=1, most=5):
 @given(st.integers(2, 8), mixtures())
 def test_k_rrs_average_to_a_k_rr(k, mixture):
     levels, weights = mixture
-    average = ik.average_mechanism([ik.RandomizedResponse(k, epsilon) for epsilon in levels], weights)
+    average = ik.average_mechanism(
+        [ik.RandomizedResponse(k, epsilon) for epsilon in levels], weights
+    )
     assert type(average) is ik.RandomizedResponse
     expected = free_will.average([naive.k_rr(k, epsilon) for epsilon in levels], weights)
     np.testing.assert_allclose(average.matrix(), expected, rtol=1e-12)
     # a level of 1e-12 hides in the matrix's last digits
-    assert average.epsilon == pytest.approx(free_will.average_krr_level(k, levels, weights), rel=1e-12)
+    assert average.epsilon == pytest.approx(
+        free_will.average_krr_level(k, levels, weights), rel=1e-12
+    )
 
 
 @pytest.mark.ledger("C-E11")
@@ -39,13 +43,17 @@ def test_equation_11_as_printed():
     levels = np.array([0.2, 1.0, 1.0, 3.0, 7.0])
     for k in (2, 5, 100):
         average = ik.average_mechanism([ik.RandomizedResponse(k, epsilon) for epsilon in levels])
-        assert 1 / (k - 1 + np.exp(average.epsilon)) == pytest.approx((1 / (k - 1 + np.exp(levels))).mean(), rel=1e-13)
+        assert 1 / (k - 1 + np.exp(average.epsilon)) == pytest.approx(
+            (1 / (k - 1 + np.exp(levels))).mean(), rel=1e-13
+        )
 
 
 def test_levels_at_both_ends_of_what_is_drawn():
     for levels in ([5e-15, 1e-14], [38.0, 38.1], [5e-15, 38.0], [1e-9, 38.0]):
         average = ik.average_mechanism([ik.RandomizedResponse(5, epsilon) for epsilon in levels])
-        expected = 7.5e-15 if levels[1] == 1e-14 else free_will.average_krr_level(5, levels, [0.5, 0.5])
+        expected = (
+            7.5e-15 if levels[1] == 1e-14 else free_will.average_krr_level(5, levels, [0.5, 0.5])
+        )
         assert average.epsilon == pytest.approx(expected, rel=1e-12)
 
 
@@ -73,7 +81,9 @@ def test_bit_by_bit_unary_encodings_average_to_one(k, mixture, mechanism, matrix
 def test_equation_16_as_printed():
     levels = np.array([0.2, 1.0, 1.0, 3.0, 7.0])
     average = ik.average_mechanism([ik.Rappor(4, epsilon) for epsilon in levels])
-    assert 1 / (1 + np.exp(average.epsilon / 2)) == pytest.approx((1 / (1 + np.exp(levels / 2))).mean(), rel=1e-13)
+    assert 1 / (1 + np.exp(average.epsilon / 2)) == pytest.approx(
+        (1 / (1 + np.exp(levels / 2))).mean(), rel=1e-13
+    )
 
 
 @pytest.mark.erratum("C11")
@@ -83,7 +93,10 @@ def test_all_bits_together_do_not_have_the_law_of_the_average_rappor():
         joint = free_will.average([naive.rappor(5, epsilon) for epsilon in levels], [0.5, 0.5])
         average = ik.average_mechanism([ik.Rappor(5, epsilon) for epsilon in levels])
         averages[levels] = np.abs(average.matrix() - joint).max()
-        assert np.abs(free_will.bit_marginals(average.matrix()) - free_will.bit_marginals(joint)).max() <= 1e-15
+        assert (
+            np.abs(free_will.bit_marginals(average.matrix()) - free_will.bit_marginals(joint)).max()
+            <= 1e-15
+        )
     assert averages[0.5, 3.0] == pytest.approx(0.0545, abs=5e-5)
     assert averages[0.1, 10.0] == pytest.approx(0.2592, abs=5e-5)
     # k-RRs, whose reports are single letters, do have it
@@ -96,13 +109,17 @@ def test_all_bits_together_do_not_have_the_law_of_the_average_rappor():
 def test_subset_selections_of_one_size_average_to_one(k, mixture, data):
     levels, weights = mixture
     size = data.draw(st.integers(1, k - 1))
-    average = ik.average_mechanism([ik.SubsetSelection(k, epsilon, size) for epsilon in levels], weights)
+    average = ik.average_mechanism(
+        [ik.SubsetSelection(k, epsilon, size) for epsilon in levels], weights
+    )
     assert (type(average), average.size) == (ik.SubsetSelection, size)
     rows = np.unpackbits(average._all_rows, axis=1, count=k).tolist()
     matrices = [estimation.subset_selection(k, epsilon, size, rows) for epsilon in levels]
     np.testing.assert_allclose(average.matrix(), free_will.average(matrices, weights), rtol=1e-12)
     if size == 1:  # k-RR
-        assert average.epsilon == pytest.approx(free_will.average_krr_level(k, levels, weights), rel=1e-12)
+        assert average.epsilon == pytest.approx(
+            free_will.average_krr_level(k, levels, weights), rel=1e-12
+        )
 
 
 @pytest.mark.ledger("C-E11", "C-E16")
@@ -113,13 +130,18 @@ def test_the_average_levels_of_tables_iv_and_v():
     assert level(ik.Rappor, 100, np.arange(1, 11) / 10) == pytest.approx(0.547, abs=5e-4)
     assert level(ik.Rappor, 100, np.arange(1.0, 11.0)) == pytest.approx(4.108, abs=5e-4)
     assert level(ik.RandomizedResponse, 100, LINEAR_KRR) == pytest.approx(4.875, abs=5e-4)
-    assert level(ik.RandomizedResponse, ik.Grid(24, 16), PLANAR_KRR) == pytest.approx(5.862, abs=5e-4)
+    assert level(ik.RandomizedResponse, ik.Grid(24, 16), PLANAR_KRR) == pytest.approx(
+        5.862, abs=5e-4
+    )
 
 
 LINE, GRID = ik.Line(0, 5), ik.Grid(2, 3)
 SQUARE, WIDE = (np.random.default_rng(6).dirichlet(np.ones(m), 6) for m in (6, 9))
 MIXED = [
-    [(ik.RandomizedResponse(LINE, 1.0), naive.k_rr(6, 1.0)), (ik.MatrixMechanism(SQUARE, LINE), SQUARE)],
+    [
+        (ik.RandomizedResponse(LINE, 1.0), naive.k_rr(6, 1.0)),
+        (ik.MatrixMechanism(SQUARE, LINE), SQUARE),
+    ],
     [(ik.TruncatedGeometric(LINE, e), naive.truncated_geometric(6, e)) for e in (0.02, 0.4, 2.0)],
     [
         (ik.RandomizedResponse(LINE, 3.0), naive.k_rr(6, 3.0)),
@@ -128,7 +150,10 @@ MIXED = [
         (ik.Exponential(LINE, 0.4), naive.exponential(naive.line_distances(6), 0.4)),
     ],
     [
-        (ik.TruncatedPlanarGeometric(GRID, 1.0), naive.truncated_planar_geometric(2, 3, 1.0, 1.0, 1.0)),
+        (
+            ik.TruncatedPlanarGeometric(GRID, 1.0),
+            naive.truncated_planar_geometric(2, 3, 1.0, 1.0, 1.0),
+        ),
         (ik.RandomizedResponse(GRID, 2.0), naive.k_rr(6, 2.0)),
     ],
     [(ik.MatrixMechanism(WIDE), WIDE), (ik.MatrixMechanism(WIDE[::-1].copy()), WIDE[::-1])],
@@ -144,7 +169,9 @@ def test_others_average_as_matrices(many, rng):
         assert type(average) is ik.MatrixMechanism
         assert average.alphabet == mechanisms[0].alphabet
         shares = np.full(len(many), 1 / len(many)) if weights is None else weights
-        np.testing.assert_allclose(average.matrix(), free_will.average(matrices, shares), rtol=1e-11, atol=1e-15)
+        np.testing.assert_allclose(
+            average.matrix(), free_will.average(matrices, shares), rtol=1e-11, atol=1e-15
+        )
 
 
 @pytest.mark.ledger("C-X14")
@@ -154,14 +181,19 @@ def test_two_that_tell_something_average_to_one_that_does_not():
     assert np.array_equal(average.matrix(), np.full((2, 2), 0.5))
 
 
-@given(st.sampled_from([ik.RandomizedResponse, ik.Rappor, ik.OptimizedUnaryEncoding]), mixtures(least=2))
+@given(
+    st.sampled_from([ik.RandomizedResponse, ik.Rappor, ik.OptimizedUnaryEncoding]),
+    mixtures(least=2),
+)
 def test_a_level_lies_between_the_others_and_the_order_does_not_matter(kind, mixture):
     levels, weights = mixture
     mechanisms = [kind(4, epsilon) for epsilon in levels]
     average = ik.average_mechanism(mechanisms, weights).epsilon
     used = np.array(levels)[weights > 0]
     assert used.min() * (1 - 1e-12) <= average <= used.max() * (1 + 1e-12)
-    assert ik.average_mechanism(mechanisms[::-1], weights[::-1]).epsilon == pytest.approx(average, rel=1e-13)
+    assert ik.average_mechanism(mechanisms[::-1], weights[::-1]).epsilon == pytest.approx(
+        average, rel=1e-13
+    )
     # in two steps: the average of averages
     if weights[0] < 1:
         rest = ik.average_mechanism(mechanisms[1:], ik.normalize(weights[1:]))
@@ -170,13 +202,22 @@ def test_a_level_lies_between_the_others_and_the_order_does_not_matter(kind, mix
 
 
 def test_of_equal_mechanisms_the_first_itself():
-    for mechanism in (ik.RandomizedResponse(4, 0.1), ik.Rappor(4, 0.1), ik.MatrixMechanism(np.eye(2))):
+    for mechanism in (
+        ik.RandomizedResponse(4, 0.1),
+        ik.Rappor(4, 0.1),
+        ik.MatrixMechanism(np.eye(2)),
+    ):
         assert ik.average_mechanism([mechanism]) is mechanism
         assert ik.average_mechanism([mechanism] * 3, [0.2, 0.3, 0.5]) is mechanism
 
 
 def test_a_share_of_nothing_changes_nothing():
-    for kind in (ik.RandomizedResponse, ik.Rappor, ik.OptimizedUnaryEncoding, ik.TruncatedGeometric):
+    for kind in (
+        ik.RandomizedResponse,
+        ik.Rappor,
+        ik.OptimizedUnaryEncoding,
+        ik.TruncatedGeometric,
+    ):
         alone, other = kind(4, 2.0), kind(4, 0.01)
         average = ik.average_mechanism([other, alone, kind(4, 20.0)], [0, 1, 0])
         np.testing.assert_allclose(average.matrix(), alone.matrix(), rtol=1e-14)
@@ -192,7 +233,9 @@ def test_thousands_of_levels_over_a_long_alphabet_need_no_matrix():
     k, line = 10**6, ik.Line(1, 10**6)
     levels = np.linspace(1, 20, 2000)
     average = ik.average_mechanism([ik.RandomizedResponse(line, epsilon) for epsilon in levels])
-    assert 1 / (k - 1 + np.exp(average.epsilon)) == pytest.approx((1 / (k - 1 + np.exp(levels))).mean(), rel=1e-12)
+    assert 1 / (k - 1 + np.exp(average.epsilon)) == pytest.approx(
+        (1 / (k - 1 + np.exp(levels))).mean(), rel=1e-12
+    )
     assert ik.average_mechanism([ik.Rappor(line, epsilon) for epsilon in levels]).k == k
 
 
@@ -220,7 +263,11 @@ KRR = ik.RandomizedResponse(ik.Line(0, 3), 1.0)
             ik.errors.AlphabetMismatch,
             "got 4 reports of .* and 3 reports",
         ),
-        ([KRR, ik.Rappor(4, 1.0)], ik.errors.AlphabetMismatch, "got 4 reports of .* and the bits of a Rappor"),
+        (
+            [KRR, ik.Rappor(4, 1.0)],
+            ik.errors.AlphabetMismatch,
+            "got 4 reports of .* and the bits of a Rappor",
+        ),
         (
             [ik.MatrixMechanism(np.full((2, 4), 0.25)), ik.Rappor(2, 1.0)],
             ik.errors.AlphabetMismatch,
@@ -246,8 +293,16 @@ KRR = ik.RandomizedResponse(ik.Line(0, 3), 1.0)
             ik.errors.AlphabetMismatch,
             "can be listed, LinearGeometric.* has not; pool",
         ),
-        ([ik.PlanarGeometric(GRID, 1.0)], ik.errors.AlphabetMismatch, "can be listed, PlanarGeometric.*use ibu or mle"),
-        ([OwnEncoding(3, 1.0), OwnEncoding(3, 2.0)], ik.errors.AlphabetMismatch, "must be RAPPORs, OUEs or subset sel"),
+        (
+            [ik.PlanarGeometric(GRID, 1.0)],
+            ik.errors.AlphabetMismatch,
+            "can be listed, PlanarGeometric.*use ibu or mle",
+        ),
+        (
+            [OwnEncoding(3, 1.0), OwnEncoding(3, 2.0)],
+            ik.errors.AlphabetMismatch,
+            "must be RAPPORs, OUEs or subset sel",
+        ),
     ],
 )
 def test_what_cannot_be_averaged_is_named(mechanisms, error, said):
@@ -258,10 +313,26 @@ def test_what_cannot_be_averaged_is_named(mechanisms, error, said):
 @pytest.mark.parametrize(
     ("weights", "error", "said"),
     [
-        ([0.5, 0.4], ik.errors.InvalidDistribution, "weights must sum to 1 .*its sum is 0.9; .*normalize"),
-        ([1.5, -0.5], ik.errors.InvalidDistribution, "weights must not have negative or NaN entries, got -0.5 at 1"),
-        ([0.5, np.nan], ik.errors.InvalidDistribution, "weights must not have negative or NaN entries, got nan"),
-        ([1.0], ik.errors.AlphabetMismatch, "weights must have one probability for each of the 2 elements, got 1"),
+        (
+            [0.5, 0.4],
+            ik.errors.InvalidDistribution,
+            "weights must sum to 1 .*its sum is 0.9; .*normalize",
+        ),
+        (
+            [1.5, -0.5],
+            ik.errors.InvalidDistribution,
+            "weights must not have negative or NaN entries, got -0.5 at 1",
+        ),
+        (
+            [0.5, np.nan],
+            ik.errors.InvalidDistribution,
+            "weights must not have negative or NaN entries, got nan",
+        ),
+        (
+            [1.0],
+            ik.errors.AlphabetMismatch,
+            "weights must have one probability for each of the 2 elements, got 1",
+        ),
         ([[0.5, 0.5]], ik.errors.InvalidDistribution, "weights must be a non-empty vector"),
         ("users", ik.errors.InvalidDistribution, "weights must be an array of numbers, got str"),
     ],

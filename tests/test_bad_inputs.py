@@ -21,13 +21,25 @@ SQUARE = np.array([[0.9, 0.1], [0.3, 0.7]])
         ),
         (SQUARE * 10, r"row 0 sums to 10; is it transposed\?"),
         (SQUARE * (1 + 1e-6), r"row 0 sums to 1\.000001; if that is rounding, normalize=True"),
-        (SQUARE.astype(complex), "got complex ones; if the imaginary parts do not matter, pass its real part"),
+        (
+            SQUARE.astype(complex),
+            "got complex ones; if the imaginary parts do not matter, pass its real part",
+        ),
         ([[0.9, 0.1j], [0.3, 0.7]], "got complex ones"),
         ([[0.9, 0.1], [1.0]], "rows of different lengths: row 0 has 2 entries, row 1 has 1"),
-        ([["0.9", "0.1"], ["0.3", "0.7"]], "must be a rectangular array of numbers, got list with other entries"),
-        (pd.DataFrame({"a": ["x"]}), "must be a rectangular array of numbers, got ndarray with other entries"),
+        (
+            [["0.9", "0.1"], ["0.3", "0.7"]],
+            "must be a rectangular array of numbers, got list with other entries",
+        ),
+        (
+            pd.DataFrame({"a": ["x"]}),
+            "must be a rectangular array of numbers, got ndarray with other entries",
+        ),
         ("matrix.csv", "must be a rectangular array of numbers, got str with other entries"),
-        ([0.5, 0.5], r"got shape \(2,\); it has one row for each secret and one column for each report"),
+        (
+            [0.5, 0.5],
+            r"got shape \(2,\); it has one row for each secret and one column for each report",
+        ),
         (np.empty((0, 2)), r"got shape \(0, 2\)"),
         ([], r"got shape \(0,\)"),
         (None, r"must be a rectangular array of numbers|got shape \(\)"),
@@ -49,18 +61,42 @@ def test_a_sparse_matrix_that_is_too_large():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"alphabet": ["x", "y", "z"]}, ik.errors.AlphabetMismatch, "one row for each of the 3 secrets, got 2 rows"),
-        ({"alphabet": ["a", "c"]}, ik.errors.AlphabetMismatch, "matrix has a row for 'b', which is not in"),
-        ({"reports": ["u", "w"]}, ik.errors.AlphabetMismatch, "matrix has a column for 'v', which is not in"),
+        (
+            {"alphabet": ["x", "y", "z"]},
+            ik.errors.AlphabetMismatch,
+            "one row for each of the 3 secrets, got 2 rows",
+        ),
+        (
+            {"alphabet": ["a", "c"]},
+            ik.errors.AlphabetMismatch,
+            "matrix has a row for 'b', which is not in",
+        ),
+        (
+            {"reports": ["u", "w"]},
+            ik.errors.AlphabetMismatch,
+            "matrix has a column for 'v', which is not in",
+        ),
         (
             {"reports": ["u"]},
             ik.errors.AlphabetMismatch,
             "reports must have one label for each of the 2 columns, got 1",
         ),
         ({"normalize": "yes"}, TypeError, "normalize must be True or False, got 'yes'"),
-        ({"efficiency": [0.9, 0.3]}, InvalidDistribution, r"efficiencies, or each to 1 .*row 0 sums to 1"),
-        ({"efficiency": -0.5}, InvalidDistribution, r"efficiency must be above 0 and at most 1, got -0\.5 at index 0"),
-        ({"efficiency": np.nan}, InvalidDistribution, "efficiency must be above 0 and at most 1, got nan"),
+        (
+            {"efficiency": [0.9, 0.3]},
+            InvalidDistribution,
+            r"efficiencies, or each to 1 .*row 0 sums to 1",
+        ),
+        (
+            {"efficiency": -0.5},
+            InvalidDistribution,
+            r"efficiency must be above 0 and at most 1, got -0\.5 at index 0",
+        ),
+        (
+            {"efficiency": np.nan},
+            InvalidDistribution,
+            "efficiency must be above 0 and at most 1, got nan",
+        ),
     ],
     ids=str,
 )
@@ -74,15 +110,22 @@ def test_options_of_a_matrix(options, error, message):
 
 def test_efficiencies_of_a_transposed_matrix():
     response = np.array([[0.6, 0.2, 0.1], [0.1, 0.3, 0.1], [0.1, 0.1, 0.5]])
-    with pytest.raises(InvalidDistribution, match=r"its columns do: is it transposed\? Pass matrix\.T"):
+    with pytest.raises(
+        InvalidDistribution, match=r"its columns do: is it transposed\? Pass matrix\.T"
+    ):
         ik.MatrixMechanism(response.T, efficiency=[0.9, 0.5, 0.7])
-    with pytest.raises(ik.errors.AlphabetMismatch, match="matrix has as many columns: is it transposed"):
+    with pytest.raises(
+        ik.errors.AlphabetMismatch, match="matrix has as many columns: is it transposed"
+    ):
         ik.MatrixMechanism(response[:, :2].T, efficiency=[0.8, 0.4, 0.2])
 
 
 @pytest.mark.parametrize("function", [ik.mle, ik.ibu, ik.gap, ik.smooth, ik.inv])
 def test_counts_are_no_tally(function):
-    with pytest.raises(TypeError, match=r"tally must be a Tally, .*got list; from counts and a matrix: unfold\(counts"):
+    with pytest.raises(
+        TypeError,
+        match=r"tally must be a Tally, .*got list; from counts and a matrix: unfold\(counts",
+    ):
         function([60, 40], SQUARE) if function in (ik.mle, ik.gap) else function([60, 40])
     with pytest.raises(TypeError, match=r"as mechanism\.tally\(reports\) makes it, got float$"):
         function(1.5, SQUARE) if function in (ik.mle, ik.gap) else function(1.5)
@@ -110,7 +153,8 @@ def test_what_is_no_sequence_of_labels(values, message):
 
 def test_distances_that_are_no_array():
     with pytest.raises(
-        ValueError, match=r"distances must be an array of shape \(2, 2\), got function; a function beco"
+        ValueError,
+        match=r"distances must be an array of shape \(2, 2\), got function; a function beco",
     ):
         ik.Alphabet(["a", "b"], distances=lambda x, y: 1.0)
     with pytest.raises(ValueError, match=r"distances must be an array of shape \(2, 2\), got str$"):
@@ -120,7 +164,8 @@ def test_distances_that_are_no_array():
 @pytest.mark.parametrize(("first", "last"), [(0, 10**12), (-(2**50), 2**50)])
 def test_a_line_that_is_too_long(first, last):
     with pytest.raises(
-        TooLarge, match=rf"last must not lie so far from first.* got first={first}, last={last}; count in"
+        TooLarge,
+        match=rf"last must not lie so far from first.* got first={first}, last={last}; count in",
     ):
         ik.Line(first, last)
     with pytest.raises(TooLarge, match="more than can be listed"):

@@ -29,7 +29,10 @@ def test_no_bound_is_above_the_limit(prior, k, rng):
     for kind in KINDS:
         for eps in EPSILONS:
             draws = 100 if k < 8 or kind is not ik.OptimizedUnaryEncoding else 20
-            limits, paper = bayes_limits(kind(k, eps), alpha, rng=rng, draws=draws), ldp_bounds(k, eps)
+            limits, paper = (
+                bayes_limits(kind(k, eps), alpha, rng=rng, draws=draws),
+                ldp_bounds(k, eps),
+            )
             # Jensen and the geometric mean hold for the drawn points themselves, so there is no Monte-Carlo slack
             assert limits.distribution >= limits.distribution_bound * (1 - 1e-9)
             assert limits.frequencies >= limits.frequencies_bound * (1 - 1e-9)
@@ -63,7 +66,10 @@ def test_the_constants_are_the_papers_letter_by_letter(mechanism, matrix):
     if k == 2:
         points, weights = bayes_error.dirichlet_nodes((alpha, alpha), 200)
     else:
-        points, weights = np.random.default_rng(3).dirichlet(np.full(k, alpha), 200), np.full(200, 1 / 200)
+        points, weights = (
+            np.random.default_rng(3).dirichlet(np.full(k, alpha), 200),
+            np.full(200, 1 / 200),
+        )
     k1, k2 = weights @ [bayes_error.k1_k2_at(matrix, p) for p in points]
     assert (limits.k1, limits.k2) == pytest.approx((k1, k2), abs=1e-9)
     traces = weights @ [np.trace(estimation.tangent_inverse(matrix, p)) for p in points]
@@ -155,10 +161,15 @@ CASES = [
 def test_van_trees_is_below_the_exact_least_error(case, alpha):
     matrix, eps, users = CASES[case]
     k = len(matrix)
-    prior = {"increasing": np.arange(0.5, k), "large": np.arange(2.5, k + 2)}.get(alpha, np.full(k, alpha))
+    prior = {"increasing": np.arange(0.5, k), "large": np.arange(2.5, k + 2)}.get(
+        alpha, np.full(k, alpha)
+    )
     for n in users:
         exact = bayes_error.least_errors(matrix, tuple(prior), n)
-        bounds = [van_trees_bound(k, eps, n=n, alpha=prior, of=of) for of in ("distribution", "frequencies")]
+        bounds = [
+            van_trees_bound(k, eps, n=n, alpha=prior, of=of)
+            for of in ("distribution", "frequencies")
+        ]
         assert np.all(np.array(bounds) <= np.array(exact) * (1 + 1e-9))
         total = prior.sum()
         variance = (prior / total * (1 - prior / total)).sum() / (total + 1)
@@ -215,7 +226,9 @@ def test_the_worst_sets_among_many_secrets(k, alpha):
         found = []
         for j in sizes:
             u, weights = bayes_error.beta_nodes(j * alpha + 2, (k - j) * alpha + 2, 150)
-            squares = (alpha + 1) * j * alpha * (k - j) * alpha / (total * (total + 1) * (total + 3))
+            squares = (
+                (alpha + 1) * j * alpha * (k - j) * alpha / (total * (total + 1) * (total + 3))
+            )
             found.append(gain**2 * squares * (weights @ (1 / (1 + gain * u))) / (1 + gain * j / k))
         bound = van_trees_bound(k, eps, n=10, alpha=alpha)
         v = (spread**2 / bound - total * spread) / 10
@@ -256,7 +269,10 @@ def test_the_prior_s_own_information():
         points, weights = bayes_error.dirichlet_nodes(np.array(prior) - 2, 20)
         gradient = (np.array(prior) - 1) / points
         gradient -= gradient.mean(axis=1, keepdims=True)
-        ratio = np.exp(bayes_error.log_density(points, prior) - bayes_error.log_density(points, np.array(prior) - 2))
+        ratio = np.exp(
+            bayes_error.log_density(points, prior)
+            - bayes_error.log_density(points, np.array(prior) - 2)
+        )
         information = weights @ (ratio * (gradient**2).sum(axis=1))
         eps, n = 0.1, 10**7
         expected = (k - 1) ** 2 / (n * k * (math.exp(eps / 2) - 1) ** 2 + information)
@@ -271,7 +287,8 @@ def test_bad_input(rng):
     with pytest.raises(ValueError, match="alpha must be finite and above 0, got 0"):
         bayes_limits(ik.RandomizedResponse(3, 1.0), 0.0, rng=rng)
     with pytest.raises(
-        ik.errors.AlphabetMismatch, match=r"alpha must be a number or have shape \(3,\), got shape \(2,\)"
+        ik.errors.AlphabetMismatch,
+        match=r"alpha must be a number or have shape \(3,\), got shape \(2,\)",
     ):
         van_trees_bound(3, 1.0, n=1, alpha=(1.0, 1.0))
     with pytest.raises(ik.errors.NotInvertible, match="do not identify the distribution"):

@@ -9,7 +9,18 @@ import pandas as pd
 import pytest
 
 import ibukit as ik
-from benchmarks import dense, dense_kinds, draws, free_will, privic, ranges, shokri, smoothers, tables, workloads
+from benchmarks import (
+    dense,
+    dense_kinds,
+    draws,
+    free_will,
+    privic,
+    ranges,
+    shokri,
+    smoothers,
+    tables,
+    workloads,
+)
 from benchmarks.bars import judge
 from benchmarks.measure import OverBudget, budget, peak_bytes
 from benchmarks.peers import ours
@@ -30,9 +41,15 @@ def rows(seconds, gap=1e-12):
     """Races in which everything of ours takes `seconds`, 10 iterations, 2 units of memory, and reaches `gap`."""
     found = [Row(name, "ibukit", seconds, 10, gap, 1, 2.0) for name in workloads.WORKLOADS]
     for name in ("W1", "W2-0.2", "W2-1", "W2-3", "W5"):
-        found += [Row(name, "cvxpy + Clarabel, primal", 0.5, 30, 1e-9), Row(name, "numpy IBU", 10.0, 10**6, 1e-10)]
+        found += [
+            Row(name, "cvxpy + Clarabel, primal", 0.5, 30, 1e-9),
+            Row(name, "numpy IBU", 10.0, 10**6, 1e-10),
+        ]
         found += [Row(name, "ibukit, as a matrix", seconds * 20, 10, gap)]
-    found += [Row(name, "ibukit, IBU steps", 1e-3, 1) for name in ("W4-20", "W4-100", "W6-plane", "W6-remapped")]
+    found += [
+        Row(name, "ibukit, IBU steps", 1e-3, 1)
+        for name in ("W4-20", "W4-100", "W6-plane", "W6-remapped")
+    ]
     return [*found, Row("W3-1e6", "a pass over a vector", 1e-3)]
 
 
@@ -55,14 +72,18 @@ def test_bars_are_missed_by_a_slow_one():
 
 def test_bars_are_missed_by_one_that_stops_early_uses_memory_or_steps():
     far = verdicts(rows(1e-3, gap=1e-5))
-    assert [far[f"{name} (ibukit): certified gap"] for name in ("W2-1", "W3-1e6", "mixed")] == [False] * 3
+    assert [far[f"{name} (ibukit): certified gap"] for name in ("W2-1", "W3-1e6", "mixed")] == [
+        False
+    ] * 3
     assert far["W2-1 (ibukit): fastest Clarabel / ours"] is False
     greedy = rows(1e-3)
     for row in greedy:
         if row.contender in ("ibukit", "ibukit, as a matrix"):
             row.iterations, row.memory = 40, 50.0
     missed = {bar for bar, met in verdicts(greedy).items() if not met}
-    assert {bar for bar in missed if "memory" in bar or "iterations" in bar or "passes over" in bar} == missed
+    assert {
+        bar for bar in missed if "memory" in bar or "iterations" in bar or "passes over" in bar
+    } == missed
     assert len(missed) == 5 + 4 + 2 + 2 + 2
 
 
@@ -77,7 +98,9 @@ def test_a_race_has_a_line_for_each_contender_and_survives_one_that_fails():
 
     steps = Contender("one step", lambda w: lambda: Answer(np.full(6, 1 / 6), 1))
     mle = next(one for one in ours.contenders() if one.name == "ibukit")
-    best, broken, uniform = race(tiny(), [mle, Contender("broken", fails), steps], rounds=1, limit=60.0)
+    best, broken, uniform = race(
+        tiny(), [mle, Contender("broken", fails), steps], rounds=1, limit=60.0
+    )
     assert best.gap <= 1e-10 < 1e-3 < uniform.gap
     assert best.seconds is not None
     assert broken.seconds is None
@@ -88,7 +111,9 @@ def test_a_race_has_a_line_for_each_contender_and_survives_one_that_fails():
 
 
 @pytest.mark.parametrize("broken", [None, "libraries", "ranges", "dense", "scaling"])
-def test_a_step_that_fails_is_named_at_the_end_and_the_others_go_on(broken, monkeypatch, tmp_path, capsys):
+def test_a_step_that_fails_is_named_at_the_end_and_the_others_go_on(
+    broken, monkeypatch, tmp_path, capsys
+):
     command = importlib.import_module("benchmarks.__main__")
     for name in command.ONE_THREAD:
         monkeypatch.setenv(name, "1")
@@ -98,7 +123,10 @@ def test_a_step_that_fails_is_named_at_the_end_and_the_others_go_on(broken, monk
         begun.append(line[2])
         return SimpleNamespace(returncode=int(line[2] == f"benchmarks.{broken}"))
 
-    steps = {"races": lambda *_: rows(0.1), "scaling": lambda _: some.iloc[:0] if broken == "scaling" else some}
+    steps = {
+        "races": lambda *_: rows(0.1),
+        "scaling": lambda _: some.iloc[:0] if broken == "scaling" else some,
+    }
     for name, step in {**steps, "SCRATCH": tmp_path, "contenders": lambda: ([], [])}.items():
         monkeypatch.setattr(command, name, step)
     monkeypatch.setattr(command.compile_time, "measure", lambda _: some)
@@ -117,7 +145,10 @@ def test_a_step_that_fails_is_named_at_the_end_and_the_others_go_on(broken, monk
 def test_the_first_call_of_what_is_compiled_is_no_measurement(monkeypatch):
     monkeypatch.setattr("benchmarks.race.LONG", 0.5)
     answer = Answer(np.full(6, 1 / 6), 1, seconds=1.0)
-    called = [Contender(name, lambda w: lambda: answer, compiled=name == "compiled") for name in ("slow", "compiled")]
+    called = [
+        Contender(name, lambda w: lambda: answer, compiled=name == "compiled")
+        for name in ("slow", "compiled")
+    ]
     slow, compiled = race(tiny(), called, rounds=1, limit=60.0)
     assert (slow.rounds, compiled.rounds) == (2, 1)
 
@@ -127,7 +158,9 @@ def test_the_gap_is_recomputed_on_what_was_returned():
     estimate = ik.mle(workload.tally(), tol=1e-10)
     assert certify(workload, 3 * estimate.distribution) < 1e-9
     assert certify(workload, np.eye(6)[0]) > 1
-    assert ik.mle(workload.as_matrix(), tol=1e-10).log_likelihood == pytest.approx(estimate.log_likelihood)
+    assert ik.mle(workload.as_matrix(), tol=1e-10).log_likelihood == pytest.approx(
+        estimate.log_likelihood
+    )
 
 
 def test_every_tally_is_fresh():
@@ -177,7 +210,9 @@ def test_rows_survive_the_file(tmp_path):
 
 @pytest.mark.parametrize("name", sorted(smoothers.ESTIMATORS))
 @pytest.mark.parametrize("alphabet", [ik.Line(0, 29), ik.Grid(4, 5)], ids=["line", "grid"])
-def test_every_smoother_gives_a_distribution_and_the_same_one_again(name, alphabet, monkeypatch, rng):
+def test_every_smoother_gives_a_distribution_and_the_same_one_again(
+    name, alphabet, monkeypatch, rng
+):
     monkeypatch.setattr(smoothers, "ON_A_LINE", (5, 8))
     monkeypatch.setattr(smoothers, "ON_A_MAP", ((4, 4), (4, 5)))
     smoothers.spline_bases.cache_clear()
@@ -221,13 +256,17 @@ def test_a_mirrored_optimum_is_its_own_mirror_image():
 
 
 def test_a_slow_form_is_left_out_on_the_next_size():
-    table = shokri.measured(-1.0, [("line", ik.Line(0, 3)), ("line", ik.Line(0, 5)), ("grid", ik.Grid(2, 2))])
+    table = shokri.measured(
+        -1.0, [("line", ik.Line(0, 3)), ("line", ik.Line(0, 5)), ("grid", ik.Grid(2, 2))]
+    )
     assert table.groupby("alphabet").size().to_dict() == {"line": 18, "2 x 2": 21}
     assert set(table["k"]) == {4}
 
 
 def test_both_ways_to_all_ranges_agree_and_the_slow_one_is_left_out():
-    *_, table = ranges.measured(-1.0, [(kind, 25) for kind in ranges.KINDS] + [("few", 36), ("half", 36)])
+    *_, table = ranges.measured(
+        -1.0, [(kind, 25) for kind in ranges.KINDS] + [("few", 36), ("half", 36)]
+    )
     assert (table["missed"] == 0).all()
     assert (table["open"] > 0).any()
     small = table[table["k"] == 25]
@@ -243,7 +282,10 @@ def test_many_mechanisms_are_drawn_timed_and_judged(case, method, monkeypatch):
     tally = free_will.tally_of(case)
     assert (tally.n, tally.k, len(tally.parts)) == (5000, 100, 12)
     mixed = case.startswith("k-RR, ")
-    alike = [type(one.mechanism) is type(two.mechanism) for one, two in zip(tally.parts, tally.parts[1:], strict=False)]
+    alike = [
+        type(one.mechanism) is type(two.mechanism)
+        for one, two in zip(tally.parts, tally.parts[1:], strict=False)
+    ]
     assert alike == [not mixed] * 11
     row = free_will.timed(case, method)
     assert row.gap <= free_will.TOL
@@ -298,9 +340,20 @@ def test_each_kind_of_dense_channel_is_a_channel_with_reports(name):
 
 def test_dense_bars_go_by_the_fastest_through_cvxpy_and_by_the_calls_of_blas():
     def bars_of(ratio, gap, limit):
-        rows = [("cvxpy, primal", 0.2, 100.0), ("cvxpy, dual", 0.1, ratio), ("own interface, dual", 0.01, 1.0)]
+        rows = [
+            ("cvxpy, primal", 0.2, 100.0),
+            ("cvxpy, dual", 0.1, ratio),
+            ("own interface, dual", 0.01, 1.0),
+        ]
         table = [
-            {"kind": "box", "peer": peer, "peer_seconds": seconds, "peer_gap": 1e-5, "ratio": times, "gap": gap}
+            {
+                "kind": "box",
+                "peer": peer,
+                "peer_seconds": seconds,
+                "peer_gap": 1e-5,
+                "ratio": times,
+                "gap": gap,
+            }
             for peer, seconds, times in rows
         ]
         return [bar.met for bar in dense.judge(pd.DataFrame(table).assign(limit=limit))]

@@ -33,7 +33,9 @@ def test_the_page_lists_every_protocol_that_the_packages_have(row):
 
 
 def test_every_name_of_ours_on_the_page_exists():
-    names = set(re.findall(r"\{(?:class|func)\}`~?ibukit\.(\w+)`", PAGE)) | set(re.findall(r"\bik\.(\w+)", PAGE))
+    names = set(re.findall(r"\{(?:class|func)\}`~?ibukit\.(\w+)`", PAGE)) | set(
+        re.findall(r"\bik\.(\w+)", PAGE)
+    )
     assert len(names) > 20
     assert [name for name in names if not hasattr(ik, name)] == []
     assert "book/other-libraries" in str(yaml.safe_load((ROOT / "_toc.yml").read_text("utf8")))
@@ -41,7 +43,11 @@ def test_every_name_of_ours_on_the_page_exists():
 
 def test_a_protocol_that_is_not_served_has_a_reason():
     entries = [line for line in PAGE.splitlines() if line.startswith("- `")]
-    served = [line for line in entries if re.search(r"`~?ibukit\.|the (longitudinal )?mechanism of that name", line)]
+    served = [
+        line
+        for line in entries
+        if re.search(r"`~?ibukit\.|the (longitudinal )?mechanism of that name", line)
+    ]
     reasons = [line.partition(": none. ")[2] for line in entries if line not in served]
     assert len(served) > 30
     assert len(reasons) == 5
@@ -54,7 +60,9 @@ def test_the_recorded_errors_are_those_that_the_bench_runs():
     assert kept.setup.tolist() == [example.setup for example in errors.EXAMPLES]
     assert kept.example.tolist() == [example.example for example in errors.EXAMPLES]
     assert (kept.example.str.count("\n") == 1).all()
-    assert (kept.printed.astype(str) != kept.right.astype(str)).all(), "an example that shows no error"
+    assert (kept.printed.astype(str) != kept.right.astype(str)).all(), (
+        "an example that shows no error"
+    )
     assert (RESULTS / "library_errors.txt").read_text("utf8") == errors.transcript(kept)
 
 
@@ -92,7 +100,9 @@ def test_supports_have_the_likelihood_of_local_hashing(rng):
     other, bits = of_supports(20, 1.5, rows, 1 / 3)
     again = other.tally(bits)
     np.testing.assert_allclose(ik.mle(again).distribution, ik.mle(tally).distribution, atol=1e-5)
-    np.testing.assert_allclose(ik.inv(again, "none").distribution, ik.inv(tally, "none").distribution, atol=1e-10)
+    np.testing.assert_allclose(
+        ik.inv(again, "none").distribution, ik.inv(tally, "none").distribution, atol=1e-10
+    )
     wrong, bits = of_supports(20, 0.5, rows, 1 / 3)
     assert abs(ik.mle(wrong.tally(bits)).distribution - ik.mle(tally).distribution).max() > 1e-3
 
@@ -108,7 +118,9 @@ def test_supports_have_the_likelihood_of_a_sketch(rng):
 
 def test_known_filters_have_the_likelihood_of_bloom_rappor(rng):
     mechanism = ik.BloomRappor(10, 16, 2, 3, 0.5, 0.25, 0.75)
-    known = bloom.KnownFilters(10, bloom.chances(0.5, 0.25, 0.75), np.stack([mechanism.filters(j) for j in range(3)]))
+    known = bloom.KnownFilters(
+        10, bloom.chances(0.5, 0.25, 0.75), np.stack([mechanism.filters(j) for j in range(3)])
+    )
     reports = known.randomize(rng.integers(0, 10, 500), rng)
     ours, theirs = mechanism.tally(reports), known.tally(reports)
     check_channel(theirs.operator)
@@ -165,7 +177,9 @@ def test_everybody_gets_the_same_reports_and_a_line():
     assert by.note["counted"] == "a note"
     assert by.note["ibukit, MLE"] == ""
     again = race.as_frame(race.race(Peer("none", "k-RR", stand_in, "a note"), setting))
-    np.testing.assert_array_equal(again.set_index("estimate").squared_error.sort_index(), by.squared_error.sort_index())
+    np.testing.assert_array_equal(
+        again.set_index("estimate").squared_error.sort_index(), by.squared_error.sort_index()
+    )
 
 
 def test_a_library_that_fails_is_a_line():
@@ -182,7 +196,9 @@ def test_an_estimate_that_takes_too_long_is_a_line_and_the_others_go_on():
 
     def start(k, epsilon):
         whole = stand_in(k, epsilon)
-        return Session(whole.client, whole.estimators | {"slow": slow}, whole.convert, whole.derived)
+        return Session(
+            whole.client, whole.estimators | {"slow": slow}, whole.convert, whole.derived
+        )
 
     setting = race.Setting("ages", 100, 500, 3.0, 2)
     rows = race.as_frame(race.race(Peer("none", "k-RR", start), setting))
@@ -209,7 +225,9 @@ def test_libraries_that_are_not_installed_are_named():
 def test_the_tables_of_the_page_are_those_of_the_results():
     kept = recorded("libraries")
     assert (RESULTS / "libraries.md").read_text("utf8") == summary.markdown(kept)
-    assert summary.markdown(kept.assign(squared_error=2 * kept.squared_error)) != summary.markdown(kept)
+    assert summary.markdown(kept.assign(squared_error=2 * kept.squared_error)) != summary.markdown(
+        kept
+    )
     assert summary.short(kept) in (ROOT / "benchmarks" / "README.md").read_text("utf8")
     broken = pd.DataFrame([{"estimate": "-", "note": "TypeError: no"}], columns=kept.columns)
     broken = broken.assign(library="none", protocol="UE", people="ages", k=2, n=10, epsilon=1.0)

@@ -20,7 +20,9 @@ def walks(rates, starts, sweeps, rng):
 
 def test_a_chain_of_one_rate_costs_what_its_correlation_says(rng):
     paths = walks([0.5, 0.95, 0.7], 4000, gibbs.LAGS[-1], rng)
-    assert gibbs.sweeps_a_sample(paths, np.ones(3)) == pytest.approx((1 + 0.95) / (1 - 0.95), rel=0.05)
+    assert gibbs.sweeps_a_sample(paths, np.ones(3)) == pytest.approx(
+        (1 + 0.95) / (1 - 0.95), rel=0.05
+    )
 
 
 def test_a_chain_of_two_rates_costs_more_than_the_bound_and_less_than_eight_times(rng):
@@ -53,5 +55,7 @@ def test_figure_nine_has_all_its_settings_and_two_processes_find_the_same(monkey
 @pytest.mark.parametrize(("own", "most"), [(4, 4), (2, 3)])
 def test_seconds_side_by_side_are_those_of_the_busiest_thread(own, most, monkeypatch):
     clocks = {"perf_counter": [10, 13], "process_time": [2, 7], "thread_time": [1, 1 + own]}
-    monkeypatch.setattr(threads, "time", SimpleNamespace(**{name: iter(at).__next__ for name, at in clocks.items()}))
+    monkeypatch.setattr(
+        threads, "time", SimpleNamespace(**{name: iter(at).__next__ for name, at in clocks.items()})
+    )
     assert threads.timed(lambda: None, 2) == (3, 5, most)

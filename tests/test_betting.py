@@ -7,10 +7,10 @@ import pytest
 from scipy.optimize import linprog
 
 import ibukit as ik
-from ibukit._threads import one_thread
-from ibukit.estimate.questions import asked
-from ibukit.intervals.asked import Asked
+from ibukit._ground.threads import one_thread
+from ibukit.domain.linear_functionals import asked
 from ibukit.intervals.betting import Bets, Betting, least_upper
+from ibukit.intervals.request import Asked
 from ibukit.intervals.resampling import seeded
 from ibukit.intervals.splitting import guess, split, tally_of
 from test_intervals import LEVEL, MERGED, holds
@@ -27,14 +27,19 @@ def simplex(k, steps):
     """All distributions whose probabilities are multiples of 1 / steps."""
     if k == 2:
         return np.array([(a, steps - a) for a in range(steps + 1)]) / steps
-    return np.array([(a, b, steps - a - b) for a in range(steps + 1) for b in range(steps + 1 - a)]) / steps
+    return (
+        np.array([(a, b, steps - a - b) for a in range(steps + 1) for b in range(steps + 1 - a)])
+        / steps
+    )
 
 
 def instance(seed, k, mechanisms=1, n=400):
     rng = np.random.default_rng(seed)
     theta = rng.dirichlet(np.ones(k))
     made = [ik.MatrixMechanism(rng.dirichlet(np.ones(4), k)) for _ in range(mechanisms)]
-    return sum(mechanism.simulate(rng.multinomial(n, theta), rng) for mechanism in made), rng.uniform(size=k)
+    return sum(
+        mechanism.simulate(rng.multinomial(n, theta), rng) for mechanism in made
+    ), rng.uniform(size=k)
 
 
 # The ends against brute force
@@ -71,7 +76,9 @@ def test_the_end_is_that_of_the_bets(seed, k, mechanisms):
     for bets in region._bets:
         bet = bets.against(unit)
         won += bet.gained
-        won -= sum(bets.n * s * np.log(grid @ g) for s, g in zip(bets.shares, bet.gains, strict=True))
+        won -= sum(
+            bets.n * s * np.log(grid @ g) for s, g in zip(bets.shares, bet.gains, strict=True)
+        )
     highest = (grid @ w)[won <= 0].max()
     upper = region.highest(w)
     assert highest <= upper + 1e-12
@@ -126,7 +133,11 @@ def covers(make, theta, n, draws, level, target="distribution", kind=Betting):
     """
     rng, w = np.random.default_rng(8), np.eye(len(theta))[0]
     for draw in range(draws):
-        people = rng.multinomial(n, theta) if target == "distribution" else np.round(np.multiply(n, theta)).astype(int)
+        people = (
+            rng.multinomial(n, theta)
+            if target == "distribution"
+            else np.round(np.multiply(n, theta)).astype(int)
+        )
         tally = make(people, rng)
         with one_thread():
             region = kind(question(tally, w, level, target), draw, 0.1)
@@ -155,7 +166,11 @@ SETTINGS = {
 
 
 # of the people's own frequencies, where hardly anybody reports and on a line; `make slow` has the others
-QUICK = {("few", "frequencies"), ("line", "frequencies"), *((name, "distribution") for name in SETTINGS)}
+QUICK = {
+    ("few", "frequencies"),
+    ("line", "frequencies"),
+    *((name, "distribution") for name in SETTINGS),
+}
 HELD = [
     pytest.param(name, target, marks=[] if (name, target) in QUICK else pytest.mark.slow)
     for name in SETTINGS
@@ -182,7 +197,9 @@ def test_people_who_differ_between_mechanisms_are_counted_as_they_are():
     rng = np.random.default_rng(3)
     estimate = ik.mle(one.simulate([5000, 0], rng) + other.simulate([0, 5000], rng))
     for by in ("boxes", "betting"):
-        lower, upper = estimate.interval(LEVEL, of=[1, 0], method="guaranteed", target="frequencies", by=by)
+        lower, upper = estimate.interval(
+            LEVEL, of=[1, 0], method="guaranteed", target="frequencies", by=by
+        )
         assert lower < 0.5 < upper
         assert upper - lower < 0.2
     with pytest.raises(ValueError, match="does not fit"):
@@ -198,7 +215,11 @@ def test_bets_are_not_much_wider_than_the_profile():
     )
     estimate = ik.mle(tally)
     width = {}
-    for name, options in {"profile": {}, "guaranteed": {"by": "betting"}, "boxes": {"by": "boxes"}}.items():
+    for name, options in {
+        "profile": {},
+        "guaranteed": {"by": "betting"},
+        "boxes": {"by": "boxes"},
+    }.items():
         method = "guaranteed" if options else "profile"
         lower, upper = estimate.interval(0.95, method=method, **options)
         width[name] = (upper - lower).mean()
@@ -231,13 +252,17 @@ def test_many_mechanisms_are_where_boxes_are_wide():
 def test_one_seed_has_one_answer():
     tally, w = instance(5, 3)
     estimate = ik.mle(tally)
-    one, again, other = (estimate.interval(of=w, method="guaranteed", by="betting", seed=seed) for seed in (1, 1, 2))
+    one, again, other = (
+        estimate.interval(of=w, method="guaranteed", by="betting", seed=seed) for seed in (1, 1, 2)
+    )
     assert one == again != other
 
 
 def test_bad_ways_are_named():
     estimate = ik.mle(ik.RandomizedResponse(3, 1.0).tally_counts([5, 3, 2]))
-    with pytest.raises(ValueError, match=r"by must be one of 'boxes', 'betting', 'split', .*, got 'dice'"):
+    with pytest.raises(
+        ValueError, match=r"by must be one of 'boxes', 'betting', 'split', .*, got 'dice'"
+    ):
         estimate.interval(method="guaranteed", by="dice")
     with pytest.raises(ValueError, match="share must be in"):
         estimate.interval(method="guaranteed", by="betting", share=1.0)
@@ -246,7 +271,9 @@ def test_bad_ways_are_named():
     with pytest.raises(ValueError, match="at least 2 reports to be split in two, got 1"):
         ik.mle(ik.RandomizedResponse(3, 1.0).tally([1])).interval(method="guaranteed", by="betting")
     with pytest.raises(ValueError, match="reports that can be listed"):
-        ik.mle(ik.LinearGeometric(ik.Line(0, 3), 1.0).tally([-5, 3, 2, 9])).interval(method="guaranteed", by="betting")
+        ik.mle(ik.LinearGeometric(ik.Line(0, 3), 1.0).tally([-5, 3, 2, 9])).interval(
+            method="guaranteed", by="betting"
+        )
     bits = ik.mle(ik.Rappor(40, 3.0).simulate([5] * 40, np.random.default_rng(1)))
     with pytest.raises(ik.errors.TooLarge, match="reports of 40 secrets"):
         bits.interval(method="guaranteed", by="betting")

@@ -58,8 +58,14 @@ def test_hessian_of_some_rows_is_that_of_those_with_the_weight_of_all(rng):
     rows, _ = rows_of(drawn(ik.Rappor, k, 1.3, 2000, rng), 0.6)
     matrix = np.array([rows.channel.forward(unit) for unit in np.eye(k)])
     theta = rng.dirichlet(np.ones(k))
-    w = (rows.counts / (theta @ matrix) ** 2)[::thin] * rows.counts.sum() / rows.counts[::thin].sum()
-    np.testing.assert_allclose(rows.hessian(theta, thin), (matrix[:, ::thin] * w) @ matrix[:, ::thin].T, rtol=1e-5)
+    w = (
+        (rows.counts / (theta @ matrix) ** 2)[::thin]
+        * rows.counts.sum()
+        / rows.counts[::thin].sum()
+    )
+    np.testing.assert_allclose(
+        rows.hessian(theta, thin), (matrix[:, ::thin] * w) @ matrix[:, ::thin].T, rtol=1e-5
+    )
 
 
 def problem_of(bits, others=()):
@@ -91,7 +97,9 @@ def test_g_of_a_pool(rng):
 @pytest.mark.parametrize("with_others", [False, True])
 def test_a_step_ends_at_the_maximum_of_parabola_and_others(with_others, rng):
     k = 6
-    others = [ik.RandomizedResponse(k, 1.0).tally_counts([30, 1, 2, 9, 4, 1])] if with_others else []
+    others = (
+        [ik.RandomizedResponse(k, 1.0).tally_counts([30, 1, 2, 9, 4, 1])] if with_others else []
+    )
     _, problem = problem_of([drawn(ik.Rappor, k, 2.0, 500, rng)], others)
     theta = np.array([0.3, 0.3, 0.1, 0.1, 0.1, 0.1])
     g = problem.gradient(theta)
@@ -101,12 +109,21 @@ def test_a_step_ends_at_the_maximum_of_parabola_and_others(with_others, rng):
     def objective(phi):
         """Minus the rows' parabola around theta, minus the others' likelihood, plus the sum, then 1."""
         step, fitted = phi - theta, problem.others.forward(phi)
-        value = phi.sum() - (g - g_others) @ step + step @ hessian @ step / 2 - problem.q_others @ np.log(fitted)
-        return value, 1 - (g - g_others) + hessian @ step - problem.others.adjoint(problem.q_others / fitted)
+        value = (
+            phi.sum()
+            - (g - g_others) @ step
+            + step @ hessian @ step / 2
+            - problem.q_others @ np.log(fitted)
+        )
+        return value, 1 - (g - g_others) + hessian @ step - problem.others.adjoint(
+            problem.q_others / fitted
+        )
 
     options = {"maxiter": 9999, "ftol": 1e-16, "gtol": 1e-10, "maxcor": 30}
     bounds = [(1e-14, None)] * k
-    theirs = optimize.minimize(objective, theta, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
+    theirs = optimize.minimize(
+        objective, theta, jac=True, method="L-BFGS-B", bounds=bounds, options=options
+    ).x
     ours = problem.step(theta, g, hessian, 1e-9)
     np.testing.assert_allclose(ours, theirs / theirs.sum(), atol=1e-5)
     assert np.array_equal(ours > 0, theirs > 1e-6)
@@ -114,23 +131,27 @@ def test_a_step_ends_at_the_maximum_of_parabola_and_others(with_others, rng):
     assert np.abs(ours - theta).max() > 0.05
 
 
-def test_a_step_without_others_is_the_same_by_least_squares_and_by_the_interior_point(monkeypatch, rng):
+def test_a_step_without_others_is_the_same_by_least_squares_and_by_the_interior_point(
+    monkeypatch, rng
+):
     _, problem = problem_of([drawn(ik.Rappor, 9, 2.0, 500, rng)])
     theta = rng.dirichlet(np.ones(9))
     g, hessian = problem.gradient(theta), problem.hessian(theta, 1)
     found = problem.step(theta, g, hessian, 1e-9)
-    monkeypatch.setattr(bits, "MOST_SECRETS_BY_LEAST_SQUARES", 8)
+    monkeypatch.setattr(bits, "MAX_SECRETS_BY_LEAST_SQUARES", 8)
     np.testing.assert_allclose(problem.step(theta, g, hessian, 1e-9), found, atol=1e-8)
     assert (found == 0).any()
     assert bits._least_squares(-hessian, g) is None  # not definite
-    assert bits._least_squares(hessian, np.ones(9)) is None  # the minimum is 0, which is no distribution
+    assert (
+        bits._least_squares(hessian, np.ones(9)) is None
+    )  # the minimum is 0, which is no distribution
 
 
 def test_many_secrets_of_bits_alone(rng):
     tally = drawn(ik.Rappor, 230, 2.0, 6000, rng)
     estimate = ik.mle(tally, tol=1e-10)
     assert estimate.method.startswith("mle, parabola of the packed bits")
-    assert tally.k > bits.MOST_SECRETS_BY_LEAST_SQUARES
+    assert tally.k > bits.MAX_SECRETS_BY_LEAST_SQUARES
     assert estimate.gap <= 1e-10
 
 
@@ -171,7 +192,11 @@ class Readings:
 
     def __init__(self, monkeypatch):
         self.rows = 0
-        for owner, name in ((BitChannel, "forward"), (BitChannel, "adjoint"), (_em_kernels, "bits")):
+        for owner, name in (
+            (BitChannel, "forward"),
+            (BitChannel, "adjoint"),
+            (_em_kernels, "bits"),
+        ):
             monkeypatch.setattr(owner, name, self._counting(getattr(owner, name)))
 
     def _counting(self, function):
@@ -229,15 +254,19 @@ def test_with_hardly_any_information_there_is_one_too(epsilon, rng):
 
 def test_uniform_is_found_in_one_pass():
     tally = ik.Rappor(8, 1.0).tally(np.eye(8, dtype=int))
-    theta, passes = bits.maximise([Rows(tally.operator, tally.frequencies)], Pooled((), 8), np.empty(0), 1e-12)
+    theta, passes = bits.maximise(
+        [Rows(tally.operator, tally.frequencies)], Pooled((), 8), np.empty(0), 1e-12
+    )
     assert passes == 1
     np.testing.assert_allclose(theta, 1 / 8)
 
 
 def test_the_best_is_returned_where_passes_run_out(monkeypatch, rng):
     tally = drawn(ik.Rappor, 10, 1.0, 5000, rng)
-    monkeypatch.setattr(bits, "MOST_PASSES", 4)
-    theta, passes = bits.maximise([Rows(tally.operator, tally.frequencies)], Pooled((), 10), np.empty(0), 1e-30)
+    monkeypatch.setattr(bits, "MAX_PASSES", 4)
+    theta, passes = bits.maximise(
+        [Rows(tally.operator, tally.frequencies)], Pooled((), 10), np.empty(0), 1e-30
+    )
     assert passes == 4
     assert abs(theta.sum() - 1) <= 1e-14
     assert ik.gap(tally, theta) < 1e-2 * ik.gap(tally, np.full(10, 0.1))
@@ -274,6 +303,10 @@ def test_response_geometric_and_bits_together_for_a_thousand_secrets(rng):
 
 
 def test_two_encodings_with_their_weights(rng):
-    tally = drawn(ik.Rappor, 12, 1.0, 9000, rng) + drawn(ik.OptimizedUnaryEncoding, 12, 2.0, 3000, rng)
+    tally = drawn(ik.Rappor, 12, 1.0, 9000, rng) + drawn(
+        ik.OptimizedUnaryEncoding, 12, 2.0, 3000, rng
+    )
     bits, dense = (ik.mle(tally, tol=1e-11, method=name) for name in ("bits", "dense"))
-    assert abs(bits.log_likelihood - dense.log_likelihood) <= tally.n * 2e-11 + 1e-12 * abs(dense.log_likelihood)
+    assert abs(bits.log_likelihood - dense.log_likelihood) <= tally.n * 2e-11 + 1e-12 * abs(
+        dense.log_likelihood
+    )

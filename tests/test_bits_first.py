@@ -50,10 +50,12 @@ def test_a_first_maximum_changes_the_way_and_not_the_end(kind, monkeypatch, rng)
     tally = drawn(k, 4.0, n, rng)
 
     def solved():
-        return bits.maximise([kind(tally.operator, tally.counts, n)], Pooled((), k), np.empty(0), 1e-10)
+        return bits.maximise(
+            [kind(tally.operator, tally.counts, n)], Pooled((), k), np.empty(0), 1e-10
+        )
 
     without, _ = solved()
-    monkeypatch.setattr(bits, "FEWEST_SECRETS_FOR_FIRST", k)
+    monkeypatch.setattr(bits, "MIN_SECRETS_FOR_FIRST", k)
     climbs, climb = [], bits._climb
     monkeypatch.setattr(bits, "_climb", lambda *args: climbs.append(args) or climb(*args))
     found, _ = solved()
@@ -65,32 +67,44 @@ def test_a_first_maximum_changes_the_way_and_not_the_end(kind, monkeypatch, rng)
 def test_a_first_maximum_that_is_wrong_costs_passes_and_no_accuracy(monkeypatch, rng):
     k, n = 20, 100_000
     tally = drawn(k, 1.0, n, rng)
-    monkeypatch.setattr(bits, "FEWEST_SECRETS_FOR_FIRST", k)
-    monkeypatch.setattr(Rows, "some", lambda rows, thinned: Rows(rows.channel.take(slice(200)), rows.counts[:200], 200))
-    found, _ = bits.maximise([Rows(tally.operator, tally.counts, n)], Pooled((), k), np.empty(0), 1e-9)
+    monkeypatch.setattr(bits, "MIN_SECRETS_FOR_FIRST", k)
+    monkeypatch.setattr(
+        Rows,
+        "some",
+        lambda rows, thinned: Rows(rows.channel.take(slice(200)), rows.counts[:200], 200),
+    )
+    found, _ = bits.maximise(
+        [Rows(tally.operator, tally.counts, n)], Pooled((), k), np.empty(0), 1e-9
+    )
     assert ik.gap(tally, found) < 1e-9
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1.0, 2.0, 4.0])
-def test_a_million_reports_of_a_thousand_secrets_take_less_than_ten_passes(epsilon, monkeypatch, rng):
+def test_a_million_reports_of_a_thousand_secrets_take_less_than_ten_passes(
+    epsilon, monkeypatch, rng
+):
     tally = drawn(1000, epsilon, 10**6, rng)
     packed, read = tally.operator.packed.nbytes, []
     one_pass = _em_kernels.bits
-    monkeypatch.setattr(_em_kernels, "bits", lambda rows, *others: read.append(len(rows)) or one_pass(rows, *others))
+    monkeypatch.setattr(
+        _em_kernels, "bits", lambda rows, *others: read.append(len(rows)) or one_pass(rows, *others)
+    )
     tracemalloc.start()
     best = ik.mle(tally, tol=1e-8)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert best.gap <= 1e-8
     assert best.n_iter < 10
-    assert sum(read) / 10**6 <= best.n_iter  # the steps of the first maximum are among them, a tenth each
+    assert (
+        sum(read) / 10**6 <= best.n_iter
+    )  # the steps of the first maximum are among them, a tenth each
     assert peak < 3 * packed
 
 
 def test_a_first_maximum_needs_rows_in_proportion_to_the_secrets(monkeypatch, rng):
     k = 20
-    monkeypatch.setattr(bits, "FEWEST_SECRETS_FOR_FIRST", k)
+    monkeypatch.setattr(bits, "MIN_SECRETS_FOR_FIRST", k)
     enough = bits.FIRST_SHARE * bits.ROWS_A_SECRET * k
     tally = drawn(k, 1.0, 2 * enough, rng)
 
@@ -109,9 +123,13 @@ def test_a_step_beside_other_reports_ends_where_its_equations_are_solved(monkeyp
     tally = drawn(k, 2.0, n, rng)
     response = ik.RandomizedResponse(k, 1.0).simulate(rng.multinomial(n, np.full(k, 1 / k)), rng)
     points, path = [], bits.path
-    monkeypatch.setattr(bits, "path", lambda *args: (points.append(point) or point for point in path(*args)))
+    monkeypatch.setattr(
+        bits, "path", lambda *args: (points.append(point) or point for point in path(*args))
+    )
     problem = bits._Problem(
-        [Rows(tally.operator, tally.counts, 2 * n)], Pooled((response.operator,), k), response.counts / (2 * n)
+        [Rows(tally.operator, tally.counts, 2 * n)],
+        Pooled((response.operator,), k),
+        response.counts / (2 * n),
     )
     theta = np.full(k, 1 / k)
     g = problem.gradient(theta)

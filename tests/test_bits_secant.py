@@ -37,7 +37,9 @@ def test_it_saves_passes_over_the_rows(monkeypatch, rng):
     tally = ik.LocalHashing(k, 2.0).simulate(rng.multinomial(n, theta / theta.sum()), rng)
 
     def solved():
-        return bits.maximise([Rows(tally.operator, tally.counts, n)], Pooled((), k), np.empty(0), 1e-9)
+        return bits.maximise(
+            [Rows(tally.operator, tally.counts, n)], Pooled((), k), np.empty(0), 1e-9
+        )
 
     found, passes = solved()
     monkeypatch.setattr(bits, "_with_secant", lambda hessian, moved, fallen: hessian)

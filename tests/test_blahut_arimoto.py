@@ -35,7 +35,9 @@ def test_steps_are_the_definitions(steps, beta):
 def test_a_start_of_ones_own():
     prior, start = [0.5, 0.3, 0.2], [0.2, 0.2, 0.6]
     expected = step_by_step(np.array(prior), ik.Line(0, 2).distances(), 1.5, 3, start)
-    np.testing.assert_allclose(ik.blahut_arimoto(prior, 3, 1.5, 3, start=start).matrix(), expected, atol=1e-15)
+    np.testing.assert_allclose(
+        ik.blahut_arimoto(prior, 3, 1.5, 3, start=start).matrix(), expected, atol=1e-15
+    )
     assert start == [0.2, 0.2, 0.6]
 
 
@@ -49,7 +51,9 @@ def test_the_fifty_tight_epsilons_of_the_authors(city):
 
 
 @settings(max_examples=50)
-@given(st.integers(2, 8), st.integers(0, 2**32), st.floats(0.01, 10), st.sampled_from([1, 2, 10, 200]))
+@given(
+    st.integers(2, 8), st.integers(0, 2**32), st.floats(0.01, 10), st.sampled_from([1, 2, 10, 200])
+)
 def test_twice_beta_bounds_the_privacy(k, seed, beta, steps):
     rng = np.random.default_rng(seed)
     prior, start = rng.dirichlet(np.ones(k)), rng.dirichlet(np.ones(k))
@@ -75,7 +79,9 @@ def test_duality_with_ibu_is_bitwise():
 @pytest.mark.parametrize("beta", [0.2, 1.0, 4.0])
 def test_the_optimum_is_proved(city, beta):
     data = ik.datasets.load_gowalla(f"privic_{city}")
-    matrix = ik.blahut_arimoto(data.distribution, data.alphabet, beta, steps=None, tol=1e-11).matrix()
+    matrix = ik.blahut_arimoto(
+        data.distribution, data.alphabet, beta, steps=None, tol=1e-11
+    ).matrix()
     distances, prior = data.alphabet.distances(), data.distribution
     distortion = float(prior @ (matrix * distances).sum(axis=1))
     least = oracle.least_information(prior, distances, beta, prior @ matrix, distortion)
@@ -86,20 +92,27 @@ def test_the_optimum_is_proved(city, beta):
 def test_many_steps_tend_to_the_optimum():
     prior = ik.normalize([8, 1, 2, 4, 1])
     optimum = ik.blahut_arimoto(prior, 5, 1.0, steps=None).matrix()
-    worse = [np.abs(ik.blahut_arimoto(prior, 5, 1.0, n).matrix() - optimum).max() for n in (1, 10, 100, 10_000)]
+    worse = [
+        np.abs(ik.blahut_arimoto(prior, 5, 1.0, n).matrix() - optimum).max()
+        for n in (1, 10, 100, 10_000)
+    ]
     assert (np.diff(worse) < 0).all()
     assert worse[-1] < 1e-8
 
 
 def test_a_secret_of_probability_zero_has_a_row_and_no_say():
     with_zero = ik.blahut_arimoto([0.5, 0.0, 0.5], 3, 1.0, steps=10).matrix()
-    np.testing.assert_allclose(with_zero, step_by_step(np.array([0.5, 0, 0.5]), ik.Line(0, 2).distances(), 1.0, 10))
+    np.testing.assert_allclose(
+        with_zero, step_by_step(np.array([0.5, 0, 0.5]), ik.Line(0, 2).distances(), 1.0, 10)
+    )
     assert (with_zero > 0).all()
     np.testing.assert_allclose(with_zero.sum(axis=1), 1)
 
 
 def test_a_large_beta_reports_the_truth():
-    np.testing.assert_allclose(ik.blahut_arimoto([0.9, 0.05, 0.05], 3, 1e5, steps=10).matrix(), np.eye(3), atol=1e-12)
+    np.testing.assert_allclose(
+        ik.blahut_arimoto([0.9, 0.05, 0.05], 3, 1e5, steps=10).matrix(), np.eye(3), atol=1e-12
+    )
 
 
 @pytest.mark.parametrize(
@@ -112,7 +125,11 @@ def test_a_large_beta_reports_the_truth():
         ({"steps": 2.5}, ValueError, "steps must be a whole number"),
         ({"tol": 1e-9}, ValueError, "tol must be left out with steps=10"),
         ({"steps": None, "tol": 1e-15}, ValueError, "tol must be at least 1e-12"),
-        ({"steps": None, "start": [0.5, 0.5]}, ValueError, "start must be left out with steps=None"),
+        (
+            {"steps": None, "start": [0.5, 0.5]},
+            ValueError,
+            "start must be left out with steps=None",
+        ),
         ({"start": [1.0, 0.0]}, ik.errors.InvalidDistribution, "its entry 1 is 0"),
         ({"start": [0.5, 0.2]}, ik.errors.InvalidDistribution, "start"),
         ({"prior": [0.5, 0.6]}, ik.errors.InvalidDistribution, "prior"),

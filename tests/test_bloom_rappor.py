@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import ibukit as ik
-from ibukit.protocols import _sketch_kernels
+from ibukit.mechanisms.sketches import _sketch_kernels
 from ibukit.testing import check_channel, check_mechanism
 
 SMALL = [
@@ -32,8 +32,14 @@ def written_out(mechanism):
     matrix = np.empty((mechanism.k, len(reports)))
     for x, (z, (cohort, *bits)) in itertools.product(range(mechanism.k), enumerate(reports)):
         functions = np.arange(mechanism.hashes) + cohort * mechanism.hashes
-        own = set(_sketch_kernels.buckets(functions, mechanism.k, mechanism.bits, mechanism.seed)[:, x].tolist())
-        matrix[x, z] = math.prod(one_bit[int(i in own), bit] for i, bit in enumerate(bits)) / mechanism.cohorts
+        own = set(
+            _sketch_kernels.buckets(functions, mechanism.k, mechanism.bits, mechanism.seed)[
+                :, x
+            ].tolist()
+        )
+        matrix[x, z] = (
+            math.prod(one_bit[int(i in own), bit] for i, bit in enumerate(bits)) / mechanism.cohorts
+        )
     return matrix
 
 
@@ -50,7 +56,14 @@ def test_the_matrix_follows_the_definition_and_the_level_is_attained(mechanism, 
 def test_the_lifetime_level_is_that_of_the_permanent_response(mechanism):
     """Which is reported itself where p = 0 and q = 1."""
     shown = ik.BloomRappor(
-        mechanism.k, mechanism.bits, mechanism.hashes, mechanism.cohorts, mechanism.f, 0.0, 1.0, mechanism.seed
+        mechanism.k,
+        mechanism.bits,
+        mechanism.hashes,
+        mechanism.cohorts,
+        mechanism.f,
+        0.0,
+        1.0,
+        mechanism.seed,
     )
     assert ik.privacy.epsilon_ldp(shown) == pytest.approx(mechanism.lifetime_epsilon, rel=1e-12)
     assert shown.epsilon == pytest.approx(shown.lifetime_epsilon, rel=1e-12)
@@ -73,7 +86,11 @@ def test_the_published_levels():
     mechanism = ik.BloomRappor(200, 128, 2, 8, 0.5, 0.5, 0.75)
     assert round(mechanism.epsilon, 4) == 1.0743
     assert mechanism.epsilon == pytest.approx(
-        2 * math.log(mechanism.p_set * (1 - mechanism.p_clear) / (mechanism.p_clear * (1 - mechanism.p_set))), rel=1e-12
+        2
+        * math.log(
+            mechanism.p_set * (1 - mechanism.p_clear) / (mechanism.p_clear * (1 - mechanism.p_set))
+        ),
+        rel=1e-12,
     )
     assert mechanism.lifetime_epsilon == pytest.approx(4 * math.log(3), rel=1e-12)
     assert ik.BloomRappor(200, 128, 2, 8, 0.0, 0.5, 0.75).lifetime_epsilon == math.inf
@@ -90,7 +107,11 @@ def test_the_level_of_many_secrets_is_found_soon():
 
 
 def test_one_hash_without_collisions_is_a_unary_encoding():
-    seed = next(s for s in range(1000) if _sketch_kernels.buckets(np.array([0]), 3, 3, s)[0].tolist() == [0, 1, 2])
+    seed = next(
+        s
+        for s in range(1000)
+        if _sketch_kernels.buckets(np.array([0]), 3, 3, s)[0].tolist() == [0, 1, 2]
+    )
     p = ik.Rappor(3, 1.0).p_one
     same = ik.BloomRappor(3, 3, 1, 1, 0.0, 1 - p, p, seed)
     assert same.epsilon == pytest.approx(1.0, rel=1e-12)
@@ -98,15 +119,21 @@ def test_one_hash_without_collisions_is_a_unary_encoding():
     # half of the noise in the permanent response, half in the instantaneous one
     f = 0.3
     q = (p - f / 2) / (1 - f)
-    np.testing.assert_allclose(ik.BloomRappor(3, 3, 1, 1, f, 1 - q, q, seed).matrix(), same.matrix(), rtol=1e-12)
+    np.testing.assert_allclose(
+        ik.BloomRappor(3, 3, 1, 1, f, 1 - q, q, seed).matrix(), same.matrix(), rtol=1e-12
+    )
 
 
 def test_least_squares_is_unbiased_and_says_where_it_is_not_defined(rng):
     mechanism = SMALL[0]
     theta = rng.dirichlet(np.ones(6))
     every = mechanism._listed
-    np.testing.assert_allclose(mechanism.invert(every, theta @ mechanism.matrix()), theta, atol=1e-11)
-    with pytest.raises(ik.errors.NotInvertible, match="the filters of the cohorts seen have rank 2 for 4 secrets"):
+    np.testing.assert_allclose(
+        mechanism.invert(every, theta @ mechanism.matrix()), theta, atol=1e-11
+    )
+    with pytest.raises(
+        ik.errors.NotInvertible, match="the filters of the cohorts seen have rank 2 for 4 secrets"
+    ):
         ik.inv(SMALL[3].tally(SMALL[3].randomize([0, 1, 2, 3], rng)))
 
 
@@ -135,8 +162,14 @@ def test_thousands_of_bits_do_not_underflow(rng):
     a, b = mechanism.p_set, mechanism.p_clear
     for report, p, scale in zip(some, tally.forward(theta), tally.log_scale, strict=False):
         filters, bits_seen = mechanism.filters(int(report[0])), report[1:]
-        empty = bits_seen.sum() * math.log(b) + (bits - bits_seen.sum()) * math.log1p(-b) - math.log(1000)
-        ratios = np.where(filters == 1, np.where(bits_seen == 1, a / b, (1 - a) / (1 - b)), 1.0).prod(axis=1)
+        empty = (
+            bits_seen.sum() * math.log(b)
+            + (bits - bits_seen.sum()) * math.log1p(-b)
+            - math.log(1000)
+        )
+        ratios = np.where(
+            filters == 1, np.where(bits_seen == 1, a / b, (1 - a) / (1 - b)), 1.0
+        ).prod(axis=1)
         assert math.log(p) + scale == pytest.approx(empty + math.log(theta @ ratios), rel=1e-12)
         assert empty < math.log(5e-324)
     assert ik.mle(tally).gap <= 1e-9
@@ -145,7 +178,9 @@ def test_thousands_of_bits_do_not_underflow(rng):
 def test_a_sampler_without_the_second_hash_is_noticed(rng):
     class Careless(ik.BloomRappor):
         def draw(self, secrets, rng):
-            return ik.BloomRappor(self.k, self.bits, 1, self.cohorts, self.f, self.p, self.q).draw(secrets, rng)
+            return ik.BloomRappor(self.k, self.bits, 1, self.cohorts, self.f, self.p, self.q).draw(
+                secrets, rng
+            )
 
     with pytest.raises(AssertionError, match="does not follow the stated probabilities"):
         check_mechanism(Careless(4, 4, 2, 1, 0.2, 0.3, 0.8), rng=rng, n=20_000)
@@ -161,7 +196,10 @@ def test_a_sampler_without_the_second_hash_is_noticed(rng):
         ({"f": 1.0}, r"f must be in \[0, 1\), got 1\.0"),
         ({"p": math.nan}, r"p must be in \[0, 1\], got nan"),
         ({"q": 0.5}, r"p and q must differ, got 0\.5 for both"),
-        ({"f": 0.0, "p": 0.0}, r"f, p and q must leave each bit in doubt, got 0\.0, 0\.0 and 0\.75"),
+        (
+            {"f": 0.0, "p": 0.0},
+            r"f, p and q must leave each bit in doubt, got 0\.0, 0\.0 and 0\.75",
+        ),
         ({"alphabet": 1}, "number of secrets must be at least 2, got 1"),
     ],
 )
@@ -172,8 +210,14 @@ def test_what_is_refused(given, message):
 
 
 def test_filters_that_tell_nobody_apart_are_refused():
-    seed = next(s for s in range(1000) if len(set(_sketch_kernels.buckets(np.array([0]), 3, 2, s)[0].tolist())) == 1)
-    with pytest.raises(ValueError, match="bits, hashes and cohorts must tell secrets apart, got 2, 1 and 1"):
+    seed = next(
+        s
+        for s in range(1000)
+        if len(set(_sketch_kernels.buckets(np.array([0]), 3, 2, s)[0].tolist())) == 1
+    )
+    with pytest.raises(
+        ValueError, match="bits, hashes and cohorts must tell secrets apart, got 2, 1 and 1"
+    ):
         ik.BloomRappor(3, 2, 1, 1, 0.5, 0.5, 0.75, seed)
     with pytest.raises(ValueError, match="cohort must be below 2, got 2"):
         SMALL[0].filters(2)
@@ -182,7 +226,10 @@ def test_filters_that_tell_nobody_apart_are_refused():
 @pytest.mark.parametrize(
     ("report", "message"),
     [
-        ([0, 1, 0], r"reports must be rows of a cohort and 6 bits, shape \(n, 7\), got shape \(1, 3\)"),
+        (
+            [0, 1, 0],
+            r"reports must be rows of a cohort and 6 bits, shape \(n, 7\), got shape \(1, 3\)",
+        ),
         ([2, 1, 0, 0, 0, 0, 0], "reports must have their cohort from 0 to 1, got 2 at index 0"),
         ([1, 1, 0, 3, 0, 0, 0], "reports must have bits 0 and 1 after the cohort, got 3"),
         ([1, 1, 0, math.nan, 0, 0, 0], "reports must be whole numbers, got nan"),

@@ -6,7 +6,12 @@ from scipy.optimize import minimize
 from scipy.special import softmax
 
 import ibukit as ik
-from ibukit.theory import inv_bound_geometric, inv_bound_krr, inv_squared_error, inv_squared_error_range
+from ibukit.theory import (
+    inv_bound_geometric,
+    inv_bound_krr,
+    inv_squared_error,
+    inv_squared_error_range,
+)
 from oracles import naive
 
 WIDE = np.random.default_rng(4).dirichlet(np.ones(7), 4)
@@ -16,7 +21,10 @@ MECHANISMS = [
     (ik.TruncatedGeometric(2, 0.05), naive.truncated_geometric(2, 0.05)),
     (ik.TruncatedGeometric(3, 2.0), naive.truncated_geometric(3, 2.0)),
     (ik.Exponential(5, 1.0), naive.exponential(naive.line_distances(5), 1.0)),
-    (ik.TruncatedPlanarGeometric(ik.Grid(2, 3), 1.0), naive.truncated_planar_geometric(2, 3, 1.0, 1.0, 1.0)),
+    (
+        ik.TruncatedPlanarGeometric(ik.Grid(2, 3), 1.0),
+        naive.truncated_planar_geometric(2, 3, 1.0, 1.0, 1.0),
+    ),
     (ik.MatrixMechanism(WIDE), WIDE),
 ]
 UNARY = [
@@ -35,17 +43,23 @@ def by_linear_algebra(matrix, theta):
 @pytest.mark.parametrize(("mechanism", "matrix"), MECHANISMS, ids=names)
 def test_the_exact_error_is_that_of_the_inverse(mechanism, matrix, rng):
     for theta in (*rng.dirichlet(np.full(len(matrix), 0.5), 20), np.eye(len(matrix))[0]):
-        assert inv_squared_error(mechanism, theta) == pytest.approx(by_linear_algebra(matrix, theta), rel=1e-9)
+        assert inv_squared_error(mechanism, theta) == pytest.approx(
+            by_linear_algebra(matrix, theta), rel=1e-9
+        )
 
 
 @pytest.mark.parametrize(("mechanism", "p", "q"), UNARY, ids=["RAPPOR", "OUE"])
 def test_of_unary_encodings_it_is_the_variance_of_the_bits(mechanism, p, q, rng):
     for theta in rng.dirichlet(np.ones(5), 20):
         set_ = q + (p - q) * theta
-        assert inv_squared_error(mechanism, theta) == pytest.approx((set_ * (1 - set_)).sum() / (p - q) ** 2)
+        assert inv_squared_error(mechanism, theta) == pytest.approx(
+            (set_ * (1 - set_)).sum() / (p - q) ** 2
+        )
 
 
-@pytest.mark.parametrize("mechanism", [case[0] for case in (*MECHANISMS, *UNARY)], ids=[*names, "RAPPOR", "OUE"])
+@pytest.mark.parametrize(
+    "mechanism", [case[0] for case in (*MECHANISMS, *UNARY)], ids=[*names, "RAPPOR", "OUE"]
+)
 def test_it_is_the_error_of_simulated_estimates(mechanism, rng):
     """To five of its own standard errors, and an error of a tenth would be seen."""
     n, theta = 50, rng.dirichlet(np.ones(mechanism.k))
@@ -59,17 +73,23 @@ def test_it_is_the_error_of_simulated_estimates(mechanism, rng):
     assert abs(np.mean(errors) - 1.2 * exact) > 5 * spread
 
 
-@pytest.mark.parametrize("mechanism", [case[0] for case in (*MECHANISMS, *UNARY)], ids=[*names, "RAPPOR", "OUE"])
+@pytest.mark.parametrize(
+    "mechanism", [case[0] for case in (*MECHANISMS, *UNARY)], ids=[*names, "RAPPOR", "OUE"]
+)
 def test_the_range_holds_all_and_is_attained(mechanism, rng):
     least, greatest = inv_squared_error_range(mechanism)
     k = mechanism.k
-    all_of_them = [inv_squared_error(mechanism, theta) for theta in rng.dirichlet(np.full(k, 0.7), 2000)]
+    all_of_them = [
+        inv_squared_error(mechanism, theta) for theta in rng.dirichlet(np.full(k, 0.7), 2000)
+    ]
     assert least <= min(all_of_them)
     assert max(all_of_them) <= greatest
     singles = [inv_squared_error(mechanism, single) for single in np.eye(k)]
     assert min(singles) == pytest.approx(least)
     found = minimize(
-        lambda y: -inv_squared_error(mechanism, softmax(y)), np.zeros(k), options={"gtol": 1e-9, "maxiter": 5000}
+        lambda y: -inv_squared_error(mechanism, softmax(y)),
+        np.zeros(k),
+        options={"gtol": 1e-9, "maxiter": 5000},
     )
     assert -found.fun == pytest.approx(greatest, rel=1e-5)
 

@@ -6,7 +6,7 @@ from scipy.stats import binom, chi2
 
 import ibukit as ik
 from ibukit.intervals.calibrated import RATIO_WITHIN, Calibrated, constrained
-from ibukit.intervals.likelihood import likelihood_of
+from ibukit.intervals.tilted_likelihood import likelihood_of
 from ibukit.solvers.problem import Problem
 
 # of a share that should be the level: how many standard errors it may be off
@@ -20,7 +20,9 @@ def likelihood(tally):
 def instance(seed):
     rng = np.random.default_rng(seed)
     matrix = rng.dirichlet(np.full(rng.integers(2, 6), rng.choice([0.5, 3.0])), 3)
-    tally = ik.MatrixMechanism(matrix).simulate(rng.multinomial(rng.choice([20, 2000]), rng.dirichlet(np.ones(3))), rng)
+    tally = ik.MatrixMechanism(matrix).simulate(
+        rng.multinomial(rng.choice([20, 2000]), rng.dirichlet(np.ones(3))), rng
+    )
     w = rng.choice([np.eye(3)[0], np.array([0, 1, rng.random()])])
     return tally, rng.permutation(w), rng
 
@@ -38,7 +40,9 @@ def on_segment(tally, w, v):
     ends = corners[[np.argmin(corners @ [1, 2, 4]), np.argmax(corners @ [1, 2, 4])]]
     along = np.linspace(0, 1, 20_001)[:, None]
     with np.errstate(divide="ignore"):
-        fits = np.log((along * ends[0] + (1 - along) * ends[1]) @ tally.matrix()) @ tally.frequencies
+        fits = (
+            np.log((along * ends[0] + (1 - along) * ends[1]) @ tally.matrix()) @ tally.frequencies
+        )
     return fits.max()
 
 
@@ -59,7 +63,9 @@ def test_constrained_fits_are_those_of_a_grid(seed):
 
 
 def test_what_reports_leave_open_has_no_ratio():
-    merged = ik.compose(ik.RandomizedResponse(3, 1.0), [[1, 0], [0, 1], [0, 1]]).tally_counts([60, 40])
+    merged = ik.compose(ik.RandomizedResponse(3, 1.0), [[1, 0], [0, 1], [0, 1]]).tally_counts(
+        [60, 40]
+    )
     share = 1 - ik.mle(merged).distribution[0]
     for v in (0.0, 0.3 * share, 0.9 * share, share):
         found = constrained(likelihood(merged), 100, np.array([0.0, 1.0, 0.0]), v)
@@ -89,7 +95,9 @@ def exact_law(v, n, p):
 def is_quantile(threshold, ratios, chances, level, draws):
     """Whether the simulated quantile is near enough to the exact one, whose law has atoms."""
     margin = SIGMAS * np.sqrt(level * (1 - level) / draws)
-    below, up_to = (chances[ratios <= threshold + side * 2 * RATIO_WITHIN].sum() for side in (-1, 1))
+    below, up_to = (
+        chances[ratios <= threshold + side * 2 * RATIO_WITHIN].sum() for side in (-1, 1)
+    )
     return below <= level + margin and up_to >= level - margin
 
 
@@ -108,14 +116,18 @@ def test_thresholds_are_quantiles_of_the_exact_law(v):
 
 def test_the_error_of_a_threshold_is_about_that_over_seeds():
     tally = ik.RandomizedResponse(2, 1.0).tally_counts([2500, 1500])
-    found = [Calibrated(tally, 0.9, 100, seed).threshold(np.array([1.0, 0.0]), 0.8) for seed in range(20)]
+    found = [
+        Calibrated(tally, 0.9, 100, seed).threshold(np.array([1.0, 0.0]), 0.8) for seed in range(20)
+    ]
     thresholds, errors = np.array(found).T
     # a standard deviation of twenty is right to a sixth
     assert 0.5 < thresholds.std(ddof=1) / errors.mean() < 2
     assert np.unique(thresholds).size > 10
 
 
-@pytest.mark.parametrize("seen", [30, *(pytest.param(seen, marks=pytest.mark.slow) for seen in (45, 50))])
+@pytest.mark.parametrize(
+    "seen", [30, *(pytest.param(seen, marks=pytest.mark.slow) for seen in (45, 50))]
+)
 def test_ends_have_the_ratio_that_the_exact_law_wants(seen):
     n, level, draws = 80, 0.9, 400
     mechanism = ik.RandomizedResponse(2, 1.0)
@@ -126,7 +138,9 @@ def test_ends_have_the_ratio_that_the_exact_law_wants(seen):
         if 0 < end < 1:
             assert is_quantile(ratios[seen], ratios, chances, level, draws)
         else:
-            assert chances[ratios < ratios[seen] - 1e-9].sum() <= level + SIGMAS * np.sqrt(level * (1 - level) / draws)
+            assert chances[ratios < ratios[seen] - 1e-9].sum() <= level + SIGMAS * np.sqrt(
+                level * (1 - level) / draws
+            )
 
 
 def test_with_many_reports_inside_the_threshold_is_the_chi_squared_one():
@@ -168,7 +182,9 @@ def test_the_same_question_has_the_same_answer_in_any_company():
     lower, upper = estimate.interval(of=[[1, 0, 0], [0, 2, 4]], **options)
     assert estimate.interval(of=[0, 2, 4], **options) == (lower[1], upper[1])
     assert estimate.interval(of=[0, 1, 2], **options) == pytest.approx((lower[1] / 2, upper[1] / 2))
-    assert estimate.interval(of=[0, -1, -2], **options) == pytest.approx((-upper[1] / 2, -lower[1] / 2))
+    assert estimate.interval(of=[0, -1, -2], **options) == pytest.approx(
+        (-upper[1] / 2, -lower[1] / 2)
+    )
     assert estimate.interval(of=[0, 2, 4], seed=1, **options) != (lower[1], upper[1])
     assert estimate.interval(of=[3, 3, 3], **options) == (3, 3)
 
@@ -190,5 +206,8 @@ def test_bad_input_is_named():
             estimate.interval(level, method="calibrated", draws=draws)
     with pytest.raises(ValueError, match="seed must be at least 0, got -1"):
         estimate.interval(method="calibrated", seed=-1)
-    with pytest.raises(ValueError, match="target must be 'distribution' with method='calibrated', got 'frequencies'"):
+    with pytest.raises(
+        ValueError,
+        match="target must be 'distribution' with method='calibrated', got 'frequencies'",
+    ):
         estimate.interval(method="calibrated", target="frequencies")

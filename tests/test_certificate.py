@@ -9,7 +9,16 @@ from hypothesis import strategies as st
 
 import ibukit as ik
 from ibukit.estimators.certificate import gap_of, log_likelihood_of
-from instances import INSTANCES, NAMES, Bent, TransposedAdjoint, distributions, tallies, unchecked, with_operator
+from instances import (
+    INSTANCES,
+    NAMES,
+    Bent,
+    TransposedAdjoint,
+    distributions,
+    tallies,
+    unchecked,
+    with_operator,
+)
 from oracles import naive
 
 
@@ -30,7 +39,9 @@ def assert_bounded(tally, theta, other):
         return
     ours, theirs = mean_log_likelihood(tally, theta), mean_log_likelihood(tally, other)
     excess = theirs - ours - gap
-    assert excess <= 1e-14 * (1 + abs(ours)), f"a distribution is better by {excess:.3g} than the gap {gap:.3g} allows"
+    assert excess <= 1e-14 * (1 + abs(ours)), (
+        f"a distribution is better by {excess:.3g} than the gap {gap:.3g} allows"
+    )
 
 
 @given(data=st.data(), tally=tallies())
@@ -48,7 +59,9 @@ def test_the_maximum_is_within_n_gaps(data, tally):
     # L* <= L(best) + n gap(best), so L* - L(phi) <= n gap(phi) may be asked of L(best) only
     with np.errstate(divide="ignore"):
         at_phi = float(tally.counts @ np.log(tally.forward(phi)))
-    assert best.log_likelihood - at_phi <= tally.n * ik.gap(tally, phi) + 1e-13 * (tally.n + abs(best.log_likelihood))
+    assert best.log_likelihood - at_phi <= tally.n * ik.gap(tally, phi) + 1e-13 * (
+        tally.n + abs(best.log_likelihood)
+    )
 
 
 @pytest.mark.parametrize("instance", INSTANCES, ids=NAMES)
@@ -86,7 +99,9 @@ def broken(instance, kind):
 def test_the_bound_sees_a_wrong_adjoint(instance, kind, rng):
     wrong, best = broken(instance, kind), ik.mle(instance.tally).distribution
     # near the maximiser the bound is nearly attained, so there it is that an error shows
-    candidates = [0.999 * best + 0.001 * rng.dirichlet(np.ones(instance.tally.k)) for _ in range(20)]
+    candidates = [
+        0.999 * best + 0.001 * rng.dirichlet(np.ones(instance.tally.k)) for _ in range(20)
+    ]
     assert_bounded(instance.tally, candidates, best)
     with pytest.raises(AssertionError, match="a distribution is better by"):
         assert_bounded(wrong, candidates, best)
@@ -202,7 +217,11 @@ def test_the_papers_stopping_rule_does_not_reach_the_maximiser():
 @pytest.mark.parametrize(
     ("distribution", "error", "words"),
     [
-        ([0.5, 0.5, 0.5], ik.errors.InvalidDistribution, "distribution must sum to 1.*its sum is 1.5"),
+        (
+            [0.5, 0.5, 0.5],
+            ik.errors.InvalidDistribution,
+            "distribution must sum to 1.*its sum is 1.5",
+        ),
         (
             [1.5, -0.5, 0.0],
             ik.errors.InvalidDistribution,

@@ -22,7 +22,9 @@ def many_rows(k, n, rng):
 @pytest.mark.parametrize("length", [1, 2047, 2048, 2049, 32 * 2048, 32 * 2048 + 1, 10**6 + 3])
 def test_stretches_are_all_of_it_in_order(length):
     pieces = list(slices_of(length))
-    assert np.array_equal(np.concatenate([np.arange(length)[piece] for piece in pieces]), np.arange(length))
+    assert np.array_equal(
+        np.concatenate([np.arange(length)[piece] for piece in pieces]), np.arange(length)
+    )
     assert len(pieces) <= 32
 
 
@@ -62,11 +64,16 @@ def test_one_impossible_row_in_any_stretch_is_seen(secret, rng):
 
 def test_only_bits_are_cut(monkeypatch, rng):
     cut = []
-    monkeypatch.setattr(bits, "slices_of", lambda length, _: cut.append(length) or [slice(0, 1), slice(1, length)])
+    monkeypatch.setattr(
+        bits, "slices_of", lambda length, _: cut.append(length) or [slice(0, 1), slice(1, length)]
+    )
     rows, response = many_rows(8, 50, rng), ik.RandomizedResponse(8, 1.0).tally(np.arange(8))
     theta = rng.dirichlet(np.ones(8))
     for tally in (rows, response, rows + response):
-        whole, found = Channel.score(tally.operator, theta, tally.counts), tally.operator.score(theta, tally.counts)
+        whole, found = (
+            Channel.score(tally.operator, theta, tally.counts),
+            tally.operator.score(theta, tally.counts),
+        )
         assert found.log_likelihood == pytest.approx(whole.log_likelihood, rel=1e-13)
         np.testing.assert_allclose(found.g, whole.g, rtol=1e-13)
         assert found.least == pytest.approx(whole.least, rel=1e-14)

@@ -22,7 +22,9 @@ SWITCH = "claims.published"
 
 
 def code_cells(notebook: Any) -> list[Any]:
-    return [cell for cell in notebook.cells if cell["cell_type"] == "code" and cell["source"].strip()]
+    return [
+        cell for cell in notebook.cells if cell["cell_type"] == "code" and cell["source"].strip()
+    ]
 
 
 def assigned(tree: ast.Module) -> dict[str, ast.Constant]:
@@ -33,12 +35,20 @@ def assigned(tree: ast.Module) -> dict[str, ast.Constant]:
             target, value = node.targets[0], node.value
             both = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
             pairs = zip(target.elts, value.elts, strict=True) if both else [(target, value)]
-            found |= {name.id: of for name, of in pairs if isinstance(name, ast.Name) and isinstance(of, ast.Constant)}
+            found |= {
+                name.id: of
+                for name, of in pairs
+                if isinstance(name, ast.Name) and isinstance(of, ast.Constant)
+            }
     return found
 
 
 def switches(tree: ast.AST) -> list[ast.Call]:
-    return [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == SWITCH]
+    return [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == SWITCH
+    ]
 
 
 def setting(source: str) -> dict[str, ast.Constant]:
@@ -51,9 +61,13 @@ def setting(source: str) -> dict[str, ast.Constant]:
         published = {name: given[name] for name in names}
         same = [of.value for of in published.values()] == [of.value for of in numbers]
     except (ValueError, AttributeError, KeyError, IndexError) as error:
-        raise ValueError(f"must call {SWITCH}((NAME, SEED) == (number, seed)) once, on literals given above") from error
+        raise ValueError(
+            f"must call {SWITCH}((NAME, SEED) == (number, seed)) once, on literals given above"
+        ) from error
     if not same or "SEED" not in published or len(published) < 2:
-        raise ValueError(f"{ast.unparse(compared)} must name a seed and another number, and hold as it stands")
+        raise ValueError(
+            f"{ast.unparse(compared)} must name a seed and another number, and hold as it stands"
+        )
     return published
 
 
@@ -66,7 +80,9 @@ def faults(notebook: Any) -> list[str]:
     except ValueError as error:
         found.append(f"{first['id']}: {error}")
     if any(isinstance(node, ast.Assert) for node in ast.walk(ast.parse(first["source"]))):
-        found.append(f"{first['id']}: asserts in the cell of the switch, which acts from the next one on")
+        found.append(
+            f"{first['id']}: asserts in the cell of the switch, which acts from the next one on"
+        )
     for cell in rest:
         tree = parsed(cell["source"])
         if switches(tree):
@@ -85,7 +101,9 @@ def changed(notebook: Any, *parts: str) -> Any:
     """The notebook with "seed" another one, or "rest" (epsilon, or what is like it) twice what it is."""
     [first, *_] = code_cells(notebook)
     lines = first["source"].split("\n")
-    numbers = {name: of for name, of in setting(first["source"]).items() if name != "ROUNDS"}  # twice as long, no more
+    numbers = {
+        name: of for name, of in setting(first["source"]).items() if name != "ROUNDS"
+    }  # twice as long, no more
     chosen = [name for name in numbers if ("seed" if name == "SEED" else "rest") in parts]
     for name in sorted(chosen, key=lambda name: -numbers[name].col_offset):
         node, i = numbers[name], numbers[name].lineno - 1
@@ -97,7 +115,12 @@ def changed(notebook: Any, *parts: str) -> Any:
 
 def errors_of(cells: list[Any]) -> list[str]:
     """What cells that have been run have raised, and where."""
-    errors = [(cell["id"], out) for cell in cells for out in cell["outputs"] if out["output_type"] == "error"]
+    errors = [
+        (cell["id"], out)
+        for cell in cells
+        for out in cell["outputs"]
+        if out["output_type"] == "error"
+    ]
     return [f"{where}: {error['ename']}: {error['evalue']}" for where, error in errors]
 
 
@@ -112,7 +135,10 @@ def read(stem: str) -> Any:
 
 IN_CHAPTERS = [stem for stem, path in CHAPTERS.items() if path.parent.name == "chapters"]
 EACH = [
-    (stem, name) for stem in IN_CHAPTERS for name in setting(code_cells(read(stem))[0]["source"]) if name != "ROUNDS"
+    (stem, name)
+    for stem in IN_CHAPTERS
+    for name in setting(code_cells(read(stem))[0]["source"])
+    if name != "ROUNDS"
 ]
 
 
@@ -124,7 +150,9 @@ def test_a_chapter_says_what_its_published_setting_is(stem):
 @pytest.mark.parametrize("stem", sorted(set(CHAPTERS) - set(IN_CHAPTERS)))
 def test_other_pages_assert_nothing(stem):
     for cell in code_cells(read(stem)):
-        assert not any(isinstance(node, ast.Assert) for node in ast.walk(parsed(cell["source"]))), cell["id"]
+        assert not any(isinstance(node, ast.Assert) for node in ast.walk(parsed(cell["source"]))), (
+            cell["id"]
+        )
 
 
 @pytest.mark.parametrize("stem", QUICK)
@@ -146,7 +174,9 @@ CHECK = "x = EPSILON\nassert x == 0.05, 'a reason'\nassert x < 0.06\nprint('went
 
 
 def toy(*sources: str) -> Any:
-    cells = [nbformat.v4.new_code_cell(source, id=f"toy-{i:02d}") for i, source in enumerate(sources)]
+    cells = [
+        nbformat.v4.new_code_cell(source, id=f"toy-{i:02d}") for i, source in enumerate(sources)
+    ]
     return nbformat.v4.new_notebook(cells=cells, metadata=notebooks.METADATA)
 
 
@@ -154,12 +184,21 @@ def toy(*sources: str) -> Any:
     ("sources", "says"),
     [
         (["EPSILON, SEED = 0.05, 7", CHECK], "must call claims.published"),
-        ([FIRST.replace("== (0.05, 7)", "== (0.06, 7)"), CHECK], "must name a seed and another number, and hold"),
-        (["SEED = 7\nclaims.published((SEED,) == (7,))", CHECK], "must name a seed and another number, and hold"),
+        (
+            [FIRST.replace("== (0.05, 7)", "== (0.06, 7)"), CHECK],
+            "must name a seed and another number, and hold",
+        ),
+        (
+            ["SEED = 7\nclaims.published((SEED,) == (7,))", CHECK],
+            "must name a seed and another number, and hold",
+        ),
         ([FIRST.replace("0.05, 7\n", "0.05, f(7)\n"), CHECK], "must call claims.published"),
         ([f"{FIRST}\nassert EPSILON < 1"], "asserts in the cell of the switch"),
         ([FIRST, "claims.published(True)", CHECK], "calls claims.published again"),
-        ([FIRST, "if EPSILON > 0.05:\n    raise AssertionError"], "raises an AssertionError that says nothing"),
+        (
+            [FIRST, "if EPSILON > 0.05:\n    raise AssertionError"],
+            "raises an AssertionError that says nothing",
+        ),
     ],
 )
 def test_a_chapter_that_could_stop_is_found(sources, says):
@@ -211,8 +250,14 @@ def test_the_switch_in_a_notebook(ran):
     said = [cell["outputs"][0]["text"].splitlines() for cell in ran["said"]]
     assert said == [
         ["This is not the published setting: a check that fails is printed and stops nothing."],
-        ["Does not hold in this setting: x == 0.05", "Does not hold in this setting: x < 0.06", "went on"],
+        [
+            "Does not hold in this setting: x == 0.05",
+            "Does not hold in this setting: x < 0.06",
+            "went on",
+        ],
         ["Does not hold in this setting: y[9] == 1 (IndexError: list index out of range)"],
     ]
     [error] = errors_of(ran["wrong"])
-    assert error.startswith("wrong-01: AssertionError: EPSILON > 1 does not hold; if you changed the setting, call")
+    assert error.startswith(
+        "wrong-01: AssertionError: EPSILON > 1 does not hold; if you changed the setting, call"
+    )

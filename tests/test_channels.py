@@ -7,7 +7,14 @@ import numpy as np
 import pytest
 
 import ibukit as ik
-from ibukit.channels import BitChannel, Channel, DenseChannel, LineChannel, ResponseChannel, StackedChannel
+from ibukit.channels import (
+    BitChannel,
+    Channel,
+    DenseChannel,
+    LineChannel,
+    ResponseChannel,
+    StackedChannel,
+)
 from ibukit.channels.base import Score, gap_between
 from ibukit.channels.plane import column_scaled, infinite, remapped, row_normalised
 from ibukit.testing import check_channel
@@ -51,10 +58,15 @@ OURS = {
     "k-RR of one": ResponseChannel(1, np.arange(1), 0.5, 0.7),
     "line": LineChannel(6, 0.7, np.array([0, 0, 2, 5]), np.array([1.0, 0.5, 0.3, 0.8])),
     "line, blunt": LineChannel(6, 1.0, np.array([0, 2, 5]), np.ones(3)),
-    "bits": ik.Rappor(9, 1.0).tally(np.random.default_rng(1).integers(0, 2, (20, 9), dtype=np.uint8)).operator,
+    "bits": ik.Rappor(9, 1.0)
+    .tally(np.random.default_rng(1).integers(0, 2, (20, 9), dtype=np.uint8))
+    .operator,
     "OUE": ik.OptimizedUnaryEncoding(5, 1.0).tally(np.eye(5, dtype=np.uint8)).operator,
     "sets": ik.SubsetSelection(6, 1.0).simulate([9] * 6, np.random.default_rng(2)).operator,
-    **{f"plane, {kind}": plane(kind) for kind in ("remapped", "row normalised", "column scaled", "infinite")},
+    **{
+        f"plane, {kind}": plane(kind)
+        for kind in ("remapped", "row normalised", "column scaled", "infinite")
+    },
     "a stranger": Stranger(),
 }
 OURS["stack"] = StackedChannel(
@@ -71,14 +83,23 @@ def test_every_shortcut_is_what_forward_and_adjoint_say(channel):
 
 BROKEN = {
     "score": (lambda self, theta, counts: Channel.score(self, theta * 1.001, counts), "score"),
-    "certificate": (lambda self, theta, counts, n: (self.score(theta, counts).log_likelihood, 0.9), "certificate"),
+    "certificate": (
+        lambda self, theta, counts, n: (self.score(theta, counts).log_likelihood, 0.9),
+        "certificate",
+    ),
     "rows": (lambda self, secrets: DenseChannel.rows(self, secrets) * 1.001, "rows"),
-    "add_gram": (lambda self, total, weights: DenseChannel.add_gram(self, total, weights * 1.001), "gram"),
+    "add_gram": (
+        lambda self, total, weights: DenseChannel.add_gram(self, total, weights * 1.001),
+        "gram",
+    ),
     "gram": (lambda self, weights: np.zeros((3, 3)), "gram"),
     "scaled": (lambda self, factor: self, "scaled"),
     "unit_columns": (lambda self: self, "unit_columns"),
     "take": (lambda self, reports: DenseChannel(self.columns[:, ::-1][:, reports]), "take"),
-    "with_one_more": (lambda self, row: DenseChannel(np.vstack([row, self.columns])), "with_one_more"),
+    "with_one_more": (
+        lambda self, row: DenseChannel(np.vstack([row, self.columns])),
+        "with_one_more",
+    ),
     "adjoint": (lambda self, w: self.columns @ w + 1e-6, "adjoint"),
     "forward": (lambda self, theta: theta @ self.columns + 1e-6, "linear|adjoint"),
 }
@@ -87,7 +108,11 @@ BROKEN = {
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_broken_shortcut_is_caught(name):
     broken, words = BROKEN[name]
-    kind = type("Broken", (DenseChannel,), {name: broken, "__reduce__": lambda self: (DenseChannel, (self.columns,))})
+    kind = type(
+        "Broken",
+        (DenseChannel,),
+        {name: broken, "__reduce__": lambda self: (DenseChannel, (self.columns,))},
+    )
     with pytest.raises(AssertionError, match=words):
         check_channel(kind(MATRIX))
 
@@ -129,7 +154,10 @@ class Loudest(Louder):
 
 
 def test_a_class_that_says_its_certificate_anew_keeps_it():
-    assert Loudest(5, np.arange(2), 0.6, 0.1).certificate(np.full(5, 0.2), np.ones(2), 2.0) == (6.0, 0.5)
+    assert Loudest(5, np.arange(2), 0.6, 0.1).certificate(np.full(5, 0.2), np.ones(2), 2.0) == (
+        6.0,
+        0.5,
+    )
 
 
 def test_a_class_that_says_score_anew_inherits_no_certificate():
@@ -162,6 +190,8 @@ def test_a_pool_of_lines_adds_up_their_grams():
     np.testing.assert_allclose(stack.gram(w), line.gram(w[:4]) + other.gram(w[4:]))
 
 
-@pytest.mark.parametrize(("least", "largest"), [(0, 1), (math.nan, 1), (1, 0), (1, math.inf), (1, math.nan)])
+@pytest.mark.parametrize(
+    ("least", "largest"), [(0, 1), (math.nan, 1), (1, 0), (1, math.inf), (1, math.nan)]
+)
 def test_what_is_no_positive_number_certifies_nothing(least, largest):
     assert gap_between(least, largest) == math.inf

@@ -12,12 +12,16 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
-NOTEBOOKS = sorted(p for p in (ROOT / "book").rglob("*.ipynb") if ".ipynb_checkpoints" not in p.parts)
+NOTEBOOKS = sorted(
+    p for p in (ROOT / "book").rglob("*.ipynb") if ".ipynb_checkpoints" not in p.parts
+)
 CHAPTERS = [path for path in NOTEBOOKS if path.parent.name == "chapters"]
 LINES_PER_CELL = 15
 COLUMNS = 79
 FOLDED = {"remove-cell", "hide-input", "hide-cell", "check"}
-CHARTS = {"what-to-run"}  # its picture is a schematic, not a figure that a cell draws; see test_schematics.py
+CHARTS = {
+    "what-to-run"
+}  # its picture is a schematic, not a figure that a cell draws; see test_schematics.py
 
 
 def toc_files(node: Any) -> Iterator[str]:
@@ -34,7 +38,9 @@ def toc_files(node: Any) -> Iterator[str]:
 
 
 def code_cells(path: Path) -> list[Any]:
-    return [c for c in nbformat.read(path, 4).cells if c["cell_type"] == "code" and c["source"].strip()]
+    return [
+        c for c in nbformat.read(path, 4).cells if c["cell_type"] == "code" and c["source"].strip()
+    ]
 
 
 def tags(cell: Any) -> list[str]:
@@ -42,12 +48,16 @@ def tags(cell: Any) -> list[str]:
 
 
 def draws(cell: Any) -> bool:
-    return any("<Figure" in str(output.get("data", {}).get("text/plain", "")) for output in cell["outputs"])
+    return any(
+        "<Figure" in str(output.get("data", {}).get("text/plain", "")) for output in cell["outputs"]
+    )
 
 
 def test_the_contents_and_the_pages_are_the_same_set():
     named = set(toc_files(yaml.safe_load((ROOT / "_toc.yml").read_text("utf8"))))
-    pages = {p.relative_to(ROOT).with_suffix("") for p in (*NOTEBOOKS, *(ROOT / "book").rglob("*.md"))}
+    pages = {
+        p.relative_to(ROOT).with_suffix("") for p in (*NOTEBOOKS, *(ROOT / "book").rglob("*.md"))
+    }
     assert named == {page.as_posix() for page in pages}
 
 
@@ -60,7 +70,9 @@ def test_every_cell_was_run(path):
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
 def test_no_cell_fails_writes_to_stderr_or_escapes_comparison(path):
     for cell in code_cells(path):
-        assert not any(o["output_type"] == "error" or o.get("name") == "stderr" for o in cell["outputs"]), cell["id"]
+        assert not any(
+            o["output_type"] == "error" or o.get("name") == "stderr" for o in cell["outputs"]
+        ), cell["id"]
         assert not {"nbval-skip", "raises-exception"} & set(tags(cell)), cell["id"]
         assert "NBVAL_" not in cell["source"], cell["id"]
 
@@ -90,7 +102,9 @@ def test_every_column_of_a_table_has_a_name(path):
 def test_a_chapter_draws_and_asserts_what_it_claims(path):
     cells = code_cells(path)
     assert any(draws(cell) for cell in cells) or path.stem in CHARTS
-    assert any(re.search(r"^\s*assert |\bclaims\.\w+\(", cell["source"], re.MULTILINE) for cell in cells)
+    assert any(
+        re.search(r"^\s*assert |\bclaims\.\w+\(", cell["source"], re.MULTILINE) for cell in cells
+    )
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda p: p.stem)

@@ -41,7 +41,9 @@ def published(tmp_path, monkeypatch):
     (tmp_path / "published").mkdir()
 
     def write(*changes, columns=tuple(ROW)):
-        with (tmp_path / "published" / "consistency.csv").open("w", encoding="utf-8", newline="") as file:
+        with (tmp_path / "published" / "consistency.csv").open(
+            "w", encoding="utf-8", newline=""
+        ) as file:
             writer = csv.DictWriter(file, columns, extrasaction="ignore")
             writer.writeheader()
             writer.writerows({**ROW, **change} for change in changes)
@@ -68,7 +70,9 @@ def test_rounding_means_half_a_unit_of_the_last_printed_digit(stem):
         assert row.tolerance == pytest.approx(0.5 * 10.0**-decimals, rel=1e-12), row
 
 
-@pytest.mark.parametrize("stem", [stem for stem in STEMS if stem != "protocols"])  # which repeats single tables
+@pytest.mark.parametrize(
+    "stem", [stem for stem in STEMS if stem != "protocols"]
+)  # which repeats single tables
 def test_every_claim_is_in_the_ledger(stem):
     with (DATA / "ledger.csv").open(encoding="utf-8", newline="") as file:
         known = {row["id"] for row in csv.DictReader(file)}
@@ -80,7 +84,13 @@ def test_every_claim_is_in_the_ledger(stem):
     [
         ("consistency", "A-F8", "Manhattan", "EMD of IBU", "0.16995"),
         ("consistency", "A-F8", "Manhattan", "EMD of the noisy histogram", "0.7658"),
-        ("consistency", "A-N1", "k = 100, eps = 2", "n times the bound on the squared error of raw INV", "227.28"),
+        (
+            "consistency",
+            "A-N1",
+            "k = 100, eps = 2",
+            "n times the bound on the squared error of raw INV",
+            "227.28",
+        ),
         ("consistency", "A-P7", "", "delta'", "1.87"),
         ("freewill", "C-TV", "planar, k-RR, number 10", "eps", "8.20"),
         ("freewill", "C-TVI", "linear, geometric, number 1", "eps", "0.020"),
@@ -102,7 +112,9 @@ def test_numbers_are_as_the_papers_print_them(stem, claim, setting, quantity, pr
 @pytest.mark.parametrize(
     ("stem", "claim", "numbers"),
     [("freewill", f"C-T{table}", 20) for table in ("IV", "VII", "VIII")]
-    + [("freewill", f"C-T{table}", 40) for table in ("V", "VI")]  # as settings, and as results of a guess of ours
+    + [
+        ("freewill", f"C-T{table}", 40) for table in ("V", "VI")
+    ]  # as settings, and as results of a guess of ours
     + [("privic", "E-TIII", 15 * 10), ("privic", "E-TIV", 8 * 10)],
 )
 def test_tables_are_whole(stem, claim, numbers):
@@ -133,7 +145,9 @@ def test_manhattan_is_the_papers_but_for_one_check_in():
         "rows of the grid": grid.n_rows,
         "columns of the grid": grid.n_cols,
         "height of the box": (north - south) * km_per_degree,
-        "width of the box": (east - west) * km_per_degree * math.cos(math.radians((south + north) / 2)),
+        "width of the box": (east - west)
+        * km_per_degree
+        * math.cos(math.radians((south + north) / 2)),
         "width of a cell": (north - south) / grid.n_rows * km_per_degree,
         "south edge": south,
         "north edge": north,
@@ -141,12 +155,18 @@ def test_manhattan_is_the_papers_but_for_one_check_in():
         "east edge": east,
         "check-ins": manhattan.n,
     }
-    table = claims.beside("consistency", {("A-D14", name): number for name, number in numbers.items()})
+    table = claims.beside(
+        "consistency", {("A-D14", name): number for name, number in numbers.items()}
+    )
     claims.check(table)
     assert list(table.loc[table["verdict"] == "deviates", "quantity"]) == ["check-ins"]
     numbers["check-ins"] = ik.datasets.load_gowalla("manhattan_exact_km").n
     with pytest.raises(AssertionError, match="computed reproduced, recorded deviates"):
-        claims.check(claims.beside("consistency", {("A-D14", name): number for name, number in numbers.items()}))
+        claims.check(
+            claims.beside(
+                "consistency", {("A-D14", name): number for name, number in numbers.items()}
+            )
+        )
 
 
 @pytest.mark.parametrize(
@@ -167,7 +187,10 @@ def test_a_verdict_is_checked_in_both_directions(published, recorded, ours, pass
     if passes:
         claims.check(table)
     else:
-        with pytest.raises(AssertionError, match=rf"A-F8 \(eps_g = 1\).*ours {ours}, paper 0.50.*recorded {recorded}"):
+        with pytest.raises(
+            AssertionError,
+            match=rf"A-F8 \(eps_g = 1\).*ours {ours}, paper 0.50.*recorded {recorded}",
+        ):
             claims.check(table)
 
 
@@ -180,12 +203,21 @@ def test_what_agrees_may_be_fitted_or_conditional_and_says_how(published, record
     with pytest.raises(AssertionError, match=f"computed deviates, recorded {recorded}"):
         claims.check(outside)
     published({"verdict": recorded, "note": ""})
-    with pytest.raises(claims.InvalidClaim, match=f"column note: must be filled in where the verdict is '{recorded}'"):
+    with pytest.raises(
+        claims.InvalidClaim,
+        match=f"column note: must be filled in where the verdict is '{recorded}'",
+    ):
         claims.load_published("consistency")
 
 
 def test_a_setting_is_no_result(published):
-    setting = {"quantity": "people", "value": "100", "verdict": "setting", "tolerance_kind": "", "tolerance": ""}
+    setting = {
+        "quantity": "people",
+        "value": "100",
+        "verdict": "setting",
+        "tolerance_kind": "",
+        "tolerance": "",
+    }
     published({}, setting)
     table = claims.beside("consistency", {KEY: 0.5})
     claims.check(table)
@@ -195,13 +227,17 @@ def test_a_setting_is_no_result(published):
     # one of ours that is not the paper's is found, and a table of settings alone is no comparison
     same, other = ({KEY: 0.5, ("A-F8", "people"): people} for people in (100, 101))
     claims.check(claims.beside("consistency", same))
-    with pytest.raises(AssertionError, match=r"ours 101, paper 100.*computed deviates, recorded setting"):
+    with pytest.raises(
+        AssertionError, match=r"ours 101, paper 100.*computed deviates, recorded setting"
+    ):
         claims.check(claims.beside("consistency", other))
     published(setting)
     with pytest.raises(claims.InvalidClaim, match="must have a result to show"):
         claims.show(claims.beside("consistency", {("A-F8", "people"): 100}))
     published({})
-    with pytest.raises(claims.InvalidClaim, match="names must be claims with a setting in consistency"):
+    with pytest.raises(
+        claims.InvalidClaim, match="names must be claims with a setting in consistency"
+    ):
         claims.settings("consistency", "A-F8")
 
 
@@ -231,7 +267,8 @@ def test_a_wrong_field_is_refused_by_name(published, column, value):
     published({"quantity": "another"}, {column: value})
     told = "tolerance" if column == "tolerance_kind" and not value else column
     with pytest.raises(
-        claims.InvalidClaim, match=rf"consistency.csv, line 3, column {told}.*got {re.escape(repr(value))}"
+        claims.InvalidClaim,
+        match=rf"consistency.csv, line 3, column {told}.*got {re.escape(repr(value))}",
     ):
         claims.load_published("consistency")
 
@@ -256,7 +293,9 @@ def test_a_missing_column_is_refused(published, column):
 
 def test_the_same_number_twice_is_refused(published):
     published({}, {"value": "0.6"})
-    with pytest.raises(claims.InvalidClaim, match=r"line 3, .*'EMD of the reports'\) is in consistency.csv, line 2"):
+    with pytest.raises(
+        claims.InvalidClaim, match=r"line 3, .*'EMD of the reports'\) is in consistency.csv, line 2"
+    ):
         claims.load_published("consistency")
 
 
@@ -311,24 +350,38 @@ def test_no_row_of_a_claim_is_passed_over(published):
 
 def test_what_cannot_be_checked_needs_no_number(published):
     published(
-        {}, {"quantity": "read off", "verdict": "not checkable", "value": "", "tolerance_kind": "", "tolerance": ""}
+        {},
+        {
+            "quantity": "read off",
+            "verdict": "not checkable",
+            "value": "",
+            "tolerance_kind": "",
+            "tolerance": "",
+        },
     )
     table = claims.beside("consistency", {KEY: 0.5})
     claims.check(table)
     assert list(table["verdict"]) == ["reproduced", "not checkable"]
     assert re.search(
-        r"read off, eps_g = 1 \(km\) +Fig. 8\(b\) +– +unreadable +– +not checkable", repr(claims.show(table))
+        r"read off, eps_g = 1 \(km\) +Fig. 8\(b\) +– +unreadable +– +not checkable",
+        repr(claims.show(table)),
     )
-    published({}, {"quantity": "seconds", "verdict": "not checkable", "tolerance_kind": "", "tolerance": ""})
+    published(
+        {},
+        {"quantity": "seconds", "verdict": "not checkable", "tolerance_kind": "", "tolerance": ""},
+    )
     assert re.search(
-        r"seconds.* – +0.50 +– +not checkable", repr(claims.show(claims.beside("consistency", {KEY: 0.5})))
+        r"seconds.* – +0.50 +– +not checkable",
+        repr(claims.show(claims.beside("consistency", {KEY: 0.5}))),
     )
 
 
 @pytest.mark.parametrize("ours", [math.nan, math.inf, "0.5", None, True, [0.5], (math.nan, 0.1)])
 def test_a_number_that_is_none_is_refused(published, ours):
     published({})
-    with pytest.raises(ValueError, match=r"ours\[\('A-F8', 'EMD of the reports'\)\] must be a finite number"):
+    with pytest.raises(
+        ValueError, match=r"ours\[\('A-F8', 'EMD of the reports'\)\] must be a finite number"
+    ):
         claims.beside("consistency", {KEY: ours})
 
 
@@ -361,7 +414,9 @@ def test_standard_errors_are_asked_for(published):
 )
 def test_the_edge_of_each_tolerance(published, kind, tolerance, inside, outside):
     published({"tolerance_kind": kind, "tolerance": tolerance})
-    verdicts = [claims.beside("consistency", {KEY: ours})["verdict"][0] for ours in (inside, outside)]
+    verdicts = [
+        claims.beside("consistency", {KEY: ours})["verdict"][0] for ours in (inside, outside)
+    ]
     assert verdicts == ["reproduced", "deviates"]
 
 
@@ -376,10 +431,24 @@ def test_a_number_agrees_with_what_it_rounds_to(exact, decimals):
 
 
 def test_numbers_are_shown_with_the_papers_digits(published):
-    published({}, {"quantity": "check-ins", "value": "98060", "unit": "", "tolerance_kind": "exact", "tolerance": ""})
+    published(
+        {},
+        {
+            "quantity": "check-ins",
+            "value": "98060",
+            "unit": "",
+            "tolerance_kind": "exact",
+            "tolerance": "",
+        },
+    )
     rows = {KEY: 0.4999, ("A-F8", "check-ins"): 98061}
-    text, html = repr(claims.show(claims.beside("consistency", rows))), claims.show(claims.beside("consistency", rows))
-    assert re.search(r"EMD of the reports, eps_g = 1 \(km\) +Fig. 8\(b\) +0.500 +0.50 +0.000 +reproduced", text)
+    text, html = (
+        repr(claims.show(claims.beside("consistency", rows))),
+        claims.show(claims.beside("consistency", rows)),
+    )
+    assert re.search(
+        r"EMD of the reports, eps_g = 1 \(km\) +Fig. 8\(b\) +0.500 +0.50 +0.000 +reproduced", text
+    )
     assert re.search(r"98,061 +98,060 +1 +deviates", text)
     assert html._repr_html_() == claims.show(claims.beside("consistency", rows))._repr_html_()
     assert html._repr_html_().count('<th scope="col">') == 6

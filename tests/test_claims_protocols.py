@@ -19,7 +19,12 @@ def test_tables_are_whole():
     ("claim", "setting", "quantity", "printed"),
     [
         ("Wang2017-T2", "k-RR, k = 1024", "n Var*, eps = 0.5", "2432.40"),
-        ("Acharya2019-runs", "uniform, k = 1000, eps = 1", "l1 error after norm-mul, Hadamard", "0.9178"),
+        (
+            "Acharya2019-runs",
+            "uniform, k = 1000, eps = 1",
+            "l1 error after norm-mul, Hadamard",
+            "0.9178",
+        ),
     ],
 )
 def test_numbers_are_as_they_are_printed(claim, setting, quantity, printed):
@@ -58,10 +63,13 @@ def test_all_errors_that_acharya_et_al_store_are_ours_up_to_chance():
 def test_a_variance_that_is_wrong_in_its_last_digit_is_found():
     rows = claims.load_published("protocols")
     ours = {
-        (row.claim, row.setting, row.quantity): row.value for row in rows[rows["claim"] == "Wang2017-T2"].itertuples()
+        (row.claim, row.setting, row.quantity): row.value
+        for row in rows[rows["claim"] == "Wang2017-T2"].itertuples()
     }
     levels = np.array([0.5, 1.0, 2.0, 4.0])
-    for level, variance in zip(levels, 4 * np.exp(levels) / np.expm1(levels) ** 2, strict=True):  # of OUE
+    for level, variance in zip(
+        levels, 4 * np.exp(levels) / np.expm1(levels) ** 2, strict=True
+    ):  # of OUE
         ours["Wang2017-T2", "OUE", f"n Var*, eps = {level:g}"] = float(variance)
     claims.check(claims.beside("protocols", ours))
     ours["Wang2017-T2", "OUE", "n Var*, eps = 1"] += 0.01

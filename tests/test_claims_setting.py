@@ -7,7 +7,10 @@ import pytest
 from ibukit import claims
 from ibukit.claims import _setting
 
-NOT_HERE = [("x is 1 (3.1)", False, "it is 2", "reproduced"), ("y is 1 (3.2)", True, "", "reproduced")]
+NOT_HERE = [
+    ("x is 1 (3.1)", False, "it is 2", "reproduced"),
+    ("y is 1 (3.2)", True, "", "reproduced"),
+]
 AGREES = {("A-N1", "n times the bound on the squared error of raw INV"): 277.28}
 DISAGREES = {("A-N1", "n times the bound on the squared error of raw INV"): 227.28}
 
@@ -32,11 +35,16 @@ def test_elsewhere_a_table_that_deviates_is_said(explored, capsys):
     claims.check(claims.beside("consistency", AGREES))
     assert capsys.readouterr().out == ""
     claims.check(claims.beside("consistency", DISAGREES))
-    assert re.match(r"Does not hold in this setting: A-N1 .*: computed reproduced", capsys.readouterr().out)
+    assert re.match(
+        r"Does not hold in this setting: A-N1 .*: computed reproduced", capsys.readouterr().out
+    )
 
 
 def test_elsewhere_a_verdict_that_its_test_does_not_bear_out_is_not_shown(explored, capsys):
-    assert list(claims.statements(NOT_HERE).table["verdict"]) == ["not in this setting", "reproduced"]
+    assert list(claims.statements(NOT_HERE).table["verdict"]) == [
+        "not in this setting",
+        "reproduced",
+    ]
     assert "Does not hold in this setting: x is 1 (3.1)" in capsys.readouterr().out
 
 

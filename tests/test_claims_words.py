@@ -54,14 +54,18 @@ def test_a_word_without_a_margin_is_refused():
 def test_the_verdict_on_a_sentence_is_borne_out_by_its_test(held, verdict, passes):
     rows = [("closer is likelier (8.2)", held, "on all of Z", verdict)]
     if passes:
-        assert re.search(rf"closer is likelier \(8.2\) +on all of Z +{verdict}", repr(claims.statements(rows)))
+        assert re.search(
+            rf"closer is likelier \(8.2\) +on all of Z +{verdict}", repr(claims.statements(rows))
+        )
     else:
         with pytest.raises(AssertionError, match=f"the test says {held}, the verdict is {verdict}"):
             claims.statements(rows)
 
 
 def test_a_sentence_needs_a_known_verdict_and_a_reason():
-    with pytest.raises(claims.InvalidClaim, match=r"on 'x' must be one of reproduced, fitted.*got 'setting'"):
+    with pytest.raises(
+        claims.InvalidClaim, match=r"on 'x' must be one of reproduced, fitted.*got 'setting'"
+    ):
         claims.statements([("x", True, "y", "setting")])
     with pytest.raises(AssertionError, match="x: deviates, but what we find is not said"):
         claims.statements([("x", False, "", "deviates")])

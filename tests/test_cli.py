@@ -21,7 +21,13 @@ from ibukit.cli import main
 from ibukit.cli.arguments import EXAMPLES
 from ibukit.cli.models import named_mechanisms
 
-LINE = ["truncated-geometric", "linear-geometric", "linear-laplace", "exponential", "tight-constraints"]
+LINE = [
+    "truncated-geometric",
+    "linear-geometric",
+    "linear-laplace",
+    "exponential",
+    "tight-constraints",
+]
 BITS = ["rappor", "optimized-unary-encoding", "subset-selection"]
 PLANE = ["planar-geometric", "truncated-planar-geometric", "planar-laplace"]
 OLD = {"k-rr": "randomized-response", "geometric": "linear-geometric", "laplace": "linear-laplace"}
@@ -49,14 +55,29 @@ def test_every_mechanism_of_an_alphabet_and_an_epsilon_has_a_name():
 def test_estimates_as_the_library_does(name, tmp_path, capsys):
     line = ik.Line(17, 31)
     mechanism = named_mechanisms()[name](line, 1.0)
-    tally = mechanism.tally(mechanism.randomize(np.repeat([19, 22, 28], 200), np.random.default_rng(5)))
+    tally = mechanism.tally(
+        mechanism.randomize(np.repeat([19, 22, 28], 200), np.random.default_rng(5))
+    )
     reports = np.repeat(mechanism.label_reports(tally.parts[0].reports), tally.counts)
     file = write_reports(tmp_path / "reports.csv", reports)
     out = tmp_path / "out.csv"
-    options = ["--mechanism", name, "--epsilon", "1", "--k", "15", "--first", "17", "--out", str(out)]
+    options = [
+        "--mechanism",
+        name,
+        "--epsilon",
+        "1",
+        "--k",
+        "15",
+        "--first",
+        "17",
+        "--out",
+        str(out),
+    ]
     assert main(["estimate", file, *options]) == 0
     expected = ik.mle(tally).distribution
-    assert read_distribution(out) == dict(zip(map(str, line.values), expected.tolist(), strict=True))
+    assert read_distribution(out) == dict(
+        zip(map(str, line.values), expected.tolist(), strict=True)
+    )
     assert "gap=" in capsys.readouterr().err
 
 
@@ -65,7 +86,9 @@ def test_bits_are_texts_or_columns(name, tmp_path, capsys):
     mechanism = named_mechanisms()[name](ik.Alphabet(["a", "b", "c"]), 1.0)
     rows = mechanism.randomize(["a", "b", "b", "c"] * 20, np.random.default_rng(6))
     expected = ik.mle(mechanism.tally(rows)).distribution.tolist()
-    (tmp_path / "texts.csv").write_text("\n".join(["bits", *("".join(map(str, row)) for row in rows.tolist())]) + "\n")
+    (tmp_path / "texts.csv").write_text(
+        "\n".join(["bits", *("".join(map(str, row)) for row in rows.tolist())]) + "\n"
+    )
     pd.DataFrame(rows, columns=["x", "y", "z"]).to_csv(tmp_path / "columns.csv", index=False)
     options = ["--mechanism", name, "--epsilon", "1", "--labels", "a,b,c"]
     columns = ["--column", "x", "--column", "y", "--column", "z"]
@@ -95,15 +118,24 @@ def test_places_are_cells_or_coordinates(name, tmp_path):
         "--column",
         "col",
     ]
-    assert main(["estimate", str(tmp_path / "cells.csv"), *options, "--out", str(tmp_path / "out.csv")]) == 0
+    assert (
+        main(
+            ["estimate", str(tmp_path / "cells.csv"), *options, "--out", str(tmp_path / "out.csv")]
+        )
+        == 0
+    )
     rows = csv.DictReader((tmp_path / "out.csv").read_text().splitlines())
-    assert [float(row["probability"]) for row in rows] == ik.mle(mechanism.tally(reports)).distribution.tolist()
+    assert [float(row["probability"]) for row in rows] == ik.mle(
+        mechanism.tally(reports)
+    ).distribution.tolist()
 
 
 def test_coordinates_become_a_map(tmp_path):
     box = (40.0, 40.2, -74.0, -73.8)
     grid = ik.Grid.from_bounds(*box, 2, 2)
-    (tmp_path / "places.csv").write_text("lat,lon\n40.05,-73.95\n40.15,-73.95\n40.15,-73.85\n50,-73.9\n")
+    (tmp_path / "places.csv").write_text(
+        "lat,lon\n40.05,-73.95\n40.15,-73.95\n40.15,-73.85\n50,-73.9\n"
+    )
     out = tmp_path / "map.geojson"
     options = [
         "--mechanism",
@@ -135,14 +167,28 @@ def test_every_estimator_writes_a_distribution(estimator, tmp_path, capsys):
 
 def test_steps_stop_early(tmp_path, capsys):
     file = write_reports(tmp_path / "reports.csv", [0, 1, 1])
-    assert main(["estimate", file, "--mechanism", "k-rr", "--epsilon", "1", "--k", "3", "--steps", "7"]) == 0
+    assert (
+        main(
+            ["estimate", file, "--mechanism", "k-rr", "--epsilon", "1", "--k", "3", "--steps", "7"]
+        )
+        == 0
+    )
     assert "n_iter=7" in capsys.readouterr().err
 
 
 def test_labels_epsilons_counts_and_intervals_at_once(tmp_path, capsys):
-    (tmp_path / "r.csv").write_text('who,answer,eps,n\n1,"a, or b",1,30\n2,c,1,50\n3,c,2.0,20\n4,?,2.0,7\n5,,2.0,1\n')
+    (tmp_path / "r.csv").write_text(
+        'who,answer,eps,n\n1,"a, or b",1,30\n2,c,1,50\n3,c,2.0,20\n4,?,2.0,7\n5,,2.0,1\n'
+    )
     (tmp_path / "labels.txt").write_text("a, or b\nc\n")
-    options = ["--mechanism", "k-rr", "--labels", str(tmp_path / "labels.txt"), "--epsilon-column", "eps"]
+    options = [
+        "--mechanism",
+        "k-rr",
+        "--labels",
+        str(tmp_path / "labels.txt"),
+        "--epsilon-column",
+        "eps",
+    ]
     options += [
         "--column",
         "answer",
@@ -178,7 +224,9 @@ def test_input_may_be_zipped_piped_parquet_or_without_a_header(tmp_path, capsysb
     (tmp_path / "a.tsv").write_bytes(b"who\tvalue\nx\t0\ny\t1\nz\t1\n")
     (tmp_path / "semicolons.csv").write_bytes(b"who;value\nx;0\ny;1\nz;1\n")
     pd.DataFrame({"value": [0, 1, 1]}).to_parquet(tmp_path / "a.parquet")
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(gzip.compress(text)), encoding="utf-8"))
+    monkeypatch.setattr(
+        sys, "stdin", io.TextIOWrapper(io.BytesIO(gzip.compress(text)), encoding="utf-8")
+    )
     outputs = []
     for name, more in {
         "a.csv": [],
@@ -212,13 +260,29 @@ BAD = {
     "no such column": ("a,b\n1,2\n", [*K3, "--column", "c"], ["'c'", "'a', 'b'"]),
     "a column twice": ("a,a\n1,2\n", [*K3, "--column", "a"], ["one column 'a'"]),
     "a blank line": ("value\n1\n\n2\n", K3, ["line 3 of", "missing", "--missing drop"]),
-    "a blank line after a quoted line break": ('a,value\n"x\ny",1\nz,\n', [*K3, "--column", "value"], ["line 4 of"]),
+    "a blank line after a quoted line break": (
+        'a,value\n"x\ny",1\nz,\n',
+        [*K3, "--column", "value"],
+        ["line 4 of"],
+    ),
     "too many fields": ("value\n1\n2,3\n", K3, ["line 3 of", "1 field"]),
-    "too many fields from the first": ("a,value\n1,2,3\n", [*K3, "--column", "value"], ["line 2 of", "2 field"]),
+    "too many fields from the first": (
+        "a,value\n1,2,3\n",
+        [*K3, "--column", "value"],
+        ["line 2 of", "2 field"],
+    ),
     "an unknown label": ("value\na\nc\n", AB, ["line 3 of", "'c'", "'a', 'b'", "--unknown drop"]),
     "a bad count": ("v,n\na,1\na,x\n", [*AB, "--count-column", "n"], ["line 3 of", "'n'", "'x'"]),
-    "a negative count": ("v,n\na,1\na,-4\n", [*AB, "--count-column", "n"], ["line 3 of", "'n'", "-4"]),
-    "a bad epsilon": ("v,e\na,1\na,0\n", ["--labels", "a,b", "--epsilon-column", "e"], ["line 3 of", "'e'", "'0'"]),
+    "a negative count": (
+        "v,n\na,1\na,-4\n",
+        [*AB, "--count-column", "n"],
+        ["line 3 of", "'n'", "-4"],
+    ),
+    "a bad epsilon": (
+        "v,e\na,1\na,0\n",
+        ["--labels", "a,b", "--epsilon-column", "e"],
+        ["line 3 of", "'e'", "'0'"],
+    ),
     "epsilon twice": ("v,e\na,1\n", [*AB, "--epsilon-column", "e"], ["--epsilon does not apply"]),
     "no epsilon": ("value\n1\n", ["--k", "3"], ["--epsilon"]),
     "no alphabet": ("value\n1\n", E, ["--labels", "--k"]),
@@ -226,9 +290,17 @@ BAD = {
     "a grid by halves": ("value\n1\n", [*E, "--rows", "3"], ["--rows and --cols"]),
     "bounds without a grid": ("value\n1\n", [*K3, "--bounds=1,2,3,4"], ["--bounds does not apply"]),
     "fewer than no secrets": ("value\n1\n", [*E, "--k", "-3"], ["--k", "-3"]),
-    "steps of no iteration": ("value\n1\n", [*K3, "--steps", "3", "--estimator", "mle"], ["--steps does not apply"]),
+    "steps of no iteration": (
+        "value\n1\n",
+        [*K3, "--steps", "3", "--estimator", "mle"],
+        ["--steps does not apply"],
+    ),
     "a level in percent": ("value\n1\n", [*K3, "--interval", "95"], ["--interval", "95"]),
-    "an interval of no likelihood": ("value\n1\n", [*K3, "--interval", ".9", "--estimator", "inv"], ["--interval"]),
+    "an interval of no likelihood": (
+        "value\n1\n",
+        [*K3, "--interval", ".9", "--estimator", "inv"],
+        ["--interval"],
+    ),
     "another format": ("value\n1\n", [*K3, "--out", "x.txt"], ["--out", ".geojson"]),
     "no such folder": ("value\n1\n", [*K3, "--out", "no/such/x.csv"], ["--out", "no/such"]),
     "no map": ("value\n1\n", [*K3, "--out", "x.geojson"], ["GeoJSON", "--bounds"]),
@@ -284,7 +356,9 @@ def test_a_wrong_command_is_one_line(arguments, capsys):
 
 
 def run(*arguments, **options):
-    return subprocess.run([sys.executable, "-m", "ibukit", *arguments], capture_output=True, text=True, **options)
+    return subprocess.run(
+        [sys.executable, "-m", "ibukit", *arguments], capture_output=True, text=True, **options
+    )
 
 
 def test_the_installed_command_runs(tmp_path):
@@ -306,7 +380,11 @@ def test_an_interrupt_ends_quietly():
     process.stdin.flush()
     stack = Path(f"/proc/{process.pid}/wchan")
     deadline = time.monotonic() + 120
-    while stack.exists() and "pipe" not in stack.read_text(encoding="utf-8") and time.monotonic() < deadline:
+    while (
+        stack.exists()
+        and "pipe" not in stack.read_text(encoding="utf-8")
+        and time.monotonic() < deadline
+    ):
         time.sleep(0.05)
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
@@ -327,7 +405,9 @@ README = (Path(__file__).parents[1] / "README.md").read_text("utf8")
 @pytest.mark.parametrize("text", [EXAMPLES, README], ids=["--help", "README"])
 def test_commands_run_as_they_are_printed(text, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    reports = pd.DataFrame({"report": ["bike", "bus", "car", "train", "car"], "eps": [1.0, 1.0, 2.0, 2.0, 2.0]})
+    reports = pd.DataFrame(
+        {"report": ["bike", "bus", "car", "train", "car"], "eps": [1.0, 1.0, 2.0, 2.0, 2.0]}
+    )
     reports.to_csv("reports-eps.csv", index=False)
     reports[["report"]].to_csv("reports.csv", index=False)
     pd.DataFrame({"age": [20, 35, 35, 60]}).to_csv("ages.csv.gz", index=False)
@@ -335,11 +415,16 @@ def test_commands_run_as_they_are_printed(text, tmp_path, monkeypatch, capsys):
     pd.DataFrame(matrix, reports["report"][:4], reports["report"][:4]).to_csv("matrix.csv")
     Path("counts.csv").write_text("answer,count\nbike,20\nbus,30\ncar,50\n", encoding="utf-8")
     Path("mechanism.json").write_text(
-        json.dumps({"mechanism": "k-rr", "epsilon": 2, "labels": "bike,bus,car,train"}), encoding="utf-8"
+        json.dumps({"mechanism": "k-rr", "epsilon": 2, "labels": "bike,bus,car,train"}),
+        encoding="utf-8",
     )
     shown = list(commands(text))
     assert shown
     for words, piped in shown:
         if piped:
-            monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(Path(piped).read_bytes()), encoding="utf-8"))
+            monkeypatch.setattr(
+                sys,
+                "stdin",
+                io.TextIOWrapper(io.BytesIO(Path(piped).read_bytes()), encoding="utf-8"),
+            )
         assert main(words) == 0, (words, capsys.readouterr().err)

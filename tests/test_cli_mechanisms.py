@@ -25,7 +25,11 @@ def test_a_matrix_may_carry_labels(tmp_path, capsys):
     np.save(tmp_path / "m.npy", matrix)
     file = write_reports(tmp_path / "reports.csv", ["no", "yes", "yes"])
     expected = ik.mle(ik.MatrixMechanism(matrix).tally_counts([1, 2])).distribution.tolist()
-    for name, more in {"bare.csv": ["--labels", "no,yes"], "m.npy": ["--labels", "no,yes"], "labels.csv": []}.items():
+    for name, more in {
+        "bare.csv": ["--labels", "no,yes"],
+        "m.npy": ["--labels", "no,yes"],
+        "labels.csv": [],
+    }.items():
         assert main(["estimate", file, "--mechanism", str(tmp_path / name), *more]) == 0
         rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
         assert [(row["label"], float(row["probability"])) for row in rows] == list(
@@ -35,7 +39,12 @@ def test_a_matrix_may_carry_labels(tmp_path, capsys):
 
 @pytest.mark.parametrize("suffix", [".json", ".yaml"])
 def test_parameters_may_stand_in_a_file(suffix, tmp_path, capsys):
-    parameters = {"mechanism": "subset-selection", "epsilon": 1.5, "labels": ["a", "b", "c", "d"], "size": 2}
+    parameters = {
+        "mechanism": "subset-selection",
+        "epsilon": 1.5,
+        "labels": ["a", "b", "c", "d"],
+        "size": 2,
+    }
     (tmp_path / f"m{suffix}").write_text(json.dumps(parameters))  # which is YAML, too
     file = write_reports(tmp_path / "r.csv", ["1100", "0110", "1010"])
     assert main(["estimate", file, "--mechanism", str(tmp_path / f"m{suffix}")]) == 0

@@ -39,7 +39,9 @@ def test_near_counts_or_probabilities_by_label(text, tmp_path, capsys):
     (tmp_path / "near.csv").write_text(text)
     assert main([*K_RR, "--near", str(tmp_path / "near.csv"), "--of", "bus, car"]) == 0
     plan = ik.plan(ik.RandomizedResponse(LABELS, 2.0), of=[0, 1, 1], near=[0.6, 0.4, 0])
-    assert facts(capsys.readouterr().out)["reports needed"].startswith(f"{plan.n}, near the distribution in ")
+    assert facts(capsys.readouterr().out)["reports needed"].startswith(
+        f"{plan.n}, near the distribution in "
+    )
 
 
 def test_whole_numbers_and_cells(tmp_path, capsys):
@@ -49,7 +51,16 @@ def test_whole_numbers_and_cells(tmp_path, capsys):
     plan = ik.plan(ik.TruncatedGeometric(ik.Line(17, 19), 1.0), of=[1, 1, 0], near=[0.75, 0.25, 0])
     assert facts(capsys.readouterr().out)["reports needed"].startswith(f"{plan.n},")
     (tmp_path / "cells.csv").write_text("row,col,count\n1,0,5\n0,1,15\n")
-    options = ["--rows", "2", "--cols", "2", "--epsilon", "1", "--near", str(tmp_path / "cells.csv")]
+    options = [
+        "--rows",
+        "2",
+        "--cols",
+        "2",
+        "--epsilon",
+        "1",
+        "--near",
+        str(tmp_path / "cells.csv"),
+    ]
     assert main(["plan", "planar-laplace", *options]) == 0
     plan = ik.plan(ik.PlanarLaplace(ik.Grid(2, 2), 1.0), near=[0, 0.75, 0.25, 0])
     assert facts(capsys.readouterr().out)["reports needed"].startswith(f"{plan.n},")
@@ -59,7 +70,10 @@ def test_what_does_not_apply_is_said(tmp_path, capsys):
     np.save(tmp_path / "merged.npy", [[0.8, 0.2], [0.2, 0.8], [0.2, 0.8]])
     assert main(["plan", str(tmp_path / "merged.npy"), "--of", "1,2", "--width", "0.1"]) == 0
     printed = facts(capsys.readouterr().out)
-    assert printed["root mean square error of maximum likelihood, all secrets together"] == "does not apply"
+    assert (
+        printed["root mean square error of maximum likelihood, all secrets together"]
+        == "does not apply"
+    )
 
 
 BAD = {

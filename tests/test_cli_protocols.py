@@ -18,9 +18,14 @@ def estimated(capsys):
 
 def test_every_protocol_has_a_name():
     names = named_mechanisms()
-    assert {"local-hashing", "hadamard-response", "square-wave", "hybrid-mechanism", "bloom-rappor", "olh"} <= set(
-        names
-    )
+    assert {
+        "local-hashing",
+        "hadamard-response",
+        "square-wave",
+        "hybrid-mechanism",
+        "bloom-rappor",
+        "olh",
+    } <= set(names)
     assert names["olh"] is ik.LocalHashing
     assert {"matrix-mechanism", "mechanism", "finite-mechanism"}.isdisjoint(names)
 
@@ -29,8 +34,24 @@ def test_a_protocol_is_estimated_like_any_mechanism(tmp_path, capsys, rng):
     wave = ik.SquareWave(ik.Line(0, 5), 2.0)
     reports = wave.randomize([1, 1, 2, 5] * 50, rng)
     pd.DataFrame({"z": reports}).to_csv(tmp_path / "z.csv", index=False)
-    assert main(["estimate", str(tmp_path / "z.csv"), "--mechanism", "square-wave", "--k", "6", "--epsilon", "2"]) == 0
-    np.testing.assert_allclose(estimated(capsys), ik.mle(wave.tally(reports)).distribution, atol=1e-6)
+    assert (
+        main(
+            [
+                "estimate",
+                str(tmp_path / "z.csv"),
+                "--mechanism",
+                "square-wave",
+                "--k",
+                "6",
+                "--epsilon",
+                "2",
+            ]
+        )
+        == 0
+    )
+    np.testing.assert_allclose(
+        estimated(capsys), ik.mle(wave.tally(reports)).distribution, atol=1e-6
+    )
 
 
 def test_seeds_in_two_columns_of_a_file_keep_all_their_digits(tmp_path, capsys, rng):
@@ -39,9 +60,21 @@ def test_seeds_in_two_columns_of_a_file_keep_all_their_digits(tmp_path, capsys, 
     assert reports[:, 0].max() > 2**53
     pd.DataFrame(reports, columns=["seed", "bucket"]).to_csv(tmp_path / "r.csv", index=False)
     columns = ["--column", "seed", "--column", "bucket"]
-    command = ["estimate", str(tmp_path / "r.csv"), *columns, "--mechanism", "olh", "--k", "5", "--epsilon", "2"]
+    command = [
+        "estimate",
+        str(tmp_path / "r.csv"),
+        *columns,
+        "--mechanism",
+        "olh",
+        "--k",
+        "5",
+        "--epsilon",
+        "2",
+    ]
     assert main(command) == 0
-    np.testing.assert_allclose(estimated(capsys), ik.mle(hashing.tally(reports)).distribution, atol=1e-6)
+    np.testing.assert_allclose(
+        estimated(capsys), ik.mle(hashing.tally(reports)).distribution, atol=1e-6
+    )
 
 
 def test_parameters_of_its_own_come_from_a_file(tmp_path, capsys, rng):
@@ -58,8 +91,21 @@ def test_parameters_of_its_own_come_from_a_file(tmp_path, capsys, rng):
         table = pd.DataFrame(np.asarray(rows).reshape(150, -1)).add_prefix("c")
         table.to_csv(tmp_path / "r.csv", index=False)
         columns = [part for each in table.columns for part in ("--column", each)]
-        assert main(["estimate", str(tmp_path / "r.csv"), *columns, "--mechanism", str(tmp_path / f"{name}.json")]) == 0
-        np.testing.assert_allclose(estimated(capsys), ik.mle(mechanism.tally(rows)).distribution, atol=1e-5)
+        assert (
+            main(
+                [
+                    "estimate",
+                    str(tmp_path / "r.csv"),
+                    *columns,
+                    "--mechanism",
+                    str(tmp_path / f"{name}.json"),
+                ]
+            )
+            == 0
+        )
+        np.testing.assert_allclose(
+            estimated(capsys), ik.mle(mechanism.tally(rows)).distribution, atol=1e-5
+        )
 
 
 @pytest.mark.parametrize(
@@ -77,6 +123,8 @@ def test_what_is_missing_is_named(words, said, capsys):
 
 
 def test_an_epsilon_that_a_mechanism_has_not_is_refused(tmp_path, capsys):
-    (tmp_path / "g.json").write_text(json.dumps({"mechanism": "linear-gaussian", "k": 5, "sigma": 0.5}))
+    (tmp_path / "g.json").write_text(
+        json.dumps({"mechanism": "linear-gaussian", "k": 5, "sigma": 0.5})
+    )
     assert main(["check", str(tmp_path / "g.json"), "--epsilon", "1"]) == 2
     assert "--epsilon does not apply" in capsys.readouterr().err

@@ -15,7 +15,9 @@ SQUARE, WIDE = (np.random.default_rng(11).dirichlet(np.full(m, 0.4), K) for m in
 # mechanism and its matrix by the oracle; those of a pool have the same reports
 POOLS = {
     "k-RR": [(ik.RandomizedResponse(LINE, e), naive.k_rr(K, e)) for e in (0.3, 1.0, 4.0)],
-    "geometric": [(ik.TruncatedGeometric(LINE, e), naive.truncated_geometric(K, e)) for e in (0.2, 1.0, 3.0)],
+    "geometric": [
+        (ik.TruncatedGeometric(LINE, e), naive.truncated_geometric(K, e)) for e in (0.2, 1.0, 3.0)
+    ],
     "mixed": [
         (ik.RandomizedResponse(LINE, 2.0), naive.k_rr(K, 2.0)),
         (ik.TruncatedGeometric(LINE, 0.4), naive.truncated_geometric(K, 0.4)),
@@ -58,7 +60,9 @@ def error_at_uniform(name, matrix, place):
         half = np.exp(POOLS[name][place][0].epsilon / 2)
         return free_will.compound_bit_error([(half / (1 + half), 1 / (1 + half))], [1.0], uniform)
     if name == "OUE":
-        return free_will.compound_bit_error([(0.5, 1 / (1 + np.exp(POOLS[name][place][0].epsilon)))], [1.0], uniform)
+        return free_will.compound_bit_error(
+            [(0.5, 1 / (1 + np.exp(POOLS[name][place][0].epsilon)))], [1.0], uniform
+        )
     return free_will.inv_error(matrix, uniform)
 
 
@@ -97,9 +101,14 @@ def test_combined_inversions_are_a_weighted_mean(name, post, rng):
 def test_inverse_variances_weigh_by_group_size_over_exact_error(name, project, rng):
     tally, matrices, counts = drawn(name, rng)
     precision = np.array(
-        [c.sum() / error_at_uniform(name, m, i) for i, (m, c) in enumerate(zip(matrices, counts, strict=True))]
+        [
+            c.sum() / error_at_uniform(name, m, i)
+            for i, (m, c) in enumerate(zip(matrices, counts, strict=True))
+        ]
     )
-    each = [inv_of_group(name, m, c, i) for i, (m, c) in enumerate(zip(matrices, counts, strict=True))]
+    each = [
+        inv_of_group(name, m, c, i) for i, (m, c) in enumerate(zip(matrices, counts, strict=True))
+    ]
     expected = np.dot(precision / precision.sum(), each)
     found = ik.combine_results(tally, weights="variance", post="none", project=project)
     expected = naive.project(expected) if project else expected
@@ -131,7 +140,9 @@ def test_likelihood_and_gap_are_those_of_all_reports_through_their_own_mechanism
         ik.combine_mechanisms(tally, ik.ibu),
     ):
         theta = found.distribution
-        assert found.log_likelihood == pytest.approx(naive.log_likelihood(stacked, all_counts, theta), rel=TIGHT)
+        assert found.log_likelihood == pytest.approx(
+            naive.log_likelihood(stacked, all_counts, theta), rel=TIGHT
+        )
         assert found.gap == pytest.approx(naive.gap(stacked, all_counts, theta), rel=1e-9)
         assert 0 < (best.log_likelihood - found.log_likelihood) / tally.n <= found.gap
         assert found.tally is tally
@@ -140,7 +151,10 @@ def test_likelihood_and_gap_are_those_of_all_reports_through_their_own_mechanism
 def test_raw_averages_off_the_simplex_certify_nothing(rng):
     counts = ik.RandomizedResponse(LINE, 0.1).simulate([300, 0, 0, 0, 0, 0], rng)
     tally = counts + ik.RandomizedResponse(LINE, 0.2).simulate([300, 0, 0, 0, 0, 0], rng)
-    for found in (ik.combine_results(tally, post="none"), ik.combine_mechanisms(tally, post="none")):
+    for found in (
+        ik.combine_results(tally, post="none"),
+        ik.combine_mechanisms(tally, post="none"),
+    ):
         assert found.distribution.min() < 0
         assert (found.status, found.gap) == (ik.Status.OFF_SIMPLEX, np.inf)
     projected = ik.combine_results(tally, post="none", project=True)
@@ -156,7 +170,9 @@ def test_raw_averages_may_lie_on_the_simplex_though_no_part_does():
             tally.alphabet, tally,
         )  # fmt: skip
 
-    tally = ik.RandomizedResponse(2, 0.5).tally([0, 1]) + ik.RandomizedResponse(2, 2.0).tally([0, 1])
+    tally = ik.RandomizedResponse(2, 0.5).tally([0, 1]) + ik.RandomizedResponse(2, 2.0).tally(
+        [0, 1]
+    )
     found = ik.combine_results(tally, one_sided)
     assert np.array_equal(found.distribution, [0.5, 0.5])
     assert found.status is ik.Status.CLOSED_FORM
@@ -182,13 +198,19 @@ def test_the_status_is_that_of_the_worst_group(stops, said, rng):
 
     def estimator(group):
         stop = rules[group.parts[0].mechanism]
-        alone.append(ik.inv(group) if stop is None else ik.ibu(group, stop=stop, max_iter=9 if stop == HARD else 9999))
+        alone.append(
+            ik.inv(group)
+            if stop is None
+            else ik.ibu(group, stop=stop, max_iter=9 if stop == HARD else 9999)
+        )
         return alone[-1]
 
     found = ik.combine_results(tally, estimator)
     assert found.status.name == said
     assert found.n_iter == sum(one.n_iter for one in alone)
-    assert [one.tally.parts for one in alone] == [(part,) for part in tally.parts], "a group at a time"
+    assert [one.tally.parts for one in alone] == [(part,) for part in tally.parts], (
+        "a group at a time"
+    )
 
 
 @pytest.mark.parametrize("name", ["k-RR", "geometric"])
@@ -196,7 +218,10 @@ def test_inverse_variances_are_the_best_of_fixed_weights_at_uniform_secrets(name
     """The exact error of an average of independent unbiased estimates: sum_A w_A^2 e_A / n_A."""
     sizes = np.array([500, 200, 300])
     errors = np.array([free_will.inv_error(matrix, np.full(K, 1 / K)) for _, matrix in POOLS[name]])
-    tally = sum(mechanism.tally_counts(np.full(K, n)) for (mechanism, _), n in zip(POOLS[name], 6 * sizes, strict=True))
+    tally = sum(
+        mechanism.tally_counts(np.full(K, n))
+        for (mechanism, _), n in zip(POOLS[name], 6 * sizes, strict=True)
+    )
     # reads the weights off an estimator that names the group it was given
     weights = np.zeros(3)
     for place, (mechanism, _) in enumerate(POOLS[name]):
@@ -243,14 +268,18 @@ def test_combined_mechanisms_solve_the_linear_system(name, post, rng):
     v = np.linalg.solve(free_will.average(matrices, shares).T, q)  # (10)
     found = ik.combine_mechanisms(tally, post=post)
     np.testing.assert_allclose(found.distribution, POSTS[post](v), atol=TIGHT)
-    assert found.method == {"none": "[INV]_M", "normalize": "[INV-N]_M", "project": "[INV-P]_M"}[post]
+    assert (
+        found.method == {"none": "[INV]_M", "normalize": "[INV-N]_M", "project": "[INV-P]_M"}[post]
+    )
 
 
 @pytest.mark.ledger("C-E12")
 def test_equation_12_as_printed(rng):
     tally, _, counts = drawn("k-RR", rng)
     q = np.sum(counts, axis=0) / tally.n
-    e = np.exp(free_will.average_krr_level(K, [m.epsilon for m, _ in POOLS["k-RR"]], shares_of(counts)))
+    e = np.exp(
+        free_will.average_krr_level(K, [m.epsilon for m, _ in POOLS["k-RR"]], shares_of(counts))
+    )
     printed = (e + K - 1) / (e - 1) * q - 1 / (e - 1)
     assert np.abs(ik.combine_mechanisms(tally, post="none").distribution - printed).max() <= TIGHT
 
@@ -260,10 +289,16 @@ def test_equation_12_as_printed(rng):
 def test_equation_17_as_printed(post, rng):
     tally, _, counts = drawn("RAPPOR", rng)
     bits = bit_frequencies(np.sum(counts, axis=0))
-    level = free_will.average_rappor_level([m.epsilon for m, _ in POOLS["RAPPOR"]], shares_of(counts))
+    level = free_will.average_rappor_level(
+        [m.epsilon for m, _ in POOLS["RAPPOR"]], shares_of(counts)
+    )
     found = ik.combine_mechanisms(tally, post=post)
-    np.testing.assert_allclose(found.distribution, POSTS[post](free_will.inv_of_bits(bits, level)), atol=TIGHT)
-    assert found.method == {"none": "[RAP]_M", "normalize": "[RAP-N]_M", "project": "[RAP-P]_M"}[post]
+    np.testing.assert_allclose(
+        found.distribution, POSTS[post](free_will.inv_of_bits(bits, level)), atol=TIGHT
+    )
+    assert (
+        found.method == {"none": "[RAP]_M", "normalize": "[RAP-N]_M", "project": "[RAP-P]_M"}[post]
+    )
 
 
 def test_bits_of_oue_and_subset_selections_are_pooled_too(rng):
@@ -277,9 +312,14 @@ def test_bits_of_oue_and_subset_selections_are_pooled_too(rng):
     average = ik.average_mechanism(sets, [part.counts.sum() / tally.n for part in tally.parts])
     q = np.zeros(average.m)
     for part in tally.parts:
-        q += [part.counts[(part.reports == row).all(axis=1)].sum() / tally.n for row in average._all_rows]
+        q += [
+            part.counts[(part.reports == row).all(axis=1)].sum() / tally.n
+            for row in average._all_rows
+        ]
     expected = q @ np.linalg.pinv(average.matrix())
-    np.testing.assert_allclose(ik.combine_mechanisms(tally, post="none").distribution, expected, atol=TIGHT)
+    np.testing.assert_allclose(
+        ik.combine_mechanisms(tally, post="none").distribution, expected, atol=TIGHT
+    )
     # all bits together have the law of the average here, so that there is a likelihood
     found = ik.combine_mechanisms(tally, ik.ibu, stop=ik.Steps(20))
     assert np.abs(found.distribution - naive.ibu(average.matrix(), q, 20)).max() <= TIGHT
@@ -292,7 +332,10 @@ def test_combined_ibu_takes_the_average_mechanism(name, steps, rng):
     tally, matrices, counts = drawn(name, rng)
     average = free_will.average(matrices, shares_of(counts))
     found = ik.combine_mechanisms(tally, ik.ibu, stop=ik.Steps(steps))
-    assert np.abs(found.distribution - naive.ibu(average, np.sum(counts, axis=0), steps)).max() <= TIGHT
+    assert (
+        np.abs(found.distribution - naive.ibu(average, np.sum(counts, axis=0), steps)).max()
+        <= TIGHT
+    )
     assert (found.method, found.status, found.n_iter) == ("[IBU]_M", ik.Status.STOPPED, steps)
 
 
@@ -301,17 +344,23 @@ def test_more_reports_than_secrets(rng):
     other = np.random.default_rng(12).dirichlet(np.ones(K + 3), K)
     counts = [rng.integers(1, 50, K + 3) for _ in range(2)]
     counts[0][2], counts[1][5] = 0, 0
-    tally = sum(ik.MatrixMechanism(m).tally_counts(c) for m, c in zip((WIDE, other), counts, strict=True))
+    tally = sum(
+        ik.MatrixMechanism(m).tally_counts(c) for m, c in zip((WIDE, other), counts, strict=True)
+    )
     average = free_will.average([WIDE, other], shares_of(counts))
     q = np.sum(counts, axis=0) / tally.n
     found = ik.combine_mechanisms(tally, post="none")
     np.testing.assert_allclose(found.distribution, q @ np.linalg.pinv(average), atol=TIGHT)
     found = ik.combine_mechanisms(tally, ik.ibu, stop=ik.Steps(50))
-    assert np.abs(found.distribution - naive.ibu(average, np.sum(counts, axis=0), 50)).max() <= TIGHT
+    assert (
+        np.abs(found.distribution - naive.ibu(average, np.sum(counts, axis=0), 50)).max() <= TIGHT
+    )
 
 
 @pytest.mark.parametrize("post", POSTS)
-@pytest.mark.parametrize("mechanism", [ik.RandomizedResponse(LINE, 1.0), ik.Rappor(LINE, 1.0)], ids=["k-RR", "RAPPOR"])
+@pytest.mark.parametrize(
+    "mechanism", [ik.RandomizedResponse(LINE, 1.0), ik.Rappor(LINE, 1.0)], ids=["k-RR", "RAPPOR"]
+)
 def test_of_equal_mechanisms_both_ways_are_the_plain_estimator(mechanism, post, rng):
     groups = [mechanism.simulate(rng.integers(5, 30, K), rng) for _ in range(3)]
     tally = sum(groups)
@@ -327,7 +376,9 @@ def test_of_equal_mechanisms_both_ways_are_the_plain_estimator(mechanism, post, 
 
 @pytest.mark.ledger("C-E13", "C-X14")
 def test_an_average_that_says_nothing(rng):
-    truthful, lying = (ik.MatrixMechanism(m) for m in ([[0.75, 0.25], [0.25, 0.75]], [[0.25, 0.75], [0.75, 0.25]]))
+    truthful, lying = (
+        ik.MatrixMechanism(m) for m in ([[0.75, 0.25], [0.25, 0.75]], [[0.25, 0.75], [0.75, 0.25]])
+    )
     # as many users each: the average is flat to the last bit
     tally = truthful.simulate([90_000, 10_000], rng) + lying.simulate([90_000, 10_000], rng)
     with pytest.raises(ik.errors.NotInvertible, match="rank 1 for 2 secrets"):
@@ -337,7 +388,12 @@ def test_an_average_that_says_nothing(rng):
         np.testing.assert_allclose(found.distribution, start, rtol=1e-15)
         assert (found.status, found.n_iter) == (ik.Status.CONVERGED, 0)
         assert found.gap > 0.01, "the pooled tally knows better"
-    for best in (ik.mle(tally), ik.ibu(tally), ik.combine_results(tally), ik.combine_results(tally, ik.ibu)):
+    for best in (
+        ik.mle(tally),
+        ik.ibu(tally),
+        ik.combine_results(tally),
+        ik.combine_results(tally, ik.ibu),
+    ):
         assert np.abs(best.distribution - [0.9, 0.1]).max() < 0.01
     assert ik.mle(tally).gap < 1e-9
 
@@ -366,7 +422,10 @@ def test_options_partials_and_names(estimator, options, name, rng):
     each = [estimator(group, **options) for group in groups]
     each = [one.distribution if isinstance(one, ik.Estimate) else one for one in each]
     expected = np.dot([group.n / tally.n for group in groups], each)
-    assert np.abs(ik.combine_results(tally, estimator, **options).distribution - expected).max() <= TIGHT
+    assert (
+        np.abs(ik.combine_results(tally, estimator, **options).distribution - expected).max()
+        <= TIGHT
+    )
 
 
 def test_an_object_that_can_be_called_has_the_name_of_its_class(rng):

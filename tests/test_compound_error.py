@@ -47,7 +47,9 @@ FIXED = np.random.default_rng(14)
 SQUARE, WIDE, OTHER_WIDE = (FIXED.dirichlet(np.full(m, 0.3), K) for m in (K, K + 3, K + 3))
 MIXES = {
     "k-RR": [(ik.RandomizedResponse(LINE, e), naive.k_rr(K, e)) for e in (0.2, 1.0, 6.0)],
-    "geometric": [(ik.TruncatedGeometric(LINE, e), naive.truncated_geometric(K, e)) for e in (0.1, 0.5, 3.0)],
+    "geometric": [
+        (ik.TruncatedGeometric(LINE, e), naive.truncated_geometric(K, e)) for e in (0.1, 0.5, 3.0)
+    ],
     "k-RR, geometric, exponential, matrix": [
         (ik.RandomizedResponse(LINE, 2.0), naive.k_rr(K, 2.0)),
         (ik.TruncatedGeometric(LINE, 0.3), naive.truncated_geometric(K, 0.3)),
@@ -55,7 +57,10 @@ MIXES = {
         (ik.MatrixMechanism(SQUARE, LINE), SQUARE),
     ],
     "plane and k-RR": [
-        (ik.TruncatedPlanarGeometric(GRID, 1.0), naive.truncated_planar_geometric(1, K, 1.0, 1.0, 1.0)),
+        (
+            ik.TruncatedPlanarGeometric(GRID, 1.0),
+            naive.truncated_planar_geometric(1, K, 1.0, 1.0, 1.0),
+        ),
         (ik.RandomizedResponse(GRID, 1.0), naive.k_rr(K, 1.0)),
     ],
     "one of which alone is singular": [
@@ -81,7 +86,9 @@ def test_it_is_the_covariance_carried_through_the_inverse(name, rng):
         exact = free_will.compound_error(matrices, weights, theta, inverse)
         assert compound_squared_error(mechanisms, theta, weights) == pytest.approx(exact, rel=1e-9)
         # negative control: the error that all users would make who share the average
-        assert inv_squared_error(ik.average_mechanism(mechanisms, weights), theta) != pytest.approx(exact, rel=1e-4)
+        assert inv_squared_error(ik.average_mechanism(mechanisms, weights), theta) != pytest.approx(
+            exact, rel=1e-4
+        )
 
 
 @pytest.mark.parametrize("encoding", ["RAPPOR", "OUE", "subset selection"])
@@ -90,7 +97,10 @@ def test_of_bits_it_is_the_sum_of_their_variances(encoding, rng):
         levels, weights = rng.uniform(0.1, 6, 3), rng.dirichlet(np.ones(3))
         theta = rng.dirichlet(np.full(K, 0.5))
         if encoding == "RAPPOR":
-            mechanisms, pairs = [ik.Rappor(LINE, e) for e in levels], [rappor_bits(e) for e in levels]
+            mechanisms, pairs = (
+                [ik.Rappor(LINE, e) for e in levels],
+                [rappor_bits(e) for e in levels],
+            )
         elif encoding == "OUE":
             mechanisms = [ik.OptimizedUnaryEncoding(LINE, e) for e in levels]
             pairs = [(0.5, 1 / (1 + np.exp(e))) for e in levels]
@@ -111,10 +121,16 @@ def test_it_is_the_error_of_simulated_estimates(name, rng):
     n, theta = sizes.sum(), rng.dirichlet(np.ones(K))
     errors = []
     for _ in range(750):
-        groups = [a.simulate(rng.multinomial(size, theta), rng) for a, size in zip(mechanisms, sizes, strict=True)]
+        groups = [
+            a.simulate(rng.multinomial(size, theta), rng)
+            for a, size in zip(mechanisms, sizes, strict=True)
+        ]
         v = ik.combine_mechanisms(sum(groups), post="none").distribution
         errors.append(n * ik.squared_l2(v, theta))
-    exact, spread = compound_squared_error(mechanisms, theta, sizes / n), np.std(errors) / np.sqrt(len(errors))
+    exact, spread = (
+        compound_squared_error(mechanisms, theta, sizes / n),
+        np.std(errors) / np.sqrt(len(errors)),
+    )
     assert abs(np.mean(errors) - exact) < 5 * spread
     assert abs(np.mean(errors) - 1.25 * exact) > 5 * spread
 
@@ -128,9 +144,17 @@ def test_so_it_is_for_rappors(rng):
     )
     errors = []
     for _ in range(1500):
-        groups = [a.simulate(rng.multinomial(size, theta), rng) for a, size in zip(mechanisms, sizes, strict=True)]
-        errors.append(50 * ik.squared_l2(ik.combine_mechanisms(sum(groups), post="none").distribution, theta))
-    exact, spread = compound_squared_error(mechanisms, theta, sizes / 50), np.std(errors) / np.sqrt(len(errors))
+        groups = [
+            a.simulate(rng.multinomial(size, theta), rng)
+            for a, size in zip(mechanisms, sizes, strict=True)
+        ]
+        errors.append(
+            50 * ik.squared_l2(ik.combine_mechanisms(sum(groups), post="none").distribution, theta)
+        )
+    exact, spread = (
+        compound_squared_error(mechanisms, theta, sizes / 50),
+        np.std(errors) / np.sqrt(len(errors)),
+    )
     assert abs(np.mean(errors) - exact) < 5 * spread
     assert abs(np.mean(errors) - 1.25 * exact) > 5 * spread
 
@@ -144,15 +168,21 @@ def test_what_the_bound_for_k_rrs_leaves_out(k, mixture, data):
     mechanisms = [ik.RandomizedResponse(k, e) for e in levels]
     average = ik.average_mechanism(mechanisms, weights).epsilon
     bound = printed_krr(k, average, theta)
-    assert inv_squared_error(ik.RandomizedResponse(k, average), theta) == pytest.approx(bound, rel=1e-9)
+    assert inv_squared_error(ik.RandomizedResponse(k, average), theta) == pytest.approx(
+        bound, rel=1e-9
+    )
     a = (np.exp(average) + k - 1) / (np.exp(average) - 1)
-    deficit = a**2 * k * (k * (theta**2).sum() - 1) * variance(1 / (k - 1 + np.exp(levels)), weights)
+    deficit = (
+        a**2 * k * (k * (theta**2).sum() - 1) * variance(1 / (k - 1 + np.exp(levels)), weights)
+    )
     exact = compound_squared_error(mechanisms, theta, weights)
     assert exact == pytest.approx(bound - deficit, rel=1e-9, abs=1e-9)
     assert exact <= bound * (1 + 1e-12)
     # brute force agrees
     matrices = [naive.k_rr(k, e) for e in levels]
-    assert exact == pytest.approx(free_will.compound_error(matrices, weights, theta), rel=1e-7, abs=1e-9)
+    assert exact == pytest.approx(
+        free_will.compound_error(matrices, weights, theta), rel=1e-7, abs=1e-9
+    )
 
 
 @pytest.mark.ledger("C-P3")
@@ -166,7 +196,9 @@ def test_what_the_bound_for_rappors_leaves_out(k, mixture, data):
     bound = printed_rappor(k, average, theta)
     assert inv_squared_error(ik.Rappor(k, average), theta) == pytest.approx(bound, rel=1e-9)
     b = (np.exp(average / 2) + 1) / (np.exp(average / 2) - 1)
-    deficit = b**2 * (k - 4 + 4 * (theta**2).sum()) * variance(1 / (1 + np.exp(levels / 2)), weights)
+    deficit = (
+        b**2 * (k - 4 + 4 * (theta**2).sum()) * variance(1 / (1 + np.exp(levels / 2)), weights)
+    )
     exact = compound_squared_error(mechanisms, theta, weights)
     assert exact == pytest.approx(bound - deficit, rel=1e-9, abs=1e-9)
     assert exact <= bound * (1 + 1e-12)
@@ -187,10 +219,14 @@ def test_where_the_bounds_are_equalities():
 
     for kind in (ik.RandomizedResponse, ik.Rappor):
         for theta in (ik.uniform(6), lopsided, point):
-            assert bound_over_exact(kind, 6, [0.7] * 3, theta) == pytest.approx(1, abs=1e-13)  # as the paper has it
+            assert bound_over_exact(kind, 6, [0.7] * 3, theta) == pytest.approx(
+                1, abs=1e-13
+            )  # as the paper has it
     # and where the levels differ
     for k in (2, 6):
-        assert bound_over_exact(ik.RandomizedResponse, k, levels, ik.uniform(k)) == pytest.approx(1, abs=1e-12)
+        assert bound_over_exact(ik.RandomizedResponse, k, levels, ik.uniform(k)) == pytest.approx(
+            1, abs=1e-12
+        )
     assert bound_over_exact(ik.Rappor, 2, levels, ik.uniform(2)) == pytest.approx(1, abs=1e-12)
     # nowhere else
     assert bound_over_exact(ik.RandomizedResponse, 6, levels, lopsided) > 1.03
@@ -211,7 +247,10 @@ def test_close_to_the_error_on_clean_data_from_e_to_the_level_k_on():
     # so for any mix of that average level
     wide = [ik.RandomizedResponse(100, e) for e in (4.0, 5.5)]
     assert ik.average_mechanism(wide).epsilon > np.log(90)
-    assert compound_squared_error(wide, theta) - clean < inv_squared_error(ik.average_mechanism(wide), theta) - clean
+    assert (
+        compound_squared_error(wide, theta) - clean
+        < inv_squared_error(ik.average_mechanism(wide), theta) - clean
+    )
 
 
 @st.composite
@@ -222,7 +261,9 @@ def any_mix(draw):
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     concentration = draw(st.sampled_from([0.1, 1.0, 10.0]))
     many = draw(st.integers(2, 4))
-    return [rng.dirichlet(np.full(m, concentration), k) for _ in range(many)], draw(distributions(many))
+    return [rng.dirichlet(np.full(m, concentration), k) for _ in range(many)], draw(
+        distributions(many)
+    )
 
 
 @given(any_mix(), st.data())
@@ -232,18 +273,27 @@ def test_the_bound_holds_for_every_mix_with_an_invertible_average(mix, data):
     average = ik.average_mechanism(mechanisms, weights)
     assume(np.linalg.cond(average.matrix()) < 1e5)
     theta = data.draw(distributions(average.k))
-    exact, bound = compound_squared_error(mechanisms, theta, weights), inv_squared_error(average, theta)
+    exact, bound = (
+        compound_squared_error(mechanisms, theta, weights),
+        inv_squared_error(average, theta),
+    )
     assert exact <= bound + 1e-12 * abs(bound)
     # the difference is a variance: that of what the inverse makes of each mechanism's expected reports
     inverse = np.linalg.pinv(average.matrix())
     shifts = np.array([theta @ matrix @ inverse - theta for matrix in matrices])
     assert np.abs(weights @ shifts).max() <= 1e-8, "theirs is the truth on average"
-    assert bound - exact == pytest.approx(weights @ (shifts**2).sum(axis=1), rel=1e-6, abs=1e-8 * bound)
+    assert bound - exact == pytest.approx(
+        weights @ (shifts**2).sum(axis=1), rel=1e-6, abs=1e-8 * bound
+    )
 
 
 def test_one_mechanism_makes_its_own_error(rng):
     theta = rng.dirichlet(np.ones(K))
-    for mechanism in (ik.RandomizedResponse(LINE, 1.0), ik.Rappor(LINE, 1.0), ik.MatrixMechanism(WIDE, LINE)):
+    for mechanism in (
+        ik.RandomizedResponse(LINE, 1.0),
+        ik.Rappor(LINE, 1.0),
+        ik.MatrixMechanism(WIDE, LINE),
+    ):
         own = pytest.approx(inv_squared_error(mechanism, theta), rel=1e-12)
         assert compound_squared_error([mechanism], theta) == own
         assert compound_squared_error([mechanism] * 3, theta, [0.1, 0.2, 0.7]) == own
@@ -254,7 +304,9 @@ def test_weights_are_even_unless_given(rng):
     theta = rng.dirichlet(np.ones(K))
     even = compound_squared_error(mechanisms, theta)
     assert even == compound_squared_error(mechanisms, theta, [1 / 3] * 3)
-    assert even != pytest.approx(compound_squared_error(mechanisms, theta, [0.2, 0.2, 0.6]), rel=1e-3)
+    assert even != pytest.approx(
+        compound_squared_error(mechanisms, theta, [0.2, 0.2, 0.6]), rel=1e-3
+    )
 
 
 def test_thousands_of_levels_need_no_matrix():
@@ -269,7 +321,13 @@ def test_thousands_of_levels_need_no_matrix():
     ("mechanisms", "theta", "weights", "error", "said"),
     [
         ([], [0.5, 0.5], None, ValueError, "mechanisms must hold at least one"),
-        ([ik.RandomizedResponse(2, 1.0)], [0.5, 0.6], None, ik.errors.InvalidDistribution, "theta must sum to 1"),
+        (
+            [ik.RandomizedResponse(2, 1.0)],
+            [0.5, 0.6],
+            None,
+            ik.errors.InvalidDistribution,
+            "theta must sum to 1",
+        ),
         (
             [ik.RandomizedResponse(2, 1.0)],
             [1.0],
@@ -277,7 +335,13 @@ def test_thousands_of_levels_need_no_matrix():
             ik.errors.AlphabetMismatch,
             "theta must have one .* the 2 .*got 1",
         ),
-        ([ik.RandomizedResponse(2, 1.0)], [0.5, 0.5], [0.9], ik.errors.InvalidDistribution, "weights must sum to 1"),
+        (
+            [ik.RandomizedResponse(2, 1.0)],
+            [0.5, 0.5],
+            [0.9],
+            ik.errors.InvalidDistribution,
+            "weights must sum to 1",
+        ),
         (
             [ik.RandomizedResponse(2, 1.0)],
             [0.5, 0.5],
@@ -292,10 +356,25 @@ def test_thousands_of_levels_need_no_matrix():
             ik.errors.AlphabetMismatch,
             "the same reports",
         ),
-        ([ik.LinearGeometric(2, 1.0)], [0.5, 0.5], None, ik.errors.AlphabetMismatch, "can be listed"),
-        ([ik.MatrixMechanism([[0.5, 0.5]] * 2)], [0.5, 0.5], None, ik.errors.NotInvertible, "rank 1 for 2 secrets"),
         (
-            [ik.MatrixMechanism([[0.75, 0.25], [0.25, 0.75]]), ik.MatrixMechanism([[0.25, 0.75], [0.75, 0.25]])],
+            [ik.LinearGeometric(2, 1.0)],
+            [0.5, 0.5],
+            None,
+            ik.errors.AlphabetMismatch,
+            "can be listed",
+        ),
+        (
+            [ik.MatrixMechanism([[0.5, 0.5]] * 2)],
+            [0.5, 0.5],
+            None,
+            ik.errors.NotInvertible,
+            "rank 1 for 2 secrets",
+        ),
+        (
+            [
+                ik.MatrixMechanism([[0.75, 0.25], [0.25, 0.75]]),
+                ik.MatrixMechanism([[0.25, 0.75], [0.75, 0.25]]),
+            ],
             *([0.5, 0.5], None, ik.errors.NotInvertible, "rank 1 for 2 secrets"),
         ),
     ],

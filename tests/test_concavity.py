@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ibukit as ik
-from ibukit.identification import _binary_field, _spans, concavity
-from ibukit.information import dense
-from ibukit.tally import pool
+from ibukit.fisher_information import dense
+from ibukit.identification import _binary_field, _null_spaces, concavity
+from ibukit.tally.tally import pool
 from ibukit.theory import strictly_concave
 from oracles import exact
 
@@ -26,7 +26,10 @@ SQUARE = [
 def brute_force_rank(tally):
     """Independent columns among those seen and the ones vector, less the ones vector."""
     columns = tally.matrix()
-    return np.linalg.matrix_rank(np.column_stack([np.ones(tally.k), columns / columns.max(axis=0)])) - 1
+    return (
+        np.linalg.matrix_rank(np.column_stack([np.ones(tally.k), columns / columns.max(axis=0)]))
+        - 1
+    )
 
 
 def check(answer, tally):
@@ -59,7 +62,13 @@ def test_k_minus_one_distinct_reports_suffice_and_k_minus_two_never(mechanism):
 @pytest.mark.parametrize("epsilon", [1e-9, 0.3, 4.0, 30.0])
 def test_reports_beyond_an_end_count_as_that_end(epsilon):
     mechanism = ik.LinearGeometric(ik.Line(2, 6), epsilon)
-    for reports, rank in (([-9, 0, 1, 2], 1), ([3, 4, 5], 3), ([-9, 3, 4, 5], 4), ([-9, 3, 4, 50], 4), ([9, 7, 3], 2)):
+    for reports, rank in (
+        ([-9, 0, 1, 2], 1),
+        ([3, 4, 5], 3),
+        ([-9, 3, 4, 5], 4),
+        ([-9, 3, 4, 50], 4),
+        ([9, 7, 3], 2),
+    ):
         tally = mechanism.tally(reports)
         answer = strictly_concave(tally)
         assert answer.rank == rank
@@ -67,7 +76,9 @@ def test_reports_beyond_an_end_count_as_that_end(epsilon):
 
 
 @pytest.mark.ledger("A-T2")
-@pytest.mark.parametrize("mechanism", [ik.Rappor(7, 1.0), ik.OptimizedUnaryEncoding(7, 0.5)], ids=["RAPPOR", "OUE"])
+@pytest.mark.parametrize(
+    "mechanism", [ik.Rappor(7, 1.0), ik.OptimizedUnaryEncoding(7, 0.5)], ids=["RAPPOR", "OUE"]
+)
 def test_bit_rows_have_the_rank_of_their_integers(mechanism, rng):
     seen = []
     for _ in range(200):
@@ -126,7 +137,9 @@ def test_rank_curvature_and_pairs_agree(rng):
         tangent = np.linalg.qr(np.ones((k, 1)), mode="complete")[0][:, 1:]
         weights = tally.counts / (theta @ G) ** 2
         hessian = -(tangent.T @ G * weights) @ (tangent.T @ G).T
-        definite = np.linalg.eigvalsh(hessian).max() < -1e-13 * float((G**2 @ weights).sum())  # what rounding leaves
+        definite = np.linalg.eigvalsh(hessian).max() < -1e-13 * float(
+            (G**2 @ weights).sum()
+        )  # what rounding leaves
         assert bool(answer) == definite
         middle = [likelihood(tally, point) for point in (theta, (theta + phi) / 2, phi)]
         assert middle[1] - (middle[0] + middle[2]) / 2 > (1e-12 if answer else -1e-12)
@@ -164,11 +177,23 @@ def test_pooled_mechanisms_see_what_one_of_them_cannot(rng):
     one = ik.MatrixMechanism([[0.8, 0.2], [0.8, 0.2], [0.3, 0.7]])
     two = ik.MatrixMechanism([[0.8, 0.2], [0.3, 0.7], [0.8, 0.2]])
     tallies = [mechanism.tally_counts([3, 4]) for mechanism in (one, two)]
-    assert [bool(strictly_concave(tally)) for tally in (*tallies, sum(tallies))] == [False, False, True]
-    krr, line, bits = ik.RandomizedResponse(4, 1.0), ik.TruncatedGeometric(4, 0.5), ik.Rappor(4, 1.0)
+    assert [bool(strictly_concave(tally)) for tally in (*tallies, sum(tallies))] == [
+        False,
+        False,
+        True,
+    ]
+    krr, line, bits = (
+        ik.RandomizedResponse(4, 1.0),
+        ik.TruncatedGeometric(4, 0.5),
+        ik.Rappor(4, 1.0),
+    )
     rest = line.tally([0])
     assert "one of the mechanisms alone" in strictly_concave(krr.tally([0, 1, 2]) + rest).reason
-    for pooled in (krr.tally([0, 1]) + rest, krr.tally([0]) + rest, bits.tally([[1, 1, 0, 0]]) + krr.tally([0]) + rest):
+    for pooled in (
+        krr.tally([0, 1]) + rest,
+        krr.tally([0]) + rest,
+        bits.tally([[1, 1, 0, 0]]) + krr.tally([0]) + rest,
+    ):
         assert strictly_concave(pooled).rank == brute_force_rank(pooled)
         check(strictly_concave(pooled), pooled)
 
@@ -185,11 +210,13 @@ def test_structure_needs_no_matrix(mechanism):
 
 def test_a_matrix_is_read_in_stretches(monkeypatch, rng):
     mechanism = ik.PlanarLaplace(ik.Grid(3, 4), 0.7)
-    tally = mechanism.simulate(np.full(12, 50), rng) + ik.Rappor(mechanism.alphabet, 1.0).simulate(np.full(12, 3), rng)
-    columns = list(_spans.seen_columns(tally, np.arange(12)))
+    tally = mechanism.simulate(np.full(12, 50), rng) + ik.Rappor(mechanism.alphabet, 1.0).simulate(
+        np.full(12, 3), rng
+    )
+    columns = list(_null_spaces.seen_columns(tally, np.arange(12)))
     monkeypatch.setattr(dense, "MATRIX_ENTRIES_AT_ONCE", 30)
-    monkeypatch.setattr(_spans, "MOST_COLUMNS", 1)
-    again = _spans.span(_spans.seen_columns(tally, np.arange(12)), 12)
+    monkeypatch.setattr(_null_spaces, "MAX_COLUMNS", 1)
+    again = _null_spaces.span(_null_spaces.seen_columns(tally, np.arange(12)), 12)
     assert again.rank == 12
     whole = np.linalg.svd(np.concatenate(columns, axis=1), compute_uv=False)
     assert again.singular_values == pytest.approx(whole, rel=1e-10)
@@ -197,7 +224,7 @@ def test_a_matrix_is_read_in_stretches(monkeypatch, rng):
 
 def test_a_witness_without_a_plain_one(monkeypatch, rng):
     matrix = rng.dirichlet(np.ones(3), 5)
-    monkeypatch.setattr(_spans, "_sparse", lambda found: iter(()))
+    monkeypatch.setattr(_null_spaces, "_sparse", lambda found: iter(()))
     tally = ik.MatrixMechanism(matrix).tally([0, 1, 2])
     check(strictly_concave(tally), tally)
 
@@ -226,11 +253,14 @@ def test_bad_input():
 
 
 def test_nothing_spans_nothing():
-    assert _spans.span([np.zeros((4, 2))], 4).rank == 0
+    assert _null_spaces.span([np.zeros((4, 2))], 4).rank == 0
 
 
 def test_one_part_with_impossible_reports_is_enough_to_say_so():
-    some, none = ik.MatrixMechanism([[1, 0], [0.5, 0.5]]), ik.MatrixMechanism([[0.75, 0.25], [0.5, 0.5]])
+    some, none = (
+        ik.MatrixMechanism([[1, 0], [0.5, 0.5]]),
+        ik.MatrixMechanism([[0.75, 0.25], [0.5, 0.5]]),
+    )
     for parts, said in (((some, none), True), ((none, none), False)):
         tally = pool([part.tally_counts([2, 3]) for part in parts])
         assert ("cannot produce some report" in concavity._finite_only(tally)) == said
@@ -245,7 +275,7 @@ def test_two_secrets_that_are_told_apart_by_nothing_are_the_witness(rng):
 
 
 def test_the_reason_has_the_least_singular_value():
-    span = _spans.span([np.diag([4.0, 2.0, 0.5])], 3)
+    span = _null_spaces.span([np.diag([4.0, 2.0, 0.5])], 3)
     answer = concavity._by_rank(span, 3, "")
     assert (bool(answer), answer.rank) == (True, 2)
     assert "the least singular value 0.12" in answer.reason  # relative to the largest
@@ -256,11 +286,13 @@ def test_what_is_rounding_in_a_tall_matrix_depends_on_its_length(second, rank):
     """The largest singular value times the longer side times eps, as in numpy: 400 rows leave 9e-14."""
     tall = np.zeros((400, 2))
     tall[0, 0], tall[1, 1] = 1.0, second
-    assert _spans.span([tall], 400).rank == np.linalg.matrix_rank(tall) == rank
+    assert _null_spaces.span([tall], 400).rank == np.linalg.matrix_rank(tall) == rank
 
 
 def test_the_row_of_ones_counts_where_bits_are_one_row_short():
     """Two of three secrets' rows were seen: the third is what is left of the ones, and no matrix is decomposed."""
     answer = ik.theory.strictly_concave(ik.Rappor(3, 1.0).tally([[1, 0, 0], [0, 1, 0]]))
     assert answer
-    assert answer.reason.startswith("bits: 2 of the rows seen are independent beside the row of ones")
+    assert answer.reason.startswith(
+        "bits: 2 of the rows seen are independent beside the row of ones"
+    )

@@ -60,7 +60,9 @@ def test_zeros_break_two_conditions_and_not_the_conclusion():
 def errors(matrix, theta, n, rng, runs=40):
     """Total variation between the truth and the estimates of `runs` samples of n reports."""
     mechanism = ik.MatrixMechanism(matrix)
-    tallies = [mechanism.tally_counts(rng.multinomial(n, mechanism.forward(theta))) for _ in range(runs)]
+    tallies = [
+        mechanism.tally_counts(rng.multinomial(n, mechanism.forward(theta))) for _ in range(runs)
+    ]
     return np.array([np.abs(ik.mle(tally).distribution - theta).sum() / 2 for tally in tallies])
 
 
@@ -82,16 +84,28 @@ def test_what_is_not_identified_is_not_consistent(rng):
     assert not found.consistent
     assert "no estimator can be consistent at both" in found.reason
     # (1, 0, 0) and (0, 0, 1) give the same reports: the errors at the two cannot both fall below one half
-    apart = [errors(MERGED, np.array(theta), 10**6, rng, runs=5).max() for theta in ([1.0, 0, 0], [0, 0, 1.0])]
+    apart = [
+        errors(MERGED, np.array(theta), 10**6, rng, runs=5).max()
+        for theta in ([1.0, 0, 0], [0, 0, 1.0])
+    ]
     assert max(apart) > 0.49
 
 
 def test_zeros_and_no_identification():
-    assert answers([[0.5, 0.5, 0.0], [0.5, 0.5, 0.0], [0.0, 0.5, 0.5]]) == [NO, YES, *[NOT_BY_THIS_ROUTE] * 2]
+    assert answers([[0.5, 0.5, 0.0], [0.5, 0.5, 0.0], [0.0, 0.5, 0.5]]) == [
+        NO,
+        YES,
+        *[NOT_BY_THIS_ROUTE] * 2,
+    ]
 
 
 def test_fewer_reports_than_secrets():
-    assert answers(ik.compose(ik.RandomizedResponse(5, 1.0), np.tile([0.3, 0.7], (5, 1)))) == [NO, YES, YES, YES]
+    assert answers(ik.compose(ik.RandomizedResponse(5, 1.0), np.tile([0.3, 0.7], (5, 1)))) == [
+        NO,
+        YES,
+        YES,
+        YES,
+    ]
 
 
 def test_an_empty_column_does_not_matter():
@@ -158,7 +172,10 @@ def test_an_unknown_mechanism_with_a_matrix():
 
 
 def test_an_unknown_mechanism_without_one():
-    with pytest.raises(ValueError, match=r"mechanism must have reports that can be listed, got Endless.* as a Matrix"):
+    with pytest.raises(
+        ValueError,
+        match=r"mechanism must have reports that can be listed, got Endless.* as a Matrix",
+    ):
         consistency(Endless(ik.Line(0, 3)))
 
 
@@ -183,8 +200,14 @@ def test_readable():
     assert max(len(line) for line in lines) <= 110
     # nothing is lost in wrapping
     words = " ".join(line[column:] for line in lines[1:]).split()
-    assert words == " ".join([*(condition.reason for condition in found.conditions), found.reason]).split()
-    assert str(found.conditions[1]) == "compactness: yes (the simplex over 3 secrets is closed and bounded)"
+    assert (
+        words
+        == " ".join([*(condition.reason for condition in found.conditions), found.reason]).split()
+    )
+    assert (
+        str(found.conditions[1])
+        == "compactness: yes (the simplex over 3 secrets is closed and bounded)"
+    )
 
 
 def test_frozen():

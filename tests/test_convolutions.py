@@ -11,12 +11,12 @@ from scipy import fft
 
 import ibukit as ik
 from ibukit.channels import plane
-from ibukit.channels.waves import fourier
-from ibukit.channels.waves.convolution import Convolutions
-from ibukit.channels.waves.everywhere import Everywhere
-from ibukit.channels.waves.few_cells import FewCells
-from ibukit.channels.waves.few_lines import FewColumns, FewRows
-from ibukit.channels.waves.fourier import Padded, cut
+from ibukit.channels.fourier import padded_transforms
+from ibukit.channels.fourier.convolution import Convolutions
+from ibukit.channels.fourier.few_cells import FewCells
+from ibukit.channels.fourier.few_lines import FewColumns, FewRows
+from ibukit.channels.fourier.padded_transforms import Padded, cut
+from ibukit.channels.fourier.scattered_cells import Everywhere
 
 OUTSIDE = 3  # reports lie up to so many lines beyond the field
 seeds = st.integers(0, 2**32)
@@ -45,7 +45,10 @@ def problem(shape, reach, rng, precision=np.float64):
     """Convolutions of four kinds of reports, and their matrix, shape (k, reports)."""
     kinds, cells = drawn(shape, rng)
     tables = rng.random((4, *(1 + r for r in reach))).astype(precision).astype(float)
-    lengths = tuple(fft.next_fast_len(n + 2 * OUTSIDE + r + 1, real=True) for n, r in zip(shape, reach, strict=True))
+    lengths = tuple(
+        fft.next_fast_len(n + 2 * OUTSIDE + r + 1, real=True)
+        for n, r in zip(shape, reach, strict=True)
+    )
     away = np.abs(np.indices(shape).reshape(2, -1).T[:, None] - cells)
     inside = (away <= reach).all(axis=2)
     matrix = np.where(inside, tables[kinds, *np.minimum(away, reach).transpose(2, 0, 1)], 0.0)
@@ -57,8 +60,8 @@ def cutting(cut):
     """Whether fields are cut into many blocks and strips, as large ones are."""
     with pytest.MonkeyPatch.context() as patch:
         if cut:
-            patch.setattr(fourier, "WORTH_CUTTING", 0)
-            patch.setattr(fourier, "MOST_IN_A_CUT", 150)
+            patch.setattr(padded_transforms, "WORTH_CUTTING", 0)
+            patch.setattr(padded_transforms, "MAX_IN_A_CUT", 150)
         yield
 
 
@@ -125,10 +128,14 @@ def test_a_single_kind(kind, cut, rng):
     cells, table = places(kind, (14, 18), rng), rng.random((1, 5, 6))
     with cutting(cut):
         found = Convolutions.of(Padded((14, 18), (30, 32)), table, np.zeros(len(cells), int), cells)
-    assert [type(piece) for piece in found.pieces] == [[Everywhere, FewRows, FewColumns, FewCells][kind]]
+    assert [type(piece) for piece in found.pieces] == [
+        [Everywhere, FewRows, FewColumns, FewCells][kind]
+    ]
     away = np.abs(np.indices((14, 18)).reshape(2, -1).T[:, None] - cells)
     inside = (away[..., 0] < 5) & (away[..., 1] < 6)
-    matrix = np.where(inside, table[0, np.minimum(away[..., 0], 4), np.minimum(away[..., 1], 5)], 0.0)
+    matrix = np.where(
+        inside, table[0, np.minimum(away[..., 0], 4), np.minimum(away[..., 1], 5)], 0.0
+    )
     field, weights = rng.random(252), rng.random(len(cells))
     with cutting(cut):
         np.testing.assert_allclose(found.read(field), field @ matrix, atol=1e-12)
@@ -140,7 +147,9 @@ def test_the_same_bits_whoever_works(threads):
     for seed in range(5):
         with cutting(True):
             found, matrix = problem((22, 23), (9, 5), np.random.default_rng(seed))
-            field, weights = (np.random.default_rng(seed).normal(size=size) for size in matrix.shape)
+            field, weights = (
+                np.random.default_rng(seed).normal(size=size) for size in matrix.shape
+            )
             one = found.read(field), found.drop(weights)
             with fft.set_workers(threads):
                 shared = found.read(field), found.drop(weights)
@@ -150,7 +159,7 @@ def test_the_same_bits_whoever_works(threads):
 
 def test_two_strips_are_worth_a_companion(monkeypatch):
     """Each block waits for the other: in one thread it would be for ever."""
-    monkeypatch.setattr(fourier, "WORTH_CUTTING", 0)
+    monkeypatch.setattr(padded_transforms, "WORTH_CUTTING", 0)
     found, matrix = problem((22, 23), (9, 5), np.random.default_rng(0))
     assert len(found.padded.strips) == len(found.padded.blocks) == 2
     field, both = np.random.default_rng(1).random((22, 23)), threading.Barrier(2)
@@ -170,7 +179,11 @@ def test_what_is_cut_is_all_of_it(length, entries, together):
     slices = cut(length, entries, together)
     assert [slices[0].start, *(s.stop for s in slices)] == [*(s.start for s in slices), length]
     assert all(s.start % together == 0 and s.start < s.stop for s in slices)
-    assert (len(slices) == 1) if entries < fourier.WORTH_CUTTING or length <= together else len(slices) > 1
+    assert (
+        (len(slices) == 1)
+        if entries < padded_transforms.WORTH_CUTTING or length <= together
+        else len(slices) > 1
+    )
 
 
 def plane_channels(rng):
@@ -180,7 +193,9 @@ def plane_channels(rng):
     yield plane.column_scaled(grid, 1.4, np.arange(713), 10.0 ** rng.uniform(-4, 4, 713))
     yield plane.remapped(grid, ik.TruncatedPlanarGeometric(grid, 0.8)._table, np.arange(713))
     cells = rng.integers(-15, 45, (900, 2))
-    beyond = np.hypot(*(np.maximum(np.maximum(-c, c - n + 1), 0) for c, n in zip(cells.T, (40, 31), strict=True)))
+    beyond = np.hypot(
+        *(np.maximum(np.maximum(-c, c - n + 1), 0) for c, n in zip(cells.T, (40, 31), strict=True))
+    )
     channel, far = plane.infinite(ik.Grid(40, 31), 1.0, 0.1, cells, beyond)
     channel.columns[:] = rng.random((1240, len(far)))
     yield channel
@@ -195,7 +210,9 @@ def test_a_fit_is_forward_and_adjoint(kind, cut, rng, monkeypatch):
     theta /= theta.sum()
     one_by_one, asked = plane.PlaneChannel._improbable, []
     monkeypatch.setattr(
-        plane.PlaneChannel, "_improbable", lambda self, m, weak: asked.append(len(weak)) or one_by_one(self, m, weak)
+        plane.PlaneChannel,
+        "_improbable",
+        lambda self, m, weak: asked.append(len(weak)) or one_by_one(self, m, weak),
     )
     q, p, g = rng.random(channel.size), np.full(channel.size, np.nan), np.full(channel.k, np.nan)
     with cutting(cut):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import ibukit as ik
-from ibukit.protocols import _sketch_kernels
+from ibukit.mechanisms.sketches import _sketch_kernels
 from ibukit.testing import check_channel, check_mechanism
 
 KINDS = [ik.CountMeanSketch, ik.HadamardCountMeanSketch]
@@ -42,8 +42,12 @@ def test_the_hash_family_is_the_one_written_down():
     rows, secrets = np.array([0, 1, 2, 65535, 2**31 - 2]), np.arange(40)
     for width, seed in itertools.product((2, 3, 1024, 2**31 - 1), (0, 1, 2**31 - 1)):
         found = _sketch_kernels.buckets(rows, 40, width, seed)
-        assert found.tolist() == [[in_python(int(row), x, width, seed) for x in range(40)] for row in rows]
-        one_by_one = _sketch_kernels.buckets_of(np.repeat(rows, 40), np.tile(secrets, 5), width, seed)
+        assert found.tolist() == [
+            [in_python(int(row), x, width, seed) for x in range(40)] for row in rows
+        ]
+        one_by_one = _sketch_kernels.buckets_of(
+            np.repeat(rows, 40), np.tile(secrets, 5), width, seed
+        )
         assert np.array_equal(one_by_one, found.ravel())
     # recorded: reports were made with these, whatever a later version would like
     assert ik.CountMeanSketch(8, 1.0, 2, 1000).buckets.tolist() == RECORDED
@@ -85,7 +89,9 @@ def test_the_matrix_follows_the_definition(mechanism):
         bucket = mechanism.buckets[report[0], x]
         if isinstance(mechanism, ik.CountMeanSketch):
             true = np.arange(mechanism.width) == bucket
-            expected[x, z] = np.where(report[1:] == true, math.sqrt(e), 1.0).prod() / (math.sqrt(e) + 1) ** len(true)
+            expected[x, z] = np.where(report[1:] == true, math.sqrt(e), 1.0).prod() / (
+                math.sqrt(e) + 1
+            ) ** len(true)
         else:
             sign = (-1) ** int(bucket & report[1]).bit_count()
             expected[x, z] = (e if sign == report[2] else 1.0) / (e + 1) / mechanism.width
@@ -105,7 +111,9 @@ def every_function(kind, k, width, epsilon):
 
 
 @pytest.mark.parametrize("eps", [0.5, 2.0])
-@pytest.mark.parametrize(("kind", "k", "m"), [(KINDS[0], 3, 3), (KINDS[0], 4, 2), (KINDS[1], 3, 4), (KINDS[1], 4, 2)])
+@pytest.mark.parametrize(
+    ("kind", "k", "m"), [(KINDS[0], 3, 3), (KINDS[0], 4, 2), (KINDS[1], 3, 4), (KINDS[1], 4, 2)]
+)
 def test_the_published_estimate_over_all_hash_functions(kind, k, m, eps):
     """Unbiased on average, with the variances and the bias that are stated."""
     first, second, bias = np.zeros((k, k)), np.zeros((k, k)), []
@@ -130,10 +138,14 @@ def test_the_published_estimate_over_all_hash_functions(kind, k, m, eps):
     np.testing.assert_allclose(first, np.eye(k), atol=1e-11)
     if kind is ik.CountMeanSketch:
         variance = theta @ (second - first**2)
-        np.testing.assert_allclose(variance, (m / (m - 1)) ** 2 * (c**2 - 1) / 4 + (1 - theta) / (m - 1), rtol=1e-10)
+        np.testing.assert_allclose(
+            variance, (m / (m - 1)) ** 2 * (c**2 - 1) / 4 + (1 - theta) / (m - 1), rtol=1e-10
+        )
     else:
         of_other = (m / (m - 1)) ** 2 * (c**2 - 1 / m**2)
-        np.testing.assert_allclose(second - first**2, np.where(np.eye(k), noise, of_other), rtol=1e-10)
+        np.testing.assert_allclose(
+            second - first**2, np.where(np.eye(k), noise, of_other), rtol=1e-10
+        )
     squares = (np.square(bias).sum(axis=0) + m * (1 - theta) ** 2) / m**k
     np.testing.assert_allclose(squares, (theta @ theta - theta**2) / (m - 1), rtol=1e-10)
 
@@ -152,12 +164,20 @@ def test_the_likelihood_has_no_floor(kind):
 
 
 def test_without_collisions_a_sketch_is_what_it_is_made_of():
-    distinct = next(m for m in every_function(ik.CountMeanSketch, 3, 3, 1.0) if len(set(m.buckets[0].tolist())) == 3)
+    distinct = next(
+        m
+        for m in every_function(ik.CountMeanSketch, 3, 3, 1.0)
+        if len(set(m.buckets[0].tolist())) == 3
+    )
     bits = distinct.restore_reports(distinct._listed)[:, 1:][:, distinct.buckets[0]]
     order = np.argsort(bits @ [4, 2, 1])
     np.testing.assert_allclose(distinct.matrix()[:, order], ik.Rappor(3, 1.0).matrix(), rtol=1e-12)
     same = [0, 1, 2]
-    seed = next(s for s in range(1000) if _sketch_kernels.buckets(np.array([0]), 3, 4, s)[0].tolist() == same)
+    seed = next(
+        s
+        for s in range(1000)
+        if _sketch_kernels.buckets(np.array([0]), 3, 4, s)[0].tolist() == same
+    )
     signs = ik.HadamardCountMeanSketch(3, 1.0, 1, 4, seed)
     np.testing.assert_allclose(signs.matrix(), ik.HadamardMechanism(3, 1.0).matrix(), rtol=1e-12)
 
@@ -207,7 +227,9 @@ def test_thousands_of_buckets_do_not_underflow(rng):
 def test_a_sampler_with_another_hash_is_noticed(rng):
     class Careless(ik.HadamardCountMeanSketch):
         def draw(self, secrets, rng):
-            return ik.HadamardCountMeanSketch(self.alphabet, self.epsilon, self.rows, self.width, 7).draw(secrets, rng)
+            return ik.HadamardCountMeanSketch(
+                self.alphabet, self.epsilon, self.rows, self.width, 7
+            ).draw(secrets, rng)
 
     with pytest.raises(AssertionError, match="does not follow the stated probabilities"):
         check_mechanism(Careless(7, 1.0, 2, 4), rng=rng, n=20_000)
@@ -235,19 +257,28 @@ def test_functions_that_tell_nobody_apart_are_refused():
     seed = next(s for s in range(1000) if len({in_python(0, x, 2, s) for x in range(3)}) == 1)
     for kind in KINDS:
         with pytest.raises(
-            ValueError, match="rows and width must tell secrets apart, got 1 and 2: all 3 secrets share"
+            ValueError,
+            match="rows and width must tell secrets apart, got 1 and 2: all 3 secrets share",
         ):
             kind(3, 1.0, 1, 2, seed)
-    with pytest.raises(ValueError, match="width must be a power of two for a Hadamard sketch, got 6"):
+    with pytest.raises(
+        ValueError, match="width must be a power of two for a Hadamard sketch, got 6"
+    ):
         ik.HadamardCountMeanSketch(3, 1.0, 2, 6)
 
 
 @pytest.mark.parametrize(
     ("reports", "message"),
     [
-        ([[0, 1, 0]], r"reports must be rows of a row and 4 bits, shape \(n, 5\), got shape \(1, 3\)"),
+        (
+            [[0, 1, 0]],
+            r"reports must be rows of a row and 4 bits, shape \(n, 5\), got shape \(1, 3\)",
+        ),
         ([0, 1, 0, 1, 1], r"got shape \(5,\)"),
-        ([[0, 1, 0, 0, 0], [2, 1, 0, 0, 0]], "reports must have their row from 0 to 1, got 2 at index 1"),
+        (
+            [[0, 1, 0, 0, 0], [2, 1, 0, 0, 0]],
+            "reports must have their row from 0 to 1, got 2 at index 1",
+        ),
         ([[-1, 1, 0, 0, 0]], "from 0 to 1, got -1 at index 0"),
         ([[0, 1, 0, 2, 0]], "reports must have bits 0 and 1 after the row, got 2"),
         ([[0, 1, 0, math.nan, 0]], "reports must be whole numbers, got nan"),
@@ -274,6 +305,12 @@ def test_reports_that_are_no_sign_of_a_sketch(report, message):
 
 
 def test_too_many_reports_to_list():
-    for mechanism in (ik.CountMeanSketch(7, 1.0, 2, 40), ik.HadamardCountMeanSketch(1000, 1.0, 65536, 1024)):
-        with pytest.raises(ik.errors.TooLarge, match=r"reports for \d+ secrets are not listed .* use tally\(reports\)"):
+    for mechanism in (
+        ik.CountMeanSketch(7, 1.0, 2, 40),
+        ik.HadamardCountMeanSketch(1000, 1.0, 65536, 1024),
+    ):
+        with pytest.raises(
+            ik.errors.TooLarge,
+            match=r"reports for \d+ secrets are not listed .* use tally\(reports\)",
+        ):
             mechanism.matrix()

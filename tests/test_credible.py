@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ibukit as ik
-from ibukit.posterior import _gibbs
+from ibukit.bayes import _gibbs
 
 SMALL = ik.RandomizedResponse(3, 1.0).tally_counts([14, 9, 3])
 
@@ -20,7 +20,9 @@ def short_chains(monkeypatch):
 def test_single_probabilities_are_the_posteriors_own(target):
     for alpha in (1.0, 0.5, [0.3, 1.0, 2.0]):
         found = ik.mle(SMALL).interval(0.9, method="credible", target=target, alpha=alpha)
-        np.testing.assert_allclose(found, ik.posterior(SMALL, alpha, target).interval(0.9), atol=1e-15)
+        np.testing.assert_allclose(
+            found, ik.posterior(SMALL, alpha, target).interval(0.9), atol=1e-15
+        )
     default = ik.mle(SMALL).interval(0.9, method="credible", target=target)
     np.testing.assert_allclose(default, ik.posterior(SMALL, 1.0, target).interval(0.9), atol=1e-15)
     assert not np.allclose(default, ik.posterior(SMALL, 0.5, target).interval(0.9), atol=1e-3)
@@ -31,7 +33,9 @@ def test_sums_that_leave_out_one_secret_are_exact(w):
     (secret,) = (x for x in range(3) if np.ptp(np.delete(w, x)) == 0)
     base, slope = np.delete(w, secret)[0], w[secret] - np.delete(w, secret)[0]
     ends = [base + slope * end[secret] for end in ik.posterior(SMALL, 1.0).interval(0.9)]
-    assert ik.mle(SMALL).interval(0.9, of=w, method="credible") == pytest.approx(sorted(ends), abs=1e-14)
+    assert ik.mle(SMALL).interval(0.9, of=w, method="credible") == pytest.approx(
+        sorted(ends), abs=1e-14
+    )
 
 
 def test_of_two_secrets_every_question_is_exact():
@@ -39,14 +43,18 @@ def test_of_two_secrets_every_question_is_exact():
     lower, upper = (ends[0] for ends in ik.posterior(tally, 1.0).interval(0.9))
     for w in ([3, 1], [1, 3], [2, 2]):
         ends = sorted(w[1] + (w[0] - w[1]) * end for end in (lower, upper))
-        assert ik.mle(tally).interval(0.9, of=w, method="credible") == pytest.approx(ends, abs=1e-14)
+        assert ik.mle(tally).interval(0.9, of=w, method="credible") == pytest.approx(
+            ends, abs=1e-14
+        )
 
 
 def masses(tally, alpha, steps=400):
     """The posterior over a triangle of midpoints: distributions, and their probabilities."""
     first, second = np.meshgrid((np.arange(steps) + 0.5) / steps, (np.arange(steps) + 0.5) / steps)
     theta = np.stack([first, second, 1 - first - second], axis=-1)[first + second < 1]
-    log_density = np.log(theta @ tally.matrix()) @ tally.counts + (alpha - 1) * np.log(theta).sum(axis=1)
+    log_density = np.log(theta @ tally.matrix()) @ tally.counts + (alpha - 1) * np.log(theta).sum(
+        axis=1
+    )
     weights = np.exp(log_density - log_density.max())
     return theta, weights / weights.sum()
 
@@ -73,12 +81,17 @@ def test_in_one_call_each_question_has_what_it_has_alone():
     both = estimate.interval(0.9, of=[[0, 1, 3], [1, 0, 0]], method="credible")
     for row, w in enumerate(([0, 1, 3], [1, 0, 0])):
         assert (both[0][row], both[1][row]) == estimate.interval(0.9, of=w, method="credible")
-    assert estimate.interval(0.9, of=[0, 1, 3], method="credible", seed=1) != (both[0][0], both[1][0])
+    assert estimate.interval(0.9, of=[0, 1, 3], method="credible", seed=1) != (
+        both[0][0],
+        both[1][0],
+    )
 
 
 @pytest.mark.usefixtures("short_chains")
 def test_frequencies_are_whole_numbers_of_people():
-    lower, upper = ik.mle(SMALL).interval(0.9, of=[0, 1, 3], method="credible", target="frequencies")
+    lower, upper = ik.mle(SMALL).interval(
+        0.9, of=[0, 1, 3], method="credible", target="frequencies"
+    )
     for end in (lower, upper):
         assert 26 * end == pytest.approx(round(26 * end), abs=1e-9)
     wide = ik.mle(SMALL).interval(0.9, of=[0, 1, 3], method="credible")
@@ -87,7 +100,9 @@ def test_frequencies_are_whole_numbers_of_people():
 
 @pytest.mark.usefixtures("short_chains")
 def test_where_there_are_too_many_terms_they_are_drawn():
-    tally = ik.TruncatedGeometric(5, 0.5).simulate([500, 400, 300, 200, 100], np.random.default_rng(3))
+    tally = ik.TruncatedGeometric(5, 0.5).simulate(
+        [500, 400, 300, 200, 100], np.random.default_rng(3)
+    )
     with pytest.raises(ik.errors.TooLarge):
         ik.posterior(tally, 1.0)
     lower, upper = ik.mle(tally).interval(method="credible", seed=7)
@@ -109,10 +124,15 @@ def test_draws_are_of_all_probabilities_together():
     # a standard error of a covariance is at most sqrt(2 / draws) of the variances
     margin = 4 * np.sqrt(2 / 1000) * exact.max()
     np.testing.assert_allclose(np.cov(draws.T), exact, atol=margin)
-    assert np.abs(np.cov(np.random.default_rng(1).permuted(draws, axis=0).T) - exact).max() > margin, "the control"
+    assert (
+        np.abs(np.cov(np.random.default_rng(1).permuted(draws, axis=0).T) - exact).max() > margin
+    ), "the control"
     draws[:] = 0
     assert posterior.draws().sum() == pytest.approx(4000)
-    with pytest.raises(ValueError, match=r"posterior must be drawn with method='gibbs' to have draws, got .*'exact'"):
+    with pytest.raises(
+        ValueError,
+        match=r"posterior must be drawn with method='gibbs' to have draws, got .*'exact'",
+    ):
         ik.posterior(SMALL, 1.0).draws()
 
 
@@ -136,7 +156,11 @@ def test_it_holds_as_often_as_it_says_where_the_prior_is_right():
 
 def test_bad_input_is_named():
     estimate = ik.mle(SMALL)
-    for alpha, says in ((0, "finite and above 0, got 0"), (-1.0, "above 0, got -1"), ([1, 0, 1], "got 0.0 at index 1")):
+    for alpha, says in (
+        (0, "finite and above 0, got 0"),
+        (-1.0, "above 0, got -1"),
+        ([1, 0, 1], "got 0.0 at index 1"),
+    ):
         for of in (None, [0, 1, 3]):
             with pytest.raises(ValueError, match=f"alpha must be .*{says}"):
                 estimate.interval(of=of, method="credible", alpha=alpha)
@@ -151,14 +175,23 @@ def test_bad_input_is_named():
 
 
 @pytest.mark.usefixtures("short_chains")
-@pytest.mark.parametrize("target", ["distribution", pytest.param("frequencies", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "target", ["distribution", pytest.param("frequencies", marks=pytest.mark.slow)]
+)
 def test_the_ends_of_drawn_intervals_vary_as_their_errors_say(target):
     """Ten seeds: the spread of the ends, over the errors that each seed claims; 3.5 deviations of a chi-squared."""
     of, seeds = [[0.0, 1.0, 3.0], [3.0, 0.0, 1.0]], range(10)
-    drawn = [ik.posterior(SMALL, 1.0, target, method="gibbs", rng=np.random.default_rng(seed)) for seed in seeds]
-    found, claimed = ([getattr(one, what)(0.8, of) for one in drawn] for what in ("interval", "interval_errors"))
+    drawn = [
+        ik.posterior(SMALL, 1.0, target, method="gibbs", rng=np.random.default_rng(seed))
+        for seed in seeds
+    ]
+    found, claimed = (
+        [getattr(one, what)(0.8, of) for one in drawn] for what in ("interval", "interval_errors")
+    )
     ratio = np.var(found, axis=0, ddof=1) / np.mean(np.square(claimed), axis=0)
-    assert abs(ratio.mean() - 1) < 3.5 * np.sqrt(2 / 9 / 2)  # the two ends of a question are nearly independent
+    assert abs(ratio.mean() - 1) < 3.5 * np.sqrt(
+        2 / 9 / 2
+    )  # the two ends of a question are nearly independent
     assert ratio.mean() > 0.2
 
 
@@ -167,7 +200,9 @@ def test_what_is_exact_has_no_error():
     for errors in (posterior.interval_errors(0.9), posterior.interval_errors(0.9, of=np.eye(3))):
         np.testing.assert_array_equal(errors, np.zeros((2, 3)))
     assert posterior.interval_errors(0.9, of=[0, 1, 0]) == (0.0, 0.0)
-    with pytest.raises(ValueError, match="of must weigh all secrets but one alike where the posterior is exact"):
+    with pytest.raises(
+        ValueError, match="of must weigh all secrets but one alike where the posterior is exact"
+    ):
         posterior.interval(0.9, of=[[1, 0, 0], [0, 1, 3]])
 
 
@@ -176,5 +211,10 @@ def test_a_summary_says_how_far_drawn_ends_may_be_off():
     exact, drawn = ([[1, 0, 0]], [[1, 0, 0], [0, 1, 3]])
     summary = ik.mle(SMALL).summary(0.9, of=drawn, method="credible")
     (said,) = (warning for warning in summary.warnings if "Gibbs" in warning)
-    assert said.startswith("1 of 2 intervals are quantiles of Gibbs draws: their ends have Monte-Carlo standard errors")
-    assert not any("Gibbs" in warning for warning in ik.mle(SMALL).summary(0.9, of=exact, method="credible").warnings)
+    assert said.startswith(
+        "1 of 2 intervals are quantiles of Gibbs draws: their ends have Monte-Carlo standard errors"
+    )
+    assert not any(
+        "Gibbs" in warning
+        for warning in ik.mle(SMALL).summary(0.9, of=exact, method="credible").warnings
+    )

@@ -64,25 +64,37 @@ def test_cities(city, shape, n):
     assert data.n == n
 
 
-@pytest.mark.parametrize("city", ["manhattan", "manhattan_exact_km", "paris", "san_francisco", "san_francisco_24x17"])
+@pytest.mark.parametrize(
+    "city", ["manhattan", "manhattan_exact_km", "paris", "san_francisco", "san_francisco_24x17"]
+)
 def test_cell_centres_lie_where_the_table_says(city):
     frame = np.genfromtxt(datasets.DATA / "gowalla" / f"{city}.csv", delimiter=",", names=True)
     data = datasets.load_gowalla(city)
     codes = data.alphabet.locate(frame["lat_center"], frame["lon_center"])
     np.testing.assert_array_equal(data.counts[codes], frame["count"])
     north, east = data.alphabet.edges()
-    np.testing.assert_allclose(((north[1:] + north[:-1]) / 2)[frame["row"].astype(int)], frame["lat_center"], atol=1e-6)
-    np.testing.assert_allclose(((east[1:] + east[:-1]) / 2)[frame["col"].astype(int)], frame["lon_center"], atol=1e-6)
+    np.testing.assert_allclose(
+        ((north[1:] + north[:-1]) / 2)[frame["row"].astype(int)], frame["lat_center"], atol=1e-6
+    )
+    np.testing.assert_allclose(
+        ((east[1:] + east[:-1]) / 2)[frame["col"].astype(int)], frame["lon_center"], atol=1e-6
+    )
 
 
-@pytest.mark.parametrize(("city", "distance"), [("privic_paris", 2.022618), ("privic_san_francisco", 7.376104)])
+@pytest.mark.parametrize(
+    ("city", "distance"), [("privic_paris", 2.022618), ("privic_san_francisco", 7.376104)]
+)
 def test_privic_tables_are_as_far_from_uniform_as_published(city, distance):
     data = datasets.load_gowalla(city)
     k = len(data.alphabet)
-    assert ik.emd(ik.uniform(k), data.distribution, data.alphabet) == pytest.approx(distance, abs=5e-7)
+    assert ik.emd(ik.uniform(k), data.distribution, data.alphabet) == pytest.approx(
+        distance, abs=5e-7
+    )
     rows, cols = np.divmod(np.arange(k), data.alphabet.n_cols)
     cost = np.hypot(np.subtract.outer(rows, rows), np.subtract.outer(cols, cols))
-    assert ot.emd2(np.full(k, 1 / k), data.counts / data.n, cost) == pytest.approx(distance, abs=5e-7)
+    assert ot.emd2(np.full(k, 1 / k), data.counts / data.n, cost) == pytest.approx(
+        distance, abs=5e-7
+    )
 
 
 def test_privic_tables_are_turned_to_south_west():
@@ -167,7 +179,9 @@ def test_a_changed_file_stops_its_loader(copied_data):
 
 def test_every_table_in_the_tree_has_a_hash():
     folders = ("adult", "gowalla", "places", "privic", "taxi")
-    found = {f"{folder}/{path.name}" for folder in folders for path in (datasets.DATA / folder).iterdir()}
+    found = {
+        f"{folder}/{path.name}" for folder in folders for path in (datasets.DATA / folder).iterdir()
+    }
     assert set(HASHED) == found
 
 
@@ -179,7 +193,9 @@ def test_unknown_names_are_refused():
             load("half")
 
 
-@pytest.mark.parametrize("city", ["manhattan", "manhattan_exact_km", "paris", "san_francisco", "san_francisco_24x17"])
+@pytest.mark.parametrize(
+    "city", ["manhattan", "manhattan_exact_km", "paris", "san_francisco", "san_francisco_24x17"]
+)
 def test_landmarks_lie_where_people_check_in(city):
     data = ik.datasets.load_gowalla(city)
     codes = data.alphabet.locate(list(data.landmarks.values()))

@@ -10,8 +10,8 @@ from ibukit.solvers import interior_point
 from ibukit.solvers._normal_equations import Dense
 from ibukit.solvers.dense import least_squares_steps, sparse_gram
 from ibukit.solvers.dense import systems as dense_systems
+from ibukit.solvers.dense.central_path import DensePath
 from ibukit.solvers.dense.least_squares_steps import local_maxima
-from ibukit.solvers.dense.path import DensePath
 from ibukit.solvers.dense.sparse_gram import SparseGram
 from ibukit.solvers.dense.systems import Systems
 
@@ -41,7 +41,9 @@ def test_each_form_of_the_system_is_solved(shape, rng):
     exact = np.linalg.solve((matrix * w) @ matrix.T + np.diag(d), r)
     systems = Systems(matrix)
     for _ in range(2):  # the second in the memory of the first
-        np.testing.assert_allclose(systems.solver(w, d, shrink=False)(r), exact, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(
+            systems.solver(w, d, shrink=False)(r), exact, rtol=1e-9, atol=1e-12
+        )
     d[::3] = 1e9
     exact = np.linalg.solve((matrix * w) @ matrix.T + np.diag(d), r * d)
     found = systems.solver(w, d, shrink=True)(r * d)
@@ -71,9 +73,11 @@ def test_where_a_system_in_the_reports_has_no_factor_it_is_one_in_the_secrets(rn
     monkeypatch.setattr(systems, "_in_reports", lambda w, d: asked.append(0))
     for _ in range(2):
         found = systems.solver(w, d, False)(r)
-        np.testing.assert_allclose(found, np.linalg.solve((matrix * w) @ matrix.T + np.diag(d), r), rtol=1e-9)
+        np.testing.assert_allclose(
+            found, np.linalg.solve((matrix * w) @ matrix.T + np.diag(d), r), rtol=1e-9
+        )
     assert len(asked) == 1
-    monkeypatch.setattr(dense_systems, "MOST_SECRETS_SQUARED", 11)
+    monkeypatch.setattr(dense_systems, "MAX_SECRETS_SQUARED", 11)
     assert systems.solver(w, d, False) is None
 
 
@@ -114,9 +118,13 @@ def test_it_is_the_general_path(shape, rng):
         interior_point.path(model, q, start, careful=False), 3
     ):  # from then on secrets are solved for alone
         for name in ("theta", "s", "lam", "nu"):
-            np.testing.assert_allclose(getattr(own, name), getattr(point, name), rtol=1e-5, atol=1e-9)
+            np.testing.assert_allclose(
+                getattr(own, name), getattr(point, name), rtol=1e-5, atol=1e-9
+            )
         assert own.full_step == point.full_steps
-        assert own.excess() == pytest.approx(model.excess(q, point.theta / point.theta.sum()), abs=1e-7)
+        assert own.excess() == pytest.approx(
+            model.excess(q, point.theta / point.theta.sum()), abs=1e-7
+        )
         own.advance()
 
 
@@ -171,15 +179,24 @@ def test_few_secrets_take_few_steps_to_the_same_answer(rng, monkeypatch):
 def test_of_several_maximisers_none_is_chosen_by_least_squares(rng):
     matrix, q = problem(rng, 8, 12)
     assert least_squares_steps.maximise(matrix, q, 1e-9) is not None
-    assert least_squares_steps.maximise(np.vstack([matrix, matrix]), q, 1e-9) is None  # more secrets than reports
+    assert (
+        least_squares_steps.maximise(np.vstack([matrix, matrix]), q, 1e-9) is None
+    )  # more secrets than reports
     best = int(least_squares_steps.maximise(matrix, q, 1e-9)[0].argmax())
-    assert least_squares_steps.maximise(np.vstack([matrix, matrix[best]]), q, 1e-9) is None  # two equal rows
-    assert least_squares_steps.maximise(problem(rng, 40, 50)[0], rng.dirichlet(np.ones(50)), 1e-9) is None  # too many
+    assert (
+        least_squares_steps.maximise(np.vstack([matrix, matrix[best]]), q, 1e-9) is None
+    )  # two equal rows
+    assert (
+        least_squares_steps.maximise(problem(rng, 40, 50)[0], rng.dirichlet(np.ones(50)), 1e-9)
+        is None
+    )  # too many
 
 
 def blurred(rng, k, s, width=0.08):
     """Reports of a normal kernel between two scales, and people on three places."""
-    matrix = np.exp(-0.5 * (((np.arange(k)[:, None] + 0.5) / k - (np.arange(s) + 0.5) / s) / width) ** 2)
+    matrix = np.exp(
+        -0.5 * (((np.arange(k)[:, None] + 0.5) / k - (np.arange(s) + 0.5) / s) / width) ** 2
+    )
     matrix /= matrix.sum(axis=1, keepdims=True)
     counts = rng.multinomial(10**5, matrix[[k // 4, k // 2, k - 2]].mean(axis=0))
     columns = matrix[:, counts > 0]
@@ -209,10 +226,14 @@ def test_other_matrices_of_many_secrets_are_left_to_the_path(rng, monkeypatch):
     matrix, q = blurred(rng, 80, 60)
     assert least_squares_steps.maximise(matrix, q, 1e-6) is not None
     assert least_squares_steps.maximise(matrix, q, 1e-5) is None  # little is asked
-    assert least_squares_steps.maximise(*blurred(rng, 80, 241), 1e-6) is None  # more than three reports a secret
+    assert (
+        least_squares_steps.maximise(*blurred(rng, 80, 241), 1e-6) is None
+    )  # more than three reports a secret
     assert least_squares_steps.maximise(*blurred(rng, 300, 257), 1e-6) is None
     monkeypatch.setattr(least_squares_steps, "FIRST_UPDATES", "not asked for")
-    assert least_squares_steps.maximise(matrix[rng.permutation(80)], q, 1e-6) is None  # neighbours differ
+    assert (
+        least_squares_steps.maximise(matrix[rng.permutation(80)], q, 1e-6) is None
+    )  # neighbours differ
 
 
 def test_where_many_secrets_gain_mass_the_path_is_left_to_find_them(rng, monkeypatch):
@@ -224,7 +245,10 @@ def test_where_many_secrets_gain_mass_the_path_is_left_to_find_them(rng, monkeyp
     people = 0.1 + sum(np.exp(-0.5 * ((np.arange(180) - at) / width) ** 2) for at, width in hills)
     laws = matrix / matrix.sum(axis=1, keepdims=True)
     q = rng.multinomial(10**5, people @ laws / people.sum()) / 10**5
-    assert np.count_nonzero(local_maxima(matrix @ (q / matrix.mean(axis=0)))) <= least_squares_steps.MOST_HILLS
+    assert (
+        np.count_nonzero(local_maxima(matrix @ (q / matrix.mean(axis=0))))
+        <= least_squares_steps.MAX_HILLS
+    )
     assert least_squares_steps.maximise(matrix, q, 1e-9) is None
     assert not solved
 
@@ -276,13 +300,17 @@ def calls(monkeypatch, *names):
     for name in names:
         whole = getattr(least_squares_steps, name)
         monkeypatch.setattr(
-            least_squares_steps, name, lambda *given, name=name, whole=whole: called.append(name) or whole(*given)
+            least_squares_steps,
+            name,
+            lambda *given, name=name, whole=whole: called.append(name) or whole(*given),
         )
     return called
 
 
 def test_local_maxima_are_the_last_of_equals():
-    assert np.array_equal(local_maxima(np.array([1.0, 0, 2, 2, 1, 3])), [True, False, False, True, False, True])
+    assert np.array_equal(
+        local_maxima(np.array([1.0, 0, 2, 2, 1, 3])), [True, False, False, True, False, True]
+    )
     assert np.array_equal(local_maxima(np.array([5.0])), [True])
 
 

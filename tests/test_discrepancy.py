@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 import ibukit as ik
-from ibukit.estimators._chance import expected_deviance_term
+from ibukit.estimators._expected_deviance import expected_deviance_term
 from oracles import chance
 
 FALSE_ALARM = 1e-4
@@ -93,7 +93,9 @@ def test_where_reports_are_frequent_the_expectation_is_the_degrees_of_freedom(na
 
 def assert_chi_square(deviances, freedom):
     p_value = stats.kstest(deviances, stats.chi2(freedom).cdf).pvalue
-    assert p_value > FALSE_ALARM, f"not chi-square with {freedom} degrees of freedom: p = {p_value:.1e}"
+    assert p_value > FALSE_ALARM, (
+        f"not chi-square with {freedom} degrees of freedom: p = {p_value:.1e}"
+    )
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 0.1])
@@ -110,7 +112,11 @@ def test_the_deviance_is_chi_square(epsilon, rng):
 
 def test_another_mechanism_is_noticed(rng):
     mechanism, theta, n = SETTINGS["ages"]
-    for believed in (ik.TruncatedGeometric(LINE, 0.06), ik.LinearLaplace(LINE, 0.06), ik.RandomizedResponse(LINE, 1.0)):
+    for believed in (
+        ik.TruncatedGeometric(LINE, 0.06),
+        ik.LinearLaplace(LINE, 0.06),
+        ik.RandomizedResponse(LINE, 1.0),
+    ):
         with pytest.raises(AssertionError, match="standard errors off"):
             assert_as_chance_has_it(sides(mechanism, theta, n, 20, rng, believed))
     assert_as_chance_has_it(sides(mechanism, theta, n, 20, rng, ik.TruncatedGeometric(LINE, 0.05)))
@@ -130,9 +136,13 @@ def test_for_these_users_alone_the_deviance_is_smaller_by_what_is_not_hidden(rng
     assert less > 5 * error
 
 
-@pytest.mark.parametrize("mean", [1e-12, 1e-9, 1e-4, 0.01, 0.3, 1.0, 2.5, 10.0, 80.0, 99.9, 100.1, 300.0])
+@pytest.mark.parametrize(
+    "mean", [1e-12, 1e-9, 1e-4, 0.01, 0.3, 1.0, 2.5, 10.0, 80.0, 99.9, 100.1, 300.0]
+)
 def test_the_expected_share_is_the_oracles(mean):
-    assert expected_deviance_term(np.log([mean]))[0] == pytest.approx(chance.expected_deviance_term(mean), abs=2e-5)
+    assert expected_deviance_term(np.log([mean]))[0] == pytest.approx(
+        chance.expected_deviance_term(mean), abs=2e-5
+    )
     assert expected_deviance_term(np.log([mean, 1e6]))[1] == pytest.approx(1, abs=1e-6)
 
 
@@ -178,13 +188,17 @@ def test_the_stop_is_nearer_to_the_truth_than_the_maximum(case, rng):
     mechanism, data, draws = CASES[case]
     gains, reached = [], []
     for stop, best, _ in stops(mechanism, data.counts, draws, rng):
-        of_stop, of_best = (ik.emd(e.distribution, data.distribution, data.alphabet) for e in (stop, best))
+        of_stop, of_best = (
+            ik.emd(e.distribution, data.distribution, data.alphabet) for e in (stop, best)
+        )
         gains.append(of_best - of_stop)
         reached.append(stop.status is ik.Status.STOPPED)
     gain, error = median_and_error(np.array(gains), rng)
     assert gain > 4 * error, (gain, error)
     # by all that is known it is out of reach for 12 % of the ages' tallies, and hardly ever on the map
-    assert stats.binomtest(sum(reached), draws, 0.88 if case == "ages" else 0.99).pvalue > FALSE_ALARM
+    assert (
+        stats.binomtest(sum(reached), draws, 0.88 if case == "ages" else 0.99).pvalue > FALSE_ALARM
+    )
 
 
 def test_a_target_is_out_of_reach_from_two_gaps_a_report_on():
@@ -192,7 +206,9 @@ def test_a_target_is_out_of_reach_from_two_gaps_a_report_on():
     tally = ik.RandomizedResponse(3, 1.0).tally_counts([50, 30, 20])
 
     def beyond(gaps):
-        now = SimpleNamespace(tally=tally, gap=0.01, expected_deviance=7.0, deviance=7.0 + gaps * 0.01 * 100)
+        now = SimpleNamespace(
+            tally=tally, gap=0.01, expected_deviance=7.0, deviance=7.0 + gaps * 0.01 * 100
+        )
         return ik.Discrepancy().out_of_reach(now)
 
     assert [beyond(gaps) for gaps in (1.5, 2.5)] == [False, True]

@@ -43,7 +43,11 @@ def test_no_distribution_is_nearer(v, data):
 def test_the_conditions_see_clipping_and_rescaling():
     v = np.array([0.9, 0.6, -0.3])
     assert_projection(v, ik.project_to_simplex(v))
-    for wrong in (naive.clip_and_normalize(v), np.array([1.0, 0.0, 0.0]), np.array([0.6, 0.4, 0.0])):
+    for wrong in (
+        naive.clip_and_normalize(v),
+        np.array([1.0, 0.0, 0.0]),
+        np.array([0.6, 0.4, 0.0]),
+    ):
         with pytest.raises(AssertionError):
             assert_projection(v, wrong)
 
@@ -81,7 +85,9 @@ def test_what_cannot_be_projected(v):
         ik.project_to_simplex(v)
 
 
-@pytest.mark.parametrize("weights", [[3, 1], [3e300, 1e300], [3e-300, 1e-300], np.array([3, 1], dtype=np.uint8)])
+@pytest.mark.parametrize(
+    "weights", [[3, 1], [3e300, 1e300], [3e-300, 1e-300], np.array([3, 1], dtype=np.uint8)]
+)
 def test_normalize_divides_by_the_sum_at_any_size(weights):
     assert ik.normalize(weights) == pytest.approx([0.75, 0.25], rel=1e-15)
 
@@ -94,7 +100,8 @@ def test_normalize_takes_the_largest_doubles_and_the_smallest():
 @pytest.mark.parametrize("weights", [[], [0, 0], [1, -1], [np.nan, 1], [np.inf, 1], [[1, 2]], 5])
 def test_what_cannot_be_normalized(weights):
     with pytest.raises(
-        ik.errors.InvalidDistribution, match="weights must be finite, not negative and not all zero, got"
+        ik.errors.InvalidDistribution,
+        match="weights must be finite, not negative and not all zero, got",
     ):
         ik.normalize(weights)
 

@@ -53,7 +53,11 @@ def entries(mechanism):
         two_sided = isinstance(mechanism, ik.Rappor)
         level = (eps / 2 if two_sided else eps).exp()
         flip, own = 1 / (1 + level), 1 / (1 + level) if two_sided else Decimal("0.5")
-        return [hidden * flip**ones * (1 - flip) ** (k - 1 - ones) for hidden in (own, 1 - own) for ones in range(k)]
+        return [
+            hidden * flip**ones * (1 - flip) ** (k - 1 - ones)
+            for hidden in (own, 1 - own)
+            for ones in range(k)
+        ]
     if isinstance(mechanism, ik.SubsetSelection):
         sets = math.comb(k - 1, mechanism.size - 1) * eps.exp() + math.comb(k - 1, mechanism.size)
         return [eps.exp() / sets, 1 / sets]
@@ -68,7 +72,9 @@ def entries(mechanism):
 
         half, found = Decimal("0.5"), []
         for x, z in pairs:
-            x, z = (x, z) if z <= x else (k - 1 - x, k - 1 - z)  # mirrored, so that no tail is 1 minus a tail
+            x, z = (
+                (x, z) if z <= x else (k - 1 - x, k - 1 - z)
+            )  # mirrored, so that no tail is 1 minus a tail
             upper = 1 if z == k - 1 else below(z - x + half)
             found.append(upper - (0 if z == 0 else below(z - x - half)))
         return found
@@ -122,7 +128,9 @@ def test_what_underflows_is_positive_all_the_same(mechanism):
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 8.0])
 def test_thousands_of_bits(epsilon):
     assert answers(ik.Rappor(2000, epsilon)) == [YES] * 4
-    assert bound(ik.Rappor(2000, epsilon)) == pytest.approx(2000 * np.log1p(np.exp(epsilon / 2)), rel=1e-12)
+    assert bound(ik.Rappor(2000, epsilon)) == pytest.approx(
+        2000 * np.log1p(np.exp(epsilon / 2)), rel=1e-12
+    )
     assert answers(ik.OptimizedUnaryEncoding(2000, epsilon)) == [YES] * 4
 
 
@@ -155,7 +163,11 @@ LINES = [
     for line in (ik.Line(7, 7), ik.Line(-4, 3), ik.Line(0, 29))
     for eps in (0.05, 0.5, 1.0, 4.0)
 ]
-GRIDS = [ik.PlanarGeometric(grid, eps) for grid in (ik.Grid(1, 1), OBLONG, ik.Grid(1, 6)) for eps in (0.6, 1.0, 4.0)]
+GRIDS = [
+    ik.PlanarGeometric(grid, eps)
+    for grid in (ik.Grid(1, 1), OBLONG, ik.Grid(1, 6))
+    for eps in (0.6, 1.0, 4.0)
+]
 
 
 def window(mechanism, decades=45.0):
@@ -165,27 +177,37 @@ def window(mechanism, decades=45.0):
         return np.arange(mechanism.alphabet.first - reach, mechanism.alphabet.last + reach + 1)
     grid = mechanism.alphabet
     north, east = (int(np.ceil(reach / side)) for side in grid.cell_shape)
-    return np.array(list(itertools.product(range(-north, grid.n_rows + north), range(-east, grid.n_cols + east))))
+    return np.array(
+        list(
+            itertools.product(range(-north, grid.n_rows + north), range(-east, grid.n_cols + east))
+        )
+    )
 
 
 def on_line(mechanism, reports):
     """d(z) = eps (|z - a| + l) - log c, with a the first value of the line, l = last - first, shape of `reports`."""
     first, last = mechanism.alphabet.first, mechanism.alphabet.last
-    return mechanism.epsilon * (np.abs(reports - first) + (last - first)) + _dominance._minus_log_c(mechanism)
+    return mechanism.epsilon * (np.abs(reports - first) + (last - first)) + _dominance._minus_log_c(
+        mechanism
+    )
 
 
 @pytest.mark.parametrize("size", [0.5, (3.0, 0.25), (0.25, 3.0)])
 def test_no_two_cells_are_farther_apart_than_the_corners(size):
     for shape in ((3, 5), (5, 3), (1, 4), (4, 1)):
         mechanism = ik.PlanarGeometric(ik.Grid(*shape, size), 1.0)
-        assert _dominance._diagonal(mechanism) == pytest.approx(mechanism.alphabet.distances().max(), rel=1e-12)
+        assert _dominance._diagonal(mechanism) == pytest.approx(
+            mechanism.alphabet.distances().max(), rel=1e-12
+        )
 
 
 def on_plane(mechanism, reports):
     """d(z) = eps (|z - a| + l) - log lambda, with a a corner's cell, l the distance to the opposite corner's cell."""
     away = (reports - mechanism.alphabet.first) * np.array(mechanism.alphabet.cell_shape)
     away = np.hypot(away[:, 0], away[:, 1])
-    return mechanism.epsilon * (away + _dominance._diagonal(mechanism)) - np.log(mechanism._table[0, 0])
+    return mechanism.epsilon * (away + _dominance._diagonal(mechanism)) - np.log(
+        mechanism._table[0, 0]
+    )
 
 
 @pytest.mark.ledger("A-E2", "A-P3")

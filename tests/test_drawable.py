@@ -13,9 +13,15 @@ def by_arithmetic(p):
 
 KINDS = {
     "of all sizes": lambda rng: np.exp(-700 * rng.random(20_000)),
-    "halves between two": lambda rng: np.ldexp((2 * rng.integers(2**31, 2**32, 20_000) + 1).astype(float), -40),
-    "next to halves": lambda rng: np.nextafter(np.ldexp((2 * rng.integers(2**31, 2**32, 20_000) + 1) * 1.0, -40), 1.0),
-    "round up to the next power": lambda rng: np.array([1 - 2.0**-53, 1 - 2.0**-33, 1 - 2.0**-34, 1 - 2.0**-32]),
+    "halves between two": lambda rng: np.ldexp(
+        (2 * rng.integers(2**31, 2**32, 20_000) + 1).astype(float), -40
+    ),
+    "next to halves": lambda rng: np.nextafter(
+        np.ldexp((2 * rng.integers(2**31, 2**32, 20_000) + 1) * 1.0, -40), 1.0
+    ),
+    "round up to the next power": lambda rng: np.array(
+        [1 - 2.0**-53, 1 - 2.0**-33, 1 - 2.0**-34, 1 - 2.0**-32]
+    ),
     "simple": lambda rng: np.array([0.0, 1.0, 0.5, 0.1, 1 / 3, 2.0**-1022]),
     "below the normal ones": lambda rng: np.array([5e-324, 1.2345678901e-310, 2.2e-308, 0.5, 0.0]),
     "whole": lambda rng: rng.integers(0, 2**40, 1000),

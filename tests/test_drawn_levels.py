@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ibukit as ik
-from ibukit.mechanisms import levels
+from ibukit.mechanisms import epsilon_range
 from instances import unchecked
 from mechanism_cases import OBLONG, TRIANGLE
 
@@ -33,12 +33,16 @@ TAKEN = [
     (ik.Exponential, TRIANGLE),
     (ik.TightConstraints, OBLONG),
 ]
-kinds = pytest.mark.parametrize(("kind", "alphabet"), TAKEN, ids=lambda value: getattr(value, "__name__", None))
+kinds = pytest.mark.parametrize(
+    ("kind", "alphabet"), TAKEN, ids=lambda value: getattr(value, "__name__", None)
+)
 
 
 def largest(kind, alphabet):
     """The largest level that is taken, as the error message has it."""
-    with pytest.raises(ValueError, match=r"^epsilon must be at most [\d.]+, got 1234\.5: ") as refused:
+    with pytest.raises(
+        ValueError, match=r"^epsilon must be at most [\d.]+, got 1234\.5: "
+    ) as refused:
         kind(alphabet, 1234.5)
     return float(re.search(r"at most ([\d.]+)", str(refused.value)).group(1))
 
@@ -51,7 +55,9 @@ def of_the_truth(mechanism):
         return np.array([mechanism.p_one])
     if isinstance(mechanism, (ik.LinearGeometric, ik.PlanarGeometric)):
         (part,) = mechanism.tally(mechanism.alphabet.values).parts
-        return np.diag(part.channel.rows(np.arange(mechanism.k)))  # as they are, not as an operator gives them
+        return np.diag(
+            part.channel.rows(np.arange(mechanism.k))
+        )  # as they are, not as an operator gives them
     return np.diag(mechanism.matrix())
 
 
@@ -60,7 +66,8 @@ def test_the_largest_level_is_named_and_taken_and_lies(kind, alphabet):
     top = largest(kind, alphabet)
     assert of_the_truth(kind(alphabet, top)).min() < 1
     with pytest.raises(
-        ValueError, match=rf"epsilon must be at most {top:.4g}, got {top * 1.001!r}: .*truth rounds to 1"
+        ValueError,
+        match=rf"epsilon must be at most {top:.4g}, got {top * 1.001!r}: .*truth rounds to 1",
     ):
         kind(alphabet, top * 1.001)
 
@@ -72,7 +79,9 @@ def test_beyond_it_the_truth_rounds_to_one(kind, alphabet):
         assert (of_the_truth(unchecked(kind, alphabet, 1.1 * largest(kind, alphabet))) == 1).all()
 
 
-@pytest.mark.parametrize("kind", [ik.RandomizedResponse, ik.Rappor, ik.OptimizedUnaryEncoding, ik.SubsetSelection])
+@pytest.mark.parametrize(
+    "kind", [ik.RandomizedResponse, ik.Rappor, ik.OptimizedUnaryEncoding, ik.SubsetSelection]
+)
 def test_the_smallest_level_in_nats(kind):
     matrix = kind(4, 5e-15).matrix()
     assert (np.ptp(matrix, axis=0) > 0).any()
@@ -82,7 +91,9 @@ def test_the_smallest_level_in_nats(kind):
         assert (np.ptp(unchecked(kind, 4, 1e-17).matrix(), axis=0) == 0).all()
 
 
-@pytest.mark.parametrize("alphabet", [ik.Line(0, 10), ik.Grid(1, 11), ik.Alphabet([0, 1], [[0, 10], [10, 0]])])
+@pytest.mark.parametrize(
+    "alphabet", [ik.Line(0, 10), ik.Grid(1, 11), ik.Alphabet([0, 1], [[0, 10], [10, 0]])]
+)
 def test_the_smallest_level_by_distance(alphabet):
     assert ik.Exponential(alphabet, 5e-16).k == len(alphabet)
     with pytest.raises(ValueError, match=r"epsilon must be at least 5e-16, got 4\.9e-16"):
@@ -106,7 +117,7 @@ def test_a_single_secret_has_nothing_to_hide():
 )
 def test_the_extent_of_an_alphabet(alphabet, extent):
     off = alphabet.distances()[~np.eye(len(alphabet), dtype=bool)]
-    assert levels.extent(alphabet) == pytest.approx(extent)
+    assert epsilon_range.extent(alphabet) == pytest.approx(extent)
     assert (off.min(), off.max()) == pytest.approx(extent)
 
 
@@ -134,11 +145,16 @@ def test_the_most_extreme_uniform_number():
 
 def test_what_it_draws_at_the_largest_levels_and_beyond():
     """Just below the largest level that number is a lie; beyond, no number is."""
-    for kind, level, beyond in ((ik.RandomizedResponse, 36.73, 36.75), (ik.LinearLaplace, 72.08, 73.5)):
+    for kind, level, beyond in (
+        (ik.RandomizedResponse, 36.73, 36.75),
+        (ik.LinearLaplace, 72.08, 73.5),
+    ):
         assert kind(2, level).randomize([0], generator_of(0xFFFFFFFF)).tolist() == [1]
         assert unchecked(kind, 2, beyond).randomize([0], generator_of(0xFFFFFFFF)).tolist() == [0]
     assert ik.Rappor(2, 73.4).randomize([0], generator_of(0xFFFFFFFF)).tolist() == [[0, 0]]
-    assert unchecked(ik.Rappor, 2, 73.5).randomize([0], generator_of(0xFFFFFFFF)).tolist() == [[1, 0]]
+    assert unchecked(ik.Rappor, 2, 73.5).randomize([0], generator_of(0xFFFFFFFF)).tolist() == [
+        [1, 0]
+    ]
     assert generator_of(0xFFFFFFFF).geometric(-math.expm1(-36.04)) == 2
     assert generator_of(0xFFFFFFFF).geometric(-math.expm1(-36.4)) == 1
 
@@ -157,7 +173,7 @@ def test_draws_below_the_smallest_level_have_the_parity_of_the_secret():
     largest_draw = 7.69711747013105 + 53 * math.log(
         2
     )  # numpy's exponential: where its tail begins, and its last number
-    assert largest_draw / levels.SMALLEST_EPSILON < 2**53 < largest_draw / 4.9e-15
+    assert largest_draw / epsilon_range.MIN_EPSILON < 2**53 < largest_draw / 4.9e-15
     rng, n = np.random.default_rng(1), 100_000
     even = {}
     for epsilon in (5e-15, 1e-17):

@@ -27,7 +27,9 @@ def test_noise_on_a_map_goes_to_every_side_alike(rng):
     reports = on_all_sides(people, shares, rng)
     assert reports.sum() == 40_000
     north, east = np.meshgrid(np.arange(-1, 2), np.arange(-2, 3), indexing="ij")
-    expected = shares[abs(north), abs(east)] / np.where(north == 0, 1, 2) / np.where(east == 0, 1, 2)
+    expected = (
+        shares[abs(north), abs(east)] / np.where(north == 0, 1, 2) / np.where(east == 0, 1, 2)
+    )
     found = reports[1:4, 2:7] / 40_000
     assert reports[1:4, 2:7].sum() == 40_000
     np.testing.assert_allclose(found, expected, atol=5 * np.sqrt(0.2 / 40_000))
@@ -39,7 +41,7 @@ def test_without_noise_all_stay_where_they_are(people, rng):
 
 
 def test_just_as_many_users_as_may_be_are_drawn_one_by_one(monkeypatch):
-    monkeypatch.setattr(draws, "MOST_USERS", 5)
+    monkeypatch.setattr(draws, "MAX_USERS", 5)
     assert draws.one_by_one(np.array([2, 0, 3]), None).tolist() == [0, 0, 2, 2, 2]
     with pytest.raises(TooLarge, match=r"at most 5 for NoneType.* got 6 users"):
         draws.one_by_one(np.array([2, 1, 3]), None)

@@ -14,7 +14,9 @@ REFUSED = [
     (ik.CountMeanSketch(5, 1.0, rows=4, width=4), [[9, 0, 0, 0, 0], [0, 2, 0, 0, 0]]),
     (ik.HadamardMechanism(5, 1.0), [[1, 0], [99, 1]]),
 ]
-EACH = pytest.mark.parametrize(("mechanism", "refused"), REFUSED, ids=lambda value: type(value).__name__)
+EACH = pytest.mark.parametrize(
+    ("mechanism", "refused"), REFUSED, ids=lambda value: type(value).__name__
+)
 
 
 def column(reports):
@@ -28,7 +30,9 @@ def test_the_others_are_counted(mechanism, refused, rng):
     tally = ik.Tally.from_table(column(mixed), mechanism, "report", unknown="drop")
     assert tally.dropped == {"unknown": 3}
     assert tally.n == 45
-    np.testing.assert_array_equal(tally.parts[0].reports, mechanism.tally(np.array(good)).parts[0].reports)
+    np.testing.assert_array_equal(
+        tally.parts[0].reports, mechanism.tally(np.array(good)).parts[0].reports
+    )
 
 
 @EACH

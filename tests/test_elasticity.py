@@ -20,7 +20,9 @@ def naive_exposure(matrix, prior, x):
 
 
 def test_the_mass_of_a_block_is_a_sum_over_a_row():
-    assert ik.privacy.block_mass(LINE, 3, [2, 3, 9]) == pytest.approx(LINE.matrix()[3, [2, 3, 9]].sum(), abs=1e-15)
+    assert ik.privacy.block_mass(LINE, 3, [2, 3, 9]) == pytest.approx(
+        LINE.matrix()[3, [2, 3, 9]].sum(), abs=1e-15
+    )
     assert ik.privacy.block_mass(LINE, 3, range(10)) == pytest.approx(1, abs=1e-12)
     assert ik.privacy.block_mass(WIDE, 1, [6]) == WIDE.matrix()[1, 6]
     assert ik.privacy.block_mass(LINE, 3, []) == 0
@@ -28,7 +30,9 @@ def test_the_mass_of_a_block_is_a_sum_over_a_row():
 
 @pytest.mark.parametrize("x", range(10))
 def test_exposure_is_the_mean_posterior_of_the_truth(x):
-    assert ik.privacy.exposure(LINE, PRIOR, x) == pytest.approx(naive_exposure(LINE.matrix(), PRIOR, x), rel=1e-12)
+    assert ik.privacy.exposure(LINE, PRIOR, x) == pytest.approx(
+        naive_exposure(LINE.matrix(), PRIOR, x), rel=1e-12
+    )
 
 
 def test_exposure_by_simulation(rng):
@@ -66,7 +70,9 @@ def test_mean_displacement_is_the_quality_loss_of_one_secret():
 def test_mean_displacement_of_reports_with_places_of_their_own():
     # reports at half-way between the secrets 0..3, and beyond them
     loss = np.abs(np.arange(4)[:, None] - (np.arange(7) - 1.5))
-    assert ik.privacy.mean_displacement(WIDE, 2, loss) == pytest.approx(WIDE.matrix()[2] @ loss[2], rel=1e-12)
+    assert ik.privacy.mean_displacement(WIDE, 2, loss) == pytest.approx(
+        WIDE.matrix()[2] @ loss[2], rel=1e-12
+    )
     with pytest.raises(ik.errors.AlphabetMismatch, match=r"loss .* \(4, 7\)"):
         ik.privacy.mean_displacement(WIDE, 2)
 

@@ -38,16 +38,24 @@ def test_two_stand_on_top_and_the_others_in_errors():
     assert ik.IbukitError is ik.errors.IbukitError
 
 
-@pytest.mark.parametrize("name", sorted(set(BASES) - {"ConvergenceError", "MissingExtra", "NoExactSampler"}))
+@pytest.mark.parametrize(
+    "name", sorted(set(BASES) - {"ConvergenceError", "MissingExtra", "NoExactSampler"})
+)
 def test_an_old_name_still_works_and_warns(name):
-    with pytest.warns(DeprecationWarning, match=rf"ibukit\.{name} is now ibukit\.errors\.{name}") as caught:
+    with pytest.warns(
+        DeprecationWarning, match=rf"ibukit\.{name} is now ibukit\.errors\.{name}"
+    ) as caught:
         assert getattr(ik, name) is getattr(errors, name)
     assert caught[0].filename == __file__
     assert name not in dir(ik)
 
 
 def test_there_are_no_others():
-    defined = {name for name, thing in vars(errors).items() if getattr(thing, "__module__", "") == errors.__name__}
+    defined = {
+        name
+        for name, thing in vars(errors).items()
+        if getattr(thing, "__module__", "") == errors.__name__
+    }
     assert defined == {*BASES, "IbukitError"}
     assert not issubclass(ik.IbukitError, (ValueError, RuntimeError))
 
@@ -73,35 +81,71 @@ CALLS = [
         ik.errors.InvalidDistribution,
         ["matrix", "row 1", "0.999"],
     ),
-    (lambda: ik.MatrixMechanism([[1.1, -0.1]]), ik.errors.InvalidDistribution, ["matrix", "-0.1", "row 0, column 1"]),
-    (lambda: ik.MatrixMechanism([[np.nan, 1.0]]), ik.errors.InvalidDistribution, ["matrix", "nan", "row 0, column 0"]),
+    (
+        lambda: ik.MatrixMechanism([[1.1, -0.1]]),
+        ik.errors.InvalidDistribution,
+        ["matrix", "-0.1", "row 0, column 1"],
+    ),
+    (
+        lambda: ik.MatrixMechanism([[np.nan, 1.0]]),
+        ik.errors.InvalidDistribution,
+        ["matrix", "nan", "row 0, column 0"],
+    ),
     (lambda: ik.MatrixMechanism([0.5, 0.5]), ik.errors.InvalidDistribution, ["matrix", "(2,)"]),
     (
         lambda: ik.MatrixMechanism(np.eye(2), ik.Line(0, 2)),
         ik.errors.AlphabetMismatch,
         ["matrix", "3 secrets", "2 rows"],
     ),
-    (lambda: ik.compose(RR, np.eye(2)), ik.errors.AlphabetMismatch, ["channel", "3 reports", "2 rows"]),
+    (
+        lambda: ik.compose(RR, np.eye(2)),
+        ik.errors.AlphabetMismatch,
+        ["channel", "3 reports", "2 rows"],
+    ),
     # counts
-    (lambda: RR.tally_counts([1, 2]), ik.errors.AlphabetMismatch, ["counts", "3 elements", "2 counts"]),
+    (
+        lambda: RR.tally_counts([1, 2]),
+        ik.errors.AlphabetMismatch,
+        ["counts", "3 elements", "2 counts"],
+    ),
     (lambda: RR.tally_counts([1, -2, 3]), ValueError, ["counts", "-2", "index 1"]),
     (lambda: RR.tally_counts([1, 2.5, 3]), ValueError, ["counts", "2.5", "index 1"]),
     (lambda: RR.tally_counts([1, np.nan, 3]), ValueError, ["counts", "nan", "index 1"]),
     (lambda: RR.tally_counts(["1", "2", "3"]), ValueError, ["counts", "whole numbers"]),
     (lambda: RR.tally_counts([0, 0, 0]), ValueError, ["tally is empty"]),
     (lambda: RR.tally([]), ValueError, ["tally is empty"]),
-    (lambda: RR.simulate([1, 2], np.random.default_rng(1)), ik.errors.AlphabetMismatch, ["secret_counts", "2 counts"]),
+    (
+        lambda: RR.simulate([1, 2], np.random.default_rng(1)),
+        ik.errors.AlphabetMismatch,
+        ["secret_counts", "2 counts"],
+    ),
     # reports and secrets outside the alphabet
     (lambda: RR.tally([0, 1, 3]), ik.errors.AlphabetMismatch, ["reports", "0..2", "3", "index 2"]),
     (lambda: RR.tally([0, -1]), ik.errors.AlphabetMismatch, ["reports", "-1", "index 1"]),
-    (lambda: ik.Rappor(3, 1.0).tally([[0, 1]]), ik.errors.AlphabetMismatch, ["reports", "(n, 3)", "(1, 2)"]),
-    (lambda: ik.Rappor(3, 1.0).tally([[0, 1, 2]]), ik.errors.AlphabetMismatch, ["reports", "0 and 1", "2"]),
+    (
+        lambda: ik.Rappor(3, 1.0).tally([[0, 1]]),
+        ik.errors.AlphabetMismatch,
+        ["reports", "(n, 3)", "(1, 2)"],
+    ),
+    (
+        lambda: ik.Rappor(3, 1.0).tally([[0, 1, 2]]),
+        ik.errors.AlphabetMismatch,
+        ["reports", "0 and 1", "2"],
+    ),
     (lambda: ik.LinearGeometric(3, 1.0).tally([0.5]), ValueError, ["reports", "0.5", "index 0"]),
-    (lambda: RR.randomize([0, 3], np.random.default_rng(1)), ik.errors.AlphabetMismatch, ["secrets", "3", "index 1"]),
+    (
+        lambda: RR.randomize([0, 3], np.random.default_rng(1)),
+        ik.errors.AlphabetMismatch,
+        ["secrets", "3", "index 1"],
+    ),
     (lambda: ik.Alphabet("abc"), ValueError, ["values", "'abc'"]),
     (lambda: ik.Alphabet(["a", "b"]).codes(["c"]), ik.errors.AlphabetMismatch, ["labels", "'c'"]),
     (lambda: ik.Line(17, 90).codes([16]), ik.errors.AlphabetMismatch, ["labels", "16", "17..90"]),
-    (lambda: ik.Grid(2, 2).codes([[0, 2]]), ik.errors.AlphabetMismatch, ["labels", "(0, 2)", "2 x 2"]),
+    (
+        lambda: ik.Grid(2, 2).codes([[0, 2]]),
+        ik.errors.AlphabetMismatch,
+        ["labels", "(0, 2)", "2 x 2"],
+    ),
     # mechanisms and data that do not belong together
     (
         lambda: ik.MatrixMechanism([[1.0, 0.0]]).tally([0, 1]),
@@ -119,8 +163,16 @@ CALLS = [
         ik.errors.NotInvertible,
         ["rank 1", "2 secrets"],
     ),
-    (lambda: ik.gap(RR.tally([0]), [0.5, 0.5, 0.5]), ik.errors.InvalidDistribution, ["distribution", "1.5"]),
-    (lambda: ik.ibu(RR.tally([0]), start=[1, 0, 0]), ik.errors.InvalidDistribution, ["start", "entry 1"]),
+    (
+        lambda: ik.gap(RR.tally([0]), [0.5, 0.5, 0.5]),
+        ik.errors.InvalidDistribution,
+        ["distribution", "1.5"],
+    ),
+    (
+        lambda: ik.ibu(RR.tally([0]), start=[1, 0, 0]),
+        ik.errors.InvalidDistribution,
+        ["start", "entry 1"],
+    ),
     (
         lambda: ik.ibu(RR.tally([0]), strict=True, max_iter=1),
         ik.ConvergenceError,

@@ -48,7 +48,13 @@ def test_it_prints_on_one_line_what_must_be_recorded_with_every_number(name):
     estimate = ALL[name]
     shown = repr(estimate)
     assert "\n" not in shown
-    for word in ("k=4", f"n_iter={estimate.n_iter}", "nats/report", estimate.status.name, estimate.method):
+    for word in (
+        "k=4",
+        f"n_iter={estimate.n_iter}",
+        "nats/report",
+        estimate.status.name,
+        estimate.method,
+    ):
         assert word in shown
 
 
@@ -87,7 +93,10 @@ def test_steps_are_counted_where_there_are_any(name):
 
 def test_the_method_says_how_it_stopped():
     assert ik.ibu(TALLY, stop=ik.Steps(5)).method == "ibu, Steps(n=5)"
-    assert ik.ibu(TALLY, stop=ik.Change(1e-3, of="distribution")).method == "ibu, Change(tol=0.001, of='distribution')"
+    assert (
+        ik.ibu(TALLY, stop=ik.Change(1e-3, of="distribution")).method
+        == "ibu, Change(tol=0.001, of='distribution')"
+    )
     assert ik.mle(TALLY).method.startswith("mle, ")
     assert ik.inv(TALLY).method == "INV-P"
 

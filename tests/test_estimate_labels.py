@@ -17,7 +17,14 @@ import pytest
 import ibukit as ik
 from ibukit import plotting
 
-WORDS = ik.Alphabet(["Private", "State-gov", "<b>none</b>", "Self-employed, not incorporated, without any employees"])
+WORDS = ik.Alphabet(
+    [
+        "Private",
+        "State-gov",
+        "<b>none</b>",
+        "Self-employed, not incorporated, without any employees",
+    ]
+)
 LINE = ik.Line(17, 20, unit="year")
 GRID = ik.Grid(2, 3, cell_size=0.5)
 
@@ -36,7 +43,10 @@ pytestmark = pytest.mark.usefixtures("closed_figures")
 
 
 def labels_of(estimate):
-    return [tuple(label) if isinstance(label, list) else label for label in estimate.alphabet.values.tolist()]
+    return [
+        tuple(label) if isinstance(label, list) else label
+        for label in estimate.alphabet.values.tolist()
+    ]
 
 
 # One label
@@ -53,7 +63,11 @@ def test_each_label_has_its_probability(name):
 @pytest.mark.parametrize(
     ("name", "label", "said"),
     [
-        ("labels", "Privat", "label 'Privat' is not in the alphabet of 4 labels; did you mean 'Private'"),
+        (
+            "labels",
+            "Privat",
+            "label 'Privat' is not in the alphabet of 4 labels; did you mean 'Private'",
+        ),
         ("labels", 0, "label 0 is not in"),
         ("labels", None, "label None is not in"),
         ("labels", math.nan, "label nan is not in"),
@@ -121,7 +135,9 @@ def test_a_frame_says_what_is_not_identified():
     frame = ik.ibu(merged.tally_counts([50, 50])).to_frame()
     assert frame["identified"].tolist() == [True, False, False]
     assert frame["lower"].tolist()[1:] == [0.0, 0.0]
-    assert frame["upper"].tolist()[1:] == pytest.approx([1 - frame["lower"].tolist()[0]] * 2, abs=1e-8)
+    assert frame["upper"].tolist()[1:] == pytest.approx(
+        [1 - frame["lower"].tolist()[0]] * 2, abs=1e-8
+    )
     wald = ik.ibu(merged.tally_counts([50, 50])).to_frame(method="wald")
     assert wald["upper"].tolist()[1:] == [1.0, 1.0]
 
@@ -194,19 +210,24 @@ def test_json_holds_what_is_printed(name):
 
 def test_json_holds_intervals_and_what_was_left_out():
     table = pa.table({"report": ["a", "b", "a", None, "a"]})
-    estimate = ik.mle(ik.Tally.from_table(table, ik.RandomizedResponse(["a", "b"], 1.0), missing="drop"))
+    estimate = ik.mle(
+        ik.Tally.from_table(table, ik.RandomizedResponse(["a", "b"], 1.0), missing="drop")
+    )
     read, frame = json.loads(estimate.to_json(level=0.9)), estimate.to_frame(level=0.9)
     assert read["dropped"] == {"missing": 1}
-    assert {name: read[name] for name in ("lower", "upper", "identified")} == frame.drop(columns="probability").to_dict(
-        "list"
-    )
+    assert {name: read[name] for name in ("lower", "upper", "identified")} == frame.drop(
+        columns="probability"
+    ).to_dict("list")
 
 
 @pytest.mark.parametrize(
     ("labels", "read"),
     [
         ([0.5, math.inf, -math.inf], [0.5, "inf", "-inf"]),
-        (np.array(["2020-01-01", "2020-02-01"], dtype="datetime64[D]"), ["2020-01-01", "2020-02-01"]),
+        (
+            np.array(["2020-01-01", "2020-02-01"], dtype="datetime64[D]"),
+            ["2020-01-01", "2020-02-01"],
+        ),
         ([date(2020, 1, 1), "no date"], ["2020-01-01", "no date"]),
         (['a "quote"', "é\n"], ['a "quote"', "é\n"]),
     ],
@@ -271,7 +292,10 @@ def test_each_difference_is_seen():
     for tally in (more, noisier, estimate.tally + noisier):
         assert replace(estimate, tally=tally) != estimate
     # in which order reports were pooled does not matter
-    pooled = [replace(estimate, tally=tally) for tally in (estimate.tally + noisier, noisier + estimate.tally)]
+    pooled = [
+        replace(estimate, tally=tally)
+        for tally in (estimate.tally + noisier, noisier + estimate.tally)
+    ]
     assert pooled[0] == pooled[1]
 
 

@@ -37,7 +37,9 @@ def test_labels_have_bars_whose_names_can_be_read():
     middles = [bar.get_y() + bar.get_height() / 2 for bar in axes.patches]
     assert middles == pytest.approx([0, 1, 2, 3])
     low, high = sorted(axes.get_ylim())
-    assert all(low <= bar.get_y() <= bar.get_y() + bar.get_height() <= high for bar in axes.patches), "no half bars"
+    assert all(
+        low <= bar.get_y() <= bar.get_y() + bar.get_height() <= high for bar in axes.patches
+    ), "no half bars"
     (whiskers,) = axes.collections
     ends = np.array([segment[:, 0] for segment in whiskers.get_segments()]).T
     np.testing.assert_allclose(ends, estimate.interval(0.9), rtol=1e-12)
@@ -78,7 +80,9 @@ def test_a_line_has_steps_and_a_band():
     assert steps.get_ydata().tolist() == np.repeat(estimate.distribution, 2).tolist()
     corners = {tuple(corner) for corner in band.get_paths()[0].vertices.tolist()}
     lower, upper = estimate.interval(0.9)
-    assert corners >= {(x, end[i]) for end in (lower, upper) for i in range(4) for x in (16.5 + i, 17.5 + i)}
+    assert corners >= {
+        (x, end[i]) for end in (lower, upper) for i in range(4) for x in (16.5 + i, 17.5 + i)
+    }
     assert axes.get_xlim() == (16.5, 20.5), "the first and the last bar are as wide as the others"
     assert axes.get_xlabel() == "years"
     _, given = plt.subplots()
@@ -141,9 +145,14 @@ def test_several_distributions_over_labels():
     curves = {"truth": [0.4, 0.3, 0.2, 0.1], "MLE": OVER["labels"], "uniform": ik.uniform(4)}
     axes = plotting.distributions(WORDS, curves)
     assert [bar.get_width() for bar in axes.patches] == curves["truth"]
-    assert [line.get_xdata().tolist() for line in axes.lines] == [OVER["labels"].distribution.tolist(), [0.25] * 4]
+    assert [line.get_xdata().tolist() for line in axes.lines] == [
+        OVER["labels"].distribution.tolist(),
+        [0.25] * 4,
+    ]
     assert len({line.get_marker() for line in axes.lines}) == 2
-    assert len({tuple(line.get_ydata()) for line in axes.lines}) == 2, "equal ones must not hide each other"
+    assert len({tuple(line.get_ydata()) for line in axes.lines}) == 2, (
+        "equal ones must not hide each other"
+    )
 
 
 @pytest.mark.parametrize(
@@ -152,9 +161,17 @@ def test_several_distributions_over_labels():
         (lambda: plotting.distributions(GRID, OVER["grid"]), ik.errors.AlphabetMismatch, "heatmap"),
         (lambda: plotting.distributions(LINE, []), ValueError, "at least one distribution"),
         (lambda: plotting.distributions(LINE, 3.0), ik.errors.AlphabetMismatch, r"shape \(4,\)"),
-        (lambda: plotting.distributions(LINE, [0.5, 0.5]), ik.errors.AlphabetMismatch, r"shape \(4,\), got \(2,\)"),
+        (
+            lambda: plotting.distributions(LINE, [0.5, 0.5]),
+            ik.errors.AlphabetMismatch,
+            r"shape \(4,\), got \(2,\)",
+        ),
         (lambda: plotting.heatmap(LINE, OVER["line"]), TypeError, "grid must be a Grid, got Line"),
-        (lambda: plotting.panels(WORDS, ik.uniform(4), {}), ik.errors.AlphabetMismatch, "must be a Line"),
+        (
+            lambda: plotting.panels(WORDS, ik.uniform(4), {}),
+            ik.errors.AlphabetMismatch,
+            "must be a Line",
+        ),
     ],
 )
 def test_what_cannot_be_drawn_is_refused_by_name(call, error, said):

@@ -25,7 +25,9 @@ GAUSS = 2 * math.pi * math.e
 
 def thetas(k, rng):
     """Uniform, a power law, and random ones, some of them close to the border."""
-    random = [rng.dirichlet(np.full(k, alpha)) + 1e-9 for alpha in (0.1, 0.5, 1.0, 3.0) for _ in range(3)]
+    random = [
+        rng.dirichlet(np.full(k, alpha)) + 1e-9 for alpha in (0.1, 0.5, 1.0, 3.0) for _ in range(3)
+    ]
     return [weights / weights.sum() for weights in (np.ones(k), 1 / np.arange(1, k + 1), *random)]
 
 
@@ -69,7 +71,12 @@ def test_a_mechanism_of_a_higher_level_is_caught(k):
     for eps in (0.1, 1.0):
         value = asymptotic_mse(ik.SubsetSelection(k, eps), uniform)
         assert "at theta" in violations(value, 1 / k, k, eps / 1.2, uniform)
-        assert violations(value, 1 / k, k, eps / 4, uniform) == ["at theta", "anywhere", "(59)", "(60)"]
+        assert violations(value, 1 / k, k, eps / 4, uniform) == [
+            "at theta",
+            "anywhere",
+            "(59)",
+            "(60)",
+        ]
 
 
 @pytest.mark.ledger("D-T4.5")
@@ -86,12 +93,20 @@ def test_subset_selection_attains_the_bound_at_uniform_secrets():
             eps = math.log(k / size - 1)  # where the best size is whole
             mechanism = ik.SubsetSelection(k, eps)
             assert mechanism.size == size
-            assert asymptotic_mse(mechanism, uniform) == pytest.approx(least_asymptotic_mse(k, eps, uniform), rel=1e-12)
-    ten = asymptotic_mse(ik.SubsetSelection(10, 0.1, 5), ik.uniform(10)), least_asymptotic_mse(10, 0.1, ik.uniform(10))
+            assert asymptotic_mse(mechanism, uniform) == pytest.approx(
+                least_asymptotic_mse(k, eps, uniform), rel=1e-12
+            )
+    ten = (
+        asymptotic_mse(ik.SubsetSelection(10, 0.1, 5), ik.uniform(10)),
+        least_asymptotic_mse(10, 0.1, ik.uniform(10)),
+    )
     assert ten == pytest.approx((3245.4, 3237.3), abs=0.05)
     # the paper's form in the limit of small epsilon, below by a factor of 4 (1 - 1/k)^2; nothing depends on m
     for k in (2, 4, 6, 8, 10):
-        ratio = asymptotic_mse(ik.SubsetSelection(k, 1e-5), ik.uniform(k)) / ldp_bounds(k, 1e-5).distribution
+        ratio = (
+            asymptotic_mse(ik.SubsetSelection(k, 1e-5), ik.uniform(k))
+            / ldp_bounds(k, 1e-5).distribution
+        )
         assert ratio == pytest.approx(4 * (1 - 1 / k) ** 2, rel=1e-4)
 
 
@@ -117,7 +132,9 @@ def test_the_bound_at_theta_is_the_sum_of_roots_and_above_the_shorter_one(rng):
             assert found >= shorter * (1 - 1e-12)
     # with the root over all of theta (1 - theta) it would be false: subset selection is better than that
     k, eps = 10, 0.1
-    too_much = 4 * math.exp(eps) / (math.exp(eps) - 1) ** 2 * (k * math.sqrt((1 / k) * (1 - 1 / k))) ** 2
+    too_much = (
+        4 * math.exp(eps) / (math.exp(eps) - 1) ** 2 * (k * math.sqrt((1 / k) * (1 - 1 / k))) ** 2
+    )
     assert asymptotic_mse(ik.SubsetSelection(k, eps), ik.uniform(k)) < too_much
 
 
@@ -125,7 +142,9 @@ def staircase(k, eps, rng):
     """A random extreme mechanism: every column a multiple of e^eps on some set and 1 elsewhere."""
     sets = np.array([bits for bits in itertools.product((0, 1), repeat=k) if 0 < sum(bits) < k])
     columns = np.where(sets == 1, math.exp(eps), 1.0).T
-    found = optimize.linprog(rng.normal(size=len(sets)), A_eq=columns, b_eq=np.ones(k), bounds=(0, None))
+    found = optimize.linprog(
+        rng.normal(size=len(sets)), A_eq=columns, b_eq=np.ones(k), bounds=(0, None)
+    )
     used = found.x > 1e-12
     return columns[:, used] * found.x[used]
 
@@ -186,11 +205,15 @@ def test_the_larger_constant_holds_for_three_secrets(alpha):
             bound = posterior_entropy_bound(h, k=3)
             assert 0.5 * error < bound < error
             # 2 sqrt(3) in the place of the paper's 3
-            assert bound / (3 / GAUSS * math.exp(h)) == pytest.approx(2 * math.sqrt(3) / 3, rel=1e-12)
+            assert bound / (3 / GAUSS * math.exp(h)) == pytest.approx(
+                2 * math.sqrt(3) / 3, rel=1e-12
+            )
             # before Jensen, which is the closer one
             assert bound * (1 - 1e-12) <= 2 * math.sqrt(3) / GAUSS * powers <= error
     # a Gaussian of equal variances attains it, and the paper's constant leaves a seventh
-    assert posterior_entropy_bound(math.log(GAUSS * 0.01) - math.log(3) / 2, k=3) == pytest.approx(0.02, rel=1e-12)
+    assert posterior_entropy_bound(math.log(GAUSS * 0.01) - math.log(3) / 2, k=3) == pytest.approx(
+        0.02, rel=1e-12
+    )
     factors = [(k - 1) * k ** (1 / (k - 1)) / k for k in range(2, 200)]
     assert factors[0] == 1
     assert min(factors[1:]) > 1
@@ -235,8 +258,12 @@ def test_frequencies_of_three_secrets_keep_the_bound():
         for reports in itertools.product(range(3), repeat=n):
             law[tuple(np.bincount(reports, minlength=3))] += np.prod(matrix[users, reports])
         given[tuple(t)] = law
-    p_t = np.array([bayes_error.multinomial(t) * (weights @ (points**t).prod(axis=1)) for t in counts])
-    joint = np.array([[p * given[tuple(t)][tuple(s)] for s in counts] for p, t in zip(p_t, counts, strict=True)])
+    p_t = np.array(
+        [bayes_error.multinomial(t) * (weights @ (points**t).prod(axis=1)) for t in counts]
+    )
+    joint = np.array(
+        [[p * given[tuple(t)][tuple(s)] for s in counts] for p, t in zip(p_t, counts, strict=True)]
+    )
     p_s = joint.sum(axis=0)
     entropy = -(joint * np.log(joint / p_s)).sum()
     _, error = bayes_error.least_errors(matrix, alpha, n)
@@ -252,7 +279,9 @@ def test_two_secrets_in_closed_form(alpha, rng):
         for n in (1, 2, 10, 37):
             exact = bayes_error.binary_inversion_errors(eps, tuple(a), n)
             assert binary_response_mse(eps, n=n, alpha=alpha) == pytest.approx(exact, rel=1e-9)
-            assert binary_response_mse(eps, n=n, alpha=alpha) >= bayes_error.least_errors(naive.k_rr(2, eps), a, n)
+            assert binary_response_mse(eps, n=n, alpha=alpha) >= bayes_error.least_errors(
+                naive.k_rr(2, eps), a, n
+            )
     # the definition: over prior, secrets and reports, summed over the alphabet
     n, eps, mechanism = 10, 1.0, ik.RandomizedResponse(2, 1.0)
     errors = []
@@ -297,7 +326,9 @@ def test_two_secrets_attain_the_bounds_for_small_epsilon(alpha):
         mse, paper = n * np.array(binary_response_mse(eps, n=n, alpha=alpha)), ldp_bounds(2, eps)
         ratios = mse / [paper.distribution, paper.frequencies]
         gain = math.exp(eps) - 1
-        assert ratios == pytest.approx([math.exp(eps) + gain**2 * product, math.exp(3 * eps)], rel=1e-9)
+        assert ratios == pytest.approx(
+            [math.exp(eps) + gain**2 * product, math.exp(3 * eps)], rel=1e-9
+        )
         assert mse[0] / least_asymptotic_mse(2, eps) == pytest.approx(1, abs=eps)
     at = n * np.array(binary_response_mse(0.01, n=n, alpha=0.5))
     bounds = [ldp_bounds(2, 0.01).distribution, ldp_bounds(2, 0.01).frequencies]
@@ -310,7 +341,10 @@ def test_bad_input():
         least_asymptotic_mse(1, 1.0)
     with pytest.raises(ValueError, match="epsilon must be a finite number above 0, got 0"):
         ldp_bounds(3, 0)
-    with pytest.raises(ik.errors.AlphabetMismatch, match="theta must have one probability for each of the 3 elements"):
+    with pytest.raises(
+        ik.errors.AlphabetMismatch,
+        match="theta must have one probability for each of the 3 elements",
+    ):
         least_asymptotic_mse(3, 1.0, [0.5, 0.5])
     for entropy in (math.inf, math.nan):
         with pytest.raises(ValueError, match="entropy must be a number of nats below inf"):

@@ -9,8 +9,8 @@ import pytest
 from bit_trees import Scripted, assert_law, law
 from ibukit import exact
 from ibukit.errors import TooLarge
-from ibukit.exact import excesses, samplers
-from ibukit.exact import table as tables
+from ibukit.exact import acceptance_bounds, samplers
+from ibukit.exact import rational_matrix as tables
 from test_architecture import SOURCES, name_of
 
 
@@ -25,7 +25,9 @@ def exp_minus(exponent, digits):
     return math.floor(total ** (2**halves) * 2**digits)
 
 
-@pytest.mark.parametrize("exponent", [Fraction(1), Fraction(0.1), Fraction(5e-15), Fraction(73.25), Fraction(1, 3)])
+@pytest.mark.parametrize(
+    "exponent", [Fraction(1), Fraction(0.1), Fraction(5e-15), Fraction(73.25), Fraction(1, 3)]
+)
 @pytest.mark.parametrize("digits", [1, 64, 200])
 def test_digits_of_the_exponential_are_those_of_its_series(exponent, digits):
     assert exact.exponential(exponent).floor(digits) == exp_minus(exponent, digits)
@@ -43,7 +45,9 @@ def test_digits_of_the_exponential_are_those_of_its_series(exponent, digits):
 )
 def test_more_digits_go_on_from_fewer(chance):
     long = chance.floor(300)
-    assert [chance.floor(digits) for digits in (1, 7, 64, 128)] == [long >> 300 - d for d in (1, 7, 64, 128)]
+    assert [chance.floor(digits) for digits in (1, 7, 64, 128)] == [
+        long >> 300 - d for d in (1, 7, 64, 128)
+    ]
 
 
 def test_chances_are_what_they_are_called():
@@ -51,7 +55,9 @@ def test_chances_are_what_they_are_called():
         exact.odds(9, Fraction(0.5)): 9 / (9 + math.exp(0.5)),
         exact.odds(1, -Fraction(2)): 1 / (1 + math.exp(-2)),
         exact.ratio(Fraction(0.1)): 0.1,
-        exact.distance_excess(Fraction(0.3), Fraction(3), Fraction(4), Fraction(7, 10)): math.exp(-0.3 * 0.1),
+        exact.distance_excess(Fraction(0.3), Fraction(3), Fraction(4), Fraction(7, 10)): math.exp(
+            -0.3 * 0.1
+        ),
     }
     for chance, value in near.items():
         assert chance.floor(60) / 2**60 == pytest.approx(value, rel=1e-14)
@@ -59,7 +65,9 @@ def test_chances_are_what_they_are_called():
         exact.ratio(Fraction(1))
 
 
-@pytest.mark.parametrize("number", [Fraction(3, 2), Fraction(2**200, 3), 1 + Fraction(1, 2**80), Fraction(1)])
+@pytest.mark.parametrize(
+    "number", [Fraction(3, 2), Fraction(2**200, 3), 1 + Fraction(1, 2**80), Fraction(1)]
+)
 def test_a_logarithm_is_rounded_up(number):
     above = exact.log_up(number)
     # e^-log is at most 1 / number, and one double less would be too little
@@ -71,7 +79,11 @@ def test_a_logarithm_is_rounded_up(number):
     assert exp_minus(Fraction(math.nextafter(above, 0)), bits) > math.floor(2**bits / number)
 
 
-COINS = {"third": (Fraction(1, 3), 1 / 3), "dyadic": (Fraction(3, 8), 0.375), "small": (Fraction(1, 100), 0.01)}
+COINS = {
+    "third": (Fraction(1, 3), 1 / 3),
+    "dyadic": (Fraction(3, 8), 0.375),
+    "small": (Fraction(1, 100), 0.01),
+}
 
 
 @pytest.mark.parametrize("name", COINS)
@@ -89,7 +101,11 @@ def test_a_coin_that_stops_after_some_digits_is_found():
 
     coin = Short(lambda _: (Fraction(1, 3), Fraction(1, 3)))
     with pytest.raises(AssertionError):
-        assert_law(lambda source: bool(exact.flip(coin, 1, source)[0]), {True: 1 / 3, False: 2 / 3}, most_left=1)
+        assert_law(
+            lambda source: bool(exact.flip(coin, 1, source)[0]),
+            {True: 1 / 3, False: 2 / 3},
+            most_left=1,
+        )
 
 
 def test_whole_numbers_are_alike():
@@ -104,19 +120,29 @@ def test_whole_numbers_are_alike():
 def test_geometric_numbers(exponent):
     stop = 1 - math.exp(-exponent)
     expected = {n: stop * math.exp(-exponent * n) for n in range(40)}
-    assert_law(lambda source: int(exact.geometric(exponent, 1, source)[0]), expected, most_left=0.15)
+    assert_law(
+        lambda source: int(exact.geometric(exponent, 1, source)[0]), expected, most_left=0.15
+    )
 
 
 def test_noise_on_both_sides():
     a = math.exp(-1.5)
     expected = {z: (1 - a) / (1 + a) * a ** abs(z) for z in range(-20, 21)}
-    assert_law(lambda source: int(exact.two_sided(Fraction(3, 2), 1, source)[0]), expected, 3, 11, most_left=0.3)
+    assert_law(
+        lambda source: int(exact.two_sided(Fraction(3, 2), 1, source)[0]),
+        expected,
+        3,
+        11,
+        most_left=0.3,
+    )
 
 
 def test_noise_on_the_plane_has_the_law_of_its_distance():
     """By its moments: the tree of its bits is too deep."""
     epsilon, (height, width), n = 0.9, (1.0, 0.5), 40_000
-    drawn = exact.planar(Fraction(epsilon), Fraction(height), Fraction(width), n, exact.OPERATING_SYSTEM)
+    drawn = exact.planar(
+        Fraction(epsilon), Fraction(height), Fraction(width), n, exact.OPERATING_SYSTEM
+    )
     rows, cols = np.meshgrid(np.arange(-60, 61), np.arange(-120, 121), indexing="ij")
     masses = np.exp(-epsilon * np.hypot(rows * height, cols * width))
     masses /= masses.sum()
@@ -140,7 +166,9 @@ def test_a_table_is_drawn_as_it_is():
     table = exact.Table(matrix)
     for x, row in enumerate(matrix):
         assert sum(table.weights(x)) == 2**table.bits
-        assert [weight / 2**table.bits for weight in table.weights(x)] == pytest.approx(row, rel=1e-15, abs=0)
+        assert [weight / 2**table.bits for weight in table.weights(x)] == pytest.approx(
+            row, rel=1e-15, abs=0
+        )
         expected = {z: p for z, p in enumerate(row) if p}
         assert_law(lambda source, x=x: int(table.draw(np.array([x]), source)[0]), expected, 3, 9)
 
@@ -170,7 +198,7 @@ def test_the_level_of_a_table():
 
 
 def test_a_table_too_large_for_its_level_is_refused(monkeypatch):
-    monkeypatch.setattr(tables, "MOST_FRACTIONS", 3)
+    monkeypatch.setattr(tables, "MAX_FRACTIONS", 3)
     with pytest.raises(TooLarge, match=r"the matrix has 4 entries.* at most 3: merge"):
         exact.Table(np.eye(2)).level()
 
@@ -186,32 +214,44 @@ def test_the_operating_systems_bits_fill_their_width():
 
 def test_one_file_alone_asks_the_operating_system():
     """What is drawn in experiments has a seed; the architecture's test does not know this source of bits."""
-    assert [name_of(path) for path in SOURCES if "urandom" in path.read_text("utf8")] == ["ibukit.exact.source"]
+    assert [name_of(path) for path in SOURCES if "urandom" in path.read_text("utf8")] == [
+        "ibukit.exact.random_bits"
+    ]
 
 
-RATES = [(Fraction(1), Fraction(1, 3)), (Fraction(1, 2**20), Fraction(0.7) / 2**20), (Fraction(60), Fraction(1, 2**50))]
+RATES = [
+    (Fraction(1), Fraction(1, 3)),
+    (Fraction(1, 2**20), Fraction(0.7) / 2**20),
+    (Fraction(60), Fraction(1, 2**50)),
+]
 
 
 def offsets_of(rates, rng):
     """Along both sides: uniform up to what is computed, a few nats, a step or none, and the last ones."""
     columns = []
     for rate in rates:
-        most = min(excesses.STEPS_COMPUTED, int(excesses.NATS_COMPUTED / rate))
+        most = min(acceptance_bounds.STEPS_COMPUTED, int(acceptance_bounds.NATS_COMPUTED / rate))
         near = rng.integers(0, min(most, int(8 / rate)) + 1, 60)
-        columns.append(np.concatenate([rng.integers(0, most + 1, 60), near, [0, 0, 1, 1, most, most, most - 1]]))
+        columns.append(
+            np.concatenate(
+                [rng.integers(0, most + 1, 60), near, [0, 0, 1, 1, most, most, most - 1]]
+            )
+        )
     sizes = np.column_stack([columns[0], rng.permutation(columns[1])])
     return sizes[sizes.any(axis=1)]
 
 
 def sure(rates, sizes):
     """For each offset, whether the bounds in whole numbers hold its chance, as its digits say."""
-    low, high = excesses.excess_bounds(rates, sizes)
+    low, high = acceptance_bounds.excess_bounds(rates, sizes)
     digits = []
     for i, j in sizes.tolist():
-        chance = exact.distance_excess(Fraction(1), i * rates[0], j * rates[1], excesses.LEAST_SLOPE)
-        digits.append(chance.floor(excesses.CHANCE_DIGITS))
+        chance = exact.distance_excess(
+            Fraction(1), i * rates[0], j * rates[1], acceptance_bounds.MIN_SLOPE
+        )
+        digits.append(chance.floor(acceptance_bounds.CHANCE_DIGITS))
     digits = np.array(digits)
-    assert (high - low <= 2 * excesses.CHANCE_SLACK).all()
+    assert (high - low <= 2 * acceptance_bounds.CHANCE_SLACK).all()
     return (low <= digits) & (digits < high)
 
 
@@ -222,25 +262,29 @@ def test_bounds_in_whole_numbers_hold_the_chance(rates, rng):
 
 def test_bounds_that_are_too_near_are_found(rng, monkeypatch):
     sizes = offsets_of(RATES[1], rng)
-    monkeypatch.setattr(excesses, "CHANCE_SLACK", excesses.CHANCE_SLACK // 16)
+    monkeypatch.setattr(acceptance_bounds, "CHANCE_SLACK", acceptance_bounds.CHANCE_SLACK // 16)
     assert not sure(RATES[1], sizes).all()
 
 
 def test_what_is_too_large_for_64_bits_is_left_to_the_digits():
     rates = (Fraction(1), Fraction(1, 2**40))
-    low, high = excesses.excess_bounds(rates, np.array([[65, 0], [0, 2**32 + 1], [10**18, 10**18], [64, 2**32]]))
+    low, high = acceptance_bounds.excess_bounds(
+        rates, np.array([[65, 0], [0, 2**32 + 1], [10**18, 10**18], [64, 2**32]])
+    )
     assert low[:3].tolist() == [0, 0, 0]
     assert high[:3].tolist() == [2**31] * 3
     assert high[3] < 2**31
 
 
 def test_roots_and_exponentials_of_whole_numbers(rng):
-    roots = np.concatenate([np.arange(1, 40), 2**31 - np.arange(1, 40), rng.integers(0, 2**31, 200)])
-    assert (excesses.whole_root(roots**2) == roots).all()
-    assert (excesses.whole_root(roots**2 - 1) == roots - 1).all()
-    assert (excesses.whole_root(roots**2 + 2 * roots) == roots).all()
+    roots = np.concatenate(
+        [np.arange(1, 40), 2**31 - np.arange(1, 40), rng.integers(0, 2**31, 200)]
+    )
+    assert (acceptance_bounds.whole_root(roots**2) == roots).all()
+    assert (acceptance_bounds.whole_root(roots**2 - 1) == roots - 1).all()
+    assert (acceptance_bounds.whole_root(roots**2 + 2 * roots) == roots).all()
     exponents = np.concatenate([[0, 1, 1023, 1024, 2**20, 2**30 - 1], rng.integers(0, 2**27, 100)])
-    found = excesses.exp_table(exponents)
+    found = acceptance_bounds.exp_table(exponents)
     assert found[0] == 2**31
     for exponent, number in list(zip(exponents.tolist(), found.tolist(), strict=True))[1:]:
         assert 0 <= exp_minus(Fraction(exponent, 2**24), 31) - number <= 5
@@ -250,7 +294,7 @@ def test_roots_and_exponentials_of_whole_numbers(rng):
 def test_an_offset_is_kept_by_all_digits_of_its_chance(digits):
     """The word before that of the chance keeps it, the next one does not, and its own is followed by more."""
     rate, sizes = Fraction(1, 2**10), np.array([[500, 900]])
-    chance = exact.distance_excess(Fraction(1), 500 * rate, 300 * rate, excesses.LEAST_SLOPE)
+    chance = exact.distance_excess(Fraction(1), 500 * rate, 300 * rate, acceptance_bounds.MIN_SLOPE)
     head, more = chance.floor(digits), chance.floor(2 * digits) & 2**digits - 1
     for words, expected in (
         ([head - 1], True),

@@ -7,13 +7,17 @@ import numpy as np
 import pytest
 
 import ibukit as ik
-from ibukit.alphabet import UnboundedLine
-from ibukit.grid import UnboundedGrid
+from ibukit.domain.alphabet import UnboundedLine
+from ibukit.domain.grid import UnboundedGrid
 from mechanism_cases import KINDS
 from number_cases import BAD_NUMBERS, NUMBERS
 
 TWO = [ik.RandomizedResponse(4, 1.0), ik.TruncatedGeometric(4, 0.5)]
-MECHANISMS = [*KINDS, ik.LinearGeometric(ik.Line(0, None), 1.0), ik.PlanarGeometric(ik.Grid(None, None, 0.5), 1.0)]
+MECHANISMS = [
+    *KINDS,
+    ik.LinearGeometric(ik.Line(0, None), 1.0),
+    ik.PlanarGeometric(ik.Grid(None, None, 0.5), 1.0),
+]
 # tests of their own say what they promise
 PROTOCOLS = [
     ik.LinkedRounds(4, (0.5, 0.25), (0.75, 0.25), 3),
@@ -44,18 +48,39 @@ ALPHABETS = [
 ALL = [*MECHANISMS, *NUMBERS, *PROTOCOLS, USERS, *ALPHABETS]
 # of each, a change that it refuses, and how
 BAD = [
-    *[(m, {"epsilon": -1.0}, ValueError, "epsilon must be a finite number above 0") for m in KINDS[:12]],
+    *[
+        (m, {"epsilon": -1.0}, ValueError, "epsilon must be a finite number above 0")
+        for m in KINDS[:12]
+    ],
     *[(m, {"epsilon": "2"}, ValueError, "epsilon must be a number, got '2'") for m in KINDS[:12]],
     *[
         (m, {"alphabet": 2.5}, ValueError, "alphabet must be a whole number")
         for m in (*KINDS[:4], KINDS[5], *KINDS[10:])
     ],
     *[(m, {"alphabet": 3}, TypeError, "alphabet must be a Grid") for m in KINDS[7:10]],
-    *[(m, {"alphabet": ik.Alphabet(["a", "b", "c"])}, TypeError, "alphabet must be a Line") for m in KINDS[4:7]],
+    *[
+        (m, {"alphabet": ik.Alphabet(["a", "b", "c"])}, TypeError, "alphabet must be a Line")
+        for m in KINDS[4:7]
+    ],
     (KINDS[3], {"size": 6}, ValueError, "size must be at most k - 1 = 5, got 6"),
-    (KINDS[11], {"epsilon": 0.01}, ik.errors.Infeasible, "too small for the tight-constraints mechanism"),
-    (KINDS[12], {"entries": [[0.5, 0.4]]}, ik.errors.InvalidDistribution, "matrix must have rows that sum to 1"),
-    (KINDS[12], {"alphabet": 4}, ik.errors.AlphabetMismatch, "matrix must have one row for each of the 4 secrets"),
+    (
+        KINDS[11],
+        {"epsilon": 0.01},
+        ik.errors.Infeasible,
+        "too small for the tight-constraints mechanism",
+    ),
+    (
+        KINDS[12],
+        {"entries": [[0.5, 0.4]]},
+        ik.errors.InvalidDistribution,
+        "matrix must have rows that sum to 1",
+    ),
+    (
+        KINDS[12],
+        {"alphabet": 4},
+        ik.errors.AlphabetMismatch,
+        "matrix must have one row for each of the 4 secrets",
+    ),
     (KINDS[13], {"q": 0.7}, ValueError, "p must be larger than q, got p=0.6 and q=0.7"),
     (PROTOCOLS[0], {"rounds": 0}, ValueError, "rounds must be"),
     (PROTOCOLS[1], {"g": 1}, ValueError, "g must be"),
@@ -75,13 +100,28 @@ BAD = [
     (ALPHABETS[0], {"values": ["a", "a"]}, ValueError, "values must all be different"),
     (ALPHABETS[1], {"values": [1, 2]}, ValueError, r"distances must have shape \(2, 2\)"),
     (ALPHABETS[2], {"last": -5}, ValueError, "last must not be below first, got first=-4, last=-5"),
-    (ALPHABETS[4], {"ends": (0, 9)}, ValueError, r"ends must be a pair with None in it, got \(0, 9\)"),
+    (
+        ALPHABETS[4],
+        {"ends": (0, 9)},
+        ValueError,
+        r"ends must be a pair with None in it, got \(0, 9\)",
+    ),
     (ALPHABETS[4], {"ends": (0.5, None)}, ValueError, "first must be a whole number, got 0.5"),
     (ALPHABETS[6], {"n_rows": 0}, ValueError, "n_rows must be at least 1, got 0"),
-    (ALPHABETS[6], {"cell_size": (1.0, -1.0)}, ValueError, "cell_size must be a finite number above 0"),
+    (
+        ALPHABETS[6],
+        {"cell_size": (1.0, -1.0)},
+        ValueError,
+        "cell_size must be a finite number above 0",
+    ),
     (ALPHABETS[6], {"first": (0,)}, ValueError, "first must be a pair"),
     (ALPHABETS[7], {"bounds": (1, 0, 0, 1)}, ValueError, "bounds must be south < north"),
-    (ALPHABETS[8], {"cell_size": 0}, ValueError, "cell_size must be a finite number above 0, got 0"),
+    (
+        ALPHABETS[8],
+        {"cell_size": 0},
+        ValueError,
+        "cell_size must be a finite number above 0, got 0",
+    ),
 ]
 
 
@@ -98,7 +138,9 @@ def heir(kind, **options):
 
     Mine.__name__ = Mine.__qualname__ = f"Mine{kind.__name__}"
     # arrays are not compared by ==, so a class that has them brings its own equality
-    return dataclass(frozen=True, eq="__eq__" not in vars(kind) and not issubclass(kind, ik.Alphabet))(Mine)
+    return dataclass(
+        frozen=True, eq="__eq__" not in vars(kind) and not issubclass(kind, ik.Alphabet)
+    )(Mine)
 
 
 def given(thing):
@@ -132,7 +174,9 @@ def test_replace_of_nothing_gives_an_equal_one(thing):
 
 
 @pytest.mark.parametrize(
-    "mechanism", [m for m in MECHANISMS if type(m) not in (ik.MatrixMechanism, ik.UnaryEncoding)], ids=name
+    "mechanism",
+    [m for m in MECHANISMS if type(m) not in (ik.MatrixMechanism, ik.UnaryEncoding)],
+    ids=name,
 )
 def test_replace_of_the_level_is_the_mechanism_at_that_level(mechanism):
     more = {"size": mechanism.size} if isinstance(mechanism, ik.SubsetSelection) else {}
@@ -144,7 +188,11 @@ def test_replace_of_the_secrets_converts_as_the_constructor_does():
     assert replace(ik.RandomizedResponse(3, 1.0), alphabet=5) == ik.RandomizedResponse(5, 1.0)
     assert replace(ik.LinearGeometric(3, 1.0), alphabet=5).alphabet == ik.Line(0, 4)
     matrix = ik.MatrixMechanism(np.eye(3))
-    assert replace(matrix, alphabet=ik.Alphabet(["a", "b", "c"])).alphabet.values.tolist() == ["a", "b", "c"]
+    assert replace(matrix, alphabet=ik.Alphabet(["a", "b", "c"])).alphabet.values.tolist() == [
+        "a",
+        "b",
+        "c",
+    ]
     assert replace(matrix, entries=np.full((3, 2), 0.5)) == ik.MatrixMechanism(np.full((3, 2), 0.5))
     assert replace(USERS, shares=None).shares.tolist() == [0.5, 0.5]
     assert replace(USERS, name="three").name == "three"
@@ -157,15 +205,23 @@ def test_replace_on_alphabets_says_what_the_constructor_says():
     assert replace(ALPHABETS[2], last=None) == ik.Line(-4, None)
     assert replace(ALPHABETS[4], ends=(None, 7)) == ik.Line(None, 7)
     assert replace(ALPHABETS[6], n_cols=2) == ik.Grid(3, 2, (1.0, 0.5), first=(-2, 5))
-    assert replace(ALPHABETS[6], n_rows=None, n_cols=None, first=(0, 0)) == ik.Grid(None, None, (1.0, 0.5))
+    assert replace(ALPHABETS[6], n_rows=None, n_cols=None, first=(0, 0)) == ik.Grid(
+        None, None, (1.0, 0.5)
+    )
     assert replace(ALPHABETS[8], cell_size=2) == ik.Grid(None, None, 2)
     assert replace(ALPHABETS[8], cell_size=2).unit == "mile"
 
 
-@pytest.mark.parametrize(("thing", "change", "error", "words"), BAD, ids=lambda value: str(value)[:40])
+@pytest.mark.parametrize(
+    ("thing", "change", "error", "words"), BAD, ids=lambda value: str(value)[:40]
+)
 def test_a_bad_value_is_refused_by_constructor_replace_and_heir_alike(thing, change, error, words):
     values = given(thing) | change
-    for make in (lambda: replace(thing, **change), lambda: type(thing)(**values), lambda: heir(type(thing))(**values)):
+    for make in (
+        lambda: replace(thing, **change),
+        lambda: type(thing)(**values),
+        lambda: heir(type(thing))(**values),
+    ):
         with pytest.raises(error, match=words) as caught:
             make()
         assert type(caught.value) is error
@@ -174,7 +230,9 @@ def test_a_bad_value_is_refused_by_constructor_replace_and_heir_alike(thing, cha
 @pytest.mark.parametrize("thing", ALL, ids=name)
 def test_what_inherits_is_converted_and_replaced_as_its_parent(thing):
     own = as_heir(thing)
-    assert {n: type(v) for n, v in given(own).items()} == {n: type(v) for n, v in given(thing).items()}
+    assert {n: type(v) for n, v in given(own).items()} == {
+        n: type(v) for n, v in given(thing).items()
+    }
     assert replace(own) == own
     for attribute, value in given(thing).items():
         assert np.array_equal(getattr(own, attribute), value)
@@ -248,7 +306,9 @@ def test_a_check_is_added_to_the_parents():
 def test_a_pickle_gives_the_same_thing_and_read_only_arrays(thing):
     again = pickle.loads(pickle.dumps(thing))
     assert (type(again), again, hash(again)) == (type(thing), thing, hash(thing))
-    assert not any(value.flags.writeable for value in vars(again).values() if isinstance(value, np.ndarray))
+    assert not any(
+        value.flags.writeable for value in vars(again).values() if isinstance(value, np.ndarray)
+    )
 
 
 @pytest.mark.parametrize("mechanism", KINDS, ids=name)
@@ -265,7 +325,9 @@ def test_a_mechanism_made_from_scratch_checks_what_all_have(mechanism):
             Own(3, bad)
     with pytest.raises(ValueError, match="alphabet must be a whole number"):
         Own(2.5)
-    with pytest.raises(NotImplementedError, match=r"Own does not say its probabilities: define make_matrix"):
+    with pytest.raises(
+        NotImplementedError, match=r"Own does not say its probabilities: define make_matrix"
+    ):
         Own(3).matrix()
 
 
@@ -277,7 +339,9 @@ def test_reports_go_round_in_the_form_in_which_they_are_made(mechanism, rng):
     np.testing.assert_array_equal(again, reports)
     np.testing.assert_array_equal(mechanism.check_reports(again), kept)
     seen = mechanism.tally(mechanism.label_reports(reports)).parts[0]
-    np.testing.assert_array_equal(mechanism.check_reports(mechanism.restore_reports(seen.reports)), seen.reports)
+    np.testing.assert_array_equal(
+        mechanism.check_reports(mechanism.restore_reports(seen.reports)), seen.reports
+    )
 
 
 def test_kept_bits_are_not_their_public_form():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import nnls
 
 import ibukit as ik
-from ibukit.design._extremal_columns import extremal_logs
+from ibukit.design.optimal.extremal_columns import extremal_logs
 from oracles import private_designs as oracle
 
 
@@ -40,14 +40,18 @@ def test_they_are_those_of_all_trees(name):
     distances = SPACES[name]
     shortest = np.array([[0, 1, 2], [1, 0, 1], [2, 1, 0]]) if name.startswith("one") else distances
     np.testing.assert_allclose(
-        canonical(extremal_logs(distances)), canonical(np.log(oracle.extremal_columns(shortest, 1.0))), atol=2e-6
+        canonical(extremal_logs(distances)),
+        canonical(np.log(oracle.extremal_columns(shortest, 1.0))),
+        atol=2e-6,
     )
 
 
 @pytest.mark.parametrize("k", [2, 3, 7, 12])
 def test_on_a_line_they_go_up_or_down_at_each_step(k):
     np.testing.assert_allclose(
-        canonical(extremal_logs(ik.Line(0, k - 1).distances())), canonical(np.log(oracle.walks(k, 1.0))), atol=2e-6
+        canonical(extremal_logs(ik.Line(0, k - 1).distances())),
+        canonical(np.log(oracle.walks(k, 1.0))),
+        atol=2e-6,
     )
 
 
@@ -63,7 +67,11 @@ def test_how_many():
 @given(st.integers(2, 6), st.integers(0, 2**32), st.sampled_from(["points", "line", "letters"]))
 def test_every_private_column_is_a_mixture(k, seed, kind):
     rng = np.random.default_rng(seed)
-    distances = {"points": places(k, seed), "line": ik.Line(0, k - 1).distances(), "letters": 1 - np.eye(k)}[kind]
+    distances = {
+        "points": places(k, seed),
+        "line": ik.Line(0, k - 1).distances(),
+        "letters": 1 - np.eye(k),
+    }[kind]
     heights = rng.random(k) * distances.max()
     column = np.exp((heights[:, None] + distances).min(axis=0) * rng.choice([1, -1]))
     extremal = np.exp(extremal_logs(distances))
@@ -76,7 +84,12 @@ def test_every_private_column_is_a_mixture(k, seed, kind):
 
 @pytest.mark.parametrize(
     ("distances", "k"),
-    [(ik.Line(0, 17).distances(), 18), (1 - np.eye(17), 17), (places(11, 0), 11), (1 - np.eye(3000), 3000)],
+    [
+        (ik.Line(0, 17).distances(), 18),
+        (1 - np.eye(17), 17),
+        (places(11, 0), 11),
+        (1 - np.eye(3000), 3000),
+    ],
 )
 def test_too_many_are_refused(distances, k):
     told = rf"alphabet of {k} secrets has too many .* 10 secrets, 16 with equal distances, 17 .* and 100 on a line"
@@ -95,7 +108,11 @@ BAD = [
         ik.errors.InvalidDistribution,
         "prior must not have zeros, its entry 2 is 0 and at the boundary",
     ),
-    (([0.5, 0.6], 2, 1.0), ik.errors.InvalidDistribution, r"prior must sum to 1 .* its sum is 1\.1"),
+    (
+        ([0.5, 0.6], 2, 1.0),
+        ik.errors.InvalidDistribution,
+        r"prior must sum to 1 .* its sum is 1\.1",
+    ),
     (
         ([0.5, 0.5], 3, 1.0),
         ik.errors.AlphabetMismatch,
@@ -104,9 +121,17 @@ BAD = [
     (([0.5, 0.5], 2, 0.0), ValueError, "epsilon must be a finite number above 0, got 0"),
     (([0.5, 0.5], 2, "1"), ValueError, "epsilon must be a number, got '1'"),
     (([0.5, 0.5], 2, 1.0, "tv"), ValueError, "criterion must be 'mse' or 'emd', got 'tv'"),
-    ((np.full(4, 0.25), ik.Grid(2, 2), 1.0, "emd"), ValueError, "alphabet must lie on a line.*squared error"),
+    (
+        (np.full(4, 0.25), ik.Grid(2, 2), 1.0, "emd"),
+        ValueError,
+        "alphabet must lie on a line.*squared error",
+    ),
     ((ik.uniform(101), 101, 1.0), ik.errors.TooLarge, "alphabet of 101 secrets has too many"),
-    ((ik.uniform(105), ik.Grid(7, 15), 1.0), ik.errors.TooLarge, "alphabet of 105 secrets has too many.* 100 anywhere"),
+    (
+        (ik.uniform(105), ik.Grid(7, 15), 1.0),
+        ik.errors.TooLarge,
+        "alphabet of 105 secrets has too many.* 100 anywhere",
+    ),
 ]
 
 

@@ -69,7 +69,9 @@ def test_a_fold_says_what_it_hides(arguments, says):
 
 def test_the_theorems_of_a_cell_are_found():
     text = "Text.\n\n```{prf:theorem} A name\n:label: thm-a\n\nFor $k=2.5$ it holds. More.\n```\n"
-    assert list(theorems.statements(text)) == [("thm-a", "theorem", "A name", "For $k=2.5$ it holds.")]
+    assert list(theorems.statements(text)) == [
+        ("thm-a", "theorem", "A name", "For $k=2.5$ it holds.")
+    ]
     assert list(theorems.statements(text.replace(":label: thm-a", ""))) == []
     assert next(theorems.statements(text.replace("For", "Let it. For"))).line == ""
 
@@ -115,7 +117,9 @@ def built(folder, monkeypatch, url="", repository=""):
     with docutils_namespace():
         app = Sphinx(folder, None, folder / "out", folder / "tree", "html", settings, None, None)
         app.build()
-    return (folder / "out" / "index.html").read_text("utf8").partition("</head>")[0], app.config.html_theme_options
+    return (folder / "out" / "index.html").read_text("utf8").partition("</head>")[
+        0
+    ], app.config.html_theme_options
 
 
 def test_a_published_page_names_its_address_and_a_picture(tmp_path, monkeypatch):
@@ -123,7 +127,9 @@ def test_a_published_page_names_its_address_and_a_picture(tmp_path, monkeypatch)
     assert f'<meta property="og:url" content="{ADDRESS}/index.html" />' in head
     assert f'<meta property="og:image" content="{ADDRESS}/_static/cover.png" />' in head
     assert re.search(rf'<link rel="canonical" href="{ADDRESS}/index.html" ?/?>', head)
-    assert (ROOT / "book" / "_static" / "cover.png").read_bytes()[16:24] == bytes([0, 0, 4, 176, 0, 0, 2, 118])
+    assert (ROOT / "book" / "_static" / "cover.png").read_bytes()[16:24] == bytes(
+        [0, 0, 4, 176, 0, 0, 2, 118]
+    )
 
 
 def test_without_an_address_nothing_is_said_of_it(tmp_path, monkeypatch):
@@ -134,13 +140,17 @@ def test_without_an_address_nothing_is_said_of_it(tmp_path, monkeypatch):
 
 
 def test_with_a_repository_pages_can_be_edited(monkeypatch):
-    config = SimpleNamespace(html_baseurl="", book_repository=ADDRESS, html_theme_options={"show_toc_level": 2})
+    config = SimpleNamespace(
+        html_baseurl="", book_repository=ADDRESS, html_theme_options={"show_toc_level": 2}
+    )
     monkeypatch.delenv("BOOK_REPOSITORY", raising=False)
     face.addresses(None, config)
     options = {**config.html_theme_options}
     assert options.pop("repository_url") == ADDRESS
     assert options.pop("show_toc_level") == 2
-    assert options == dict.fromkeys(("use_repository_button", "use_edit_page_button", "use_source_button"), True)
+    assert options == dict.fromkeys(
+        ("use_repository_button", "use_edit_page_button", "use_source_button"), True
+    )
     config.book_repository = "ibukit"
     with pytest.raises(ConfigError, match="book_repository must begin with https"):
         face.addresses(None, config)

@@ -16,16 +16,17 @@ import ibukit as ik
 from faults import STRANGE, at_most, full_disk, interrupted, read_only_folder
 from ibukit import scale
 from ibukit.cli import main
-from ibukit.evaluation import _journal
-from ibukit.saved import sealed, whole
+from ibukit.files import atomic, format, journal
 from replicate_cases import ESTIMATORS, LINE, PEOPLE, numbers
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="limits, users and locks are those of POSIX")
+pytestmark = pytest.mark.skipif(
+    sys.platform == "win32", reason="limits, users and locks are those of POSIX"
+)
 TALLY = ik.RandomizedResponse(["yes", "no", "?"], epsilon=1.0).tally_counts([60, 40, 7])
 ESTIMATE = ik.mle(TALLY)
 # an interrupt at the end of a `with`, before it is left, leaves closing the file to the collector, which warns of it
 interrupts = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-WRITING = (whole, "replace", "_alone", "hold", "_same", "_sync")
+WRITING = (atomic, "replace", "_alone", "hold", "_same", "_sync")
 
 
 def loop(path=None):
@@ -121,7 +122,9 @@ def test_no_loader_opens_what_a_stranger_put_there(what, tmp_path, monkeypatch):
 
 
 def with_checksum(path, body, kind="Tally"):
-    path.write_bytes(f"ibukit {kind} 1 sha256 {sealed.hashlib.sha256(body).hexdigest()}\n".encode() + body)
+    path.write_bytes(
+        f"ibukit {kind} 1 sha256 {format.hashlib.sha256(body).hexdigest()}\n".encode() + body
+    )
 
 
 @pytest.mark.parametrize(
@@ -158,7 +161,10 @@ def test_folders_and_pipes_are_neither_replaced_nor_read(save, load, make, tmp_p
     make(path)
     kind = path.stat().st_mode
     for attempt in (save, load, loop, lines_of):
-        with at_most(60), pytest.raises(ik.errors.ForeignFile, match="is a folder, a pipe or a device"):
+        with (
+            at_most(60),
+            pytest.raises(ik.errors.ForeignFile, match="is a folder, a pipe or a device"),
+        ):
             attempt(path)
     assert path.stat().st_mode == kind
     assert list(tmp_path.iterdir()) == [path]
@@ -178,7 +184,9 @@ def test_a_link_stays_one_and_what_it_points_to_is_replaced(save, load, tmp_path
 
 @both
 @pytest.mark.parametrize("number", [errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK, errno.EINVAL])
-def test_a_file_system_without_locks_or_flushed_folders_will_do(save, load, number, tmp_path, monkeypatch):
+def test_a_file_system_without_locks_or_flushed_folders_will_do(
+    save, load, number, tmp_path, monkeypatch
+):
     import fcntl
 
     sync = os.fsync
@@ -207,13 +215,18 @@ def test_who_takes_the_file_of_a_loop_away_gets_a_new_one(tmp_path, rng):
 
 
 QUESTION = {"seed": 1, "estimators": {"MLE": "mle"}}
-ROWS = {("k-RR", repetition): {"MLE": {"emd": 0.125 + repetition, "gap": 1e-12}} for repetition in range(3)}
-ask = partial(ik.replicate, PEOPLE, [ik.RandomizedResponse(LINE, 1.0)], {"INV": ESTIMATORS["INV"]}, 5, 11)
+ROWS = {
+    ("k-RR", repetition): {"MLE": {"emd": 0.125 + repetition, "gap": 1e-12}}
+    for repetition in range(3)
+}
+ask = partial(
+    ik.replicate, PEOPLE, [ik.RandomizedResponse(LINE, 1.0)], {"INV": ESTIMATORS["INV"]}, 5, 11
+)
 
 
 def lines_of(path, rows=ROWS):
     """Go on with a journal until it has some rows, and return what it had."""
-    with _journal.opened(path, QUESTION) as (finished, write):
+    with journal.opened(path, QUESTION) as (finished, write):
         before = dict(finished)
         for key in rows.keys() - before.keys():
             write(key, rows[key])
@@ -225,7 +238,12 @@ def test_a_journal_goes_on_after_a_full_disk(tmp_path):
     expected = numbers(ask(path=path))
     size = path.stat().st_size
     path.unlink()
-    for limit in (0, 30, size // 2, size - 60):  # in the last line, whose seconds have some digits more or fewer
+    for limit in (
+        0,
+        30,
+        size // 2,
+        size - 60,
+    ):  # in the last line, whose seconds have some digits more or fewer
         with full_disk(limit), pytest.raises(OSError, match="File too large"):
             ask(path=path)
         assert path.stat().st_size <= limit
@@ -239,7 +257,7 @@ def test_a_journal_goes_on_after_an_interrupt_at_any_line(tmp_path):
     while True:
         path = tmp_path / f"{line}.jsonl"
         try:
-            with interrupted(line, _journal, "opened", "append", "write"):
+            with interrupted(line, journal, "opened", "append", "write"):
                 lines_of(path)
         except KeyboardInterrupt:
             line += 1
@@ -252,7 +270,7 @@ def test_a_journal_goes_on_after_an_interrupt_at_any_line(tmp_path):
 
 def test_a_second_run_on_a_journal_is_told_so(tmp_path):
     path = tmp_path / "runs.jsonl"
-    with _journal.opened(path, QUESTION) as (_, write):
+    with journal.opened(path, QUESTION) as (_, write):
         write(("k-RR", 0), ROWS["k-RR", 0])
         before = path.read_bytes()
         with pytest.raises(ik.errors.DataChanged, match="path must be written by one at a time"):
@@ -282,7 +300,9 @@ def test_two_processes_in_turns_on_a_journal_lose_no_line(tmp_path):
     for writer in writers:
         writer.join()
         assert writer.exitcode == 0
-    assert lines_of(path, {}).keys() == {(name, repetition) for name in names for repetition in range(number)}
+    assert lines_of(path, {}).keys() == {
+        (name, repetition) for name in names for repetition in range(number)
+    }
 
 
 def test_a_journal_in_a_folder_that_may_not_be_written_to():
@@ -371,4 +391,4 @@ def test_the_faults_are_there(tmp_path):
         pickle.loads(STRANGE["a pickle"])
     assert (tmp_path / "exploded").is_dir()
     with pytest.raises(KeyboardInterrupt), interrupted(0, *WRITING):
-        whole.replace(tmp_path / "new", b"")
+        atomic.replace(tmp_path / "new", b"")

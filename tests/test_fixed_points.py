@@ -36,8 +36,12 @@ def assert_fixed(tally, points):
         assert abs(theta.sum() - 1) <= 1e-12
         assert np.abs(naive.ibu_step(columns, tally.counts, theta) - theta).max() <= 1e-12
         assert point.is_mle == (ik.gap(tally, theta) <= 1e-9)
-        assert np.log(point.largest_ratio) == pytest.approx(naive.gap(columns, tally.counts, theta), abs=1e-12)
-        expected = naive.log_likelihood(columns, tally.counts, theta) + tally.counts @ tally.log_scale
+        assert np.log(point.largest_ratio) == pytest.approx(
+            naive.gap(columns, tally.counts, theta), abs=1e-12
+        )
+        expected = (
+            naive.log_likelihood(columns, tally.counts, theta) + tally.counts @ tally.log_scale
+        )
         assert point.log_likelihood == pytest.approx(expected, rel=1e-12, abs=1e-12 * tally.n)
         rows = columns[point.support] / columns.max(axis=0)
         assert point.dimension == len(rows) - np.linalg.matrix_rank(rows)
@@ -76,7 +80,12 @@ def test_fewer_where_faces_have_their_maximum_on_a_border():
 @pytest.mark.erratum("B1")
 @pytest.mark.parametrize(
     "mechanism",
-    [ik.RandomizedResponse(5, 0.7), ik.TruncatedGeometric(6, 0.3), ik.Rappor(4, 1.0), ik.Exponential(4, 1.0)],
+    [
+        ik.RandomizedResponse(5, 0.7),
+        ik.TruncatedGeometric(6, 0.3),
+        ik.Rappor(4, 1.0),
+        ik.Exponential(4, 1.0),
+    ],
     ids=lambda mechanism: type(mechanism).__name__,
 )
 def test_every_vertex_is_fixed(mechanism, rng):
@@ -100,7 +109,9 @@ def test_of_two_secrets_the_edge_is_solved_by_hand():
     assert [point.is_mle for point in outside] == [True, False]
 
 
-@pytest.mark.parametrize("theta", [[0.5, 0.5, 0, 0], [0, 0.3, 0, 0.7], [0.2, 0, 0.1, 0.7], [0, 0, 1, 0]])
+@pytest.mark.parametrize(
+    "theta", [[0.5, 0.5, 0, 0], [0, 0.3, 0, 0.7], [0.2, 0, 0.1, 0.7], [0, 0, 1, 0]]
+)
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
 def test_a_secret_whose_probability_is_zero_is_not_found_twice(theta, epsilon):
     """The truth on a face: the face's point is the maximiser of all larger faces, too."""
@@ -120,8 +131,13 @@ def test_small_probabilities_are_found_beside_large_counts():
 
 def test_a_maximiser_comes_first_even_if_hardly_likelier():
     # the edge is likelier by 1e-15 nats a report, and yet at the vertex g is 1.001
-    points = fixed_points(ik.MatrixMechanism([[1 - 1e-9 / 1.001, 1e-9 / 1.001], [0, 1]]).tally_counts([10**9, 1]))
-    assert [(tuple(point.support), point.is_mle) for point in points] == [((0, 1), True), ((0,), False)]
+    points = fixed_points(
+        ik.MatrixMechanism([[1 - 1e-9 / 1.001, 1e-9 / 1.001], [0, 1]]).tally_counts([10**9, 1])
+    )
+    assert [(tuple(point.support), point.is_mle) for point in points] == [
+        ((0, 1), True),
+        ((0,), False),
+    ]
     assert points[1].largest_ratio == pytest.approx(1.001, abs=1e-6)
 
 
@@ -136,11 +152,17 @@ def test_rows_that_differ_in_rare_reports_only():
 
 def test_rows_that_differ_in_their_twelfth_digit_are_not_taken_for_dependent():
     """With two reports g_x = 1 puts a row on a line, and no three of these four rows lie on one."""
-    seen = np.array([[8904508, 2569528], [8910446, 1661586], [8900374, 1743150], [8915105, 1764930]])
+    seen = np.array(
+        [[8904508, 2569528], [8910446, 1661586], [8900374, 1743150], [8915105, 1764930]]
+    )
     matrix = np.array([0.005862998280000000, 0.041469526000000]) + seen * [1e-18, 1e-16]
-    for (ax, ay), (bx, by), (cx, cy) in itertools.combinations([[*map(Fraction, row)] for row in matrix.tolist()], 3):
+    for (ax, ay), (bx, by), (cx, cy) in itertools.combinations(
+        [[*map(Fraction, row)] for row in matrix.tolist()], 3
+    ):
         assert (bx - ax) * (cy - ay) != (cx - ax) * (by - ay)
-    tally = ik.MatrixMechanism(np.column_stack([matrix, 1 - matrix.sum(axis=1)])).tally_counts([1, 1, 0])
+    tally = ik.MatrixMechanism(np.column_stack([matrix, 1 - matrix.sum(axis=1)])).tally_counts(
+        [1, 1, 0]
+    )
     with pytest.raises(ik.ConvergenceError, match="rounding leaves it open"):
         fixed_points(tally)
     points = fixed_points(tally, strict=False)
@@ -151,7 +173,9 @@ def test_rows_that_differ_in_their_twelfth_digit_are_not_taken_for_dependent():
 @pytest.mark.parametrize("share", [0.003, 3e-9])
 def test_a_continuum_beside_a_report_in_a_billion(share):
     """All secrets but the first make the rare report likelier than it is, so every face with the first fits exactly."""
-    tally = ik.MatrixMechanism([[1, 0], [1 - share, share], [0.5, 0.5], [0.9, 0.1]]).tally_counts([10**9, 1])
+    tally = ik.MatrixMechanism([[1, 0], [1 - share, share], [0.5, 0.5], [0.9, 0.1]]).tally_counts(
+        [10**9, 1]
+    )
     points = fixed_points(tally)
     fitting = {face for face in all_faces(4) if face[0] == 0 and len(face) > 1}
     assert supports(points) == fitting | {(1,), (2,), (3,)}
@@ -182,12 +206,18 @@ def test_a_continuum():
     assert_fixed(tally, points)
     found = {tuple(point.support.tolist()): point for point in points}
     assert set(found) == set(all_faces(3))
-    assert {support for support, point in found.items() if point.is_mle} == {(0, 1), (1, 2), (0, 1, 2)}
+    assert {support for support, point in found.items() if point.is_mle} == {
+        (0, 1),
+        (1, 2),
+        (0, 1, 2),
+    }
     assert {support for support, point in found.items() if point.dimension} == {(0, 2), (0, 1, 2)}
     # 0.9 t + 0.1 (1 - t) = 4/6
     middle = (4 / 6 - 0.1) / 0.8
     np.testing.assert_allclose(found[0, 1].distribution, [1 - middle, middle, 0], atol=1e-14)
-    np.testing.assert_allclose(found[0, 1, 2].distribution, [(1 - middle) / 2, middle, (1 - middle) / 2], atol=1e-14)
+    np.testing.assert_allclose(
+        found[0, 1, 2].distribution, [(1 - middle) / 2, middle, (1 - middle) / 2], atol=1e-14
+    )
     np.testing.assert_allclose(found[0, 2].distribution, [0.5, 0, 0.5], atol=1e-14)
 
 
@@ -222,7 +252,9 @@ def test_a_continuum_of_maximisers_reaches_inside_where_a_linear_program_says_so
     agreed = {True: 0, False: 0}
     for _ in range(60):
         matrix = rng.dirichlet(np.ones(2), 4) @ rng.dirichlet(np.ones(6), 2)
-        tally = ik.MatrixMechanism(matrix).tally_counts(rng.multinomial(200, matrix[rng.integers(0, 4)]))
+        tally = ik.MatrixMechanism(matrix).tally_counts(
+            rng.multinomial(200, matrix[rng.integers(0, 4)])
+        )
         points = fixed_points(tally)
         assert_fixed(tally, points)
         inside = some_mle_is_positive(tally)
@@ -233,7 +265,9 @@ def test_a_continuum_of_maximisers_reaches_inside_where_a_linear_program_says_so
 
 def test_dependent_only_on_the_reports_seen():
     """An unseen report tells two rows apart; among the seen ones the second secret is half as likely as the first."""
-    tally = ik.MatrixMechanism([[0.6, 0.4, 0.0], [0.3, 0.2, 0.5], [0.1, 0.9, 0.0]]).tally_counts([5, 5, 0])
+    tally = ik.MatrixMechanism([[0.6, 0.4, 0.0], [0.3, 0.2, 0.5], [0.1, 0.9, 0.0]]).tally_counts(
+        [5, 5, 0]
+    )
     points = fixed_points(tally)
     assert supports(points) == {(0,), (1,), (2,), (0, 2), (1, 2)}
     assert_fixed(tally, points)
@@ -250,7 +284,9 @@ def test_impossible_reports_leave_faces_out():
 
 
 def test_a_secret_that_explains_nothing_has_no_mass():
-    points = fixed_points(ik.MatrixMechanism([[0.5, 0.5], [0.0, 1.0], [0.9, 0.1]]).tally_counts([3, 0]))
+    points = fixed_points(
+        ik.MatrixMechanism([[0.5, 0.5], [0.0, 1.0], [0.9, 0.1]]).tally_counts([3, 0])
+    )
     assert supports(points) == {(0,), (2,)}
 
 
@@ -272,12 +308,16 @@ def test_one_report():
 
 
 def test_equal_rows_are_all_fixed():
-    points = fixed_points(ik.MatrixMechanism(np.tile([0.2, 0.3, 0.5], (4, 1))).tally_counts([1, 2, 3]))
+    points = fixed_points(
+        ik.MatrixMechanism(np.tile([0.2, 0.3, 0.5], (4, 1))).tally_counts([1, 2, 3])
+    )
     assert supports(points) == set(all_faces(4))
     for point in points:
         assert point.is_mle
         assert point.dimension == len(point.support) - 1
-        np.testing.assert_allclose(point.distribution[point.support], 1 / len(point.support), atol=1e-14)
+        np.testing.assert_allclose(
+            point.distribution[point.support], 1 / len(point.support), atol=1e-14
+        )
 
 
 def test_pooled_tallies(rng):
@@ -286,7 +326,9 @@ def test_pooled_tallies(rng):
     tally = sum(mechanism.simulate(rng.multinomial(300, theta), rng) for mechanism in mechanisms)
     points = fixed_points(tally)
     assert_fixed(tally, points)
-    np.testing.assert_allclose(points[0].distribution, ik.mle(tally, tol=1e-13).distribution, atol=1e-6)
+    np.testing.assert_allclose(
+        points[0].distribution, ik.mle(tally, tol=1e-13).distribution, atol=1e-6
+    )
 
 
 def test_reports_beyond_the_range_of_a_double():
@@ -329,7 +371,9 @@ def unlisted_ends(tally, points, rng):
     lost = []
     for face, ends in zip(faces, long_runs(columns, q, faces, rng), strict=True):
         for end in ends:
-            single = [p for p in points if p.dimension == 0 and np.abs(end - p.distribution).max() < NEAR]
+            single = [
+                p for p in points if p.dimension == 0 and np.abs(end - p.distribution).max() < NEAR
+            ]
             within = [
                 p
                 for p in points

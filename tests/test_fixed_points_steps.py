@@ -16,7 +16,9 @@ def test_damped_steps_stay_positive_and_never_go_up(start, rng, monkeypatch):
         [],
         module._inverse_curvature,
     )
-    monkeypatch.setattr(module, "_inverse_curvature", lambda *given: (met.append(given[2]), curvature(*given))[1])
+    monkeypatch.setattr(
+        module, "_inverse_curvature", lambda *given: (met.append(given[2]), curvature(*given))[1]
+    )
     module._newton(rows, q, np.array(start), 3)
     p = np.array(met) @ rows
     assert len(met) > 5

@@ -153,7 +153,9 @@ UNREAD = 170
 def unread(text):
     """What looks like a formula in the text of a docstring as the reference shows it."""
     lines = re.sub(r"(?ms)^(Examples|References)\n-+.*?(?=^\w+\n-+$|\Z)", "", text).splitlines()
-    kept = [line for line in lines if not re.match(r"[\w, ]+ : |\w+$", line)]  # parameters and their types
+    kept = [
+        line for line in lines if not re.match(r"[\w, ]+ : |\w+$", line)
+    ]  # parameters and their types
     shown = re.sub(r"(?m)^ *\.\. math::\n\n.*$", "", "\n".join(formulas.typeset(kept)[0]))
     return PLAIN.findall(formulas.LITERAL.sub("", shown))
 

@@ -8,8 +8,8 @@ import pytest
 from scipy import stats
 
 import ibukit as ik
-from ibukit.evaluation._canonical import digest
-from ibukit.evaluation._keys import spawn_key
+from ibukit.files.fingerprint import digest
+from ibukit.files.seeding import spawn_key
 from oracles import naive
 from replicate_cases import LINE as AGES
 from replicate_cases import MECHANISMS, PEOPLE, numbers
@@ -46,7 +46,10 @@ def test_every_group_has_the_law_of_its_own_mechanism(rng):
 
     def law(theta, shares, matrices):
         return n * np.concatenate(
-            [share * np.asarray(theta) @ matrix for share, matrix in zip(shares, matrices, strict=True)]
+            [
+                share * np.asarray(theta) @ matrix
+                for share, matrix in zip(shares, matrices, strict=True)
+            ]
         )
 
     assert p_value(counts, law(THETA, SHARES, MATRICES)) > FALSE_ALARM
@@ -78,7 +81,12 @@ def test_users_choose_independently_of_their_secret(rng):
 
 
 def test_groups_of_different_reports_keep_them_apart(rng):
-    kinds = [KRR, ik.Rappor(LINE, 2.0), ik.LinearGeometric(LINE, 0.3), ik.SubsetSelection(LINE, 1.0, 2)]
+    kinds = [
+        KRR,
+        ik.Rappor(LINE, 2.0),
+        ik.LinearGeometric(LINE, 0.3),
+        ik.SubsetSelection(LINE, 1.0, 2),
+    ]
     tally = ik.FreeWill(kinds).simulate([100, 0, 300, 50, 50], rng)
     assert [part.mechanism for part in tally.parts] == kinds
     assert tally.n == 500
@@ -90,7 +98,9 @@ def test_groups_of_different_reports_keep_them_apart(rng):
 def test_a_mechanism_that_nobody_chose_is_not_in_the_tally(rng):
     for shares in ([0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.5, 0.5]):
         tally = ik.FreeWill(THREE, shares).simulate([10, 10, 10, 10, 10], rng)
-        assert [part.mechanism for part in tally.parts] == [a for a, p in zip(THREE, shares, strict=True) if p]
+        assert [part.mechanism for part in tally.parts] == [
+            a for a, p in zip(THREE, shares, strict=True) if p
+        ]
     alone = ik.FreeWill(THREE).simulate([0, 0, 1, 0, 0], rng)
     assert (alone.n, len(alone.parts)) == (1, 1)
     thousand = [ik.RandomizedResponse(LINE, epsilon) for epsilon in np.linspace(1, 2, 1000)]
@@ -102,7 +112,10 @@ def test_a_mechanism_that_nobody_chose_is_not_in_the_tally(rng):
 def test_one_mechanism_is_that_mechanism():
     secrets = [100, 20, 3, 40, 50]
     users = ik.FreeWill([KRR])
-    one, two = users.simulate(secrets, np.random.default_rng(5)), users.simulate(secrets, np.random.default_rng(5))
+    one, two = (
+        users.simulate(secrets, np.random.default_rng(5)),
+        users.simulate(secrets, np.random.default_rng(5)),
+    )
     assert np.array_equal(one.counts, two.counts), "the generator decides"
     assert one.parts[0].mechanism == KRR
     assert users.alphabet == LINE
@@ -144,7 +157,9 @@ def test_pickles_and_stays_as_it_is(rng):
 
 
 FREE = ik.FreeWill(MECHANISMS, name="as they like")
-RAPPORS = ik.FreeWill([ik.Rappor(AGES, epsilon) for epsilon in (1.0, 3.0)], [0.7, 0.3], name="RAPPORs")
+RAPPORS = ik.FreeWill(
+    [ik.Rappor(AGES, epsilon) for epsilon in (1.0, 3.0)], [0.7, 0.3], name="RAPPORs"
+)
 ESTIMATORS = {
     "GIBU": ik.mle,
     "[INV]_M": partial(ik.combine_mechanisms, post="project"),
@@ -154,7 +169,11 @@ ESTIMATORS = {
 
 def by_name(table):
     """`numbers`, with a word where a mixture has no epsilon."""
-    return numbers(table.assign(epsilon=table["epsilon"].astype(object).where(table["epsilon"].notna(), "none")))
+    return numbers(
+        table.assign(
+            epsilon=table["epsilon"].astype(object).where(table["epsilon"].notna(), "none")
+        )
+    )
 
 
 @pytest.mark.parametrize(
@@ -170,7 +189,12 @@ def by_name(table):
     ids=["two processes", "backwards", "one less", "more", "one estimator", "more repetitions"],
 )
 def test_rows_of_replicate_depend_on_nothing_else(other):
-    question = {"mechanisms": [FREE, RAPPORS], "estimators": ESTIMATORS, "repetitions": 3, "seed": 8}
+    question = {
+        "mechanisms": [FREE, RAPPORS],
+        "estimators": ESTIMATORS,
+        "repetitions": 3,
+        "seed": 8,
+    }
     one, two = (by_name(ik.replicate(PEOPLE, **{**question, **change})) for change in ({}, other))
     common = one.keys() & two.keys()
     assert len(common) == min(len(one), sum(key in one for key in two))
@@ -210,10 +234,22 @@ def test_what_replicate_draws_are_repetitions_of_the_same_mixture():
 @pytest.mark.parametrize(
     ("mechanisms", "error", "said"),
     [
-        ([FREE, ik.FreeWill(MECHANISMS[:2], name="as they like")], ValueError, "or name, as they like is there twice"),
-        ([ik.FreeWill(MECHANISMS), ik.FreeWill(MECHANISMS[:2])], ValueError, "FreeWill is there twice"),
+        (
+            [FREE, ik.FreeWill(MECHANISMS[:2], name="as they like")],
+            ValueError,
+            "or name, as they like is there twice",
+        ),
+        (
+            [ik.FreeWill(MECHANISMS), ik.FreeWill(MECHANISMS[:2])],
+            ValueError,
+            "FreeWill is there twice",
+        ),
         (FREE, TypeError, r"got one: pass \[FreeWill\('as they like'"),
-        ([ik.FreeWill([KRR])], ik.errors.AlphabetMismatch, r"over the population's Line\(0, 7.*FreeWill.* is not"),
+        (
+            [ik.FreeWill([KRR])],
+            ik.errors.AlphabetMismatch,
+            r"over the population's Line\(0, 7.*FreeWill.* is not",
+        ),
     ],
 )
 def test_replicate_says_which_mixture_it_cannot_take(mechanisms, error, said):
@@ -228,8 +264,16 @@ def test_replicate_says_which_mixture_it_cannot_take(mechanisms, error, said):
         ((KRR,), TypeError, r"got one: pass \[RandomizedResponse"),
         (([KRR, "k-RR"],), TypeError, "sequence of mechanisms, got 'k-RR' in it"),
         (([KRR, ik.FreeWill([LAPLACE])],), TypeError, "got FreeWill.* in it"),
-        (([KRR, LAPLACE, KRR],), ValueError, "mechanisms must differ, RandomizedResponse.* is there twice; add"),
-        (([KRR, ik.RandomizedResponse(6, 1.0)],), ik.errors.AlphabetMismatch, r"same secrets, got .*0, 4.* and .*0, 5"),
+        (
+            ([KRR, LAPLACE, KRR],),
+            ValueError,
+            "mechanisms must differ, RandomizedResponse.* is there twice; add",
+        ),
+        (
+            ([KRR, ik.RandomizedResponse(6, 1.0)],),
+            ik.errors.AlphabetMismatch,
+            r"same secrets, got .*0, 4.* and .*0, 5",
+        ),
         (
             (THREE, [0.5, 0.5]),
             ik.errors.AlphabetMismatch,
@@ -240,7 +284,11 @@ def test_replicate_says_which_mixture_it_cannot_take(mechanisms, error, said):
             ik.errors.InvalidDistribution,
             "shares must not have negative or NaN entries, got -0.1",
         ),
-        ((THREE, [5, 3, 2]), ik.errors.InvalidDistribution, "shares must sum to 1 .*its sum is 10; .*normalize"),
+        (
+            (THREE, [5, 3, 2]),
+            ik.errors.InvalidDistribution,
+            "shares must sum to 1 .*its sum is 10; .*normalize",
+        ),
     ],
 )
 def test_bad_input_is_named(arguments, error, said):
@@ -252,7 +300,11 @@ def test_bad_input_is_named(arguments, error, said):
     ("secrets", "error", "said"),
     [
         ([0, 0, 0, 0, 0], ValueError, "secret_counts must count at least one user, got none"),
-        ([1, 2, 3], ik.errors.AlphabetMismatch, "secret_counts must have one count for each of the 5 elements, got 3"),
+        (
+            [1, 2, 3],
+            ik.errors.AlphabetMismatch,
+            "secret_counts must have one count for each of the 5 elements, got 3",
+        ),
         ([1, 2, 3, 4, -5], ValueError, "secret_counts must not be negative, got -5 at index 4"),
         ([0.5, 1, 1, 1, 1], ValueError, "secret_counts must be whole numbers, got 0.5 at index 0"),
     ],

@@ -20,14 +20,30 @@ from fuzz.judge import TooSlow, Unclear, check_answer, check_error, outcomes, sa
 from fuzz.right import RIGHT, key_of
 from fuzz.spoiled import DRESSES, WRONG
 from fuzz.world import ALPHABETS, COUNTS, MECHANISMS, World
-from ibukit.posterior import _totals
+from ibukit.bayes import _count_recursion
 from test_architecture import public_objects
 
 REGISTRY = registry()
 EXAMPLES = int(os.environ.get("EXAMPLES", "1000"))
 # so much more than at the start: what asks for more is told so, and the machine lives on
 MEMORY = 6 * 2**30
-EXTREME = [1e-300, 1e-160, 1e-100, 1e-30, 1e-17, 1e-15, 1e-8, 1e-3, 20.0, 36.0, 38.0, 73.5, 100.0, 300.0, 700.0]
+EXTREME = [
+    1e-300,
+    1e-160,
+    1e-100,
+    1e-30,
+    1e-17,
+    1e-15,
+    1e-8,
+    1e-3,
+    20.0,
+    36.0,
+    38.0,
+    73.5,
+    100.0,
+    300.0,
+    700.0,
+]
 LARGE = 40
 # the operating system's randomness: two calls have two answers
 FRESH = ("release", "audit", "Audit")
@@ -59,7 +75,9 @@ def examples(draw, name):
     world = World(
         k=draw(st.sampled_from([3, 2, 4, 1, 6, LARGE])),
         letters=draw(st.sampled_from(ALPHABETS)),
-        kind=call.kind if call.kind in MECHANISMS else draw(st.sampled_from([*MECHANISMS, "MatrixMechanism"])),
+        kind=call.kind
+        if call.kind in MECHANISMS
+        else draw(st.sampled_from([*MECHANISMS, "MatrixMechanism"])),
         epsilon=draw(st.one_of(usual, usual, st.sampled_from(EXTREME), st.floats(1e-300, 700))),
         many=draw(st.sampled_from(COUNTS)),
         seed=draw(st.integers(0, 99)),
@@ -70,9 +88,19 @@ def examples(draw, name):
         handed = []
     spoiled = draw(st.sampled_from([0, 1, 1, 1, 2])) if call.open() else 0
     # an argument chosen twice is wrong once
-    wrong = {draw(st.sampled_from(call.open())): draw(st.sampled_from(list(WRONG))) for _ in range(spoiled)}
+    wrong = {
+        draw(st.sampled_from(call.open())): draw(st.sampled_from(list(WRONG)))
+        for _ in range(spoiled)
+    }
     dress = draw(st.sampled_from(list(DRESSES)))
-    return Example(call.name, world, tuple(handed), tuple(wrong.items()), dress, draw(st.sampled_from([1] * 9 + [2])))
+    return Example(
+        call.name,
+        world,
+        tuple(handed),
+        tuple(wrong.items()),
+        dress,
+        draw(st.sampled_from([1] * 9 + [2])),
+    )
 
 
 def arguments(call: Call, example, world):
@@ -112,7 +140,7 @@ def bounded(tmp_path, monkeypatch):
     """In a folder of its own, and with so much memory and no more."""
     monkeypatch.chdir(tmp_path)
     # the exact posterior takes up to a minute by its own limit, on a machine that does nothing else
-    monkeypatch.setattr(_totals, "MOST_TERMS", _totals.MOST_TERMS // 40)
+    monkeypatch.setattr(_count_recursion, "MAX_TERMS", _count_recursion.MAX_TERMS // 40)
     before = resource.getrlimit(resource.RLIMIT_AS)
     with open("/proc/self/statm", encoding="utf-8") as file:
         now = int(file.read().split()[0]) * resource.getpagesize()
@@ -145,7 +173,9 @@ def test_an_answer_or_a_clear_error(name, bounded):
 
 def test_every_public_name_has_a_strategy():
     known = {id(thing) for thing in _things()}
-    assert [name for name, thing in names_that_must_be_here().items() if id(thing) not in known] == []
+    assert [
+        name for name, thing in names_that_must_be_here().items() if id(thing) not in known
+    ] == []
     assert [each for call in CALLS.values() for each in call.missing()] == []
 
 
@@ -154,7 +184,9 @@ def _things():
 
 
 def test_a_name_without_a_strategy_is_seen():
-    unknown = replace(CALLS["ibukit.mle"], keys={"tally": "tally", "novelty": key_of("mle", "novelty")})
+    unknown = replace(
+        CALLS["ibukit.mle"], keys={"tally": "tally", "novelty": key_of("mle", "novelty")}
+    )
     assert unknown.missing() == ["ibukit.mle(novelty)"]
 
 
@@ -182,7 +214,13 @@ def test_a_wrong_answer_is_seen(answer):
 
 @pytest.mark.parametrize(
     "error",
-    [ValueError("wrong"), TypeError("no start"), KeyError("stop"), OverflowError("stop"), RuntimeWarning("stop")],
+    [
+        ValueError("wrong"),
+        TypeError("no start"),
+        KeyError("stop"),
+        OverflowError("stop"),
+        RuntimeWarning("stop"),
+    ],
 )
 def test_an_unclear_error_is_seen(error):
     check_error(ValueError("stop must be a rule"), {"stop"})

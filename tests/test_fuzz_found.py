@@ -8,8 +8,8 @@ import pytest
 
 import ibukit as ik
 from ibukit import attack, identification, theory
+from ibukit.bayes import _randomized_response
 from ibukit.mechanisms.base import require_mechanism
-from ibukit.posterior import _response
 from ibukit.solvers import Problem, best_found, maximise_near
 
 KRR = ik.RandomizedResponse(3, 1.0)
@@ -186,7 +186,9 @@ def test_numpys_truths_are_flags():
 
 def test_the_least_level_has_a_bound_too():
     # near 0 the logarithm of tanh(epsilon / 4) is one of epsilon, and no -inf
-    small = [theory.rappor_concavity_bound(3, epsilon, n=10**6) for epsilon in (1e-300, 1e-12, 1e-4)]
+    small = [
+        theory.rappor_concavity_bound(3, epsilon, n=10**6) for epsilon in (1e-300, 1e-12, 1e-4)
+    ]
     np.testing.assert_allclose(small, small[0], rtol=1e-6)
     near = [theory.rappor_concavity_bound(9, epsilon, n=9) for epsilon in (4 - 1e-9, 4 + 1e-9)]
     np.testing.assert_allclose(*near, rtol=1e-7)
@@ -207,34 +209,42 @@ def test_delta_is_the_integral_of_what_is_not_covered():
         low = eps / d - d / 2
         z, w = np.polynomial.laguerre.laggauss(60)
         inner = np.exp(z - (low + z) ** 2 / 2) / math.sqrt(2 * math.pi) * -np.expm1(-z * d)
-        np.testing.assert_allclose(ik.LinearGaussian(9, 1.0).delta(eps, d), w @ inner, rtol=1e-6, atol=1e-300)
+        np.testing.assert_allclose(
+            ik.LinearGaussian(9, 1.0).delta(eps, d), w @ inner, rtol=1e-6, atol=1e-300
+        )
 
 
 @pytest.mark.parametrize("counts", [[10**9, 10**9, 1], [10**15, 10**15, 10**15]])
 def test_walks_over_all_users_are_counted_before_the_first(counts, monkeypatch):
-    monkeypatch.setattr(_response, "told", None)  # is not asked
+    monkeypatch.setattr(_randomized_response, "told", None)  # is not asked
     with pytest.raises(ik.errors.TooLarge, match=r"in \S+ steps"):
         ik.posterior_mean(KRR.tally_counts(counts), 0.5)
 
 
 def test_the_fewest_points_are_no_more_than_any_tally_takes(monkeypatch):
-    taken, found = [], _response._Line._found
+    taken, found = [], _randomized_response._Line._found
 
     def counted(line, points):
         taken.append(len(points.w))
         return found(line, points)
 
-    monkeypatch.setattr(_response._Line, "_found", counted)
+    monkeypatch.setattr(_randomized_response._Line, "_found", counted)
     for counts in ([1, 0, 0], [50, 30, 20], [10**4, 1, 1]):
         ik.posterior_mean(KRR.tally_counts(counts), 0.5)
     # all of them, then those between
-    assert min(taken[::2]) >= _response.FEWEST_POINTS
+    assert min(taken[::2]) >= _randomized_response.MIN_POINTS
 
 
 @pytest.mark.parametrize("alpha", [1e-300, 1e-20, 1e-9])
 def test_small_parameters_of_a_prior_are_not_lost_beside_1(alpha):
-    tally = ik.MatrixMechanism([[0.7, 0.2, 0.1], [0.1, 0.6, 0.3], [0.2, 0.2, 0.6]]).tally_counts([5, 2, 1])
-    by_totals, by_splits = (ik.posterior(tally, alpha, method=method) for method in ("exact", "enumerate"))
+    tally = ik.MatrixMechanism([[0.7, 0.2, 0.1], [0.1, 0.6, 0.3], [0.2, 0.2, 0.6]]).tally_counts(
+        [5, 2, 1]
+    )
+    by_totals, by_splits = (
+        ik.posterior(tally, alpha, method=method) for method in ("exact", "enumerate")
+    )
     np.testing.assert_allclose(by_totals.mean, by_splits.mean, rtol=1e-9)
-    np.testing.assert_allclose(by_totals.standard_deviations, by_splits.standard_deviations, rtol=1e-9)
+    np.testing.assert_allclose(
+        by_totals.standard_deviations, by_splits.standard_deviations, rtol=1e-9
+    )
     np.testing.assert_allclose(by_totals.interval(), by_splits.interval(), rtol=1e-6)

@@ -46,7 +46,9 @@ def test_the_concentrated_level_bounds_every_renyi_divergence(sigma):
         for alpha in (1.5, 2.0, 5.0):
             divergence = np.logaddexp.reduce(alpha * own + (1 - alpha) * other) / (alpha - 1)
             assert divergence <= alpha * mechanism.zcdp(d) * (1 + 1e-9)
-            assert divergence > alpha * mechanism.zcdp(d) * 0.99 or sigma < 1  # no smaller level would do
+            assert (
+                divergence > alpha * mechanism.zcdp(d) * 0.99 or sigma < 1
+            )  # no smaller level would do
     assert mechanism.zcdp() == pytest.approx(49 / (2 * sigma**2))
 
 
@@ -61,19 +63,27 @@ def test_the_contract_of_the_discrete_kind(sigma, rng):
 def test_rounded_noise_is_noticed(rng):
     class Rounded(ik.DiscreteGaussian):
         def draw(self, secrets, rng):
-            return self.alphabet.first + secrets + np.rint(self.sigma * rng.standard_normal(len(secrets))).astype(int)
+            return (
+                self.alphabet.first
+                + secrets
+                + np.rint(self.sigma * rng.standard_normal(len(secrets))).astype(int)
+            )
 
     with pytest.raises(AssertionError, match="does not follow the stated probabilities"):
         check_mechanism(Rounded(LINE, 0.5), rng=rng, n=50_000)
 
 
-@pytest.mark.parametrize("mechanism", [ik.DiscreteGaussian(LINE, 1.5), ik.LinearGaussian(LINE, 1.5)], ids=str)
+@pytest.mark.parametrize(
+    "mechanism", [ik.DiscreteGaussian(LINE, 1.5), ik.LinearGaussian(LINE, 1.5)], ids=str
+)
 def test_far_reports_say_more_than_those_at_the_end(mechanism):
     """There is no pure level: no bound on the ratio of two secrets."""
     tally = mechanism.tally([5, 6, 60, 6000])
     above, end = np.log(tally.matrix()[:, :3])[-2:]
     np.testing.assert_allclose(end - above, np.array([0.5, 1.5, 55.5]) / 1.5**2, rtol=1e-12)
-    exact = stats.norm.logpdf([5, 6, 60, 6000], 5, 1.5)  # of which the discrete sum differs by e^-44
+    exact = stats.norm.logpdf(
+        [5, 6, 60, 6000], 5, 1.5
+    )  # of which the discrete sum differs by e^-44
     np.testing.assert_allclose(np.log(tally.matrix()[-1]) + tally.log_scale, exact, rtol=1e-12)
 
 
@@ -82,8 +92,12 @@ def test_far_reports_say_more_than_those_at_the_end(mechanism):
 def test_the_delta_of_real_noise_is_that_of_the_densities(distance, eps):
     mechanism = ik.LinearGaussian(LINE, 2.5)
     x = np.linspace(-60, 60, 400_001)
-    more = np.maximum(stats.norm.pdf(x, 0, 2.5) - math.exp(eps) * stats.norm.pdf(x, distance, 2.5), 0)
-    assert mechanism.delta(eps, distance) == pytest.approx(more.sum() * (x[1] - x[0]), rel=1e-5, abs=1e-15)
+    more = np.maximum(
+        stats.norm.pdf(x, 0, 2.5) - math.exp(eps) * stats.norm.pdf(x, distance, 2.5), 0
+    )
+    assert mechanism.delta(eps, distance) == pytest.approx(
+        more.sum() * (x[1] - x[0]), rel=1e-5, abs=1e-15
+    )
     assert ik.PlanarGaussian(GRID, 2.5).delta(eps, distance) == mechanism.delta(eps, distance)
 
 
@@ -98,7 +112,9 @@ def test_levels_hold_for_all_pairs_by_default():
 
 
 @pytest.mark.parametrize(
-    "mechanism", [ik.LinearGaussian(LINE, 0.1), ik.LinearGaussian(LINE, 2.5), ik.PlanarGaussian(GRID, 0.8)], ids=str
+    "mechanism",
+    [ik.LinearGaussian(LINE, 0.1), ik.LinearGaussian(LINE, 2.5), ik.PlanarGaussian(GRID, 0.8)],
+    ids=str,
 )
 def test_densities_are_those_of_scipy_and_the_tally_keeps_the_contract(mechanism, rng):
     reports = mechanism.draw(np.arange(mechanism.k).repeat(10), rng)
@@ -131,7 +147,9 @@ def test_binned_reports_have_the_mass_of_their_bins(rng):
     edges = np.linspace(-6, 9, 20)
     binned = line.binned(edges)
     ends = np.r_[-np.inf, edges, np.inf]
-    np.testing.assert_allclose(binned.matrix(), np.diff(stats.norm.cdf(ends, LINE.values[:, None], 1.2)), atol=1e-15)
+    np.testing.assert_allclose(
+        binned.matrix(), np.diff(stats.norm.cdf(ends, LINE.values[:, None], 1.2)), atol=1e-15
+    )
     assert binned.matrix()[0, -1] == pytest.approx(stats.norm.sf(9, -2, 1.2), rel=1e-12)
     check_mechanism(binned, rng=rng, n=5000)
     plane = ik.PlanarGaussian(GRID, 0.8).binned([0.5, 1.1], [0.4])
@@ -143,7 +161,9 @@ def test_binned_reports_have_the_mass_of_their_bins(rng):
         line.binned([1.0, 1.0])
 
 
-@pytest.mark.parametrize("mechanism", [ik.LinearGaussian(LINE, 2.5), ik.PlanarGaussian(GRID, 0.8)], ids=str)
+@pytest.mark.parametrize(
+    "mechanism", [ik.LinearGaussian(LINE, 2.5), ik.PlanarGaussian(GRID, 0.8)], ids=str
+)
 @pytest.mark.parametrize("bins", [1, 2, 8])
 def test_merging_loses_no_more_than_is_said(mechanism, bins, rng):
     reports = mechanism.draw(rng.integers(0, mechanism.k, 4000), rng)
@@ -152,7 +172,11 @@ def test_merging_loses_no_more_than_is_said(mechanism, bins, rng):
     assert merged.n == 4000
     assert len(merged.counts) < 3900
     best, other = ik.mle(exact), ik.mle(merged)
-    loss = (best.log_likelihood - exact.left_out - exact.counts @ np.log(exact.forward(other.distribution))) / 4000
+    loss = (
+        best.log_likelihood
+        - exact.left_out
+        - exact.counts @ np.log(exact.forward(other.distribution))
+    ) / 4000
     assert -1e-9 <= loss <= merging_loss(merged)
     assert merging_loss(exact) == 0
 

@@ -6,12 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ibukit as ik
-from ibukit.design import _generated_columns, _path_pricing
-from ibukit.design._extremal_columns import MOST_ON_A_PATH, extremal_logs, path_of
-from ibukit.design._generated_columns import deviations, generated_columns
-from ibukit.design._optimal_weights import Criterion, optimal_design
-from ibukit.design._path_pricing import Path
-from ibukit.information import contrasts
+from ibukit.design.optimal import column_generation, path_pricing
+from ibukit.design.optimal.column_generation import deviations, generated_columns
+from ibukit.design.optimal.column_weights import Criterion, optimal_design
+from ibukit.design.optimal.extremal_columns import MAX_ON_A_PATH, extremal_logs, path_of
+from ibukit.design.optimal.path_pricing import Path
+from ibukit.fisher_information import contrasts
 from ibukit.theory.asymptotic_emd import cumulative_sums
 from oracles import naive
 
@@ -51,7 +51,9 @@ def test_the_price_is_the_best_of_all(path):
     assert scores(chosen)[0] == pytest.approx(highest, abs=slack)
     assert 1 <= len(chosen) <= 5
     assert len(np.unique(np.sign(np.diff(chosen, axis=1)), axis=0)) == len(chosen)
-    np.testing.assert_allclose(np.abs(np.diff(chosen, axis=1)), np.tile(steps, (len(chosen), 1)), rtol=1e-9)
+    np.testing.assert_allclose(
+        np.abs(np.diff(chosen, axis=1)), np.tile(steps, (len(chosen), 1)), rtol=1e-9
+    )
 
 
 @given(paths(most=7), st.booleans())
@@ -76,7 +78,7 @@ def test_columns_that_the_price_is_not_asked_for_are_missed(monkeypatch):
     steps, theta = np.full(8, 0.6), ik.uniform(9)
     measure = Criterion(contrasts(9), False)
     _, best = generated_columns(steps, theta, measure)
-    monkeypatch.setattr(_generated_columns, "MAX_ROUNDS", 2)
+    monkeypatch.setattr(column_generation, "MAX_ROUNDS", 2)
     some, bound = generated_columns(steps, theta, measure)
     points, sizes = deviations(some, theta)
     value = optimal_design(points @ contrasts(9), sizes / sizes.sum(), measure)[1]
@@ -121,15 +123,17 @@ def test_what_is_a_path():
     assert steps.tolist() in ([1, 3], [3, 1])
     assert order.tolist() in ([1, 2, 0], [0, 2, 1])
     with pytest.raises(ik.errors.TooLarge, match="alphabet of 101 secrets has too many"):
-        path_of(ik.Line(0, MOST_ON_A_PATH).distances())
+        path_of(ik.Line(0, MAX_ON_A_PATH).distances())
 
 
 def test_entries_that_are_no_doubles_are_refused():
-    with pytest.raises(ValueError, match=r"epsilon times the distances must be at most 300 .* got 1600"):
+    with pytest.raises(
+        ValueError, match=r"epsilon times the distances must be at most 300 .* got 1600"
+    ):
         ik.optimal_private(ik.uniform(18), 18, 200.0)
 
 
 def test_columns_are_unlike_each_other_as_long_as_there_is_choice():
     ups = np.array([[0, 0, 0], [0, 0, 0], [0, 0, 1], [0, 1, 1], [1, 1, 1]], dtype=bool)
-    assert _path_pricing._unlike(ups, 2) == [0, 4]
-    assert _path_pricing._unlike(ups, 9) == [0, 4, 2, 3]
+    assert path_pricing._unlike(ups, 2) == [0, 4]
+    assert path_pricing._unlike(ups, 9) == [0, 4, 2, 3]

@@ -9,7 +9,13 @@ from oracles import private_designs as oracle
 
 LIMITS = {"mse": ik.theory.asymptotic_mse, "emd": ik.theory.asymptotic_emd}
 # from where on, at a uniform prior
-THRESHOLDS = {("emd", 3): 1.0808, ("emd", 4): 0.9908, ("emd", 6): 0.9901, ("mse", 3): 1.5357, ("mse", 6): 1.3611}
+THRESHOLDS = {
+    ("emd", 3): 1.0808,
+    ("emd", 4): 0.9908,
+    ("emd", 6): 0.9901,
+    ("mse", 3): 1.5357,
+    ("mse", 6): 1.3611,
+}
 
 
 def excess(criterion, k, eps, prior=None):
@@ -34,11 +40,14 @@ def test_plain_randomized_response_is_private_too_and_better():
 
 @pytest.mark.erratum("B9")
 @pytest.mark.parametrize(
-    ("k", "eps", "noise", "best"), [(3, 0.1, 3013, 373.4), (5, 0.1, 8119, 705.6), (7, 0.5, 64.8, 38.8)]
+    ("k", "eps", "noise", "best"),
+    [(3, 0.1, 3013, 373.4), (5, 0.1, 8119, 705.6), (7, 0.5, 64.8, 38.8)],
 )
 def test_the_best_has_a_fraction_of_the_squared_error(k, eps, noise, best):
     theta = ik.uniform(k)
-    assert oracle.criterion(naive.truncated_geometric(k, eps), theta, "mse") == pytest.approx(noise, rel=1e-3)
+    assert oracle.criterion(naive.truncated_geometric(k, eps), theta, "mse") == pytest.approx(
+        noise, rel=1e-3
+    )
     found = ik.optimal_private(theta, k, eps)
     assert oracle.criterion(found.mechanism.matrix(), theta, "mse") == pytest.approx(best, rel=2e-3)
     assert found.value == pytest.approx(best, rel=2e-3)
@@ -46,12 +55,15 @@ def test_the_best_has_a_fraction_of_the_squared_error(k, eps, noise, best):
 
 @pytest.mark.erratum("B9")
 @pytest.mark.parametrize(
-    ("k", "eps", "noise", "best"), [(4, 0.1, 75.1, 30.0), (5, 0.1, 103.6, 39.9), (7, 0.5, 12.07, 11.02)]
+    ("k", "eps", "noise", "best"),
+    [(4, 0.1, 75.1, 30.0), (5, 0.1, 103.6, 39.9), (7, 0.5, 12.07, 11.02)],
 )
 def test_and_of_the_earth_movers_distance(k, eps, noise, best):
     """In standard deviations of the cumulative sums; the mean distance is sqrt(2/pi) of that."""
     theta, share = ik.uniform(k), np.sqrt(2 / np.pi)
-    assert oracle.criterion(naive.truncated_geometric(k, eps), theta, "emd") == pytest.approx(share * noise, rel=1e-3)
+    assert oracle.criterion(naive.truncated_geometric(k, eps), theta, "emd") == pytest.approx(
+        share * noise, rel=1e-3
+    )
     assert ik.optimal_private(theta, k, eps, "emd").value == pytest.approx(share * best, rel=2e-3)
 
 
@@ -81,7 +93,9 @@ def test_no_level_is_large_enough_for_all_distributions_on_three_values(criterio
     for eps in (1.0, 2.0, 4.0):
         rare = np.exp(-3 * eps)
         assert excess(criterion, 3, eps, np.array([rare, 1 - 2 * rare, rare])) > 1e-4
-        assert abs(excess(criterion, 3, eps + 2)) < 1e-8  # at the uniform distribution it is optimal there
+        assert (
+            abs(excess(criterion, 3, eps + 2)) < 1e-8
+        )  # at the uniform distribution it is optimal there
 
 
 def coins(k, eps):
@@ -99,7 +113,9 @@ def test_at_little_information_one_coin_for_each_gap_is_best_in_earth_movers_dis
     for prior in (ik.uniform(k), 0.9 * rng.dirichlet(np.ones(k)) + 0.1 / k):
         best = ik.optimal_private(prior, k, 1e-3, "emd")
         assert 1e-3 * best.value == pytest.approx(np.sqrt(2 / np.pi) * (k - 1), rel=1e-4)
-        assert ik.theory.asymptotic_emd(coins(k, 1e-3), prior) == pytest.approx(best.value, rel=1e-9)
+        assert ik.theory.asymptotic_emd(coins(k, 1e-3), prior) == pytest.approx(
+            best.value, rel=1e-9
+        )
     theta = ik.uniform(k)
     slow = [ik.theory.asymptotic_emd(ik.TruncatedGeometric(k, eps), theta) for eps in (1e-3, 4e-3)]
     assert slow[0] / slow[1] == pytest.approx(4 if k == 2 else 8, rel=0.1)

@@ -11,25 +11,31 @@ import pytest
 from scipy import special, stats
 
 import ibukit as ik
-from ibukit._validate import frozen
-from ibukit.posterior import _gibbs, _gibbs_kernels, _latent_secrets, _surrogate_moves
-from ibukit.posterior._dirichlet import dirichlet
-from ibukit.posterior._gibbs import sample
-from ibukit.posterior._latent_secrets import sampler_of
-from ibukit.posterior._surrogate_moves import SurrogateMoves, walked
+from ibukit._ground.arguments import frozen
+from ibukit.bayes import _data_augmentation, _gibbs, _gibbs_kernels, _surrogate_metropolis
+from ibukit.bayes._data_augmentation import sampler_of
+from ibukit.bayes._dirichlet import dirichlet
+from ibukit.bayes._gibbs import sample
+from ibukit.bayes._surrogate_metropolis import SurrogateMoves, walked
 from tests.oracles import posterior as oracle
 
 FALSE_ALARM = 1e-6
 
 
 def pooled(rng):
-    parts = [ik.RandomizedResponse(3, 1.0), ik.OptimizedUnaryEncoding(3, 2.0), ik.TruncatedGeometric(3, 0.5)]
+    parts = [
+        ik.RandomizedResponse(3, 1.0),
+        ik.OptimizedUnaryEncoding(3, 2.0),
+        ik.TruncatedGeometric(3, 0.5),
+    ]
     return sum(mechanism.simulate([9, 4, 1], rng) for mechanism in parts)
 
 
 def rare(rng):
     """Reports that one secret alone can make, next to such as all can."""
-    return ik.MatrixMechanism([[0.5, 0.5, 0, 0], [0.5, 0, 0.4, 0.1], [0.2, 0, 0.4, 0.4]]).tally_counts([20, 1, 3, 7])
+    return ik.MatrixMechanism(
+        [[0.5, 0.5, 0, 0], [0.5, 0, 0.4, 0.1], [0.2, 0, 0.4, 0.4]]
+    ).tally_counts([20, 1, 3, 7])
 
 
 def of(mechanism, *counts):
@@ -51,7 +57,12 @@ TALLIES = {
     "a pool": pooled,
     "a prior that wants few secrets": of(ik.RandomizedResponse(4, 1.0), 40, 20, 1, 0),
 }
-PRIORS = {"k-RR, many": 3.0, "RAPPOR": 0.05, "a matrix": [0.3, 4.0], "a prior that wants few secrets": 0.02}
+PRIORS = {
+    "k-RR, many": 3.0,
+    "RAPPOR": 0.05,
+    "a matrix": [0.3, 4.0],
+    "a prior that wants few secrets": 0.02,
+}
 
 
 def assert_law(tally, alpha, of, draws):
@@ -79,10 +90,19 @@ def law_of(name, of, rng):
 
 
 # of every tally P is quick; so are F and P without long steps where secrets are told one by one, by bits, by columns
-VARIANTS = {"P": ("distribution", True), "P without long steps": ("distribution", False), "F": ("frequencies", True)}
+VARIANTS = {
+    "P": ("distribution", True),
+    "P without long steps": ("distribution", False),
+    "F": ("frequencies", True),
+}
 QUICK = {"k-RR", "RAPPOR", "zeros"}
 LAWS = [
-    pytest.param(name, *which, id=f"{name}-{words}", marks=[] if words == "P" or name in QUICK else pytest.mark.slow)
+    pytest.param(
+        name,
+        *which,
+        id=f"{name}-{words}",
+        marks=[] if words == "P" or name in QUICK else pytest.mark.slow,
+    )
     for name in TALLIES
     for words, which in VARIANTS.items()
 ]
@@ -91,7 +111,7 @@ LAWS = [
 @pytest.mark.parametrize(("name", "of", "long"), LAWS)
 def test_the_draws_have_the_law_of_the_recursion(name, of, long, monkeypatch, rng):
     if not long:
-        monkeypatch.setattr(_surrogate_moves, "MOST_SECRETS_MOVED", 1)
+        monkeypatch.setattr(_surrogate_metropolis, "MAX_SECRETS_MOVED", 1)
     assert_law(*law_of(name, of, rng))
 
 
@@ -99,17 +119,23 @@ def test_the_draws_have_the_law_of_the_recursion(name, of, long, monkeypatch, rn
 
 
 def test_a_teller_that_knows_no_silence_is_seen(monkeypatch, rng):
-    truths = _latent_secrets._Truths.__call__
-    monkeypatch.setattr(_surrogate_moves, "MOST_SECRETS_MOVED", 1)
-    monkeypatch.setattr(_latent_secrets._Truths, "__call__", lambda self, p, rng: np.maximum(truths(self, p, rng), 1))
+    truths = _data_augmentation._Truths.__call__
+    monkeypatch.setattr(_surrogate_metropolis, "MAX_SECRETS_MOVED", 1)
+    monkeypatch.setattr(
+        _data_augmentation._Truths,
+        "__call__",
+        lambda self, p, rng: np.maximum(truths(self, p, rng), 1),
+    )
     with pytest.raises(AssertionError, match="standard errors off"):
         assert_law(*law_of("k-RR", "distribution", rng))
 
 
-@pytest.mark.parametrize(("kernel", "name"), [("assigned_by_bits", "RAPPOR"), ("assigned_by_columns", "zeros")])
+@pytest.mark.parametrize(
+    ("kernel", "name"), [("assigned_by_bits", "RAPPOR"), ("assigned_by_columns", "zeros")]
+)
 def test_uniforms_that_are_not_uniform_are_seen(kernel, name, monkeypatch, rng):
     told = getattr(_gibbs_kernels, kernel)
-    monkeypatch.setattr(_surrogate_moves, "MOST_SECRETS_MOVED", 1)
+    monkeypatch.setattr(_surrogate_metropolis, "MAX_SECRETS_MOVED", 1)
     monkeypatch.setattr(_gibbs_kernels, kernel, lambda *args: told(*args[:-1], args[-1] ** 1.5))
     with pytest.raises(AssertionError, match="standard errors off"):
         assert_law(*law_of(name, "distribution", rng))
@@ -147,7 +173,9 @@ def test_a_report_tells_each_secret_as_often_as_it_should(name, rng):
         # what is left of a row's least entry is 0 for RAPPOR and OUE only where some bit is not set
         expected = n * p * excess[z] / (p @ matrix[:, z])
         one = frozen(np.array([n]))
-        drawn = _gibbs_kernels.assigned_by_columns(excess[z : z + 1], matrix.min(axis=0)[z : z + 1], one, p, uniforms)
+        drawn = _gibbs_kernels.assigned_by_columns(
+            excess[z : z + 1], matrix.min(axis=0)[z : z + 1], one, p, uniforms
+        )
         np.testing.assert_allclose(drawn, expected, atol=1)
         if name != "zeros":
             channel = tally.operator
@@ -202,17 +230,19 @@ def test_a_step_of_bits_is_one_of_columns(monkeypatch, rng):
     kinds, totals = [], []
     for limit, equal in ((2, 64), (0, 64), (0, 0)):
         # k = 3 and 8 rows: some thirty reports of a kind
-        monkeypatch.setattr(_latent_secrets, "MANY_EQUAL_REPORTS", equal)
+        monkeypatch.setattr(_data_augmentation, "MANY_EQUAL_REPORTS", equal)
         tell = sampler_of(tally) if limit else None
         if tell is None:
-            monkeypatch.setattr(_latent_secrets, "BitChannel", ())
-            tell = _latent_secrets._sampler(part, 3)
+            monkeypatch.setattr(_data_augmentation, "BitChannel", ())
+            tell = _data_augmentation._sampler(part, 3)
         kinds.append(type(tell).__name__)
         totals.append(tell(p, rng))
     expected = totals[0].mean(axis=0)
     for each in totals[1:]:
         error = np.sqrt((each.var(axis=0) + totals[0].var(axis=0)) / len(p))
-        assert (np.abs(each.mean(axis=0) - expected) / error).max() <= stats.norm.isf(FALSE_ALARM / 2 / 6)
+        assert (np.abs(each.mean(axis=0) - expected) / error).max() <= stats.norm.isf(
+            FALSE_ALARM / 2 / 6
+        )
     assert kinds[1:] == ["_Columns", "_EqualReports"]
 
 
@@ -225,7 +255,7 @@ def slow_case(rng):
 
 
 def test_chains_that_have_not_converged_say_so(monkeypatch, rng):
-    monkeypatch.setattr(_surrogate_moves, "MOST_SECRETS_MOVED", 1)
+    monkeypatch.setattr(_surrogate_metropolis, "MAX_SECRETS_MOVED", 1)
     tally = slow_case(rng)
     found = ik.posterior(tally, 0.5, method="gibbs", rng=rng, max_sweeps=1250)
     assert found.status is ik.Status.MAX_ITER
@@ -233,13 +263,15 @@ def test_chains_that_have_not_converged_say_so(monkeypatch, rng):
     assert "MAX_ITER" in repr(found)
     estimate = ik.posterior_mean(tally, 0.5, method="gibbs", rng=rng, max_sweeps=1250)
     assert (estimate.status, estimate.n_iter) == (ik.Status.MAX_ITER, 1250)
-    with pytest.raises(ik.ConvergenceError, match=r"max_sweeps=1250 .* R-hat .* effective sample size") as error:
+    with pytest.raises(
+        ik.ConvergenceError, match=r"max_sweeps=1250 .* R-hat .* effective sample size"
+    ) as error:
         ik.posterior_mean(tally, 0.5, method="gibbs", rng=rng, max_sweeps=1250, strict=True)
     assert error.value.estimate.distribution.shape == (8,)
 
 
 def test_it_goes_on_until_it_has_converged(monkeypatch, rng):
-    monkeypatch.setattr(_surrogate_moves, "MOST_SECRETS_MOVED", 1)
+    monkeypatch.setattr(_surrogate_metropolis, "MAX_SECRETS_MOVED", 1)
     found = ik.posterior(slow_case(rng), 0.5, method="gibbs", rng=rng)
     assert found.status is ik.Status.CONVERGED
     assert 1250 < found.n_iter <= 100_000
@@ -262,7 +294,9 @@ def test_the_same_seed_draws_the_same_digits(monkeypatch, rng):
     monkeypatch.setattr(_gibbs, "WARM_UP", 50)
     monkeypatch.setattr(_gibbs, "N_DRAWS", 200)
     tally = TALLIES["a pool"](rng)
-    once, again = (ik.posterior(tally, 0.5, method="gibbs", rng=np.random.default_rng(5)) for _ in range(2))
+    once, again = (
+        ik.posterior(tally, 0.5, method="gibbs", rng=np.random.default_rng(5)) for _ in range(2)
+    )
     assert np.array_equal(once.mean, again.mean)
     assert not np.array_equal(once.mean, ik.posterior(tally, 0.5, method="gibbs", rng=rng).mean)
     back = pickle.loads(pickle.dumps(once))
@@ -290,7 +324,7 @@ def test_the_chains_start_apart(monkeypatch, rng):
     # where they start together R-hat would be 1 before they have seen anything
     monkeypatch.setattr(_gibbs, "WARM_UP", 0)
     monkeypatch.setattr(_gibbs, "N_DRAWS", 4)
-    monkeypatch.setattr(_surrogate_moves, "MOST_SECRETS_MOVED", 1)
+    monkeypatch.setattr(_surrogate_metropolis, "MAX_SECRETS_MOVED", 1)
     draws = sample(TALLIES["k-RR, many"](rng), np.full(3, 50.0), "distribution", rng, 4)
     assert not draws.converged
     firsts = draws.values[:, 0]
@@ -309,17 +343,26 @@ def test_gibbs_needs_a_generator():
 
 def test_a_missing_extra_is_named_with_the_command_that_installs_it(monkeypatch, rng):
     tally = ik.RandomizedResponse(3, 1.0).tally_counts([3, 2, 1])
-    monkeypatch.setitem(sys.modules, "arviz_stats", None)  # what Python then does is what it does without the package
-    with pytest.raises(ik.errors.MissingExtra, match=r'arviz-stats.* pip install "ibukit\[bayes\]"') as caught:
+    monkeypatch.setitem(
+        sys.modules, "arviz_stats", None
+    )  # what Python then does is what it does without the package
+    with pytest.raises(
+        ik.errors.MissingExtra, match=r'arviz-stats.* pip install "ibukit\[bayes\]"'
+    ) as caught:
         ik.posterior(tally, 0.5, method="gibbs", rng=rng)
     assert isinstance(caught.value, ImportError)
     assert ik.posterior(tally, 0.5).mean.sum() == pytest.approx(1)
 
 
 def test_columns_that_do_not_fit_are_refused(monkeypatch, rng):
-    monkeypatch.setattr(_latent_secrets, "MOST_BYTES", 100)
+    monkeypatch.setattr(_data_augmentation, "MAX_BYTES", 100)
     with pytest.raises(ik.errors.TooLarge, match=r"9 x 9 numbers .* 648 bytes \(at most 100\)"):
-        ik.posterior(ik.TruncatedGeometric(ik.Line(0, 8), 1.0).tally(np.arange(9)), 0.5, method="gibbs", rng=rng)
+        ik.posterior(
+            ik.TruncatedGeometric(ik.Line(0, 8), 1.0).tally(np.arange(9)),
+            0.5,
+            method="gibbs",
+            rng=rng,
+        )
 
 
 def test_chains_that_stay_apart_have_a_large_r_hat():
@@ -335,13 +378,17 @@ def test_chains_that_stay_apart_have_a_large_r_hat():
 
 def test_stages_go_on_until_both_diagnostics_are_good(monkeypatch, rng):
     """Nearly enough is not enough: neither two thirds of the effective draws nor half as much again of R-hat - 1."""
-    enough, near = _gibbs.LEAST_ESS, _gibbs.MOST_R_HAT - 1
+    enough, near = _gibbs.MIN_ESS, _gibbs.MAX_R_HAT - 1
     stages = [(enough / 1.5, 1.0), (enough, 1 + 1.5 * near), (enough, 1 + near * (1 - 1e-9))]
     told = iter(stages)
     monkeypatch.setattr(_gibbs, "N_DRAWS", 20)
-    monkeypatch.setattr(_gibbs, "_diagnostics", lambda frequencies: [np.full(3, value) for value in next(told)])
+    monkeypatch.setattr(
+        _gibbs, "_diagnostics", lambda frequencies: [np.full(3, value) for value in next(told)]
+    )
     draws = sample(TALLIES["k-RR"](rng), np.ones(3), "distribution", rng, 10_000)
     assert next(told, None) is None
     assert draws.converged
     told = iter(stages)
-    assert not sample(TALLIES["k-RR"](rng), np.ones(3), "distribution", rng, _gibbs.WARM_UP + 20).converged
+    assert not sample(
+        TALLIES["k-RR"](rng), np.ones(3), "distribution", rng, _gibbs.WARM_UP + 20
+    ).converged

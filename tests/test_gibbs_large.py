@@ -48,7 +48,9 @@ def test_randomized_response_with_1024_values(epsilon, rng):
 def test_unary_encoding_with_100_values(rng):
     held = 0
     for seed in range(3):
-        p, f, tally = world(ik.OptimizedUnaryEncoding(100, 1.0), 20_000, np.random.default_rng(seed))
+        p, f, tally = world(
+            ik.OptimizedUnaryEncoding(100, 1.0), 20_000, np.random.default_rng(seed)
+        )
         of, truth = ("frequencies", f) if seed == 2 else ("distribution", p)
         found = ik.posterior(tally, 0.5, of, method="gibbs", rng=rng)
         assert found.status is ik.Status.CONVERGED

@@ -52,7 +52,11 @@ def algorithm_1(groups, n_iter):
 
 def one_term_a_user(groups, n_iter):
     """Free-will paper, eq. (18): an average over the users, each through their own mechanism."""
-    columns = [matrix[:, z] for _, matrix, counts in groups for z in np.repeat(np.arange(len(counts)), counts)]
+    columns = [
+        matrix[:, z]
+        for _, matrix, counts in groups
+        for z in np.repeat(np.arange(len(counts)), counts)
+    ]
     theta = np.full(K, 1 / K)
     for _ in range(n_iter):
         theta = sum(theta * column / (theta @ column) for column in columns) / len(columns)
@@ -87,7 +91,9 @@ def test_the_comparison_sees_a_report_counted_under_the_wrong_mechanism(groups):
 def test_gibu_is_ibu_on_the_stacked_channel(groups, steps):
     n = sum(tally.n for tally, _, _ in groups)
     stacked = np.concatenate([tally.n / n * matrix for tally, matrix, _ in groups], axis=1)
-    one = ik.MatrixMechanism(stacked).tally_counts(np.concatenate([counts for _, _, counts in groups]))
+    one = ik.MatrixMechanism(stacked).tally_counts(
+        np.concatenate([counts for _, _, counts in groups])
+    )
     ours = ik.gibu([tally for tally, _, _ in groups], stop=ik.Steps(steps))
     theirs = ik.ibu(one, stop=ik.Steps(steps))
     assert np.abs(ours.distribution - theirs.distribution).max() <= ABSOLUTE
@@ -108,12 +114,14 @@ def test_gibu_tends_to_the_maximiser_of_the_sum_of_the_likelihoods(groups):
     tallies = [tally for tally, _, _ in groups]
     ours, best = ik.gibu(tallies, stop=ik.Gap(1e-11)), ik.mle(sum(tallies), tol=1e-12)
     n = sum(tally.n for tally in tallies)
-    assert abs(ours.log_likelihood - best.log_likelihood) <= n * (ours.gap + best.gap) + 1e-12 * abs(
-        best.log_likelihood
-    )
+    assert abs(ours.log_likelihood - best.log_likelihood) <= n * (
+        ours.gap + best.gap
+    ) + 1e-12 * abs(best.log_likelihood)
     assert np.abs(ours.distribution - best.distribution).max() <= 1e-5
     # the likelihood that is maximised is the sum of the groups'
-    total = sum(naive.log_likelihood(matrix, counts, best.distribution) for _, matrix, counts in groups)
+    total = sum(
+        naive.log_likelihood(matrix, counts, best.distribution) for _, matrix, counts in groups
+    )
     assert best.log_likelihood == pytest.approx(total, rel=1e-12)
 
 
@@ -123,7 +131,11 @@ def test_gibu_is_ibu_of_the_sum(groups):
     ours = ik.gibu(iter(tallies), start=start, stop=ik.Steps(30))
     theirs = ik.ibu(sum(tallies), start=start, stop=ik.Steps(30))
     assert np.array_equal(ours.distribution, theirs.distribution)
-    assert (ours.n_iter, ours.log_likelihood, ours.gap) == (theirs.n_iter, theirs.log_likelihood, theirs.gap)
+    assert (ours.n_iter, ours.log_likelihood, ours.gap) == (
+        theirs.n_iter,
+        theirs.log_likelihood,
+        theirs.gap,
+    )
 
 
 def test_the_order_of_the_groups_does_not_matter(groups):
@@ -150,7 +162,9 @@ def test_two_mechanisms_whose_average_says_nothing():
     assert ik.mle(one + two).distribution == pytest.approx(theta, abs=1e-6)
     average = ik.MatrixMechanism(np.full((2, 2), 0.5))
     mixed = average.tally_counts(np.rint(n / 2 * theta @ np.add(truthful, lying)).astype(int))
-    assert np.array_equal(ik.ibu(mixed, start=[0.3, 0.7]).distribution, [0.3, 0.7]), "[IBU]_M returns its start"
+    assert np.array_equal(ik.ibu(mixed, start=[0.3, 0.7]).distribution, [0.3, 0.7]), (
+        "[IBU]_M returns its start"
+    )
     with pytest.raises(ik.errors.NotInvertible, match="rank 1 for 2 secrets"):
         ik.inv(mixed)
 
@@ -163,7 +177,10 @@ def test_nothing_to_pool():
 def test_different_secrets_do_not_pool():
     one = ik.RandomizedResponse(ik.Line(0, 3), 1.0).tally([1])
     for other in (ik.Line(1, 4), ik.Line(0, 4), ik.Alphabet(["a", "b", "c", "d"])):
-        with pytest.raises(ik.errors.AlphabetMismatch, match=r"tallies add only over the same secrets.*Line\(0, 3\)"):
+        with pytest.raises(
+            ik.errors.AlphabetMismatch,
+            match=r"tallies add only over the same secrets.*Line\(0, 3\)",
+        ):
             ik.gibu([one, ik.RandomizedResponse(other, 1.0).tally([1], codes=True)])
 
 

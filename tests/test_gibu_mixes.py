@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ibukit as ik
-from ibukit.tally import pool
+from ibukit.tally.tally import pool
 from instances import Instance
 from oracles import free_will, naive
 from second_solvers import by_least_squares, by_quasi_newton
@@ -19,7 +19,9 @@ CELLS = [(r, c) for r in range(-2, 4) for c in range(-2, 5)]
 ROWS = naive.all_bit_rows(K)
 # mechanism; all its reports, or as many as shall occur; their columns by the oracle
 krr = [(ik.RandomizedResponse(LINE, e), range(K), naive.k_rr(K, e)) for e in (0.3, 3.0)]
-noise = [(ik.TruncatedGeometric(LINE, e), range(K), naive.truncated_geometric(K, e)) for e in (0.2, 1.5)]
+noise = [
+    (ik.TruncatedGeometric(LINE, e), range(K), naive.truncated_geometric(K, e)) for e in (0.2, 1.5)
+]
 rappor = [(ik.Rappor(LINE, e), ROWS, naive.rappor(K, e)) for e in (0.5, 4.0)]
 wide = (ik.MatrixMechanism(WIDE, LINE), range(K + 3), WIDE)
 endless = (ik.LinearGeometric(LINE, 0.7), FAR, naive.geometric(range(K), FAR, 0.7))
@@ -43,7 +45,16 @@ MIXES = {
     "k-RR, RAPPOR and geometric without ends": [krr[0], rappor[0], endless],
     "planar, with and without ends, and k-RR": [plane, endless_plane, on_cells],
     "OUE, RAPPOR and subsets": [oue, rappor[0], sets],
-    "two of a kind, never side by side": [krr[0], noise[0], rappor[0], wide, krr[1], rappor[1], endless, noise[1]],
+    "two of a kind, never side by side": [
+        krr[0],
+        noise[0],
+        rappor[0],
+        wide,
+        krr[1],
+        rappor[1],
+        endless,
+        noise[1],
+    ],
 }
 mixes = pytest.mark.parametrize("name", MIXES)
 
@@ -60,7 +71,9 @@ def drawn(name, rng, most=12):
 
 
 def stacked(groups):
-    return np.concatenate([g.matrix for g in groups], axis=1), np.concatenate([g.counts for g in groups])
+    return np.concatenate([g.matrix for g in groups], axis=1), np.concatenate(
+        [g.counts for g in groups]
+    )
 
 
 @pytest.mark.ledger("C-E18", "C-Alg1")
@@ -73,8 +86,14 @@ def test_gibu_is_an_average_over_the_users(name, steps, rng):
     assert np.abs(found.distribution - expected).max() <= 1e-12
     # negative control: reports counted under the next mechanism's columns where they have as many
     if steps == 10 and groups[0].matrix.shape == groups[-1].matrix.shape:
-        swapped = [(groups[-1].matrix, groups[0].counts), *[(g.matrix, g.counts) for g in groups[1:]]]
-        assert np.abs(found.distribution - free_will.gibu(free_will.users(swapped), steps)).max() > 1e-4
+        swapped = [
+            (groups[-1].matrix, groups[0].counts),
+            *[(g.matrix, g.counts) for g in groups[1:]],
+        ]
+        assert (
+            np.abs(found.distribution - free_will.gibu(free_will.users(swapped), steps)).max()
+            > 1e-4
+        )
 
 
 @pytest.mark.ledger("C-T1")
@@ -119,7 +138,10 @@ def test_sum_gibu_and_any_order_of_pooling_are_the_same(name, rng):
 @pytest.mark.parametrize("accelerate", [False, True])
 def test_a_mechanism_for_every_user(accelerate, rng):
     """Three hundred levels of three kinds in turn, one user each."""
-    kinds = [(ik.RandomizedResponse, naive.k_rr), (ik.TruncatedGeometric, naive.truncated_geometric)]
+    kinds = [
+        (ik.RandomizedResponse, naive.k_rr),
+        (ik.TruncatedGeometric, naive.truncated_geometric),
+    ]
     tallies, columns = [], []
     for i, epsilon in enumerate(rng.uniform(0.5, 4, 300)):
         secret = [rng.choice(K, p=[0.4, 0.05, 0.05, 0.1, 0.1, 0.3])]

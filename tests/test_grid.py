@@ -24,7 +24,9 @@ UNIT_BOX = (0.0, 2.0, 10.0, 13.0)
 
 
 @pytest.mark.parametrize(
-    "cell_size", [1.0, 0.5, (0.5, 2.0), [3, 1], np.array([1.0, 0.25])], ids=["1", "0.5", "pair", "list", "array"]
+    "cell_size",
+    [1.0, 0.5, (0.5, 2.0), [3, 1], np.array([1.0, 0.25])],
+    ids=["1", "0.5", "pair", "list", "array"],
 )
 @pytest.mark.parametrize(("n_rows", "n_cols"), [(3, 4), (1, 5), (5, 1), (1, 1)])
 def test_distances_are_between_the_centres(n_rows, n_cols, cell_size):
@@ -33,18 +35,25 @@ def test_distances_are_between_the_centres(n_rows, n_cols, cell_size):
     expected = naive.grid_distances(n_rows, n_cols, height, width)
     np.testing.assert_allclose(grid.distances(), expected, rtol=1e-15)
     centers = grid.centers()
-    np.testing.assert_allclose(np.hypot(*(centers[:, None] - centers).transpose(2, 0, 1)), expected, rtol=1e-14)
+    np.testing.assert_allclose(
+        np.hypot(*(centers[:, None] - centers).transpose(2, 0, 1)), expected, rtol=1e-14
+    )
     assert centers[0].tolist() == [height / 2, width / 2]
 
 
 def test_distances_of_some_cells_are_those_of_all(rng):
     grid = ik.Grid(7, 9, cell_size=(0.3, 0.7), first=(2, -3))
     some, others = rng.permutation(63)[:20], rng.permutation(63)[:11]
-    assert np.array_equal(grid._distances_between(some, others), grid.distances()[np.ix_(some, others)])
+    assert np.array_equal(
+        grid._distances_between(some, others), grid.distances()[np.ix_(some, others)]
+    )
 
 
 def test_the_earth_mover_needs_no_distance_between_cells_that_keep_their_mass():
-    grid, p = ik.Grid(400, 400, cell_size=0.5), np.full(160_000, 1 / 160_000)  # all pairs would be 205 GB
+    grid, p = (
+        ik.Grid(400, 400, cell_size=0.5),
+        np.full(160_000, 1 / 160_000),
+    )  # all pairs would be 205 GB
     q = p.copy()
     q[0], q[399] = q[0] - 1e-6, q[399] + 1e-6
     assert ik.emd(p, q, grid) == pytest.approx(1e-6 * 399 / 2, rel=1e-6)
@@ -98,15 +107,28 @@ def test_edges_belong_to_one_cell_however_they_round(n_rows, n_cols, data):
     assert grid.locate(*corner).tolist() == [row * n_cols + col]
     assert grid.locate(*middle).tolist() == [row * n_cols + col]
     just_south = math.nextafter(lat_edges[row], -math.inf), lon_edges[col]
-    assert grid.locate(*just_south, outside="drop").tolist() == ([(row - 1) * n_cols + col] if row else [])
+    assert grid.locate(*just_south, outside="drop").tolist() == (
+        [(row - 1) * n_cols + col] if row else []
+    )
 
 
 @pytest.mark.parametrize(
-    ("lat", "lon"), [(-0.001, 11.0), (2.001, 11.0), (1.0, 9.999), (1.0, 13.001), (math.inf, 11.0), (1.0, -math.inf)]
+    ("lat", "lon"),
+    [
+        (-0.001, 11.0),
+        (2.001, 11.0),
+        (1.0, 9.999),
+        (1.0, 13.001),
+        (math.inf, 11.0),
+        (1.0, -math.inf),
+    ],
 )
 def test_points_outside_are_named_or_dropped_when_asked(lat, lon):
     grid = ik.Grid(2, 3, bounds=UNIT_BOX)
-    with pytest.raises(ik.errors.AlphabetMismatch, match=rf"1 of 2 points are outside .* lat={lat}, lon={lon}.*drop"):
+    with pytest.raises(
+        ik.errors.AlphabetMismatch,
+        match=rf"1 of 2 points are outside .* lat={lat}, lon={lon}.*drop",
+    ):
         grid.locate([1.5, lat], [12.5, lon])
     assert grid.locate([1.5, lat], [12.5, lon], outside="drop").tolist() == [5]
 
@@ -147,7 +169,15 @@ def test_what_is_not_a_grid_is_refused(arguments, message):
 
 @pytest.mark.parametrize(
     "bounds",
-    [(1, 0, 0, 1), (0, 1, 1, 0), (0, 0, 0, 1), (-91, 0, 0, 1), (0, 1, 0, 181), (math.nan, 1, 0, 1), (0, 1, 0)],
+    [
+        (1, 0, 0, 1),
+        (0, 1, 1, 0),
+        (0, 0, 0, 1),
+        (-91, 0, 0, 1),
+        (0, 1, 0, 181),
+        (math.nan, 1, 0, 1),
+        (0, 1, 0),
+    ],
 )
 def test_bounds_must_increase_and_be_on_the_globe(bounds):
     with pytest.raises(ValueError, match=r"bounds must be .*got \("):
@@ -174,12 +204,19 @@ def test_to_a_frame_and_back(grid, rng):
     assert np.array_equal(same, values)
     if grid.bounds:
         assert frame.crs.to_epsg() == 4326
-        points = frame.geometry.centroid if frame.crs is None else frame.set_crs(None, allow_override=True).centroid
+        points = (
+            frame.geometry.centroid
+            if frame.crs is None
+            else frame.set_crs(None, allow_override=True).centroid
+        )
         assert np.array_equal(grid.locate(points.y, points.x), np.arange(len(grid)))
     else:
         assert frame.crs is None
         np.testing.assert_allclose(
-            np.column_stack([frame.centroid.y, frame.centroid.x]), grid.centers(), rtol=0, atol=1e-12
+            np.column_stack([frame.centroid.y, frame.centroid.x]),
+            grid.centers(),
+            rtol=0,
+            atol=1e-12,
         )
 
 
@@ -195,9 +232,13 @@ def test_frames_that_are_no_grid_are_refused():
     with pytest.raises(ik.errors.AlphabetMismatch, match=r"values .* 4 cells, got \(3,\)"):
         grid.to_geodataframe([1, 2, 3])
     frame = grid.to_geodataframe([1, 2, 3, 4])
-    with pytest.raises(ValueError, match=r"frame must have the columns row, col and mass; \['mass'\] missing"):
+    with pytest.raises(
+        ValueError, match=r"frame must have the columns row, col and mass; \['mass'\] missing"
+    ):
         ik.Grid.from_geodataframe(frame, name="mass")
-    with pytest.raises(ValueError, match="frame must have each of the 2 x 2 cells once, it has 3 rows"):
+    with pytest.raises(
+        ValueError, match="frame must have each of the 2 x 2 cells once, it has 3 rows"
+    ):
         ik.Grid.from_geodataframe(frame.iloc[1:])
     with pytest.raises(ValueError, match="it has 5 rows"):
         ik.Grid.from_geodataframe(frame.iloc[[0, 0, 1, 2, 3]])
@@ -206,9 +247,13 @@ def test_frames_that_are_no_grid_are_refused():
 
 
 def test_labels_of_a_grid_are_pairs():
-    with pytest.raises(ValueError, match=r"labels must be \(row, column\) pairs of integers, .* got shape \(1, 3\)"):
+    with pytest.raises(
+        ValueError, match=r"labels must be \(row, column\) pairs of integers, .* got shape \(1, 3\)"
+    ):
         ik.Grid(2, 2).codes([[0, 0, 0]])
-    with pytest.raises(ValueError, match=r"got shape \(2,\); these look like codes: say codes=True"):
+    with pytest.raises(
+        ValueError, match=r"got shape \(2,\); these look like codes: say codes=True"
+    ):
         ik.Grid(2, 2).codes([0, 1])
 
 
@@ -233,13 +278,18 @@ AROUND = {  # west, south, east, north, as `total_bounds` has it: cities and cou
 @pytest.mark.parametrize("name", AROUND)
 @pytest.mark.parametrize(
     "make",
-    [lambda edges: ik.Grid.from_bounds(*edges, 20, 14), lambda edges: ik.Grid(20, 14, bounds=edges)],
+    [
+        lambda edges: ik.Grid.from_bounds(*edges, 20, 14),
+        lambda edges: ik.Grid(20, 14, bounds=edges),
+    ],
     ids=["from_bounds", "bounds"],
 )
 def test_total_bounds_are_refused_with_the_right_call(name, make):
     west, south, east, north = AROUND[name]
     frame = geopandas.GeoSeries([shapely.box(*AROUND[name])], crs=4326)
-    with pytest.raises(ValueError, match=r"total_bounds of a GeoDataFrame is \(west, south, east, north\)") as caught:
+    with pytest.raises(
+        ValueError, match=r"total_bounds of a GeoDataFrame is \(west, south, east, north\)"
+    ) as caught:
         make(frame.total_bounds)
     call = re.search(r"Grid\.from_bounds\([^a-z]*, n_rows, n_cols\)", str(caught.value))[0]
     grid = eval(call, {"Grid": ik.Grid, "n_rows": 20, "n_cols": 14})
@@ -267,10 +317,14 @@ def test_boxes_in_the_right_order_are_not_in_doubt(name):
 
 def test_a_box_that_is_in_doubt_is_taken_by_name():
     chad = {"lat0": 7.4, "lat1": 23.5, "lon0": 13.4, "lon1": 24.0}
-    with pytest.raises(ValueError, match=r"box of 16\.1 x 10\.6 degrees; .* by name: .*lat0=7\.4, .*lon1=24\.0"):
+    with pytest.raises(
+        ValueError, match=r"box of 16\.1 x 10\.6 degrees; .* by name: .*lat0=7\.4, .*lon1=24\.0"
+    ):
         ik.Grid.from_bounds(*chad.values(), 20, 14)
     grid = ik.Grid.from_bounds(**chad, n_rows=20, n_cols=14)
-    assert grid.bounds == ik.Grid(20, 14, bounds=tuple(chad.values())).bounds == tuple(chad.values())
+    assert (
+        grid.bounds == ik.Grid(20, 14, bounds=tuple(chad.values())).bounds == tuple(chad.values())
+    )
     # and a frame of it comes back
     again, _ = ik.Grid.from_geodataframe(grid.to_geodataframe(np.zeros(280)))
     assert again == grid
@@ -280,6 +334,11 @@ def test_grids_are_equal_only_if_all_their_parts_are():
     parts = {"cell_size": (1.0, 2.0), "bounds": (0.0, 1.0, 2.0, 3.0), "first": (2, 1)}
     grid = ik.Grid(3, 4, **parts)
     assert grid == ik.Grid(3, 4, **parts)
-    others = [("cell_size", (1.0, 2.5)), ("cell_size", (1.5, 2.0)), ("bounds", (0.0, 1.0, 2.0, 3.5)), ("first", (2, 2))]
+    others = [
+        ("cell_size", (1.0, 2.5)),
+        ("cell_size", (1.5, 2.0)),
+        ("bounds", (0.0, 1.0, 2.0, 3.5)),
+        ("first", (2, 2)),
+    ]
     assert all(grid != ik.Grid(3, 4, **parts | {name: other}) for name, other in others)
     assert grid not in (ik.Grid(4, 4, **parts), ik.Grid(3, 3, **parts), ik.Grid(4, 3, **parts))

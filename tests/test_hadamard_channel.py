@@ -8,7 +8,7 @@ from scipy.linalg import hadamard
 
 from ibukit.channels import DenseChannel, HadamardChannel, LevelChannel
 from ibukit.channels._sign_kernels import transform
-from ibukit.channels.levels import pack_levels
+from ibukit.channels.lookup import pack_levels
 from ibukit.solvers.maximum import best_found
 from ibukit.solvers.problem import Problem
 from ibukit.testing import check_channel
@@ -34,14 +34,18 @@ def signs(k, groups, blocks, order, s, rng=RNG, low=0.1, high=0.7):
 
 def levels(k, s, rng=RNG):
     table = np.array([1e-3, 0.2, 0.5, 1.0, 3.0])
-    return LevelChannel(k, pack_levels(rng.integers(0, len(table), (s, k)), len(table)), table, rng.random(s) + 0.5)
+    return LevelChannel(
+        k, pack_levels(rng.integers(0, len(table), (s, k)), len(table)), table, rng.random(s) + 0.5
+    )
 
 
 def written_out(channel):
     """The matrix by its definition, with scipy's signs."""
     h, order = hadamard(channel.order), channel.order
     matrix = np.empty((channel.k, channel.size))
-    for z, (group, column, minus) in enumerate(zip(channel.group, channel.column, channel.minus, strict=True)):
+    for z, (group, column, minus) in enumerate(
+        zip(channel.group, channel.column, channel.minus, strict=True)
+    ):
         for x, place in enumerate(channel.places[group]):
             same_block = place // order == column // order
             agrees = same_block and h[place % order, column % order] == (-1 if minus else 1)
@@ -99,8 +103,13 @@ def test_nothing_cancels_where_no_secret_has_the_sign():
     matrix = channel.rows(np.arange(40))
     theta = RNG.dirichlet(np.full(40, 0.01))
     np.testing.assert_allclose(channel.forward(theta), theta @ matrix, rtol=1e-12)
-    naive = 1e-16 * theta.sum() + (theta @ hadamard(64)[channel.places[0] % 64][:, channel.column % 64] + 1) / 2
-    assert not np.allclose(naive[~channel.minus], (theta @ matrix)[~channel.minus], rtol=1e-12, atol=0)
+    naive = (
+        1e-16 * theta.sum()
+        + (theta @ hadamard(64)[channel.places[0] % 64][:, channel.column % 64] + 1) / 2
+    )
+    assert not np.allclose(
+        naive[~channel.minus], (theta @ matrix)[~channel.minus], rtol=1e-12, atol=0
+    )
 
 
 def test_the_sums_of_both_signs():
@@ -111,7 +120,9 @@ def test_the_sums_of_both_signs():
     np.testing.assert_allclose(plus + minus, start.sum(), rtol=1e-13)
 
 
-@pytest.mark.parametrize("channel", [signs(40, 1, 2, 32, 64), signs(30, 5, 1, 16, 160), levels(20, 400)])
+@pytest.mark.parametrize(
+    "channel", [signs(40, 1, 2, 32, 64), signs(30, 5, 1, 16, 160), levels(20, 400)]
+)
 def test_every_solver_takes_them(channel):
     q = channel.forward(RNG.dirichlet(np.ones(channel.k) / 5))
     counts = RNG.poisson(3000 * q / q.sum()) + 1

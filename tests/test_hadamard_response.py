@@ -24,7 +24,10 @@ RESPONSES = [
         (16, 3.0, {}),
     ]
 ]
-MECHANISMS = [ik.HadamardMechanism(*given) for given in [(2, 1.0), (5, 2.0), (8, 20.0), (5, 1.0, 2), (3, 0.3, 3)]]
+MECHANISMS = [
+    ik.HadamardMechanism(*given)
+    for given in [(2, 1.0), (5, 2.0), (8, 20.0), (5, 1.0, 2), (3, 0.3, 3)]
+]
 
 
 def name(mechanism):
@@ -60,7 +63,11 @@ def test_the_matrix_follows_the_definition(mechanism):
 
 @pytest.mark.parametrize("mechanism", RESPONSES, ids=name)
 def test_the_estimate_is_unbiased_and_its_variance_as_stated(mechanism):
-    k, e, c = mechanism.k, math.exp(mechanism.epsilon), 2 * mechanism.blocks - 1 + math.exp(mechanism.epsilon)
+    k, e, c = (
+        mechanism.k,
+        math.exp(mechanism.epsilon),
+        2 * mechanism.blocks - 1 + math.exp(mechanism.epsilon),
+    )
     t, matrix = per_report(mechanism), mechanism.matrix()
     np.testing.assert_allclose(matrix @ t, np.eye(k), atol=1e-12 * np.abs(t).max())
     theta = np.arange(1, k + 1) / (k * (k + 1) / 2)
@@ -75,11 +82,17 @@ def test_the_mechanism_of_some_signs_by_its_definition(mechanism):
     k, t, e, order = mechanism.k, mechanism.bits, math.exp(mechanism.epsilon), mechanism.order
     h, every = hadamard(order), mechanism.restore_reports(np.arange(mechanism.m))
     columns = itertools.product(range(order), repeat=t)
-    assert every.tolist() == [[*j, *b] for j in columns for b in itertools.product([1, -1], repeat=t)]
+    assert every.tolist() == [
+        [*j, *b] for j in columns for b in itertools.product([1, -1], repeat=t)
+    ]
     fits = (h[every[:, :t]][:, :, :k] == every[:, t:, None]).all(axis=1).T
-    np.testing.assert_allclose(mechanism.matrix(), np.where(fits, e, 1.0) / (order**t * (e + 2**t - 1)), rtol=1e-12)
+    np.testing.assert_allclose(
+        mechanism.matrix(), np.where(fits, e, 1.0) / (order**t * (e + 2**t - 1)), rtol=1e-12
+    )
     contributions = per_report(mechanism)
-    np.testing.assert_allclose(mechanism.matrix() @ contributions, np.eye(k), atol=1e-11 * np.abs(contributions).max())
+    np.testing.assert_allclose(
+        mechanism.matrix() @ contributions, np.eye(k), atol=1e-11 * np.abs(contributions).max()
+    )
     p = (e + 2 ** (t - 1) - 1) / (e + 2**t - 1)
     expected = (h[every[:, :t]][:, :, :k] * every[:, t:, None]).mean(axis=1) / (2 * p - 1)
     np.testing.assert_allclose(contributions, expected, rtol=1e-10, atol=1e-14)
@@ -96,11 +109,14 @@ def test_one_sign_has_the_variance_stated_and_is_a_response_on_odd_rows(k, eps):
     whole = ik.HadamardResponse(2 * order - 1, eps, blocks=1)
     assert whole.m == 2 * order == mechanism.m
     np.testing.assert_allclose(whole.matrix()[: 2 * k : 2], mechanism.matrix(), rtol=1e-12)
-    assert not np.allclose(whole.matrix()[1 : 2 * k : 2], mechanism.matrix()[: len(whole.matrix()[1 : 2 * k : 2])])
+    assert not np.allclose(
+        whole.matrix()[1 : 2 * k : 2], mechanism.matrix()[: len(whole.matrix()[1 : 2 * k : 2])]
+    )
 
 
 @pytest.mark.parametrize(
-    ("k", "eps", "published", "likelihood"), [(16, 1.0, 1.45, 1.36), (16, 4.0, 16.0, 15.1), (64, 2.0, 2.46, 2.42)]
+    ("k", "eps", "published", "likelihood"),
+    [(16, 1.0, 1.45, 1.36), (16, 4.0, 16.0, 15.1), (64, 2.0, 2.46, 2.42)],
 )
 def test_what_one_sign_costs(k, eps, published, likelihood):
     """Of n times the squared error at uniform secrets, over the least that any mechanism has."""
@@ -112,7 +128,11 @@ def test_what_one_sign_costs(k, eps, published, likelihood):
 
 def bounds_from_least(mechanism):
     """n times the sum of the published variances at uniform secrets, over the least that any mechanism has."""
-    k, e, c = mechanism.k, math.exp(mechanism.epsilon), 2 * mechanism.blocks - 1 + math.exp(mechanism.epsilon)
+    k, e, c = (
+        mechanism.k,
+        math.exp(mechanism.epsilon),
+        2 * mechanism.blocks - 1 + math.exp(mechanism.epsilon),
+    )
     block = mechanism._places // mechanism.order
     of_block = np.bincount(block)[block] / k
     variance = (c * (2 + (e - 1) * of_block) / (e - 1) ** 2 - 1 / k**2).sum()
@@ -132,7 +152,9 @@ def test_fewer_blocks_filled_evenly_beat_the_published_ones(k, eps, published, b
     by_paper, by_default = ik.HadamardResponse(k, eps, published=True), ik.HadamardResponse(k, eps)
     assert (by_paper.blocks, by_default.blocks) == (published[0], best[0])
     assert bounds_from_least(by_paper) == pytest.approx(published[1], abs=6e-5)
-    assert bounds_from_least(ik.HadamardResponse(k, eps, published[0])) == pytest.approx(balanced, abs=6e-5)
+    assert bounds_from_least(ik.HadamardResponse(k, eps, published[0])) == pytest.approx(
+        balanced, abs=6e-5
+    )
     assert bounds_from_least(by_default) == pytest.approx(best[1], abs=6e-5)
     every = [bounds_from_least(ik.HadamardResponse(k, eps, 2**j)) for j in range(10)]
     assert bounds_from_least(by_default) == min(every)
@@ -174,7 +196,10 @@ def test_a_sampler_of_the_wrong_sign_is_noticed(rng):
         ({"blocks": 0}, "blocks must be at least 1, got 0"),
         ({"blocks": 8}, "blocks must be at most the 7 secrets, got 8"),
         ({"blocks": 2.0}, r"blocks must be a whole number, got 2\.0"),
-        ({"blocks": 3, "published": True}, "blocks must be left out where published is True, got 3"),
+        (
+            {"blocks": 3, "published": True},
+            "blocks must be left out where published is True, got 3",
+        ),
         ({"epsilon": math.nan}, "epsilon must be a finite number above 0, got nan"),
         ({"epsilon": 800.0}, "epsilon must be at most"),
         ({"alphabet": 1}, "number of secrets must be at least 2, got 1"),
@@ -206,7 +231,9 @@ def test_more_that_is_refused():
         ik.HadamardResponse(7, 1.0, 1).tally([8])
     with pytest.raises(ik.errors.TooLarge, match=r"bits must leave at most 2\^62 reports, got 8"):
         ik.HadamardMechanism(1000, 1.0, 8)
-    with pytest.raises(ik.errors.TooLarge, match=r"the 8\.59e\+9 reports for 1000 secrets are not listed"):
+    with pytest.raises(
+        ik.errors.TooLarge, match=r"the 8\.59e\+9 reports for 1000 secrets are not listed"
+    ):
         ik.HadamardMechanism(1000, 1.0, 3).matrix()
     with pytest.raises(ValueError, match="bits must be at least 1, got 0"):
         ik.HadamardMechanism(7, 1.0, 0)
@@ -222,5 +249,7 @@ def test_the_error_of_inv_is_that_of_the_published_estimate(mechanism, rng):
 
 
 def test_a_biased_estimate_has_no_such_error():
-    with pytest.raises(ik.errors.NotInvertible, match=r"the estimate of CountMeanSketch.* is biased, of a secret"):
+    with pytest.raises(
+        ik.errors.NotInvertible, match=r"the estimate of CountMeanSketch.* is biased, of a secret"
+    ):
         ik.theory.inv_squared_error(ik.CountMeanSketch(6, 1.0, rows=2, width=4), ik.uniform(6))

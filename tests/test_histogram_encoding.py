@@ -8,7 +8,7 @@ import pytest
 from scipy import integrate, stats
 
 import ibukit as ik
-from ibukit.protocols import histogram_encoding
+from ibukit.mechanisms.categorical import histogram_encoding
 from ibukit.testing import check_channel, check_tally
 
 EPSILONS = [0.01, 1.0, 4.0, 30.0]
@@ -23,7 +23,9 @@ def test_the_density_is_that_of_laplace_noise(eps, rng):
     log_density = np.log(tally.matrix()) + tally.log_scale
     for x in range(5):
         noise = tally.parts[0].reports - (places == x)
-        np.testing.assert_allclose(log_density[x], stats.laplace.logpdf(noise, scale=2 / eps).sum(axis=1), rtol=1e-11)
+        np.testing.assert_allclose(
+            log_density[x], stats.laplace.logpdf(noise, scale=2 / eps).sum(axis=1), rtol=1e-11
+        )
     check_channel(tally.operator)
     check_tally(tally)
 
@@ -32,7 +34,9 @@ def test_the_density_is_that_of_laplace_noise(eps, rng):
 def test_no_report_tells_secrets_apart_by_more_than_epsilon(eps, rng):
     """And one with 1 or more at one place and 0 or less at another does by that."""
     mechanism = ik.HistogramEncoding(4, eps)
-    reports = np.concatenate([mechanism.randomize(rng.integers(0, 4, 300), rng), [[-3.0, 1.5, 0.2, 0.9]]])
+    reports = np.concatenate(
+        [mechanism.randomize(rng.integers(0, 4, 300), rng), [[-3.0, 1.5, 0.2, 0.9]]]
+    )
     logs = np.log(mechanism.tally(reports).matrix())
     assert np.ptp(logs, axis=0).max() == pytest.approx(eps, rel=1e-9)
     assert np.ptp(
@@ -44,7 +48,9 @@ def moments(eps, power, x):
     """E[r^power] of r = e^(eps (clip(z, 0, 1) - 1/2)), for the density around x."""
 
     def term(z):
-        return math.exp(power * eps * (min(max(z, 0.0), 1.0) - 0.5)) * stats.laplace.pdf(z, loc=x, scale=2 / eps)
+        return math.exp(power * eps * (min(max(z, 0.0), 1.0) - 0.5)) * stats.laplace.pdf(
+            z, loc=x, scale=2 / eps
+        )
 
     inside = integrate.quad(term, 0, 1, epsabs=1e-13)[0]
     below = stats.laplace.cdf(0, loc=x, scale=2 / eps) * math.exp(-power * eps / 2)
@@ -91,13 +97,19 @@ def test_the_likelihood_is_worth_almost_twice_the_reports(rng):
     found = ik.mle(tally)
     assert found.gap <= 1e-9
     # 16 squares of each, of one sample: the ratio of sums is 0.53, and above 1.3 less often than once in 10 000 samples
-    errors = [((v - theta) ** 2).sum() for v in (found.distribution, ik.inv(tally, post="none").distribution)]
+    errors = [
+        ((v - theta) ** 2).sum()
+        for v in (found.distribution, ik.inv(tally, post="none").distribution)
+    ]
     assert errors[0] < 1.3 * errors[1]
 
 
 def p_value(z, secrets, eps):
     noise = z - (np.arange(z.shape[1]) == secrets[:, None])
-    return min(stats.kstest(noise[:, i], stats.laplace(scale=2 / eps).cdf).pvalue for i in range(z.shape[1]))
+    return min(
+        stats.kstest(noise[:, i], stats.laplace(scale=2 / eps).cdf).pvalue
+        for i in range(z.shape[1])
+    )
 
 
 @pytest.mark.parametrize("eps", [0.01, 2.0])
@@ -106,7 +118,10 @@ def test_the_sampler_adds_laplace_noise_to_a_one_among_zeros(eps, rng):
     secrets = rng.choice([0, 0, 0, 3, 6], 20_000)
     z = ik.HistogramEncoding(7, eps).draw(secrets, rng)
     assert p_value(z, secrets, eps) > 1e-7
-    assert np.abs(np.corrcoef(z.T - (np.arange(7)[:, None] == secrets))[~np.eye(7, dtype=bool)]).max() < 0.05
+    assert (
+        np.abs(np.corrcoef(z.T - (np.arange(7)[:, None] == secrets))[~np.eye(7, dtype=bool)]).max()
+        < 0.05
+    )
     assert p_value(z, secrets, eps * 1.2) < 1e-7
     assert p_value(z * 1.2, secrets, eps) < 1e-7
     if eps > 1:
@@ -129,7 +144,10 @@ def test_reports_pool_and_travel(rng):
     [
         ([[0.1, 0.2]], r"reports must be rows of 3 numbers, shape \(n, 3\), got \(1, 2\)"),
         ([0.1, 0.2, 0.3], r"got \(3,\)"),
-        ([[0.1, 0.2, 0.3], [0.1, math.nan, 0.3]], "reports must be finite, got nan in row 1, column 1"),
+        (
+            [[0.1, 0.2, 0.3], [0.1, math.nan, 0.3]],
+            "reports must be finite, got nan in row 1, column 1",
+        ),
         ([[0.1, 0.2, -math.inf]], "reports must be finite, got -inf in row 0, column 2"),
         ([["a", "b", "c"]], "reports must be rows of numbers, got an array of type <U1"),
     ],
@@ -140,13 +158,19 @@ def test_reports_that_are_no_numbers(reports, message):
 
 
 def test_what_is_refused(monkeypatch):
-    for eps, message in ((0, "above 0"), (math.inf, "above 0"), (100.0, r"epsilon must be at most 72\.08")):
+    for eps, message in (
+        (0, "above 0"),
+        (math.inf, "above 0"),
+        (100.0, r"epsilon must be at most 72\.08"),
+    ):
         with pytest.raises(ValueError, match=message):
             ik.HistogramEncoding(3, eps)
     with pytest.raises(ValueError, match="number of secrets must be at least 2, got 1"):
         ik.HistogramEncoding(1, 1.0)
-    monkeypatch.setattr(histogram_encoding, "MOST_DENSITIES", 8)
-    with pytest.raises(ik.errors.TooLarge, match="the densities of 3 reports for 3 secrets are too many"):
+    monkeypatch.setattr(histogram_encoding, "MAX_DENSITIES", 8)
+    with pytest.raises(
+        ik.errors.TooLarge, match="the densities of 3 reports for 3 secrets are too many"
+    ):
         ik.HistogramEncoding(3, 1.0).tally(np.eye(3))
     with pytest.raises(ValueError, match="mechanism must have reports that can be listed"):
         ik.HistogramEncoding(3, 1.0).as_finite()

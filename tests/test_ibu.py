@@ -9,7 +9,17 @@ from hypothesis import strategies as st
 
 import ibukit as ik
 from ibukit.estimators.certificate import gap_of
-from instances import INSTANCES, NAMES, Bent, Trace, TransposedAdjoint, distributions, matrices, tallies, with_operator
+from instances import (
+    INSTANCES,
+    NAMES,
+    Bent,
+    Trace,
+    TransposedAdjoint,
+    distributions,
+    matrices,
+    tallies,
+    with_operator,
+)
 from oracles import naive
 
 ABSOLUTE = 1e-12
@@ -54,7 +64,9 @@ def test_iterates_from_another_start(instance, rng):
 @pytest.mark.parametrize("instance", INSTANCES, ids=NAMES)
 def test_the_comparison_with_the_oracle_sees_one_part_in_a_thousand_million(instance):
     push = 1 + 1e-9 * (np.arange(instance.tally.k) % 2)
-    spoilt = with_operator(instance.tally, Bent(instance.tally.operator, adjoint=lambda g: g * push))
+    spoilt = with_operator(
+        instance.tally, Bent(instance.tally.operator, adjoint=lambda g: g * push)
+    )
     with pytest.raises(AssertionError):
         assert_iterates_equal(spoilt, instance.matrix, instance.counts, 10)
 
@@ -82,7 +94,9 @@ def test_the_likelihood_never_falls_in_any_channel(instance):
 def test_relabelling_the_secrets_permutes_the_answer(data, matrix):
     k, m = matrix.shape
     order = np.array(data.draw(st.permutations(range(k))))
-    counts = np.array(data.draw(st.lists(st.integers(1, 50), min_size=m, max_size=m))) * matrix.any(axis=0)
+    counts = np.array(data.draw(st.lists(st.integers(1, 50), min_size=m, max_size=m))) * matrix.any(
+        axis=0
+    )
     start = data.draw(distributions(k, full_support=True))
     ours = ik.ibu(ik.MatrixMechanism(matrix).tally_counts(counts), start=start, stop=ik.Steps(20))
     permuted = ik.MatrixMechanism(matrix[order]).tally_counts(counts)
@@ -127,7 +141,10 @@ def test_splitting_and_adding_a_tally_is_the_identity(mechanism, rng):
 )
 def test_without_noise_the_answer_is_the_empirical_distribution(mechanism):
     counts = np.array([10, 0, 25, 5, 1])
-    for estimate in (ik.ibu(mechanism.tally_counts(counts)), ik.mle(mechanism.tally_counts(counts))):
+    for estimate in (
+        ik.ibu(mechanism.tally_counts(counts)),
+        ik.mle(mechanism.tally_counts(counts)),
+    ):
         assert np.abs(estimate.distribution - counts / counts.sum()).max() <= ABSOLUTE
 
 
@@ -190,8 +207,16 @@ def test_only_frequencies_matter():
             ik.errors.InvalidDistribution,
             "start must not have negative or NaN entries, got nan at 0",
         ),
-        ([0.5, 0.5], ik.errors.AlphabetMismatch, "start must have one probability for each of the 3 elements, got 2"),
-        ([[0.5, 0.25, 0.25]], ik.errors.InvalidDistribution, r"start must be a non-empty vector, got shape \(1, 3\)"),
+        (
+            [0.5, 0.5],
+            ik.errors.AlphabetMismatch,
+            "start must have one probability for each of the 3 elements, got 2",
+        ),
+        (
+            [[0.5, 0.25, 0.25]],
+            ik.errors.InvalidDistribution,
+            r"start must be a non-empty vector, got shape \(1, 3\)",
+        ),
         ("uniform", ik.errors.InvalidDistribution, "start must be an array of numbers, got str"),
     ],
 )
@@ -203,7 +228,9 @@ def test_bad_starts(start, error, words):
 
 def test_a_start_under_which_a_report_underflows_is_refused():
     tally = ik.MatrixMechanism(np.eye(2)).tally_counts([1, 1])
-    with pytest.raises(ik.errors.InvalidDistribution, match="start must leave every seen report a probability"):
+    with pytest.raises(
+        ik.errors.InvalidDistribution, match="start must leave every seen report a probability"
+    ):
         ik.ibu(tally, start=[1 - 1e-320, 1e-320])
     # tiny entries as such are fine where another secret explains the report, as after a long earlier run
     estimate = ik.ibu(ik.RandomizedResponse(2, 1.0).tally_counts([9, 1]), start=[1.0, 1e-300])
@@ -247,7 +274,9 @@ def test_no_step_when_the_start_is_good_enough():
 def test_where_the_likelihood_is_strictly_concave_every_start_leads_to_the_same_maximiser(rng):
     tally = ik.RandomizedResponse(5, 1.0).tally_counts([30, 25, 20, 15, 10])
     ends = [
-        ik.ibu(tally, start=rng.dirichlet(np.full(5, 0.5)), stop=ik.Gap(1e-10), strict=True).distribution
+        ik.ibu(
+            tally, start=rng.dirichlet(np.full(5, 0.5)), stop=ik.Gap(1e-10), strict=True
+        ).distribution
         for _ in range(20)
     ]
     assert np.ptp(ends, axis=0).max() <= 1e-4
@@ -265,7 +294,9 @@ def test_a_unique_maximiser_without_strict_concavity(rng):
         estimate = ik.ibu(tally, start=rng.dirichlet(np.ones(3)), stop=ik.Gap(1e-9), strict=True)
         assert estimate.distribution == pytest.approx([0, 1, 0], abs=1e-6)
     # not strictly concave: along the twins' difference nothing changes
-    assert tally.forward([0.5, 0.25, 0.25]) == pytest.approx(tally.forward([0.25, 0.25, 0.5]), rel=1e-14)
+    assert tally.forward([0.5, 0.25, 0.25]) == pytest.approx(
+        tally.forward([0.25, 0.25, 0.5]), rel=1e-14
+    )
 
 
 @pytest.mark.ledger("A-F5b")
@@ -274,7 +305,9 @@ def test_many_maximisers_and_each_start_keeps_its_own(rng):
     ends = []
     for _ in range(20):
         start = rng.dirichlet(np.ones(3))
-        first, second, third = ik.ibu(tally, start=start, stop=ik.Gap(1e-12), strict=True).distribution
+        first, second, third = ik.ibu(
+            tally, start=start, stop=ik.Gap(1e-12), strict=True
+        ).distribution
         assert second == pytest.approx(17 / 24, abs=1e-5)
         assert first / third == pytest.approx(start[0] / start[2], rel=1e-10)
         ends.append(first)
@@ -285,5 +318,7 @@ def test_weights_give_what_counts_in_their_proportion_give():
     mechanism, counts = ik.RandomizedResponse(3, 1.0), np.array([50, 30, 20])
     weighted = ik.ibu(mechanism.tally_counts(counts / 7, weighted=True), stop=ik.Steps(20))
     np.testing.assert_allclose(
-        weighted.distribution, ik.ibu(mechanism.tally_counts(counts), stop=ik.Steps(20)).distribution, rtol=1e-12
+        weighted.distribution,
+        ik.ibu(mechanism.tally_counts(counts), stop=ik.Steps(20)).distribution,
+        rtol=1e-12,
     )

@@ -23,7 +23,9 @@ def integer_channel(rng):
         weights[:, 0] = 0  # a report that never occurs
         weights[:, -1] += 1
     elif kind == 4 and k > 2:
-        weights = np.maximum(rng.integers(0, 4, (k, 2)) @ rng.integers(0, 4, (2, m)), 0) + 1  # rank 3 at most
+        weights = (
+            np.maximum(rng.integers(0, 4, (k, 2)) @ rng.integers(0, 4, (2, m)), 0) + 1
+        )  # rank 3 at most
     return weights, weights / weights.sum(axis=1, keepdims=True)
 
 
@@ -37,11 +39,15 @@ def test_agrees_with_exact_ranks_on_five_hundred_channels(rng):
         assert answer.rank == exact.rank(weights)
         assert answer.identifiable == bool(answer) == (answer.rank == k)
         assert answer.singular_values.shape == (k,)
-        assert answer.singular_values[: min(k, m)] == pytest.approx(np.linalg.svd(matrix, compute_uv=False), abs=1e-12)
+        assert answer.singular_values[: min(k, m)] == pytest.approx(
+            np.linalg.svd(matrix, compute_uv=False), abs=1e-12
+        )
         check_evidence(answer, matrix)
         ranks.append((answer.rank, k, m))
     deficient = [rank < min(k, m) for rank, k, m in ranks]
-    assert min(sum(deficient), sum(k > m for _, k, m in ranks), sum(k < m for _, k, m in ranks)) > 100
+    assert (
+        min(sum(deficient), sum(k > m for _, k, m in ranks), sum(k < m for _, k, m in ranks)) > 100
+    )
 
 
 def check_evidence(answer, matrix):
@@ -77,7 +83,9 @@ def test_a_false_null_vector_would_be_found():
         check_evidence(right, matrix[[0, 0, 1]])
 
 
-@pytest.mark.parametrize("mechanism", mechanism_cases.KINDS, ids=lambda mechanism: type(mechanism).__name__)
+@pytest.mark.parametrize(
+    "mechanism", mechanism_cases.KINDS, ids=lambda mechanism: type(mechanism).__name__
+)
 @pytest.mark.ledger("A-C1", "A-C2", "A-C3")
 def test_what_theory_says_is_what_the_columns_say(mechanism, rng):
     answer = identifiable(mechanism)
@@ -89,7 +97,9 @@ def test_what_theory_says_is_what_the_columns_say(mechanism, rng):
     assert answer.rank == np.linalg.matrix_rank(columns)
     values = np.linalg.svd(columns, compute_uv=False)
     if isinstance(mechanism, ik.mechanisms.FiniteMechanism):
-        assert answer.singular_values == pytest.approx(np.r_[values, np.zeros(mechanism.k - len(values))], rel=1e-10)
+        assert answer.singular_values == pytest.approx(
+            np.r_[values, np.zeros(mechanism.k - len(values))], rel=1e-10
+        )
     assert answer.singular_values[-1] > 0 or not answer
 
 
@@ -98,7 +108,9 @@ def test_what_theory_says_is_what_the_columns_say(mechanism, rng):
 @pytest.mark.parametrize("mechanism", [ik.RandomizedResponse, ik.Rappor, ik.OptimizedUnaryEncoding])
 def test_singular_values_in_closed_form(mechanism, k, epsilon):
     made = mechanism(k, epsilon)
-    assert identifiable(made).singular_values == pytest.approx(np.linalg.svd(made.matrix(), compute_uv=False), rel=1e-9)
+    assert identifiable(made).singular_values == pytest.approx(
+        np.linalg.svd(made.matrix(), compute_uv=False), rel=1e-9
+    )
 
 
 def test_untruncated_noise_is_read_on_the_reports_inside():
@@ -163,8 +175,12 @@ def test_one_secret():
 
 def test_it_says_how_well_and_why():
     assert "singular value" in identifiable(ik.Exponential(4, 1.0)).reason
-    assert "2 reports cannot tell 3 secrets apart" in identifiable([[1, 0], [0.5, 0.5], [0, 1]]).reason
-    assert repr(identifiable(np.full((2, 2), 0.5))).startswith("Identifiability(False: rank 1 of 2; ")
+    assert (
+        "2 reports cannot tell 3 secrets apart" in identifiable([[1, 0], [0.5, 0.5], [0, 1]]).reason
+    )
+    assert repr(identifiable(np.full((2, 2), 0.5))).startswith(
+        "Identifiability(False: rank 1 of 2; "
+    )
 
 
 class Opaque(ik.mechanisms.Mechanism):
@@ -189,5 +205,7 @@ def test_bad_input():
     with pytest.raises(ik.errors.InvalidDistribution, match=r"row 0 sums to 0\.9"):
         identifiable([[0.5, 0.4]])
     large = ik.Exponential(5001, 1.0)
-    with pytest.raises(ValueError, match="k must be at most 5000 for a rank test on a matrix, got 5001"):
+    with pytest.raises(
+        ValueError, match="k must be at most 5000 for a rank test on a matrix, got 5001"
+    ):
         identifiable(large)

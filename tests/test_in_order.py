@@ -10,7 +10,7 @@ import pytest
 from scipy import fft
 
 import ibukit as ik
-from ibukit._threads import in_order
+from ibukit._ground.threads import in_order
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
@@ -88,11 +88,13 @@ def test_a_child_has_threads_of_its_own():
     """Those of its parent are not there, and to wait for them would be without end."""
     with fft.set_workers(2):
         assert list(in_order(abs, [-1])) == [1]
-    code = "import os, sys\nfrom scipy import fft\nfrom ibukit._threads import in_order\n"
+    code = "import os, sys\nfrom scipy import fft\nfrom ibukit._ground.threads import in_order\n"
     code += "with fft.set_workers(2):\n    a = list(in_order(abs, [-1]))\n    child = os.fork()\n"
     code += "    a = list(in_order(abs, [-2]))\n    if child == 0:\n        os._exit(a == [2])\n"
     code += "print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=100)
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=100
+    )
     assert found.stdout == "1\n"
 
 
@@ -112,10 +114,16 @@ def test_what_numpy_does_about_a_division_by_0_is_the_callers_decision(threads):
     ids=["bits", "few bits set", "plane"],
 )
 def test_the_same_bits_for_any_number_of_threads(mechanism, threads, rng):
-    n = 300_000 if mechanism.k == 100 else 57_600  # several stretches of the rows, and several chunks of a Hessian
+    n = (
+        300_000 if mechanism.k == 100 else 57_600
+    )  # several stretches of the rows, and several chunks of a Hessian
     tally = mechanism.simulate(rng.multinomial(n, rng.dirichlet(np.ones(mechanism.k))), rng)
     one = ik.mle(tally, tol=1e-8)
     with fft.set_workers(threads):
         shared = ik.mle(tally, tol=1e-8)
     assert np.array_equal(one.distribution, shared.distribution)
-    assert (one.gap, one.log_likelihood, one.n_iter) == (shared.gap, shared.log_likelihood, shared.n_iter)
+    assert (one.gap, one.log_likelihood, one.n_iter) == (
+        shared.gap,
+        shared.log_likelihood,
+        shared.n_iter,
+    )

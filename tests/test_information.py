@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ibukit as ik
-from ibukit.information import observed_information
+from ibukit.fisher_information import observed_information
 
 TRUTH = np.array([0.4, 0.3, 0.2, 0.1])
 
@@ -24,7 +24,11 @@ def test_information_is_minus_the_hessian():
     hessian = np.array(
         [
             [
-                sum(s * t * log_likelihood(TRUTH + step * (s * eye[x] + t * eye[y])) for s in (1, -1) for t in (1, -1))
+                sum(
+                    s * t * log_likelihood(TRUTH + step * (s * eye[x] + t * eye[y]))
+                    for s in (1, -1)
+                    for t in (1, -1)
+                )
                 for y in range(4)
             ]
             for x in range(4)

@@ -6,9 +6,14 @@ import pytest
 import ibukit as ik
 from ibukit.channels import plane
 from ibukit.errors import TooLarge
-from ibukit.information import asymptotic_variances, asymptotic_variances_of_sums, dense, plane_cells
-from ibukit.information import plane as on_a_plane
-from ibukit.mechanisms import _grid_mechanism
+from ibukit.fisher_information import (
+    asymptotic_variances,
+    asymptotic_variances_of_sums,
+    dense,
+    plane_cells,
+)
+from ibukit.fisher_information import plane as on_a_plane
+from ibukit.mechanisms.spatial import _grid_mechanism
 
 
 @pytest.fixture
@@ -52,7 +57,9 @@ def test_sums_are_those_of_the_matrix(name, rng, without_matrices, monkeypatch):
     right = on_a_plane.Solver.secrets
     monkeypatch.setattr(dense, "variances_of_sums", None)
     np.testing.assert_array_equal(asymptotic_variances_of_sums(tally, theta, rows), solved)
-    monkeypatch.setattr(on_a_plane.Solver, "secrets", lambda self, w: right(self, w) * np.linspace(1, 3, len(w)))
+    monkeypatch.setattr(
+        on_a_plane.Solver, "secrets", lambda self, w: right(self, w) * np.linspace(1, 3, len(w))
+    )
     assert on_a_plane.sums_on_a_plane(tally, theta, rows[:1]) is None
 
 
@@ -72,7 +79,9 @@ CELLS = {
 
 
 @pytest.mark.parametrize(
-    ("name", "shape"), [("remapped", (24, 31)), ("exponential", (7, 90)), ("laplace", (13, 12))], ids=str
+    ("name", "shape"),
+    [("remapped", (24, 31)), ("exponential", (7, 90)), ("laplace", (13, 12))],
+    ids=str,
 )
 def test_all_cells_are_those_of_the_matrix(name, shape, rng, without_matrices, monkeypatch):
     grid = ik.Grid(*shape)
@@ -80,7 +89,7 @@ def test_all_cells_are_those_of_the_matrix(name, shape, rng, without_matrices, m
     tally = CELLS[name](grid).simulate(people, rng)
     theta = people / people.sum()
     exact = asymptotic_variances(tally, theta)
-    monkeypatch.setattr(dense, "MOST_SECRETS_INVERTED", len(grid) - 1)
+    monkeypatch.setattr(dense, "MAX_SECRETS_INVERTED", len(grid) - 1)
     solved = asymptotic_variances(tally, theta)
     assert not np.array_equal(solved, exact)  # it took no matrix
     np.testing.assert_allclose(solved, exact, rtol=2e-3)
@@ -100,7 +109,9 @@ def test_all_cells_count_only_where_two_spacings_agree(rng, without_matrices, mo
     np.testing.assert_allclose(alone, asymptotic_variances(tally, theta), rtol=1e-6)
 
 
-def test_all_cells_need_all_reports_and_noise_that_can_be_undone(rng, without_matrices, monkeypatch):
+def test_all_cells_need_all_reports_and_noise_that_can_be_undone(
+    rng, without_matrices, monkeypatch
+):
     grid = ik.Grid(24, 31)
     theta = np.full(len(grid), 1 / len(grid))
     wide = ik.TruncatedPlanarGeometric(grid, 0.05).simulate(np.full(len(grid), 3000), rng)
@@ -109,7 +120,7 @@ def test_all_cells_need_all_reports_and_noise_that_can_be_undone(rng, without_ma
     counts[17] = 0
     tally = ik.Exponential(grid, 3.0).tally_counts(counts)
     assert plane_cells.variances_on_a_plane(tally, theta) is None
-    monkeypatch.setattr(dense, "MOST_SECRETS_INVERTED", len(grid) - 1)
+    monkeypatch.setattr(dense, "MAX_SECRETS_INVERTED", len(grid) - 1)
     with pytest.raises(TooLarge, match="a plane of which every report was seen"):
         asymptotic_variances(tally, theta)
 
@@ -125,4 +136,6 @@ def test_intervals_of_sums_where_no_matrix_fits(rng):
     assert 0.5 < (upper - lower) / (2 * 1.96 * np.sqrt(0.21 / tally.n)) < 2
     one = np.zeros(len(grid))
     one[5000] = 1
-    assert estimate.standard_errors()[5000] == pytest.approx(estimate.standard_errors(of=one), rel=1e-3)
+    assert estimate.standard_errors()[5000] == pytest.approx(
+        estimate.standard_errors(of=one), rel=1e-3
+    )

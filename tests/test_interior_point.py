@@ -8,12 +8,24 @@ import pytest
 from scipy import optimize
 
 from ibukit.solvers import interior_point
-from ibukit.solvers._model import Curved
 from ibukit.solvers._normal_equations import Dense, cholesky, cross_over
 from ibukit.solvers.dense import least_squares_steps
-from ibukit.solvers.interior_point import TRIES, _length, _longest, best_of, maximise, maximise_model, path
+from ibukit.solvers.interior_point import (
+    TRIES,
+    _length,
+    _longest,
+    best_of,
+    maximise,
+    maximise_model,
+    path,
+)
+from ibukit.solvers.interior_point_model import Curved
 
-SHAPES = [(12, 30), (30, 30), (40, 6)]  # the last has so few reports that the system is one in the reports
+SHAPES = [
+    (12, 30),
+    (30, 30),
+    (40, 6),
+]  # the last has so few reports that the system is one in the reports
 shapes = pytest.mark.parametrize("shape", SHAPES, ids=str)
 
 
@@ -43,7 +55,9 @@ def test_a_factor_solves_its_system(shape, quadratic, rng):
     w, d, r = rng.random(shape[1]), 10 ** rng.uniform(-2, 1, k), rng.normal(size=k)
     system = (model.matrix * w) @ model.matrix.T + np.diag(d) + (curved.hessian if quadratic else 0)
     for own in (model, model.accurate()):
-        np.testing.assert_allclose(own.factor(w, d, curved, False)(r), np.linalg.solve(system, r), rtol=1e-8)
+        np.testing.assert_allclose(
+            own.factor(w, d, curved, False)(r), np.linalg.solve(system, r), rtol=1e-8
+        )
 
 
 @pytest.mark.parametrize("quadratic", [False, True])
@@ -56,7 +70,9 @@ def test_secrets_with_a_large_diagonal_are_solved_for_one_by_one(quadratic, rng)
     system = (model.matrix * w) @ model.matrix.T + np.diag(d) + (curved.hessian if quadratic else 0)
     exact = np.linalg.solve(system, r)
     shrunk = model.factor(w, d, curved, True)(r)
-    assert not np.array_equal(shrunk, model.factor(w, d, curved, False)(r)), "nothing was shrunk: no test"
+    assert not np.array_equal(shrunk, model.factor(w, d, curved, False)(r)), (
+        "nothing was shrunk: no test"
+    )
     # what the others do to those with the large diagonal is left out, a coupling of order 1 against 1e7
     assert np.abs(shrunk - exact).max() <= 1e-5 * np.abs(exact).max()
     # but not what those do to the others
@@ -68,7 +84,11 @@ def test_secrets_with_a_large_diagonal_are_solved_for_one_by_one(quadratic, rng)
 @pytest.mark.parametrize(("times", "shrunk"), [(990, False), (1010, True)])
 def test_large_means_a_thousand_times_the_own_entry(times, shrunk, quadratic, rng):
     model, _ = model_of(rng, 30, 40)
-    curved = replace(Curved.none(), hessian=np.diag(rng.uniform(5, 50, 30))) if quadratic else Curved.none()
+    curved = (
+        replace(Curved.none(), hessian=np.diag(rng.uniform(5, 50, 30)))
+        if quadratic
+        else Curved.none()
+    )
     w, r = rng.random(40), rng.normal(size=30)
     own = model.diagonal(w) + (curved.hessian.diagonal() if quadratic else 0)
     d = np.where(np.arange(30) % 3 == 0, times * own, 1.0)
@@ -82,9 +102,13 @@ def test_the_accurate_system_holds_where_the_quick_one_cancels(rng):
     r = model.adjoint(w * model.forward(x)) + d * x
 
     def error(found):
-        return np.abs(model.adjoint(w * model.forward(found)) + d * found - r).max() / np.abs(r).max()
+        return (
+            np.abs(model.adjoint(w * model.forward(found)) + d * found - r).max() / np.abs(r).max()
+        )
 
-    quick, accurate = (own.factor(w, d, Curved.none(), False)(r) for own in (model, model.accurate()))
+    quick, accurate = (
+        own.factor(w, d, Curved.none(), False)(r) for own in (model, model.accurate())
+    )
     assert error(accurate) <= 1e-14
     assert error(quick) >= 1e-10
     # without its refinement it would cancel much earlier
@@ -102,7 +126,9 @@ def test_a_distribution_without_a_report_proves_nothing():
 
 def test_a_ridge_only_where_it_is_needed():
     singular = np.ones((3, 3))
-    assert cholesky(lambda: singular - 1e-9 * np.eye(3))(np.ones(3)) @ np.ones(3) == pytest.approx(1, rel=1e-6)
+    assert cholesky(lambda: singular - 1e-9 * np.eye(3))(np.ones(3)) @ np.ones(3) == pytest.approx(
+        1, rel=1e-6
+    )
     assert cholesky(lambda: singular - np.eye(3)) is None
     built = []
     cholesky(lambda: built.append(0) or np.eye(3))
@@ -138,7 +164,10 @@ def test_second_order_terms_that_hinder_are_weighed_less(reach, share, rng):
     gained = 0
     for _ in range(40):
         theta = rng.uniform(0.1, 1.0, 12)
-        straight, bent = theta * rng.uniform(-1.2, 2.0, 12), theta * rng.uniform(rng.uniform(-4.0, -0.5), 2.0, 12)
+        straight, bent = (
+            theta * rng.uniform(-1.2, 2.0, 12),
+            theta * rng.uniform(rng.uniform(-4.0, -0.5), 2.0, 12),
+        )
         whole = _length(theta, bent, share)
         change, length = _longest(theta, straight, bent, reach, share)
         assert length == _length(theta, change, share)
@@ -146,10 +175,15 @@ def test_second_order_terms_that_hinder_are_weighed_less(reach, share, rng):
         (w,) = np.linalg.lstsq((bent - straight)[:, None], change - straight, rcond=None)[0]
         np.testing.assert_allclose(change, straight + w * (bent - straight), atol=1e-12)
         assert reach - 1e-9 <= w <= 1 + 1e-9
-        others = [_length(theta, straight + v * (bent - straight), share) for v in np.linspace(reach, 1, 200)]
+        others = [
+            _length(theta, straight + v * (bent - straight), share)
+            for v in np.linspace(reach, 1, 200)
+        ]
         if change is bent:
             assert length == whole
-            assert max(others) <= 1.25 * whole  # a tenth, and what lies between the places looked at
+            assert (
+                max(others) <= 1.25 * whole
+            )  # a tenth, and what lies between the places looked at
         else:
             gained += 1
             assert length > 1.1 * whole
@@ -168,7 +202,9 @@ def quadratic_optimum(model, q, curved):
     start = uniform(model.k)
     bounds = [(1e-14, None)] * model.k
     options = {"maxiter": 20_000, "maxfun": 50_000, "ftol": 1e-16, "gtol": 1e-10, "maxcor": 40}
-    found = optimize.minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    found = optimize.minimize(
+        objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options
+    )
     return found.x, objective
 
 
@@ -180,7 +216,9 @@ def test_with_a_quadratic_part_the_path_ends_where_a_general_solver_does(seed, s
     model, q = model_of(rng, k, s)
     curved = curved_of(rng, k, size)
     # as the bits have it: the parabola has its minimum near the simplex, off to one side
-    curved = replace(curved, c=1 - curved.hessian @ rng.dirichlet(np.ones(k)) + rng.normal(size=k) / 9)
+    curved = replace(
+        curved, c=1 - curved.hessian @ rng.dirichlet(np.ones(k)) + rng.normal(size=k) / 9
+    )
     for point in islice(path(model, q, uniform(k), False, curved), 60):
         off = curved.slope(point.theta) - model.adjoint(point.lam) - point.s
         assert np.abs(point.residual - off).max() <= 1e-12
@@ -224,7 +262,9 @@ def test_a_try_that_fails_is_followed_by_the_next_with_the_accurate_system(shape
     one_try = interior_point._one_try
 
     def lame(model, q, tol, settings):
-        found = one_try(model, q, tol, settings if len(reached) == 1 else replace(settings, max_iter=1))
+        found = one_try(
+            model, q, tol, settings if len(reached) == 1 else replace(settings, max_iter=1)
+        )
         reached.append((settings, model.by_reports, found[0][0]))
         return found
 
@@ -248,7 +288,9 @@ def test_a_tolerance_out_of_reach_ends_without_a_warning(shape, rng):
 
 def test_the_best_of_all_tries_where_none_suffices(monkeypatch, rng):
     model, q = model_of(rng, 20, 30)
-    lame = tuple(replace(settings, max_iter=limit) for settings, limit in zip(TRIES, (1, 4, 2), strict=True))
+    lame = tuple(
+        replace(settings, max_iter=limit) for settings, limit in zip(TRIES, (1, 4, 2), strict=True)
+    )
     monkeypatch.setattr(interior_point, "TRIES", lame)
     theta, steps = maximise_model(model, q, 1e-13)
     assert steps == 7
@@ -319,15 +361,21 @@ def test_a_guess_that_leads_nowhere_is_infinitely_bad():
     model = Dense(np.eye(3))
     q, nothing, all_ = uniform(3), np.zeros(3), np.ones(3)
     assert cross_over(model, q, nothing, all_, 1e-9)[0] == np.inf  # no support at all
-    assert cross_over(model, q, np.array([1.0, 1.0, 0]), np.array([0, 0, 1.0]), 1e-9)[0] == np.inf  # a report without
+    assert (
+        cross_over(model, q, np.array([1.0, 1.0, 0]), np.array([0, 0, 1.0]), 1e-9)[0] == np.inf
+    )  # a report without
     wide = Dense(np.eye(3)[:, :2] + 0.1)
-    assert cross_over(wide, uniform(2), all_, nothing, 1e-9)[0] == np.inf  # more unknowns than equations
+    assert (
+        cross_over(wide, uniform(2), all_, nothing, 1e-9)[0] == np.inf
+    )  # more unknowns than equations
 
 
 def test_a_guess_that_hardly_explains_a_report_does_not_leave_the_doubles():
     # 1e-170 is above 0, but its square is not
     model = Dense(np.array([[1.0, 1e-170], [0.5, 1.0]]))
-    assert cross_over(model, uniform(2), np.array([1.0, 0.0]), np.array([0.0, 1.0]), 1e-9)[0] == np.inf
+    assert (
+        cross_over(model, uniform(2), np.array([1.0, 0.0]), np.array([0.0, 1.0]), 1e-9)[0] == np.inf
+    )
 
 
 def test_a_loose_tolerance_has_zeros_where_the_certificate_allows_them(rng):
@@ -348,7 +396,9 @@ def test_a_gap_of_exactly_the_tolerance_needs_no_other_try():
     assert best_of(TRIES[:2], 0.4, lambda settings: ((0.5, found), 1))[1] == 2
 
 
-def test_where_the_support_cannot_be_told_at_the_goal_the_path_goes_on_until_it_can(monkeypatch, rng):
+def test_where_the_support_cannot_be_told_at_the_goal_the_path_goes_on_until_it_can(
+    monkeypatch, rng
+):
     """Two guesses too early: the third is taken, with its zeros; and a face without a vertex ends all the same."""
     model, q, theta = vertex(rng)
     guess, guesses = Dense.cross_over, []

@@ -13,13 +13,17 @@ STORED = {coverage.key(row): row for row in coverage.read(coverage.FILE)}
 
 
 def of(name, noise):
-    [(place, setting)] = [(i, s) for i, s in enumerate(SETTINGS) if (s.name, s.noise) == (name, noise)]
+    [(place, setting)] = [
+        (i, s) for i, s in enumerate(SETTINGS) if (s.name, s.noise) == (name, noise)
+    ]
     return place, setting
 
 
 def disagreement(new, stored):
     """In standard errors of the difference of two shares."""
-    return abs(new["covered"] - float(stored["covered"])) / np.hypot(float(new["error"]), float(stored["error"]))
+    return abs(new["covered"] - float(stored["covered"])) / np.hypot(
+        float(new["error"]), float(stored["error"])
+    )
 
 
 def test_every_row_is_there_and_no_other():
@@ -28,7 +32,9 @@ def test_every_row_is_there_and_no_other():
         for n in setting.sizes:
             for method in coverage.METHODS:
                 if coverage.can(setting, n, method):
-                    targets = ("distribution", "frequencies")[: 1 + (method in coverage.OF_FREQUENCIES)]
+                    targets = ("distribution", "frequencies")[
+                        : 1 + (method in coverage.OF_FREQUENCIES)
+                    ]
                     wanted |= {
                         (setting.name, setting.noise, str(n), cell, target, method)
                         for cell in setting.cells
@@ -49,7 +55,11 @@ def test_the_rows_say_what_was_measured():
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "noise", "n", "method"),
-    [("vertex", "strong", 300, "profile"), ("ages", "mild", 30_000, "wald"), ("vertex", "strong", 300, "betting")],
+    [
+        ("vertex", "strong", 300, "profile"),
+        ("ages", "mild", 30_000, "wald"),
+        ("vertex", "strong", 300, "betting"),
+    ],
 )
 def test_other_draws_cover_as_often(name, noise, n, method):
     """Four standard errors: a false alarm in one of ten thousand comparisons."""
@@ -62,7 +72,10 @@ def test_a_narrower_interval_is_seen_to_cover_less(monkeypatch):
     """The control: half the width."""
     monkeypatch.setattr(coverage, "ends", halved(coverage.ends))
     place, setting = of("ages", "mild")
-    found = {row["cell"]: row for row in coverage.measure(setting, 30_000, ["profile"], DRAWS, (1, place, 30_000))}
+    found = {
+        row["cell"]: row
+        for row in coverage.measure(setting, 30_000, ["profile"], DRAWS, (1, place, 30_000))
+    }
     row = found["largest"]
     assert disagreement(row, STORED[coverage.key(row)]) > 4
 
@@ -76,7 +89,10 @@ def halved(ends):
 
 
 def test_what_was_interrupted_goes_on(tmp_path):
-    file, few = tmp_path / "coverage.csv", ["--settings", "vertex", "--sizes", "300", "--draws", "3"]
+    file, few = (
+        tmp_path / "coverage.csv",
+        ["--settings", "vertex", "--sizes", "300", "--draws", "3"],
+    )
     coverage.main([*few, "--methods", "wald", "--to", str(file)])
     first = coverage.read(file)
     coverage.main([*few, "--methods", "wald", "profile", "--to", str(file)])

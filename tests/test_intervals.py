@@ -9,9 +9,9 @@ from scipy.optimize import linprog, minimize
 from scipy.stats import beta, chi2
 
 import ibukit as ik
-from ibukit.intervals import likelihood, quick
-from ibukit.intervals.boxes import Boxes
-from ibukit.intervals.listed import counted
+from ibukit.intervals import sqp, tilted_likelihood
+from ibukit.intervals.clopper_pearson import Boxes
+from ibukit.intervals.finite_reports import counted
 from ibukit.intervals.profile import ENDS_MEET, Profile
 
 LEVEL = 0.9
@@ -65,7 +65,11 @@ def test_a_general_solver_ends_where_the_profile_does(seed):
             jac=lambda theta: -w,
             bounds=[(0, 1)] * tally.k,
             constraints=[
-                {"type": "eq", "fun": lambda theta: theta.sum() - 1, "jac": lambda theta: np.ones(len(theta))},
+                {
+                    "type": "eq",
+                    "fun": lambda theta: theta.sum() - 1,
+                    "jac": lambda theta: np.ones(len(theta)),
+                },
                 {
                     "type": "ineq",
                     "fun": lambda theta: q @ np.log(np.maximum(theta @ columns, 1e-300)) - least,
@@ -85,7 +89,9 @@ def test_a_general_solver_ends_where_the_profile_does(seed):
 @pytest.mark.slow
 def test_a_conic_solver_ends_where_the_profile_does():
     """500 instances by cvxpy 1.9.3 and Clarabel 0.11, on the problem as it is written, tolerances 1e-11."""
-    recorded = np.loadtxt(Path(__file__).parent / "oracles" / "profile_ends.csv", delimiter=",", skiprows=1)
+    recorded = np.loadtxt(
+        Path(__file__).parent / "oracles" / "profile_ends.csv", delimiter=",", skiprows=1
+    )
     assert len(recorded) == 500
     for seed, *ends in recorded.tolist():
         tally, w = instance(int(seed))
@@ -128,14 +134,16 @@ def test_both_ways_to_an_end_lead_there(seed, monkeypatch):
     """Quadratic models are quick and may fail; leaning estimates are sure."""
     tally, w = instance(seed)
     ends = Profile.of(tally, LEVEL).highest(w)
-    monkeypatch.setattr(quick, "MOST_QUADRATICS", 0)
+    monkeypatch.setattr(sqp, "MAX_QUADRATICS", 0)
     assert Profile.of(tally, LEVEL).highest(w) == pytest.approx(ends, abs=1e-8 * np.ptp(w))
 
 
 def test_quadratic_models_are_mostly_enough(monkeypatch):
     """On a real map the other way is not taken once."""
     data = ik.datasets.load_gowalla("manhattan")
-    tally = ik.TruncatedPlanarGeometric(data.alphabet, 1.0).simulate(data.counts, np.random.default_rng(1))
+    tally = ik.TruncatedPlanarGeometric(data.alphabet, 1.0).simulate(
+        data.counts, np.random.default_rng(1)
+    )
     region = Profile.of(tally, LEVEL)
     taken = []
 
@@ -149,7 +157,7 @@ def test_quadratic_models_are_mostly_enough(monkeypatch):
         region.highest(unit)
         region.highest(-unit)
     assert taken == []
-    monkeypatch.setattr(quick, "MOST_QUADRATICS", 1)
+    monkeypatch.setattr(sqp, "MAX_QUADRATICS", 1)
     region.highest(unit)
     assert len(taken) == 1
 
@@ -157,13 +165,18 @@ def test_quadratic_models_are_mostly_enough(monkeypatch):
 @pytest.mark.parametrize("kind", [ik.TruncatedGeometric, ik.RandomizedResponse])
 @pytest.mark.parametrize("n", [40, 4000])
 def test_structure_and_matrix_have_the_same_ends(kind, n, monkeypatch):
-    monkeypatch.setattr(likelihood, "MOST_SECRETS_DENSE_ANYWAY", 20)
+    monkeypatch.setattr(tilted_likelihood, "MAX_SECRETS_DENSE_ANYWAY", 20)
     rng, k = np.random.default_rng(5), 30
-    theta, mechanism = rng.dirichlet(np.full(k, 0.3)), kind(ik.Line(0, k - 1), 0.4 if n == 40 else 2.0)
+    theta, mechanism = (
+        rng.dirichlet(np.full(k, 0.3)),
+        kind(ik.Line(0, k - 1), 0.4 if n == 40 else 2.0),
+    )
     tally = mechanism.simulate(rng.multinomial(n, theta), rng)
     (part,) = tally.parts
     listed = ik.MatrixMechanism(mechanism.matrix()).tally(part.reports, counts=part.counts)
-    questions = np.vstack([np.eye(k)[::6], np.arange(k), np.arange(k) > 20, np.arange(k) <= 20, rng.normal(size=k)])
+    questions = np.vstack(
+        [np.eye(k)[::6], np.arange(k), np.arange(k) > 20, np.arange(k) <= 20, rng.normal(size=k)]
+    )
     assert Profile.of(tally, LEVEL).likelihood.rows is None
     assert Profile.of(listed, LEVEL).likelihood.rows is not None
     found, expected = (ik.mle(each).interval(LEVEL, of=questions) for each in (tally, listed))
@@ -171,7 +184,9 @@ def test_structure_and_matrix_have_the_same_ends(kind, n, monkeypatch):
     np.testing.assert_allclose(np.array(found) / size, np.array(expected) / size, atol=3e-9)
 
 
-@pytest.mark.parametrize("mechanism", [ik.TruncatedGeometric(10_000, 0.1), ik.RandomizedResponse(10_000, 8.0)])
+@pytest.mark.parametrize(
+    "mechanism", [ik.TruncatedGeometric(10_000, 0.1), ik.RandomizedResponse(10_000, 8.0)]
+)
 def test_ten_thousand_secrets_end_certified(mechanism):
     """What is attained and what is proved differ by 1e-8 of the range at most."""
     rng, k = np.random.default_rng(3), 10_000
@@ -213,7 +228,12 @@ def test_boxes_are_what_a_linear_programme_says(seed):
     high = np.nan_to_num(beta.ppf(1 - share, seen + 1, tally.n - seen), nan=1.0)
     columns = part.mechanism.matrix().T
     solution = linprog(
-        -w, np.r_[columns, -columns], np.r_[high, -low], np.ones((1, tally.k)), [1.0], method="highs-ipm"
+        -w,
+        np.r_[columns, -columns],
+        np.r_[high, -low],
+        np.ones((1, tally.k)),
+        [1.0],
+        method="highs-ipm",
     )
     upper = ik.mle(tally).interval(LEVEL, of=w, method="guaranteed")[1]
     assert upper >= -solution.fun - 1e-8
@@ -230,14 +250,20 @@ def test_rows_of_bits_are_listed_as_the_matrix_lists_them(mechanism, by):
     listed = ik.MatrixMechanism(mechanism.matrix()).tally_counts(counted(tally.parts[0]))
     assert listed.n == tally.n
     assert ik.mle(listed).distribution == pytest.approx(ik.mle(tally).distribution, abs=1e-5)
-    found, expected = (ik.mle(each).interval(LEVEL, method="guaranteed", by=by) for each in (tally, listed))
-    np.testing.assert_allclose(found, expected, atol=1e-8 if by == "boxes" else 0.2)  # bets are of another random tenth
+    found, expected = (
+        ik.mle(each).interval(LEVEL, method="guaranteed", by=by) for each in (tally, listed)
+    )
+    np.testing.assert_allclose(
+        found, expected, atol=1e-8 if by == "boxes" else 0.2
+    )  # bets are of another random tenth
     assert (found[1] - found[0]).max() < 0.9
 
 
 def test_reports_that_no_distribution_makes_are_named():
     with pytest.raises(ValueError, match="does not fit its mechanism"):
-        ik.mle(ik.RandomizedResponse(2, 0.1).tally_counts([10_000, 0])).interval(method="guaranteed")
+        ik.mle(ik.RandomizedResponse(2, 0.1).tally_counts([10_000, 0])).interval(
+            method="guaranteed"
+        )
 
 
 def test_pooled_reports_have_boxes_of_their_own():
@@ -308,7 +334,9 @@ def test_what_is_guaranteed_holds(mechanism, theta, n):
 
 
 def test_the_profile_holds_inside():
-    drawn = covers("profile", ik.TruncatedGeometric(6, 0.5), [0.15, 0.1, 0.2, 0.3, 0.15, 0.1], 3000, 300)
+    drawn = covers(
+        "profile", ik.TruncatedGeometric(6, 0.5), [0.15, 0.1, 0.2, 0.3, 0.15, 0.1], 3000, 300
+    )
     share = np.mean(list(drawn))
     assert abs(share - LEVEL) <= 3 * np.sqrt(LEVEL * (1 - LEVEL) / 300)
 
@@ -351,16 +379,22 @@ def test_broken_intervals_are_seen_not_to_hold():
 
 def test_bad_questions_are_named():
     estimate = ik.mle(ik.RandomizedResponse(3, 1.0).tally_counts([5, 3, 2]))
-    with pytest.raises(ValueError, match=r"method must be one of 'wald', 'profile', .*, got 'exact'"):
+    with pytest.raises(
+        ValueError, match=r"method must be one of 'wald', 'profile', .*, got 'exact'"
+    ):
         estimate.interval(method="exact")
-    with pytest.raises(ValueError, match="target must be 'distribution' with method='profile', got 'frequencies'"):
+    with pytest.raises(
+        ValueError, match="target must be 'distribution' with method='profile', got 'frequencies'"
+    ):
         estimate.interval(method="profile", target="frequencies")
     with pytest.raises(ValueError, match="level"):
         estimate.interval(1.0, method="profile")
     with pytest.raises(ValueError, match="has no tally"):
         replace(estimate, tally=None).interval(method="profile")
     with pytest.raises(ValueError, match="reports that can be listed"):
-        ik.mle(ik.LinearGeometric(ik.Line(0, 3), 1.0).tally([-5, 3, 2, 9])).interval(method="guaranteed")
+        ik.mle(ik.LinearGeometric(ik.Line(0, 3), 1.0).tally([-5, 3, 2, 9])).interval(
+            method="guaranteed"
+        )
     bits = ik.mle(ik.Rappor(40, 3.0).simulate([5] * 40, np.random.default_rng(1)))
     with pytest.raises(ik.errors.TooLarge, match="reports of 40 secrets"):
         bits.interval(method="guaranteed")
@@ -375,10 +409,16 @@ def test_a_question_without_an_answer_to_find_has_its_value():
 
 
 def test_tallies_of_another_likelihood_are_refused():
-    lossy = ik.MatrixMechanism(0.8 * np.eye(3) + 0.02, efficiency=np.full(3, 0.86)).tally_counts([5, 3, 2])
+    lossy = ik.MatrixMechanism(0.8 * np.eye(3) + 0.02, efficiency=np.full(3, 0.86)).tally_counts(
+        [5, 3, 2]
+    )
     weighted = ik.RandomizedResponse(3, 1.0).tally_counts([5.5, 3.2, 2.0], weighted=True)
     endless = ik.LinearGeometric(ik.Line(0, None), 0.5).tally([3, 4, 4, 9])
-    for tally, says in ((lossy, "do not get lost"), (weighted, "got weights"), (endless, "bounded alphabet")):
+    for tally, says in (
+        (lossy, "do not get lost"),
+        (weighted, "got weights"),
+        (endless, "bounded alphabet"),
+    ):
         for method in ("profile", "guaranteed"):
             with pytest.raises(ValueError, match=says):
                 ik.mle(tally).interval(method=method)

@@ -17,7 +17,10 @@ SQUARE = [
     (ik.TruncatedGeometric(3, 2.0), naive.truncated_geometric(3, 2.0)),
     (ik.Exponential(6, 1.0), naive.exponential(naive.line_distances(6), 1.0)),
     (ik.LinearLaplace(6, 1.0), naive.linear_laplace(6, 1.0)),
-    (ik.TruncatedPlanarGeometric(ik.Grid(2, 3), 2.0), naive.truncated_planar_geometric(2, 3, 1.0, 1.0, 2.0)),
+    (
+        ik.TruncatedPlanarGeometric(ik.Grid(2, 3), 2.0),
+        naive.truncated_planar_geometric(2, 3, 1.0, 1.0, 2.0),
+    ),
     (ik.MatrixMechanism([[0.9, 0.1], [0.3, 0.7]]), np.array([[0.9, 0.1], [0.3, 0.7]])),
 ]
 IDS = [f"{type(mechanism).__name__}-{mechanism.k}" for mechanism, _ in SQUARE]
@@ -50,14 +53,22 @@ def test_the_tridiagonal_inverse_on_a_long_line(k):
 def test_its_error_is_that_of_the_inverse_matrix(mechanism, matrix, rng):
     """N E ||v - theta||^2 = sum_z (theta M)_z ||r_z||^2 - ||theta||^2, with r_z the rows of M^-1."""
     norms = (np.linalg.inv(matrix) ** 2).sum(axis=1)
-    for theta in (rng.dirichlet(np.ones(len(matrix))), np.eye(len(matrix))[0], np.eye(len(matrix))[-1]):
+    for theta in (
+        rng.dirichlet(np.ones(len(matrix))),
+        np.eye(len(matrix))[0],
+        np.eye(len(matrix))[-1],
+    ):
         expected = theta @ matrix @ norms - theta @ theta
         assert inversion_error(mechanism).at(theta) == pytest.approx(expected, rel=1e-9)
 
 
-@pytest.mark.parametrize("mechanism", [ik.Rappor(6, 1.3), ik.OptimizedUnaryEncoding(6, 1.3)], ids=["RAPPOR", "OUE"])
+@pytest.mark.parametrize(
+    "mechanism", [ik.Rappor(6, 1.3), ik.OptimizedUnaryEncoding(6, 1.3)], ids=["RAPPOR", "OUE"]
+)
 def test_unary_encodings_are_debiased_bit_by_bit(mechanism, rng):
-    p_one = {"Rappor": np.exp(0.65) / (1 + np.exp(0.65)), "OptimizedUnaryEncoding": 0.5}[type(mechanism).__name__]
+    p_one = {"Rappor": np.exp(0.65) / (1 + np.exp(0.65)), "OptimizedUnaryEncoding": 0.5}[
+        type(mechanism).__name__
+    ]
     p_zero = {"Rappor": 1 / (1 + np.exp(0.65)), "OptimizedUnaryEncoding": 1 / (1 + np.exp(1.3))}
     p_zero = p_zero[type(mechanism).__name__]
     rows = rng.integers(0, 2, (300, 6))
@@ -72,12 +83,16 @@ def test_unary_encodings_are_debiased_bit_by_bit(mechanism, rng):
 
 @pytest.mark.parametrize("epsilon", [5e-15, 1e-12, 1e-6])
 @pytest.mark.parametrize(
-    "kind", [ik.RandomizedResponse, ik.Rappor, ik.OptimizedUnaryEncoding], ids=lambda kind: kind.__name__
+    "kind",
+    [ik.RandomizedResponse, ik.Rappor, ik.OptimizedUnaryEncoding],
+    ids=lambda kind: kind.__name__,
 )
 def test_the_smallest_epsilon_divides_by_what_it_should(kind, epsilon):
     mechanism = kind(4, epsilon)
     reports = np.array([0, 0, 1])
-    v = ik.inv(mechanism.tally(reports if mechanism.m == 4 else np.eye(4)[reports]), post="none").distribution
+    v = ik.inv(
+        mechanism.tally(reports if mechanism.m == 4 else np.eye(4)[reports]), post="none"
+    ).distribution
     # to first order the two probabilities differ by eps / 4, for k = 4 in all three
     assert v[0] - v[1] == pytest.approx((2 / 3 - 1 / 3) / (epsilon / 4), rel=1e-5)
 
@@ -88,7 +103,10 @@ def test_more_reports_than_secrets(rng):
     assert np.abs(mechanism.invert(np.arange(6), theta @ matrix) - theta).max() <= 1e-13
     counts = rng.multinomial(500, theta @ matrix)
     expected = counts / 500 @ np.linalg.pinv(matrix)
-    assert np.abs(ik.inv(mechanism.tally_counts(counts), post="none").distribution - expected).max() <= 1e-12
+    assert (
+        np.abs(ik.inv(mechanism.tally_counts(counts), post="none").distribution - expected).max()
+        <= 1e-12
+    )
 
 
 @pytest.mark.ledger("A-D08", "A-D09")
@@ -101,9 +119,13 @@ def test_both_repairs_are_what_their_definitions_say(seed):
     raw = ik.inv(tally, post="none")
     assert (raw.distribution < 0).any(), "nothing to repair"
     clipped, projected = ik.inv(tally, post="normalize"), ik.inv(tally, post="project")
-    assert clipped.distribution == pytest.approx(naive.clip_and_normalize(raw.distribution), abs=1e-14)
+    assert clipped.distribution == pytest.approx(
+        naive.clip_and_normalize(raw.distribution), abs=1e-14
+    )
     assert projected.distribution == pytest.approx(naive.project(raw.distribution), abs=1e-12)
-    assert projected.distribution == pytest.approx(naive.project_to_simplex(raw.distribution), abs=1e-6)
+    assert projected.distribution == pytest.approx(
+        naive.project_to_simplex(raw.distribution), abs=1e-6
+    )
     for estimate in (clipped, projected):
         assert (estimate.distribution >= 0).all()
         assert estimate.distribution.sum() == pytest.approx(1, abs=1e-15)
@@ -127,7 +149,11 @@ def test_the_projection_meets_the_optimality_conditions(rng):
 def test_the_default_is_the_projection():
     tally = ik.RandomizedResponse(3, 1.0).tally_counts([60, 30, 10])
     assert np.array_equal(ik.inv(tally).distribution, ik.inv(tally, post="project").distribution)
-    assert [ik.inv(tally, post=post).method for post in ("none", "normalize", "project")] == ["INV", "INV-N", "INV-P"]
+    assert [ik.inv(tally, post=post).method for post in ("none", "normalize", "project")] == [
+        "INV",
+        "INV-N",
+        "INV-P",
+    ]
 
 
 def test_status_and_gap_off_the_simplex_and_on_it():
@@ -146,7 +172,7 @@ def test_status_and_gap_off_the_simplex_and_on_it():
     assert sums_elsewhere.status is ik.Status.OFF_SIMPLEX
 
 
-LARGEST_ON_THE_DIAGONAL = [
+MAX_ON_THE_DIAGONAL = [
     [0.36, 0.06, 0.28, 0.30],
     [1 / 28, 10 / 28, 8 / 28, 9 / 28],
     [5 / 22, 4 / 22, 7 / 22, 6 / 22],
@@ -156,7 +182,7 @@ SINGULAR = {
     "equal rows": [[0.3, 0.7], [0.3, 0.7]],
     "dependent rows": [[0.5, 0.5, 0.0], [0.0, 0.5, 0.5], [0.25, 0.5, 0.25]],
     "more secrets than reports": [[0.9, 0.1], [0.5, 0.5], [0.2, 0.8]],
-    "largest on the diagonal": LARGEST_ON_THE_DIAGONAL,
+    "largest on the diagonal": MAX_ON_THE_DIAGONAL,
 }
 
 
@@ -171,7 +197,7 @@ def test_singular_channels_are_refused(name, post):
 
 @pytest.mark.erratum("B4")
 def test_largest_entries_on_the_diagonal_do_not_make_a_channel_invertible():
-    matrix = np.array(LARGEST_ON_THE_DIAGONAL)
+    matrix = np.array(MAX_ON_THE_DIAGONAL)
     others = np.where(np.eye(4, dtype=bool), 0, matrix)
     assert (np.diag(matrix) > others.max(axis=0)).all()
     assert (np.diag(matrix) > others.max(axis=1)).all()
@@ -181,8 +207,13 @@ def test_largest_entries_on_the_diagonal_do_not_make_a_channel_invertible():
 
 
 def test_reports_that_cannot_be_listed_are_refused():
-    for tally in (ik.LinearGeometric(4, 1.0).tally([0, 7]), ik.PlanarGeometric(ik.Grid(2, 2), 1.0).tally([[0, 3]])):
-        with pytest.raises(ik.errors.NotInvertible, match=r"LinearGeometric|PlanarGeometric") as caught:
+    for tally in (
+        ik.LinearGeometric(4, 1.0).tally([0, 7]),
+        ik.PlanarGeometric(ik.Grid(2, 2), 1.0).tally([[0, 3]]),
+    ):
+        with pytest.raises(
+            ik.errors.NotInvertible, match=r"LinearGeometric|PlanarGeometric"
+        ) as caught:
             ik.inv(tally)
         assert "no square channel matrix" in str(caught.value)
 
@@ -195,7 +226,10 @@ def test_pools_are_refused():
 
 @pytest.mark.parametrize("post", ["simplex", "PROJECT", "", None])
 def test_unknown_repairs_are_refused(post):
-    with pytest.raises(ValueError, match=r"post must be one of 'none', 'normalize', 'project', 'norm-mul', .*, got "):
+    with pytest.raises(
+        ValueError,
+        match=r"post must be one of 'none', 'normalize', 'project', 'norm-mul', .*, got ",
+    ):
         ik.inv(ik.RandomizedResponse(3, 1.0).tally([0]), post=post)
 
 
@@ -245,5 +279,7 @@ def test_sums_that_are_not_1(v, norm, cut):
 
 def test_nothing_positive_to_cut():
     tally = ik.Rappor(3, 1.0).tally([[0, 0, 0], [0, 0, 0]])
-    with pytest.raises(ik.errors.InvalidDistribution, match="so Norm-Cut is not defined; use post='project'"):
+    with pytest.raises(
+        ik.errors.InvalidDistribution, match="so Norm-Cut is not defined; use post='project'"
+    ):
         ik.inv(tally, post="norm-cut")

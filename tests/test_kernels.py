@@ -5,8 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ibukit._validate import frozen
-from ibukit.channels import BitChannel, DenseChannel, LineChannel, ResponseChannel, _bit_kernels, _line_kernels
+from ibukit._ground.arguments import frozen
+from ibukit.channels import (
+    BitChannel,
+    DenseChannel,
+    LineChannel,
+    ResponseChannel,
+    _bit_kernels,
+    _line_kernels,
+)
 from ibukit.channels.line import split_factor
 
 seeds = st.integers(0, 2**32)
@@ -32,7 +39,9 @@ def test_sweep(k, decay, seed):
 @given(st.integers(1, 12), st.integers(1, 9), seeds)
 def test_bytes_are_looked_up_and_gathered(n, n_bytes, seed):
     rng = np.random.default_rng(seed)
-    rows = frozen(rng.integers(0, 256, (n, n_bytes), dtype=np.uint8))  # as in a channel: compiled once
+    rows = frozen(
+        rng.integers(0, 256, (n, n_bytes), dtype=np.uint8)
+    )  # as in a channel: compiled once
     table, w = rng.random((n_bytes, 264)), rng.random(n)
     found = _bit_kernels.look_up(rows, table)
     np.testing.assert_allclose(found, source(_bit_kernels.look_up)(rows, table), rtol=4 * ONE_ULP)
@@ -104,7 +113,9 @@ def test_channels_are_their_matrices(make, rng):
     assert (np.abs(channel.forward(theta) - theta @ dense) <= 1e-14 * (np.abs(theta) @ dense)).all()
     assert (np.abs(channel.adjoint(w) - dense @ w) <= 1e-14 * (dense @ np.abs(w))).all()
     np.testing.assert_allclose([channel.forward(row) for row in np.eye(k)], dense, rtol=1e-14)
-    np.testing.assert_allclose(np.transpose([channel.adjoint(row) for row in np.eye(s)]), dense, rtol=1e-14)
+    np.testing.assert_allclose(
+        np.transpose([channel.adjoint(row) for row in np.eye(s)]), dense, rtol=1e-14
+    )
 
 
 def test_factors_too_small_for_a_double_are_kept_apart():

@@ -18,7 +18,9 @@ FORMS = {
     "objects": np.array(REPORTS, dtype=object),
     "Series": pd.Series(REPORTS, index=[7, 5, 3, 1, 0]),
     "categorical": pd.Series(REPORTS, dtype="category"),
-    "categories in another order": pd.Categorical(REPORTS, categories=["Federal-gov", "never", "Private", "Self-emp"]),
+    "categories in another order": pd.Categorical(
+        REPORTS, categories=["Federal-gov", "never", "Private", "Self-emp"]
+    ),
     "nullable": pd.Series(REPORTS, dtype="string"),
     "unmasked": np.ma.array(REPORTS, mask=False),
 }
@@ -44,7 +46,9 @@ def test_reports_of_any_form_are_the_same_tally(reports):
 )
 def test_counts_are_aligned_by_label(counts):
     assert RESPONSE.tally_counts(counts).counts.tolist() == [3, 1, 1]
-    drawn = [RESPONSE.simulate(c, np.random.default_rng(1)).counts.tolist() for c in ([3, 1, 1], counts)]
+    drawn = [
+        RESPONSE.simulate(c, np.random.default_rng(1)).counts.tolist() for c in ([3, 1, 1], counts)
+    ]
     assert drawn[0] == drawn[1]
 
 
@@ -53,23 +57,39 @@ def test_a_label_that_is_not_there_counts_nothing():
 
 
 def test_what_is_missing_or_twice_is_refused():
-    for reports in (["Private", None], ["Private", np.nan], pd.Series(["Private", pd.NA]), pd.Categorical(["a", None])):
-        with pytest.raises((ValueError, AlphabetMismatch), match=r"reports (has a missing value at index 1|contains)"):
+    for reports in (
+        ["Private", None],
+        ["Private", np.nan],
+        pd.Series(["Private", pd.NA]),
+        pd.Categorical(["a", None]),
+    ):
+        with pytest.raises(
+            (ValueError, AlphabetMismatch),
+            match=r"reports (has a missing value at index 1|contains)",
+        ):
             RESPONSE.tally(reports)
     with pytest.raises(ValueError, match=r"reports has a missing value \(masked\) at index 1"):
         ik.RandomizedResponse(3, 1.0).tally(np.ma.array([0, 1, 2], mask=[0, 1, 0]))
-    with pytest.raises(ValueError, match=r"reports must be whole numbers, got nan at index 0 \(a missing value"):
+    with pytest.raises(
+        ValueError, match=r"reports must be whole numbers, got nan at index 0 \(a missing value"
+    ):
         ik.RandomizedResponse(ik.Line(17, 20), 1.0).tally(pd.Series([np.nan, 18]))
-    with pytest.raises(ValueError, match=r"reports must be whole numbers, got nan at index 1 \(a missing value"):
+    with pytest.raises(
+        ValueError, match=r"reports must be whole numbers, got nan at index 1 \(a missing value"
+    ):
         ik.RandomizedResponse(ik.Line(17, 20), 1.0).tally(pd.array([18, None], dtype="Int64"))
     with pytest.raises(ValueError, match="counts must have each label once, got 'Private' twice"):
         RESPONSE.tally_counts(pd.Series([1, 2], index=["Private", "Private"]))
-    with pytest.raises(ValueError, match="counts must be a Series, a mapping or an array, got a frame"):
+    with pytest.raises(
+        ValueError, match="counts must be a Series, a mapping or an array, got a frame"
+    ):
         RESPONSE.tally_counts(pd.DataFrame({"n": [3, 1, 1]}, index=WORK))
 
 
 def test_codes_are_taken_by_name_alone():
-    with pytest.raises(AlphabetMismatch, match=r"reports contains 1, .* places in the alphabet .* codes=True"):
+    with pytest.raises(
+        AlphabetMismatch, match=r"reports contains 1, .* places in the alphabet .* codes=True"
+    ):
         RESPONSE.tally([1, 0, 0, 2, 0])
     assert RESPONSE.tally([1, 0, 0, 2, 0], codes=True).counts.tolist() == [3, 1, 1]
     with pytest.raises(AlphabetMismatch, match=r"counts contains 0, .* in the alphabet's order"):
@@ -77,7 +97,9 @@ def test_codes_are_taken_by_name_alone():
     assert RESPONSE.tally_counts(pd.Series([3, 1, 1]).to_numpy()).counts.tolist() == [3, 1, 1]
 
 
-@pytest.mark.parametrize("kind", [ik.TruncatedGeometric, ik.LinearLaplace, ik.LinearGeometric, ik.Exponential])
+@pytest.mark.parametrize(
+    "kind", [ik.TruncatedGeometric, ik.LinearLaplace, ik.LinearGeometric, ik.Exponential]
+)
 def test_ages_are_ages(kind, rng):
     """Once they were taken for places on a line from 17, and the mean age came out 17 years too high."""
     line, values = ik.Line(17, 90), np.arange(17, 91)
@@ -89,17 +111,24 @@ def test_ages_are_ages(kind, rng):
     with_codes = mechanism.randomize(np.minimum(ages, 73), rng, codes=True)
     wrong = ik.mle(mechanism.tally(with_codes, codes=True)).distribution @ values
     assert wrong > ages.mean() + 10
-    with pytest.raises(AlphabetMismatch, match=r"secrets contains 16, which is not in 17\.\.90, at index 1"):
+    with pytest.raises(
+        AlphabetMismatch, match=r"secrets contains 16, which is not in 17\.\.90, at index 1"
+    ):
         mechanism.randomize([17, 16], rng)
 
 
 def test_cells_are_pairs_and_answers_are_labels(rng):
     grid = ik.Grid(3, 4, first=(10, 20))
-    for mechanism in (ik.PlanarLaplace(grid, 1.0), ik.TruncatedPlanarGeometric(grid, 1.0), ik.Exponential(grid, 1.0)):
+    for mechanism in (
+        ik.PlanarLaplace(grid, 1.0),
+        ik.TruncatedPlanarGeometric(grid, 1.0),
+        ik.Exponential(grid, 1.0),
+    ):
         reports = mechanism.randomize([(10, 20), (12, 23)] * 50, rng)
         assert reports.shape == (100, 2)
         assert (
-            mechanism.tally(reports).counts.tolist() == mechanism.tally(grid.codes(reports), codes=True).counts.tolist()
+            mechanism.tally(reports).counts.tolist()
+            == mechanism.tally(grid.codes(reports), codes=True).counts.tolist()
         )
     answers = RESPONSE.randomize(["Private"] * 20, np.random.default_rng(1))
     places = RESPONSE.randomize([0] * 20, np.random.default_rng(1), codes=True)
@@ -121,7 +150,9 @@ def test_reports_that_are_no_secrets_have_names_of_their_own():
     assert merged.report_alphabet == ik.Line(0, 1)
     assert merged.tally([0, 1, 1]).counts.tolist() == [1, 2]
     assert ik.Rappor(WORK, 1.0).tally([[1, 0, 1]]).n == 1
-    assert ik.SubsetSelection(WORK, 1.0, 1).report_alphabet == ik.Line(0, 2)  # as many sets as secrets
+    assert ik.SubsetSelection(WORK, 1.0, 1).report_alphabet == ik.Line(
+        0, 2
+    )  # as many sets as secrets
 
 
 def test_an_alphabet_may_be_a_list_of_its_labels():
@@ -160,6 +191,9 @@ class OldHeir(ik.RandomizedResponse):
 
 
 def test_a_class_that_has_its_own_randomize_keeps_it(rng):
-    assert Old(ik.Alphabet(WORK)).randomize(["Private", "Self-emp"], rng).tolist() == ["Self-emp", "Private"]
+    assert Old(ik.Alphabet(WORK)).randomize(["Private", "Self-emp"], rng).tolist() == [
+        "Self-emp",
+        "Private",
+    ]
     assert OldHeir(WORK, 1.0).randomize(["Self-emp"] * 3, rng).tolist() == ["Private"] * 3
     assert OldHeir(ik.Line(17, 20), 1.0).randomize([19, 18], rng).tolist() == [17, 17]

@@ -40,7 +40,9 @@ def matrix_of_plane(north, east):
     (i, rows), (j, cols) = (masses(steps, math.ceil(25 / steps.nats)) for steps in (north, east))
     weights = np.exp(-np.hypot(i[:, None] * float(north.nats), j * float(east.nats)))
     by_row = np.tensordot(rows.astype(float), weights / weights.sum(), axes=1)
-    matrix = np.tensordot(by_row, cols.astype(float), axes=(2, 2))  # (row, to row, column, to column)
+    matrix = np.tensordot(
+        by_row, cols.astype(float), axes=(2, 2)
+    )  # (row, to row, column, to column)
     k = north.cells * east.cells
     return matrix.transpose(0, 2, 1, 3).reshape(k, k)
 
@@ -51,19 +53,31 @@ def test_the_law_is_that_of_continuous_noise_up_to_what_is_said(fineness, monkey
     line, plane = LineLattice(LINE, 3.0), PlaneLattice(GRID, 3.0)
     for matrix, expected, eta in (
         (matrix_of_line(line.steps), ik.LinearLaplace(LINE, 3.0).matrix(), 1 / fineness),
-        (matrix_of_plane(plane.north, plane.east), ik.PlanarLaplace(GRID, 3.0).matrix(), math.sqrt(2) / fineness),
+        (
+            matrix_of_plane(plane.north, plane.east),
+            ik.PlanarLaplace(GRID, 3.0).matrix(),
+            math.sqrt(2) / fineness,
+        ),
     ):
         off = np.abs(np.log(matrix / expected)).max()
         assert 1e-8 < off <= eta  # a lattice it is, and near enough
 
 
 def test_steps_are_as_fine_as_is_said_and_no_finer():
-    for epsilon, side, cells in [(0.1, 0.7, 20), (3.0, 1.0, 5), (72.0, 1.0, 4), (5e-15, 1.0, 9), (1e-7, 0.5, 3)]:
+    for epsilon, side, cells in [
+        (0.1, 0.7, 20),
+        (3.0, 1.0, 5),
+        (72.0, 1.0, 4),
+        (5e-15, 1.0, 9),
+        (1e-7, 0.5, 3),
+    ]:
         steps = Steps.of(epsilon, side, cells)
         assert steps.nats * steps.each == Fraction(epsilon) * Fraction(side)
         assert steps.each % 2 == 1  # no place is between two cells
         assert steps.nats <= Fraction(1, 2**20)
-        assert steps.each <= 2 or Fraction(epsilon) * Fraction(side) / (steps.each - 2) > Fraction(1, 2**20)
+        assert steps.each <= 2 or Fraction(epsilon) * Fraction(side) / (steps.each - 2) > Fraction(
+            1, 2**20
+        )
         assert steps.nearest(steps.centre(np.arange(cells))).tolist() == list(range(cells))
         half = steps.each // 2
         edges = steps.centre(np.arange(cells))[:, None] + [-half, half]
@@ -81,10 +95,20 @@ def test_the_law_of_the_lattice_by_every_branch_of_its_bits(monkeypatch):
     for secret, row in enumerate(matrix_of_line(steps)):
         expected = dict(enumerate(row.tolist()))
         assert_law(
-            lambda source, x=secret: int(mechanism._released([x], True, source)[0]), expected, 3, 11, most_left=0.3
+            lambda source, x=secret: int(mechanism._released([x], True, source)[0]),
+            expected,
+            3,
+            11,
+            most_left=0.3,
         )
     with pytest.raises(AssertionError):
-        assert_law(lambda source: int(mechanism._released([1], True, source)[0]), expected, 3, 11, most_left=0.3)
+        assert_law(
+            lambda source: int(mechanism._released([1], True, source)[0]),
+            expected,
+            3,
+            11,
+            most_left=0.3,
+        )
 
 
 def test_both_directions_have_their_own_steps(rng, monkeypatch):
@@ -101,7 +125,9 @@ def test_both_directions_have_their_own_steps(rng, monkeypatch):
 @pytest.mark.parametrize("mechanism", ALL[:2], ids=lambda mechanism: type(mechanism).__name__)
 def test_codes_have_the_law_of_the_matrix(mechanism, rng):
     n, secret = 30_000, mechanism.k - 2
-    counts = np.bincount(mechanism._released(np.full(n, secret), True, Seeded(rng)), minlength=mechanism.k)
+    counts = np.bincount(
+        mechanism._released(np.full(n, secret), True, Seeded(rng)), minlength=mechanism.k
+    )
     assert stats.chisquare(counts, n * mechanism.matrix()[secret]).pvalue > 1e-6
     other = type(mechanism)(mechanism.alphabet, mechanism.epsilon * 1.06)
     assert stats.chisquare(counts, n * other.matrix()[secret]).pvalue < 1e-6
@@ -145,18 +171,24 @@ def test_a_report_is_made_of_its_place_alone(monkeypatch):
     row, col = np.divmod(secrets, 4)
     own = np.column_stack([made.north.centre(row), made.east.centre(col)])
     sides = np.array([0.5, 0.7])
-    added = (np.column_stack([row, col]) + 0.5) * sides + (places - own) * (sides / [made.north.each, made.east.each])
+    added = (np.column_stack([row, col]) + 0.5) * sides + (places - own) * (
+        sides / [made.north.each, made.east.each]
+    )
     assert len(np.unique(np.column_stack([places, added]), axis=0)) > together
     line = LineLattice(LINE, 2.0)
     at = line.draw(np.arange(4), Seeded(np.random.default_rng(7)))
-    assert line.points(np.arange(4), Seeded(np.random.default_rng(7))).tolist() == (3 + at / line.steps.each).tolist()
+    assert (
+        line.points(np.arange(4), Seeded(np.random.default_rng(7))).tolist()
+        == (3 + at / line.steps.each).tolist()
+    )
 
 
 @names
 def test_the_level_is_epsilon(mechanism):
     assert mechanism.release_epsilon == mechanism.epsilon
     assert (
-        mechanism.release([], codes=True).shape == mechanism.randomize([], np.random.default_rng(1), codes=True).shape
+        mechanism.release([], codes=True).shape
+        == mechanism.randomize([], np.random.default_rng(1), codes=True).shape
     )
 
 
@@ -170,7 +202,9 @@ def test_reports_of_points_go_into_a_tally(rng):
     assert line.tally_points(line.of_points.release([3, 4, 6])).n == 3
 
 
-@pytest.mark.parametrize("mechanism", [ik.PlanarLaplace(ik.Grid(300, 200), 2.0), ik.LinearLaplace(100_000, 0.01)])
+@pytest.mark.parametrize(
+    "mechanism", [ik.PlanarLaplace(ik.Grid(300, 200), 2.0), ik.LinearLaplace(100_000, 0.01)]
+)
 def test_no_matrix_is_needed(mechanism):
     """It would take gigabytes."""
     secrets = np.full(50, mechanism.k // 2)
@@ -200,8 +234,13 @@ def test_the_ends_of_what_fits():
     for epsilon in (2.0**-50, 2.0**39):
         mechanism = LinearLaplacePoints(LINE, epsilon)
         assert mechanism.release_epsilon == epsilon
-        off = np.abs(mechanism._released(np.zeros(20, dtype=int), True, OPERATING_SYSTEM) - 3) * epsilon
-        assert 1e-3 < np.median(off) < 7 or epsilon > 1  # and far above 1 doubles next to 3 are coarser than the noise
+        off = (
+            np.abs(mechanism._released(np.zeros(20, dtype=int), True, OPERATING_SYSTEM) - 3)
+            * epsilon
+        )
+        assert (
+            1e-3 < np.median(off) < 7 or epsilon > 1
+        )  # and far above 1 doubles next to 3 are coarser than the noise
 
 
 @pytest.mark.parametrize("length", [1.0, 3.5 * 2**-20, 4.5 * 2**-20, 6 * 2**-20, 0.7, 0.3])

@@ -24,7 +24,9 @@ def beta_of(prior, matrix, loss):
 
 def assert_least_information(prior, matrix, loss, bound, tolerance=1e-9):
     """The channel attains a lower bound on the information of all channels with such a loss."""
-    least = oracle.least_information(prior, loss, beta_of(prior, matrix, loss), prior @ matrix, bound)
+    least = oracle.least_information(
+        prior, loss, beta_of(prior, matrix, loss), prior @ matrix, bound
+    )
     assert oracle.mutual_information(prior, matrix) == pytest.approx(least, abs=tolerance)
 
 
@@ -71,7 +73,9 @@ def test_less_information_than_other_optima(k, seed, share):
     line, prior = ik.Line(0, k - 1), rng.dirichlet(np.ones(k))
     most = float((prior @ line.distances()).min())
     least, vertex = (
-        oracle.mutual_information(prior, ik.shokri(prior, line, share * most, choice=choice).matrix())
+        oracle.mutual_information(
+            prior, ik.shokri(prior, line, share * most, choice=choice).matrix()
+        )
         for choice in ("least-information", "vertex")
     )
     _, other = oracle.linear_programme(prior, line.distances(), line.distances(), share * most)
@@ -118,11 +122,15 @@ def test_where_the_loss_jumps_two_channels_are_mixed(share):
     wrong = np.exp(-beta) / (1 + np.exp(-beta))
     bound = share * wrong + (1 - share) * price
     matrix = least_information.solve_at_distortion(source, bound).channel
-    expected = share * np.array([[1 - wrong, wrong, 0], [wrong, 1 - wrong, 0]]) + (1 - share) * np.array([0, 0, 1])
+    expected = share * np.array([[1 - wrong, wrong, 0], [wrong, 1 - wrong, 0]]) + (
+        1 - share
+    ) * np.array([0, 0, 1])
     np.testing.assert_allclose(matrix[:2], expected, atol=1e-9)
     assert source.expected_excess(matrix) == pytest.approx(bound, rel=1e-12)
     assert oracle.mutual_information(prior[:2], matrix[:2]) == pytest.approx(
-        oracle.least_information(prior[:2], loss[:2], beta, np.array([share / 2, share / 2, 1 - share]), bound),
+        oracle.least_information(
+            prior[:2], loss[:2], beta, np.array([share / 2, share / 2, 1 - share]), bound
+        ),
         abs=1e-9,
     )
 
@@ -147,10 +155,14 @@ def test_without_information_the_best_constants_share_the_reports():
 
 def test_beta_and_loss_lead_to_each_other():
     """The channel at a beta has a loss, at which the search finds the same channel."""
-    source = least_information.RateDistortionProblem(ik.normalize(np.arange(1, 31)), ik.Line(0, 29).distances())
+    source = least_information.RateDistortionProblem(
+        ik.normalize(np.arange(1, 31)), ik.Line(0, 29).distances()
+    )
     for beta in (0.06, 0.2, 1.0, 5.0, 30.0):
         channel = least_information.solve_at_beta(source, beta)
-        again = least_information.solve_at_distortion(source, source.expected_excess(channel)).channel
+        again = least_information.solve_at_distortion(
+            source, source.expected_excess(channel)
+        ).channel
         np.testing.assert_allclose(again, channel, atol=1e-7)
     at_the_end = least_information.solve_at_beta(source, np.inf)
     assert np.array_equal(at_the_end, np.eye(30))

@@ -54,9 +54,26 @@ class TestAges:
 
 def pytest_in(root, *options, **environment):
     """Run pytest in a tree of its own, away from this run's plugins and variables."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:nbval", *options, "tests"]
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST", "HYPOTHESIS", "CI"))}
-    return subprocess.run(command, cwd=root, env=kept | environment, capture_output=True, text=True, timeout=900)
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:nbval",
+        *options,
+        "tests",
+    ]
+    kept = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith(("PYTEST", "HYPOTHESIS", "CI"))
+    }
+    return subprocess.run(
+        command, cwd=root, env=kept | environment, capture_output=True, text=True, timeout=900
+    )
 
 
 def cell(source, *tags, kind=nbformat.v4.new_code_cell):
@@ -71,12 +88,18 @@ def tree(tmp_path):
     shutil.copy(ROOT / "tests" / "conftest.py", tmp_path / "tests")
     (tmp_path / "pyproject.toml").write_text(PYPROJECT)
     (tmp_path / "tests" / "test_toy.py").write_text(TESTS)
-    rows = ["A-T1,consistency,T,Three agree.,ages,reproduced,yes", "A-T2,consistency,T,A bound.,ages,reproduced,yes"]
+    rows = [
+        "A-T1,consistency,T,Three agree.,ages,reproduced,yes",
+        "A-T2,consistency,T,A bound.,ages,reproduced,yes",
+    ]
     rows += ["A-F1a,consistency,F,A figure.,mechanisms,setting,10"]
     rows += [f"A-F8,consistency,F,{'On a map '}{'far ' * 30}.,ages,open,9"]
     head = "id,paper,where,claim,chapter,verdict,expected"
     (tmp_path / "data" / "ledger.csv").write_text("\n".join([head, *rows, ""]))
-    errata = ["A16,error,ages,S,closer,Closer is likelier.,No.,study", "A17,remark,ages,F,,1.87.,1.88.,recomputed"]
+    errata = [
+        "A16,error,ages,S,closer,Closer is likelier.,No.,study",
+        "A17,remark,ages,F,,1.87.,1.88.,recomputed",
+    ]
     head = "id,class,chapter,where,quote,wrong,right,status"
     (tmp_path / "data" / "errata.csv").write_text("\n".join([head, *errata, ""]))
     write_chapter(tmp_path, cell("x = 1\nassert x", "ledger:A-T1", "remove-cell"))
@@ -122,7 +145,9 @@ def test_claims_are_short_sentences_of_known_papers():
 
 def test_every_claim_has_a_verdict_that_its_numbers_bear_out():
     published = [claims.load_published(stem) for stem in PAPERS.values()]
-    numbers = {name: set(rows["verdict"]) for table in published for name, rows in table.groupby("claim")}
+    numbers = {
+        name: set(rows["verdict"]) for table in published for name, rows in table.groupby("claim")
+    }
     for row in CLAIMS:
         assert row["verdict"] in claims.VERDICTS, row
         assert row["verdict"] != "open", row
@@ -159,19 +184,26 @@ def test_one_row_for_each_claim_of_a_joined_entry(joined, ids):
 
 
 def test_every_erratum_is_there_and_classed():
-    numbers = {letter: range(1, n + 1) for letter, n in {"A": 22, "B": 10, "C": 12, "D": 9, "E": 29}.items()}
+    numbers = {
+        letter: range(1, n + 1)
+        for letter, n in {"A": 22, "B": 10, "C": 12, "D": 9, "E": 29}.items()
+    }
     ids = [f"{letter}{i}" for letter in numbers for i in numbers[letter]]
     assert [row["id"] for row in ERRATA] == [i for i in ids if i not in WITHDRAWN]
     for row in ERRATA:
         assert row["class"] in CLASSES, row
-        assert row["quote"] or row["class"] != "error", f"{row['id']}: an error quotes the sentence that is false"
+        assert row["quote"] or row["class"] != "error", (
+            f"{row['id']}: an error quotes the sentence that is false"
+        )
         assert row["status"] in {"study", "recomputed"}, row
         assert row["wrong"].endswith("."), row
         assert row["right"].endswith("."), row
 
 
 def test_chapters_are_named_as_their_files():
-    assert {path.stem for path in (ROOT / "book" / "chapters").glob("*.ipynb")} <= set(ledger.CHAPTERS)
+    assert {path.stem for path in (ROOT / "book" / "chapters").glob("*.ipynb")} <= set(
+        ledger.CHAPTERS
+    )
 
 
 # This tree's tests and chapters against the tables
@@ -188,7 +220,12 @@ def carried(files, ids):
         return dict.fromkeys(ids["erratum"].keys() | tags, "here")
     code = "import json, ledger; print(json.dumps(ledger.places()))"
     run = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT / "scripts", capture_output=True, text=True, timeout=900, check=False
+        [sys.executable, "-c", code],
+        cwd=ROOT / "scripts",
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
     )
     assert run.returncode == 0, run.stderr
     return json.loads(run.stdout)["erratum"]
@@ -196,7 +233,9 @@ def carried(files, ids):
 
 def test_an_erratum_counts_as_recomputed_exactly_when_a_test_or_chapter_carries_it(collected):
     tested = carried(*collected)
-    wrong = {row["id"]: row["status"] for row in ERRATA if row["status"] != ledger.status(row, tested)}
+    wrong = {
+        row["id"]: row["status"] for row in ERRATA if row["status"] != ledger.status(row, tested)
+    }
     assert wrong == {}, "run scripts/ledger.py --write"
 
 
@@ -207,7 +246,12 @@ def test_an_erratum_counts_as_recomputed_exactly_when_a_test_or_chapter_carries_
 def wrong_tree(tree):
     """The small tree with four wrong marks, one of them on a test that -m deselects."""
     path = tree / "tests" / "test_toy.py"
-    text = path.read_text().replace('"A-T2"', '"A-T22"').replace('"A16"', '"A61"').replace('"A-F1a"', "")
+    text = (
+        path.read_text()
+        .replace('"A-T2"', '"A-T22"')
+        .replace('"A16"', '"A61"')
+        .replace('"A-F1a"', "")
+    )
     path.write_text(text + '\n@pytest.mark.ledger(row="A-T1")\ndef test_keyword(): pass\n')
     return tree
 
@@ -216,7 +260,9 @@ def test_a_mark_that_names_no_row_stops_the_run(wrong_tree):
     run = pytest_in(wrong_tree)
     assert run.returncode == pytest.ExitCode.USAGE_ERROR
     assert "passed" not in run.stdout
-    found = [line.removeprefix("ERROR: tests/test_toy.py::") for line in run.stderr.split("\n") if line]
+    found = [
+        line.removeprefix("ERROR: tests/test_toy.py::") for line in run.stderr.split("\n") if line
+    ]
     assert found == [
         "test_rank[2]: ledger 'A-T22' names no row of data/ledger.csv; the nearest are A-T2, A-T1",
         "test_rank[3]: ledger 'A-T22' names no row of data/ledger.csv; the nearest are A-T2, A-T1",
@@ -229,7 +275,9 @@ def test_a_mark_that_names_no_row_stops_the_run(wrong_tree):
 def test_it_stops_the_run_on_two_workers_too(wrong_tree):
     run = pytest_in(wrong_tree, "-n", "2")
     assert run.returncode not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
-    assert "ledger 'A-T22' names no row of data/ledger.csv; the nearest are A-T2, A-T1" in run.stdout
+    assert (
+        "ledger 'A-T22' names no row of data/ledger.csv; the nearest are A-T2, A-T1" in run.stdout
+    )
 
 
 def test_right_marks_run(tree):
@@ -259,13 +307,18 @@ def test_tags_that_name_no_row_or_assert_nothing(tree):
 
 def script(root, *options):
     command = [sys.executable, str(ROOT / "scripts" / "ledger.py"), "--root", str(root), *options]
-    return subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=900, check=False)
+    return subprocess.run(
+        command, cwd=root, capture_output=True, text=True, timeout=900, check=False
+    )
 
 
 @pytest.fixture
 def report(tree, monkeypatch, capsys):
     """The script's exit code and output for the small tree, its tests collected beforehand."""
-    places = {"ledger": {"A-F1a": ["b.py::x"], "A-T1": ["c.py::y"], "A-T2": ["c.py::y"]}, "erratum": {"A16": ["z"]}}
+    places = {
+        "ledger": {"A-F1a": ["b.py::x"], "A-T1": ["c.py::y"], "A-T2": ["c.py::y"]},
+        "erratum": {"A16": ["z"]},
+    }
     monkeypatch.setattr(ledger, "places", lambda _root: places)
     return lambda *options: (ledger.main(["--root", str(tree), *options]), capsys.readouterr().out)
 
@@ -290,7 +343,9 @@ def test_status_is_written_from_the_marks_of_slow_tests_too(tree):
     assert [row["status"] for row in ledger.rows("erratum", tree)] == ["recomputed", "study"]
 
 
-@pytest.mark.parametrize(("slug", "code", "rows"), [("ages", 1, ["A-F8"]), ("mechanisms", 0, []), ("privic", 0, [])])
+@pytest.mark.parametrize(
+    ("slug", "code", "rows"), [("ages", 1, ["A-F8"]), ("mechanisms", 0, []), ("privic", 0, [])]
+)
 def test_open_rows_of_a_chapter_decide_the_exit_code(report, slug, code, rows):
     returned, text = report("--open", "--chapter", slug)
     assert returned == code
@@ -331,11 +386,20 @@ def test_rng_is_fresh_for_every_test(rng, _):
 
 def test_hypothesis_profile():
     profile = hypothesis.settings.get_profile("ibukit")
-    assert (profile.derandomize, profile.deadline, profile.print_blob, profile.max_examples) == (True, None, False, 100)
+    assert (profile.derandomize, profile.deadline, profile.print_blob, profile.max_examples) == (
+        True,
+        None,
+        False,
+        100,
+    )
 
 
-@pytest.mark.parametrize(("variables", "outcome"), [({}, "1 passed"), ({"HYPOTHESIS_PROFILE": "default"}, "1 failed")])
+@pytest.mark.parametrize(
+    ("variables", "outcome"), [({}, "1 passed"), ({"HYPOTHESIS_PROFILE": "default"}, "1 failed")]
+)
 def test_the_profile_is_loaded_unless_another_is_asked_for(tree, variables, outcome):
     path = tree / "tests" / "test_toy.py"
-    path.write_text("import hypothesis\n\ndef test_profile(): assert hypothesis.settings().derandomize\n")
+    path.write_text(
+        "import hypothesis\n\ndef test_profile(): assert hypothesis.settings().derandomize\n"
+    )
     assert outcome in pytest_in(tree, **variables).stdout

@@ -18,7 +18,9 @@ CASES = [(kind, seed) for kind, number in KINDS.items() for seed in range(number
 
 
 def better(a, b):
-    return all(x >= y for x, y in zip(a, b, strict=True)) and any(x > y for x, y in zip(a, b, strict=True))
+    return all(x >= y for x, y in zip(a, b, strict=True)) and any(
+        x > y for x, y in zip(a, b, strict=True)
+    )
 
 
 @pytest.mark.ledger("A-Def2")
@@ -28,7 +30,9 @@ def test_an_element_is_unlikely_if_another_is_at_least_as_probable_everywhere(ki
     for _ in range(10):
         mechanism, reports = MAKERS[kind](rng)
         # ties are ties only to rounding
-        rows = [tuple(float(f"{p:.12g}") for p in row) for row in cases.columns(mechanism, reports)[0]]
+        rows = [
+            tuple(float(f"{p:.12g}") for p in row) for row in cases.columns(mechanism, reports)[0]
+        ]
         expected = [any(better(other, row) for other in rows) for row in rows]
         np.testing.assert_array_equal(ik.theory.dominated(mechanism, reports, codes=True), expected)
 
@@ -44,14 +48,18 @@ def test_estimates_on_the_subset_are_those_on_all_secrets(kind, seed):
     assert left_out.max(initial=0) <= 1e-9
     rows, counts = cases.columns(mechanism, reports)
     few = ik.mle(cases.on_these(rows[kept], counts), tol=1e-10)
-    assert few.log_likelihood == pytest.approx(full.log_likelihood, abs=tally.n * (few.gap + full.gap) + 1e-9)
+    assert few.log_likelihood == pytest.approx(
+        full.log_likelihood, abs=tally.n * (few.gap + full.gap) + 1e-9
+    )
     extended = np.zeros(mechanism.k)
     extended[kept] = few.distribution
     # the certificate of the few is one of all
     assert ik.gap(tally, extended) <= few.gap + 1e-12
     # and all that no single secret dominates is still there, unless a mixture dominates it
     if kind != "line":
-        assert set(np.flatnonzero(~ik.theory.dominated(mechanism, reports, codes=True))) <= set(kept.tolist())
+        assert set(np.flatnonzero(~ik.theory.dominated(mechanism, reports, codes=True))) <= set(
+            kept.tolist()
+        )
 
 
 def test_a_set_that_is_too_small_is_seen():
@@ -72,7 +80,9 @@ def test_on_a_line_of_a_hundred_nothing_outside_the_reports_has_mass(kind, rng):
         mechanism = kind(ik.Line(-40, 60), float(rng.uniform(0.02, 1)))
         reports = mechanism.draw(rng.integers(30, 50, 50), rng)
         labels = reports if kind is ik.LinearGeometric else reports - 40
-        inside = (mechanism.alphabet.values >= labels.min()) & (mechanism.alphabet.values <= labels.max())
+        inside = (mechanism.alphabet.values >= labels.min()) & (
+            mechanism.alphabet.values <= labels.max()
+        )
         assert inside[ik.theory.likely_subset(mechanism, reports, codes=True)].all()
         assert ik.mle(mechanism.tally(reports, codes=True)).distribution[~inside].sum() < 1e-9
 
@@ -80,14 +90,20 @@ def test_on_a_line_of_a_hundred_nothing_outside_the_reports_has_mass(kind, rng):
 @pytest.mark.parametrize("epsilon", [0.05, 0.5, 3.0])
 def test_columns_are_interpolated_from_two_reports_with_weights_below_one(epsilon):
     # the proof in the docstring, number by number
-    for mechanism, c in ((ik.TruncatedGeometric(40, epsilon), epsilon), (ik.Exponential(40, epsilon), epsilon / 2)):
+    for mechanism, c in (
+        (ik.TruncatedGeometric(40, epsilon), epsilon),
+        (ik.Exponential(40, epsilon), epsilon / 2),
+    ):
         matrix, (a, b) = mechanism.matrix(), (11, 29)
         others = [*range(a + 1), *range(b, 40)]
         g = 1 / np.exp(-c * mechanism.alphabet.distances()).sum(axis=1)
         if isinstance(mechanism, ik.TruncatedGeometric):
             g = np.ones(40)
         for x in range(a + 1, b):
-            first, second = np.sinh(c * (b - x)) / np.sinh(c * (b - a)), np.sinh(c * (x - a)) / np.sinh(c * (b - a))
+            first, second = (
+                np.sinh(c * (b - x)) / np.sinh(c * (b - a)),
+                np.sinh(c * (x - a)) / np.sinh(c * (b - a)),
+            )
             w = np.array([first * g[x] / g[a], second * g[x] / g[b]])
             np.testing.assert_allclose(w @ matrix[[a, b]][:, others], matrix[x, others], rtol=1e-9)
             assert w.sum() < 1
@@ -104,7 +120,9 @@ def test_laplace_noise_in_cells_may_put_mass_between_the_reports():
     between = [x for x in range(2, 7) if x not in reports]
     kept = ik.theory.likely_subset(mechanism, reports, codes=True)
     assert kept.tolist() == [2, 3, 4, 5, 6]
-    assert set(between) <= set(np.flatnonzero(~ik.theory.dominated(mechanism, reports, codes=True)).tolist())
+    assert set(between) <= set(
+        np.flatnonzero(~ik.theory.dominated(mechanism, reports, codes=True)).tolist()
+    )
 
 
 @pytest.mark.ledger("A-P8")
@@ -197,7 +215,7 @@ def test_bad_calls_say_what_to_do(monkeypatch):
         ik.theory.likely_subset(ik.RandomizedResponse(3, 1.0), [7])
     with pytest.raises(ValueError, match=r"\(n, 2\), got \(1, 3\)"):
         ik.theory.likely_region(ik.Grid(2, 2), [[1, 2, 3]])
-    monkeypatch.setattr("ibukit.identification.likely.MOST_COMPARED", 10)
+    monkeypatch.setattr("ibukit.identification.likely_subsets.MAX_COMPARED", 10)
     with pytest.raises(ik.errors.TooLarge, match="5 secrets on 3 distinct reports"):
         ik.theory.dominated(ik.Exponential(5, 1.0), [0, 1, 4])
     # what is known without comparing does not need it

@@ -20,7 +20,9 @@ def layout(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 8))
     # some spread out, some nearly on a line
-    reports = rng.integers(0, 14, (n, 2)) * ([1, 1] if seed % 2 else [1, 0]) + rng.integers(0, 2, (n, 2))
+    reports = rng.integers(0, 14, (n, 2)) * ([1, 1] if seed % 2 else [1, 0]) + rng.integers(
+        0, 2, (n, 2)
+    )
     return ik.Grid(15, 15, cases.CELLS[seed % 4]), reports
 
 
@@ -40,7 +42,9 @@ def test_reports_of_cells_need_less_than_half_of_the_margin_and_others_all_of_it
     reach = []
     for row, col in ((1, 1), (1, 5), (12, 31), (5, 38), (6, 56), (21, 34)):
         reports = np.array([[0, 0], [row, col]])
-        away = shapely.distance(shapely.points(undominated_cells(reports, (1.0, 1.0))), shapely.LineString(reports))
+        away = shapely.distance(
+            shapely.points(undominated_cells(reports, (1.0, 1.0))), shapely.LineString(reports)
+        )
         reach.append(away.max() / margin(np.sqrt(0.5), float(np.hypot(row, col))))
     assert 0.45 < max(reach) < 0.5
     # a report where four cells meet: none of them beats another, and each is as far away as the margin
@@ -98,9 +102,9 @@ def test_half_the_diagonal_of_a_cell_is_no_margin_on_a_map_that_ends(kind, lost)
     best = ik.mle(mechanism.tally(reports, codes=True), tol=1e-12)
     # nearly all of the mass lies on the corner, 1.77 km from the hull
     assert best.distribution[0] > 0.9
-    assert shapely.distance(centres[0], shapely.LineString(grid.centers()[reports][:, ::-1])) == pytest.approx(
-        1.768, abs=5e-4
-    )
+    assert shapely.distance(
+        centres[0], shapely.LineString(grid.centers()[reports][:, ::-1])
+    ) == pytest.approx(1.768, abs=5e-4)
     assert -region.bounds[0] + 0.25 == pytest.approx(1.620, abs=5e-4)
     assert not inside[0]
     rows, counts = cases.columns(mechanism, reports)
@@ -144,7 +148,9 @@ def test_reports_outside_the_grid_leave_the_cells_next_to_them(rng):
     for _ in range(10):
         reports = mechanism.draw(rng.integers(0, len(grid), 5), rng)
         estimate = ik.mle(mechanism.tally(reports, codes=True))
-        left_out = np.delete(estimate.distribution, ik.theory.likely_subset(mechanism, reports, codes=True))
+        left_out = np.delete(
+            estimate.distribution, ik.theory.likely_subset(mechanism, reports, codes=True)
+        )
         assert left_out.max(initial=0) < 1e-9
 
 
@@ -152,7 +158,7 @@ def test_where_comparing_all_pairs_is_too_much_the_box_is_left(monkeypatch):
     grid = ik.Grid(12, 12)
     mechanism, reports = ik.TruncatedPlanarGeometric(grid, 1.0), grid.codes([[2, 3], [9, 8]])
     compared = ik.theory.likely_subset(mechanism, reports, codes=True)
-    monkeypatch.setattr("ibukit.identification.likely.MOST_COMPARED", 50)
+    monkeypatch.setattr("ibukit.identification.likely_subsets.MAX_COMPARED", 50)
     box = ik.theory.likely_subset(mechanism, reports, codes=True)
     assert len(box) == 8 * 6
     assert set(compared.tolist()) < set(box.tolist())

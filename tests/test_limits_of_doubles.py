@@ -7,7 +7,7 @@ import pytest
 
 import ibukit as ik
 from hard_cases import FAMILIES, draw
-from ibukit import _validate
+from ibukit._ground import arguments
 from ibukit.solvers import bits
 from ibukit.solvers.interior_point import maximise
 from instances import unchecked
@@ -15,13 +15,17 @@ from instances import unchecked
 HUGE = 10**400
 
 
-@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: getattr(family, "__name__", str(family)))
+@pytest.mark.parametrize(
+    "family", FAMILIES, ids=lambda family: getattr(family, "__name__", str(family))
+)
 def test_a_tolerance_below_what_doubles_can_tell_is_missed_quietly(family, rng):
     """Steps go on where slack times mass has vanished, and a quotient of two such products has no bounds."""
     for _ in range(8):
         matrix, counts = draw(family, rng)
         keep = counts > 0
-        theta, _ = maximise(np.ascontiguousarray(matrix[:, keep]), counts[keep] / counts.sum(), -1.0)
+        theta, _ = maximise(
+            np.ascontiguousarray(matrix[:, keep]), counts[keep] / counts.sum(), -1.0
+        )
         assert theta.sum() == pytest.approx(1)
         assert (theta >= 0).all()
 
@@ -43,16 +47,23 @@ def test_bits_that_are_set_by_chance_once_in_1e282_reports():
 
 @pytest.mark.parametrize("value", [HUGE, -HUGE, Fraction(HUGE, 3)])
 def test_numbers_too_large_for_a_double_are_named(value):
-    assert abs(_validate.as_float(value)) == np.inf
+    assert abs(arguments.as_float(value)) == np.inf
     with pytest.raises(ValueError, match="epsilon must be a finite number above 0, got "):
         ik.RandomizedResponse(3, value)
     with pytest.raises(ik.errors.InvalidDistribution, match="p must be an array of numbers"):
         ik.check_distribution([value, 1 - value])
-    with pytest.raises(ik.errors.InvalidDistribution, match="matrix must be a rectangular array of numbers"):
+    with pytest.raises(
+        ik.errors.InvalidDistribution, match="matrix must be a rectangular array of numbers"
+    ):
         ik.MatrixMechanism([[value, 1 - value]])
 
 
 def test_readable():
-    assert [_validate.readable(n) for n in (7, 123, 1234567, HUGE)] == ["7", "123", "1.23e+6", "1.00e+400"]
+    assert [arguments.readable(n) for n in (7, 123, 1234567, HUGE)] == [
+        "7",
+        "123",
+        "1.23e+6",
+        "1.00e+400",
+    ]
     with pytest.raises(OverflowError):
         f"{HUGE:.3g}"

@@ -42,7 +42,9 @@ def draw(rng, k_max=300, log_eps=(-6, 1.7)):
     k = int(np.exp(rng.uniform(0, np.log(k_max))))
     eps = np.clip(10 ** rng.uniform(*log_eps), 5e-15, 36.0)  # others cannot be drawn from
     truncated = k > 1 and rng.integers(2)
-    n = int(10 ** rng.uniform(0, 7 if truncated else 3.5))  # on all integers nearly every report is another one
+    n = int(
+        10 ** rng.uniform(0, 7 if truncated else 3.5)
+    )  # on all integers nearly every report is another one
     mechanism = ik.TruncatedGeometric(k, eps) if truncated else ik.LinearGeometric(k, eps)
     if rng.integers(4) == 0:
         counts = rng.multinomial(n, rng.dirichlet(np.full(k, 10 ** rng.uniform(-1, 1))))
@@ -124,11 +126,15 @@ def test_sweeps(k, eps, rng):
 @pytest.mark.parametrize("k", [1, 2, 3, 40])
 def test_direction_solves_the_whole_newton_system(k, eps, rng):
     work, K = state(rng, k, eps)
-    q, theta, lam, s, nu = work[: kernels.NU + 1][[kernels.Q, kernels.THETA, kernels.LAM, kernels.S, kernels.NU]]
+    q, theta, lam, s, nu = work[: kernels.NU + 1][
+        [kernels.Q, kernels.THETA, kernels.LAM, kernels.S, kernels.NU]
+    ]
     target = 1e-3 * theta @ s / k
     # lam nu = q - second_q and theta s = target - second_c, linearised in (theta, lam); s = 1 - K lam
     system = np.block([[lam[:, None] * K, np.diag(nu)], [np.diag(s), -theta[:, None] * K]])
-    right = np.r_[q - work[kernels.SECOND_Q] - lam * nu, target - work[kernels.SECOND_C] - theta * s]
+    right = np.r_[
+        q - work[kernels.SECOND_Q] - lam * nu, target - work[kernels.SECOND_C] - theta * s
+    ]
     d_theta, d_lam = np.split(np.linalg.solve(system, right), 2)
     kernels.factor(work, theta, s, lam)
     kernels.direction(work, target)
@@ -186,7 +192,9 @@ def test_fit_says_where_nothing_reaches_a_report():
 
 @pytest.mark.parametrize("eps", [1e-5, 0.05, 5.0])
 def test_compiled_and_plain_are_one(eps, rng, monkeypatch):
-    tally = ik.TruncatedGeometric(30, eps).simulate(rng.multinomial(5000, rng.dirichlet(np.ones(30))), rng)
+    tally = ik.TruncatedGeometric(30, eps).simulate(
+        rng.multinomial(5000, rng.dirichlet(np.ones(30))), rng
+    )
     compiled = maximise(tally.operator, tally.frequencies, 1e-10)
     for name in dir(kernels):
         if hasattr(getattr(kernels, name), "py_func"):
@@ -219,7 +227,9 @@ def test_the_comparison_sees_a_distribution_that_is_not_the_maximiser(rng):
     assert q @ np.log(channel.forward(moved) / channel.forward(theta)) < -1e-7
 
 
-@pytest.mark.parametrize("eps", [1e-17, 1e-16, 1e-15, 1e-13, 1e-11, 1e-9, 1e-7, 1e-5, 20.0, 50.0, 200.0, 700.0, 1e4])
+@pytest.mark.parametrize(
+    "eps", [1e-17, 1e-16, 1e-15, 1e-13, 1e-11, 1e-9, 1e-7, 1e-5, 20.0, 50.0, 200.0, 700.0, 1e4]
+)
 @pytest.mark.parametrize("kind", [ik.TruncatedGeometric, ik.LinearGeometric])
 def test_extreme_noise_levels(eps, kind, rng):
     for k in (2, 17, 300):
@@ -254,7 +264,9 @@ def test_one_secret():
 @pytest.mark.parametrize("position", [0, 3, 8])
 @pytest.mark.parametrize("eps", [1e-3, 1.0, 40.0])
 def test_one_position_takes_all(position, eps):
-    theta, _ = maximise(LineChannel(9, np.exp(-eps), np.array([position]), np.array([0.3])), np.ones(1), 1e-12)
+    theta, _ = maximise(
+        LineChannel(9, np.exp(-eps), np.array([position]), np.array([0.3])), np.ones(1), 1e-12
+    )
     assert theta.tolist() == (np.arange(9) == position).tolist()
 
 
@@ -266,15 +278,23 @@ def test_nothing_stands_where_nothing_was_seen(rng):
 
 
 def test_reports_beyond_an_end_count_as_that_end():
-    theta, _ = maximise(ik.LinearGeometric(6, 0.3).tally([-9, -2, 0, 3, 5, 6, 90]).operator, np.full(7, 1 / 7), 1e-13)
-    merged, _ = maximise(ik.TruncatedGeometric(6, 0.3).tally([0, 3, 5]).operator, np.array([3, 1, 3]) / 7, 1e-13)
+    theta, _ = maximise(
+        ik.LinearGeometric(6, 0.3).tally([-9, -2, 0, 3, 5, 6, 90]).operator,
+        np.full(7, 1 / 7),
+        1e-13,
+    )
+    merged, _ = maximise(
+        ik.TruncatedGeometric(6, 0.3).tally([0, 3, 5]).operator, np.array([3, 1, 3]) / 7, 1e-13
+    )
     assert np.allclose(theta, merged, rtol=0, atol=1e-12)
 
 
 def test_neither_scale_nor_order_of_the_reports_matters(rng):
     channel, q = large(80, 20_000, 0.1, rng)
     order = rng.permutation(len(q))
-    other = LineChannel(80, channel.decay, channel.positions[order], 10 ** rng.uniform(-150, 0, len(q)))
+    other = LineChannel(
+        80, channel.decay, channel.positions[order], 10 ** rng.uniform(-150, 0, len(q))
+    )
     theta, steps = maximise(channel, q, 1e-12)
     again, steps_again = maximise(other, q[order], 1e-12)
     assert np.array_equal(theta, again)
@@ -305,7 +325,9 @@ def test_a_second_try_is_made_and_the_best_point_kept(rng, monkeypatch):
     monkeypatch.setattr(line, "TRIES", (short, *line.TRIES))
     _, steps = assert_certified(channel, q, 1e-10)
     assert steps == 4 + enough
-    monkeypatch.setattr(line, "TRIES", (short, replace(short, em_steps=0, uniform_share=1.0, max_iter=1)))
+    monkeypatch.setattr(
+        line, "TRIES", (short, replace(short, em_steps=0, uniform_share=1.0, max_iter=1))
+    )
     theta, _ = maximise(channel, q, 1e-10)
     monkeypatch.setattr(line, "TRIES", (short,))
     assert np.array_equal(theta, maximise(channel, q, 1e-10)[0])
@@ -376,4 +398,6 @@ def test_costs_are_what_other_rows_are(decay, rng):
     g = rows @ (q / (theta @ rows)) / cost
     assert g.max() <= 1 + 1e-11, "no other distribution fits better"
     without, _ = line.maximise(channel, q, 1e-12)
-    assert (rows @ (q / (without / (cost @ without) @ rows)) / cost).max() > 1 + 1e-3, "the costs must matter"
+    assert (rows @ (q / (without / (cost @ without) @ rows)) / cost).max() > 1 + 1e-3, (
+        "the costs must matter"
+    )

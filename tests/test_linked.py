@@ -103,7 +103,9 @@ def pooled_information(linked, theta):
     means = then @ scores
     second = np.einsum("cz,zi,zj->cij", then, scores, scores)
     t, law = linked.rounds, theta @ kept
-    spread = np.einsum("c,cij->ij", law, t * second + t * (t - 1) * np.einsum("ci,cj->cij", means, means))
+    spread = np.einsum(
+        "c,cij->ij", law, t * second + t * (t - 1) * np.einsum("ci,cj->cij", means, means)
+    )
     bread = np.linalg.inv(curvature)
     return np.trace(bread @ spread @ bread), np.trace(bread)
 
@@ -115,7 +117,9 @@ def test_rounds_pooled_as_if_of_different_users_lose():
     assert pooled > 1.2 * best
     assert believed < 0.8 * best  # and its standard errors are too small
     alone = ik.LinkedRounds.of(UE.osue(4, 1.0, 2.0), 1)
-    assert pooled_information(alone, theta) == pytest.approx([ik.theory.asymptotic_mse(alone, theta)] * 2, rel=1e-9)
+    assert pooled_information(alone, theta) == pytest.approx(
+        [ik.theory.asymptotic_mse(alone, theta)] * 2, rel=1e-9
+    )
 
 
 def test_an_estimate_from_linked_rounds(rng):
@@ -157,7 +161,8 @@ def test_it_travels():
 
 
 @pytest.mark.parametrize(
-    ("rounds", "message"), [(0, "rounds must be"), (2.5, "rounds must be"), (70_000, "rounds must be at most 65535")]
+    ("rounds", "message"),
+    [(0, "rounds must be"), (2.5, "rounds must be"), (70_000, "rounds must be at most 65535")],
 )
 def test_numbers_of_rounds_that_are_refused(rounds, message):
     with pytest.raises(ValueError, match=message):

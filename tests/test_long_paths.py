@@ -8,16 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ibukit as ik
-from ibukit.design import _long_paths
-from ibukit.design._extremal_columns import extremal_logs
-from ibukit.design._generated_columns import deviations, generated_columns
-from ibukit.design._long_paths import guessed_columns
-from ibukit.design._many_weights import many_weights
-from ibukit.design._optimal_weights import Criterion, optimal_design
-from ibukit.design._path_relaxation import Forms, Multipliers, relaxed
-from ibukit.design._path_turns import Tangent, wandered
-from ibukit.design._round_frame import Frame, Pairs
-from ibukit.information import contrasts
+from ibukit.design.optimal import heuristic_paths
+from ibukit.design.optimal.column_generation import deviations, generated_columns
+from ibukit.design.optimal.column_weights import Criterion, optimal_design
+from ibukit.design.optimal.extremal_columns import extremal_logs
+from ibukit.design.optimal.heuristic_paths import guessed_columns
+from ibukit.design.optimal.large_design import many_weights
+from ibukit.design.optimal.path_neighbours import Tangent, wandered
+from ibukit.design.optimal.path_relaxation import Forms, Multipliers, relaxed
+from ibukit.design.optimal.whitening import Frame, Pairs
+from ibukit.fisher_information import contrasts
 from ibukit.theory.asymptotic_emd import cumulative_sums
 from oracles import naive
 
@@ -44,7 +44,9 @@ def exact(steps, theta, measure):
 def scores(dual, steps, theta):
     """Of all columns on a tangent."""
     places = np.append(0, np.cumsum(steps))
-    points = deviations(extremal_logs(np.abs(places[:, None] - places)), theta)[0] @ contrasts(len(theta))
+    points = deviations(extremal_logs(np.abs(places[:, None] - places)), theta)[0] @ contrasts(
+        len(theta)
+    )
     return ((points @ dual.quadratic) * points).sum(axis=1) - points @ dual.linear
 
 
@@ -71,7 +73,9 @@ def test_the_relaxed_bound_is_below_the_optimum_and_near(path, roots):
     told, best = relaxed(steps, theta, measure), exact(steps, theta, measure)
     assert (1 - LOOSE) * best <= told.bound <= best * (1 + 1e-10)
     # the score that the bound is made of is that of no column
-    highest = told.dual.value * measure.degree * (told.dual.value / told.bound) ** (1 / measure.degree)
+    highest = (
+        told.dual.value * measure.degree * (told.dual.value / told.bound) ** (1 / measure.degree)
+    )
     assert scores(told.dual, steps, theta).max() <= highest * (1 + 1e-9)
 
 
@@ -81,7 +85,10 @@ def test_the_same_of_fourteen_secrets(scale, roots):
     for equal in (True, False):
         steps, theta = a_path(14, 5, scale, equal)
         measure = measure_of(steps, roots)
-        best, bound = generated_columns(steps, theta, measure)[1], relaxed(steps, theta, measure).bound
+        best, bound = (
+            generated_columns(steps, theta, measure)[1],
+            relaxed(steps, theta, measure).bound,
+        )
         assert (1 - LOOSE) * best <= bound <= best * (1 + 1e-8)
 
 
@@ -97,9 +104,9 @@ def test_any_multipliers_certify_no_more_than_is_true(path, roots, seed):
     turned = Forms(forms.rows @ frame.root, n)
     products = rng.exponential(size=(2 * n, 2 * n)) * rng.integers(0, 2, (2 * n, 2 * n)) / n
     forged = Multipliers(products + products.T, -frame.value * rng.exponential(size=n))
-    found = forged.certify(turned, frame, measure.degree) or forged._replace(ties=-forged.ties).certify(
-        turned, frame, measure.degree
-    )
+    found = forged.certify(turned, frame, measure.degree) or forged._replace(
+        ties=-forged.ties
+    ).certify(turned, frame, measure.degree)
     if found is not None:
         dual, highest = found
         assert dual.bound(highest) <= exact(steps, theta, measure) * (1 + 1e-10)
@@ -123,12 +130,16 @@ def test_negative_multipliers_are_not_used(monkeypatch):
     honest = certify(multipliers, turned, frame, degree)
     assert honest[0].bound(honest[1]) == pytest.approx(best, rel=1e-5)
     large = 1 + turned.rows @ turned.rows.T > 1
-    forged = multipliers._replace(products=multipliers.products - 0.05 * multipliers.ties.mean() * large)
+    forged = multipliers._replace(
+        products=multipliers.products - 0.05 * multipliers.ties.mean() * large
+    )
     said = certify(forged, turned, frame, degree)
     assert said[0].bound(said[1]) <= best
     # what would be said if nobody looked at signs
     scale, free = 1 / np.sqrt(frame.gradient), np.where(forms.free(), forged.products, 0)
-    share = np.linalg.eigvalsh(-Multipliers(free, forged.ties).pulled(turned) * scale * scale[:, None])[0]
+    share = np.linalg.eigvalsh(
+        -Multipliers(free, forged.ties).pulled(turned) * scale * scale[:, None]
+    )[0]
     assert share > 0
     assert honest[0].bound((0.5 * free.sum() + forged.ties.sum()) / share) > 1.1 * best
 
@@ -140,7 +151,9 @@ def test_guessed_or_looked_through_the_optimum_is_the_same(k, scale, roots):
     measure = measure_of(steps, roots)
     best = generated_columns(steps, theta, measure)[1]
     logs, weights, bound = guessed_columns(steps, theta, measure)
-    np.testing.assert_allclose(np.abs(np.diff(logs, axis=1)), np.tile(steps, (len(logs), 1)), rtol=1e-9)
+    np.testing.assert_allclose(
+        np.abs(np.diff(logs, axis=1)), np.tile(steps, (len(logs), 1)), rtol=1e-9
+    )
     points = deviations(logs, theta)[0] @ contrasts(k)
     value = measure.at((points.T * weights) @ points).value
     assert np.abs(weights @ points).max() < 1e-8 * np.abs(points).max()
@@ -149,7 +162,9 @@ def test_guessed_or_looked_through_the_optimum_is_the_same(k, scale, roots):
     assert best * (1 - 1e-8) <= value <= best * (1 + LOOSE)
 
 
-@pytest.mark.parametrize(("k", "eps", "criterion"), [(30, 0.2, "mse"), (28, 1.0, "emd"), (26, 1e-3, "mse")])
+@pytest.mark.parametrize(
+    ("k", "eps", "criterion"), [(30, 0.2, "mse"), (28, 1.0, "emd"), (26, 1e-3, "mse")]
+)
 def test_a_long_line(k, eps, criterion, rng):
     prior = 0.5 * rng.dirichlet(np.ones(k)) + 0.5 / k
     best = ik.optimal_private(prior, k, eps, criterion)
@@ -162,7 +177,9 @@ def test_a_long_line(k, eps, criterion, rng):
 
 
 def test_the_walks_are_the_same_each_time():
-    first, second = (ik.optimal_private(ik.uniform(26), 26, 2.0).mechanism.matrix() for _ in range(2))
+    first, second = (
+        ik.optimal_private(ik.uniform(26), 26, 2.0).mechanism.matrix() for _ in range(2)
+    )
     assert np.array_equal(first, second)
 
 
@@ -182,7 +199,9 @@ def continued(first, eps):
 
 @pytest.mark.parametrize("eps", [0.05, 1.0])
 def test_where_columns_are_guessed_the_values_continue(eps, monkeypatch):
-    monkeypatch.setattr(sys.modules["ibukit.design.optimal_private"], "MOST_LOOKED_THROUGH", 16)
+    monkeypatch.setattr(
+        sys.modules["ibukit.design.optimal.optimal_private"], "MAX_LOOKED_THROUGH", 16
+    )
     assert continued(15, eps) < 2e-3
 
 
@@ -197,8 +216,8 @@ def test_walks_that_are_missed_show_in_the_gap(monkeypatch):
     """Negative control: columns with one peak alone are far from the best, and the bound is the same."""
     steps, theta, measure = np.full(25, 0.3), ik.uniform(26), measure_of(np.full(25, 0.3), False)
     bound = relaxed(steps, theta, measure).bound
-    monkeypatch.setattr(_long_paths, "wandered", lambda logs, *given: logs[:0])
-    monkeypatch.setattr(_long_paths, "MOST_GUESSES", 1)
+    monkeypatch.setattr(heuristic_paths, "wandered", lambda logs, *given: logs[:0])
+    monkeypatch.setattr(heuristic_paths, "MAX_GUESSES", 1)
     logs, weights, said = guessed_columns(steps, theta, measure)
     points = deviations(logs, theta)[0] @ contrasts(26)
     assert said == bound
@@ -214,13 +233,17 @@ def test_walks_that_are_missed_show_in_the_gap(monkeypatch):
 def test_steps_of_any_length(longest, eps):
     """One step of 45 nats beside short ones, steps of 20 nats, and steps of nearly none."""
     places = np.append(np.arange(25.0), longest)
-    best = ik.optimal_private(ik.uniform(26), ik.Alphabet(range(26), np.abs(places[:, None] - places)), eps)
+    best = ik.optimal_private(
+        ik.uniform(26), ik.Alphabet(range(26), np.abs(places[:, None] - places)), eps
+    )
     np.testing.assert_allclose(best.mechanism.matrix().sum(axis=1), 1, rtol=0, atol=1e-12)
     assert 0 <= best.gap <= 2e-3 * best.value
 
 
 def test_a_line_too_long_for_doubles_is_refused():
-    with pytest.raises(ValueError, match=r"must be at most 600 from one end of the line to the other, got 1000"):
+    with pytest.raises(
+        ValueError, match=r"must be at most 600 from one end of the line to the other, got 1000"
+    ):
         ik.optimal_private(ik.uniform(26), 26, 40.0)
 
 
@@ -233,7 +256,9 @@ def test_scores_of_turned_columns(path, roots):
     k, n = len(theta), len(steps)
     rng = np.random.default_rng(1)
     root = rng.normal(size=(n, n))
-    tangent = Tangent(contrasts(k) @ (root @ root.T) @ contrasts(k).T, contrasts(k) @ rng.normal(size=n), theta)
+    tangent = Tangent(
+        contrasts(k) @ (root @ root.T) @ contrasts(k).T, contrasts(k) @ rng.normal(size=n), theta
+    )
     signs = rng.choice([-1.0, 1.0], (5, n))
 
     def scored(ups):
@@ -243,13 +268,17 @@ def test_scores_of_turned_columns(path, roots):
 
     now, turned = tangent.of_turns(np.column_stack([np.zeros(5), np.cumsum(signs * steps, axis=1)]))
     for column in range(5):
-        assert now[column] == pytest.approx(scored(signs[column]), rel=1e-7, abs=1e-9 * np.abs(now).max())
+        assert now[column] == pytest.approx(
+            scored(signs[column]), rel=1e-7, abs=1e-9 * np.abs(now).max()
+        )
         for i in range(n):
             for j in range(n):
                 ups = signs[column].copy()
                 ups[list({i, j})] *= -1
                 wanted = scored(ups) if i <= j else -np.inf
-                assert turned[column, i, j] == pytest.approx(wanted, rel=1e-6, abs=1e-8 * np.abs(now).max())
+                assert turned[column, i, j] == pytest.approx(
+                    wanted, rel=1e-6, abs=1e-8 * np.abs(now).max()
+                )
 
 
 def test_columns_wander_above_the_level(rng):
@@ -291,7 +320,9 @@ def test_the_curvature_in_round_coordinates(roots, rng):
     diagonal, taken = frame.curvature(pairs)
     plain = np.diag(diagonal) - taken.T @ taken
     basis = np.array([pairs.matrix(each).ravel() for each in np.eye(10)])
-    np.testing.assert_allclose(plain, basis @ local.second @ basis.T, atol=1e-9 * np.abs(plain).max())
+    np.testing.assert_allclose(
+        plain, basis @ local.second @ basis.T, atol=1e-9 * np.abs(plain).max()
+    )
     if np.linalg.eigvalsh(frame.gradient * np.eye(4))[0] > 1e-9:
         kept, added = frame.inverse_curvature(pairs)
         inverse = np.diag(kept) + added.T @ added

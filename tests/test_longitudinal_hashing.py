@@ -15,14 +15,18 @@ MECHANISM = ik.LongitudinalHashing(9, 1.0, 2.0)
 def test_one_report_has_the_law_of_local_hashing(rng):
     same = ik.LocalHashing(9, 1.0)
     assert (MECHANISM.g, MECHANISM.truth, MECHANISM.ideal) == (same.g, same.truth, same.ideal)
-    np.testing.assert_allclose(MECHANISM.rounds.matrix(), ik.RandomizedResponse(MECHANISM.g, 1.0).matrix(), rtol=1e-12)
+    np.testing.assert_allclose(
+        MECHANISM.rounds.matrix(), ik.RandomizedResponse(MECHANISM.g, 1.0).matrix(), rtol=1e-12
+    )
     check_mechanism(MECHANISM, rng=rng, n=3000)
     for secret in (0, 8):
         assert p_value_of_steps(MECHANISM, secret, rng) > 1e-6
     assert p_value_of_steps(ik.LongitudinalHashing(9, 1.5, 2.0, 4), 0, rng) > 1e-6
     reports = MECHANISM.draw(np.arange(9), rng)
     theta = ik.uniform(9)
-    np.testing.assert_allclose(MECHANISM.tally(reports).forward(theta), same.tally(reports).forward(theta))
+    np.testing.assert_allclose(
+        MECHANISM.tally(reports).forward(theta), same.tally(reports).forward(theta)
+    )
 
 
 def test_it_travels():

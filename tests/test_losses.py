@@ -29,7 +29,9 @@ def test_on_a_line_four_programs_agree(k, rng):
         if k <= 10:
             assert ours == pytest.approx(naive.emd(p, q, distances), abs=1e-9)
         # the closed form, one flow across each gap between neighbours
-        assert ours == pytest.approx(sum(abs(p[: i + 1].sum() - q[: i + 1].sum()) for i in range(k - 1)), abs=1e-12)
+        assert ours == pytest.approx(
+            sum(abs(p[: i + 1].sum() - q[: i + 1].sum()) for i in range(k - 1)), abs=1e-12
+        )
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 5), (2, 2), (3, 4)])
@@ -44,7 +46,9 @@ def test_on_a_grid_it_is_the_linear_programme(shape, cell_size, rng):
 
 
 def test_what_both_have_in_common_may_stay_on_a_grid_only(rng):
-    class Detour(ik.Grid):  # from end to end it is shorter by way of the middle: the mass there must move, too
+    class Detour(
+        ik.Grid
+    ):  # from end to end it is shorter by way of the middle: the mass there must move, too
         def distances(self):
             return np.array([[0.0, 1.0, 9.0], [1.0, 0.0, 1.0], [9.0, 1.0, 0.0]])
 
@@ -75,13 +79,17 @@ def test_on_given_distances(rng):
     points = rng.random((6, 3))
     distances = np.linalg.norm(points[:, None] - points, axis=2)
     p, q = pair(rng, 6)
-    assert ik.emd(p, q, ik.Alphabet(range(6), distances)) == pytest.approx(naive.emd(p, q, distances), abs=1e-9)
+    assert ik.emd(p, q, ik.Alphabet(range(6), distances)) == pytest.approx(
+        naive.emd(p, q, distances), abs=1e-9
+    )
 
 
 def test_worked_by_hand():
     # from the corner of a 2 x 2 km square half goes along one side, half across
     grid = ik.Grid(2, 2, cell_size=2.0)
-    assert ik.emd([1, 0, 0, 0], [0, 0.5, 0, 0.5], grid) == pytest.approx(0.5 * 2 + 0.5 * 2 * np.sqrt(2), abs=1e-12)
+    assert ik.emd([1, 0, 0, 0], [0, 0.5, 0, 0.5], grid) == pytest.approx(
+        0.5 * 2 + 0.5 * 2 * np.sqrt(2), abs=1e-12
+    )
     # all but the first year's mass is one year further on
     assert ik.emd([0.5, 0.5, 0.0], [0.0, 0.5, 0.5], ik.Line(17, 19)) == pytest.approx(1)
     assert ik.total_variation([0.5, 0.5, 0.0], [0.0, 0.5, 0.5]) == 0.5
@@ -95,7 +103,9 @@ def test_the_unit_is_the_alphabet_s(rng):
     assert ik.emd(p, q, ik.Grid(3, 4, cell_size=500.0)) == pytest.approx(500 * in_cells, rel=1e-12)
 
 
-@pytest.mark.parametrize(("name", "cells"), [("privic_paris", 2.022618), ("privic_san_francisco", 7.376104)])
+@pytest.mark.parametrize(
+    ("name", "cells"), [("privic_paris", 2.022618), ("privic_san_francisco", 7.376104)]
+)
 @pytest.mark.ledger("E-D2.7")
 def test_the_papers_distance_from_uniform(name, cells):
     truth = ik.datasets.load_gowalla(name)
@@ -164,7 +174,8 @@ def test_raw_inversion_is_welcome_to_l2_only():
     assert ik.squared_l2(v, p) == pytest.approx(0.98)
     for refuses in (lambda: ik.emd(v, p, 2), lambda: ik.total_variation(v, p)):
         with pytest.raises(
-            ik.errors.InvalidDistribution, match=r"p must not have negative or NaN entries, got -0\.2 at 1"
+            ik.errors.InvalidDistribution,
+            match=r"p must not have negative or NaN entries, got -0\.2 at 1",
         ):
             refuses()
 
@@ -172,23 +183,47 @@ def test_raw_inversion_is_welcome_to_l2_only():
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (lambda: ik.emd([0.5, 0.4], [0.5, 0.5], 2), ik.errors.InvalidDistribution, "p must sum to 1.*its sum is 0.9"),
+        (
+            lambda: ik.emd([0.5, 0.4], [0.5, 0.5], 2),
+            ik.errors.InvalidDistribution,
+            "p must sum to 1.*its sum is 0.9",
+        ),
         (
             lambda: ik.emd([0.5, 0.5], [0.5, np.nan], 2),
             ik.errors.InvalidDistribution,
             "q must not have .* got nan at 1",
         ),
-        (lambda: ik.emd([0.5, 0.5], [0.5, 0.5], 3), ik.errors.AlphabetMismatch, "p must have one .* 3 elements, got 2"),
-        (lambda: ik.emd([0.5, 0.5], [1.0], 2), ik.errors.AlphabetMismatch, "q must have one .* 2 elements, got 1"),
+        (
+            lambda: ik.emd([0.5, 0.5], [0.5, 0.5], 3),
+            ik.errors.AlphabetMismatch,
+            "p must have one .* 3 elements, got 2",
+        ),
+        (
+            lambda: ik.emd([0.5, 0.5], [1.0], 2),
+            ik.errors.AlphabetMismatch,
+            "q must have one .* 2 elements, got 1",
+        ),
         (lambda: ik.emd([1.0], [1.0], 0), ValueError, "alphabet must be at least 1, got 0"),
-        (lambda: ik.emd([1.0], [1.0], "ages"), ValueError, "alphabet must be a whole number, got 'ages'"),
+        (
+            lambda: ik.emd([1.0], [1.0], "ages"),
+            ValueError,
+            "alphabet must be a whole number, got 'ages'",
+        ),
         (
             lambda: ik.total_variation([1.0], [0.5, 0.5]),
             ik.errors.AlphabetMismatch,
             "q must have one .* 1 elements, got 2",
         ),
-        (lambda: ik.total_variation([], []), ik.errors.InvalidDistribution, "p must be a non-empty vector, got shape"),
-        (lambda: ik.squared_l2([1.0, 0.0], [1.0]), ik.errors.AlphabetMismatch, r"q must have shape \(2,\), got \(1,\)"),
+        (
+            lambda: ik.total_variation([], []),
+            ik.errors.InvalidDistribution,
+            "p must be a non-empty vector, got shape",
+        ),
+        (
+            lambda: ik.squared_l2([1.0, 0.0], [1.0]),
+            ik.errors.AlphabetMismatch,
+            r"q must have shape \(2,\), got \(1,\)",
+        ),
         (
             lambda: ik.squared_l2(np.eye(2), np.eye(2)),
             ik.errors.AlphabetMismatch,

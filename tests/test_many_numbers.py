@@ -8,7 +8,7 @@ import pytest
 
 import ibukit as ik
 from ibukit.channels import DenseChannel, LevelChannel, WrittenChannel
-from ibukit.channels.levels import pack_levels
+from ibukit.channels.lookup import pack_levels
 from ibukit.solvers import Problem, bits, maximise
 from ibukit.solvers.maximum import best_found
 from ibukit.solvers.table import candidates
@@ -45,8 +45,13 @@ def test_the_maximum_is_that_of_the_matrix(name, k, rng):
     found, slow = maximise(tally.operator, tally.counts, 1e-10), best_found(written, 1e-12, "dense")
     assert found.method.startswith("parabola of many reports")
     assert written.gap(found.theta) <= 1.01e-10
-    assert written.channel.score(found.theta, tally.counts).log_likelihood >= slow.log_likelihood - 1.1e-10 * tally.n
-    np.testing.assert_allclose(found.theta, slow.theta, atol=2e-5 / np.sqrt(tally.parts[0].mechanism.epsilon))
+    assert (
+        written.channel.score(found.theta, tally.counts).log_likelihood
+        >= slow.log_likelihood - 1.1e-10 * tally.n
+    )
+    np.testing.assert_allclose(
+        found.theta, slow.theta, atol=2e-5 / np.sqrt(tally.parts[0].mechanism.epsilon)
+    )
 
 
 @pytest.mark.parametrize("name", ["SHE", "5 linked rounds", "Bloom RAPPOR"])
@@ -109,7 +114,9 @@ def test_what_single_precision_does_not_reach_is_doubled(kind, rng):
     assert found.max() > 1e80
 
 
-@pytest.mark.parametrize(("rounds", "bytes_"), [(1, 13), (2, 20), (5, 34), (15, 50), (16, 100), (255, 100)])
+@pytest.mark.parametrize(
+    ("rounds", "bytes_"), [(1, 13), (2, 20), (5, 34), (15, 50), (16, 100), (255, 100)]
+)
 def test_counts_share_bytes(rounds, bytes_, rng):
     tally = linked(rounds)(100).simulate(people(100, 20, rng), rng)
     assert tally.operator.packed.shape == (len(tally.counts), bytes_)
@@ -122,7 +129,9 @@ def test_no_copy_of_the_matrix_is_made(name, most, rng):
     secrets = np.repeat(np.arange(100), people(100, 20_000, rng))
     channel, counts = mechanism.channel(mechanism.draw(secrets, rng)), np.ones(20_000)
     kept = channel.numbers.nbytes if isinstance(channel, WrittenChannel) else channel.packed.nbytes
-    maximise(channel, counts, 1e-9)  # so that nothing is compiled, or made once, in what is measured
+    maximise(
+        channel, counts, 1e-9
+    )  # so that nothing is compiled, or made once, in what is measured
     tracemalloc.start()
     maximise(channel, counts, 1e-9)
     peak = tracemalloc.get_traced_memory()[1]

@@ -5,7 +5,7 @@ import pytest
 
 import ibukit as ik
 from ibukit.channels import Channel
-from ibukit.channels.levels import LevelChannel, pack_levels
+from ibukit.channels.lookup import LevelChannel, pack_levels
 from ibukit.solvers import Problem, bits, maximise
 
 K = 6
@@ -60,7 +60,9 @@ def test_a_hessian_of_all_is_the_likelihoods_own(rng):
     np.testing.assert_allclose(found.hessian(theta, 1), exact, rtol=1e-12)
     np.testing.assert_allclose(found.hessian(theta, 3), exact, rtol=0.3)
     assert np.abs(found.hessian(theta, 3) / exact - 1).max() > 1e-6
-    np.testing.assert_allclose(found.gradient(theta), rows @ (counts / n / (theta @ rows)), rtol=1e-12)
+    np.testing.assert_allclose(
+        found.gradient(theta), rows @ (counts / n / (theta @ rows)), rtol=1e-12
+    )
 
 
 def test_a_pool_of_every_kind_is_certified(rng):
@@ -79,7 +81,9 @@ def test_a_pool_of_every_kind_is_certified(rng):
     best = ik.mle(tally, 1e-9)
     assert best.gap <= 1e-9
     assert "many" in best.method
-    assert best.log_likelihood >= ik.mle(tally, 1e-9, method="dense").log_likelihood - 7 * 700 * 1e-9
+    assert (
+        best.log_likelihood >= ik.mle(tally, 1e-9, method="dense").log_likelihood - 7 * 700 * 1e-9
+    )
 
 
 @pytest.mark.slow

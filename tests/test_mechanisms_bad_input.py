@@ -7,11 +7,15 @@ import pytest
 
 import ibukit as ik
 from ibukit.mechanisms import FiniteMechanism
-from ibukit.mechanisms.bit_reports import BitReports
+from ibukit.mechanisms.categorical.bit_reports import BitReports
 from mechanism_cases import KINDS, name
 
 # a matrix has no epsilon of its own, and chances have the one that follows
-PRIVATE = [mechanism for mechanism in KINDS if not isinstance(mechanism, (ik.MatrixMechanism, ik.UnaryEncoding))]
+PRIVATE = [
+    mechanism
+    for mechanism in KINDS
+    if not isinstance(mechanism, (ik.MatrixMechanism, ik.UnaryEncoding))
+]
 CODED = [m for m in KINDS if isinstance(m, FiniteMechanism) and not isinstance(m, BitReports)]
 LISTED = [m for m in KINDS if isinstance(m, FiniteMechanism)]
 private = pytest.mark.parametrize("mechanism", PRIVATE, ids=name)
@@ -23,13 +27,17 @@ listed = pytest.mark.parametrize("mechanism", LISTED, ids=name)
 @private
 @pytest.mark.parametrize("epsilon", [-1.0, 0.0, -0.0, 0, -np.inf, np.inf, np.nan, np.float32(-2)])
 def test_epsilon_must_be_finite_and_above_zero(mechanism, epsilon):
-    with pytest.raises(ValueError, match=f"epsilon must be a finite number above 0, got .*{epsilon}"):
+    with pytest.raises(
+        ValueError, match=f"epsilon must be a finite number above 0, got .*{epsilon}"
+    ):
         type(mechanism)(mechanism.alphabet, epsilon)
 
 
 @private
 @pytest.mark.parametrize(
-    "epsilon", ["1", "one", None, True, [1.0], np.array([1.0]), 1j, Decimal(1)], ids=lambda value: type(value).__name__
+    "epsilon",
+    ["1", "one", None, True, [1.0], np.array([1.0]), 1j, Decimal(1)],
+    ids=lambda value: type(value).__name__,
 )
 def test_epsilon_must_be_a_number(mechanism, epsilon):
     with pytest.raises(ValueError, match=r"epsilon must be a number, got "):
@@ -38,7 +46,9 @@ def test_epsilon_must_be_a_number(mechanism, epsilon):
 
 @private
 @pytest.mark.parametrize(
-    "epsilon", [2, np.int64(2), np.float32(2), np.float64(2)], ids=lambda value: type(value).__name__
+    "epsilon",
+    [2, np.int64(2), np.float32(2), np.float64(2)],
+    ids=lambda value: type(value).__name__,
 )
 def test_any_kind_of_number_will_do(mechanism, epsilon):
     made = type(mechanism)(mechanism.alphabet, epsilon)
@@ -67,7 +77,8 @@ def test_nobody_reports_nothing(mechanism, rng):
 def test_reports_must_be_in_the_alphabet(mechanism):
     for wrong in (mechanism.m, -1, 2**40):
         with pytest.raises(
-            ik.errors.AlphabetMismatch, match=rf"reports must be codes 0\.\.{mechanism.m - 1}, got {wrong} at"
+            ik.errors.AlphabetMismatch,
+            match=rf"reports must be codes 0\.\.{mechanism.m - 1}, got {wrong} at",
         ):
             mechanism.tally([0, wrong], codes=True)
     with pytest.raises(ValueError, match="reports must be whole numbers, got nan at index 1"):
@@ -99,14 +110,32 @@ BAD_COUNTS = [
         ik.errors.AlphabetMismatch,
         "must have one count for each of the {size} elements, got {less} ",
     ),
-    (lambda size: np.r_[-3, np.ones(size - 1, int)], ValueError, "must not be negative, got -3 at index 0"),
-    (lambda size: np.r_[1.5, np.ones(size - 1)], ValueError, r"must be whole numbers, got 1\.5 at index 0"),
-    (lambda size: np.r_[np.nan, np.ones(size - 1)], ValueError, "must be whole numbers, got nan at index 0"),
+    (
+        lambda size: np.r_[-3, np.ones(size - 1, int)],
+        ValueError,
+        "must not be negative, got -3 at index 0",
+    ),
+    (
+        lambda size: np.r_[1.5, np.ones(size - 1)],
+        ValueError,
+        r"must be whole numbers, got 1\.5 at index 0",
+    ),
+    (
+        lambda size: np.r_[np.nan, np.ones(size - 1)],
+        ValueError,
+        "must be whole numbers, got nan at index 0",
+    ),
     (lambda size: np.full(size, "1"), ValueError, "must be whole numbers, got an array of type"),
-    (lambda size: np.ones((size, 1), int), ValueError, r"must have 1 dimension\(s\), got shape \({size}, 1\)"),
+    (
+        lambda size: np.ones((size, 1), int),
+        ValueError,
+        r"must have 1 dimension\(s\), got shape \({size}, 1\)",
+    ),
 ]
 bad_counts = pytest.mark.parametrize(
-    ("make", "error", "message"), BAD_COUNTS, ids=["long", "short", "negative", "fraction", "nan", "text", "shape"]
+    ("make", "error", "message"),
+    BAD_COUNTS,
+    ids=["long", "short", "negative", "fraction", "nan", "text", "shape"],
 )
 
 
@@ -131,7 +160,11 @@ def test_counts_of_reports(mechanism, make, error, message):
 @listed
 def test_vectors_of_the_wrong_length(mechanism):
     k, m = mechanism.k, mechanism.m
-    with pytest.raises(ik.errors.AlphabetMismatch, match=rf"theta must have shape \({k},\), got \({k + 1},\)"):
+    with pytest.raises(
+        ik.errors.AlphabetMismatch, match=rf"theta must have shape \({k},\), got \({k + 1},\)"
+    ):
         mechanism.forward(np.ones(k + 1))
-    with pytest.raises(ik.errors.AlphabetMismatch, match=rf"w must have shape \({m},\), got \({m + 1},\)"):
+    with pytest.raises(
+        ik.errors.AlphabetMismatch, match=rf"w must have shape \({m},\), got \({m + 1},\)"
+    ):
         mechanism.adjoint(np.ones(m + 1))

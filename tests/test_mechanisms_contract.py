@@ -18,9 +18,14 @@ LISTED = [mechanism for mechanism in KINDS if isinstance(mechanism, FiniteMechan
 def test_every_public_mechanism_is_among_the_cases():
     from ibukit import mechanisms
 
-    public = {getattr(mechanisms, attribute) for attribute in vars(mechanisms) if attribute[0].isupper()}
+    public = {
+        getattr(mechanisms, attribute) for attribute in vars(mechanisms) if attribute[0].isupper()
+    }
     made = {kind for kind in public if issubclass(kind, mechanisms.Mechanism)}  # a FreeWill is many
-    assert {type(mechanism) for mechanism in KINDS} == made - {mechanisms.Mechanism, mechanisms.FiniteMechanism}
+    assert {type(mechanism) for mechanism in KINDS} == made - {
+        mechanisms.Mechanism,
+        mechanisms.FiniteMechanism,
+    }
 
 
 @pytest.mark.parametrize("mechanism", ATTAINED, ids=name)
@@ -45,7 +50,9 @@ def test_contract_of_unbounded_reports(mechanism, rng):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mechanism", [*KINDS, ik.Rappor(12, 3.0), ik.PlanarLaplace(ik.Grid(9, 7, 0.5), 1.0)], ids=name)
+@pytest.mark.parametrize(
+    "mechanism", [*KINDS, ik.Rappor(12, 3.0), ik.PlanarLaplace(ik.Grid(9, 7, 0.5), 1.0)], ids=name
+)
 def test_contract_with_many_reports(mechanism, rng):
     check_mechanism(mechanism, rng=rng, n=2_000_000)
 
@@ -78,7 +85,17 @@ def test_all_randomness_comes_from_the_generator_given(mechanism, monkeypatch):
     def another(*args, **kwargs):
         raise AssertionError("another source of randomness was asked")
 
-    for source in ("default_rng", "random", "rand", "randn", "randint", "choice", "binomial", "multinomial", "seed"):
+    for source in (
+        "default_rng",
+        "random",
+        "rand",
+        "randn",
+        "randint",
+        "choice",
+        "binomial",
+        "multinomial",
+        "seed",
+    ):
         monkeypatch.setattr(np.random, source, another)
     for draw in (
         lambda: mechanism.draw(np.array([0, 1, 1]), rng),
@@ -102,7 +119,9 @@ def test_pickled_and_equal(mechanism, rng):
 
 
 @pytest.mark.parametrize(
-    "mechanism", [m for m in KINDS if not isinstance(m, (ik.MatrixMechanism, ik.UnaryEncoding))], ids=name
+    "mechanism",
+    [m for m in KINDS if not isinstance(m, (ik.MatrixMechanism, ik.UnaryEncoding))],
+    ids=name,
 )
 def test_frozen_and_different_with_another_epsilon(mechanism):
     with pytest.raises(AttributeError):

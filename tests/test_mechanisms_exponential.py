@@ -11,7 +11,14 @@ import ibukit as ik
 from mechanism_cases import OBLONG, TRIANGLE
 from oracles import naive
 
-ALPHABETS = [ik.Line(0, 1), ik.Line(-3, 8), OBLONG, TRIANGLE, ik.Alphabet(list("abcd")), ik.Line(5, 5)]
+ALPHABETS = [
+    ik.Line(0, 1),
+    ik.Line(-3, 8),
+    OBLONG,
+    TRIANGLE,
+    ik.Alphabet(list("abcd")),
+    ik.Line(5, 5),
+]
 
 
 @pytest.mark.ledger("A-D11")
@@ -19,7 +26,9 @@ ALPHABETS = [ik.Line(0, 1), ik.Line(-3, 8), OBLONG, TRIANGLE, ik.Alphabet(list("
 @pytest.mark.parametrize("eps", [1e-3, 1.0, 20.0])
 def test_follows_the_formula_and_keeps_epsilon(alphabet, eps):
     mechanism = ik.Exponential(alphabet, eps)
-    np.testing.assert_allclose(mechanism.matrix(), naive.exponential(alphabet.distances(), eps), rtol=1e-13)
+    np.testing.assert_allclose(
+        mechanism.matrix(), naive.exponential(alphabet.distances(), eps), rtol=1e-13
+    )
     assert abs(mechanism.matrix().sum(axis=1) - 1).max() < 1e-12
     tight = ik.privacy.epsilon_metric(mechanism)
     assert tight < eps

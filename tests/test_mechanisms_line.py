@@ -33,7 +33,9 @@ def level(tally, secrets):
 def test_truncated_geometric_follows_the_formula(k, eps):
     mechanism = ik.TruncatedGeometric(k, eps)
     # 1 - a loses digits to the subtraction in the oracle where epsilon is small
-    np.testing.assert_allclose(mechanism.matrix(), naive.truncated_geometric(k, eps), rtol=1e-15 / min(eps, 1) + 1e-13)
+    np.testing.assert_allclose(
+        mechanism.matrix(), naive.truncated_geometric(k, eps), rtol=1e-15 / min(eps, 1) + 1e-13
+    )
     assert abs(mechanism.matrix().sum(axis=1) - 1).max() < 1e-12
     assert ik.privacy.epsilon_metric(mechanism) == pytest.approx(eps, rel=1e-9)
 
@@ -44,7 +46,9 @@ def test_truncated_geometric_follows_the_formula(k, eps):
 def test_truncated_is_the_untruncated_moved_to_the_ends(k, eps):
     window = np.arange(-90, k + 90)  # beyond, a^90 / (1 + a) is below e^-45
     untruncated = naive.geometric(range(k), window, eps)
-    clipped = np.array([untruncated[:, np.clip(window, 0, k - 1) == z].sum(axis=1) for z in range(k)]).T
+    clipped = np.array(
+        [untruncated[:, np.clip(window, 0, k - 1) == z].sum(axis=1) for z in range(k)]
+    ).T
     np.testing.assert_allclose(ik.TruncatedGeometric(k, eps).matrix(), clipped, rtol=1e-12)
 
 
@@ -66,7 +70,9 @@ def test_geometric_noise_is_a_distribution_on_all_integers(eps):
     mechanism = ik.LinearGeometric(ik.Line(2, 6), eps)
     window = np.arange(-100, 110)
     tally = mechanism.tally(window)
-    np.testing.assert_allclose(tally.matrix(), naive.geometric(range(2, 7), window, eps), rtol=1e-12)
+    np.testing.assert_allclose(
+        tally.matrix(), naive.geometric(range(2, 7), window, eps), rtol=1e-12
+    )
     # the two tails beyond the window hold less than e^-50
     assert np.abs(tally.matrix().sum(axis=1) - 1).max() < 1e-12
     assert level(tally, range(2, 7)) == pytest.approx(eps, rel=1e-9)
@@ -81,7 +87,9 @@ def test_geometric_noise_is_a_distribution_on_all_integers(eps):
 def test_geometric_noise_attains_epsilon_on_any_window(eps):
     for line in (ik.Line(0, 1), ik.Line(-5, 5)):
         mechanism = ik.LinearGeometric(line, eps)
-        assert level(mechanism.tally(np.arange(-15, 16)), line.values) == pytest.approx(eps, rel=1e-9)
+        assert level(mechanism.tally(np.arange(-15, 16)), line.values) == pytest.approx(
+            eps, rel=1e-9
+        )
         # outside the line every report tells the secrets apart as much as the end does
         assert level(mechanism.tally([-15]), line.values) == pytest.approx(eps, rel=1e-9)
 
@@ -98,7 +106,12 @@ def test_epsilon_zero_is_not_a_mechanism_one_could_invert():
     assert np.linalg.matrix_rank(ik.TruncatedGeometric(5, 0.1).matrix()) == 5
 
 
-@given(st.lists(st.integers(-60, 60), min_size=1, max_size=12), st.integers(1, 12), st.floats(0.01, 3), st.data())
+@given(
+    st.lists(st.integers(-60, 60), min_size=1, max_size=12),
+    st.integers(1, 12),
+    st.floats(0.01, 3),
+    st.data(),
+)
 def test_sweeps_and_loops_agree(reports, k, eps, data):
     first = data.draw(st.integers(-20, 20))
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
@@ -172,7 +185,9 @@ def test_lines_may_be_shifted_and_mirrored(mechanism, k, eps, shift):
 
 
 @pytest.mark.parametrize("mechanism", [ik.LinearGeometric, ik.TruncatedGeometric, ik.LinearLaplace])
-@pytest.mark.parametrize("alphabet", [ik.Grid(2, 2), ik.Alphabet([0, 1, 2])], ids=["grid", "labels"])
+@pytest.mark.parametrize(
+    "alphabet", [ik.Grid(2, 2), ik.Alphabet([0, 1, 2])], ids=["grid", "labels"]
+)
 def test_noise_on_integers_needs_a_line(mechanism, alphabet):
     with pytest.raises(TypeError, match=r"alphabet must be a Line, .*got (Grid|Alphabet)\("):
         mechanism(alphabet, 1.0)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp
 
 import ibukit as ik
-from ibukit.mechanisms import bit_reports
+from ibukit.mechanisms.categorical import bit_reports
 from instances import unchecked
 from oracles import naive
 
@@ -29,7 +29,9 @@ epsilons = pytest.mark.parametrize("eps", [1e-3, 0.5, 2.0, 20.0])
 def test_matrix_follows_the_formula_and_attains_epsilon(mechanism, formula, k, eps):
     channel = mechanism(k, eps)
     # the oracle subtracts from 1, which costs it digits at large epsilon
-    np.testing.assert_allclose(channel.matrix(), formula(k, eps), rtol=1e-12 * math.exp(eps / 2), atol=0)
+    np.testing.assert_allclose(
+        channel.matrix(), formula(k, eps), rtol=1e-12 * math.exp(eps / 2), atol=0
+    )
     assert abs(channel.matrix().sum(axis=1) - 1).max() < 1e-12
     assert ik.privacy.epsilon_ldp(channel) == pytest.approx(eps, rel=1e-9)
 
@@ -39,7 +41,9 @@ def test_matrix_follows_the_formula_and_attains_epsilon(mechanism, formula, k, e
 @pytest.mark.parametrize("eps", [0.1, 1.0, 3.0])
 def test_rappor_in_closed_form(k, eps):
     rows = np.array(naive.all_bit_rows(k))
-    expected = [[naive.rappor_closed_form(bits, x, eps) for bits in rows.tolist()] for x in range(k)]
+    expected = [
+        [naive.rappor_closed_form(bits, x, eps) for bits in rows.tolist()] for x in range(k)
+    ]
     np.testing.assert_allclose(ik.Rappor(k, eps).matrix(), expected, rtol=1e-12)
     # all rows are different and sorted as binary numbers, so they are the columns of the tally in order
     np.testing.assert_allclose(ik.Rappor(k, eps).tally(rows).matrix(), expected, rtol=1e-12)
@@ -52,7 +56,9 @@ def test_unary_reports_are_listed_as_binary_numbers(k):
     for code, row in enumerate(naive.all_bit_rows(k)):
         only = np.zeros(mechanism.m, dtype=int)
         only[code] = 1
-        assert np.array_equal(mechanism.tally_counts(only).parts[0].reports, mechanism.tally([row]).parts[0].reports)
+        assert np.array_equal(
+            mechanism.tally_counts(only).parts[0].reports, mechanism.tally([row]).parts[0].reports
+        )
 
 
 @pytest.mark.parametrize(("mechanism", "formula"), UNARY)
@@ -81,7 +87,9 @@ def test_randomized_response_fast_and_slow(k, seed, eps):
     np.testing.assert_allclose(tally.adjoint(w[seen]), dense[:, seen] @ w[seen], rtol=1e-12)
 
 
-@pytest.mark.parametrize("mechanism", [ik.Rappor(2000, 1.0), ik.OptimizedUnaryEncoding(20_000, 4.0)])
+@pytest.mark.parametrize(
+    "mechanism", [ik.Rappor(2000, 1.0), ik.OptimizedUnaryEncoding(20_000, 4.0)]
+)
 def test_thousands_of_bits_do_not_underflow(mechanism, rng):
     k = mechanism.k
     rows = mechanism.randomize(rng.integers(0, k, 4), rng)

@@ -25,7 +25,10 @@ def rows(rng, k, m):
     [
         ([[0.5, 0.4], [0.5, 0.5]], r"matrix must have rows that sum to 1 .*row 0 sums to 0\.9;"),
         ([[0.5, 0.5], [0.5, 0.5 + 1e-8]], r"row 1 sums to 1\.00000001"),
-        ([[0.0, 1.0], [1.5, -0.5]], r"matrix must not have negative or NaN entries, got -0\.5 at row 1, column 1"),
+        (
+            [[0.0, 1.0], [1.5, -0.5]],
+            r"matrix must not have negative or NaN entries, got -0\.5 at row 1, column 1",
+        ),
         ([[0.0, 1.0], [np.nan, 1.0]], "got nan at row 1, column 0"),
         ([[np.inf, 0.0], [0.0, 1.0]], "row 0 sums to inf"),
         ([0.5, 0.5], r"matrix must have two dimensions, got shape \(2,\)"),
@@ -46,7 +49,9 @@ def test_rows_are_taken_as_they_are_and_kept():
 
 
 def test_the_alphabet_must_have_one_secret_for_each_row():
-    with pytest.raises(ik.errors.AlphabetMismatch, match="one row for each of the 3 secrets, got 2 rows"):
+    with pytest.raises(
+        ik.errors.AlphabetMismatch, match="one row for each of the 3 secrets, got 2 rows"
+    ):
         ik.MatrixMechanism(np.eye(2), ik.Line(0, 2))
     assert ik.MatrixMechanism(np.eye(2), ik.Alphabet(["a", "b"])).alphabet.codes(["b"]) == [1]
 
@@ -70,7 +75,8 @@ def test_equal_matrices_over_equal_alphabets_are_the_same_mechanism(rng):
 def test_a_report_that_no_secret_can_produce_is_not_patched_over():
     mechanism = ik.MatrixMechanism([[0.5, 0.5, 0, 0], [0.25, 0.75, 0, 0]])
     with pytest.raises(
-        ik.errors.ImpossibleReport, match="reports contains 2, which no secret can produce under Matrix"
+        ik.errors.ImpossibleReport,
+        match="reports contains 2, which no secret can produce under Matrix",
     ):
         mechanism.tally([0, 1, 2])
     with pytest.raises(ik.errors.ImpossibleReport, match="reports contains 3"):
@@ -106,7 +112,9 @@ def test_composing_with_a_mechanism_and_with_the_identity(rng):
     first, second = ik.RandomizedResponse(4, 1.0), ik.RandomizedResponse(4, 2.0)
     assert np.array_equal(ik.compose(first, np.eye(4)).matrix(), first.matrix())
     both = ik.compose(first, second)
-    np.testing.assert_allclose(both.matrix(), naive.compose(naive.k_rr(4, 1.0), naive.k_rr(4, 2.0)), rtol=1e-14)
+    np.testing.assert_allclose(
+        both.matrix(), naive.compose(naive.k_rr(4, 1.0), naive.k_rr(4, 2.0)), rtol=1e-14
+    )
     check_mechanism(both, rng=rng, n=5000)
 
 
@@ -142,7 +150,8 @@ def test_a_counting_query_followed_by_geometric_noise_is_a_mechanism(query, eps)
 
 def test_channels_that_do_not_fit_are_named():
     with pytest.raises(
-        ik.errors.AlphabetMismatch, match="channel must have one row for each of the 4 reports, got 3 rows"
+        ik.errors.AlphabetMismatch,
+        match="channel must have one row for each of the 4 reports, got 3 rows",
     ):
         ik.compose(ik.RandomizedResponse(4, 1.0), np.eye(3))
     with pytest.raises(ik.errors.InvalidDistribution, match=r"row 2 sums to 0\.5"):
@@ -160,11 +169,17 @@ def test_a_report_that_is_next_to_impossible_under_every_secret(tiny):
     # three who are four times as likely to have the second secret
     assert with_it.distribution[1] > without.distribution[1]
     theta = with_it.distribution
-    expected = [40, 60, 3] @ np.r_[np.log(theta @ [[0.5, 0.5], [0.2, 0.8]]), np.log(tiny) + np.log(theta @ [0.25, 1])]
+    expected = [40, 60, 3] @ np.r_[
+        np.log(theta @ [[0.5, 0.5], [0.2, 0.8]]), np.log(tiny) + np.log(theta @ [0.25, 1])
+    ]
     assert with_it.log_likelihood == pytest.approx(expected, rel=1e-12)
 
 
-TABLE = pd.DataFrame([[0.6, 0.3, 0.1], [0.2, 0.5, 0.3]], index=["Private", "State"], columns=["low", "middle", "high"])
+TABLE = pd.DataFrame(
+    [[0.6, 0.3, 0.1], [0.2, 0.5, 0.3]],
+    index=["Private", "State"],
+    columns=["low", "middle", "high"],
+)
 
 
 def test_the_labels_of_a_table_are_those_of_secrets_and_reports():
@@ -201,7 +216,10 @@ def test_a_sparse_matrix_is_written_out(form):
 def test_rounding_is_taken_out_on_request_alone(rng):
     exact = rows(rng, 4, 50)
     for rough in (exact.astype(np.float32), exact.round(8), exact.round(6)):
-        with pytest.raises(ik.errors.InvalidDistribution, match="if that is rounding, normalize=True divides it out"):
+        with pytest.raises(
+            ik.errors.InvalidDistribution,
+            match="if that is rounding, normalize=True divides it out",
+        ):
             ik.MatrixMechanism(rough)
         mended = ik.MatrixMechanism(rough, normalize=True)
         np.testing.assert_allclose(mended.matrix().sum(axis=1), 1, rtol=1e-9)
@@ -209,7 +227,9 @@ def test_rounding_is_taken_out_on_request_alone(rng):
         assert "normalize=True" in repr(mended)
         assert dataclasses.replace(mended) == mended
     assert "normalize" not in repr(ik.MatrixMechanism(exact))
-    with pytest.raises(ik.errors.InvalidDistribution, match=r"row 0 sums to 0\.99; if reports get lost"):
+    with pytest.raises(
+        ik.errors.InvalidDistribution, match=r"row 0 sums to 0\.99; if reports get lost"
+    ):
         ik.MatrixMechanism(exact * 0.99, normalize=True)
 
 

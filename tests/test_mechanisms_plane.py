@@ -10,11 +10,18 @@ from scipy import stats
 from scipy.special import logsumexp
 
 import ibukit as ik
-from ibukit.mechanisms import _grid_mechanism
+from ibukit.mechanisms.spatial import _grid_mechanism
 from ibukit.testing import check_mechanism
 from oracles import naive
 
-SHAPES = [(3, 3, 1.0, 1.0), (2, 4, 0.5, 0.8), (1, 4, 1.0, 1.0), (3, 1, 0.7, 0.7), (4, 3, 0.5, 0.2), (1, 1, 1.0, 1.0)]
+SHAPES = [
+    (3, 3, 1.0, 1.0),
+    (2, 4, 0.5, 0.8),
+    (1, 4, 1.0, 1.0),
+    (3, 1, 0.7, 0.7),
+    (4, 3, 0.5, 0.2),
+    (1, 1, 1.0, 1.0),
+]
 shapes = pytest.mark.parametrize("shape", SHAPES, ids=str)
 epsilons = pytest.mark.parametrize("eps", [1.0, 2.0, 20.0])
 PLANAR = [ik.PlanarGeometric, ik.TruncatedPlanarGeometric, ik.PlanarLaplace]
@@ -28,7 +35,12 @@ def grid_of(shape):
 def level(logs, distances):
     """The tight metric level of columns given by their logarithms."""
     k = len(logs)
-    return max(np.abs(logs[x] - logs[y]).max() / distances[x, y] for x in range(k) for y in range(k) if x != y)
+    return max(
+        np.abs(logs[x] - logs[y]).max() / distances[x, y]
+        for x in range(k)
+        for y in range(k)
+        if x != y
+    )
 
 
 def laplace(shape, eps, pairs):
@@ -43,7 +55,9 @@ def laplace(shape, eps, pairs):
 @epsilons
 def test_remapped_noise_is_that_of_a_large_window_cell_by_cell(shape, eps):
     mechanism = ik.TruncatedPlanarGeometric(grid_of(shape), eps)
-    np.testing.assert_allclose(mechanism.matrix(), naive.truncated_planar_geometric(*shape, eps), rtol=1e-12)
+    np.testing.assert_allclose(
+        mechanism.matrix(), naive.truncated_planar_geometric(*shape, eps), rtol=1e-12
+    )
     assert abs(mechanism.matrix().sum(axis=1) - 1).max() < 1e-12
     if mechanism.k > 1:
         tight = ik.privacy.epsilon_metric(mechanism)
@@ -79,7 +93,9 @@ def test_all_cells_of_the_infinite_grid_have_probability_one(eps):
     np.testing.assert_allclose(remapped.matrix(), sums, rtol=1e-12)
 
 
-@pytest.mark.parametrize(("grid", "eps"), [(ik.Grid(50, 2), 1.0), (ik.Grid(20, 14, 0.5), 6.0), (ik.Grid(3, 60), 3.0)])
+@pytest.mark.parametrize(
+    ("grid", "eps"), [(ik.Grid(50, 2), 1.0), (ik.Grid(20, 14, 0.5), 6.0), (ik.Grid(3, 60), 3.0)]
+)
 @pytest.mark.parametrize("mechanism", [ik.TruncatedPlanarGeometric, ik.PlanarLaplace])
 def test_epsilon_holds_from_one_border_to_the_other(mechanism, grid, eps):
     """The border's sums need terms that are negligible beside 1 but not beside the others of a far secret."""
@@ -93,7 +109,9 @@ def test_what_lies_beyond_a_border_is_complete_at_the_far_end_too():
     for col in (0, 40, 99):
         columns = range(99, 160) if col == 99 else range(-60, 1) if col == 0 else [col]
         # secret in the south-west corner; the report's row takes all that is north of the grid
-        expected = math.fsum(scale * math.exp(-5 * math.hypot(row, c)) for row in range(1, 400) for c in columns)
+        expected = math.fsum(
+            scale * math.exp(-5 * math.hypot(row, c)) for row in range(1, 400) for c in columns
+        )
         assert mechanism.matrix()[0, 100 + col] == pytest.approx(expected, rel=1e-12, abs=0)
 
 
@@ -103,7 +121,9 @@ def test_what_lies_beyond_a_border_is_complete_at_the_far_end_too():
 def test_planar_laplace_is_the_integral_of_the_density(shape, eps):
     mechanism = ik.PlanarLaplace(grid_of(shape), eps)
     places = naive.cells(*shape[:2])
-    expected = laplace(shape, eps, [(x, z) for x in places for z in places]).reshape(len(places), -1)
+    expected = laplace(shape, eps, [(x, z) for x in places for z in places]).reshape(
+        len(places), -1
+    )
     np.testing.assert_allclose(mechanism.matrix(), expected, rtol=1e-12)
     assert abs(mechanism.matrix().sum(axis=1) - 1).max() < 1e-12
     if mechanism.k > 1:
@@ -112,7 +132,14 @@ def test_planar_laplace_is_the_integral_of_the_density(shape, eps):
 
 @pytest.mark.parametrize(
     ("x", "z"),
-    [((1, 1), (1, 2)), ((1, 1), (2, 2)), ((0, 0), (3, 2)), ((0, 0), (1, 2)), ((3, 4), (0, 0)), ((2, 1), (0, 2))],
+    [
+        ((1, 1), (1, 2)),
+        ((1, 1), (2, 2)),
+        ((0, 0), (3, 2)),
+        ((0, 0), (1, 2)),
+        ((3, 4), (0, 0)),
+        ((2, 1), (0, 2)),
+    ],
     ids=["adjacent", "diagonal", "border", "inside", "far corner", "other border"],
 )
 @pytest.mark.parametrize("eps", [0.5, 4.0])
@@ -124,7 +151,8 @@ def test_planar_laplace_by_quadrature_in_both_coordinates(x, z, eps):
 
 
 @pytest.mark.parametrize(
-    ("height", "width", "eps"), [(1.0, 1.0, 0.04), (1.0, 0.06, 1.0), (0.1, 2.0, 1.0), (1.0, 1.0, 70.0)]
+    ("height", "width", "eps"),
+    [(1.0, 1.0, 0.04), (1.0, 0.06, 1.0), (0.1, 2.0, 1.0), (1.0, 1.0, 70.0)],
 )
 def test_planar_laplace_of_small_long_and_large_cells(height, width, eps):
     shape = (9, 9, height, width)
@@ -161,15 +189,24 @@ def test_the_plane_may_be_turned_mirrored_and_scaled(mechanism, rows, cols, heig
     np.testing.assert_allclose(scaled, matrix, rtol=1e-12)
 
 
-@pytest.mark.parametrize("far", [(-(10**6), 3), (400, -400), (2, 470), (-455, 0), (10**5, 10**5)], ids=str)
+@pytest.mark.parametrize(
+    "far", [(-(10**6), 3), (400, -400), (2, 470), (-455, 0), (10**5, 10**5)], ids=str
+)
 def test_cells_far_out_are_possible_and_known_in_logarithms(far, rng):
     shape, eps = (2, 3, 1.0, 1.5), 1.0
     theta = rng.dirichlet(np.ones(6))
     tally = ik.PlanarGeometric(grid_of(shape), eps).tally([far, (1, 1)])
     log_p = np.log(tally.forward(theta)) + tally.log_scale
-    d = np.array([[math.hypot(u - r, (v - c) * 1.5) for u, v in sorted([far, (1, 1)])] for r, c in naive.cells(2, 3)])
+    d = np.array(
+        [
+            [math.hypot(u - r, (v - c) * 1.5) for u, v in sorted([far, (1, 1)])]
+            for r, c in naive.cells(2, 3)
+        ]
+    )
     log_noise = math.log(naive.planar_lambda(1.0, 1.5, eps)) - eps * d
-    np.testing.assert_allclose(log_p, logsumexp(np.log(theta)[:, None] + log_noise, axis=0), rtol=1e-12)
+    np.testing.assert_allclose(
+        log_p, logsumexp(np.log(theta)[:, None] + log_noise, axis=0), rtol=1e-12
+    )
     assert ik.ibu(tally, stop=ik.Steps(3)).log_likelihood < -400
 
 
@@ -195,7 +232,9 @@ def test_the_nearer_secret_need_not_be_likelier_at_a_border():
 
 
 @pytest.mark.parametrize("mechanism", PLANAR)
-@pytest.mark.parametrize("alphabet", [ik.Line(0, 8), 9, ik.Alphabet([1, 2])], ids=["line", "int", "labels"])
+@pytest.mark.parametrize(
+    "alphabet", [ik.Line(0, 8), 9, ik.Alphabet([1, 2])], ids=["line", "int", "labels"]
+)
 def test_noise_on_the_plane_needs_a_grid(mechanism, alphabet):
     with pytest.raises(TypeError, match=r"alphabet must be a Grid, .*got (9|Line|Alphabet)"):
         mechanism(alphabet, 1.0)
@@ -204,9 +243,13 @@ def test_noise_on_the_plane_needs_a_grid(mechanism, alphabet):
 @pytest.mark.parametrize("mechanism", PLANAR)
 @pytest.mark.parametrize("eps", [1e-3, 1e-100, 5e-324])
 def test_noise_over_millions_of_cells_is_refused(mechanism, eps):
-    with pytest.raises(ValueError, match=f"epsilon must be larger: at {eps:g} per km .*take larger cells"):
+    with pytest.raises(
+        ValueError, match=f"epsilon must be larger: at {eps:g} per km .*take larger cells"
+    ):
         mechanism(ik.Grid(3, 3, cell_size=0.5, unit="km"), eps)
-    with pytest.raises(ValueError, match=rf"at {eps:g} per unit of distance .*cells of 0\.5 x 0\.5 units \(at"):
+    with pytest.raises(
+        ValueError, match=rf"at {eps:g} per unit of distance .*cells of 0\.5 x 0\.5 units \(at"
+    ):
         mechanism(ik.Grid(3, 3, cell_size=0.5), eps)
     assert mechanism(ik.Grid(3, 3, cell_size=100.0), 0.01 + eps).k == 9
 

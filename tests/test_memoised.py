@@ -8,7 +8,7 @@ import pytest
 
 import ibukit as ik
 from ibukit import theory
-from ibukit.mechanisms.unary import is_unary
+from ibukit.mechanisms.categorical.unary import is_unary
 from ibukit.privacy import epsilon_ldp
 from ibukit.testing import check_channel, check_mechanism
 
@@ -19,7 +19,13 @@ LEVELS = [(1.0, 2.0), (0.1, 4.0), (1.9, 2.0), (3.0, 12.0)]
 
 # a second round with p2 = 1/2 does not reach the third
 @pytest.mark.parametrize(
-    ("name", "levels"), [(name, levels) for name in KINDS for levels in LEVELS if levels[0] != 1.9 or "OUE" not in name]
+    ("name", "levels"),
+    [
+        (name, levels)
+        for name in KINDS
+        for levels in LEVELS
+        if levels[0] != 1.9 or "OUE" not in name
+    ],
 )
 def test_the_levels_of_one_report_and_of_what_is_kept(name, levels):
     make, (first, forever) = KINDS[name], levels
@@ -30,14 +36,18 @@ def test_the_levels_of_one_report_and_of_what_is_kept(name, levels):
 
 @pytest.mark.parametrize("make", [UE.oue, UE.soue])
 def test_a_level_out_of_reach_of_the_second_round_is_refused(make):
-    with pytest.raises(ValueError, match=r"epsilon must be below 1\.\d+ for a second round with p2 = 1/2, got 1.9"):
+    with pytest.raises(
+        ValueError, match=r"epsilon must be below 1\.\d+ for a second round with p2 = 1/2, got 1.9"
+    ):
         make(4, 1.9, 2.0)
 
 
 @pytest.mark.parametrize(("first", "forever"), LEVELS)
 def test_one_report_of_osue_is_oue_and_of_sue_is_rappor(first, forever):
     osue, sue = UE.osue(4, first, forever), UE.sue(4, first, forever)
-    np.testing.assert_allclose(osue.matrix(), ik.OptimizedUnaryEncoding(4, first).matrix(), rtol=1e-9)
+    np.testing.assert_allclose(
+        osue.matrix(), ik.OptimizedUnaryEncoding(4, first).matrix(), rtol=1e-9
+    )
     np.testing.assert_allclose(sue.matrix(), ik.Rappor(4, first).matrix(), rtol=1e-9)
     # the formula of the paper
     e1, ei = math.exp(first), math.exp(forever)
@@ -61,11 +71,15 @@ def test_the_law_is_that_of_two_rounds(make):
     np.testing.assert_allclose(mechanism.matrix(), two_rounds(mechanism), rtol=1e-12)
     same = ik.UnaryEncoding(4, mechanism.p_one, mechanism.p_zero)
     assert is_unary(mechanism)
-    assert theory.asymptotic_mse(mechanism, ik.uniform(4)) == pytest.approx(theory.asymptotic_mse(same, ik.uniform(4)))
+    assert theory.asymptotic_mse(mechanism, ik.uniform(4)) == pytest.approx(
+        theory.asymptotic_mse(same, ik.uniform(4))
+    )
     assert not is_unary(type("Mine", (UE,), {})(4, mechanism.permanent, mechanism.instantaneous))
 
 
-@pytest.mark.parametrize(("name", "factor"), [("L-OSUE", 1.0), ("L-OUE", 1.21), ("L-SOUE", 1.06), ("L-SUE", 1.06)])
+@pytest.mark.parametrize(
+    ("name", "factor"), [("L-OSUE", 1.0), ("L-OUE", 1.21), ("L-SOUE", 1.06), ("L-SUE", 1.06)]
+)
 def test_the_variance_of_one_report_beside_oue(name, factor):
     mechanism, oue = KINDS[name](4, 1.0, 2.0), ik.OptimizedUnaryEncoding(4, 1.0)
     variances = [m.p_zero * (1 - m.p_zero) / m.contrast**2 for m in (mechanism, oue)]
@@ -92,15 +106,21 @@ def test_what_is_kept_stays_and_rounds_differ(rng):
     for round_of in (first, second):  # six standard errors
         assert abs(round_of[kept == 1].mean() - p) < 6 / math.sqrt(4 * kept.sum())
         assert abs(round_of[kept == 0].mean() - q) < 6 / math.sqrt(4 * (kept == 0).sum())
-    assert abs((first == second)[kept == 1].mean() - (p**2 + (1 - p) ** 2)) < 6 / math.sqrt(4 * kept.sum())
+    assert abs((first == second)[kept == 1].mean() - (p**2 + (1 - p) ** 2)) < 6 / math.sqrt(
+        4 * kept.sum()
+    )
 
 
 @pytest.mark.parametrize("k", [2, 3, 20, 100])
 @pytest.mark.parametrize(("first", "forever"), LEVELS)
 def test_two_rounds_of_response_are_response(k, first, forever):
     mechanism = ik.LongitudinalResponse(k, first, forever)
-    np.testing.assert_allclose(mechanism.kept.matrix() @ mechanism.second.matrix(), mechanism.matrix(), rtol=1e-11)
-    np.testing.assert_allclose(mechanism.matrix(), ik.RandomizedResponse(k, first).matrix(), rtol=1e-12)
+    np.testing.assert_allclose(
+        mechanism.kept.matrix() @ mechanism.second.matrix(), mechanism.matrix(), rtol=1e-11
+    )
+    np.testing.assert_allclose(
+        mechanism.matrix(), ik.RandomizedResponse(k, first).matrix(), rtol=1e-12
+    )
     check_mechanism(mechanism, n=2000, attained=True)
 
 
@@ -122,10 +142,14 @@ def test_a_second_round_that_forgets_the_other_ways_is_right_for_two_secrets_onl
 def test_response_is_answered_as_response():
     mechanism, same = ik.LongitudinalResponse(6, 1.0, 2.0), ik.RandomizedResponse(6, 1.0)
     theta = np.arange(1, 7) / 21
-    assert theory.asymptotic_mse(mechanism, theta) == pytest.approx(theory.asymptotic_mse(same, theta))
+    assert theory.asymptotic_mse(mechanism, theta) == pytest.approx(
+        theory.asymptotic_mse(same, theta)
+    )
     assert ik.plan(mechanism).n == ik.plan(same).n
     tally = mechanism.tally_counts([9, 5, 3, 1, 1, 1])
-    assert ik.inv(tally).distribution == pytest.approx(ik.inv(same.tally_counts([9, 5, 3, 1, 1, 1])).distribution)
+    assert ik.inv(tally).distribution == pytest.approx(
+        ik.inv(same.tally_counts([9, 5, 3, 1, 1, 1])).distribution
+    )
     check_channel(tally.operator)
     assert pickle.loads(pickle.dumps(mechanism)) == mechanism
 
@@ -144,7 +168,10 @@ def test_response_is_answered_as_response():
         (lambda: UE(3, 0.5, (0.9, 0.2)), r"permanent must be two chances \(p, q\), got 0.5"),
         (lambda: UE(3, (0.2, 0.5), (0.9, 0.2)), "permanent must be"),
         (lambda: ik.LongitudinalResponse(3, 1.0, 1.0), "epsilon must be below epsilon_inf"),
-        (lambda: ik.LongitudinalResponse(3, 10.0, 10.0 + 2e-15), "epsilon_inf must be farther above epsilon"),
+        (
+            lambda: ik.LongitudinalResponse(3, 10.0, 10.0 + 2e-15),
+            "epsilon_inf must be farther above epsilon",
+        ),
         (lambda: ik.LongitudinalResponse(1, 1.0, 2.0), "number of secrets"),
     ],
 )

@@ -7,7 +7,7 @@ from hypothesis import given
 import ibukit as ik
 from hard_cases import EXTREMES, FAMILIES, draw, draw_lopsided
 from ibukit.solvers import table
-from ibukit.tally import Part
+from ibukit.tally.tally import Part
 from instances import INSTANCES, NAMES, tallies
 from mechanism_cases import KINDS
 from oracles import naive
@@ -76,9 +76,16 @@ def assert_bounded_by_a_second_solver(matrix, counts, theirs):
     """Neither is better than the other's gap allows; returns the other's gap."""
     tally = ik.MatrixMechanism(matrix).tally_counts(counts)
     ours = ik.mle(tally)
-    their_gap, their_l = naive.gap(matrix, counts, theirs), naive.log_likelihood(matrix, counts, theirs)
+    their_gap, their_l = (
+        naive.gap(matrix, counts, theirs),
+        naive.log_likelihood(matrix, counts, theirs),
+    )
     rounding = 1e-12 * (tally.n + abs(ours.log_likelihood))
-    assert -tally.n * their_gap - rounding <= their_l - ours.log_likelihood <= tally.n * ours.gap + rounding
+    assert (
+        -tally.n * their_gap - rounding
+        <= their_l - ours.log_likelihood
+        <= tally.n * ours.gap + rounding
+    )
     # the same bound far from the maximum
     uniform = np.full(tally.k, 1 / tally.k)
     above = their_l - naive.log_likelihood(matrix, counts, uniform)
@@ -160,7 +167,9 @@ def test_inversion_on_the_simplex_is_the_maximiser(k, rng):
     assert met > 0, "no case had q G^-1 on the simplex"
 
 
-@pytest.mark.parametrize(("counts", "expected"), [([60, 30, 10], [1, 1, 0]), ([100, 0, 0], [1, 0, 0])])
+@pytest.mark.parametrize(
+    ("counts", "expected"), [([60, 30, 10], [1, 1, 0]), ([100, 0, 0], [1, 0, 0])]
+)
 def test_zeros_are_exact(counts, expected):
     theta = ik.mle(ik.RandomizedResponse(3, 1.0).tally_counts(counts)).distribution
     assert ((theta == 0) == (np.array(expected) == 0)).all()
@@ -183,7 +192,10 @@ def test_one_secret_and_one_report():
 def test_pooled_tallies(rng):
     theta = rng.dirichlet(np.ones(8))
     mechanisms = [ik.RandomizedResponse(8, 1.0), ik.Rappor(8, 1.0), ik.LinearGeometric(8, 0.3)]
-    assert_certified(sum(mechanism.simulate(rng.multinomial(3000, theta), rng) for mechanism in mechanisms), 1e-11)
+    assert_certified(
+        sum(mechanism.simulate(rng.multinomial(3000, theta), rng) for mechanism in mechanisms),
+        1e-11,
+    )
 
 
 GRID = ik.Grid(20, 14, cell_size=0.5)
@@ -195,7 +207,9 @@ PAPERS = [
 ]
 
 
-@pytest.mark.parametrize("mechanism", PAPERS, ids=lambda mechanism: f"{type(mechanism).__name__}-{mechanism.epsilon}")
+@pytest.mark.parametrize(
+    "mechanism", PAPERS, ids=lambda mechanism: f"{type(mechanism).__name__}-{mechanism.epsilon}"
+)
 @pytest.mark.parametrize("concentration", [0.05, 0.3, 3.0])
 def test_sizes_of_the_papers(mechanism, concentration, rng):
     theta = rng.dirichlet(np.full(mechanism.k, concentration))
@@ -205,14 +219,18 @@ def test_sizes_of_the_papers(mechanism, concentration, rng):
 
 
 def test_beyond_the_dense_limit_the_active_set_does_it(monkeypatch, rng):
-    tally = ik.MatrixMechanism(rng.dirichlet(np.ones(9), 6)).tally_counts([9, 8, 7, 5, 3, 1, 1, 4, 2])
+    tally = ik.MatrixMechanism(rng.dirichlet(np.ones(9), 6)).tally_counts(
+        [9, 8, 7, 5, 3, 1, 1, 4, 2]
+    )
     dense = assert_certified(tally)
-    monkeypatch.setattr(table, "MOST_DENSE", 53)
+    monkeypatch.setattr(table, "MAX_DENSE", 53)
     active = assert_certified(tally)
     assert dense.method == "mle, dense interior point: 6 x 9 entries fit in memory"
-    assert active.method.startswith("mle, active set through forward and adjoint: 6 x 9 is too large")
+    assert active.method.startswith(
+        "mle, active set through forward and adjoint: 6 x 9 is too large"
+    )
     assert np.abs(dense.distribution - active.distribution).max() <= 1e-4
-    monkeypatch.setattr(table, "MOST_DENSE", 54)
+    monkeypatch.setattr(table, "MAX_DENSE", 54)
     assert ik.mle(tally).method == dense.method
 
 
@@ -220,7 +238,9 @@ def test_an_impossible_tolerance_is_an_error_that_carries_the_best(rng):
     # doubles reach about 1e-15 here; a few of twenty tallies land on exactly 0 by luck
     failures = []
     for _ in range(20):
-        tally = ik.MatrixMechanism(rng.dirichlet(np.ones(30), 30)).tally_counts(rng.integers(1, 100, 30))
+        tally = ik.MatrixMechanism(rng.dirichlet(np.ones(30), 30)).tally_counts(
+            rng.integers(1, 100, 30)
+        )
         try:
             ik.mle(tally, tol=1e-30)
         except ik.ConvergenceError as error:
@@ -244,13 +264,24 @@ HOLES = ik.MatrixMechanism([[1.0, 0.0, 0.0, 0.0], [0.5, 0.0, 0.5, 0.0]], ik.Line
         lambda: HOLES.tally([0, 2]) + HOLES.tally([3]),
         lambda: ik.RandomizedResponse(2, 1.0).tally([0, 1]) + HOLES.tally([3]),
         lambda: ik.Tally((Part(HOLES, np.array([3]), np.array([1])),)) + HOLES.tally([0]),
-        lambda: ik.compose(ik.RandomizedResponse(2, 1.0), [[0.5, 0.5, 0.0, 0.0], [0, 1.0, 0.0, 0.0]]).tally([3]),
+        lambda: ik.compose(
+            ik.RandomizedResponse(2, 1.0), [[0.5, 0.5, 0.0, 0.0], [0, 1.0, 0.0, 0.0]]
+        ).tally([3]),
     ],
-    ids=["among others", "alone", "counted", "added", "pooled", "unchecked and merged", "after a channel"],
+    ids=[
+        "among others",
+        "alone",
+        "counted",
+        "added",
+        "pooled",
+        "unchecked and merged",
+        "after a channel",
+    ],
 )
 def test_a_report_that_no_secret_can_produce(tallied):
     with pytest.raises(
-        ik.errors.ImpossibleReport, match="reports contains 3, which no secret can produce under MatrixMech"
+        ik.errors.ImpossibleReport,
+        match="reports contains 3, which no secret can produce under MatrixMech",
     ):
         tallied()
 
@@ -270,7 +301,9 @@ def test_no_report_of_a_private_mechanism_is_impossible(mechanism):
     else:
         reports = [0, mechanism.m - 1]
     assert_certified(mechanism.tally(reports, codes=True), 1e-12)
-    assert_certified(mechanism.tally(reports, codes=True) + mechanism.tally(reports[:1], codes=True), 1e-12)
+    assert_certified(
+        mechanism.tally(reports, codes=True) + mechanism.tally(reports[:1], codes=True), 1e-12
+    )
 
 
 @pytest.mark.parametrize("tol", [0, -1e-9, np.nan, np.inf, "small"])

@@ -116,18 +116,24 @@ def test_the_rows_undo_the_mechanism_and_no_vector_is_longer_than_they_allow(mec
     found = list(right_inverses(matrix))
     w = rng.normal(size=(200, k))
     w -= w.mean(axis=1, keepdims=True)
-    w = np.vstack([w, *[np.eye(k)[x] - np.eye(k)[y] for x, y in itertools.combinations(range(k), 2)]])
+    w = np.vstack(
+        [w, *[np.eye(k)[x] - np.eye(k)[y] for x, y in itertools.combinations(range(k), 2)]]
+    )
     longest = (np.linalg.norm(w, axis=1) / np.abs(w @ matrix).sum(axis=1)).max()
     for rows in found:
         back = w @ matrix @ rows
-        np.testing.assert_allclose(np.linalg.norm(back, axis=1), np.linalg.norm(w, axis=1), rtol=1e-8)
+        np.testing.assert_allclose(
+            np.linalg.norm(back, axis=1), np.linalg.norm(w, axis=1), rtol=1e-8
+        )
         np.testing.assert_allclose(back @ back.T, w @ w.T, atol=1e-6)
         assert longest <= spread(rows) / 2 * (1 + 1e-9)
     assert diameter(mechanism) <= min(map(spread, found[:1])) * (1 + 1e-9)
     assert longest <= diameter(mechanism) / 2 * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("mechanism", [each for each in FINITE if 1 < each.k <= each.m], ids=name_of)
+@pytest.mark.parametrize(
+    "mechanism", [each for each in FINITE if 1 < each.k <= each.m], ids=name_of
+)
 def test_it_is_below_the_simpler_bounds(mechanism):
     if not ik.theory.identifiable(mechanism):
         return
@@ -156,7 +162,9 @@ def test_three_figures_for_ten_secrets_under_rappor():
     bits = np.array(list(itertools.product((0, 1), repeat=10)))
     rows = (bits - 0.5) / mechanism.contrast
     assert np.linalg.norm(rows, axis=1).max() == pytest.approx(6.4558, abs=1e-4)
-    assert 1 / ik.theory.identifiable(mechanism).singular_values[-1] == pytest.approx(51.75, abs=0.01)
+    assert 1 / ik.theory.identifiable(mechanism).singular_values[-1] == pytest.approx(
+        51.75, abs=0.01
+    )
     assert diameter(mechanism) / 2 == pytest.approx(5.7562, abs=1e-4)
 
 
@@ -173,10 +181,14 @@ def test_of_bits_the_closed_forms_are_those_of_the_matrix(k, epsilon):
         assert diameter(mechanism) == pytest.approx(min(weighted, debiased), rel=1e-9)
     for size in range(1, k):
         mechanism = ik.SubsetSelection(k, epsilon, size=size)
-        assert diameter(mechanism) == pytest.approx(spread(next(right_inverses(mechanism.matrix()))), rel=1e-9)
+        assert diameter(mechanism) == pytest.approx(
+            spread(next(right_inverses(mechanism.matrix()))), rel=1e-9
+        )
 
 
-@pytest.mark.parametrize("mechanism", [ik.Rappor(30, 5.0), ik.Rappor(500, 0.5), ik.SubsetSelection(1000, 1.0, size=3)])
+@pytest.mark.parametrize(
+    "mechanism", [ik.Rappor(30, 5.0), ik.Rappor(500, 0.5), ik.SubsetSelection(1000, 1.0, size=3)]
+)
 def test_many_bits_are_answered(mechanism):
     assert np.isfinite(mle_error_bound(mechanism, 1))
 
@@ -185,18 +197,25 @@ def test_many_bits_are_answered(mechanism):
 def test_of_geometric_noise_neighbouring_reports_are_the_farthest_apart(epsilon):
     a = np.exp(-epsilon)
     apart = np.sqrt(2 * a**2 + 2 * (1 + a + a**2) ** 2) / (1 - a) ** 2
-    for mechanism in (ik.TruncatedGeometric(100, epsilon), ik.MatrixMechanism(naive.truncated_geometric(100, epsilon))):
+    for mechanism in (
+        ik.TruncatedGeometric(100, epsilon),
+        ik.MatrixMechanism(naive.truncated_geometric(100, epsilon)),
+    ):
         assert diameter(mechanism) == pytest.approx(apart, rel=1e-9)
 
 
 def test_of_k_rr_it_is_the_stretch_of_the_inverse():
     a = (np.e + 9) / (np.e - 1)
     assert diameter(ik.RandomizedResponse(10, 1.0)) == pytest.approx(np.sqrt(2) * a, rel=1e-12)
-    assert diameter(ik.MatrixMechanism(naive.k_rr(10, 1.0))) == pytest.approx(np.sqrt(2) * a, rel=1e-9)
+    assert diameter(ik.MatrixMechanism(naive.k_rr(10, 1.0))) == pytest.approx(
+        np.sqrt(2) * a, rel=1e-9
+    )
 
 
 def test_untruncated_noise_counts_as_its_clipped_reports():
-    assert mle_error_bound(ik.LinearGeometric(10, 0.5), 7) == mle_error_bound(ik.TruncatedGeometric(10, 0.5), 7)
+    assert mle_error_bound(ik.LinearGeometric(10, 0.5), 7) == mle_error_bound(
+        ik.TruncatedGeometric(10, 0.5), 7
+    )
 
 
 # Against draws, where the bound says something; and with an estimate for which it does not hold.
@@ -211,7 +230,9 @@ def test_it_holds_for_the_mle_and_not_for_whatever_you_like(mechanism, corner, r
     theta = np.eye(k)[2] if corner else rng.dirichlet(np.full(k, 0.5))
     bound = mle_error_bound(mechanism, n)
     law = mechanism.forward(theta)
-    found = [ik.mle(mechanism.tally_counts(rng.multinomial(n, law))).distribution for _ in range(10)]
+    found = [
+        ik.mle(mechanism.tally_counts(rng.multinomial(n, law))).distribution for _ in range(10)
+    ]
     assert np.mean([np.linalg.norm(each - theta) for each in found]) < bound
     assert bound < np.linalg.norm(ik.uniform(k) - theta)
 
@@ -223,13 +244,17 @@ def test_it_falls_with_the_root_of_n():
     mechanism = ik.Exponential(5, 1.0)
     one = mle_error_bound(mechanism, 1)
     assert type(one) is float
-    np.testing.assert_allclose(mle_error_bound(mechanism, [[1, 4], [9.0, 16]]), one / np.array([[1, 2], [3, 4]]))
+    np.testing.assert_allclose(
+        mle_error_bound(mechanism, [[1, 4], [9.0, 16]]), one / np.array([[1, 2], [3, 4]])
+    )
     assert mle_error_bound(mechanism, []).shape == (0,)
 
 
 def test_an_empty_column_does_not_matter():
     full = [[0.9, 0.1], [0.3, 0.7]]
-    assert mle_error_bound(np.insert(full, 1, 0.0, axis=1), 3) == pytest.approx(mle_error_bound(full, 3), rel=1e-12)
+    assert mle_error_bound(np.insert(full, 1, 0.0, axis=1), 3) == pytest.approx(
+        mle_error_bound(full, 3), rel=1e-12
+    )
 
 
 def test_one_secret_is_known():
@@ -243,10 +268,13 @@ def test_more_reports_than_a_double_counts():
 def test_where_no_bound_can_be():
     merged = ik.compose(ik.RandomizedResponse(3, 1.0), [[1, 0], [0, 1], [0, 1]])
     with pytest.raises(
-        ik.errors.NotInvertible, match="must identify the distribution, but does not: 2 reports cannot tell 3"
+        ik.errors.NotInvertible,
+        match="must identify the distribution, but does not: 2 reports cannot tell 3",
     ):
         mle_error_bound(merged, 10)
-    with pytest.raises(ValueError, match="mechanism must have reports that can be listed, got PlanarGeometric"):
+    with pytest.raises(
+        ValueError, match="mechanism must have reports that can be listed, got PlanarGeometric"
+    ):
         mle_error_bound(ik.PlanarGeometric(ik.Grid(2, 2), 1.0), 10)
 
 

@@ -47,7 +47,10 @@ def check(found, tally, points=50):
     assert found.unique == (found.dimension == 0)
     assert (found.lower <= found.upper + 1e-12).all()
     assert found.identified.all() if found.unique else not found.identified.all()
-    for bound, ends in ((found.lower, found.points.min(axis=0)), (found.upper, found.points.max(axis=0))):
+    for bound, ends in (
+        (found.lower, found.points.min(axis=0)),
+        (found.upper, found.points.max(axis=0)),
+    ):
         assert bound == pytest.approx(ends, abs=1e-9)  # attained
     fit = tally.forward(found.estimate.distribution)
     for point in found.points[:: max(1, len(found.points) // points)]:
@@ -94,7 +97,9 @@ def test_contains_every_end_of_ibu_from_fifty_starts(tally, dimension, rng):
     ends = []
     for _ in range(50):
         start = rng.dirichlet(np.ones(tally.k))
-        end = ik.ibu(tally, start=start, stop=ik.Gap(1e-11), max_iter=100_000, accelerate=True).distribution
+        end = ik.ibu(
+            tally, start=start, stop=ik.Gap(1e-11), max_iter=100_000, accelerate=True
+        ).distribution
         assert found.distance(end) < 1e-4
         assert (found.lower - 2e-4 <= end).all()
         assert (end <= found.upper + 2e-4).all()
@@ -140,7 +145,9 @@ def test_the_papers_two_cases():
     assert four.lower == pytest.approx([0, 1, 0], abs=1e-12)
     assert not ik.theory.strictly_concave(TWELVE.tally_counts([0, 4, 0]))
     six = mle_set(TWELVE.tally_counts([1, 4, 1]))
-    assert sorted(six.points.tolist()) == pytest.approx(np.array([[0, 17 / 24, 7 / 24], [7 / 24, 17 / 24, 0]]))
+    assert sorted(six.points.tolist()) == pytest.approx(
+        np.array([[0, 17 / 24, 7 / 24], [7 / 24, 17 / 24, 0]])
+    )
     assert six.identified.tolist() == [False, True, False]
 
 
@@ -149,7 +156,9 @@ def test_a_sum_can_be_determined_where_its_terms_are_not():
     found = mle_set(endless(cut_grid(4, 0.7), np.arange(1, 17) / 136))
     assert not found.identified.any()
     for x in range(16):
-        assert found.bounds(np.eye(16)[x]) == pytest.approx((found.lower[x], found.upper[x]), abs=1e-9)
+        assert found.bounds(np.eye(16)[x]) == pytest.approx(
+            (found.lower[x], found.upper[x]), abs=1e-9
+        )
     tiny = found.bounds(1e-12 * np.arange(16))
     least, greatest = found.bounds(np.arange(16))
     assert tiny == pytest.approx((1e-12 * least, 1e-12 * greatest), rel=1e-6, abs=0)
@@ -165,7 +174,9 @@ def test_where_the_mle_is_always_unique_the_general_way_says_so_too(rng):
     """k-RR and geometric noise charge reported values only: 40 cases against the same channel as a plain matrix."""
     for _ in range(40):
         k = rng.integers(2, 12)
-        mechanism = rng.choice([ik.RandomizedResponse, ik.TruncatedGeometric])(int(k), rng.uniform(0.05, 3))
+        mechanism = rng.choice([ik.RandomizedResponse, ik.TruncatedGeometric])(
+            int(k), rng.uniform(0.05, 3)
+        )
         counts = rng.multinomial(rng.integers(1, 40), rng.dirichlet(np.full(k, 0.3)))
         short = mle_set(mechanism.tally_counts(counts))
         plain = mle_set(ik.MatrixMechanism(mechanism.matrix()).tally_counts(counts))
@@ -225,7 +236,11 @@ def test_one_report_one_secret_and_none_of_use():
     assert mle_set(ik.RandomizedResponse(5, 1.0).tally([2])).upper.tolist() == [0, 0, 1, 0, 0]
     assert mle_set(ik.MatrixMechanism([[0.4, 0.6]]).tally([0])).lower.tolist() == [1]
     nothing = mle_set(ik.MatrixMechanism(np.full((4, 2), 0.5)).tally([1]))
-    assert (nothing.dimension, nothing.lower.tolist(), nothing.upper.tolist()) == (3, [0] * 4, [1] * 4)
+    assert (nothing.dimension, nothing.lower.tolist(), nothing.upper.tolist()) == (
+        3,
+        [0] * 4,
+        [1] * 4,
+    )
 
 
 @pytest.mark.slow
@@ -262,14 +277,18 @@ def test_an_estimate_knows_what_is_identified():
     raw = ik.inv(ik.RandomizedResponse(3, 1.0).tally_counts([9, 0, 1]), post="none")
     assert raw.identified.all()
     with pytest.raises(ValueError, match="estimate has no tally"):
-        _ = ik.Estimate(np.ones(1), 0.0, 0.0, ik.Status.CONVERGED, 0, "by hand", ik.Line(0, 0)).identified
+        _ = ik.Estimate(
+            np.ones(1), 0.0, 0.0, ik.Status.CONVERGED, 0, "by hand", ik.Line(0, 0)
+        ).identified
 
 
 def test_bad_input():
     with pytest.raises(TypeError, match="tally must be a Tally"):
         mle_set(np.ones(3))
     found = mle_set(TWELVE.tally_counts([1, 4, 1]))
-    with pytest.raises(ik.errors.AlphabetMismatch, match=r"weights must have shape \(3,\), got \(2,\)"):
+    with pytest.raises(
+        ik.errors.AlphabetMismatch, match=r"weights must have shape \(3,\), got \(2,\)"
+    ):
         found.bounds([1, 2])
     with pytest.raises(ValueError, match="weights must be finite, got nan"):
         found.bounds([1, 2, np.nan])
@@ -282,10 +301,14 @@ def test_width_is_what_the_documentation_says():
     assert "to 1e-7" in type(mle_set(TWELVE.tally([1]))).identified.__doc__
 
 
-@pytest.mark.parametrize(("size", "determined"), [(1.0, True), (1e-6, True), (1e-10, False), (0.0, False)])
+@pytest.mark.parametrize(
+    ("size", "determined"), [(1.0, True), (1e-6, True), (1e-10, False), (0.0, False)]
+)
 def test_masses_that_hardly_move_along_a_direction_are_no_coordinates(size, determined):
     """Two masses that are 0 at a vertex, the second of which moves by `size` of the first in its own direction."""
-    polytope = Polytope(np.array([0.3, 0.3, 0.2, 0.2]), np.array([[1.0, 0.0, -1.0, 0.0], [0.0, size, 0.0, -1.0]]))
+    polytope = Polytope(
+        np.array([0.3, 0.3, 0.2, 0.2]), np.array([[1.0, 0.0, -1.0, 0.0], [0.0, size, 0.0, -1.0]])
+    )
     found = polytope._coordinates(np.array([0.0, 0.0, 0.5, 0.5]))
     assert (None if found is None else found.tolist()) == ([0, 1] if determined else None)
 
@@ -294,7 +317,9 @@ def test_weights_are_taken_for_counts():
     matrix = [[0.6, 0.2, 0.2], [0.2, 0.4, 0.4], [0.2, 0.4, 0.4]]
     counts = np.array([5, 3, 4])
     whole, weighted = (
-        ik.theory.mle_set(ik.MatrixMechanism(matrix).tally_counts(numbers, weighted=numbers.dtype == float))
+        ik.theory.mle_set(
+            ik.MatrixMechanism(matrix).tally_counts(numbers, weighted=numbers.dtype == float)
+        )
         for numbers in (counts, counts / 4)
     )
     np.testing.assert_allclose(weighted.lower, whole.lower, atol=1e-9)
@@ -326,7 +351,9 @@ def test_a_distance_whose_programme_is_not_solved_is_at_least_that_from_the_rang
 
     exact = found.distance([0.1, 0.1, 0.8])
     monkeypatch.setattr(Polytope, "distance", unsolved)
-    outside = np.maximum(found.lower - [0.1, 0.1, 0.8], 0) + np.maximum([0.1, 0.1, 0.8] - found.upper, 0)
+    outside = np.maximum(found.lower - [0.1, 0.1, 0.8], 0) + np.maximum(
+        [0.1, 0.1, 0.8] - found.upper, 0
+    )
     least = found.distance([0.1, 0.1, 0.8], strict=False)
     assert least == pytest.approx(outside.sum() / 2)
     assert 0 < least <= exact + 1e-12

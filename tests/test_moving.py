@@ -45,7 +45,9 @@ def lengths(entry, depth):
 def choose(spec, **shown):
     """The choice at which the controls show these words."""
     values = {control["name"]: control["values"] for control in spec["controls"]}
-    return shapes.first_choice(spec) | {name: values[name].index(word) for name, word in shown.items()}
+    return shapes.first_choice(spec) | {
+        name: values[name].index(word) for name, word in shown.items()
+    }
 
 
 def entry(spec, panel, mark, choice):
@@ -64,7 +66,10 @@ def test_each_table_has_an_entry_for_each_choice(name):
     spec = SPECS[name]
     many = {control["name"]: len(control["values"]) for control in spec["controls"]}
     assert all(0 <= control["start"] < many[control["name"]] for control in spec["controls"])
-    assert all(len(control.get("at", control["values"])) == many[control["name"]] for control in spec["controls"])
+    assert all(
+        len(control.get("at", control["values"])) == many[control["name"]]
+        for control in spec["controls"]
+    )
     found = list(tables(spec))
     assert found or "computed" in spec
     for table in found:
@@ -83,7 +88,9 @@ def test_a_table_that_does_not_fit_is_found():
 def test_figures_are_small_and_have_titles_of_their_own():
     assert len(SPECS) >= 2
     assert len({spec["title"] for spec in SPECS.values()}) == len(SPECS)
-    assert {name: path.stat().st_size for name, path in FILES.items() if path.stat().st_size > LARGEST} == {}
+    assert {
+        name: path.stat().st_size for name, path in FILES.items() if path.stat().st_size > LARGEST
+    } == {}
 
 
 def test_every_figure_is_on_a_page_and_every_page_finds_its_figure():
@@ -108,14 +115,20 @@ def test_the_still_picture_is_there_without_a_script(name):
             )
     for label in root.iter("label"):
         assert label.find("span").text
-    for name_of_word, word in shapes.said(spec, shapes.complete(spec, shapes.first_choice(spec))).items():
-        assert f"{{{name_of_word}}}" not in spec["said"]["text"] or word in "".join(root.find("p").itertext())
+    for name_of_word, word in shapes.said(
+        spec, shapes.complete(spec, shapes.first_choice(spec))
+    ).items():
+        assert f"{{{name_of_word}}}" not in spec["said"]["text"] or word in "".join(
+            root.find("p").itertext()
+        )
 
 
 def test_a_place_on_an_axis():
     line, ladder = {"from": -1, "to": 3}, {"from": 1, "to": 100, "log": True}
     assert [shapes.along(line, x, 200) for x in (-1, 0, 3)] == [0, 50, 200]
-    assert [shapes.along(ladder, x, 200) for x in (1, 10, 100, 0)] == pytest.approx([0, 100, 200, 0])
+    assert [shapes.along(ladder, x, 200) for x in (1, 10, 100, 0)] == pytest.approx(
+        [0, 100, 200, 0]
+    )
 
 
 def test_the_marks_of_a_small_picture():
@@ -128,19 +141,26 @@ def test_the_marks_of_a_small_picture():
     assert draw["area"] == {"d": "M0.0 100.0L0.0 0.0L154.0 50.0L308.0 100.0L308.0 100.0Z"}
     assert shapes.shape(panel, {"kind": "level", "y": 2}, {}) == {"d": "M0.0 80.0L308.0 80.0"}
     assert shapes.shape(panel, {"kind": "upright", "x": 1}, {}) == {"d": "M154.0 100.0L154.0 0.0"}
-    assert shapes.shape(panel, {"kind": "dot", "x": 1, "y": 4, "unit": 2}, {}) == {"cx": "154.0", "cy": "20.0"}
+    assert shapes.shape(panel, {"kind": "dot", "x": 1, "y": 4, "unit": 2}, {}) == {
+        "cx": "154.0",
+        "cy": "20.0",
+    }
 
 
 def reports(epsilon):
     """The reports of the landing page, at any level."""
     mechanism = ik.TruncatedGeometric(AGES.alphabet, epsilon=epsilon)
-    return mechanism, mechanism.randomize(np.repeat(np.arange(100), AGES.counts), np.random.default_rng(1))
+    return mechanism, mechanism.randomize(
+        np.repeat(np.arange(100), AGES.counts), np.random.default_rng(1)
+    )
 
 
 def printed(x):
     """A number of a sentence, whether it is a multiple of a power of ten or not."""
     digits, _, power = x.replace(",", "").partition(" × 10")
-    return float(digits) * 10.0 ** int(power.translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")) or 0)
+    return float(digits) * 10.0 ** int(
+        power.translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")) or 0
+    )
 
 
 def assert_near(text, value):
@@ -149,7 +169,9 @@ def assert_near(text, value):
 
 
 def test_numbers_of_sentences_are_read():
-    assert [printed(x) for x in ("0.0015", "1.1 × 10⁻⁶", "1,600")] == pytest.approx([0.0015, 1.1e-6, 1600])
+    assert [printed(x) for x in ("0.0015", "1.1 × 10⁻⁶", "1,600")] == pytest.approx(
+        [0.0015, 1.1e-6, 1600]
+    )
     with pytest.raises(AssertionError):
         assert_near("0.0015", 0.0016)
 
@@ -167,7 +189,9 @@ def test_the_ages_after_some_steps(level, n):
     words = shapes.said(spec, choice)
     assert words["steps"] == f"{n:,}"
     assert_printed(float(words["raw"]), ik.emd(q, AGES.distribution, AGES.alphabet), 0.01)
-    assert_printed(float(words["emd"]), ik.emd(estimate.distribution, AGES.distribution, AGES.alphabet), 0.01)
+    assert_printed(
+        float(words["emd"]), ik.emd(estimate.distribution, AGES.distribution, AGES.alphabet), 0.01
+    )
     assert_near(words["gap"], estimate.gap)
 
 
@@ -177,13 +201,18 @@ def test_the_way_from_hump_to_comb():
     tally = mechanism.tally(z)
     for n in (1, 300, 10_000):
         choice, estimate = choose(spec, steps=f"{n:,}"), ik.ibu(tally, stop=ik.Steps(n))
-        off, words = ik.emd(estimate.distribution, AGES.distribution, AGES.alphabet), shapes.said(spec, choice)
+        off, words = (
+            ik.emd(estimate.distribution, AGES.distribution, AGES.alphabet),
+            shapes.said(spec, choice),
+        )
         assert_printed(entry(spec, 0, 1, choice), estimate.distribution, 1e-4)
         assert_printed(entry(spec, 1, 2, choice), off, 1e-3)
         assert_printed(float(words["emd"]), off, 0.01)
         assert_near(words["gap"], estimate.gap)
     top = ik.mle(tally)
-    assert_printed(float(words["mle"]), ik.emd(top.distribution, AGES.distribution, AGES.alphabet), 0.01)
+    assert_printed(
+        float(words["mle"]), ik.emd(top.distribution, AGES.distribution, AGES.alphabet), 0.01
+    )
     # the shape of the story: the error falls, turns, and ends near that of the MLE
     off = entry(spec, 1, 1, choice)
     assert 0 < off.argmin() < len(off) - 1
@@ -212,10 +241,15 @@ def test_the_penalty_of_the_smoother():
 def test_the_best_mechanism_for_some_values(loss, criterion):
     spec = SPECS["best-mechanism"]
     limit = {"mse": ik.theory.asymptotic_mse, "emd": ik.theory.asymptotic_emd}[criterion]
-    colours = dict(zip(("optimal", "geometric", "questions", "k-RR"), spec["panels"][0]["marks"], strict=False))
+    colours = dict(
+        zip(("optimal", "geometric", "questions", "k-RR"), spec["panels"][0]["marks"], strict=False)
+    )
     for k, level in ((3, 0.1), (5, 0.5), (4, 2.0)):
         choice, theta = choose(spec, loss=loss, k=str(k), epsilon=f"{level:g}"), ik.uniform(k)
-        words, least = shapes.said(spec, choice), ik.optimal_private(theta, k, level, criterion).value
+        words, least = (
+            shapes.said(spec, choice),
+            ik.optimal_private(theta, k, level, criterion).value,
+        )
         errors = {
             "geometric": limit(ik.TruncatedGeometric(k, level), theta),
             "k-RR": limit(ik.RandomizedResponse(k, level), theta),
@@ -226,9 +260,15 @@ def test_the_best_mechanism_for_some_values(loss, criterion):
         optimal = errors["geometric"] < least * (1 + 1e-6)
         # a cell has one colour, and it is that of the winner
         cell = [choice["k"], choice["epsilon"]]
-        (colour,) = [name for name, mark in colours.items() if cell in shapes.at(mark["at"], choice)]
+        (colour,) = [
+            name for name, mark in colours.items() if cell in shapes.at(mark["at"], choice)
+        ]
         assert (colour == "optimal") == optimal == ("best of all private" in words["winner"])
-        assert optimal or printed(words["questions"]) <= printed(words["geometric"]) or colour == "geometric"
+        assert (
+            optimal
+            or printed(words["questions"]) <= printed(words["geometric"])
+            or colour == "geometric"
+        )
 
 
 def test_one_person():
@@ -256,7 +296,9 @@ def test_the_liars_of_paris():
         people = ik.attack.poisoned_distribution(island, lonely, percent / 100)
         mechanism, words = ik.blahut_arimoto(people, grid, beta, 10), shapes.said(spec, choice)
         row, shades = 100 * mechanism.matrix()[lonely], spec["panels"][0]["marks"][:6]
-        assert words["own"] == "less than 0.01" or printed(words["own"]) == pytest.approx(row[lonely], rel=0.051)
+        assert words["own"] == "less than 0.01" or printed(words["own"]) == pytest.approx(
+            row[lonely], rel=0.051
+        )
         exposure = 100 * ik.privacy.exposure(mechanism, island, lonely)
         assert_printed(float(words["exposure"]), exposure, 0.1)
         assert_printed(entry(spec, 1, 1, choice), exposure, 0.01)

@@ -33,14 +33,23 @@ TOL = 1e-9
 def run():
     """Run the script of the page in Chromium, on cases."""
     found = next(
-        (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
+        (
+            path
+            for name in ("chromium", "chromium-browser", "google-chrome")
+            if (path := shutil.which(name))
+        ),
+        None,
     )
     if found is None:
-        pytest.skip("there is no Chromium to run the script in; `make browser` needs one and checks the same")
+        pytest.skip(
+            "there is no Chromium to run the script in; `make browser` needs one and checks the same"
+        )
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu"])
+        browser = playwright.chromium.launch(
+            executable_path=found, args=["--no-sandbox", "--disable-gpu"]
+        )
         page = browser.new_page()
 
         def cases(script, given):
@@ -62,7 +71,10 @@ GRID = [
 def known(i):
     """What ibukit computes in a case: the tally, numbers and walk at the start, the best likelihood, the maxima."""
     case = GRID[i]
-    tally, start = ik.MatrixMechanism(case["matrix"]).tally_counts(case["counts"]), np.array(case["start"])
+    tally, start = (
+        ik.MatrixMechanism(case["matrix"]).tally_counts(case["counts"]),
+        np.array(case["start"]),
+    )
     walk = [ik.ibu(tally, start=start, stop=ik.Steps(n)).distribution for n in (1, 10, 300)]
     ends = moving_triangle.maxima(tally)
     numbers = moving_triangle.likelihood(tally, start), ik.gap(tally, start)

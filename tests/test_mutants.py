@@ -40,7 +40,10 @@ def test_every_kind_of_fault_is_planted_where_it_stands():
         (11, 'raise ValueError(f"x is {x + 1}")', "pass"),
         *{(12, old, new) for old, new in [("-", "+"), ("1", "2"), ("1", "(0)")]},
         (13, "x[i] += 0.5 * max(x[i:])", "pass"),
-        *{(13, old, new) for old, new in [("0.5", "(0.5 * 2)"), ("*", "/"), ("max", "min"), ("i", "(i + 1)")]},
+        *{
+            (13, old, new)
+            for old, new in [("0.5", "(0.5 * 2)"), ("*", "/"), ("max", "min"), ("i", "(i + 1)")]
+        },
         (14, "x.sort()", "pass"),
         (15, "-x", "(x)"),
     }
@@ -61,7 +64,10 @@ def test_a_planted_text_differs_in_its_stretch_alone():
 def tree(tmp_path):
     """A package, in which some faults are found and one changes nothing."""
     source = "def f(n):\n    i = 0\n    if i < n:\n        i += 2\n    return max(i, i)\n"
-    files = {"ibukit/privacy/m.py": source, "tests/test_m.py": "def test():\n    assert m.f(4) == 2\n"}
+    files = {
+        "ibukit/privacy/m.py": source,
+        "tests/test_m.py": "def test():\n    assert m.f(4) == 2\n",
+    }
     files["tests/test_m.py"] = "from ibukit.privacy import m\n\n\n" + files["tests/test_m.py"]
     files["tests/nearest_tests.csv"] = "module,tests\nprivacy/m,m\n"
     files |= {"tests/conftest.py": "", "ibukit/__init__.py": "", "ibukit/privacy/__init__.py": ""}
@@ -72,12 +78,18 @@ def tree(tmp_path):
 
 
 def drawn(tree, old):
-    return next(mutant for mutant in mutants.sample(tree, ["privacy"], 100, 0) if mutant.fault.old == old)
+    return next(
+        mutant for mutant in mutants.sample(tree, ["privacy"], 100, 0) if mutant.fault.old == old
+    )
 
 
 def test_a_fault_is_found_or_survives_and_the_copy_is_as_before(tree, monkeypatch):
-    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # none is needed, and they take a second
-    monkeypatch.delenv("IBUKIT_ROUNDING_NOISE", raising=False)  # the package below has nothing that could be noisy
+    monkeypatch.setenv(
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1"
+    )  # none is needed, and they take a second
+    monkeypatch.delenv(
+        "IBUKIT_ROUNDING_NOISE", raising=False
+    )  # the package below has nothing that could be noisy
     server = warm.Warm(foreign=())
     monkeypatch.setattr(mutants, "server", lambda: server)
     source = (tree / "ibukit/privacy/m.py").read_text("utf8")
@@ -112,7 +124,10 @@ def test_a_test_that_fails_anyway_finds_nothing(tree, monkeypatch):
     monkeypatch.setattr(mutants, "run", run)
     mutants.failing.cache_clear()
     kinds = mutants.judge(
-        [drawn(tree, old) for old in ("<", "max", "0", "i += 2", "2")], tree, mutants.nearest(tree), 1.0
+        [drawn(tree, old) for old in ("<", "max", "0", "i += 2", "2")],
+        tree,
+        mutants.nearest(tree),
+        1.0,
     )
     assert list(kinds.values()) == ["found", "survived", *["undecided"] * 3]
 
@@ -160,7 +175,11 @@ def test_every_named_equivalent_is_a_fault_of_today():
         text = (mutants.ROOT / file).read_text("utf8")
         lines = {name[2] for name in rows}
         wanted = [i for i, line in enumerate(text.splitlines(), 1) if line.strip() in lines]
-        every = {mutants.Mutant(file, fault, text).name for fault in plant.faults(text) if fault.line in wanted}
+        every = {
+            mutants.Mutant(file, fault, text).name
+            for fault in plant.faults(text)
+            if fault.line in wanted
+        }
         assert rows <= every, file
     with (mutants.ROOT / "tests/equivalent_mutants.csv").open(encoding="utf8", newline="") as file:
         assert all(len(row["reason"]) > 20 for row in csv.DictReader(file))

@@ -21,7 +21,9 @@ def constants(source):
             targets += node.targets
         elif isinstance(node, ast.AnnAssign) and node.value is not None:
             targets.append(node.target)
-    names = [part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)]
+    names = [
+        part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)
+    ]
     return [name for name in names if name.isupper()]
 
 

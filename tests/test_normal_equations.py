@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from ibukit.channels import DenseChannel, ResponseChannel
-from ibukit.solvers._model import Curved
 from ibukit.solvers._normal_equations import Dense, _newton, cholesky, cross_over
+from ibukit.solvers.interior_point_model import Curved
 from ibukit.solvers.pooled import Pooled
 
 K = 12
@@ -23,7 +23,9 @@ MODELS = {
     "many reports": lambda rng: Dense(columns(rng, 30)),
     "few reports": lambda rng: Dense(columns(rng, 5)),
     "few reports, by secrets": lambda rng: Dense(columns(rng, 5), by_reports=False),
-    "a pool": lambda rng: Pooled.of((DenseChannel(columns(rng, 4)), ResponseChannel(K, np.arange(K), 0.6, 0.1)), K),
+    "a pool": lambda rng: Pooled.of(
+        (DenseChannel(columns(rng, 4)), ResponseChannel(K, np.arange(K), 0.6, 0.1)), K
+    ),
 }
 models = pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
 curved = pytest.mark.parametrize("has_hessian", [False, True], ids=["linear", "curved"])
@@ -34,7 +36,11 @@ def system(model, has_hessian, rng):
     matrix = np.array([model.forward(unit) for unit in np.eye(K)])
     w, root = rng.uniform(0.5, 2, matrix.shape[1]), rng.normal(size=(K, K))
     hessian = root @ root.T / K if has_hessian else None
-    return Curved(hessian, np.ones(K)), w, (matrix * w) @ matrix.T + (hessian if has_hessian else 0.0)
+    return (
+        Curved(hessian, np.ones(K)),
+        w,
+        (matrix * w) @ matrix.T + (hessian if has_hessian else 0.0),
+    )
 
 
 @models

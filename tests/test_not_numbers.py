@@ -7,7 +7,7 @@ import ibukit as ik
 from ibukit import attack, privacy
 from ibukit.attack import detection
 from ibukit.identification import strictly_concave
-from ibukit.mechanisms import planar
+from ibukit.mechanisms.spatial import planar
 from ibukit.theory import asymptotic_mse, bayes_limits
 
 HUGE = 10**400
@@ -95,7 +95,10 @@ def test_counts_just_below_the_limit_are_right():
 
 
 def test_what_is_equal_has_one_hash_whatever_the_sign_of_its_zeros():
-    plus, minus = ik.MatrixMechanism([[1.0, 0.0], [0.0, 1.0]]), ik.MatrixMechanism([[1.0, -0.0], [-0.0, 1.0]])
+    plus, minus = (
+        ik.MatrixMechanism([[1.0, 0.0], [0.0, 1.0]]),
+        ik.MatrixMechanism([[1.0, -0.0], [-0.0, 1.0]]),
+    )
     assert plus == minus
     assert hash(plus) == hash(minus)
     assert len((plus.tally([0, 1]) + minus.tally([1, 1])).parts) == 1
@@ -104,7 +107,9 @@ def test_what_is_equal_has_one_hash_whatever_the_sign_of_its_zeros():
     assert hash(near) == hash(far)
 
 
-@pytest.mark.parametrize("make", [lambda: ik.uniform(10**11), lambda: ik.Grid(10**6, 10**6), lambda: ik.Grid(HUGE, 2)])
+@pytest.mark.parametrize(
+    "make", [lambda: ik.uniform(10**11), lambda: ik.Grid(10**6, 10**6), lambda: ik.Grid(HUGE, 2)]
+)
 def test_what_does_not_fit_into_memory_is_named(make):
     with pytest.raises(ik.errors.TooLarge, match="at most"):
         make()
@@ -134,7 +139,7 @@ def test_ten_billion_users_on_a_plane_have_the_law_of_one(monkeypatch):
     assert len(far) > 500
     assert (far[expected * found.n > 25] < 5).all()
     # what draws users in bulk where they are few is the same law, too: each report of one user is in reach
-    monkeypatch.setattr(planar, "MOST_ONE_BY_ONE", 0)
+    monkeypatch.setattr(planar, "MAX_ONE_BY_ONE", 0)
     few = mechanism.simulate([0, 0, 0, 0, 1, 1], np.random.default_rng(2))
     assert few.n == 2
 
@@ -165,7 +170,7 @@ def test_four_billion_reports_are_tested_for_an_attack(monkeypatch):
     assert not attack.detect_poisoning(attacked, rng=people).attacked
     first = detection._half(attacked.parts[0].counts, people)
     assert abs(first.sum() - attacked.n / 2) < 5 * np.sqrt(attacked.n) / 2
-    monkeypatch.setattr(detection, "MOST_DIVIDED", 0)
+    monkeypatch.setattr(detection, "MAX_DIVIDED", 0)
     flood = ik.RandomizedResponse(10, 1.0).tally_counts([9000] + [1000] * 9)
     assert attack.detect_poisoning(flood, rng=people).attacked
 
@@ -175,7 +180,10 @@ def test_four_billion_reports_are_tested_for_an_attack(monkeypatch):
 def test_a_nat_of_epsilon_costs_half_a_nat_of_entropy_for_each_free_number(k):
     """C_F is of the order of e^-eps where reports hide little: it is a difference of far larger covariances."""
     levels = (30.0, 36.0)
-    near, far = (bayes_limits(ik.RandomizedResponse(k, e), 1.0, rng=np.random.default_rng(1), draws=50) for e in levels)
+    near, far = (
+        bayes_limits(ik.RandomizedResponse(k, e), 1.0, rng=np.random.default_rng(1), draws=50)
+        for e in levels
+    )
     assert far.k2 - near.k2 == pytest.approx(-(k - 1) / 2 * 6, rel=1e-6)
     assert 0 < far.frequencies < near.frequencies
     assert far.frequencies == pytest.approx(near.frequencies * np.exp(-6), rel=1e-6)
@@ -215,13 +223,19 @@ def test_labels_of_several_types_are_not_turned_into_texts():
 def test_more_terms_than_a_double_can_count_are_named():
     """48,842 people of 100 ages: the exact posterior would have 1e313 terms."""
     ages = ik.datasets.load_adult_ages()
-    tally = ik.TruncatedGeometric(ages.alphabet, 0.5).simulate(ages.counts, np.random.default_rng(1))
-    with pytest.raises(ik.errors.TooLarge, match=r"would add .*e\+3\d\d terms .* take method='gibbs'"):
+    tally = ik.TruncatedGeometric(ages.alphabet, 0.5).simulate(
+        ages.counts, np.random.default_rng(1)
+    )
+    with pytest.raises(
+        ik.errors.TooLarge, match=r"would add .*e\+3\d\d terms .* take method='gibbs'"
+    ):
         ik.posterior(tally, 0.5)
 
 
 @pytest.mark.parametrize("epsilon", [5.1e-15, 1e-9, 36.0])
-@pytest.mark.parametrize("kind", [ik.Rappor, ik.RandomizedResponse, ik.OptimizedUnaryEncoding, ik.TruncatedGeometric])
+@pytest.mark.parametrize(
+    "kind", [ik.Rappor, ik.RandomizedResponse, ik.OptimizedUnaryEncoding, ik.TruncatedGeometric]
+)
 @pytest.mark.filterwarnings("error")
 def test_at_the_ends_of_what_epsilon_may_be_limits_are_numbers(kind, epsilon):
     mechanism = kind(3, epsilon)

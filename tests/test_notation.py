@@ -63,7 +63,9 @@ def exists(name):
     word, *attributes = re.sub(r"\(.*\)|=.*", "", name).split(".")  # without arguments or a value
     parameters = re.findall(r"(\w+)=", name)
     if attributes:
-        return attributes[0] in set(dir(OBJECTS[word])) | set(getattr(OBJECTS[word], "__dataclass_fields__", ()))
+        return attributes[0] in set(dir(OBJECTS[word])) | set(
+            getattr(OBJECTS[word], "__dataclass_fields__", ())
+        )
     known = names_of_the_package()
     return word.strip('"') in known | {"none", "normalize", "project"} and set(parameters) <= known
 
@@ -119,15 +121,23 @@ def test_the_symbols_of_privic_are_translated():
     }
     for ours, symbol in pairs.items():
         assert symbol in theirs[ours], ours
-    assert all(theirs[same] == "" or "E:" not in theirs[same] for same in (r"$\mathcal X$, $k$", r"$\beta$"))
+    assert all(
+        theirs[same] == "" or "E:" not in theirs[same]
+        for same in (r"$\mathcal X$, $k$", r"$\beta$")
+    )
 
 
-@pytest.mark.parametrize("name", ["mechanism.matrixx()", "Gap2(tol)", "ibu(tally, begin=...)", "lie_detector"])
+@pytest.mark.parametrize(
+    "name", ["mechanism.matrixx()", "Gap2(tol)", "ibu(tally, begin=...)", "lie_detector"]
+)
 def test_a_name_that_does_not_exist_is_noticed(name):
     assert not exists(name)
 
 
-CHAPTERS = {path.stem: path for path in (Path(__file__).resolve().parents[1] / "book" / "chapters").glob("*.ipynb")}
+CHAPTERS = {
+    path.stem: path
+    for path in (Path(__file__).resolve().parents[1] / "book" / "chapters").glob("*.ipynb")
+}
 FORMULA = re.compile(r"\$\$(.+?)\$\$|(?<![\\$])\$([^$]+?)\$", re.DOTALL)
 # letters that papers use for several things, and the chapters that use them for the one thing that Notation says
 ONE_MEANING = {
@@ -155,7 +165,9 @@ def letters(text):
     """Which of the letters with one meaning the formulas of a text use; an index makes another symbol of a letter."""
     plain = [symbols.WORDS.sub(" ", formula) for formula in formulas(text)]
     ways = {letter: rf"{symbols.letter(letter)}(?!_[\d{{])" for letter in ONE_MEANING}
-    return {letter for letter, way in ways.items() if any(re.search(way, formula) for formula in plain)}
+    return {
+        letter for letter, way in ways.items() if any(re.search(way, formula) for formula in plain)
+    }
 
 
 def symbol_cells():
@@ -190,9 +202,9 @@ def test_a_letter_has_one_meaning_in_the_whole_book(letter):
 
 def test_the_letters_of_a_text_are_found():
     assert letters(r"$D(p\Vert q)$ and $\lambda d$") == {"D", r"\lambda"}
-    assert letters(r"$\mathrm{KL}(p)$, $\ell_2$, $\text{D}$, $K_{3,3}$, $\mathcal D$, $\bar\lambda$ or K") == {
-        r"\lambda"
-    }
+    assert letters(
+        r"$\mathrm{KL}(p)$, $\ell_2$, $\text{D}$, $K_{3,3}$, $\mathcal D$, $\bar\lambda$ or K"
+    ) == {r"\lambda"}
     assert letters(r"$$\ell(\theta) = L(\theta)/n$$") == {r"\ell"}
 
 
@@ -210,22 +222,35 @@ def test_the_letters_of_a_text_are_found():
     ],
 )
 def test_the_symbols_of_a_page_are_told(chapter, text, anchors):
-    assert [s.anchor for s in symbols.symbols_of(chapter, formulas(text), text)] == [f"symbol-{a}" for a in anchors]
+    assert [s.anchor for s in symbols.symbols_of(chapter, formulas(text), text)] == [
+        f"symbol-{a}" for a in anchors
+    ]
 
 
 def built(folder, table):
     """A page of notation with this table and a chapter, as HTML, and the warnings."""
     (folder / "book" / "chapters").mkdir(parents=True)
-    (folder / "index.md").write_text("# A\n\n```{toctree}\nbook/notation\nbook/chapters/ages\n```\n", "utf8")
+    (folder / "index.md").write_text(
+        "# A\n\n```{toctree}\nbook/notation\nbook/chapters/ages\n```\n", "utf8"
+    )
     (folder / "book" / "notation.md").write_text(f"# Notation\n\n{table}", "utf8")
-    (folder / "book" / "chapters" / "ages.md").write_text("# Ages\n\nHow old?\n\n## Then\n\n$\\theta$\n", "utf8")
+    (folder / "book" / "chapters" / "ages.md").write_text(
+        "# Ages\n\nHow old?\n\n## Then\n\n$\\theta$\n", "utf8"
+    )
     warnings = StringIO()
     with docutils_namespace():
-        settings = {"extensions": ["myst_parser", "symbols"], "myst_enable_extensions": ["dollarmath"]}
-        app = Sphinx(folder, None, folder / "out", folder / "tree", "html", settings, None, warnings)
+        settings = {
+            "extensions": ["myst_parser", "symbols"],
+            "myst_enable_extensions": ["dollarmath"],
+        }
+        app = Sphinx(
+            folder, None, folder / "out", folder / "tree", "html", settings, None, warnings
+        )
         app.build()
     pages = folder / "out" / "book"
-    notation, chapter = ((pages / name).read_text("utf8") for name in ("notation.html", "chapters/ages.html"))
+    notation, chapter = (
+        (pages / name).read_text("utf8") for name in ("notation.html", "chapters/ages.html")
+    )
     return notation, chapter, warnings.getvalue()
 
 
@@ -233,7 +258,9 @@ def test_a_chapter_links_the_symbols_it_uses_to_their_rows(tmp_path):
     lines = [line for line in PAGE.splitlines() if line.startswith("| ")]
     table = lines[: next(i for i, line in enumerate(lines) if line.startswith("| Rule"))]
     table = [re.sub(r"\{[\w:]+\}(?=`)", "", line) for line in table]
-    notation, chapter, warnings = built(tmp_path, "\n".join([*table, r"| not registered | $\aleph$ | | |"]))
+    notation, chapter, warnings = built(
+        tmp_path, "\n".join([*table, r"| not registered | $\aleph$ | | |"])
+    )
     [warning] = warnings.splitlines()
     assert r"'\\aleph' of the page of notation is not in symbols.tsv" in warning
     assert all(f'id="{symbol.anchor}"' in notation for symbol in symbols.table())

@@ -32,8 +32,12 @@ def test_a_column_of_words_is_not(text):
 
 
 def test_a_number_and_its_error_are_not_parted():
-    assert 'class="number">0.0027 ± 0.0001<' in set_table(table(("a", "0.0027 ± 0.0001"), ("b", "0.1 ± 0.02")))
-    assert "from 1.5\u00a0±\u00a00.1 to 2.5\u00a0±\u00a00.2" in set_table(table(("a", "from 1.5 ± 0.1 to 2.5 ± 0.2")))
+    assert 'class="number">0.0027 ± 0.0001<' in set_table(
+        table(("a", "0.0027 ± 0.0001"), ("b", "0.1 ± 0.02"))
+    )
+    assert "from 1.5\u00a0±\u00a00.1 to 2.5\u00a0±\u00a00.2" in set_table(
+        table(("a", "from 1.5 ± 0.1 to 2.5 ± 0.2"))
+    )
 
 
 @pytest.mark.parametrize(

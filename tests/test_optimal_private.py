@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ibukit as ik
-from ibukit.design import _optimal_weights
-from ibukit.information import contrasts
+from ibukit.design.optimal import column_weights
+from ibukit.fisher_information import contrasts
 from oracles import naive
 from oracles import private_designs as oracle
 
@@ -15,7 +15,13 @@ KINDS = ["mse", "emd"]
 LIMITS = {"mse": ik.theory.asymptotic_mse, "emd": ik.theory.asymptotic_emd}
 PATH = ik.Alphabet(["a", "b", "c"], distances=[[0, 1, 3], [1, 0, 2], [3, 2, 0]])
 TRIANGLE = ik.Alphabet(["a", "b", "c"], distances=[[0, 1, 2], [1, 0, 1.5], [2, 1.5, 0]])
-ALPHABETS = [*[ik.Line(0, k - 1) for k in (2, 3, 4, 6)], PATH, TRIANGLE, ik.Alphabet(list("abcd")), ik.Grid(2, 2)]
+ALPHABETS = [
+    *[ik.Line(0, k - 1) for k in (2, 3, 4, 6)],
+    PATH,
+    TRIANGLE,
+    ik.Alphabet(list("abcd")),
+    ik.Grid(2, 2),
+]
 
 
 @st.composite
@@ -63,7 +69,10 @@ def test_no_private_channel_is_below_the_bound(problem, share):
 def test_the_known_mechanisms_are_not_below_the_bound_either(problem):
     alphabet, prior, eps, criterion, _ = problem
     nearest = alphabet.distances()[~np.eye(len(alphabet), dtype=bool)].min()
-    rivals = [ik.RandomizedResponse(alphabet, eps * nearest), ik.SubsetSelection(alphabet, eps * nearest)]
+    rivals = [
+        ik.RandomizedResponse(alphabet, eps * nearest),
+        ik.SubsetSelection(alphabet, eps * nearest),
+    ]
     rivals += [ik.Exponential(alphabet, eps)]
     rivals += [ik.TruncatedGeometric(alphabet, eps)] if isinstance(alphabet, ik.Line) else []
     best = ik.optimal_private(prior, alphabet, eps, criterion)
@@ -85,17 +94,19 @@ def test_a_bound_from_too_few_columns_is_none(criterion):
     columns = oracle.walks(k, eps)
     columns /= (columns @ prior)[:, None]
     sums = np.eye(k) if criterion == "mse" else np.sqrt(2 / np.pi) * np.tril(np.ones((k, k)))[:-1]
-    measure = _optimal_weights.Criterion(sums @ contrasts(k), criterion == "emd")
+    measure = column_weights.Criterion(sums @ contrasts(k), criterion == "emd")
     best = ik.optimal_private(prior, k, eps, criterion)
     bounds = []
     for left in range(len(columns)):
         some = np.delete(columns, left, axis=0)
-        _, bound = _optimal_weights.optimal_design(
+        _, bound = column_weights.optimal_design(
             (some - 1) @ contrasts(k), np.full(len(some), 1 / len(some)), measure
         )
         bounds.append(bound)
     assert max(bounds) > best.value * (1 + 1e-4)
-    assert min(bounds) > (best.value - best.gap) * (1 - 1e-9), "fewer columns, never a smaller optimum"
+    assert min(bounds) > (best.value - best.gap) * (1 - 1e-9), (
+        "fewer columns, never a smaller optimum"
+    )
 
 
 @pytest.mark.parametrize("criterion", KINDS)
@@ -103,19 +114,25 @@ def test_a_bound_from_too_few_columns_is_none(criterion):
 def test_another_solver_of_the_convex_problem(k, eps, criterion, rng):
     for prior in (ik.uniform(k), 0.8 * rng.dirichlet(np.ones(k)) + 0.2 / k):
         value, channel = oracle.best_weights(oracle.walks(k, eps), prior, criterion)
-        assert naive.epsilon_metric(channel[:, channel.min(axis=0) > 1e-9], naive.line_distances(k)) <= eps * (1 + 1e-9)
+        assert naive.epsilon_metric(
+            channel[:, channel.min(axis=0) > 1e-9], naive.line_distances(k)
+        ) <= eps * (1 + 1e-9)
         best = ik.optimal_private(prior, k, eps, criterion)
         assert best.value == pytest.approx(value, rel=1e-5)
         assert best.value <= value * (1 + 1e-9)
 
 
-@pytest.mark.parametrize(("alphabet", "eps"), [(ik.Line(0, 2), 0.4), (TRIANGLE, 0.7), (ik.Alphabet(list("abc")), 1.0)])
+@pytest.mark.parametrize(
+    ("alphabet", "eps"), [(ik.Line(0, 2), 0.4), (TRIANGLE, 0.7), (ik.Alphabet(list("abc")), 1.0)]
+)
 def test_a_search_over_all_channels_that_knows_nothing_of_columns(alphabet, eps, rng):
     prior = np.array([0.5, 0.2, 0.3])
     for criterion in KINDS[: 2 if isinstance(alphabet, ik.Line) else 1]:
         best = ik.optimal_private(prior, alphabet, eps, criterion)
         enough = best.value * (1 + 1e-5)
-        value = oracle.best_channel(alphabet.distances(), eps, prior, criterion, best.mechanism.m, rng, enough)
+        value = oracle.best_channel(
+            alphabet.distances(), eps, prior, criterion, best.mechanism.m, rng, enough
+        )
         assert value == pytest.approx(best.value, rel=1e-4)
         assert value >= (best.value - best.gap) * (1 - 1e-7)
 
@@ -132,7 +149,9 @@ def test_for_two_secrets_it_is_randomised_response(share, eps):
     best = ik.optimal_private(prior, 2, eps)
     np.testing.assert_allclose(best.mechanism.matrix(), [[p, 1 - p], [1 - p, p]], rtol=1e-9)
     assert best.value == pytest.approx(2 * variance, rel=1e-9)
-    assert ik.optimal_private(prior, 2, eps, "emd").value == pytest.approx(np.sqrt(2 / np.pi * variance), rel=1e-9)
+    assert ik.optimal_private(prior, 2, eps, "emd").value == pytest.approx(
+        np.sqrt(2 / np.pi * variance), rel=1e-9
+    )
 
 
 @pytest.mark.parametrize(("k", "size"), [(3, 1), (6, 2), (6, 3), (8, 2)])
@@ -142,7 +161,9 @@ def test_for_local_privacy_at_a_uniform_prior_it_is_as_good_as_subset_selection(
     if eps == 0:
         eps = 1e-3  # sets of half of the secrets: best in the limit of no information
     best = ik.optimal_private(ik.uniform(k), letters, eps)
-    assert best.value == pytest.approx(ik.theory.least_asymptotic_mse(k, eps, ik.uniform(k)), rel=1e-6)
+    assert best.value == pytest.approx(
+        ik.theory.least_asymptotic_mse(k, eps, ik.uniform(k)), rel=1e-6
+    )
     rival = ik.SubsetSelection(letters, eps, size)
     assert best.value == pytest.approx(ik.theory.asymptotic_mse(rival, ik.uniform(k)), rel=1e-6)
 
@@ -165,7 +186,9 @@ def test_the_mirror_image_is_as_good(problem):
 def test_only_epsilon_times_distance_matters():
     scaled = ik.Alphabet(range(4), 0.25 * ik.Line(0, 3).distances())
     prior = [0.1, 0.2, 0.3, 0.4]
-    assert ik.optimal_private(prior, scaled, 2.0).value == pytest.approx(ik.optimal_private(prior, 4, 0.5).value)
+    assert ik.optimal_private(prior, scaled, 2.0).value == pytest.approx(
+        ik.optimal_private(prior, 4, 0.5).value
+    )
     in_quarters = ik.optimal_private(prior, scaled, 2.0, "emd").value
     assert 4 * in_quarters == pytest.approx(ik.optimal_private(prior, 4, 0.5, "emd").value)
 

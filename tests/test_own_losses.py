@@ -8,7 +8,9 @@ import pytest
 import ibukit as ik
 from replicate_cases import ESTIMATORS, LINE, MECHANISMS, PEOPLE
 
-few = partial(ik.replicate, PEOPLE, MECHANISMS[:2], {"INV": ESTIMATORS["INV"], "MLE": ik.mle}, 3, 11)
+few = partial(
+    ik.replicate, PEOPLE, MECHANISMS[:2], {"INV": ESTIMATORS["INV"], "MLE": ik.mle}, 3, 11
+)
 
 
 def error_of_the_mean(estimate, truth, alphabet):
@@ -35,9 +37,21 @@ def test_they_stand_beside_the_others():
 
 
 def test_the_estimate_comes_first():
-    seen = few(losses={"given": lambda estimate, truth, alphabet: float(np.array_equal(truth, PEOPLE.distribution))})
+    seen = few(
+        losses={
+            "given": lambda estimate, truth, alphabet: float(
+                np.array_equal(truth, PEOPLE.distribution)
+            )
+        }
+    )
     assert (seen["given"] == 1).all()
-    swapped = few(losses={"given": lambda truth, estimate, alphabet: float(np.array_equal(truth, PEOPLE.distribution))})
+    swapped = few(
+        losses={
+            "given": lambda truth, estimate, alphabet: float(
+                np.array_equal(truth, PEOPLE.distribution)
+            )
+        }
+    )
     assert (swapped["given"] == 0).all()
 
 
@@ -73,7 +87,11 @@ def test_a_run_goes_on_with_the_same_losses_only(tmp_path):
         ({"status": excess}, ValueError, "'status' is a column"),
         (excess, TypeError, "losses must be a mapping from names to callables"),
         ({"mine": 3}, TypeError, "losses must map names to callables"),
-        ({"mine": lambda estimate, truth, alphabet: estimate - truth}, TypeError, "'mine' returned"),
+        (
+            {"mine": lambda estimate, truth, alphabet: estimate - truth},
+            TypeError,
+            "'mine' returned",
+        ),
         ({"mine": lambda estimate, truth, alphabet: None}, TypeError, "'mine' returned None"),
     ],
 )
@@ -94,6 +112,7 @@ def test_a_loss_that_cannot_take_a_distribution_is_an_error():
 @pytest.mark.parametrize("population", [np.array([3, 4]), [3, 4], None, LINE])
 def test_what_is_no_population_is_named(population):
     with pytest.raises(
-        TypeError, match=r"population must have counts, distribution and alphabet.* got .* without counts"
+        TypeError,
+        match=r"population must have counts, distribution and alphabet.* got .* without counts",
     ):
         ik.replicate(population, MECHANISMS, ESTIMATORS, 1, 1)

@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
-CHAPTERS = {path.stem: path for path in sorted(Path(__file__).parents[1].glob("book/chapters/*.ipynb"))}
+CHAPTERS = {
+    path.stem: path for path in sorted(Path(__file__).parents[1].glob("book/chapters/*.ipynb"))
+}
 
 WORDS, LINES = 2000, 100  # of the story
 ANSWER = 60  # words, formulas counted as one: about three lines of a page
@@ -41,7 +43,9 @@ def words(markdown: str) -> int:
     """How many words a reader meets: without folds, formulas, code and the options of directives."""
     seen = FOLDS.sub(" ", markdown)
     # a caption is read, its directive and the text for those who do not see the picture is not
-    seen = re.sub(r"^```\{schematic\}[^\n]*\n(.*?)^```$", r"\1", seen, flags=re.DOTALL | re.MULTILINE)
+    seen = re.sub(
+        r"^```\{schematic\}[^\n]*\n(.*?)^```$", r"\1", seen, flags=re.DOTALL | re.MULTILINE
+    )
     seen = MATH.sub(" x ", FENCED.sub(" ", seen))
     seen = ROLE.sub(lambda found: found[1] or found[2], OPTION.sub("", seen))
     return len(re.findall(r"[^\W_](?:[\w'’.,-]*\w)?", seen))
@@ -73,7 +77,9 @@ def shown_lines(cell: Any) -> int:
 def is_picture(cell: Any) -> bool:
     if cell["cell_type"] == "markdown":
         return "```{schematic}" in text(cell)
-    return any("<Figure" in "".join(out.get("data", {}).get("text/plain", "")) for out in cell["outputs"])
+    return any(
+        "<Figure" in "".join(out.get("data", {}).get("text/plain", "")) for out in cell["outputs"]
+    )
 
 
 def shows_something(cell: Any) -> bool:
@@ -96,7 +102,11 @@ def faults_of_opening(story: list[Any], opening: str) -> list[str]:
     above = lines = folds = 0
     for cell in story:
         if is_picture(cell):
-            above += words(text(cell).partition("```{schematic}")[0]) if cell["cell_type"] == "markdown" else 0
+            above += (
+                words(text(cell).partition("```{schematic}")[0])
+                if cell["cell_type"] == "markdown"
+                else 0
+            )
             break
         above += words(text(cell)) if cell["cell_type"] == "markdown" else 0
         lines += shown_lines(cell)
@@ -106,7 +116,9 @@ def faults_of_opening(story: list[Any], opening: str) -> list[str]:
     if above > FIRST_SCREEN or lines:
         found.append(f"{above} words and {lines} lines of code stand above the first picture")
     elif folds > 1:
-        found.append(f"{folds} folded cells stand above the first picture; one, with the imports, is enough")
+        found.append(
+            f"{folds} folded cells stand above the first picture; one, with the imports, is enough"
+        )
     return found
 
 
@@ -116,7 +128,9 @@ def faults_of_exercises(cells: list[Any]) -> list[str]:
     titles = [title.strip() for title in EXERCISE.findall(source)]
     marks = [(re.search(r"\(([^()]*)\)$", title) or ["", ""])[1] for title in titles]
     found += [
-        f"exercise {t!r} does not end in one of {MARKS}" for t, m in zip(titles, marks, strict=True) if m not in MARKS
+        f"exercise {t!r} does not end in one of {MARKS}"
+        for t, m in zip(titles, marks, strict=True)
+        if m not in MARKS
     ]
     if marks[:2] != ["easy, by hand"] * 2:
         found.append("the first two exercises are not marked (easy, by hand)")
@@ -125,7 +139,9 @@ def faults_of_exercises(cells: list[Any]) -> list[str]:
         found.append(f"solutions start and end in the order {' '.join(turns)}")
     at = ends = None  # of a solution: whether it has ended in something that can be compared
     for cell in cells:
-        for part in re.split(r"(?=^:{3,}\{solution-(?:start|end)\})", text(cell), flags=re.MULTILINE):
+        for part in re.split(
+            r"(?=^:{3,}\{solution-(?:start|end)\})", text(cell), flags=re.MULTILINE
+        ):
             begins = re.match(r":{3,}\{solution-(start|end)\} *(\S*)", part)
             if begins and begins[1] == "end":
                 if not ends:
@@ -145,7 +161,9 @@ def faults(notebook: Any) -> list[str]:
     if "Evidence" not in names or names[-2:] != ["Evidence", "Exercises"]:
         return [f"must end in the sections Evidence and Exercises, ends in {names[-2:]}"]
     story = [cell for name, cell in parts if name not in ("Evidence", "Exercises")]
-    opening = "\n".join(text(c) for name, c in parts if name in names[:1] and c["cell_type"] == "markdown")
+    opening = "\n".join(
+        text(c) for name, c in parts if name in names[:1] and c["cell_type"] == "markdown"
+    )
     found = faults_of_opening(story, opening)
     read = sum(words(text(cell)) for cell in story if cell["cell_type"] == "markdown")
     code = sum(map(shown_lines, story))
@@ -175,12 +193,15 @@ def markdown(source: str) -> dict[str, Any]:
 
 def code(source: str, *tags: str, shows: str = "") -> dict[str, Any]:
     outputs = [{"data": {"text/plain": shows}}] if shows else []
-    return {"cell_type": "code", "source": source, "metadata": {"tags": list(tags)}, "outputs": outputs}
+    return {
+        "cell_type": "code",
+        "source": source,
+        "metadata": {"tags": list(tags)},
+        "outputs": outputs,
+    }
 
 
-HEAD = (
-    "# Page\n\n**Question.** Does it?\n\n```{schematic} x\n:name: x\n:alt: x\n\nA sketch.\n```\n\n**Answer.** Yes.\n\n"
-)
+HEAD = "# Page\n\n**Question.** Does it?\n\n```{schematic} x\n:name: x\n:alt: x\n\nA sketch.\n```\n\n**Answer.** Yes.\n\n"
 NEEDS = "**You need** averages. **Time:** 10 minutes."
 TWO = (
     ":::{exercise} One (easy, by hand)\n:label: a\n:::\n\n:::{solution-start} a\n:class: dropdown\n:::\n\nIt is 2.\n\n"
@@ -188,9 +209,20 @@ TWO = (
 )
 
 
-def page(head: str = HEAD + NEEDS, story: str = "Words.", lines: int = 3, exercises: str = TWO) -> dict[str, Any]:
-    cells = [markdown(head), code("import x", "hide-input"), markdown(f"## Story\n\n{story}"), code("x\n" * lines)]
-    cells += [markdown("## Evidence\n\n" + "word " * 3000), code("x\n" * 300), markdown(f"## Exercises\n\n{exercises}")]
+def page(
+    head: str = HEAD + NEEDS, story: str = "Words.", lines: int = 3, exercises: str = TWO
+) -> dict[str, Any]:
+    cells = [
+        markdown(head),
+        code("import x", "hide-input"),
+        markdown(f"## Story\n\n{story}"),
+        code("x\n" * lines),
+    ]
+    cells += [
+        markdown("## Evidence\n\n" + "word " * 3000),
+        code("x\n" * 300),
+        markdown(f"## Exercises\n\n{exercises}"),
+    ]
     return {"cells": cells}
 
 
@@ -208,15 +240,28 @@ def test_a_page_with_the_form_passes():
         ({"head": HEAD.replace("**Answer.**", "Answer.") + NEEDS}, "no paragraph '**Answer.**"),
         ({"head": HEAD}, "You need"),
         ({"head": HEAD + NEEDS.replace("10", "ten")}, "Time"),
-        ({"head": HEAD.replace("Does it?", "Does it?\n\n" + "word " * 110) + NEEDS}, "stand above the first picture"),
+        (
+            {"head": HEAD.replace("Does it?", "Does it?\n\n" + "word " * 110) + NEEDS},
+            "stand above the first picture",
+        ),
         ({"head": HEAD.replace("```{schematic}", "```{note}") + NEEDS}, "no picture"),
         ({"story": "word " * 2000}, "words, more than 2000"),
         ({"lines": 101}, "shows 101 lines of code"),
         ({"story": "x\n\n## Exercises\n\ny\n\n## More"}, "must end in"),
         ({"exercises": TWO.replace("Two (easy, by hand)", "Two (medium)")}, "first two exercises"),
         ({"exercises": TWO + ":::{exercise} Three\n:::"}, "'Three' does not end in"),
-        ({"exercises": TWO.replace("It is 2.", "It is so.")}, "the solution of a ends in no number"),
-        ({"exercises": TWO.replace("It is 2.", "It is 2.:::{solution-start} a\n:::\n\nIt is 2.")}, "start start end"),
+        (
+            {"exercises": TWO.replace("It is 2.", "It is so.")},
+            "the solution of a ends in no number",
+        ),
+        (
+            {
+                "exercises": TWO.replace(
+                    "It is 2.", "It is 2.:::{solution-start} a\n:::\n\nIt is 2."
+                )
+            },
+            "start start end",
+        ),
     ],
 )
 def test_a_page_without_the_form_is_found(changed, says):
@@ -226,7 +271,10 @@ def test_a_page_without_the_form_is_found(changed, says):
 
 def test_a_picture_below_code_is_found():
     folded = page(head="# Page\n\n**Question.** Does it?")
-    opening = [code("import x", "hide-input"), code("plot", "hide-input", shows="<Figure size 10x10 with 1 Axes>")]
+    opening = [
+        code("import x", "hide-input"),
+        code("plot", "hide-input", shows="<Figure size 10x10 with 1 Axes>"),
+    ]
     folded["cells"][1:2] = [*opening, markdown(f"**Answer.** Yes.\n\n{NEEDS}")]
     assert faults(folded) == []
     folded["cells"].insert(1, code("y = 1", "check"))

@@ -13,7 +13,7 @@ from ibukit import scale
 from ibukit.channels.base import Channel
 from ibukit.channels.partitioned import FOLDED_AT_ONCE, PartitionedChannel, folded, sum_arrays
 from ibukit.errors import AlphabetMismatch, DataChanged, ImpossibleReport, TooLarge
-from ibukit.information import dense
+from ibukit.fisher_information import dense
 from ibukit.scale import _blocks, _files
 from ibukit.testing import check_channel
 from scale_cases import draw
@@ -43,7 +43,10 @@ def saved(path, rows):
 def tree(leaves):
     """The tree by its definition: sixteen neighbours make one, level by level."""
     while len(leaves) > 1:
-        leaves = ["(" + "".join(leaves[i : i + FOLDED_AT_ONCE]) + ")" for i in range(0, len(leaves), FOLDED_AT_ONCE)]
+        leaves = [
+            "(" + "".join(leaves[i : i + FOLDED_AT_ONCE]) + ")"
+            for i in range(0, len(leaves), FOLDED_AT_ONCE)
+        ]
     return leaves[0]
 
 
@@ -91,14 +94,17 @@ def test_mle_is_the_same_call_with_the_same_certificate(tmp_path):
     assert ik.gap(spread, ik.uniform(K)) == pytest.approx(ik.gap(memory, ik.uniform(K)), rel=1e-12)
     assert ik.gap(spread, ik.uniform(K)) > 1e-3, "the gap must be seen to tell"
     steps = ik.Steps(7)
-    np.testing.assert_allclose(ik.ibu(spread, stop=steps).distribution, ik.ibu(memory, stop=steps).distribution)
+    np.testing.assert_allclose(
+        ik.ibu(spread, stop=steps).distribution, ik.ibu(memory, stop=steps).distribution
+    )
 
 
 def test_equal_partitions_give_equal_bits(tmp_path):
     """Where the rows lie, and whether they are packed, makes no difference; how they are cut does."""
     paths = [saved(tmp_path / f"{i}.npy", rows) for i, rows in enumerate(np.split(ROWS, 10))]
     packed = [
-        saved(tmp_path / f"packed{i}.npy", np.packbits(rows, axis=1)) for i, rows in enumerate(np.split(ROWS, 10))
+        saved(tmp_path / f"packed{i}.npy", np.packbits(rows, axis=1))
+        for i, rows in enumerate(np.split(ROWS, 10))
     ]
     tallies = [
         scale.tally(paths, RAPPOR),
@@ -119,7 +125,9 @@ def test_tallies_in_partitions_pool_with_all_others(tmp_path):
     assert found.gap <= 1e-9
     assert ik.gap(memory, found.distribution) == pytest.approx(found.gap, abs=1e-14)
     more = scale.tally(ROWS[:100], RAPPOR) + RAPPOR.tally(ROWS[100:])
-    assert ik.gap(more, ik.uniform(K)) == pytest.approx(ik.gap(RAPPOR.tally(ROWS), ik.uniform(K)), rel=1e-12)
+    assert ik.gap(more, ik.uniform(K)) == pytest.approx(
+        ik.gap(RAPPOR.tally(ROWS), ik.uniform(K)), rel=1e-12
+    )
 
 
 def test_counts_of_one_take_no_memory(tmp_path):
@@ -139,7 +147,8 @@ def test_factors_left_out_are_in_the_likelihood():
     assert memory.left_out != 0
     assert spread.left_out == pytest.approx(memory.left_out, rel=1e-13)
     assert ik.ibu(memory, stop=ik.Steps(2)).log_likelihood == pytest.approx(
-        spread.operator.score(ik.ibu(memory, stop=ik.Steps(2)).distribution, spread.counts)[0] + spread.left_out
+        spread.operator.score(ik.ibu(memory, stop=ik.Steps(2)).distribution, spread.counts)[0]
+        + spread.left_out
     )
     with pytest.raises(TooLarge, match="only their product"):
         _ = spread.parts[0].log_scale
@@ -155,7 +164,10 @@ def test_factors_left_out_are_in_the_likelihood():
     ids=["k-RR", "integers", "few bits"],
 )
 def test_what_counting_reduces_is_counted(tmp_path, mechanism, reports):
-    ours, whole = scale.tally(saved(tmp_path / "reports.npy", reports), mechanism), mechanism.tally(reports)
+    ours, whole = (
+        scale.tally(saved(tmp_path / "reports.npy", reports), mechanism),
+        mechanism.tally(reports),
+    )
     assert np.array_equal(ours.counts, whole.counts)
     assert np.array_equal(ours.parts[0].reports, whole.parts[0].reports)
     assert (ours.alphabet, ours.full_alphabet) == (whole.alphabet, whole.full_alphabet)
@@ -172,7 +184,7 @@ def test_what_needs_the_reports_says_so(tmp_path, monkeypatch):
     tally = scale.tally(saved(tmp_path / "rows.npy", ROWS), RAPPOR)
     with pytest.raises(TooLarge, match="3000 reports of this tally are not in memory"):
         ik.inv(tally)
-    monkeypatch.setattr("ibukit.channels.partitioned.MOST_GATHERED", 100)
+    monkeypatch.setattr("ibukit.channels.partitioned.MAX_GATHERED", 100)
     with pytest.raises(TooLarge, match="3000 reports in partitions are too many"):
         tally.forward(ik.uniform(K))
     assert ik.mle(tally).gap <= 1e-9, "what sums over the reports has no limit"
@@ -232,9 +244,9 @@ def test_any_channel_may_lie_in_partitions():
     assert isinstance(spread.operator, PartitionedChannel)
     found = ik.mle(spread)
     assert found.gap <= 1e-9
-    assert ik.solvers.Problem(mechanism.channel(points), np.ones(900)).gap(found.distribution) == pytest.approx(
-        found.gap, abs=1e-14
-    )
+    assert ik.solvers.Problem(mechanism.channel(points), np.ones(900)).gap(
+        found.distribution
+    ) == pytest.approx(found.gap, abs=1e-14)
 
 
 class Terminal(io.StringIO):
@@ -260,21 +272,57 @@ def wrong(rows, places, value):
     ("rows", "mechanism", "packed", "error", "said"),
     [
         (ROWS, "RAPPOR", False, TypeError, "mechanism must be a mechanism, got 'RAPPOR'"),
-        (ROWS, ik.RandomizedResponse(3, 1.0), True, ValueError, "packed must be False for RandomizedResponse"),
-        (ROWS.tolist(), RAPPOR, False, TypeError, r"mechanism.tally\(rows\) takes reports in a list"),
+        (
+            ROWS,
+            ik.RandomizedResponse(3, 1.0),
+            True,
+            ValueError,
+            "packed must be False for RandomizedResponse",
+        ),
+        (
+            ROWS.tolist(),
+            RAPPOR,
+            False,
+            TypeError,
+            r"mechanism.tally\(rows\) takes reports in a list",
+        ),
         ({1: 2}, RAPPOR, False, TypeError, "rows must be a Dask collection, .* got dict"),
         ([], RAPPOR, False, ValueError, "rows must hold at least one report, got none"),
         (ROWS[:0], RAPPOR, False, ValueError, "rows must hold at least one report, got none"),
-        (np.empty(0, int), ik.RandomizedResponse(3, 1.0), False, ValueError, "at least one report, got none"),
+        (
+            np.empty(0, int),
+            ik.RandomizedResponse(3, 1.0),
+            False,
+            ValueError,
+            "at least one report, got none",
+        ),
         (np.array(3), RAPPOR, False, ValueError, "rows must be arrays of reports"),
         (ROWS[:, 1:], RAPPOR, False, AlphabetMismatch, r"shape \(n, 40\), got shape \(700, 39\)"),
         (wrong(ROWS, (2500, 7), 2), RAPPOR, False, AlphabetMismatch, "rows of 0 and 1, got 2"),
         (ROWS, RAPPOR, True, AlphabetMismatch, r"shape \(n, 5\).*got uint8 of shape \(700, 40\)"),
-        (np.packbits(ROWS, axis=1).astype(int), RAPPOR, True, AlphabetMismatch, "got int64 of shape"),
-        (np.full((3, 6), 255, np.uint8), ik.Rappor(41, 1.0), True, AlphabetMismatch, "0 in the 7 bits after the 41"),
+        (
+            np.packbits(ROWS, axis=1).astype(int),
+            RAPPOR,
+            True,
+            AlphabetMismatch,
+            "got int64 of shape",
+        ),
+        (
+            np.full((3, 6), 255, np.uint8),
+            ik.Rappor(41, 1.0),
+            True,
+            AlphabetMismatch,
+            "0 in the 7 bits after the 41",
+        ),
         (np.packbits(ROWS, axis=1), SUBSETS, True, AlphabetMismatch, "must be sets of 8 secrets"),
         ("nowhere.npy", RAPPOR, False, FileNotFoundError, "nowhere.npy"),
-        (__file__, RAPPOR, False, ValueError, r"rows must name .npy files.*test_partitions.py is none"),
+        (
+            __file__,
+            RAPPOR,
+            False,
+            ValueError,
+            r"rows must name .npy files.*test_partitions.py is none",
+        ),
     ],
 )
 def test_wrong_rows_are_named(rows, mechanism, packed, error, said):
@@ -285,10 +333,14 @@ def test_wrong_rows_are_named(rows, mechanism, packed, error, said):
 def test_a_report_that_no_secret_can_produce_is_named():
     class Strict(ik.Rappor):
         def channel(self, reports):
-            return Columns(np.broadcast_to((reports[:, 0] != 255).astype(float), (self.k, len(reports))))
+            return Columns(
+                np.broadcast_to((reports[:, 0] != 255).astype(float), (self.k, len(reports)))
+            )
 
     rows = wrong(ROWS, np.s_[1500, :8], 1)
-    with pytest.raises(ImpossibleReport, match=r"partition 2 of rows has .*which no secret can produce"):
+    with pytest.raises(
+        ImpossibleReport, match=r"partition 2 of rows has .*which no secret can produce"
+    ):
         scale.tally(rows, Strict(K, 2.0))
 
 
@@ -301,7 +353,9 @@ def pieces_with(monkeypatch, entries):
 def test_standard_errors_are_those_of_all_rows(tmp_path, monkeypatch):
     estimate = ik.mle(RAPPOR.tally(ROWS))
     expected = estimate.standard_errors()
-    pieces_with(monkeypatch, 70 * K)  # far fewer rows than there are, and no divisor of their number
+    pieces_with(
+        monkeypatch, 70 * K
+    )  # far fewer rows than there are, and no divisor of their number
     for rows in (saved(tmp_path / "rows.npy", ROWS), np.array_split(ROWS, 7)):
         spread = scale.tally(rows, RAPPOR)
         found = replace(estimate, tally=spread)
@@ -316,13 +370,19 @@ def test_standard_errors_of_reports_pooled_with_others(tmp_path, monkeypatch):
     pieces_with(monkeypatch, 70 * K)
     memory = ik.mle(RAPPOR.tally(ROWS) + counted)
     both = scale.tally(saved(tmp_path / "rows.npy", ROWS), RAPPOR) + counted
-    np.testing.assert_allclose(replace(memory, tally=both).standard_errors(), memory.standard_errors(), rtol=1e-9)
+    np.testing.assert_allclose(
+        replace(memory, tally=both).standard_errors(), memory.standard_errors(), rtol=1e-9
+    )
 
 
 def test_a_pass_makes_the_information_whatever_the_number_of_secrets(monkeypatch):
     spread, passes = scale.tally(np.array_split(ROWS, 3), RAPPOR), []
     each = _files.InBlocks._results
-    monkeypatch.setattr(_files.InBlocks, "_results", lambda self, *what: passes.append(1) or each(self, *what))
+    monkeypatch.setattr(
+        _files.InBlocks, "_results", lambda self, *what: passes.append(1) or each(self, *what)
+    )
     information = dense.observed_information(spread, ik.uniform(K))
-    np.testing.assert_allclose(information, dense.observed_information(RAPPOR.tally(ROWS), ik.uniform(K)), rtol=1e-9)
+    np.testing.assert_allclose(
+        information, dense.observed_information(RAPPOR.tally(ROWS), ik.uniform(K)), rtol=1e-9
+    )
     assert len(passes) == 1

@@ -6,18 +6,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ibukit as ik
-from ibukit.design._extremal_columns import extremal_logs
-from ibukit.design._generated_columns import deviations
-from ibukit.design._optimal_weights import Criterion, optimal_design
-from ibukit.design._path_turns import Tangent
-from ibukit.design.grids import climbed_columns as climbing
-from ibukit.design.grids import patch_relaxation
-from ibukit.design.grids.climbed_columns import climbed_columns
-from ibukit.design.grids.column_moves import risen, scores, unlike, within_bounds
-from ibukit.design.grids.patch_forms import Part, first_part
-from ibukit.design.grids.patch_relaxation import relaxed_by_patches
-from ibukit.design.grids.patches import Patch, patches_of
-from ibukit.information import contrasts
+from ibukit.design.optimal.column_generation import deviations
+from ibukit.design.optimal.column_weights import Criterion, optimal_design
+from ibukit.design.optimal.extremal_columns import extremal_logs
+from ibukit.design.optimal.grids import hill_climbing as climbing
+from ibukit.design.optimal.grids import patch_relaxation
+from ibukit.design.optimal.grids.hill_climbing import climbed_columns
+from ibukit.design.optimal.grids.local_search import risen, scores, unlike, within_bounds
+from ibukit.design.optimal.grids.patch_forms import Part, first_part
+from ibukit.design.optimal.grids.patch_relaxation import relaxed_by_patches
+from ibukit.design.optimal.grids.patches import Patch, patches_of
+from ibukit.design.optimal.path_neighbours import Tangent
+from ibukit.fisher_information import contrasts
 from oracles import naive
 
 GRID = ik.Grid(2, 5)
@@ -30,7 +30,9 @@ def measure_of(k):
 def exact(distances, theta):
     """The bound on all columns, which are listed."""
     points, sizes = deviations(extremal_logs(distances), theta)
-    return optimal_design(points @ contrasts(len(theta)), sizes / sizes.sum(), measure_of(len(theta)))[1]
+    return optimal_design(
+        points @ contrasts(len(theta)), sizes / sizes.sum(), measure_of(len(theta))
+    )[1]
 
 
 def places(k, seed):
@@ -39,7 +41,9 @@ def places(k, seed):
 
 
 PROBLEMS = st.tuples(
-    st.sampled_from(["grid", "points", "letters"]), st.integers(0, 2**32), st.sampled_from([0.01, 0.3, 1.0, 3.0])
+    st.sampled_from(["grid", "points", "letters"]),
+    st.integers(0, 2**32),
+    st.sampled_from([0.01, 0.3, 1.0, 3.0]),
 )
 
 
@@ -47,10 +51,14 @@ PROBLEMS = st.tuples(
 @given(PROBLEMS, st.sampled_from([3, 4]))
 def test_the_bound_is_below_the_optimum_and_of_some_use(problem, largest):
     kind, seed, eps = problem
-    distances = {"grid": ik.Grid(2, 3).distances(), "points": 2 * places(6, seed), "letters": 1 - np.eye(6)}[kind]
+    distances = {
+        "grid": ik.Grid(2, 3).distances(),
+        "points": 2 * places(6, seed),
+        "letters": 1 - np.eye(6),
+    }[kind]
     theta = 0.8 * np.random.default_rng(seed).dirichlet(np.ones(6)) + 0.2 / 6
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ibukit.design.grids.patches.LARGEST_PATCH", largest)
+        patch.setattr("ibukit.design.optimal.grids.patches.MAX_PATCH", largest)
         told = relaxed_by_patches(eps * distances, theta, measure_of(6))
     best = exact(eps * distances, theta)
     assert 0.3 * best <= told.bound <= best * (1 + 1e-9)
@@ -63,7 +71,9 @@ def test_the_bound_is_below_the_optimum_and_of_some_use(problem, largest):
 @pytest.mark.parametrize("eps", [0.2, 0.5, 2.0])
 def test_a_patch_of_all_secrets_leaves_nothing(eps):
     distances, theta = eps * ik.Grid(3, 3).distances(), ik.uniform(9)
-    assert relaxed_by_patches(distances, theta, measure_of(9)).bound == pytest.approx(exact(distances, theta), rel=5e-4)
+    assert relaxed_by_patches(distances, theta, measure_of(9)).bound == pytest.approx(
+        exact(distances, theta), rel=5e-4
+    )
 
 
 @pytest.mark.parametrize("eps", [pytest.param(0.2, marks=pytest.mark.slow), 0.5, 2.0])
@@ -102,7 +112,9 @@ def test_a_certain_form_is_no_column_s_undoing(rng):
     """Whatever the form was, it is not negative at private columns, mixtures of extremal ones."""
     patch = Patch.of(np.arange(4), 0.7 * ik.Grid(2, 2).distances())
     lame = first_part(patch)
-    lame = lame._replace(numbers=lame.numbers + 0.3 * np.abs(lame.numbers).max() * rng.normal(size=len(lame.numbers)))
+    lame = lame._replace(
+        numbers=lame.numbers + 0.3 * np.abs(lame.numbers).max() * rng.normal(size=len(lame.numbers))
+    )
     made, lacking = lame.certain()
     form = made.form()
     form[0, 0] += lacking
@@ -115,7 +127,9 @@ def test_a_certain_form_is_no_column_s_undoing(rng):
 def test_patches_of_a_grid_are_squares():
     made = patches_of(ik.Grid(5, 4).distances())
     assert sorted(tuple(patch.secrets) for patch in made) == sorted(
-        tuple(4 * (i + a) + j + b for a in range(3) for b in range(3)) for i in range(3) for j in range(2)
+        tuple(4 * (i + a) + j + b for a in range(3) for b in range(3))
+        for i in range(3)
+        for j in range(2)
     )
     # all is within some patch where distances are equal, too, in parts
     assert {x for patch in patches_of(1 - np.eye(20)) for x in patch.secrets} == set(range(20))
@@ -130,7 +144,11 @@ def test_columns_climb_to_extremal_ones(eps, rng):
     tangent = Tangent.of(told.dual, contrasts(10), theta)
     starts = within_bounds(eps * rng.normal(size=(60, 10)), distances)
     found = risen(starts, distances, tangent, rng)
-    gaps = np.abs(found[:, None] - found[:, None, :1] - (listed - listed[:, :1])).max(axis=2).min(axis=1)
+    gaps = (
+        np.abs(found[:, None] - found[:, None, :1] - (listed - listed[:, :1]))
+        .max(axis=2)
+        .min(axis=1)
+    )
     assert gaps.max() < 1e-6 * eps
     best = scores(listed, tangent).max()
     assert 0.999 * best <= scores(found, tangent).max() <= best * (1 + 1e-9)
@@ -141,7 +159,9 @@ def test_columns_climb_to_extremal_ones(eps, rng):
 def test_sixteen_cells():
     """A private mechanism, better than the known ones by far, and its gap tells the relaxation's."""
     grid, prior = ik.Grid(4, 4), ik.uniform(16)
-    with pytest.raises(ik.ConvergenceError, match=r"the optimum was missed.* the bound is of a relaxation") as caught:
+    with pytest.raises(
+        ik.ConvergenceError, match=r"the optimum was missed.* the bound is of a relaxation"
+    ) as caught:
         ik.optimal_private(prior, grid, 0.5)
     best = caught.value.estimate
     matrix = best.mechanism.matrix()
@@ -149,7 +169,11 @@ def test_sixteen_cells():
     assert naive.epsilon_metric(matrix, grid.distances()) <= 0.5 * (1 + 1e-9)
     assert ik.theory.asymptotic_mse(best.mechanism, prior) == pytest.approx(best.value, rel=1e-9)
     assert 0.01 * best.value < best.gap < 0.03 * best.value
-    rivals = [ik.SubsetSelection(grid, 0.5), ik.Exponential(grid, 0.5), ik.TruncatedPlanarGeometric(grid, 0.5)]
+    rivals = [
+        ik.SubsetSelection(grid, 0.5),
+        ik.Exponential(grid, 0.5),
+        ik.TruncatedPlanarGeometric(grid, 0.5),
+    ]
     assert best.value < 0.7 * min(ik.theory.asymptotic_mse(rival, prior) for rival in rivals)
     again = ik.optimal_private(prior, grid, 0.5, strict=False)
     assert np.array_equal(again.mechanism.matrix(), matrix)

@@ -5,8 +5,8 @@ import pytest
 from scipy.optimize import brentq
 
 import ibukit as ik
-from ibukit._threads import one_thread
-from ibukit.protocols.piecewise import HYBRID_FROM, two_points
+from ibukit._ground.threads import one_thread
+from ibukit.mechanisms.numeric.piecewise import HYBRID_FROM, two_points
 from ibukit.testing import check_mechanism
 
 KINDS = [ik.Piecewise, ik.Duchi, ik.HybridMechanism]
@@ -48,7 +48,9 @@ def test_a_sampler_of_the_wrong_window_is_noticed(rng):
         def draw(self, secrets, rng):
             return -super().draw(secrets, rng)
 
-    with pytest.raises(AssertionError, match="does not follow the stated probabilities for secret 0"):
+    with pytest.raises(
+        AssertionError, match="does not follow the stated probabilities for secret 0"
+    ):
         check_mechanism(Shifted(LINE, 1.0), rng=rng, n=20_000)
 
 
@@ -62,9 +64,14 @@ def test_the_variances_cross_where_the_paper_says():
 
     def mixed(eps):
         share = 1 - np.exp(-eps / 2)
-        return share * ik.Piecewise(41, eps).report_variance() + (1 - share) * ik.Duchi(41, eps).report_variance()
+        return (
+            share * ik.Piecewise(41, eps).report_variance()
+            + (1 - share) * ik.Duchi(41, eps).report_variance()
+        )
 
-    assert brentq(lambda eps: mixed(eps).max() - worst(ik.Duchi, eps), 0.3, 2) == pytest.approx(HYBRID_FROM, rel=1e-9)
+    assert brentq(lambda eps: mixed(eps).max() - worst(ik.Duchi, eps), 0.3, 2) == pytest.approx(
+        HYBRID_FROM, rel=1e-9
+    )
     assert np.ptp(ik.HybridMechanism(41, 2.0).report_variance()) < 1e-14
     assert np.ptp(ik.Piecewise(41, 2.0).report_variance()) > 0.1
 
@@ -92,7 +99,9 @@ def test_the_average_estimates_the_mean_in_the_units_of_the_line(kind, rng):
     mechanism, secrets = kind(LINE, 2.0), [20, 20, 23, 26] * 5000
     reports = mechanism.randomize(secrets, rng)
     off = (mechanism.estimate_mean(reports) - 22.25) / 3
-    assert abs(off) < 4.5 * np.sqrt(mechanism.report_variance().max() / len(secrets))  # 1 in 100 000
+    assert abs(off) < 4.5 * np.sqrt(
+        mechanism.report_variance().max() / len(secrets)
+    )  # 1 in 100 000
     tally = mechanism.tally(reports)
     assert abs(ik.mle(tally).distribution @ LINE.values - 22.25) < 0.3
     with pytest.raises(ValueError, match="must hold at least one report"):
@@ -103,7 +112,10 @@ def test_points_of_other_programs_are_known_and_other_numbers_refused():
     duchi, c = ik.Duchi(LINE, 1.0), two_points(1.0)
     near = [-np.nextafter(c, 0), np.nextafter(c, 9), c]
     assert duchi.check_reports(near).tolist() == [0, 1, 1]
-    with pytest.raises(ik.errors.AlphabetMismatch, match=r"reports must be -2\.16.* or 2\.16.*, got 1\.0 at index 1"):
+    with pytest.raises(
+        ik.errors.AlphabetMismatch,
+        match=r"reports must be -2\.16.* or 2\.16.*, got 1\.0 at index 1",
+    ):
         duchi.tally([c, 1.0])
     hybrid = ik.HybridMechanism(LINE, 1.0)
     codes = hybrid.check_reports([-c, c, c - 1e-9])

@@ -92,7 +92,9 @@ def test_points_on_the_edge_are_inside_and_add_no_cells(name):
     assert (again.n_rows, again.n_cols) == (grid.n_rows, grid.n_cols)
     np.testing.assert_allclose(again.bounds, grid.bounds, rtol=0, atol=3e-9)
     k, c = len(grid), grid.n_cols
-    assert again.locate(corners).tolist() == grid.locate(corners).tolist() == [0, c - 1, k - c, k - 1]
+    assert (
+        again.locate(corners).tolist() == grid.locate(corners).tolist() == [0, c - 1, k - c, k - 1]
+    )
 
 
 @pytest.mark.parametrize("crs", [4326, 4269, UTM18, 3857, "EPSG:2263"])
@@ -123,14 +125,34 @@ def test_one_point_has_one_cell():
     [
         ([], 500, ValueError, "points must be at least one"),
         (series(np.zeros((0, 2))), 500, ValueError, "points must be at least one"),
-        ([(40.7, -74.0), (0.0, 0.0)], 500, ik.errors.TooLarge, r"cell_size is in metres .* \(0, 0\)"),
+        (
+            [(40.7, -74.0), (0.0, 0.0)],
+            500,
+            ik.errors.TooLarge,
+            r"cell_size is in metres .* \(0, 0\)",
+        ),
         ([(40.7, -74.0), (40.8, -73.9)], 0.5, ik.errors.TooLarge, "cell_size is in metres"),
-        ([(-17.0, 179.9), (-17.1, -179.9)], 500, ValueError, "lon -179.9 and 179.9, .* across longitude 180"),
+        (
+            [(-17.0, 179.9), (-17.1, -179.9)],
+            500,
+            ValueError,
+            "lon -179.9 and 179.9, .* across longitude 180",
+        ),
         ([(-17.0, 179.999)], 5000, ValueError, "across longitude 180"),
         ([(90.0, 0.0)], 500, ValueError, "hold no pole"),
         ([(89.999, 0.0)], 5000, ValueError, "hold no pole"),
-        ([(4_507_523.0, 583_960.0)], 500, ik.errors.AlphabetMismatch, "-90..90 .* another CRS go in as a GeoSeries"),
-        ([(40.7, -74.0), (math.nan, 0.0)], 500, ik.errors.AlphabetMismatch, "1 of 2 points have NaN, .* index 1"),
+        (
+            [(4_507_523.0, 583_960.0)],
+            500,
+            ik.errors.AlphabetMismatch,
+            "-90..90 .* another CRS go in as a GeoSeries",
+        ),
+        (
+            [(40.7, -74.0), (math.nan, 0.0)],
+            500,
+            ik.errors.AlphabetMismatch,
+            "1 of 2 points have NaN, .* index 1",
+        ),
         ([(40.7, -74.0)], 0, ValueError, "cell_size must be a finite number above 0"),
         ([(40.7, -74.0)], (500, 500), ValueError, "cell_size must be a number"),
     ],
@@ -154,7 +176,9 @@ def forms():
         "Series of tuples": pd.Series([tuple(pair) for pair in points]),
         "GeoSeries": series(points),
         "GeoDataFrame": geopandas.GeoDataFrame(frame, geometry=series(points, UTM18).values),
-        "points with heights": geopandas.GeoSeries(shapely.points(np.column_stack([lon, lat, lat])), crs=4326),
+        "points with heights": geopandas.GeoSeries(
+            shapely.points(np.column_stack([lon, lat, lat])), crs=4326
+        ),
         "frame": frame,
         "objects": points.astype(object),
     }
@@ -189,11 +213,15 @@ def test_mechanisms_take_points_for_secrets_and_for_reports(kind, form):
 def test_reports_outside_are_not_counted_as_anything():
     mechanism = ik.PlanarLaplace(MANHATTAN, 2.0)
     reports = series(np.array([(40.75, -74.0), (40.75, -74.1)]))
-    with pytest.raises(ik.errors.AlphabetMismatch, match=r'take grid\.locate\(points, outside="nearest"\)'):
+    with pytest.raises(
+        ik.errors.AlphabetMismatch, match=r'take grid\.locate\(points, outside="nearest"\)'
+    ):
         mechanism.tally(reports)
     nearest = MANHATTAN.locate(reports, outside="nearest")
     assert mechanism.tally(nearest, codes=True).n == 2
-    assert mechanism.tally(nearest).n == 2  # a label is a pair: one number a cell can only be its place
+    assert (
+        mechanism.tally(nearest).n == 2
+    )  # a label is a pair: one number a cell can only be its place
 
 
 def test_the_old_form_of_locate():
@@ -238,10 +266,19 @@ def test_a_missing_latitude(lat):
     ("points", "said"),
     [
         (geopandas.GeoSeries([GOOD]), r"points must have a CRS.*points\.set_crs\(4326\)"),
-        (geopandas.GeoSeries([GOOD, GOOD.buffer(1)], crs=4326), r"must be points, got Polygon: .*representative_point"),
-        (geopandas.GeoSeries([shapely.MultiPoint([GOOD])], crs=4326), "must be points, got MultiPoint"),
+        (
+            geopandas.GeoSeries([GOOD, GOOD.buffer(1)], crs=4326),
+            r"must be points, got Polygon: .*representative_point",
+        ),
+        (
+            geopandas.GeoSeries([shapely.MultiPoint([GOOD])], crs=4326),
+            "must be points, got MultiPoint",
+        ),
         ([GOOD], "points must be a GeoSeries or GeoDataFrame with a CRS"),
-        (pd.DataFrame({"x": [-74.0], "y": [40.75]}), r"columns lat and lon, .* it has \['x', 'y'\]"),
+        (
+            pd.DataFrame({"x": [-74.0], "y": [40.75]}),
+            r"columns lat and lon, .* it has \['x', 'y'\]",
+        ),
         ([40.75, -74.0], r"pairs, shape \(n, 2\), got shape \(2,\)"),
         (40.75, r"got shape \(\)"),
         ([("40.75", "-74.0")], "got an array of type <U5"),
@@ -259,7 +296,9 @@ def test_a_place_that_another_crs_does_not_have():
 
 
 def test_the_advice_for_missing_places_finds_the_others():
-    points = geopandas.GeoSeries([GOOD, None, shapely.Point(), shapely.Point(math.nan, 40.75)], crs=4326)
+    points = geopandas.GeoSeries(
+        [GOOD, None, shapely.Point(), shapely.Point(math.nan, 40.75)], crs=4326
+    )
     with pytest.raises(
         ik.errors.AlphabetMismatch, match="3 of 4 are missing, empty or not a number, the first at"
     ) as caught:
@@ -298,7 +337,10 @@ def test_reports_of_planar_laplace_go_where_the_mechanism_puts_them(rng):
         outside: np.bincount(grid.locate(np.column_stack([lat, lon]), outside), minlength=20)
         for outside in ("nearest", "drop")
     }
-    off = {way: ik.total_variation(counts / counts.sum(), mechanism.matrix()[person]) for way, counts in seen.items()}
+    off = {
+        way: ik.total_variation(counts / counts.sum(), mechanism.matrix()[person])
+        for way, counts in seen.items()
+    }
     assert off["nearest"] < 0.02
     assert off["drop"] > 0.2
 
@@ -310,7 +352,9 @@ def test_the_nearest_way_round_the_globe():
 
 def test_what_is_not_on_the_globe_has_no_nearest_cell():
     for wrong in [(4_507_523.0, 583_960.0), (math.inf, -74.0), (40.75, -181.0)]:
-        with pytest.raises(ik.errors.AlphabetMismatch, match=r"lat must be -90\.\.90 and lon -180\.\.180, got"):
+        with pytest.raises(
+            ik.errors.AlphabetMismatch, match=r"lat must be -90\.\.90 and lon -180\.\.180, got"
+        ):
             MANHATTAN.locate([(40.75, -74.0), wrong], "nearest")
 
 
@@ -319,11 +363,19 @@ def test_the_advice_suits_what_the_points_are():
         MANHATTAN.locate([(40.75, -74.0), (41.0, -74.0)])
     said = str(caught.value)
     assert "1 of 2 points are outside the grid, the first is lat=41.0, lon=-74.0." in said
-    assert re.search(r'reports of a planar mechanism, take grid\.locate\(points, outside="nearest"\)', said)
-    assert re.search(r'positions of people, take a larger grid, as Grid\.covering.*outside="drop"', said)
-    with pytest.raises(ik.errors.AlphabetMismatch, match="latitude and longitude exchanged it is inside"):
+    assert re.search(
+        r'reports of a planar mechanism, take grid\.locate\(points, outside="nearest"\)', said
+    )
+    assert re.search(
+        r'positions of people, take a larger grid, as Grid\.covering.*outside="drop"', said
+    )
+    with pytest.raises(
+        ik.errors.AlphabetMismatch, match="latitude and longitude exchanged it is inside"
+    ):
         MANHATTAN.locate([(-74.0, 40.75)])
-    with pytest.raises(ik.errors.AlphabetMismatch, match=r"labels contains \(40, -74\): .* are floats"):
+    with pytest.raises(
+        ik.errors.AlphabetMismatch, match=r"labels contains \(40, -74\): .* are floats"
+    ):
         MANHATTAN.codes([(40, -74)])
 
 
@@ -352,16 +404,22 @@ def test_pairs_of_floats_are_degrees():
     assert around_null.codes([(1, 1)]).tolist() == [5]
     with pytest.raises(ValueError, match=r"pairs of integers.*no bounds"):
         ik.Grid(4, 4).codes([(1.0, 1.0)])
-    with pytest.raises(ik.errors.AlphabetMismatch, match=r"outside the grid, the first is lat=1\.0, lon=1\.0"):
+    with pytest.raises(
+        ik.errors.AlphabetMismatch, match=r"outside the grid, the first is lat=1\.0, lon=1\.0"
+    ):
         MANHATTAN.codes([(1.0, 1.0)])
 
 
-@pytest.mark.parametrize("labels", [[], np.zeros((0, 2)), np.zeros(0, dtype=int), pd.DataFrame({"row": [], "col": []})])
+@pytest.mark.parametrize(
+    "labels", [[], np.zeros((0, 2)), np.zeros(0, dtype=int), pd.DataFrame({"row": [], "col": []})]
+)
 def test_no_labels_have_no_codes(labels):
     assert ik.Grid(4, 4).codes(labels).tolist() == MANHATTAN.codes(labels).tolist() == []
 
 
-@pytest.mark.parametrize("labels", [[0, 1, 279], np.array([5]), pd.Series([0, 1])], ids=["list", "array", "Series"])
+@pytest.mark.parametrize(
+    "labels", [[0, 1, 279], np.array([5]), pd.Series([0, 1])], ids=["list", "array", "Series"]
+)
 def test_codes_are_not_taken_for_labels(labels):
     with pytest.raises(ValueError, match="these look like codes: say codes=True"):
         MANHATTAN.codes(labels)
@@ -372,11 +430,15 @@ def test_columns_say_what_they_are():
     assert MANHATTAN.codes(frame[:1]).tolist() == [16]
     with pytest.raises(ValueError, match="labels must be whole numbers, got nan"):
         MANHATTAN.codes(frame)
-    assert ik.Grid(2, 2, bounds=(0.0, 2.0, 0.0, 2.0)).codes(pd.DataFrame({"lat": [1], "lon": [0]})).tolist() == [2]
+    assert ik.Grid(2, 2, bounds=(0.0, 2.0, 0.0, 2.0)).codes(
+        pd.DataFrame({"lat": [1], "lon": [0]})
+    ).tolist() == [2]
 
 
 def test_a_frame_that_has_both_is_refused():
     frame = pd.DataFrame({"row": [0], "col": [0], "lat": [40.75], "lon": [-74.0]})
     with pytest.raises(ValueError, match="must have the columns row and col or lat and lon"):
         MANHATTAN.codes(frame)
-    assert MANHATTAN.codes(frame[["lat", "lon"]]).tolist() == MANHATTAN.locate(frame).tolist() != [0]
+    assert (
+        MANHATTAN.codes(frame[["lat", "lon"]]).tolist() == MANHATTAN.locate(frame).tolist() != [0]
+    )

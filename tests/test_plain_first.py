@@ -5,7 +5,7 @@ import importlib.util
 import numpy as np
 import pytest
 
-from ibukit import _plain_first as plain_first
+from ibukit._ground import numba_fallback as plain_first
 from ibukit.solvers import _line_kernels, line
 
 LOOPS = """

@@ -46,9 +46,14 @@ def test_slopes_and_curvature_are_derivatives(mechanism, rng):
     for space in (BitMoments(mechanism), Dense(mechanism.matrix())):
         before, here, after = (space.at(theta + step * move, w) for step in (-1, 0, 1))
         slope = here.slopes[:, 0] - 2 * w[:, 0] * (w[:, 0] @ theta)
-        first, second = after.variances - before.variances, after.variances - 2 * here.variances + before.variances
+        first, second = (
+            after.variances - before.variances,
+            after.variances - 2 * here.variances + before.variances,
+        )
         assert first[0] / 2 == pytest.approx(slope @ move, rel=1e-4, abs=1e-9 * here.variances[0])
-        assert second[0] == pytest.approx(-move @ space.curvature(theta, here, w) @ move, abs=1e-8 * here.variances[0])
+        assert second[0] == pytest.approx(
+            -move @ space.curvature(theta, here, w) @ move, abs=1e-8 * here.variances[0]
+        )
 
 
 @EACH
@@ -64,7 +69,7 @@ def test_the_climb_ends_where_that_on_the_list_ends(mechanism, rng):
 def test_secrets_that_are_weighed_alike_may_be_merged(mechanism, monkeypatch):
     weights = (np.arange(mechanism.k) % 3)[None] + 0.0
     merged = BitModel(mechanism).worst(weights)
-    monkeypatch.setattr(bits, "MOST_GROUPED", 0)
+    monkeypatch.setattr(bits, "MAX_GROUPED", 0)
     single = BitModel(mechanism).worst(weights)
     assert merged.upper == pytest.approx(single.upper, rel=1e-6)
     assert merged.theta == pytest.approx(single.theta, abs=1e-3)
@@ -83,9 +88,14 @@ def test_merged_reports_have_probabilities(mechanism):
 
 def test_the_mean_of_many_values_has_a_worst_case():
     adults = ik.datasets.load_adult_ages()
-    mechanism, ages = ik.OptimizedUnaryEncoding(adults.alphabet, 1.0), np.arange(len(adults.alphabet))
+    mechanism, ages = (
+        ik.OptimizedUnaryEncoding(adults.alphabet, 1.0),
+        np.arange(len(adults.alphabet)),
+    )
     worst = ik.plan(mechanism, width=2.0, of=ages)
     assert worst.gap <= 1e-6
     for near in (ik.uniform(len(ages)), adults):
         assert ik.plan(mechanism, width=2.0, of=ages, near=near).n < worst.n
-    assert ik.plan(mechanism, width=2.0, of=ages, near=worst.distribution).n == pytest.approx(worst.n, rel=1e-6)
+    assert ik.plan(mechanism, width=2.0, of=ages, near=worst.distribution).n == pytest.approx(
+        worst.n, rel=1e-6
+    )

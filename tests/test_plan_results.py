@@ -30,13 +30,21 @@ def test_near_may_be_an_estimate_or_a_dataset():
 
 
 def test_several_mechanisms_make_a_table():
-    mechanisms = [ik.RandomizedResponse(8, 1.0), ik.OptimizedUnaryEncoding(8, 1.0), ik.SubsetSelection(6, 1.0)]
+    mechanisms = [
+        ik.RandomizedResponse(8, 1.0),
+        ik.OptimizedUnaryEncoding(8, 1.0),
+        ik.SubsetSelection(6, 1.0),
+    ]
     with pytest.raises(AlphabetMismatch):
         ik.plan(mechanisms)
     plans = ik.plan(mechanisms[:2], width=0.05)
     frame = plans.to_frame()
     assert list(frame) == ["mechanism", "epsilon", "n", "at", "width", "error"]
-    assert frame["n"].tolist() == [each.n for each in plans] == [ik.plan(m, width=0.05).n for m in mechanisms[:2]]
+    assert (
+        frame["n"].tolist()
+        == [each.n for each in plans]
+        == [ik.plan(m, width=0.05).n for m in mechanisms[:2]]
+    )
     assert plans.best is min(plans, key=lambda each: each.n)
     assert (len(plans), plans[0].mechanism) == (2, mechanisms[0])
     assert frame["at"].tolist() == [plans.best.n] * 2
@@ -76,7 +84,12 @@ BAD = {
     "a negative width": (K3, {"width": -0.1}, ValueError, "width"),
     "a width of NaN": (K3, {"width": float("nan")}, ValueError, "width"),
     "all there is": (K3, {"width": 2}, ValueError, "width must be below 2"),
-    "all there is of a mean": (K3, {"width": 4.5, "of": [0, 1, 2]}, ValueError, "width must be below 4"),
+    "all there is of a mean": (
+        K3,
+        {"width": 4.5, "of": [0, 1, 2]},
+        ValueError,
+        "width must be below 4",
+    ),
     "too small": (K3, {"width": 1e-200}, ValueError, "width must be larger"),
     "level 0": (K3, {"level": 0}, ValueError, "level"),
     "level 1": (K3, {"level": 1}, ValueError, "level"),
@@ -84,15 +97,30 @@ BAD = {
     "of too short": (K3, {"of": [1, 0]}, AlphabetMismatch, r"of must .* got shape \(2,\)"),
     "of three dimensions": (K3, {"of": np.ones((1, 1, 3))}, AlphabetMismatch, "of must"),
     "no question": (K3, {"of": np.ones((0, 3))}, AlphabetMismatch, "of must"),
-    "of with NaN": (K3, {"of": [1, 0, float("nan")]}, ValueError, "of must be finite, got nan at index 2"),
-    "of with inf": (K3, {"of": [[1, 0, 0], [1, 0, float("inf")]]}, ValueError, r"at index \(1, 2\)"),
+    "of with NaN": (
+        K3,
+        {"of": [1, 0, float("nan")]},
+        ValueError,
+        "of must be finite, got nan at index 2",
+    ),
+    "of with inf": (
+        K3,
+        {"of": [[1, 0, 0], [1, 0, float("inf")]]},
+        ValueError,
+        r"at index \(1, 2\)",
+    ),
     "of text": (K3, {"of": ["a", "b", "c"]}, ValueError, "of must be numbers"),
     "of one text": (K3, {"of": "abc"}, ValueError, "of must be a list"),
     "of an unknown label": (K3, {"of": {7: 1}}, AlphabetMismatch, "of must be codes|7"),
     "of a frame": (K3, {"of": pd.DataFrame(np.eye(3))}, ValueError, "frame"),
     "of nothing": (K3, {"of": [1, 1, 1]}, ValueError, "of must depend"),
     "near too short": (K3, {"near": [0.5, 0.5]}, AlphabetMismatch, "near"),
-    "near no distribution": (K3, {"near": [0.5, 0.5, 0.5]}, InvalidDistribution, "near must sum to 1"),
+    "near no distribution": (
+        K3,
+        {"near": [0.5, 0.5, 0.5]},
+        InvalidDistribution,
+        "near must sum to 1",
+    ),
     "near negative": (K3, {"near": [1.5, -0.5, 0]}, InvalidDistribution, "near"),
     "near others": (K3, {"near": {7: 1.0}}, AlphabetMismatch, "near|7"),
     "an endless line": (ik.LinearGeometric(ik.Line(0, None), 1.0), {}, TooLarge, "no end"),
@@ -106,7 +134,12 @@ BAD = {
         "near=None",
     ),
     "one secret": (ik.MatrixMechanism([[0.5, 0.5]]), {}, ValueError, "two secrets"),
-    "lost reports": (ik.MatrixMechanism([[0.5, 0.1], [0.1, 0.5]], efficiency=True), {}, ValueError, "lose reports"),
+    "lost reports": (
+        ik.MatrixMechanism([[0.5, 0.1], [0.1, 0.5]], efficiency=True),
+        {},
+        ValueError,
+        "lose reports",
+    ),
     "no mechanism": ([], {}, ValueError, "at least one mechanism"),
     "something else among them": ([K3, "oue"], {}, TypeError, "oue"),
 }

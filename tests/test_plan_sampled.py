@@ -5,8 +5,8 @@ import pytest
 
 import ibukit as ik
 from ibukit.errors import NotInvertible, TooLarge
-from ibukit.planning.models import model_of
 from ibukit.planning.sampled import Sampled
+from ibukit.planning.variance_models import model_of
 
 SHARES = np.array([0.4, 0.3, 0.2, 0.1])
 LISTED = [
@@ -32,14 +32,18 @@ def names(mechanism):
 
 
 @pytest.mark.parametrize("mechanism", LISTED, ids=names)
-@pytest.mark.parametrize("weights", [None, [[1.0, 0, 0, 1], [0, 1, 2, 3]]], ids=["each", "questions"])
+@pytest.mark.parametrize(
+    "weights", [None, [[1.0, 0, 0, 1], [0, 1, 2, 3]]], ids=["each", "questions"]
+)
 def test_simulated_reports_tell_what_all_of_them_do(mechanism, weights, rng):
     weights = None if weights is None else np.array(weights)
     exact = model_of(mechanism).near(SHARES, weights)
     model = Sampled(mechanism, rng)
     found = model.near(SHARES, weights)
     assert 0 < model.noise < 0.02
-    assert found.max() == pytest.approx(exact.max(), rel=5 * model.noise)  # wrongly 1 time in a million
+    assert found.max() == pytest.approx(
+        exact.max(), rel=5 * model.noise
+    )  # wrongly 1 time in a million
     assert found.max() != exact.max()
 
 
@@ -56,7 +60,12 @@ def test_the_standard_error_is_that_of_repeated_plans():
 def test_estimates_spread_as_planned(mechanism):
     rng, n, times = np.random.default_rng(3), 40_000, 150
     plan = ik.plan(mechanism, near=SHARES, rng=rng)
-    found = np.array([ik.mle(mechanism.simulate(rng.multinomial(n, SHARES), rng)).distribution for _ in range(times)])
+    found = np.array(
+        [
+            ik.mle(mechanism.simulate(rng.multinomial(n, SHARES), rng)).distribution
+            for _ in range(times)
+        ]
+    )
     # of 150 draws a variance is known to 12 %
     assert n * found[:, plan.question].var() == pytest.approx(plan.variance, rel=0.45)
     assert abs(found[:, plan.question].mean() - SHARES[plan.question]) < 0.2 * plan.width(n)
@@ -68,7 +77,9 @@ def test_local_hashing_is_planned_without_simulation():
     assert ik.plan(mechanism).n == ik.plan(encoding).n
     assert ik.plan(mechanism).noise == 0
     near = ik.plan(mechanism, near=ik.uniform(50))
-    assert near.error(10**6) == pytest.approx(np.sqrt(ik.theory.asymptotic_mse(encoding, ik.uniform(50)) / 10**6))
+    assert near.error(10**6) == pytest.approx(
+        np.sqrt(ik.theory.asymptotic_mse(encoding, ik.uniform(50)) / 10**6)
+    )
 
 
 def test_a_plan_says_that_it_was_simulated(rng):

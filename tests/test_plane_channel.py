@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import chi2
 
 import ibukit as ik
-from ibukit.channels import DenseChannel, plane, plane_masses
+from ibukit.channels import DenseChannel, offset_masses, plane
 from ibukit.channels.plane import DENSE_ENTRIES, PlaneChannel
 from oracles import naive
 
@@ -26,16 +26,24 @@ def case(name, grid, eps, rng, reports=None):
     """A channel by convolution, and the dense matrix that the small mechanism has."""
     if name == "infinite":
         mechanism = ik.PlanarGeometric(grid, eps)
-        cells = np.unique(rng.integers(-9, [grid.n_rows + 9, grid.n_cols + 9], size=(300, 2)), axis=0)
+        cells = np.unique(
+            rng.integers(-9, [grid.n_rows + 9, grid.n_cols + 9], size=(300, 2)), axis=0
+        )
         dense = mechanism._columns(cells)
-        channel, far = plane.infinite(grid, eps, mechanism._table[0, 0], cells, mechanism._beyond(cells))
+        channel, far = plane.infinite(
+            grid, eps, mechanism._table[0, 0], cells, mechanism._beyond(cells)
+        )
         channel.columns[:] = dense[:, far]
         return channel, dense
     reports = seen(grid, rng) if reports is None else reports
     if name == "exponential":
         channel = plane.row_normalised(grid, eps / 2, reports)
         return channel, ik.Exponential(grid, eps).matrix()[:, reports]
-    make = plane_masses.geometric_table if name == "truncated geometric" else plane_masses.laplace_table
+    make = (
+        offset_masses.geometric_table
+        if name == "truncated geometric"
+        else offset_masses.laplace_table
+    )
     kind = ik.TruncatedPlanarGeometric if name == "truncated geometric" else ik.PlanarLaplace
     return plane.remapped(grid, make(grid, eps), reports), kind(grid, eps).matrix()[:, reports]
 
@@ -47,7 +55,13 @@ def test_a_kernel_reaches_as_far_in_any_unit(factor, rng):
     kernel = np.exp(-np.arange(200.0))
     ones, none = np.ones(200), np.empty((200, 0))
     channel = PlaneChannel(
-        (1, 200), ones, factor * kernel[None, None], np.zeros(200, dtype=int), cells, ones / factor, none
+        (1, 200),
+        ones,
+        factor * kernel[None, None],
+        np.zeros(200, dtype=int),
+        cells,
+        ones / factor,
+        none,
     )
     theta = rng.dirichlet(ones)
     offsets = abs(np.subtract.outer(np.arange(200), np.arange(200)))
@@ -59,12 +73,12 @@ def test_a_kernel_reaches_as_far_in_any_unit(factor, rng):
 def test_noise_reaches_as_far_as_a_half_line_of_offsets_needs(shape, sides):
     """At a distance D to its side the first term left out is e^-45 of the nearest, and the one before is not."""
     grid, eps = ik.Grid(*shape, cell_size=sides), 0.3
-    for axis, cells in enumerate(plane_masses.reach(grid, eps)):
+    for axis, cells in enumerate(offset_masses.reach(grid, eps)):
         # how far the noise goes beyond the grid on this axis, from the far corner of the other
         beside = eps * shape[1 - axis] * grid.cell_shape[1 - axis]
         beyond = eps * (cells - shape[axis] + np.array([0, -1])) * grid.cell_shape[axis]
         farther = np.hypot(beside, beyond) - beside
-        assert farther[0] >= plane_masses.MOST_NATS_AWAY * (1 - 1e-12) > farther[1]
+        assert farther[0] >= offset_masses.MAX_NATS_AWAY * (1 - 1e-12) > farther[1]
 
 
 @pytest.mark.parametrize("sides", [(1.0, 1.0), (0.5, 3.0)], ids=str)
@@ -75,7 +89,7 @@ def test_what_leaves_the_origins_cell_and_what_stays_is_all(eps, sides):
     y, x = (side * ((np.arange(1500) + 0.5) / 1500 - 0.5) for side in grid.cell_shape)
     density = eps**2 / (2 * np.pi) * np.exp(-eps * np.hypot(y[:, None], x))
     inside = density.mean() * np.prod(grid.cell_shape)
-    assert plane_masses.laplace_escape(grid, eps) == pytest.approx(1 - inside, rel=1e-3)
+    assert offset_masses.laplace_escape(grid, eps) == pytest.approx(1 - inside, rel=1e-3)
 
 
 def spiky(k, rng):
@@ -94,14 +108,20 @@ def test_forward_and_adjoint_are_those_of_the_dense_matrix(name, shape, monkeypa
     rng = np.random.default_rng(sum(shape))
     for size in SIZES:
         grid = ik.Grid(*shape, cell_size=size)
-        for eps in EPSILONS[name == "laplace" and size != 1.0 :]:  # the quadrature of wide Laplace noise takes long
+        for eps in EPSILONS[
+            name == "laplace" and size != 1.0 :
+        ]:  # the quadrature of wide Laplace noise takes long
             channel, dense = case(name, grid, eps, rng)
             np.testing.assert_allclose(channel.matrix(), dense, rtol=1e-12)
             secret = len(grid) // 2
-            np.testing.assert_allclose(channel.rows(np.array([secret]))[0], dense[secret], rtol=1e-12)
+            np.testing.assert_allclose(
+                channel.rows(np.array([secret]))[0], dense[secret], rtol=1e-12
+            )
             for theta in spiky(len(grid), rng):
                 p = theta @ dense
-                assert (np.abs(channel.convolve(theta) - p) <= 1e-13 * dense.max(axis=0)).all() or name == "infinite"
+                assert (
+                    np.abs(channel.convolve(theta) - p) <= 1e-13 * dense.max(axis=0)
+                ).all() or name == "infinite"
                 np.testing.assert_allclose(channel.forward(theta), p, rtol=1e-10)
                 # the weights of a certificate: as large as g <= 1 allows, on any subset of the reports
                 w = rng.random(len(p)) * (rng.random(len(p)) < 0.5) / dense.max(axis=0)
@@ -117,13 +137,17 @@ def test_forward_and_adjoint_are_those_of_the_dense_matrix(name, shape, monkeypa
 def test_the_terms_are_summed_only_where_a_transform_could_be_wrong(monkeypatch):
     # at 6 nats a cell a spike is e^-84 away from the far corner, where a transform holds nothing but rounding
     grid = ik.Grid(15, 15)
-    channel, dense = case("truncated geometric", grid, 6.0, np.random.default_rng(0), np.arange(225))
+    channel, dense = case(
+        "truncated geometric", grid, 6.0, np.random.default_rng(0), np.arange(225)
+    )
     corner = np.eye(1, 225)[0]
     assert (np.abs(channel.convolve(corner) / dense[0] - 1) > 1e-3).sum() > 150
     np.testing.assert_allclose(channel.forward(corner), dense[0], rtol=1e-13)
     uniform = np.full(225, 1 / 225)
     summed = []
-    monkeypatch.setattr(PlaneChannel, "_sum", lambda self, mass, weak: summed.append(len(weak)) or dense[0][weak])
+    monkeypatch.setattr(
+        PlaneChannel, "_sum", lambda self, mass, weak: summed.append(len(weak)) or dense[0][weak]
+    )
     channel.forward(uniform)
     assert not summed
     channel.forward(corner)
@@ -148,7 +172,9 @@ def test_the_squared_channel_gives_the_diagonal_of_the_normal_matrix(name):
     rng = np.random.default_rng(2)
     channel, dense = case(name, ik.Grid(9, 14, cell_size=(1.0, 0.7)), 0.8, rng)
     w = rng.random(dense.shape[1])
-    np.testing.assert_allclose(channel.adjoint_of_squares(w), np.diag((dense * w) @ dense.T), rtol=1e-11)
+    np.testing.assert_allclose(
+        channel.adjoint_of_squares(w), np.diag((dense * w) @ dense.T), rtol=1e-11
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -167,13 +193,17 @@ def test_row_sums_of_the_exponential_mechanism(size):
     grid = ik.Grid(13, 8, cell_size=size)
     channel = plane.row_normalised(grid, 0.4, np.arange(len(grid)))
     np.testing.assert_allclose(channel.matrix().sum(axis=1), 1, rtol=1e-14)
-    np.testing.assert_allclose(channel.factor, 1 / np.exp(-0.4 * grid.distances()).sum(axis=1), rtol=1e-14)
+    np.testing.assert_allclose(
+        channel.factor, 1 / np.exp(-0.4 * grid.distances()).sum(axis=1), rtol=1e-14
+    )
 
 
 def test_a_cell_reached_by_going_round_the_padded_grid_would_be_seen():
     # the reach ends at e^-45; a padding shorter than grid plus reach would bring the other side's mass back
     grid = ik.Grid(1, 400)
-    channel, dense = case("truncated geometric", grid, 1.5, np.random.default_rng(4), np.arange(400))
+    channel, dense = case(
+        "truncated geometric", grid, 1.5, np.random.default_rng(4), np.arange(400)
+    )
     assert channel._lengths[1] < 2 * 400 - 1
     theta = np.zeros(400)
     theta[-2] = 1
@@ -199,7 +229,9 @@ def test_reports_in_the_middle_of_a_much_larger_grid(name):
     assert channel._largest_offsets[0] + channel._reach[0] + 1 < 60
     theta = rng.dirichlet(np.ones(len(grid)))
     np.testing.assert_allclose(channel.forward(theta), theta @ dense, rtol=1e-9)
-    np.testing.assert_allclose(channel.adjoint(np.array([1.0, 2.0])), dense @ [1.0, 2.0], atol=1e-14)
+    np.testing.assert_allclose(
+        channel.adjoint(np.array([1.0, 2.0])), dense @ [1.0, 2.0], atol=1e-14
+    )
 
 
 def test_large_grids_use_convolutions_and_small_ones_do_not():
@@ -208,7 +240,9 @@ def test_large_grids_use_convolutions_and_small_ones_do_not():
         few = mechanism.channel(np.array([0, 50, 2000]))
         assert isinstance(few, DenseChannel)
         np.testing.assert_allclose(few.columns, mechanism.matrix()[:, [0, 50, 2000]], rtol=1e-13)
-        assert isinstance(type(mechanism)(ik.Grid(20, 14), 1.5).channel(np.arange(280)), DenseChannel)
+        assert isinstance(
+            type(mechanism)(ik.Grid(20, 14), 1.5).channel(np.arange(280)), DenseChannel
+        )
         theta = np.random.default_rng(0).dirichlet(np.full(mechanism.k, 0.1))
         np.testing.assert_allclose(mechanism.forward(theta), theta @ mechanism.matrix(), rtol=1e-10)
         np.testing.assert_allclose(mechanism.adjoint(theta), mechanism.matrix() @ theta, rtol=1e-10)
@@ -240,7 +274,9 @@ def surprise(counts, expected):
     """Chi-square tail of counts in blocks of at least 30 expected."""
     order = np.argsort(expected, kind="stable")
     blocks = np.cumsum(expected[order]) // 40
-    observed, wanted = (np.bincount(blocks.astype(int), weights=a[order]) for a in (counts, expected))
+    observed, wanted = (
+        np.bincount(blocks.astype(int), weights=a[order]) for a in (counts, expected)
+    )
     keep = wanted >= 30
     statistic = ((observed - wanted)[keep] ** 2 / wanted[keep]).sum()
     return chi2.sf(statistic, keep.sum())
@@ -251,7 +287,9 @@ def test_simulated_tallies_of_large_grids_follow_the_matrix(index):
     mechanism = large_mechanisms()[index]
     rng = np.random.default_rng(5)
     users = np.zeros(mechanism.k, dtype=int)
-    users[[0, 46 * 20 + 10, 46 * 46 + 45]] = 20_000  # these go by rows: two corners and an inner cell
+    users[[0, 46 * 20 + 10, 46 * 46 + 45]] = (
+        20_000  # these go by rows: two corners and an inner cell
+    )
     users[rng.integers(0, mechanism.k, 50)] += 60  # these one by one
     tally = mechanism.simulate(users, rng)
     counts = np.bincount(tally.parts[0].reports, weights=tally.counts, minlength=mechanism.k)
@@ -273,26 +311,32 @@ def test_reports_of_the_exponential_mechanism_on_a_large_grid_follow_the_matrix(
 
 def test_a_large_grid_is_estimated_without_its_matrix(monkeypatch):
     mechanism = ik.TruncatedPlanarGeometric(ik.Grid(120, 120), 0.5)
-    monkeypatch.setattr(plane_masses, "remapped_matrix", None)
+    monkeypatch.setattr(offset_masses, "remapped_matrix", None)
     users = np.zeros(mechanism.k, dtype=int)
     users[[7000, 7100, 14_399]] = 5000
     tally = mechanism.simulate(users, np.random.default_rng(7))
     estimate = ik.ibu(tally, stop=ik.Steps(5))
     assert estimate.distribution.sum() == pytest.approx(1, abs=1e-12)
-    assert 0.97 < tally.forward(users / 15_000).sum() < 1  # the rest is on cells that no one reported
+    assert (
+        0.97 < tally.forward(users / 15_000).sum() < 1
+    )  # the rest is on cells that no one reported
 
 
 def test_remapped_noise_on_a_grid_agrees_with_the_oracle():
     kernels = plane.remapped(
-        ik.Grid(4, 3, (0.5, 0.2)), plane_masses.geometric_table(ik.Grid(4, 3, (0.5, 0.2)), 1.0), np.arange(12)
+        ik.Grid(4, 3, (0.5, 0.2)),
+        offset_masses.geometric_table(ik.Grid(4, 3, (0.5, 0.2)), 1.0),
+        np.arange(12),
     )
-    np.testing.assert_allclose(kernels.matrix(), naive.truncated_planar_geometric(4, 3, 0.5, 0.2, 1.0), rtol=1e-12)
+    np.testing.assert_allclose(
+        kernels.matrix(), naive.truncated_planar_geometric(4, 3, 0.5, 0.2, 1.0), rtol=1e-12
+    )
 
 
 @pytest.mark.parametrize(("height", "width", "rel"), [(489.0, 288.0, 5e-12), (60.0, 50.0, 1e-13)])
 def test_laplace_noise_of_cells_far_wider_than_it(height, width, rel):
     """Where it ends after a few cells each mass has its digits, however small: privacy is about ratios."""
-    table = plane_masses.laplace_table(ik.Grid(1, 1, (height, width)), 1.0)
+    table = offset_masses.laplace_table(ik.Grid(1, 1, (height, width)), 1.0)
     nodes, weights = np.polynomial.legendre.leggauss(24)
     panels = np.arange(-39, 40, 2) / 40  # the middles of 40 in a cell
     at, each = (panels[:, None] + nodes / 40).ravel() / 2, np.tile(weights / 80, 40)
@@ -306,7 +350,7 @@ def test_what_leaves_a_cell_is_at_least_the_mass_of_the_two_nearest(shape):
     """No more: a sum in doubles adds one pair at a time, and rounds each to nothing."""
     grid = ik.Grid(9, 9, shape)
     epsilon = 10 / min(grid.cell_shape)
-    table = plane_masses.geometric_table(grid, epsilon)
+    table = offset_masses.geometric_table(grid, epsilon)
     two = 2 * max(table[0, 1], table[1, 0]) / table[0, 0]
-    assert plane_masses.geometric_escape(grid, epsilon) == pytest.approx(two, rel=1e-9)
+    assert offset_masses.geometric_escape(grid, epsilon) == pytest.approx(two, rel=1e-9)
     assert 1 - table[0, 0] > two * 0.999

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import ibukit as ik
-from ibukit.channels import plane, plane_masses
+from ibukit.channels import offset_masses, plane
 from ibukit.solvers import interior_point
 from ibukit.solvers import plane as _plane_interior_point
-from ibukit.solvers._model import Curved
 from ibukit.solvers._plane_cross_over import cross_over
 from ibukit.solvers._plane_preconditioner import Preconditioner
+from ibukit.solvers.interior_point_model import Curved
 
 GRIDS = [
     (18, 18, 1.0),
@@ -30,7 +30,11 @@ NAMES = ["truncated geometric", "laplace", "exponential"]
 @cache
 def masses(name, grid, eps):
     """What the noise gives to each cell: of wide Laplace noise it takes a second, and tests ask more than once."""
-    return (plane_masses.geometric_table if name == "truncated geometric" else plane_masses.laplace_table)(grid, eps)
+    return (
+        offset_masses.geometric_table
+        if name == "truncated geometric"
+        else offset_masses.laplace_table
+    )(grid, eps)
 
 
 def make(name, grid, eps, reports):
@@ -44,7 +48,9 @@ def instance(name, grid, eps, n, rng):
     k = len(grid)
     theta = rng.dirichlet(np.full(k, 0.1)) * 0.9 + rng.dirichlet(np.ones(k)) * 0.1
     everything = make(name, grid, eps, np.arange(k))
-    counts = rng.multinomial(n, theta @ everything.matrix() if k < 1000 else normal(everything.forward(theta)))
+    counts = rng.multinomial(
+        n, theta @ everything.matrix() if k < 1000 else normal(everything.forward(theta))
+    )
     seen = np.flatnonzero(counts)
     return make(name, grid, eps, seen), counts[seen] / n
 
@@ -61,7 +67,10 @@ def excess(columns, q, theta):
 @pytest.mark.parametrize(
     ("shape", "numbers"),
     [*(pytest.param(shape, FEW_AND_MANY, id=str(shape)) for shape in GRIDS)]
-    + [pytest.param(shape, BOTH, marks=pytest.mark.slow, id=f"{shape}, both") for shape in [*GRIDS, *TURNED]],
+    + [
+        pytest.param(shape, BOTH, marks=pytest.mark.slow, id=f"{shape}, both")
+        for shape in [*GRIDS, *TURNED]
+    ],
 )
 def test_it_agrees_with_the_dense_interior_point_within_the_sum_of_the_gaps(name, shape, numbers):
     rng = np.random.default_rng(sum(shape[:2]))
@@ -99,7 +108,11 @@ def test_reports_beyond_the_grid_on_the_infinite_plane():
 @pytest.mark.parametrize("name", NAMES)
 def test_the_preconditioner_is_near_the_inverse(name):
     # eigenvalues of the product: conjugate gradients need about the root of their ratio in iterations
-    for shape, eps, most in (((30, 30, 1.0), 0.5, 20), ((12, 40, 1.0), 0.1, 60), ((40, 12, (1.0, 0.5)), 1.0, 20)):
+    for shape, eps, most in (
+        ((30, 30, 1.0), 0.5, 20),
+        ((12, 40, 1.0), 0.1, 60),
+        ((40, 12, (1.0, 0.5)), 1.0, 20),
+    ):
         grid = ik.Grid(*shape[:2], cell_size=shape[2])
         channel = make(name, grid, eps, np.arange(len(grid)))
         matrix = channel.matrix()
@@ -129,7 +142,11 @@ def test_what_a_solution_leaves_is_a_share_of_each_product_or_of_their_mean(cent
     assert (point.theta * point.s).max() > 5 * point.mu, "or the two would be the same"
     rhs = rng.normal(size=channel.k) * point.s
     solution = model.system(point, Curved.none(), False)(rhs, None, centring)
-    rest = rhs - point.s / point.theta * solution - channel.gram_product(point.lam / point.nu, solution)
+    rest = (
+        rhs
+        - point.s / point.theta * solution
+        - channel.gram_product(point.lam / point.nu, solution)
+    )
     allowed = model.residual * max(centring, 0.05) * np.maximum(point.mu, point.theta * point.s)
     off = np.abs(point.theta * rest) / allowed
     assert 1e-3 < off.max() <= 1 + 1e-6  # and not many digits more than that
@@ -172,7 +189,9 @@ def test_what_cannot_be_reached_is_the_best_point_and_no_nan():
 
 
 @pytest.mark.parametrize(
-    "shape", [(64, 64), *(pytest.param(shape, marks=pytest.mark.slow) for shape in ((40, 100), (130, 33)))], ids=str
+    "shape",
+    [(64, 64), *(pytest.param(shape, marks=pytest.mark.slow) for shape in ((40, 100), (130, 33)))],
+    ids=str,
 )
 @pytest.mark.parametrize("eps", [0.05, pytest.param(0.2, marks=pytest.mark.slow), 1.0, 3.0])
 def test_grids_of_thousands_of_cells(shape, eps):
@@ -188,7 +207,9 @@ def city(side, rng):
     theta = np.zeros((side, side))
     centres = rng.uniform(0.08 * side, 0.92 * side, size=(25, 2))
     for j in range(1500):
-        row, col = np.clip(np.round(centres[rng.integers(25)] + rng.normal(0, 0.035 * side, 2)), 0, side - 1)
+        row, col = np.clip(
+            np.round(centres[rng.integers(25)] + rng.normal(0, 0.035 * side, 2)), 0, side - 1
+        )
         theta[int(row), int(col)] += 1 / (j + 1)
     background = rng.gamma(0.05, size=side * side)
     return 0.95 * theta.ravel() / theta.sum() + 0.05 * background / background.sum()
@@ -200,7 +221,9 @@ def test_a_city_of_65536_cells_and_ten_million_reports(name):
     rng = np.random.default_rng(6)
     grid = ik.Grid(256, 256)
     theta = city(256, rng)
-    counts = rng.multinomial(10**7, normal(make(name, grid, 0.2, np.arange(len(grid))).forward(theta)))
+    counts = rng.multinomial(
+        10**7, normal(make(name, grid, 0.2, np.arange(len(grid))).forward(theta))
+    )
     seen = np.flatnonzero(counts)
     channel, q = make(name, grid, 0.2, seen), counts[seen] / 10**7
     found, steps = _plane_interior_point.maximise(channel, q, 1e-8)

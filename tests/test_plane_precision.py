@@ -7,9 +7,9 @@ import pytest
 
 import ibukit as ik
 from ibukit.channels import plane
-from ibukit.channels.waves import gram
+from ibukit.channels.fourier import gram
 from ibukit.solvers import plane as plane_solver
-from ibukit.solvers._plane_preconditioner import MOST_DECAY, Nodes, Preconditioner, _decay
+from ibukit.solvers._plane_preconditioner import MAX_DECAY, Nodes, Preconditioner, _decay
 
 
 def channels(rng):
@@ -20,7 +20,9 @@ def channels(rng):
     yield plane.row_normalised(grid, 0.4, some)
     yield plane.column_scaled(grid, 0.4, some, rng.random(600))
     # a scale of 1 for some reports alone
-    yield plane.column_scaled(grid, 0.4, some, np.where(rng.random(600) < 0.5, 1.0, 3 * rng.random(600)))
+    yield plane.column_scaled(
+        grid, 0.4, some, np.where(rng.random(600) < 0.5, 1.0, 3 * rng.random(600))
+    )
 
 
 def of(kind, rng):
@@ -33,7 +35,10 @@ def of(kind, rng):
 @pytest.mark.parametrize("kind", [0, 1, 2, 3])
 def test_products_in_single_precision_err_by_single_precision(kind, rng):
     channel = of(kind, rng)
-    w, x = rng.random(channel.size) ** 3, rng.normal(size=channel.k) * 1e-40  # in units of their own
+    w, x = (
+        rng.random(channel.size) ** 3,
+        rng.normal(size=channel.k) * 1e-40,
+    )  # in units of their own
     matrix = channel.matrix()
     exact = matrix @ (w * (x @ matrix))
     single = channel.gram_single.of(w)(x)
@@ -97,7 +102,9 @@ def test_what_is_cubic_between_nodes_is_known_exactly(step):
     nodes = Nodes(20, step)
     at = np.arange(nodes.matrix.shape[1]) * step - (step if step > 1 else 0.0)
     for power in range(4):
-        np.testing.assert_allclose(nodes.matrix @ (at / 20) ** power, (np.arange(20) / 20) ** power, atol=1e-6)
+        np.testing.assert_allclose(
+            nodes.matrix @ (at / 20) ** power, (np.arange(20) / 20) ** power, atol=1e-6
+        )
 
 
 def test_between_nodes_the_preconditioner_is_the_inverse_that_its_formula_says(rng):
@@ -136,12 +143,16 @@ def test_improbable_reports_are_exact_without_adding_up_all_terms(scaled, monkey
     exact, added = theta @ channel.matrix(), []
     one_by_one = plane.PlaneChannel._sum
     monkeypatch.setattr(
-        plane.PlaneChannel, "_sum", lambda self, m, z: added.append((m > 0).sum() * len(z)) or one_by_one(self, m, z)
+        plane.PlaneChannel,
+        "_sum",
+        lambda self, m, z: added.append((m > 0).sum() * len(z)) or one_by_one(self, m, z),
     )
     np.testing.assert_allclose(channel.forward(theta), exact, rtol=1e-10)
     all_terms = sum(added)
-    assert np.abs(channel.convolve(theta) / exact - 1).max() > 1e-6  # a transform alone would not do
-    monkeypatch.setattr(plane, "MOST_ADDED_UP", 1000)
+    assert (
+        np.abs(channel.convolve(theta) / exact - 1).max() > 1e-6
+    )  # a transform alone would not do
+    monkeypatch.setattr(plane, "MAX_ADDED_UP", 1000)
     monkeypatch.setattr(plane, "HEAVIEST", 64)
     added.clear()
     np.testing.assert_allclose(channel.forward(theta), exact, rtol=1e-10)
@@ -150,4 +161,4 @@ def test_improbable_reports_are_exact_without_adding_up_all_terms(scaled, monkey
 
 @pytest.mark.parametrize(("n", "known"), [(1, False), (2, True), (3, True), (9, True)])
 def test_the_fall_of_a_kernel_is_known_from_two_cells_on(n, known):
-    assert _decay(np.exp(-0.3 * np.arange(n))) == pytest.approx(0.3 if known else MOST_DECAY)
+    assert _decay(np.exp(-0.3 * np.arange(n))) == pytest.approx(0.3 if known else MAX_DECAY)

@@ -38,7 +38,12 @@ def test_the_style_is_set_once_and_for_all_plots():
 def test_the_palette_can_be_told_apart_without_colours():
     # relative luminance, as a greyscale print shows it; and a dash pattern for each
     grey = [to_rgb(color) @ np.array([0.2126, 0.7152, 0.0722]) for color in plotting.PALETTE]
-    assert len(plotting.DASHES) == len(plotting.PALETTE) == len(set(plotting.DASHES)) == len(set(plotting.PALETTE))
+    assert (
+        len(plotting.DASHES)
+        == len(plotting.PALETTE)
+        == len(set(plotting.DASHES))
+        == len(set(plotting.PALETTE))
+    )
     assert max(grey) < 0.75, "a pale line on white cannot be seen"
 
 
@@ -78,7 +83,9 @@ def test_plots_take_estimates_and_the_axes_they_are_given():
 
 
 @pytest.mark.parametrize(
-    "values", [[0.5, 0.5], [[0.2, 0.3, 0.5]], 1.0], ids=["too few", "too many dimensions", "a number"]
+    "values",
+    [[0.5, 0.5], [[0.2, 0.3, 0.5]], 1.0],
+    ids=["too few", "too many dimensions", "a number"],
 )
 def test_values_of_another_shape(values):
     with pytest.raises(ik.errors.AlphabetMismatch, match=r"values must have shape \(3,\), got"):
@@ -164,7 +171,9 @@ def gpd_points(names):
 
 def test_names_that_cannot_be_drawn():
     grid = ik.Grid(2, 2, bounds=(10.0, 11.0, 20.0, 23.0))
-    with pytest.raises(ik.errors.AlphabetMismatch, match="names has 'Rome', which is outside the map"):
+    with pytest.raises(
+        ik.errors.AlphabetMismatch, match="names has 'Rome', which is outside the map"
+    ):
         plotting.heatmap(grid, ik.uniform(4), names={"Rome": (41.9, 12.5)})
     with pytest.raises(ValueError, match="names need a grid with bounds"):
         plotting.heatmap(ik.Grid(2, 2), ik.uniform(4), names={"here": (10.5, 21.0)})
@@ -198,7 +207,11 @@ def test_a_channel_has_the_first_secret_on_top():
 
 
 def test_panels_say_steps_and_gap():
-    estimates = {"INV-P": ik.inv(TALLY), "IBU": ik.ibu(TALLY, stop=ik.Steps(5)), "MLE": ik.mle(TALLY)}
+    estimates = {
+        "INV-P": ik.inv(TALLY),
+        "IBU": ik.ibu(TALLY, stop=ik.Steps(5)),
+        "MLE": ik.mle(TALLY),
+    }
     figure = plotting.panels(3, [0.2, 0.2, 0.6], estimates)
     for axes, (name, estimate) in zip(figure.axes, estimates.items(), strict=False):
         title = axes.get_title()
@@ -213,7 +226,9 @@ def test_panels_say_what_they_cut_off():
     sharp = ik.inv(ik.RandomizedResponse(4, 1.0).tally_counts([97, 1, 1, 1]))
     figure = plotting.panels(4, ik.uniform(4), {"INV-P": sharp})
     assert figure.axes[0].get_ylim() == (0, 0.75)
-    assert [text.get_text() for text in figure.axes[0].texts] == [f"up to {sharp.distribution.max():.2f}"]
+    assert [text.get_text() for text in figure.axes[0].texts] == [
+        f"up to {sharp.distribution.max():.2f}"
+    ]
 
 
 def test_boxes():
@@ -224,7 +239,10 @@ def test_boxes():
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["INV-P", "IBU"]
     # beside each other around their tick, told apart by hatching too, in the order of the legend
     patches = axes.patches
-    centres = [patch.get_path().get_extents().x0 + patch.get_path().get_extents().width / 2 for patch in patches]
+    centres = [
+        patch.get_path().get_extents().x0 + patch.get_path().get_extents().width / 2
+        for patch in patches
+    ]
     assert centres == pytest.approx([-0.2, 0.8, 0.2, 1.2])
     assert len({patch.get_hatch() for patch in patches}) == 2
     assert len({patch.get_facecolor() for patch in patches}) == 2
@@ -234,7 +252,10 @@ def test_boxes():
 
 def test_boxes_where_an_estimator_lacks_a_setting():
     axes = plotting.boxes({"INV": {1: [1, 2], 2: [1, 2]}, "IBU": {2: [3, 4]}})
-    centres = [patch.get_path().get_extents().x0 + patch.get_path().get_extents().width / 2 for patch in axes.patches]
+    centres = [
+        patch.get_path().get_extents().x0 + patch.get_path().get_extents().width / 2
+        for patch in axes.patches
+    ]
     assert centres == pytest.approx([-0.2, 0.8, 1.2])
 
 
@@ -246,7 +267,9 @@ def test_the_triangle_puts_each_secret_at_its_corner():
     best = ik.mle(TALLY).distribution
     assert drawn["MLE"] == pytest.approx(best[None] @ drawn["corners"])
     places = {text.get_text(): text.xy for text in axes.texts}
-    assert [places[str(label)] for label in (0, 1, 2)] == [pytest.approx(corner) for corner in drawn["corners"]]
+    assert [places[str(label)] for label in (0, 1, 2)] == [
+        pytest.approx(corner) for corner in drawn["corners"]
+    ]
     markers = [line.get_marker() for line in axes.lines]
     assert len(set(markers)) == 2, "marks differ in shape"
 
@@ -261,14 +284,22 @@ def test_the_names_of_the_corners_are_drawn_without_marks_there():
 def test_the_triangle_shows_where_the_likelihood_is_highest():
     axes = plotting.triangle(TALLY, levels=30)
     image = axes.collections[0]
-    at = {corner: pixel(axes, *xy) for corner, xy in {"best": (0.12, 0.12), "worst": (0.9, 0.05)}.items()}
-    top, bottom = image.cmap(image.norm(image.levels[-1]))[:3], image.cmap(image.norm(image.levels[0]))[:3]
+    at = {
+        corner: pixel(axes, *xy)
+        for corner, xy in {"best": (0.12, 0.12), "worst": (0.9, 0.05)}.items()
+    }
+    top, bottom = (
+        image.cmap(image.norm(image.levels[-1]))[:3],
+        image.cmap(image.norm(image.levels[0]))[:3],
+    )
     assert np.linalg.norm(at["best"] - top) < np.linalg.norm(at["best"] - bottom)
     assert np.linalg.norm(at["worst"] - bottom) < np.linalg.norm(at["worst"] - top)
 
 
 @pytest.mark.parametrize("k", [2, 4])
 def test_the_triangle_is_for_three_secrets(k):
-    with pytest.raises(ValueError, match=f"tally must be over 3 secrets to be drawn on a triangle, it is over {k}"):
+    with pytest.raises(
+        ValueError, match=f"tally must be over 3 secrets to be drawn on a triangle, it is over {k}"
+    ):
         plotting.triangle(ik.RandomizedResponse(k, 1.0).tally([0]))
     assert plt.get_fignums() == []

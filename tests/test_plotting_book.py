@@ -16,7 +16,9 @@ from IPython.core.inputtransformer2 import TransformerManager
 from ibukit.plotting._looks import estimator_of
 
 ROOT = Path(__file__).resolve().parents[1]
-CHAPTERS = sorted(path for path in (ROOT / "book").rglob("*.ipynb") if ".ipynb_checkpoints" not in path.parts)
+CHAPTERS = sorted(
+    path for path in (ROOT / "book").rglob("*.ipynb") if ".ipynb_checkpoints" not in path.parts
+)
 COLOUR = re.compile(r"C\d|tab:\w+|#[0-9A-Fa-f]{6}")
 # on the light scale of maps and matrices these were right when it was a dark one
 DARK = re.compile(r"cividis")
@@ -28,21 +30,39 @@ def by_hand(source: str) -> list[str]:
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Attribute) and node.attr == "PALETTE":
             found.append("PALETTE")
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and COLOUR.fullmatch(node.value):
+        elif (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and COLOUR.fullmatch(node.value)
+        ):
             found.append(node.value)
     return found
 
 
 def series(source: str) -> list[str]:
     """The estimators that a cell names in its strings: labels, keys of what is drawn."""
-    strings = [n.value for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
-    return sorted({name for text in strings if (name := estimator_of(text)) and name not in ("truth", "reports")})
+    strings = [
+        n.value
+        for n in ast.walk(ast.parse(source))
+        if isinstance(n, ast.Constant) and isinstance(n.value, str)
+    ]
+    return sorted(
+        {
+            name
+            for text in strings
+            if (name := estimator_of(text)) and name not in ("truth", "reports")
+        }
+    )
 
 
 def cells(path: Path) -> list[tuple[int, str]]:
     """Places and sources of the cells of code, with what is said to IPython as the Python that it becomes."""
     plain = TransformerManager().transform_cell
-    return [(i, plain(c["source"])) for i, c in enumerate(nbformat.read(path, 4).cells) if c["cell_type"] == "code"]
+    return [
+        (i, plain(c["source"]))
+        for i, c in enumerate(nbformat.read(path, 4).cells)
+        if c["cell_type"] == "code"
+    ]
 
 
 def left(path: Path) -> list[str]:
@@ -68,7 +88,11 @@ def test_no_estimator_has_a_colour_of_its_own(path):
         ('ax.plot(x, color=plotting.PALETTE[4], label="its MLE")', ["PALETTE"], []),
         ('ax.plot(x, color=plotting.PALETTE[4], label="MLE, certified")', ["PALETTE"], ["MLE"]),
         ('LOOK = {"Norm-Sub": ("#0072B2", "s"), "truth": "C1"}', ["#0072B2", "C1"], ["INV-P"]),
-        ('for name, look in plotting.looks(found).items():\n    ax.plot(x, **look.line(), color="black")', [], []),
+        (
+            'for name, look in plotting.looks(found).items():\n    ax.plot(x, **look.line(), color="black")',
+            [],
+            [],
+        ),
         ('ax.plot(x, color="tab:orange", label="k-RR")', ["tab:orange"], []),
     ],
 )

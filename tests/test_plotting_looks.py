@@ -89,7 +89,11 @@ def test_a_colour_of_another_is_found():
 def test_an_estimate_alone_has_the_colour_of_its_method():
     line = ik.Line(0, 2)
     tally = ik.RandomizedResponse(line, 1.0).tally_counts([60, 30, 10])
-    for estimate, name in ((ik.mle(tally), "MLE"), (ik.ibu(tally), "IBU"), (ik.inv(tally), "INV-P")):
+    for estimate, name in (
+        (ik.mle(tally), "MLE"),
+        (ik.ibu(tally), "IBU"),
+        (ik.inv(tally), "INV-P"),
+    ):
         assert estimate.plot().lines[0].get_color() == plotting.ESTIMATORS[name].color
 
 
@@ -120,7 +124,12 @@ def test_under_which_name_a_label_falls(label, name):
 
 def test_the_methods_of_the_package_have_a_look():
     line = ik.TruncatedGeometric(ik.Line(0, 4), 1.0).tally_counts([50, 20, 10, 10, 10])
-    estimates = [ik.ibu(TALLY), ik.mle(TALLY), ik.posterior_mean(TALLY, 0.5), ik.gibu([TALLY, TALLY])]
+    estimates = [
+        ik.ibu(TALLY),
+        ik.mle(TALLY),
+        ik.posterior_mean(TALLY, 0.5),
+        ik.gibu([TALLY, TALLY]),
+    ]
     estimates += [ik.inv(TALLY, post=post) for post in ("none", "normalize", "project")]
     estimates += [
         ik.smooth(line),
@@ -128,7 +137,9 @@ def test_the_methods_of_the_package_have_a_look():
         ik.combine_results(TALLY, ik.inv),
         ik.combine_mechanisms(TALLY, ik.inv),
     ]
-    assert [estimate.method for estimate in estimates if estimator_of(estimate.method) is None] == []
+    assert [
+        estimate.method for estimate in estimates if estimator_of(estimate.method) is None
+    ] == []
 
 
 def test_no_two_estimators_look_the_same():
@@ -143,7 +154,11 @@ def test_no_two_estimators_look_the_same():
 def test_forms_of_one_estimator_are_told_apart():
     many = plotting.looks([f"IBU, {n} steps" for n in (10, 100, 1000)])
     assert len({look.color for look in many.values()}) == 1
-    assert len({look.marker for look in many.values()}) == len({look.dash for look in many.values()}) == 3
+    assert (
+        len({look.marker for look in many.values()})
+        == len({look.dash for look in many.values()})
+        == 3
+    )
     assert len({look.color for look in plotting.looks("abcdefg").values()}) == 7
     again = plotting.looks(["k-RR", "IBU", "MLE"])
     assert again["IBU"] == plotting.looks(["IBU"])["IBU"], "what stands before it changes nothing"
@@ -153,7 +168,9 @@ def contrast(one, two):
     lights = []
     for color in (one, two):
         channels = np.asarray(color)
-        linear = np.where(channels <= 0.03928, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+        linear = np.where(
+            channels <= 0.03928, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4
+        )
         lights.append(float(linear @ [0.2126, 0.7152, 0.0722]) + 0.05)
     return max(lights) / min(lights)
 
@@ -171,7 +188,9 @@ def test_colours_can_be_seen_in_both_themes():
     (amount,) = re.findall(r"filter: invert\(([\d.]+)\) hue-rotate\(180deg\);", css)
     ground = in_dark_theme("white", float(amount))
     assert ground == pytest.approx(np.full(3, 0x12 / 255), abs=0.002), "the theme's own ground"
-    colors = {look.color for name, look in plotting.ESTIMATORS.items() if name != "truth"} | set(plotting.PALETTE)
+    colors = {look.color for name, look in plotting.ESTIMATORS.items() if name != "truth"} | set(
+        plotting.PALETTE
+    )
     assert min(contrast(in_dark_theme(color, float(amount)), ground) for color in colors) > 3.3
     # amber, sky blue and a green; lines in them have markers, dashes and a legend
     pale = {color for color in colors if contrast(to_rgb(color), (1, 1, 1)) < 3}
@@ -185,7 +204,9 @@ def drawing():
         plotting.use_style()
         figure = plotting.distributions(3, {"truth": ik.uniform(3), "IBU": ik.ibu(TALLY)}).figure
         file = io.StringIO()
-        figure.savefig(file, format="svg", bbox_inches="tight", metadata={"Date": None, "Creator": None})
+        figure.savefig(
+            file, format="svg", bbox_inches="tight", metadata={"Date": None, "Creator": None}
+        )
         plt.close(figure)
     return file.getvalue()
 
@@ -203,7 +224,9 @@ def test_a_notebook_is_asked_for_drawings(monkeypatch):
     plotting.use_style()  # without a notebook nothing is asked
     settings = SimpleNamespace()
     monkeypatch.setattr(InlineBackend, "instance", lambda **_: settings)
-    monkeypatch.setattr(sys.modules["IPython"], "get_ipython", lambda: SimpleNamespace(kernel=object()))
+    monkeypatch.setattr(
+        sys.modules["IPython"], "get_ipython", lambda: SimpleNamespace(kernel=object())
+    )
     plotting.use_style()
     assert settings.figure_formats == {"svg"}
     assert settings.print_figure_kwargs["metadata"]["Date"] is None
@@ -243,5 +266,7 @@ def test_the_likelihood_reaches_all_edges_of_the_triangle_alike():
 
 
 def test_maps_have_room_for_names_of_two_lines():
-    heights = [plotting.maps(ik.Grid(1, 2), {name: [0.2, 0.8]}).get_figheight() for name in ("a", "a\nb")]
+    heights = [
+        plotting.maps(ik.Grid(1, 2), {name: [0.2, 0.8]}).get_figheight() for name in ("a", "a\nb")
+    ]
     assert heights[1] - heights[0] > 0.2

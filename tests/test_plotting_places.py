@@ -19,14 +19,25 @@ from test_plotting import pixel
 GRID = ik.Grid(2, 3, cell_size=(2.0, 1.0), bounds=(10.0, 11.0, 20.0, 23.0))
 # the west half of the map and what lies beyond it
 WEST = geopandas.GeoDataFrame({"kind": ["land"]}, geometry=[shapely.box(15, 5, 21.5, 15)], crs=4326)
-CITIES = ["manhattan", "manhattan_exact_km", "san_francisco", "san_francisco_24x17", "privic_san_francisco"]
+CITIES = [
+    "manhattan",
+    "manhattan_exact_km",
+    "san_francisco",
+    "san_francisco_24x17",
+    "privic_san_francisco",
+]
 
 
 pytestmark = pytest.mark.usefixtures("closed_figures")
 
 
 def lines(axes):
-    return [path.vertices for each in axes.collections if isinstance(each, LineCollection) for path in each.get_paths()]
+    return [
+        path.vertices
+        for each in axes.collections
+        if isinstance(each, LineCollection)
+        for path in each.get_paths()
+    ]
 
 
 def test_a_shore_is_drawn_where_it_is_and_the_edge_of_the_map_is_none():
@@ -44,14 +55,18 @@ def test_a_shore_is_drawn_where_it_is_and_the_edge_of_the_map_is_none():
 def test_a_shore_is_seen_on_dark_cells_and_on_empty_ones():
     for values in (np.zeros(6), np.ones(6)):
         axes = plotting.heatmap(GRID, values, vmax=1.0, places=WEST)
-        x = axes.transData.inverted().transform(axes.transData.transform((1.5, 1)) + np.arange(-3, 4)[:, None] * [1, 0])
+        x = axes.transData.inverted().transform(
+            axes.transData.transform((1.5, 1)) + np.arange(-3, 4)[:, None] * [1, 0]
+        )
         seen = [pixel(axes, *at) for at in x]
         assert np.ptp([colour.sum() for colour in seen]) > 1
 
 
 def test_kinds_of_places_differ():
     kinds = ["land", "park", "street", "canal", "lake"]
-    frame = geopandas.GeoDataFrame({"kind": kinds}, geometry=[shapely.box(20.5, 10.2, 21, 10.8)] * 5, crs=4326)
+    frame = geopandas.GeoDataFrame(
+        {"kind": kinds}, geometry=[shapely.box(20.5, 10.2, 21, 10.8)] * 5, crs=4326
+    )
     axes = plotting.heatmap(GRID, ik.uniform(6), places=frame)
     colors = [tuple(each.get_colors()[0]) for each in axes.collections]
     assert len(colors) == 5
@@ -96,11 +111,21 @@ def test_land_by_hand():
     ("grid", "places", "error", "said"),
     [
         (GRID, WEST.set_crs(None, allow_override=True), ValueError, "places must have a CRS"),
-        (GRID, WEST.translate(40), ik.errors.AlphabetMismatch, "places must be on the map, west 20.0"),
+        (
+            GRID,
+            WEST.translate(40),
+            ik.errors.AlphabetMismatch,
+            "places must be on the map, west 20.0",
+        ),
         (GRID, WEST.geometry[:0], ik.errors.AlphabetMismatch, "places must be on the map"),
         (GRID, [(10.5, 21.0)], TypeError, "places must be a GeoDataFrame or a GeoSeries, got list"),
         (ik.Grid(2, 3), WEST, ValueError, "places need a grid with bounds"),
-        (GRID, geopandas.GeoSeries([None, shapely.Point(1, 1)], crs=4326), ik.errors.AlphabetMismatch, "missing"),
+        (
+            GRID,
+            geopandas.GeoSeries([None, shapely.Point(1, 1)], crs=4326),
+            ik.errors.AlphabetMismatch,
+            "missing",
+        ),
     ],
 )
 def test_places_that_cannot_be_drawn(grid, places, error, said):
@@ -131,7 +156,11 @@ def test_a_bar_takes_nothing_of_the_maps_size():
 
 
 def test_maps_to_be_compared_have_one_size_and_the_same_colours():
-    pictures = {"truth": ik.uniform(6), "MLE": [0.5, 0.5, 0, 0, 0, 0], "INV": [-0.1, 0.3, 0.2, 0.2, 0.2, 0.2]}
+    pictures = {
+        "truth": ik.uniform(6),
+        "MLE": [0.5, 0.5, 0, 0, 0, 0],
+        "INV": [-0.1, 0.3, 0.2, 0.2, 0.2, 0.2],
+    }
     figure = plotting.maps(GRID, pictures, columns=2, places=WEST)
     figure.canvas.draw()
     *drawn, hidden, bar = figure.axes
@@ -179,7 +208,9 @@ def test_white_is_nothing_and_more_is_darker():
     both = plotting.heatmap(GRID, [-0.5, 0, 0.5, 1, 0, 0]).images[0]
     less, none, more = (both.to_rgba([x])[0, :3] for x in (-0.5, 0, 0.5))
     assert none == pytest.approx(1, abs=0.02)
-    assert (less[0] > less[2], more[0] < more[2]) == (True, True), "below nothing is brown, above it blue"
+    assert (less[0] > less[2], more[0] < more[2]) == (True, True), (
+        "below nothing is brown, above it blue"
+    )
 
 
 def test_every_file_of_places_says_whose_it_is():

@@ -24,7 +24,10 @@ CENTRES = [((col + 0.5) * 0.7, (row + 0.5) * 0.5) for row in range(3) for col in
 def planar_logs(points, eps):
     """Logarithms of the densities, by the definition."""
     return np.array(
-        [[2 * math.log(eps) - math.log(2 * math.pi) - eps * math.dist(c, z) for z in points] for c in CENTRES]
+        [
+            [2 * math.log(eps) - math.log(2 * math.pi) - eps * math.dist(c, z) for z in points]
+            for c in CENTRES
+        ]
     )
 
 
@@ -33,7 +36,9 @@ def test_the_likelihood_of_a_point_is_the_density_of_the_noise(eps, rng):
     points = rng.uniform([-3, -2], [5, 4], (200, 2))
     tally = ik.PlanarLaplace(GRID, eps).tally_points(points, outside="keep")
     at = tally.parts[0].reports
-    np.testing.assert_allclose(np.log(tally.matrix()) + tally.log_scale, planar_logs(at[:, :2], eps), rtol=1e-12)
+    np.testing.assert_allclose(
+        np.log(tally.matrix()) + tally.log_scale, planar_logs(at[:, :2], eps), rtol=1e-12
+    )
     assert (at[:, 2] == 0).all()
     assert merging_loss(tally) == 0
     check_tally(tally, rng=rng)
@@ -59,7 +64,11 @@ def test_points_say_more_than_the_cells_that_hold_them(rng):
     # the density, integrated over a cell and all that lies beyond it, is the mass that the matrix holds
     one = mechanism.of_points.tally([[1.5, 1.5]])
     mass, _ = integrate.dblquad(
-        lambda y, x: eps**2 / (2 * math.pi) * math.exp(-eps * math.hypot(x - 0.5, y - 0.5)), 1, 2, 1, 2
+        lambda y, x: eps**2 / (2 * math.pi) * math.exp(-eps * math.hypot(x - 0.5, y - 0.5)),
+        1,
+        2,
+        1,
+        2,
     )
     assert one.n == 1
     assert mass == pytest.approx(mechanism.matrix()[0, 5], rel=1e-6)
@@ -80,21 +89,37 @@ def test_noise_on_points_has_its_law(rng):
 
 def test_what_happens_to_points_outside_is_said_by_the_caller():
     mechanism, points = ik.PlanarLaplace(GRID, 1.0), [[0.1, 0.1], [2.9, 0.1], [2.8, 1.5]]
-    with pytest.raises(ik.errors.AlphabetMismatch, match=r"1 of 3 points are outside the grid, the first is x=2\.9"):
+    with pytest.raises(
+        ik.errors.AlphabetMismatch, match=r"1 of 3 points are outside the grid, the first is x=2\.9"
+    ):
         mechanism.tally_points(points)
     assert mechanism.tally_points(points, "keep").n == 3
     dropped = mechanism.tally_points(points, outside="drop")
     assert dropped.parts[0].reports[:, :2].tolist() == [[0.1, 0.1], [2.8, 1.5]]
-    with pytest.raises(ValueError, match='outside must be "raise", "keep" or "drop", got \'nearest\'; reports that'):
+    with pytest.raises(
+        ValueError, match='outside must be "raise", "keep" or "drop", got \'nearest\'; reports that'
+    ):
         mechanism.tally_points(points, outside="nearest")
 
 
 @pytest.mark.parametrize(
     ("points", "error", "words"),
     [
-        ([[0.1, np.nan]], ik.errors.AlphabetMismatch, "points must be finite numbers, got .* at index 0"),
-        ([[0.1, 0.2], [np.inf, 0]], ik.errors.AlphabetMismatch, "at index 1: leave missing ones out"),
-        ([0.1, 0.2], ValueError, r"points must have shape \(n, 2\): x and y of each point, got \(2,\)"),
+        (
+            [[0.1, np.nan]],
+            ik.errors.AlphabetMismatch,
+            "points must be finite numbers, got .* at index 0",
+        ),
+        (
+            [[0.1, 0.2], [np.inf, 0]],
+            ik.errors.AlphabetMismatch,
+            "at index 1: leave missing ones out",
+        ),
+        (
+            [0.1, 0.2],
+            ValueError,
+            r"points must have shape \(n, 2\): x and y of each point, got \(2,\)",
+        ),
         ([["a", "b"]], ValueError, "points must be numbers"),
         ([], ValueError, "the tally is empty"),
         (geopandas.GeoSeries.from_xy([0.1], [0.1], crs=4326), ValueError, "the grid has no bounds"),
@@ -127,19 +152,27 @@ def test_places_on_the_globe_are_put_on_the_grid():
     with pytest.raises(ik.errors.AlphabetMismatch, match="must all have a place"):
         mechanism.tally_points(geopandas.GeoSeries([None, *places], crs=4326))
     with pytest.raises(ValueError, match="points must be points, got LineString"):
-        mechanism.tally_points(geopandas.GeoSeries.from_wkt(["LINESTRING (-74 40, -73.9 40.1)"], crs=4326))
+        mechanism.tally_points(
+            geopandas.GeoSeries.from_wkt(["LINESTRING (-74 40, -73.9 40.1)"], crs=4326)
+        )
 
 
 def test_a_place_is_on_the_side_of_the_grid_that_is_the_nearer_way_round_the_globe():
     fiji = ik.Grid(1, 3, bounds=(-18.0, -17.0, 177.0, 180.0))
     places = geopandas.GeoSeries.from_xy([-179.7, 176.7, 178.5], [-17.5] * 3, crs=4326)
-    x = ik.PlanarLaplace(fiji, 1.0).tally_points(places, "keep").parts[0].reports[:, 0] / fiji.cell_shape[1]
+    x = (
+        ik.PlanarLaplace(fiji, 1.0).tally_points(places, "keep").parts[0].reports[:, 0]
+        / fiji.cell_shape[1]
+    )
     np.testing.assert_allclose(np.sort(x), [-0.3, 1.5, 3.3], atol=1e-9)
 
 
 def between(mechanism, points, bins, thetas):
     """Mean log-likelihood of points less that of their merged tally, at some distributions, and the bound."""
-    exact, merged = mechanism.tally_points(points, "keep"), mechanism.tally_points(points, "keep", bins)
+    exact, merged = (
+        mechanism.tally_points(points, "keep"),
+        mechanism.tally_points(points, "keep", bins),
+    )
     assert merged.n == exact.n
 
     def mean(tally, theta):
@@ -157,9 +190,16 @@ def test_merging_points_loses_no_more_than_is_said(eps, bins, rng):
     differences, bound = between(mechanism, points, bins, thetas)
     # what one maximiser may lose against the other is the width of this range
     assert 0 <= np.ptp(differences) <= bound
-    exact, merged = mechanism.tally_points(points, "keep"), mechanism.tally_points(points, "keep", bins)
+    exact, merged = (
+        mechanism.tally_points(points, "keep"),
+        mechanism.tally_points(points, "keep", bins),
+    )
     best, other = ik.mle(exact), ik.mle(merged)
-    loss = (best.log_likelihood - exact.left_out - exact.counts @ np.log(exact.forward(other.distribution))) / 3000
+    loss = (
+        best.log_likelihood
+        - exact.left_out
+        - exact.counts @ np.log(exact.forward(other.distribution))
+    ) / 3000
     assert -1e-9 <= loss <= bound
 
 
@@ -173,7 +213,9 @@ def test_a_bound_of_a_tenth_would_be_too_little(rng):
 def test_finer_bins_lose_less_and_many_points_are_merged_by_default(rng, monkeypatch):
     mechanism = ik.PlanarLaplace(GRID, 1.0)
     points = mechanism.of_points.draw(rng.integers(0, 12, 5000), rng)
-    losses = [merging_loss(mechanism.tally_points(points, "keep", bins)) for bins in (1, 2, 4, 8, 16)]
+    losses = [
+        merging_loss(mechanism.tally_points(points, "keep", bins)) for bins in (1, 2, 4, 8, 16)
+    ]
     assert losses == sorted(losses, reverse=True)
     assert losses[-1] < losses[0] / 10
     monkeypatch.setattr(PlanarLaplacePoints, "most_entries", 12 * 2000)
@@ -183,13 +225,23 @@ def test_finer_bins_lose_less_and_many_points_are_merged_by_default(rng, monkeyp
     assert 0 < merging_loss(merged) < losses[0]
     assert merging_loss(merged + merged) == pytest.approx(merging_loss(merged))
     assert merging_loss(pickle.loads(pickle.dumps(merged))) == merging_loss(merged)
-    monkeypatch.setattr(PlanarLaplacePoints, "most_entries", 12)  # not even whole squares are few enough
-    assert len(mechanism.tally_points(points, "keep").counts) == len(mechanism.tally_points(points, "keep", 1).counts)
+    monkeypatch.setattr(
+        PlanarLaplacePoints, "most_entries", 12
+    )  # not even whole squares are few enough
+    assert len(mechanism.tally_points(points, "keep").counts) == len(
+        mechanism.tally_points(points, "keep", 1).counts
+    )
 
 
-@pytest.mark.parametrize("mechanism", [PlanarLaplacePoints(GRID, 1.0), LinearLaplacePoints(LINE, 1.0)], ids=repr)
+@pytest.mark.parametrize(
+    "mechanism", [PlanarLaplacePoints(GRID, 1.0), LinearLaplacePoints(LINE, 1.0)], ids=repr
+)
 def test_points_come_back_as_they_were_given(mechanism, rng):
-    points = rng.normal(size=(5, 2)) if isinstance(mechanism, PlanarLaplacePoints) else rng.normal(size=5)
+    points = (
+        rng.normal(size=(5, 2))
+        if isinstance(mechanism, PlanarLaplacePoints)
+        else rng.normal(size=5)
+    )
     assert np.array_equal(mechanism.restore_reports(mechanism.check_reports(points)), points)
 
 
@@ -197,7 +249,9 @@ def test_points_that_nobody_reported_are_left_out_of_what_is_merged(rng):
     mechanism, points = PlanarLaplacePoints(GRID, 1.0), rng.normal(size=(6, 2))
     often, kept = np.array([2, 0, 1, 0, 3, 1]), [0, 2, 4, 5]
     given = mechanism.check_reports(points)
-    (some,), (all_,) = (mechanism.counted(given[i], often[i], bins=1000).parts for i in (kept, slice(None)))
+    (some,), (all_,) = (
+        mechanism.counted(given[i], often[i], bins=1000).parts for i in (kept, slice(None))
+    )
     assert np.array_equal(some.reports, all_.reports)
     assert some.counts.tolist() == all_.counts.tolist()
     assert some.counts.sum() == 7
@@ -212,7 +266,9 @@ def test_merged_points_are_means_and_weights_count(rng):
         np.testing.assert_allclose(merged.points[group], mean, rtol=1e-15)
         assert np.ptp(points[here], axis=0).max() <= 0.5
     assert merged.counts.sum() == pytest.approx(weights.sum())
-    np.testing.assert_allclose(merged.apart, np.hypot(*(points - merged.points[merged.group]).T), atol=1e-9)
+    np.testing.assert_allclose(
+        merged.apart, np.hypot(*(points - merged.points[merged.group]).T), atol=1e-9
+    )
 
 
 @pytest.mark.parametrize("eps", [0.01, 0.7, 20.0])
@@ -228,7 +284,9 @@ def test_the_likelihood_of_a_number_is_the_density_of_the_noise(eps, rng):
 
 
 def test_one_secret_and_reports_on_both_sides():
-    channel = SlopeChannel(1, 0.5, np.array([-1, 0, 0]), np.array([7.0, 0.3, 1.0]), np.array([0.2, 9.0, 0.0]))
+    channel = SlopeChannel(
+        1, 0.5, np.array([-1, 0, 0]), np.array([7.0, 0.3, 1.0]), np.array([0.2, 9.0, 0.0])
+    )
     np.testing.assert_allclose(channel.forward(np.ones(1)), [0.2, 0.3, 1.0], rtol=1e-12)
     check_channel(channel)
 
@@ -249,7 +307,9 @@ def test_noise_on_numbers_has_its_law(rng):
         off = mechanism.draw(np.full(20_000, secret), rng) - LINE.values[secret]
         assert stats.kstest(off, stats.laplace(scale=0.5).cdf).pvalue > 1e-6
         assert stats.kstest(off + 0.05, stats.laplace(scale=0.5).cdf).pvalue < 1e-6
-    with pytest.raises(ik.errors.AlphabetMismatch, match="reports must be finite numbers, got nan at index 1"):
+    with pytest.raises(
+        ik.errors.AlphabetMismatch, match="reports must be finite numbers, got nan at index 1"
+    ):
         mechanism.tally([0.5, np.nan])
 
 
@@ -278,7 +338,9 @@ def test_many_numbers_are_merged_by_default(rng, monkeypatch):
     assert 0 < merging_loss(tally) < 1e-3
 
 
-@pytest.mark.parametrize(("kind", "alphabet"), [(PlanarLaplacePoints, GRID), (LinearLaplacePoints, LINE)])
+@pytest.mark.parametrize(
+    ("kind", "alphabet"), [(PlanarLaplacePoints, GRID), (LinearLaplacePoints, LINE)]
+)
 def test_levels_and_alphabets_are_checked(kind, alphabet):
     for bad in (0, math.inf, math.nan, "1"):
         with pytest.raises(ValueError, match="epsilon must be a"):
@@ -289,7 +351,9 @@ def test_levels_and_alphabets_are_checked(kind, alphabet):
     assert pickle.loads(pickle.dumps(mechanism)) == mechanism == kind(alphabet, 1.0)
 
 
-@pytest.mark.parametrize("mechanism", [PlanarLaplacePoints(GRID, 1.3), LinearLaplacePoints(LINE, 1.3)], ids=str)
+@pytest.mark.parametrize(
+    "mechanism", [PlanarLaplacePoints(GRID, 1.3), LinearLaplacePoints(LINE, 1.3)], ids=str
+)
 def test_the_level_of_points_is_tight(mechanism, rng):
     centre = np.array(CENTRES[0]) if mechanism.dimension == 2 else 3.0
     reports = np.concatenate([mechanism.draw(rng.integers(0, mechanism.k, 300), rng), [centre]])
@@ -315,8 +379,12 @@ def test_noise_on_points_identifies_the_distribution(mechanism):
     answer = ik.theory.identifiable(mechanism)
     assert (answer.rank, bool(answer)) == (mechanism.k, True)
     assert "strictly positive definite" in answer.reason
-    kernel = mechanism.tally(mechanism.places() if hasattr(mechanism, "places") else LINE.values).matrix()
-    np.testing.assert_allclose(answer.singular_values, np.linalg.svd(kernel, compute_uv=False), rtol=1e-9)
+    kernel = mechanism.tally(
+        mechanism.places() if hasattr(mechanism, "places") else LINE.values
+    ).matrix()
+    np.testing.assert_allclose(
+        answer.singular_values, np.linalg.svd(kernel, compute_uv=False), rtol=1e-9
+    )
     assert answer.singular_values[-1] > 1e-6
 
 
@@ -324,8 +392,12 @@ def test_what_merging_may_do_is_the_documented_bound():
     """eps min(2 t, t^2 / (2 (rho - t))) + (eps t)^2 / 2, for a mean inside, at rho <= t, and far away."""
     grid, eps, t = ik.Grid(2, 2), 0.7, 0.4
     means = np.array([[0.0, 0.1], [0.5, 0.2], [50.0, 0.0]])
-    rho = np.linalg.norm(means[:, None] - PlanarLaplacePoints(grid, eps).places(), axis=2).min(axis=1)
+    rho = np.linalg.norm(means[:, None] - PlanarLaplacePoints(grid, eps).places(), axis=2).min(
+        axis=1
+    )
     merged = Merged(means, np.ones(3, dtype=int), np.arange(3), np.full(3, t))
     curved = [t**2 / (2 * (r - t)) if r > t else np.inf for r in rho]
     expected = [eps * min(2 * t, r) + (eps * t) ** 2 / 2 for r in curved]
-    np.testing.assert_allclose(PlanarLaplacePoints(grid, eps).merging_bound(means, merged), expected, rtol=1e-12)
+    np.testing.assert_allclose(
+        PlanarLaplacePoints(grid, eps).merging_bound(means, merged), expected, rtol=1e-12
+    )

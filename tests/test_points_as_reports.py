@@ -45,16 +45,24 @@ def test_points_come_in_every_form():
     pairs, frame = list(zip(lat, lon, strict=True)), pd.DataFrame({"lat": lat, "lon": lon})
     for form in (series, series.to_crs(32618), frame, pairs):
         assert cells_of(PLANE.tally(form)) == expected
-    assert cells_of(ik.Tally.from_table(pl.DataFrame({"y": lat, "x": lon}), PLANE, ["y", "x"])) == expected
+    assert (
+        cells_of(ik.Tally.from_table(pl.DataFrame({"y": lat, "x": lon}), PLANE, ["y", "x"]))
+        == expected
+    )
 
 
 def test_cells_are_still_cells():
     cells = [[3, 1], [-2, 7]]
     assert cells_of(PLANE.tally(cells)) == sorted(cells)
     assert cells_of(PLANE.tally(pd.DataFrame({"row": [3, -2], "col": [1, 7]}))) == sorted(cells)
-    assert cells_of(PLANE.tally(PLANE.randomize([(40.75, -73.95)] * 9, np.random.default_rng(1)))) != []
+    assert (
+        cells_of(PLANE.tally(PLANE.randomize([(40.75, -73.95)] * 9, np.random.default_rng(1))))
+        != []
+    )
     table = pl.DataFrame({"row": [3, -2, None], "col": [1, 7, 0]})
-    assert cells_of(ik.Tally.from_table(table, PLANE, ["row", "col"], missing="drop")) == sorted(cells)
+    assert cells_of(ik.Tally.from_table(table, PLANE, ["row", "col"], missing="drop")) == sorted(
+        cells
+    )
 
 
 def test_a_grid_that_begins_elsewhere_names_cells_from_there():
@@ -75,7 +83,11 @@ WRONG = {
     "whole floats": (PLANE, [(41.0, -74.0)], "integers, which are .row, column., or points"),
     "metres": (PLANE, [(4510000.5, 583000.5)], "lat must be -90..90"),
     "missing": (PLANE, [(40.75, np.nan)], "have NaN"),
-    "no bounds": (ik.PlanarGeometric(ik.Grid(7, 3), 1.0), [(40.75, -73.95)], "reports must be whole numbers"),
+    "no bounds": (
+        ik.PlanarGeometric(ik.Grid(7, 3), 1.0),
+        [(40.75, -73.95)],
+        "reports must be whole numbers",
+    ),
     "no CRS": (PLANE, geopandas.GeoSeries.from_xy([-73.95], [40.75]), "reports must have a CRS"),
     "codes": (PLANE, [3, 4], "reports must be .row, column. pairs"),
 }

@@ -6,7 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ibukit as ik
-from ibukit.channels import DenseChannel, LineChannel, ResponseChannel, StackedChannel, _gram_kernels
+from ibukit.channels import (
+    DenseChannel,
+    LineChannel,
+    ResponseChannel,
+    StackedChannel,
+    _gram_kernels,
+)
 from ibukit.solvers.pooled import STRUCTURED, Pooled
 from test_kernels import bit_channel, source
 
@@ -71,7 +77,9 @@ def test_scaling_makes_the_largest_entry_of_each_report_one(make, rng):
 @channels
 @pytest.mark.parametrize("rows", [None, [0], [2, 3, 7], list(range(K))], ids=str)
 @pytest.mark.parametrize(
-    "prepare", [lambda channel: channel.unit_columns(), lambda channel: channel], ids=["scaled", "raw"]
+    "prepare",
+    [lambda channel: channel.unit_columns(), lambda channel: channel],
+    ids=["scaled", "raw"],
 )
 def test_gram_of_one_channel_is_the_product_written_out(make, prepare, rows, rng):
     channel = prepare(make(rng))
@@ -90,10 +98,14 @@ def test_a_pool_is_its_channels_one_after_the_other(pool, rng):
     sizes = [part.size for part in parts]
     assert matrix.shape == (K, sum(sizes))
     each = [np.array([part.unit_columns().forward(unit) for unit in np.eye(K)]) for part in parts]
-    np.testing.assert_allclose(matrix, np.concatenate([np.empty((K, 0)), *each], axis=1), rtol=1e-14)
+    np.testing.assert_allclose(
+        matrix, np.concatenate([np.empty((K, 0)), *each], axis=1), rtol=1e-14
+    )
     theta, w = rng.normal(size=K), rng.random(sum(sizes))
     # of the sum without signs; three roundings of 2^-50 may meet, and that of the sum
-    assert (np.abs(model.forward(theta) - theta @ matrix) <= 5e-15 * (np.abs(theta) @ np.abs(matrix))).all()
+    assert (
+        np.abs(model.forward(theta) - theta @ matrix) <= 5e-15 * (np.abs(theta) @ np.abs(matrix))
+    ).all()
     np.testing.assert_allclose(model.adjoint(w), matrix @ w, rtol=1e-13)
 
 
@@ -119,7 +131,11 @@ def test_other_channels_have_no_structure(rng):
     assert not isinstance(StackedChannel((channel,), 13, ()), STRUCTURED)
 
 
-@given(st.integers(1, 30), st.sampled_from([0.0, 1e-300, 0.3, 0.999999, 1.0]) | st.floats(0, 1), st.integers(0, 2**32))
+@given(
+    st.integers(1, 30),
+    st.sampled_from([0.0, 1e-300, 0.3, 0.999999, 1.0]) | st.floats(0, 1),
+    st.integers(0, 2**32),
+)
 def test_gram_of_a_line(k, decay, seed):
     rng = np.random.default_rng(seed)
     w = rng.random(k) * (rng.random(k) < 0.7)
@@ -130,7 +146,9 @@ def test_gram_of_a_line(k, decay, seed):
     np.testing.assert_allclose(fast, slow, rtol=1e-14)
     kernel = decay ** np.abs(np.arange(k)[:, None] - np.arange(k))
     upper = np.triu_indices(k)
-    np.testing.assert_allclose((fast - before)[upper], ((kernel * w) @ kernel.T)[upper], rtol=1e-11, atol=1e-14)
+    np.testing.assert_allclose(
+        (fast - before)[upper], ((kernel * w) @ kernel.T)[upper], rtol=1e-11, atol=1e-14
+    )
     below = np.tril_indices(k, -1)
     assert np.array_equal(fast[below], before[below])
 
@@ -138,9 +156,15 @@ def test_gram_of_a_line(k, decay, seed):
 @pytest.mark.parametrize("k", [310, 400])
 def test_a_pool_of_hundreds_of_secrets_is_certified(k, rng):
     p = rng.dirichlet(np.full(k, 0.2))
-    mechanisms = [ik.RandomizedResponse(k, 5.0), ik.TruncatedGeometric(k, 0.1), ik.LinearGeometric(k, 0.5)]
+    mechanisms = [
+        ik.RandomizedResponse(k, 5.0),
+        ik.TruncatedGeometric(k, 0.1),
+        ik.LinearGeometric(k, 0.5),
+    ]
     tally = sum(mechanism.simulate(rng.multinomial(5000, p), rng) for mechanism in mechanisms)
     estimate, dense = ik.mle(tally, tol=1e-11), ik.mle(tally, tol=1e-11, method="dense")
     assert estimate.method.startswith("mle, interior point with structured normal equations")
     assert estimate.gap <= 1e-11
-    assert abs(estimate.log_likelihood - dense.log_likelihood) <= tally.n * 2e-11 + 1e-12 * abs(dense.log_likelihood)
+    assert abs(estimate.log_likelihood - dense.log_likelihood) <= tally.n * 2e-11 + 1e-12 * abs(
+        dense.log_likelihood
+    )

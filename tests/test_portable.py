@@ -11,7 +11,11 @@ BY_NAME = {machine.name: machine for machine in MACHINES}
 
 def seen(machine, **otherwise):
     """What a probe finds where a machine is emulated as asked."""
-    on = [name for name in FEATURES if name not in machine.environment(FEATURES).get("NPY_DISABLE_CPU_FEATURES", "")]
+    on = [
+        name
+        for name in FEATURES
+        if name not in machine.environment(FEATURES).get("NPY_DISABLE_CPU_FEATURES", "")
+    ]
     found = {
         "blas": [machine.blas or "Zen"],
         "simd": on,
@@ -36,8 +40,14 @@ def test_what_is_as_asked_is_taken_and_what_is_not_is_named(machine):
 def test_an_old_processor_has_no_wide_instructions_and_a_noisy_one_keeps_all():
     old = BY_NAME["prescott"].environment(FEATURES)
     assert old["NPY_DISABLE_CPU_FEATURES"].split() == FEATURES
-    assert (old["OPENBLAS_CORETYPE"], old["NUMBA_CPU_NAME"], old["OMP_NUM_THREADS"]) == ("Prescott", "generic", "1")
-    assert BY_NAME["haswell"].environment(FEATURES)["NPY_DISABLE_CPU_FEATURES"].split() == FEATURES[1:]
+    assert (old["OPENBLAS_CORETYPE"], old["NUMBA_CPU_NAME"], old["OMP_NUM_THREADS"]) == (
+        "Prescott",
+        "generic",
+        "1",
+    )
+    assert (
+        BY_NAME["haswell"].environment(FEATURES)["NPY_DISABLE_CPU_FEATURES"].split() == FEATURES[1:]
+    )
     noisy = BY_NAME["noise-2"].environment(FEATURES)
     assert noisy["IBUKIT_ROUNDING_NOISE"] == "2"
     assert "NPY_DISABLE_CPU_FEATURES" not in noisy
@@ -57,7 +67,9 @@ def test_a_failing_test_is_named_and_fails_the_run(passes, tmp_path, monkeypatch
 
 
 def test_a_machine_that_is_not_there_ends_with_1(monkeypatch, capsys):
-    monkeypatch.setattr(portable, "probe", lambda environment: seen(Machine("here"), blas=["Cooperlake"]))
+    monkeypatch.setattr(
+        portable, "probe", lambda environment: seen(Machine("here"), blas=["Cooperlake"])
+    )
     assert not portable.run(BY_NAME["prescott"], FEATURES, 1, [])
     assert "NOT EMULATED: OpenBLAS runs Cooperlake, not Prescott" in capsys.readouterr().out
 

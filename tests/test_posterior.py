@@ -7,8 +7,8 @@ import pytest
 from scipy import special, stats
 
 import ibukit as ik
-from ibukit.posterior import _enumeration, _totals
-from ibukit.posterior._marginals import from_frequencies
+from ibukit.bayes import _count_recursion, _enumeration
+from ibukit.bayes._marginals import from_frequencies
 from tests.oracles import posterior as oracle
 
 CASES = [
@@ -58,7 +58,10 @@ def test_the_law_of_the_totals_is_that_of_all_secrets_listed(k, b, n, prior):
     expected = np.zeros((k, n + 1))
     for totals, probability in law.items():
         expected[range(k), totals] += probability
-    for found in (_totals.posterior_of_totals(tally, alpha), _enumeration.posterior_by_splits(tally, alpha)):
+    for found in (
+        _count_recursion.posterior_of_totals(tally, alpha),
+        _enumeration.posterior_by_splits(tally, alpha),
+    ):
         np.testing.assert_allclose(found.shares, expected, atol=1e-13)
         assert math.exp(found.log_evidence) == pytest.approx(evidence, rel=1e-12)
 
@@ -108,13 +111,19 @@ def test_the_error_is_that_of_simulated_worlds(rng):
     known = {}
     for counts in oracle.report_counts(5, 3):
         tally = mechanism.tally_counts(counts)
-        known[counts] = tuple(ik.posterior(tally, alpha, of).mean for of in ("distribution", "frequencies"))
+        known[counts] = tuple(
+            ik.posterior(tally, alpha, of).mean for of in ("distribution", "frequencies")
+        )
     matrix = mechanism.matrix()
-    errors = simulated_errors(matrix, alpha, 5, lambda counts: known[tuple(counts.tolist())], 20_000, rng)
+    errors = simulated_errors(
+        matrix, alpha, 5, lambda counts: known[tuple(counts.tolist())], 20_000, rng
+    )
     expected = [bayes_error(mechanism, alpha, 5, of)[0] for of in ("distribution", "frequencies")]
     assert_errors(errors, expected)
     # the check sees a prior that is not the worlds'
-    wrong = [bayes_error(mechanism, 1.2 * alpha, 5, of)[0] for of in ("distribution", "frequencies")]
+    wrong = [
+        bayes_error(mechanism, 1.2 * alpha, 5, of)[0] for of in ("distribution", "frequencies")
+    ]
     with pytest.raises(AssertionError, match="standard errors off"):
         assert_errors(errors, wrong)
 
@@ -130,7 +139,12 @@ def no_post(tally):
 )
 def test_no_other_estimate_has_as_small_an_error(of, bayes, mle, oracle_error):
     mechanism, errors = ik.RandomizedResponse(2, 1.0), {}
-    for name, estimator in {"bayes": None, "mle": ik.mle, "norm-sub": ik.inv, "oracle": no_post}.items():
+    for name, estimator in {
+        "bayes": None,
+        "mle": ik.mle,
+        "norm-sub": ik.inv,
+        "oracle": no_post,
+    }.items():
         errors[name], total = bayes_error(mechanism, 0.5, 10, of, estimator)
         assert total == pytest.approx(1, abs=1e-12)
     assert errors["bayes"] == pytest.approx(bayes, abs=5e-6)
@@ -149,12 +163,22 @@ def test_the_error_grows_with_the_square_of_the_way_from_the_mean(rng):
     shift = np.array([0.1, -0.1])
     known = {}
     for counts in oracle.report_counts(4, 3):
-        found = [ik.posterior(mechanism.tally_counts(counts), alpha, of).mean for of in ("distribution", "frequencies")]
+        found = [
+            ik.posterior(mechanism.tally_counts(counts), alpha, of).mean
+            for of in ("distribution", "frequencies")
+        ]
         known[counts] = found
     moved = simulated_errors(
-        mechanism.matrix(), alpha, 4, lambda counts: [m + shift for m in known[tuple(counts.tolist())]], 20_000, rng
+        mechanism.matrix(),
+        alpha,
+        4,
+        lambda counts: [m + shift for m in known[tuple(counts.tolist())]],
+        20_000,
+        rng,
     )
-    least = np.array([bayes_error(mechanism, alpha, 4, of)[0] for of in ("distribution", "frequencies")])
+    least = np.array(
+        [bayes_error(mechanism, alpha, 4, of)[0] for of in ("distribution", "frequencies")]
+    )
     assert_errors(moved, least + (shift**2).sum())
 
 
@@ -184,7 +208,7 @@ def test_compositions_are_all_there_are():
 @pytest.mark.parametrize("k", [2, 3, 4])
 def test_the_recursion_takes_as_many_steps_however_many_kinds_of_reports_there_are(k, monkeypatch):
     n, taken = 8, []
-    add_user = _totals.add_user
+    add_user = _count_recursion.add_user
 
     def counted(mantissas, exponents, steps, m, states, column, alpha):
         before = mantissas.copy()
@@ -194,17 +218,19 @@ def test_the_recursion_takes_as_many_steps_however_many_kinds_of_reports_there_a
         assert (mantissas[:states] > 0).all()
         taken[-1] += k * states
 
-    monkeypatch.setattr(_totals, "add_user", counted)
+    monkeypatch.setattr(_count_recursion, "add_user", counted)
     rng = np.random.default_rng(3)
     for b in (2, 8):
         taken.append(0)
         mechanism = ik.MatrixMechanism(rng.dirichlet(np.ones(b), k))
         tally = mechanism.tally_counts(np.full(b, n // b))
         assert len(tally.counts) == b
-        _totals.posterior_of_totals(tally, np.full(k, 0.5))
-    assert taken == [_totals.cost(n, k)[0]] * 2
+        _count_recursion.posterior_of_totals(tally, np.full(k, 0.5))
+    assert taken == [_count_recursion.cost(n, k)[0]] * 2
     # O(k n^k), for a fixed k, with 1/k! before it; of the splits there are O(n^(b (k - 1)))
-    assert _totals.cost(10**4, k)[0] == pytest.approx(k * 10 ** (4 * k) / math.factorial(k), rel=0.01)
+    assert _count_recursion.cost(10**4, k)[0] == pytest.approx(
+        k * 10 ** (4 * k) / math.factorial(k), rel=0.01
+    )
     many, few = (_enumeration.n_splits(np.full(8, size), k) for size in (10**4, 10**3))
     assert math.log10(many / few) == pytest.approx(8 * (k - 1), rel=0.01)
 
@@ -215,7 +241,9 @@ def test_many_reports_neither_under_nor_overflow(order, known):
     # those of one kind first: on the way the totals that matter in the end have 1e-900 of what others have
     n, eps, alpha = 1500, 4.0, np.array([0.5, 1.5])
     mechanism = ik.RandomizedResponse(2, eps)
-    mechanism = mechanism if known else ik.MatrixMechanism(mechanism.matrix())  # by the integrals, by the recursion
+    mechanism = (
+        mechanism if known else ik.MatrixMechanism(mechanism.matrix())
+    )  # by the integrals, by the recursion
     tally = mechanism.tally_counts([n, n][::order])
     found = ik.posterior(tally, alpha)
     assert found.log_evidence < -1500  # no double holds its exponential
@@ -226,7 +254,9 @@ def test_many_reports_neither_under_nor_overflow(order, known):
     assert found.log_evidence == pytest.approx(highest + math.log(density.sum()), abs=1e-9)
     density /= density.sum()
     np.testing.assert_allclose(found.mean, density @ p, atol=1e-11)
-    np.testing.assert_allclose(found.standard_deviations**2, density @ p**2 - (density @ p) ** 2, atol=1e-11)
+    np.testing.assert_allclose(
+        found.standard_deviations**2, density @ p**2 - (density @ p) ** 2, atol=1e-11
+    )
 
 
 @pytest.mark.parametrize("method", ["exact", "enumerate"])
@@ -251,7 +281,13 @@ def test_a_credible_interval_holds_what_it_says(method, level):
 
     def mass(q):
         p = q * (1 + u) / 2
-        return (w * np.prod((np.stack([p, 1 - p], axis=1) @ mechanism.matrix()) ** counts, axis=1)).sum() * q / 2
+        return (
+            (
+                w * np.prod((np.stack([p, 1 - p], axis=1) @ mechanism.matrix()) ** counts, axis=1)
+            ).sum()
+            * q
+            / 2
+        )
 
     for q, tail in zip(found.interval(level), ((1 - level) / 2, (1 + level) / 2), strict=True):
         assert mass(q[0]) / mass(1.0) == pytest.approx(tail, abs=1e-12)
@@ -304,7 +340,9 @@ def test_either_mean_gives_the_other(prior):
     )
     backwards = ((alpha.sum() + n) * expected["distribution"] - alpha) / n
     np.testing.assert_allclose(backwards, expected["frequencies"], atol=1e-12)
-    p, f = (ik.posterior_mean(tally, alpha, of).distribution for of in ("distribution", "frequencies"))
+    p, f = (
+        ik.posterior_mean(tally, alpha, of).distribution for of in ("distribution", "frequencies")
+    )
     np.testing.assert_allclose(p, (alpha + n * f) / (alpha.sum() + n), atol=1e-15)
 
 
@@ -317,10 +355,14 @@ def test_names_of_secrets_and_ways_of_tallying_do_not_matter(method):
     renamed = ik.MatrixMechanism(mechanism.matrix()[order][:, ::-1]).tally_counts(counts[::-1])
     other = ik.posterior(renamed, alpha[order], method=method)
     np.testing.assert_allclose(other.mean, once.mean[order], atol=1e-14)
-    np.testing.assert_allclose(other.interval(0.9), np.array(once.interval(0.9))[:, order], atol=1e-13)
+    np.testing.assert_allclose(
+        other.interval(0.9), np.array(once.interval(0.9))[:, order], atol=1e-13
+    )
     assert other.log_evidence == pytest.approx(once.log_evidence, abs=1e-12)
     first = np.minimum(counts, 1)
-    again = ik.posterior(mechanism.tally_counts(first) + mechanism.tally_counts(counts - first), alpha, method=method)
+    again = ik.posterior(
+        mechanism.tally_counts(first) + mechanism.tally_counts(counts - first), alpha, method=method
+    )
     assert np.array_equal(again.mean, once.mean)
 
 
@@ -344,4 +386,6 @@ def test_one_secret_and_reports_that_say_nothing():
     alpha = np.array([0.5, 1.0, 2.5])
     nothing = ik.posterior(ik.MatrixMechanism(np.full((3, 2), 0.5)).tally_counts([4, 3]), alpha)
     np.testing.assert_allclose(nothing.mean, alpha / 4, atol=1e-15)
-    np.testing.assert_allclose(nothing.standard_deviations, stats.dirichlet(alpha).var() ** 0.5, atol=1e-15)
+    np.testing.assert_allclose(
+        nothing.standard_deviations, stats.dirichlet(alpha).var() ** 0.5, atol=1e-15
+    )

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import ibukit as ik
+from ibukit.bayes import _count_recursion
 from ibukit.channels import ResponseChannel
-from ibukit.posterior import _totals
 from tests.oracles import posterior as oracle
 
-response = importlib.import_module("ibukit.posterior._response")
+response = importlib.import_module("ibukit.bayes._randomized_response")
 OF = ("distribution", "frequencies")
 FALSE_ALARM = 1e-6
 
@@ -22,7 +22,9 @@ FALSE_ALARM = 1e-6
 def assert_same(found, expected, rel):
     """Two posteriors: means, deviations, evidence."""
     np.testing.assert_allclose(found.mean, expected.mean, rtol=rel)
-    np.testing.assert_allclose(found.standard_deviations, expected.standard_deviations, rtol=rel, atol=1e-9)
+    np.testing.assert_allclose(
+        found.standard_deviations, expected.standard_deviations, rtol=rel, atol=1e-9
+    )
     assert found.log_evidence == pytest.approx(expected.log_evidence, rel=rel, abs=1e-10)
 
 
@@ -32,7 +34,9 @@ def assert_same(found, expected, rel):
 @st.composite
 def small_cases(draw):
     k = draw(st.integers(2, 4))
-    counts = draw(st.lists(st.integers(0, {2: 12, 3: 5, 4: 2}[k]), min_size=k, max_size=k).filter(any))
+    counts = draw(
+        st.lists(st.integers(0, {2: 12, 3: 5, 4: 2}[k]), min_size=k, max_size=k).filter(any)
+    )
     log_alpha = st.floats(-3, 3)
     alpha = draw(st.one_of(log_alpha, st.lists(log_alpha, min_size=k, max_size=k)))
     return draw(st.floats(-4, 1.5)), counts, 10 ** np.broadcast_to(alpha, k)
@@ -44,7 +48,9 @@ def test_the_integrals_are_the_sums_over_all_splits(case):
     log_epsilon, counts, alpha = case
     tally = ik.RandomizedResponse(len(counts), 10**log_epsilon).tally_counts(counts)
     for of in OF:
-        assert_same(ik.posterior(tally, alpha, of), ik.posterior(tally, alpha, of, method="enumerate"), 1e-9)
+        assert_same(
+            ik.posterior(tally, alpha, of), ik.posterior(tally, alpha, of, method="enumerate"), 1e-9
+        )
 
 
 @pytest.mark.ledger("D-T3.1")
@@ -64,7 +70,13 @@ def test_the_integrals_are_those_over_the_simplex(epsilon, counts, alpha):
 
 @pytest.mark.parametrize("alpha", [(0.5, 0.5), (0.3, 40.0), (1e5, 1e5)])
 @pytest.mark.parametrize(
-    "counts", [pytest.param((520_000, 480_000), marks=pytest.mark.slow), (52_000, 48_000), (99_999, 1), (0, 1000)]
+    "counts",
+    [
+        pytest.param((520_000, 480_000), marks=pytest.mark.slow),
+        (52_000, 48_000),
+        (99_999, 1),
+        (0, 1000),
+    ],
 )
 @pytest.mark.parametrize("epsilon", [1e-6, 1e-3, 0.1, 2.0, 14.0])
 def test_many_reports_of_two_secrets(epsilon, counts, alpha):
@@ -74,7 +86,9 @@ def test_many_reports_of_two_secrets(epsilon, counts, alpha):
         found = ik.posterior(mechanism.tally_counts(counts), alpha, of)
         # the oracle has the logarithms of a million likelihoods
         np.testing.assert_allclose(found.mean, expected[of], rtol=2e-8)
-        np.testing.assert_allclose(found.standard_deviations, expected[f"{of} variance"] ** 0.5, rtol=2e-6, atol=1e-12)
+        np.testing.assert_allclose(
+            found.standard_deviations, expected[f"{of} variance"] ** 0.5, rtol=2e-6, atol=1e-12
+        )
         assert found.log_evidence == pytest.approx(expected["log evidence"], rel=1e-10)
 
 
@@ -107,7 +121,9 @@ def test_with_hardly_any_noise_the_posterior_is_the_conjugate_one(counts):
     tally, n = ik.RandomizedResponse(4, 37.0).tally_counts(counts), sum(counts)
     found, of_f = ik.posterior(tally, alpha), ik.posterior(tally, alpha, "frequencies")
     conjugate = stats.dirichlet(alpha + counts)
-    np.testing.assert_allclose(found.mean, (np.array(counts) + alpha) / (n + alpha.sum()), atol=1e-12)
+    np.testing.assert_allclose(
+        found.mean, (np.array(counts) + alpha) / (n + alpha.sum()), atol=1e-12
+    )
     np.testing.assert_allclose(found.standard_deviations, conjugate.var() ** 0.5, rtol=1e-9)
     np.testing.assert_allclose(of_f.mean, np.array(counts) / n, atol=1e-12)
     assert of_f.standard_deviations.max() < 1e-7
@@ -117,7 +133,9 @@ def test_with_hardly_any_truth_the_posterior_is_the_prior():
     alpha = np.array([0.5, 2.0, 0.1])
     found = ik.posterior(ik.RandomizedResponse(3, 1e-9).tally_counts([60, 30, 10]), alpha)
     np.testing.assert_allclose(found.mean, alpha / alpha.sum(), atol=1e-7)
-    np.testing.assert_allclose(found.standard_deviations, stats.dirichlet(alpha).var() ** 0.5, atol=1e-7)
+    np.testing.assert_allclose(
+        found.standard_deviations, stats.dirichlet(alpha).var() ** 0.5, atol=1e-7
+    )
 
 
 def test_names_and_groups_of_secrets_do_not_matter(rng):
@@ -166,7 +184,7 @@ def test_numbers_that_are_off_are_never_returned(monkeypatch):
         return *rest, v
 
     monkeypatch.setattr(response, "told", noisy)
-    monkeypatch.setattr(response, "MOST_POINTS", 5000)
+    monkeypatch.setattr(response, "MAX_POINTS", 5000)
     size = 1e-5
     with pytest.raises(ik.errors.TooLarge, match="with an error of"):
         ik.posterior_mean(tally, 0.5)
@@ -176,17 +194,20 @@ def test_numbers_that_are_off_are_never_returned(monkeypatch):
 
 def test_too_many_steps_are_refused_before_they_are_taken(monkeypatch):
     tally = ik.RandomizedResponse(3, 1.0).tally_counts([50, 30, 20])
-    monkeypatch.setattr(response, "MOST_STEPS_OF_LINE", 1000)
+    monkeypatch.setattr(response, "MAX_STEPS_OF_LINE", 1000)
     with pytest.raises(
-        ik.errors.TooLarge, match=r"in \S+ steps \(at most 1e\+03\) .*; take method='gibbs' with an rng"
+        ik.errors.TooLarge,
+        match=r"in \S+ steps \(at most 1e\+03\) .*; take method='gibbs' with an rng",
     ):
         ik.posterior_mean(tally, 0.5)
 
 
-@pytest.mark.parametrize("limit", ["MOST_STEPS_OF_LINE", "MOST_BYTES", "MOST_POINTS"])
+@pytest.mark.parametrize("limit", ["MAX_STEPS_OF_LINE", "MAX_BYTES", "MAX_POINTS"])
 def test_just_as_much_as_may_be_is_taken(limit, monkeypatch):
     alpha, counts = np.full(3, 0.5), np.array([2, 3, 5])
-    taken = {"MOST_STEPS_OF_LINE": 7 * 5, "MOST_BYTES": 160 * 7 * 3, "MOST_POINTS": 7}[limit]  # equal parameters once
+    taken = {"MAX_STEPS_OF_LINE": 7 * 5, "MAX_BYTES": 160 * 7 * 3, "MAX_POINTS": 7}[
+        limit
+    ]  # equal parameters once
     monkeypatch.setattr(response, limit, taken)
     response._check_size(7, alpha, counts)
     monkeypatch.setattr(response, limit, taken - 1)
@@ -260,7 +281,7 @@ def test_a_pool_of_two_levels_is_not_k_rr():
 
 def test_intervals_are_those_of_the_totals():
     alpha, tally = np.full(3, 0.5), ik.RandomizedResponse(3, 1.0).tally_counts([6, 3, 1])
-    law = _totals.posterior_of_totals(tally, alpha)
+    law = _count_recursion.posterior_of_totals(tally, alpha)
     lower, upper = ik.posterior(tally, alpha).interval(0.9)
     np.testing.assert_allclose(lower, law.quantiles("distribution", 0.05), rtol=1e-12)
     np.testing.assert_allclose(upper, law.quantiles("distribution", 0.95), rtol=1e-12)
@@ -284,6 +305,9 @@ def test_the_exponent_is_right_on_both_sides_of_where_its_series_ends():
     w = np.array([0.01, 0.09999, 0.1, 0.2])
     found = response._log_prior(w, 3.0, 3.0).imag / 6
     for x, bend in zip(w, found, strict=True):
-        exact = sum(Fraction(float(x)) ** (2 * i + 1) * Fraction((-1) ** (i + 1), 2 * i + 1) for i in range(1, 40))
+        exact = sum(
+            Fraction(float(x)) ** (2 * i + 1) * Fraction((-1) ** (i + 1), 2 * i + 1)
+            for i in range(1, 40)
+        )
         # the series to the last digits; beyond it the difference loses three
         assert bend == pytest.approx(float(exact), rel=1e-15 if x < 0.1 else 1e-12, abs=0)

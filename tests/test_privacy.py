@@ -30,7 +30,9 @@ def channels(draw):
 def test_levels_are_the_largest_log_ratios(channel):
     mechanism, matrix, distances = channel
     assert epsilon_ldp(mechanism) == pytest.approx(naive.epsilon_ldp(matrix), rel=1e-10, abs=1e-13)
-    assert epsilon_metric(mechanism) == pytest.approx(naive.epsilon_metric(matrix, distances), rel=1e-10, abs=1e-13)
+    assert epsilon_metric(mechanism) == pytest.approx(
+        naive.epsilon_metric(matrix, distances), rel=1e-10, abs=1e-13
+    )
 
 
 @pytest.mark.ledger("B-D2", "B-D3")
@@ -107,13 +109,20 @@ def test_three_protocols_have_their_nominal_level(a, eps):
     for size in range(1, a):
         # subset selection: a report is a set of `size` values, e^eps times likelier if the secret is in it
         subsets = list(itertools.combinations(range(a), size))
-        weights = np.array([[np.exp(eps) if x in subset else 1.0 for subset in subsets] for x in range(a)])
+        weights = np.array(
+            [[np.exp(eps) if x in subset else 1.0 for subset in subsets] for x in range(a)]
+        )
         selection = ik.MatrixMechanism(weights / weights.sum(axis=1, keepdims=True))
         assert epsilon_ldp(selection) == pytest.approx(eps, abs=1e-9)
 
 
 def test_a_report_that_rules_a_secret_out_has_no_finite_level():
-    for matrix in (np.eye(2), np.eye(3), [[0.5, 0.5, 0], [0, 0.5, 0.5], [0.2, 0.3, 0.5]], [[1, 0], [0.5, 0.5]]):
+    for matrix in (
+        np.eye(2),
+        np.eye(3),
+        [[0.5, 0.5, 0], [0, 0.5, 0.5], [0.2, 0.3, 0.5]],
+        [[1, 0], [0.5, 0.5]],
+    ):
         mechanism = ik.MatrixMechanism(matrix)
         assert epsilon_ldp(mechanism) == np.inf
         assert epsilon_metric(mechanism) == np.inf
@@ -151,7 +160,15 @@ def test_a_useless_channel_reveals_nothing():
         lambda eps: ik.PlanarLaplace(ik.Grid(2, 3), 2 * eps),
         lambda eps: ik.Exponential(ik.Grid(2, 3), 2 * eps),
     ],
-    ids=["k-RR", "geometric", "Laplace", "exponential", "planar geometric", "planar Laplace", "planar exponential"],
+    ids=[
+        "k-RR",
+        "geometric",
+        "Laplace",
+        "exponential",
+        "planar geometric",
+        "planar Laplace",
+        "planar exponential",
+    ],
 )
 def test_privacy_and_truth_at_the_ends(mechanism):
     """Epsilon to infinity is no mechanism at all, and is refused; the more privacy the farther from the truth."""
@@ -187,7 +204,11 @@ def games(draw):
     if whole and m > 1:
         matrix[:, -1] = 0  # a report that is never made
         matrix[:, 0] += 1 - matrix.sum(axis=1)
-    prior = np.append(0.0, rng.dirichlet(np.ones(k - 1))) if whole and k > 1 else rng.dirichlet(np.ones(k))
+    prior = (
+        np.append(0.0, rng.dirichlet(np.ones(k - 1)))
+        if whole and k > 1
+        else rng.dirichlet(np.ones(k))
+    )
     return ik.MatrixMechanism(np.abs(matrix), ik.Alphabet(range(k))), prior, loss
 
 
@@ -196,7 +217,9 @@ def games(draw):
 def test_no_strategy_beats_the_best_guesses(game):
     mechanism, prior, loss = game
     least, strategy = games_oracle.best_strategy(prior, mechanism.matrix(), loss)
-    assert ik.privacy.adversary_loss(mechanism, prior, loss) == pytest.approx(least, rel=1e-12, abs=1e-15)
+    assert ik.privacy.adversary_loss(mechanism, prior, loss) == pytest.approx(
+        least, rel=1e-12, abs=1e-15
+    )
     guesses = ik.privacy.best_guess(mechanism, prior, loss)
     assert guesses.dtype == np.int64
     found = games_oracle.expected_loss(prior, mechanism.matrix(), loss, guesses)
@@ -238,7 +261,10 @@ def test_equals_by_symmetry_are_equals_whatever_the_rounding():
     better = set()
     for first, second in ((middle, np.nextafter(middle, 1)), (np.nextafter(middle, 1), middle)):
         prior = [0.15, first, second, 0.15]
-        exact = [sum(Fraction(p) * int(d) for p, d in zip(prior, row, strict=True)) for row in line.distances()]
+        exact = [
+            sum(Fraction(p) * int(d) for p, d in zip(prior, row, strict=True))
+            for row in line.distances()
+        ]
         better.add(exact.index(min(exact)))
         assert ik.privacy.best_guess(mechanism, prior).tolist() == [1]
     assert better == {1, 2}
@@ -247,18 +273,29 @@ def test_equals_by_symmetry_are_equals_whatever_the_rounding():
 def test_losses_by_default_are_the_distances():
     mechanism, prior = ik.TruncatedGeometric(ik.Line(3, 9), 0.6), ik.normalize(np.arange(1, 8))
     distances = ik.Line(3, 9).distances()
-    assert ik.privacy.adversary_loss(mechanism, prior) == ik.privacy.adversary_loss(mechanism, prior, distances)
-    assert ik.privacy.quality_loss(mechanism, prior) == ik.privacy.quality_loss(mechanism, prior, distances)
+    assert ik.privacy.adversary_loss(mechanism, prior) == ik.privacy.adversary_loss(
+        mechanism, prior, distances
+    )
+    assert ik.privacy.quality_loss(mechanism, prior) == ik.privacy.quality_loss(
+        mechanism, prior, distances
+    )
 
 
-@pytest.mark.parametrize("call", [ik.privacy.best_guess, ik.privacy.adversary_loss, ik.privacy.quality_loss])
+@pytest.mark.parametrize(
+    "call", [ik.privacy.best_guess, ik.privacy.adversary_loss, ik.privacy.quality_loss]
+)
 def test_priors_and_losses_that_do_not_fit_are_refused(call):
     mechanism = ik.RandomizedResponse(3, 1.0)
     for prior, loss, error, words in (
         ([0.5, 0.5], None, ik.errors.AlphabetMismatch, ["prior", "3 elements", "got 2"]),
         ([0.5, 0.5, 0.5], None, ik.errors.InvalidDistribution, ["prior", "1.5"]),
         ([np.nan, 0.5, 0.5], None, ik.errors.InvalidDistribution, ["prior", "nan"]),
-        (ik.uniform(3), np.ones((2, 3)), ik.errors.AlphabetMismatch, ["loss", "(2, 3)", "3 secrets"]),
+        (
+            ik.uniform(3),
+            np.ones((2, 3)),
+            ik.errors.AlphabetMismatch,
+            ["loss", "(2, 3)", "3 secrets"],
+        ),
         (ik.uniform(3), np.ones((3, 0)), ik.errors.AlphabetMismatch, ["loss", "(3, 0)"]),
         (ik.uniform(3), np.ones(3), ik.errors.AlphabetMismatch, ["loss", "(3,)"]),
         (ik.uniform(3), np.diag([1.0, np.nan, 1]), ValueError, ["loss", "nan", "(1, 1)"]),
@@ -275,4 +312,6 @@ def test_the_quality_of_other_reports_needs_a_loss_of_its_own():
     mechanism = ik.MatrixMechanism([[0.5, 0.5], [0.2, 0.8], [0.1, 0.9]])
     with pytest.raises(ik.errors.AlphabetMismatch, match=r"loss .*\(3, 2\), got \(3, 3\)"):
         ik.privacy.quality_loss(mechanism, ik.uniform(3))
-    assert ik.privacy.quality_loss(mechanism, ik.uniform(3), [[0, 1], [1, 0], [1, 0]]) == pytest.approx(0.8 / 3)
+    assert ik.privacy.quality_loss(
+        mechanism, ik.uniform(3), [[0, 1], [1, 0], [1, 0]]
+    ) == pytest.approx(0.8 / 3)

@@ -48,7 +48,9 @@ def test_it_finds_the_truth_only_where_the_kernel_is_invertible(beta, stays):
         M = loop.mechanism()
         loop.collect(M.tally_counts(np.rint(3e6 * (truth @ M.matrix())).astype(int)))
     assert bool(np.linalg.matrix_rank(np.exp(-beta * d)) < 6) is stays
-    np.testing.assert_allclose(loop.distribution, ik.uniform(6) if stays else truth, atol=1e-9 if stays else 0.01)
+    np.testing.assert_allclose(
+        loop.distribution, ik.uniform(6) if stays else truth, atol=1e-9 if stays else 0.01
+    )
 
 
 @pytest.mark.ledger("E-A1")
@@ -66,7 +68,14 @@ def test_the_loop_is_the_papers(restart, combine, starts, rng):
         loop.collect(tally)
     uniform = ik.uniform(12)
     thetas, expected = oracle(
-        counts, 0.7, 3, 4, starts.get("start", uniform), starts.get("ba_start", uniform), restart, combine == "average"
+        counts,
+        0.7,
+        3,
+        4,
+        starts.get("start", uniform),
+        starts.get("ba_start", uniform),
+        restart,
+        combine == "average",
     )
     np.testing.assert_allclose(channels, expected, atol=1e-13)
     np.testing.assert_allclose(loop.distributions, thetas, atol=1e-13)
@@ -77,7 +86,13 @@ def test_choices_that_differ_end_elsewhere(rng):
     """The oracle's test would pass if nothing depended on the choices: it does."""
     ends = [
         ik.Privic(GRID, 0.7, 3, 4, **choice).run(COUNTS, 4, seed=1).distribution
-        for choice in ({}, {"restart": True}, {"combine": "average"}, {"start": START}, {"ba_start": OTHER})
+        for choice in (
+            {},
+            {"restart": True},
+            {"combine": "average"},
+            {"start": START},
+            {"ba_start": OTHER},
+        )
     ]
     assert min(np.abs(a - b).max() for i, a in enumerate(ends) for b in ends[:i]) > 1e-4
 
@@ -102,7 +117,9 @@ def test_the_estimate_carries_its_proof(rng):
         returned, estimate = loop.collect(tallies[-1]), loop.estimate()
         np.testing.assert_array_equal(estimate.distribution, loop.distribution)
         for each in (returned, estimate):
-            assert each.gap == ik.gap(tallies[-1], loop.distribution) == loop.history()["gap"][cycle]
+            assert (
+                each.gap == ik.gap(tallies[-1], loop.distribution) == loop.history()["gap"][cycle]
+            )
             assert (each.n_iter, each.status) == (4, ik.Status.STOPPED)
             assert each.tally.n == COUNTS.sum()
         assert f"cycle {cycle}" in estimate.method
@@ -117,14 +134,20 @@ def test_the_estimate_carries_its_proof(rng):
     for ours, theirs in zip(loop.tallies(), tallies, strict=True):
         assert ours.parts[0].mechanism == theirs.parts[0].mechanism
         np.testing.assert_array_equal(ours.counts, theirs.counts)
-    np.testing.assert_array_equal(loop.estimate().distribution, loop.distribution)  # pooling leaves the loop alone
+    np.testing.assert_array_equal(
+        loop.estimate().distribution, loop.distribution
+    )  # pooling leaves the loop alone
 
 
 def test_history_has_a_row_for_each_cycle():
     empty = ik.Privic(GRID).history()
     table = ik.Privic(GRID, ba_steps=2, ibu_steps=7).run(COUNTS, 3, seed=1).history()
     assert list(empty.columns) == list(table.columns) == ["n", "gap", "steps", "status", "method"]
-    assert (empty.index.name, table.index.name, table.index.tolist()) == ("cycle", "cycle", [1, 2, 3])
+    assert (empty.index.name, table.index.name, table.index.tolist()) == (
+        "cycle",
+        "cycle",
+        [1, 2, 3],
+    )
     assert table["n"].tolist() == [COUNTS.sum()] * 3
     assert table["steps"].tolist() == [7] * 3
     assert (table["gap"] > 0).all()
@@ -169,7 +192,9 @@ def test_what_vanishes_in_a_long_run_does_not_end_it():
 @given(st.integers(2, 6), st.integers(0, 2**32), st.floats(0.05, 4), st.sampled_from([1, 8, None]))
 def test_every_mechanism_keeps_the_promised_level(k, seed, beta, steps):
     rng = np.random.default_rng(seed)
-    loop = ik.Privic(k, beta, ba_steps=steps, ibu_steps=5, start=0.99 * rng.dirichlet(np.ones(k)) + 0.01 / k)
+    loop = ik.Privic(
+        k, beta, ba_steps=steps, ibu_steps=5, start=0.99 * rng.dirichlet(np.ones(k)) + 0.01 / k
+    )
     for _ in range(3):
         assert ik.privacy.epsilon_metric(loop.mechanism()) <= 2 * beta * (1 + 1e-9)
         loop.collect(loop.mechanism().simulate(rng.integers(1, 50, size=k), rng))
@@ -199,15 +224,24 @@ def test_every_cycle_draws_its_own_numbers():
 
 def test_a_population_may_be_a_data_set_its_counts_or_a_function():
     paris = ik.datasets.load_gowalla("privic_paris")
-    populations = (paris, paris.counts, lambda mechanism, rng: mechanism.simulate(paris.counts, rng))
-    ends = [ik.Privic(paris.alphabet).run(population, 2, seed=1).distribution for population in populations]
+    populations = (
+        paris,
+        paris.counts,
+        lambda mechanism, rng: mechanism.simulate(paris.counts, rng),
+    )
+    ends = [
+        ik.Privic(paris.alphabet).run(population, 2, seed=1).distribution
+        for population in populations
+    ]
     np.testing.assert_array_equal(ends[0], ends[1])
     np.testing.assert_array_equal(ends[0], ends[2])
 
 
 def test_callbacks_see_every_cycle_and_nothing_is_printed(capsys):
     seen, also = [], []
-    loop = ik.Privic(GRID).run(COUNTS, 3, seed=1, callbacks=[lambda P: seen.append(P.cycle), also.append])
+    loop = ik.Privic(GRID).run(
+        COUNTS, 3, seed=1, callbacks=[lambda P: seen.append(P.cycle), also.append]
+    )
     assert seen == [1, 2, 3]
     assert all(each is loop for each in also)
     assert capsys.readouterr() == ("", "")
@@ -235,7 +269,10 @@ def published(table, place, row):
 
 def ends(city, beta, steps, cycles, **choices):
     data = ik.datasets.load_gowalla(city)
-    loops = [ik.Privic(data.alphabet, beta, *steps, **choices).run(data, cycles, seed) for seed in range(5)]
+    loops = [
+        ik.Privic(data.alphabet, beta, *steps, **choices).run(data, cycles, seed)
+        for seed in range(5)
+    ]
     return np.mean([ik.emd(loop.distribution, data.distribution, data.alphabet) for loop in loops])
 
 
@@ -256,7 +293,9 @@ def test_table_iv_follows(beta):
 @pytest.mark.parametrize("choice", [{"combine": "average"}, {"restart": True}])
 def test_table_iii_does_not_follow_from_the_other_choices(choice):
     """Neither from the average of Algorithm 1 nor from the published program's new starts."""
-    assert ends("privic_paris", 1.0, (8, 10), 14, **choice) > 1.25 * published("E-TIII", "Paris, beta = 1", 15)
+    assert ends("privic_paris", 1.0, (8, 10), 14, **choice) > 1.25 * published(
+        "E-TIII", "Paris, beta = 1", 15
+    )
 
 
 def test_reports_of_another_mechanism_are_refused(rng):
@@ -264,7 +303,9 @@ def test_reports_of_another_mechanism_are_refused(rng):
     first = loop.mechanism().simulate(COUNTS, rng)
     loop.collect(first)
     second = loop.mechanism().simulate(COUNTS, rng)
-    with pytest.raises(ik.errors.MechanismMismatch, match="of cycle 2, these came through that of cycle 1"):
+    with pytest.raises(
+        ik.errors.MechanismMismatch, match="of cycle 2, these came through that of cycle 1"
+    ):
         loop.collect(first)
     with pytest.raises(ik.errors.MechanismMismatch, match="another than any of this loop's"):
         loop.collect(ik.PlanarLaplace(GRID, 1.0).simulate(COUNTS, rng))
@@ -289,10 +330,25 @@ TALLY = ik.Privic(GRID).mechanism().simulate(COUNTS, np.random.default_rng(1))
     ("tally", "estimate", "error", "message"),
     [
         (COUNTS, None, TypeError, "tally must be a Tally"),
-        (ik.Privic(12).mechanism().tally([3]), None, ik.errors.AlphabetMismatch, r"Grid\(3, 4.*Line\(0, 11\)"),
-        (TALLY, ik.uniform(11), ik.errors.AlphabetMismatch, "estimate must have one probability for each of the 12"),
+        (
+            ik.Privic(12).mechanism().tally([3]),
+            None,
+            ik.errors.AlphabetMismatch,
+            r"Grid\(3, 4.*Line\(0, 11\)",
+        ),
+        (
+            TALLY,
+            ik.uniform(11),
+            ik.errors.AlphabetMismatch,
+            "estimate must have one probability for each of the 12",
+        ),
         (TALLY, COUNTS, ik.errors.InvalidDistribution, "estimate must sum to 1"),
-        (TALLY, TRUTH, ik.errors.InvalidDistribution, "estimate must not have zeros, its entry 1 is 0"),
+        (
+            TALLY,
+            TRUTH,
+            ik.errors.InvalidDistribution,
+            "estimate must not have zeros, its entry 1 is 0",
+        ),
         (
             TALLY,
             ik.ibu(ik.RandomizedResponse(12, 1.0).tally([1])),
@@ -334,8 +390,16 @@ def test_no_estimate_without_reports():
         ),
         ({"ba_start": TRUTH}, ik.errors.InvalidDistribution, "ba_start must not have zeros"),
         ({"start": COUNTS}, ik.errors.InvalidDistribution, "start must sum to 1"),
-        ({"start": ik.uniform(5)}, ik.errors.AlphabetMismatch, "start must have one probability for each of the 12"),
-        ({"ba_start": START, "ba_steps": None}, ValueError, "ba_start must be left out with ba_steps=None"),
+        (
+            {"start": ik.uniform(5)},
+            ik.errors.AlphabetMismatch,
+            "start must have one probability for each of the 12",
+        ),
+        (
+            {"ba_start": START, "ba_steps": None},
+            ValueError,
+            "ba_start must be left out with ba_steps=None",
+        ),
         ({"restart": "yes"}, TypeError, "restart must be True or False, got 'yes'"),
         ({"combine": "sum"}, ValueError, 'combine must be "last" or "average", got \'sum\''),
         ({"tol": 0.0}, ValueError, "tol must be a finite number above 0"),
@@ -352,7 +416,11 @@ def test_bad_arguments_are_named(change, error, message):
         ({"cycles": -1}, ValueError, "cycles must be at least 0"),
         ({"seed": -1}, ValueError, "seed must be at least 0"),
         ({"seed": None}, ValueError, "seed must be a whole number"),
-        ({"population": COUNTS[1:]}, ik.errors.AlphabetMismatch, "population must have one count for each of the 12"),
+        (
+            {"population": COUNTS[1:]},
+            ik.errors.AlphabetMismatch,
+            "population must have one count for each of the 12",
+        ),
         ({"population": -COUNTS}, ValueError, "population must not be negative"),
         (
             {"population": ik.datasets.load_gowalla("privic_paris")},

@@ -50,7 +50,9 @@ def assert_same(one, other):
         ik.Grid.from_bounds(48.8, 48.9, 2.2, 2.4, 2, 4),
         ik.Grid(2, 3, cell_size=(0.5, 0.4), first=(-2, 5)),
         ik.Alphabet(["a", "b", "é"]),
-        ik.Alphabet([0.1, 2.5, 7.0], distances=[[0, 1 / 3, 1], [1 / 3, 0, 0.7], [1, 0.7, 0]], unit="km"),
+        ik.Alphabet(
+            [0.1, 2.5, 7.0], distances=[[0, 1 / 3, 1], [1 / 3, 0, 0.7], [1, 0.7, 0]], unit="km"
+        ),
         ik.Alphabet(["one", 2, True], unit="step"),
     ],
     ids=repr,
@@ -90,11 +92,17 @@ def test_a_loop_goes_on_from_its_file_as_if_it_had_not_stopped(choices, tmp_path
 
 def test_users_of_before_the_restart_are_recognised(tmp_path, rng):
     loop = begun(path=tmp_path / "state")
-    tally = loop.mechanism().simulate(COUNTS, rng)  # the users have the mechanism; the provider's machine restarts
+    tally = loop.mechanism().simulate(
+        COUNTS, rng
+    )  # the users have the mechanism; the provider's machine restarts
     again = begun(path=tmp_path / "state")
     again.collect(tally)
-    with pytest.raises(ik.errors.MechanismMismatch, match="of cycle 2, these came through that of cycle 1"):
-        begun(path=tmp_path / "state").collect(tally)  # restarted again: what is counted is not counted twice
+    with pytest.raises(
+        ik.errors.MechanismMismatch, match="of cycle 2, these came through that of cycle 1"
+    ):
+        begun(path=tmp_path / "state").collect(
+            tally
+        )  # restarted again: what is counted is not counted twice
 
 
 def test_the_mechanism_of_the_running_cycle_is_read_and_not_computed(tmp_path, monkeypatch, rng):
@@ -105,7 +113,7 @@ def test_the_mechanism_of_the_running_cycle_is_read_and_not_computed(tmp_path, m
     def never(*args, **kwargs):
         raise AssertionError("computed")
 
-    monkeypatch.setattr("ibukit.design._privic_choices.blahut_arimoto", never)
+    monkeypatch.setattr("ibukit.design.privic.options.blahut_arimoto", never)
     again = ik.Privic.load(tmp_path / "state")
     assert again.mechanism() == loop.mechanism()
     again.collect(tally)
@@ -170,7 +178,7 @@ from tqdm import tqdm
 tqdm.set_lock(threading.RLock())  # its own is shared with the children, and who is killed does not give it back
 sys.path.insert(0, sys.argv[1])
 from ibukit.design import _privic_file
-from ibukit.saved import whole
+from ibukit.files import whole
 from test_privic_file import run
 
 def child(work):
@@ -240,9 +248,15 @@ while killed:
 
 def forked(script, folder):
     here = str(Path(__file__).parent)
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # threads do not survive a fork
+    environment = {
+        **os.environ,
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+    }  # threads do not survive a fork
     call = [sys.executable, "-c", SCRIPT + script, here, str(folder)]
-    return subprocess.run(call, capture_output=True, text=True, check=True, env=environment, timeout=900).stdout
+    return subprocess.run(
+        call, capture_output=True, text=True, check=True, env=environment, timeout=900
+    ).stdout
 
 
 def test_killed_fifty_times_at_random_it_ends_at_the_same_bits(tmp_path):
@@ -261,7 +275,9 @@ def test_killed_at_every_line_that_writes_it_holds_the_old_or_the_new(tmp_path):
     forked(AT_EVERY_LINE, tmp_path)
     expected = states(tmp_path / "expected", 3)
     killed = [tmp_path / f"line-{line}" for line in range(int((tmp_path / "lines").read_text()))]
-    held = [expected.index(path.read_bytes()) if path.exists() else -1 for path in killed]  # an error for anything else
+    held = [
+        expected.index(path.read_bytes()) if path.exists() else -1 for path in killed
+    ]  # an error for anything else
     assert held == sorted(held)
     assert set(held) == {-1, 0, 1}
     assert len(held) > 20
@@ -297,7 +313,9 @@ def test_every_byte_counts(tmp_path):
 
 
 def sealed(content, version=2):
-    return f"ibukit Privic {version} sha256 {hashlib.sha256(content).hexdigest()}\n".encode() + content
+    return (
+        f"ibukit Privic {version} sha256 {hashlib.sha256(content).hexdigest()}\n".encode() + content
+    )
 
 
 @pytest.mark.parametrize(
@@ -309,7 +327,10 @@ def sealed(content, version=2):
         (sealed(b"{}\n", version=1), "version 2, .* is of version 1; read it with the release"),
         (sealed(b"{}\n"), "the content of .* is not: KeyError"),
         (sealed(b"nothing of ours"), "the content of .* is not: JSONDecodeError"),
-        (sealed(json.dumps({"arrays": ["distributions"]}).encode()), "the content of .* is not: ValueError"),
+        (
+            sealed(json.dumps({"arrays": ["distributions"]}).encode()),
+            "the content of .* is not: ValueError",
+        ),
     ],
 )
 def test_foreign_files_are_refused_and_left_alone(content, message, tmp_path):

@@ -14,7 +14,17 @@ import yaml
 import ibukit
 
 ROOT = Path(__file__).resolve().parents[1]
-MADE = {".git", ".venv", "_build", "dist", "__pycache__", ".hypothesis", ".pytest_cache", ".mypy_cache", ".ruff_cache"}
+MADE = {
+    ".git",
+    ".venv",
+    "_build",
+    "dist",
+    "__pycache__",
+    ".hypothesis",
+    ".pytest_cache",
+    ".mypy_cache",
+    ".ruff_cache",
+}
 TEXTS = ["README.md", "CONTRIBUTING.md", "book/index.md", "book/index.ipynb"]
 FIVE_PAPERS = {
     "elsalamouny2025consistency": "2508.09980",
@@ -31,9 +41,13 @@ def read(name: str) -> str:
 
 def committed() -> list[Path]:
     """The files under version control; in an unpacked archive, all that `make` did not make."""
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     if listed.returncode == 0:
-        return [path for name in listed.stdout.split("\0") if name and (path := ROOT / name).is_file()]
+        return [
+            path for name in listed.stdout.split("\0") if name and (path := ROOT / name).is_file()
+        ]
     return [p for p in ROOT.rglob("*") if p.is_file() and not MADE & set(p.relative_to(ROOT).parts)]
 
 
@@ -48,10 +62,14 @@ def commands(text: str) -> set[str]:
     return set(re.findall(r"(?:`|^\s*)make ([a-z-]+)", text, re.MULTILINE))
 
 
-WORKFLOWS = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / ".github" / "workflows").glob("*.yml"))
+WORKFLOWS = sorted(
+    path.relative_to(ROOT).as_posix() for path in (ROOT / ".github" / "workflows").glob("*.yml")
+)
 
 
-@pytest.mark.parametrize("name", [name for name in [*TEXTS, ".ci/run", *WORKFLOWS] if (ROOT / name).exists()])
+@pytest.mark.parametrize(
+    "name", [name for name in [*TEXTS, ".ci/run", *WORKFLOWS] if (ROOT / name).exists()]
+)
 def test_every_make_command_in_the_texts_exists(name):
     text = read(name).replace("${{ matrix.task }}", "slow")
     found = commands(re.sub("step make|- run: make", "make", text).replace('"', "\n"))
@@ -60,7 +78,9 @@ def test_every_make_command_in_the_texts_exists(name):
 
 
 def test_the_workflows_are_thin_and_call_targets_that_exist():
-    tasks = yaml.safe_load(read(".github/workflows/weekly.yml"))["jobs"]["weekly"]["strategy"]["matrix"]["task"]
+    tasks = yaml.safe_load(read(".github/workflows/weekly.yml"))["jobs"]["weekly"]["strategy"][
+        "matrix"
+    ]["task"]
     assert set(tasks) <= targets()
     for name in WORKFLOWS:
         for job in yaml.safe_load(read(name))["jobs"].values():
@@ -70,7 +90,9 @@ def test_the_workflows_are_thin_and_call_targets_that_exist():
 
 
 def test_help_lists_every_target():
-    shown = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    shown = subprocess.run(
+        ["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
     assert set(re.findall(r"^ +make ([a-z-]+) +\S", shown, re.MULTILINE)) == targets()
 
 
@@ -96,15 +118,21 @@ def sealed(text: str) -> dict[str, list[str]]:
 
 def test_the_hashes_are_of_the_locked_versions():
     assert list(sealed(read("requirements.hashes"))) == read("requirements.lock").splitlines()
-    assert list(sealed(read("packaging/uv.hashes"))) == [f"uv=={re.search(r'UV +:= (.*)', read('Makefile'))[1]}"]
+    assert list(sealed(read("packaging/uv.hashes"))) == [
+        f"uv=={re.search(r'UV +:= (.*)', read('Makefile'))[1]}"
+    ]
     tools = sealed(read("packaging/release.hashes"))
     assert set(tomllib.loads(read("pyproject.toml"))["dependency-groups"]["release"]) <= set(tools)
     locked = dict(
-        line.split(" ;")[0].split("==") for line in read("requirements.lock").splitlines() if "python" not in line
+        line.split(" ;")[0].split("==")
+        for line in read("requirements.lock").splitlines()
+        if "python" not in line
     )
     both = [line for line in tools if line.split("==")[0] in locked]
     assert len(both) > 5
-    assert [line for line in both if line.split(" ;")[0].split("==")[1] != locked[line.split("==")[0]]] == []
+    assert [
+        line for line in both if line.split(" ;")[0].split("==")[1] != locked[line.split("==")[0]]
+    ] == []
 
 
 @pytest.mark.parametrize("name", SEALED)
@@ -128,7 +156,11 @@ def test_the_workflows_install_by_hash_only():
             ["make", "-nB", *goals, *words], cwd=ROOT, capture_output=True, text=True, check=True
         ).stdout
         assert len(re.findall(r"--require-hashes -r [a-z/]+\.hashes", shown)) == times
-        installs = [line for line in shown.replace("\\\n", "").splitlines() if re.search(r"pip install", line)]
+        installs = [
+            line
+            for line in shown.replace("\\\n", "").splitlines()
+            if re.search(r"pip install", line)
+        ]
         assert len(installs) == 4
         ours = [line for line in installs if "-e ." in line]  # and nothing that it depends on
         assert len(ours) == 1
@@ -156,20 +188,31 @@ def test_the_citation_file_names_the_five_papers():
     assert len(citation["references"]) == len(FIVE_PAPERS)
     for paper in citation["references"]:
         assert {"type", "title", "authors", "year"} <= set(paper)
-    numbers = [str(entry) for paper in citation["references"] for entry in (paper.get("doi"), paper.get("identifiers"))]
+    numbers = [
+        str(entry)
+        for paper in citation["references"]
+        for entry in (paper.get("doi"), paper.get("identifiers"))
+    ]
     for number in FIVE_PAPERS.values():
         assert any(number in text for text in numbers), number
 
 
 @pytest.mark.parametrize("key", FIVE_PAPERS)
 def test_the_bibliography_has_the_five_papers(key):
-    (entry,) = re.findall(rf"^@\w+\{{{key},\n(.*?)^\}}", read("book/references.bib"), re.MULTILINE | re.DOTALL)
+    (entry,) = re.findall(
+        rf"^@\w+\{{{key},\n(.*?)^\}}", read("book/references.bib"), re.MULTILINE | re.DOTALL
+    )
     assert FIVE_PAPERS[key] in entry
 
 
 # Put together here, so that this file does not contain what it looks for.
 FORBIDDEN = {
-    "a path of one machine": r"(?<![\w.\-/])/(?:wo" + r"rk|ro" + r"ot|tm" + r"p|ho" + r"me|Us" + r"ers)/\w",
+    "a path of one machine": r"(?<![\w.\-/])/(?:wo"
+    + r"rk|ro"
+    + r"ot|tm"
+    + r"p|ho"
+    + r"me|Us"
+    + r"ers)/\w",
     "the host of a package index": r"py" + r"pi\.org|python" + r"hosted\.org|registry\.npm" + r"js",
     "an index option": r"--(?:extra-)?ind" + r"ex-url|--find-" + r"links",
 }

@@ -114,7 +114,12 @@ def for_type_checkers():
     """What type checkers see: the names written `X as X`, with the modules that they come from."""
     tree = ast.parse(Path(ik.__file__).read_text("utf8"))
     froms = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
-    return {alias.name: node.module for node in froms for alias in node.names if alias.asname == alias.name}
+    return {
+        alias.name: node.module
+        for node in froms
+        for alias in node.names
+        if alias.asname == alias.name
+    }
 
 
 def test_the_public_names_are_these():
@@ -126,7 +131,9 @@ def test_the_public_names_are_these():
 def test_type_checkers_see_what_is_there():
     homes = {name: f"ibukit.{home}" for name, home in ik._HOMES.items()}
     assert for_type_checkers() == {name: homes.get(name, "ibukit") for name in ik.__all__}
-    assert {name for name in ik.__all__ if inspect.ismodule(getattr(ik, name))} == set(ik.__all__) - set(homes)
+    assert {name for name in ik.__all__ if inspect.ismodule(getattr(ik, name))} == set(
+        ik.__all__
+    ) - set(homes)
 
 
 # As contract.md writes them; parameters that are left out there may follow.
@@ -254,7 +261,9 @@ def test_every_mechanism_offers_what_was_promised(mechanism, rng):
         assert level(mechanism) <= mechanism.epsilon * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("alphabet", [ik.Line(3, 6), GRID, ik.Alphabet(list("abcd"))], ids=["line", "grid", "labels"])
+@pytest.mark.parametrize(
+    "alphabet", [ik.Line(3, 6), GRID, ik.Alphabet(list("abcd"))], ids=["line", "grid", "labels"]
+)
 def test_every_alphabet_offers_what_was_promised(alphabet):
     assert len(alphabet) == len(alphabet.values) == 4
     assert alphabet.distances().shape == (4, 4)
@@ -279,9 +288,11 @@ def test_every_estimate_offers_what_was_promised():
 
 
 def test_the_names_of_scale_are_these():
-    assert [name for name, thing in vars(ik.scale).items() if not inspect.ismodule(thing) and name[0] != "_"] == [
-        "tally"
-    ]
+    assert [
+        name
+        for name, thing in vars(ik.scale).items()
+        if not inspect.ismodule(thing) and name[0] != "_"
+    ] == ["tally"]
 
 
 ATTACK = [
@@ -299,7 +310,11 @@ ATTACK = [
 
 
 def test_the_names_of_attack_are_these():
-    shown = [name for name, thing in vars(ik.attack).items() if not inspect.ismodule(thing) and name[0] != "_"]
+    shown = [
+        name
+        for name, thing in vars(ik.attack).items()
+        if not inspect.ismodule(thing) and name[0] != "_"
+    ]
     assert sorted(shown) == ATTACK
 
 
@@ -341,7 +356,11 @@ THEORY = [
 
 
 def test_the_names_of_theory_are_these():
-    shown = [name for name, thing in vars(ik.theory).items() if not inspect.ismodule(thing) and name[0] != "_"]
+    shown = [
+        name
+        for name, thing in vars(ik.theory).items()
+        if not inspect.ismodule(thing) and name[0] != "_"
+    ]
     assert sorted(shown) == sorted(THEORY)
 
 
@@ -353,11 +372,18 @@ def test_theory_offers_what_was_promised():
     assert ik.theory.strictly_concave(tally)
     assert not ik.theory.strictly_concave(mechanism.tally([1]))
     found = ik.theory.mle_set(tally)
-    assert (found.unique, found.dimension, found.lower.shape, found.upper.shape) == (True, 0, (4,), (4,))
+    assert (found.unique, found.dimension, found.lower.shape, found.upper.shape) == (
+        True,
+        0,
+        (4,),
+        (4,),
+    )
     assert ik.mle(tally).identified.tolist() == [True] * 4
 
 
-@pytest.mark.parametrize("city", ["manhattan", "paris", "san_francisco", "privic_paris", "privic_san_francisco"])
+@pytest.mark.parametrize(
+    "city", ["manhattan", "paris", "san_francisco", "privic_paris", "privic_san_francisco"]
+)
 def test_every_city_can_be_loaded(city):
     assert_dataset(ik.datasets.load_gowalla(city))
 

@@ -16,19 +16,27 @@ TALLIES = {
     "pooled k-RR": ik.RandomizedResponse(LINE, 1.0).tally_counts(COUNTS)
     + ik.RandomizedResponse(LINE, 2.0).tally_counts(COUNTS[::-1]),
     "line": ik.TruncatedGeometric(LINE, 0.7).tally_counts(COUNTS),
-    "matrix": MATRIX.tally_counts(np.rint(1000 * MATRIX.forward(np.array(COUNTS) / 1000)).astype(int)),
-    "lossy": ik.MatrixMechanism(0.8 * np.eye(6) + 0.02, efficiency=np.full(6, 0.92)).tally_counts(COUNTS),
+    "matrix": MATRIX.tally_counts(
+        np.rint(1000 * MATRIX.forward(np.array(COUNTS) / 1000)).astype(int)
+    ),
+    "lossy": ik.MatrixMechanism(0.8 * np.eye(6) + 0.02, efficiency=np.full(6, 0.92)).tally_counts(
+        COUNTS
+    ),
 }
 
 
 @pytest.mark.parametrize("name", TALLIES)
 def test_the_error_of_a_sum_is_that_of_the_covariance(name):
     estimate = ik.mle(TALLIES[name])
-    expected = np.sqrt(np.maximum(np.einsum("rx,xy,ry->r", WEIGHTS, estimate.covariance(), WEIGHTS), 0))
+    expected = np.sqrt(
+        np.maximum(np.einsum("rx,xy,ry->r", WEIGHTS, estimate.covariance(), WEIGHTS), 0)
+    )
     found = estimate.standard_errors(of=WEIGHTS)
     np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-8)
     assert found[-1] < 1e-7, "the sum of all is 1"
-    np.testing.assert_allclose(estimate.standard_errors(of=np.eye(6)), estimate.standard_errors(), rtol=1e-8)
+    np.testing.assert_allclose(
+        estimate.standard_errors(of=np.eye(6)), estimate.standard_errors(), rtol=1e-8
+    )
 
 
 @pytest.mark.parametrize("name", TALLIES)
@@ -37,7 +45,9 @@ def test_labels_truth_values_and_single_questions_ask_the_same(name):
     both = [True, True, False, False, False, False]
     one = estimate.standard_errors(of=both)
     assert isinstance(one, float)
-    assert one == estimate.standard_errors(of={0: 1, 1: 1}) == estimate.standard_errors(of=[both])[0]
+    assert (
+        one == estimate.standard_errors(of={0: 1, 1: 1}) == estimate.standard_errors(of=[both])[0]
+    )
     lower, upper = estimate.interval(0.9, of={0: 1, 1: 1}, method="wald")
     assert upper - lower == pytest.approx(2 * 1.6448536 * one)
     assert (lower + upper) / 2 == pytest.approx(estimate[0] + estimate[1])
@@ -52,7 +62,9 @@ def test_reports_that_nobody_made(counts):
     found = []
     for mechanism in (krr, ik.MatrixMechanism(krr.matrix())):
         tally = mechanism.tally_counts(counts)
-        estimate = ik.Estimate(theta, 0.0, 0.0, ik.Status.CONVERGED, 1, "given", tally.alphabet, tally)
+        estimate = ik.Estimate(
+            theta, 0.0, 0.0, ik.Status.CONVERGED, 1, "given", tally.alphabet, tally
+        )
         found.append(estimate.standard_errors(of=questions))
     np.testing.assert_allclose(found[0], found[1], rtol=1e-8, atol=1e-9)
 
@@ -62,7 +74,9 @@ def test_a_sum_may_be_determined_where_its_terms_are_not():
     assert estimate.standard_errors()[1:].tolist() == [np.inf, np.inf]
     assert estimate.standard_errors(of=[0, 1, 1]) == pytest.approx(estimate.standard_errors()[0])
     assert estimate.standard_errors(of=[0, 1, 0]) == np.inf
-    assert estimate.interval(of=[0, 3, 1], method="wald") == (0.0, 3.0), "no more than any distribution can have"
+    assert estimate.interval(of=[0, 3, 1], method="wald") == (0.0, 3.0), (
+        "no more than any distribution can have"
+    )
 
 
 # The people's own frequencies
@@ -102,7 +116,9 @@ def test_the_two_targets_are_told_apart():
     questions = np.array([[1.0, 0, 0, 0, 0, 0]])
     krr, rng = ik.RandomizedResponse(6, 2.5), np.random.default_rng(5)
     estimate = ik.mle(krr.simulate(PEOPLE, rng))
-    assert estimate.standard_errors(of=questions, target="frequencies") < 0.8 * estimate.standard_errors(of=questions)
+    assert estimate.standard_errors(
+        of=questions, target="frequencies"
+    ) < 0.8 * estimate.standard_errors(of=questions)
 
 
 @pytest.mark.parametrize(

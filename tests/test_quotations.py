@@ -26,8 +26,12 @@ def test_each_erratum_is_quoted_on_its_page():
     pages, missing = {}, []
     for row in csv.DictReader((ROOT / "data" / "errata.csv").read_text("utf8").splitlines()):
         if row["chapter"] not in pages:
-            cells = json.loads((ROOT / "book" / "chapters" / f"{row['chapter']}.ipynb").read_text("utf8"))["cells"]
-            pages[row["chapter"]] = "\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
+            cells = json.loads(
+                (ROOT / "book" / "chapters" / f"{row['chapter']}.ipynb").read_text("utf8")
+            )["cells"]
+            pages[row["chapter"]] = "\n".join(
+                "".join(c["source"]) for c in cells if c["cell_type"] == "markdown"
+            )
         if not quoted(pages[row["chapter"]], row["quote"]):
             missing.append(f"{row['id']} ({row['chapter']}, {row['where']}): {row['quote']}")
     assert not missing, "\n".join(missing)

@@ -8,10 +8,10 @@ from scipy.linalg import null_space
 from scipy.optimize import linprog
 
 import ibukit as ik
-from ibukit.identification import _dictionary, _ranges
-from ibukit.identification._dictionary import Dictionary, Stuck
+from ibukit.identification import _polytope_ranges, _simplex_dictionary
 from ibukit.identification._polytope import Polytope, Unsolved
-from ibukit.identification._ranges import bound_of, ranges
+from ibukit.identification._polytope_ranges import bound_of, ranges
+from ibukit.identification._simplex_dictionary import Dictionary, Stuck
 
 
 def basis_of(rows):
@@ -40,13 +40,18 @@ def polytopes(draw):
 def one_by_one(centre, rows):
     """Least and greatest of each mass, by a linear programme for each."""
     units = np.eye(len(centre))
-    ends = [[linprog(s * unit, A_eq=rows, b_eq=rows @ centre).fun * s for unit in units] for s in (1, -1)]
+    ends = [
+        [linprog(s * unit, A_eq=rows, b_eq=rows @ centre).fun * s for unit in units]
+        for s in (1, -1)
+    ]
     return np.array(ends)
 
 
 def birkhoff(n):
     """Square tables with all marginals 1 / n: each entry may be anything from 0 to 1 / n."""
-    return np.full(n * n, 1 / n**2), np.vstack([np.kron(np.eye(n), np.ones(n)), np.kron(np.ones(n), np.eye(n))])
+    return np.full(n * n, 1 / n**2), np.vstack(
+        [np.kron(np.eye(n), np.ones(n)), np.kron(np.ones(n), np.eye(n))]
+    )
 
 
 def check(found, centre, rows):
@@ -140,7 +145,7 @@ def test_what_rounding_has_spoilt_is_no_proof_and_is_computed_anew(rng):
     whole = ranges(centre, basis)
     at = walked(centre, basis)
     at.slopes = at.slopes * (1 + 1e-4)
-    spoilt = _ranges.Ranges(12)
+    spoilt = _polytope_ranges.Ranges(12)
     spoilt.read(at)
     assert np.isnan(spoilt.upper).all(), "slopes that are not those of the polytope"
     at.refresh()
@@ -158,7 +163,7 @@ def test_what_rounding_has_spoilt_is_no_proof_and_is_computed_anew(rng):
 @pytest.mark.parametrize("limit", [0, 1])
 def test_where_the_walk_is_stuck_linear_programmes_go_on(monkeypatch, limit):
     centre, rows = birkhoff(3)
-    monkeypatch.setattr(_ranges, "MOST_PIVOTS", limit)
+    monkeypatch.setattr(_polytope_ranges, "MAX_PIVOTS", limit)
     if not limit:
         assert ranges(centre, basis_of(rows)).left > 0
     polytope = Polytope(centre, basis_of(rows))
@@ -176,7 +181,7 @@ def test_directions_that_doubles_cannot_tell_apart_are_given_up():
 
 
 def test_no_two_shifts_are_equal():
-    shifts = _dictionary._unequal(5000)
+    shifts = _simplex_dictionary._unequal(5000)
     assert len(np.unique(shifts)) == 5000
     assert shifts.min() >= 1
     assert shifts.max() < 2

@@ -40,7 +40,9 @@ def by_decimals_over_sets(n, k, epsilon, sizes=None):
 
 
 @pytest.mark.ledger("A-T2", "A-F4")
-@pytest.mark.parametrize(("n", "epsilon", "printed"), [(25, 1.0, 0.9927), (20, 0.5, 0.9899), (30, 2.0, 0.9176)])
+@pytest.mark.parametrize(
+    ("n", "epsilon", "printed"), [(25, 1.0, 0.9927), (20, 0.5, 0.9899), (30, 2.0, 0.9176)]
+)
 def test_values_of_the_figure(n, epsilon, printed):
     assert round(by_product(10, epsilon, n=n), 4) == printed
 
@@ -79,13 +81,19 @@ def test_over_sets_it_agrees_with_exact_arithmetic(k, epsilon):
         leaves = int(1.05 * leaves) + 1
     users = np.unique(np.clip(leaves + np.array([-5, -1, 0, 1, 2, 5, 20, 100]), 0, None))
     exact = [float(by_decimals_over_sets(int(n), k, epsilon)) for n in users]
-    np.testing.assert_allclose(rappor_concavity_bound(k, epsilon, n=users), exact, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(
+        rappor_concavity_bound(k, epsilon, n=users), exact, rtol=1e-10, atol=1e-12
+    )
     assert 0 < max(exact) <= 1
 
 
 def test_exact_arithmetic_would_see_a_size_too_few():
     assert (
-        abs(float(by_decimals_over_sets(12, 10, 0.5, range(4, 11, 2))) - rappor_concavity_bound(10, 0.5, n=12)) > 1e-3
+        abs(
+            float(by_decimals_over_sets(12, 10, 0.5, range(4, 11, 2)))
+            - rappor_concavity_bound(10, 0.5, n=12)
+        )
+        > 1e-3
     )
 
 
@@ -97,10 +105,16 @@ def test_over_sets_it_is_never_below_the_product(k, epsilon, n):
 @given(k=st.integers(2, 400), epsilon=st.floats(0.01, 30.0), n=st.integers(0, 5000))
 def test_the_steps_of_the_proof_that_it_is_not(k, epsilon, n):
     c, p = np.tanh(epsilon / 4), 1 / (1 + np.exp(-epsilon / 2))
-    assert all((1 + c**s) / 2 <= p**2 + (1 - p) ** 2 + 1e-15 <= p + 1e-14 for s in range(2, k + 1, 2))
+    assert all(
+        (1 + c**s) / 2 <= p**2 + (1 - p) ** 2 + 1e-15 <= p + 1e-14 for s in range(2, k + 1, 2)
+    )
     assert sum(comb(k, s) for s in range(2, k + 1, 2)) == 2 ** (k - 1) - 1
     last = 1 - 2.0 ** (k - 1) * p**n
-    assert by_product(k, epsilon, n=n) <= max(0, last) + 1e-12 <= rappor_concavity_bound(k, epsilon, n=n) + 1e-11
+    assert (
+        by_product(k, epsilon, n=n)
+        <= max(0, last) + 1e-12
+        <= rappor_concavity_bound(k, epsilon, n=n) + 1e-11
+    )
 
 
 def test_over_sets_it_says_something_where_the_product_says_nothing():
@@ -119,7 +133,9 @@ def test_many_secrets_are_counted_as_if_sets_were_small(k, epsilon):
     assert 0 == bound[0] < bound[-1] <= 1
 
 
-@pytest.mark.parametrize(("n", "k", "epsilon"), [(3000, 2000, 0.5), (2990, 2000, 1.0), (2930, 2000, 1.0)])
+@pytest.mark.parametrize(
+    ("n", "k", "epsilon"), [(3000, 2000, 0.5), (2990, 2000, 1.0), (2930, 2000, 1.0)]
+)
 def test_thousands_of_bits_do_not_overflow(n, k, epsilon):
     assert by_product(k, epsilon, n=n) == pytest.approx(float(by_decimals(n, k, epsilon)), rel=1e-9)
 
@@ -157,7 +173,9 @@ def test_extremes_over_sets_are_limits(n, k, epsilon, limit):
 @pytest.mark.parametrize("epsilon", [1e-9, 1.0, 9.0])
 def test_fewer_users_than_secrets_are_promised_nothing(k, epsilon):
     assert (by_product(k, epsilon, n=np.arange(k)) == 0).all()
-    assert rappor_concavity_bound(k, epsilon, n=np.arange(k - 1)) == pytest.approx(0)  # k - 1 can be enough
+    assert rappor_concavity_bound(k, epsilon, n=np.arange(k - 1)) == pytest.approx(
+        0
+    )  # k - 1 can be enough
 
 
 @both
@@ -181,7 +199,16 @@ LAYOUTS = {
     "uniform": lambda n, k, rng: np.arange(n) % k,
     "skewed": lambda n, k, rng: np.minimum(rng.geometric(0.5, n) - 1, k - 1),
 }
-SIZES = [(4, 3, 0.5), (6, 3, 1.0), (6, 4, 1.0), (8, 5, 1.0), (8, 5, 0.2), (8, 3, 3.0), (15, 10, 1.0), (20, 4, 4.0)]
+SIZES = [
+    (4, 3, 0.5),
+    (6, 3, 1.0),
+    (6, 4, 1.0),
+    (8, 5, 1.0),
+    (8, 5, 0.2),
+    (8, 3, 3.0),
+    (15, 10, 1.0),
+    (20, 4, 4.0),
+]
 
 
 def concave_draws(n, k, epsilon, layout, rng):
@@ -208,7 +235,9 @@ def test_the_likelihood_is_strictly_concave_at_least_so_often(n, k, epsilon, lay
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize(("n", "k", "epsilon"), [(6, 6, 0.5), (10, 8, 2.0), (14, 10, 2.0), (20, 10, 3.0)])
+@pytest.mark.parametrize(
+    ("n", "k", "epsilon"), [(6, 6, 0.5), (10, 8, 2.0), (14, 10, 2.0), (20, 10, 3.0)]
+)
 def test_and_so_often_where_only_the_sets_say_something(n, k, epsilon, layout, rng):
     bound = rappor_concavity_bound(k, epsilon, n=n)
     assert by_product(k, epsilon, n=n) < 0.01 < 0.1 < bound < 0.96
@@ -219,7 +248,9 @@ def test_and_so_often_where_only_the_sets_say_something(n, k, epsilon, layout, r
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize(("n", "k", "epsilon"), SIZES[:3])
 def test_a_bound_that_is_too_high_is_found_wanting(n, k, epsilon, layout, by, rng):
-    assert not is_a_lower_bound(BOTH[by](k, epsilon, n=3 * n), concave_draws(n, k, epsilon, layout, rng))
+    assert not is_a_lower_bound(
+        BOTH[by](k, epsilon, n=3 * n), concave_draws(n, k, epsilon, layout, rng)
+    )
 
 
 # The lemma on binary matrices: full rank over the field with two elements is full rank over the reals.
@@ -286,7 +317,9 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("change", "message"), BAD, ids=lambda value: str(value) if isinstance(value, dict) else "")
+@pytest.mark.parametrize(
+    ("change", "message"), BAD, ids=lambda value: str(value) if isinstance(value, dict) else ""
+)
 def test_bad_input(change, message):
     with pytest.raises(ValueError, match=message):
         rappor_concavity_bound(**{"n": 10, "k": 3, "epsilon": 1.0, **change})

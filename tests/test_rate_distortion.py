@@ -54,12 +54,19 @@ def test_the_gap_is_a_bound_and_small(k, seed, beta):
 @pytest.mark.parametrize("city", ["paris", "san_francisco"])
 def test_the_curve_falls_and_is_convex(city):
     data = ik.datasets.load_gowalla(f"privic_{city}")
-    curve = [ik.rate_distortion(data.distribution, data.alphabet, beta=beta) for beta in (0.2, 0.4, 0.8, 1.6, 3.2)]
-    distortion, rate = (np.array([getattr(p, name) for p in curve]) for name in ("distortion", "rate"))
+    curve = [
+        ik.rate_distortion(data.distribution, data.alphabet, beta=beta)
+        for beta in (0.2, 0.4, 0.8, 1.6, 3.2)
+    ]
+    distortion, rate = (
+        np.array([getattr(p, name) for p in curve]) for name in ("distortion", "rate")
+    )
     assert (np.diff(distortion) < 0).all()
     slopes = -np.diff(rate) / np.diff(distortion)
     # a chord's slope lies between those at its ends
-    assert all(a.beta < slope < b.beta for a, slope, b in zip(curve, slopes, curve[1:], strict=False))
+    assert all(
+        a.beta < slope < b.beta for a, slope, b in zip(curve, slopes, curve[1:], strict=False)
+    )
     assert max(point.gap for point in curve) < 1e-10
     supports = [len(point.support) for point in curve]
     assert supports == sorted(supports)
@@ -80,7 +87,9 @@ def test_the_ends_of_the_curve():
 
 def test_a_point_in_one_line():
     shown = repr(ik.rate_distortion([0.6, 0.3, 0.1], 3, beta=1.0))
-    assert shown.startswith("RateDistortion(beta=1, rate=0.09081 nats, distortion=0.3689, 2 of 3 reports, gap=")
+    assert shown.startswith(
+        "RateDistortion(beta=1, rate=0.09081 nats, distortion=0.3689, 2 of 3 reports, gap="
+    )
 
 
 @pytest.mark.parametrize(
@@ -109,7 +118,9 @@ def test_mutual_information():
     expected = entropy(prior @ matrix) - float(prior @ [entropy(row) for row in matrix])
     assert ik.privacy.mutual_information(mechanism, prior) == pytest.approx(expected, abs=1e-14)
     assert ik.privacy.mutual_information(ik.MatrixMechanism(np.full((3, 2), 0.5)), prior) == 0
-    assert ik.privacy.mutual_information(ik.MatrixMechanism(np.eye(3)), prior) == pytest.approx(entropy(prior))
+    assert ik.privacy.mutual_information(ik.MatrixMechanism(np.eye(3)), prior) == pytest.approx(
+        entropy(prior)
+    )
     # a report that only a secret of probability 0 can make says nothing on average
     assert ik.privacy.mutual_information(ik.MatrixMechanism(np.eye(2)), [1.0, 0.0]) == 0
     with pytest.raises(ik.errors.AlphabetMismatch, match="prior"):

@@ -36,7 +36,9 @@ def test_a_name_of_another_package_is_not_public():
 
 
 def test_what_an_estimate_inherits_is_shown_with_it():
-    until = [base.__name__ for base in ibukit.Estimate.__mro__].index(rooms.WITH_INHERITED["Estimate"])
+    until = [base.__name__ for base in ibukit.Estimate.__mro__].index(
+        rooms.WITH_INHERITED["Estimate"]
+    )
     shown = {name for base in ibukit.Estimate.__mro__[:until] for name in vars(base)}
     assert {name for name in dir(ibukit.Estimate) if not name.startswith("_")} <= shown
     assert "to_frame" not in vars(ibukit.Estimate), "else there is nothing to be shown"
@@ -64,7 +66,9 @@ def test_relations_go_both_ways_and_never_to_oneself():
     found = rooms.related(ROOT)
     assert "mle" in found["ibu"]
     assert "StoppingRule" in found["ibu"]  # which mentions it, and is not mentioned by it
-    assert all(name not in others and len(others) <= rooms.MOST_RELATED for name, others in found.items())
+    assert all(
+        name not in others and len(others) <= rooms.MAX_RELATED for name, others in found.items()
+    )
 
 
 def test_every_chapter_uses_something_and_the_contents_decide_the_order():

@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 
 import ibukit as ik
-from ibukit.design._extremal_columns import extremal_logs
-from ibukit.design._generated_columns import deviations
-from ibukit.design._many_weights import many_weights
-from ibukit.design._optimal_weights import Criterion
-from ibukit.design.grids import climbed_columns as climbing
-from ibukit.design.grids import patch_relaxation
-from ibukit.design.grids.climbed_columns import climbed_columns
-from ibukit.design.grids.patch_relaxation import relaxed_by_patches
-from ibukit.design.grids.patches import patches_of, unlike_patches
-from ibukit.design.grids.reflections import Reflections
-from ibukit.information import contrasts
+from ibukit.design.optimal.column_generation import deviations
+from ibukit.design.optimal.column_weights import Criterion
+from ibukit.design.optimal.extremal_columns import extremal_logs
+from ibukit.design.optimal.grids import hill_climbing as climbing
+from ibukit.design.optimal.grids import patch_relaxation
+from ibukit.design.optimal.grids.hill_climbing import climbed_columns
+from ibukit.design.optimal.grids.patch_relaxation import relaxed_by_patches
+from ibukit.design.optimal.grids.patches import patches_of, unlike_patches
+from ibukit.design.optimal.grids.reflections import Reflections
+from ibukit.design.optimal.large_design import many_weights
+from ibukit.fisher_information import contrasts
 
 GRID = ik.Grid(2, 5)
 
@@ -29,7 +29,9 @@ def none_of(distances, theta):
     return Reflections(np.arange(k)[None], contrasts(k), np.zeros(k - 1, dtype=np.int64))
 
 
-@pytest.mark.parametrize(("rows", "columns", "blocks"), [(4, 4, [3, 4, 4, 4]), (3, 4, [3, 4, 2, 2]), (1, 5, [2, 2])])
+@pytest.mark.parametrize(
+    ("rows", "columns", "blocks"), [(4, 4, [3, 4, 4, 4]), (3, 4, [3, 4, 2, 2]), (1, 5, [2, 2])]
+)
 def test_those_of_a_grid(rows, columns, blocks):
     grid = ik.Grid(rows, columns)
     distances, k = 0.7 * grid.distances(), len(grid)
@@ -48,7 +50,9 @@ def test_those_of_a_grid(rows, columns, blocks):
     assert all(np.allclose(kept[image], kept) for image in found.images)
 
 
-@pytest.mark.parametrize("name", ["a cell that is more common", "a cell that is elsewhere", "equal distances"])
+@pytest.mark.parametrize(
+    "name", ["a cell that is more common", "a cell that is elsewhere", "equal distances"]
+)
 def test_none_where_there_are_none_or_too_many(name, rng):
     """Negative control: one probability or one distance that differs, in the fifth digit, and there is none left."""
     grid = ik.Grid(3, 4)
@@ -80,7 +84,9 @@ def test_of_columns_that_are_images_one_stays(rng):
     kept = found.unlike(logs, distances)
     assert len(logs) / 4 <= len(kept) < len(logs) / 3
     every = {tuple(row) for row in np.rint(1e6 * (logs - logs[:, :1]))}
-    assert {tuple(row) for row in np.rint(1e6 * (found.spread(kept) - found.spread(kept)[:, :1]))} == every
+    assert {
+        tuple(row) for row in np.rint(1e6 * (found.spread(kept) - found.spread(kept)[:, :1]))
+    } == every
 
 
 def test_of_patches_that_are_images_one_stays():
@@ -115,7 +121,9 @@ def test_weights_of_columns_for_their_images_are_as_good_as_of_all(rng):
     values = []
     for logs, kinds in ((kept, found.kinds), (found.spread(kept), None)):
         points, sizes = deviations(logs, theta)
-        values.append(many_weights(points @ found.basis, sizes / sizes.sum(), measure, 0.0, 1e-6, kinds)[1])
+        values.append(
+            many_weights(points @ found.basis, sizes / sizes.sum(), measure, 0.0, 1e-6, kinds)[1]
+        )
     assert values[0] == pytest.approx(values[1], rel=2e-6)
 
 
@@ -138,4 +146,6 @@ def test_reflections_that_are_none_prove_nothing_that_is_false(monkeypatch, rng)
     # no column scores more than it says
     columns = np.vstack([climbing.within_bounds(rng.normal(size=(500, 12)), distances), logs])
     met = deviations(columns, theta)[0] @ contrasts(12)
-    assert (((met @ told.dual.quadratic) * met).sum(axis=1) - met @ told.dual.linear).max() <= told.highest * (1 + 1e-9)
+    assert (
+        ((met @ told.dual.quadratic) * met).sum(axis=1) - met @ told.dual.linear
+    ).max() <= told.highest * (1 + 1e-9)

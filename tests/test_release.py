@@ -31,7 +31,9 @@ LISTED = [
 @pytest.mark.parametrize(("mechanism", "depth"), LISTED, ids=lambda case: str(case)[:30])
 def test_the_law_is_the_matrix(mechanism, depth):
     """Each branch of the random bits is followed; what is left after `depth` of them bounds the difference."""
-    codes = {str(row.tolist()): z for z, row in enumerate(mechanism.restore_reports(mechanism._listed))}
+    codes = {
+        str(row.tolist()): z for z, row in enumerate(mechanism.restore_reports(mechanism._listed))
+    }
     for secret in (0, mechanism.k - 1):
         expected = {z: p for z, p in enumerate(mechanism.matrix()[secret]) if p}
 
@@ -46,7 +48,13 @@ def test_the_law_on_a_line_without_an_end():
     mechanism = ik.LinearGeometric(ik.Line(0, None), 2.0)
     a = math.exp(-2.0)
     expected = {z: (1 - a) / (1 + a) * a ** abs(z - 7) for z in range(-20, 40)}
-    assert_law(lambda source: int(mechanism._released([7], False, source)[0]), expected, 2, 11, most_left=0.35)
+    assert_law(
+        lambda source: int(mechanism._released([7], False, source)[0]),
+        expected,
+        2,
+        11,
+        most_left=0.35,
+    )
 
 
 def test_a_mechanism_of_another_law_is_found():
@@ -93,7 +101,9 @@ def test_secrets_are_checked():
         ik.LinearGeometric(ik.Line(0, None), 1.0).release([3], codes=True)
 
 
-@pytest.mark.parametrize("mechanism", [mechanism for mechanism, _ in LISTED], ids=lambda case: str(case)[:30])
+@pytest.mark.parametrize(
+    "mechanism", [mechanism for mechanism, _ in LISTED], ids=lambda case: str(case)[:30]
+)
 def test_the_level_is_that_of_the_matrix(mechanism):
     level = ik.privacy.epsilon_metric if mechanism.metric else ik.privacy.epsilon_ldp
     assert mechanism.release_epsilon == pytest.approx(level(mechanism), rel=1e-11)
@@ -155,7 +165,9 @@ class Shy(FiniteMechanism):
 
 
 def test_a_class_that_inherits_has_no_sampler_of_its_parent():
-    with pytest.raises(NoExactSampler, match=r"Louder has no sampler without roundings; release through its matrix"):
+    with pytest.raises(
+        NoExactSampler, match=r"Louder has no sampler without roundings; release through its matrix"
+    ):
         Louder(3, 1.0).release([0])
     mechanism = Louder(3, 1.0)
     instead = ik.MatrixMechanism(mechanism.matrix(), mechanism.alphabet, mechanism.report_alphabet)
@@ -168,7 +180,8 @@ def test_a_matrix_is_enough():
 
 
 @pytest.mark.parametrize(
-    "mechanism", [ik.Piecewise(3, 1.0), ik.LocalHashing(3, 1.0), ik.PlanarGaussian(ik.Grid(2, 2), 0.3)]
+    "mechanism",
+    [ik.Piecewise(3, 1.0), ik.LocalHashing(3, 1.0), ik.PlanarGaussian(ik.Grid(2, 2), 0.3)],
 )
 def test_what_has_no_sampler_says_what_to_take(mechanism):
     with pytest.raises(NoExactSampler, match=r"take|release through"):
@@ -189,5 +202,7 @@ def test_many_reports_at_once():
     mechanism = ik.Rappor(5, 1.0)
     rows = mechanism.release(np.zeros(20_000, dtype=int), codes=True)
     for bit, p in enumerate([mechanism.p_one] + [mechanism.p_zero] * 4):
-        assert abs(rows[:, bit].mean() - p) < 6 * math.sqrt(p * (1 - p) / 20_000)  # false alarms: 2e-9 each
+        assert abs(rows[:, bit].mean() - p) < 6 * math.sqrt(
+            p * (1 - p) / 20_000
+        )  # false alarms: 2e-9 each
     assert OPERATING_SYSTEM.digits == 64

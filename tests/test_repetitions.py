@@ -17,7 +17,9 @@ from ibukit import claims
 
 kept = importlib.import_module("ibukit.claims._repetitions")
 ASKS = ("claims.repeated", "claims.remembered")
-CHAPTERS = {p.stem: p for p in notebooks.chapters() if any(words in p.read_text("utf8") for words in ASKS)}
+CHAPTERS = {
+    p.stem: p for p in notebooks.chapters() if any(words in p.read_text("utf8") for words in ASKS)
+}
 FILES = {path.stem: path for path in kept.FOLDER.glob("*.csv")}
 ALL = [(stem, row) for stem, path in FILES.items() for row in repetitions.read(path)]
 ROWS = [(stem, row) for stem, row in ALL if "estimator" in row]
@@ -51,25 +53,41 @@ def test_distances_are_those_of_estimates():
     for stem, row in ROWS:
         assert (numbers(row) > 0).all(), stem
         ended = {"CLOSED_FORM", "CONVERGED", "STOPPED"}
-        if row["estimator"] == "discrepancy":  # a rule that the chapter ends after 3,000 steps, met or not
+        if (
+            row["estimator"] == "discrepancy"
+        ):  # a rule that the chapter ends after 3,000 steps, met or not
             ended |= {"MAX_ITER", "OUT_OF_REACH"}
         assert set(row["status"].split()) <= ended, stem
 
 
 def people_of(laws, seed, n):
     line = ik.Line(0, len(laws) - 1)
-    return ik.datasets.Dataset("people", np.random.default_rng([seed, n]).multinomial(n, laws), line, "drawn here")
+    return ik.datasets.Dataset(
+        "people", np.random.default_rng([seed, n]).multinomial(n, laws), line, "drawn here"
+    )
 
 
 def some():
     """Of each file something cheap: chapter, people, mechanism, estimators, seed."""
     bits = [ik.Rappor(ik.Line(0, 19), i / 10) for i in range(1, 11)]
     bell = people_of(binom.pmf(np.arange(20), 19, 0.5), 2023, 1000)
-    yield "free-will-measured", bell, ik.FreeWill(bits, name="high privacy"), {"GIBU": ik.mle}, 2023 + bell.n
+    yield (
+        "free-will-measured",
+        bell,
+        ik.FreeWill(bits, name="high privacy"),
+        {"GIBU": ik.mle},
+        2023 + bell.n,
+    )
     yield "comparison", AGES, ik.RandomizedResponse(AGES.alphabet, 0.5), {**INV_P, "MLE": ik.mle}, 7
     noise = ik.TruncatedGeometric(AGES.alphabet, 0.05)
     yield "comparison", AGES, noise, {"IBU, 300 steps": partial(ik.ibu, stop=ik.Steps(300))}, 7
-    yield "what-to-run", AGES, ik.TruncatedGeometric(AGES.alphabet, 3.0), {**INV_P, "MLE": ik.mle}, 16
+    yield (
+        "what-to-run",
+        AGES,
+        ik.TruncatedGeometric(AGES.alphabet, 3.0),
+        {**INV_P, "MLE": ik.mle},
+        16,
+    )
 
 
 def beside(chapter, people, mechanism, estimators, seed, other=0):
@@ -81,7 +99,9 @@ def beside(chapter, people, mechanism, estimators, seed, other=0):
 
 
 @pytest.mark.parametrize(
-    "question", list(some()), ids=lambda question: f"{question[0]}, {question[2].__class__.__name__}"
+    "question",
+    list(some()),
+    ids=lambda question: f"{question[0]}, {question[2].__class__.__name__}",
 )
 def test_some_distances_made_anew(question):
     made, stored = beside(*question)
@@ -147,7 +167,12 @@ def test_what_is_read_is_what_would_be_computed():
 def test_other_shares_and_levels_are_other_questions():
     line = AGES.alphabet
     two = [ik.RandomizedResponse(line, level) for level in (1.0, 2.0)]
-    mixes = [ik.FreeWill(two), ik.FreeWill(two, [0.1, 0.9]), ik.FreeWill(two[::-1]), ik.FreeWill(two[:1])]
+    mixes = [
+        ik.FreeWill(two),
+        ik.FreeWill(two, [0.1, 0.9]),
+        ik.FreeWill(two[::-1]),
+        ik.FreeWill(two[:1]),
+    ]
     assert len({kept.asked(AGES, mix, 7) for mix in mixes}) == 4
 
 
@@ -191,7 +216,13 @@ def test_what_is_computed_in_a_chapters_own_way_is_kept_and_read(tmp_path, monke
     monkeypatch.setattr(kept, "FOLDER", tmp_path)
     krr = ik.RandomizedResponse(AGES.alphabet, 0.5)
     tally = krr.tally_counts(AGES.counts)
-    assert claims.remembered("toy", "numbers", [tally], lambda: [[1.0, 2.0], [3.0, 5.0]]).tolist() == [[1, 2], [3, 5]]
+    assert claims.remembered(
+        "toy", "numbers", [tally], lambda: [[1.0, 2.0], [3.0, 5.0]]
+    ).tolist() == [[1, 2], [3, 5]]
     other = krr.tally_counts(AGES.counts[::-1])
-    for what, tallies in (("numbers", [other]), ("numbers", [tally, tally]), ("other numbers", [tally])):
+    for what, tallies in (
+        ("numbers", [other]),
+        ("numbers", [tally, tally]),
+        ("other numbers", [tally]),
+    ):
         assert claims.remembered("toy", what, tallies, lambda: [[4.0]]).tolist() == [[4]]

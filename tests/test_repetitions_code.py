@@ -12,7 +12,9 @@ import ibukit as ik
 import notebooks
 from ibukit import claims
 
-kept, published = (importlib.import_module(f"ibukit.claims.{name}") for name in ("_repetitions", "_setting"))
+kept, published = (
+    importlib.import_module(f"ibukit.claims.{name}") for name in ("_repetitions", "_setting")
+)
 code_of = kept.code_of
 AGES = ik.datasets.load_adult_ages()
 NOISE = ik.TruncatedGeometric(AGES.alphabet, 0.05)
@@ -34,7 +36,9 @@ def cell_of_the_chapter():
 
 
 def asked(source):
-    return claims.repeated("what-to-run", AGES, [NOISE], in_a_notebook(source)["ESTIMATORS"], 2, seed=16)
+    return claims.repeated(
+        "what-to-run", AGES, [NOISE], in_a_notebook(source)["ESTIMATORS"], 2, seed=16
+    )
 
 
 def test_the_chapters_own_estimators_are_those_of_the_file():
@@ -54,13 +58,18 @@ def test_the_chapters_own_estimators_are_those_of_the_file():
 )  # fmt: skip
 def test_an_estimator_changed_in_a_copy_of_the_chapter_is_told(old, new, name):
     changed = cell_of_the_chapter().replace(old, new, 1)
-    with pytest.raises(kept.OtherCode, match=rf"what-to-run.csv keeps '{name}' .* scripts/repetitions.py what-to-run"):
+    with pytest.raises(
+        kept.OtherCode,
+        match=rf"what-to-run.csv keeps '{name}' .* scripts/repetitions.py what-to-run",
+    ):
         asked(changed)
 
 
 def test_another_name_is_computed_and_so_is_a_changed_setting(monkeypatch):
     made = []
-    monkeypatch.setattr(kept, "replicate", lambda *asked, **how: made.append(1) or ik.replicate(*asked))
+    monkeypatch.setattr(
+        kept, "replicate", lambda *asked, **how: made.append(1) or ik.replicate(*asked)
+    )
     changed = {"MLE": partial(ik.ibu, stop=ik.Steps(2))}
     ask = partial(claims.repeated, "what-to-run", AGES, [NOISE], repetitions=2, seed=16)
     assert len(ask(estimators={"mine": changed["MLE"]})) == 2
@@ -71,9 +80,15 @@ def test_another_name_is_computed_and_so_is_a_changed_setting(monkeypatch):
 
 def test_losses_of_other_code_are_told(tmp_path, monkeypatch):
     monkeypatch.setattr(kept, "FOLDER", tmp_path)
-    source = "SCALE = 2.5\ndef f(x):\n    return SCALE * x\ndef compute():\n    return [[f(1), f(2)]]\n"
+    source = (
+        "SCALE = 2.5\ndef f(x):\n    return SCALE * x\ndef compute():\n    return [[f(1), f(2)]]\n"
+    )
     compute = in_a_notebook(source)["compute"]
-    row = dict.fromkeys(kept.COMPUTED, "") | {"what": "x", "reports": kept.of_reports([]), "column": "0"}
+    row = dict.fromkeys(kept.COMPUTED, "") | {
+        "what": "x",
+        "reports": kept.of_reports([]),
+        "column": "0",
+    }
     row |= {"code": code_of(compute), "values": "7 8"}
     (tmp_path / "toy.csv").write_text(",".join(row) + "\n" + ",".join(row.values()) + "\n")
     assert claims.remembered("toy", "x", [], compute).tolist() == [[7], [8]]

@@ -9,10 +9,12 @@ import pytest
 from threadpoolctl import threadpool_info
 
 import ibukit as ik
-from ibukit.evaluation._keys import spawn_key
+from ibukit.files.seeding import spawn_key
 from replicate_cases import ESTIMATORS, LINE, MECHANISMS, PEOPLE, ask, noisy, numbers
 
-module = importlib.import_module("ibukit.evaluation.replicate")  # the attribute of that name is the function
+module = importlib.import_module(
+    "ibukit.evaluation.replicate"
+)  # the attribute of that name is the function
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +35,10 @@ def test_the_numbers_are_those_of_a_loop_written_by_hand(table):
                 bare = isinstance(estimate, np.ndarray)
                 theta = estimate if bare else estimate.distribution
                 row = next(rows)
-                assert (row["mechanism"], row["epsilon"]) == (type(mechanism).__name__, mechanism.epsilon)
+                assert (row["mechanism"], row["epsilon"]) == (
+                    type(mechanism).__name__,
+                    mechanism.epsilon,
+                )
                 assert (row["estimator"], row["repetition"]) == (name, repetition)
                 assert row["squared_l2"] == ik.squared_l2(theta, PEOPLE.distribution)
                 if (theta >= 0).all():
@@ -62,7 +67,10 @@ def test_the_table_is_tidy(table):
         **dict.fromkeys(["noisy", "INV", "INV-N", "MLE"], ""),
         "IBU": "Steps(n=20)",
     }
-    kinds = {name: table[name].dtype.kind for name in ("epsilon", "emd", "tv", "squared_l2", "gap", "seconds")}
+    kinds = {
+        name: table[name].dtype.kind
+        for name in ("epsilon", "emd", "tv", "squared_l2", "gap", "seconds")
+    }
     assert set(kinds.values()) == {"f"}
     assert table["repetition"].dtype.kind == table["steps"].dtype.kind == "i"
 
@@ -85,7 +93,15 @@ def test_two_processes_give_the_same_table(table, tmp_path):
         {"repetitions": 2},
         {"repetitions": 9},
     ],
-    ids=["mechanisms backwards", "one less", "one more", "estimators backwards", "one alone", "fewer", "more"],
+    ids=[
+        "mechanisms backwards",
+        "one less",
+        "one more",
+        "estimators backwards",
+        "one alone",
+        "fewer",
+        "more",
+    ],
 )
 def test_a_row_depends_on_nothing_else_that_is_asked(table, other):
     question = {"mechanisms": MECHANISMS, "estimators": ESTIMATORS, "repetitions": 6, **other}
@@ -99,8 +115,13 @@ def test_every_repetition_mechanism_and_seed_has_reports_of_its_own():
     geometric = ik.TruncatedGeometric(LINE, 0.3)
     same_law = ik.MatrixMechanism(geometric.matrix(), LINE)
     alone = {"noisy": noisy}
-    drawn = [ik.replicate(PEOPLE, [geometric, same_law], alone, 20, seed)["squared_l2"] for seed in (1, 2)]
-    assert len(set(np.concatenate(drawn).tolist())) > 75  # of 80; a coincidence is possible, twenty are not
+    drawn = [
+        ik.replicate(PEOPLE, [geometric, same_law], alone, 20, seed)["squared_l2"]
+        for seed in (1, 2)
+    ]
+    assert (
+        len(set(np.concatenate(drawn).tolist())) > 75
+    )  # of 80; a coincidence is possible, twenty are not
 
 
 def test_an_estimator_that_does_not_converge_counts_with_its_status():
@@ -113,8 +134,16 @@ def test_an_estimator_that_does_not_converge_counts_with_its_status():
 @pytest.mark.parametrize(
     ("returned", "error", "said"),
     [
-        ([0.5, 0.5], ik.errors.AlphabetMismatch, "what 'it' returns must have one probability for each of the 8"),
-        ([1.5, -0.5, 0, 0, 0, 0, 0, 0], ik.errors.InvalidDistribution, "what 'it' returns must not have negative"),
+        (
+            [0.5, 0.5],
+            ik.errors.AlphabetMismatch,
+            "what 'it' returns must have one probability for each of the 8",
+        ),
+        (
+            [1.5, -0.5, 0, 0, 0, 0, 0, 0],
+            ik.errors.InvalidDistribution,
+            "what 'it' returns must not have negative",
+        ),
         (None, ik.errors.InvalidDistribution, "what 'it' returns must be"),
         (np.full(8, np.nan), ik.errors.InvalidDistribution, "NaN"),
     ],
@@ -128,7 +157,9 @@ def test_what_is_no_distribution_is_refused(returned, error, said):
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_linear_algebra_runs_on_one_thread(n_jobs):
     def threads(tally):
-        counts = [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+        counts = [
+            library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"
+        ]
         assert set(counts) == {1}
         return ik.uniform(tally.k)
 
@@ -145,7 +176,15 @@ def wrong(tally):
 def test_another_error_says_where_it_happened_and_keeps_what_is_finished(tmp_path, n_jobs):
     path = tmp_path / "runs.jsonl"
     with pytest.raises(KeyError, match="missing") as caught:
-        ik.replicate(PEOPLE, MECHANISMS[::2], {"good": noisy, "bad": lambda tally: wrong(tally)}, 4, 3, path, n_jobs)
+        ik.replicate(
+            PEOPLE,
+            MECHANISMS[::2],
+            {"good": noisy, "bad": lambda tally: wrong(tally)},
+            4,
+            3,
+            path,
+            n_jobs,
+        )
     (note,) = caught.value.__notes__
     assert "of TruncatedGeometric(epsilon=1.0) with the estimator 'bad'" in note
     # in a process of their own, the last ones before the error may still have been on their way
@@ -169,9 +208,21 @@ def test_the_bar_is_silent_off_a_terminal(capfd):
         ({"mechanisms": []}, ValueError, "mechanisms must hold at least one"),
         ({"mechanisms": MECHANISMS[0]}, TypeError, r"got one: pass \[TruncatedGeometric"),
         ({"mechanisms": [0.3]}, TypeError, "sequence of mechanisms, got 0.3 in it"),
-        ({"mechanisms": [*MECHANISMS, MECHANISMS[0]]}, ValueError, r"TruncatedGeometric\(epsilon=0.3\) is there twice"),
-        ({"mechanisms": [ik.RandomizedResponse(9, 1.0)]}, ik.errors.AlphabetMismatch, r"Line\(0, 7.*Line\(0, 8"),
-        ({"mechanisms": [ik.Exponential(ik.Line(1, 8), 1.0)]}, ik.errors.AlphabetMismatch, r"Line\(0, 7.*Line\(1, 8"),
+        (
+            {"mechanisms": [*MECHANISMS, MECHANISMS[0]]},
+            ValueError,
+            r"TruncatedGeometric\(epsilon=0.3\) is there twice",
+        ),
+        (
+            {"mechanisms": [ik.RandomizedResponse(9, 1.0)]},
+            ik.errors.AlphabetMismatch,
+            r"Line\(0, 7.*Line\(0, 8",
+        ),
+        (
+            {"mechanisms": [ik.Exponential(ik.Line(1, 8), 1.0)]},
+            ik.errors.AlphabetMismatch,
+            r"Line\(0, 7.*Line\(1, 8",
+        ),
         ({"estimators": {}}, ValueError, "estimators must hold at least one"),
         ({"estimators": [ik.mle]}, TypeError, "mapping from names to callables"),
         ({"estimators": {"MLE": "mle"}}, TypeError, "'MLE': 'mle' in it"),
@@ -181,11 +232,21 @@ def test_the_bar_is_silent_off_a_terminal(capfd):
             ik.errors.AlphabetMismatch,
             "population.counts.*got 7",
         ),
-        ({"population": replace(PEOPLE, counts=-PEOPLE.counts)}, ValueError, "population.counts must not be negative"),
+        (
+            {"population": replace(PEOPLE, counts=-PEOPLE.counts)},
+            ValueError,
+            "population.counts must not be negative",
+        ),
     ],
 )
 def test_bad_input_is_named(changes, error, said, tmp_path):
-    question = {"population": PEOPLE, "mechanisms": MECHANISMS, "estimators": ESTIMATORS, "repetitions": 1, "seed": 1}
+    question = {
+        "population": PEOPLE,
+        "mechanisms": MECHANISMS,
+        "estimators": ESTIMATORS,
+        "repetitions": 1,
+        "seed": 1,
+    }
     with pytest.raises(error, match=said):
         ik.replicate(**{**question, **changes}, path=tmp_path / "runs.jsonl")
     assert not (tmp_path / "runs.jsonl").exists()

@@ -16,7 +16,9 @@ import pytest
 import ibukit as ik
 from replicate_cases import ESTIMATORS, LINE, MECHANISMS, PEOPLE, ask, numbers
 
-module = importlib.import_module("ibukit.evaluation.replicate")  # the attribute of that name is the function
+module = importlib.import_module(
+    "ibukit.evaluation.replicate"
+)  # the attribute of that name is the function
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +70,14 @@ def test_a_repetition_is_in_the_file_before_the_next_begins(tmp_path, monkeypatc
 
 def test_a_file_goes_on_to_more_repetitions_and_serves_fewer(table, tmp_path, repeated):
     path = tmp_path / "runs.jsonl"
-    grow = partial(ik.replicate, PEOPLE, MECHANISMS[::-1], dict(reversed(ESTIMATORS.items())), seed=11, path=path)
+    grow = partial(
+        ik.replicate,
+        PEOPLE,
+        MECHANISMS[::-1],
+        dict(reversed(ESTIMATORS.items())),
+        seed=11,
+        path=path,
+    )
     for repetitions, computed in ((2, 6), (6, 12), (4, 0)):
         repeated.clear()
         found = numbers(grow(repetitions=repetitions))
@@ -126,26 +135,47 @@ def with_header(change):
 
 FOREIGN = {
     "seed": ({"seed": 12}, ["seed 11 there, 12 here"]),
-    "population": ({"population": replace(PEOPLE, counts=PEOPLE.counts[::-1])}, ["population 200 on 8 values"]),
-    "mechanism": ({"mechanisms": MECHANISMS[1:]}, ["mechanisms: TruncatedGeometric(epsilon=0.3) only there"]),
+    "population": (
+        {"population": replace(PEOPLE, counts=PEOPLE.counts[::-1])},
+        ["population 200 on 8 values"],
+    ),
+    "mechanism": (
+        {"mechanisms": MECHANISMS[1:]},
+        ["mechanisms: TruncatedGeometric(epsilon=0.3) only there"],
+    ),
     "more mechanisms": (
         {"mechanisms": [*MECHANISMS, ik.Exponential(LINE, 0.5)]},
         ["Exponential(epsilon=0.5) only here"],
     ),
-    "stop": ({"estimators": {**ESTIMATORS, "IBU": partial(ik.ibu, stop=ik.Steps(21))}}, ["IBU is Steps(n=20)", "21"]),
+    "stop": (
+        {"estimators": {**ESTIMATORS, "IBU": partial(ik.ibu, stop=ik.Steps(21))}},
+        ["IBU is Steps(n=20)", "21"],
+    ),
     "name": (
         {"estimators": {("MLE*" if n == "MLE" else n): e for n, e in ESTIMATORS.items()}},
         ["MLE only there", "MLE*"],
     ),
-    "partial": ({"estimators": {**ESTIMATORS, "INV": partial(ik.inv, post="project")}}, ["estimators: INV is"]),
-    "lambda": ({"estimators": {**ESTIMATORS, "INV-N": lambda tally: ik.inv(tally, post="project")}}, ["INV-N is"]),
+    "partial": (
+        {"estimators": {**ESTIMATORS, "INV": partial(ik.inv, post="project")}},
+        ["estimators: INV is"],
+    ),
+    "lambda": (
+        {"estimators": {**ESTIMATORS, "INV-N": lambda tally: ik.inv(tally, post="project")}},
+        ["INV-N is"],
+    ),
 }
 
 
 @pytest.mark.parametrize("what", FOREIGN)
 def test_a_file_of_another_question_is_refused_and_left_alone(tmp_path, what):
     path, (other, said) = tmp_path / "runs.jsonl", FOREIGN[what]
-    question = {"population": PEOPLE, "mechanisms": MECHANISMS, "estimators": ESTIMATORS, "seed": 11, "path": path}
+    question = {
+        "population": PEOPLE,
+        "mechanisms": MECHANISMS,
+        "estimators": ESTIMATORS,
+        "seed": 11,
+        "path": path,
+    }
     ik.replicate(**question, repetitions=1)
     before = path.read_bytes()
     with pytest.raises(ik.errors.ForeignFile) as caught:
@@ -157,13 +187,19 @@ def test_a_file_of_another_question_is_refused_and_left_alone(tmp_path, what):
 @pytest.mark.parametrize(
     ("edit", "said"),
     [
-        (with_header(lambda header: header["versions"].update(numpy="1.26")), "versions: numpy is 1.26 there"),
+        (
+            with_header(lambda header: header["versions"].update(numpy="1.26")),
+            "versions: numpy is 1.26 there",
+        ),
         (with_header(lambda header: header.pop("seed")), "is neither"),
         (lambda content: b"mechanism,emd\nTruncatedGeometric,0.5\n", "is neither"),
         (lambda content: b"notes without a line break", "is neither"),
         (lambda content: b"[1]\n", "is neither"),
         (lambda content: content[:-40] + b"\n" + content, "line 4 of"),
-        (lambda content: content + b'{"mechanism": "x", "repetition": 0, "estimators": {}}\n', "line 5 of"),
+        (
+            lambda content: content + b'{"mechanism": "x", "repetition": 0, "estimators": {}}\n',
+            "line 5 of",
+        ),
         (lambda content: content + bytes(9) + b"\n", "line 5 of"),
     ],
     ids=["version", "key", "csv", "text", "list", "line cut inside", "no estimators", "zeros"],

@@ -31,7 +31,9 @@ def has_tails(ends, values, chances, level, draws):
     return all(beyond <= tail + margin and with_it >= tail - margin for beyond, with_it in sure)
 
 
-@pytest.mark.parametrize(("seen", "kind"), [(80, "parametric"), (80, "reports"), (92, "parametric"), (92, "reports")])
+@pytest.mark.parametrize(
+    ("seen", "kind"), [(80, "parametric"), (80, "reports"), (92, "parametric"), (92, "reports")]
+)
 def test_percentiles_are_those_of_the_exact_law(seen, kind):
     n, level, draws = 120, 0.9, 1500
     estimate = ik.mle(TWO.tally_counts([seen, n - seen]))
@@ -41,7 +43,9 @@ def test_percentiles_are_those_of_the_exact_law(seen, kind):
     law = binom.pmf(np.arange(n + 1), n, chance)
     assert has_tails(ends, estimates(n), law, level, draws)
     # the controls: other people, and a higher level
-    assert not has_tails(ends, estimates(n), binom.pmf(np.arange(n + 1), n, chance - 0.05), level, draws)
+    assert not has_tails(
+        ends, estimates(n), binom.pmf(np.arange(n + 1), n, chance - 0.05), level, draws
+    )
     assert not has_tails(ends, estimates(n), law, 0.98, draws)
 
 
@@ -49,7 +53,9 @@ def test_the_kinds_differ_where_the_reports_are_beyond_all_distributions():
     """Of 120 reports 105 name the first: more than if all had it. Its people make 88."""
     estimate = ik.mle(TWO.tally_counts([105, 15]))
     assert estimate.distribution[0] == 1
-    drawn, again = (estimate.interval(method="bootstrap", kind=kind)[0][0] for kind in ("parametric", "reports"))
+    drawn, again = (
+        estimate.interval(method="bootstrap", kind=kind)[0][0] for kind in ("parametric", "reports")
+    )
     assert drawn < again - 0.05
 
 
@@ -57,14 +63,20 @@ def test_the_basic_interval_is_of_the_errors_about_fixed_secrets():
     n, level, draws, seen = 120, 0.9, 1500, 70
     estimate = ik.mle(TWO.tally_counts([seen, n - seen]))
     first = whole_people(estimate.distribution, n)[0]
-    truthful, liars = (binom.pmf(np.arange(m + 1), m, p) for m, p in ((first, TRUE), (n - first, 1 - TRUE)))
+    truthful, liars = (
+        binom.pmf(np.arange(m + 1), m, p) for m, p in ((first, TRUE), (n - first, 1 - TRUE))
+    )
     law, errors = np.convolve(truthful, liars), estimates(n) - first / n
-    lower, upper = estimate.interval(level, of=[1, 0], method="bootstrap", target="frequencies", draws=draws)
+    lower, upper = estimate.interval(
+        level, of=[1, 0], method="bootstrap", target="frequencies", draws=draws
+    )
     middle = estimate.distribution[0]
     assert has_tails((middle - upper, middle - lower), errors, law, level, draws)
     # the control: secrets that are drawn, too
     wider = binom.pmf(np.arange(n + 1), n, 0.5)
-    assert not has_tails((middle - upper, middle - lower), (np.arange(n + 1) / n - 0.5) * 8, wider, level, draws)
+    assert not has_tails(
+        (middle - upper, middle - lower), (np.arange(n + 1) / n - 0.5) * 8, wider, level, draws
+    )
 
 
 def test_people_are_whole_and_all_there():
@@ -84,13 +96,17 @@ def test_each_part_is_drawn_by_itself():
     rng = np.random.default_rng(1)
     tally = TWO.tally_counts([300, 200]) + ik.RandomizedResponse(2, 3.0).tally_counts([20, 40])
     for drawn in (simulated(tally, np.array([0.5, 0.5]), rng), resampled(tally, rng)):
-        assert [(part.mechanism, part.n) for part in drawn.parts] == [(part.mechanism, part.n) for part in tally.parts]
+        assert [(part.mechanism, part.n) for part in drawn.parts] == [
+            (part.mechanism, part.n) for part in tally.parts
+        ]
     seen = np.array([resampled(tally, rng).parts[1].counts for _ in range(400)])
     assert seen.mean(axis=0) == pytest.approx([20, 40], abs=SIGMAS * np.sqrt(60 * 2 / 9 / 400))
     bits = ik.Rappor(3, 2.0).simulate([20, 10, 5], rng)
     drawn = resampled(bits, rng)
     assert drawn.n == 35
-    assert {tuple(row) for row in drawn.parts[0].reports} <= {tuple(row) for row in bits.parts[0].reports}
+    assert {tuple(row) for row in drawn.parts[0].reports} <= {
+        tuple(row) for row in bits.parts[0].reports
+    }
 
 
 # How often it holds
@@ -156,7 +172,9 @@ def test_bad_input_is_named():
             estimate.interval(level, method="bootstrap", draws=draws)
     with pytest.raises(ValueError, match="kind must be 'parametric' or 'reports', got 'wild'"):
         estimate.interval(method="bootstrap", kind="wild")
-    with pytest.raises(ValueError, match="kind must be 'parametric' with target='frequencies', got 'reports'"):
+    with pytest.raises(
+        ValueError, match="kind must be 'parametric' with target='frequencies', got 'reports'"
+    ):
         estimate.interval(method="bootstrap", kind="reports", target="frequencies")
     with pytest.raises(ValueError, match=r"seed must be a whole number, got 0\.5"):
         estimate.interval(method="bootstrap", seed=0.5)
@@ -169,7 +187,9 @@ def test_bad_input_is_named():
 
 def test_processes_share_the_draws_and_change_nothing():
     tally = ik.RandomizedResponse(3, 1.0).tally_counts([50, 30, 20])
-    alone, together = (ik.mle(tally).interval(0.9, method="bootstrap", draws=40, n_jobs=n) for n in (1, 2))
+    alone, together = (
+        ik.mle(tally).interval(0.9, method="bootstrap", draws=40, n_jobs=n) for n in (1, 2)
+    )
     np.testing.assert_array_equal(alone, together)
     with pytest.raises(ValueError, match="n_jobs must be a number of processes"):
         ik.mle(tally).interval(method="bootstrap", n_jobs=0)
@@ -178,7 +198,10 @@ def test_processes_share_the_draws_and_change_nothing():
 @pytest.mark.parametrize("k", [2, 7, 16, 17])
 def test_a_warm_start_leads_to_the_same_maximum(rng, k):
     """Right supports, wrong ones and channels that are not dense."""
-    for mechanism in (ik.MatrixMechanism(rng.dirichlet(np.ones(k + 2), size=k)), ik.RandomizedResponse(k, 1.0)):
+    for mechanism in (
+        ik.MatrixMechanism(rng.dirichlet(np.ones(k + 2), size=k)),
+        ik.RandomizedResponse(k, 1.0),
+    ):
         tally = mechanism.simulate(rng.multinomial(500, rng.dirichlet(np.full(k, 0.4))), rng)
         problem, best = Problem(tally.operator, tally.counts), ik.mle(tally).distribution
         for start in (best, rng.dirichlet(np.ones(k)), np.eye(k)[0]):
@@ -186,16 +209,22 @@ def test_a_warm_start_leads_to_the_same_maximum(rng, k):
 
 
 def test_a_warm_start_that_leads_nowhere_is_left(monkeypatch):
-    tally = ik.MatrixMechanism([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]]).tally_counts([40, 30, 30])
+    tally = ik.MatrixMechanism([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]]).tally_counts(
+        [40, 30, 30]
+    )
     problem = Problem(tally.operator, tally.counts)
     monkeypatch.setattr(interior_point.Dense, "cross_over", lambda *_: (np.inf, np.zeros(3)))
     assert interior_point.from_support(tally.matrix(), problem.q, np.full(3, 1 / 3), 1e-9) is None
     monkeypatch.setattr(interior_point, "from_support", lambda *_: None)
-    np.testing.assert_allclose(maximise_near(problem, np.eye(3)[0]), ik.mle(tally).distribution, atol=1e-9)
+    np.testing.assert_allclose(
+        maximise_near(problem, np.eye(3)[0]), ik.mle(tally).distribution, atol=1e-9
+    )
 
 
 def test_a_warm_start_that_is_certified_needs_no_other_solver(monkeypatch):
-    tally = ik.MatrixMechanism([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]]).tally_counts([40, 30, 30])
+    tally = ik.MatrixMechanism([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]]).tally_counts(
+        [40, 30, 30]
+    )
     problem, best = Problem(tally.operator, tally.counts), ik.mle(tally).distribution
     monkeypatch.setattr(maximum, "best_found", None)
     np.testing.assert_allclose(maximise_near(problem, best), best, atol=1e-9)

@@ -48,12 +48,19 @@ print(*map(repr, map(float, numbers)))
 
 def python(code, noise=None):
     """What a program prints; with a seed, under that seed's noise, and without one, without any."""
-    environment = {key: value for key, value in os.environ.items() if key != "IBUKIT_ROUNDING_NOISE"}
+    environment = {
+        key: value for key, value in os.environ.items() if key != "IBUKIT_ROUNDING_NOISE"
+    }
     if noise is not None:
         path = [str(FOLDER), environment.get("PYTHONPATH", "")]
-        environment |= {"IBUKIT_ROUNDING_NOISE": str(noise), "PYTHONPATH": os.pathsep.join(filter(None, path))}
+        environment |= {
+            "IBUKIT_ROUNDING_NOISE": str(noise),
+            "PYTHONPATH": os.pathsep.join(filter(None, path)),
+        }
     command = [sys.executable, "-c", code]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+    return subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=True
+    ).stdout
 
 
 def test_noise_is_small_and_everywhere_and_twice_the_same(rng):
@@ -83,12 +90,21 @@ def quiet_and_noisy():
 def test_every_operator_and_solver_is_noisy(quiet_and_noisy):
     quiet, noisy = ([float(x) for x in lines[0].split()] for lines in quiet_and_noisy)
     assert noisy == pytest.approx(quiet, rel=1e-12)
-    for part in (slice(0, 3), slice(3, 6), slice(7, 10), slice(10, 13), slice(13, 16), slice(16, None)):
+    for part in (
+        slice(0, 3),
+        slice(3, 6),
+        slice(7, 10),
+        slice(10, 13),
+        slice(13, 16),
+        slice(16, None),
+    ):
         assert quiet[part] != noisy[part]
 
 
 def test_draws_withstand_it_because_what_they_depend_on_is_rounded(quiet_and_noisy):
-    (quiet, quiet_exact), (noisy, noisy_exact) = ((lines[1:5], lines[5:]) for lines in quiet_and_noisy)
+    (quiet, quiet_exact), (noisy, noisy_exact) = (
+        (lines[1:5], lines[5:]) for lines in quiet_and_noisy
+    )
     assert len(quiet) == len(quiet_exact) == 4
     assert noisy == quiet
     assert noisy_exact != quiet_exact  # and without that they part
@@ -100,9 +116,14 @@ def test_tidy_probabilities_are_drawn_alike_on_both_sides_of_a_whole_number():
         counts = []
         for share in (0.4, np.nextafter(0.4, 0), np.nextafter(0.4, 1)):
             mechanism = ik.MatrixMechanism([[1 - share, share], [0.5, 0.5]])
-            tallies = [mechanism.simulate([users, 0], np.random.default_rng(seed)) for seed in range(200)]
+            tallies = [
+                mechanism.simulate([users, 0], np.random.default_rng(seed)) for seed in range(200)
+            ]
             counts.append([tally.counts.tolist() for tally in tallies])
         assert counts[0] == counts[1] == counts[2]
     rows = [np.array([0.6, 0.4]), np.array([np.nextafter(0.6, 1), np.nextafter(0.4, 0)])]
-    bare = [[np.random.default_rng(seed).multinomial(79, row).tolist() for seed in range(200)] for row in rows]
+    bare = [
+        [np.random.default_rng(seed).multinomial(79, row).tolist() for seed in range(200)]
+        for row in rows
+    ]
     assert bare[0] != bare[1]

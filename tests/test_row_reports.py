@@ -53,7 +53,9 @@ def test_reports_by_their_form(mechanism, rng):
     assert tally.n == 7
     assert np.array_equal(mechanism.tally(shown, codes=True).parts[0].reports, kept)
     assert mechanism.tally(mechanism.label_reports(shown)).n == len(kept)
-    poisoned = ik.attack.poison_outputs(mechanism.simulate(COUNTS, rng), report=reports[0], fraction=0.1)
+    poisoned = ik.attack.poison_outputs(
+        mechanism.simulate(COUNTS, rng), report=reports[0], fraction=0.1
+    )
     assert poisoned.n == 1111
     assert mechanism.tally(pickle.loads(pickle.dumps(reports))).n == 4
 
@@ -70,7 +72,9 @@ def test_reports_in_tables(mechanism, rng):
         with pytest.raises(ValueError, match="reports must be"):
             ik.Tally.from_table(tables[1][0], mechanism, report=columns[0])
         with pytest.raises(ValueError, match="missing"):
-            ik.Tally.from_table(tables[1][0].astype(float).replace(reports[0, 0], np.nan), mechanism, report=columns)
+            ik.Tally.from_table(
+                tables[1][0].astype(float).replace(reports[0, 0], np.nan), mechanism, report=columns
+            )
     for table, columns in tables:
         tally = ik.Tally.from_table(table, mechanism, report=columns)
         assert np.array_equal(tally.parts[0].reports, wanted.parts[0].reports)
@@ -97,10 +101,14 @@ def test_everything_downstream_takes_them(mechanism, rng):
     assert ik.ibu(tally, stop=ik.Gap(1e-4)).gap <= 1e-4
     # by the rank of the columns seen, together with ones
     seen = tally.matrix() / tally.matrix().max(axis=0)
-    assert bool(ik.theory.strictly_concave(tally)) == (np.linalg.matrix_rank(np.c_[np.ones(6), seen]) == 6)
+    assert bool(ik.theory.strictly_concave(tally)) == (
+        np.linalg.matrix_rank(np.c_[np.ones(6), seen]) == 6
+    )
     few = mechanism.simulate([1, 0, 1, 0, 0, 0], rng)
     seen = few.matrix() / few.matrix().max(axis=0)
-    assert bool(ik.theory.strictly_concave(few)) == (np.linalg.matrix_rank(np.c_[np.ones(6), seen]) == 6)
+    assert bool(ik.theory.strictly_concave(few)) == (
+        np.linalg.matrix_rank(np.c_[np.ones(6), seen]) == 6
+    )
     assert ik.theory.mle_set(tally).unique == bool(ik.theory.strictly_concave(tally))
 
 

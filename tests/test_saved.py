@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 import ibukit as ik
-from ibukit.evaluation import _journal
-from ibukit.saved import sealed
+from ibukit.files import format, journal
 from mechanism_cases import KINDS
 
 GRID = ik.Grid(2, 2, cell_size=0.5, unit="km", bounds=(48.0, 48.1, 2.0, 2.1), first=(3, 4))
@@ -64,12 +63,16 @@ def test_a_tally_comes_back_as_it_was(mechanism, tmp_path, rng):
         assert not new.counts.flags.writeable
         np.testing.assert_array_equal(new.reports, old.reports)
         np.testing.assert_array_equal(new.counts, old.counts)
-    assert (before + after).n == 2 * before.n  # it is of the same secrets, through the same mechanism
+    assert (
+        before + after
+    ).n == 2 * before.n  # it is of the same secrets, through the same mechanism
 
 
 def test_pooled_and_weighted_and_what_was_dropped(tmp_path):
     weights = ik.RandomizedResponse(3, 1.0).tally_counts([0.5, 2.25, 1 / 3], weighted=True)
-    both = (weights + ik.Rappor(3, 2.0).tally([[1, 0, 0], [1, 1, 0]]))._after_dropping({"missing": 3, "unknown": 0.5})
+    both = (weights + ik.Rappor(3, 2.0).tally([[1, 0, 0], [1, 1, 0]]))._after_dropping(
+        {"missing": 3, "unknown": 0.5}
+    )
     both.save(tmp_path / "tally")
     again = ik.Tally.load(tmp_path / "tally")
     assert again.n == both.n
@@ -94,11 +97,15 @@ def test_an_estimate_comes_back_with_its_tally(tally, tmp_path):
 
 def test_a_file_may_be_read_by_what_wrote_it_alone(tally, tmp_path):
     tally.save(tmp_path / "tally")
-    with pytest.raises(ik.errors.ForeignFile, match=r"a file that Estimate wrote, .* is not; .* Tally wrote it"):
+    with pytest.raises(
+        ik.errors.ForeignFile, match=r"a file that Estimate wrote, .* is not; .* Tally wrote it"
+    ):
         ik.Estimate.load(tmp_path / "tally")
     head, _, content = (tmp_path / "tally").read_bytes().partition(b"\n")
     (tmp_path / "tally").write_bytes(head.replace(b"Tally 1", b"Tally 9") + b"\n" + content)
-    with pytest.raises(ik.errors.ForeignFile, match=r"version 1, .* is of version 9; read it with the release"):
+    with pytest.raises(
+        ik.errors.ForeignFile, match=r"version 1, .* is of version 9; read it with the release"
+    ):
         ik.Tally.load(tmp_path / "tally")
 
 
@@ -132,19 +139,23 @@ def test_no_file_is_executed(tally, tmp_path, monkeypatch):
     hostile = {
         "a pickle for content": bomb,
         "an array of objects": None,
-        "a class of others": {"parts": [{"mechanism": {"mechanism": "Popen", "fields": {"args": "x"}}, "place": 0}]},
+        "a class of others": {
+            "parts": [{"mechanism": {"mechanism": "Popen", "fields": {"args": "x"}}, "place": 0}]
+        },
         "a module": {"parts": [{"mechanism": {"mechanism": "os.mkdir", "fields": {}}, "place": 0}]},
     }
     for content in hostile.values():
         arrays = {"reports 0": np.arange(2), "counts 0": np.ones(2, dtype=np.int64)}
         values = {"full_alphabet": None, "dropped": [], "parts": []}
         if isinstance(content, dict):
-            sealed.write(tmp_path / "tally", "Tally", 1, values | content, arrays)
+            format.write(tmp_path / "tally", "Tally", 1, values | content, arrays)
         else:
             if content is None:
-                np.save(tmp_path / "objects.npy", np.array([Bomb()], dtype=object), allow_pickle=True)
+                np.save(
+                    tmp_path / "objects.npy", np.array([Bomb()], dtype=object), allow_pickle=True
+                )
                 content = b'{"arrays": ["reports 0"]}\n' + (tmp_path / "objects.npy").read_bytes()
-            digest = sealed.hashlib.sha256(content).hexdigest().encode()
+            digest = format.hashlib.sha256(content).hexdigest().encode()
             (tmp_path / "tally").write_bytes(b"ibukit Tally 1 sha256 " + digest + b"\n" + content)
         with pytest.raises(ik.errors.ForeignFile, match="the content of"):
             ik.Tally.load(tmp_path / "tally")
@@ -189,7 +200,9 @@ def test_a_second_loop_on_a_file_is_told_so_and_no_cycle_is_lost(tmp_path, rng):
     one, two = begun(path), begun(path)
     one.collect(one.mechanism().simulate([500, 300, 550], rng))
     before = path.read_bytes()
-    with pytest.raises(ik.errors.DataChanged, match="written by another since: begin again from the file"):
+    with pytest.raises(
+        ik.errors.DataChanged, match="written by another since: begin again from the file"
+    ):
         two.collect(two.mechanism().simulate([50, 30, 20], rng))
     assert path.read_bytes() == before
     assert two.cycle == 0
@@ -227,7 +240,7 @@ def test_who_comes_while_another_writes_is_told_so(tally, tmp_path):
 def _write_often(path, value):
     for _ in range(100):
         with contextlib.suppress(ik.errors.DataChanged):
-            sealed.write(path, "Tally", 1, {"who": value}, {"all": np.full(1000, value)})
+            format.write(path, "Tally", 1, {"who": value}, {"all": np.full(1000, value)})
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
@@ -240,7 +253,7 @@ def test_two_processes_that_write_at_once_leave_the_file_of_one(tmp_path):
     read = 0
     while any(writer.is_alive() for writer in writers):
         if path.exists():
-            values, arrays, _ = sealed.read(path, "Tally", 1)
+            values, arrays, _ = format.read(path, "Tally", 1)
             assert (arrays["all"] == values["who"]).all()
             read += 1
     for writer in writers:
@@ -253,7 +266,7 @@ QUESTION = {"seed": 1, "estimators": {"MLE": "mle"}}
 
 
 def lines_of(path, question=QUESTION):
-    with _journal.opened(path, question) as (finished, write):
+    with journal.opened(path, question) as (finished, write):
         if not finished:
             for repetition in range(3):
                 write(("k-RR", repetition), {"MLE": {"emd": 0.125 + repetition, "gap": 1e-12}})
@@ -273,7 +286,7 @@ def test_no_digit_of_a_journal_can_change_unseen(tmp_path):
         changed = bytearray(content)
         changed[place] ^= 1 << place % 8
         path.write_bytes(changed)
-        with contextlib.suppress(*REFUSED), _journal.opened(path, QUESTION) as (found, _):
+        with contextlib.suppress(*REFUSED), journal.opened(path, QUESTION) as (found, _):
             assert found.items() < whole.items()  # never another number
 
 
@@ -286,6 +299,6 @@ def test_journals_from_before_there_were_checksums_go_on(tmp_path):
         assert line.pop(name)
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert lines_of(path) == whole
-    with _journal.opened(path, QUESTION) as (_, write):
+    with journal.opened(path, QUESTION) as (_, write):
         write(("k-RR", 3), {"MLE": {"emd": 7.0}})
     assert lines_of(path) == whole | {("k-RR", 3): {"MLE": {"emd": 7.0}}}

@@ -20,7 +20,7 @@ from distributed.utils import get_mp_context
 import ibukit as ik
 from ibukit import scale
 from ibukit.errors import AlphabetMismatch, DataChanged, MissingExtra
-from ibukit.scale._workers import OnWorkers
+from ibukit.scale._worker_rows import OnWorkers
 from replicate_cases import PEOPLE, ask, noisy, numbers
 from scale_cases import Doomed, die_once, draw, draw_anew
 
@@ -32,7 +32,12 @@ SEEDS = range(17)  # one more than are added at once
 # a port that is free: on 8787, the usual one, somebody else may have a cluster
 LOADED = ["distributed", "distributed.nanny", "pandas", "dask.array"]
 LOADED += [f"ibukit.{room}" for room in ("estimators", "evaluation", "mechanisms", "scale")]
-HOW = {"processes": True, "threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": logging.CRITICAL}
+HOW = {
+    "processes": True,
+    "threads_per_worker": 1,
+    "dashboard_address": ":0",
+    "silence_logs": logging.CRITICAL,
+}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -109,7 +114,9 @@ def test_workers_give_the_bits_of_this_machine(client, undisturbed, score):
     assert ik.gap(whole, found.distribution) == pytest.approx(found.gap, abs=1e-14)
     assert found.gap <= 1e-9
     assert score_of(tally) == score
-    assert score_of(scale.tally(rows()[::-1], RAPPOR)) != score, "bits must be seen to depend on the order"
+    assert score_of(scale.tally(rows()[::-1], RAPPOR)) != score, (
+        "bits must be seen to depend on the order"
+    )
 
 
 def test_standard_errors_are_added_up_by_the_workers(client, undisturbed):
@@ -130,14 +137,21 @@ def test_a_worker_killed_in_mid_run_changes_no_bit(client, undisturbed, in_the_t
     assert processes(client) != before
     assert found.distribution.tobytes() == undisturbed.distribution.tobytes()
     assert (found.log_likelihood, found.gap) == (undisturbed.log_likelihood, undisturbed.gap)
-    assert tally.operator.score(ik.uniform(K), tally.counts).g @ ik.uniform(K) == pytest.approx(5100)
+    assert tally.operator.score(ik.uniform(K), tally.counts).g @ ik.uniform(K) == pytest.approx(
+        5100
+    )
 
 
 def test_rows_that_come_out_differently_are_found_out(in_the_third_pass):
     """Of one worker all rows are lost; of two the other may have copies of them, and then nothing is."""
     mechanism = Doomed(K, 2.0, str(in_the_third_pass))
-    with LocalCluster(n_workers=1, **HOW) as cluster, Client(cluster, set_as_default=False) as alone:
-        tally = scale.tally([delayed(draw_anew, pure=False)(ROWS_EACH) for _ in SEEDS], mechanism, alone)
+    with (
+        LocalCluster(n_workers=1, **HOW) as cluster,
+        Client(cluster, set_as_default=False) as alone,
+    ):
+        tally = scale.tally(
+            [delayed(draw_anew, pure=False)(ROWS_EACH) for _ in SEEDS], mechanism, alone
+        )
         with pytest.raises(DataChanged, match="was lost with its worker, and came out differently"):
             ik.mle(tally)
     assert not in_the_third_pass.exists()
@@ -147,7 +161,12 @@ def test_rows_that_come_out_differently_are_found_out(in_the_third_pass):
     ("collect", "how"),
     [
         (lambda: da.from_array(np.concatenate(rows()), chunks=(ROWS_EACH, 16)), {}),
-        (lambda: da.from_array(np.packbits(np.concatenate(rows()), axis=1), chunks=(ROWS_EACH, 5)), {"packed": True}),
+        (
+            lambda: da.from_array(
+                np.packbits(np.concatenate(rows()), axis=1), chunks=(ROWS_EACH, 5)
+            ),
+            {"packed": True},
+        ),
         (lambda: db.from_delayed([delayed(list, pure=False)(block) for block in blocks()]), {}),
         (lambda: [delayed(pd.DataFrame, pure=False)(block) for block in blocks()], {}),
     ],
@@ -194,11 +213,17 @@ def test_wrong_rows_and_clients_are_named(client):
     with pytest.raises(AlphabetMismatch, match="rows of 0 and 1, got 2") as caught:
         scale.tally([delayed(one) for one in bad], RAPPOR, client)
     assert caught.value.__notes__ == ["in partition 1 of rows"]
-    with pytest.raises(AlphabetMismatch, match=r"shape \(n, 40\), got a Dask Array of shape \(9, 39\)"):
+    with pytest.raises(
+        AlphabetMismatch, match=r"shape \(n, 40\), got a Dask Array of shape \(9, 39\)"
+    ):
         scale.tally(da.zeros((9, 39)), RAPPOR, client)
-    with pytest.raises(TypeError, match=r"client must be a dask.distributed.Client, got 'tcp://1.2.3.4'"):
+    with pytest.raises(
+        TypeError, match=r"client must be a dask.distributed.Client, got 'tcp://1.2.3.4'"
+    ):
         scale.tally(blocks(), RAPPOR, "tcp://1.2.3.4")
-    with pytest.raises(TypeError, match="rows must not be arrays of this machine where client is given"):
+    with pytest.raises(
+        TypeError, match="rows must not be arrays of this machine where client is given"
+    ):
         scale.tally(bad, RAPPOR, client)
     with pytest.raises(TypeError, match=r"rows must be .* all of a kind"):
         scale.tally([blocks()[0], bad[0]], RAPPOR, client)
@@ -206,7 +231,9 @@ def test_wrong_rows_and_clients_are_named(client):
 
 def test_a_collection_needs_a_client(client):
     with client.as_current(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr("distributed.default_client", lambda: (_ for _ in ()).throw(ValueError("none")))
+        patch.setattr(
+            "distributed.default_client", lambda: (_ for _ in ()).throw(ValueError("none"))
+        )
         with pytest.raises(ValueError, match="client must be given for Dask collections"):
             scale.tally(blocks(), RAPPOR)
         patch.setitem(sys.modules, "distributed", None)

@@ -24,7 +24,10 @@ NAMED = re.compile(r"^```\{schematic\} (\S+)$", re.MULTILINE)
 SVG = "{http://www.w3.org/2000/svg}"
 ALLOWED = {"svg", "g", "path", "rect", "circle", "text", "tspan"}
 COLOUR = re.compile(r"none|currentColor|var\((--ik-[a-z-]+), #[0-9A-Fa-f]{6}\)")
-PHONE, LEGIBLE = 340, 9  # px: the width of a figure on a phone 390 px wide, and the least size of text on it
+PHONE, LEGIBLE = (
+    340,
+    9,
+)  # px: the width of a figure on a phone 390 px wide, and the least size of text on it
 LARGEST = 8_000  # bytes
 
 
@@ -68,7 +71,9 @@ def faults(drawing):
                 found.append(f"text of {size:g}, less than {least:.1f}")
             if fill != "currentColor":
                 found.append(f"text in {fill}")
-        if name == "text" and not (0 <= float(node.get("x")) <= width and size / 2 < float(node.get("y")) <= height):
+        if name == "text" and not (
+            0 <= float(node.get("x")) <= width and size / 2 < float(node.get("y")) <= height
+        ):
             found.append("text outside of the drawing")
         for child in node:
             look(child, size, fill)
@@ -128,14 +133,18 @@ def contrast(one, other):
 
     def luminance(colour):
         parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-        parts = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        parts = [
+            part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+        ]
         return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
 
     high, low = sorted((luminance(one), luminance(other)), reverse=True)
     return (high + 0.05) / (low + 0.05)
 
 
-@pytest.mark.parametrize(("colours", "ground"), [(LIGHT, "#ffffff"), (DARK, "#121212")], ids=["light", "dark"])
+@pytest.mark.parametrize(
+    ("colours", "ground"), [(LIGHT, "#ffffff"), (DARK, "#121212")], ids=["light", "dark"]
+)
 def test_lines_stand_out_and_text_can_be_read_on_panels(colours, ground):
     assert contrast("#000000", "#ffffff") == pytest.approx(21)
     text = {"#ffffff": "#222832", "#121212": "#ced6dd"}[ground]  # the theme's
@@ -166,7 +175,9 @@ CHAPTERS = [path for path in PAGES if path.parent.name == "chapters"]
 
 def test_every_schematic_that_a_page_names_is_there():
     names = {path.stem for path in DRAWINGS}
-    assert {(path.name, name) for path in PAGES for name in named(path) if name not in names} == set()
+    assert {
+        (path.name, name) for path in PAGES for name in named(path) if name not in names
+    } == set()
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
@@ -177,12 +188,17 @@ def test_every_chapter_opens_with_a_picture_before_any_code(path):
 
 
 def test_every_drawing_is_shown():
-    assert {path.stem for path in DRAWINGS} - {name for path in PAGES for name in named(path)} == set()
+    assert {path.stem for path in DRAWINGS} - {
+        name for path in PAGES for name in named(path)
+    } == set()
 
 
 def test_the_names_on_a_page_are_found(tmp_path):
     cells = [
-        {"cell_type": "markdown", "source": ["# A\n", "\n", "```{schematic} nowhere\n", ":alt: a\n", "```"]},
+        {
+            "cell_type": "markdown",
+            "source": ["# A\n", "\n", "```{schematic} nowhere\n", ":alt: a\n", "```"],
+        },
         {"cell_type": "code", "source": ["```{schematic} code"]},
     ]
     page = tmp_path / "a.ipynb"
@@ -227,7 +243,9 @@ def built(folder, page):
     warnings = StringIO()
     with docutils_namespace():
         settings = {"extensions": ["myst_parser", "schematics"], "numfig": True}
-        app = Sphinx(folder, None, folder / "out", folder / "tree", "html", settings, None, warnings)
+        app = Sphinx(
+            folder, None, folder / "out", folder / "tree", "html", settings, None, warnings
+        )
         app.build()
     return (folder / "out" / "index.html").read_text("utf8"), warnings.getvalue()
 
@@ -235,7 +253,9 @@ def built(folder, page):
 def test_a_page_shows_the_drawing_as_a_numbered_figure(tmp_path):
     html, warnings = built(tmp_path, PAGE)
     assert warnings == ""
-    figure = re.search(r'<figure class="[^"]*schematic[^"]*" id="fig-a">(.*?)</figure>', html, re.DOTALL).group(1)
+    figure = re.search(
+        r'<figure class="[^"]*schematic[^"]*" id="fig-a">(.*?)</figure>', html, re.DOTALL
+    ).group(1)
     assert '<svg role="img" aria-label="It says a." ' in figure
     assert "<em>short</em> caption" in figure
     assert "Fig. 1" in figure
@@ -262,8 +282,16 @@ def drawn_and_computed(noise=0.05):
     drawing = ET.parse(ROOT / "book" / "schematics" / "spectrum.svg").getroot()
     dots = [float(dot.get("cy")) for dot in drawing.iter(f"{SVG}circle")]
     paths = [path.get("d") for path in drawing.iter(f"{SVG}path")]
-    lines = [[float(point.split()[1]) for point in path[1:].split(" L")] for path in paths if path.count(" L") == 19]
-    level = float(next(path for path in paths if path.startswith("M64") and path.endswith("H570")).split()[1][:-4])
+    lines = [
+        [float(point.split()[1]) for point in path[1:].split(" L")]
+        for path in paths
+        if path.count(" L") == 19
+    ]
+    level = float(
+        next(path for path in paths if path.startswith("M64") and path.endswith("H570")).split()[1][
+            :-4
+        ]
+    )
 
     ages = ik.datasets.load_adult_ages()
     M, k = ik.TruncatedGeometric(ages.alphabet, noise).matrix(), len(ages.alphabet)
@@ -272,7 +300,9 @@ def drawn_and_computed(noise=0.05):
     seen = np.sqrt(k * shares) * abs((ages.distribution - 1 / k) @ directions)
     heights = [30 - 60 * np.log10(values) for values in (seen, np.sqrt(shares), ages.n**-0.5)]
     learned = [456 - 130 * (1 - (1 - shares) ** t) for t in (30, 300, 3000)]
-    return np.concatenate([dots, *lines, [level]]), np.concatenate([*heights[:2], *learned, heights[2:]])
+    return np.concatenate([dots, *lines, [level]]), np.concatenate(
+        [*heights[:2], *learned, heights[2:]]
+    )
 
 
 def test_the_drawn_spectrum_is_that_of_the_ages():

@@ -22,10 +22,16 @@ PICTURE = {"image/png": "iVBORw0KGgo=", "text/plain": "<Thing at 0x7f3c2a>"}
 def notebook():
     """Two code cells as Jupyter leaves them: run out of order, with times, a picture and an address."""
     output = v4.new_output("execute_result", data=dict(PICTURE), execution_count=7)
-    first = v4.new_code_cell("1", execution_count=7, outputs=[output], metadata={"execution": {"t": "now"}})
+    first = v4.new_code_cell(
+        "1", execution_count=7, outputs=[output], metadata={"execution": {"t": "now"}}
+    )
     ignored = {"tags": ["nbval-ignore-output"], "collapsed": False}
-    second = v4.new_code_cell("2", execution_count=9, outputs=[v4.new_output("stream", text="3 s")], metadata=ignored)
-    return v4.new_notebook(cells=[v4.new_markdown_cell("# Title"), first, second], metadata={"widgets": {}})
+    second = v4.new_code_cell(
+        "2", execution_count=9, outputs=[v4.new_output("stream", text="3 s")], metadata=ignored
+    )
+    return v4.new_notebook(
+        cells=[v4.new_markdown_cell("# Title"), first, second], metadata={"widgets": {}}
+    )
 
 
 def test_canonical_form(notebook):
@@ -60,7 +66,9 @@ def test_check_sees_what_nbval_would_not(notebook, tmp_path, monkeypatch):
 def test_run_leaves_the_file_alone_when_a_cell_fails(tmp_path, monkeypatch):
     monkeypatch.setattr(notebooks, "ROOT", tmp_path)
     path = tmp_path / "wrong.ipynb"
-    path.write_text(notebooks.dump(v4.new_notebook(cells=[v4.new_code_cell("assert 1 == 2")])), "utf8")
+    path.write_text(
+        notebooks.dump(v4.new_notebook(cells=[v4.new_code_cell("assert 1 == 2")])), "utf8"
+    )
     before = path.read_bytes()
     assert "AssertionError" in notebooks.run(path)
     assert path.read_bytes() == before
@@ -77,12 +85,16 @@ print(notebooks.run(notebooks.ROOT / "right.ipynb"))
 
 def test_run_twice_gives_the_same_bytes_and_no_warning(tmp_path):
     path = tmp_path / "right.ipynb"
-    path.write_text(notebooks.dump(v4.new_notebook(cells=[v4.new_code_cell("print(1)\nobject()")])), "utf8")
+    path.write_text(
+        notebooks.dump(v4.new_notebook(cells=[v4.new_code_cell("print(1)\nobject()")])), "utf8"
+    )
     written = []
     for wanted in (f"rewrote {path.name}\nNone\n", "None\n"):
         # a process of its own, as what other tests left behind may complain at any time
         command = [sys.executable, "-c", RUN, str(tmp_path)]
-        found = subprocess.run(command, cwd=Path(notebooks.__file__).parent, capture_output=True, text=True, check=True)
+        found = subprocess.run(
+            command, cwd=Path(notebooks.__file__).parent, capture_output=True, text=True, check=True
+        )
         assert found.stdout == wanted
         assert found.stderr == ""  # nobody has to act on what kernels warn of
         written.append(path.read_bytes())
@@ -103,12 +115,16 @@ for number, words in ((zmq.ENOTSOCK, "at its end"), (zmq.ETERM, "in the midst"))
 
 def test_a_kernel_that_ends_complains_of_no_closed_socket(tmp_path):
     """That a thread of it still writes then is a matter of chance: here it says so itself; all else it says as ever."""
-    (tmp_path / "right.ipynb").write_text(notebooks.dump(v4.new_notebook(cells=[v4.new_code_cell(COMPLAIN)])), "utf8")
+    (tmp_path / "right.ipynb").write_text(
+        notebooks.dump(v4.new_notebook(cells=[v4.new_code_cell(COMPLAIN)])), "utf8"
+    )
     run = "import json, sys\nfrom pathlib import Path\nimport nbformat, notebooks\nnotebooks.ROOT = Path(sys.argv[1])\n"
     run += "book = notebooks.execute(nbformat.read(notebooks.ROOT / 'right.ipynb', 4), notebooks.ROOT)\n"
     run += "print(json.dumps(book.cells[0].outputs))"
     command = [sys.executable, "-c", run, str(tmp_path)]
-    found = subprocess.run(command, cwd=Path(notebooks.__file__).parent, capture_output=True, text=True, check=True)
+    found = subprocess.run(
+        command, cwd=Path(notebooks.__file__).parent, capture_output=True, text=True, check=True
+    )
     said = found.stdout + found.stderr
     assert "in the midst" in said
     assert "at its end" not in said
@@ -129,7 +145,14 @@ RACES = "benchmarks/results/races.csv"  # which a chapter shows
 
 @pytest.fixture
 def tree(tmp_path):
-    ours = ("ibukit/a.py", "ibukit/__pycache__/a.pyc", "data/t.csv", "book/chapters/ages.ipynb", "_toc.yml", RACES)
+    ours = (
+        "ibukit/a.py",
+        "ibukit/__pycache__/a.pyc",
+        "data/t.csv",
+        "book/chapters/ages.ipynb",
+        "_toc.yml",
+        RACES,
+    )
     for name in ours:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("1")
@@ -164,9 +187,14 @@ def test_caches_and_chapters_are_not(tree, name):
 
 
 def test_chapters_are_run_ahead_once_and_those_that_raise_are_named(tmp_path):
-    sources = {"right": "import pathlib; pathlib.Path('ran').open('a').write('x')", "wrong": "assert 1 == 2"}
+    sources = {
+        "right": "import pathlib; pathlib.Path('ran').open('a').write('x')",
+        "wrong": "assert 1 == 2",
+    }
     for name, source in sources.items():
-        notebook = v4.new_notebook(cells=[v4.new_code_cell(source)], metadata=dict(notebooks.METADATA))
+        notebook = v4.new_notebook(
+            cells=[v4.new_code_cell(source)], metadata=dict(notebooks.METADATA)
+        )
         (tmp_path / f"{name}.ipynb").write_text(notebooks.dump(notebook), "utf8")
     paths = [tmp_path / f"{name}.ipynb" for name in sources]
     for _ in range(2):  # the second time there is nothing to do but the chapter that raised

@@ -32,7 +32,9 @@ def problems(draw):
 
 
 def both_losses(mechanism, prior, loss):
-    return ik.privacy.quality_loss(mechanism, prior, loss), ik.privacy.adversary_loss(mechanism, prior, loss)
+    return ik.privacy.quality_loss(mechanism, prior, loss), ik.privacy.adversary_loss(
+        mechanism, prior, loss
+    )
 
 
 @pytest.mark.ledger("C-LP2")
@@ -128,11 +130,17 @@ def test_the_ten_optima_of_least_information_can_be_told_apart_by_their_average(
 def test_other_optima_leave_open_what_their_average_and_even_their_pool_could_tell():
     """Secrets 0 and 1 are always reported alike: each of the ten is optimal, and no estimator can tell them apart."""
     nearly_the_truth = np.eye(100)
-    nearly_the_truth[0] = nearly_the_truth[1]  # costs 1/100; report 1 stays a median of what it stands for
+    nearly_the_truth[0] = nearly_the_truth[
+        1
+    ]  # costs 1/100; report 1 stays a median of what it stands for
     mechanisms = []
     for bound in np.minimum(TABLE, 25):
         share = (bound - 0.01) / (25 - 0.01)
-        mechanisms.append(ik.MatrixMechanism((1 - share) * nearly_the_truth + share * (np.arange(100) == 50), LINE))
+        mechanisms.append(
+            ik.MatrixMechanism(
+                (1 - share) * nearly_the_truth + share * (np.arange(100) == 50), LINE
+            )
+        )
         quality, privacy = both_losses(mechanisms[-1], ik.uniform(100), None)
         assert quality == pytest.approx(bound, rel=1e-12)
         assert privacy == pytest.approx(bound, rel=1e-12)
@@ -142,7 +150,12 @@ def test_other_optima_leave_open_what_their_average_and_even_their_pool_could_te
 
 
 @settings(max_examples=60)
-@given(st.integers(1, 4), st.integers(1, 5), st.integers(0, 2**32), st.sampled_from([0.0, 0.2, 0.7, 1.0, 2.0]))
+@given(
+    st.integers(1, 4),
+    st.integers(1, 5),
+    st.integers(0, 2**32),
+    st.sampled_from([0.0, 0.2, 0.7, 1.0, 2.0]),
+)
 def test_two_losses(k, guesses, seed, share):
     rng = np.random.default_rng(seed)
     loss, adversary_loss = rng.random((k, k)), 3 * rng.random((k, guesses))
@@ -154,7 +167,9 @@ def test_two_losses(k, guesses, seed, share):
     maximum, _ = oracle.linear_programme(prior, loss, adversary_loss, bound)
     mechanism = ik.shokri(prior, k, bound, loss, adversary_loss)
     assert ik.privacy.quality_loss(mechanism, prior, loss) <= bound + 1e-9
-    assert ik.privacy.adversary_loss(mechanism, prior, adversary_loss) == pytest.approx(maximum, abs=2e-8)
+    assert ik.privacy.adversary_loss(mechanism, prior, adversary_loss) == pytest.approx(
+        maximum, abs=2e-8
+    )
 
 
 def test_an_adversary_who_only_wants_the_exact_cell():
@@ -163,7 +178,9 @@ def test_an_adversary_who_only_wants_the_exact_cell():
     wrong = 1 - np.eye(12)
     maximum, _ = oracle.linear_programme(ik.uniform(12), grid.distances(), wrong, 1.0)
     mechanism = ik.shokri(ik.uniform(12), grid, 1.0, adversary_loss=wrong)
-    assert ik.privacy.adversary_loss(mechanism, ik.uniform(12), wrong) == pytest.approx(maximum, abs=1e-8)
+    assert ik.privacy.adversary_loss(mechanism, ik.uniform(12), wrong) == pytest.approx(
+        maximum, abs=1e-8
+    )
     assert maximum < 0.9
     assert ik.privacy.quality_loss(mechanism, ik.uniform(12)) == pytest.approx(1, abs=1e-8)
 
@@ -174,7 +191,9 @@ def test_no_guess_is_left_out_though_the_programme_begins_with_few():
     loss, adversary_loss = rng.random((15, 15)), rng.random((15, 80))
     maximum, _ = oracle.linear_programme(ik.uniform(15), loss, adversary_loss, 0.2)
     mechanism = ik.shokri(ik.uniform(15), 15, 0.2, loss, adversary_loss)
-    assert ik.privacy.adversary_loss(mechanism, ik.uniform(15), adversary_loss) == pytest.approx(maximum, abs=1e-8)
+    assert ik.privacy.adversary_loss(mechanism, ik.uniform(15), adversary_loss) == pytest.approx(
+        maximum, abs=1e-8
+    )
     one = ik.shokri(ik.uniform(15), 15, 0.2, loss, choice="vertex")
     assert ik.privacy.adversary_loss(one, ik.uniform(15), loss) == pytest.approx(0.2, abs=1e-9)
 
@@ -191,7 +210,9 @@ def test_the_default_choice():
 @pytest.mark.parametrize("choice", CHOICES)
 def test_the_same_bits_twice(choice):
     grid = ik.Grid(4, 6)
-    first, second = (ik.shokri(ik.normalize(np.arange(1, 25)), grid, 0.8, choice=choice) for _ in range(2))
+    first, second = (
+        ik.shokri(ik.normalize(np.arange(1, 25)), grid, 0.8, choice=choice) for _ in range(2)
+    )
     assert first.matrix().tobytes() == second.matrix().tobytes()
     assert first.alphabet == grid
 
@@ -210,9 +231,14 @@ def test_at_the_ends(choice):
 
 
 def test_a_bound_that_is_too_low_by_rounding_alone_is_the_least_loss():
-    prior, loss = ik.normalize([3, 5, 7]), np.array([[0.1, 0.7, 0.9], [0.7, 0.1, 0.7], [0.9, 0.7, 0.1]])
+    prior, loss = (
+        ik.normalize([3, 5, 7]),
+        np.array([[0.1, 0.7, 0.9], [0.7, 0.1, 0.7], [0.9, 0.7, 0.1]]),
+    )
     for choice in CHOICES:
-        mechanism = ik.shokri(prior, 3, np.nextafter(prior @ loss.min(axis=1), 0), loss, choice=choice)
+        mechanism = ik.shokri(
+            prior, 3, np.nextafter(prior @ loss.min(axis=1), 0), loss, choice=choice
+        )
         np.testing.assert_allclose(mechanism.matrix(), np.eye(3), atol=1e-9)
 
 
@@ -225,30 +251,60 @@ def test_rows_of_impossible_secrets(choice):
     else:  # what a prior that barely allows them gives
         barely = (1 - 1e-7) * prior + 1e-7 * np.array([0, 0.5, 0, 0, 0.5])
         np.testing.assert_allclose(ik.shokri(barely, line, 0.4).matrix(), matrix, atol=1e-4)
-    without = ik.shokri(prior[[0, 2, 3]], 3, 0.4, line.distances()[np.ix_([0, 2, 3], [0, 2, 3])], choice=choice)
-    assert ik.privacy.adversary_loss(without, prior[[0, 2, 3]], line.distances()[np.ix_([0, 2, 3], [0, 2, 3])]) == (
-        pytest.approx(0.4, abs=1e-9)
+    without = ik.shokri(
+        prior[[0, 2, 3]], 3, 0.4, line.distances()[np.ix_([0, 2, 3], [0, 2, 3])], choice=choice
     )
+    assert ik.privacy.adversary_loss(
+        without, prior[[0, 2, 3]], line.distances()[np.ix_([0, 2, 3], [0, 2, 3])]
+    ) == (pytest.approx(0.4, abs=1e-9))
 
 
 UNIFORM = ik.uniform(3)
 LOSS = np.array([[0.5, 1, 2], [1, 0.5, 1], [2, 1, 0.5]])
 CALLS = [
-    (lambda: ik.shokri(UNIFORM, 3, 0.4, LOSS), ik.errors.Infeasible, ["max_quality_loss", "0.4", "0.5", "0.833333"]),
-    (lambda: ik.shokri(UNIFORM, 3, -1), ik.errors.Infeasible, ["max_quality_loss", "at least 0,", "-1", "to 0.666667"]),
-    (lambda: ik.shokri(UNIFORM, 3, float("nan")), ik.errors.Infeasible, ["max_quality_loss", "nan"]),
-    (lambda: ik.shokri(UNIFORM, 3, float("-inf"), choice="vertex"), ik.errors.Infeasible, ["max_quality_loss", "-inf"]),
+    (
+        lambda: ik.shokri(UNIFORM, 3, 0.4, LOSS),
+        ik.errors.Infeasible,
+        ["max_quality_loss", "0.4", "0.5", "0.833333"],
+    ),
+    (
+        lambda: ik.shokri(UNIFORM, 3, -1),
+        ik.errors.Infeasible,
+        ["max_quality_loss", "at least 0,", "-1", "to 0.666667"],
+    ),
+    (
+        lambda: ik.shokri(UNIFORM, 3, float("nan")),
+        ik.errors.Infeasible,
+        ["max_quality_loss", "nan"],
+    ),
+    (
+        lambda: ik.shokri(UNIFORM, 3, float("-inf"), choice="vertex"),
+        ik.errors.Infeasible,
+        ["max_quality_loss", "-inf"],
+    ),
     (lambda: ik.shokri(UNIFORM, 3, "1"), ValueError, ["max_quality_loss", "'1'"]),
     (lambda: ik.shokri(UNIFORM, 3, True), ValueError, ["max_quality_loss", "True"]),
-    (lambda: ik.shokri([0.5, 0.5], 3, 1), ik.errors.AlphabetMismatch, ["prior", "3 elements", "got 2"]),
+    (
+        lambda: ik.shokri([0.5, 0.5], 3, 1),
+        ik.errors.AlphabetMismatch,
+        ["prior", "3 elements", "got 2"],
+    ),
     (lambda: ik.shokri([0.5, 0.5, 0.5], 3, 1), ik.errors.InvalidDistribution, ["prior", "1.5"]),
-    (lambda: ik.shokri(UNIFORM, 3, 1, np.ones((3, 2))), ik.errors.AlphabetMismatch, ["loss", "(3, 3)", "(3, 2)"]),
+    (
+        lambda: ik.shokri(UNIFORM, 3, 1, np.ones((3, 2))),
+        ik.errors.AlphabetMismatch,
+        ["loss", "(3, 3)", "(3, 2)"],
+    ),
     (lambda: ik.shokri(UNIFORM, 3, 1, np.ones(3)), ik.errors.AlphabetMismatch, ["loss", "(3,)"]),
     (lambda: ik.shokri(UNIFORM, 3, 1, -LOSS), ValueError, ["loss", "-0.5", "(0, 0)"]),
     (lambda: ik.shokri(UNIFORM, 3, 1, LOSS * np.nan), ValueError, ["loss", "nan"]),
     (lambda: ik.shokri(UNIFORM, 3, 1, LOSS * np.inf), ValueError, ["loss", "inf"]),
     (lambda: ik.shokri(UNIFORM, 3, 1, "loss"), ValueError, ["loss", "str"]),
-    (lambda: ik.shokri(UNIFORM, 3, 1, LOSS, LOSS[:2]), ik.errors.AlphabetMismatch, ["adversary_loss", "(2, 3)"]),
+    (
+        lambda: ik.shokri(UNIFORM, 3, 1, LOSS, LOSS[:2]),
+        ik.errors.AlphabetMismatch,
+        ["adversary_loss", "(2, 3)"],
+    ),
     (lambda: ik.shokri(UNIFORM, 3, 1, LOSS, -LOSS), ValueError, ["adversary_loss", "-0.5"]),
     (lambda: ik.shokri(UNIFORM, 3, 1, choice="any"), ValueError, ["choice", "'any'", "'vertex'"]),
     (

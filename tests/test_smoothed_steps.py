@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ibukit as ik
-from ibukit.estimators.smoothed_steps import averaged
+from ibukit.estimators.em_smoothing import averaged
 
 TALLY = ik.TruncatedGeometric(6, 1.0).tally_counts([50, 20, 10, 5, 10, 30])
 
@@ -32,7 +32,9 @@ def test_each_step_is_the_algorithm_s(steps):
     np.testing.assert_allclose(found.distribution, by_hand(steps), rtol=1e-12)
     assert (found.n_iter, found.status) == (steps, ik.Status.STOPPED)
     if steps:  # the control: without the average it is another
-        assert np.abs(ik.ibu(TALLY, stop=ik.Steps(steps)).distribution - by_hand(steps)).max() > 1e-3
+        assert (
+            np.abs(ik.ibu(TALLY, stop=ik.Steps(steps)).distribution - by_hand(steps)).max() > 1e-3
+        )
 
 
 def test_it_stops_where_the_likelihood_changes_little():
@@ -48,7 +50,9 @@ def test_it_stops_where_the_likelihood_changes_little():
 
 def test_averages():
     np.testing.assert_allclose(averaged(np.array([1.0, 0.0])), [2 / 3, 1 / 3])
-    np.testing.assert_allclose(averaged(np.array([0.0, 1.0, 0.0])), np.array([1 / 3, 1 / 2, 1 / 3]) / (7 / 6))
+    np.testing.assert_allclose(
+        averaged(np.array([0.0, 1.0, 0.0])), np.array([1 / 3, 1 / 2, 1 / 3]) / (7 / 6)
+    )
     np.testing.assert_allclose(averaged(np.full(5, 0.2)), np.full(5, 0.2))
     assert averaged(np.ones(1)).tolist() == [1.0]
 

@@ -18,7 +18,9 @@ def exact_slope(tally, roughness, log_penalty):
     """By determinants, from either side."""
 
     def evidence(log):
-        optimum = fit(tally, roughness, math.exp(log) / tally.n, np.zeros(tally.k), 1e-11, determined=True)
+        optimum = fit(
+            tally, roughness, math.exp(log) / tally.n, np.zeros(tally.k), 1e-11, determined=True
+        )
         return smoothing._evidence(tally, roughness, math.exp(log), optimum)
 
     return (evidence(log_penalty + 0.05) - evidence(log_penalty - 0.05)) / 0.1
@@ -26,7 +28,13 @@ def exact_slope(tally, roughness, log_penalty):
 
 def drawn_slope(tally, roughness, log_penalty, signs):
     penalty = math.exp(log_penalty)
-    return slope(tally, roughness, penalty, fit(tally, roughness, penalty / tally.n, np.zeros(tally.k), 1e-9), signs)
+    return slope(
+        tally,
+        roughness,
+        penalty,
+        fit(tally, roughness, penalty / tally.n, np.zeros(tally.k), 1e-9),
+        signs,
+    )
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -46,14 +54,16 @@ def test_the_penalty_is_that_of_most_evidence(name, without_matrices, on_the_pla
     tally = tally_of(name)
     exact = ik.choose_penalty(tally)
     on_the_plane()
-    monkeypatch.setattr(smoothing, "MOST_DETERMINED", 0)
+    monkeypatch.setattr(smoothing, "MAX_DETERMINED", 0)
     found = ik.choose_penalty(tally)
     assert found == ik.choose_penalty(tally)
     assert 0.8 < found / exact < 1.25
 
 
 @pytest.mark.parametrize(("top", "found"), [(5.0, 5.0), (0.001, 3.0), (1000.0, 3.0)])
-def test_where_more_draws_see_no_top_between_the_neighbours_the_best_of_all_is_taken(top, found, monkeypatch):
+def test_where_more_draws_see_no_top_between_the_neighbours_the_best_of_all_is_taken(
+    top, found, monkeypatch
+):
     """Few draws see it at 3, the third of five penalties."""
 
     def seen(tally, roughness, penalty, optimum, signs):
@@ -61,7 +71,10 @@ def test_where_more_draws_see_no_top_between_the_neighbours_the_best_of_all_is_t
 
     monkeypatch.setattr(_plane_evidence, "slope", seen)
     monkeypatch.setattr(_plane_evidence, "fit", lambda *settings: start)
-    tally, start = ik.RandomizedResponse(2, 1.0).tally_counts([1, 1]), Fit(np.zeros(2), 0.0, 0, None)
+    tally, start = (
+        ik.RandomizedResponse(2, 1.0).tally_counts([1, 1]),
+        Fit(np.zeros(2), 0.0, 0, None),
+    )
     best = _plane_evidence.most_evidence(tally, None, [27.0, 9.0, 3.0, 1.0, 1 / 3], start, math.inf)
     assert best == pytest.approx(found, rel=_plane_evidence.NEAR_THE_TOP)
 
@@ -71,7 +84,9 @@ def test_signs_do_not_err_where_the_penalty_alone_decides(without_matrices, on_t
     tally = tally_of("9 x 7")
     roughness = roughness_on(tally.alphabet)
     on_the_plane()
-    one, many = (drawn_slope(tally, roughness, math.log(1e4 * tally.n), signs) for signs in (1, 100))
+    one, many = (
+        drawn_slope(tally, roughness, math.log(1e4 * tally.n), signs) for signs in (1, 100)
+    )
     assert one == pytest.approx(many, abs=0.1)  # plain draws would err by five
 
 
@@ -82,20 +97,27 @@ def test_reports_that_show_no_departure_from_uniform_get_the_largest_penalty(
 ):
     tally = ik.TruncatedPlanarGeometric(ik.Grid(9, 7), 0.3).tally_counts(np.full(63, 3))
     on_the_plane()
-    monkeypatch.setattr(smoothing, "MOST_DETERMINED", 0)
+    monkeypatch.setattr(smoothing, "MAX_DETERMINED", 0)
     assert np.ptp(ik.smooth(tally).distribution) < 1e-4
 
 
 def test_two_thousand_cells_and_more_take_no_determinant(monkeypatch):
     side = 46
     x, y = (np.arange(side) / side for _ in "xy")
-    people = np.random.default_rng(1).multinomial(10**5, ik.normalize((0.1 + np.outer(x * (1 - x), y)).ravel()))
-    tally = ik.TruncatedPlanarGeometric(ik.Grid(side, side), 0.3).simulate(people, np.random.default_rng(2))
+    people = np.random.default_rng(1).multinomial(
+        10**5, ik.normalize((0.1 + np.outer(x * (1 - x), y)).ravel())
+    )
+    tally = ik.TruncatedPlanarGeometric(ik.Grid(side, side), 0.3).simulate(
+        people, np.random.default_rng(2)
+    )
     monkeypatch.setattr(smoothing, "_evidence", None)
     found = ik.smooth(tally)
     assert found.status is ik.Status.CONVERGED
     truth = people / people.sum()
-    assert np.abs(found.distribution - truth).sum() < 0.3 * np.abs(ik.mle(tally, tol=1e-6).distribution - truth).sum()
+    assert (
+        np.abs(found.distribution - truth).sum()
+        < 0.3 * np.abs(ik.mle(tally, tol=1e-6).distribution - truth).sum()
+    )
 
 
 @pytest.mark.slow
@@ -104,9 +126,13 @@ def test_the_penalty_of_65_536_cells(monkeypatch):
     x, y = (np.arange(side) / side for _ in "xy")
     curve = np.exp(-(((x[:, None] - 0.3) / 0.1) ** 2 + ((y - 0.6) / 0.2) ** 2) / 2).ravel() + 0.05
     people = np.random.default_rng(1).multinomial(10**6, curve / curve.sum())
-    tally = ik.TruncatedPlanarGeometric(ik.Grid(side, side), 0.2).simulate(people, np.random.default_rng(2))
+    tally = ik.TruncatedPlanarGeometric(ik.Grid(side, side), 0.2).simulate(
+        people, np.random.default_rng(2)
+    )
     found = ik.choose_penalty(tally)
     roughness = roughness_on(tally.alphabet)
     monkeypatch.setattr(_plane_evidence, "SEED_OF_SIGNS", 1)
-    below, above = (drawn_slope(tally, roughness, math.log(found) + move, 16) for move in (-0.3, 0.3))
+    below, above = (
+        drawn_slope(tally, roughness, math.log(found) + move, 16) for move in (-0.3, 0.3)
+    )
     assert below > 0 > above

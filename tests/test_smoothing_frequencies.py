@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 import ibukit as ik
 from instances import INSTANCES, tallies
 
-OF_PLACES = [instance for instance in INSTANCES if isinstance(instance.tally.alphabet, (ik.Line, ik.Grid))]
+OF_PLACES = [
+    instance for instance in INSTANCES if isinstance(instance.tally.alphabet, (ik.Line, ik.Grid))
+]
 
 
 @pytest.fixture(scope="module")
@@ -34,14 +36,18 @@ def posteriors_mean(instance, theta):
 def test_the_frequencies_are_the_mean_of_what_the_reports_say(instance, penalty):
     theta = ik.smooth(instance.tally, penalty)
     found = ik.smooth(instance.tally, penalty, of="frequencies")
-    assert found.distribution == pytest.approx(posteriors_mean(instance, theta.distribution), abs=1e-12)
+    assert found.distribution == pytest.approx(
+        posteriors_mean(instance, theta.distribution), abs=1e-12
+    )
     assert ik.check_distribution(found.distribution).min() >= 0
     assert found.gap == ik.gap(instance.tally, found.distribution)
     assert found.log_likelihood >= theta.log_likelihood - 1e-12 * abs(theta.log_likelihood)
     assert (found.status, found.n_iter) == (theta.status, theta.n_iter)
     assert found.method == theta.method.replace("smooth, ", "smooth, of the frequencies, ")
     # what the reports say to somebody who believes in another distribution is something else
-    other = posteriors_mean(instance, ik.normalize(np.arange(1.0, len(theta.distribution) + 1) ** 2))
+    other = posteriors_mean(
+        instance, ik.normalize(np.arange(1.0, len(theta.distribution) + 1) ** 2)
+    )
     assert np.abs(found.distribution - other).max() > 1e-3
 
 
@@ -71,10 +77,16 @@ def test_any_tally_gives_frequencies(tally, penalty):
 def test_reports_that_tell_all_or_nothing(rng):
     counts = rng.integers(0, 50, 8)
     whole = ik.MatrixMechanism(np.eye(8), ik.Line(0, 7)).tally_counts(counts)
-    assert ik.smooth(whole, 40.0, of="frequencies").distribution == pytest.approx(counts / counts.sum(), abs=1e-15)
+    assert ik.smooth(whole, 40.0, of="frequencies").distribution == pytest.approx(
+        counts / counts.sum(), abs=1e-15
+    )
     assert np.abs(ik.smooth(whole, 40.0).distribution - counts / counts.sum()).max() > 0.01
-    deaf = ik.MatrixMechanism(np.tile([0.2, 0.5, 0.3], (8, 1)), ik.Line(0, 7)).tally_counts([20, 40, 30])
-    assert ik.smooth(deaf, 40.0, of="frequencies").distribution == pytest.approx(ik.uniform(8), abs=1e-15)
+    deaf = ik.MatrixMechanism(np.tile([0.2, 0.5, 0.3], (8, 1)), ik.Line(0, 7)).tally_counts(
+        [20, 40, 30]
+    )
+    assert ik.smooth(deaf, 40.0, of="frequencies").distribution == pytest.approx(
+        ik.uniform(8), abs=1e-15
+    )
 
 
 def test_without_penalty_the_frequencies_are_the_maximum_likelihood_too(rng):
@@ -83,7 +95,9 @@ def test_without_penalty_the_frequencies_are_the_maximum_likelihood_too(rng):
     tally = ik.TruncatedGeometric(8, 1.5).simulate(rng.multinomial(10**6, theta), rng)
     best = ik.mle(tally).distribution
     assert best.min() > 0.01
-    light, heavy = (ik.smooth(tally, penalty, of="frequencies").distribution for penalty in (1e-3, 1e6))
+    light, heavy = (
+        ik.smooth(tally, penalty, of="frequencies").distribution for penalty in (1e-3, 1e6)
+    )
     assert np.abs(light - best).max() < 1e-5 < 1e-3 < np.abs(heavy - best).max()
 
 
@@ -117,9 +131,18 @@ def test_with_weak_noise_the_frequencies_follow_the_people_and_the_distribution_
 
 
 def test_with_strong_noise_the_two_are_nearly_the_same(ages):
-    tally = ik.TruncatedGeometric(ages.alphabet, 0.05).simulate(ages.counts, np.random.default_rng(5))
-    theta, frequencies = (ik.smooth(tally, of=of).distribution for of in ("distribution", "frequencies"))
-    assert 0 < ik.total_variation(theta, frequencies) < 0.005 < ik.total_variation(theta, ik.mle(tally).distribution)
+    tally = ik.TruncatedGeometric(ages.alphabet, 0.05).simulate(
+        ages.counts, np.random.default_rng(5)
+    )
+    theta, frequencies = (
+        ik.smooth(tally, of=of).distribution for of in ("distribution", "frequencies")
+    )
+    assert (
+        0
+        < ik.total_variation(theta, frequencies)
+        < 0.005
+        < ik.total_variation(theta, ik.mle(tally).distribution)
+    )
 
 
 @pytest.mark.parametrize("of", ["people", "F", None, 1])

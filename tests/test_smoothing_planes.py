@@ -12,7 +12,7 @@ from ibukit.estimators import _roughness
 from ibukit.estimators._curvature import dense_curvature
 from ibukit.estimators._plane_curvature import PlaneCurvature
 from ibukit.estimators._roughness import roughness_on, structure
-from ibukit.mechanisms import _grid_mechanism, planar
+from ibukit.mechanisms.spatial import _grid_mechanism, planar
 
 # grid, mechanism, users: few reports, one row or column, cells that are no squares, reports from outside
 CASES = {
@@ -30,7 +30,9 @@ def tally_of(name):
     grid, make, users = CASES[name]
     rng = np.random.default_rng(7)
     rows, cols = np.divmod(np.arange(len(grid)), grid.n_cols)
-    law = 0.02 + np.exp(-(((rows - grid.n_rows / 3) / 2) ** 2 + ((cols - grid.n_cols / 2) / 3) ** 2) / 2)
+    law = 0.02 + np.exp(
+        -(((rows - grid.n_rows / 3) / 2) ** 2 + ((cols - grid.n_cols / 2) / 3) ** 2) / 2
+    )
     tally = make(grid).simulate(rng.multinomial(users, law / law.sum()), rng)
     assert type(tally.operator) is PlaneChannel
     return tally
@@ -65,7 +67,9 @@ def both(tally, u, weight, careful):
     w = tally.frequencies / tally.forward(root**2) ** 2
     across, along = roughness.between
     diagonal, degrees = weight * roughness.diagonal(u), weight * roughness.degrees
-    plane = PlaneCurvature(tally.operator, root, w, diagonal, degrees, (-weight * across, -weight * along), careful)
+    plane = PlaneCurvature(
+        tally.operator, root, w, diagonal, degrees, (-weight * across, -weight * along), careful
+    )
     matrix = root[:, None] * tally.operator.gram(w) * root + weight * roughness.curvature(u)
     return plane, matrix
 
@@ -79,9 +83,14 @@ def test_products_and_steps_are_those_of_the_matrix(name, without_matrices):
         root, size = plane.root, np.abs(matrix @ x).max()
         assert plane.times(x) == pytest.approx(matrix @ x, abs=(1e-11 if careful else 1e-5) * size)
         dense, rise = dense_curvature(matrix), x - root * (root @ x)
-        for ours, theirs in ((plane.solve(x), dense.solve(x)), (plane.step(rise, root), dense.step(rise, root))):
+        for ours, theirs in (
+            (plane.solve(x), dense.solve(x)),
+            (plane.step(rise, root), dense.step(rise, root)),
+        ):
             off = ours - theirs
-            assert off @ matrix @ off <= (1e-7 if careful else 1e-2) ** 2 * (theirs @ matrix @ theirs)
+            assert off @ matrix @ off <= (1e-7 if careful else 1e-2) ** 2 * (
+                theirs @ matrix @ theirs
+            )
         assert root @ ours == pytest.approx(0, abs=1e-9 * np.linalg.norm(theirs))
 
 
@@ -110,16 +119,22 @@ def test_what_inherits_from_a_plane_or_pools_planes_takes_a_matrix(without_matri
         pass
 
     other = Other(**tally.operator.__getstate__())
-    pooled = tally + ik.Exponential(tally.alphabet, 1.0).simulate(np.full(tally.k, 5), np.random.default_rng(1))
+    pooled = tally + ik.Exponential(tally.alphabet, 1.0).simulate(
+        np.full(tally.k, 5), np.random.default_rng(1)
+    )
     assert structure(roughness, other) is structure(roughness, pooled.operator) is None
 
 
-@pytest.mark.parametrize("name", ["few reports", "9 x 7"])  # the first has its penalty at the end of the search
+@pytest.mark.parametrize(
+    "name", ["few reports", "9 x 7"]
+)  # the first has its penalty at the end of the search
 def test_a_penalty_is_chosen_by_exact_determinants(name, without_matrices, monkeypatch):
     tally = tally_of(name)
     exact = ik.smooth(tally)
     monkeypatch.setattr(_roughness, "DENSE_SECRETS", 0)
-    assert ik.choose_penalty(tally) == pytest.approx(float(exact.method.split("penalty=")[1].split()[0]), rel=1e-5)
+    assert ik.choose_penalty(tally) == pytest.approx(
+        float(exact.method.split("penalty=")[1].split()[0]), rel=1e-5
+    )
     assert ik.smooth(tally).distribution == pytest.approx(exact.distribution, abs=1e-6)
 
 
@@ -130,7 +145,9 @@ def test_pooled_planes_take_a_matrix_and_are_refused_by_name():
         )
         for epsilon in (0.5, 1.0)
     )
-    with pytest.raises(TooLarge, match=r"smooth would take a matrix of 10100 x 10100 numbers.*or mle\(tally\)"):
+    with pytest.raises(
+        TooLarge, match=r"smooth would take a matrix of 10100 x 10100 numbers.*or mle\(tally\)"
+    ):
         ik.smooth(tally)
 
 
@@ -152,7 +169,9 @@ def test_a_large_plane_is_smoothed_and_certified():
     found = ik.smooth(tally, penalty=1e6)
     assert found.status is ik.Status.CONVERGED
     truth = curve / curve.sum()
-    assert np.abs(found.distribution - truth).sum() < 0.1 * np.abs(ik.uniform(tally.k) - truth).sum()
+    assert (
+        np.abs(found.distribution - truth).sum() < 0.1 * np.abs(ik.uniform(tally.k) - truth).sum()
+    )
 
 
 def test_the_windows_of_the_levels_share_each_cell(without_matrices):

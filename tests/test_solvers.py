@@ -78,9 +78,15 @@ STRUCTURES = {
         ["bits", *EVERYWHERE],
         ["bits", *EVERYWHERE],
     ),
-    "few rows of bits": (lambda: some_rows(ik.Rappor(60, 1.0), 1000), EVERYWHERE, ["bits", *EVERYWHERE]),
+    "few rows of bits": (
+        lambda: some_rows(ik.Rappor(60, 1.0), 1000),
+        EVERYWHERE,
+        ["bits", *EVERYWHERE],
+    ),
     "two unary encodings": (
-        lambda: some_rows(ik.Rappor(9, 1.0), 900) + some_rows(ik.OptimizedUnaryEncoding(9, 2.0), 900),
+        lambda: (
+            some_rows(ik.Rappor(9, 1.0), 900) + some_rows(ik.OptimizedUnaryEncoding(9, 2.0), 900)
+        ),
         ["bits", *EVERYWHERE],
         ["bits", *EVERYWHERE],
     ),
@@ -90,7 +96,10 @@ STRUCTURES = {
         ["bits", *EVERYWHERE],
     ),
     "bits and a large grid": (
-        lambda: some_rows(ik.Rappor(ik.Grid(100, 90), 1.0), 9) + spread(ik.PlanarLaplace(ik.Grid(100, 90), 1.0)),
+        lambda: (
+            some_rows(ik.Rappor(ik.Grid(100, 90), 1.0), 9)
+            + spread(ik.PlanarLaplace(ik.Grid(100, 90), 1.0))
+        ),
         ["active-set", "ibu"],
         ["active-set", "ibu"],
     ),
@@ -151,14 +160,19 @@ def test_all_that_apply_and_no_others_can_be_asked_for_by_name(name):
 @pytest.mark.parametrize("method", ["fastest", "", "Dense", "AUTO", None, 3])
 def test_a_name_that_is_none(method):
     tally = tally_of("k-RR")
-    with pytest.raises(ValueError, match=r"^method=.* is not known; for this tally there are 'auto', 'closed-form', "):
+    with pytest.raises(
+        ValueError,
+        match=r"^method=.* is not known; for this tally there are 'auto', 'closed-form', ",
+    ):
         ik.mle(tally, method=method)
 
 
 def test_every_solver_says_why_in_one_short_line():
     # the largest that anyone will have
     problem = SimpleNamespace(
-        k=10**7, channel=SimpleNamespace(k=10**7, size=10**7), parts=[(SimpleNamespace(size=10**9), None)] * 100
+        k=10**7,
+        channel=SimpleNamespace(k=10**7, size=10**7),
+        parts=[(SimpleNamespace(size=10**9), None)] * 100,
     )
     reasons = [f"mle, {solver.why(problem)}" for solver in SOLVERS]
     for reason in reasons:
@@ -199,7 +213,10 @@ def counting(solver, calls):
 
 def test_auto_goes_on_to_the_next_where_one_misses(monkeypatch):
     calls, tally = [], tally_of("bits and others")
-    lame = [spoilt(solver, calls) if solver.name == "bits" else counting(solver, calls) for solver in SOLVERS]
+    lame = [
+        spoilt(solver, calls) if solver.name == "bits" else counting(solver, calls)
+        for solver in SOLVERS
+    ]
     monkeypatch.setattr(table, "SOLVERS", lame)
     estimate = ik.mle(tally, tol=1e-6)
     assert [name for name, _ in calls] == ["bits", "dense"]
@@ -212,7 +229,9 @@ def test_auto_goes_on_to_the_next_where_one_misses(monkeypatch):
 def test_a_solver_asked_for_by_name_is_not_replaced(monkeypatch):
     calls, tally = [], tally_of("bits and others")
     monkeypatch.setattr(table, "SOLVERS", [spoilt(solver, calls) for solver in SOLVERS])
-    with pytest.raises(ik.ConvergenceError, match="tol=1e-06 was not certified, the best gap is") as error:
+    with pytest.raises(
+        ik.ConvergenceError, match="tol=1e-06 was not certified, the best gap is"
+    ) as error:
         ik.mle(tally, tol=1e-6, method="bits")
     assert [name for name, _ in calls] == ["bits"]
     assert error.value.estimate.method == f"mle, {WIRED['bits'].why(asked(tally))}"
@@ -222,7 +241,11 @@ def test_a_solver_asked_for_by_name_is_not_replaced(monkeypatch):
 def test_where_all_miss_the_best_is_handed_over(monkeypatch):
     tally = tally_of("Laplace")
     best = ik.mle(tally).distribution
-    thetas = {"dense": 0.9 * best + 0.1 / 30, "active-set": 0.99 * best + 0.01 / 30, "ibu": 0.5 * best + 0.5 / 30}
+    thetas = {
+        "dense": 0.9 * best + 0.1 / 30,
+        "active-set": 0.99 * best + 0.01 / 30,
+        "ibu": 0.5 * best + 0.5 / 30,
+    }
     calls = []
     lame = [spoilt(solver, calls, thetas.get(solver.name)) for solver in SOLVERS]
     monkeypatch.setattr(table, "SOLVERS", lame)
@@ -269,7 +292,9 @@ def test_the_room_finds_what_mle_finds(name):
 
 def test_weights_need_not_be_counts():
     channel = DenseChannel(np.array([[0.9, 0.1], [0.3, 0.7]]))
-    np.testing.assert_allclose(maximise(channel, [0.6, 0.4]).theta, maximise(channel, [60, 40]).theta, atol=1e-12)
+    np.testing.assert_allclose(
+        maximise(channel, [0.6, 0.4]).theta, maximise(channel, [60, 40]).theta, atol=1e-12
+    )
 
 
 def test_what_cannot_be_maximised_is_named():
@@ -314,7 +339,10 @@ def test_all_that_apply_find_the_same_maximum(instance):
     assert len(found) >= 3
     for one, other in combinations(found, 2):
         n, scale = instance.tally.n, abs(one.log_likelihood)
-        assert abs(one.log_likelihood - other.log_likelihood) <= n * (one.gap + other.gap) + 1e-12 * scale
+        assert (
+            abs(one.log_likelihood - other.log_likelihood)
+            <= n * (one.gap + other.gap) + 1e-12 * scale
+        )
 
 
 # The same digits whatever the number of threads
@@ -353,7 +381,9 @@ def digests(threads):
     limits = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS", "MKL_NUM_THREADS")
     environment = {**os.environ, **dict.fromkeys(limits, str(threads))}
     code = DIGEST.format(todo=todo)
-    run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    run = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
+    )
     assert run.returncode == 0, run.stderr
     return dict(line.split(": ", 1) for line in run.stdout.splitlines())
 

@@ -21,7 +21,10 @@ def test_it_is_the_maximum_of_rows_divided_by_their_prices(kind, priced, rng):
 
 
 def test_a_matrix_has_no_quick_way():
-    assert table.with_costs(Problem(ik.MatrixMechanism(np.eye(2)).tally([0, 1]).operator, np.ones(2))) is None
+    assert (
+        table.with_costs(Problem(ik.MatrixMechanism(np.eye(2)).tally([0, 1]).operator, np.ones(2)))
+        is None
+    )
 
 
 def test_few_reports_of_a_sketch_are_no_large_one(rng):
@@ -29,5 +32,5 @@ def test_few_reports_of_a_sketch_are_no_large_one(rng):
     tally = ik.HadamardResponse(6, 1.0).simulate(np.full(6, 50), rng)
     channel = tally.operator
     assert isinstance(channel, HadamardChannel)
-    assert channel.k * channel.size < table.FEWEST_ENTRIES_OF_SKETCH
+    assert channel.k * channel.size < table.MIN_ENTRIES_OF_SKETCH
     assert not table._is_large_sketch(channel)

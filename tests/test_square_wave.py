@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 import ibukit as ik
-from ibukit._threads import one_thread
-from ibukit.protocols.square_wave import half_width
+from ibukit._ground.threads import one_thread
+from ibukit.mechanisms.numeric.square_wave import half_width
 from ibukit.testing import check_mechanism
 
 EPSILONS = [0.1, 1.0, 4.0, 12.0]
@@ -23,7 +23,9 @@ NUMBERS = [
 ]
 
 
-@pytest.mark.parametrize("eps", ["1e-12", "1e-9", "1e-6", "0.01", "0.49", "0.5", "0.51", "2", "8", "30"])
+@pytest.mark.parametrize(
+    "eps", ["1e-12", "1e-9", "1e-6", "0.01", "0.49", "0.5", "0.51", "2", "8", "30"]
+)
 def test_the_half_width_has_all_digits(eps):
     with localcontext() as context:
         context.prec = 80
@@ -73,7 +75,12 @@ def exact_matrix(k, m, b, eps, uniform):
                     def half(t):
                         return max(t, 0) ** 2 / 2
 
-                    return half(c - u[0] + v[1]) - half(c - u[1] + v[1]) - half(c - u[0] + v[0]) + half(c - u[1] + v[0])
+                    return (
+                        half(c - u[0] + v[1])
+                        - half(c - u[1] + v[1])
+                        - half(c - u[0] + v[0])
+                        + half(c - u[1] + v[0])
+                    )
 
                 inside = (area(b) - area(-b)) * k
             else:
@@ -83,10 +90,14 @@ def exact_matrix(k, m, b, eps, uniform):
 
 
 @pytest.mark.parametrize("kind", ["centre", "uniform"])
-@pytest.mark.parametrize(("k", "m", "eps"), [(6, 6, 1.0), (5, 12, 4.0), (8, 3, 0.2), (4, 9, 12.0), (3, 5, 1e-9)])
+@pytest.mark.parametrize(
+    ("k", "m", "eps"), [(6, 6, 1.0), (5, 12, 4.0), (8, 3, 0.2), (4, 9, 12.0), (3, 5, 1e-9)]
+)
 def test_bins_have_exact_masses(kind, k, m, eps):
     mechanism = ik.SquareWave(k, eps, kind, m)
-    np.testing.assert_allclose(mechanism.matrix(), exact_matrix(k, m, mechanism.b, eps, kind == "uniform"), rtol=1e-11)
+    np.testing.assert_allclose(
+        mechanism.matrix(), exact_matrix(k, m, mechanism.b, eps, kind == "uniform"), rtol=1e-11
+    )
     assert ik.privacy.epsilon_ldp(mechanism) <= eps * (1 + 1e-6)
 
 
@@ -134,7 +145,9 @@ class TossedAside(ik.SquareWave):
 
 
 def test_a_sampler_that_is_wrong_at_the_ends_is_noticed(rng):
-    with pytest.raises(AssertionError, match="does not follow the stated probabilities for secret 0"):
+    with pytest.raises(
+        AssertionError, match="does not follow the stated probabilities for secret 0"
+    ):
         check_mechanism(TossedAside(40, 1.0), rng=rng, n=20_000)
 
 
@@ -143,7 +156,9 @@ def test_points_fall_into_the_class_that_was_drawn(eps, rng):
     mechanism = ik.SquareWave(20, eps)
     codes = np.arange(mechanism.m).repeat(2000)
     np.testing.assert_array_equal(mechanism.check_reports(mechanism._within(codes, rng)), codes)
-    np.testing.assert_array_equal(mechanism.check_reports(mechanism.breaks[:-1]), np.arange(mechanism.m))
+    np.testing.assert_array_equal(
+        mechanism.check_reports(mechanism.breaks[:-1]), np.arange(mechanism.m)
+    )
     every = np.arange(mechanism.m)
     np.testing.assert_array_equal(mechanism.check_reports(mechanism.restore_reports(every)), every)
 
@@ -155,10 +170,18 @@ def test_reports_outside_the_line_are_kept_and_others_refused(rng):
     assert 1 < reports.max() <= 1 + mechanism.b
     assert mechanism.tally(reports).n == 8000
     # the last digits of another program's b
-    assert mechanism.tally([-mechanism.b - 1e-12, 1 + mechanism.b + 1e-12]).counts.tolist() == [1, 1]
-    with pytest.raises(ik.errors.AlphabetMismatch, match=r"reports must be numbers from -0\.25.* got 2\.0 at index 1"):
+    assert mechanism.tally([-mechanism.b - 1e-12, 1 + mechanism.b + 1e-12]).counts.tolist() == [
+        1,
+        1,
+    ]
+    with pytest.raises(
+        ik.errors.AlphabetMismatch,
+        match=r"reports must be numbers from -0\.25.* got 2\.0 at index 1",
+    ):
         mechanism.tally([0.5, 2.0])
-    with pytest.raises(ik.errors.AlphabetMismatch, match="must be finite numbers, got nan at index 0"):
+    with pytest.raises(
+        ik.errors.AlphabetMismatch, match="must be finite numbers, got nan at index 0"
+    ):
         mechanism.tally([np.nan, 0.5])
     with pytest.raises(ValueError, match=r"must have shape \(n,\)"):
         mechanism.tally([[0.5]])
@@ -173,14 +196,18 @@ def test_the_discrete_kind_follows_its_formula(k, eps):
     assert (mechanism.b, mechanism.m) == (b, k + 2 * b)
     q = 1 / ((2 * b + 1) * np.exp(eps) + k - 1)
     z, x = np.arange(1 - b, k + b + 1), np.arange(1, k + 1)[:, None]
-    np.testing.assert_allclose(mechanism.matrix(), np.where(abs(z - x) <= b, q * np.exp(eps), q), rtol=1e-13)
+    np.testing.assert_allclose(
+        mechanism.matrix(), np.where(abs(z - x) <= b, q * np.exp(eps), q), rtol=1e-13
+    )
     assert ik.privacy.epsilon_ldp(mechanism) == pytest.approx(eps, rel=1e-12)
 
 
 def test_without_neighbours_it_is_randomized_response():
     mechanism = ik.DiscreteSquareWave(3, 6.0)
     assert mechanism.b == 0
-    np.testing.assert_allclose(mechanism.matrix(), ik.RandomizedResponse(3, 6.0).matrix(), rtol=1e-13)
+    np.testing.assert_allclose(
+        mechanism.matrix(), ik.RandomizedResponse(3, 6.0).matrix(), rtol=1e-13
+    )
     assert ik.DiscreteSquareWave(4, 1.0).b == 1  # where it is not
 
 
@@ -198,7 +225,10 @@ def test_binned_reports_are_nearly_singular_and_smoothing_copes(rng):
     comb, smooth = ik.mle(tally), ik.smooth(tally)
     assert (comb.distribution > 1e-9).sum() < k / 2
     assert (smooth.distribution > 0).all()
-    assert ik.total_variation(smooth.distribution, theta) < ik.total_variation(comb.distribution, theta) / 2
+    assert (
+        ik.total_variation(smooth.distribution, theta)
+        < ik.total_variation(comb.distribution, theta) / 2
+    )
 
 
 @pytest.mark.parametrize("mechanism", NUMBERS, ids=lambda mechanism: type(mechanism).__name__)
@@ -215,4 +245,6 @@ def test_real_reports_come_from_tables(mechanism, rng, tmp_path):
     if not isinstance(mechanism, ik.Duchi):
         whole = pd.DataFrame({"report": [0, 1]})
         expected = mechanism.check_reports([0.0, 1.0])
-        np.testing.assert_array_equal(ik.Tally.from_table(whole, mechanism).parts[0].reports, np.unique(expected))
+        np.testing.assert_array_equal(
+            ik.Tally.from_table(whole, mechanism).parts[0].reports, np.unique(expected)
+        )

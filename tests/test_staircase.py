@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ibukit as ik
-from ibukit.protocols import least_variance_gamma
+from ibukit.mechanisms import least_variance_gamma
 from ibukit.testing import check_mechanism
 
 GAMMAS = [None, 0.0, 0.3, 0.5, 0.9, 1.0]
@@ -33,7 +33,9 @@ def test_neighbours_are_told_apart_by_the_whole_level():
     """It is no level per unit of distance."""
     mechanism = ik.Staircase(9, 1.0)
     assert ik.privacy.epsilon_metric(mechanism) == pytest.approx(1.0, rel=1e-12)
-    assert ik.privacy.epsilon_metric(ik.TruncatedGeometric(9, 1 / 8)) == pytest.approx(1 / 8, rel=1e-12)
+    assert ik.privacy.epsilon_metric(ik.TruncatedGeometric(9, 1 / 8)) == pytest.approx(
+        1 / 8, rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("gamma", GAMMAS)
@@ -56,7 +58,12 @@ def test_five_secrets_have_nine_classes():
 
 @pytest.mark.parametrize(
     "mechanism",
-    [ik.Staircase(5, 1.0), ik.Staircase(2, 2.0), ik.Staircase(ik.Line(-3, 6), 0.5, 0.3), ik.Staircase(6, 25.0)],
+    [
+        ik.Staircase(5, 1.0),
+        ik.Staircase(2, 2.0),
+        ik.Staircase(ik.Line(-3, 6), 0.5, 0.3),
+        ik.Staircase(6, 25.0),
+    ],
     ids=str,
 )
 def test_the_contract_also_at_both_ends(mechanism, rng):
@@ -88,7 +95,9 @@ def moments(mechanism):
 @pytest.mark.parametrize("gamma", [*GAMMAS, "variance"])
 def test_the_moments_are_those_of_the_density(eps, gamma):
     mechanism = ik.Staircase(4, eps, least_variance_gamma(eps) if gamma == "variance" else gamma)
-    assert (mechanism.absolute_error, mechanism.noise_variance) == pytest.approx(moments(mechanism), rel=1e-12)
+    assert (mechanism.absolute_error, mechanism.noise_variance) == pytest.approx(
+        moments(mechanism), rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("eps", [1e-3, 0.3, 1.0, 4.0, 15.0])
@@ -103,7 +112,9 @@ def test_the_published_least_moments_are_attained(eps):
         assert ik.Staircase(6, eps, other).noise_variance > least
         assert ik.Staircase(6, eps, other).absolute_error > by_error.absolute_error
     if eps > 0.1:  # below, the published formula loses its digits
-        published = -b / (1 - b) + (b - 2 * b**2 + 2 * b**4 - b**5) ** (1 / 3) / (2 ** (1 / 3) * (1 - b) ** 2)
+        published = -b / (1 - b) + (b - 2 * b**2 + 2 * b**4 - b**5) ** (1 / 3) / (
+            2 ** (1 / 3) * (1 - b) ** 2
+        )
         assert g == pytest.approx(published, rel=1e-10)
 
 
@@ -115,7 +126,9 @@ def test_the_step_of_least_variance_is_in_the_middle_at_no_privacy_budget():
 
 def test_what_is_not_a_report_is_refused():
     mechanism = ik.Staircase(5, 1.0)
-    with pytest.raises(ik.errors.AlphabetMismatch, match="must be finite numbers, got inf at index 1"):
+    with pytest.raises(
+        ik.errors.AlphabetMismatch, match="must be finite numbers, got inf at index 1"
+    ):
         mechanism.tally([0.0, np.inf])
     with pytest.raises(ValueError, match="reports must be numbers, got an array of type <U1"):
         mechanism.tally(["a"])

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import ibukit as ik
-from ibukit.information import asymptotic_covariance, asymptotic_variances, dense
-from ibukit.information.diagonal import Diagonal
+from ibukit.fisher_information import asymptotic_covariance, asymptotic_variances, dense
+from ibukit.fisher_information.diagonal import Diagonal
 from oracles.exact_information import covariance as exact_covariance
 
 LABELS = ik.Alphabet(["a", "b", "c", "d", "e"])
@@ -29,14 +29,20 @@ TALLIES = {
     "k-RR": lambda rng: many(ik.RandomizedResponse(LABELS, 1.0), rng),
     "k-RR, strong noise": lambda rng: many(ik.RandomizedResponse(LABELS, 1e-3), rng),
     "k-RR of two secrets": lambda rng: many(ik.RandomizedResponse(2, 1.0), rng),
-    "k-RR, pooled": lambda rng: sum(many(ik.RandomizedResponse(LABELS, eps), rng) for eps in (0.1, 1.0, 3.0)),
+    "k-RR, pooled": lambda rng: sum(
+        many(ik.RandomizedResponse(LABELS, eps), rng) for eps in (0.1, 1.0, 3.0)
+    ),
     "line": lambda rng: many(ik.TruncatedGeometric(6, 1.0), rng),
     "line, strong noise": lambda rng: many(ik.TruncatedGeometric(6, 0.05), rng),
     "line of two": lambda rng: many(ik.TruncatedGeometric(2, 0.5), rng),
     "bits": lambda rng: many(ik.OptimizedUnaryEncoding(LABELS, 1.0), rng),
-    "bits and k-RR": lambda rng: many(ik.Rappor(LABELS, 1.0), rng) + many(ik.RandomizedResponse(LABELS, 1.0), rng),
+    "bits and k-RR": lambda rng: (
+        many(ik.Rappor(LABELS, 1.0), rng) + many(ik.RandomizedResponse(LABELS, 1.0), rng)
+    ),
     "matrix, strong noise": lambda rng: many(ik.Exponential(LABELS, 0.01), rng),
-    "lines, pooled": lambda rng: many(ik.TruncatedGeometric(5, 0.5), rng) + many(ik.TruncatedGeometric(5, 2.0), rng),
+    "lines, pooled": lambda rng: (
+        many(ik.TruncatedGeometric(5, 0.5), rng) + many(ik.TruncatedGeometric(5, 2.0), rng)
+    ),
 }
 
 
@@ -55,7 +61,9 @@ def test_covariances_are_those_of_exact_arithmetic(name, rng):
     assert np.abs(from_the_matrix(tally, theta) / scale - exact / scale).max() <= 1e-9
     np.testing.assert_allclose(asymptotic_variances(tally, theta), np.diag(exact), rtol=1e-12)
     # the test can tell: a few reports more are felt
-    more = exact_covariance(probabilities(tally), theta, tally.counts + np.arange(len(tally.counts)) % 2)
+    more = exact_covariance(
+        probabilities(tally), theta, tally.counts + np.arange(len(tally.counts)) % 2
+    )
     assert np.abs(np.diag(more) / np.diag(exact) - 1).max() > 1e-7
 
 
@@ -86,7 +94,9 @@ def test_reports_that_nobody_made_leave_open_what_they_leave_open(mechanism, k, 
         for found in (asymptotic_covariance(tally, theta), from_the_matrix(tally, theta)):
             assert np.array_equal(np.isinf(found), np.isinf(wanted)), seen
             np.testing.assert_allclose(found, wanted, rtol=1e-8, atol=1e-10 * np.diag(wanted).min())
-        assert np.array_equal(asymptotic_variances(tally, theta), np.diag(asymptotic_covariance(tally, theta)))
+        assert np.array_equal(
+            asymptotic_variances(tally, theta), np.diag(asymptotic_covariance(tally, theta))
+        )
         open_ones.add(int(np.isinf(np.diag(wanted)).sum()))
     assert 0 in open_ones
     assert k == 2 or len(open_ones) > 1, "some must leave something open"
@@ -117,13 +127,17 @@ def test_a_million_secrets_take_no_matrix(mechanism, rng, monkeypatch):
 
 
 def test_bits_are_read_in_stretches(rng, monkeypatch):
-    tally = many(ik.OptimizedUnaryEncoding(LABELS, 1.0), rng) + many(ik.Exponential(LABELS, 1.0), rng)
+    tally = many(ik.OptimizedUnaryEncoding(LABELS, 1.0), rng) + many(
+        ik.Exponential(LABELS, 1.0), rng
+    )
     theta = np.full(5, 0.2)
     whole = asymptotic_covariance(tally, theta)
     stretches = []
     monkeypatch.setattr(dense, "MATRIX_ENTRIES_AT_ONCE", 15)
     original = dense.dsyrk
-    monkeypatch.setattr(dense, "dsyrk", lambda *a, **k: stretches.append(a[1].shape) or original(*a, **k))
+    monkeypatch.setattr(
+        dense, "dsyrk", lambda *a, **k: stretches.append(a[1].shape) or original(*a, **k)
+    )
     np.testing.assert_allclose(asymptotic_covariance(tally, theta), whole, rtol=1e-11, atol=1e-18)
     assert len(stretches) > 5
     assert max(shape[0] for shape in stretches) <= 3
@@ -158,7 +172,9 @@ def test_they_are_computed_once_and_do_not_travel(rng, monkeypatch):
 def test_finite_standard_errors_prove_that_all_is_identified(rng, monkeypatch):
     tallies = [TALLIES[name](rng) for name in ("k-RR", "line", "bits", "matrix, strong noise")]
     assert all(ik.mle(tally).identified.all() for tally in tallies)
-    merged = ik.compose(ik.RandomizedResponse(3, epsilon=1.0), [[1, 0], [0, 1], [0, 1]]).tally_counts([50, 50])
+    merged = ik.compose(
+        ik.RandomizedResponse(3, epsilon=1.0), [[1, 0], [0, 1], [0, 1]]
+    ).tally_counts([50, 50])
     open_one = ik.mle(merged)
     assert open_one.standard_errors()[1:].tolist() == [np.inf, np.inf]
     assert open_one.identified.tolist() == [True, False, False]
@@ -191,11 +207,13 @@ def test_what_would_not_fit_is_refused_with_its_size(rng):
 
 
 def test_flat_directions_of_a_large_alphabet_are_refused(monkeypatch):
-    monkeypatch.setattr(dense, "MOST_SECRETS_DECOMPOSED", 2)
+    monkeypatch.setattr(dense, "MAX_SECRETS_DECOMPOSED", 2)
     tally = ik.MatrixMechanism([[0.9, 0.1], [0.9, 0.1], [0.2, 0.8]]).tally_counts([5, 5])
     with pytest.raises(ik.errors.TooLarge, match="leave directions undetermined"):
         ik.mle(tally).standard_errors()
-    whole = ik.MatrixMechanism([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6]]).tally_counts([5, 5, 5])
+    whole = ik.MatrixMechanism([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6]]).tally_counts(
+        [5, 5, 5]
+    )
     assert np.isfinite(ik.mle(whole).standard_errors()).all()
 
 

@@ -11,7 +11,9 @@ import pytest
 import ibukit as ik
 
 PATH = Path(__file__).resolve().parents[1] / "book" / "chapters" / "start-here.ipynb"
-CELLS = [cell for cell in json.loads(PATH.read_text("utf8"))["cells"] if cell["cell_type"] == "markdown"]
+CELLS = [
+    cell for cell in json.loads(PATH.read_text("utf8"))["cells"] if cell["cell_type"] == "markdown"
+]
 TEXT = "\n\n".join("".join(cell["source"]) for cell in CELLS)
 INTRODUCED = {
     "*randomised response*": "k-RR",
@@ -29,7 +31,11 @@ SUM = re.compile(r"^([\d.]+) × ([\d.]+) \+ ([\d.]+) × ([\d.]+) = ([\d.]+) \+ (
 def late(text):
     """What a text uses before it says what it is."""
     read = re.sub(r"^:\w+:.*$", "", text, flags=re.MULTILINE)
-    return [short for words, short in INTRODUCED.items() if words not in read or read.index(short) < read.index(words)]
+    return [
+        short
+        for words, short in INTRODUCED.items()
+        if words not in read or read.index(short) < read.index(words)
+    ]
 
 
 def test_what_the_page_writes_short_is_introduced_in_words_before():
@@ -51,7 +57,8 @@ def test_the_sums_on_the_page_come_out():
 
 
 @pytest.mark.parametrize(
-    ("yes", "inverse", "step", "factor"), [(40, 30, 45, 1.1), (20, -10, 35, 1.3), (55, 60, 52.5, 1.05)]
+    ("yes", "inverse", "step", "factor"),
+    [(40, 30, 45, 1.1), (20, -10, 35, 1.3), (55, 60, 52.5, 1.05)],
 )
 def test_the_pencil_and_the_package_agree(yes, inverse, step, factor):
     coin = ik.RandomizedResponse(["no", "yes"], epsilon=np.log(3))

@@ -17,7 +17,9 @@ HEAD = "| fault | what happens | the test that tries it |"
 def rows(page: str) -> list[list[str]]:
     """The cells of the tables of faults."""
     tables = [table.partition("\n\n")[0] for table in page.split(HEAD + "\n")[1:]]
-    lines = [line for table in tables for line in table.splitlines() if not line.startswith("| ---")]
+    lines = [
+        line for table in tables for line in table.splitlines() if not line.startswith("| ---")
+    ]
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
 
 
@@ -26,7 +28,11 @@ def written(file: str) -> dict[str, ast.FunctionDef]:
     """The tests of a file, by their names in words."""
     path = TESTS / f"{file}.py"
     tree = ast.parse(path.read_text("utf8")) if path.is_file() else ast.Module([], [])
-    tests = [each for each in tree.body if isinstance(each, ast.FunctionDef) and each.name.startswith("test_")]
+    tests = [
+        each
+        for each in tree.body
+        if isinstance(each, ast.FunctionDef) and each.name.startswith("test_")
+    ]
     return {each.name.removeprefix("test_").replace("_", " "): each for each in tests}
 
 
@@ -39,7 +45,11 @@ def runs(test: ast.FunctionDef) -> bool:
 def untried(page: str) -> list[str]:
     """The rows without a test."""
     named = [(row, *row[-1].partition(": ")[::2]) for row in rows(page)]
-    return [row[0] for row, file, name in named if name not in written(file) or not runs(written(file)[name])]
+    return [
+        row[0]
+        for row, file, name in named
+        if name not in written(file) or not runs(written(file)[name])
+    ]
 
 
 def test_each_row_has_a_test():
@@ -49,13 +59,19 @@ def test_each_row_has_a_test():
 
 
 def test_no_row_is_there_twice_and_no_test_stands_for_two():
-    assert [row for row, number in Counter(tuple(row) for row in rows(PAGE)).items() if number > 1] == []
-    assert [name for name, number in Counter(row[-1] for row in rows(PAGE)).items() if number > 1] == []
+    assert [
+        row for row, number in Counter(tuple(row) for row in rows(PAGE)).items() if number > 1
+    ] == []
+    assert [
+        name for name, number in Counter(row[-1] for row in rows(PAGE)).items() if number > 1
+    ] == []
 
 
 def test_each_test_of_a_fault_has_a_row():
     said = {row[-1] for row in rows(PAGE)}
-    assert [name for name in written("test_faults") if f"test_faults: {name}" not in said] == sorted(NOT_FAULTS)
+    assert [
+        name for name in written("test_faults") if f"test_faults: {name}" not in said
+    ] == sorted(NOT_FAULTS)
 
 
 @pytest.mark.parametrize(
@@ -68,9 +84,9 @@ def test_each_test_of_a_fault_has_a_row():
     ],
 )
 def test_a_row_without_a_test_is_found(line):
-    assert untried(PAGE.replace(HEAD + "\n| --- | --- | --- |", HEAD + "\n| --- | --- | --- |\n" + line, 1)) == [
-        "an earthquake"
-    ]
+    assert untried(
+        PAGE.replace(HEAD + "\n| --- | --- | --- |", HEAD + "\n| --- | --- | --- |\n" + line, 1)
+    ) == ["an earthquake"]
 
 
 @pytest.mark.parametrize("mark", ["slow", "skip(reason='x')", "xfail"])

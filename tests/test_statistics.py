@@ -95,7 +95,8 @@ CONSISTENT = {
 }
 LEDGER = {"k-RR": "A-P2", "truncated geometric": "A-P2", "RAPPOR": "A-P2", "geometric": "A-P3"}
 consistent = pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.ledger(LEDGER[name], "A-L4")) for name in CONSISTENT]
+    "name",
+    [pytest.param(name, marks=pytest.mark.ledger(LEDGER[name], "A-L4")) for name in CONSISTENT],
 )
 
 
@@ -110,7 +111,9 @@ def slope(mechanism, believed, sizes, repetitions, rng):
     medians = []
     for n in sizes:
         errors = [
-            ik.emd(ik.mle(believing(mechanism.simulate(secrets, rng), believed)).distribution, K10, 10)
+            ik.emd(
+                ik.mle(believing(mechanism.simulate(secrets, rng), believed)).distribution, K10, 10
+            )
             for secrets in rng.multinomial(n, K10, size=repetitions)
         ]
         medians.append(np.median(errors))
@@ -122,7 +125,9 @@ def assert_consistent(mechanism, believed, sizes, repetitions, rng):
     log_n = np.log(sizes)
     scatter = 1.25 * 0.5 / np.sqrt(repetitions) / np.sqrt(((log_n - log_n.mean()) ** 2).sum())
     found = slope(mechanism, believed, sizes, repetitions, rng)
-    assert abs(found + 0.5) <= stats.norm.isf(FALSE_ALARM / 2) * scatter, f"the error falls like n^{found:.2f}"
+    assert abs(found + 0.5) <= stats.norm.isf(FALSE_ALARM / 2) * scatter, (
+        f"the error falls like n^{found:.2f}"
+    )
 
 
 @consistent
@@ -133,7 +138,9 @@ def test_the_maximum_likelihood_estimate_is_consistent(name, rng):
 @consistent
 @pytest.mark.slow
 def test_it_is_consistent_up_to_a_million_reports(name, rng):
-    assert_consistent(CONSISTENT[name], CONSISTENT[name], [1_000, 10_000, 100_000, 1_000_000], 60, rng)
+    assert_consistent(
+        CONSISTENT[name], CONSISTENT[name], [1_000, 10_000, 100_000, 1_000_000], 60, rng
+    )
 
 
 @pytest.mark.parametrize("name", CONSISTENT)
@@ -159,7 +166,9 @@ def likelihood_ratios(rng, repetitions=400, n=20_000):
 
 def assert_chi_square(samples, freedom):
     p_value = stats.kstest(samples, stats.chi2(freedom).cdf).pvalue
-    assert p_value > FALSE_ALARM, f"not chi-square with {freedom} degrees of freedom: p = {p_value:.1e}"
+    assert p_value > FALSE_ALARM, (
+        f"not chi-square with {freedom} degrees of freedom: p = {p_value:.1e}"
+    )
 
 
 def test_the_likelihood_ratio_has_its_law(rng):
@@ -185,7 +194,9 @@ def test_at_the_truth_the_deviance_is_on_average_its_degrees_of_freedom(rng):
     mechanisms = [ik.RandomizedResponse(4, 1.0), ik.TruncatedGeometric(4, 0.5), ik.Rappor(4, 1.0)]
     deviances, rule = [], DevianceAtTheStart()
     for _ in range(600):
-        tally = sum(mechanism.simulate(rng.multinomial(20_000, THETA), rng) for mechanism in mechanisms)
+        tally = sum(
+            mechanism.simulate(rng.multinomial(20_000, THETA), rng) for mechanism in mechanisms
+        )
         ik.ibu(tally, start=THETA, stop=rule)
         deviances.append(rule.value)
     freedom = 3 + 3 + 15
@@ -208,7 +219,10 @@ def test_on_the_ages_a_few_hundred_steps_beat_the_maximum_likelihood(rng):
         assert early.gap > 1e-5
         assert best.log_likelihood > early.log_likelihood
         assert (best.distribution > 0).sum() < 30 < (early.distribution > 1e-4).sum()
-        errors = [ik.emd(estimate.distribution, ages.distribution, ages.alphabet) for estimate in (early, best)]
+        errors = [
+            ik.emd(estimate.distribution, ages.distribution, ages.alphabet)
+            for estimate in (early, best)
+        ]
         won += errors[0] < errors[1]
     # a fair coin would win so often once in a thousand
     assert won >= 17

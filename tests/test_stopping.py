@@ -45,7 +45,9 @@ def likelihood_at(instance, theta):
 @pytest.mark.parametrize("tol", [1e-2, 1e-4])
 def test_gap(name, tol):
     instance = SOME[name]
-    expected = by_hand(instance, lambda now, _: (naive.gap(instance.matrix, instance.counts, now), tol))
+    expected = by_hand(
+        instance, lambda now, _: (naive.gap(instance.matrix, instance.counts, now), tol)
+    )
     estimate = ik.ibu(instance.tally, stop=ik.Gap(tol))
     assert estimate.n_iter == expected > 0
     assert estimate.gap <= tol
@@ -58,7 +60,11 @@ def test_change_of_the_log_likelihood(name, tol):
     instance = SOME[name]
 
     def met(now, before):
-        return None if before is None else (likelihood_at(instance, now) - likelihood_at(instance, before), tol)
+        return (
+            None
+            if before is None
+            else (likelihood_at(instance, now) - likelihood_at(instance, before), tol)
+        )
 
     expected = by_hand(instance, met)
     assert expected > 1
@@ -72,7 +78,11 @@ def test_change_of_the_mean_log_likelihood(name, tol):
     instance, n = SOME[name], sum(SOME[name].counts)
 
     def met(now, before):
-        return None if before is None else ((likelihood_at(instance, now) - likelihood_at(instance, before)) / n, tol)
+        return (
+            None
+            if before is None
+            else ((likelihood_at(instance, now) - likelihood_at(instance, before)) / n, tol)
+        )
 
     expected = by_hand(instance, met)
     assert ik.ibu(instance.tally, stop=ik.Change(tol, of="mean_log_likelihood")).n_iter == expected
@@ -86,9 +96,15 @@ def test_change_of_the_distribution(name, tol):
     instance = SOME[name]
 
     def met(now, before):
-        return None if before is None else (max(abs(a - b) for a, b in zip(now, before, strict=True)), tol)
+        return (
+            None
+            if before is None
+            else (max(abs(a - b) for a, b in zip(now, before, strict=True)), tol)
+        )
 
-    assert ik.ibu(instance.tally, stop=ik.Change(tol, of="distribution")).n_iter == by_hand(instance, met)
+    assert ik.ibu(instance.tally, stop=ik.Change(tol, of="distribution")).n_iter == by_hand(
+        instance, met
+    )
 
 
 def deviance(matrix, counts, theta):
@@ -96,7 +112,9 @@ def deviance(matrix, counts, theta):
     n, total = sum(counts), 0.0
     for z, count in enumerate(counts):
         if count:
-            total += count * math.log(count / n / math.fsum(theta[x] * matrix[x, z] for x in range(len(theta))))
+            total += count * math.log(
+                count / n / math.fsum(theta[x] * matrix[x, z] for x in range(len(theta)))
+            )
     return 2 * total
 
 
@@ -123,16 +141,28 @@ def test_discrepancy(factor, k):
 def test_discrepancy_of_a_pool_adds_the_mechanisms_and_what_chance_makes_of_each(rng):
     k = 6
     theta = np.array([0.4, 0.3, 0.15, 0.1, 0.04, 0.01])
-    mechanisms = [ik.RandomizedResponse(k, 1.0), ik.TruncatedGeometric(k, 0.5), ik.LinearGeometric(k, 1.0)]
+    mechanisms = [
+        ik.RandomizedResponse(k, 1.0),
+        ik.TruncatedGeometric(k, 0.5),
+        ik.LinearGeometric(k, 1.0),
+    ]
     tallies = [mechanism.simulate(rng.multinomial(5000, theta), rng) for mechanism in mechanisms]
     reports = tallies[2].parts[0].reports.tolist()
-    columns = [naive.k_rr(k, 1.0), naive.truncated_geometric(k, 0.5), naive.geometric(range(k), reports, 1.0)]
+    columns = [
+        naive.k_rr(k, 1.0),
+        naive.truncated_geometric(k, 0.5),
+        naive.geometric(range(k), reports, 1.0),
+    ]
     pooled = sum(tallies)
     instance = Instance("", pooled, np.concatenate(columns, axis=1), pooled.counts)
 
     def met(now, _):
-        parts = [(matrix, tally.counts, now) for matrix, tally in zip(columns, tallies, strict=True)]
-        return sum(deviance(*part) for part in parts), sum(chance.expected_deviance(*part) for part in parts)
+        parts = [
+            (matrix, tally.counts, now) for matrix, tally in zip(columns, tallies, strict=True)
+        ]
+        return sum(deviance(*part) for part in parts), sum(
+            chance.expected_deviance(*part) for part in parts
+        )
 
     expected = by_hand(instance, met)
     assert ik.ibu(pooled, stop=ik.Discrepancy()).n_iter == expected > 0
@@ -151,12 +181,17 @@ def test_discrepancy_counts_the_factor_that_far_reports_leave_out(rng):
             return True
 
     ik.ibu(tally, stop=Deviance())
-    log_p = [math.log((1 - math.exp(-5)) / (1 + math.exp(-5))) + math.log(1 / 3) + far for far in (0, 0, 0, -5 * 148)]
+    log_p = [
+        math.log((1 - math.exp(-5)) / (1 + math.exp(-5))) + math.log(1 / 3) + far
+        for far in (0, 0, 0, -5 * 148)
+    ]
     log_p[0] += math.log(1 + math.exp(-5) + math.exp(-10))
     log_p[1] += math.log(1 + 2 * math.exp(-5))
     log_p[2] += math.log(1 + math.exp(-5) + math.exp(-10))
     log_p[3] += math.log(1 + math.exp(-5) + math.exp(-10))
-    expected = 2 * sum(c * (math.log(c / 121) - p) for c, p in zip(counts.values(), log_p, strict=True))
+    expected = 2 * sum(
+        c * (math.log(c / 121) - p) for c, p in zip(counts.values(), log_p, strict=True)
+    )
     assert trace == [pytest.approx(expected, rel=1e-12)]
 
 
@@ -181,7 +216,9 @@ def test_max_iter_ends_it_and_says_so():
 def test_the_rule_met_in_the_last_step_allowed_is_met():
     tally = SOME["k-RR"].tally
     steps = ik.ibu(tally, stop=ik.Gap(1e-3)).n_iter
-    assert ik.ibu(tally, stop=ik.Gap(1e-3), max_iter=steps, strict=True).status is ik.Status.CONVERGED
+    assert (
+        ik.ibu(tally, stop=ik.Gap(1e-3), max_iter=steps, strict=True).status is ik.Status.CONVERGED
+    )
     with pytest.raises(ik.ConvergenceError):
         ik.ibu(tally, stop=ik.Gap(1e-3), max_iter=steps - 1, strict=True)
 
@@ -219,7 +256,9 @@ def test_a_discrepancy_within_reach_is_never_given_up(rng):
     mechanism = ik.TruncatedGeometric(30, 0.2)
     for _ in range(20):
         tally = mechanism.simulate(rng.multinomial(5000, ik.uniform(30)), rng)
-        best = 2 * tally.counts @ np.log(tally.frequencies / tally.forward(ik.mle(tally).distribution))
+        best = (
+            2 * tally.counts @ np.log(tally.frequencies / tally.forward(ik.mle(tally).distribution))
+        )
         status = ik.ibu(tally, stop=ik.Discrepancy()).status
         within = best <= len(tally.counts) - 1
         assert status is (ik.Status.STOPPED if within else ik.Status.OUT_OF_REACH)
@@ -242,7 +281,10 @@ def test_strict_does_not_raise_when_the_rule_is_met():
         (lambda: ik.Steps(True), "n must be a whole number, got True"),
         (lambda: ik.Discrepancy(math.inf), "factor must be a finite number above 0, got inf"),
         (lambda: ik.ibu(SOME["k-RR"].tally, max_iter=-1), "max_iter must be at least 0, got -1"),
-        (lambda: ik.ibu(SOME["k-RR"].tally, max_iter=1e3), "max_iter must be a whole number, got 1000.0"),
+        (
+            lambda: ik.ibu(SOME["k-RR"].tally, max_iter=1e3),
+            "max_iter must be a whole number, got 1000.0",
+        ),
     ],
 )
 def test_bad_rules(make, words):

@@ -69,7 +69,15 @@ class MuteRappor(ik.Rappor):
     p_hidden = 0.7
 
 
-KINDS = (Mute, MergedResponse, ZeroResponse, MergedGeometric, ZeroGeometric, MergedExponential, MergedLaplace)
+KINDS = (
+    Mute,
+    MergedResponse,
+    ZeroResponse,
+    MergedGeometric,
+    ZeroGeometric,
+    MergedExponential,
+    MergedLaplace,
+)
 STRANGERS = [*(kind(3, 1.0) for kind in KINDS), MuteRappor(3, 1.0)]
 NAMES = [type(stranger).__name__ for stranger in STRANGERS]
 strangers = pytest.mark.parametrize("stranger", STRANGERS, ids=NAMES)
@@ -111,8 +119,16 @@ def test_identifiable_reads_the_strangers_own_matrix(stranger):
 
 @strangers
 def test_consistency_reads_the_strangers_own_matrix(stranger):
-    agree(lambda m: [condition.answer for condition in theory.consistency(m).conditions], stranger, same)
-    agree(lambda m: theory.consistency(m).conditions[-1].bound, stranger, lambda a, b: same(a is None, b is None))
+    agree(
+        lambda m: [condition.answer for condition in theory.consistency(m).conditions],
+        stranger,
+        same,
+    )
+    agree(
+        lambda m: theory.consistency(m).conditions[-1].bound,
+        stranger,
+        lambda a, b: same(a is None, b is None),
+    )
 
 
 THETA = np.array([0.5, 0.3, 0.2])
@@ -170,8 +186,12 @@ def test_likely_secrets_are_those_of_the_strangers_own_matrix(stranger, reports)
     else:
         listed = reports
     matrix = written_out(stranger)
-    np.testing.assert_array_equal(theory.dominated(stranger, reports), theory.dominated(matrix, listed))
-    np.testing.assert_array_equal(theory.likely_subset(stranger, reports), theory.likely_subset(matrix, listed))
+    np.testing.assert_array_equal(
+        theory.dominated(stranger, reports), theory.dominated(matrix, listed)
+    )
+    np.testing.assert_array_equal(
+        theory.likely_subset(stranger, reports), theory.likely_subset(matrix, listed)
+    )
 
 
 @strangers
@@ -201,7 +221,10 @@ class Merging(ik.MatrixMechanism):
 
 
 def test_a_channel_that_inherits_from_ours_gets_no_proof_of_ours():
-    own, matrix = Merging().tally_counts([50, 25, 25]), ik.MatrixMechanism(MERGED).tally_counts([50, 25, 25])
+    own, matrix = (
+        Merging().tally_counts([50, 25, 25]),
+        ik.MatrixMechanism(MERGED).tally_counts([50, 25, 25]),
+    )
     assert not theory.mle_set(own).unique
     assert theory.mle_set(own).dimension == theory.mle_set(matrix).dimension == 1
     assert not theory.strictly_concave(own)
@@ -240,7 +263,10 @@ class Doubled(Thicker):
         return ik.TruncatedGeometric(self.alphabet, self.epsilon)
 
 
-LISTED = {**NUMBERS, "bayes_limits": lambda m: theory.bayes_limits(m, 0.5, rng=np.random.default_rng(1), draws=100)}
+LISTED = {
+    **NUMBERS,
+    "bayes_limits": lambda m: theory.bayes_limits(m, 0.5, rng=np.random.default_rng(1), draws=100),
+}
 
 
 @pytest.mark.parametrize("question", LISTED.values(), ids=LISTED)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ibukit as ik
-from ibukit.mechanisms import bit_reports
+from ibukit.mechanisms.categorical import bit_reports
 from ibukit.testing import check_mechanism
 from oracles import estimation, naive
 
@@ -27,7 +27,9 @@ def test_the_matrix_follows_the_formula(k, size, eps):
     np.testing.assert_allclose(mechanism.tally(rows[::-1]).matrix(), matrix, rtol=1e-12)
     marginals = matrix @ rows
     np.testing.assert_allclose(np.diag(marginals), mechanism.p_one, rtol=1e-12)
-    np.testing.assert_allclose(marginals[~np.eye(k, dtype=bool)], mechanism.p_zero, rtol=1e-12, atol=1e-16)
+    np.testing.assert_allclose(
+        marginals[~np.eye(k, dtype=bool)], mechanism.p_zero, rtol=1e-12, atol=1e-16
+    )
     assert mechanism.p_one + mechanism.p_hidden == pytest.approx(1, rel=1e-15)
     exact = estimation.fraction_of_exp(eps)
     in_fractions = size * (k - size) * (exact - 1) / ((k - 1) * (size * exact + k - size))
@@ -35,7 +37,9 @@ def test_the_matrix_follows_the_formula(k, size, eps):
 
 
 @pytest.mark.ledger("D-D2.1", "D-A2.4")
-@pytest.mark.parametrize("kind", [ik.RandomizedResponse, ik.OptimizedUnaryEncoding, ik.SubsetSelection])
+@pytest.mark.parametrize(
+    "kind", [ik.RandomizedResponse, ik.OptimizedUnaryEncoding, ik.SubsetSelection]
+)
 @pytest.mark.parametrize("k", [2, 3, 4, 5, 6, 8, 10])
 @pytest.mark.parametrize("eps", [0.1, 0.5, 1.0, 2.0, 4.0])
 def test_the_level_is_epsilon_the_rank_full_and_every_entry_positive(kind, k, eps):
@@ -47,11 +51,15 @@ def test_the_level_is_epsilon_the_rank_full_and_every_entry_positive(kind, k, ep
     assert ik.privacy.epsilon_ldp(kind(k, eps * 1.001)) != pytest.approx(eps, rel=1e-9)
     merged = np.r_[mechanism.matrix(), mechanism.matrix()[:1]]
     assert ik.theory.identifiable(merged).rank == k < len(merged)
-    with pytest.raises(ik.errors.NotInvertible, match="different distributions give the same reports"):
+    with pytest.raises(
+        ik.errors.NotInvertible, match="different distributions give the same reports"
+    ):
         ik.theory.asymptotic_mse(merged, ik.uniform(k + 1))
 
 
-@pytest.mark.parametrize("mechanism", [ik.SubsetSelection(7, 1.0, size) for size in (1, 3, 6)], ids=lambda m: m.size)
+@pytest.mark.parametrize(
+    "mechanism", [ik.SubsetSelection(7, 1.0, size) for size in (1, 3, 6)], ids=lambda m: m.size
+)
 def test_any_size_keeps_the_contract(mechanism, rng):
     check_mechanism(mechanism, rng=rng, n=20_000, attained=True)
 
@@ -79,7 +87,9 @@ def test_each_of_many_bits_has_its_probability(bits_at_once, rng, monkeypatch):
     simulated = np.unpackbits(np.repeat(part.reports, part.counts, axis=0), axis=1, count=301)
     for rows in (mechanism.randomize(secrets, rng), simulated):
         assert (rows.sum(axis=1) == mechanism.size).all()
-        z = (rows.sum(axis=0) - expected.sum(axis=0)) / np.sqrt((expected * (1 - expected)).sum(axis=0))
+        z = (rows.sum(axis=0) - expected.sum(axis=0)) / np.sqrt(
+            (expected * (1 - expected)).sum(axis=0)
+        )
         # 301 bits beyond 6 standard deviations: once in a million runs
         assert np.abs(z).max() < 6
         assert 0.5 < z.var() < 2
@@ -103,7 +113,10 @@ def test_the_default_size_is_the_best_of_all(k):
         size = ik.SubsetSelection(k, eps).size
         assert size == min(range(1, k), key=lambda w: (worst_case(k, eps, w), w))
         assert size in {max(1, math.floor(k / (math.exp(eps) + 1)) + more) for more in (0, 1)}
-        errors = [ik.theory.asymptotic_mse(ik.SubsetSelection(k, eps, w), ik.uniform(k)) for w in range(1, k)]
+        errors = [
+            ik.theory.asymptotic_mse(ik.SubsetSelection(k, eps, w), ik.uniform(k))
+            for w in range(1, k)
+        ]
         assert errors[size - 1] == pytest.approx(min(errors), rel=1e-12)
 
 
@@ -114,8 +127,12 @@ def test_a_set_of_one_is_k_rr():
         np.testing.assert_allclose(one.matrix()[:, ::-1], naive.k_rr(6, eps), rtol=1e-12)
         theta = np.array([0.4, 0.3, 0.1, 0.1, 0.05, 0.05])
         same = ik.RandomizedResponse(6, eps)
-        assert ik.theory.asymptotic_mse(one, theta) == pytest.approx(ik.theory.asymptotic_mse(same, theta), rel=1e-12)
-        assert ik.theory.inv_squared_error(one, theta) == pytest.approx(ik.theory.inv_squared_error(same, theta))
+        assert ik.theory.asymptotic_mse(one, theta) == pytest.approx(
+            ik.theory.asymptotic_mse(same, theta), rel=1e-12
+        )
+        assert ik.theory.inv_squared_error(one, theta) == pytest.approx(
+            ik.theory.inv_squared_error(same, theta)
+        )
 
 
 @sizes
@@ -153,12 +170,20 @@ def test_every_estimator_takes_it_alone_and_pooled(rng):
     tally, more = mechanism.simulate(counts, rng), other.simulate(counts, rng)
     again = mechanism.simulate(counts, rng)
     assert len((tally + again).parts) == 1
-    assert len((tally + ik.SubsetSelection(9, 1.0, mechanism.size + 1).simulate(counts, rng)).parts) == 2
-    for alone, written_out in ((tally, dense(tally, mechanism)), (tally + more, dense(tally, mechanism) + more)):
+    assert (
+        len((tally + ik.SubsetSelection(9, 1.0, mechanism.size + 1).simulate(counts, rng)).parts)
+        == 2
+    )
+    for alone, written_out in (
+        (tally, dense(tally, mechanism)),
+        (tally + more, dense(tally, mechanism) + more),
+    ):
         best = ik.mle(alone)
         assert best.gap <= 1e-9
         reference = ik.mle(written_out)
-        assert abs(best.log_likelihood - reference.log_likelihood) <= alone.n * (best.gap + reference.gap)
+        assert abs(best.log_likelihood - reference.log_likelihood) <= alone.n * (
+            best.gap + reference.gap
+        )
         np.testing.assert_allclose(best.distribution, reference.distribution, atol=1e-3)
         for method in ("bits", "dense", "ibu", "active-set"):
             found = ik.mle(alone, method=method)
@@ -215,7 +240,10 @@ def test_sizes_that_are_refused(size, message):
 @pytest.mark.parametrize(
     ("reports", "message"),
     [
-        ([[1, 0, 1, 0], [1, 1, 1, 0]], "reports must be sets of 2 secrets, the row at index 1 has 3 ones"),
+        (
+            [[1, 0, 1, 0], [1, 1, 1, 0]],
+            "reports must be sets of 2 secrets, the row at index 1 has 3 ones",
+        ),
         ([[0, 0, 0, 0]], "reports must be sets of 2 secrets, the row at index 0 has 0 ones"),
         ([[0, 1]], r"reports must be bit rows of shape \(n, 4\), got shape \(1, 2\)"),
         ([[0, 2, 0, 0]], "reports must be rows of 0 and 1, got 2"),
@@ -229,7 +257,9 @@ def test_reports_that_are_no_sets(reports, message):
 def test_what_is_too_large_or_too_small():
     many = ik.SubsetSelection(30, 0.5)
     for ask in (many.matrix, lambda: many.tally_counts(np.zeros(3))):
-        with pytest.raises(ValueError, match=r"the sets of 11 among 30 secrets are not listed .*use tally\(rows\)"):
+        with pytest.raises(
+            ValueError, match=r"the sets of 11 among 30 secrets are not listed .*use tally\(rows\)"
+        ):
             ask()
     with pytest.raises(ValueError, match=r"epsilon must be at most 37\.42, got 800"):
         ik.SubsetSelection(3, 800.0)

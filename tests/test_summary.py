@@ -16,19 +16,29 @@ MERGED = ik.compose(ik.RandomizedResponse(3, 1.0), [[1, 0], [0, 1], [0, 1]]).tal
 @pytest.mark.parametrize("method", ["profile", "wald"])
 def test_a_band_divides_what_may_fail(method):
     estimate = ik.mle(TALLY)
-    np.testing.assert_array_equal(estimate.band(0.9, method), estimate.interval(1 - 0.1 / 3, method=method))
+    np.testing.assert_array_equal(
+        estimate.band(0.9, method), estimate.interval(1 - 0.1 / 3, method=method)
+    )
     lower, upper = estimate.band(0.9, "wald")
-    assert upper[0] - lower[0] == pytest.approx(2 * ndtri(1 - 0.05 / 3) * estimate.standard_errors()[0])
+    assert upper[0] - lower[0] == pytest.approx(
+        2 * ndtri(1 - 0.05 / 3) * estimate.standard_errors()[0]
+    )
 
 
 def test_boxes_hold_together_as_they_are():
     estimate = ik.mle(TALLY)
-    np.testing.assert_array_equal(estimate.band(0.9, "guaranteed"), estimate.interval(0.9, method="guaranteed"))
+    np.testing.assert_array_equal(
+        estimate.band(0.9, "guaranteed"), estimate.interval(0.9, method="guaranteed")
+    )
 
 
 def held_together(draws, ends):
     """How many draws have all of a distribution between the ends."""
-    rng, mechanism, theta = np.random.default_rng(4), ik.RandomizedResponse(4, 1.5), np.array([0.4, 0.3, 0.2, 0.1])
+    rng, mechanism, theta = (
+        np.random.default_rng(4),
+        ik.RandomizedResponse(4, 1.5),
+        np.array([0.4, 0.3, 0.2, 0.1]),
+    )
     held = 0
     for _ in range(draws):
         lower, upper = ends(ik.mle(mechanism.simulate(rng.multinomial(4000, theta), rng)))
@@ -55,7 +65,9 @@ def test_a_summary_is_the_interval_in_a_table():
     assert "820 reports" in found.head
     assert 'level 0.9 by method "profile"' in found.head
     assert "<li>1 interval ends at a bound" in found._repr_html_()
-    tagged = ik.mle(ik.RandomizedResponse(["a", "b", "<b>"], 2.0).tally_counts([430, 310, 80])).summary()
+    tagged = ik.mle(
+        ik.RandomizedResponse(["a", "b", "<b>"], 2.0).tally_counts([430, 310, 80])
+    ).summary()
     assert "<b>" in str(tagged)
     assert "<b>" not in tagged._repr_html_()
     inside = ik.mle(ik.RandomizedResponse(["a", "b", "c"], 2.0).tally_counts([500, 300, 200]))
@@ -97,4 +109,6 @@ def test_bad_levels_and_unknown_tallies_are_named():
         with pytest.raises(ValueError, match="level must be"):
             call(1.5)
     with pytest.raises(ValueError, match="has no tally"):
-        ik.Estimate(np.array([0.5, 0.5]), 0.0, 0.0, ik.Status.CONVERGED, 1, "given", ik.Line(0, 1)).summary()
+        ik.Estimate(
+            np.array([0.5, 0.5]), 0.0, 0.0, ik.Status.CONVERGED, 1, "given", ik.Line(0, 1)
+        ).summary()

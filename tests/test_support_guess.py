@@ -7,7 +7,7 @@ import pytest
 
 from ibukit.solvers._normal_equations import Dense
 from ibukit.solvers.dense import least_squares_steps
-from ibukit.solvers.dense.path import DensePath
+from ibukit.solvers.dense.central_path import DensePath
 from ibukit.solvers.interior_point import maximise
 
 
@@ -31,7 +31,9 @@ def way(monkeypatch):
         return points[-1][1]
 
     monkeypatch.setattr(DensePath, "excess", looked_at)
-    monkeypatch.setattr(least_squares_steps, "maximise", lambda matrix, q, tol: None)  # which needs no path here
+    monkeypatch.setattr(
+        least_squares_steps, "maximise", lambda matrix, q, tol: None
+    )  # which needs no path here
     return points
 
 
@@ -59,13 +61,19 @@ def test_a_support_is_solved_for_when_the_guess_no_longer_shrinks(way, guesses, 
         assert (theta > 0).sum() < 20
         for place in guesses:
             assert way[place][0] >= 0.9 * way[place - 1][0]
-        shrunk += sum(now < 0.9 * before for (before, _), (now, excess) in pairwise(way) if excess < 1e-6)
+        shrunk += sum(
+            now < 0.9 * before for (before, _), (now, excess) in pairwise(way) if excess < 1e-6
+        )
     assert shrunk >= 5, "or there was nothing to wait for"
 
 
 def test_after_a_guess_has_failed_the_next_is_smaller_or_of_a_better_point(way, monkeypatch, rng):
     places = []
-    monkeypatch.setattr(Dense, "cross_over", lambda self, q, theta, s, tol: places.append(len(way) - 1) or (1.0, theta))
+    monkeypatch.setattr(
+        Dense,
+        "cross_over",
+        lambda self, q, theta, s, tol: places.append(len(way) - 1) or (1.0, theta),
+    )
     passed_over = 0
     for _ in range(20):
         matrix, q = blurred(rng)
@@ -73,7 +81,10 @@ def test_after_a_guess_has_failed_the_next_is_smaller_or_of_a_better_point(way, 
         theta, _ = maximise(matrix, q, 1e-12)
         assert Dense(matrix).excess(q, theta) <= 1e-12, "without zeros, but certified"
         for before, after in pairwise(places[:-1]):  # the last may be taken as it is
-            smaller, better = way[after][0] <= 0.95 * way[before][0], way[after][1] <= 0.1 * way[before][1]
+            smaller, better = (
+                way[after][0] <= 0.95 * way[before][0],
+                way[after][1] <= 0.1 * way[before][1],
+            )
             assert smaller or better
             passed_over += after - before - 1
     assert passed_over >= 5

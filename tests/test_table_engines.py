@@ -21,13 +21,17 @@ MECHANISM = ik.RandomizedResponse(LABELS, epsilon=1.0)
 def lengths(monkeypatch):
     """How many rows are converted to Python each time."""
     found, piece = [], Columns.piece
-    monkeypatch.setattr(Columns, "piece", lambda self, rows: found.append(len(rows)) or piece(self, rows))
+    monkeypatch.setattr(
+        Columns, "piece", lambda self, rows: found.append(len(rows)) or piece(self, rows)
+    )
     return found
 
 
 def test_only_distinct_reports_travel(lengths):
     """What is converted to Python is as long as the list of labels, not as the table."""
-    table = duckdb.sql("SELECT ['bike', 'bus', 'car'][1 + i % 3] AS report FROM range(100000) AS t(i)")
+    table = duckdb.sql(
+        "SELECT ['bike', 'bus', 'car'][1 + i % 3] AS report FROM range(100000) AS t(i)"
+    )
     assert ik.Tally.from_table(table, MECHANISM).n == 100_000
     assert lengths == [3]
 
@@ -66,8 +70,12 @@ def test_an_empty_partition_of_dask_adds_nothing():
 
 
 def test_a_bad_count_in_a_partition_of_dask_is_named():
-    frame = dask.dataframe.from_pandas(pd.DataFrame({"report": ["car"] * 4, "n": [1, 2, 3, -4]}), npartitions=3)
-    with pytest.raises(ValueError, match="'n' must hold counts, whole numbers from 0 on, it contains -4"):
+    frame = dask.dataframe.from_pandas(
+        pd.DataFrame({"report": ["car"] * 4, "n": [1, 2, 3, -4]}), npartitions=3
+    )
+    with pytest.raises(
+        ValueError, match="'n' must hold counts, whole numbers from 0 on, it contains -4"
+    ):
         ik.Tally.from_table(frame, MECHANISM, count="n")
 
 
@@ -95,7 +103,9 @@ def readers(monkeypatch):
     found = []
     for name, kind in (("parquet", "files"), ("ByDuckDB", "scan")):
         make = getattr(arrow, name)
-        monkeypatch.setattr(arrow, name, lambda *args, make=make, kind=kind: found.append(kind) or make(*args))
+        monkeypatch.setattr(
+            arrow, name, lambda *args, make=make, kind=kind: found.append(kind) or make(*args)
+        )
     return found
 
 
@@ -114,7 +124,10 @@ MORE_THAN_FILES = {
         whole.files, format=ds.ParquetFileFormat(dictionary_columns=["report"]), schema=whole.schema
     ),
     "some row groups": lambda whole: ds.FileSystemDataset(
-        [part.subset(row_group_ids=[0]) for part in whole.get_fragments()], whole.schema, whole.format, whole.filesystem
+        [part.subset(row_group_ids=[0]) for part in whole.get_fragments()],
+        whole.schema,
+        whole.format,
+        whole.filesystem,
     ),
     "in memory": lambda whole: ds.InMemoryDataset(whole.to_table()),
     "two in one": lambda whole: ds.dataset([ds.dataset(file) for file in whole.files]),
@@ -124,19 +137,27 @@ MORE_THAN_FILES = {
 @pytest.mark.parametrize("what", MORE_THAN_FILES)
 def test_a_dataset_that_is_more_than_its_files_is_read_by_arrow(what, dataset, readers, lengths):
     more = MORE_THAN_FILES[what](dataset)
-    tally = ik.Tally.from_table(more, {str(n): MECHANISM for n in range(3)}, by="n") if what == "other types" else None
+    tally = (
+        ik.Tally.from_table(more, {str(n): MECHANISM for n in range(3)}, by="n")
+        if what == "other types"
+        else None
+    )
     tally = tally or ik.Tally.from_table(more, MECHANISM)
     assert tally.counts.tolist() == counted_apart(more)
     assert (readers, max(lengths) <= 12) == (["scan"], True)
 
 
-def test_what_duckdb_would_have_otherwise_is_counted_by_arrow(dataset, readers, monkeypatch, tmp_path):
+def test_what_duckdb_would_have_otherwise_is_counted_by_arrow(
+    dataset, readers, monkeypatch, tmp_path
+):
     table = dataset.to_table()
     both = pa.table({"report": table["report"], "Report": table["report"].to_pylist()[::-1]})
     pq.write_table(both[:100], tmp_path / "both.parquet")
     read = ds.dataset(tmp_path / "both.parquet")
     for column in ("report", "Report"):
-        assert ik.Tally.from_table(read, MECHANISM, column).counts.tolist() == counted_apart(read, column)
+        assert ik.Tally.from_table(read, MECHANISM, column).counts.tolist() == counted_apart(
+            read, column
+        )
     days = ds.dataset(pa.table({"report": pa.array([1, 1, 0], pa.duration("s"))}))
     with pytest.raises(ik.errors.AlphabetMismatch, match=r"(T|t)imedelta"):
         ik.Tally.from_table(days, MECHANISM)
@@ -157,18 +178,24 @@ def test_lists_in_a_frame_of_dask_are_rows_of_bits():
     table = pd.DataFrame({"report": [[0, 1, 0], [1, 1, 0], [0, 1, 0], None] * 5})
     with dask.config.set({"dataframe.convert-string": False}):
         frame = dask.dataframe.from_pandas(table, npartitions=3)
-        words = dask.dataframe.from_pandas(pd.DataFrame({"report": ["car", "bus", "car"] * 5}), npartitions=3)
+        words = dask.dataframe.from_pandas(
+            pd.DataFrame({"report": ["car", "bus", "car"] * 5}), npartitions=3
+        )
         tally = ik.Tally.from_table(frame, mechanism, missing="drop")
         assert ik.Tally.from_table(words, MECHANISM).counts.tolist() == [5, 10]
     assert (tally.counts.tolist(), tally.dropped) == ([10, 5], {"missing": 5})
 
 
-@pytest.mark.parametrize("second", [["report", "other"], ["other", "report"], ["report"], ["report", "other", "more"]])
+@pytest.mark.parametrize(
+    "second", [["report", "other"], ["other", "report"], ["report"], ["report", "other", "more"]]
+)
 def test_files_whose_columns_are_in_another_order_are_read_by_name(second, tmp_path):
     columns = {"report": ["a", "b", "a"], "other": ["b", "b", "b"], "more": ["x", "y", "z"]}
     for name, order in (("1", ["report", "other"]), ("2", second)):
         pq.write_table(pa.table({key: columns[key] for key in order}), tmp_path / f"{name}.parquet")
     # today's DuckDB goes by names in either case, older ones did not
-    assert frames._alike([str(file) for file in sorted(tmp_path.iterdir())]) == (second == ["report", "other"])
+    assert frames._alike([str(file) for file in sorted(tmp_path.iterdir())]) == (
+        second == ["report", "other"]
+    )
     tally = ik.Tally.from_table(tmp_path, ik.RandomizedResponse(["a", "b"], 1.0))
     assert tally.counts.tolist() == [4, 2]

@@ -39,15 +39,23 @@ def test_every_engine_adds_the_weights(engine):
     )
     sums = pd.DataFrame(data).groupby("report", dropna=False).w.sum()
     np.testing.assert_allclose(tally.counts, sums[LABELS], rtol=1e-12)
-    assert tally.dropped == pytest.approx({"missing": sums[sums.index.isna()].sum(), "unknown": sums["?"]})
+    assert tally.dropped == pytest.approx(
+        {"missing": sums[sums.index.isna()].sum(), "unknown": sums["?"]}
+    )
     assert tally.counts.dtype == np.float64
 
 
 def test_weights_in_a_file_and_with_many_mechanisms(tmp_path):
-    table = pd.DataFrame({"report": ["car", "bus", "car", "car"], "w": [0.25, 1.5, 2, 0.5], "eps": [1.0, 1, 1, 2]})
+    table = pd.DataFrame(
+        {"report": ["car", "bus", "car", "car"], "w": [0.25, 1.5, 2, 0.5], "eps": [1.0, 1, 1, 2]}
+    )
     table.to_csv(tmp_path / "a.csv", index=False)
     tally = ik.Tally.from_table(
-        tmp_path / "a.csv", lambda eps: ik.RandomizedResponse(LABELS, eps), count="w", epsilon="eps", weighted=True
+        tmp_path / "a.csv",
+        lambda eps: ik.RandomizedResponse(LABELS, eps),
+        count="w",
+        epsilon="eps",
+        weighted=True,
     )
     assert [part.counts.tolist() for part in tally.parts] == [[1.5, 2.25], [0.5]]
     assert tally.n == 4.25
@@ -79,13 +87,17 @@ def test_rows_of_bits_and_lines_without_an_end_take_weights():
 @pytest.mark.parametrize("bad", [-0.5, float("inf"), float("nan"), None])
 def test_bad_weights_are_refused(engine, bad):
     table = ENGINES[engine]({"report": ["car", "bus", "car"], "w": [1.5, 2.0, bad]})
-    with pytest.raises(ValueError, match=r"'w' must hold weights, finite numbers.*contains (-0.5|inf|a miss)"):
+    with pytest.raises(
+        ValueError, match=r"'w' must hold weights, finite numbers.*contains (-0.5|inf|a miss)"
+    ):
         ik.Tally.from_table(table, MECHANISM, count="w", weighted=True)
 
 
 def test_without_being_asked_for_weights_are_refused_with_the_word_for_them():
     table = pd.DataFrame({"report": ["car", "bus"], "w": [1.5, 2.0]})
-    with pytest.raises(ValueError, match=r"whole numbers from 0 on, it contains 1.5; say weighted=True"):
+    with pytest.raises(
+        ValueError, match=r"whole numbers from 0 on, it contains 1.5; say weighted=True"
+    ):
         ik.Tally.from_table(table, MECHANISM, count="w")
     with pytest.raises(ValueError, match="count must name the column of weights"):
         ik.Tally.from_table(table, MECHANISM, weighted=True)

@@ -61,7 +61,16 @@ def frames(data, folder, schema=None):
 
 
 ENGINES = [
-    *("pandas", "pandas of Arrow", "polars", "polars lazy", "arrow", "arrow dataset", "arrow reader", "arrow scanner"),
+    *(
+        "pandas",
+        "pandas of Arrow",
+        "polars",
+        "polars lazy",
+        "arrow",
+        "arrow dataset",
+        "arrow reader",
+        "arrow scanner",
+    ),
     *("duckdb", "dask", "glob", "folder", "paths"),
 ]
 
@@ -70,7 +79,11 @@ def some_reports(rng, n=300):
     """Reports, some of them missing and some unknown, with epsilons and counts."""
     reports = rng.choice([*LABELS, "?", None], n, p=[0.3, 0.3, 0.2, 0.1, 0.05, 0.05])
     epsilons = rng.choice([0.5, 1.0, 2.0, None], n, p=[0.3, 0.3, 0.3, 0.1])
-    return {"report": reports.tolist(), "eps": epsilons.tolist(), "n": rng.integers(0, 5, n).tolist()}
+    return {
+        "report": reports.tolist(),
+        "eps": epsilons.tolist(),
+        "n": rng.integers(0, 5, n).tolist(),
+    }
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -84,7 +97,9 @@ def test_every_engine_gives_the_same_tally(engine, tmp_path):
             expected[of_epsilon(epsilon), LABELS.index(report)] += n
         else:
             lost[reason] += n
-    tally = ik.Tally.from_table(table, of_epsilon, count="n", epsilon="eps", unknown="drop", missing="drop")
+    tally = ik.Tally.from_table(
+        table, of_epsilon, count="n", epsilon="eps", unknown="drop", missing="drop"
+    )
     assert seen(tally) == +expected
     assert tally.dropped == lost
 
@@ -144,13 +159,18 @@ def test_coordinates_that_are_no_numbers_are_unknown(tmp_path):
     ("points", "advice"),
     [
         ([(-73.95, 40.05)], "longitude, latitude\\): name the column of the latitude first"),
-        ([("x", "y"), ("-73.95", "40.05")], "longitude, latitude\\): name the column of the latitude first"),
+        (
+            [("x", "y"), ("-73.95", "40.05")],
+            "longitude, latitude\\): name the column of the latitude first",
+        ),
         ([(41.0, -73.95)], 'correct them, or say unknown="drop"'),
         ([("x", None)], "."),
     ],
 )
 def test_longitude_before_latitude_is_told_from_a_place_outside(points, advice):
-    mechanism = ik.TruncatedPlanarGeometric(ik.Grid.from_bounds(40.0, 40.2, -74.0, -73.8, 2, 2), 1.0)
+    mechanism = ik.TruncatedPlanarGeometric(
+        ik.Grid.from_bounds(40.0, 40.2, -74.0, -73.8, 2, 2), 1.0
+    )
     table = pd.DataFrame(points, columns=["a", "b"])
     with pytest.raises(ValueError, match=advice):
         ik.Tally.from_table(table, mechanism, ("a", "b"))
@@ -168,21 +188,31 @@ def test_labels_of_a_line_are_no_codes():
     table = pd.DataFrame({"report": [17, 18, 18, 30]})
     tally = ik.Tally.from_table(table, ik.TruncatedGeometric(ik.Line(17, 30), 0.5))
     assert tally.parts[0].reports.tolist() == [0, 1, 13]
-    with pytest.raises(AlphabetMismatch, match=r"'report' contains 31, no report of Trunc.*Line\(17, 30\)"):
-        ik.Tally.from_table(pd.DataFrame({"report": [31]}), ik.TruncatedGeometric(ik.Line(17, 30), 0.5))
+    with pytest.raises(
+        AlphabetMismatch, match=r"'report' contains 31, no report of Trunc.*Line\(17, 30\)"
+    ):
+        ik.Tally.from_table(
+            pd.DataFrame({"report": [31]}), ik.TruncatedGeometric(ik.Line(17, 30), 0.5)
+        )
 
 
 def test_cells_are_pairs_with_or_without_an_end():
     table = pl.DataFrame({"row": [0, 1, 1, 9], "col": [0, 1, 1, 0]})
     grid = ik.Grid(2, 3)
-    tally = ik.Tally.from_table(table, ik.RandomizedResponse(grid, 1.0), ["row", "col"], unknown="drop")
+    tally = ik.Tally.from_table(
+        table, ik.RandomizedResponse(grid, 1.0), ["row", "col"], unknown="drop"
+    )
     assert (tally.parts[0].reports.tolist(), tally.counts.tolist()) == ([0, 4], [1, 2])
     assert tally.dropped == {"unknown": 1}
     placed = ik.RandomizedResponse(ik.Grid.from_bounds(40.0, 40.2, -74.0, -73.7, 2, 3), 1.0)
     tally = ik.Tally.from_table(table, placed, ["row", "col"], unknown="drop")
     assert (tally.parts[0].reports.tolist(), tally.counts.tolist()) == ([0, 4], [1, 2])
     plane = ik.PlanarGeometric(ik.Grid(None, None), 1.0)
-    assert ik.Tally.from_table(table, plane, ["row", "col"]).parts[0].reports.tolist() == [[0, 0], [1, 1], [9, 0]]
+    assert ik.Tally.from_table(table, plane, ["row", "col"]).parts[0].reports.tolist() == [
+        [0, 0],
+        [1, 1],
+        [9, 0],
+    ]
 
 
 def test_a_thousand_epsilons_make_one_pooled_tally():
@@ -203,7 +233,9 @@ def test_a_column_says_which_mechanism(tmp_path):
         tally = ik.Tally.from_table(table, given, by="app", unknown="drop")
         assert seen(tally) == Counter([(weak, 2), (strong, 2), (strong, 1)])
         assert tally.dropped == {"unknown": 1}
-    with pytest.raises(AlphabetMismatch, match="'app' contains 'beta', for which there is no mechanism"):
+    with pytest.raises(
+        AlphabetMismatch, match="'app' contains 'beta', for which there is no mechanism"
+    ):
         ik.Tally.from_table(data | {} and pd.DataFrame(data), given, by="app")
 
 
@@ -226,7 +258,9 @@ def test_missing_is_null_and_nan_in_every_engine():
             ik.Tally.from_table(table, mechanism, unknown="drop")
 
 
-DICTIONARIES = pa.chunked_array([pa.array(part).dictionary_encode() for part in (["bus", "car"], ["car", None])])
+DICTIONARIES = pa.chunked_array(
+    [pa.array(part).dictionary_encode() for part in (["bus", "car"], ["car", None])]
+)
 
 
 @pytest.mark.parametrize(
@@ -270,7 +304,9 @@ def test_what_was_dropped_stays_with_the_tally():
         table = pd.DataFrame({"report": reports})
         return ik.Tally.from_table(table, MECHANISM, unknown="drop", missing="drop")
 
-    tally = counted(["car", "?"]) + counted(["bus", None, "!"]) + MECHANISM.tally_counts([1, 0, 0, 0])
+    tally = (
+        counted(["car", "?"]) + counted(["bus", None, "!"]) + MECHANISM.tally_counts([1, 0, 0, 0])
+    )
     assert tally.dropped == {"missing": 1, "unknown": 2}
     assert pickle.loads(pickle.dumps(tally)).dropped == tally.dropped
     assert repr(tally).endswith("; dropped 1 missing, 2 unknown)")
@@ -283,7 +319,10 @@ def test_labels_in_csv_are_text_and_numbers_are_read(tmp_path):
     (tmp_path / "a.csv").write_text("report,eps\n01,1.0\n1,2\n,1\n01,1\n")
     labels = ik.Alphabet(["1", "01"])
     tally = ik.Tally.from_table(
-        tmp_path / "a.csv", lambda eps: ik.RandomizedResponse(labels, eps), epsilon="eps", missing="drop"
+        tmp_path / "a.csv",
+        lambda eps: ik.RandomizedResponse(labels, eps),
+        epsilon="eps",
+        missing="drop",
     )
     first, second = (ik.RandomizedResponse(labels, epsilon) for epsilon in (1.0, 2.0))
     assert seen(tally) == Counter({(first, 1): 2, (second, 0): 1})
@@ -293,7 +332,9 @@ def test_labels_in_csv_are_text_and_numbers_are_read(tmp_path):
 
 
 BITS = ik.Rappor(3, 1.0)
-TABLE = pd.DataFrame({"report": ["car", "bus"], "eps": [1.0, -2.0], "n": [1, -1], "m": [1.0, 0.5], "b": [0, 1]})
+TABLE = pd.DataFrame(
+    {"report": ["car", "bus"], "eps": [1.0, -2.0], "n": [1, -1], "m": [1.0, 0.5], "b": [0, 1]}
+)
 REFUSED = {
     "no such column": (TABLE, MECHANISM, {"report": "repot"}, ["repot", "'report', 'eps', 'n'"]),
     "no such epsilon": (TABLE, of_epsilon, {"epsilon": "e"}, ["'e'", "'eps'"]),
@@ -301,28 +342,53 @@ REFUSED = {
     "halves": (TABLE, MECHANISM, {"count": "m"}, ["'m'", "0.5"]),
     "texts for counts": (TABLE, MECHANISM, {"count": "report"}, ["'report'", "counts", "String"]),
     "a bad epsilon": (TABLE, of_epsilon, {"epsilon": "eps"}, ["'eps'", "-2.0", "epsilon must be"]),
-    "text for epsilon": (TABLE, of_epsilon, {"epsilon": "report"}, ["'report'", "numbers", "'car'"]),
+    "text for epsilon": (
+        TABLE,
+        of_epsilon,
+        {"epsilon": "report"},
+        ["'report'", "numbers", "'car'"],
+    ),
     "a mechanism and a column of epsilons": (TABLE, MECHANISM, {"epsilon": "eps"}, ["lambda eps"]),
     "a function alone": (TABLE, of_epsilon, {}, ["mechanism", "epsilon"]),
     "no mapping": (TABLE, of_epsilon, {"by": "b"}, ["mapping", "'b'"]),
     "both": (TABLE, of_epsilon, {"by": "b", "epsilon": "eps"}, ["epsilon and by"]),
     "a wrong word": (TABLE, MECHANISM, {"unknown": "ignore"}, ["unknown", "'ignore'"]),
-    "nothing left": (TABLE, MECHANISM, {"report": "n", "unknown": "drop"}, ["at least one", "2 unknown were dropped"]),
+    "nothing left": (
+        TABLE,
+        MECHANISM,
+        {"report": "n", "unknown": "drop"},
+        ["at least one", "2 unknown were dropped"],
+    ),
     "no rows": (TABLE[:0], MECHANISM, {}, ["at least one report"]),
     "two columns for one": (TABLE, MECHANISM, {"report": ["n", "b"]}, ["one column", "['n', 'b']"]),
-    "one column for cells": (TABLE, ik.RandomizedResponse(ik.Grid(2, 2), 1.0), {"report": "b"}, ["row and column"]),
+    "one column for cells": (
+        TABLE,
+        ik.RandomizedResponse(ik.Grid(2, 2), 1.0),
+        {"report": "b"},
+        ["row and column"],
+    ),
     "a short row of bits": (pd.DataFrame({"report": ["010", "01"]}), BITS, {}, ["'01'", "3 bits"]),
     "no bit": (pd.DataFrame({"report": ["010", "01x"]}), BITS, {}, ["'01x'"]),
     "a letter that is two bytes": (pd.DataFrame({"report": ["01é"]}), BITS, {}, ["01é"]),
     "columns that are not bits": (TABLE, BITS, {"report": ["n", "m", "b"]}, ["0.5"]),
     "a list": ([1, 2], MECHANISM, {}, ["table", "list"]),
     "a series": (TABLE["report"], MECHANISM, {}, ["mechanism.tally"]),
-    "one name twice": (pd.DataFrame([[1, 2]], columns=["a", "a"]), MECHANISM, {"report": "a"}, ["different names"]),
+    "one name twice": (
+        pd.DataFrame([[1, 2]], columns=["a", "a"]),
+        MECHANISM,
+        {"report": "a"},
+        ["different names"],
+    ),
     "one name twice in Dask": (
         dask.dataframe.from_pandas(pd.DataFrame([[1, 2]], columns=["a", "a"]), npartitions=1),
         *(MECHANISM, {"report": "a"}, ["different names"]),
     ),
-    "a file that is not there": ("not-there.parquet", MECHANISM, {}, ["not-there.parquet", "no file"]),
+    "a file that is not there": (
+        "not-there.parquet",
+        MECHANISM,
+        {},
+        ["not-there.parquet", "no file"],
+    ),
     "another format": (__file__, MECHANISM, {}, [".py", "Parquet"]),
 }
 
@@ -354,7 +420,9 @@ def test_several_texts_have_the_same_columns(tmp_path):
     tally = ik.Tally.from_table(tmp_path / "*.csv", MECHANISM, count="n")
     assert seen(tally) == Counter({(MECHANISM, 1): 1, (MECHANISM, 2): 5})
     (tmp_path / "2.csv").write_text("n,report\n3,car\n1,?\n")
-    with pytest.raises(AlphabetMismatch, match=r"line 3 of .*2\.csv: column 'report' contains '\?'"):
+    with pytest.raises(
+        AlphabetMismatch, match=r"line 3 of .*2\.csv: column 'report' contains '\?'"
+    ):
         ik.Tally.from_table(tmp_path, MECHANISM, count="n")
     (tmp_path / "2.csv").write_text("report\ncar\n")
     with pytest.raises(ValueError, match="same columns"):

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ibukit as ik
-from ibukit import tally as module
-from ibukit.tally import pool
+from ibukit.tally.tally import pool
+from ibukit.tally.tally import tally as module
 from ibukit.testing import check_tally
 
 GRID = ik.Grid(2, 2)
@@ -25,17 +25,25 @@ KINDS = [
     (ik.OptimizedUnaryEncoding(4, 1.0), st.tuples(*[st.integers(0, 1)] * 4)),
     (ik.PlanarGeometric(GRID, 1.0), st.tuples(st.integers(-900, 900), st.integers(-3, 3))),
     (ik.PlanarLaplace(GRID, 1.0), CODES),
-    (ik.MatrixMechanism([[0.5, 0.5, 0, 0], [0, 0.5, 0.5, 0], [0, 0, 0.5, 0.5], [0.5, 0, 0, 0.5]]), CODES),
+    (
+        ik.MatrixMechanism(
+            [[0.5, 0.5, 0, 0], [0, 0.5, 0.5, 0], [0, 0, 0.5, 0.5], [0.5, 0, 0, 0.5]]
+        ),
+        CODES,
+    ),
 ]
 LINE_KINDS = [kind for kind in KINDS if kind[0].alphabet == ik.Line(0, 3)]
-kinds = pytest.mark.parametrize(("mechanism", "report"), KINDS, ids=[type(m).__name__ for m, _ in KINDS])
+kinds = pytest.mark.parametrize(
+    ("mechanism", "report"), KINDS, ids=[type(m).__name__ for m, _ in KINDS]
+)
 
 
 def content(tally):
     """What a tally says, whatever the order of its parts: the counts of each mechanism's distinct reports."""
     return {
         part.mechanism: {
-            np.asarray(report).tobytes(): int(count) for report, count in zip(part.reports, part.counts, strict=True)
+            np.asarray(report).tobytes(): int(count)
+            for report, count in zip(part.reports, part.counts, strict=True)
         }
         for part in tally.parts
     }
@@ -46,7 +54,10 @@ def tallies(draw):
     parts = draw(st.lists(st.sampled_from(LINE_KINDS), min_size=1, max_size=3))
     return reduce(
         add,
-        [mechanism.tally(draw(st.lists(report, min_size=1, max_size=5)), codes=True) for mechanism, report in parts],
+        [
+            mechanism.tally(draw(st.lists(report, min_size=1, max_size=5)), codes=True)
+            for mechanism, report in parts
+        ],
     )
 
 
@@ -89,7 +100,9 @@ def test_splitting_the_reports_and_adding_is_the_identity(mechanism, report, dat
 def test_the_order_of_the_reports_does_not_matter(mechanism, report, data):
     reports = data.draw(st.lists(report, min_size=1, max_size=12))
     shuffled = data.draw(st.permutations(reports))
-    assert content(mechanism.tally(shuffled, codes=True)) == content(mechanism.tally(reports, codes=True))
+    assert content(mechanism.tally(shuffled, codes=True)) == content(
+        mechanism.tally(reports, codes=True)
+    )
 
 
 @given(tallies(), tallies(), tallies())
@@ -102,12 +115,18 @@ def test_addition_is_associative_and_commutative(one, two, three):
 
 def test_the_same_mechanism_merges_and_another_is_kept_apart():
     mild, strict = ik.RandomizedResponse(3, 2.0), ik.RandomizedResponse(3, 1.0)
-    pooled = mild.tally([0, 1, 1]) + strict.tally([1]) + ik.RandomizedResponse(ik.Line(0, 2), 2.0).tally([2, 1])
+    pooled = (
+        mild.tally([0, 1, 1])
+        + strict.tally([1])
+        + ik.RandomizedResponse(ik.Line(0, 2), 2.0).tally([2, 1])
+    )
     assert [part.mechanism for part in pooled.parts] == [mild, strict]
     assert [part.counts.tolist() for part in pooled.parts] == [[1, 3, 1], [1]]
     assert pooled.counts.tolist() == [1, 3, 1, 1]
     theta, w = np.array([0.2, 0.3, 0.5]), np.array([1.0, 2.0, 3.0, 4.0])
-    np.testing.assert_allclose(pooled.forward(theta), [*mild.forward(theta), strict.forward(theta)[1]], rtol=1e-14)
+    np.testing.assert_allclose(
+        pooled.forward(theta), [*mild.forward(theta), strict.forward(theta)[1]], rtol=1e-14
+    )
     back = mild.adjoint(w[:3]) + strict.adjoint([0, 4.0, 0])
     np.testing.assert_allclose(pooled.adjoint(w), back, rtol=1e-14)
 
@@ -115,7 +134,9 @@ def test_the_same_mechanism_merges_and_another_is_kept_apart():
 @given(st.lists(tallies(), min_size=1, max_size=6))
 def test_pooling_many_at_once_is_their_sum(many):
     assert content(pool(many)) == content(sum(many))
-    assert [part.mechanism for part in pool(many).parts] == [part.mechanism for part in sum(many).parts]
+    assert [part.mechanism for part in pool(many).parts] == [
+        part.mechanism for part in sum(many).parts
+    ]
 
 
 def test_a_pool_of_many_is_merged_once_for_each_mechanism(monkeypatch):
@@ -151,7 +172,9 @@ def test_pools_keep_the_contract(tally, seed):
 )
 def test_tallies_over_different_alphabets_do_not_add(other):
     tally = ik.RandomizedResponse(3, 1.0).tally([0])
-    with pytest.raises(ik.errors.AlphabetMismatch, match=r"same secrets, got Line\(0, 2\) and (Line|Grid)\("):
+    with pytest.raises(
+        ik.errors.AlphabetMismatch, match=r"same secrets, got Line\(0, 2\) and (Line|Grid)\("
+    ):
         tally + other.tally([0], codes=True)
     with pytest.raises(ik.errors.AlphabetMismatch, match=r"and Line\(0, 2\)"):
         other.tally([0], codes=True) + tally
@@ -189,7 +212,13 @@ def test_a_large_channel_does_not_travel():
 def test_what_a_tally_hands_out_is_read_only(mechanism, report, data):
     tally = mechanism.tally(data.draw(st.lists(report, min_size=1, max_size=6)), codes=True)
     pooled = tally + ik.MatrixMechanism(np.eye(4), tally.alphabet).tally([0], codes=True)
-    for array in (tally.counts, tally.frequencies, tally.parts[0].reports, pooled.counts, pooled.frequencies):
+    for array in (
+        tally.counts,
+        tally.frequencies,
+        tally.parts[0].reports,
+        pooled.counts,
+        pooled.frequencies,
+    ):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0
 
@@ -205,7 +234,12 @@ def test_a_tally_does_not_change_with_the_array_it_was_made_from():
 
 @pytest.mark.parametrize(
     "mechanism",
-    [ik.RandomizedResponse(3, 1.0), ik.Rappor(3, 1.0), ik.Exponential(3, 1.0), ik.OptimizedUnaryEncoding(3, 2.0)],
+    [
+        ik.RandomizedResponse(3, 1.0),
+        ik.Rappor(3, 1.0),
+        ik.Exponential(3, 1.0),
+        ik.OptimizedUnaryEncoding(3, 2.0),
+    ],
 )
 def test_counts_of_all_reports_are_a_tally_of_the_listed_reports(mechanism, rng):
     counts = rng.integers(0, 3, mechanism.m)
@@ -222,7 +256,9 @@ def test_bit_rows_are_packed():
     assert part.reports.dtype == np.uint8
     assert part.reports.shape == (50, 125)
     unpacked = np.unpackbits(part.reports, axis=1)
-    assert {row.tobytes() for row in unpacked} == {row.tobytes() for row in reports.astype(np.uint8)}
+    assert {row.tobytes() for row in unpacked} == {
+        row.tobytes() for row in reports.astype(np.uint8)
+    }
 
 
 @kinds
@@ -240,7 +276,9 @@ def test_matrix_and_dot_test(mechanism, report, data, seed):
 
 def test_vectors_of_the_wrong_length_are_named():
     tally = ik.RandomizedResponse(3, 1.0).tally([0, 1])
-    with pytest.raises(ik.errors.AlphabetMismatch, match=r"theta must have shape \(3,\), got \(2,\)"):
+    with pytest.raises(
+        ik.errors.AlphabetMismatch, match=r"theta must have shape \(3,\), got \(2,\)"
+    ):
         tally.forward([0.5, 0.5])
     with pytest.raises(ik.errors.AlphabetMismatch, match=r"w must have shape \(2,\), got \(3,\)"):
         tally.adjoint([1, 2, 3])

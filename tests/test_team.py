@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import fft
 
-from ibukit._threads import team
+from ibukit._ground.threads import team
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])

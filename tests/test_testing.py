@@ -67,7 +67,9 @@ def test_wrong_operators_of_reports_that_cannot_be_listed_are_caught(rng):
     class Broken(ik.LinearGeometric):
         def channel(self, reports):
             right = super().channel(reports)
-            return AdjointWithoutLastReport(np.array([right.forward(row) for row in np.eye(self.k)]))
+            return AdjointWithoutLastReport(
+                np.array([right.forward(row) for row in np.eye(self.k)])
+            )
 
     caught(Broken(4, 0.5), rng, "adjoint is not the transpose of forward", n=5000)
 
@@ -137,7 +139,12 @@ def test_an_epsilon_claimed_too_small_is_caught(rng):
 
 def test_a_level_that_is_not_attained_is_caught_when_asked(rng):
     mechanism = ik.Exponential(5, 1.0)
-    caught(mechanism, rng, r"epsilon is claimed to be 1\.0, the matrix attains only 0\.68", attained=True)
+    caught(
+        mechanism,
+        rng,
+        r"epsilon is claimed to be 1\.0, the matrix attains only 0\.68",
+        attained=True,
+    )
     check_mechanism(mechanism, rng=rng)
 
 
@@ -181,14 +188,24 @@ class WrongNoise(ik.LinearGeometric):
 class OneSidedWalk(ik.LinearGeometric):
     def simulate(self, secret_counts, rng):
         secrets = np.repeat(np.arange(self.k), secret_counts)
-        return self.tally(self.alphabet.values[secrets] + rng.geometric(-np.expm1(-self.epsilon), len(secrets)) - 1)
+        return self.tally(
+            self.alphabet.values[secrets]
+            + rng.geometric(-np.expm1(-self.epsilon), len(secrets))
+            - 1
+        )
 
 
 @pytest.mark.parametrize(
     ("mechanism", "message"),
     [
-        (BiasedSampler(MATRIX), "draw does not follow the stated probabilities for secret 0: chi-square"),
-        (BiasedSimulation(MATRIX), "simulate does not follow the stated probabilities for secret 0"),
+        (
+            BiasedSampler(MATRIX),
+            "draw does not follow the stated probabilities for secret 0: chi-square",
+        ),
+        (
+            BiasedSimulation(MATRIX),
+            "simulate does not follow the stated probabilities for secret 0",
+        ),
         (
             StrayReports([[0.5, 0.5, 0], [0, 0.5, 0.5]]),
             r"draw drew .* from secret 0 where (0|[0-9.]+e-1[0-9]) were expected",

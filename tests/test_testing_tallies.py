@@ -7,7 +7,7 @@ import pytest
 
 import ibukit as ik
 from ibukit.channels import DenseChannel
-from ibukit.tally import Part, Tally
+from ibukit.tally.tally import Part, Tally
 from ibukit.testing import check_tally
 from instances import TransposedAdjoint, TransposedForward
 
@@ -60,7 +60,10 @@ def test_the_stub_is_sound(rng):
         (tally_of(TransposedAdjoint), "adjoint is not the transpose of forward"),
         (tally_of(TransposedForward), "adjoint is not the transpose of forward"),
         (tally_of(Doubled), r"forward gives a probability of 1\.|adjoint is not the transpose"),
-        (tally_of(Blind), "forward of a full-support distribution has 1 entries that are not positive"),
+        (
+            tally_of(Blind),
+            "forward of a full-support distribution has 1 entries that are not positive",
+        ),
         (tally_of(DenseChannel, (3, 0, 5)), "counts must be of reports that were seen"),
     ],
     ids=["not linear", "adjoint", "forward", "doubled", "zero", "count of zero"],

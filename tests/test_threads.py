@@ -12,10 +12,14 @@ import scipy.linalg  # noqa: F401  (its BLAS is another one than numpy's, and mu
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 import ibukit as ik
-from ibukit._threads import OneThread, one_thread
+from ibukit._ground.threads import OneThread, one_thread
 
 BLAS = ThreadpoolController().select(user_api="blas")
-SHARED = [library for library in BLAS.lib_controllers if getattr(library, "threading_layer", "") != "openmp"]
+SHARED = [
+    library
+    for library in BLAS.lib_controllers
+    if getattr(library, "threading_layer", "") != "openmp"
+]
 
 
 def as_it_was():
@@ -111,7 +115,9 @@ def test_estimates_from_many_threads_have_the_digits_of_one(rng):
             for _ in range(3):
                 together = list(pool.map(ik.mle, tallies))
                 assert numbers() == {3}
-                assert all(np.array_equal(a, b.distribution) for a, b in zip(alone, together, strict=True))
+                assert all(
+                    np.array_equal(a, b.distribution) for a, b in zip(alone, together, strict=True)
+                )
 
 
 class OwnNumber:

@@ -10,8 +10,8 @@ from scipy import stats
 
 import ibukit as ik
 from ibukit import theory
-from ibukit.mechanisms.unary import is_unary
-from ibukit.protocols.thresholded import best_threshold
+from ibukit.mechanisms.categorical.thresholded_histogram import best_threshold
+from ibukit.mechanisms.categorical.unary import is_unary
 from ibukit.testing import check_mechanism
 
 
@@ -22,7 +22,9 @@ def chances_of_the_noise(nominal, t):
 
 
 # the levels at the best threshold
-@pytest.mark.parametrize(("nominal", "tight"), [(0.5, 0.472), (1.0, 0.896), (2.0, 1.636), (4.0, 2.859)])
+@pytest.mark.parametrize(
+    ("nominal", "tight"), [(0.5, 0.472), (1.0, 0.896), (2.0, 1.636), (4.0, 2.859)]
+)
 def test_the_tight_level_is_below_the_nominal_one(nominal, tight):
     mechanism = ik.ThresholdedHistogram(5, nominal)
     check_mechanism(mechanism, n=5000, attained=True)
@@ -55,7 +57,9 @@ def test_the_default_threshold_has_the_least_variance(nominal):
     best = best_threshold(nominal)
     assert 0.5 <= best <= 1
     assert variance(best) <= variance(np.linspace(0.5, 1, 2001)).min() * (1 + 1e-9)
-    assert variance(0.5) > variance(best) * (1 + 1e-6) or nominal < 0.01  # the test would see a worse one
+    assert (
+        variance(0.5) > variance(best) * (1 + 1e-6) or nominal < 0.01
+    )  # the test would see a worse one
 
 
 def test_wang_2017_table_2():
@@ -86,7 +90,9 @@ def test_it_is_a_unary_encoding_for_proofs_and_what_inherits_is_not():
 def test_names_pickles_and_replaced_fields():
     mechanism = ik.ThresholdedHistogram(["a", "b"], epsilon=1.0, threshold=0.75)
     assert pickle.loads(pickle.dumps(mechanism)) == mechanism
-    assert dataclasses.replace(mechanism, threshold=0.5) == ik.ThresholdedHistogram(["a", "b"], 1.0, 0.5)
+    assert dataclasses.replace(mechanism, threshold=0.5) == ik.ThresholdedHistogram(
+        ["a", "b"], 1.0, 0.5
+    )
     assert ik.ThresholdedHistogram(["a", "b"], nominal=1.0, threshold=0.75) == mechanism
 
 

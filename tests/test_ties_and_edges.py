@@ -10,28 +10,35 @@ import numpy as np
 import pytest
 
 import ibukit as ik
-from ibukit.channels import plane_masses
+from ibukit.bayes._marginals import Marginals
+from ibukit.channels import offset_masses
 from ibukit.cli import main
-from ibukit.estimators import likelihood
-from ibukit.estimators._chance import expected_deviance_term
-from ibukit.evaluation import _keys
-from ibukit.posterior._marginals import Marginals
+from ibukit.estimators import maximum_likelihood
+from ibukit.estimators._expected_deviance import expected_deviance_term
+from ibukit.files import seeding
 from ibukit.solvers import _em_kernels
 from ibukit.testing import check_mechanism
 from ibukit.theory import van_trees_bound
 from mechanism_cases import KINDS
 from oracles import chance
 
-mle_set = importlib.import_module("ibukit.identification.mle_set")  # the attribute of that name is the function
+mle_set = importlib.import_module(
+    "ibukit.identification.mle_set"
+)  # the attribute of that name is the function
 K3 = ik.RandomizedResponse(3, epsilon=1.0)
 
 
 @pytest.mark.parametrize("shape", [(100, 2), (2, 100), (7, 3)])
 def test_a_map_on_its_side_has_the_same_noise(shape):
     """The way that the noise reaches north grows with the columns as that to the east does with the rows."""
-    upright, lying = ik.Grid(*shape, cell_size=(0.5, 1.0)), ik.Grid(*shape[::-1], cell_size=(1.0, 0.5))
-    assert plane_masses.reach(upright, 5.0) == plane_masses.reach(lying, 5.0)[::-1]
-    turned = np.arange(len(upright)).reshape(shape[::-1]).T.ravel()  # cells of the upright one in the lying one
+    upright, lying = (
+        ik.Grid(*shape, cell_size=(0.5, 1.0)),
+        ik.Grid(*shape[::-1], cell_size=(1.0, 0.5)),
+    )
+    assert offset_masses.reach(upright, 5.0) == offset_masses.reach(lying, 5.0)[::-1]
+    turned = (
+        np.arange(len(upright)).reshape(shape[::-1]).T.ravel()
+    )  # cells of the upright one in the lying one
     one, other = (ik.TruncatedPlanarGeometric(grid, 5.0).matrix() for grid in (upright, lying))
     np.testing.assert_allclose(one, other[np.ix_(turned, turned)], rtol=1e-9)
 
@@ -82,16 +89,22 @@ def test_a_name_that_could_be_a_report_is_a_name_where_it_is_named(tmp_path, cap
     for options in ([], ["--column", "2020"]):
         assert main(["estimate", str(tmp_path / "r.csv"), *COMMAND, *options]) == 0
         shown = capsys.readouterr().out
-        n_of[len(options)] = float(shown.splitlines()[2].split(",")[1])  # of 2020, which is a report or is not
+        n_of[len(options)] = float(
+            shown.splitlines()[2].split(",")[1]
+        )  # of 2020, which is a report or is not
     assert n_of[0] > 0
     assert n_of[2] == 0
 
 
-@pytest.mark.parametrize(("factor", "met"), [(1.0, True), (1 + 1e-9, False), (1.5, False), (2.0, False)])
+@pytest.mark.parametrize(
+    ("factor", "met"), [(1.0, True), (1 + 1e-9, False), (1.5, False), (2.0, False)]
+)
 def test_a_tolerance_is_met_or_missed_and_nothing_between(factor, met, monkeypatch):
-    original = likelihood.best_found
+    original = maximum_likelihood.best_found
     tally = K3.tally_counts([5, 3, 2])
-    monkeypatch.setattr(likelihood, "best_found", lambda *asked: (*original(*asked)[:-1], factor * 1e-6))
+    monkeypatch.setattr(
+        maximum_likelihood, "best_found", lambda *asked: (*original(*asked)[:-1], factor * 1e-6)
+    )
     assert (ik.mle(tally, 1e-6, strict=False).status is not ik.Status.MAX_ITER) == met
     if not met:
         with pytest.raises(ik.ConvergenceError, match="was not certified"):
@@ -119,7 +132,10 @@ def test_a_claim_that_is_half_a_percent_too_good_is_caught(over):
 
 def test_a_quantile_at_a_tie_is_the_least_value_that_reaches_the_level():
     """Thirds sum to 1/3 and 2/3 up to rounding, on either side of it."""
-    halves, thirds = Marginals(np.array([[0.5, 0.25, 0.25]]), np.ones(1), 0.0), np.full((1, 3), 1 / 3)
+    halves, thirds = (
+        Marginals(np.array([[0.5, 0.25, 0.25]]), np.ones(1), 0.0),
+        np.full((1, 3), 1 / 3),
+    )
     assert halves.quantiles("frequencies", 0.5) == [0.0]
     assert halves.quantiles("frequencies", 0.75) == [0.5]
     assert halves.quantiles("frequencies", 0.7500001) == [1.0]
@@ -162,7 +178,7 @@ def test_frequent_reports_have_the_second_term_of_their_expansion(mean):
 
 
 def test_the_words_for_zeros_of_either_sign_are_the_same():
-    assert _keys._shares(np.array([-0.0, 1.0])) == _keys._shares(np.array([0.0, 1.0]))
+    assert seeding._shares(np.array([-0.0, 1.0])) == seeding._shares(np.array([0.0, 1.0]))
 
 
 @pytest.mark.parametrize("mechanism", KINDS, ids=lambda mechanism: type(mechanism).__name__)

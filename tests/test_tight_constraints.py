@@ -18,7 +18,14 @@ def weights(distances, eps):
     return np.linalg.inv(np.exp(-eps * distances)) @ np.ones(len(distances))
 
 
-ALPHABETS = [ik.Line(-3, 5), OBLONG, ik.Grid(3, 3), TRIANGLE, ik.Alphabet(list("abcd")), ik.Line(5, 5)]
+ALPHABETS = [
+    ik.Line(-3, 5),
+    OBLONG,
+    ik.Grid(3, 3),
+    TRIANGLE,
+    ik.Alphabet(list("abcd")),
+    ik.Line(5, 5),
+]
 
 
 @pytest.mark.parametrize("alphabet", ALPHABETS, ids=repr)
@@ -46,7 +53,9 @@ def test_every_pair_of_secrets_attains_the_bound_and_none_exceeds_it(k, seed, ep
         assert naive.epsilon_metric(matrix, d) <= eps * (1 + 1e-9)
         for x in range(k):
             # report x, under secret x and under every other
-            np.testing.assert_allclose(np.log(matrix[x, x] / matrix[:, x]), eps * d[x], rtol=1e-9, atol=1e-12)
+            np.testing.assert_allclose(
+                np.log(matrix[x, x] / matrix[:, x]), eps * d[x], rtol=1e-9, atol=1e-12
+            )
 
 
 def test_the_exponential_mechanism_leaves_every_constraint_loose():
@@ -79,7 +88,11 @@ def test_in_the_plane_it_exists_from_a_threshold_on(cells):
         float(re.search(pattern, str(told.value)).group(1))
         for pattern in (r"exists at epsilon=(\S+)", r"from (\S+) on")
     )
-    assert weights(grid.distances(), threshold * 0.999).min() < 0 < weights(grid.distances(), threshold * 1.001).min()
+    assert (
+        weights(grid.distances(), threshold * 0.999).min()
+        < 0
+        < weights(grid.distances(), threshold * 1.001).min()
+    )
     assert ik.TightConstraints(grid, threshold * (1 + 1e-5)).k == cells**2
     assert certain == pytest.approx(np.log(2 * (cells**2 - 1)), rel=1e-5)
     for eps in np.linspace(certain, 5 * certain, 20):
@@ -108,7 +121,11 @@ def test_the_levels_at_which_it_exists_need_not_be_an_interval():
         if np.count_nonzero(np.diff(np.array(exists).astype(int)) == -1):
             break
     levels = np.geomspace(0.05, 20, 60)[exists]
-    missing = [eps for eps in np.geomspace(0.05, 20, 60) if levels[0] < eps and weights(d, eps).min() < -1e-6]
+    missing = [
+        eps
+        for eps in np.geomspace(0.05, 20, 60)
+        if levels[0] < eps and weights(d, eps).min() < -1e-6
+    ]
     alphabet = ik.Alphabet(range(6), d)
     ik.TightConstraints(alphabet, levels[0])
     with pytest.raises(ik.errors.Infeasible):
@@ -118,7 +135,9 @@ def test_the_levels_at_which_it_exists_need_not_be_an_interval():
 
 def test_distances_that_are_no_metric_are_refused():
     far = ik.Alphabet(list("abc"), distances=[[0, 1, 9], [1, 0, 1], [9, 1, 0]])
-    with pytest.raises(ValueError, match=r"triangle inequality, got 9 between 0 and 2, where the way .* is 2"):
+    with pytest.raises(
+        ValueError, match=r"triangle inequality, got 9 between 0 and 2, where the way .* is 2"
+    ):
         ik.TightConstraints(far, 1.0)
 
 

@@ -8,11 +8,11 @@ import pytest
 from scipy import optimize, stats
 
 import ibukit as ik
-from ibukit.posterior import _chains, _gibbs, _trajectories
-from ibukit.posterior._chains import N_CHAINS, Chains
-from ibukit.posterior._gibbs_kernels import travel
-from ibukit.posterior._surrogate_moves import SurrogateMoves
-from ibukit.posterior._trajectories import LEAST_CURVATURE, Trajectories
+from ibukit.bayes import _chains, _gibbs, _hamiltonian
+from ibukit.bayes._chains import N_CHAINS, Chains
+from ibukit.bayes._gibbs_kernels import travel
+from ibukit.bayes._hamiltonian import MIN_CURVATURE, Trajectories
+from ibukit.bayes._surrogate_metropolis import SurrogateMoves
 from test_gibbs import FALSE_ALARM, TALLIES, assert_law
 from tests.oracles import posterior as oracle
 
@@ -35,7 +35,10 @@ def by_small_steps(off, velocity, centre, covariance, time):
             first = grid[step, 0] if step else grid[1, 0] / 1e6  # not at the wall that was met last
             own = centre[hit], off[hit], velocity[hit]
             turn = optimize.brentq(height, first, grid[step + 1, 0], own, xtol=1e-15)
-        off, velocity = off * np.cos(turn) + velocity * np.sin(turn), velocity * np.cos(turn) - off * np.sin(turn)
+        off, velocity = (
+            off * np.cos(turn) + velocity * np.sin(turn),
+            velocity * np.cos(turn) - off * np.sin(turn),
+        )
         if inside.all():
             return off, velocity, walls
         walls.append(hit)
@@ -56,7 +59,9 @@ def test_arcs_and_reflections_are_those_of_small_steps():
     met = []
     for seed in range(12):
         off, velocity, centre, covariance = motion(np.random.default_rng(seed))
-        expected_off, expected_velocity, walls = by_small_steps(off, velocity, centre, covariance, 1.8)
+        expected_off, expected_velocity, walls = by_small_steps(
+            off, velocity, centre, covariance, 1.8
+        )
         assert travel(off, velocity, centre, covariance, 1.8, 1000) == len(walls)
         np.testing.assert_allclose(off, expected_off, atol=1e-9)
         np.testing.assert_allclose(velocity, expected_velocity, atol=1e-9)
@@ -73,7 +78,9 @@ def test_a_trajectory_keeps_sum_and_energy_and_runs_backwards(rng):
         met = travel(off, velocity, centre, covariance, 1.8, 1000)
         assert (centre + off).sum() == pytest.approx(1, abs=1e-12)
         assert (centre + off).min() > -1e-12
-        assert off @ precision @ off + velocity @ precision @ velocity == pytest.approx(energy, rel=1e-9)
+        assert off @ precision @ off + velocity @ precision @ velocity == pytest.approx(
+            energy, rel=1e-9
+        )
         velocity *= -1
         assert travel(off, velocity, centre, covariance, 1.8, 1000) == met
         np.testing.assert_allclose(off, start, atol=1e-8)
@@ -94,14 +101,18 @@ def parabola(rng, alpha=1.0):
     tally = ik.RandomizedResponse(3, 1.0).tally_counts([20, 9, 1])
     root = rng.normal(size=(3, 3))
     return SurrogateMoves(
-        tally, np.full(3, alpha), np.array([0.3, 0.3, 0.4]), np.array([5.0, -90.0, 4.0]), 20 * root @ root.T
+        tally,
+        np.full(3, alpha),
+        np.array([0.3, 0.3, 0.4]),
+        np.array([5.0, -90.0, 4.0]),
+        20 * root @ root.T,
     )
 
 
 def assert_law_of_the_parabola(moves, draws):
     nodes, weights = oracle.simplex_rule(np.ones(3), 60)
     off = nodes - moves.centre
-    curved = moves.hessian + LEAST_CURVATURE * np.eye(3)
+    curved = moves.hessian + MIN_CURVATURE * np.eye(3)
     weights = weights * np.exp(off @ moves.slope - (off @ curved * off).sum(axis=1) / 2)
     weights /= weights.sum()
     misses = np.concatenate([draws**power - weights @ nodes**power for power in (1, 2)], axis=2)
@@ -127,7 +138,11 @@ def test_ends_have_the_law_of_the_parabola_on_the_simplex(monkeypatch, rng):
     assert_law_of_the_parabola(moves, ends(trajectories.shorter(), rng))
 
     # walls that turn the velocity too little or forget which was met
-    monkeypatch.setattr(_trajectories, "travel", lambda *args: travel(*args[:3], args[3] + 0.3 * np.eye(3), *args[4:]))
+    monkeypatch.setattr(
+        _hamiltonian,
+        "travel",
+        lambda *args: travel(*args[:3], args[3] + 0.3 * np.eye(3), *args[4:]),
+    )
     with pytest.raises(AssertionError, match="standard errors off"):
         assert_law_of_the_parabola(moves, ends(trajectories, rng))
 
@@ -150,7 +165,9 @@ def test_a_slope_in_balance_is_the_mean_slope_of_the_likelihood(rng):
     assert miss(balanced.slope) < 0.25 * miss(trajectories.slope)
     # the law moves with the slope
     np.testing.assert_allclose(
-        balanced.centre - trajectories.centre, balanced.covariance @ (balanced.slope - trajectories.slope), rtol=1e-9
+        balanced.centre - trajectories.centre,
+        balanced.covariance @ (balanced.slope - trajectories.slope),
+        rtol=1e-9,
     )
 
 
@@ -186,11 +203,15 @@ def test_trajectories_that_are_judged_wrongly_are_seen(what, monkeypatch, rng):
     else:
         of = Trajectories.of.__func__
         monkeypatch.setattr(
-            Trajectories, "of", classmethod(lambda cls, moves: _trajectories.replace(of(cls, moves), bend=None))
+            Trajectories,
+            "of",
+            classmethod(lambda cls, moves: _hamiltonian.replace(of(cls, moves), bend=None)),
         )
     monkeypatch.setattr(_chains, "TRAJECTORIES_IN_A_ROW", 10**6)
     with pytest.raises(AssertionError, match="standard errors off"):
-        assert_law(tally, alpha, "distribution", _gibbs.sample(tally, alpha, "distribution", rng, 50_000))
+        assert_law(
+            tally, alpha, "distribution", _gibbs.sample(tally, alpha, "distribution", rng, 50_000)
+        )
 
 
 def warmed(tally, alpha, rng):
@@ -206,22 +227,22 @@ def test_a_prior_with_peaks_at_the_walls_that_are_met_is_left_to_augmentation(rn
     near = TALLIES["k-RR"](rng)
     assert warmed(near, 0.5, rng)._trajectories is None
     far = ik.RandomizedResponse(3, 2.0).simulate([4000, 3000, 3000], rng)
-    assert warmed(far, 0.5, rng)._trajectories.time == _trajectories.TIME_WITHOUT_WALLS
+    assert warmed(far, 0.5, rng)._trajectories.time == _hamiltonian.TIME_WITHOUT_WALLS
 
 
 def test_trajectories_that_are_mostly_refused_are_not_taken(monkeypatch, rng):
     tally = TALLIES["OUE, many"](rng)
     assert warmed(tally, 1.0, rng)._trajectories is not None
-    monkeypatch.setattr(_chains, "LEAST_ACCEPTED", 1.01)
+    monkeypatch.setattr(_chains, "MIN_ACCEPTED", 1.01)
     assert warmed(tally, 1.0, rng)._trajectories is None
 
 
 def test_trajectories_are_shortened_until_they_meet_few_walls(monkeypatch, rng):
     tally = ik.TruncatedGeometric(12, 0.2).simulate(np.full(12, 20), rng)
-    assert warmed(tally, 1.0, rng)._trajectories.time >= _trajectories.LONGEST_TIME
-    monkeypatch.setattr(_trajectories, "REFLECTIONS_A_SECRET", 4)
-    assert warmed(tally, 1.0, rng)._trajectories.time < _trajectories.LONGEST_TIME
-    monkeypatch.setattr(_trajectories, "REFLECTIONS_A_SECRET", 0)
+    assert warmed(tally, 1.0, rng)._trajectories.time >= _hamiltonian.LONGEST_TIME
+    monkeypatch.setattr(_hamiltonian, "REFLECTIONS_A_SECRET", 4)
+    assert warmed(tally, 1.0, rng)._trajectories.time < _hamiltonian.LONGEST_TIME
+    monkeypatch.setattr(_hamiltonian, "REFLECTIONS_A_SECRET", 0)
     assert warmed(tally, 1.0, rng)._trajectories is None
 
 

@@ -9,9 +9,9 @@ import pytest
 
 import ibukit as ik
 from ibukit import theory
-from ibukit.information.bits import BitInformation
-from ibukit.mechanisms import bit_reports
-from ibukit.mechanisms.unary import is_bits, is_unary
+from ibukit.fisher_information.bits import BitInformation
+from ibukit.mechanisms.categorical import bit_reports
+from ibukit.mechanisms.categorical.unary import is_bits, is_unary
 from ibukit.privacy import epsilon_ldp
 from ibukit.testing import check_channel, check_mechanism
 
@@ -62,8 +62,12 @@ def information_by_enumeration(mechanism, theta):
 
 @pytest.mark.parametrize("theta", [[0.25] * 4, [0.7, 0.15, 0.1, 0.05]])
 def test_what_is_proved_of_bits_holds_for_it(theta):
-    assert theory.asymptotic_mse(UE, theta) == pytest.approx(information_by_enumeration(UE, np.array(theta)), rel=1e-9)
-    assert theory.asymptotic_mse(UE, theta) == pytest.approx(np.trace(BitInformation(UE).covariance(np.array(theta))))
+    assert theory.asymptotic_mse(UE, theta) == pytest.approx(
+        information_by_enumeration(UE, np.array(theta)), rel=1e-9
+    )
+    assert theory.asymptotic_mse(UE, theta) == pytest.approx(
+        np.trace(BitInformation(UE).covariance(np.array(theta)))
+    )
     plan = ik.plan(UE, near=theta)
     dense = ik.plan(ik.MatrixMechanism(UE.matrix()), near=theta)
     assert plan.n == pytest.approx(dense.n, rel=1e-6)
@@ -76,7 +80,9 @@ def test_it_is_identified_at_any_size_and_its_singular_values_are_those_of_the_m
     from ibukit.identification.identifiability import _singular_values
 
     np.testing.assert_allclose(
-        np.sort(_singular_values(UE)), np.sort(np.linalg.svd(UE.matrix(), compute_uv=False)), rtol=1e-12
+        np.sort(_singular_values(UE)),
+        np.sort(np.linalg.svd(UE.matrix(), compute_uv=False)),
+        rtol=1e-12,
     )
 
 
@@ -85,7 +91,9 @@ def test_the_bound_of_consistency_is_its_least_entry():
 
     for p, q in CHANCES[:3]:
         mechanism = ik.UnaryEncoding(4, p, q)
-        assert by_formula(mechanism).mean == pytest.approx(-np.log(mechanism.matrix().min()), rel=1e-12)
+        assert by_formula(mechanism).mean == pytest.approx(
+            -np.log(mechanism.matrix().min()), rel=1e-12
+        )
 
 
 def test_the_average_of_several_has_the_average_chances():
@@ -107,7 +115,9 @@ def test_proofs_are_for_the_exact_type(mechanism):
 def test_what_inherits_is_answered_from_its_matrix():
     mine = Mine(4, 0.6, 0.2)
     assert "independent columns: the least" in theory.identifiable(mine).reason
-    assert theory.asymptotic_mse(mine, ik.uniform(4)) == pytest.approx(theory.asymptotic_mse(UE, ik.uniform(4)))
+    assert theory.asymptotic_mse(mine, ik.uniform(4)) == pytest.approx(
+        theory.asymptotic_mse(UE, ik.uniform(4))
+    )
 
 
 def test_an_estimate_of_many_bits(rng):
@@ -136,7 +146,11 @@ def test_it_travels():
         (0.5, 0.0, r"q must be in \(0, 1\), got 0.0"),
         (float("nan"), 0.5, "p must be in"),
         ("a", 0.5, "p must be a number between 0 and 1, got 'a'"),
-        (0.5, 1e-17, r"the chance that another bit is 1 must be above 2\^-53, got 1e-17 for p=0.5, q=1e-17"),
+        (
+            0.5,
+            1e-17,
+            r"the chance that another bit is 1 must be above 2\^-53, got 1e-17 for p=0.5, q=1e-17",
+        ),
         (1 - 2.0**-53, 0.5, "the secret's own bit is 0 must be above"),
     ],
 )
@@ -165,19 +179,27 @@ def test_what_theory_says_of_oue_it_says_of_its_chances():
     same = ik.UnaryEncoding(5, oue.p_one, oue.p_zero)
     for of in (theory.asymptotic_mse, theory.asymptotic_emd, theory.inv_squared_error):
         assert of(same, theta) == pytest.approx(of(oue, theta), rel=1e-12)
-    assert theory.mle_error_bound(same, 1000) == pytest.approx(theory.mle_error_bound(oue, 1000), rel=1e-12)
-    assert theory.inv_squared_error_range(same) == pytest.approx(theory.inv_squared_error_range(oue), rel=1e-12)
+    assert theory.mle_error_bound(same, 1000) == pytest.approx(
+        theory.mle_error_bound(oue, 1000), rel=1e-12
+    )
+    assert theory.inv_squared_error_range(same) == pytest.approx(
+        theory.inv_squared_error_range(oue), rel=1e-12
+    )
 
 
 def test_every_user_is_in_one_block(monkeypatch):
     monkeypatch.setattr(bit_reports, "BITS_AT_ONCE", 4 * 5)
     for users in range(1, 12):
-        tally = ik.UnaryEncoding(4, 0.999999, 1e-6).simulate([0, 0, users, 0], np.random.default_rng(1))
+        tally = ik.UnaryEncoding(4, 0.999999, 1e-6).simulate(
+            [0, 0, users, 0], np.random.default_rng(1)
+        )
         assert tally.n == users
 
 
 @pytest.mark.parametrize(
-    "mechanism", [ik.Rappor(4, 1.0), UE, ik.SubsetSelection(4, 1.0, 2)], ids=lambda m: type(m).__name__
+    "mechanism",
+    [ik.Rappor(4, 1.0), UE, ik.SubsetSelection(4, 1.0, 2)],
+    ids=lambda m: type(m).__name__,
 )
 def test_a_population_of_moderate_size_is_drawn_at_once(mechanism):
     """Its seed then draws what it draws of the users one by one."""

@@ -9,7 +9,10 @@ import pytest
 import ibukit as ik
 
 LINES = [ik.Line(None, None), ik.Line(0, None), ik.Line(None, 5, unit="euro")]
-PLANES = [ik.Grid(None, None, cell_size=0.5), ik.Grid(None, None, cell_size=(0.3, 1.1), unit="mile")]
+PLANES = [
+    ik.Grid(None, None, cell_size=0.5),
+    ik.Grid(None, None, cell_size=(0.3, 1.1), unit="mile"),
+]
 
 
 @pytest.mark.parametrize("alphabet", [*LINES, *PLANES], ids=repr)
@@ -29,7 +32,9 @@ PLANES = [ik.Grid(None, None, cell_size=0.5), ik.Grid(None, None, cell_size=(0.3
     ],
 )
 def test_what_needs_an_end_says_so(alphabet, asked):
-    with pytest.raises(ik.errors.TooLarge, match=r"has no end, and so no .*: take a bounded alphabet") as error:
+    with pytest.raises(
+        ik.errors.TooLarge, match=r"has no end, and so no .*: take a bounded alphabet"
+    ) as error:
         asked(alphabet)
     assert repr(alphabet) in str(error.value)
 
@@ -42,7 +47,10 @@ def test_what_needs_an_end_says_so(alphabet, asked):
         (lambda: ik.TruncatedPlanarGeometric(PLANES[0], 1.0), "length"),
         (lambda: ik.PlanarLaplace(PLANES[0], 1.0), "length"),
         (lambda: ik.LinearGeometric(LINES[0], 1.0).k, "length"),
-        (lambda: ik.LinearGeometric(LINES[0], 1.0).simulate([3], np.random.default_rng(1)), "length"),
+        (
+            lambda: ik.LinearGeometric(LINES[0], 1.0).simulate([3], np.random.default_rng(1)),
+            "length",
+        ),
         (lambda: ik.theory.dominated(ik.LinearGeometric(LINES[0], 1.0), [3]), "length"),
         (lambda: LINES[0].first, "first element"),
         (lambda: LINES[1].last, "last element"),
@@ -62,7 +70,9 @@ def test_bad_calls_say_what_to_do(rng):
         ik.Grid(None, None, bounds=(0, 1, 0, 1))
     with pytest.raises(ValueError, match="first must be a whole number"):
         ik.Line(0.5, None)
-    with pytest.raises(ik.errors.AlphabetMismatch, match=r"secrets contains -1, which is not in Line\(0, None\)"):
+    with pytest.raises(
+        ik.errors.AlphabetMismatch, match=r"secrets contains -1, which is not in Line\(0, None\)"
+    ):
         ik.LinearGeometric(LINES[1], 1.0).randomize([2, -1], rng)
     with pytest.raises(ValueError, match=r"\(row, column\) pairs"):
         ik.PlanarGeometric(PLANES[0], 1.0).randomize([[1, 2, 3]], rng)
@@ -70,14 +80,18 @@ def test_bad_calls_say_what_to_do(rng):
         ik.LinearGeometric(LINES[1], 1.0).tally([])
     with pytest.raises(ValueError, match="at least one report"):
         ik.PlanarGeometric(PLANES[0], 1.0).tally(np.zeros((0, 2), int))
-    with pytest.raises(ik.errors.TooLarge, match="reports must not lie so far apart: between them are 1e"):
+    with pytest.raises(
+        ik.errors.TooLarge, match="reports must not lie so far apart: between them are 1e"
+    ):
         ik.LinearGeometric(LINES[0], 1.0).tally([0, 10**9])
     with pytest.raises(ik.errors.TooLarge, match="reports must not lie so far apart"):
         ik.PlanarGeometric(PLANES[0], 1.0).tally([[0, 0], [10**5, 10**5]])
     for tally in (ik.LinearGeometric(LINES[0], 1.0).tally([1, 2]),):
         with pytest.raises(ik.errors.TooLarge, match="a Dirichlet prior is over all secrets"):
             ik.posterior_mean(tally, 0.5)
-        with pytest.raises(ik.errors.TooLarge, match="a smooth curve does not end with the reports"):
+        with pytest.raises(
+            ik.errors.TooLarge, match="a smooth curve does not end with the reports"
+        ):
             ik.smooth(tally)
         with pytest.raises(ik.errors.NotInvertible):
             ik.inv(tally)
@@ -89,9 +103,9 @@ def test_alphabets_without_an_end_compare_and_travel():
     assert isinstance(ik.Line(0, None), ik.Line)
     assert isinstance(ik.Grid(None, None), ik.Grid)
     assert ik.Line(0, None).first == 0
-    assert [alphabet.bounded for alphabet in (*LINES, *PLANES, ik.Line(0, 3), ik.Grid(2, 2))] == [False] * 5 + [
-        True
-    ] * 2
+    assert [alphabet.bounded for alphabet in (*LINES, *PLANES, ik.Line(0, 3), ik.Grid(2, 2))] == [
+        False
+    ] * 5 + [True] * 2
     for alphabet in (*LINES, *PLANES, ik.Grid(2, 3, first=(-4, 5))):
         for again in (pickle.loads(pickle.dumps(alphabet)), copy.deepcopy(alphabet)):
             assert again == alphabet
@@ -110,7 +124,9 @@ def test_a_grid_may_begin_anywhere():
     assert there != here
     np.testing.assert_allclose(there.distances(), here.distances())
     np.testing.assert_allclose(there.centers() - here.centers(), [[-3.5, 2.5]] * 12)
-    with pytest.raises(ik.errors.AlphabetMismatch, match=r"\(0, 0\): outside 3 x 4 cells from \(-7, 10\)"):
+    with pytest.raises(
+        ik.errors.AlphabetMismatch, match=r"\(0, 0\): outside 3 x 4 cells from \(-7, 10\)"
+    ):
         there.codes([[0, 0]])
     frame = there.to_geodataframe(np.arange(12))
     assert frame.total_bounds.tolist() == [2.5, -3.5, 3.5, -2.0]
@@ -119,10 +135,15 @@ def test_a_grid_may_begin_anywhere():
     for kind in (ik.TruncatedPlanarGeometric, ik.PlanarLaplace, ik.Exponential):
         np.testing.assert_allclose(kind(there, 1.0).matrix(), kind(here, 1.0).matrix())
         a = kind(here, 1.0).draw(np.array([0, 5, 11]), np.random.default_rng(2))
-        np.testing.assert_array_equal(kind(there, 1.0).draw(np.array([0, 5, 11]), np.random.default_rng(2)), a)
+        np.testing.assert_array_equal(
+            kind(there, 1.0).draw(np.array([0, 5, 11]), np.random.default_rng(2)), a
+        )
     reports = ik.PlanarGeometric(here, 0.4).draw(rng.integers(0, 12, 50), rng)
     shifted = reports + np.array([-7, 10])
-    first, second = ik.PlanarGeometric(here, 0.4).tally(reports), ik.PlanarGeometric(there, 0.4).tally(shifted)
+    first, second = (
+        ik.PlanarGeometric(here, 0.4).tally(reports),
+        ik.PlanarGeometric(there, 0.4).tally(shifted),
+    )
     np.testing.assert_allclose(second.matrix(), first.matrix())
     np.testing.assert_allclose(second.log_scale, first.log_scale)
 
@@ -164,11 +185,17 @@ def test_reports_have_the_same_law_as_on_a_part_that_holds_the_secrets(whole, rn
     if isinstance(whole, ik.Line):
         part, kind, secrets = ik.Line(1, 4), ik.LinearGeometric, np.array([1, 1, 2, 4])
     else:
-        part, kind, secrets = whole.window(np.array([[0, 0], [1, 2]])), ik.PlanarGeometric, np.array([[0, 1], [1, 2]])
+        part, kind, secrets = (
+            whole.window(np.array([[0, 0], [1, 2]])),
+            ik.PlanarGeometric,
+            np.array([[0, 1], [1, 2]]),
+        )
     endless, bounded = kind(whole, 1.0), kind(part, 1.0)
     many = np.repeat(secrets, 20_000, axis=0)
     tally = endless.tally(endless.randomize(many, rng))
-    p = bounded.tally(tally.parts[0].reports).forward(np.bincount(part.codes(many), minlength=len(part)) / len(many))
+    p = bounded.tally(tally.parts[0].reports).forward(
+        np.bincount(part.codes(many), minlength=len(part)) / len(many)
+    )
     expected = len(many) * p
     often = expected > 25
     z = (tally.counts - expected)[often] / np.sqrt(expected[often])

@@ -25,14 +25,18 @@ def larger_line(part, whole):
 
 def plane_case(seed):
     rng = np.random.default_rng(seed)
-    mechanism = ik.PlanarGeometric(ik.Grid(None, None, (0.5, (0.3, 1.1))[seed % 2]), EPSILONS[seed % 3] + 0.5)
+    mechanism = ik.PlanarGeometric(
+        ik.Grid(None, None, (0.5, (0.3, 1.1))[seed % 2]), EPSILONS[seed % 3] + 0.5
+    )
     secrets = rng.integers(-3, 4, (int(rng.integers(1, 25)), 2))
     return mechanism, mechanism.randomize(secrets, rng)
 
 
 def larger_grid(part):
     row, col = part.first
-    return ik.Grid(part.n_rows + 9, part.n_cols + 7, part.cell_size, part.unit, first=(row - 4, col - 5))
+    return ik.Grid(
+        part.n_rows + 9, part.n_cols + 7, part.cell_size, part.unit, first=(row - 4, col - 5)
+    )
 
 
 def extended(estimate, alphabet):
@@ -49,7 +53,9 @@ def check(mechanism, reports, larger):
     assert ik.gap(full_tally, theta) == pytest.approx(estimate.gap, abs=1e-12)
     full = ik.mle(full_tally, tol=1e-10)
     n = len(reports)
-    assert estimate.log_likelihood == pytest.approx(full.log_likelihood, abs=n * (full.gap + estimate.gap) + 1e-9)
+    assert estimate.log_likelihood == pytest.approx(
+        full.log_likelihood, abs=n * (full.gap + estimate.gap) + 1e-9
+    )
     subset = ik.theory.likely_subset(mechanism, reports)
     assert np.delete(full.distribution, full_tally.alphabet.codes(subset)).max(initial=0) <= 1e-9
     assert set(map(str, subset)) <= set(map(str, estimate.alphabet.values))
@@ -97,7 +103,9 @@ def test_tallies_add_over_what_holds_the_reports_of_both(estimator, rng):
     again = tallies[2] + (tallies[0] + tallies[1])
     # whatever the order, and as with the larger part from the start
     part = ik.Line(0, 20)
-    direct = ik.LinearGeometric(part, 2.0).tally([3, 4, 9]) + ik.LinearGeometric(part, 0.3).tally([-2, 20])
+    direct = ik.LinearGeometric(part, 2.0).tally([3, 4, 9]) + ik.LinearGeometric(part, 0.3).tally(
+        [-2, 20]
+    )
     estimate, expected = estimator(together), estimator(direct)
     assert estimate.log_likelihood == pytest.approx(expected.log_likelihood, abs=1e-9)
     assert estimator(again).log_likelihood == pytest.approx(expected.log_likelihood, abs=1e-5)
@@ -116,7 +124,9 @@ def test_cells_add_too(rng):
     assert both.alphabet == ik.Grid(4, 6, 0.5, first=(-1, 0))
     estimate = ik.mle(both)
     larger = larger_grid(both.alphabet)
-    full = ik.PlanarGeometric(larger, 1.0).tally([[0, 0], [2, 3]]) + ik.PlanarGeometric(larger, 2.0).tally([[-1, 5]])
+    full = ik.PlanarGeometric(larger, 1.0).tally([[0, 0], [2, 3]]) + ik.PlanarGeometric(
+        larger, 2.0
+    ).tally([[-1, 5]])
     assert ik.gap(full, extended(estimate, larger)) <= 1e-9
 
 
@@ -133,7 +143,9 @@ def test_other_alphabets_do_not_add():
 def test_errors_and_identified_are_those_on_the_part(rng):
     mechanism = ik.LinearGeometric(ik.Line(None, None), 1.0)
     tally = mechanism.tally(mechanism.randomize(np.repeat([2, 3, 7], 2000), rng))
-    part = ik.LinearGeometric(tally.alphabet, 1.0).tally(np.repeat(tally.parts[0].reports, tally.counts))
+    part = ik.LinearGeometric(tally.alphabet, 1.0).tally(
+        np.repeat(tally.parts[0].reports, tally.counts)
+    )
     ours, theirs = ik.mle(tally), ik.mle(part)
     np.testing.assert_allclose(ours.standard_errors(), theirs.standard_errors(), rtol=1e-6)
     assert ours.identified.all()

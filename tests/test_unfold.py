@@ -99,16 +99,22 @@ def test_the_estimate_maximises_the_likelihood_of_the_reports_seen_and_that_over
         np.testing.assert_allclose(estimate.distribution, best / best.sum(), rtol=1e-3)
         total = best.sum() if function is over_totals else 1.0
         assert function(np.log(estimate.distribution * total)) <= function(np.log(best)) + 1e-6
-    assert estimate.log_likelihood == pytest.approx(conditional(estimate.distribution, response, counts), rel=1e-12)
+    assert estimate.log_likelihood == pytest.approx(
+        conditional(estimate.distribution, response, counts), rel=1e-12
+    )
 
 
 def test_steps_are_those_of_the_iteration_with_efficiencies():
     response, _, counts = instance(np.random.default_rng(2))
     tally = ik.MatrixMechanism(response, efficiency=True).tally_counts(counts)
     numbers = iterated(response, counts, 0.0, 20)
-    np.testing.assert_allclose(ik.ibu(tally, stop=ik.Steps(20)).distribution, numbers / numbers.sum(), rtol=1e-10)
+    np.testing.assert_allclose(
+        ik.ibu(tally, stop=ik.Steps(20)).distribution, numbers / numbers.sum(), rtol=1e-10
+    )
     start = [0.1, 0.2, 0.3, 0.4]
-    np.testing.assert_allclose(ik.ibu(tally, start, stop=ik.Steps(0)).distribution, start, rtol=1e-14)
+    np.testing.assert_allclose(
+        ik.ibu(tally, start, stop=ik.Steps(0)).distribution, start, rtol=1e-14
+    )
 
 
 def test_the_gap_bounds_what_is_left_to_gain():
@@ -117,7 +123,9 @@ def test_the_gap_bounds_what_is_left_to_gain():
     tally = ik.MatrixMechanism(response, efficiency=True).tally_counts(counts)
     best = ik.mle(tally, tol=1e-13).distribution
     for theta in rng.dirichlet(np.ones(4), 50):
-        lacking = (conditional(best, response, counts) - conditional(theta, response, counts)) / counts.sum()
+        lacking = (
+            conditional(best, response, counts) - conditional(theta, response, counts)
+        ) / counts.sum()
         assert 0 <= lacking <= ik.gap(tally, theta) + 1e-12
 
 
@@ -133,7 +141,9 @@ def test_standard_errors_are_those_of_the_curvature(share):
     )
     slopes = (np.eye(4) - found.distribution[:, None]) / found.total
     np.testing.assert_allclose(found.count_errors(), np.sqrt(np.diag(covariance)), rtol=1e-2)
-    np.testing.assert_allclose(found.standard_errors(), np.sqrt(np.diag(slopes @ covariance @ slopes.T)), rtol=1e-2)
+    np.testing.assert_allclose(
+        found.standard_errors(), np.sqrt(np.diag(slopes @ covariance @ slopes.T)), rtol=1e-2
+    )
     lower, upper = found.interval(0.95, method="wald")
     np.testing.assert_allclose((upper - lower) / 2, 1.959964 * found.standard_errors(), rtol=1e-5)
 
@@ -160,21 +170,36 @@ def test_tallies_add_where_reports_get_lost_alike():
     other = ik.MatrixMechanism(RESPONSE[:, ::-1], efficiency=True)
     both = one.tally_counts(EXACT) + other.tally_counts(EXACT[::-1])
     np.testing.assert_allclose(ik.mle(both).distribution, TRUTH, rtol=1e-9)
-    for wrong in (ik.RandomizedResponse(3, 1.0), ik.MatrixMechanism(RESPONSE * 0.9, efficiency=True)):
-        with pytest.raises(ik.errors.MechanismMismatch, match="tallies add only where reports get lost alike"):
+    for wrong in (
+        ik.RandomizedResponse(3, 1.0),
+        ik.MatrixMechanism(RESPONSE * 0.9, efficiency=True),
+    ):
+        with pytest.raises(
+            ik.errors.MechanismMismatch, match="tallies add only where reports get lost alike"
+        ):
             both + wrong.tally_counts([1, 1, 1])
 
 
 def test_what_knows_of_no_efficiency_refuses_it():
     mechanism = ik.MatrixMechanism(RESPONSE, efficiency=True)
     tally = mechanism.tally_counts([50, 40, 60])
-    for function in (ik.inv, ik.smooth, ik.combine_mechanisms, ik.identification.mle_set, ik.choose_penalty):
+    for function in (
+        ik.inv,
+        ik.smooth,
+        ik.combine_mechanisms,
+        ik.identification.mle_set,
+        ik.choose_penalty,
+    ):
         with pytest.raises(ValueError, match="tally must be of reports that do not get lost"):
             function(tally)
         function(tally.among_seen)
     with pytest.raises(ValueError, match="tally must be of reports that do not get lost"):
         ik.posterior(tally, 1.0)
-    for known in (ik.theory.asymptotic_mse, ik.theory.inv_squared_error, ik.identification.identifiable):
+    for known in (
+        ik.theory.asymptotic_mse,
+        ik.theory.inv_squared_error,
+        ik.identification.identifiable,
+    ):
         arguments = (TRUTH,) if known is not ik.identification.identifiable else ()
         with pytest.raises(ValueError, match="mechanism must not lose reports"):
             known(mechanism, *arguments)
@@ -198,7 +223,8 @@ def test_forward_is_the_probability_of_being_seen_and_silence_tells_too():
     assert ik.privacy.mutual_information(lone, [0.5, 0.5]) == pytest.approx(told)
     assert told > 0.05
     with pytest.raises(
-        ik.errors.AlphabetMismatch, match=r"loss must have one row for each of the 2 secrets, shape \(2, 2"
+        ik.errors.AlphabetMismatch,
+        match=r"loss must have one row for each of the 2 secrets, shape \(2, 2",
     ):
         ik.privacy.quality_loss(lone, [0.5, 0.5], [[0.0], [1.0]])
 
@@ -220,7 +246,9 @@ def test_the_background_is_taken_out(seed):
     response, background, counts = instance(np.random.default_rng(seed), most=200)
     found = ik.unfold(counts, response, background=background, tol=1e-12)
     assert found.gap <= 1e-12
-    assert found.log_likelihood == pytest.approx(poisson(found.counts, response, counts, background), abs=1e-8)
+    assert found.log_likelihood == pytest.approx(
+        poisson(found.counts, response, counts, background), abs=1e-8
+    )
     slow = iterated(response, counts, background, 3000)
     assert found.log_likelihood >= poisson(slow, response, counts, background) - 1e-8
     best = minimize(
@@ -246,11 +274,15 @@ def test_exact_counts_over_a_background_give_back_all_numbers():
 
 def test_a_background_that_vanishes():
     response, counts = RESPONSE, [150, 170, 340]
-    without, zero, tiny = (ik.unfold(counts, response, background=b) for b in (None, np.zeros(3), np.full(3, 1e-7)))
+    without, zero, tiny = (
+        ik.unfold(counts, response, background=b) for b in (None, np.zeros(3), np.full(3, 1e-7))
+    )
     assert np.array_equal(without.counts, zero.counts)
     np.testing.assert_allclose(without.counts, tiny.counts, rtol=1e-6)
     np.testing.assert_allclose(without.standard_errors(), tiny.standard_errors(), rtol=1e-5)
-    assert without.log_likelihood == pytest.approx(poisson(without.counts, response, counts), rel=1e-12)
+    assert without.log_likelihood == pytest.approx(
+        poisson(without.counts, response, counts), rel=1e-12
+    )
     assert without.total == pytest.approx(without.counts.sum())
 
 
@@ -263,7 +295,9 @@ def test_the_poisson_gap_is_a_bound():
     loose = []
     # numbers of all sizes, too few and too many
     for numbers in rng.dirichlet(np.ones(4), 200) * rng.exponential(best.total, (200, 1)):
-        lacking = (best.log_likelihood - poisson(numbers, response, counts, background)) / counts.sum()
+        lacking = (
+            best.log_likelihood - poisson(numbers, response, counts, background)
+        ) / counts.sum()
         bound = _poisson.gap(numbers * efficiency, seen, counts.astype(float), background)
         assert 0 <= lacking <= bound + 1e-12
         loose.append(bound - lacking)
@@ -286,24 +320,41 @@ def test_labels_go_before_places():
     assert named.alphabet == ik.Alphabet(["x", "y", "z"])
     np.testing.assert_allclose(named.counts, plain.counts, rtol=1e-9)
     assert ik.unfold({"low": 5, "high": 7}, table).observed.tolist() == [5, 0, 7]
-    with pytest.raises(ik.errors.AlphabetMismatch, match="counts contains 'top', which is not in the alphabet"):
+    with pytest.raises(
+        ik.errors.AlphabetMismatch, match="counts contains 'top', which is not in the alphabet"
+    ):
         ik.unfold({"low": 5, "top": 7}, table)
-    with pytest.raises(ik.errors.AlphabetMismatch, match="background must have a number for each report, got none for"):
+    with pytest.raises(
+        ik.errors.AlphabetMismatch,
+        match="background must have a number for each report, got none for",
+    ):
         ik.unfold(counts, table, background={"low": 5})
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"counts": [1, 2]}, r"counts must have one number for each of the 3 elements, got shape \(2,\)"),
+        (
+            {"counts": [1, 2]},
+            r"counts must have one number for each of the 3 elements, got shape \(2,\)",
+        ),
         ({"counts": [1, -2, 3]}, r"counts must be finite and not negative, got -2\.0 at index 1"),
         ({"counts": [1, np.nan, 3]}, "counts must be finite and not negative, got nan at index 1"),
         ({"counts": [0, 0, 0]}, "counts must not all be 0"),
         ({"counts": "abc"}, "counts must be a list, an array or a Series, got 'abc'"),
-        ({"background": [1, 2, np.inf]}, "background must be finite and not negative, got inf at index 2"),
-        ({"background": [1, 2]}, r"background must have one number for each of the 3 elements, got shape \(2,\)"),
+        (
+            {"background": [1, 2, np.inf]},
+            "background must be finite and not negative, got inf at index 2",
+        ),
+        (
+            {"background": [1, 2]},
+            r"background must have one number for each of the 3 elements, got shape \(2,\)",
+        ),
         ({"matrix": RESPONSE.T / RESPONSE.sum(axis=1)}, "its columns do|transposed"),
-        ({"matrix": [[0.2, 0, 0], [0, 0.5, 0.5], [0.3, 0.2, 0.1], [0.5, 0.3, 0.4]]}, "is it transposed"),
+        (
+            {"matrix": [[0.2, 0, 0], [0, 0.5, 0.5], [0.3, 0.2, 0.1], [0.5, 0.3, 0.4]]},
+            "is it transposed",
+        ),
         ({"matrix": [[0.2, 0.1, 0], [0, 0.5, 0]]}, "which no secret can produce"),
         (
             {"matrix": [[0.2, 0.1, 0], [0, 0.5, 0]], "background": [1, 1, 0]},
@@ -311,11 +362,23 @@ def test_labels_go_before_places():
         ),
         ({"tol": -1}, "tol must be a finite number above 0, got -1"),
         ({"efficiency": [0.9, 0.5, 0.6]}, r"row 2 sums to 0\.7"),
-        ({"efficiency": [0.9, 0.0, 0.6]}, r"efficiency must be above 0 .*got 0\.0 at index 1; such a secret is never"),
-        ({"efficiency": [0.9, 1.5, 0.6]}, r"efficiency must be above 0 and at most 1, got 1\.5 at index 1"),
-        ({"efficiency": [0.9, 0.5]}, r"efficiency must have one value for each of the 3 secrets, got shape \(2,\)"),
+        (
+            {"efficiency": [0.9, 0.0, 0.6]},
+            r"efficiency must be above 0 .*got 0\.0 at index 1; such a secret is never",
+        ),
+        (
+            {"efficiency": [0.9, 1.5, 0.6]},
+            r"efficiency must be above 0 and at most 1, got 1\.5 at index 1",
+        ),
+        (
+            {"efficiency": [0.9, 0.5]},
+            r"efficiency must have one value for each of the 3 secrets, got shape \(2,\)",
+        ),
         ({"efficiency": "high"}, "efficiency must be True, a number, or 3 numbers, got str"),
-        ({"efficiency": {0: 0.9, 1: 0.5}}, "efficiency must have a value for each secret, got none for 2"),
+        (
+            {"efficiency": {0: 0.9, 1: 0.5}},
+            "efficiency must have a value for each secret, got none for 2",
+        ),
     ],
 )
 def test_bad_arguments_are_named(arguments, message):
@@ -335,7 +398,9 @@ def test_a_matrix_of_counts_is_told_apart_by_who_hands_it_in():
 def test_a_maximum_that_is_missed(monkeypatch):
     response, background, counts = instance(np.random.default_rng(8))
     monkeypatch.setattr(_poisson, "_share", lambda m, n, added: (ik.uniform(4), 1))
-    with pytest.raises(ik.ConvergenceError, match="tol=1e-09 was not certified, the best gap is 0") as caught:
+    with pytest.raises(
+        ik.ConvergenceError, match="tol=1e-09 was not certified, the best gap is 0"
+    ) as caught:
         ik.unfold(counts, response, background=background)
     found = ik.unfold(counts, response, background=background, strict=False)
     assert found.gap == caught.value.estimate.gap
@@ -345,13 +410,20 @@ def test_a_maximum_that_is_missed(monkeypatch):
 def test_weights_count_as_people():
     counts = np.array([50, 40, 60])
     for mechanism in (ik.MatrixMechanism(RESPONSE, efficiency=True), ik.RandomizedResponse(3, 1.0)):
-        people, weights = mechanism.tally_counts(counts), mechanism.tally_counts(counts * 0.3, weighted=True)
+        people, weights = (
+            mechanism.tally_counts(counts),
+            mechanism.tally_counts(counts * 0.3, weighted=True),
+        )
         assert (people.n, weights.n) == (150, pytest.approx(45.0))
         whole, weighted = ik.mle(people), ik.mle(weights)
         np.testing.assert_allclose(weighted.distribution, whole.distribution, rtol=1e-9)
-        np.testing.assert_allclose(weighted.standard_errors(), whole.standard_errors() / np.sqrt(0.3), rtol=1e-9)
+        np.testing.assert_allclose(
+            weighted.standard_errors(), whole.standard_errors() / np.sqrt(0.3), rtol=1e-9
+        )
         assert ik.gap(weights, whole.distribution) <= 1e-9
-        np.testing.assert_allclose(ik.ibu(weights).distribution, ik.ibu(people).distribution, rtol=1e-6)
+        np.testing.assert_allclose(
+            ik.ibu(weights).distribution, ik.ibu(people).distribution, rtol=1e-6
+        )
         assert (people + weights).n == pytest.approx(195.0)
         assert weighted.identified.all()
     by_label = ik.Rappor(2, 1.0).tally_counts({3: 0.5, 0: 1.5}, weighted=True)
@@ -361,14 +433,21 @@ def test_weights_count_as_people():
 def test_what_counts_people_refuses_weights():
     mechanism = ik.RandomizedResponse(3, 1.0)
     tally = mechanism.tally_counts([0.5, 1.5, 2.0], weighted=True)
-    for function in (ik.smooth, ik.inv, ik.identification.fixed_points, lambda tally: ik.posterior(tally, 1.0)):
+    for function in (
+        ik.smooth,
+        ik.inv,
+        ik.identification.fixed_points,
+        lambda tally: ik.posterior(tally, 1.0),
+    ):
         with pytest.raises(ValueError, match="tally must hold whole counts, got weights"):
             function(tally)
     with pytest.raises(ValueError, match="tally must hold whole counts, got weights"):
         ik.ibu(tally, stop=ik.Discrepancy())
     with pytest.raises(ValueError, match=r"counts must be whole numbers, got 0\.5 at index 0"):
         mechanism.tally_counts([0.5, 1.5, 2.0])
-    with pytest.raises(ValueError, match=r"counts must be finite and not negative, got -1\.5 at index 1"):
+    with pytest.raises(
+        ValueError, match=r"counts must be finite and not negative, got -1\.5 at index 1"
+    ):
         mechanism.tally_counts([0.5, -1.5, 2.0], weighted=True)
 
 
@@ -389,11 +468,20 @@ def test_steps_count_every_maximum_that_was_looked_for(monkeypatch, rng):
 def test_a_gap_of_exactly_the_tolerance_is_enough(monkeypatch, rng):
     response, background, counts = instance(rng)
     maximise = _poisson.maximise_signal
-    monkeypatch.setattr(unfolding, "maximise_signal", lambda *case: maximise(*case)._replace(gap=1e-6))
+    monkeypatch.setattr(
+        unfolding, "maximise_signal", lambda *case: maximise(*case)._replace(gap=1e-6)
+    )
     for tol, status in ((1e-6, ik.Status.CONVERGED), (0.9e-6, ik.Status.MAX_ITER)):
-        assert ik.unfold(counts, response, background=background, tol=tol, strict=False).status is status
+        assert (
+            ik.unfold(counts, response, background=background, tol=tol, strict=False).status
+            is status
+        )
 
 
 def test_what_an_estimate_of_counts_adds_is_given_by_name():
-    own = [field for field in fields(type(ik.unfold([70, 50], [[0.6, 0.2], [0.1, 0.3]]))) if field.name == "background"]
+    own = [
+        field
+        for field in fields(type(ik.unfold([70, 50], [[0.6, 0.2], [0.1, 0.3]])))
+        if field.name == "background"
+    ]
     assert [field.kw_only for field in own] == [True]

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import ibukit as ik
-from ibukit._threads import one_thread
-from ibukit.estimate.questions import asked
+from ibukit._ground.threads import one_thread
+from ibukit.domain.linear_functionals import asked
 from ibukit.intervals import universal
-from ibukit.intervals.asked import Asked
+from ibukit.intervals.request import Asked
 from ibukit.intervals.resampling import seeded
 from ibukit.intervals.splitting import guess, split, tally_of
 from ibukit.intervals.universal import Universal, averaged, cross_fitted, halved
@@ -48,7 +48,9 @@ def test_more_reports_than_numpy_draws_from_are_split_one_by_one():
 
 
 def test_the_tally_of_some_reports_has_their_likelihood():
-    both = ik.RandomizedResponse(3, 1.0).tally([0, 0, 1]) + ik.LinearGeometric(ik.Line(0, 2), 1.0).tally([-4, 1])
+    both = ik.RandomizedResponse(3, 1.0).tally([0, 0, 1]) + ik.LinearGeometric(
+        ik.Line(0, 2), 1.0
+    ).tally([-4, 1])
     some = tally_of(both, np.array([1, 0, 1, 0]))
     theta = np.array([0.2, 0.3, 0.5])
     np.testing.assert_array_equal(some.forward(theta), both.forward(theta)[[0, 2]])
@@ -60,14 +62,18 @@ def test_the_tally_of_some_reports_has_their_likelihood():
 
 
 @pytest.mark.parametrize("splits", [0, 1, 5])
-@pytest.mark.parametrize(("seed", "k", "n"), [(0, 2, 400), (1, 2, 50), (2, 3, 50), (3, 3, 400), (4, 3, 400)])
+@pytest.mark.parametrize(
+    ("seed", "k", "n"), [(0, 2, 400), (1, 2, 50), (2, 3, 50), (3, 3, 400), (4, 3, 400)]
+)
 def test_the_ends_are_those_of_the_region(seed, k, n, splits):
     """All distributions of a grid whose mean ratio is small enough."""
     tally, w = instance(seed, k, n=n)
     halves = both_ways(tally, splits) if splits else [split(tally, 0.5, seeded(0))]
     columns, grid = tally.matrix(), simplex(k, 400)
     ratios = [
-        np.exp(judge @ np.log(guess(tally_of(tally, one)) @ columns) - np.log(grid @ columns) @ judge)
+        np.exp(
+            judge @ np.log(guess(tally_of(tally, one)) @ columns) - np.log(grid @ columns) @ judge
+        )
         for one, judge in halves
     ]
     members = (grid @ w)[np.mean(ratios, axis=0) <= 1 / (1 - LEVEL)]
@@ -83,7 +89,7 @@ def test_weights_that_are_not_chosen_are_seen(monkeypatch):
     tally, w = instance(3, 3)
     region = Universal(tally, LEVEL, both_ways(tally, 5))
     chosen = region.highest(w)
-    monkeypatch.setattr(universal, "MOST_CHOICES", 1)
+    monkeypatch.setattr(universal, "MAX_CHOICES", 1)
     assert region.highest(w) > chosen + 0.005
 
 
@@ -108,7 +114,9 @@ def test_a_largest_answer_that_no_equal_weights_exclude_is_excluded():
     region = Universal(tally, LEVEL, both_ways(tally, 5))
     columns = tally.matrix()
     vertex = np.eye(3)[np.argmax(w)]
-    ratios = np.exp(region._guessed - region._counts @ np.log(vertex @ columns / columns.max(axis=0)))
+    ratios = np.exp(
+        region._guessed - region._counts @ np.log(vertex @ columns / columns.max(axis=0))
+    )
     excluded = ratios.mean() > 1 / (1 - LEVEL)
     assert excluded == (region.highest(w) < w.max() - 1e-6)
 
@@ -145,7 +153,8 @@ HELD = product(["vertex", "few", "singular", "line"], REGIONS)
 
 
 @pytest.mark.parametrize(
-    ("name", "by"), [pytest.param(*case, marks=[pytest.mark.slow] if case in LONG else []) for case in HELD]
+    ("name", "by"),
+    [pytest.param(*case, marks=[pytest.mark.slow] if case in LONG else []) for case in HELD],
 )
 def test_split_ratios_hold(name, by):
     mechanism, theta, n, draws = SETTINGS[name]
@@ -166,7 +175,9 @@ def test_the_ways_are_the_regions(by):
     splits = {"split": [split(tally, 0.5, seeded(7))], "cross-fitted": both_ways(tally, 1, 7)}
     region = Universal(tally, LEVEL, splits.get(by) or both_ways(tally, 4, 7))
     options = {"splits": 4} if by == "averaged" else {}
-    lower, upper = ik.mle(tally).interval(LEVEL, of=w, method="guaranteed", by=by, seed=7, **options)
+    lower, upper = ik.mle(tally).interval(
+        LEVEL, of=w, method="guaranteed", by=by, seed=7, **options
+    )
     assert (lower, upper) == pytest.approx((-region.highest(-w), region.highest(w)), abs=1e-9)
     asked_for = Asked(ik.mle(tally), asked(w, tally.alphabet), LEVEL, "distribution")
     assert WAYS[by](asked_for, 7, **options)[1][0] == pytest.approx(upper, abs=1e-9)
@@ -178,7 +189,9 @@ def test_the_ways_are_the_regions(by):
 def test_what_does_not_apply_is_named():
     estimate = ik.mle(ik.RandomizedResponse(3, 1.0).tally_counts([5, 3, 2]))
     for by in WAYS:
-        with pytest.raises(ValueError, match=f"target must be 'distribution' with .*by='{by}', got 'frequencies'"):
+        with pytest.raises(
+            ValueError, match=f"target must be 'distribution' with .*by='{by}', got 'frequencies'"
+        ):
             estimate.interval(method="guaranteed", by=by, target="frequencies")
         with pytest.raises(ValueError, match="at least 2 reports"):
             ik.mle(ik.RandomizedResponse(3, 1.0).tally([1])).interval(method="guaranteed", by=by)

@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 import ibukit as ik
-from ibukit.channels import BitChannel, DenseChannel, LineChannel, ResponseChannel, StackedChannel, plane, plane_masses
+from ibukit.channels import (
+    BitChannel,
+    DenseChannel,
+    LineChannel,
+    ResponseChannel,
+    StackedChannel,
+    offset_masses,
+    plane,
+)
 from ibukit.solvers import _em_kernels, em
 from ibukit.solvers.em import BatchedSteps, evaluate, updates_of
 from instances import INSTANCES, Bent, Instance, TransposedAdjoint, with_operator
@@ -34,8 +42,10 @@ def by_fourier(rng):
     grid = ik.Grid(3, 4)
     mechanism = ik.TruncatedPlanarGeometric(grid, 0.8)
     counts = rng.integers(1, 40, len(grid))
-    channel = plane.remapped(grid, plane_masses.geometric_table(grid, 0.8), np.arange(len(grid)))
-    return Instance("", with_operator(mechanism.tally_counts(counts), channel), mechanism.matrix(), counts)
+    channel = plane.remapped(grid, offset_masses.geometric_table(grid, 0.8), np.arange(len(grid)))
+    return Instance(
+        "", with_operator(mechanism.tally_counts(counts), channel), mechanism.matrix(), counts
+    )
 
 
 def dense(rng, k, s):
@@ -46,12 +56,19 @@ def dense(rng, k, s):
 
 def line(rng, k, eps):
     counts = rng.integers(1, 40, k)
-    return Instance("", ik.TruncatedGeometric(k, eps).tally_counts(counts), naive.truncated_geometric(k, eps), counts)
+    return Instance(
+        "",
+        ik.TruncatedGeometric(k, eps).tally_counts(counts),
+        naive.truncated_geometric(k, eps),
+        counts,
+    )
 
 
 def response(rng, k, eps):
     counts = rng.integers(0, 40, k)
-    return Instance("", ik.RandomizedResponse(k, eps).tally_counts(counts), naive.k_rr(k, eps), counts)
+    return Instance(
+        "", ik.RandomizedResponse(k, eps).tally_counts(counts), naive.k_rr(k, eps), counts
+    )
 
 
 def unary(rng, k, eps):
@@ -70,10 +87,22 @@ FURTHER = {
     "three k-RR": lambda rng: pool([response(rng, 7, eps) for eps in (2.0, 0.3, 1.0)]),
     "three RAPPORs": lambda rng: pool([unary(rng, 5, eps) for eps in (0.2, 4.0, 1.0)]),
     "RAPPOR, k-RR, RAPPOR, line, k-RR": lambda rng: pool(
-        [unary(rng, 5, 0.5), response(rng, 5, 3.0), unary(rng, 5, 2.0), line(rng, 5, 0.5), response(rng, 5, 0.4)]
+        [
+            unary(rng, 5, 0.5),
+            response(rng, 5, 3.0),
+            unary(rng, 5, 2.0),
+            line(rng, 5, 0.5),
+            response(rng, 5, 0.4),
+        ]
     ),
     "two lines, k-RR, two lines": lambda rng: pool(
-        [line(rng, 6, 0.2), line(rng, 6, 0.9), response(rng, 6, 1.0), line(rng, 6, 0.4), line(rng, 6, 2.0)]
+        [
+            line(rng, 6, 0.2),
+            line(rng, 6, 0.9),
+            response(rng, 6, 1.0),
+            line(rng, 6, 0.4),
+            line(rng, 6, 2.0),
+        ]
     ),
 }
 
@@ -121,15 +150,23 @@ def test_every_structure_has_its_routine(name, kernel):
 def test_neighbours_of_a_kind_share_a_loop():
     instance = pool(of_k("k-RR", "geometric", "truncated geometric", "RAPPOR"))
     (parts,) = updates_of(instance.tally.operator, instance.tally.frequencies).args
-    assert [part.func for _, part in parts] == [_em_kernels.responses, _em_kernels.lines, _em_kernels.bits]
+    assert [part.func for _, part in parts] == [
+        _em_kernels.responses,
+        _em_kernels.lines,
+        _em_kernels.bits,
+    ]
     sizes = [len(part.counts) for part in instance.tally.parts]
-    assert [stretch.stop - stretch.start for stretch, _ in parts] == [sizes[0], sizes[1] + sizes[2], sizes[3]]
+    assert [stretch.stop - stretch.start for stretch, _ in parts] == [
+        sizes[0],
+        sizes[1] + sizes[2],
+        sizes[3],
+    ]
 
 
 def test_large_dense_channels_are_not_copied_into_one(monkeypatch, rng):
     tally = pool([dense(rng, 6, 3), dense(rng, 6, 8)]).tally
     assert routine(tally) is _em_kernels.dense
-    monkeypatch.setattr(em, "MOST_ENTRIES_JOINED", 20)
+    monkeypatch.setattr(em, "MAX_ENTRIES_JOINED", 20)
     assert routine(tally) is em._stacked
 
 
@@ -169,7 +206,9 @@ def source(kernel):
 
 def channels(rng):
     k = 13
-    positions = np.array([0, 0, 3, 4, 4, 12, 12])  # several reports beyond an end share its position
+    positions = np.array(
+        [0, 0, 3, 4, 4, 12, 12]
+    )  # several reports beyond an end share its position
     bits = rng.integers(0, 2, (9, k), dtype=np.uint8)
     return [
         DenseChannel(rng.random((k, 7))),
@@ -190,7 +229,11 @@ def test_kernels_are_their_source_and_forward_and_adjoint(which, rng):
     for steps in (1, 4):
         ends = []
         by_source = (source(updates.func), updates.args)
-        for kernel, data in ((updates.func, updates.args), by_source, (em._forward_and_adjoint, (channel, q))):
+        for kernel, data in (
+            (updates.func, updates.args),
+            by_source,
+            (em._forward_and_adjoint, (channel, q)),
+        ):
             theta, p, g = start.copy(), np.empty(s), np.ones(13)
             assert kernel(*data, theta, p, g, steps, 0.0) == steps
             ends.append((theta, p, g))
@@ -212,12 +255,25 @@ def scattered(rng):
         return ResponseChannel(k, np.array(reports), rng.uniform(0.3, 0.9), rng.uniform(0.01, 0.1))
 
     def noise(positions):
-        return LineChannel(k, rng.uniform(0.1, 0.9), np.array(positions), rng.random(len(positions)))
+        return LineChannel(
+            k, rng.uniform(0.1, 0.9), np.array(positions), rng.random(len(positions))
+        )
 
     return [
         *(unary(9), response([1, 2, 12]), noise([0, 0, 4]), DenseChannel(rng.random((k, 6)))),
-        *(unary(1), response([0, 5]), Bent(DenseChannel(rng.random((k, 3)))), noise([12, 12, 1, 3, 3])),
-        *(DenseChannel(rng.random((k, 1))), unary(4), response([7]), noise([6]), DenseChannel(rng.random((k, 5)))),
+        *(
+            unary(1),
+            response([0, 5]),
+            Bent(DenseChannel(rng.random((k, 3)))),
+            noise([12, 12, 1, 3, 3]),
+        ),
+        *(
+            DenseChannel(rng.random((k, 1))),
+            unary(4),
+            response([7]),
+            noise([6]),
+            DenseChannel(rng.random((k, 5))),
+        ),
     ]
 
 
@@ -227,7 +283,11 @@ def test_channels_of_a_kind_share_a_loop_wherever_they_are(order, rng):
     if order == "sorted":
         channels.sort(key=lambda channel: type(channel).__name__)
     elif order != "as made":
-        places = np.arange(len(channels))[::-1] if order == "backwards" else rng.permutation(len(channels))
+        places = (
+            np.arange(len(channels))[::-1]
+            if order == "backwards"
+            else rng.permutation(len(channels))
+        )
         channels = [channels[i] for i in places]
     sizes = [len(channel.forward(np.ones(13))) for channel in channels]
     s = sum(sizes)
@@ -236,7 +296,9 @@ def test_channels_of_a_kind_share_a_loop_wherever_they_are(order, rng):
     updates = updates_of(stack, q)
     (parts,) = updates.args
     kernels = [_em_kernels.bits, _em_kernels.responses, _em_kernels.lines, _em_kernels.dense]
-    assert {id(part.func) for _, part in parts} == {id(f) for f in (*kernels, em._forward_and_adjoint)}
+    assert {id(part.func) for _, part in parts} == {
+        id(f) for f in (*kernels, em._forward_and_adjoint)
+    }
     assert len(parts) == 5
     where = np.concatenate([np.arange(s)[places] for places, _ in parts])
     assert np.array_equal(np.sort(where), np.arange(s)), "every report once"
@@ -279,7 +341,9 @@ def test_a_block_stops_at_the_first_step_whose_ratios_suffice(instance):
     assert updates(theta.copy(), p.copy(), g.copy(), 5, 0.0) == 5
 
 
-@pytest.mark.parametrize("name", ["truncated geometric", "k-RR, geometric, truncated, RAPPOR", "planar geometric"])
+@pytest.mark.parametrize(
+    "name", ["truncated geometric", "k-RR, geometric, truncated, RAPPOR", "planar geometric"]
+)
 @pytest.mark.parametrize("stop", [ik.Gap(1e-4), ik.Gap(1e-13), ik.Steps(777)], ids=str)
 def test_the_length_of_blocks_changes_nothing(name, stop, monkeypatch):
     ends = []
@@ -296,7 +360,9 @@ def test_converged_means_that_the_reported_gap_is_within_the_tolerance(instance)
         estimate = ik.ibu(instance.tally, stop=ik.Gap(tol), max_iter=20_000)
         assert (estimate.gap <= tol) is (estimate.status is ik.Status.CONVERGED)
         # exactly there, where the last digits decide
-        again = ik.ibu(instance.tally, stop=ik.Gap(max(estimate.gap, 1e-300)), max_iter=estimate.n_iter)
+        again = ik.ibu(
+            instance.tally, stop=ik.Gap(max(estimate.gap, 1e-300)), max_iter=estimate.n_iter
+        )
         assert again.n_iter == estimate.n_iter
         assert again.status is ik.Status.CONVERGED
 
@@ -313,7 +379,9 @@ def test_mass_too_small_for_all_its_digits_is_none_unless_it_grows():
     while theta[1] > 1e-309:
         theta, steps = naive.ibu_step(matrix, counts, theta), steps + 1
     assert theta[1] > 0
-    lies = ik.ibu(ik.RandomizedResponse(2, 1.0).tally_counts(counts), stop=ik.Steps(steps)).distribution
+    lies = ik.ibu(
+        ik.RandomizedResponse(2, 1.0).tally_counts(counts), stop=ik.Steps(steps)
+    ).distribution
     assert lies[1] == 0
     assert lies[0] == pytest.approx(1, abs=1e-12)
 
@@ -332,6 +400,6 @@ def test_interrupts_are_heard_between_blocks(monkeypatch):
         def update(self, _):
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("ibukit.estimators.iterative.tqdm", Impatient)
+    monkeypatch.setattr("ibukit.estimators.iterative_update.tqdm", Impatient)
     with pytest.raises(KeyboardInterrupt):
         ik.ibu(SOME["k-RR"].tally, stop=ik.Steps(10**9), max_iter=10**9)

@@ -30,9 +30,13 @@ def row(name):
 
 
 def test_every_row_of_the_tables_is_an_entry_in_the_order_of_the_book():
-    assert {entry.id for entry in ENTRIES} == {row["id"] for kind in ("ledger", "erratum") for row in ledger.rows(kind)}
+    assert {entry.id for entry in ENTRIES} == {
+        row["id"] for kind in ("ledger", "erratum") for row in ledger.rows(kind)
+    }
     order = list(data.in_the_books_order(ROOT))
-    assert [order.index(entry.chapter) for entry in ENTRIES] == sorted(order.index(entry.chapter) for entry in ENTRIES)
+    assert [order.index(entry.chapter) for entry in ENTRIES] == sorted(
+        order.index(entry.chapter) for entry in ENTRIES
+    )
     shown = html.rows(ENTRIES, PAGE)
     anchors = re.findall(r'<li class="verdict-row" id="([^"]+)"', shown)
     assert anchors == [entry.id.replace(".", "-") for entry in ENTRIES]
@@ -64,7 +68,12 @@ def marks(files, carried):
         return carried
     code = "import json, ledger; print(json.dumps(ledger.marks()))"
     run = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT / "scripts", capture_output=True, text=True, timeout=900, check=False
+        [sys.executable, "-c", code],
+        cwd=ROOT / "scripts",
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
     )
     assert run.returncode == 0, run.stderr
     return json.loads(run.stdout)
@@ -109,7 +118,9 @@ def test_bare(): "pytest.mark.ledger('A-F8')"
 def test_marks_are_found_wherever_they_stand(tmp_path):
     path = tmp_path / "test_toy.py"
     path.write_text(MARKS, "utf8")
-    assert {tag: [name for _, name in places] for tag, places in data.marked_tests(path).items()} == {
+    assert {
+        tag: [name for _, name in places] for tag, places in data.marked_tests(path).items()
+    } == {
         "ledger:A-D03": ["test_x"],
         "ledger:A-P2": ["test_x"],
         "erratum:B9": ["TestY.test_z"],
@@ -148,7 +159,11 @@ def test_an_entry_with_numbers_that_are_wrong_in_different_ways():
     error = {(ours, printed): data.Number("x", "y", printed, ours, "fitted").error for ours, printed in
              [("1,100", "1000"), ("–", "3"), ("0.1", "0"), ("2", "unreadable")]}  # fmt: skip
     assert error[("1,100", "1000")] == pytest.approx(0.1)
-    assert [error[key] for key in (("–", "3"), ("0.1", "0"), ("2", "unreadable"))] == [None, None, None]
+    assert [error[key] for key in (("–", "3"), ("0.1", "0"), ("2", "unreadable"))] == [
+        None,
+        None,
+        None,
+    ]
 
 
 # Codes in a text
@@ -173,10 +188,18 @@ def test_codes_in_a_text(text, every, found):
 @pytest.mark.parametrize(
     ("text", "every", "shown"),
     [
-        ("slips of the pen (E11 to E13; see there)", False, "slips of the pen (E11, E12 and E13; see there)"),
+        (
+            "slips of the pen (E11 to E13; see there)",
+            False,
+            "slips of the pen (E11, E12 and E13; see there)",
+        ),
         ("these are C1 to C3", True, "these are C1, C2 and C3"),
         ("these are C1 to C3", False, "these are C1 to C3"),
-        ("(E13 to E11), (E1 to E99) and (A1 to B2)", False, "(E13 to E11), (E1 to E99) and (A1 to B2)"),
+        (
+            "(E13 to E11), (E1 to E99) and (A1 to B2)",
+            False,
+            "(E13 to E11), (E1 to E99) and (A1 to B2)",
+        ),
     ],
 )
 def test_a_range_of_codes_names_each_row(text, every, shown):
@@ -188,7 +211,8 @@ def test_codes_in_tables_are_links_and_code_is_left_alone():
     body = f"<pre>say('(E27)')</pre>{table}"
     linked = link_tables(body, KNOWN, "../claims.html")
     assert linked == body.replace(
-        "slower (E27)", 'slower (<a class="to-row reference internal" href="../claims.html#E27">E27</a>)'
+        "slower (E27)",
+        'slower (<a class="to-row reference internal" href="../claims.html#E27">E27</a>)',
     )
 
 
@@ -200,7 +224,9 @@ def built(tmp_path):
     """A page as it would be built, with whatever it links to; without the chapters' links to it."""
     folder = tmp_path / "html"
     bars = html.bars(data.totals(ROOT), data.n_settings(ROOT), "")
-    text = f"{bars}<section>{html.rows(ENTRIES, PAGE)}</section>".replace("</ul></section>", "</ul>\n</section>")
+    text = f"{bars}<section>{html.rows(ENTRIES, PAGE)}</section>".replace(
+        "</ul></section>", "</ul>\n</section>"
+    )
     (folder / "book" / "chapters").mkdir(parents=True)
     (folder / "tests").mkdir()
     (folder / "book" / "claims.html").write_text(text, "utf8")
@@ -209,8 +235,12 @@ def built(tmp_path):
     for page, place in re.findall(r'href="(chapters/[^"#]+|\.\./tests/[^"#]+)#?([^"]*)"', text):
         to.setdefault(page, set()).add(place)
     for page, places in to.items():
-        (folder / "book" / page).write_text("".join(f'<p id="{place}"></p>' for place in places), "utf8")
-    links = "".join(f'<a href="../claims.html#{entry.id.replace(".", "-")}">x</a>' for entry in ENTRIES)
+        (folder / "book" / page).write_text(
+            "".join(f'<p id="{place}"></p>' for place in places), "utf8"
+        )
+    links = "".join(
+        f'<a href="../claims.html#{entry.id.replace(".", "-")}">x</a>' for entry in ENTRIES
+    )
     with (folder / "book" / "chapters" / "comparison.html").open("a") as file:
         file.write(links)
     check_verdicts._anchors.cache_clear()
@@ -226,9 +256,19 @@ def test_a_good_page_passes(built):
     [
         ("claims", '<li class="verdict-row" id="A-F8"', "<li", "no row #A-F8"),
         ("errata", 'id="E27"', "", "errata.html: no row #E27"),
-        ("chapters/comparison", 'id="ledger-a-f8"', "", "row #A-F8 leads to chapters/comparison.html#ledger-a-f8"),
+        (
+            "chapters/comparison",
+            'id="ledger-a-f8"',
+            "",
+            "row #A-F8 leads to chapters/comparison.html#ledger-a-f8",
+        ),
         ("chapters/comparison", "claims.html#E27", "claims.html#P27", "#P27 is not there"),
-        ("chapters/comparison", "claims.html#", "elsewhere.html#", "only 0 links from the chapters"),
+        (
+            "chapters/comparison",
+            "claims.html#",
+            "elsewhere.html#",
+            "only 0 links from the chapters",
+        ),
     ],
 )
 def test_a_broken_page_is_found(built, page, old, new, says):

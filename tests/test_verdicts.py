@@ -18,7 +18,19 @@ CHAPTERS = sorted((Path(__file__).resolve().parents[1] / "book" / "chapters").gl
 RESULTS = set(claims.VERDICTS) - {"setting", "open"}
 PRINTED = {"load_published", "settings"}
 # what hands its argument on unchanged; whatever else is called makes something new of it
-PASSES_ON = {"list", "tuple", "dict", "zip", "sorted", "reversed", "enumerate", "float", "int", "array", "asarray"}
+PASSES_ON = {
+    "list",
+    "tuple",
+    "dict",
+    "zip",
+    "sorted",
+    "reversed",
+    "enumerate",
+    "float",
+    "int",
+    "array",
+    "asarray",
+}
 DECIMAL = re.compile(r"\d\.\d")
 BARE = "without-error"
 """The tag of a cell whose table needs none: formulas, enumerations, settings, timings, or one tally shown as itself."""
@@ -30,12 +42,16 @@ def code_cells(notebook: Any) -> Iterator[Any]:
 
 def parsed(source: str) -> ast.Module:
     source = re.sub(r"\\\n", " ", source)  # a command of IPython may go on in the next line
-    lines = (("pass  # " if re.match(r"\s*[%!]", line) else "") + line for line in source.splitlines())
+    lines = (
+        ("pass  # " if re.match(r"\s*[%!]", line) else "") + line for line in source.splitlines()
+    )
     return ast.parse("\n".join(lines))
 
 
 def texts(node: ast.AST) -> list[str]:
-    return [n.value for n in ast.walk(node) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+    return [
+        n.value for n in ast.walk(node) if isinstance(n, ast.Constant) and isinstance(n.value, str)
+    ]
 
 
 # One vocabulary
@@ -83,15 +99,21 @@ def wrong_words(notebook: Any) -> list[str]:
             if table and "verdict" in table[0]:
                 column = table[0].index("verdict")
                 words = {row[column] for row in table[1:] if len(row) > column}
-                faults += [f"{cell.id}: shows the verdict {word!r}" for word in sorted(words - RESULTS)]
+                faults += [
+                    f"{cell.id}: shows the verdict {word!r}" for word in sorted(words - RESULTS)
+                ]
         for node in ast.walk(parsed(cell.source)):
             if isinstance(node, ast.IfExp) and set(texts(node)) & set(claims.VERDICTS):
-                faults.append(f"{cell.id}: words a verdict by itself instead of calling claims.statements")
+                faults.append(
+                    f"{cell.id}: words a verdict by itself instead of calling claims.statements"
+                )
             if isinstance(node, ast.Tuple) and len(node.elts) == 4:
                 said, held, _, verdict = node.elts
                 judged = isinstance(verdict, ast.Constant) and verdict.value in RESULTS
                 if judged and isinstance(held, ast.Constant) and held.value is not None:
-                    faults.append(f"{cell.id}: the test of {ast.unparse(said)} is the literal {held.value}")
+                    faults.append(
+                        f"{cell.id}: the test of {ast.unparse(said)} is the literal {held.value}"
+                    )
     return faults
 
 
@@ -110,7 +132,11 @@ class Circle:
         if isinstance(node, ast.Name):
             return node.id in self.names
         if isinstance(node, ast.Call):
-            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            name = (
+                node.func.attr
+                if isinstance(node.func, ast.Attribute)
+                else getattr(node.func, "id", "")
+            )
             if name in PRINTED or name in self.names:
                 return True
             of = isinstance(node.func, ast.Attribute) and self.printed(node.func.value)
@@ -133,11 +159,19 @@ class Circle:
 
     def bind(self, target: ast.AST, value: ast.AST) -> None:
         """Carry over what an assignment gives its target; the parts of tuples one by one."""
-        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+        if (
+            isinstance(target, ast.Tuple)
+            and isinstance(value, ast.Tuple)
+            and len(target.elts) == len(value.elts)
+        ):
             for part, of in zip(target.elts, value.elts, strict=True):
                 self.bind(part, of)
             return
-        held = {n.id for n in ast.walk(target) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        held = {
+            n.id
+            for n in ast.walk(target)
+            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+        }
         if isinstance(target, ast.Subscript):
             held |= {n.id for n in ast.walk(target.value) if isinstance(n, ast.Name)}
         if self.printed(value):
@@ -150,7 +184,11 @@ class Circle:
                 before = set(self.names)
                 self.names -= {argument.arg for argument in node.args.args}
                 self.read(node.body, place)
-                found = [n.value for n in ast.walk(node) if isinstance(n, (ast.Return, ast.Yield)) and n.value]
+                found = [
+                    n.value
+                    for n in ast.walk(node)
+                    if isinstance(n, (ast.Return, ast.Yield)) and n.value
+                ]
                 gives = any(map(self.printed, found))
                 self.names = before | ({node.name} if gives else set())
                 continue
@@ -167,7 +205,9 @@ class Circle:
                 if not isinstance(call, ast.Call) or getattr(call.func, "attr", "") != "beside":
                     continue
                 if any(map(self.printed, call.args[1:])):
-                    self.faults.append(f"{place}: sets beside the published table what was read from it")
+                    self.faults.append(
+                        f"{place}: sets beside the published table what was read from it"
+                    )
 
 
 def circular_rows(notebook: Any) -> list[str]:
@@ -189,7 +229,11 @@ def without_errors(notebook: Any) -> list[str]:
             continue
         for table in tables(cell):
             inside = " ".join(text for row in table[1:] for text in row)
-            if DECIMAL.search(inside) and "±" not in " ".join([*table[0], inside]) and "verdict" not in table[0]:
+            if (
+                DECIMAL.search(inside)
+                and "±" not in " ".join([*table[0], inside])
+                and "verdict" not in table[0]
+            ):
                 faults.append(f"{cell.id}: a table without standard errors: {' | '.join(table[0])}")
     return faults
 
@@ -208,22 +252,40 @@ def test_chapter(path, check):
 
 def chapter(*cells, outputs=(), tags=()):
     cells = [nbformat.v4.new_code_cell(source, id=f"cell-{i}") for i, source in enumerate(cells)]
-    cells[-1].outputs = [nbformat.v4.new_output("display_data", {"text/html": html}) for html in outputs]
+    cells[-1].outputs = [
+        nbformat.v4.new_output("display_data", {"text/html": html}) for html in outputs
+    ]
     cells[-1].metadata["tags"] = list(tags)
     return nbformat.v4.new_notebook(cells=cells)
 
 
 def html(*rows):
-    return "<table>" + "".join(f"<tr>{''.join(f'<td>{text}</td>' for text in row)}</tr>" for row in rows) + "</table>"
+    return (
+        "<table>"
+        + "".join(f"<tr>{''.join(f'<td>{text}</td>' for text in row)}</tr>" for row in rows)
+        + "</table>"
+    )
 
 
 @pytest.mark.parametrize(
     ("notebook", "says"),
     [
-        (chapter("1", outputs=[html(["what", "verdict"], ["x", "agrees"])]), "shows the verdict 'agrees'"),
-        (chapter("1", outputs=[html(["verdict", "what"], ["setting", "x"])]), "shows the verdict 'setting'"),
-        (chapter("rows = ['reproduced' if held else 'deviates' for held in tests]"), "words a verdict by itself"),
-        (chapter("rows = [('it holds (8.2)', True, 'so it does', 'reproduced')]"), "is the literal True"),
+        (
+            chapter("1", outputs=[html(["what", "verdict"], ["x", "agrees"])]),
+            "shows the verdict 'agrees'",
+        ),
+        (
+            chapter("1", outputs=[html(["verdict", "what"], ["setting", "x"])]),
+            "shows the verdict 'setting'",
+        ),
+        (
+            chapter("rows = ['reproduced' if held else 'deviates' for held in tests]"),
+            "words a verdict by itself",
+        ),
+        (
+            chapter("rows = [('it holds (8.2)', True, 'so it does', 'reproduced')]"),
+            "is the literal True",
+        ),
     ],
 )
 def test_wrong_words_are_found(notebook, says):
@@ -232,9 +294,7 @@ def test_wrong_words_are_found(notebook, says):
 
 def test_right_words_pass():
     shown = html(["what", "verdict"], *[["x", word] for word in sorted(RESULTS)])
-    source = (
-        "%matplotlib inline\nrows = [('it holds', x > 1, 'so it does', 'reproduced'), ('y', None, '', 'not checkable')]"
-    )
+    source = "%matplotlib inline\nrows = [('it holds', x > 1, 'so it does', 'reproduced'), ('y', None, '', 'not checkable')]"
     assert wrong_words(chapter(source, outputs=[shown])) == []
 
 
@@ -244,14 +304,22 @@ READ = "B = claims.settings('privic')['value'].tolist()"
 @pytest.mark.parametrize(
     "cells",
     [
-        ["rows = claims.load_published('privic')", "claims.beside('privic', {('E-F10', 'beta'): rows['value'][0]})"],
+        [
+            "rows = claims.load_published('privic')",
+            "claims.beside('privic', {('E-F10', 'beta'): rows['value'][0]})",
+        ],
         [READ, "claims.beside('p', {('x', f'{b}'): b for b in B})"],
         [READ, "ours = {}\nfor b in B:\n    ours['x', 'y'] = b\nclaims.beside('p', ours)"],
-        ["def of(n):\n    return list(claims.settings('p')['value'])", "claims.beside('p', dict(zip(keys, of(1))))"],
+        [
+            "def of(n):\n    return list(claims.settings('p')['value'])",
+            "claims.beside('p', dict(zip(keys, of(1))))",
+        ],
     ],
 )
 def test_a_circle_is_found(cells):
-    assert circular_rows(chapter(*cells)) == ["cell-1: sets beside the published table what was read from it"]
+    assert circular_rows(chapter(*cells)) == [
+        "cell-1: sets beside the published table what was read from it"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -266,7 +334,10 @@ def test_what_is_computed_at_a_setting_is_no_circle(cells):
 
 
 def test_a_table_without_errors_is_found():
-    bare, with_errors = html(["EMD", "MLE"], ["ages", "0.52"]), html(["EMD", "MLE"], ["ages", "0.52 ± 0.01"])
+    bare, with_errors = (
+        html(["EMD", "MLE"], ["ages", "0.52"]),
+        html(["EMD", "MLE"], ["ages", "0.52 ± 0.01"]),
+    )
     counts = html(["n", "steps"], ["1,000", "300"])
     assert len(without_errors(chapter("1", outputs=[bare]))) == 1
     assert without_errors(chapter("1", outputs=[bare], tags=[BARE])) == []

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ibukit as ik
-from ibukit._validate import frozen
+from ibukit._ground.arguments import frozen
 from ibukit.channels import ResponseChannel
 from ibukit.solvers import _water_filling_kernels, water_filling
 from instances import unchecked
@@ -16,12 +16,30 @@ from test_kernels import source
 
 SMALLEST, LARGEST = 1e-17, 700.0
 # down to where a double cannot hold e^eps - 1 beside 1, and up to where it can hardly hold e^-eps
-EPSILONS = [SMALLEST, 1e-16, 2e-16, 3e-16, 1e-15, 1e-14, 1e-12, 1e-8, 1e-3, 1.0, 30.0, 300.0, LARGEST]
+EPSILONS = [
+    SMALLEST,
+    1e-16,
+    2e-16,
+    3e-16,
+    1e-15,
+    1e-14,
+    1e-12,
+    1e-8,
+    1e-3,
+    1.0,
+    30.0,
+    300.0,
+    LARGEST,
+]
 
 
 def exactly(q, contrast, off):
     """The maximiser from the doubles in q, without rounding: secrets join in the order of their counts."""
-    q, contrast, off = [Fraction(float(x)) for x in q], Fraction(float(contrast)), Fraction(float(off))
+    q, contrast, off = (
+        [Fraction(float(x)) for x in q],
+        Fraction(float(contrast)),
+        Fraction(float(off)),
+    )
     left = sorted(range(len(q)), key=lambda z: q[z])
     while True:
         beta = sum(q[z] for z in left) / (contrast + len(left) * off)
@@ -80,7 +98,13 @@ def test_certified_from_the_smallest_epsilon_to_the_largest(k, eps, rng):
     mechanism = unchecked(ik.RandomizedResponse, k, eps)
     one = np.zeros(k, int)
     one[k // 2] = 7
-    lists = [one, np.arange(k), rng.integers(0, 3, k) + one, rng.integers(0, 10**7, k), np.arange(k) // 2 + 1]
+    lists = [
+        one,
+        np.arange(k),
+        rng.integers(0, 3, k) + one,
+        rng.integers(0, 10**7, k),
+        np.arange(k) // 2 + 1,
+    ]
     for counts in lists:
         estimate = ik.mle(mechanism.tally_counts(counts), tol=1e-13)
         assert estimate.method.startswith("mle, closed form")
@@ -105,7 +129,9 @@ def test_secrets_that_nobody_reported_have_nothing(rng):
     theta = water_filling.maximise(channel_of(k, 1.5, seen), q)
     assert np.array_equal(np.flatnonzero(theta), seen[: (theta > 0).sum()])
     channel = channel_of(k, 1.5, seen)
-    np.testing.assert_allclose(theta[seen], exactly(q, channel.diagonal - channel.off, channel.off), rtol=1e-12)
+    np.testing.assert_allclose(
+        theta[seen], exactly(q, channel.diagonal - channel.off, channel.off), rtol=1e-12
+    )
 
 
 def test_without_any_contrast_every_distribution_is_a_maximiser():
@@ -155,7 +181,10 @@ def test_costs_are_what_other_rows_are(seed):
     channel = ResponseChannel(k, seen, 0.05 + contrast, 0.05)
     q = rng.dirichlet(np.full(len(seen), rng.choice([0.3, 3.0]))) + 1e-9
     q /= q.sum()
-    cost = [rng.uniform(0.2, 2, k), np.where(np.arange(k) < k // 2, 1.0, rng.choice([0.01, 0.999]))][seed % 2]
+    cost = [
+        rng.uniform(0.2, 2, k),
+        np.where(np.arange(k) < k // 2, 1.0, rng.choice([0.01, 0.999])),
+    ][seed % 2]
     theta = water_filling.maximise_at(channel, q, cost)
     assert theta.min() >= 0
     assert cost @ theta == pytest.approx(1, abs=1e-11)

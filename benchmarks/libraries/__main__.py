@@ -30,14 +30,18 @@ FULL = [
     (Setting("ages", 100, 100_000, 1.0, 4), 8.0),
     (Setting("words", 1000, 10_000, 1.0, 4), 8.0),
 ]
-WIDE = 500  # secrets, from which on one library races: the others' protocols are the same ones again
+WIDE = (
+    500  # secrets, from which on one library races: the others' protocols are the same ones again
+)
 QUICK = [(Setting("ages", 100, 2000, 1.0, 2), 1.0)]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer people; results stay in _build")
-    parser.add_argument("--resume", action="store_true", help="measure only what the results do not hold yet")
+    parser.add_argument(
+        "--resume", action="store_true", help="measure only what the results do not hold yet"
+    )
     quick, resume = (getattr(parser.parse_args(), name) for name in ("quick", "resume"))
     folder = SCRATCH / "quick" if quick else RESULTS
     here, missing = peers()
@@ -66,7 +70,10 @@ def main() -> None:
 
 def _done(rows: list[dict[str, Any]], peer: Peer, setting: Setting) -> bool:
     def about(row: Mapping[str, Any]) -> list[object]:
-        return [*(row[name] for name in ("library", "protocol", "people", "k", "n")), f"{row['epsilon']:.4g}"]
+        return [
+            *(row[name] for name in ("library", "protocol", "people", "k", "n")),
+            f"{row['epsilon']:.4g}",
+        ]
 
     asked = about({"library": peer.library, "protocol": peer.protocol, **vars(setting)})
     return any(about(row) == asked for row in rows)

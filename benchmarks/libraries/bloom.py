@@ -32,13 +32,16 @@ class KnownFilters(ik.Mechanism):
     def epsilon(self) -> float:
         """The level if filters of two secrets are disjoint, each of the most bits that any has."""
         one, other = self.own
-        return float(self.filters.sum(axis=2).max() * np.log(one * (1 - other) / (other * (1 - one))))
+        return float(
+            self.filters.sum(axis=2).max() * np.log(one * (1 - other) / (other * (1 - one)))
+        )
 
     def draw(self, secrets: NDArray[Any], rng: Generator) -> NDArray[np.uint8]:
         cohorts = rng.integers(0, len(self.filters), len(secrets))
         one, other = self.own
         bits = (
-            rng.random((len(secrets), self.filters.shape[2])) < other + (one - other) * self.filters[cohorts, secrets]
+            rng.random((len(secrets), self.filters.shape[2]))
+            < other + (one - other) * self.filters[cohorts, secrets]
         )
         return np.column_stack([cohorts, bits]).astype(np.uint8)
 

@@ -175,7 +175,13 @@ def printed(example: Example) -> str:
 
 def shown() -> pd.DataFrame:
     rows = [
-        {"library": e.library, "what": e.what, "setup": e.setup, "example": e.example, "printed": printed(e)}
+        {
+            "library": e.library,
+            "what": e.what,
+            "setup": e.setup,
+            "example": e.example,
+            "printed": printed(e),
+        }
         | {"right": e.right}
         for e in EXAMPLES
     ]

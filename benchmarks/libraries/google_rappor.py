@@ -50,7 +50,9 @@ def decode(reports: Any, known: bloom.KnownFilters, seed: int = 0) -> Vector:
     rng, fits = np.random.default_rng(seed), []
     for i in range(FITS):
         y = share if i == 0 else rng.normal(share, deviation)
-        fits.append(_fit(design, y.ravel(), (deviation if i == 0 else deviation * np.sqrt(2)).ravel()))
+        fits.append(
+            _fit(design, y.ravel(), (deviation if i == 0 else deviation * np.sqrt(2)).ravel())
+        )
     mean, spread = np.mean(fits, axis=0), np.std(fits, axis=0, ddof=1)
     return np.where(mean > 1e-6 + 2 * spread, mean, 0.0)
 
@@ -83,4 +85,8 @@ def rappor(k: int, eps: float) -> Session:
 
 def peers() -> list[Peer]:
     note = "its analysis, R, as its paper describes it; its reports' law and hash functions"
-    return [Peer("google/rappor", "RAPPOR", rappor, note, packages=("scikit-learn", "scipy"), level=LEVEL)]
+    return [
+        Peer(
+            "google/rappor", "RAPPOR", rappor, note, packages=("scikit-learn", "scipy"), level=LEVEL
+        )
+    ]

@@ -7,7 +7,11 @@ from typing import Any
 import numpy as np
 from multi_freq_ldpy.long_freq_est.L_GRR import L_GRR_Aggregator_MI, L_GRR_Client
 from multi_freq_ldpy.long_freq_est.L_OSUE import L_OSUE_Aggregator_MI, L_OSUE_Client
-from multi_freq_ldpy.pure_frequency_oracles.GRR import GRR_Aggregator_IBU, GRR_Aggregator_MI, GRR_Client
+from multi_freq_ldpy.pure_frequency_oracles.GRR import (
+    GRR_Aggregator_IBU,
+    GRR_Aggregator_MI,
+    GRR_Client,
+)
 from multi_freq_ldpy.pure_frequency_oracles.HE import HE_Aggregator_MI, HE_Client
 from multi_freq_ldpy.pure_frequency_oracles.LH import LH_Aggregator_IBU, LH_Aggregator_MI, LH_Client
 from multi_freq_ldpy.pure_frequency_oracles.SS import SS_Aggregator_IBU, SS_Aggregator_MI, SS_Client
@@ -23,7 +27,10 @@ LATER = 2.0  # epsilon of all rounds of a longitudinal protocol, as a multiple o
 def response(k: int, eps: float) -> Session:
     return Session(
         each(lambda x: GRR_Client(x, k, eps)),
-        {"MI": lambda r: GRR_Aggregator_MI(r, k, eps), "IBU": lambda r: GRR_Aggregator_IBU(r, k, eps)},
+        {
+            "MI": lambda r: GRR_Aggregator_MI(r, k, eps),
+            "IBU": lambda r: GRR_Aggregator_IBU(r, k, eps),
+        },
         lambda r: (ik.RandomizedResponse(k, eps), np.array(r)),
     )
 
@@ -47,7 +54,10 @@ def hashing(k: int, eps: float) -> Session:
     g = round(float(np.exp(eps))) + 1
     return Session(
         each(lambda x: LH_Client(x, k, eps)),
-        {"MI": lambda r: LH_Aggregator_MI(r, k, eps), "IBU": lambda r: LH_Aggregator_IBU(r, k, eps)},
+        {
+            "MI": lambda r: LH_Aggregator_MI(r, k, eps),
+            "IBU": lambda r: LH_Aggregator_IBU(r, k, eps),
+        },
         lambda r: of_supports(k, eps, hash_rows([(y, int(s)) for y, s in r], k, g), 1 / g),
         ours=ik.LocalHashing(k, eps, g),
     )
@@ -63,7 +73,10 @@ def subsets(k: int, eps: float) -> Session:
 
     return Session(
         each(lambda x: SS_Client(x, k, eps)),
-        {"MI": lambda r: SS_Aggregator_MI(r, k, eps), "IBU": lambda r: SS_Aggregator_IBU(r, k, eps)},
+        {
+            "MI": lambda r: SS_Aggregator_MI(r, k, eps),
+            "IBU": lambda r: SS_Aggregator_IBU(r, k, eps),
+        },
         convert,
     )
 

@@ -15,9 +15,21 @@ def found() -> pd.DataFrame:
     """One row for each library and name; a library that is not installed has none."""
     rows = []
     for library, package, is_protocol in (
-        ("pure-ldp", "pure_ldp", lambda name, thing: inspect.isclass(thing) and name.endswith("Client")),
-        ("multi-freq-ldpy", "multi_freq_ldpy", lambda name, thing: callable(thing) and name.endswith("_Client")),
-        ("ldp-toolbox", "ldp_toolbox.protocols", lambda name, thing: inspect.isclass(thing) and name != "BaseProtocol"),
+        (
+            "pure-ldp",
+            "pure_ldp",
+            lambda name, thing: inspect.isclass(thing) and name.endswith("Client"),
+        ),
+        (
+            "multi-freq-ldpy",
+            "multi_freq_ldpy",
+            lambda name, thing: callable(thing) and name.endswith("_Client"),
+        ),
+        (
+            "ldp-toolbox",
+            "ldp_toolbox.protocols",
+            lambda name, thing: inspect.isclass(thing) and name != "BaseProtocol",
+        ),
     ):
         rows += [(library, name) for name in sorted(_names(package, is_protocol))]
     return pd.DataFrame(rows, columns=["library", "name"])
@@ -39,7 +51,9 @@ def _modules(package: str) -> Iterator[Any]:
         root = importlib.import_module(package)
     except ImportError:
         return
-    for folder in map(Path, root.__path__):  # some folders have no __init__.py, which pkgutil would pass over
+    for folder in map(
+        Path, root.__path__
+    ):  # some folders have no __init__.py, which pkgutil would pass over
         for path in sorted(folder.rglob("*.py")):
             parts = path.relative_to(folder).with_suffix("").parts
             if "simulations" not in parts and parts[-1] != "__init__":

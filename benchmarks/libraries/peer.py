@@ -56,7 +56,9 @@ def peers_of(
 ) -> list[Peer]:
     """The protocols of a library that hashes by xxhash, and what is told of some."""
     packages = (library, "xxhash")
-    return [Peer(library, name, start, told.get(name, ""), packages) for name, start in starts.items()]
+    return [
+        Peer(library, name, start, told.get(name, ""), packages) for name, start in starts.items()
+    ]
 
 
 def seed_all(seed: int) -> None:

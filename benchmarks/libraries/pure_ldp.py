@@ -19,7 +19,17 @@ from pure_ldp.core.prob_simplex import project_probability_simplex
 
 import ibukit as ik
 from benchmarks.libraries import bloom
-from benchmarks.libraries.peer import Peer, Session, Vector, anew, as_bits, each, of_supports, peers_of, table
+from benchmarks.libraries.peer import (
+    Peer,
+    Session,
+    Vector,
+    anew,
+    as_bits,
+    each,
+    of_supports,
+    peers_of,
+    table,
+)
 
 ROWS, WIDTH = 64, 256  # of sketches
 FUNCTIONS = 1000  # of fast local hashing
@@ -71,7 +81,9 @@ def session(client: Any, server: Any, k: int, convert: Any, **more: Any) -> Sess
 
 def direct(k: int, eps: float) -> Session:
     client, server = fo.DEClient(eps, k, index_mapper=same), fo.DEServer(eps, k, index_mapper=same)
-    return session(client, server, k, lambda reports: (ik.RandomizedResponse(k, eps), np.array(reports)))
+    return session(
+        client, server, k, lambda reports: (ik.RandomizedResponse(k, eps), np.array(reports))
+    )
 
 
 def unary(optimised: bool) -> Any:
@@ -87,7 +99,10 @@ def unary(optimised: bool) -> Any:
 def hash_rows(reports: Any, k: int, g: int) -> Any:
     """Which secrets have the reported bucket, by the library's hash of the text of each, one call each."""
     words = [str(x) for x in range(k)]
-    return np.array([[xxhash.xxh32(w, seed=s).intdigest() % g == y for w in words] for y, s in reports], dtype=np.uint8)
+    return np.array(
+        [[xxhash.xxh32(w, seed=s).intdigest() % g == y for w in words] for y, s in reports],
+        dtype=np.uint8,
+    )
 
 
 def hashing(optimised: bool) -> Any:
@@ -98,7 +113,11 @@ def hashing(optimised: bool) -> Any:
         g = server.g
         ours = ik.LocalHashing(k, eps, g)
         return session(
-            client, server, k, lambda reports: of_supports(k, eps, hash_rows(reports, k, g), 1 / g), ours=ours
+            client,
+            server,
+            k,
+            lambda reports: of_supports(k, eps, hash_rows(reports, k, g), 1 / g),
+            ours=ours,
         )
 
     return start
@@ -145,13 +164,20 @@ def histogram(thresholded: bool) -> Any:
 
 
 def hadamard_mechanism(k: int, eps: float) -> Session:
-    d = 1 << (k - 1).bit_length()  # it crashes on other numbers, so it is told of secrets that nobody has
-    client, server = (make(eps, d, 1, index_mapper=same) for make in (fo.HadamardMechClient, fo.HadamardMechServer))
+    d = (
+        1 << (k - 1).bit_length()
+    )  # it crashes on other numbers, so it is told of secrets that nobody has
+    client, server = (
+        make(eps, d, 1, index_mapper=same)
+        for make in (fo.HadamardMechClient, fo.HadamardMechServer)
+    )
 
     def lists(secrets: Any) -> Any:
         return [list(client.privatise(int(x))) for x in secrets]
 
-    started = session(client, server, k, lambda reports: (ik.HadamardMechanism(k, eps), np.array(reports)[:, 0]))
+    started = session(
+        client, server, k, lambda reports: (ik.HadamardMechanism(k, eps), np.array(reports)[:, 0])
+    )
     return Session(lists, started.estimators, started.convert, started.derived)
 
 
@@ -159,9 +185,17 @@ def hadamard_response(k: int, eps: float) -> Session:
     server = fo.HadamardResponseServer(eps, k, index_mapper=same)
     client = fo.HadamardResponseClient(eps, k, server.get_hash_funcs(), index_mapper=same)
     if eps <= 1:
-        return session(client, server, k, lambda reports: (ik.HadamardResponse(k, eps, blocks=1), np.array(reports)))
+        return session(
+            client,
+            server,
+            k,
+            lambda reports: (ik.HadamardResponse(k, eps, blocks=1), np.array(reports)),
+        )
     # it shuffles the secrets first: ours are those of the shuffled alphabet
-    ours, order = ik.HadamardResponse(k, eps, published=True), np.array(server.hr.permute, dtype=int)
+    ours, order = (
+        ik.HadamardResponse(k, eps, published=True),
+        np.array(server.hr.permute, dtype=int),
+    )
     return session(client, server, k, lambda reports: (ours, np.array(reports)), order=order)
 
 
@@ -175,7 +209,9 @@ def sketch(hadamard: bool) -> Any:
         def convert(reports: Any) -> Any:
             if hadamard:
                 signs, rows, columns = np.array(reports).T
-                return of_supports(k, eps, server.had[columns[:, None], buckets[rows]] == signs[:, None])
+                return of_supports(
+                    k, eps, server.had[columns[:, None], buckets[rows]] == signs[:, None]
+                )
             vectors, rows = np.stack([v for v, _ in reports]), np.array([j for _, j in reports])
             return of_supports(k, eps, np.take_along_axis(vectors, buckets[rows], axis=1) > 0)
 
@@ -189,7 +225,10 @@ def private_count_sketch(k: int, eps: float) -> Session:
     with old_numpy():
         server = fo.PCSServer(eps, ROWS, WIDTH, use_median=False)
         client = fo.PCSClient(eps, ROWS, WIDTH, server.get_hash_funcs())
-    places, signs = (table([pair[i] for pair in server.get_hash_funcs()], [str(x) for x in range(k)]) for i in range(2))
+    places, signs = (
+        table([pair[i] for pair in server.get_hash_funcs()], [str(x) for x in range(k)])
+        for i in range(2)
+    )
 
     def convert(reports: Any) -> Any:
         vectors, rows = np.stack([v for v, _ in reports]), np.array([j for _, j in reports])
@@ -208,7 +247,10 @@ def rappor(k: int, eps: float) -> Session:
         filters[j][np.arange(k), table(functions, [str(x) for x in range(k)])] = 1
 
     def estimate(reports: Any) -> Vector:
-        server.bloom_filters, server.cohort_count = [np.zeros(BITS) for _ in range(COHORTS)], np.zeros(COHORTS)
+        server.bloom_filters, server.cohort_count = (
+            [np.zeros(BITS) for _ in range(COHORTS)],
+            np.zeros(COHORTS),
+        )
         return estimated(server, reports, k)
 
     known = bloom.KnownFilters(k, bloom.chances(f, 0.0, 1.0), filters)

@@ -40,7 +40,9 @@ class Setting:
     def secrets(self) -> NDArray[np.int64]:
         """The same people in every repetition: shares of Zipf's law or of the ages, drawn once."""
         rng = np.random.default_rng(SEED)
-        share = ik.normalize(1 / np.arange(1, self.k + 1)) if self.people == "words" else ages(self.k)
+        share = (
+            ik.normalize(1 / np.arange(1, self.k + 1)) if self.people == "words" else ages(self.k)
+        )
         return rng.choice(self.k, size=self.n, p=share)
 
 
@@ -69,14 +71,22 @@ def race(peer: Peer, setting: Setting, limit: float = np.inf) -> list[dict[str, 
     try:
         lanes = _run(peer, setting, limit)
     except Exception as error:  # whatever a library stumbles over is a line of the table
-        return [row | {"estimate": "-", "note": f"{type(error).__name__}: {error}".splitlines()[0][:150]}]
-    clients = {name: median(lanes.pop(name).seconds) for name in ("client", "our client") if name in lanes}
+        return [
+            row
+            | {"estimate": "-", "note": f"{type(error).__name__}: {error}".splitlines()[0][:150]}
+        ]
+    clients = {
+        name: median(lanes.pop(name).seconds) for name in ("client", "our client") if name in lanes
+    }
     rows = []
     for name, lane in lanes.items():
         ours = name.startswith("ibukit")
         client = clients.get("our client" if ours else "client")
         if lane.given_up:
-            rows.append(row | {"estimate": name, "client_seconds": client, "repetitions": 0, "note": UNFINISHED})
+            rows.append(
+                row
+                | {"estimate": name, "client_seconds": client, "repetitions": 0, "note": UNFINISHED}
+            )
             continue
         errors = np.array(lane.errors)
         told = {
@@ -84,7 +94,9 @@ def race(peer: Peer, setting: Setting, limit: float = np.inf) -> list[dict[str, 
             "client_seconds": client,
             "seconds": median(lane.seconds),
             "squared_error": errors.mean(),
-            "standard_error": errors.std(ddof=1) / np.sqrt(len(errors)) if len(errors) > 1 else np.nan,
+            "standard_error": errors.std(ddof=1) / np.sqrt(len(errors))
+            if len(errors) > 1
+            else np.nan,
             "repetitions": len(errors),
         }
         rows.append(row | told | {"note": "" if ours else peer.note})
@@ -108,12 +120,22 @@ def _run(peer: Peer, setting: Setting, limit: float) -> dict[str, _Lane]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             session = peer.start(setting.k, setting.epsilon)
-            _round(session, secrets[:WARM_UP] if warm_up else secrets, truth, repetition, None if warm_up else lanes)
+            _round(
+                session,
+                secrets[:WARM_UP] if warm_up else secrets,
+                truth,
+                repetition,
+                None if warm_up else lanes,
+            )
     return dict(lanes)
 
 
 def _round(
-    session: Session, people: NDArray[np.int64], truth: Any, repetition: int, lanes: dict[str, _Lane] | None
+    session: Session,
+    people: NDArray[np.int64],
+    truth: Any,
+    repetition: int,
+    lanes: dict[str, _Lane] | None,
 ) -> None:
     kept: dict[str, _Lane] = defaultdict(_Lane) if lanes is None else lanes
 
@@ -152,7 +174,11 @@ def _round(
     tasks = [partial(theirs, name, make) for name, make in session.estimators.items()]
 
     if session.inverts:
-        for post, name in (("none", "debiased"), ("norm-mul", "Norm-Mul"), ("norm-sub", "Norm-Sub")):
+        for post, name in (
+            ("none", "debiased"),
+            ("norm-mul", "Norm-Mul"),
+            ("norm-sub", "Norm-Sub"),
+        ):
             invert = partial(_inverted, mechanism, converted, post)
             tasks.append(partial(judged, f"ibukit, {name}", invert, order=session.order))
     maximise = partial(_maximised, mechanism, converted)
@@ -178,6 +204,16 @@ def _seed_compiled(seed: int) -> None:
 
 
 def as_frame(rows: list[dict[str, object]]) -> pd.DataFrame:
-    order = ["library", "protocol", "people", "k", "n", "epsilon", "estimate", "client_seconds", "seconds"]
+    order = [
+        "library",
+        "protocol",
+        "people",
+        "k",
+        "n",
+        "epsilon",
+        "estimate",
+        "client_seconds",
+        "seconds",
+    ]
     order += ["squared_error", "standard_error", "repetitions", "note"]
     return pd.DataFrame(rows).reindex(columns=order)

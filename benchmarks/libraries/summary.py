@@ -24,7 +24,9 @@ def markdown(table: pd.DataFrame) -> str:
     for (people, k, n, epsilon), rows in table.groupby(["people", "k", "n", "epsilon"], sort=False):
         lines += ["", f"**{PEOPLE[people]}, k = {k:,}, {n:,} people, ε = {epsilon:g}**", ""]
         lines += [_row(HEAD), _row(["---"] * len(HEAD))]
-        lines += [_line(*key, one) for key, one in rows.groupby(["library", "protocol"], sort=False)]
+        lines += [
+            _line(*key, one) for key, one in rows.groupby(["library", "protocol"], sort=False)
+        ]
     return "\n".join(lines[1:]) + "\n"
 
 
@@ -39,7 +41,9 @@ def _line(library: str, protocol: str, rows: pd.DataFrame) -> str:
     seconds = [_seconds(by, one) for one in (theirs[0], "ibukit, MLE")]
     clients = f"{by.client_seconds[theirs[0]]:.2g}, {by.client_seconds['ibukit, MLE']:.2g}"
     debiased = _error(by, ours) if ours in by.index else "–"
-    return _row([name, _error(by, theirs[0]), other, debiased, _error(by, "ibukit, MLE"), *seconds, clients])
+    return _row(
+        [name, _error(by, theirs[0]), other, debiased, _error(by, "ibukit, MLE"), *seconds, clients]
+    )
 
 
 def _seconds(by: pd.DataFrame, name: str) -> str:
@@ -61,7 +65,21 @@ def _row(cells: list[str]) -> str:
 
 
 SHORT = {
-    "pure-ldp": ("DE", "SUE", "OUE", "BLH", "OLH", "SHE", "THE", "HM", "HR", "CMS", "HCMS", "PCS", "RAPPOR"),
+    "pure-ldp": (
+        "DE",
+        "SUE",
+        "OUE",
+        "BLH",
+        "OLH",
+        "SHE",
+        "THE",
+        "HM",
+        "HR",
+        "CMS",
+        "HCMS",
+        "PCS",
+        "RAPPOR",
+    ),
     "multi-freq-ldpy": ("SS", "L-OSUE", "L-GRR"),
     "ldp-toolbox": ("OUE", "OLH"),
 }
@@ -87,7 +105,11 @@ def short(table: pd.DataFrame) -> str:
         for protocol in protocols:
             cells = [f"{library} {protocol}"]
             for epsilon in (1.0, 4.0):
-                here = (kept.library == library) & (kept.protocol == protocol) & (kept.epsilon == epsilon)
+                here = (
+                    (kept.library == library)
+                    & (kept.protocol == protocol)
+                    & (kept.epsilon == epsilon)
+                )
                 by = kept[here].set_index("estimate")
                 theirs = [_error(by, one) for one in by.index if not one.startswith("ibukit")]
                 # all libraries but one repair before they return anything

@@ -26,14 +26,18 @@ def alone(protocol: Any) -> Any:
 def response(k: int, eps: float) -> Session:
     theirs = grr.GeneralizedRandomizedResponse(k, eps)
     ours = ik.RandomizedResponse(k, eps)
-    return Session(each(theirs.obfuscate), {"estimate": alone(theirs)}, lambda r: (ours, np.array(r)))
+    return Session(
+        each(theirs.obfuscate), {"estimate": alone(theirs)}, lambda r: (ours, np.array(r))
+    )
 
 
 def unary(optimal: bool) -> Any:
     def start(k: int, eps: float) -> Session:
         theirs = ue.UnaryEncoding(k, eps, optimal)
         ours = (ik.OptimizedUnaryEncoding if optimal else ik.Rappor)(k, eps)
-        return Session(each(theirs.obfuscate), {"estimate": alone(theirs)}, lambda r: (ours, as_bits(r)))
+        return Session(
+            each(theirs.obfuscate), {"estimate": alone(theirs)}, lambda r: (ours, as_bits(r))
+        )
 
     return start
 
@@ -43,7 +47,9 @@ def hashing(k: int, eps: float) -> Session:
     return Session(
         each(theirs.obfuscate),
         {"estimate": alone(theirs)},
-        lambda r: of_supports(k, eps, hash_rows([(y, int(s)) for y, s in r], k, theirs.g), 1 / theirs.g),
+        lambda r: of_supports(
+            k, eps, hash_rows([(y, int(s)) for y, s in r], k, theirs.g), 1 / theirs.g
+        ),
         ours=ik.LocalHashing(k, eps, theirs.g),
     )
 

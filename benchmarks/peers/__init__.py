@@ -7,7 +7,17 @@ from importlib.metadata import version
 
 from benchmarks.race import Contender
 
-PEERS = ("ours", "plain_ibu", "libqif", "unfolding", "ldpy", "deconvolution", "general", "conic", "mixture_sqp")
+PEERS = (
+    "ours",
+    "plain_ibu",
+    "libqif",
+    "unfolding",
+    "ldpy",
+    "deconvolution",
+    "general",
+    "conic",
+    "mixture_sqp",
+)
 
 
 def contenders(structured: bool = False) -> tuple[list[Contender], list[str]]:

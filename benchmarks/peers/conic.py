@@ -20,7 +20,9 @@ def _primal(workload: Workload) -> tuple[cp.Problem, Callable[[], Any]]:
     columns, q = workload.seen
     theta = cp.Variable(len(columns))
     # the sum in the objective makes the maximiser sum to 1, and the solver fares better than with a constraint on it
-    return cp.Problem(cp.Maximize(q @ cp.log(columns.T @ theta) - cp.sum(theta)), [theta >= 0]), lambda: theta.value
+    return cp.Problem(
+        cp.Maximize(q @ cp.log(columns.T @ theta) - cp.sum(theta)), [theta >= 0]
+    ), lambda: theta.value
 
 
 def _dual(workload: Workload) -> tuple[cp.Problem, Callable[[], Any]]:
@@ -31,12 +33,16 @@ def _dual(workload: Workload) -> tuple[cp.Problem, Callable[[], Any]]:
     return cp.Problem(cp.Maximize(q @ cp.log(w)), [within]), lambda: within.dual_value
 
 
-def _prepare(form: Callable[..., Any], solver: str, settings: dict[str, float], workload: Workload) -> Any:
+def _prepare(
+    form: Callable[..., Any], solver: str, settings: dict[str, float], workload: Workload
+) -> Any:
     problem, theta = form(workload)
 
     def call() -> Answer:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # "may be inaccurate": the note and the gap say so
+            warnings.simplefilter(
+                "ignore", UserWarning
+            )  # "may be inaccurate": the note and the gap say so
             problem.solve(solver=solver, **settings)
         if theta() is None:
             raise RuntimeError(problem.status)

@@ -20,10 +20,16 @@ def _prepare(workload: Workload) -> Callable[[], Answer]:
     q = workload.counts / workload.counts.sum()
 
     def call() -> Answer:
-        return Answer(richardson_lucy(q, kernel, STEPS, clip=False), STEPS, note="steps chosen by hand")
+        return Answer(
+            richardson_lucy(q, kernel, STEPS, clip=False), STEPS, note="steps chosen by hand"
+        )
 
     return call
 
 
 def contenders() -> list[Contender]:
-    return [Contender("scikit-image R-L", _prepare, lambda w: w.name == "W1", packages=("scikit-image",))]
+    return [
+        Contender(
+            "scikit-image R-L", _prepare, lambda w: w.name == "W1", packages=("scikit-image",)
+        )
+    ]

@@ -20,9 +20,20 @@ def _prepare(method: str, workload: Workload) -> Callable[[], Answer]:
     k = len(columns)
     how: dict[str, Any]
     if method == "SLSQP":
-        how = {"constraints": LinearConstraint(np.ones(k), 1, 1), "options": {"ftol": 1e-16, "maxiter": 1000}}
+        how = {
+            "constraints": LinearConstraint(np.ones(k), 1, 1),
+            "options": {"ftol": 1e-16, "maxiter": 1000},
+        }
     else:
-        how = {"options": {"ftol": 0, "gtol": 1e-12, "maxiter": 100_000, "maxfun": 100_000, "maxcor": 20}}
+        how = {
+            "options": {
+                "ftol": 0,
+                "gtol": 1e-12,
+                "maxiter": 100_000,
+                "maxfun": 100_000,
+                "maxcor": 20,
+            }
+        }
 
     def loss(theta: np.ndarray) -> tuple[float, np.ndarray]:
         p = np.maximum(theta @ columns, FLOOR)
@@ -30,7 +41,9 @@ def _prepare(method: str, workload: Workload) -> Callable[[], Answer]:
         return theta.sum() - q @ np.log(p), 1 - columns @ (q / p)
 
     def call() -> Answer:
-        found = minimize(loss, np.full(k, 1 / k), jac=True, method=method, bounds=[(0, None)] * k, **how)
+        found = minimize(
+            loss, np.full(k, 1 / k), jac=True, method=method, bounds=[(0, None)] * k, **how
+        )
         return Answer(found.x, found.nit, note=str(found.message)[:60])
 
     return call
@@ -40,5 +53,7 @@ def contenders() -> list[Contender]:
     packages = ("scipy",)
     return [
         Contender("scipy L-BFGS-B", partial(_prepare, "L-BFGS-B"), packages=packages),
-        Contender("scipy SLSQP", partial(_prepare, "SLSQP"), with_matrix(secrets=300), packages=packages),
+        Contender(
+            "scipy SLSQP", partial(_prepare, "SLSQP"), with_matrix(secrets=300), packages=packages
+        ),
     ]

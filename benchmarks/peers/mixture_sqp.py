@@ -27,7 +27,9 @@ cat(time[["user.self"]] + time[["sys.self"]], nrow(fit$progress), fit$status, se
 
 
 def _r(*arguments: str, cwd: str | None = None) -> str:
-    return subprocess.run(["Rscript", *arguments], cwd=cwd, capture_output=True, text=True, check=True).stdout
+    return subprocess.run(
+        ["Rscript", *arguments], cwd=cwd, capture_output=True, text=True, check=True
+    ).stdout
 
 
 def _prepare(settings: str, workload: Workload) -> Callable[[], Answer]:
@@ -41,7 +43,12 @@ def _prepare(settings: str, workload: Workload) -> Callable[[], Answer]:
             (here / "dims").write_text(f"{len(q)}\n{len(columns)}\n")
             (here / "program.R").write_text(PROGRAM.replace("SETTINGS", settings))
             seconds, steps, status = _r("program.R", cwd=folder).splitlines()
-            return Answer(np.fromfile(here / "theta"), int(steps), seconds=float(seconds), note=f"says: {status}")
+            return Answer(
+                np.fromfile(here / "theta"),
+                int(steps),
+                seconds=float(seconds),
+                note=f"says: {status}",
+            )
 
     return call
 
@@ -54,6 +61,13 @@ def contenders() -> list[Contender]:
     except subprocess.CalledProcessError:
         raise ImportError("R has no package mixsqp") from None
     return [
-        Contender(f"mixsqp {version}, {name}", partial(_prepare, settings), suits, slow=lambda w: w.name != "W1")
-        for (name, settings), suits in zip(SETTINGS.items(), (ANY_MATRIX, SMALL_MATRIX), strict=True)
+        Contender(
+            f"mixsqp {version}, {name}",
+            partial(_prepare, settings),
+            suits,
+            slow=lambda w: w.name != "W1",
+        )
+        for (name, settings), suits in zip(
+            SETTINGS.items(), (ANY_MATRIX, SMALL_MATRIX), strict=True
+        )
     ]

@@ -60,7 +60,13 @@ def _sort(workload: Workload) -> Callable[[], Answer]:
 
 def contenders() -> list[Contender]:
     return [
-        Contender("ibukit", lambda w: _mle(w.tally(), w.tol), lambda w: True, packages=("ibukit",), compiled=True),
+        Contender(
+            "ibukit",
+            lambda w: _mle(w.tally(), w.tol),
+            lambda w: True,
+            packages=("ibukit",),
+            compiled=True,
+        ),
         Contender(
             "ibukit, as a matrix",
             lambda w: _mle(w.as_matrix(), w.tol),
@@ -73,7 +79,9 @@ def contenders() -> list[Contender]:
             suits=lambda w: w.name.startswith(("W1", "W2", "W5")),
             compiled=True,
         ),
-        Contender("ibukit, IBU steps", _steps, suits=lambda w: w.name[:2] in ("W4", "W6"), compiled=True),
+        Contender(
+            "ibukit, IBU steps", _steps, suits=lambda w: w.name[:2] in ("W4", "W6"), compiled=True
+        ),
         Contender("a pass over a vector", _vector_pass, suits=lambda w: w.name == "W3-1e6"),
         Contender("a sort", _sort, suits=lambda w: w.name == "W3-1e6"),
     ]

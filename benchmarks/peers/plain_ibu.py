@@ -26,7 +26,11 @@ def counted(workload: str) -> dict[float, int]:
     if not COUNTED.exists():
         return {}
     with COUNTED.open(newline="") as file:
-        return {float(row["gap"]): int(row["steps"]) for row in csv.DictReader(file) if row["workload"] == workload}
+        return {
+            float(row["gap"]): int(row["steps"])
+            for row in csv.DictReader(file)
+            if row["workload"] == workload
+        }
 
 
 def numpy_steps(columns: np.ndarray, q: np.ndarray, theta: np.ndarray, steps: int) -> np.ndarray:
@@ -76,7 +80,9 @@ def _contender(name: str, run: Callable[..., np.ndarray], package: str) -> Conte
 
         def call() -> Answer:
             run(columns, q, start, STEPS)
-            return Answer(None, needed, needed / STEPS, tol, note="seconds of a step x steps counted once")
+            return Answer(
+                None, needed, needed / STEPS, tol, note="seconds of a step x steps counted once"
+            )
 
         return call
 
@@ -85,4 +91,7 @@ def _contender(name: str, run: Callable[..., np.ndarray], package: str) -> Conte
 
 
 def contenders() -> list[Contender]:
-    return [_contender("numpy IBU", numpy_steps, "numpy"), _contender("numba IBU", compiled_steps, "numba")]
+    return [
+        _contender("numpy IBU", numpy_steps, "numpy"),
+        _contender("numba IBU", compiled_steps, "numba"),
+    ]

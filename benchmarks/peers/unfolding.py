@@ -34,4 +34,8 @@ def _prepare(workload: Workload) -> Callable[[], Answer]:
 
 
 def contenders() -> list[Contender]:
-    return [Contender("PyUnfold", _prepare, with_matrix(MOST), slow=lambda w: True, packages=("pyunfold",))]
+    return [
+        Contender(
+            "PyUnfold", _prepare, with_matrix(MOST), slow=lambda w: True, packages=("pyunfold",)
+        )
+    ]

@@ -22,7 +22,9 @@ TELLS = {"<=", ">=", "!=", "<-", "+-"}  # nobody writes these but in a formula
 ARTICLES = {"a", "A", "I"}  # letters that are words, too
 UNITS = {"s", "m"}  # letters that are units, after a number
 
-OPERATOR = re.compile(r"(\s*)(<=|>=|!=|<-|->|\+-|±|\.\.(?!\.)|(?<=\s)\.(?=\s)|given\b|[-*=<>+/])(\s*)")
+OPERATOR = re.compile(
+    r"(\s*)(<=|>=|!=|<-|->|\+-|±|\.\.(?!\.)|(?<=\s)\.(?=\s)|given\b|[-*=<>+/])(\s*)"
+)
 NUMBER = re.compile(r"(\d{1,3}(?:,\d{3})+|\d+)?(\.\d+)?(?:(?<=\d)e([-+]?\d+))?(?![\w])")
 GREEK_NAME = re.compile(rf"({'|'.join(GREEK)})(?![A-Za-z])")
 FUNCTION = re.compile(rf"({'|'.join(FUNCTIONS)})(?![A-Za-z0-9])")
@@ -34,9 +36,13 @@ WORD = re.compile(
     r"(counts|prior|scale|gap|loss|position|slope|factor)(?=_[a-z]{1,2}(?![A-Za-z0-9]))|(size|width|hashes|tol|gap)(?!\w)"
 )
 COMBINED = re.compile(r"\[(INV|RAP|IBU)\]_([RM])(-[NPV])?(?![\w])")
-INDEX = re.compile(r"[A-Za-z]{1,2}(?![A-Za-z0-9])|\d+|(?:max|min|block|target|inf|one|zero|bits)(?![A-Za-z])")
+INDEX = re.compile(
+    r"[A-Za-z]{1,2}(?![A-Za-z0-9])|\d+|(?:max|min|block|target|inf|one|zero|bits)(?![A-Za-z])"
+)
 NAMES = "|".join((*GREEK, *FUNCTIONS))
-BEGIN = re.compile(rf"(?<![\w*`_|\\^/.'-])(?=[\d([|{{.-]|[A-Za-z](?![A-Za-z])|(?:{NAMES})(?![A-Za-z])|{WORD.pattern})")
+BEGIN = re.compile(
+    rf"(?<![\w*`_|\\^/.'-])(?=[\d([|{{.-]|[A-Za-z](?![A-Za-z])|(?:{NAMES})(?![A-Za-z])|{WORD.pattern})"
+)
 OPERATORS_BEFORE = tuple("=<>+^/*")
 GOES_ON = re.compile(r"[\w^_(\[]|\s*(?:[*=+<>^/]|- )|'\w|\s+\w+[_^]")
 INSIDE = re.compile(r"\)+[\^_]")  # of brackets that were not understood
@@ -80,7 +86,12 @@ class Reader:
                 return out
             try:
                 before, sign, after = found.groups()
-                if sign == "-" and not self.depth and not (before and after) and not self.text[self.at].isdigit():
+                if (
+                    sign == "-"
+                    and not self.depth
+                    and not (before and after)
+                    and not self.text[self.at].isdigit()
+                ):
                     raise NotAFormulaError  # a hyphen
                 if sign == "given" and not self.depth:
                     raise NotAFormulaError
@@ -107,17 +118,25 @@ class Reader:
             here, counted = self.at, (self.tells, self.operators, self.letters, self.pieces)
             space = self.take(re.compile(r"\s+"))
             first = self.text[start:here]  # a word, or the number of a point
-            article = self.begin == start and (first in ARTICLES or re.fullmatch(r"\(\d\)", first) is not None)
+            article = self.begin == start and (
+                first in ARTICLES or re.fullmatch(r"\(\d\)", first) is not None
+            )
             try:
                 if space and not self.depth and article:
                     raise NotAFormulaError
-                if space and (OPERATOR.match(self.text, self.at) or LONE_NUMBER.match(self.text, self.at)):
+                if space and (
+                    OPERATOR.match(self.text, self.at) or LONE_NUMBER.match(self.text, self.at)
+                ):
                     raise NotAFormulaError
                 if not space and not self.sees("(", "["):
                     raise NotAFormulaError
                 start = self.at
                 following = self.factor()
-                if space and not self.depth and self.is_apart(self.text[start : self.at], self.text[here - 1]):
+                if (
+                    space
+                    and not self.depth
+                    and self.is_apart(self.text[start : self.at], self.text[here - 1])
+                ):
                     raise NotAFormulaError
             except NotAFormulaError:
                 self.at, (self.tells, self.operators, self.letters, self.pieces) = here, counted
@@ -167,13 +186,17 @@ class Reader:
         found = self.take(INDEX)
         if not found:
             raise NotAFormulaError
-        return sign + (found[0] if len(found[0]) < 3 or found[0].isdigit() else rf"\mathrm{{{found[0]}}}")
+        return sign + (
+            found[0] if len(found[0]) < 3 or found[0].isdigit() else rf"\mathrm{{{found[0]}}}"
+        )
 
     def atom(self) -> str:
         """A number, a letter, a name or something in brackets."""
         if found := self.take(COMBINED):
             self.tells += 1
-            return rf"[\mathrm{{{found[1]}}}]_{{{found[2]}}}" + (rf"\text{{{found[3]}}}" if found[3] else "")
+            return rf"[\mathrm{{{found[1]}}}]_{{{found[2]}}}" + (
+                rf"\text{{{found[3]}}}" if found[3] else ""
+            )
         if self.sees("||"):
             return self.between("||", r"\lVert ", r"\rVert ")
         if self.sees("|"):
@@ -287,7 +310,9 @@ def split(text: str) -> list[tuple[str, str | None]]:
     done = at = 0
     while begin := BEGIN.search(text, at):
         found = formula_at(text, begin.start())
-        if found is None or text[max(0, begin.start() - 4) : begin.start()].rstrip().endswith(OPERATORS_BEFORE):
+        if found is None or text[max(0, begin.start() - 4) : begin.start()].rstrip().endswith(
+            OPERATORS_BEFORE
+        ):
             word = re.compile(r"\w+|.").match(text, begin.start())
             at = word.end() if word else len(text)
             continue

@@ -18,7 +18,9 @@ REPAIRS = [
 class AbsoluteValues(SphinxTransform):
     """Keep ``|x - y|`` in a docstring as it is written; reStructuredText would take it for a substitution."""
 
-    default_priority = 215  # after Sphinx has filled in |version| and the like, before docutils complains
+    default_priority = (
+        215  # after Sphinx has filled in |version| and the like, before docutils complains
+    )
 
     def apply(self, **kwargs: Any) -> None:
         """Turn every reference to a substitution that nobody defined back into its text."""
@@ -27,7 +29,9 @@ class AbsoluteValues(SphinxTransform):
                 node.replace_self(nodes.Text(node.rawsource))
 
 
-def repair(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:
+def repair(
+    app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
+) -> None:
     """Apply the repairs to the body of one page."""
     for wrong, right in REPAIRS:
         if context.get("body"):

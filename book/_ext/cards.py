@@ -38,9 +38,13 @@ class Cards(SphinxDirective):
         for slug, sentence in told.items():
             card = nodes.container(classes=["chapter-card"])
             card += nodes.raw("", sketch(slug), format="html")
-            card += nodes.raw("", f'<span class="number">{slugs.index(slug) + 1}</span>', format="html")
+            card += nodes.raw(
+                "", f'<span class="number">{slugs.index(slug) + 1}</span>', format="html"
+            )
             text = [f"{{doc}}`/book/chapters/{slug}`", "", sentence]
-            self.state.nested_parse(StringList(text, source=self.env.docname), self.content_offset, card)
+            self.state.nested_parse(
+                StringList(text, source=self.env.docname), self.content_offset, card
+            )
             listing += card
         return [listing]
 

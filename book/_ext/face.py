@@ -27,13 +27,17 @@ ABOUT = (
 )
 SHORTEST, LONGEST = 60, 200
 # docutils names the viewport a second time
-VIEWPORT = re.compile(r'<meta (?:content="[^"]*" name="viewport"|name="viewport" content="[^"]*") ?/?>\n?')
+VIEWPORT = re.compile(
+    r'<meta (?:content="[^"]*" name="viewport"|name="viewport" content="[^"]*") ?/?>\n?'
+)
 
 
 def description(doctree: nodes.document | None) -> str:
     """The first paragraph of a page that says something, cut after a word."""
     for node in doctree.findall(nodes.paragraph) if doctree is not None else ():
-        if isinstance(node.parent, nodes.section) and not any(True for _ in node.findall(nodes.math)):
+        if isinstance(node.parent, nodes.section) and not any(
+            True for _ in node.findall(nodes.math)
+        ):
             text = " ".join(node.astext().split()).removeprefix("Claim. ")
             if len(text) > LONGEST:
                 text = text[: LONGEST - 2].rpartition(" ")[0].rstrip(",;:.") + " …"
@@ -50,15 +54,28 @@ def addresses(app: Sphinx, config: Config) -> None:
         if url and not re.match(r"https?://[^/\s]+", url):
             raise ConfigError(f"{name} must begin with https:// and name a host, got {url!r}")
     if repository:
-        buttons = dict.fromkeys(("use_repository_button", "use_edit_page_button", "use_source_button"), True)
-        config.html_theme_options = {**config.html_theme_options, "repository_url": repository, **buttons}
+        buttons = dict.fromkeys(
+            ("use_repository_button", "use_edit_page_button", "use_source_button"), True
+        )
+        config.html_theme_options = {
+            **config.html_theme_options,
+            "repository_url": repository,
+            **buttons,
+        }
 
 
-def introduce(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:
+def introduce(
+    app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
+) -> None:
     """Fill in the head of one page."""
     if pagename == INDEX:
-        context["title"] = TITLE  # the page's own heading is the name of the book, which follows in every title
-        context["meta"] = {**(context.get("meta") or {}), "html_theme.sidebar_secondary.remove": "true"}
+        context["title"] = (
+            TITLE  # the page's own heading is the name of the book, which follows in every title
+        )
+        context["meta"] = {
+            **(context.get("meta") or {}),
+            "html_theme.sidebar_secondary.remove": "true",
+        }
     about = ABOUT if pagename == INDEX else description(doctree)
     title = Markup(context.get("title") or TITLE).striptags()
     properties = {
@@ -73,7 +90,9 @@ def introduce(app: Sphinx, pagename: str, templatename: str, context: dict[str, 
         properties["og:image"] = f"{app.config.html_baseurl.rstrip('/')}/{PICTURE}"
         properties["og:url"] = f"{app.config.html_baseurl.rstrip('/')}/{pagename}.html"
     tags = [f'<meta name="description" content="{escape(about)}" />']
-    tags += [f'<meta property="{name}" content="{escape(text)}" />' for name, text in properties.items()]
+    tags += [
+        f'<meta property="{name}" content="{escape(text)}" />' for name, text in properties.items()
+    ]
     context["face_metadata"] = Markup("\n".join(tags))
     context["metatags"] = VIEWPORT.sub("", context.get("metatags", ""))
 

@@ -85,7 +85,11 @@ def set_aside(cell: nodes.container, shown: nodes.Element) -> None:
 
 def parts(cell: nodes.container) -> tuple[nodes.Element | None, nodes.Element | None]:
     """The input and the output of a cell, where it has them."""
-    found = {child.get("nb_element"): child for child in cell.children if isinstance(child, nodes.Element)}
+    found = {
+        child.get("nb_element"): child
+        for child in cell.children
+        if isinstance(child, nodes.Element)
+    }
     return found.get("cell_code_source"), found.get("cell_code_output")
 
 
@@ -129,7 +133,9 @@ class FiguresFirst(SphinxPostTransform):
     def run(self, **kwargs: object) -> None:
         """Move the folds of one page."""
         for cell in self.document.findall(nodes.container):
-            if "drawn" in cell.get("classes", []) and isinstance(cell.children[0], HideCodeCellNode):
+            if "drawn" in cell.get("classes", []) and isinstance(
+                cell.children[0], HideCodeCellNode
+            ):
                 fold = cell.children[0]
                 cell.remove(fold)
                 cell.append(fold)

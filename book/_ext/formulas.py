@@ -38,9 +38,16 @@ class Formula(NamedTuple):
 @cache
 def table() -> tuple[Formula, ...]:
     """The rows of the table, the longest first: a formula may be a part of another."""
-    lines = [line for line in TABLE.read_text("utf8").splitlines() if line and not line.startswith("#")]
+    lines = [
+        line for line in TABLE.read_text("utf8").splitlines() if line and not line.startswith("#")
+    ]
     rows = [[*line.split("\t"), ""] for line in lines]
-    return tuple(sorted((Formula(row[0], row[1], row[2] == "block") for row in rows), key=lambda f: -len(f.plain)))
+    return tuple(
+        sorted(
+            (Formula(row[0], row[1], row[2] == "block") for row in rows),
+            key=lambda f: -len(f.plain),
+        )
+    )
 
 
 @cache
@@ -57,7 +64,12 @@ def typeset(lines: list[str]) -> tuple[list[str], set[str]]:
     out: list[str] = []
     for number, (block, is_as_printed) in enumerate(_as_printed(_blocks(lines))):
         text = "\n".join(block)
-        if is_as_printed or not text.strip() or OWN_FORM.match(text) or len({_indent(line) for line in block}) > 1:
+        if (
+            is_as_printed
+            or not text.strip()
+            or OWN_FORM.match(text)
+            or len({_indent(line) for line in block}) > 1
+        ):
             out += block
             continue
         margin, parts = " " * _indent(block[0]), LITERAL.split(text)
@@ -65,7 +77,9 @@ def typeset(lines: list[str]) -> tuple[list[str], set[str]]:
         def markup(found: re.Match[str], inline: bool = bool(margin) or number == 0) -> str:
             formula = by_plain[" ".join(found.group().split())]
             used.add(formula.plain)
-            if formula.is_block and not inline:  # the first sentence also stands in the table on top of the page
+            if (
+                formula.is_block and not inline
+            ):  # the first sentence also stands in the table on top of the page
                 return f"\0{formula.tex}\0"
             return f":math:`{formula.tex}`"
 
@@ -101,7 +115,12 @@ def _blocks(lines: list[str]) -> list[list[str]]:
     """The lines, divided where they are empty and where the indent changes; the empty ones by themselves."""
     blocks: list[list[str]] = []
     for line in lines:
-        if blocks and line.strip() and blocks[-1][-1].strip() and _indent(line) == _indent(blocks[-1][-1]):
+        if (
+            blocks
+            and line.strip()
+            and blocks[-1][-1].strip()
+            and _indent(line) == _indent(blocks[-1][-1])
+        ):
             blocks[-1].append(line)
         else:
             blocks.append([line])
@@ -143,7 +162,12 @@ def every_formula_is_used(app: Sphinx, env: BuildEnvironment) -> None:
     if "book/api" in env.found_docs:
         for formula in table():
             if formula.plain not in _seen(env):
-                LOGGER.warning("no docstring has the formula %r of %s", formula.plain, TABLE.name, location="book/api")
+                LOGGER.warning(
+                    "no docstring has the formula %r of %s",
+                    formula.plain,
+                    TABLE.name,
+                    location="book/api",
+                )
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -49,7 +49,9 @@ class Looks(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Write the table."""
-        head = "".join(f'<th scope="col">{title}</th>' for title in ("Drawn as", "Name", "What it is"))
+        head = "".join(
+            f'<th scope="col">{title}</th>' for title in ("Drawn as", "Name", "What it is")
+        )
         rows = "\n".join(row(name, look) for name, look in ESTIMATORS.items())
         table = f'<table class="table looks">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>'
         return [nodes.raw("", table, format="html")]

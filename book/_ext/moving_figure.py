@@ -21,7 +21,19 @@ from typing import Any
 
 from docutils import nodes
 from docutils.parsers.rst import directives
-from moving_shapes import LEFT, TAGS, TOP, WIDE, Spec, along, complete, first_choice, plot_size, said, shape
+from moving_shapes import (
+    LEFT,
+    TAGS,
+    TOP,
+    WIDE,
+    Spec,
+    along,
+    complete,
+    first_choice,
+    plot_size,
+    said,
+    shape,
+)
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
@@ -56,7 +68,9 @@ def drawn_as(mark: Spec) -> dict[str, str]:
     known = ESTIMATORS.get(look)
     dash = known.dash if known else "-"
     dashes = DASHES[dash] if isinstance(dash, str) else " ".join(str(2 * part) for part in dash[1])
-    return {"stroke": colour, "class": "moving-line"} | ({"stroke-dasharray": dashes} if dashes else {})
+    return {"stroke": colour, "class": "moving-line"} | (
+        {"stroke-dasharray": dashes} if dashes else {}
+    )
 
 
 def corners(panel: Spec) -> str:
@@ -78,11 +92,15 @@ def axes(panel: Spec) -> str:
     for value, text in panel["x"]["ticks"]:
         x = LEFT + along(panel["x"], value, wide)
         found.append(f'<path class="moving-axis" d="M{x:.1f} {TOP + high}v4"/>')
-        found.append(f'<text x="{x:.1f}" y="{TOP + high + 16}" text-anchor="middle">{escape(text)}</text>')
+        found.append(
+            f'<text x="{x:.1f}" y="{TOP + high + 16}" text-anchor="middle">{escape(text)}</text>'
+        )
     for value, text in panel["y"]["ticks"]:
         y = TOP + high - along(panel["y"], value, high)
         found.append(f'<path class="moving-axis" d="M{LEFT} {y:.1f}h-4"/>')
-        found.append(f'<text x="{LEFT - 7}" y="{y + 4:.1f}" text-anchor="end">{escape(text)}</text>')
+        found.append(
+            f'<text x="{LEFT - 7}" y="{y + 4:.1f}" text-anchor="end">{escape(text)}</text>'
+        )
     found.append(f'<text x="2" y="12">{escape(panel["y"]["title"])}</text>')
     middle = LEFT + wide / 2
     found.append(
@@ -95,7 +113,8 @@ def picture(panel: Spec, choice: dict[str, int]) -> str:
     """One panel; the marks are cut off at the edges of the plot, but not at those of a triangle."""
     wide, high = plot_size(panel)
     marks = "".join(
-        element(TAGS.get(mark["kind"], "path"), drawn_as(mark) | shape(panel, mark, choice)) for mark in panel["marks"]
+        element(TAGS.get(mark["kind"], "path"), drawn_as(mark) | shape(panel, mark, choice))
+        for mark in panel["marks"]
     )
     if "pad" in panel:  # what a finger or a mouse drags
         marks += element("rect", {"class": "moving-pad", "width": wide, "height": high})
@@ -106,7 +125,11 @@ def picture(panel: Spec, choice: dict[str, int]) -> str:
         "width": wide,
         "height": high,
     }
-    frame = {"viewBox": f"0 0 {WIDE} {panel['height']}", "role": "img", "aria-label": panel["label"]}
+    frame = {
+        "viewBox": f"0 0 {WIDE} {panel['height']}",
+        "role": "img",
+        "aria-label": panel["label"],
+    }
     around = corners(panel) if "corners" in panel else axes(panel)
     return element("svg", frame, around + element("svg", place, marks))
 
@@ -119,7 +142,13 @@ def key(spec: Spec) -> str:
             if "key" in mark:
                 looks = drawn_as(mark)
                 across, block, three = "M0 6H26", "M0 1H26V11H0Z", "M3 6h0M13 6h0M23 6h0"
-                path = {"line": across, "level": across, "upright": across, "ends": across, "dots": three}
+                path = {
+                    "line": across,
+                    "level": across,
+                    "upright": across,
+                    "ends": across,
+                    "dots": three,
+                }
                 path |= {"area": block, "region": block, "tiles": block}
                 sample = (
                     element("circle", looks | {"cx": 13, "cy": 6})
@@ -133,16 +162,25 @@ def key(spec: Spec) -> str:
 
 def control(spec: Spec) -> str:
     """A slider, or a list to choose from, with its name and what it shows."""
-    chosen, looks = spec["values"][spec["start"]], {"class": f"moving-control {spec.get('size', '')}".strip()}
+    chosen, looks = (
+        spec["values"][spec["start"]],
+        {"class": f"moving-control {spec.get('size', '')}".strip()},
+    )
     name = f"<span>{escape(spec['label'])}</span>"
     if spec.get("kind") == "select":
         options = "".join(
-            element("option", {"value": i} | ({"selected": ""} if i == spec["start"] else {}), escape(text))
+            element(
+                "option",
+                {"value": i} | ({"selected": ""} if i == spec["start"] else {}),
+                escape(text),
+            )
             for i, text in enumerate(spec["values"])
         )
         return element("label", looks, name + element("select", {"name": spec["name"]}, options))
     bounds = f'min="0" max="{len(spec["values"]) - 1}" step="1" value="{spec["start"]}"'
-    slider = f'<input type="range" name="{spec["name"]}" {bounds} aria-valuetext="{escape(chosen)}"/>'
+    slider = (
+        f'<input type="range" name="{spec["name"]}" {bounds} aria-valuetext="{escape(chosen)}"/>'
+    )
     return element("label", looks, f"{name}{slider}<output>{escape(chosen)}</output>")
 
 
@@ -159,7 +197,9 @@ def page(spec: Spec) -> str:
     """All of a figure but its caption."""
     choice = complete(spec, first_choice(spec))
     pictures = "".join(picture(panel, choice) for panel in spec["panels"])
-    play = f'<button type="button" data-play="{spec["play"]}">Play</button>' if "play" in spec else ""
+    play = (
+        f'<button type="button" data-play="{spec["play"]}">Play</button>' if "play" in spec else ""
+    )
     form = f'<form class="moving-controls" hidden="">{"".join(map(control, spec["controls"]))}{play}</form>'
     sized = spec | {"panels": [panel | {"plot": plot_size(panel)} for panel in spec["panels"]]}
     data = json.dumps(sized, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
@@ -197,7 +237,9 @@ class Moving(SphinxDirective):
         return [figure]
 
 
-def load(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:
+def load(
+    app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
+) -> None:
     """Load the script on the pages that have such a figure, and on no other."""
     if re.search(r'class="moving"', context.get("body") or ""):
         app.add_css_file("moving.css")

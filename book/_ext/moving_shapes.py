@@ -18,7 +18,13 @@ import moving_triangle
 Spec = dict[str, Any]
 Choice = dict[str, Any]  # where each control stands, and what is computed from that
 COMPUTED = {"triangle": moving_triangle.world}
-LEFT, RIGHT, TOP, BOTTOM, WIDE = 40, 12, 24, 38, 360  # of a panel; its text is then legible on a phone
+LEFT, RIGHT, TOP, BOTTOM, WIDE = (
+    40,
+    12,
+    24,
+    38,
+    360,
+)  # of a panel; its text is then legible on a phone
 
 
 def first_choice(spec: Spec) -> Choice:
@@ -68,7 +74,9 @@ def points(panel: Spec, mark: Spec, choice: Choice) -> list[tuple[float, float]]
     else:
         xs, ys = at(mark["x"], choice), at(mark["y"], choice)
         pairs = zip(xs, ys, strict=True) if isinstance(xs, list) else [(xs, ys)]
-    return [(along(panel["x"], x, wide), high - along(panel["y"], y * unit, high)) for x, y in pairs]
+    return [
+        (along(panel["x"], x, wide), high - along(panel["y"], y * unit, high)) for x, y in pairs
+    ]
 
 
 def _path(places: list[tuple[float, float]]) -> str:
@@ -99,9 +107,17 @@ def dots(panel: Spec, mark: Spec, choice: Choice) -> dict[str, str]:
 def tiles(panel: Spec, mark: Spec, choice: Choice) -> dict[str, str]:
     """One by one, around each place."""
     wide, high = plot_size(panel)
-    w, h = wide / (panel["x"]["to"] - panel["x"]["from"]), high / (panel["y"]["to"] - panel["y"]["from"])
+    w, h = (
+        wide / (panel["x"]["to"] - panel["x"]["from"]),
+        high / (panel["y"]["to"] - panel["y"]["from"]),
+    )
     places = points(panel, mark, choice)
-    return {"d": "".join(f"{_path([(x - w / 2, y - h / 2)])}h{w:.1f}v{h:.1f}h{-w:.1f}Z" for x, y in places) or "M0 0"}
+    return {
+        "d": "".join(
+            f"{_path([(x - w / 2, y - h / 2)])}h{w:.1f}v{h:.1f}h{-w:.1f}Z" for x, y in places
+        )
+        or "M0 0"
+    }
 
 
 def level(panel: Spec, mark: Spec, choice: Choice) -> dict[str, str]:
@@ -146,5 +162,7 @@ def shape(panel: Spec, mark: Spec, choice: Choice) -> dict[str, str]:
 
 def said(spec: Spec, choice: Choice) -> dict[str, str]:
     """The words of the sentence that depend on the choice; a control's name stands for what it shows."""
-    shown = {control["name"]: control["values"][choice[control["name"]]] for control in spec["controls"]}
+    shown = {
+        control["name"]: control["values"][choice[control["name"]]] for control in spec["controls"]
+    }
     return shown | {name: at(table, choice) for name, table in spec["said"]["values"].items()}

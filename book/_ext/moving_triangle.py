@@ -25,7 +25,11 @@ def place(theta: np.ndarray) -> Place:
 def tally_of(spec: dict[str, Any], choice: dict[str, Any]) -> ik.Tally | None:
     """The reports that are chosen; None if there are none."""
     counts = [choice[name] for name in ("one", "two", "three")]
-    return ik.MatrixMechanism(spec["matrices"][choice["mechanism"]]).tally_counts(counts) if sum(counts) else None
+    return (
+        ik.MatrixMechanism(spec["matrices"][choice["mechanism"]]).tally_counts(counts)
+        if sum(counts)
+        else None
+    )
 
 
 def start_of(spec: dict[str, Any], choice: dict[str, Any]) -> np.ndarray:
@@ -118,5 +122,7 @@ def world(spec: dict[str, Any], choice: dict[str, Any]) -> dict[str, Any]:
     }
     for i, deficit in enumerate(spec["deficits"]):
         whole = [place(corner) for corner in np.eye(3)]
-        found[f"region{i}"] = whole if tally is None else region(tally, centre, top - deficit / tally.n)
+        found[f"region{i}"] = (
+            whole if tally is None else region(tally, centre, top - deficit / tally.n)
+        )
     return found

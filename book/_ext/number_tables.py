@@ -9,7 +9,9 @@ from bs4 import BeautifulSoup, Tag
 from bs4.element import NavigableString
 from sphinx.application import Sphinx
 
-TABLE = re.compile(r'<table border="\d" class="dataframe.*?</table>|<table class="dataframe.*?</table>', re.DOTALL)
+TABLE = re.compile(
+    r'<table border="\d" class="dataframe.*?</table>|<table class="dataframe.*?</table>', re.DOTALL
+)
 PLAIN = r"[-−+]?[\d,]+(?:\.\d+)?"
 POWER = re.compile(rf"(?<![\w.])({PLAIN})e([-+]?)0*(\d+)(?!\w)")
 # a number, perhaps with its error and a unit behind it; a dash or nothing is in a column of numbers what is not there
@@ -57,7 +59,11 @@ def add_class(cell: Tag, name: str) -> None:
 
 def align(soup: BeautifulSoup, cells: list[Tag]) -> None:
     """Pad what stands behind the decimal point to the longest of the column."""
-    plain = [cell for cell in cells if cell.string is not None and re.fullmatch(PLAIN, cell.string.strip())]
+    plain = [
+        cell
+        for cell in cells
+        if cell.string is not None and re.fullmatch(PLAIN, cell.string.strip())
+    ]
     behind = [cell.string.strip().partition(".") for cell in plain]
     places = max((len(point + part) for _, point, part in behind), default=0)
     if (
@@ -83,7 +89,9 @@ def powers(soup: BeautifulSoup, cell: Tag) -> None:
             raised.string = ("−" if sign == "-" else "") + exponent
             parts += [text[at : found.start()], "10" if number == "1" else f"{number} × 10", raised]
             at = found.end()
-        text.replace_with(*[NavigableString(p) if isinstance(p, str) else p for p in [*parts, text[at:]]])
+        text.replace_with(
+            *[NavigableString(p) if isinstance(p, str) else p for p in [*parts, text[at:]]]
+        )
 
 
 def keep_whole(soup: BeautifulSoup, cell: Tag) -> None:
@@ -91,10 +99,14 @@ def keep_whole(soup: BeautifulSoup, cell: Tag) -> None:
     if "number" in cell.get("class", []):
         return
     for text in list(cell.find_all(string=WITH_ERROR)):
-        text.replace_with(NavigableString(WITH_ERROR.sub(lambda m: re.sub(r"\s", "\u00a0", m.group()), text)))
+        text.replace_with(
+            NavigableString(WITH_ERROR.sub(lambda m: re.sub(r"\s", "\u00a0", m.group()), text))
+        )
 
 
-def on_page(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:
+def on_page(
+    app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
+) -> None:
     """Set the tables of one page."""
     if pagename.startswith("book/") and context.get("body"):
         context["body"] = set_tables(context["body"])

@@ -39,7 +39,7 @@ PAGES = "book/reference"
 BASES = ("Mechanism", "FiniteMechanism", "Channel", "StoppingRule", "Alphabet")
 # whose inherited methods are shown with it, because their class is not public; and from which ancestor on no longer
 WITH_INHERITED = {"Estimate": "ReadOnlyArrays"}
-MOST_RELATED = 8
+MAX_RELATED = 8
 CALL = re.compile(r"\bik\.([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)")
 FROM_ROOM = re.compile(r"^from ibukit import (.+)$", re.MULTILINE)
 MENTION = re.compile(r"`~?(?:ibukit\.)?([A-Za-z_][\w.]*)`")
@@ -48,7 +48,9 @@ UNREMARKABLE = ("claims", "plotting", "testing", "errors")
 
 
 def _is_public(name: str, thing: Any) -> bool:
-    ours = (inspect.isclass(thing) or inspect.isfunction(thing)) and thing.__module__.startswith("ibukit.")
+    ours = (inspect.isclass(thing) or inspect.isfunction(thing)) and thing.__module__.startswith(
+        "ibukit."
+    )
     return ours and not name.startswith("_")
 
 
@@ -67,19 +69,30 @@ def names_in(room: str) -> list[tuple[str, Any]]:
     """The names of one room as a reader writes them after ``ibukit.``, with what they mean."""
     names = [name for name, home in public_names().items() if home == room]
     # what others inherit from stands first
-    found = [(name, getattr(ibukit, name)) for name in sorted(names, key=lambda name: [*BASES, name].index(name))]
+    found = [
+        (name, getattr(ibukit, name))
+        for name in sorted(names, key=lambda name: [*BASES, name].index(name))
+    ]
     module = _namespace(room)
     if found and not hasattr(module, "__path__"):
-        return found  # what else a file defines is for its neighbours; a package names what is public
+        return (
+            found  # what else a file defines is for its neighbours; a package names what is public
+        )
     home = f"{module.__name__}."
-    members = [(n, t) for n, t in vars(module).items() if _is_public(n, t) and f"{t.__module__}.".startswith(home)]
+    members = [
+        (n, t)
+        for n, t in vars(module).items()
+        if _is_public(n, t) and f"{t.__module__}.".startswith(home)
+    ]
     return found + [(f"{room}.{n}", t) for n, t in members if n not in names]
 
 
 def rooms_shown(root: Path) -> list[str]:
     """The rooms that the pages of the reference show."""
     texts = [path.read_text("utf8") for path in sorted((root / PAGES).glob("*.md"))]
-    return [room for text in texts for room in re.findall(r"^\.\. room:: (\S+)$", text, re.MULTILINE)]
+    return [
+        room for text in texts for room in re.findall(r"^\.\. room:: (\S+)$", text, re.MULTILINE)
+    ]
 
 
 @cache
@@ -103,14 +116,24 @@ def related(root: Path) -> dict[str, list[str]]:
     mentions: dict[str, list[str]] = {}
     for name, thing in entries(root).items():
         words = MENTION.findall(inspect.getdoc(thing) or "")
-        parameters = set(inspect.signature(thing).parameters) if inspect.isfunction(thing) else set()
-        known = [word if word in entries(root) else _short(root).get(word) for word in words if word not in parameters]
-        mentions[name] = [other for other in dict.fromkeys(known) if other is not None and other != name]
+        parameters = (
+            set(inspect.signature(thing).parameters) if inspect.isfunction(thing) else set()
+        )
+        known = [
+            word if word in entries(root) else _short(root).get(word)
+            for word in words
+            if word not in parameters
+        ]
+        mentions[name] = [
+            other for other in dict.fromkeys(known) if other is not None and other != name
+        ]
     found = {}
     for name, mine in mentions.items():
         back = [other for other, theirs in mentions.items() if name in theirs and other not in mine]
-        back.sort(key=lambda other: entries(root)[other].__module__ != entries(root)[name].__module__)
-        found[name] = (mine + back)[:MOST_RELATED]
+        back.sort(
+            key=lambda other: entries(root)[other].__module__ != entries(root)[name].__module__
+        )
+        found[name] = (mine + back)[:MAX_RELATED]
     return found
 
 
@@ -118,7 +141,12 @@ def called(source: str, known: dict[str, Any]) -> set[str]:
     """The names of ibukit that a piece of code calls, as ``ik.mle`` or, by its room, as ``ik.theory.mle_set``."""
     rooms = {part.strip() for line in FROM_ROOM.findall(source) for part in line.split(",")}
     words = set(CALL.findall(source))
-    words |= {word for room in rooms if room.isidentifier() for word in re.findall(rf"\b{room}\.[A-Za-z_]\w*", source)}
+    words |= {
+        word
+        for room in rooms
+        if room.isidentifier()
+        for word in re.findall(rf"\b{room}\.[A-Za-z_]\w*", source)
+    }
     found = set()
     for word in words:
         parts = word.split(".")
@@ -167,15 +195,23 @@ class Room(SphinxDirective):
         lines += [f"   {name}" for name, _ in names]
         for name, thing in names:
             kind = "autoclass" if inspect.isclass(thing) else "autofunction"
-            lines += ["", f".. {kind}:: ibukit::{name}", *(["   :members:"] if kind == "autoclass" else [])]
+            lines += [
+                "",
+                f".. {kind}:: ibukit::{name}",
+                *(["   :members:"] if kind == "autoclass" else []),
+            ]
             if name in WITH_INHERITED:
                 lines.append(f"   :inherited-members: {WITH_INHERITED[name]}")
         parent = nodes.container()
-        self.state.nested_parse(StringList([*lines, ""], source=self.env.docname), self.content_offset, parent)
+        self.state.nested_parse(
+            StringList([*lines, ""], source=self.env.docname), self.content_offset, parent
+        )
         return parent.children
 
 
-def point_elsewhere(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+def point_elsewhere(
+    app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]
+) -> None:
     """End an entry with its relations and the chapters that call it."""
     root, short = Path(app.srcdir), name.removeprefix("ibukit.")
     if what not in ("class", "function", "exception") or short not in entries(root):
@@ -185,8 +221,10 @@ def point_elsewhere(app: Sphinx, what: str, name: str, thing: Any, options: Any,
         lines += ["", f"**See also:** {links}", ""]
     users = used_in(root).get(short)
     if users and short.split(".")[0] not in UNREMARKABLE:
-        links = ", ".join(f":doc:`/book/chapters/{slug}`" for slug in users[:MOST_RELATED])
-        more = f", and in {len(users) - MOST_RELATED} more chapters" if len(users) > MOST_RELATED else ""
+        links = ", ".join(f":doc:`/book/chapters/{slug}`" for slug in users[:MAX_RELATED])
+        more = (
+            f", and in {len(users) - MAX_RELATED} more chapters" if len(users) > MAX_RELATED else ""
+        )
         lines += ["", f"**Used in:** {links}{more}", ""]
 
 
@@ -206,10 +244,14 @@ def every_name_is_shown(app: Sphinx, env: BuildEnvironment) -> None:
     shown = env.get_domain("py").data["objects"]
     for name in public_names():
         if HUB in env.found_docs and f"ibukit.{name}" not in shown:
-            LOGGER.warning("ibukit.%s is public and in no room of the reference", name, location=HUB)
+            LOGGER.warning(
+                "ibukit.%s is public and in no room of the reference", name, location=HUB
+            )
 
 
-def lead_on(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:
+def lead_on(
+    app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
+) -> None:
     """Where the reference was one page, an address with the name of an entry leads to the entry's new page."""
     if pagename != HUB:
         return

@@ -30,7 +30,9 @@ def inline(drawing: str, alt: str) -> str:
     """The drawing as one picture with a name: what is written in it is not read out piece by piece."""
     if not drawing.startswith("<svg "):
         raise ValueError("a schematic must begin with <svg")
-    small = re.sub(r">\s+<", "><", drawing.strip())  # a blank line would end the HTML block in some readers
+    small = re.sub(
+        r">\s+<", "><", drawing.strip()
+    )  # a blank line would end the HTML block in some readers
     return small.replace("<svg ", f'<svg role="img" aria-label="{escape(alt)}" ', 1)
 
 
@@ -45,7 +47,9 @@ class Schematic(SphinxDirective):
         """Return the figure, with the drawing in it and the content below."""
         path = Path(self.env.srcdir) / FOLDER / f"{self.arguments[0]}.svg"
         if not path.is_file():
-            raise self.error(f"there is no schematic {self.arguments[0]!r}: {FOLDER / path.name} is missing")
+            raise self.error(
+                f"there is no schematic {self.arguments[0]!r}: {FOLDER / path.name} is missing"
+            )
         for option in ("alt", "name"):
             if option not in self.options:
                 raise self.error(f"the schematic {self.arguments[0]!r} needs :{option}:")

@@ -51,7 +51,9 @@ class Symbol(NamedTuple):
 
 def letter(name: str) -> str:
     """The pattern of a letter or a command that stands by itself."""
-    before = "" if name.startswith("\\") else r"(?<![\\A-Za-z])(?<!mathcal )(?<!mathbb )(?<!mathsf )"
+    before = (
+        "" if name.startswith("\\") else r"(?<![\\A-Za-z])(?<!mathcal )(?<!mathbb )(?<!mathsf )"
+    )
     return rf"{before}{re.escape(name)}(?![A-Za-z])"
 
 
@@ -66,7 +68,9 @@ def _finds(way: str, formulas: list[str], text: str) -> bool:
 @cache
 def table() -> tuple[Symbol, ...]:
     """The register, in the order of the page of notation."""
-    lines = [line for line in TABLE.read_text("utf8").splitlines() if line and not line.startswith("#")]
+    lines = [
+        line for line in TABLE.read_text("utf8").splitlines() if line and not line.startswith("#")
+    ]
     rows = [line.split("\t") for line in lines]
     return tuple(
         Symbol(f"symbol-{anchor}", cell, words, tuple(ways.split(" or ")), tuple(where.split()))
@@ -77,7 +81,9 @@ def table() -> tuple[Symbol, ...]:
 def symbols_of(chapter: str, formulas: list[str], text: str) -> list[Symbol]:
     """The registered symbols that a chapter uses."""
     plain = [WORDS.sub(" ", formula) for formula in formulas]
-    return [symbol for symbol in table() if symbol.belongs_to(chapter) and symbol.used_in(plain, text)]
+    return [
+        symbol for symbol in table() if symbol.belongs_to(chapter) and symbol.used_in(plain, text)
+    ]
 
 
 class symbol_list(nodes.General, nodes.Element):  # noqa: N801 - the writer looks for its visitor under this name
@@ -88,13 +94,18 @@ def _html(cell: str) -> str:
     """A cell of the table: what stands between dollars is a formula."""
     parts = cell.split("$")
     formula = '<span class="math notranslate nohighlight">\\({}\\)</span>'
-    return "".join(formula.format(escape(part)) if i % 2 else escape(part) for i, part in enumerate(parts))
+    return "".join(
+        formula.format(escape(part)) if i % 2 else escape(part) for i, part in enumerate(parts)
+    )
 
 
 def visit(self: Any, node: symbol_list) -> None:
     """Write the fold."""
     link = f'<a class="reference internal" href="{escape(node["page"])}#'
-    items = (f'<li>{link}{s.anchor}">{_html(s.cell)}</a>: {escape(s.words)}</li>' for s in node["symbols"])
+    items = (
+        f'<li>{link}{s.anchor}">{_html(s.cell)}</a>: {escape(s.words)}</li>'
+        for s in node["symbols"]
+    )
     arrow = get_octicon("chevron-right", height="1.5em")  # as the folds of sphinx-design have it
     self.body.append(
         '<details class="sd-sphinx-override sd-dropdown sd-card sd-mb-3 symbols">'
@@ -109,7 +120,9 @@ def list_symbols(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """Put the fold before the first section of a chapter."""
     if not docname.startswith(CHAPTERS):
         return
-    formulas = [node.astext() for kind in (nodes.math, nodes.math_block) for node in doctree.findall(kind)]
+    formulas = [
+        node.astext() for kind in (nodes.math, nodes.math_block) for node in doctree.findall(kind)
+    ]
     found = symbols_of(docname.removeprefix(CHAPTERS), formulas, doctree.astext())
     top = next(iter(doctree.findall(nodes.section)), None)
     section = next((child for child in top or () if isinstance(child, nodes.section)), None)
@@ -136,11 +149,18 @@ class Anchors(SphinxTransform):
             if not name:
                 continue
             if name not in anchors:
-                LOGGER.warning("the symbol %r of the page of notation is not in %s", name, TABLE.name, location=row)
+                LOGGER.warning(
+                    "the symbol %r of the page of notation is not in %s",
+                    name,
+                    TABLE.name,
+                    location=row,
+                )
                 continue
             cell.children[0]["ids"].append(anchors.pop(name))
         if anchors:
-            LOGGER.warning("%s has symbols that the page of notation has not: %s", TABLE.name, sorted(anchors))
+            LOGGER.warning(
+                "%s has symbols that the page of notation has not: %s", TABLE.name, sorted(anchors)
+            )
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -27,7 +27,14 @@ LABEL = re.compile(r"^:label: *(\S+)$", re.MULTILINE)
 
 SENTENCE = re.compile(r"(?:\$[^$]*\$|[^$.]|\.(?!\s|$))+\.(?=\s|$)")
 LONGEST = 220
-NO_STATEMENT = ("Let ", "Write ", "$$", "1.", "- ", "(i)")  # a sentence that only prepares one, or a list
+NO_STATEMENT = (
+    "Let ",
+    "Write ",
+    "$$",
+    "1.",
+    "- ",
+    "(i)",
+)  # a sentence that only prepares one, or a list
 
 
 class Statement(NamedTuple):
@@ -41,10 +48,16 @@ class Statement(NamedTuple):
 
 def first_sentence(body: str) -> str:
     """The first sentence of a statement, if it is short and stands by itself; else nothing."""
-    paragraphs = [part for part in re.split(r"\n\s*\n", LABEL.sub("", body).strip()) if part.strip()]
+    paragraphs = [
+        part for part in re.split(r"\n\s*\n", LABEL.sub("", body).strip()) if part.strip()
+    ]
     text = " ".join(paragraphs[0].split()) if paragraphs else ""
     found = SENTENCE.match(text)
-    alone = found and "{" not in re.sub(r"\$[^$]*\$", "", found[0]) and not text.startswith(NO_STATEMENT)
+    alone = (
+        found
+        and "{" not in re.sub(r"\$[^$]*\$", "", found[0])
+        and not text.startswith(NO_STATEMENT)
+    )
     return found[0] if found and alone and len(found[0]) <= LONGEST else ""
 
 
@@ -52,7 +65,9 @@ def statements(text: str) -> Iterator[Statement]:
     """The theorems in the text of a cell that have a name and a label."""
     for found in STATEMENT.finditer(text + "\n"):
         if label := LABEL.search(found["body"]):
-            yield Statement(label[1], found["kind"], found["name"].strip(), first_sentence(found["body"]))
+            yield Statement(
+                label[1], found["kind"], found["name"].strip(), first_sentence(found["body"])
+            )
 
 
 def chapters(root: Path) -> list[str]:
@@ -77,9 +92,13 @@ class Theorems(SphinxDirective):
             found = [statement for text in texts for statement in statements(text)]
             if found:
                 lines += ["", f"**{{doc}}`/{file}`**", ""]
-                lines += [f"- {{prf:ref}}`{s.label}`, **{s.name or s.kind}**. {s.line}" for s in found]
+                lines += [
+                    f"- {{prf:ref}}`{s.label}`, **{s.name or s.kind}**. {s.line}" for s in found
+                ]
         parent = nodes.container(classes=["theorems"])
-        self.state.nested_parse(StringList(lines, source=self.env.docname), self.content_offset, parent)
+        self.state.nested_parse(
+            StringList(lines, source=self.env.docname), self.content_offset, parent
+        )
         return [parent]
 
 

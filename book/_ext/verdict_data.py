@@ -16,7 +16,11 @@ from bs4 import BeautifulSoup
 from rows import label, shown
 
 PAPERS = {
-    "A": ("consistency", "Consistency of the iterative Bayesian update", "elsalamouny2025consistency"),
+    "A": (
+        "consistency",
+        "Consistency of the iterative Bayesian update",
+        "elsalamouny2025consistency",
+    ),
     "B": ("geometric", "Geometric noise", "kacem2018geometric"),
     "C": ("freewill", "Free-will privacy", "elsalamouny2023freewill"),
     "D": ("estimators", "Frequency estimation", "lopuhaa2020improving"),
@@ -30,7 +34,10 @@ RANGE = re.compile(r"(?<![\w-])([A-E])(\d+) to \1(\d+)(?![\w-])")
 # in the order of a bar, the best first
 RESULTS = ("reproduced", "fitted", "holds with a condition", "deviates", "not checkable")
 CLASSES = ("error", "missing condition", "irreproducible", "remark")
-TABLES = {"claim": ("ledger.csv", "ledger", "verdict"), "erratum": ("errata.csv", "erratum", "class")}
+TABLES = {
+    "claim": ("ledger.csv", "ledger", "verdict"),
+    "erratum": ("errata.csv", "erratum", "class"),
+}
 
 
 @dataclass(frozen=True)
@@ -95,7 +102,9 @@ def codes(text: str, rows: set[str], every: bool) -> list[tuple[int, int]]:
     found = []
     for match in CODE.finditer(text):
         plain = "-" not in match.group()
-        if match.group() in rows and (not plain or every or any(a <= match.start() < b for a, b in inside)):
+        if match.group() in rows and (
+            not plain or every or any(a <= match.start() < b for a, b in inside)
+        ):
             found.append(match.span())
     return found
 
@@ -120,7 +129,9 @@ def in_the_books_order(root: Path) -> dict[str, str]:
     titles = {row["slug"]: row["title"] for row in table(root, "chapters.csv")}
     contents = (root / "_toc.yml").read_text("utf8")
     slugs = re.findall(r"book/chapters/([\w-]+)", contents)
-    return {slug: titles[slug] for slug in dict.fromkeys([*(s for s in slugs if s in titles), *titles])}
+    return {
+        slug: titles[slug] for slug in dict.fromkeys([*(s for s in slugs if s in titles), *titles])
+    }
 
 
 def totals(root: Path) -> dict[str, Counter[str]]:
@@ -152,20 +163,30 @@ def _marked_tests(path: Path, changed: int) -> dict[str, list[tuple[str, str]]]:
     found: dict[str, list[tuple[str, str]]] = defaultdict(list)
     module = ast.parse(path.read_text("utf8"))
     assigned = {
-        t.id: s.value for s in module.body if isinstance(s, ast.Assign) for t in s.targets if isinstance(t, ast.Name)
+        t.id: s.value
+        for s in module.body
+        if isinstance(s, ast.Assign)
+        for t in s.targets
+        if isinstance(t, ast.Name)
     }
 
     def look(nodes: list[ast.stmt], above: list[str], name: str) -> None:
         for node in nodes:
             if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-                here = above + [tag for decorator in node.decorator_list for tag in _marks(decorator, assigned)]
+                here = above + [
+                    tag for decorator in node.decorator_list for tag in _marks(decorator, assigned)
+                ]
                 if isinstance(node, ast.ClassDef):
                     look(node.body, here, f"{name}{node.name}.")
                 elif node.name.startswith("test"):
                     for tag in dict.fromkeys(here):
                         found[tag].append((path.stem, f"{name}{node.name}"))
 
-    look(module.body, _marks(assigned["pytestmark"], assigned) if "pytestmark" in assigned else [], "")
+    look(
+        module.body,
+        _marks(assigned["pytestmark"], assigned) if "pytestmark" in assigned else [],
+        "",
+    )
     return dict(found)
 
 
@@ -178,7 +199,12 @@ def _marks(node: ast.AST, assigned: dict[str, ast.expr]) -> list[str]:
             and isinstance(part.func, ast.Attribute)
             and part.func.attr in ("ledger", "erratum")
         ):
-            texts = [n.value for arg in part.args for n in _parts(arg, assigned) if isinstance(n, ast.Constant)]
+            texts = [
+                n.value
+                for arg in part.args
+                for n in _parts(arg, assigned)
+                if isinstance(n, ast.Constant)
+            ]
             found += [f"{part.func.attr}:{text}" for text in texts if CODE.fullmatch(str(text))]
     return found
 
@@ -216,7 +242,10 @@ def beside(html: str) -> list[tuple[str, ...]]:
     wanted = ("what", "where", "ours", "paper", "verdict")
     found = []
     for drawn in BeautifulSoup(html, "html.parser").find_all("table"):
-        lines = [[cell.get_text().strip() for cell in line.find_all(["th", "td"])] for line in drawn.find_all("tr")]
+        lines = [
+            [cell.get_text().strip() for cell in line.find_all(["th", "td"])]
+            for line in drawn.find_all("tr")
+        ]
         if lines and set(wanted) <= set(lines[0]):
             at = [lines[0].index(name) for name in wanted]
             found += [tuple(line[i] for i in at) for line in lines[1:]]
@@ -226,7 +255,11 @@ def beside(html: str) -> list[tuple[str, ...]]:
 def numbers(root: Path) -> dict[str, list[Number]]:
     """Id -> the results that the paper prints in digits, beside ours where a chapter shows them."""
     of_chapters = [_read(path, path.stat().st_mtime_ns)[1] for path in chapters(root)]
-    ours = {(what, where): (our, verdict) for rows in of_chapters for what, where, our, _, verdict in rows}
+    ours = {
+        (what, where): (our, verdict)
+        for rows in of_chapters
+        for what, where, our, _, verdict in rows
+    }
     found: dict[str, list[Number]] = defaultdict(list)
     for stem, _, _ in PAPERS.values():
         for row in table(root, f"published/{stem}.csv"):
@@ -236,7 +269,9 @@ def numbers(root: Path) -> dict[str, list[Number]]:
                 f" ({row['unit']})" if row["unit"] else ""
             )
             our, verdict = ours.get((what, row["where"]), ("–", row["verdict"]))
-            found[row["claim"]].append(Number(what, row["where"], row["value"] or "unreadable", our, verdict))
+            found[row["claim"]].append(
+                Number(what, row["where"], row["value"] or "unreadable", our, verdict)
+            )
     return found
 
 

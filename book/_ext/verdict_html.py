@@ -23,7 +23,9 @@ def badge(word: str) -> str:
 
 def chosen(page: str, **filters: str) -> str:
     """The address of the page of verdicts with filters set."""
-    return f"{page}?" + "&amp;".join(f"{name}={value.replace(' ', '+')}" for name, value in filters.items())
+    return f"{page}?" + "&amp;".join(
+        f"{name}={value.replace(' ', '+')}" for name, value in filters.items()
+    )
 
 
 def bars(totals: dict[str, Counter[str]], settings: int, page: str) -> str:
@@ -31,7 +33,8 @@ def bars(totals: dict[str, Counter[str]], settings: int, page: str) -> str:
     everything = sum(totals.values(), Counter())
     most = max(found.total() for found in totals.values())
     key = "".join(
-        f'<li><a href="{chosen(page, verdict=word)}">{everything[word]} {badge(word)}</a></li>' for word in RESULTS
+        f'<li><a href="{chosen(page, verdict=word)}">{everything[word]} {badge(word)}</a></li>'
+        for word in RESULTS
     )
     lines = "".join(_bar(letter, found, most, page) for letter, found in totals.items())
     return (
@@ -60,22 +63,35 @@ def controls(kinds: tuple[str, ...], titles: dict[str, str]) -> str:
     """The filters; hidden until the script is there to answer them."""
 
     def select(name: str, said: str, options: Iterable[tuple[str, str]], every: str = "all") -> str:
-        inside = "".join(f'<option value="{escape(value)}">{escape(text)}</option>' for value, text in options)
+        inside = "".join(
+            f'<option value="{escape(value)}">{escape(text)}</option>' for value, text in options
+        )
         first = f'<option value="">{every}</option>' if every else ""
         return f'<label>{said} <select name="{name}">{first}{inside}</select></label>'
 
     both = len(kinds) > 1
     words = (WORDS if both else CLASSES) if "erratum" in kinds else (*RESULTS, "setting")
-    orders = [("book", "the book"), ("code", "code"), ("verdict", "verdict"), ("chapter", "chapter, by name")]
+    orders = [
+        ("book", "the book"),
+        ("code", "code"),
+        ("verdict", "verdict"),
+        ("chapter", "chapter, by name"),
+    ]
     if "claim" in kinds:
         orders.append(("error", "largest error"))
     return (
         '<form class="verdict-filters" role="search" aria-label="Rows" hidden>'
         + '<label class="wide">Text <input type="search" name="q" placeholder="a word, a code, a figure"></label>'
-        + select("paper", "Paper", [(letter, f"{letter} · {paper[1]}") for letter, paper in PAPERS.items()])
+        + select(
+            "paper",
+            "Paper",
+            [(letter, f"{letter} · {paper[1]}") for letter, paper in PAPERS.items()],
+        )
         + select("chapter", "Chapter", titles.items())
         + (select("kind", "Rows", [("claim", "claims"), ("erratum", "errata")]) if both else "")
-        + select("verdict", "Verdict" if "claim" in kinds else "Kind", [(word, word) for word in words])
+        + select(
+            "verdict", "Verdict" if "claim" in kinds else "Kind", [(word, word) for word in words]
+        )
         + select("sort", "Order", orders, every="")
         + '<button type="reset">Show all</button><output aria-live="polite"></output></form>'
     )
@@ -96,7 +112,10 @@ def linked(text: str, rows: set[str]) -> str:
     """A text with links to the rows that it names."""
     parts, at, text = [], 0, spelled_out(text, rows, every=False)
     for start, end in codes(text, rows, every=False):
-        parts += [escape(text[at:start]), f'<a href="claims.html#{anchor(text[start:end])}">{text[start:end]}</a>']
+        parts += [
+            escape(text[at:start]),
+            f'<a href="claims.html#{anchor(text[start:end])}">{text[start:end]}</a>',
+        ]
         at = end
     return "".join([*parts, escape(text[at:])])
 
@@ -119,16 +138,27 @@ def rows(entries: list[Entry], page: Page) -> str:
 
 def _row(entry: Entry, page: Page) -> str:
     columns = {
-        name: typeset(text, page.known if name in LINKED else None) if name in TYPESET else escape(text)
+        name: typeset(text, page.known if name in LINKED else None)
+        if name in TYPESET
+        else escape(text)
         for name, text in entry.columns.items()
     }
     errors = [n.error for n in entry.numbers if n.error is not None]
-    facts = {"kind": entry.kind, "paper": entry.paper, "chapter": entry.chapter, "verdict": entry.word}
+    facts = {
+        "kind": entry.kind,
+        "paper": entry.paper,
+        "chapter": entry.chapter,
+        "verdict": entry.word,
+    }
     facts["error"] = f"{max(errors):.6f}" if errors else ""
     # as a reader types them into the filter
-    facts["words"] = " ".join(plain for name in TYPESET for plain, tex in split(entry.columns.get(name, "")) if tex)
+    facts["words"] = " ".join(
+        plain for name in TYPESET for plain, tex in split(entry.columns.get(name, "")) if tex
+    )
     data = "".join(f' data-{name}="{escape(value)}"' for name, value in facts.items() if value)
-    names = "".join(f'<span id="{name}"></span>' for name in (former(entry.id) if page.former_anchors else []))
+    names = "".join(
+        f'<span id="{name}"></span>' for name in (former(entry.id) if page.former_anchors else [])
+    )
     inside = (_claim if entry.kind == "claim" else _erratum)(columns)
     say, more = inside
     opened = " open" if page.is_open else ""
@@ -146,7 +176,11 @@ def _claim(columns: dict[str, str]) -> tuple[str, str]:
 
 def _erratum(columns: dict[str, str]) -> tuple[str, str]:
     finding = {"missing condition": "Condition", "irreproducible": "We find", "remark": "Remark"}
-    quote = f"<p>{columns['where']}: “{columns['quote']}”</p>" if columns["quote"] else f"<p>{columns['where']}.</p>"
+    quote = (
+        f"<p>{columns['where']}: “{columns['quote']}”</p>"
+        if columns["quote"]
+        else f"<p>{columns['where']}.</p>"
+    )
     more = f"<p><b>{finding.get(columns['class'], 'Instead')}:</b> {columns['right']} <i>({columns['status']})</i></p>"
     return columns["wrong"], quote + more
 
@@ -178,7 +212,9 @@ def error(number: Number) -> str:
 def _table(entry: Entry) -> str:
     if not entry.numbers:
         return ""
-    worst_first = sorted(entry.numbers, key=lambda number: -RESULTS.index(number.verdict) % len(RESULTS))
+    worst_first = sorted(
+        entry.numbers, key=lambda number: -RESULTS.index(number.verdict) % len(RESULTS)
+    )
     worst_first = sorted(worst_first, key=lambda number: number.verdict != "deviates")
     body = "".join(
         f'<tr><th scope="row">{typeset(n.what)}</th><td class="number">{_digits(n.printed)}</td>'
@@ -200,21 +236,32 @@ def _digits(text: str) -> str:
 
 def _links(entry: Entry, titles: dict[str, str]) -> str:
     """Where the row is shown, tested and spoken of."""
-    shown = [f'<a href="chapters/{slug}.html#{cell}">{escape(titles[slug])}</a>' for slug, cell in entry.cells]
+    shown = [
+        f'<a href="chapters/{slug}.html#{cell}">{escape(titles[slug])}</a>'
+        for slug, cell in entry.cells
+    ]
     if not shown:
         slug = entry.chapter
         shown = [f'<a href="chapters/{slug}.html">{escape(titles[slug])}</a>']
     lines = [("Shown in the cell of" if entry.cells else "Chapter", shown)]
     tests = [
-        f'<a href="../tests/{file}.html#{anchor(name)}"><code>{file}::{name}</code></a>' for file, name in entry.tests
+        f'<a href="../tests/{file}.html#{anchor(name)}"><code>{file}::{name}</code></a>'
+        for file, name in entry.tests
     ]
     lines.append(("Tested by", tests))
     named = [
-        f'<a href="chapters/{slug}.html#see-{anchor(entry.id)}">{escape(titles[slug])}</a>' for slug in entry.mentions
+        f'<a href="chapters/{slug}.html#see-{anchor(entry.id)}">{escape(titles[slug])}</a>'
+        for slug in entry.mentions
     ]
     lines.append(("Named in", named))
-    lines.append(("This row", [f'<a href="claims.html#{anchor(entry.id)}">#{anchor(entry.id)}</a>']))
-    return '<ul class="links">' + "".join(f"<li>{said} {', '.join(to)}</li>" for said, to in lines if to) + "</ul>"
+    lines.append(
+        ("This row", [f'<a href="claims.html#{anchor(entry.id)}">#{anchor(entry.id)}</a>'])
+    )
+    return (
+        '<ul class="links">'
+        + "".join(f"<li>{said} {', '.join(to)}</li>" for said, to in lines if to)
+        + "</ul>"
+    )
 
 
 def former(name: str) -> list[str]:

@@ -30,7 +30,15 @@ from sphinx.transforms import SphinxTransform
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 PAGE = "book/claims"
-LEFT_ALONE = (nodes.literal, nodes.literal_block, nodes.math, nodes.math_block, nodes.title, nodes.reference, nodes.raw)
+LEFT_ALONE = (
+    nodes.literal,
+    nodes.literal_block,
+    nodes.math,
+    nodes.math_block,
+    nodes.title,
+    nodes.reference,
+    nodes.raw,
+)
 
 
 class rows_of_chapter(nodes.General, nodes.Element):  # noqa: N801 (docutils writes nodes so)
@@ -53,7 +61,9 @@ class Bar(SphinxDirective):
         page = posixpath.relpath(f"{PAGE}.html", posixpath.dirname(self.env.docname))
         if self.env.docname == PAGE:
             page = ""
-        return [nodes.raw("", html.bars(data.totals(root), data.n_settings(root), page), format="html")]
+        return [
+            nodes.raw("", html.bars(data.totals(root), data.n_settings(root), page), format="html")
+        ]
 
 
 class Verdicts(SphinxDirective):
@@ -67,18 +77,31 @@ class Verdicts(SphinxDirective):
         """Make the sections now, for the contents; their rows come when all pages are read."""
         kinds = tuple(self.arguments[0].split())
         if not kinds or not set(kinds) <= set(data.TABLES):
-            raise self.error(f"verdicts wants some of {', '.join(data.TABLES)}, got {self.arguments[0]!r}")
+            raise self.error(
+                f"verdicts wants some of {', '.join(data.TABLES)}, got {self.arguments[0]!r}"
+            )
         root = Path(self.env.srcdir)
         published = [f"data/published/{paper[0]}.csv" for paper in data.PAPERS.values()]
-        note(self.env, "_toc.yml", "data/chapters.csv", *(f"data/{data.TABLES[kind][0]}" for kind in kinds), *published)
+        note(
+            self.env,
+            "_toc.yml",
+            "data/chapters.csv",
+            *(f"data/{data.TABLES[kind][0]}" for kind in kinds),
+            *published,
+        )
         note(self.env, *(str(path.relative_to(root)) for path in data.files_with_marks(root)))
         visible(self.env)  # notes the chapters
         named = {row["chapter"] for kind in kinds for row in data.table(root, data.TABLES[kind][0])}
-        titles = {slug: title for slug, title in data.in_the_books_order(root).items() if slug in named}
+        titles = {
+            slug: title for slug, title in data.in_the_books_order(root).items() if slug in named
+        }
         found: list[nodes.Node] = [nodes.raw("", html.controls(kinds, titles), format="html")]
         for slug, title in titles.items():
             section = nodes.section(ids=[f"rows-of-{slug}"], classes=["verdict-chapter"])
-            section += [nodes.title(text=title), rows_of_chapter(kinds=kinds, slug=slug, open="open" in self.options)]
+            section += [
+                nodes.title(text=title),
+                rows_of_chapter(kinds=kinds, slug=slug, open="open" in self.options),
+            ]
             found.append(section)
         return found
 
@@ -89,7 +112,9 @@ class Row(SphinxRole):
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
         """Name a row that there is."""
         if self.text not in data.known(Path(self.env.srcdir)):
-            message = self.inliner.reporter.error(f"row {self.text!r} is in no table", line=self.lineno)
+            message = self.inliner.reporter.error(
+                f"row {self.text!r} is in no table", line=self.lineno
+            )
             return [self.inliner.problematic(self.rawtext, self.rawtext, message)], [message]
         return [link(self.env.docname, self.text)], []
 
@@ -97,7 +122,9 @@ class Row(SphinxRole):
 def link(docname: str, name: str) -> nodes.reference:
     """A link to a row from a page."""
     page = posixpath.relpath(f"{PAGE}.html", posixpath.dirname(docname))
-    return nodes.reference("", name, refuri=f"{page}#{data.anchor(name)}", internal=True, classes=["to-row"])
+    return nodes.reference(
+        "", name, refuri=f"{page}#{data.anchor(name)}", internal=True, classes=["to-row"]
+    )
 
 
 class Codes(SphinxTransform):
@@ -151,10 +178,14 @@ def link_tables(body: str, rows: set[str], page: str) -> str:
     return TABLE.sub(linked, body)
 
 
-def on_page(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:
+def on_page(
+    app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
+) -> None:
     """Link what the tables of a chapter name."""
     if pagename.startswith("book/chapters/") and context.get("body"):
-        context["body"] = link_tables(context["body"], data.known(Path(app.srcdir)), "../claims.html")
+        context["body"] = link_tables(
+            context["body"], data.known(Path(app.srcdir)), "../claims.html"
+        )
 
 
 def _above(node: nodes.Node) -> Iterator[nodes.Element]:
@@ -188,7 +219,9 @@ def fill(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     places = list(doctree.findall(rows_of_chapter))
     if not places:
         return
-    app.env.get_domain("math").data["has_equations"][docname] = True  # in the rows, which are raw HTML
+    app.env.get_domain("math").data["has_equations"][docname] = (
+        True  # in the rows, which are raw HTML
+    )
     root = Path(app.srcdir)
     mentions: dict[str, list[str]] = {}
     for name, ids in getattr(app.env, "verdict_mentions", {}).items():
@@ -198,7 +231,9 @@ def fill(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     entries = data.entries(root, places[0]["kinds"], mentions)
     for place in places:
         of_chapter = [entry for entry in entries if entry.chapter == place["slug"]]
-        shown = html.rows(of_chapter, html.Page(titles, data.known(root), docname != PAGE, place["open"]))
+        shown = html.rows(
+            of_chapter, html.Page(titles, data.known(root), docname != PAGE, place["open"])
+        )
         place.replace_self(nodes.raw("", shown, format="html"))
 
 
@@ -209,7 +244,11 @@ def sources(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
     for path in data.files_with_marks(Path(app.srcdir)):
         named = {name for places in data.marked_tests(path).values() for _, name in places}
         shown = app.builder.highlighter.highlight_block(path.read_text("utf8"), "python")
-        yield f"tests/{path.stem}", {"title": f"tests/{path.name}", "body": _page(path.name, shown, named)}, "page.html"
+        yield (
+            f"tests/{path.stem}",
+            {"title": f"tests/{path.name}", "body": _page(path.name, shown, named)},
+            "page.html",
+        )
 
 
 def _page(name: str, shown: str, named: set[str]) -> str:
@@ -221,7 +260,9 @@ def _page(name: str, shown: str, named: set[str]) -> str:
             indent, kind, word = found.groups()
             inside = f"{word}." if kind == "class" else inside if indent else ""
             if kind == "def" and f"{inside}{word}" in named:
-                lines[i] = f'<span id="{data.anchor(inside + word)}" class="marked-test"></span>{line}'
+                lines[i] = (
+                    f'<span id="{data.anchor(inside + word)}" class="marked-test"></span>{line}'
+                )
     text = "The tests on this page carry codes of the <a href='../book/claims.html'>list of verdicts</a>."
     return f"<h1>tests/{name}</h1><p>{text}</p>" + "\n".join(lines)
 
@@ -233,7 +274,9 @@ def forget(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
 
 def merge(app: Sphinx, env: BuildEnvironment, docnames: list[str], other: BuildEnvironment) -> None:
     """Take over what another process noted."""
-    env.verdict_mentions = getattr(env, "verdict_mentions", {}) | getattr(other, "verdict_mentions", {})
+    env.verdict_mentions = getattr(env, "verdict_mentions", {}) | getattr(
+        other, "verdict_mentions", {}
+    )
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -15,6 +15,10 @@ from ibukit.attack.robust import RobustEstimate as RobustEstimate
 from ibukit.attack.robust import robust_mle as robust_mle
 
 if not TYPE_CHECKING:
-    _OLD = {"detect": "detect_poisoning", "mix": "mix_with_public", "poisoned": "poisoned_distribution"}
+    _OLD = {
+        "detect": "detect_poisoning",
+        "mix": "mix_with_public",
+        "poisoned": "poisoned_distribution",
+    }
     __getattr__ = _deprecated.moved(__name__, _OLD, globals())
 del TYPE_CHECKING

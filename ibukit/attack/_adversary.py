@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ibukit._validate import Floats
-from ibukit.alphabet import Alphabet, Line
+from ibukit._ground.arguments import Floats
 from ibukit.channels import Channel
+from ibukit.domain.alphabet import Alphabet, Line
 from ibukit.estimate import Estimate
 from ibukit.estimators import mle
-from ibukit.tally import Part, Tally
+from ibukit.tally.tally import Part, Tally
 
 # nats per report: what explains the reports better by less than this does so by rounding
 ROUNDING_OF_GAIN = 1e-12
@@ -85,7 +85,9 @@ class Scan(NamedTuple):
     """The largest of the maxima that were computed, which is at most `tol` unless one was missed."""
 
 
-def scan(part: Part, honest: Estimate, tol: float, above: float = 0.0, but: Sequence[int] = ()) -> Scan:
+def scan(
+    part: Part, honest: Estimate, tol: float, above: float = 0.0, but: Sequence[int] = ()
+) -> Scan:
     """Look for the report that adversaries explain best, if its likelihood ratio exceeds `above`.
 
     `but` are reports, by their index, whose adversaries are among the secrets already.
@@ -111,7 +113,10 @@ def scan(part: Part, honest: Estimate, tol: float, above: float = 0.0, but: Sequ
         estimate = mle(with_adversaries(part, int(report)), tol, strict=False)
         ratio = 2 * (estimate.log_likelihood - honest.log_likelihood)
         # of a maximum that was missed, what it may be more
-        bound = max(bound, ratio if estimate.gap <= tol else min(ratio + 2 * tally.n * estimate.gap, most[report]))
+        bound = max(
+            bound,
+            ratio if estimate.gap <= tol else min(ratio + 2 * tally.n * estimate.gap, most[report]),
+        )
         gap = max(gap, estimate.gap)
         if ratio > best + least:
             found, best = Suspect(int(report), ratio, estimate), ratio

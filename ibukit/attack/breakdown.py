@@ -10,13 +10,13 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import logsumexp
 
-from ibukit import _validate
-from ibukit._threads import one_thread
-from ibukit._validate import Floats
-from ibukit.alphabet import Alphabet, as_alphabet
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats
+from ibukit._ground.threads import one_thread
 from ibukit.attack._targets import code_of
 from ibukit.design import least_information
 from ibukit.design.least_information import RateDistortionProblem
+from ibukit.domain.alphabet import Alphabet, as_alphabet
 from ibukit.errors import ConvergenceError
 
 
@@ -92,7 +92,7 @@ def breakdown_fraction(
     """
     places = as_alphabet(alphabet)
     k = len(places)
-    honest = _validate.distribution("prior", prior, k)
+    honest = arguments.distribution("prior", prior, k)
     beta = least_information.slope(beta)
     code = code_of(target, places, codes)
     if k == 1:
@@ -103,14 +103,18 @@ def breakdown_fraction(
 
     def log_g(fraction: float) -> float:
         return _log_g(
-            RateDistortionProblem((1 - fraction) * honest + fraction * claim, others), distances[:, code], beta
+            RateDistortionProblem((1 - fraction) * honest + fraction * claim, others),
+            distances[:, code],
+            beta,
         )
 
     with one_thread():
         if log_g(0.0) >= 0:
             return 0.0
-        fraction, ended = brentq(log_g, 0.0, 1.0, xtol=1e-14, rtol=1e-12, full_output=True, disp=False)
-    if _validate.flag("strict", strict) and not ended.converged:
+        fraction, ended = brentq(
+            log_g, 0.0, 1.0, xtol=1e-14, rtol=1e-12, full_output=True, disp=False
+        )
+    if arguments.flag("strict", strict) and not ended.converged:
         raise ConvergenceError(
             f"the root-finder was at {fraction:.6g} after {ended.iterations} steps, and had not ended: {ended.flag}; "
             "strict=False returns this fraction",

@@ -9,21 +9,21 @@ import numpy as np
 from numpy.random import Generator
 from scipy.special import xlogy
 
-from ibukit import _validate
-from ibukit._validate import Floats, Ints
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats, Ints
 from ibukit.attack._adversary import scan
 from ibukit.attack.robust import Report, name_of
 from ibukit.estimate import ConvergenceError
 from ibukit.estimators import mle
 from ibukit.mechanisms.base import single_part
 from ibukit.solvers import interior_point
-from ibukit.tally import Part, Tally, make_part
+from ibukit.tally.tally import Part, Tally, make_part
 
 MLE_TOL = 1e-9
 # reports that numpy divides into two halves of the same size; of more, each goes to one half or the other by a coin
-MOST_DIVIDED = 10**9
+MAX_DIVIDED = 10**9
 # of a report that somebody sent, for a ratio that fits into a double
-LEAST_DIVISOR = np.finfo(float).tiny
+MIN_DIVISOR = np.finfo(float).tiny
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,9 @@ class Detection:
     share: float
 
 
-def detect_poisoning(tally: Tally, false_alarms: float = 0.01, *, rng: Generator, strict: bool = True) -> Detection:
+def detect_poisoning(
+    tally: Tally, false_alarms: float = 0.01, *, rng: Generator, strict: bool = True
+) -> Detection:
     """Test whether all reports came through the mechanism.
 
     The alternative is adversaries who all send the same report. The reports are divided at random into two halves; of a
@@ -122,10 +124,12 @@ def detect_poisoning(tally: Tally, false_alarms: float = 0.01, *, rng: Generator
     8
     """
     part = single_part(tally)
-    rng = _validate.generator(rng)
-    level = _validate.fraction("false_alarms", false_alarms, "()")
+    rng = arguments.generator(rng)
+    level = arguments.fraction("false_alarms", false_alarms, "()")
     if tally.n < 2:
-        raise ValueError("tally must hold at least two reports: one half suggests what the other half is tested for")
+        raise ValueError(
+            "tally must hold at least two reports: one half suggests what the other half is tested for"
+        )
     first = _half(part.counts, rng)
     halves = _evidence(part, first), _evidence(part, part.counts - first)
     best = max(halves, key=lambda half: half.log_evidence)
@@ -139,7 +143,7 @@ def detect_poisoning(tally: Tally, false_alarms: float = 0.01, *, rng: Generator
         share=best.share,
     )
     gap = max(half.gap for half in halves)
-    if _validate.flag("strict", strict) and gap > MLE_TOL:
+    if arguments.flag("strict", strict) and gap > MLE_TOL:
         raise ConvergenceError(
             f"a maximum was not certified within {MLE_TOL:g}, its gap is {gap:.3g}; strict=False returns the result, "
             "whose level holds all the same",
@@ -160,7 +164,7 @@ class _Half:
 def _half(counts: Ints, rng: Generator) -> Ints:
     """About half of the reports, chosen without looking at them; exactly half where numpy can draw that."""
     n = int(counts.sum())
-    if n < MOST_DIVIDED:
+    if n < MAX_DIVIDED:
         return np.asarray(rng.multivariate_hypergeometric(counts, n // 2))
     return np.asarray(rng.binomial(counts, 0.5))
 
@@ -183,7 +187,10 @@ def _evidence(part: Part, counts: Ints) -> _Half:
     # a report that neither makes proves nothing either way; one that honest people make less often than a double can
     # say has a probability of at most 5e-324, which such a ratio leaves below the rounding of its sum
     r = np.divide(
-        attacked, np.maximum(honest, LEAST_DIVISOR), out=np.ones_like(attacked), where=(honest > 0) | (attacked > 0)
+        attacked,
+        np.maximum(honest, MIN_DIVISOR),
+        out=np.ones_like(attacked),
+        where=(honest > 0) | (attacked > 0),
     )
     n = np.append(others[seen], others.sum() - others[seen].sum())
     log_evidence = float(xlogy(n, r).sum()) - float(n.sum()) * math.log((channel @ r).max())

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ibukit import _validate
-from ibukit._validate import Floats
-from ibukit.distributions import normalize
-from ibukit.grid import Grid
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats
+from ibukit.domain.distributions import normalize
+from ibukit.domain.grid import Grid
 
 
 def coarse_map(weights: ArrayLike, grid: Grid, block: int) -> Floats:
@@ -50,12 +50,18 @@ def coarse_map(weights: ArrayLike, grid: Grid, block: int) -> Floats:
            [0.125, 0.125, 0.125, 0.125]])
     """
     if not isinstance(grid, Grid):
-        raise TypeError(f"grid must be a Grid, whose cells have rows and columns, got {type(grid).__name__}")
-    side = _validate.whole("block", block, 1)
-    shares = normalize(_validate.vector("weights", weights, len(grid)))
-    rows, cols = (grid.values - grid.first).T // min(side, len(grid))  # a larger one is the whole grid, too
+        raise TypeError(
+            f"grid must be a Grid, whose cells have rows and columns, got {type(grid).__name__}"
+        )
+    side = arguments.whole("block", block, 1)
+    shares = normalize(arguments.vector("weights", weights, len(grid)))
+    rows, cols = (grid.values - grid.first).T // min(
+        side, len(grid)
+    )  # a larger one is the whole grid, too
     blocks = rows * (cols.max() + 1) + cols
-    return np.asarray((np.bincount(blocks, weights=shares) / np.maximum(np.bincount(blocks), 1))[blocks])
+    return np.asarray(
+        (np.bincount(blocks, weights=shares) / np.maximum(np.bincount(blocks), 1))[blocks]
+    )
 
 
 def mix_with_public(distribution: ArrayLike, public: ArrayLike, weight: float) -> Floats:
@@ -93,7 +99,7 @@ def mix_with_public(distribution: ArrayLike, public: ArrayLike, weight: float) -
     >>> ik.attack.mix_with_public([0.0, 0.0, 1.0], public=ik.uniform(3), weight=0.7)
     array([0.1, 0.1, 0.8])
     """
-    theta = _validate.distribution("distribution", distribution)
-    known = _validate.distribution("public", public, len(theta))
-    own = _validate.fraction("weight", weight, "[]")
+    theta = arguments.distribution("distribution", distribution)
+    known = arguments.distribution("public", public, len(theta))
+    own = arguments.fraction("weight", weight, "[]")
     return own * theta + (1 - own) * known

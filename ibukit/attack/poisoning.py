@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ibukit import _validate
-from ibukit._labels import in_order
-from ibukit._validate import Floats, Ints
-from ibukit.alphabet import Alphabet
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats, Ints
 from ibukit.attack._targets import secrets_of, targets_in
+from ibukit.domain.alphabet import Alphabet
+from ibukit.domain.labels import in_order
 from ibukit.estimate import Estimate
 from ibukit.estimate.result import distribution_on
 from ibukit.mechanisms.base import single_part
-from ibukit.tally import Tally
+from ibukit.tally.tally import Tally
 
 
 def poison_inputs(
@@ -71,13 +71,16 @@ def poison_inputs(
     array([500, 400, 100])
     """
     secrets = secrets_of(
-        alphabet, len(counts) if isinstance(counts, Mapping) else np.size(_validate.whole_array("counts", counts))
+        alphabet,
+        len(counts)
+        if isinstance(counts, Mapping)
+        else np.size(arguments.whole_array("counts", counts)),
     )
     people: Ints = in_order("counts", counts, secrets)  # a copy
     if not people.sum():
         raise ValueError("counts must hold at least one person, they are all 0")
     targets = targets_in(target, secrets)
-    adversaries = _adversaries(int(people.sum()), _validate.fraction("fraction", fraction, "[)"))
+    adversaries = _adversaries(int(people.sum()), arguments.fraction("fraction", fraction, "[)"))
     people[targets] += adversaries // len(targets)
     people[targets[: adversaries % len(targets)]] += 1
     return people
@@ -127,14 +130,25 @@ def poisoned_distribution(
     >>> ik.attack.poisoned_distribution([0.5, 0.5, 0.0], target=2, fraction=0.1)
     array([0.45, 0.45, 0.1 ])
     """
-    over = distribution.alphabet if alphabet is None and isinstance(distribution, Estimate) else alphabet
+    over = (
+        distribution.alphabet
+        if alphabet is None and isinstance(distribution, Estimate)
+        else alphabet
+    )
     secrets = secrets_of(
-        over, np.size(distribution if over is not None else _validate.whole_array("distribution", distribution))
+        over,
+        np.size(
+            distribution
+            if over is not None
+            else arguments.whole_array("distribution", distribution)
+        ),
     )
     size = None if over is None else len(secrets)
-    honest = _validate.distribution("distribution", distribution_on("distribution", distribution, secrets), size)
+    honest = arguments.distribution(
+        "distribution", distribution_on("distribution", distribution, secrets), size
+    )
     targets = targets_in(target, secrets)
-    share = _validate.fraction("fraction", fraction, "[)")
+    share = arguments.fraction("fraction", fraction, "[)")
     mixed = (1 - share) * honest
     mixed[targets] += share / len(targets)
     return mixed
@@ -188,12 +202,16 @@ def poison_outputs(tally: Tally, report: Any, fraction: float, *, codes: bool = 
         sent = [report] if np.ndim(report) == width else report
         len(sent)
     except (ValueError, TypeError):  # of different lengths, or without one
-        raise ValueError(f"report must be a report or several, as the mechanism makes them, got {report!r}") from None
+        raise ValueError(
+            f"report must be a report or several, as the mechanism makes them, got {report!r}"
+        ) from None
     if np.ndim(sent) == 0:
-        raise ValueError(f"report must be a report or several, as the mechanism makes them, got {report!r}")
+        raise ValueError(
+            f"report must be a report or several, as the mechanism makes them, got {report!r}"
+        )
     if not len(sent):
         raise ValueError("report must hold at least one report, it is empty")
-    adversaries = _adversaries(tally.n, _validate.fraction("fraction", fraction, "[)"))
+    adversaries = _adversaries(tally.n, arguments.fraction("fraction", fraction, "[)"))
     each = np.full(len(sent), adversaries // len(sent))
     each[: adversaries % len(sent)] += 1
     mechanism.tally(sent, codes=codes)  # refuses an impossible report even where nobody sends it

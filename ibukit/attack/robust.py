@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ibukit import _validate
-from ibukit._validate import Floats
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats
 from ibukit.attack._adversary import scan, with_adversaries
-from ibukit.distributions import uniform
+from ibukit.domain.distributions import uniform
+from ibukit.domain.grid import Grid
 from ibukit.estimate import ConvergenceError, Estimate
 from ibukit.estimators import Change, Discrepancy, Gap, Steps, ibu, mle
-from ibukit.grid import Grid
 from ibukit.mechanisms.base import single_part
-from ibukit.tally import Part, Tally
+from ibukit.tally.tally import Part, Tally
 
 Report = Any
 """A label, an integer, a pair of coordinates, or a row of bits."""
@@ -155,17 +155,23 @@ def robust_mle(
     np.float64(0.074)
     """
     part = single_part(tally)
-    limit = _validate.from_zero("threshold", threshold)
-    bound = len(part.reports) if most is None else _validate.whole("most", most, 1)
+    limit = arguments.from_zero("threshold", threshold)
+    bound = len(part.reports) if most is None else arguments.whole("most", most, 1)
     if start is not None and stop is None:
-        raise ValueError("start needs a rule to stop by, as stop=ik.Steps(10): the maximiser does not depend on it")
+        raise ValueError(
+            "start needs a rule to stop by, as stop=ik.Steps(10): the maximiser does not depend on it"
+        )
     honest = mle(tally, tol, strict=False)
     suspect, ratio, gap = scan(part, honest, tol, above=limit)
     gap = max(gap, honest.gap)
     if suspect is None:
         estimate = honest if stop is None else ibu(tally, start, stop)
         return _checked(RobustEstimate(estimate, 0.0, None, ratio, limit), gap, tol, strict)
-    found, joined, k = [suspect.report], with_adversaries(part, suspect.report), len(part.mechanism.alphabet)
+    found, joined, k = (
+        [suspect.report],
+        with_adversaries(part, suspect.report),
+        len(part.mechanism.alphabet),
+    )
     fitted = suspect.estimate
     while len(found) < bound:
         suspect, _, missed = scan(single_part(joined), fitted, tol, above=limit, but=found)
@@ -179,20 +185,24 @@ def robust_mle(
     shares = tuple(joint.distribution[k:].tolist())
     share = float(joint.distribution[k:].sum())
     if share >= 1:
-        raise ValueError(f"tally has no honest report left: adversaries who send {reports[0]} explain all")
+        raise ValueError(
+            f"tally has no honest report left: adversaries who send {reports[0]} explain all"
+        )
     estimate = replace(
         joint,
-        distribution=_validate.frozen(joint.distribution[:k] / joint.distribution[:k].sum()),
+        distribution=arguments.frozen(joint.distribution[:k] / joint.distribution[:k].sum()),
         method=f"robust {joint.method}",
         alphabet=tally.alphabet,
         tally=None,
     )
-    return _checked(RobustEstimate(estimate, share, reports[0], ratio, limit, reports, shares), gap, tol, strict)
+    return _checked(
+        RobustEstimate(estimate, share, reports[0], ratio, limit, reports, shares), gap, tol, strict
+    )
 
 
 def _checked(found: RobustEstimate, gap: float, tol: float, strict: bool) -> RobustEstimate:
     """What was found, or the error that carries it: `gap` is the largest of the maxima on the way."""
-    if _validate.flag("strict", strict) and gap > tol:
+    if arguments.flag("strict", strict) and gap > tol:
         raise ConvergenceError(
             f"tol={tol:g} was not certified, a maximum has a gap of {gap:.3g}; take a larger tol, or strict=False for "
             "what was found",
@@ -206,7 +216,7 @@ def _stopped(
 ) -> Estimate:
     """IBU on theta and the adversaries' shares together."""
     k = len(single_part(joined).mechanism.alphabet) - len(shares)
-    first = uniform(k) if start is None else _validate.distribution("start", start, k)
+    first = uniform(k) if start is None else arguments.distribution("start", start, k)
     return ibu(joined, np.append((1 - shares.sum()) * first, shares), stop)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ibukit._validate import Floats
+from ibukit._ground.arguments import Floats
 
 # a row of a table of 256 sums, and a cache line more: entries for the same byte would else share few lines of the cache
 STRIDE = 264
@@ -70,7 +70,9 @@ def levels_forward(rows: NDArray[np.uint8], entries: Floats, each: int, theta: F
 
 
 @njit(cache=True)
-def levels_adjoint(rows: NDArray[np.uint8], entries: Floats, each: int, w: Floats, k: int) -> Floats:
+def levels_adjoint(
+    rows: NDArray[np.uint8], entries: Floats, each: int, w: Floats, k: int
+) -> Floats:
     """v_x = sum_z w_z entries[level_zx]."""
     n, n_bytes = rows.shape
     gathered = np.zeros((n_bytes, STRIDE))

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from ibukit._validate import Floats
+from ibukit._ground.arguments import Floats
 
 
 @njit(cache=True)

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from ibukit._validate import Floats, Ints
+from ibukit._ground.arguments import Floats, Ints
 
 
 @njit(cache=True)

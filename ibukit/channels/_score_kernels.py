@@ -3,14 +3,20 @@
 import numpy as np
 from numba import njit
 
-from ibukit._validate import Floats, Ints
+from ibukit._ground.arguments import Floats, Ints
 
 BLOCK = 1024  # sums go by blocks, so that a million roundings do not pile up
 
 
 @njit(cache=True, error_model="numpy")
 def score_responses(
-    theta: Floats, g: Floats, total: float, reports: Ints, counts: Floats | Ints, off: float, extra: float
+    theta: Floats,
+    g: Floats,
+    total: float,
+    reports: Ints,
+    counts: Floats | Ints,
+    off: float,
+    extra: float,
 ) -> tuple[float, float, float]:
     """Log-likelihood, least p and largest g for M_xz = off + extra [x = reports[z]]; theta sums to `total`.
 
@@ -45,7 +51,9 @@ def score_responses(
 
 # Sums may be reordered, so that they fill the vector registers
 @njit(cache=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz", "arcp"})
-def score_written(numbers: Floats, theta: Floats, counts: Floats | Ints, p: Floats, g: Floats) -> None:
+def score_written(
+    numbers: Floats, theta: Floats, counts: Floats | Ints, p: Floats, g: Floats
+) -> None:
     """Fill p = numbers theta and add counts / p times the numbers to g: each report is read once.
 
     A report is used for g while it is in the cache of the core. That is as fast as memory is, where two products of

@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ibukit._validate import Floats, Ints
+from ibukit._ground.arguments import Floats, Ints
 
 
 @njit(cache=True)
@@ -123,7 +123,12 @@ def hadamard_pairs(
     sums of `hadamard_adjoint`, and o the sum over the reports of the block where r xor t is -.
     """
     k = places.shape[1]
-    agree, rest, plus, differ = np.empty(length), np.empty(length), np.empty(length), np.empty(length)
+    agree, rest, plus, differ = (
+        np.empty(length),
+        np.empty(length),
+        np.empty(length),
+        np.empty(length),
+    )
     sums = np.zeros(k)
     begin = 0
     for group in range(len(places)):
@@ -156,7 +161,9 @@ def hadamard_pairs(
                     for x in range(y, k):
                         r = own[x]
                         if r & -order == block:
-                            total[x, y] += both * 0.5 * (agree[r] + agree[t] - differ[block + (r ^ t)])
+                            total[x, y] += (
+                                both * 0.5 * (agree[r] + agree[t] - differ[block + (r ^ t)])
+                            )
         begin = end
     if order == length:
         for y in range(k):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ibukit._validate import Floats, Ints
+from ibukit._ground.arguments import Floats, Ints
 from ibukit.channels._gram_kernels import mirror
 
 
@@ -110,10 +110,14 @@ class Channel(ABC):
         Without a vector as long as the reports, where that can be avoided.
         """
         p = self.forward(theta)
-        least = float(p[p.argmin()])  # in less time than by `min`, which asks in Python what it is asked
+        least = float(
+            p[p.argmin()]
+        )  # in less time than by `min`, which asks in Python what it is asked
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             g = self.adjoint(counts / p)
-        return Score(float(counts @ np.log(p)) if least > 0 else -math.inf, g, least if least > 0 else 0.0)
+        return Score(
+            float(counts @ np.log(p)) if least > 0 else -math.inf, g, least if least > 0 else 0.0
+        )
 
     def certificate(self, theta: Floats, counts: Floats | Ints, n: float) -> tuple[float, float]:
         """Log-likelihood at theta, and its gap for n reports, nats per report.
@@ -171,7 +175,17 @@ class Channel(ABC):
 
 
 SHORTCUTS = frozenset(
-    {"score", "certificate", "rows", "gram", "add_gram", "take", "unit_columns", "scaled", "with_one_more"}
+    {
+        "score",
+        "certificate",
+        "rows",
+        "gram",
+        "add_gram",
+        "take",
+        "unit_columns",
+        "scaled",
+        "with_one_more",
+    }
 )
 
 
@@ -259,7 +273,9 @@ def sum_of(scores: Iterable[Score]) -> Score:
     """The score of all reports from those of some each."""
     each = list(scores)
     total = np.sum([score.g for score in each], axis=0)
-    return Score(sum(score.log_likelihood for score in each), total, min(score.least for score in each))
+    return Score(
+        sum(score.log_likelihood for score in each), total, min(score.least for score in each)
+    )
 
 
 def slices_of(length: int, at_least: int = 0) -> Iterator[slice]:

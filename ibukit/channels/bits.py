@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ibukit._threads import in_order
-from ibukit._validate import Floats, Ints
+from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.threads import in_order
 from ibukit.channels import _bit_kernels
 from ibukit.channels.base import Channel, Score, slices_of, sum_of
 
@@ -94,7 +94,13 @@ class BitChannel(Channel):
         """In stretches: of rows of bits there may be as many as users."""
         score = Channel.score
         stretches = slices_of(self.size, self.rows_at_once)
-        return sum_of(in_order(lambda rows: score(self.take(rows), theta, counts[rows]), stretches, self.worth_sharing))
+        return sum_of(
+            in_order(
+                lambda rows: score(self.take(rows), theta, counts[rows]),
+                stretches,
+                self.worth_sharing,
+            )
+        )
 
     def take(self, reports: slice | Ints) -> BitChannel:
         """Some of the rows of bits."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 
-from ibukit._validate import Floats, Ints
+from ibukit._ground.arguments import Floats, Ints
 from ibukit.channels._score_kernels import score_written
 from ibukit.channels.base import Channel, Score, slices_of, sum_of
 
@@ -140,7 +140,9 @@ class WrittenChannel(Channel):
 
     def in_single(self, factor: Floats) -> NDArray[np.float32]:
         """The numbers of each report times its factor, in single precision: shape (s, k)."""
-        return (self.numbers * factor[:, None]).astype(np.float32)  # a factor alone may be beyond what is left of it
+        return (self.numbers * factor[:, None]).astype(
+            np.float32
+        )  # a factor alone may be beyond what is left of it
 
     def add_gram(self, total: Floats, weights: Floats) -> None:
         """Some thousand reports at a time."""

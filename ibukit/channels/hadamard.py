@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ibukit._validate import Floats, Ints
+from ibukit._ground.arguments import Floats, Ints
 from ibukit.channels import _sign_kernels
 from ibukit.channels.base import Channel, slices_of
 from ibukit.channels.dense import lower_gram
 
 # reports of a group up to which the products of their entries, by BLAS, take less time than a look-up for each pair
-FEWEST_REPORTS = 30
+MIN_REPORTS = 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +100,15 @@ class HadamardChannel(Channel):
     def rows(self, secrets: Ints) -> Floats:
         """Entry by entry."""
         return _sign_kernels.hadamard_rows(
-            secrets, self.places, self.order, self.group, self.column, self.minus, self.low, self.high, self.scale
+            secrets,
+            self.places,
+            self.order,
+            self.group,
+            self.column,
+            self.minus,
+            self.low,
+            self.high,
+            self.scale,
         )
 
     def add_gram(self, total: Floats, weights: Floats) -> None:
@@ -108,7 +116,7 @@ class HadamardChannel(Channel):
 
         The product of two rows is a row. Where groups have few reports, from the matrix.
         """
-        if self.size < FEWEST_REPORTS * len(self.places):
+        if self.size < MIN_REPORTS * len(self.places):
             everyone = np.arange(self.k)
             for some in slices_of(self.size):
                 total += lower_gram(self.take(some).rows(everyone), weights[some])
@@ -121,7 +129,9 @@ class HadamardChannel(Channel):
 
     def unit_columns(self) -> HadamardChannel:
         """Over the larger entry, where a secret has it."""
-        held = _sign_kernels.hadamard_held(self.places, self.order, self.group, self.column, self.minus)
+        held = _sign_kernels.hadamard_held(
+            self.places, self.order, self.group, self.column, self.minus
+        )
         return replace(self, scale=1 / np.where(held, self.high, self.low))
 
     def scaled(self, factor: Floats) -> HadamardChannel:

@@ -6,17 +6,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ibukit._validate import Floats, Ints
+from ibukit._ground.arguments import Floats, Ints
 from ibukit.channels import _gram_kernels, _line_kernels
 from ibukit.channels.base import Channel
 
 # A report whose probability is below e^-460 = 1e-200 under every secret keeps that factor apart, as a logarithm.
-SMALLEST_LOG_FACTOR = -460.0
+MIN_LOG_FACTOR = -460.0
 
 
 def split_factor(log_factor: Floats) -> tuple[Floats, Floats]:
     """A factor of each report as (what a double can hold, the logarithm of the rest); the rest is mostly 0."""
-    rest = np.where(log_factor < SMALLEST_LOG_FACTOR, log_factor, 0.0)
+    rest = np.where(log_factor < MIN_LOG_FACTOR, log_factor, 0.0)
     return np.exp(log_factor - rest), rest
 
 
@@ -63,7 +63,9 @@ class LineChannel(Channel):
 
     def adjoint(self, w: Floats) -> Floats:
         """Drop the weights at the reports' positions, then sweep."""
-        dropped: Floats = np.bincount(self.positions, weights=w * self.scale, minlength=self.k).astype(np.float64)
+        dropped: Floats = np.bincount(
+            self.positions, weights=w * self.scale, minlength=self.k
+        ).astype(np.float64)
         return _line_kernels.sweep(dropped, self.decay)
 
     def rows(self, secrets: Ints) -> Floats:
@@ -74,7 +76,9 @@ class LineChannel(Channel):
     def add_gram(self, total: Floats, weights: Floats) -> None:
         """Entry by entry in O(k^2), however many reports there are."""
         dropped = np.bincount(self.positions, weights * self.scale**2, self.k).astype(np.float64)
-        _gram_kernels.add_line(total.T, dropped, self.decay)  # upper triangle in C order is the lower in F order
+        _gram_kernels.add_line(
+            total.T, dropped, self.decay
+        )  # upper triangle in C order is the lower in F order
 
     def take(self, reports: slice | Ints) -> LineChannel:
         """The same of some reports."""

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from ibukit._validate import Floats, Ints
+from ibukit._ground.arguments import Floats, Ints
 from ibukit.channels.base import Channel, Score, sum_of
 from ibukit.errors import TooLarge
 
 # results that are folded at once; what is folded with what depends on the partitions alone
 FOLDED_AT_ONCE = 16
 # reports up to which a vector as long as they are is made: a gigabyte
-MOST_GATHERED = 2**27
+MAX_GATHERED = 2**27
 
 # what is computed where the reports are: from their channel, what all partitions share, and the reports' weights
 Piece = Callable[[Channel, Any, Any], Any]
@@ -113,10 +113,10 @@ class PartitionedChannel(Channel):
         TooLarge
             If there are more than 2^27 reports.
         """
-        if self.size > MOST_GATHERED:
+        if self.size > MAX_GATHERED:
             raise TooLarge(
                 f"{self.size} reports in partitions are too many for a vector as long as they are, which this needs; "
-                f"at most {MOST_GATHERED}. What mle needs, sums over the reports, is not limited"
+                f"at most {MAX_GATHERED}. What mle needs, sums over the reports, is not limited"
             )
         pieces = self.partitions.each(_forward, theta, [None] * len(self.partitions.sizes))
         return np.concatenate(pieces)

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from scipy import fft
 
-from ibukit._validate import Floats, Ints
-from ibukit.channels import _plane_kernels, plane_masses
+from ibukit._ground.arguments import Floats, Ints
+from ibukit.channels import _plane_kernels, offset_masses
 from ibukit.channels.base import Channel, Score
-from ibukit.channels.waves import gram
-from ibukit.channels.waves.convolution import Convolutions, Job
-from ibukit.channels.waves.fourier import Padded
-from ibukit.grid import Grid
+from ibukit.channels.fourier import gram
+from ibukit.channels.fourier.convolution import Convolutions, Job
+from ibukit.channels.fourier.padded_transforms import Padded
+from ibukit.domain.grid import Grid
 
 DENSE_ENTRIES = 2**22  # 32 MB: up to here a dense channel is as fast, and exact to the last digit
 FAR = -1
@@ -25,9 +25,9 @@ FAR = -1
 CONVOLUTION_ERROR = 8 * np.finfo(float).eps / 2
 RELATIVE_ERROR = 1e-10
 # terms that are added up one by one rather than transform once more, and from how many of the secrets to begin with
-MOST_ADDED_UP, HEAVIEST = 2**28, 2**11
+MAX_ADDED_UP, HEAVIEST = 2**28, 2**11
 NATS_PER_BAND = 5.0
-MOST_NATS = 30.0
+MAX_NATS = 30.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +104,7 @@ class PlaneChannel(Channel):
         the norm of the rest.
         """
         p, left, heaviest = np.zeros(len(weak)), np.arange(len(weak)), HEAVIEST
-        while len(left) * np.count_nonzero(mass) > MOST_ADDED_UP and heaviest < len(mass):
+        while len(left) * np.count_nonzero(mass) > MAX_ADDED_UP and heaviest < len(mass):
             top = np.argpartition(mass, -heaviest)[-heaviest:]
             light, heavy = mass.copy(), np.zeros_like(mass)
             light[top], heavy[top] = 0, mass[top]
@@ -138,7 +138,10 @@ class PlaneChannel(Channel):
         back = self._convolutions.drop(weights)
         if w.min() >= 0:
             # a true lower bound where rounding says zero or less, so that no secret is ruled out by an error
-            least = (self._least_of_kinds[kind] * weights[self.kinds == kind].sum() for kind in self._seen_kinds)
+            least = (
+                self._least_of_kinds[kind] * weights[self.kinds == kind].sum()
+                for kind in self._seen_kinds
+            )
             np.maximum(back, math.fsum(least), out=back)
         back *= self.factor
         if self.columns.size:
@@ -203,12 +206,16 @@ class PlaneChannel(Channel):
 
     def rows(self, secrets: Ints) -> Floats:
         """Entries read from the kernels, without a transform."""
-        return np.array([self._row(int(secret)) for secret in secrets]).reshape(len(secrets), self.size)
+        return np.array([self._row(int(secret)) for secret in secrets]).reshape(
+            len(secrets), self.size
+        )
 
     def _row(self, secret: int) -> Floats:
         offsets = np.abs(self.cells - np.divmod(secret, self.shape[1]))
         offsets[self.kinds == FAR] = 0
-        entries = self.kernels[self.kinds, offsets[:, 0], offsets[:, 1]] * (self.scale * self.factor[secret])
+        entries = self.kernels[self.kinds, offsets[:, 0], offsets[:, 1]] * (
+            self.scale * self.factor[secret]
+        )
         if self.columns.size:
             entries[self.kinds == FAR] = self.columns[secret]
         return np.asarray(entries)
@@ -218,8 +225,12 @@ class PlaneChannel(Channel):
         columns = np.empty((len(self.factor), len(self.kinds)))
         for z, (kind, cell) in enumerate(zip(self.kinds, self.cells, strict=True)):
             if kind != FAR:
-                row, col = (np.abs(np.arange(size) - at) for size, at in zip(self.shape, cell, strict=True))
-                columns[:, z] = self.kernels[kind][row][:, col].ravel() * self.factor * self.scale[z]
+                row, col = (
+                    np.abs(np.arange(size) - at) for size, at in zip(self.shape, cell, strict=True)
+                )
+                columns[:, z] = (
+                    self.kernels[kind][row][:, col].ravel() * self.factor * self.scale[z]
+                )
         columns[:, self.kinds == FAR] = self.columns
         return columns
 
@@ -243,7 +254,9 @@ class PlaneChannel(Channel):
             np.multiply(field, factor[rows], out=back[rows])
 
         self._convolutions.through(
-            lambda rows: given[rows] * factor[rows], lambda job, seen: seen * weights[job.reports], keep
+            lambda rows: given[rows] * factor[rows],
+            lambda job, seen: seen * weights[job.reports],
+            keep,
         )
         if self.columns.size:
             far = self.kinds == FAR
@@ -261,7 +274,9 @@ class PlaneChannel(Channel):
         # where all reports lie in the middle of a large grid, that would be shorter than the grid itself
         return tuple(
             fft.next_fast_len(max(largest + reach + 1, size), real=True)  # type: ignore[return-value]
-            for largest, reach, size in zip(self._largest_offsets, self._reach, self.shape, strict=True)
+            for largest, reach, size in zip(
+                self._largest_offsets, self._reach, self.shape, strict=True
+            )
         )
 
     @cached_property
@@ -273,7 +288,9 @@ class PlaneChannel(Channel):
     @cached_property
     def _reach(self) -> tuple[int, int]:
         """The largest offsets at which some kernel is not below the rounding of its sums."""
-        seen = self.kernels > math.exp(-plane_masses.MOST_NATS_AWAY) * self.kernels.max(axis=(1, 2), keepdims=True)
+        seen = self.kernels > math.exp(-offset_masses.MAX_NATS_AWAY) * self.kernels.max(
+            axis=(1, 2), keepdims=True
+        )
         return tuple(
             min(int(np.flatnonzero(seen.any(axis=(0, 2 - i)))[-1]), self._largest_offsets[i])  # type: ignore[return-value]
             for i in (0, 1)
@@ -281,7 +298,9 @@ class PlaneChannel(Channel):
 
     @cached_property
     def _convolutions(self) -> Convolutions:
-        return Convolutions.of(Padded(self.shape, self._lengths), self._tables, self.kinds, self.cells)
+        return Convolutions.of(
+            Padded(self.shape, self._lengths), self._tables, self.kinds, self.cells
+        )
 
     @property
     def _tables(self) -> Floats:
@@ -296,7 +315,7 @@ class PlaneChannel(Channel):
     @cached_property
     def _trusted_of_kinds(self) -> Floats:
         """From where on a convolution of mass of norm 1 is within the relative error, for each kind, but for scale."""
-        squares = self.kernels**2 * plane_masses.multiplicity(self.kernels.shape[1:])
+        squares = self.kernels**2 * offset_masses.multiplicity(self.kernels.shape[1:])
         return np.asarray(np.sqrt(squares.sum(axis=(1, 2))) * (CONVOLUTION_ERROR / RELATIVE_ERROR))
 
     @cached_property
@@ -308,7 +327,10 @@ class PlaneChannel(Channel):
         held = np.flatnonzero(mass)
         secrets = np.column_stack(np.divmod(held, self.shape[1]))
         kinds, cells = self.kinds[reports], self.cells[reports]
-        return _plane_kernels.forward(mass[held], secrets, self.kernels, kinds, cells) * self.scale[reports]
+        return (
+            _plane_kernels.forward(mass[held], secrets, self.kernels, kinds, cells)
+            * self.scale[reports]
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         # spectra are computed again where they are needed
@@ -323,7 +345,10 @@ def worthwhile(k: int, n_reports: int) -> bool:
 def remapped(grid: Grid, table: Floats, reports: Ints) -> PlaneChannel:
     """Noise with the masses of a quarter-plane table, remapped to the nearest cell of the grid."""
     cells = _positions(grid, reports)
-    kernels, kinds = plane_masses.remapped_kernels(grid, table), plane_masses.remapped_kind(grid, cells)
+    kernels, kinds = (
+        offset_masses.remapped_kernels(grid, table),
+        offset_masses.remapped_kind(grid, cells),
+    )
     return _make(grid, np.ones(len(grid)), kernels, kinds, cells, np.ones(len(cells)))
 
 
@@ -332,7 +357,9 @@ def row_normalised(grid: Grid, epsilon: float, reports: Ints) -> PlaneChannel:
     kernel = np.exp(-epsilon * _distances(grid.cell_shape, grid.n_rows - 1, grid.n_cols - 1))
     sums = _sums_over_offsets(_sums_over_offsets(kernel).T).T
     cells = _positions(grid, reports)
-    return _make(grid, 1 / sums.ravel(), kernel[None], np.zeros(len(cells), int), cells, np.ones(len(cells)))
+    return _make(
+        grid, 1 / sums.ravel(), kernel[None], np.zeros(len(cells), int), cells, np.ones(len(cells))
+    )
 
 
 def column_scaled(grid: Grid, epsilon: float, reports: Ints, scale: Floats) -> PlaneChannel:
@@ -342,7 +369,9 @@ def column_scaled(grid: Grid, epsilon: float, reports: Ints, scale: Floats) -> P
     return _make(grid, np.ones(len(grid)), kernel[None], np.zeros(len(cells), int), cells, scale)
 
 
-def infinite(grid: Grid, epsilon: float, largest: float, cells: Ints, beyond: Floats) -> tuple[PlaneChannel, Ints]:
+def infinite(
+    grid: Grid, epsilon: float, largest: float, cells: Ints, beyond: Floats
+) -> tuple[PlaneChannel, Ints]:
     """Entries largest exp(-eps d) for cells of the infinite grid, `beyond` away from the grid; and which are FAR.
 
     The cells outside go by bands of 5 nats, each with the kernel restricted to the distances that occur there and
@@ -350,10 +379,10 @@ def infinite(grid: Grid, epsilon: float, largest: float, cells: Ints, beyond: Fl
     columns are to be filled in by the caller), so that the window need not stretch to them.
     """
     nats = epsilon * beyond
-    kinds = np.minimum(nats // NATS_PER_BAND, MOST_NATS).astype(np.int64)
+    kinds = np.minimum(nats // NATS_PER_BAND, MAX_NATS).astype(np.int64)
     farthest = np.argsort(-nats, kind="stable")[: DENSE_ENTRIES // len(grid)]
     kinds[farthest[nats[farthest] > 0]] = FAR
-    kinds[nats > MOST_NATS] = FAR
+    kinds[nats > MAX_NATS] = FAR
     near = cells[kinds != FAR]
     offsets = [
         int(max(near[:, i].max(initial=0), size - 1 - near[:, i].min(initial=0)))
@@ -361,7 +390,9 @@ def infinite(grid: Grid, epsilon: float, largest: float, cells: Ints, beyond: Fl
     ]
     lengths = epsilon * _distances(grid.cell_shape, *offsets)
     starts = NATS_PER_BAND * np.arange(kinds.max(initial=0) + 1)
-    kernels = np.array([np.where(lengths > start - 1e-9, np.exp(start - lengths), 0) for start in starts])
+    kernels = np.array(
+        [np.where(lengths > start - 1e-9, np.exp(start - lengths), 0) for start in starts]
+    )
     scale = np.where(kinds == FAR, 1, largest * np.exp(-NATS_PER_BAND * kinds))
     far = np.flatnonzero(kinds == FAR)
     return _make(grid, np.ones(len(grid)), kernels, kinds, cells, scale, len(far)), far
@@ -373,10 +404,18 @@ def _positions(grid: Grid, codes: Ints) -> Ints:
 
 
 def _make(
-    grid: Grid, factor: Floats, kernels: Floats, kinds: Ints, cells: Ints, scale: Floats, n_far: int = 0
+    grid: Grid,
+    factor: Floats,
+    kernels: Floats,
+    kinds: Ints,
+    cells: Ints,
+    scale: Floats,
+    n_far: int = 0,
 ) -> PlaneChannel:
     shape = (grid.n_rows, grid.n_cols)
-    return PlaneChannel(shape, factor, kernels, kinds.astype(np.int64), cells, scale, np.empty((len(grid), n_far)))
+    return PlaneChannel(
+        shape, factor, kernels, kinds.astype(np.int64), cells, scale, np.empty((len(grid), n_far))
+    )
 
 
 def _distances(cell_shape: tuple[float, float], rows: int, cols: int) -> Floats:

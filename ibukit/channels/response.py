@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ibukit._validate import Floats, Ints
+from ibukit._ground.arguments import Floats, Ints
 from ibukit.channels._score_kernels import score_responses
 from ibukit.channels.base import Channel, Score, gap_between
 
@@ -66,13 +66,17 @@ class ResponseChannel(Channel):
         """In one pass."""
         g, extra = np.zeros(self.k), self.diagonal - self.off
         total = float(theta.sum())
-        log_likelihood, least, _ = score_responses(theta, g, total, self.reports, counts, self.off, extra)
+        log_likelihood, least, _ = score_responses(
+            theta, g, total, self.reports, counts, self.off, extra
+        )
         return Score(log_likelihood if least > 0 else -math.inf, g, least if least > 0 else 0.0)
 
     def certificate(self, theta: Floats, counts: Floats | Ints, n: float) -> tuple[float, float]:
         """In one pass that keeps the largest slope alone."""
         nothing, total, extra = np.empty(0), float(theta.sum()), self.diagonal - self.off
-        log_likelihood, least, most = score_responses(theta, nothing, total, self.reports, counts, self.off, extra)
+        log_likelihood, least, most = score_responses(
+            theta, nothing, total, self.reports, counts, self.off, extra
+        )
         return log_likelihood if least > 0 else -math.inf, gap_between(least, most / n)
 
     def rows(self, secrets: Ints) -> Floats:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ibukit._validate import Floats, Ints
+from ibukit._ground.arguments import Floats, Ints
 from ibukit.channels.base import Channel, Score, sum_of
 
 
@@ -71,4 +71,6 @@ class StackedChannel(Channel):
     def _with(self, vector: Floats | Ints) -> Iterator[tuple[Channel, Any]]:
         """Each channel with its stretch of a vector over all reports."""
         # np.split makes one piece of nothing, too
-        return zip(self.channels, np.split(vector, self.starts) if self.channels else [], strict=True)
+        return zip(
+            self.channels, np.split(vector, self.starts) if self.channels else [], strict=True
+        )

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-from ibukit import _validate
+from ibukit._ground import arguments
 from ibukit.claims._comparison import Comparison
 from ibukit.claims._published import AGREES, KEY, InvalidClaim, load_published
 from ibukit.claims._setting import is_published, say
@@ -60,14 +60,18 @@ def beside(stem: str, ours: Mapping[tuple[str, ...], Any]) -> pd.DataFrame:
         fits = [key for key in keys if name in (key, (key[0], key[2]))]
         if len(fits) != 1 or fits[0] in numbers:
             of_claim = [key for key in keys if key[0] in name]
-            raise InvalidClaim(f"{name} must name one row of {stem}.csv, once; it names {len(fits)} of {of_claim}")
+            raise InvalidClaim(
+                f"{name} must name one row of {stem}.csv, once; it names {len(fits)} of {of_claim}"
+            )
         numbers[fits[0]] = _number(name, number)
     claims = {key[0] for key in numbers}
     table = []
     for key, row in zip(keys, rows.to_dict("records"), strict=True):
         if key[0] in claims:
             if key not in numbers and row["verdict"] not in ("not checkable", "setting"):
-                raise InvalidClaim(f"ours must have a number for {key}: {stem}.csv has {row['printed']} there")
+                raise InvalidClaim(
+                    f"ours must have a number for {key}: {stem}.csv has {row['printed']} there"
+                )
             table.append(_compare(row, *numbers.get(key, (math.nan, math.nan))))
     return pd.DataFrame(table)
 
@@ -125,7 +129,9 @@ def show(table: pd.DataFrame) -> Comparison:
     """
     results = table[table["verdict"] != "setting"]
     if results.empty:
-        raise InvalidClaim("table must have a result to show; settings are inputs, and listed by `settings`")
+        raise InvalidClaim(
+            "table must have a result to show; settings are inputs, and listed by `settings`"
+        )
     inputs = [_texts(row) for row in table[table["verdict"] == "setting"].to_dict("records")]
     return Comparison(
         [_texts(row) for row in results.to_dict("records")],
@@ -136,16 +142,26 @@ def show(table: pd.DataFrame) -> Comparison:
 def _number(name: tuple[str, ...], number: Any) -> tuple[float, float]:
     """Our number and its standard error, NaN where it has none."""
     value, error = number if isinstance(number, tuple) else (number, None)
-    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(_validate.as_float(value)):
-        raise ValueError(f"ours[{name}] must be a finite number, or (number, standard error), got {number!r}")
-    return float(value), math.nan if error is None else _validate.positive(f"standard error of ours[{name}]", error)
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, Real)
+        or not math.isfinite(arguments.as_float(value))
+    ):
+        raise ValueError(
+            f"ours[{name}] must be a finite number, or (number, standard error), got {number!r}"
+        )
+    return float(value), math.nan if error is None else arguments.positive(
+        f"standard error of ours[{name}]", error
+    )
 
 
 def _compare(row: dict[Any, Any], ours: float, error: float) -> dict[Any, Any]:
     """One row of the comparison, with the verdict that the numbers give."""
     paper, kind, tolerance = row["value"], row["tolerance_kind"], row["tolerance"]
     if kind == "standard_errors" and math.isnan(error) and not math.isnan(ours):
-        raise InvalidClaim(f"ours must be (number, standard error) for {tuple(row[column] for column in KEY)}")
+        raise InvalidClaim(
+            f"ours must be (number, standard error) for {tuple(row[column] for column in KEY)}"
+        )
     said, bound = {
         "absolute": (f"{tolerance:g}", tolerance),
         "rounding": (f"{tolerance:g} (rounding)", tolerance),
@@ -157,7 +173,13 @@ def _compare(row: dict[Any, Any], ours: float, error: float) -> dict[Any, Any]:
     slack = 0.0 if kind in ("", "exact") else 4 * math.ulp(max(abs(ours), abs(paper)))
     agreed = row["verdict"] if row["verdict"] in (*AGREES, "setting") else "reproduced"
     verdict = agreed if abs(difference) <= bound + slack else "deviates"
-    compared = {"ours": ours, "standard_error": error, "paper": paper, "difference": difference, "tolerance": said}
+    compared = {
+        "ours": ours,
+        "standard_error": error,
+        "paper": paper,
+        "difference": difference,
+        "tolerance": said,
+    }
     if math.isnan(difference):
         verdict = "setting" if row["verdict"] == "setting" else "not checkable"
     return {**row, **compared, "verdict": verdict, "recorded": row["verdict"]}
@@ -165,15 +187,21 @@ def _compare(row: dict[Any, Any], ours: float, error: float) -> dict[Any, Any]:
 
 def _texts(row: dict[Any, Any]) -> dict[str, str]:
     """A row of the comparison as a reader sees it."""
-    what = ", ".join(filter(None, (row["quantity"], row["setting"]))) + (f" ({row['unit']})" if row["unit"] else "")
+    what = ", ".join(filter(None, (row["quantity"], row["setting"]))) + (
+        f" ({row['unit']})" if row["unit"] else ""
+    )
     if math.isnan(row["paper"]):
         ours, paper, difference = "–", "unreadable", "–"
     else:
         digits = len(row["printed"].partition(".")[2])
         more = digits + (row["tolerance"] != "exact")
-        if row["verdict"] == "deviates":  # and must be seen to, so at least its first digit is shown
+        if (
+            row["verdict"] == "deviates"
+        ):  # and must be seen to, so at least its first digit is shown
             more = max(more, -math.floor(math.log10(abs(row["difference"]))))
         paper = f"{row['paper']:,.{digits}f}"
-        ours, difference = (f"{row[name]:z,.{more}f}".replace("nan", "–") for name in ("ours", "difference"))
+        ours, difference = (
+            f"{row[name]:z,.{more}f}".replace("nan", "–") for name in ("ours", "difference")
+        )
     texts = {"what": what, "where": row["where"], "ours": ours, "paper": paper}
     return {**texts, "difference": difference, "verdict": row["verdict"]}

@@ -63,7 +63,11 @@ class _Reader:
         if is_dataclass(thing) and not isinstance(thing, type):
             held = {field.name: getattr(thing, field.name) for field in fields(thing)}
             # a setting, such as a rule for when to stop; what holds more is data, with its last digits
-            return f"{name}{self.text(held)}" if all(isinstance(value, BY_VALUE) for value in held.values()) else name
+            return (
+                f"{name}{self.text(held)}"
+                if all(isinstance(value, BY_VALUE) for value in held.values())
+                else name
+            )
         shape = getattr(thing, "shape", None)
         return f"{name}{shape}" if isinstance(shape, tuple) else name
 
@@ -86,7 +90,11 @@ def _read_by_name(function: FunctionType) -> Iterator[tuple[str, Any]]:
     codes = [function.__code__]
     for code in codes:
         codes += [one for one in code.co_consts if isinstance(one, CodeType)]
-        names = {one.argval for one in dis.get_instructions(code) if one.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+        names = {
+            one.argval
+            for one in dis.get_instructions(code)
+            if one.opname in ("LOAD_GLOBAL", "LOAD_NAME")
+        }
         found |= {name: function.__globals__[name] for name in names & function.__globals__.keys()}
     yield from sorted(found.items())
 
@@ -111,10 +119,16 @@ def _node(code: CodeType) -> Function | None:
         named = [node for node in nodes if getattr(node, "name", None) == code.co_name]
         return next((node for node in named if first in (node.lineno, *_decorated(node))), None)
     # of several on one line the one whose body the code covers
-    places = [(line, column) for line, _, column, _ in code.co_positions() if line and column is not None]
+    places = [
+        (line, column) for line, _, column, _ in code.co_positions() if line and column is not None
+    ]
     start = min((place for place in places if place > (first, 0)), default=(first, 0))
     lambdas = [node for node in nodes if isinstance(node, ast.Lambda) and node.lineno == first]
-    about = [node for node in lambdas if _begin(node) < start <= (node.end_lineno or 0, node.end_col_offset or 0)]
+    about = [
+        node
+        for node in lambdas
+        if _begin(node) < start <= (node.end_lineno or 0, node.end_col_offset or 0)
+    ]
     return max(about or lambdas, key=_begin, default=None)
 
 
@@ -132,7 +146,14 @@ def _shape(node: Any) -> str:
         return f"[{','.join(map(_shape, node))}]"
     if not isinstance(node, ast.AST):
         return repr(node)
-    parts = {name: value for name, value in ast.iter_fields(node) if name not in LEFT_OUT and value not in (None, [])}
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and ast.get_docstring(node) is not None:
+    parts = {
+        name: value
+        for name, value in ast.iter_fields(node)
+        if name not in LEFT_OUT and value not in (None, [])
+    }
+    if (
+        isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        and ast.get_docstring(node) is not None
+    ):
         parts["body"] = node.body[1:]
     return f"{type(node).__name__}({','.join(f'{name}={_shape(value)}' for name, value in parts.items())})"

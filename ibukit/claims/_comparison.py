@@ -44,7 +44,9 @@ class Comparison:
     def _repr_html_(self) -> str:
         # with a scope, so that a screen reader names the column of a number
         head = "".join(f'<th scope="col">{escape(name)}</th>' for name in next(iter(self.rows), {}))
-        lines = ["<tr>" + "".join(_cell(*item) for item in row.items()) + "</tr>" for row in self.rows]
+        lines = [
+            "<tr>" + "".join(_cell(*item) for item in row.items()) + "</tr>" for row in self.rows
+        ]
         table = f'<table class="dataframe verdicts">\n<thead><tr>{head}</tr></thead>\n<tbody>\n'
         return table + "\n".join(lines) + "\n</tbody>\n</table>" + self._folded()
 

@@ -13,7 +13,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
 KEY = ["claim", "setting", "quantity"]
-VERDICTS = ("setting", "reproduced", "fitted", "holds with a condition", "deviates", "not checkable", "open")
+VERDICTS = (
+    "setting",
+    "reproduced",
+    "fitted",
+    "holds with a condition",
+    "deviates",
+    "not checkable",
+    "open",
+)
 WORDS = {
     "read": ("text", "table", "axis"),
     "tolerance_kind": ("exact", "absolute", "relative", "standard_errors", "rounding"),
@@ -71,7 +79,9 @@ def load_published(stem: str) -> pd.DataFrame:
         reader = csv.reader(file)
         columns = next(reader, [])
         if columns != COLUMNS:
-            raise InvalidClaim(f"{path.name} must have the columns {', '.join(COLUMNS)}, got {', '.join(columns)}")
+            raise InvalidClaim(
+                f"{path.name} must have the columns {', '.join(COLUMNS)}, got {', '.join(columns)}"
+            )
         seen: dict[tuple[str, ...], str] = {}
         rows = [_row(fields, f"{path.name}, line {reader.line_num}", seen) for fields in reader]
     return pd.DataFrame(rows, columns=[*COLUMNS, "printed"])
@@ -106,7 +116,9 @@ def settings(stem: str, *names: str) -> pd.DataFrame:
     rows = rows[rows["verdict"] == "setting"]
     if unknown := [name for name in names if name not in set(rows["claim"])]:
         raise InvalidClaim(f"names must be claims with a setting in {stem}.csv, got {unknown[0]!r}")
-    return rows[rows["claim"].isin(names or rows["claim"])].set_index(KEY)[["value", "unit", "where"]]
+    return rows[rows["claim"].isin(names or rows["claim"])].set_index(KEY)[
+        ["value", "unit", "where"]
+    ]
 
 
 def _row(fields: list[str], place: str, seen: dict[tuple[str, ...], str]) -> dict[str, Any]:
@@ -115,25 +127,60 @@ def _row(fields: list[str], place: str, seen: dict[tuple[str, ...], str]) -> dic
 
     def want(column: str, wanted: str, met: object) -> None:
         if not met:
-            raise InvalidClaim(f"{place}, column {column}: must be {wanted}, got {row.get(column)!r}")
+            raise InvalidClaim(
+                f"{place}, column {column}: must be {wanted}, got {row.get(column)!r}"
+            )
 
-    want("note", f"the last of {len(COLUMNS)} fields, not of {len(fields)}", len(fields) == len(COLUMNS))
+    want(
+        "note",
+        f"the last of {len(COLUMNS)} fields, not of {len(fields)}",
+        len(fields) == len(COLUMNS),
+    )
     for column in ("claim", "where", "quantity"):
         want(column, "filled in", row[column])
     for column, words in WORDS.items():
         # what is still open may leave its tolerance to the chapter
-        may_lack = column == "tolerance_kind" and row["verdict"] in ("open", "not checkable", "setting")
-        want(column, f"one of {', '.join(words)}", row[column] in words or (may_lack and not row[column]))
-    value, tolerance, no_bound = row["value"], row["tolerance"], row["tolerance_kind"] in ("", "exact")
-    want("value", "a number in digits", NUMBER.fullmatch(value) or (row["verdict"] == "not checkable" and not value))
+        may_lack = column == "tolerance_kind" and row["verdict"] in (
+            "open",
+            "not checkable",
+            "setting",
+        )
+        want(
+            column,
+            f"one of {', '.join(words)}",
+            row[column] in words or (may_lack and not row[column]),
+        )
+    value, tolerance, no_bound = (
+        row["value"],
+        row["tolerance"],
+        row["tolerance_kind"] in ("", "exact"),
+    )
+    want(
+        "value",
+        "a number in digits",
+        NUMBER.fullmatch(value) or (row["verdict"] == "not checkable" and not value),
+    )
     if no_bound:
         want("tolerance", "empty where the kind is exact or empty", not tolerance)
     else:
-        want("tolerance", "a number above 0 in digits", NUMBER.fullmatch(tolerance) and float(tolerance) > 0)
+        want(
+            "tolerance",
+            "a number above 0 in digits",
+            NUMBER.fullmatch(tolerance) and float(tolerance) > 0,
+        )
     if row["verdict"] in WITH_NOTE:
         want("note", f"filled in where the verdict is {row['verdict']!r}", row["note"])
-    want("repetitions", "a whole number above 0, or empty", re.fullmatch(r"([1-9]\d*)?", row["repetitions"]))
+    want(
+        "repetitions",
+        "a whole number above 0, or empty",
+        re.fullmatch(r"([1-9]\d*)?", row["repetitions"]),
+    )
     key = tuple(row[column] for column in KEY)
     want("quantity", f"another one: {key} is in {seen.get(key)} already", key not in seen)
     seen[key] = place
-    return {**row, "value": float(value or "nan"), "tolerance": float(tolerance or "nan"), "printed": value}
+    return {
+        **row,
+        "value": float(value or "nan"),
+        "tolerance": float(tolerance or "nan"),
+        "printed": value,
+    }

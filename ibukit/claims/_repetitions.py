@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ibukit._validate import Floats
+from ibukit._ground.arguments import Floats
 from ibukit.claims._code import code_of
 from ibukit.claims._setting import is_published
 from ibukit.datasets import DATA
 from ibukit.evaluation import replicate
 from ibukit.mechanisms import FreeWill, Mechanism
-from ibukit.tally import Tally
+from ibukit.tally.tally import Tally
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ibukit.distributions import Population
+    from ibukit.domain.distributions import Population
 
 # what a row is about: who (a digest of their counts), the seed, the noise with its levels, and the estimator
 ASKED = ("people", "seed", "mechanism", "levels", "estimator")
@@ -86,30 +86,45 @@ def repeated(
     """
     import pandas as pd
 
-    kept, codes = _read(FOLDER / f"{chapter}.csv", ASKED), {name: code_of(of) for name, of in estimators.items()}
+    kept, codes = (
+        _read(FOLDER / f"{chapter}.csv", ASKED),
+        {name: code_of(of) for name, of in estimators.items()},
+    )
     frames = []
     for mechanism in mechanisms:
         about = asked(population, mechanism, seed)
         rows = [_same(kept.get((*about, name)), codes[name], chapter, name) for name in estimators]
-        found = [_repetitions(row, repetitions) for row in rows if row and int(row["repetitions"]) >= repetitions]
+        found = [
+            _repetitions(row, repetitions)
+            for row in rows
+            if row and int(row["repetitions"]) >= repetitions
+        ]
         if len(found) < len(estimators):
-            found = [replicate(population, [mechanism], estimators, repetitions, seed, n_jobs=2)[SAME]]
+            found = [
+                replicate(population, [mechanism], estimators, repetitions, seed, n_jobs=2)[SAME]
+            ]
         frames += found
     return pd.concat(frames, ignore_index=True)
 
 
-def asked(population: Population, mechanism: Mechanism | FreeWill, seed: int) -> tuple[str, str, str, str]:
+def asked(
+    population: Population, mechanism: Mechanism | FreeWill, seed: int
+) -> tuple[str, str, str, str]:
     """What one study is about, all but the estimator: people, seed, mechanism and levels, as the file has them."""
     people = hashlib.sha256(np.asarray(population.counts, dtype="<i8").tobytes()).hexdigest()[:12]
     if not isinstance(mechanism, FreeWill):
         return people, str(seed), type(mechanism).__name__, f"{mechanism.epsilon:.4g}"
     levels = [f"{one.epsilon:.4g}" for one in mechanism.mechanisms]
     if np.ptp(mechanism.shares) > 1e-9:
-        levels = [f"{share:.4g} of {level}" for share, level in zip(mechanism.shares, levels, strict=True)]
+        levels = [
+            f"{share:.4g} of {level}" for share, level in zip(mechanism.shares, levels, strict=True)
+        ]
     return people, str(seed), mechanism.name, ", ".join(levels)
 
 
-def remembered(chapter: str, what: str, tallies: Iterable[Tally], compute: Callable[[], ArrayLike]) -> Floats:
+def remembered(
+    chapter: str, what: str, tallies: Iterable[Tally], compute: Callable[[], ArrayLike]
+) -> Floats:
     """Compute losses in a chapter's own way, or read those kept of the same tallies.
 
     They are read from data/repetitions/<chapter>.csv if it has them by this name and for exactly these reports.
@@ -194,7 +209,9 @@ def _repetitions(row: dict[str, str], repetitions: int) -> pd.DataFrame:
     import pandas as pd
 
     status = row["status"].split()
-    found = pd.DataFrame({"repetition": range(repetitions), "emd": [*map(float, row["emd"].split()[:repetitions])]})
+    found = pd.DataFrame(
+        {"repetition": range(repetitions), "emd": [*map(float, row["emd"].split()[:repetitions])]}
+    )
     found["status"] = status * repetitions if len(status) == 1 else status[:repetitions]
     for name in ("mechanism", "estimator", "stop"):
         found[name] = row[name]

@@ -46,12 +46,16 @@ def published(setting: bool) -> None:
     >>> published(True)
     """
     if not isinstance(setting, (bool, np.bool_)):
-        raise TypeError(f"setting must be True or False, as from (epsilon, seed) == (0.05, 2026), got {setting!r}")
+        raise TypeError(
+            f"setting must be True or False, as from (epsilon, seed) == (0.05, 2026), got {setting!r}"
+        )
     _setting["published"] = bool(setting)
     _said.clear()
     shell = _shell()
     if shell is not None:
-        shell.ast_transformers[:] = [t for t in shell.ast_transformers if not isinstance(t, _Checks)] + [_Checks()]
+        shell.ast_transformers[:] = [
+            t for t in shell.ast_transformers if not isinstance(t, _Checks)
+        ] + [_Checks()]
     if not setting:
         print("This is not the published setting: a check that fails is printed and stops nothing.")
 
@@ -67,8 +71,14 @@ def say(what: str, error: BaseException | None = None) -> None:
     key = (None if shell is None else shell.execution_count, what)
     if key not in _said:
         _said.add(key)
-        why = "" if error is None or isinstance(error, AssertionError) else f" ({type(error).__name__}: {error})"
-        print(textwrap.shorten(f"Does not hold in this setting: {what}{why}", 200, placeholder=" ..."))
+        why = (
+            ""
+            if error is None or isinstance(error, AssertionError)
+            else f" ({type(error).__name__}: {error})"
+        )
+        print(
+            textwrap.shorten(f"Does not hold in this setting: {what}{why}", 200, placeholder=" ...")
+        )
 
 
 class _Checks(ast.NodeTransformer):
@@ -81,10 +91,14 @@ class _Checks(ast.NodeTransformer):
                 node.msg = ast.Constant(f"{textwrap.shorten(text, 200)} does not hold; {_HINT}")
             return ast.fix_missing_locations(node)
         # imported in place, so that no name of ours appears among the reader's
-        told = ast.parse(f"__import__({__name__!r}, fromlist=['say']).say({text!r}, __import__('sys').exc_info()[1])")
+        told = ast.parse(
+            f"__import__({__name__!r}, fromlist=['say']).say({text!r}, __import__('sys').exc_info()[1])"
+        )
         for part in ast.walk(told):
             ast.copy_location(part, node)
-        handler = ast.ExceptHandler(type=ast.Name("Exception", ast.Load()), name=None, body=told.body)
+        handler = ast.ExceptHandler(
+            type=ast.Name("Exception", ast.Load()), name=None, body=told.body
+        )
         wrapped = ast.Try(body=[node], handlers=[handler], orelse=[], finalbody=[])
         return ast.fix_missing_locations(ast.copy_location(wrapped, node))
 

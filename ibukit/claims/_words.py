@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from ibukit import _validate
+from ibukit._ground import arguments
 from ibukit.claims._comparison import Comparison
 from ibukit.claims._published import AGREES, WITH_NOTE, InvalidClaim
 from ibukit.claims._setting import is_published, say
@@ -51,10 +51,10 @@ def agrees(word: str, ratio: float, standard_error: float = 0.0) -> bool:
     >>> agrees("same", 1.08, 0.02), agrees("same", 1.13, 0.02), agrees("substantially larger", 3.0, 0.1)
     (True, False, True)
     """
-    if not _validate.is_one_of(word, MARGINS):
+    if not arguments.is_one_of(word, MARGINS):
         raise ValueError(f"word must be one of {', '.join(MARGINS)}, got {word!r}")
-    ratio = _validate.positive("ratio", ratio)
-    chance = 2 * _validate.from_zero("standard_error", standard_error)
+    ratio = arguments.positive("ratio", ratio)
+    chance = 2 * arguments.from_zero("standard_error", standard_error)
     low, high = MARGINS[word]
     return low - chance <= ratio <= high + chance
 

@@ -37,12 +37,15 @@ class _Version(argparse.Action):
 
 def parser() -> argparse.ArgumentParser:
     """The parser of all commands."""
-    top = _OneLineParser(prog="ibukit", description="Reconstruct distributions from locally private reports.")
+    top = _OneLineParser(
+        prog="ibukit", description="Reconstruct distributions from locally private reports."
+    )
     top.add_argument("--version", action=_Version, nargs=0, help="print the version")
     commands = top.add_subparsers(required=True, metavar="COMMAND", dest="command")
     _estimate(commands)
     check = commands.add_parser(
-        "check", help="how private a mechanism is, and whether its reports identify the distribution"
+        "check",
+        help="how private a mechanism is, and whether its reports identify the distribution",
     )
     _mechanism(check.add_argument_group("mechanism"), positional=True)
     _plan(commands)
@@ -56,7 +59,9 @@ def _estimate(commands: argparse._SubParsersAction[_OneLineParser]) -> None:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    command.add_argument("reports", metavar="REPORTS", help="CSV, also gzipped; Parquet; - for standard input")
+    command.add_argument(
+        "reports", metavar="REPORTS", help="CSV, also gzipped; Parquet; - for standard input"
+    )
     columns = command.add_argument_group("columns")
     columns.add_argument(
         "--column",
@@ -64,18 +69,30 @@ def _estimate(commands: argparse._SubParsersAction[_OneLineParser]) -> None:
         metavar="NAME",
         help="of the reports (default: the only one); twice for cells",
     )
-    columns.add_argument("--epsilon-column", metavar="NAME", help="of the epsilon that each report was made with")
-    columns.add_argument("--count-column", metavar="NAME", help="how often each report was seen (default: once)")
-    columns.add_argument("--delimiter", metavar="CHARACTER", help="between columns (default: a comma, in .tsv a tab)")
+    columns.add_argument(
+        "--epsilon-column", metavar="NAME", help="of the epsilon that each report was made with"
+    )
+    columns.add_argument(
+        "--count-column", metavar="NAME", help="how often each report was seen (default: once)"
+    )
+    columns.add_argument(
+        "--delimiter", metavar="CHARACTER", help="between columns (default: a comma, in .tsv a tab)"
+    )
     for what in ("unknown", "missing"):
-        columns.add_argument(f"--{what}", choices=("raise", "drop"), default="raise", help=f"{what} reports")
+        columns.add_argument(
+            f"--{what}", choices=("raise", "drop"), default="raise", help=f"{what} reports"
+        )
     _mechanism(command.add_argument_group("mechanism"), positional=False)
     result = command.add_argument_group("result")
     result.add_argument("--estimator", choices=ESTIMATE_BY, help="(default mle; with --steps ibu)")
     result.add_argument("--steps", type=int, metavar="N", help="stop ibu after so many steps")
-    result.add_argument("--interval", type=float, metavar="LEVEL", help="add confidence intervals, e.g. 0.95")
     result.add_argument(
-        "--out", metavar="FILE", help=".csv, .json, .parquet or .geojson (default: CSV on standard output)"
+        "--interval", type=float, metavar="LEVEL", help="add confidence intervals, e.g. 0.95"
+    )
+    result.add_argument(
+        "--out",
+        metavar="FILE",
+        help=".csv, .json, .parquet or .geojson (default: CSV on standard output)",
     )
 
 
@@ -88,11 +105,19 @@ def _plan(commands: argparse._SubParsersAction[_OneLineParser]) -> None:
     )
     _mechanism(command.add_argument_group("mechanism"), positional=True)
     wanted = command.add_argument_group("what for")
-    wanted.add_argument("--width", type=float, default=0.01, help="of the intervals, end to end (default 0.01)")
-    wanted.add_argument("--level", type=float, default=0.95, help="of the intervals (default 0.95)")
-    wanted.add_argument("--of", metavar="A,B", help="the share of these secrets together (default: each probability)")
     wanted.add_argument(
-        "--near", metavar="FILE", help="CSV of labels and counts or probabilities (default: the worst case)"
+        "--width", type=float, default=0.01, help="of the intervals, end to end (default 0.01)"
+    )
+    wanted.add_argument("--level", type=float, default=0.95, help="of the intervals (default 0.95)")
+    wanted.add_argument(
+        "--of",
+        metavar="A,B",
+        help="the share of these secrets together (default: each probability)",
+    )
+    wanted.add_argument(
+        "--near",
+        metavar="FILE",
+        help="CSV of labels and counts or probabilities (default: the worst case)",
     )
 
 
@@ -102,13 +127,24 @@ def _mechanism(group: argparse._ArgumentGroup, positional: bool) -> None:
         group.add_argument("mechanism", metavar="MECHANISM", help=known)
     else:
         group.add_argument("--mechanism", metavar="MECHANISM", help=known, required=True)
-    group.add_argument("--epsilon", type=float, help="privacy parameter; per unit of distance where the noise has one")
-    group.add_argument("--labels", metavar="A,B,C", help="the secrets in order, or a file with one on each line")
+    group.add_argument(
+        "--epsilon",
+        type=float,
+        help="privacy parameter; per unit of distance where the noise has one",
+    )
+    group.add_argument(
+        "--labels", metavar="A,B,C", help="the secrets in order, or a file with one on each line"
+    )
     group.add_argument("--k", type=int, help="number of secrets, which are whole numbers")
     group.add_argument("--first", type=int, help="the least of them (default 0)")
     group.add_argument("--rows", type=int, help="of a grid, the secrets of planar mechanisms")
     group.add_argument("--cols", type=int, help="of a grid")
-    group.add_argument("--cell-size", type=float, metavar="KM", help="side of a cell (default: 1, or from the bounds)")
+    group.add_argument(
+        "--cell-size",
+        type=float,
+        metavar="KM",
+        help="side of a cell (default: 1, or from the bounds)",
+    )
     group.add_argument("--bounds", type=_bounds, metavar="S,N,W,E", help="of a grid, in degrees")
 
 
@@ -118,5 +154,7 @@ def _bounds(text: str) -> tuple[float, ...]:
     except ValueError:
         edges = ()
     if len(edges) != 4:
-        raise argparse.ArgumentTypeError(f"must be four numbers, south,north,west,east, got {text!r}")
+        raise argparse.ArgumentTypeError(
+            f"must be four numbers, south,north,west,east, got {text!r}"
+        )
     return edges

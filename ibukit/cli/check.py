@@ -22,4 +22,6 @@ def run(options: argparse.Namespace) -> None:
     print(f"identifiable: {'yes' if found else 'no'} ({found.reason})")
     if found:
         largest, smallest = found.singular_values[0], found.singular_values[-1]
-        print(f"singular values: {largest:.6g} to {smallest:.6g}, condition {largest / smallest:.6g}")
+        print(
+            f"singular values: {largest:.6g} to {smallest:.6g}, condition {largest / smallest:.6g}"
+        )

@@ -11,10 +11,10 @@ from ibukit.cli.output import check_output, write
 from ibukit.estimate import Estimate
 from ibukit.estimators import Gap, Steps, ibu, inv, mle
 from ibukit.tables import TableReports
-from ibukit.tables.source import Source
-from ibukit.tables.sources import PARQUET, open_table
+from ibukit.tables.readers import PARQUET, open_table
+from ibukit.tables.table import Source
 from ibukit.tables.text import TextFile
-from ibukit.tally import Tally
+from ibukit.tally.tally import Tally
 
 
 def run(options: argparse.Namespace) -> None:
@@ -26,7 +26,9 @@ def run(options: argparse.Namespace) -> None:
     write(estimate, options.interval, options.out)
     print(estimate, file=sys.stderr)
     if estimate.tally is not None and estimate.tally.dropped:
-        left_out = ", ".join(f"{number} {reason}" for reason, number in estimate.tally.dropped.items())
+        left_out = ", ".join(
+            f"{number} {reason}" for reason, number in estimate.tally.dropped.items()
+        )
         print(f"dropped: {left_out}", file=sys.stderr)
 
 
@@ -34,9 +36,13 @@ def _estimator(options: argparse.Namespace) -> Any:
     """A function from a tally to an estimate; refuses what does not apply to it."""
     name = options.estimator or ("mle" if options.steps is None else "ibu")
     if options.steps is not None and name != "ibu":
-        raise ValueError(f"--steps does not apply with --estimator {name}: leave it out, or say --estimator ibu")
+        raise ValueError(
+            f"--steps does not apply with --estimator {name}: leave it out, or say --estimator ibu"
+        )
     if options.interval is not None and not 0 < options.interval < 1:
-        raise ValueError(f"--interval must be between 0 and 1, such as 0.95, got {options.interval}")
+        raise ValueError(
+            f"--interval must be between 0 and 1, such as 0.95, got {options.interval}"
+        )
     if options.interval is not None and name.startswith("inv"):
         raise ValueError(f"--interval does not apply with --estimator {name}: use mle")
     posts = {"inv": "none", "inv-n": "normalize", "inv-p": "project"}
@@ -70,7 +76,9 @@ def _columns(options: argparse.Namespace, source: Source) -> dict[str, Any]:
     if report is None:
         report = [name for name in source.names if name not in others]
         if len(report) != 1:
-            raise ValueError(f"--column must name one of the columns {source.names} of {options.reports}")
+            raise ValueError(
+                f"--column must name one of the columns {source.names} of {options.reports}"
+            )
     return {
         "report": report[0] if len(report) == 1 else report,
         "count": options.count_column,

@@ -13,14 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from ibukit import mechanisms, protocols
-from ibukit.alphabet import Alphabet, Line
+from ibukit import mechanisms
+from ibukit.domain.alphabet import Alphabet, Line
+from ibukit.domain.grid import Grid
 from ibukit.errors import MissingExtra
-from ibukit.grid import Grid
 from ibukit.mechanisms import MatrixMechanism, Mechanism
 
 # names that are shorter or older than those of the classes
-SHORT = {"k-rr": "randomized-response", "geometric": "linear-geometric", "laplace": "linear-laplace"}
+SHORT = {
+    "k-rr": "randomized-response",
+    "geometric": "linear-geometric",
+    "laplace": "linear-laplace",
+}
 SHORT |= {"oue": "optimized-unary-encoding", "olh": "local-hashing", "she": "histogram-encoding"}
 SHORT |= {"cms": "count-mean-sketch", "hcms": "hadamard-count-mean-sketch"}
 OF_ALPHABET = ("labels", "k", "first", "rows", "cols", "cell_size", "bounds")
@@ -29,8 +33,12 @@ OF_ALPHABET = ("labels", "k", "first", "rows", "cols", "cell_size", "bounds")
 def named_mechanisms() -> dict[str, Callable[..., Mechanism]]:
     """Every mechanism of an alphabet and parameters, by its hyphenated name and shorter ones."""
     found: dict[str, Callable[..., Mechanism]] = {}
-    for name, thing in (vars(mechanisms) | vars(protocols)).items():
-        kind = inspect.isclass(thing) and issubclass(thing, Mechanism) and not inspect.isabstract(thing)
+    for name, thing in vars(mechanisms).items():
+        kind = (
+            inspect.isclass(thing)
+            and issubclass(thing, Mechanism)
+            and not inspect.isabstract(thing)
+        )
         if kind and next(iter(inspect.signature(thing).parameters), None) == "alphabet":
             found[re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower()] = thing
     return found | {short: found[long] for short, long in SHORT.items()}
@@ -44,7 +52,11 @@ def mechanism_of(options: argparse.Namespace) -> Any:
         name, parameters = _fill_in(options, Path(name))
     epsilon_column = getattr(options, "epsilon_column", None)
     if name.endswith((".csv", ".npy")):
-        _refuse(options, ("epsilon", "epsilon_column", *OF_ALPHABET[1:]), f"--mechanism {name}, a matrix")
+        _refuse(
+            options,
+            ("epsilon", "epsilon_column", *OF_ALPHABET[1:]),
+            f"--mechanism {name}, a matrix",
+        )
         labels = None if options.labels is None else _labels(options.labels)
         return matrix_of(Path(name), labels)
     known = named_mechanisms()
@@ -82,8 +94,12 @@ def alphabet_of(options: argparse.Namespace) -> Alphabet:
         if options.bounds is None:
             return Grid(options.rows, options.cols, options.cell_size or 1.0)
         south, north, west, east = options.bounds
-        return Grid.from_bounds(south, north, west, east, options.rows, options.cols, options.cell_size)
-    _refuse(options, ("cell_size", "bounds"), "an alphabet that is no grid (--rows and --cols make one)")
+        return Grid.from_bounds(
+            south, north, west, east, options.rows, options.cols, options.cell_size
+        )
+    _refuse(
+        options, ("cell_size", "bounds"), "an alphabet that is no grid (--rows and --cols make one)"
+    )
     if options.labels is not None:
         _refuse(options, ("k", "first"), "--labels")
         return Alphabet(_labels(options.labels))
@@ -119,16 +135,25 @@ def _read_matrix(path: Path) -> tuple[Any, list[Any] | None]:
         raise ValueError(f"{path} must hold a matrix, it is empty")
     labelled = len(rows) > 1 and _number(rows[0][1][0]) is None
     labels = [row[0].strip() for _, row in rows[1:]] if labelled else None
-    if labels is not None and rows[0][1][1:] not in (labels, [str(i) for i in range(len(rows[0][1]) - 1)]):
-        raise ValueError(f"line 1 of {path} must name the reports as the lines name the secrets, or 0, 1, ...")
+    if labels is not None and rows[0][1][1:] not in (
+        labels,
+        [str(i) for i in range(len(rows[0][1]) - 1)],
+    ):
+        raise ValueError(
+            f"line 1 of {path} must name the reports as the lines name the secrets, or 0, 1, ..."
+        )
     matrix: list[list[float | None]] = []
     for line, row in rows[labelled:]:
         numbers = [_number(cell) for cell in row[labelled:]]
         if None in numbers:
             column = numbers.index(None) + labelled
-            raise ValueError(f"line {line} of {path}, column {column + 1}: must be a number, got {row[column]!r}")
+            raise ValueError(
+                f"line {line} of {path}, column {column + 1}: must be a number, got {row[column]!r}"
+            )
         if matrix and len(numbers) != len(matrix[0]):
-            raise ValueError(f"line {line} of {path} must have {len(matrix[0])} numbers, it has {len(numbers)}")
+            raise ValueError(
+                f"line {line} of {path} must have {len(matrix[0])} numbers, it has {len(numbers)}"
+            )
         matrix.append(numbers)
     return matrix, labels
 
@@ -170,7 +195,9 @@ def _parameters(path: Path) -> Any:
         try:
             import yaml  # type: ignore[import-untyped]
         except ModuleNotFoundError as error:
-            raise MissingExtra(f'{path} needs pyyaml, which is not installed: pip install "ibukit[tables]"') from error
+            raise MissingExtra(
+                f'{path} needs pyyaml, which is not installed: pip install "ibukit[tables]"'
+            ) from error
         try:
             return yaml.safe_load(text)
         except yaml.YAMLError as error:
@@ -190,4 +217,6 @@ def _labels(given: Any) -> list[Any]:
 def _refuse(options: argparse.Namespace, names: tuple[str, ...], where: str) -> None:
     for name in names:
         if getattr(options, name, None) is not None:
-            raise ValueError(f"--{name.replace('_', '-')} does not apply with {where}: leave it out")
+            raise ValueError(
+                f"--{name.replace('_', '-')} does not apply with {where}: leave it out"
+            )

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from ibukit.domain.grid import Grid
 from ibukit.errors import MissingExtra
 from ibukit.estimate import Estimate
-from ibukit.grid import Grid
-from ibukit.saved.whole import replace
+from ibukit.files.atomic import replace
 
 SUFFIXES = (".csv", ".json", ".parquet", ".geojson")
 
@@ -36,7 +36,9 @@ def write(estimate: Estimate, level: float | None, out: str | None) -> None:
     if suffix == ".parquet":
         content = _parquet(estimate, level, out)
     else:
-        content = {".csv": _csv, ".json": _json, ".geojson": _geojson}[suffix](estimate, level).encode()
+        content = {".csv": _csv, ".json": _json, ".geojson": _geojson}[suffix](
+            estimate, level
+        ).encode()
     replace(Path(out), content)
 
 
@@ -50,7 +52,9 @@ def _json(estimate: Estimate, level: float | None) -> str:
 
 def _geojson(estimate: Estimate, level: float | None) -> str:
     if not isinstance(estimate.alphabet, Grid) or estimate.alphabet.bounds is None:
-        raise ValueError("--out must not be GeoJSON: only the cells of a grid with --bounds have a place on the map")
+        raise ValueError(
+            "--out must not be GeoJSON: only the cells of a grid with --bounds have a place on the map"
+        )
     return str(estimate.to_geodataframe(level).to_json()) + "\n"
 
 
@@ -58,4 +62,6 @@ def _parquet(estimate: Estimate, level: float | None, out: str) -> bytes:
     try:
         return bytes(estimate.to_frame(level).reset_index().to_parquet(index=False))
     except ImportError as error:
-        raise MissingExtra(f'{out} needs pyarrow, which is not installed: pip install "ibukit[tables]"') from error
+        raise MissingExtra(
+            f'{out} needs pyarrow, which is not installed: pip install "ibukit[tables]"'
+        ) from error

@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ibukit._validate import Floats
-from ibukit.alphabet import Alphabet
+from ibukit._ground.arguments import Floats
 from ibukit.cli.models import mechanism_of
-from ibukit.distributions import normalize
+from ibukit.domain.alphabet import Alphabet
+from ibukit.domain.distributions import normalize
+from ibukit.domain.grid import Grid
 from ibukit.errors import NotInvertible
-from ibukit.grid import Grid
 from ibukit.planning import Plan, plan
-from ibukit.tables.labels import cells, numbers_in_rows, places
+from ibukit.tables.report_codes import cells, numbers_in_rows, places
 
 # columns that say how much a label has; else the last one does
 AMOUNTS = ("probability", "count")
@@ -37,7 +37,9 @@ def run(options: argparse.Namespace) -> None:
         print(f"of these at most {found.gap:.2%} too many")
     if weights is None:
         label = alphabet.labels_of(np.array([found.question])).tolist()[0]
-        print(f"least certain: {label} where its probability is {found.distribution[found.question]:.4g}")
+        print(
+            f"least certain: {label} where its probability is {found.distribution[found.question]:.4g}"
+        )
     for estimator, name in (("mle", "maximum likelihood"), ("inv", "matrix inversion")):
         try:
             error = f"{found.error(found.n, estimator):.4g}"
@@ -94,7 +96,9 @@ def _near(path: Path, alphabet: Alphabet) -> Floats:
 
 def _codes(labels: list[list[str]], alphabet: Alphabet) -> NDArray[np.int64]:
     if not isinstance(alphabet, Grid):
-        return places(np.array([row[0].strip() for row in labels], dtype=object), alphabet, textual=True)
+        return places(
+            np.array([row[0].strip() for row in labels], dtype=object), alphabet, textual=True
+        )
     pairs = np.full((len(labels), 2), "", dtype=object)
     for place, row in enumerate(labels):
         pairs[place, : len(row)] = row

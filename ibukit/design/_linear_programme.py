@@ -30,15 +30,15 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import linprog
 
-from ibukit._validate import Floats
+from ibukit._ground.arguments import Floats
 
 Mask = NDArray[np.bool_]
 
 # guesses that gain less than this share of the largest loss, summed over the reports, are not missing
-LEAST_GAIN = 1e-9
+MIN_GAIN = 1e-9
 # guesses to begin with for each report: itself and a cell's eight neighbours
 FIRST_GUESSES = 9
-MOST_NEW = 4
+MAX_NEW = 4
 # by so much of the largest loss an optimum may be missed for the sake of its price
 PRICE_SLACK = 5e-10
 GOLDEN = (5**0.5 - 1) / 2
@@ -166,14 +166,16 @@ def _all_that_matter(
     while True:
         channel, values = solve(guesses)
         expected = (channel.T * prior) @ costs
-        missing = expected < (values - LEAST_GAIN / len(values))[:, None]
+        missing = expected < (values - MIN_GAIN / len(values))[:, None]
         if not missing.any():
             return channel
-        cheapest = np.argsort(expected, axis=1, kind="stable")[:, :MOST_NEW]
+        cheapest = np.argsort(expected, axis=1, kind="stable")[:, :MAX_NEW]
         new = np.zeros_like(missing)
         np.put_along_axis(new, cheapest, np.take_along_axis(missing, cheapest, axis=1), axis=1)
         if not (new & ~guesses).any():
-            raise Unsolved("HiGHS left a guess out that it was given; losses that differ less in size may help")
+            raise Unsolved(
+                "HiGHS left a guess out that it was given; losses that differ less in size may help"
+            )
         guesses |= new
 
 
@@ -191,7 +193,12 @@ def _rows_that_sum(k: int, m: int) -> Any:
 
 def _solved(c: Floats, A_ub: Any, b_ub: Floats, A_eq: Any, b_eq: Floats) -> Any:
     # simplex and not interior point: it ends at a vertex by itself
-    rows = {"A_ub": sparse.csc_array(A_ub), "b_ub": b_ub, "A_eq": sparse.csc_array(A_eq), "b_eq": b_eq}
+    rows = {
+        "A_ub": sparse.csc_array(A_ub),
+        "b_ub": b_ub,
+        "A_eq": sparse.csc_array(A_eq),
+        "b_eq": b_eq,
+    }
     found: Any = linprog(c, **rows, method="highs-ds", options=OPTIONS)  # type: ignore[call-overload]
     if found.x is None or found.status != 0:
         raise Unsolved(f"HiGHS did not solve the linear programme: {found.message}")

@@ -5,21 +5,21 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ibukit import _validate
-from ibukit._threads import one_thread
-from ibukit._validate import Floats
-from ibukit.alphabet import Alphabet, as_alphabet
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats
+from ibukit._ground.threads import one_thread
 from ibukit.channels import DenseChannel
 from ibukit.design import least_information
-from ibukit.distributions import uniform
+from ibukit.domain.alphabet import Alphabet, as_alphabet
+from ibukit.domain.distributions import uniform
 from ibukit.errors import ConvergenceError
 from ibukit.mechanisms import MatrixMechanism
 from ibukit.solvers import em
 
 # doubles allow no more than this, in nats
-LEAST_TOL = 1e-12
+MIN_TOL = 1e-12
 # seconds to minutes, and long past where steps change a digit
-MOST_CHANNELS = 10**7
+MAX_CHANNELS = 10**7
 
 
 def blahut_arimoto(
@@ -101,22 +101,30 @@ def blahut_arimoto(
     """
     secrets = as_alphabet(alphabet)
     k = len(secrets)
-    source = least_information.RateDistortionProblem(_validate.distribution("prior", prior, k), secrets.distances())
+    source = least_information.RateDistortionProblem(
+        arguments.distribution("prior", prior, k), secrets.distances()
+    )
     worth = least_information.slope(beta)
     if steps is None:
         if start is not None:
-            raise ValueError("start must be left out with steps=None: the optimum does not depend on it")
+            raise ValueError(
+                "start must be left out with steps=None: the optimum does not depend on it"
+            )
         wanted = 1e-9 if tol is None else _tol(tol)
         with one_thread():
             c = least_information.output_distribution(source, worth)
             missed = least_information.excess_of(source, c, worth)
     else:
         if tol is not None:
-            raise ValueError(f"tol must be left out with steps={steps}; pass steps=None to solve until it is met")
-        c = _improved(source, worth, _start(start, k), _validate.whole("steps", steps, 1, MOST_CHANNELS) - 1)
+            raise ValueError(
+                f"tol must be left out with steps={steps}; pass steps=None to solve until it is met"
+            )
+        c = _improved(
+            source, worth, _start(start, k), arguments.whole("steps", steps, 1, MAX_CHANNELS) - 1
+        )
         missed, wanted = 0.0, 0.0
     mechanism = MatrixMechanism(least_information.channel_of(source, c, worth), secrets)
-    if _validate.flag("strict", strict) and not missed <= wanted:
+    if arguments.flag("strict", strict) and not missed <= wanted:
         raise ConvergenceError(
             f"tol={wanted} was missed, the proof is {missed:.3g} nats; loosen tol, take steps, or take strict=False "
             "for the mechanism as it is",
@@ -125,7 +133,9 @@ def blahut_arimoto(
     return mechanism
 
 
-def _improved(source: least_information.RateDistortionProblem, beta: float, c: Floats, times: int) -> Floats:
+def _improved(
+    source: least_information.RateDistortionProblem, beta: float, c: Floats, times: int
+) -> Floats:
     """The distribution of the reports after so many steps of IBU on the kernel from reports to secrets."""
     kernel, weights = least_information.kernel_of(source, beta)
     with one_thread():
@@ -140,11 +150,11 @@ def _start(start: ArrayLike | None, k: int) -> Floats:
     if start is None:
         return uniform(k)
     why = "and that report would never be made; mix it with the uniform distribution"
-    return _validate.positive_distribution("start", start, k, why).copy()
+    return arguments.positive_distribution("start", start, k, why).copy()
 
 
 def _tol(tol: float) -> float:
-    value = _validate.positive("tol", tol)
-    if value < LEAST_TOL:
-        raise ValueError(f"tol must be at least {LEAST_TOL}, which is what doubles allow, got {tol}")
+    value = arguments.positive("tol", tol)
+    if value < MIN_TOL:
+        raise ValueError(f"tol must be at least {MIN_TOL}, which is what doubles allow, got {tol}")
     return value

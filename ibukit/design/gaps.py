@@ -7,11 +7,12 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ibukit import _validate, privacy
-from ibukit._efficiency import matrix_of
-from ibukit._threads import one_thread
+from ibukit import privacy
+from ibukit._ground import arguments
+from ibukit._ground.threads import one_thread
 from ibukit.design import _linear_programme, least_information
 from ibukit.design.shokri import TOLERANCE_OF_LOSSES
+from ibukit.domain.efficiency import matrix_of
 from ibukit.errors import ConvergenceError
 
 
@@ -71,8 +72,12 @@ def information_gap(
     """
     matrix = matrix_of(mechanism)
     worth = least_information.slope(beta)
-    costs = _validate.losses("loss", mechanism.alphabet.distances() if loss is None else loss, *matrix.shape)
-    source = least_information.RateDistortionProblem(_validate.distribution("prior", prior, len(matrix)), costs)
+    costs = arguments.losses(
+        "loss", mechanism.alphabet.distances() if loss is None else loss, *matrix.shape
+    )
+    source = least_information.RateDistortionProblem(
+        arguments.distribution("prior", prior, len(matrix)), costs
+    )
     with one_thread(), np.errstate(divide="ignore", invalid="ignore"):
         spent = privacy.quality_loss(mechanism, prior, costs)
         least = least_information.least_rate(source, source.prior @ matrix, worth, spent)
@@ -151,10 +156,16 @@ def protection_gap(
     0.0763
     """
     matrix = matrix_of(mechanism)
-    weights = _validate.distribution("prior", prior, len(matrix))
-    costs = _validate.losses("loss", mechanism.alphabet.distances() if loss is None else loss, *matrix.shape)
-    guessed = costs if adversary_loss is None else _validate.losses("adversary_loss", adversary_loss, len(matrix))
-    bound = _validate.from_zero("max_quality_loss", max_quality_loss)
+    weights = arguments.distribution("prior", prior, len(matrix))
+    costs = arguments.losses(
+        "loss", mechanism.alphabet.distances() if loss is None else loss, *matrix.shape
+    )
+    guessed = (
+        costs
+        if adversary_loss is None
+        else arguments.losses("adversary_loss", adversary_loss, len(matrix))
+    )
+    bound = arguments.from_zero("max_quality_loss", max_quality_loss)
     reached = privacy.adversary_loss(mechanism, weights, guessed)
     if privacy.quality_loss(mechanism, weights, costs) > bound + TOLERANCE_OF_LOSSES * costs.max():
         return math.inf
@@ -166,9 +177,13 @@ def protection_gap(
     prior_of_those = weights[possible] / weights[possible].sum()
     try:
         with one_thread():
-            most = _linear_programme.most_of_two_losses(prior_of_those, costs[possible], guessed[possible], bound)
+            most = _linear_programme.most_of_two_losses(
+                prior_of_those, costs[possible], guessed[possible], bound
+            )
     except _linear_programme.Unsolved as reason:
-        if _validate.flag("strict", strict):
-            raise ConvergenceError(f"{reason}; strict=False returns a bound without it", without) from None
+        if arguments.flag("strict", strict):
+            raise ConvergenceError(
+                f"{reason}; strict=False returns a bound without it", without
+            ) from None
         return without
     return min(without, max(0.0, most - reached))

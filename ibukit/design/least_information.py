@@ -19,19 +19,19 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from ibukit import _validate
-from ibukit._validate import Floats
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats
 from ibukit.solvers import interior_point
 
 # the mixture's likelihood is certified so far, in nats; doubles allow little more
 MIXTURE_TOL = 1e-13
-LARGEST_BETA = 1e150
+MAX_BETA = 1e150
 # the wanted expected loss is met from below within this share of it
 CLOSE = 1e-13
 # expected losses that differ by less, relatively, are equal: sums of some hundred products are no more exact
 TIE_OF_LOSSES = 1e-12
 # steps in log beta double up to this; beta is then too small to tell its channel from one without information
-MOST_STEP = 60.0
+MAX_STEP = 60.0
 # where less than this share of the least loss is wanted, hardly any report but the best is made
 TINY_SHARE = 1e-12
 
@@ -67,9 +67,11 @@ class RateDistortionProblem:
 
 def slope(beta: Any) -> float:
     """What a unit of loss is worth, in nats, if its products with losses are doubles."""
-    worth = _validate.positive("beta", beta)
-    if worth > LARGEST_BETA:
-        raise ValueError(f"beta must be at most {LARGEST_BETA:g}, got {beta!r}: with far less every report is the best")
+    worth = arguments.positive("beta", beta)
+    if worth > MAX_BETA:
+        raise ValueError(
+            f"beta must be at most {MAX_BETA:g}, got {beta!r}: with far less every report is the best"
+        )
     return worth
 
 
@@ -91,7 +93,9 @@ def output_distribution(source: RateDistortionProblem, beta: float) -> Floats:
 def kernel_of(source: RateDistortionProblem, beta: float) -> tuple[Floats, Floats]:
     """The mixture's problem: exp(-beta loss) from each report to the possible secrets (m, s), and their prior (s,)."""
     possible = source.prior > 0
-    excess = source.excess[possible]  # in place of the loss: a factor of each row, which leaves the maximiser alone
+    excess = source.excess[
+        possible
+    ]  # in place of the loss: a factor of each row, which leaves the maximiser alone
     kernel = np.exp(-beta * excess) if np.isfinite(beta) else (excess == 0).astype(np.float64)
     return np.ascontiguousarray(kernel.T), source.prior[possible]
 
@@ -152,7 +156,9 @@ class _Search:
 
     def miss(self, log_beta: float) -> float:
         """Log of expected over wanted excess, as a root-finder likes it: 0 where it is close enough and not above."""
-        if log_beta not in self.known:  # root-finders begin with the ends, which the bracket has been to
+        if (
+            log_beta not in self.known
+        ):  # root-finders begin with the ends, which the bracket has been to
             self.known[log_beta] = self._log_excess_ratio(log_beta)
         return self.known[log_beta]
 
@@ -177,9 +183,13 @@ class _Search:
 
     def bracket(self) -> tuple[float, float] | None:
         """Logarithms of two betas on either side; None where beta would have to be smaller than makes sense."""
-        low = high = -float(np.log(self.wanted))  # of the right size: E |x - y| = 1 / beta on a long line
+        low = high = -float(
+            np.log(self.wanted)
+        )  # of the right size: E |x - y| = 1 / beta on a long line
         least = float(self.source.excess[self.source.excess > 0].min())
-        if self.wanted < TINY_SHARE * least:  # about exp(-beta least): 1 / wanted would be too large by far
+        if (
+            self.wanted < TINY_SHARE * least
+        ):  # about exp(-beta least): 1 / wanted would be too large by far
             low = high = float(np.log(np.log(least / self.wanted) / least))
         step = 0.5
         if self.miss(low) > 0:
@@ -188,7 +198,7 @@ class _Search:
         else:
             while self.miss(low := low - step) < 0:
                 high, step = low, 2 * step
-                if step > MOST_STEP:
+                if step > MAX_STEP:
                     return None
         return low, high
 

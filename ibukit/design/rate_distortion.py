@@ -9,17 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ibukit import _validate, privacy
-from ibukit._threads import one_thread
-from ibukit._validate import Floats, Ints
-from ibukit.alphabet import Alphabet, as_alphabet
+from ibukit import privacy
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.threads import one_thread
 from ibukit.design import least_information
+from ibukit.domain.alphabet import Alphabet, as_alphabet
 from ibukit.errors import ConvergenceError, Infeasible
 from ibukit.mechanisms import MatrixMechanism
 
 
 @dataclass(frozen=True)
-class RateDistortion(_validate.ReadOnlyArrays):
+class RateDistortion(arguments.ReadOnlyArrays):
     """A point of the rate-distortion curve, and the channel that attains it.
 
     R(D) = min I(x; y) over all channels with E d(x, y) <= D.
@@ -134,15 +135,19 @@ def rate_distortion(
     """
     secrets = as_alphabet(alphabet)
     source = least_information.RateDistortionProblem(
-        _validate.distribution("prior", prior, len(secrets)), secrets.distances()
+        arguments.distribution("prior", prior, len(secrets)), secrets.distances()
     )
     if (beta is None) == (distortion is None):
-        raise ValueError(f"give either beta or distortion, got beta={beta!r} and distortion={distortion!r}")
-    tol = _validate.positive("tol", tol)
+        raise ValueError(
+            f"give either beta or distortion, got beta={beta!r} and distortion={distortion!r}"
+        )
+    tol = arguments.positive("tol", tol)
     with one_thread():
         if beta is not None:
             slope = least_information.slope(beta)
-            optimum = least_information.Optimum(least_information.solve_at_beta(source, slope), slope)
+            optimum = least_information.Optimum(
+                least_information.solve_at_beta(source, slope), slope
+            )
         else:
             optimum = least_information.solve_at_distortion(source, _distortion(distortion))
         mechanism = MatrixMechanism(optimum.channel, secrets)
@@ -150,8 +155,10 @@ def rate_distortion(
         found = privacy.quality_loss(mechanism, source.prior)
         output = source.prior @ mechanism.matrix()
         bound = least_information.least_rate(source, output, optimum.beta, found)
-    point = RateDistortion(mechanism, rate, found, optimum.beta, max(0.0, rate - bound), _validate.frozen(output))
-    if _validate.flag("strict", strict) and not point.gap <= tol:
+    point = RateDistortion(
+        mechanism, rate, found, optimum.beta, max(0.0, rate - bound), arguments.frozen(output)
+    )
+    if arguments.flag("strict", strict) and not point.gap <= tol:
         raise ConvergenceError(
             f"tol={tol:g} was missed, the rate is certified within {point.gap:.3g} nats; take a larger tol, or "
             "strict=False for the point with its gap",
@@ -162,5 +169,7 @@ def rate_distortion(
 
 def _distortion(value: Any) -> float:
     if not isinstance(value, bool) and isinstance(value, Real) and value < 0:
-        raise Infeasible(f"distortion must be at least 0, where every report is the truth, got {value}")
-    return _validate.from_zero("distortion", value)
+        raise Infeasible(
+            f"distortion must be at least 0, where every report is the truth, got {value}"
+        )
+    return arguments.from_zero("distortion", value)

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ibukit import _validate, privacy
+from ibukit import privacy
 from ibukit._deprecated import hyphenated
-from ibukit._threads import one_thread
-from ibukit._validate import Floats
-from ibukit.alphabet import Alphabet, as_alphabet
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats
+from ibukit._ground.threads import one_thread
 from ibukit.design import _linear_programme, least_information
 from ibukit.design._linear_programme import Unsolved
+from ibukit.domain.alphabet import Alphabet, as_alphabet
 from ibukit.errors import ConvergenceError, Infeasible
 from ibukit.mechanisms import MatrixMechanism
 
@@ -126,9 +127,11 @@ def shokri(
     """
     secrets = as_alphabet(alphabet)
     k = len(secrets)
-    weights = _validate.distribution("prior", prior, k)
-    costs = _validate.losses("loss", secrets.distances() if loss is None else loss, k, k)
-    guessed = costs if adversary_loss is None else _validate.losses("adversary_loss", adversary_loss, k)
+    weights = arguments.distribution("prior", prior, k)
+    costs = arguments.losses("loss", secrets.distances() if loss is None else loss, k, k)
+    guessed = (
+        costs if adversary_loss is None else arguments.losses("adversary_loss", adversary_loss, k)
+    )
     alike = np.array_equal(costs, guessed)
     kind = _which(hyphenated("choice", choice, CHOICES), alike)
     source = least_information.RateDistortionProblem(weights, costs)
@@ -138,14 +141,18 @@ def shokri(
     with one_thread():
         if kind == "vertex":
             try:
-                channel = _vertex(weights, costs, None, most) if alike else _vertex(weights, costs, guessed, bound)
+                channel = (
+                    _vertex(weights, costs, None, most)
+                    if alike
+                    else _vertex(weights, costs, guessed, bound)
+                )
             except Unsolved as reason:
                 kind, missed = "least-information", str(reason)
         if kind == "least-information":
             channel = least_information.solve_at_distortion(source, bound).channel
         mechanism = MatrixMechanism(channel, secrets)
         missed = missed or _missed(mechanism, source, bound, most if alike else None)
-    if _validate.flag("strict", strict) and missed:
+    if arguments.flag("strict", strict) and missed:
         raise ConvergenceError(f"{missed}; strict=False returns the mechanism as it is", mechanism)
     return mechanism
 
@@ -153,7 +160,7 @@ def shokri(
 def _which(choice: str | None, alike: bool) -> str:
     if choice is None:
         return "least-information" if alike else "vertex"
-    if not _validate.is_one_of(choice, CHOICES):
+    if not arguments.is_one_of(choice, CHOICES):
         raise ValueError(f"choice must be 'least-information' or 'vertex', got {choice!r}")
     if choice == "least-information" and not alike:
         raise ValueError(
@@ -167,7 +174,11 @@ def _feasible(value: Any, source: least_information.RateDistortionProblem) -> fl
     """The bound on the user's loss; what is too low by rounding alone becomes the least loss."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise ValueError(f"max_quality_loss must be a number, got {value!r}")
-    bound, least, most = _validate.as_float(value), source.least, float(source.without_information.min())
+    bound, least, most = (
+        arguments.as_float(value),
+        source.least,
+        float(source.without_information.min()),
+    )
     if not bound >= least * (1 - least_information.TIE_OF_LOSSES):  # also true of NaN
         raise Infeasible(
             f"max_quality_loss must be at least {least:.6g}, where every secret has its best report, got {value}; "
@@ -190,7 +201,10 @@ def _vertex(prior: Floats, loss: Floats, adversary_loss: Floats | None, bound: f
 
 
 def _missed(
-    mechanism: MatrixMechanism, source: least_information.RateDistortionProblem, bound: float, most: float | None
+    mechanism: MatrixMechanism,
+    source: least_information.RateDistortionProblem,
+    bound: float,
+    most: float | None,
 ) -> str:
     """What of the docstring's promises the matrix that is handed out does not keep; empty if it keeps them."""
     off = privacy.quality_loss(mechanism, source.prior, source.loss) - bound

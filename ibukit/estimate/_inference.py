@@ -6,10 +6,10 @@ from abc import abstractmethod
 from importlib import import_module
 from typing import Any
 
-from ibukit import _validate
-from ibukit._validate import Floats
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats
+from ibukit.domain.linear_functionals import asked
 from ibukit.estimate._labelled import Labelled
-from ibukit.estimate.questions import asked
 
 
 class Inferred(Labelled):
@@ -102,15 +102,21 @@ class Inferred(Labelled):
         0.295 to 0.549
         0.325 to 0.526
         """
-        questions, level = asked(of, self.alphabet), _validate.fraction("level", level, "()")
+        questions, level = asked(of, self.alphabet), arguments.fraction("level", level, "()")
         self._refuse_off_simplex()
         # found by a room further down the stream, which is asked for when it is needed and not before
-        found = import_module("ibukit.intervals").interval(self, questions, level, method, target, options)
+        found = import_module("ibukit.intervals").interval(
+            self, questions, level, method, target, options
+        )
         lower, upper = (questions.answer(ends) for ends in found)
         return lower, upper
 
     def band(
-        self, level: float = 0.95, method: str = "profile", target: str = "distribution", **options: Any
+        self,
+        level: float = 0.95,
+        method: str = "profile",
+        target: str = "distribution",
+        **options: Any,
     ) -> tuple[Floats, Floats]:
         """Intervals of all probabilities that hold together.
 
@@ -142,7 +148,7 @@ class Inferred(Labelled):
         >>> lower.round(3), upper.round(3)
         (array([0.523, 0.235, 0.095]), array([0.634, 0.336, 0.184]))
         """
-        level = _validate.fraction("level", level, "()")
+        level = arguments.fraction("level", level, "()")
         each = import_module("ibukit.intervals").level_of_each(level, len(self), method, options)
         lower, upper = self.interval(each, method=method, target=target, **options)
         return lower, upper

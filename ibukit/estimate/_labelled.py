@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ibukit._validate import Floats
-from ibukit.alphabet import Alphabet
+from ibukit._ground.arguments import Floats
+from ibukit.domain.alphabet import Alphabet
+from ibukit.domain.grid import Grid
 from ibukit.errors import AlphabetMismatch
-from ibukit.estimate import _exports
-from ibukit.grid import Grid
-from ibukit.tally import Tally
+from ibukit.estimate import exports
+from ibukit.tally.tally import Tally
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,7 +36,12 @@ class Labelled:
 
     @abstractmethod
     def interval(
-        self, level: float = 0.95, of: Any = None, method: str = "profile", target: str = "distribution", **options: Any
+        self,
+        level: float = 0.95,
+        of: Any = None,
+        method: str = "profile",
+        target: str = "distribution",
+        **options: Any,
     ) -> tuple[Any, Any]:
         """An interval for each probability."""
 
@@ -48,8 +53,10 @@ class Labelled:
     def __getitem__(self, label: Any) -> float:
         """The probability of one label; on a grid of one (row, column) pair."""
         full = None if self.tally is None else self.tally.full_alphabet
-        code = _exports.code_of(label, self.alphabet, full)
-        return 0.0 if code is None else float(self.distribution[code])  # outside the part in use it is exactly 0
+        code = exports.code_of(label, self.alphabet, full)
+        return (
+            0.0 if code is None else float(self.distribution[code])
+        )  # outside the part in use it is exactly 0
 
     def __len__(self) -> int:
         return len(self.distribution)
@@ -74,7 +81,9 @@ class Labelled:
         """
         import pandas as pd
 
-        return pd.Series(self.distribution.copy(), index=_index_of(self.alphabet), name="probability")
+        return pd.Series(
+            self.distribution.copy(), index=_index_of(self.alphabet), name="probability"
+        )
 
     def to_frame(self, level: float | None = 0.95, method: str | None = None) -> pd.DataFrame:
         """A row for each label: its probability, its interval, whether it is identified.
@@ -109,10 +118,14 @@ class Labelled:
         """
         import pandas as pd
 
-        columns = {"probability": self.distribution} | ({} if level is None else self._known(level, method))
+        columns = {"probability": self.distribution} | (
+            {} if level is None else self._known(level, method)
+        )
         return pd.DataFrame(columns, index=_index_of(self.alphabet))
 
-    def to_geodataframe(self, level: float | None = None, method: str | None = None) -> GeoDataFrame:
+    def to_geodataframe(
+        self, level: float | None = None, method: str | None = None
+    ) -> GeoDataFrame:
         """A row for each cell of a grid, with its rectangle.
 
         Parameters
@@ -143,7 +156,7 @@ class Labelled:
         """
         if not isinstance(self.alphabet, Grid):
             raise AlphabetMismatch(
-                f"alphabet must be a Grid to be a map, got {_exports.named(self.alphabet)}; to_frame() makes a table"
+                f"alphabet must be a Grid to be a map, got {exports.named(self.alphabet)}; to_frame() makes a table"
             )
         frame = self.alphabet.to_geodataframe(self.distribution, name="probability")
         for name, values in ({} if level is None else self._known(level, method)).items():
@@ -155,7 +168,10 @@ class Labelled:
         return {"lower": lower, "upper": upper, "identified": self.identified}
 
     def _ends_of_all(self, level: float, method: str | None) -> tuple[Floats, Floats]:
-        return self.interval(level, method=import_module("ibukit.intervals").usual(self) if method is None else method)
+        return self.interval(
+            level,
+            method=import_module("ibukit.intervals").usual(self) if method is None else method,
+        )
 
     def to_json(self, level: float | None = None, method: str | None = None) -> str:
         """One JSON object with the labels, the probabilities and all that is printed.
@@ -184,20 +200,26 @@ class Labelled:
         >>> again["labels"], again["status"], again["probabilities"] == estimate.distribution.tolist()
         ([0, 1], 'CLOSED_FORM', True)
         """
-        return _exports.as_json(
-            labels=_exports.plain_labels(self.alphabet),
+        return exports.as_json(
+            labels=exports.plain_labels(self.alphabet),
             probabilities=self.distribution.tolist(),
-            **({} if level is None else {name: known.tolist() for name, known in self._known(level, method).items()}),
-            gap=_exports.finite(self.gap),
+            **(
+                {}
+                if level is None
+                else {name: known.tolist() for name, known in self._known(level, method).items()}
+            ),
+            gap=exports.finite(self.gap),
             status=self.status.name,
             n_iter=self.n_iter,
             method=self.method,
-            log_likelihood=_exports.finite(self.log_likelihood),
+            log_likelihood=exports.finite(self.log_likelihood),
             n=None if self.tally is None else self.tally.n,
             dropped={} if self.tally is None else dict(self.tally.dropped),
         )
 
-    def plot(self, level: float | None = None, ax: Axes | None = None, method: str | None = None) -> Axes:
+    def plot(
+        self, level: float | None = None, ax: Axes | None = None, method: str | None = None
+    ) -> Axes:
         """Draw it: bars for labels, steps on a line, a map on a grid.
 
         Parameters
@@ -227,11 +249,13 @@ class Labelled:
         ['yes', 'no']
         """
         intervals = None if level is None else self._ends_of_all(level, method)
-        axes: Axes = import_module("ibukit.plotting.estimates").draw(self, intervals, ax)  # as for `identified`
+        axes: Axes = import_module("ibukit.plotting.estimates").draw(
+            self, intervals, ax
+        )  # as for `identified`
         return axes
 
     def _repr_html_(self) -> str:
-        return _exports.as_html(repr(self), self.alphabet, self.distribution)
+        return exports.as_html(repr(self), self.alphabet, self.distribution)
 
 
 def _index_of(alphabet: Alphabet) -> pd.Index:

@@ -7,13 +7,13 @@ from dataclasses import fields
 from importlib import import_module
 from typing import Any
 
-from ibukit import _validate
-from ibukit._validate import frozen
-from ibukit.saved import sealed
-from ibukit.saved.mechanisms import made, told
-from ibukit.saved.sealed import Arrays
-from ibukit.saved.tallies import content, described
-from ibukit.tally import Tally
+from ibukit._ground import arguments
+from ibukit._ground.arguments import frozen
+from ibukit.files import format
+from ibukit.files.format import Arrays
+from ibukit.files.mechanisms import made, told
+from ibukit.files.tallies import content, described
+from ibukit.tally.tally import Tally
 
 VERSION_OF_ESTIMATES = 1
 WRITER_OF_ESTIMATES = "Estimate"
@@ -54,7 +54,9 @@ class SavedEstimate:
         """
         here: Any = self
         arrays: Arrays = {}
-        own = {each.name: getattr(here, each.name) for each in fields(here) if each.name not in APART}
+        own = {
+            each.name: getattr(here, each.name) for each in fields(here) if each.name not in APART
+        }
         values = {
             "class": type(self).__name__,
             "fields": {name: told(value, arrays) for name, value in own.items()},
@@ -63,7 +65,9 @@ class SavedEstimate:
         }
         if (tally := here.tally) is not None:
             values["tally"] = described(tally.parts, tally.full_alphabet, tally._dropped, arrays)
-        sealed.write(_validate.path("path", path), WRITER_OF_ESTIMATES, VERSION_OF_ESTIMATES, values, arrays)
+        format.write(
+            arguments.path("path", path), WRITER_OF_ESTIMATES, VERSION_OF_ESTIMATES, values, arrays
+        )
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Any:
@@ -87,13 +91,20 @@ class SavedEstimate:
         DataChanged
             If it was changed or cut short.
         """
-        values, arrays, _ = sealed.read(_validate.path("path", path), WRITER_OF_ESTIMATES, VERSION_OF_ESTIMATES)
-        with sealed.sensible(_validate.path("path", path), WRITER_OF_ESTIMATES):
+        values, arrays, _ = format.read(
+            arguments.path("path", path), WRITER_OF_ESTIMATES, VERSION_OF_ESTIMATES
+        )
+        with format.sensible(arguments.path("path", path), WRITER_OF_ESTIMATES):
             kind = _kinds()[values["class"]]
             given = {name: made(value, arrays) for name, value in values["fields"].items()}
-            tally = None if values["tally"] is None else Tally._made(*content(values["tally"], arrays))
+            tally = (
+                None if values["tally"] is None else Tally._made(*content(values["tally"], arrays))
+            )
             status = import_module("ibukit.estimate").Status[values["status"]]
-            given = {name: frozen(value) if hasattr(value, "setflags") else value for name, value in given.items()}
+            given = {
+                name: frozen(value) if hasattr(value, "setflags") else value
+                for name, value in given.items()
+            }
             return kind(**given, status=status, tally=tally)
 
 

@@ -11,18 +11,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ibukit import _validate
-from ibukit._efficiency import determined_among_all
-from ibukit._validate import Floats, ReadOnlyArrays
-from ibukit.alphabet import Alphabet, Line
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats, ReadOnlyArrays
+from ibukit.domain.alphabet import Alphabet, Line
+from ibukit.domain.efficiency import determined_among_all
+from ibukit.domain.linear_functionals import Questions, asked
 from ibukit.errors import AlphabetMismatch
 from ibukit.errors import ConvergenceError as ConvergenceError
-from ibukit.estimate._exports import named
 from ibukit.estimate._inference import Inferred
 from ibukit.estimate._saved import SavedEstimate
-from ibukit.estimate.questions import Questions, asked
-from ibukit.information import asymptotic_covariance, asymptotic_variances, asymptotic_variances_of_sums
-from ibukit.tally import Tally
+from ibukit.estimate.exports import named
+from ibukit.fisher_information import (
+    asymptotic_covariance,
+    asymptotic_variances,
+    asymptotic_variances_of_sums,
+)
+from ibukit.tally.tally import Tally
 
 
 class Status(Enum):
@@ -209,7 +213,9 @@ class Estimate(Inferred, SavedEstimate, ReadOnlyArrays):
 
     def _refuse_off_simplex(self) -> None:
         if self.status is Status.OFF_SIMPLEX:
-            raise ValueError("estimate is off the simplex: project it (post='project') before asking for errors")
+            raise ValueError(
+                "estimate is off the simplex: project it (post='project') before asking for errors"
+            )
 
     def _known_tally(self, why: str) -> Tally:
         if self.tally is None:
@@ -217,21 +223,27 @@ class Estimate(Inferred, SavedEstimate, ReadOnlyArrays):
         return self.tally
 
     def _errors(self, questions: Questions, target: str) -> Floats:
-        if not _validate.is_one_of(target, ("distribution", "frequencies")):
+        if not arguments.is_one_of(target, ("distribution", "frequencies")):
             raise ValueError(f"target must be 'distribution' or 'frequencies', got {target!r}")
         variances = self._variances_of(questions)
         if target == "distribution":
             return np.sqrt(variances)
         tally = self._known_tally("whose frequencies are meant is said by the reports")
         if tally.efficiency is not None:
-            raise ValueError("target must be 'distribution' where reports may be lost: nobody knows who sent none")
+            raise ValueError(
+                "target must be 'distribution' where reports may be lost: nobody knows who sent none"
+            )
         # where the mechanism hides nothing the difference is 0, and rounding may take it below
-        return np.sqrt(np.maximum(variances - questions.variances(self.distribution) / tally.n, 0.0))
+        return np.sqrt(
+            np.maximum(variances - questions.variances(self.distribution) / tally.n, 0.0)
+        )
 
     def _variances_of(self, questions: Questions) -> Floats:
         if questions.weights is None:
             return self._variances
-        return asymptotic_variances_of_sums(self._tally_of_errors(), self.distribution, questions.weights)
+        return asymptotic_variances_of_sums(
+            self._tally_of_errors(), self.distribution, questions.weights
+        )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Estimate):

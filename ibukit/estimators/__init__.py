@@ -3,11 +3,11 @@
 from ibukit.estimators.certificate import gap as gap
 from ibukit.estimators.combine import combine_mechanisms as combine_mechanisms
 from ibukit.estimators.combine import combine_results as combine_results
+from ibukit.estimators.em_smoothing import ems as ems
 from ibukit.estimators.inversion import inv as inv
-from ibukit.estimators.iterative import gibu as gibu
-from ibukit.estimators.iterative import ibu as ibu
-from ibukit.estimators.likelihood import mle as mle
-from ibukit.estimators.smoothed_steps import ems as ems
+from ibukit.estimators.iterative_update import gibu as gibu
+from ibukit.estimators.iterative_update import ibu as ibu
+from ibukit.estimators.maximum_likelihood import mle as mle
 from ibukit.estimators.smoothing import choose_penalty as choose_penalty
 from ibukit.estimators.smoothing import smooth as smooth
 from ibukit.estimators.stopping import Change as Change

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.lapack import dgbtrf, dgbtrs
 
-from ibukit._validate import Floats
+from ibukit._ground.arguments import Floats
 from ibukit.channels import LineChannel
 
 # the band of the line's system: three unknowns a position, each tied to its like at the neighbours
@@ -89,7 +89,9 @@ class LineCurvature(Determined):
         return float(np.log(np.abs(self.bands[2 * BAND])).sum()) - 2 * math.log(self.loss)
 
 
-def line_curvature(line: LineChannel, root: Floats, w: Floats, diagonal: Floats, beside: Floats) -> Curvature | None:
+def line_curvature(
+    line: LineChannel, root: Floats, w: Floats, diagonal: Floats, beside: Floats
+) -> Curvature | None:
     """H of a line, w over its reports as q / p^2 is, and C by its diagonal and what is beside it; None if singular."""
     k, a = line.k, line.decay
     loss = (1 - a) * (1 + a)
@@ -116,7 +118,9 @@ def line_curvature(line: LineChannel, root: Floats, w: Floats, diagonal: Floats,
         put(row, row - 3, -a)
     put(2, 1, np.bincount(line.positions, w * line.scale**2, k).astype(np.float64))
     factors, pivots, info = dgbtrf(bands, BAND, BAND, overwrite_ab=True)
-    return LineCurvature(factors, pivots, loss) if info == 0 and np.isfinite(factors).all() else None
+    return (
+        LineCurvature(factors, pivots, loss) if info == 0 and np.isfinite(factors).all() else None
+    )
 
 
 def dense_curvature(matrix: Floats) -> Curvature | None:
@@ -124,7 +128,9 @@ def dense_curvature(matrix: Floats) -> Curvature | None:
     # it is positive definite; a tiny ridge, relative to each entry, where rounding says otherwise
     for ridge in (0.0, 1e-15, 1e-12, 1e-9):
         try:
-            return DenseCurvature(np.tril(cho_factor(matrix + np.diag(ridge * np.diag(matrix)), lower=True)[0]))
+            return DenseCurvature(
+                np.tril(cho_factor(matrix + np.diag(ridge * np.diag(matrix)), lower=True)[0])
+            )
         except (LinAlgError, ValueError):
             continue
     return None

@@ -23,10 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
 
-from ibukit._validate import Floats
+from ibukit._ground.arguments import Floats
 from ibukit.channels import PlaneChannel
+from ibukit.channels.fourier import padded_transforms
 from ibukit.channels.plane import FAR
-from ibukit.channels.waves import fourier
 from ibukit.estimators._curvature import Curvature
 
 Reals = NDArray[Any]  # of single or double precision
@@ -34,7 +34,7 @@ Reals = NDArray[Any]  # of single or double precision
 DENSE_SECRETS = 1024
 # of a residual relative to the right-hand side: of a quick step in single precision, and of a careful one
 QUICK_RESIDUAL, CAREFUL_RESIDUAL = 1e-4, 1e-10
-MOST_CONJUGATE = 1000
+MAX_CONJUGATE = 1000
 # by how much tau falls from level to level, and below which share of c the reports no longer count
 LEVEL, FAINT = 20.0, 0.03
 
@@ -105,7 +105,7 @@ class PlaneCurvature(Curvature):
         z = direction(rest)
         p, size = z.copy(), float(rest @ z)
         enough = size * (CAREFUL_RESIDUAL if self.careful else QUICK_RESIDUAL) ** 2
-        for _ in range(MOST_CONJUGATE):
+        for _ in range(MAX_CONJUGATE):
             if not size > enough:
                 break
             image = self.times(p)
@@ -132,7 +132,7 @@ class PlaneCurvature(Curvature):
         """K^2 in the waves, and the diagonal of the reports' term in its units: tau of each cell."""
         rows, cols = self.channel.shape
         kernel = self.channel.kernels[0][:rows, :cols]
-        squares = fourier.kernel_spectrum(kernel, (2 * rows, 2 * cols))[:rows, :cols] ** 2
+        squares = padded_transforms.kernel_spectrum(kernel, (2 * rows, 2 * cols))[:rows, :cols] ** 2
         return squares, self.root**2 * self.channel.adjoint_of_squares(self.w) / squares.mean()
 
     @cached_property
@@ -143,7 +143,9 @@ class PlaneCurvature(Curvature):
         top = max(float(tau.max()), np.finfo(float).tiny) / math.sqrt(LEVEL)
         least = max(-FAINT * max(self.beside) / float(squares.max()), 1e-12 * top)
         last = max(0, math.ceil(math.log(top / least) / math.log(LEVEL)))
-        place = np.clip(np.log(top / np.maximum(tau, np.finfo(float).tiny)) / math.log(LEVEL), 0, last)
+        place = np.clip(
+            np.log(top / np.maximum(tau, np.finfo(float).tiny)) / math.log(LEVEL), 0, last
+        )
         levels = []
         for j in range(last + 1):
             window = np.cos(np.clip(np.abs(place - j), 0, 1) * np.pi / 2)
@@ -155,12 +157,16 @@ class PlaneCurvature(Curvature):
             expected = self.degrees + potential
             steep = np.sqrt(expected / np.maximum(self.diagonal, expected))
             inverse = 1 / _positive(rough + here * squares + potential)
-            levels.append(((window * steep).reshape(rough.shape).astype(precision), inverse.astype(precision)))
+            levels.append(
+                ((window * steep).reshape(rough.shape).astype(precision), inverse.astype(precision))
+            )
         return levels
 
     def _nearly(self, r: Floats) -> Floats:
         """The preconditioner, in single precision unless careful."""
-        unit = float(np.abs(r).max(initial=0.0)) or 1.0  # so that nothing leaves the range of single precision
+        unit = (
+            float(np.abs(r).max(initial=0.0)) or 1.0
+        )  # so that nothing leaves the range of single precision
         field = (r / unit).reshape(self.channel.shape)
         total = np.zeros(self.channel.shape)
         for window, inverse in self._levels:

@@ -23,22 +23,24 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import log_softmax
 
-from ibukit._validate import Floats
+from ibukit._ground.arguments import Floats
 from ibukit.estimators._plane_curvature import PlaneCurvature
 from ibukit.estimators._roughness import Fit, Roughness, fit, plane_curvature
-from ibukit.tally import Tally
+from ibukit.tally.tally import Tally
 
 # draws of signs where the evidence is compared, and where its top is found; always the same ones, so that the slope is
 # a smooth function of the penalty
 FEW_SIGNS, MANY_SIGNS, SEED_OF_SIGNS = 4, 16, 0
 # derivatives are differences over this change of log penalty, less where a log probability would change by more
-LARGEST_CHANGE, LARGEST_MOVE = 0.1, 0.5
+MAX_CHANGE, MAX_MOVE = 0.1, 0.5
 # of log penalty: nearer than the draws tell
 NEAR_THE_TOP = 0.02
 TOL = 1e-9
 
 
-def most_evidence(tally: Tally, roughness: Roughness, penalties: Sequence[float], start: Fit, hopeless: float) -> float:
+def most_evidence(
+    tally: Tally, roughness: Roughness, penalties: Sequence[float], start: Fit, hopeless: float
+) -> float:
     """The best of falling penalties, refined between its neighbours; the first fit begins at `start`.
 
     What is `hopeless` nats behind the best so far, and all below, is not looked at.
@@ -52,7 +54,9 @@ def most_evidence(tally: Tally, roughness: Roughness, penalties: Sequence[float]
         fits.append(optimum)
         slopes.append(rise)
         if i:
-            evidence.append(evidence[-1] - math.log(penalties[i - 1] / penalty) * (slopes[-2] + slopes[-1]) / 2)
+            evidence.append(
+                evidence[-1] - math.log(penalties[i - 1] / penalty) * (slopes[-2] + slopes[-1]) / 2
+            )
         if evidence[-1] < max(evidence) - hopeless:
             break
     best = int(np.argmax(evidence))
@@ -77,9 +81,11 @@ def slope(tally: Tally, roughness: Roughness, penalty: float, optimum: Fit, sign
     # how the best fit changes: a step of Newton's for the change of the slope
     v = curvature.step(curvature.root * weight * (roughness.pulls(u) + rough), curvature.root)
     move = v * np.exp(np.minimum(-log_softmax(u) / 2, 700))
-    change = min(LARGEST_CHANGE, LARGEST_MOVE / max(float(np.abs(move).max()), 1e-300))
+    change = min(MAX_CHANGE, MAX_MOVE / max(float(np.abs(move).max()), 1e-300))
     more, less = (
-        plane_curvature(tally, roughness, weight * math.exp(sign * change), u + sign * change * move)
+        plane_curvature(
+            tally, roughness, weight * math.exp(sign * change), u + sign * change * move
+        )
         for sign in (1, -1)
     )
     rng = np.random.Generator(np.random.PCG64(SEED_OF_SIGNS))
@@ -87,13 +93,19 @@ def slope(tally: Tally, roughness: Roughness, penalty: float, optimum: Fit, sign
     for _ in range(signs):
         side = _drawn(curvature, roughness, weight, u, rng)
         x = curvature.solve(side)
-        trace += (float(x @ (more.times(x) - less.times(x))) / (2 * change) - float(x @ side)) / signs
+        trace += (
+            float(x @ (more.times(x) - less.times(x))) / (2 * change) - float(x @ side)
+        ) / signs
     along = (_log_along(more) - _log_along(less)) / (2 * change)
     return (tally.k - 1) / 2 - penalty * rough - (trace + along) / 2
 
 
 def _drawn(
-    curvature: PlaneCurvature, roughness: Roughness, weight: float, u: Floats, rng: np.random.Generator
+    curvature: PlaneCurvature,
+    roughness: Roughness,
+    weight: float,
+    u: Floats,
+    rng: np.random.Generator,
 ) -> Floats:
     """F s for random signs s."""
     seen = np.sqrt(curvature.w) * rng.choice([-1.0, 1.0], len(curvature.w))

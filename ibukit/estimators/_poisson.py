@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import brentq
 from tqdm import tqdm
 
-from ibukit._validate import Floats
+from ibukit._ground.arguments import Floats
 from ibukit.channels import DenseChannel
 from ibukit.errors import ImpossibleReport
 from ibukit.solvers import Problem, best_found
@@ -17,7 +17,7 @@ from ibukit.solvers import Problem, best_found
 # what each multinomial maximum is asked for; doubles give less on some, and the certificate of the whole decides
 INNER_TOL = 1e-13
 # a signal of a smaller share of the counts is none
-LEAST_SIGNAL = 2.0**-40
+MIN_SIGNAL = 2.0**-40
 
 
 class Signal(NamedTuple):
@@ -61,16 +61,25 @@ def maximise_signal(response: Floats, counts: Floats, background: Floats) -> Sig
 
         low, high = total, total
         while excess(low) < 0:
-            if low < LEAST_SIGNAL * total:
+            if low < MIN_SIGNAL * total:
                 raise ValueError(
                     f"background must leave something to unfold: less than {low:.3g} of {total:.6g} counts are not "
                     "explained by it"
                 )
             low, high = low / 2, low
-        t = low if low == high else brentq(excess, low, high, xtol=4e-16 * total, rtol=1e-15, disp=False)
+        t = (
+            low
+            if low == high
+            else brentq(excess, low, high, xtol=4e-16 * total, rtol=1e-15, disp=False)
+        )
     phi, taken = _share(m, n, b / t)
     mu = phi * t
-    return Signal(mu, _log_likelihood(mu @ m + b, n) - t - float(background.sum()), gap(mu, m, n, b), steps + taken)
+    return Signal(
+        mu,
+        _log_likelihood(mu @ m + b, n) - t - float(background.sum()),
+        gap(mu, m, n, b),
+        steps + taken,
+    )
 
 
 def gap(mu: Floats, m: Floats, n: Floats, b: Floats) -> float:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ibukit._validate import Floats
-from ibukit.distributions import normalize, project_to_simplex
+from ibukit._ground.arguments import Floats
+from ibukit.domain.distributions import normalize, project_to_simplex
 from ibukit.errors import InvalidDistribution
 
 
@@ -42,7 +42,9 @@ def norm_cut(v: Floats) -> Floats:
 
 def _clipped(v: Floats, name: str) -> Floats:
     if not (v > 0).any():
-        raise InvalidDistribution(f"INV has no positive component, so {name} is not defined; use post='project'")
+        raise InvalidDistribution(
+            f"INV has no positive component, so {name} is not defined; use post='project'"
+        )
     return np.maximum(v, 0)
 
 

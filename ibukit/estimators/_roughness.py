@@ -14,20 +14,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ibukit._validate import Floats
-from ibukit.alphabet import Alphabet, Line
+from ibukit._ground.arguments import Floats
 from ibukit.channels import Channel, PlaneChannel, facts
+from ibukit.domain.alphabet import Alphabet, Line
+from ibukit.domain.grid import Grid
 from ibukit.errors import AlphabetMismatch
 from ibukit.estimators._curvature import Curvature, dense_curvature, line_curvature
 from ibukit.estimators._plane_curvature import DENSE_SECRETS, PlaneCurvature
-from ibukit.grid import Grid
-from ibukit.tally import Tally
+from ibukit.tally.tally import Tally
 
 # the largest change in one step, as a logarithm, of a square root: beyond it the quadratic model means little
-LARGEST_LOG_CHANGE = 2.0
+MAX_LOG_CHANGE = 2.0
 # Newton's method needs four or five steps from a neighbouring weight. With little weight, where the fit becomes a comb,
 # a first try limits the change of neighbours' ratios, a second, from the start again, that of each probability
-QUICK_STEPS, MOST_STEPS = 25, 300
+QUICK_STEPS, MAX_STEPS = 25, 300
 # steps without progress after which an excess that rounding alone can make is not going to fall
 IDLE_STEPS = 3
 
@@ -89,7 +89,9 @@ def roughness_on(alphabet: Alphabet) -> Roughness:
     """The roughness for the neighbours of a line or a grid."""
     k = len(alphabet)
     if isinstance(alphabet, Line):
-        return Roughness(np.arange(k - 1), np.arange(1, k), np.ones(k - 1), k, _slowest(k), is_chain=True)
+        return Roughness(
+            np.arange(k - 1), np.arange(1, k), np.ones(k - 1), k, _slowest(k), is_chain=True
+        )
     if not isinstance(alphabet, Grid):
         raise AlphabetMismatch(
             f"tally must be over a Line or a Grid, whose values have neighbours, got {alphabet!r}; "
@@ -101,11 +103,20 @@ def roughness_on(alphabet: Alphabet) -> Roughness:
         (cells[:-1], cells[1:], height),
         (cells[:, :-1], cells[:, 1:], width),
     )
-    one, other, weight = zip(*((a.ravel(), b.ravel(), np.full(a.size, side**-2)) for a, b, side in pairs), strict=True)
+    one, other, weight = zip(
+        *((a.ravel(), b.ravel(), np.full(a.size, side**-2)) for a, b, side in pairs), strict=True
+    )
     # the matrix is a Kronecker sum of two chains'
     slowest = min(_slowest(alphabet.n_rows) / height**2, _slowest(alphabet.n_cols) / width**2)
     between = height**-2, width**-2
-    return Roughness(np.concatenate(one), np.concatenate(other), np.concatenate(weight), k, slowest, between=between)
+    return Roughness(
+        np.concatenate(one),
+        np.concatenate(other),
+        np.concatenate(weight),
+        k,
+        slowest,
+        between=between,
+    )
 
 
 def _slowest(k: int) -> float:
@@ -132,17 +143,26 @@ class Fit:
         return _normal(self.u)
 
 
-def fit(tally: Tally, roughness: Roughness, weight: float, u: Floats, tol: float, determined: bool = False) -> Fit:
+def fit(
+    tally: Tally,
+    roughness: Roughness,
+    weight: float,
+    u: Floats,
+    tol: float,
+    determined: bool = False,
+) -> Fit:
     """Maximise F = sum_z q_z log(theta M)_z - weight R(theta) from a given start until the excess is at most tol.
 
     With gamma the gradient of F, which is concave, F(phi) - F(theta) <= phi . gamma - theta . gamma, at most
     max gamma - theta . gamma. A step is Newton's for v = d theta / sqrt theta; `determined` if by a curvature that has
     a determinant.
     """
-    quick = _newton(tally, roughness, weight, u, tol, QUICK_STEPS, careful=False, determined=determined)
+    quick = _newton(
+        tally, roughness, weight, u, tol, QUICK_STEPS, careful=False, determined=determined
+    )
     if quick.excess <= max(tol, _rounding(roughness, weight, quick.u)):
         return quick
-    return _newton(tally, roughness, weight, u, tol, MOST_STEPS, careful=True, determined=determined)
+    return _newton(tally, roughness, weight, u, tol, MAX_STEPS, careful=True, determined=determined)
 
 
 def _newton(
@@ -163,7 +183,9 @@ def _newton(
         p = operator.forward(theta)
         g = operator.adjoint(q / p)
         slope = g + weight * roughness.pulls(u)
-        mean = float(theta @ g) - weight * roughness(u)  # R is its own slope along theta: R(c theta) = c R(theta)
+        mean = float(theta @ g) - weight * roughness(
+            u
+        )  # R is its own slope along theta: R(c theta) = c R(theta)
         excess = max(0.0, float(slope.max()) - mean)
         root = np.sqrt(theta)
         factor = _curvature(operator, q / p**2, root, roughness, weight, u, careful, determined)
@@ -186,7 +208,12 @@ def _newton(
 
 def _rounding(roughness: Roughness, weight: float, u: Floats) -> float:
     """What the last digits of u make of the slope: under a heavy penalty on a long line more than is asked for."""
-    return float(weight * roughness.degrees.max(initial=0.0) * np.abs(u).max(initial=0.0) * np.finfo(float).eps)
+    return float(
+        weight
+        * roughness.degrees.max(initial=0.0)
+        * np.abs(u).max(initial=0.0)
+        * np.finfo(float).eps
+    )
 
 
 def structure(roughness: Roughness, channel: Channel) -> Channel | None:
@@ -212,11 +239,19 @@ def _curvature(
         return line_curvature(line, root, w, c * roughness.diagonal(u), -c * roughness.weight)
     if known is not None and not determined and (plane := facts.as_planar(known)) is not None:
         return _without_matrix(plane, w, root, roughness, weight, u, careful)
-    return dense_curvature(root[:, None] * operator.gram(w) * root + weight / 2 * roughness.curvature(u))
+    return dense_curvature(
+        root[:, None] * operator.gram(w) * root + weight / 2 * roughness.curvature(u)
+    )
 
 
 def _without_matrix(
-    plane: PlaneChannel, w: Floats, root: Floats, roughness: Roughness, weight: float, u: Floats, careful: bool
+    plane: PlaneChannel,
+    w: Floats,
+    root: Floats,
+    roughness: Roughness,
+    weight: float,
+    u: Floats,
+    careful: bool,
 ) -> PlaneCurvature:
     c, (across, along) = weight / 2, roughness.between
     diagonal, degrees = c * roughness.diagonal(u), c * roughness.degrees
@@ -232,12 +267,20 @@ def plane_curvature(tally: Tally, roughness: Roughness, weight: float, u: Floats
 
 
 def _climb(
-    tally: Tally, roughness: Roughness, weight: float, u: Floats, move: Floats, change: float, promise: float
+    tally: Tally,
+    roughness: Roughness,
+    weight: float,
+    u: Floats,
+    move: Floats,
+    change: float,
+    promise: float,
 ) -> Floats | None:
     """As far along `move` as the penalised likelihood rises; None where it does not."""
     here = _value(tally, roughness, weight, u)
-    slack = 1e-14 * (1 + abs(here))  # near the top F no longer feels a step that the gradient still does
-    length = min(1.0, LARGEST_LOG_CHANGE / max(change, 1e-300))
+    slack = 1e-14 * (
+        1 + abs(here)
+    )  # near the top F no longer feels a step that the gradient still does
+    length = min(1.0, MAX_LOG_CHANGE / max(change, 1e-300))
     while length > 1e-12:
         there = u + length * move
         there -= _log_mean_exp(there)

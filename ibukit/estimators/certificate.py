@@ -7,12 +7,12 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ibukit import _validate
-from ibukit._efficiency import to_all, to_seen
-from ibukit._validate import Floats
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats
 from ibukit.channels.base import gap_between
+from ibukit.domain.efficiency import to_all, to_seen
 from ibukit.estimate import Estimate, Status
-from ibukit.tally import Tally, check_tally
+from ibukit.tally.tally import Tally, check_tally
 
 
 def gap(tally: Tally, distribution: ArrayLike) -> float:
@@ -56,7 +56,9 @@ def gap(tally: Tally, distribution: ArrayLike) -> float:
     >>> round(ik.gap(tally, [0.4, 0.6]), 4)
     0.0834
     """
-    theta = _validate.distribution("distribution", distribution, check_tally(tally, lossy=True, weighted=True).k)
+    theta = arguments.distribution(
+        "distribution", distribution, check_tally(tally, lossy=True, weighted=True).k
+    )
     return gap_among_seen(tally, to_seen(theta, tally.efficiency))
 
 
@@ -87,7 +89,12 @@ def log_likelihood_of(tally: Tally, p: Floats) -> float:
 
 
 def certified(
-    tally: Tally, theta: Floats, status: Status, n_iter: int, method: str, known: tuple[float, float] | None = None
+    tally: Tally,
+    theta: Floats,
+    status: Status,
+    n_iter: int,
+    method: str,
+    known: tuple[float, float] | None = None,
 ) -> Estimate:
     """The estimate with its likelihood and gap, both of the vector that is returned; `known` to its channel, or not.
 
@@ -97,7 +104,7 @@ def certified(
     log_likelihood, excess = known or _read(tally, theta)
     off = status is Status.OFF_SIMPLEX
     return Estimate(
-        distribution=_validate.frozen(to_all(theta, tally.efficiency)),
+        distribution=arguments.frozen(to_all(theta, tally.efficiency)),
         # what the channel leaves out of a report's probability is a factor, the same for every theta
         log_likelihood=log_likelihood + tally.left_out,
         gap=math.inf if off else excess,
@@ -109,9 +116,11 @@ def certified(
     )
 
 
-def certified_on_or_off_simplex(tally: Tally, v: Floats, status: Status, n_iter: int, method: str) -> Estimate:
+def certified_on_or_off_simplex(
+    tally: Tally, v: Floats, status: Status, n_iter: int, method: str
+) -> Estimate:
     """The same of a vector that may lie off the simplex; the status then says so."""
-    on_simplex = (v >= 0).all() and abs(v.sum() - 1) <= _validate.SUM_TOLERANCE
+    on_simplex = (v >= 0).all() and abs(v.sum() - 1) <= arguments.SUM_TOLERANCE
     return certified(tally, v, status if on_simplex else Status.OFF_SIMPLEX, n_iter, method)
 
 
@@ -119,7 +128,7 @@ def as_estimate(given: Estimate | ArrayLike, tally: Tally, name: str, method: st
     """An estimate as it is; a bare distribution, called `name` where it is none, with its certificate."""
     if isinstance(given, Estimate):
         return given
-    theta = _validate.distribution(name, given, tally.k)
+    theta = arguments.distribution(name, given, tally.k)
     return certified(tally, theta.copy(), Status.CLOSED_FORM, 0, method)
 
 

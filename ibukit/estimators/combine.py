@@ -9,24 +9,30 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ibukit import _validate
-from ibukit.distributions import project_to_simplex
+from ibukit._ground import arguments
+from ibukit.domain.distributions import project_to_simplex
 from ibukit.errors import NotInvertible
 from ibukit.estimate import ConvergenceError, Estimate, Status
 from ibukit.estimators.certificate import as_estimate, certified_on_or_off_simplex
 from ibukit.estimators.inversion import NAMES, inv
-from ibukit.estimators.iterative import ibu
-from ibukit.estimators.likelihood import mle
-from ibukit.mechanisms.average import average_mechanism
+from ibukit.estimators.iterative_update import ibu
+from ibukit.estimators.maximum_likelihood import mle
+from ibukit.mechanisms.categorical.unary import IndependentBits
 from ibukit.mechanisms.inversion_error import inversion_error
-from ibukit.mechanisms.unary import IndependentBits
-from ibukit.tally import Part, Tally, check_tally, make_part
+from ibukit.mechanisms.mixtures.average import average_mechanism
+from ibukit.tally.tally import Part, Tally, check_tally, make_part
 
 Estimator = Callable[..., Estimate | ArrayLike]
 
 WEIGHTS = {"users": "n_A / n", "variance": "inverse variances"}
 # what a combination says of itself is the first of these that is true of a group
-WORST_FIRST = (Status.MAX_ITER, Status.OUT_OF_REACH, Status.STOPPED, Status.CONVERGED, Status.CLOSED_FORM)
+WORST_FIRST = (
+    Status.MAX_ITER,
+    Status.OUT_OF_REACH,
+    Status.STOPPED,
+    Status.CONVERGED,
+    Status.CLOSED_FORM,
+)
 
 
 def combine_results(
@@ -98,9 +104,9 @@ def combine_results(
     [0.207, 0.009, 0.01]
     """
     _check(estimator)
-    if not _validate.is_one_of(weights, WEIGHTS):
+    if not arguments.is_one_of(weights, WEIGHTS):
         raise ValueError(f'weights must be "users" or "variance", got {weights!r}')
-    projected = _validate.flag("project", project)
+    projected = arguments.flag("project", project)
     parts = check_tally(tally).parts
     shares = np.array([part.counts.sum() / tally.n for part in parts])
     if weights == "variance":
@@ -114,9 +120,7 @@ def combine_results(
     ended = {estimate.status for estimate in estimates}
     status = next((status for status in WORST_FIRST if status in ended), Status.CLOSED_FORM)
     steps = sum(estimate.n_iter for estimate in estimates)
-    method = (
-        f"[{_name(estimator, estimates, parts)}]_R, weights: {WEIGHTS[weights]}{', projected' if projected else ''}"
-    )
+    method = f"[{_name(estimator, estimates, parts)}]_R, weights: {WEIGHTS[weights]}{', projected' if projected else ''}"
     vector = project_to_simplex(average) if projected else average
     return _checked(certified_on_or_off_simplex(tally, vector, status, steps, method), found)
 
@@ -193,7 +197,10 @@ def combine_mechanisms(
         )
     method = f"[{_name(estimator, [estimate], parts)}]_M"
     vector = np.array(estimate.distribution)
-    return _checked(certified_on_or_off_simplex(tally, vector, estimate.status, estimate.n_iter, method), [found])
+    return _checked(
+        certified_on_or_off_simplex(tally, vector, estimate.status, estimate.n_iter, method),
+        [found],
+    )
 
 
 def _compound(tally: Tally) -> Part:
@@ -226,16 +233,20 @@ class _Found(NamedTuple):
     """Why it is an error that this is all there is."""
 
 
-def _found(estimator: Estimator, tally: Tally, options: dict[str, Any], strict: bool | None) -> _Found:
+def _found(
+    estimator: Estimator, tally: Tally, options: dict[str, Any], strict: bool | None
+) -> _Found:
     missed = None
     try:
         returned = estimator(tally, **options)
     except ConvergenceError as error:
         returned, missed = error.estimate, str(error)
     except TypeError as error:
-        raise TypeError(f"estimator must take a tally, and what is asked of it by name: {error}") from error
+        raise TypeError(
+            f"estimator must take a tally, and what is asked of it by name: {error}"
+        ) from error
     estimate = as_estimate(returned, tally, "what the estimator returns", "")
-    must = strict is not None and _validate.flag("strict", strict)
+    must = strict is not None and arguments.flag("strict", strict)
     if must and missed is None and estimate.status in (Status.MAX_ITER, Status.OUT_OF_REACH):
         missed = f"{estimate.method}: {estimate.status.value}"
     return _Found(estimate, None if strict is not None and not must else missed)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ibukit import _validate
+from ibukit._ground import arguments
 from ibukit.estimate import Estimate, Status
 from ibukit.estimators._post_processing import POST
 from ibukit.estimators.certificate import certified_on_or_off_simplex
 from ibukit.mechanisms.base import single_part
-from ibukit.tally import Tally
+from ibukit.tally.tally import Tally
 
 # what `estimate.method` says of them
 NAMES = {name for name, _ in POST.values()}
 
-Post = Literal["none", "normalize", "project", "norm-mul", "norm-sub", "base-pos", "norm", "norm-cut"]
+Post = Literal[
+    "none", "normalize", "project", "norm-mul", "norm-sub", "base-pos", "norm", "norm-cut"
+]
 
 
 def inv(tally: Tally, post: Post = "project") -> Estimate:
@@ -69,7 +71,7 @@ def inv(tally: Tally, post: Post = "project") -> Estimate:
     >>> ik.inv(tally).distribution.round(4)
     array([0.9119, 0.0881, 0.    ])
     """
-    if not _validate.is_one_of(post, POST):
+    if not arguments.is_one_of(post, POST):
         raise ValueError(f"post must be one of {', '.join(map(repr, POST))}, got {post!r}")
     part = single_part(tally)
     name, processed = POST[post]

@@ -7,29 +7,34 @@ import math
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from ibukit import _validate
-from ibukit._threads import one_thread
-from ibukit._validate import Floats
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats
+from ibukit._ground.threads import one_thread
 from ibukit.channels import facts
 from ibukit.estimate import ConvergenceError, Estimate, Status
 from ibukit.estimators import _plane_evidence
 from ibukit.estimators._curvature import Determined
 from ibukit.estimators._roughness import Fit, Roughness, fit, roughness_on, structure
 from ibukit.estimators.certificate import certified, ratios
-from ibukit.information import refuse_if_too_large
-from ibukit.tally import Tally, check_bounded
+from ibukit.fisher_information import refuse_if_too_large
+from ibukit.tally.tally import Tally, check_bounded
 
 # factor between two penalties that are tried
 PENALTY_FACTOR = math.sqrt(10)
 # a penalty so many nats of evidence behind the best so far, and all below it, are not worth looking at
 HOPELESS_NATS = 50.0
 # cells of a plane up to which a penalty is chosen by determinants, in a minute
-MOST_DETERMINED = 2000
+MAX_DETERMINED = 2000
 OF = ("distribution", "frequencies")
 
 
 def smooth(
-    tally: Tally, penalty: float | None = None, tol: float = 1e-9, of: str = "distribution", *, strict: bool = True
+    tally: Tally,
+    penalty: float | None = None,
+    tol: float = 1e-9,
+    of: str = "distribution",
+    *,
+    strict: bool = True,
 ) -> Estimate:
     """The maximum penalised likelihood estimate, a smooth distribution.
 
@@ -127,26 +132,32 @@ def smooth(
     0.016
     0.009
     """
-    if not _validate.is_one_of(of, OF):
+    if not arguments.is_one_of(of, OF):
         raise ValueError(f"of must be 'distribution' or 'frequencies', got {of!r}")
     roughness = _roughness_of(tally)
-    tol = _validate.positive("tol", tol)
+    tol = arguments.positive("tol", tol)
     how = "given"
     if penalty is None:
         penalty, how = choose_penalty(tally), "of most evidence"
-    penalty = _validate.positive("penalty", penalty)
+    penalty = arguments.positive("penalty", penalty)
     with one_thread():
         optimum, weight = _uniform_fit(tally.k), max(penalty, _largest(tally, roughness)) / tally.n
-        while weight > 1.001 * penalty / tally.n:  # from the smooth side: each fit starts from its neighbour
+        while (
+            weight > 1.001 * penalty / tally.n
+        ):  # from the smooth side: each fit starts from its neighbour
             optimum = fit(tally, roughness, weight, optimum.u, 1e-6)
             weight = max(weight / PENALTY_FACTOR**4, penalty / tally.n)
         optimum = fit(tally, roughness, penalty / tally.n, optimum.u, tol)
         met = optimum.excess <= tol
         status = Status.CONVERGED if met else Status.MAX_ITER
-        method = "smooth, " + ("of the frequencies, " if of == "frequencies" else "") + f"penalty={penalty:.6g} {how}"
+        method = (
+            "smooth, "
+            + ("of the frequencies, " if of == "frequencies" else "")
+            + f"penalty={penalty:.6g} {how}"
+        )
         theta = optimum.theta if of == "distribution" else _of_the_users(tally, optimum.theta)
         estimate = certified(tally, theta, status, optimum.n_iter, method)
-    if _validate.flag("strict", strict) and not met:
+    if arguments.flag("strict", strict) and not met:
         raise ConvergenceError(
             f"tol={tol:g} was not certified: the penalised log-likelihood is within {optimum.excess:.3g} nats per "
             f"report of its maximum after {optimum.n_iter} steps at penalty={penalty:g}; take a larger tol, a larger "
@@ -214,9 +225,13 @@ def choose_penalty(tally: Tally) -> float:
 
 def _roughness_of(tally: Tally) -> Roughness:
     """The alphabet's, where there is memory for what `smooth` needs."""
-    roughness = roughness_on(check_bounded(tally, "a smooth curve does not end with the reports").alphabet)
+    roughness = roughness_on(
+        check_bounded(tally, "a smooth curve does not end with the reports").alphabet
+    )
     if structure(roughness, tally.operator) is None:
-        refuse_if_too_large(tally.k, "smooth", ", or mle(tally) and ibu(tally), which need no matrix")
+        refuse_if_too_large(
+            tally.k, "smooth", ", or mle(tally) and ibu(tally), which need no matrix"
+        )
     return roughness
 
 
@@ -230,7 +245,7 @@ def _of_the_users(tally: Tally, theta: Floats) -> Floats:
 def _most_evidence(tally: Tally, roughness: Roughness) -> float:
     n, tried, fits = tally.n, [], [_uniform_fit(tally.k)]
     penalties = _falling_penalties(tally, roughness)
-    if tally.k > MOST_DETERMINED and facts.as_planar(tally.operator) is not None:
+    if tally.k > MAX_DETERMINED and facts.as_planar(tally.operator) is not None:
         return _plane_evidence.most_evidence(tally, roughness, penalties, fits[0], HOPELESS_NATS)
     best = -math.inf
     for penalty in penalties:
@@ -246,11 +261,15 @@ def _most_evidence(tally: Tally, roughness: Roughness) -> float:
         return tried[i][0]
 
     def loss(log_penalty: float) -> float:
-        again = fit(tally, roughness, math.exp(log_penalty) / n, fits[i + 1].u, 1e-9, determined=True)
+        again = fit(
+            tally, roughness, math.exp(log_penalty) / n, fits[i + 1].u, 1e-9, determined=True
+        )
         return -_evidence(tally, roughness, math.exp(log_penalty), again)
 
     bounds = math.log(tried[i + 1][0]), math.log(tried[i - 1][0])
-    return math.exp(float(minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 0.01}).x))
+    return math.exp(
+        float(minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 0.01}).x)
+    )
 
 
 def _falling_penalties(tally: Tally, roughness: Roughness) -> list[float]:

@@ -9,12 +9,12 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from ibukit import _validate
-from ibukit._efficiency import to_all
-from ibukit._validate import Floats
-from ibukit.estimators._chance import expected_deviance_term
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats
+from ibukit.domain.efficiency import to_all
+from ibukit.estimators._expected_deviance import expected_deviance_term
 from ibukit.estimators.certificate import gap_of, log_likelihood_of
-from ibukit.tally import Tally, check_tally
+from ibukit.tally.tally import Tally, check_tally
 
 
 class Iterate:
@@ -92,7 +92,9 @@ class StoppingRule(Protocol):
 def check_rule(stop: StoppingRule | EarlyRule) -> None:
     """TypeError for what is no rule, as a rule's class or the number that it would take."""
     if isinstance(stop, type) or not callable(getattr(stop, "met", None)):
-        raise TypeError(f"stop must be a rule such as Gap(1e-6), Change(1e-6), Steps(10), Discrepancy(), got {stop!r}")
+        raise TypeError(
+            f"stop must be a rule such as Gap(1e-6), Change(1e-6), Steps(10), Discrepancy(), got {stop!r}"
+        )
 
 
 class EarlyRule(StoppingRule, Protocol):
@@ -122,7 +124,7 @@ class Gap:
     tol: float
 
     def __post_init__(self) -> None:
-        _validate.positive("tol", self.tol)
+        arguments.positive("tol", self.tol)
 
     def met(self, now: Iterate, before: Iterate | None) -> bool:
         """Whether gap <= tol."""
@@ -154,9 +156,13 @@ class Change:
     of: Literal["log_likelihood", "mean_log_likelihood", "distribution"] = "log_likelihood"
 
     def __post_init__(self) -> None:
-        _validate.positive("tol", self.tol)
-        if not _validate.is_one_of(self.of, ("log_likelihood", "mean_log_likelihood", "distribution")):
-            raise ValueError(f'of must be "log_likelihood", "mean_log_likelihood" or "distribution", got {self.of!r}')
+        arguments.positive("tol", self.tol)
+        if not arguments.is_one_of(
+            self.of, ("log_likelihood", "mean_log_likelihood", "distribution")
+        ):
+            raise ValueError(
+                f'of must be "log_likelihood", "mean_log_likelihood" or "distribution", got {self.of!r}'
+            )
 
     def met(self, now: Iterate, before: Iterate | None) -> bool:
         """Whether the last step changed less than tol."""
@@ -186,7 +192,7 @@ class Steps:
     n: int
 
     def __post_init__(self) -> None:
-        _validate.whole("n", self.n, 0)
+        arguments.whole("n", self.n, 0)
 
     def met(self, now: Iterate, before: Iterate | None) -> bool:
         """Whether n steps are done."""
@@ -238,7 +244,7 @@ class Discrepancy:
     factor: float = 1.0
 
     def __post_init__(self) -> None:
-        _validate.positive("factor", self.factor)
+        arguments.positive("factor", self.factor)
 
     def met(self, now: Iterate, before: Iterate | None) -> bool:
         """Whether the deviance is down to the degrees of freedom."""
@@ -252,4 +258,6 @@ class Discrepancy:
         return now.deviance - 2 * now.tally.n * now.gap > self._target(now)
 
     def _target(self, now: Iterate) -> float:
-        return now.expected_deviance + (self.factor - 1) * (len(now.tally.counts) - len(now.tally.parts))
+        return now.expected_deviance + (self.factor - 1) * (
+            len(now.tally.counts) - len(now.tally.parts)
+        )

@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ibukit import _validate
-from ibukit._labels import in_order
-from ibukit._validate import SUM_TOLERANCE, Floats
-from ibukit.alphabet import Alphabet
+from ibukit._ground import arguments
+from ibukit._ground.arguments import SUM_TOLERANCE, Floats
+from ibukit.domain.alphabet import Alphabet
+from ibukit.domain.labels import in_order
+from ibukit.domain.linear_functionals import Questions
 from ibukit.errors import AlphabetMismatch, ConvergenceError, InvalidDistribution
 from ibukit.estimate import Estimate, Status
-from ibukit.estimate.questions import Questions
 from ibukit.estimate.result import determined
 from ibukit.estimators._poisson import maximise_signal
-from ibukit.estimators.likelihood import mle
-from ibukit.information import carried_over, covariance_of_all, of_sums
+from ibukit.estimators.maximum_likelihood import mle
+from ibukit.fisher_information import carried_over, covariance_of_all, of_sums
 from ibukit.mechanisms import MatrixMechanism
-from ibukit.tally import Tally, make_part
+from ibukit.tally.tally import Tally, make_part
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -74,14 +74,19 @@ class Unfolded(Estimate):
             assert self.tally is not None
             return covariance_of_all(self.tally, self.distribution)
         return carried_over(
-            self._information, (np.eye(len(self.distribution)) - self.distribution[:, None]) / self.total
+            self._information,
+            (np.eye(len(self.distribution)) - self.distribution[:, None]) / self.total,
         )
 
     def _variances_of(self, questions: Questions) -> Floats:
         if self.background is None:
             return super()._variances_of(questions)
         covariance = self.covariance()
-        return np.diag(covariance).copy() if questions.weights is None else of_sums(covariance, questions.weights)
+        return (
+            np.diag(covariance).copy()
+            if questions.weights is None
+            else of_sums(covariance, questions.weights)
+        )
 
     def count_errors(self) -> Floats:
         """Asymptotic standard errors of `counts`, shape (k,).
@@ -90,7 +95,9 @@ class Unfolded(Estimate):
         nu_z^2 of the Poisson likelihood; inf where the counts do not determine a number. They take weights for numbers
         of events.
         """
-        return np.asarray(np.sqrt(np.diag(carried_over(self._information, np.eye(len(self.distribution))))))
+        return np.asarray(
+            np.sqrt(np.diag(carried_over(self._information, np.eye(len(self.distribution)))))
+        )
 
     @cached_property
     def identified(self) -> NDArray[np.bool_]:
@@ -113,11 +120,15 @@ class Unfolded(Estimate):
     def _information(self) -> Floats:
         """The observed information of the Poisson likelihood about the numbers of secrets, shape (k, k)."""
         seen = self.observed > 0
-        columns = self.mechanism.matrix()[:, seen] * (np.sqrt(self.observed[seen]) / self.expected[seen])
+        columns = self.mechanism.matrix()[:, seen] * (
+            np.sqrt(self.observed[seen]) / self.expected[seen]
+        )
         return np.asarray(columns @ columns.T)
 
     def __repr__(self) -> str:
-        return f"{super().__repr__().removesuffix(')')}, total={self.total:.6g})".replace("Estimate(", "Unfolded(", 1)
+        return f"{super().__repr__().removesuffix(')')}, total={self.total:.6g})".replace(
+            "Estimate(", "Unfolded(", 1
+        )
 
 
 def unfold(
@@ -197,7 +208,7 @@ def unfold(
     >>> ik.unfold([80, 80], response, background=[10, 30]).counts.round(4)
     array([100., 100.])
     """
-    tol = _validate.positive("tol", tol)
+    tol = arguments.positive("tol", tol)
     mechanism = _as_response(matrix, efficiency)
     labels = mechanism.report_alphabet
     observed = np.asarray(in_order("counts", counts, labels, weighted=True))
@@ -208,7 +219,7 @@ def unfold(
         found = _without_background(mechanism, observed, tol)
     else:
         found = _with_background(mechanism, observed, extra, tol)
-    if _validate.flag("strict", strict) and found.gap > tol:
+    if arguments.flag("strict", strict) and found.gap > tol:
         raise ConvergenceError(
             f"tol={tol:g} was not certified, the best gap is {found.gap:.3g}; take a larger tol, or strict=False for "
             "the best found",
@@ -220,11 +231,17 @@ def unfold(
 def _as_response(matrix: Any, efficiency: Any) -> MatrixMechanism:
     if isinstance(matrix, MatrixMechanism):
         if efficiency is not None:
-            raise ValueError("efficiency must be left out where matrix is a MatrixMechanism, which knows its own")
+            raise ValueError(
+                "efficiency must be left out where matrix is a MatrixMechanism, which knows its own"
+            )
         return matrix
     mechanism = MatrixMechanism(matrix, efficiency=True if efficiency is None else efficiency)
     columns = mechanism.matrix().sum(axis=0)
-    if efficiency is None and mechanism.efficiency is not None and np.abs(columns - 1).max() <= SUM_TOLERANCE:
+    if (
+        efficiency is None
+        and mechanism.efficiency is not None
+        and np.abs(columns - 1).max() <= SUM_TOLERANCE
+    ):
         raise InvalidDistribution(
             "matrix must have a row for each secret, and its columns sum to 1 where its rows do not: is it transposed? "
             "Pass matrix.T; or efficiency=True if its rows sum to the probabilities of being seen"
@@ -235,7 +252,13 @@ def _as_response(matrix: Any, efficiency: Any) -> MatrixMechanism:
 def tally_of(mechanism: MatrixMechanism, counts: Floats) -> Tally:
     """The tally of counts that may be weights."""
     whole = (counts == np.rint(counts)).all() and counts.max() < 2.0**53
-    return Tally((make_part(mechanism, np.arange(mechanism.m), counts.astype(np.int64) if whole else counts),))
+    return Tally(
+        (
+            make_part(
+                mechanism, np.arange(mechanism.m), counts.astype(np.int64) if whole else counts
+            ),
+        )
+    )
 
 
 def _without_background(mechanism: MatrixMechanism, observed: Floats, tol: float) -> Unfolded:
@@ -254,16 +277,18 @@ def _without_background(mechanism: MatrixMechanism, observed: Floats, tol: float
         tally=tally,
         total=n / seen,
         mechanism=mechanism,
-        observed=_validate.frozen(observed),
+        observed=arguments.frozen(observed),
     )
 
 
-def _with_background(mechanism: MatrixMechanism, observed: Floats, background: Floats, tol: float) -> Unfolded:
+def _with_background(
+    mechanism: MatrixMechanism, observed: Floats, background: Floats, tol: float
+) -> Unfolded:
     best = maximise_signal(mechanism.among_seen.matrix(), observed, background)
     numbers = best.seen if mechanism.efficiency is None else best.seen / mechanism.efficiency
     total = float(numbers.sum())
     return Unfolded(
-        distribution=_validate.frozen(numbers / total),
+        distribution=arguments.frozen(numbers / total),
         log_likelihood=best.log_likelihood,
         gap=best.gap,
         status=Status.CONVERGED if best.gap <= tol else Status.MAX_ITER,
@@ -272,8 +297,8 @@ def _with_background(mechanism: MatrixMechanism, observed: Floats, background: F
         alphabet=mechanism.alphabet,
         total=total,
         mechanism=mechanism,
-        observed=_validate.frozen(observed),
-        background=_validate.frozen(background),
+        observed=arguments.frozen(observed),
+        background=arguments.frozen(background),
     )
 
 
@@ -283,5 +308,7 @@ def _given_for_all(background: Any, labels: Alphabet) -> Floats:
         known = set(dict(background.items()))
         for label in labels.values.tolist():
             if label not in known:
-                raise AlphabetMismatch(f"background must have a number for each report, got none for {label!r}")
+                raise AlphabetMismatch(
+                    f"background must have a number for each report, got none for {label!r}"
+                )
     return np.asarray(in_order("background", background, labels, weighted=True))

@@ -7,12 +7,12 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ibukit import _validate
-from ibukit._validate import Floats
-from ibukit.alphabet import Alphabet, Line, as_alphabet
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats
+from ibukit.domain.alphabet import Alphabet, Line, as_alphabet
+from ibukit.domain.grid import Grid
 from ibukit.errors import ConvergenceError
 from ibukit.estimate.result import Estimate, distribution_on
-from ibukit.grid import Grid
 
 
 def emd(p: ArrayLike, q: ArrayLike, alphabet: Alphabet | int, *, strict: bool = True) -> float:
@@ -64,7 +64,9 @@ def emd(p: ArrayLike, q: ArrayLike, alphabet: Alphabet | int, *, strict: bool = 
         return _transport(given, wanted, space.distances(), strict)
     # by the triangle inequality what both have in common stays: far fewer cells are left to be matched
     more, less = np.flatnonzero(given > wanted), np.flatnonzero(given < wanted)
-    return _transport((given - wanted)[more], (wanted - given)[less], space._distances_between(more, less), strict)
+    return _transport(
+        (given - wanted)[more], (wanted - given)[less], space._distances_between(more, less), strict
+    )
 
 
 def _transport(supply: Floats, demand: Floats, distances: Floats, strict: bool) -> float:
@@ -76,9 +78,11 @@ def _transport(supply: Floats, demand: Floats, distances: Floats, strict: bool) 
         return 0.0
     # POT wants equal totals to the last digit; nobody asks for its dual variables, which need not be centred then
     quick = {"center_dual": False, "check_marginals": False}
-    cost, log = ot.emd2(supply / total, demand / demand.sum(), distances, numItermax=10_000_000, log=True, **quick)
+    cost, log = ot.emd2(
+        supply / total, demand / demand.sum(), distances, numItermax=10_000_000, log=True, **quick
+    )
     cost = float(total * cost)
-    if _validate.flag("strict", strict) and log["warning"] is not None:
+    if arguments.flag("strict", strict) and log["warning"] is not None:
         raise ConvergenceError(
             f"the optimal transport was not solved, {log['warning']}: the cost is {cost:.6g} or less; take an alphabet "
             "with fewer elements, or strict=False for this cost",
@@ -141,23 +145,27 @@ def squared_l2(p: ArrayLike, q: ArrayLike) -> float:
     1.5
     """
     one, other = _numbers(p, q)
-    given = _validate.numbers("p", one)
-    a = _validate.vector("p", given, given.size)
-    difference = a - _validate.vector("q", other, a.size)
+    given = arguments.numbers("p", one)
+    a = arguments.vector("p", given, given.size)
+    difference = a - arguments.vector("q", other, a.size)
     with np.errstate(over="ignore"):
         found = float(difference @ difference)
     if not math.isfinite(found):
-        raise ValueError(f"p and q must not be so far apart that doubles do not hold it, got {abs(difference).max():g}")
+        raise ValueError(
+            f"p and q must not be so far apart that doubles do not hold it, got {abs(difference).max():g}"
+        )
     return found
 
 
 def _pair(p: ArrayLike, q: ArrayLike, alphabet: Alphabet | None = None) -> tuple[Floats, Floats]:
     one, other = _numbers(p, q, alphabet)
-    first = _validate.distribution("p", one, None if alphabet is None else len(alphabet))
-    return first, _validate.distribution("q", other, len(first))
+    first = arguments.distribution("p", one, None if alphabet is None else len(alphabet))
+    return first, arguments.distribution("q", other, len(first))
 
 
-def _numbers(p: ArrayLike, q: ArrayLike, alphabet: Alphabet | None = None) -> tuple[ArrayLike, ArrayLike]:
+def _numbers(
+    p: ArrayLike, q: ArrayLike, alphabet: Alphabet | None = None
+) -> tuple[ArrayLike, ArrayLike]:
     """The distributions of estimates, which must be over one alphabet; what else is given as it is."""
     known = [alphabet, *(given.alphabet for given in (p, q) if isinstance(given, Estimate))]
     space = next((each for each in known if each is not None), None)

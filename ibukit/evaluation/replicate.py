@@ -17,22 +17,22 @@ import numpy as np
 from numpy.typing import ArrayLike
 from tqdm import tqdm
 
-from ibukit import _validate
-from ibukit._threads import one_thread
-from ibukit._validate import Floats
-from ibukit._workers import check_client, run_on
-from ibukit.alphabet import Alphabet
-from ibukit.distributions import Population
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats
+from ibukit._ground.dask_tasks import check_client, run_on
+from ibukit._ground.threads import one_thread
+from ibukit.domain.alphabet import Alphabet
+from ibukit.domain.distributions import Population
 from ibukit.errors import AlphabetMismatch, InvalidDistribution
 from ibukit.estimate import ConvergenceError, Estimate, Status
 from ibukit.estimators.certificate import as_estimate
-from ibukit.evaluation._canonical import digest, stop_of
-from ibukit.evaluation._journal import Key, Rows, opened
-from ibukit.evaluation._keys import spawn_key
 from ibukit.evaluation.losses import emd, squared_l2, total_variation
+from ibukit.files.fingerprint import digest, stop_of
+from ibukit.files.journal import Key, Rows, opened
+from ibukit.files.seeding import spawn_key
 from ibukit.mechanisms.base import Mechanism
-from ibukit.mechanisms.free_will import FreeWill
-from ibukit.tally import Tally
+from ibukit.mechanisms.mixtures.free_will import FreeWill
+from ibukit.tally.tally import Tally
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 Estimator = Callable[[Tally], Estimate | ArrayLike]
 # their table still fits in memory
-MOST_REPETITIONS = 10**7
+MAX_REPETITIONS = 10**7
 Loss = Callable[[Floats, Floats, Alphabet], Any]
 RESULT_COLUMNS = [
     *("mechanism", "epsilon", "estimator", "stop", "repetition"),
@@ -169,22 +169,43 @@ def replicate(
     if not functions:
         raise ValueError("estimators must hold at least one estimator, got none")
     measures = _losses(losses)
-    repetitions = _validate.whole("repetitions", repetitions, 1, MOST_REPETITIONS)
-    seed = _validate.whole("seed", seed, 0)
-    _validate.processes("n_jobs", n_jobs)
+    repetitions = arguments.whole("repetitions", repetitions, 1, MAX_REPETITIONS)
+    seed = arguments.whole("seed", seed, 0)
+    arguments.processes("n_jobs", n_jobs)
     if client is not None:
         check_client(client)
         if n_jobs != 1:
-            raise ValueError(f"n_jobs must be left out where client is given, whose workers do the work; got {n_jobs}")
+            raise ValueError(
+                f"n_jobs must be left out where client is given, whose workers do the work; got {n_jobs}"
+            )
     keys = [(name, repetition) for name in chosen for repetition in range(repetitions)]
     question = _question(population, chosen, functions, measures, seed)
-    file = None if path is None else _validate.path("path", path)
-    with nullcontext((dict[Key, Rows](), None)) if file is None else opened(file, question) as (finished, write):
+    file = None if path is None else arguments.path("path", path)
+    with (
+        nullcontext((dict[Key, Rows](), None)) if file is None else opened(file, question) as (
+            finished,
+            write,
+        )
+    ):
         todo = [key for key in keys if key not in finished]
         words = {name: spawn_key(mechanism) for name, mechanism in chosen.items()}
-        tasks = ((key, population, chosen[key[0]], functions, measures, seed, words[key[0]]) for key in todo)
-        bar = tqdm(desc="replicate", unit=" repetitions", total=len(keys), initial=len(keys) - len(todo), disable=None)
-        with bar, closing(_run(tasks, n_jobs) if client is None else run_on(client, _repeat, tasks)) as results:
+        tasks = (
+            (key, population, chosen[key[0]], functions, measures, seed, words[key[0]])
+            for key in todo
+        )
+        bar = tqdm(
+            desc="replicate",
+            unit=" repetitions",
+            total=len(keys),
+            initial=len(keys) - len(todo),
+            disable=None,
+        )
+        with (
+            bar,
+            closing(
+                _run(tasks, n_jobs) if client is None else run_on(client, _repeat, tasks)
+            ) as results,
+        ):
             for key, rows in results:
                 if write is not None:
                     write(key, rows)
@@ -192,30 +213,44 @@ def replicate(
                 bar.update()
     stops = {name: stop_of(function) for name, function in functions.items()}
     table = [
-        {**_label(mechanism), "estimator": name, "stop": stops[name], "repetition": r, **finished[key, r][name]}
+        {
+            **_label(mechanism),
+            "estimator": name,
+            "stop": stops[name],
+            "repetition": r,
+            **finished[key, r][name],
+        }
         for key, mechanism in chosen.items()
         for name in functions
         for r in range(repetitions)
     ]
     after = RESULT_COLUMNS.index("steps")  # one's own losses stand beside the others
-    return pd.DataFrame(table, columns=[*RESULT_COLUMNS[:after], *measures, *RESULT_COLUMNS[after:]])
+    return pd.DataFrame(
+        table, columns=[*RESULT_COLUMNS[:after], *measures, *RESULT_COLUMNS[after:]]
+    )
 
 
-def _mechanisms(population: Population, mechanisms: Sequence[Mechanism | FreeWill]) -> dict[str, Mechanism | FreeWill]:
+def _mechanisms(
+    population: Population, mechanisms: Sequence[Mechanism | FreeWill]
+) -> dict[str, Mechanism | FreeWill]:
     """The mechanisms under the names that the file and the errors give them."""
-    missing = [name for name in ("counts", "distribution", "alphabet") if not hasattr(population, name)]
+    missing = [
+        name for name in ("counts", "distribution", "alphabet") if not hasattr(population, name)
+    ]
     if missing:
         raise TypeError(
             "population must have counts, distribution and alphabet, as ik.datasets.load_adult_ages() has, got "
             f"{type(population).__name__} without {' and '.join(missing)}"
         )
     k = len(population.alphabet)
-    _validate.counts("population.counts", population.counts, k)
-    _validate.distribution("population.distribution", population.distribution, k)
+    arguments.counts("population.counts", population.counts, k)
+    arguments.distribution("population.distribution", population.distribution, k)
     if isinstance(mechanisms, (Mechanism, FreeWill)):
-        raise TypeError(f"mechanisms must be a sequence of mechanisms, got one: pass [{mechanisms}]")
+        raise TypeError(
+            f"mechanisms must be a sequence of mechanisms, got one: pass [{mechanisms}]"
+        )
     chosen: dict[str, Mechanism | FreeWill] = {}
-    for mechanism in _validate.items("mechanisms", mechanisms, "a sequence of mechanisms"):
+    for mechanism in arguments.items("mechanisms", mechanisms, "a sequence of mechanisms"):
         if not isinstance(mechanism, (Mechanism, FreeWill)):
             raise TypeError(f"mechanisms must be a sequence of mechanisms, got {mechanism!r} in it")
         if mechanism.alphabet != population.alphabet:
@@ -223,7 +258,9 @@ def _mechanisms(population: Population, mechanisms: Sequence[Mechanism | FreeWil
                 f"mechanisms must be over the population's {population.alphabet!r}, {mechanism} is not"
             )
         label = _label(mechanism)
-        name = label["mechanism"] + ("" if isinstance(mechanism, FreeWill) else f"(epsilon={label['epsilon']!r})")
+        name = label["mechanism"] + (
+            "" if isinstance(mechanism, FreeWill) else f"(epsilon={label['epsilon']!r})"
+        )
         if name in chosen:
             raise ValueError(
                 f"mechanisms must differ in class or epsilon or name, {name} is there twice and the table could not "
@@ -246,7 +283,9 @@ def _callables(argument: str, given: Mapping[Any, Any]) -> dict[str, Callable[..
         raise TypeError(f"{argument} must be a mapping from names to callables, got {given!r}")
     for name, function in given.items():
         if not isinstance(name, str) or not callable(function):
-            raise TypeError(f"{argument} must map names to callables, got {name!r}: {function!r} in it")
+            raise TypeError(
+                f"{argument} must map names to callables, got {name!r}: {function!r} in it"
+            )
     return dict(given)
 
 
@@ -254,10 +293,14 @@ def _losses(losses: Mapping[str, Loss] | None) -> dict[str, Loss]:
     measures = _callables("losses", {} if losses is None else losses)
     taken = [name for name in measures if name in RESULT_COLUMNS]
     if taken:
-        raise ValueError(f"losses must have names of their own, {taken[0]!r} is a column of every table")
+        raise ValueError(
+            f"losses must have names of their own, {taken[0]!r} is a column of every table"
+        )
     for name, loss in measures.items():
-        if not _validate.takes(loss, 3):
-            raise TypeError(f"losses must take an estimate, the truth and the alphabet, {name!r} does not: {loss!r}")
+        if not arguments.takes(loss, 3):
+            raise TypeError(
+                f"losses must take an estimate, the truth and the alphabet, {name!r} does not: {loss!r}"
+            )
     return measures
 
 
@@ -277,7 +320,8 @@ def _question(
         "population": f"{int(np.sum(population.counts))} on {len(population.alphabet)} values, {digest(truth)}",
         "mechanisms": {name: digest(mechanism) for name, mechanism in mechanisms.items()},
         "estimators": {
-            name: f"{stop_of(function)} {digest(function)}".lstrip() for name, function in estimators.items()
+            name: f"{stop_of(function)} {digest(function)}".lstrip()
+            for name, function in estimators.items()
         },
     } | ({"losses": {name: digest(loss) for name, loss in losses.items()}} if losses else {})
 
@@ -303,7 +347,9 @@ def _repeat(
 ) -> tuple[Key, Rows]:
     """One repetition of one mechanism: a row of numbers for each estimator."""
     name, repetition = key
-    rng = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(*words, repetition))))
+    rng = np.random.Generator(
+        np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(*words, repetition)))
+    )
     rows: Rows = {}
     with one_thread():
         tally = _kept(mechanism).simulate(population.counts, rng)
@@ -311,7 +357,9 @@ def _repeat(
             try:
                 rows[estimator] = _measured(function, estimator, tally, population, losses)
             except Exception as error:
-                error.add_note(f"in repetition {repetition} of {name} with the estimator {estimator!r}")
+                error.add_note(
+                    f"in repetition {repetition} of {name} with the estimator {estimator!r}"
+                )
                 raise
     return key, rows
 

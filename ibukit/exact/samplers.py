@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ibukit._validate import Ints
-from ibukit.exact.chances import Chance, distance_excess, exponential, odds
-from ibukit.exact.excesses import CHANCE_DIGITS, LEAST_SLOPE, excess_bounds
-from ibukit.exact.source import Source
+from ibukit._ground.arguments import Ints
+from ibukit.exact.acceptance_bounds import CHANCE_DIGITS, MIN_SLOPE, excess_bounds
+from ibukit.exact.probabilities import Chance, distance_excess, exponential, odds
+from ibukit.exact.random_bits import Source
 
 Bools = NDArray[np.bool_]
 
@@ -93,13 +93,13 @@ def two_sided(exponent: Fraction, n: int, source: Source) -> Ints:
 def planar(epsilon: Fraction, height: Fraction, width: Fraction, n: int, source: Source) -> Ints:
     """`n` offsets (i, j), each with a probability proportional to e^-(epsilon d), d the root of (i h)^2 + (j w)^2.
 
-    Shape (n, 2). An offset is drawn with e^-(epsilon c (|i| h + |j| w)), c the LEAST_SLOPE, and kept with the quotient.
+    Shape (n, 2). An offset is drawn with e^-(epsilon c (|i| h + |j| w)), c the MIN_SLOPE, and kept with the quotient.
     """
     offsets = np.zeros((n, 2), dtype=np.int64)
     left = np.arange(n)
     while len(left):
         drawn = np.column_stack(
-            [two_sided(epsilon * LEAST_SLOPE * side, len(left), source) for side in (height, width)]
+            [two_sided(epsilon * MIN_SLOPE * side, len(left), source) for side in (height, width)]
         )
         kept: Bools = np.asarray(~drawn.any(axis=1))  # no offset at all is kept for certain
         tried = np.flatnonzero(~kept)
@@ -110,7 +110,9 @@ def planar(epsilon: Fraction, height: Fraction, width: Fraction, n: int, source:
     return offsets
 
 
-def _kept(sizes: Ints, epsilon: Fraction, height: Fraction, width: Fraction, source: Source) -> Bools:
+def _kept(
+    sizes: Ints, epsilon: Fraction, height: Fraction, width: Fraction, source: Source
+) -> Bools:
     """One coin for each offset; where the first digits of its chance do not decide, all are computed."""
     words = source.draw(len(sizes), source.digits)
     low, high = excess_bounds((epsilon * height, epsilon * width), sizes)
@@ -121,14 +123,18 @@ def _kept(sizes: Ints, epsilon: Fraction, height: Fraction, width: Fraction, sou
     kept: Bools = np.asarray(first + room <= low)
     for place in np.flatnonzero(~kept & (first < high)).tolist():
         i, j = sizes[place].tolist()
-        kept[place] = _is_below(int(words[place]), distance_excess(epsilon, i * height, j * width, LEAST_SLOPE), source)
+        kept[place] = _is_below(
+            int(words[place]), distance_excess(epsilon, i * height, j * width, MIN_SLOPE), source
+        )
     return kept
 
 
 def response(secrets: Ints, k: int, lie: Chance, source: Source) -> Ints:
     """Codes below k: the secret, or with the chance of a lie any other, all alike."""
     lies = flip(lie, len(secrets), source)
-    other = 1 + below(k - 1, len(secrets), source)  # for everybody: how long it takes does not tell who lies
+    other = 1 + below(
+        k - 1, len(secrets), source
+    )  # for everybody: how long it takes does not tell who lies
     return np.where(lies, (secrets + other) % k, secrets)
 
 
@@ -151,7 +157,9 @@ def subsets(secrets: Ints, k: int, size: int, out: Chance, source: Source) -> ND
     rows[held, secrets[held]] = 1
     for users, more in ((np.flatnonzero(held), size - 1), (np.flatnonzero(~held), size)):
         x = secrets[users]
-        for j in range(k - 1 - more, k - 1):  # Floyd's way among the others, counted from the secret onwards
+        for j in range(
+            k - 1 - more, k - 1
+        ):  # Floyd's way among the others, counted from the secret onwards
             place = (x + 1 + below(j + 1, len(users), source)) % k
             taken = rows[users, place] == 1
             place[taken] = (x[taken] + 1 + j) % k

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ibukit._validate import Ints
+from ibukit._ground.arguments import Ints
 
 
 def rank(rows: NDArray[np.uint8], width: int, enough: int | None = None) -> int:

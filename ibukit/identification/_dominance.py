@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import logsumexp
 
-from ibukit.channels.plane_masses import multiplicity
+from ibukit.channels.offset_masses import multiplicity
 from ibukit.mechanisms import (
     Exponential,
     LinearGeometric,
@@ -27,7 +27,7 @@ from ibukit.mechanisms import (
     TruncatedGeometric,
     TruncatedPlanarGeometric,
 )
-from ibukit.mechanisms.unary import is_unary
+from ibukit.mechanisms.categorical.unary import is_unary
 
 
 @dataclass(frozen=True)
@@ -40,15 +40,24 @@ class Bound:
 
 def by_formula(mechanism: Mechanism) -> Bound | None:
     """The bound of a family whose probabilities are all positive; None for any other mechanism."""
-    if type(mechanism) is LinearGeometric:  # exactly: a class that inherits from it may have another law
+    if (
+        type(mechanism) is LinearGeometric
+    ):  # exactly: a class that inherits from it may have another law
         return Bound(
-            _line_mean(mechanism), "d(z) = eps (|z - a| + l) - log c, a and l the line's first value and length"
+            _line_mean(mechanism),
+            "d(z) = eps (|z - a| + l) - log c, a and l the line's first value and length",
         )
     if type(mechanism) is PlanarGeometric:
-        words = "d(z) = eps (|z - a| + l) - log lambda, a a corner cell of the grid and l its diagonal"
+        words = (
+            "d(z) = eps (|z - a| + l) - log lambda, a a corner cell of the grid and l its diagonal"
+        )
         return Bound(_plane_mean(mechanism), words)
     smallest = _smallest(mechanism)
-    return None if smallest is None else Bound(smallest, "d(z) = -log of the smallest entry of M, from its formula")
+    return (
+        None
+        if smallest is None
+        else Bound(smallest, "d(z) = -log of the smallest entry of M, from its formula")
+    )
 
 
 def _line_mean(mechanism: LinearGeometric) -> float:
@@ -58,7 +67,9 @@ def _line_mean(mechanism: LinearGeometric) -> float:
     """
     epsilon, length = mechanism.epsilon, mechanism.alphabet.last - mechanism.alphabet.first
     over_sinh = 2 * math.exp(-epsilon) / -math.expm1(-2 * epsilon)
-    return epsilon * (2 * length + math.exp(-epsilon * length) * over_sinh) + _minus_log_c(mechanism)
+    return epsilon * (2 * length + math.exp(-epsilon * length) * over_sinh) + _minus_log_c(
+        mechanism
+    )
 
 
 def _plane_mean(mechanism: PlanarGeometric) -> float:
@@ -91,7 +102,9 @@ def _smallest(mechanism: Mechanism) -> float | None:
         return math.log(2) + (k - 1) * float(np.logaddexp(0, epsilon))
     if is_unary(mechanism):  # each bit as it is least probable, the secret's own and all others
         own, other = mechanism.p_one, mechanism.p_zero
-        return -math.log(min(own, mechanism.p_hidden)) - (k - 1) * min(math.log(other), math.log1p(-other))
+        return -math.log(min(own, mechanism.p_hidden)) - (k - 1) * min(
+            math.log(other), math.log1p(-other)
+        )
     if type(mechanism) is SubsetSelection:  # any set without the secret
         return math.log(math.comb(k - 1, mechanism.size - 1)) - math.log(mechanism.p_one) + epsilon
     if type(mechanism) is TruncatedGeometric:
@@ -105,9 +118,13 @@ def _smallest(mechanism: Mechanism) -> float | None:
     if type(mechanism) is Exponential:
         half = epsilon / 2 * mechanism.alphabet.distances()
         return float((half.max(axis=1) + logsumexp(-half, axis=1)).max())
-    if type(mechanism) is TruncatedPlanarGeometric:  # at least lambda e^(-eps d), the report's own cell
+    if (
+        type(mechanism) is TruncatedPlanarGeometric
+    ):  # at least lambda e^(-eps d), the report's own cell
         return epsilon * _diagonal(mechanism) - math.log(mechanism._table[0, 0])
-    if type(mechanism) is PlanarLaplace:  # at least the area of a cell times the density at its farthest corner
+    if (
+        type(mechanism) is PlanarLaplace
+    ):  # at least the area of a cell times the density at its farthest corner
         height, width = mechanism.alphabet.cell_shape
         corner = _diagonal(mechanism) + math.hypot(height, width) / 2
         return epsilon * corner - 2 * math.log(epsilon) - math.log(height * width / (2 * math.pi))

@@ -23,7 +23,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.spatial.distance import pdist
 
-from ibukit._validate import Floats, Ints
+from ibukit._ground.arguments import Floats, Ints
 
 # differences of products of coordinates that are rounding, relative to the largest: where cells are not square
 ROUNDING_OF_PRODUCTS = 1e-12
@@ -34,7 +34,9 @@ def hull_of(points: Floats) -> Floats:
     """The corners of the convex hull of points, shape (v, 2); the ends where they lie on a line."""
     import shapely  # with geopandas, which takes a second to import
 
-    return np.unique(shapely.get_coordinates(shapely.convex_hull(shapely.multipoints(points))), axis=0)
+    return np.unique(
+        shapely.get_coordinates(shapely.convex_hull(shapely.multipoints(points))), axis=0
+    )
 
 
 def margin(error: float, diameter: float) -> float:
@@ -77,8 +79,12 @@ def undominated_cells(reports: Ints, cell_shape: tuple[float, float]) -> Ints:
 def _offsets(corners: Floats, shape: Floats, box: tuple[int, int]) -> Iterator[Floats]:
     """Offsets that are no multiple of a shorter one, up to 2 delta' and within the box, some at a time."""
     farthest = 2 * margin(math.hypot(*shape) / 2, diameter(corners * shape))
-    reach = [min(math.floor(farthest / side), size - 1) for side, size in zip(shape, box, strict=True)]
-    i, j = (axis.ravel() for axis in np.meshgrid(*(np.arange(-r, r + 1) for r in reach), indexing="ij"))
+    reach = [
+        min(math.floor(farthest / side), size - 1) for side, size in zip(shape, box, strict=True)
+    ]
+    i, j = (
+        axis.ravel() for axis in np.meshgrid(*(np.arange(-r, r + 1) for r in reach), indexing="ij")
+    )
     wanted = (np.gcd(i, j) == 1) & (j != 0) & (np.hypot(i * shape[0], j * shape[1]) <= farthest)
     chosen = np.column_stack([i, j])[wanted].astype(np.float64)
     for start in range(0, len(chosen), OFFSETS_AT_ONCE):

@@ -13,8 +13,8 @@ import numpy as np
 from scipy.linalg import qr
 from scipy.optimize import OptimizeResult, linprog
 
-from ibukit._validate import Floats, Ints
-from ibukit.identification._ranges import ranges
+from ibukit._ground.arguments import Floats, Ints
+from ibukit.identification._polytope_ranges import ranges
 
 # the least that HiGHS takes; masses are multiplied by their number, so that they are about 1
 TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
@@ -84,7 +84,13 @@ class Polytope:
         # y, then what |point - theta| is at most
         cost = np.r_[np.zeros(free), np.full(size, 0.5)]
         apart = np.eye(size)
-        rows = np.block([[-self.basis.T, np.zeros((size, size))], [self.basis.T, -apart], [-self.basis.T, -apart]])
+        rows = np.block(
+            [
+                [-self.basis.T, np.zeros((size, size))],
+                [self.basis.T, -apart],
+                [-self.basis.T, -apart],
+            ]
+        )
         rest = (point - self.centre) * size
         bounds = [(None, None)] * free + [(0, None)] * size
         solution = _solve(cost, rows, np.r_[self.centre * size, rest, -rest], bounds)
@@ -124,8 +130,14 @@ class Polytope:
         slopes = self._slopes(elements)
         size = len(self.centre)
         others = np.setdiff1d(np.arange(size), elements)
-        solution = _solve_once(-(weights @ slopes), -slopes[others], start[others] * size, (0, None))
-        return None if solution is None else self._cleaned(start + slopes @ (np.maximum(solution.x, 0) / size))
+        solution = _solve_once(
+            -(weights @ slopes), -slopes[others], start[others] * size, (0, None)
+        )
+        return (
+            None
+            if solution is None
+            else self._cleaned(start + slopes @ (np.maximum(solution.x, 0) / size))
+        )
 
     def _from_centre(self, weights: Floats) -> Floats:
         size = len(self.centre)
@@ -145,10 +157,14 @@ class Polytope:
         return np.asarray(on / on.sum())
 
 
-def _solve_once(cost: Floats, rows: Floats, most: Floats, bounds: Any, **how: Any) -> OptimizeResult | None:
+def _solve_once(
+    cost: Floats, rows: Floats, most: Floats, bounds: Any, **how: Any
+) -> OptimizeResult | None:
     """Minimise cost . y where rows y <= most, by HiGHS' dual simplex; None where it gives up on the tolerances."""
     options: Any = {**TIGHT, "presolve": False, **how}
-    solution = linprog(cost, A_ub=rows, b_ub=most, bounds=bounds, method="highs-ds", options=options)
+    solution = linprog(
+        cost, A_ub=rows, b_ub=most, bounds=bounds, method="highs-ds", options=options
+    )
     return solution if solution.success else None
 
 
@@ -158,4 +174,6 @@ def _solve(cost: Floats, rows: Floats, most: Floats, bounds: Any) -> OptimizeRes
         found = _solve_once(cost, rows, most, bounds, **how)
         if found is not None:
             return found
-    raise Unsolved("a linear programme over the set of MLEs was not solved, though it is feasible and bounded")
+    raise Unsolved(
+        "a linear programme over the set of MLEs was not solved, though it is feasible and bounded"
+    )

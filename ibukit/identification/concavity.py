@@ -6,17 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ibukit import _validate
-from ibukit._threads import one_thread
-from ibukit._validate import Floats, Ints
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.threads import one_thread
 from ibukit.channels import facts
-from ibukit.identification import _binary_field, _spans
+from ibukit.identification import _binary_field, _null_spaces
 from ibukit.identification.identifiability import refuse_if_too_large_to_decompose
-from ibukit.tally import Part, Tally, check_tally
+from ibukit.tally.tally import Part, Tally, check_tally
 
 
 @dataclass(frozen=True, eq=False)
-class Concavity(_validate.ReadOnlyArrays):
+class Concavity(arguments.ReadOnlyArrays):
     """Whether L is strictly concave, with the evidence.
 
     It is true or false as `strictly_concave` is.
@@ -50,7 +50,9 @@ class Concavity(_validate.ReadOnlyArrays):
         return self.strictly_concave
 
     def __repr__(self) -> str:
-        return f"Concavity({self.strictly_concave}: rank {self.rank} of {self.k - 1}; {self.reason})"
+        return (
+            f"Concavity({self.strictly_concave}: rank {self.rank} of {self.k - 1}; {self.reason})"
+        )
 
 
 def strictly_concave(tally: Tally) -> Concavity:
@@ -108,7 +110,7 @@ def strictly_concave(tally: Tally) -> Concavity:
             return answer if len(tally.parts) == 1 else _with_others(answer)
     refuse_if_too_large_to_decompose(k)
     with one_thread():
-        spanned = _spans.span(_spans.seen_columns(tally, np.arange(k)), k)
+        spanned = _null_spaces.span(_null_spaces.seen_columns(tally, np.arange(k)), k)
         return _by_rank(spanned, k, _finite_only(tally))
 
 
@@ -146,30 +148,50 @@ def _by_count(name: str, distinct: Ints, k: int, decay: float | None) -> Concavi
             direction[around] += sign * weights
         direction *= 2 / np.abs(direction).sum()
     seen = "1 distinct report" if rank == 1 else f"{rank} distinct reports"
-    return Concavity(False, k, rank, _validate.frozen(direction), f"{name}: {seen}, and k - 1 = {k - 1} are needed")
+    return Concavity(
+        False,
+        k,
+        rank,
+        arguments.frozen(direction),
+        f"{name}: {seen}, and k - 1 = {k - 1} are needed",
+    )
 
 
 def _bump(place: int, k: int, decay: float) -> tuple[Ints, Floats]:
     """A column of the tridiagonal inverse of decay^|x - z|, of sum 1: only the report `place` can see it."""
     around = np.arange(max(place - 1, 0), min(place + 2, k))
     own, total = (1.0, 1 - decay) if place in (0, k - 1) else (1 + decay**2, (1 - decay) ** 2)
-    return around, np.where(around == place, own, -decay) / total  # the weights' own sum would cancel near decay = 1
+    return around, np.where(
+        around == place, own, -decay
+    ) / total  # the weights' own sum would cancel near decay = 1
 
 
 def _with_others(answer: Concavity) -> Concavity:
-    return Concavity(True, answer.k, answer.rank, None, f"one of the mechanisms alone suffices: {answer.reason}")
+    return Concavity(
+        True, answer.k, answer.rank, None, f"one of the mechanisms alone suffices: {answer.reason}"
+    )
 
 
-def _by_rank(spanned: _spans.Span, k: int, finite_only: str) -> Concavity:
+def _by_rank(spanned: _null_spaces.Span, k: int, finite_only: str) -> Concavity:
     rank = spanned.rank - 1
     if rank == k - 1:
         least = spanned.singular_values[-1] / spanned.singular_values[0]
-        return Concavity(True, k, rank, None, f"rank {rank} = k - 1, the least singular value {least:.2g}{finite_only}")
+        return Concavity(
+            True,
+            k,
+            rank,
+            None,
+            f"rank {rank} = k - 1, the least singular value {least:.2g}{finite_only}",
+        )
     why = f"rank {rank} where k - 1 = {k - 1} is needed{finite_only}"
-    return Concavity(False, k, rank, _validate.frozen(_spans.witness(spanned)), why)
+    return Concavity(False, k, rank, arguments.frozen(_null_spaces.witness(spanned)), why)
 
 
 def _finite_only(tally: Tally) -> str:
-    dense = [matrix.columns for part in tally.parts if (matrix := facts.as_dense(part.channel)) is not None]
+    dense = [
+        matrix.columns
+        for part in tally.parts
+        if (matrix := facts.as_dense(part.channel)) is not None
+    ]
     zeros = any((columns == 0).any() for columns in dense)
     return "; where L is finite: some secret cannot produce some report seen" if zeros else ""

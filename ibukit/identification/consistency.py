@@ -10,7 +10,7 @@ from enum import Enum
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ibukit._validate import Floats
+from ibukit._ground.arguments import Floats
 from ibukit.identification import _dominance
 from ibukit.identification._dominance import Bound
 from ibukit.identification.identifiability import identifiable
@@ -114,11 +114,20 @@ class Consistency:
 
     def __repr__(self) -> str:
         verdict = "consistent" if self.consistent else "not consistent"
-        return f"Consistency({verdict}; " + ", ".join(f"{c.name} {c.answer.value}" for c in self.conditions) + ")"
+        return (
+            f"Consistency({verdict}; "
+            + ", ".join(f"{c.name} {c.answer.value}" for c in self.conditions)
+            + ")"
+        )
 
     def __str__(self) -> str:
-        rows = [("condition", "answer", "reason"), *((c.name, c.answer.value, c.reason) for c in self.conditions)]
-        rows.append(("consistent", (Answer.YES if self.consistent else Answer.NO).value, self.reason))
+        rows = [
+            ("condition", "answer", "reason"),
+            *((c.name, c.answer.value, c.reason) for c in self.conditions),
+        ]
+        rows.append(
+            ("consistent", (Answer.YES if self.consistent else Answer.NO).value, self.reason)
+        )
         first, second = (max(len(row[i]) for row in rows) + 2 for i in (0, 1))
         lines = []
         for name, answer, reason in rows:
@@ -197,7 +206,12 @@ def consistency(mechanism: Mechanism | ArrayLike) -> Consistency:
     first = Condition("identification", Answer.YES if identified else Answer.NO, identified.reason)
     compact = f"the simplex over {mechanism.k} secrets is closed and bounded"
     return Consistency(
-        (first, Condition("compactness", Answer.YES, compact), _continuity(zero), _dominated(bound, zero))
+        (
+            first,
+            Condition("compactness", Answer.YES, compact),
+            _continuity(zero),
+            _dominated(bound, zero),
+        )
     )
 
 
@@ -210,7 +224,10 @@ def _zero(matrix: Floats) -> tuple[int, int] | None:
 def _smallest_entry(matrix: Floats) -> Bound:
     smallest = float(matrix[:, matrix.any(axis=0)].min())
     # a row may sum to a little more than 1, within its tolerance
-    return Bound(max(0.0, -math.log(smallest)), "d(z) = -log of the smallest entry of M that is not in an empty column")
+    return Bound(
+        max(0.0, -math.log(smallest)),
+        "d(z) = -log of the smallest entry of M that is not in an empty column",
+    )
 
 
 def _continuity(zero: tuple[int, int] | None) -> Condition:
@@ -229,4 +246,9 @@ def _dominated(bound: Bound | None, zero: tuple[int, int] | None) -> Condition:
         assert zero is not None
         unbounded = f"sup |log P| is infinite for report {zero[1]}, to which the secret with code {zero[0]} gives 0"
         return Condition("dominance", Answer.NOT_BY_THIS_ROUTE, unbounded)
-    return Condition("dominance", Answer.YES, f"{bound.words}; its mean is at most {bound.mean:.4g} nats", bound.mean)
+    return Condition(
+        "dominance",
+        Answer.YES,
+        f"{bound.words}; its mean is at most {bound.mean:.4g} nats",
+        bound.mean,
+    )

@@ -8,27 +8,27 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import linprog
 
-from ibukit import _validate
-from ibukit._threads import one_thread
-from ibukit._validate import Floats, Ints
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.threads import one_thread
 from ibukit.errors import ConvergenceError
 from ibukit.estimators.certificate import gap_of, log_likelihood_of, ratios
 from ibukit.solvers import interior_point
-from ibukit.tally import Tally, check_tally
+from ibukit.tally.tally import Tally, check_tally
 
-MOST_SECRETS_ENUMERATED = 12
+MAX_SECRETS_ENUMERATED = 12
 # how far g may be from 1 on the support of what is called fixed
 FIXED = 1e-12
 # a probability is 0 but for rounding if errors of this size in g can explain it, or if it is below the second number
 ERROR_OF_G = 1e-13
-LARGEST_UNSURE_MASS = 1e-9
+MAX_UNSURE_MASS = 1e-9
 # nats per report: below this gap a fixed point is a maximiser
 MAXIMAL = 1e-9
-MOST_NEWTON_STEPS = 200
+MAX_NEWTON_STEPS = 200
 
 
 @dataclass(frozen=True, eq=False)
-class FixedPoint(_validate.ReadOnlyArrays):
+class FixedPoint(arguments.ReadOnlyArrays):
     """A distribution that the iterative Bayesian update does not move.
 
     Attributes
@@ -64,7 +64,9 @@ class FixedPoint(_validate.ReadOnlyArrays):
         verdict = "an MLE" if self.is_mle else f"no MLE: largest ratio {self.largest_ratio:.4g}"
         others = f", one of a set of dimension {self.dimension}" if self.dimension else ""
         numbers = ", ".join(f"{probability:.4g}" for probability in self.distribution)
-        return f"FixedPoint([{numbers}], {verdict}, log-likelihood {self.log_likelihood:.4g}{others})"
+        return (
+            f"FixedPoint([{numbers}], {verdict}, log-likelihood {self.log_likelihood:.4g}{others})"
+        )
 
 
 def fixed_points(tally: Tally, *, strict: bool = True) -> tuple[FixedPoint, ...]:
@@ -121,9 +123,9 @@ def fixed_points(tally: Tally, *, strict: bool = True) -> tuple[FixedPoint, ...]
     [1] False 1.779
     """
     k = check_tally(tally).k
-    if k > MOST_SECRETS_ENUMERATED:
+    if k > MAX_SECRETS_ENUMERATED:
         raise ValueError(
-            f"tally must be over at most {MOST_SECRETS_ENUMERATED} secrets, got {k}: each of the 2^k - 1 faces of the "
+            f"tally must be over at most {MAX_SECRETS_ENUMERATED} secrets, got {k}: each of the 2^k - 1 faces of the "
             "simplex is searched for fixed points; ibu and mle find the one that matters"
         )
     columns, q = tally.matrix(), tally.frequencies
@@ -139,7 +141,7 @@ def fixed_points(tally: Tally, *, strict: bool = True) -> tuple[FixedPoint, ...]
             if on_face is not None:
                 points.append(_described(tally, support, *on_face))
     found = _in_order(points, tally.n)
-    if _validate.flag("strict", strict) and open_supports:
+    if arguments.flag("strict", strict) and open_supports:
         raise ConvergenceError(
             f"of {len(open_supports)} supports, {open_supports[0]} the first, rounding leaves it open whether they "
             "have a fixed point; strict=False leaves them out",
@@ -151,7 +153,15 @@ def fixed_points(tally: Tally, *, strict: bool = True) -> tuple[FixedPoint, ...]
 def _in_order(points: list[FixedPoint], n: int) -> tuple[FixedPoint, ...]:
     # equally likely ones, as along a set of maximisers, differ by rounding: those with the smaller support first
     return tuple(
-        sorted(points, key=lambda p: (not p.is_mle, -round(p.log_likelihood / n, 12), len(p.support), *p.support))
+        sorted(
+            points,
+            key=lambda p: (
+                not p.is_mle,
+                -round(p.log_likelihood / n, 12),
+                len(p.support),
+                *p.support,
+            ),
+        )
     )
 
 
@@ -160,8 +170,8 @@ def _described(tally: Tally, support: Ints, masses: Floats, dimension: int) -> F
     theta[support] = masses
     p, g = ratios(tally, theta)
     return FixedPoint(
-        distribution=_validate.frozen(theta),
-        support=_validate.frozen(support),
+        distribution=arguments.frozen(theta),
+        support=arguments.frozen(support),
         is_mle=gap_of(p, g) <= MAXIMAL,
         largest_ratio=float(g.max()),
         dimension=dimension,
@@ -208,7 +218,9 @@ def _is_fixed(rows: Floats, q: Floats, theta: Floats, rank: int) -> bool:
     """Whether g = 1 within `FIXED`, and no probability could be 0 but for the rounding of g."""
     if not (theta > 0).all() or not _stands_still(rows, q, theta):
         return False
-    unsure = np.minimum(LARGEST_UNSURE_MASS, ERROR_OF_G * np.abs(_inverse_curvature(rows, q, theta, rank)).sum(axis=1))
+    unsure = np.minimum(
+        MAX_UNSURE_MASS, ERROR_OF_G * np.abs(_inverse_curvature(rows, q, theta, rank)).sum(axis=1)
+    )
     return bool((theta > unsure).all())
 
 
@@ -229,7 +241,9 @@ def _refuted(rows: Floats, q: Floats, theta: Floats) -> bool:
     return float(g.min()) < 1 / (1 + c + math.sqrt(c * c + 2 * c)) - FIXED
 
 
-@np.errstate(all="ignore")  # without a fixed point the steps may lead out of the doubles, and end there
+@np.errstate(
+    all="ignore"
+)  # without a fixed point the steps may lead out of the doubles, and end there
 def _newton(rows: Floats, q: Floats, theta: Floats, rank: int) -> Floats:
     """Damped Newton steps to where g = 1, that is to the minimum of the convex -sum_z q_z log p_z + sum_x theta_x.
 
@@ -239,7 +253,7 @@ def _newton(rows: Floats, q: Floats, theta: Floats, rank: int) -> Floats:
     """
     best, least = theta, np.inf
     stalled = 0
-    for _ in range(MOST_NEWTON_STEPS):
+    for _ in range(MAX_NEWTON_STEPS):
         p = theta @ rows
         excess = rows @ (q / p) - 1
         off = float(np.abs(excess).max())

@@ -9,26 +9,28 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ibukit import _validate
-from ibukit._threads import one_thread
-from ibukit._validate import Floats
-from ibukit.identification import _spans
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats
+from ibukit._ground.threads import one_thread
+from ibukit.identification import _null_spaces
 from ibukit.mechanisms import (
+    DiscreteGaussian,
+    LinearGaussian,
     LinearGeometric,
+    PlanarGaussian,
     PlanarGeometric,
     RandomizedResponse,
     SubsetSelection,
     TruncatedGeometric,
 )
 from ibukit.mechanisms.base import Mechanism
+from ibukit.mechanisms.categorical.unary import IndependentBits, is_unary
 from ibukit.mechanisms.matrix import as_mechanism
 from ibukit.mechanisms.points import LinearLaplacePoints, PlanarLaplacePoints, PointReports
-from ibukit.mechanisms.unary import IndependentBits, is_unary
-from ibukit.protocols import DiscreteGaussian, LinearGaussian, PlanarGaussian
 
 
 @dataclass(frozen=True, eq=False)
-class Identifiability(_validate.ReadOnlyArrays):
+class Identifiability(arguments.ReadOnlyArrays):
     """Whether theta -> theta M is one-to-one, with the evidence.
 
     It is true or false as `identifiable` is.
@@ -74,7 +76,7 @@ class Identifiability(_validate.ReadOnlyArrays):
         determined.
         """
         with one_thread():
-            values: Floats = _validate.frozen(_singular_values(self.mechanism))
+            values: Floats = arguments.frozen(_singular_values(self.mechanism))
             return values
 
     def __repr__(self) -> str:
@@ -135,8 +137,10 @@ def identifiable(mechanism: Mechanism | ArrayLike) -> Identifiability:
     if why is not None:
         return Identifiability(mechanism, True, mechanism.k, None, why)
     with one_thread():
-        spanned = _spans.span(_all_columns(mechanism), mechanism.k)
-        null = None if spanned.rank == mechanism.k else _validate.frozen(_spans.witness(spanned))
+        spanned = _null_spaces.span(_all_columns(mechanism), mechanism.k)
+        null = (
+            None if spanned.rank == mechanism.k else arguments.frozen(_null_spaces.witness(spanned))
+        )
     return Identifiability(mechanism, null is None, spanned.rank, null, _reason(spanned, mechanism))
 
 
@@ -160,23 +164,25 @@ BY_THEORY: dict[type[Mechanism], str] = {
 def _all_columns(mechanism: Mechanism) -> Iterator[Floats]:
     listed = mechanism.as_finite()
     refuse_if_too_large_to_decompose(listed.k)
-    return _spans.scaled(listed.matrix())
+    return _null_spaces.scaled(listed.matrix())
 
 
 def refuse_if_too_large_to_decompose(k: int) -> None:
     """Refuse a matrix too large to decompose."""
-    if k > _spans.MOST_SECRETS_DECOMPOSED:
+    if k > _null_spaces.MAX_SECRETS_DECOMPOSED:
         raise ValueError(
-            f"k must be at most {_spans.MOST_SECRETS_DECOMPOSED} for a rank test on a matrix, got {k}; k-RR, "
+            f"k must be at most {_null_spaces.MAX_SECRETS_DECOMPOSED} for a rank test on a matrix, got {k}; k-RR, "
             "unary encodings, subset selection and geometric noise on a line are answered at any size"
         )
 
 
-def _reason(spanned: _spans.Span, mechanism: Mechanism) -> str:
+def _reason(spanned: _null_spaces.Span, mechanism: Mechanism) -> str:
     k, m = mechanism.k, getattr(mechanism, "m", 0)
     if spanned.rank == k:
         least = spanned.singular_values[-1] / spanned.singular_values[0]
-        return f"k = {k} independent columns: the least singular value is {least:.2g} of the largest"
+        return (
+            f"k = {k} independent columns: the least singular value is {least:.2g} of the largest"
+        )
     if m < k:
         return f"{m} reports cannot tell {k} secrets apart: rank {spanned.rank}"
     return f"rank {spanned.rank} of {k}, to the rounding of doubles: different distributions give the same reports"

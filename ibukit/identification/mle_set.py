@@ -8,18 +8,18 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ibukit import _validate
-from ibukit._threads import one_thread
-from ibukit._validate import Floats, Ints
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.threads import one_thread
 from ibukit.channels import facts
 from ibukit.estimate import ConvergenceError, Estimate
 from ibukit.estimators import mle
 from ibukit.estimators.certificate import ratios
-from ibukit.identification import _spans
+from ibukit.identification import _null_spaces
 from ibukit.identification._polytope import ZERO, Polytope, Unsolved
 from ibukit.identification.concavity import strictly_concave
 from ibukit.identification.identifiability import refuse_if_too_large_to_decompose
-from ibukit.tally import Tally, check_tally
+from ibukit.tally.tally import Tally, check_tally
 
 T = TypeVar("T")
 
@@ -30,7 +30,7 @@ WIDTH_OF_A_POINT = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
-class MleSet(_validate.ReadOnlyArrays):
+class MleSet(arguments.ReadOnlyArrays):
     """All maximum likelihood estimates of a tally.
 
     They are a polytope, of which one estimate is a point.
@@ -104,14 +104,17 @@ class MleSet(_validate.ReadOnlyArrays):
         >>> [round(end, 3) for end in found.bounds([1, 0, 1])]  # neither of the two is determined, their sum is
         [0.292, 0.292]
         """
-        c = _validate.vector("weights", weights, len(self.lower))
+        c = arguments.vector("weights", weights, len(self.lower))
         if self._polytope is None:
             value = float(c @ self.points[0])
             return value, value
         inside = c[self._secrets] / max(np.abs(c).max(), 1e-300)
         try:
             with one_thread():
-                ends = [float(c[self._secrets] @ self._polytope.highest(sign * inside)) for sign in (-1, 1)]
+                ends = [
+                    float(c[self._secrets] @ self._polytope.highest(sign * inside))
+                    for sign in (-1, 1)
+                ]
         except Unsolved as reason:
             box = np.stack([c * self.lower, c * self.upper])
             wider = float(box.min(axis=0).sum()), float(box.max(axis=0).sum())
@@ -147,7 +150,7 @@ class MleSet(_validate.ReadOnlyArrays):
         >>> round(found.distance(found.estimate.distribution), 9)
         0.0
         """
-        p = _validate.distribution("theta", theta, len(self.lower))
+        p = arguments.distribution("theta", theta, len(self.lower))
         if self._polytope is None:
             return float(np.abs(p - self.points[0]).sum() / 2)
         outside = float(np.delete(p, self._secrets).sum())
@@ -220,7 +223,7 @@ def mle_set(tally: Tally, *, strict: bool = True) -> MleSet:
     why = _unique_by_theory(tally)
     with one_thread():
         found = _examined(tally, estimate) if why is None else _single(estimate, why)
-    if _validate.flag("strict", strict) and (missed := _missed(found)):
+    if arguments.flag("strict", strict) and (missed := _missed(found)):
         raise ConvergenceError(f"{missed}; strict=False returns the set as it is", found)
     return found
 
@@ -230,12 +233,16 @@ def _missed(found: MleSet) -> str:
         best = found.estimate.gap
         return f"no estimate was certified within {COARSEST_TOL:g} nats per report, the best gap is {best:.3g}"
     unsolved = 0 if found._polytope is None else found._polytope.unsolved
-    return f"{unsolved} ends of ranges were not found, by linear programmes that have solutions" if unsolved else ""
+    return (
+        f"{unsolved} ends of ranges were not found, by linear programmes that have solutions"
+        if unsolved
+        else ""
+    )
 
 
 def _unless(strict: bool, reason: Exception, instead: T) -> T:
     """What is known without the linear programme, or the error that carries it."""
-    if _validate.flag("strict", strict):
+    if arguments.flag("strict", strict):
         raise ConvergenceError(f"{reason}; strict=False returns what the ranges imply", instead)
     return instead
 
@@ -251,7 +258,7 @@ def _unique_by_theory(tally: Tally) -> str | None:
 
 
 def _examined(tally: Tally, estimate: Estimate) -> MleSet:
-    if tally.k <= _spans.MOST_SECRETS_DECOMPOSED:
+    if tally.k <= _null_spaces.MAX_SECRETS_DECOMPOSED:
         concave = strictly_concave(tally)
         if concave:
             return _single(estimate, f"the likelihood is strictly concave: {concave.reason}")
@@ -259,7 +266,7 @@ def _examined(tally: Tally, estimate: Estimate) -> MleSet:
     p, _ = ratios(tally, theta)
     possible = np.flatnonzero(most_of_ratios(tally, p, estimate.gap) >= 1)
     refuse_if_too_large_to_decompose(len(possible))
-    spanned = _spans.span(_spans.seen_columns(tally, possible), len(possible))
+    spanned = _null_spaces.span(_null_spaces.seen_columns(tally, possible), len(possible))
     if spanned.rank == len(possible):
         why = f"only {len(possible)} of {tally.k} secrets can have mass, and their rows are independent"
         return _single(estimate, why)
@@ -283,7 +290,7 @@ def _single(estimate: Estimate, why: str) -> MleSet:
         dimension=0,
         lower=theta,
         upper=theta,
-        points=_validate.frozen(theta[None].copy()),
+        points=arguments.frozen(theta[None].copy()),
         estimate=estimate,
         reason=f"unique: {why}",
         _secrets=np.arange(len(theta)),
@@ -308,9 +315,9 @@ def _ranged(estimate: Estimate, secrets: Ints, polytope: Polytope) -> MleSet:
     return MleSet(
         unique=False,
         dimension=dimension,
-        lower=_validate.frozen(lower),
-        upper=_validate.frozen(upper),
-        points=_validate.frozen(points),
+        lower=arguments.frozen(lower),
+        upper=arguments.frozen(upper),
+        points=arguments.frozen(points),
         estimate=estimate,
         reason=f"not unique: a polytope of dimension {dimension}; {open_ones} of {k} probabilities are not determined",
         _secrets=secrets,

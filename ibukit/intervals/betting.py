@@ -25,23 +25,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ibukit import _validate
-from ibukit._validate import Floats
-from ibukit.intervals.asked import Asked, Ends, ends
-from ibukit.intervals.likelihood import likelihood_of
-from ibukit.intervals.listed import codes_of, counted, possible
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats
+from ibukit.intervals.finite_reports import codes_of, counted, possible
 from ibukit.intervals.pointed import Pointed
+from ibukit.intervals.request import Asked, Ends, ends
 from ibukit.intervals.resampling import seeded
 from ibukit.intervals.splitting import guess, split, tally_of
+from ibukit.intervals.tilted_likelihood import likelihood_of
 from ibukit.solvers import Problem
-from ibukit.tally import Tally
+from ibukit.tally.tally import Tally
 
 # share of the reports from which the bets on the others are designed
 PILOT = 0.1
 # how rarely a right mechanism makes reports that are refused
 REFUSED = 1e-6
 # corners of a convex function of one variable that are looked at; mostly a few
-MOST_CORNERS = 200
+MAX_CORNERS = 200
 # how far the minimum may be below what was found, of the range of the answers
 CORNERS_MEET = 1e-12
 
@@ -106,7 +106,9 @@ class Betting:
             for reports, theta in ((pilot, np.full(tally.k, 1 / tally.k)), (main, guess(pilot)))
         ]
         # of all the bets against a right mechanism (union bound)
-        self._to_refuse = max(math.log(2 * len(asked.questions) / REFUSED) - self._price, 0.0) / self.n
+        self._to_refuse = (
+            max(math.log(2 * len(asked.questions) / REFUSED) - self._price, 0.0) / self.n
+        )
 
     def highest(self, w: Floats) -> float:
         """The upper end by weak duality."""
@@ -119,10 +121,17 @@ class Betting:
         for bets in self._bets:
             bet = bets.against(w)
             gained += bet.gained
-            weighed += [(share * bets.n / self.n, g) for share, g in zip(bets.shares, bet.gains, strict=True)]
+            weighed += [
+                (share * bets.n / self.n, g)
+                for share, g in zip(bets.shares, bet.gains, strict=True)
+            ]
         logarithms = [(share, np.log(g)) for share, g in weighed]
         together = np.sum([share * g for share, g in weighed], axis=0)
-        most = sum(share * h.max() for share, h in logarithms) if self._frequencies else math.log(together.max())
+        most = (
+            sum(share * h.max() for share, h in logarithms)
+            if self._frequencies
+            else math.log(together.max())
+        )
         if gained / self.n > most + self._to_refuse:
             raise ValueError(
                 "tally does not fit its mechanism: no distribution makes the reports as probable as they should be; "
@@ -151,7 +160,7 @@ def least_upper(w: Floats, weighed: Sequence[Weighed]) -> float:
 
     (left, falls), (right, rises) = line(0.0), line(math.inf)
     least = left
-    for _ in range(MOST_CORNERS):
+    for _ in range(MAX_CORNERS):
         if falls >= min(rises, 0.0):
             break
         mu = (right - left) / (falls - rises)
@@ -169,5 +178,9 @@ def least_upper(w: Floats, weighed: Sequence[Weighed]) -> float:
 
 def betting(asked: Asked, seed: int = 0, share: float = PILOT) -> Ends:
     """The ends that the bets leave; each is wrong with probability at most (1 - level) / 2."""
-    lower, upper = ends(Betting(asked, seed, _validate.fraction("share", share, "()")), asked.questions)
-    return np.minimum(lower, upper), np.maximum(lower, upper)  # they cross only where one of them is wrong
+    lower, upper = ends(
+        Betting(asked, seed, arguments.fraction("share", share, "()")), asked.questions
+    )
+    return np.minimum(lower, upper), np.maximum(
+        lower, upper
+    )  # they cross only where one of them is wrong

@@ -16,19 +16,19 @@ from typing import NamedTuple
 import numpy as np
 from tqdm import tqdm
 
-from ibukit._validate import Floats
-from ibukit.estimate.questions import normal_quantile
-from ibukit.intervals.asked import Asked, Ends, ends
-from ibukit.intervals.likelihood import Likelihood, Tilted, likelihood_of_tally
+from ibukit._ground.arguments import Floats
+from ibukit.domain.linear_functionals import normal_quantile
 from ibukit.intervals.profile import FIRST, Profile, next_lean
+from ibukit.intervals.request import Asked, Ends, ends
 from ibukit.intervals.resampling import fewest_draws, rank_of, seeded, simulated
-from ibukit.tally import Tally
+from ibukit.intervals.tilted_likelihood import Likelihood, Tilted, likelihood_of_tally
+from ibukit.tally.tally import Tally
 
 # thresholds simulated for one end; mostly two or three agree within their errors
-MOST_THRESHOLDS = 5
+MAX_THRESHOLDS = 5
 # how far a ratio may be from the exact one: the simulated threshold has an error of some tenths
 RATIO_WITHIN = 0.01
-MOST_LEANINGS = 60
+MAX_LEANINGS = 60
 
 
 class Constrained(NamedTuple):
@@ -41,7 +41,9 @@ class Constrained(NamedTuple):
     """Rho for each unit from the best answer on: about the same for all draws, which may begin there."""
 
 
-def constrained(likelihood: Likelihood, n: int, w: Floats, v: float, lean: float = 0.0) -> Constrained:
+def constrained(
+    likelihood: Likelihood, n: int, w: Floats, v: float, lean: float = 0.0
+) -> Constrained:
     """The largest f with w . theta = v, of weights from 0 to 1; the ratio is attained, and close to the least.
 
     A distribution that maximises f + t w . theta proves that none with the answer v has more than f + t (w . theta - v)
@@ -64,8 +66,15 @@ def constrained(likelihood: Likelihood, n: int, w: Floats, v: float, lean: float
         return Constrained(theta, ratio(likelihood.fit_of(likelihood.forward(theta))), lean)
     low, bound, found = best, best.fit, best.theta
     high: Tilted | None = None
-    rho, begin, below, end, above, side = min(lean * distance or FIRST, 0.5), 0.0, -distance, 1.0, math.inf, 0
-    for _ in range(MOST_LEANINGS):
+    rho, begin, below, end, above, side = (
+        min(lean * distance or FIRST, 0.5),
+        0.0,
+        -distance,
+        1.0,
+        math.inf,
+        0,
+    )
+    for _ in range(MAX_LEANINGS):
         point = likelihood.tilted(w, rho)
         miss = point.answer - v
         bound = min(bound, point.fit + point.slope * miss)
@@ -102,7 +111,7 @@ class Calibrated:
     def _end(self, w: Floats) -> float:
         """The root of ratio = c, both taken at the answer that has this ratio; safe, as that grows with the ratio."""
         guess, low, high = normal_quantile(self._level) ** 2, 0.0, math.inf
-        for _ in range(MOST_THRESHOLDS):
+        for _ in range(MAX_THRESHOLDS):
             v = self._with_ratio(w, guess)
             threshold, error = self.threshold(w, v)
             here = constrained(self._likelihood, self._tally.n, w, v).ratio if v >= 1 else guess
@@ -128,10 +137,15 @@ class Calibrated:
         at = constrained(self._likelihood, n, w, v)
         ratios, lean = np.empty(self._draws), at.lean
         for i in tqdm(range(self._draws), desc="threshold", disable=None, leave=False):
-            drawn = constrained(likelihood_of_tally(simulated(self._tally, at.theta, rng)), n, w, v, lean)
+            drawn = constrained(
+                likelihood_of_tally(simulated(self._tally, at.theta, rng)), n, w, v, lean
+            )
             ratios[i], lean = drawn.ratio, drawn.lean
         ratios.sort()
-        rank, spread = rank_of(self._draws, self._level), math.sqrt(self._draws * self._level * (1 - self._level))
+        rank, spread = (
+            rank_of(self._draws, self._level),
+            math.sqrt(self._draws * self._level * (1 - self._level)),
+        )
         first, last = (min(max(round(rank + side * spread), 1), self._draws) for side in (-1, 1))
         return float(ratios[rank - 1]), float(ratios[last - 1] - ratios[first - 1]) / 2
 

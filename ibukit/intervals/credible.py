@@ -7,13 +7,15 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ibukit.bayes import Posterior, posterior
 from ibukit.errors import TooLarge
-from ibukit.intervals.asked import Asked, Ends
+from ibukit.intervals.request import Asked, Ends
 from ibukit.intervals.resampling import seeded
-from ibukit.posterior import Posterior, posterior
 
 
-def credible(asked: Asked, alpha: ArrayLike = 1.0, seed: int = 0, max_sweeps: int = 100_000) -> Ends:
+def credible(
+    asked: Asked, alpha: ArrayLike = 1.0, seed: int = 0, max_sweeps: int = 100_000
+) -> Ends:
     """Equal-tailed intervals of the posterior of w . P, or of w . F.
 
     Under the prior Dirichlet(alpha). The probability that the answer is inside is `level` by the posterior. How often
@@ -51,17 +53,23 @@ def errors(asked: Asked, alpha: ArrayLike = 1.0, seed: int = 0, max_sweeps: int 
     return _of_posteriors(asked, Posterior.interval_errors, alpha, seed, max_sweeps)
 
 
-def _of_posteriors(asked: Asked, what: Callable[..., Ends], alpha: ArrayLike, seed: int, max_sweeps: int) -> Ends:
+def _of_posteriors(
+    asked: Asked, what: Callable[..., Ends], alpha: ArrayLike, seed: int, max_sweeps: int
+) -> Ends:
     """The exact posterior says it of single secrets where it can, draws of the rest."""
     tally, questions, rng = asked.tally(), asked.questions, seeded(seed)
     exact = questions.of_one_secret()[0] >= 0
     found = np.empty((2, len(questions)))
     if exact.any():
         try:
-            found[:, exact] = what(posterior(tally, alpha, asked.target), asked.level, questions.part(exact).weights)
+            found[:, exact] = what(
+                posterior(tally, alpha, asked.target), asked.level, questions.part(exact).weights
+            )
         except TooLarge:
             exact[:] = False
     if not exact.all():
-        drawn = posterior(tally, alpha, asked.target, method="gibbs", rng=rng, max_sweeps=max_sweeps, strict=True)
+        drawn = posterior(
+            tally, alpha, asked.target, method="gibbs", rng=rng, max_sweeps=max_sweeps, strict=True
+        )
         found[:, ~exact] = what(drawn, asked.level, questions.part(~exact).weights)
     return found[0], found[1]

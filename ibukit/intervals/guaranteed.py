@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ibukit import _validate
-from ibukit._threads import one_thread
-from ibukit.intervals.asked import Asked, Ends
+from ibukit._ground import arguments
+from ibukit._ground.threads import one_thread
 from ibukit.intervals.betting import betting
-from ibukit.intervals.boxes import boxes
+from ibukit.intervals.clopper_pearson import boxes
+from ibukit.intervals.request import Asked, Ends
 from ibukit.intervals.universal import averaged, cross_fitted, halved
 
 # those that split the reports at random
@@ -23,7 +23,9 @@ SPLITTING: dict[str, Callable[..., Ends]] = {
 
 def guaranteed(asked: Asked, by: str = "boxes", seed: int = 0, **options: Any) -> Ends:
     """The ends by one of the ways, with its options; `seed` is of the random splits, where there are any."""
-    if not _validate.is_one_of(by, {"boxes", *SPLITTING}):
-        raise ValueError(f"by must be one of {', '.join(map(repr, ['boxes', *SPLITTING]))}, got {by!r}")
+    if not arguments.is_one_of(by, {"boxes", *SPLITTING}):
+        raise ValueError(
+            f"by must be one of {', '.join(map(repr, ['boxes', *SPLITTING]))}, got {by!r}"
+        )
     with one_thread():
         return boxes(asked, **options) if by == "boxes" else SPLITTING[by](asked, seed, **options)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from ibukit._validate import Floats
-from ibukit.intervals.likelihood import Likelihood, Tilted
+from ibukit._ground.arguments import Floats
 from ibukit.intervals.profile import Profile
+from ibukit.intervals.tilted_likelihood import Likelihood, Tilted
 
 
 class End(NamedTuple):

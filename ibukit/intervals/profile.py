@@ -9,16 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from ibukit._validate import Floats
-from ibukit.estimate.questions import normal_quantile
-from ibukit.intervals import quick
-from ibukit.intervals.asked import Asked, Ends, ends
-from ibukit.intervals.likelihood import Likelihood, Tilted, likelihood_of_tally
-from ibukit.tally import Tally
+from ibukit._ground.arguments import Floats
+from ibukit.domain.linear_functionals import normal_quantile
+from ibukit.intervals import sqp
+from ibukit.intervals.request import Asked, Ends, ends
+from ibukit.intervals.tilted_likelihood import Likelihood, Tilted, likelihood_of_tally
+from ibukit.tally.tally import Tally
 
 # of the range of the answers: how far a certified end may be outside of one that is attained
 ENDS_MEET = 1e-9
-MOST_SOLVED = 80
+MAX_SOLVED = 80
 # where the search begins: far below what most questions need, and far above rounding
 FIRST = 1e-3
 
@@ -48,7 +48,7 @@ class Profile:
         best = best._replace(answer=float(w @ best.theta))
         attained, bound = best.answer, 1.0
         # a bold way first, and a sure one where it does not lead to the end
-        for path in (quick.steps(self.likelihood, w, self.floor), self._along(w)):
+        for path in (sqp.steps(self.likelihood, w, self.floor), self._along(w)):
             inside, outside = best, None
             for point in path:
                 bound = min(bound, self.bound(w, point))
@@ -58,7 +58,9 @@ class Profile:
                     return 1.0, 1.0
                 elif point.answer > inside.answer:
                     inside = point
-                attained = max(attained, inside.answer if outside is None else self._between(inside, outside))
+                attained = max(
+                    attained, inside.answer if outside is None else self._between(inside, outside)
+                )
                 if bound - attained <= ENDS_MEET:
                     return attained, bound
         return attained, bound
@@ -91,7 +93,7 @@ class Profile:
         wanted = math.sqrt(top - self.floor)
         low, below, high, above = 0.0, -wanted, 1.0, math.inf
         rho, side = FIRST, 0
-        for _ in range(MOST_SOLVED):
+        for _ in range(MAX_SOLVED):
             point = self.likelihood.tilted(w, rho)
             yield point
             miss = math.sqrt(max(top - point.fit, 0.0)) - wanted

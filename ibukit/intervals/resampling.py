@@ -9,21 +9,23 @@ import numpy as np
 from numpy.random import Generator
 from tqdm import tqdm
 
-from ibukit import _validate
-from ibukit._threads import one_thread
-from ibukit._validate import Floats, Ints
-from ibukit.distributions import quantize
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.threads import one_thread
+from ibukit.domain.distributions import quantize
 from ibukit.estimators import mle
-from ibukit.intervals.asked import Asked, Ends
+from ibukit.intervals.request import Asked, Ends
 from ibukit.solvers import Problem, maximise_near
-from ibukit.tally import Tally, make_part, pool
+from ibukit.tally.tally import Tally, make_part, pool
 
 KINDS_OF_BOOTSTRAP = ("parametric", "reports")
 # a number of draws may be whole but for rounding, as 1 / (1 - 0.95) is
 BEYOND_ROUNDING = 1e-6
 
 
-def bootstrap(asked: Asked, draws: int = 1000, seed: int = 0, kind: str = "parametric", n_jobs: int = 1) -> Ends:
+def bootstrap(
+    asked: Asked, draws: int = 1000, seed: int = 0, kind: str = "parametric", n_jobs: int = 1
+) -> Ends:
     """Quantiles of the answers of the maximum likelihood estimates of drawn tallies.
 
     With target "distribution" the percentile interval: the quantiles of w . theta* at (1 -+ level) / 2. With target
@@ -55,14 +57,18 @@ def bootstrap(asked: Asked, draws: int = 1000, seed: int = 0, kind: str = "param
     -------
     (lower, upper) : ndarrays, shape (r,)
     """
-    if not _validate.is_one_of(kind, KINDS_OF_BOOTSTRAP):
+    if not arguments.is_one_of(kind, KINDS_OF_BOOTSTRAP):
         raise ValueError(f"kind must be 'parametric' or 'reports', got {kind!r}")
     if asked.target == "frequencies" and kind != "parametric":
         raise ValueError(f"kind must be 'parametric' with target='frequencies', got {kind!r}")
     draws, rng = fewest_draws(draws, (1 + asked.level) / 2), seeded(seed)
     tally, questions = asked.tally(), asked.questions
     theta = asked.estimate.distribution
-    people = [whole_people(theta, part.n) for part in tally.parts] if asked.target == "frequencies" else None
+    people = (
+        [whole_people(theta, part.n) for part in tally.parts]
+        if asked.target == "frequencies"
+        else None
+    )
 
     def drawn() -> Tally:
         if people is not None:
@@ -80,18 +86,22 @@ def bootstrap(asked: Asked, draws: int = 1000, seed: int = 0, kind: str = "param
         )
         if people is None:
             return _between(answers, asked.level)
-        low, high = _between(answers - questions.values(np.sum(people, axis=0) / tally.n), asked.level)
+        low, high = _between(
+            answers - questions.values(np.sum(people, axis=0) / tally.n), asked.level
+        )
         middle = questions.values(mle(tally).distribution)
     return np.maximum(middle - high, questions.least), np.minimum(middle - low, questions.most)
 
 
 def _estimates(tallies: Iterator[Tally], theta: Floats, n_jobs: int) -> Iterable[Floats]:
-    if _validate.processes("n_jobs", n_jobs) == 1:
+    if arguments.processes("n_jobs", n_jobs) == 1:
         return (_estimate(tally, theta) for tally in tallies)
     from joblib import Parallel, delayed, parallel_config  # takes a while to load
 
     with parallel_config("loky", n_jobs=n_jobs, inner_max_num_threads=1):
-        found: Iterable[Floats] = Parallel(return_as="generator")(delayed(_estimate)(tally, theta) for tally in tallies)
+        found: Iterable[Floats] = Parallel(return_as="generator")(
+            delayed(_estimate)(tally, theta) for tally in tallies
+        )
         return found
 
 
@@ -101,7 +111,7 @@ def _estimate(tally: Tally, theta: Floats) -> Floats:
 
 def fewest_draws(draws: int, share: float) -> int:
     """A number of draws of which one is the quantile of `share`; ValueError if there are too few for that."""
-    return _validate.whole("draws", draws, math.ceil(1 / (1 - share) - BEYOND_ROUNDING) - 1)
+    return arguments.whole("draws", draws, math.ceil(1 / (1 - share) - BEYOND_ROUNDING) - 1)
 
 
 def rank_of(draws: int, share: float) -> int:
@@ -118,7 +128,7 @@ def _between(answers: Floats, level: float) -> Ends:
 
 def seeded(seed: int) -> Generator:
     """The generator of a seed."""
-    return np.random.Generator(np.random.PCG64(_validate.whole("seed", seed, 0)))
+    return np.random.Generator(np.random.PCG64(arguments.whole("seed", seed, 0)))
 
 
 def simulated(tally: Tally, theta: Floats, rng: Generator) -> Tally:
@@ -129,7 +139,12 @@ def simulated(tally: Tally, theta: Floats, rng: Generator) -> Tally:
 
 def reports_of(tally: Tally, people: list[Ints], rng: Generator) -> Tally:
     """Reports of these people, numbers for each secret, one array for each part."""
-    return pool([part.mechanism.simulate(counts, rng) for part, counts in zip(tally.parts, people, strict=True)])
+    return pool(
+        [
+            part.mechanism.simulate(counts, rng)
+            for part, counts in zip(tally.parts, people, strict=True)
+        ]
+    )
 
 
 def resampled(tally: Tally, rng: Generator) -> Tally:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ibukit._validate import Floats, Ints
+from ibukit._ground.arguments import Floats, Ints
 from ibukit.solvers import Problem, best_found
-from ibukit.tally import Part, Tally
+from ibukit.tally.tally import Part, Tally
 
 # reports from which numpy draws no hypergeometric numbers
-MOST_DRAWN = 10**9
+MAX_DRAWN = 10**9
 # nats per report: any estimate is a valid guess
 GUESS_WITHIN = 1e-9
 
@@ -18,11 +18,13 @@ def split(tally: Tally, share: float, rng: np.random.Generator) -> tuple[Ints, I
     """How often each seen report is in a random `share` of all, and in the rest; each has at least one report."""
     if tally.n < 2:
         raise ValueError(f"tally must have at least 2 reports to be split in two, got {tally.n}")
-    if tally.n < MOST_DRAWN:
+    if tally.n < MAX_DRAWN:
         wanted = min(max(round(share * tally.n), 1), tally.n - 1)
         chosen = rng.multivariate_hypergeometric(tally.counts, wanted)
     else:
-        chosen = rng.binomial(tally.counts, share)  # each report by itself, which is as good a split
+        chosen = rng.binomial(
+            tally.counts, share
+        )  # each report by itself, which is as good a split
     return chosen, tally.counts - chosen
 
 

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ibukit import _validate
+from ibukit._ground import arguments
+from ibukit.domain.linear_functionals import Questions, asked
 from ibukit.estimate import Estimate
-from ibukit.estimate.questions import Questions, asked
-from ibukit.intervals.asked import Asked
 from ibukit.intervals.credible import errors
 from ibukit.intervals.methods import usual
+from ibukit.intervals.request import Asked
 
 if TYPE_CHECKING:
     import pandas as pd
 
 # labels that a warning names
-MOST_NAMED = 5
+MAX_NAMED = 5
 # nats of all reports together that an estimate may fall short of the maximum, and be called one
 AT_THE_MAXIMUM = 1e-3
 # methods whose level is that of a limit without zeros, and the share of zeros from which that is said
@@ -58,7 +58,9 @@ class Summary:
 
     def __str__(self) -> str:
         table = self.table.to_string(float_format=lambda number: f"{number:.{DIGITS}g}").split("\n")
-        return "\n".join([self.head, *map(str.rstrip, table), *(f"- {warning}" for warning in self.warnings)])
+        return "\n".join(
+            [self.head, *map(str.rstrip, table), *(f"- {warning}" for warning in self.warnings)]
+        )
 
     __repr__ = __str__
 
@@ -71,13 +73,20 @@ def summary(estimate: Estimate, level: float, of: Any, method: str | None) -> Su
     """See `Estimate.summary`."""
     import pandas as pd  # takes a second to import
 
-    method, level = usual(estimate) if method is None else method, _validate.fraction("level", level, "()")
+    method, level = (
+        usual(estimate) if method is None else method,
+        arguments.fraction("level", level, "()"),
+    )
     questions = asked(of, estimate.alphabet)
     lower, upper = (np.atleast_1d(ends) for ends in estimate.interval(level, of, method))
     values = questions.values(estimate.distribution)
     names = _names(estimate, questions)
     table = pd.DataFrame({"estimate": values, "lower": lower, "upper": upper}, index=names)
-    return Summary(_head(estimate, level, method), table, tuple(_warnings(estimate, questions, table, level, method)))
+    return Summary(
+        _head(estimate, level, method),
+        table,
+        tuple(_warnings(estimate, questions, table, level, method)),
+    )
 
 
 def _names(estimate: Estimate, questions: Questions) -> Any:
@@ -97,7 +106,11 @@ def _warnings(
     tally = estimate.tally
     assert tally is not None, "intervals have been found"
     if tally.dropped:
-        yield "Reports left out: " + ", ".join(f"{number:,g} {why}" for why, number in tally.dropped.items()) + "."
+        yield (
+            "Reports left out: "
+            + ", ".join(f"{number:,g} {why}" for why, number in tally.dropped.items())
+            + "."
+        )
     if estimate.gap * tally.n > AT_THE_MAXIMUM:
         yield (
             f"The estimate is not the maximum of the likelihood, of which it falls short by up to "
@@ -111,7 +124,10 @@ def _warnings(
         yield f"The reports do not determine {_some(names, ~estimate.identified)}: more of them would not help."
     bound = ((lower <= questions.least) | (upper >= questions.most)) & (questions.ranges > 0)
     if bound.any():
-        what = {"wald": "Wald's interval is void there", "profile": f"there its level is not exactly {level:g}"}
+        what = {
+            "wald": "Wald's interval is void there",
+            "profile": f"there its level is not exactly {level:g}",
+        }
         if method in what:
             count = f"{int(bound.sum())} interval{'s end' if bound.sum() > 1 else ' ends'}"
             yield f"{count} at a bound, for {_some(names, bound)}: {what[method]}."
@@ -135,5 +151,5 @@ def _warnings(
 
 def _some(names: list[Any], which: NDArray[np.bool_]) -> str:
     chosen = [str(name) for name, yes in zip(names, which, strict=True) if yes]
-    more = f" and {len(chosen) - MOST_NAMED} more" if len(chosen) > MOST_NAMED else ""
-    return ", ".join(chosen[:MOST_NAMED]) + more
+    more = f" and {len(chosen) - MAX_NAMED} more" if len(chosen) > MAX_NAMED else ""
+    return ", ".join(chosen[:MAX_NAMED]) + more

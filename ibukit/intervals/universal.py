@@ -17,25 +17,25 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import softmax
 
-from ibukit import _validate
-from ibukit._validate import Floats, Ints
-from ibukit.intervals.asked import Asked, Ends, ends
-from ibukit.intervals.likelihood import Likelihood, likelihood_of
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats, Ints
 from ibukit.intervals.pointed import Pointed
+from ibukit.intervals.request import Asked, Ends, ends
 from ibukit.intervals.resampling import seeded
 from ibukit.intervals.splitting import guess, split, tally_of
+from ibukit.intervals.tilted_likelihood import Likelihood, likelihood_of
 from ibukit.solvers import Problem
-from ibukit.tally import Tally
+from ibukit.tally.tally import Tally
 
 HALF = 0.5
 # choices of the weights for each end
-MOST_CHOICES = 4
+MAX_CHOICES = 4
 # uniform share of the weights, so that every report has one
-LEAST_CHOSEN = 1e-4
+MIN_CHOSEN = 1e-4
 # of the range of the answers: another choice of weights is worth its time
 WORTH_ANOTHER = 1e-4
 # nats per report: a region has to have an inside
-LEAST_DROP = 1e-9
+MIN_DROP = 1e-9
 
 # counts of what an estimate is made from, and of what judges it
 Halves = tuple[Ints, Ints]
@@ -65,7 +65,7 @@ class Universal:
         least, most = float(w.min()), float(w.max())
         unit = (w - least) / (most - least)
         region, bound = self._evenly, math.inf
-        for _ in range(MOST_CHOICES if len(self._counts) > 1 else 1):
+        for _ in range(MAX_CHOICES if len(self._counts) > 1 else 1):
             found, point = region.end(unit)
             worse, bound = found > bound - WORTH_ANOTHER, min(bound, found)
             p = self._at_most(region.likelihood, unit) if point is None else point.p
@@ -73,7 +73,7 @@ class Universal:
                 break
             # E_i at the end, where the bound is to be tight
             evidence = self._guessed - self._counts @ np.log(p)
-            chosen = (1 - LEAST_CHOSEN) * softmax(evidence) + LEAST_CHOSEN * self._even
+            chosen = (1 - MIN_CHOSEN) * softmax(evidence) + MIN_CHOSEN * self._even
             region = self._region(self._likelihood(chosen), chosen)
         return least + (most - least) * bound
 
@@ -87,9 +87,11 @@ class Universal:
     def _region(self, likelihood: Likelihood, chosen: Floats) -> Pointed:
         """Of sum_i omega_i log(E_i / (r omega_i)) <= log(1 / alpha)."""
         total = float(chosen @ self._counts.sum(axis=1))
-        floor = (float(chosen @ (self._guessed - np.log(len(chosen) * chosen))) - self._price) / total
+        floor = (
+            float(chosen @ (self._guessed - np.log(len(chosen) * chosen))) - self._price
+        ) / total
         # never empty: with exact estimates no E_i is above 1 at the maximum of all, since theta_p fits its part best
-        return Pointed(likelihood, min(floor, likelihood.best.fit - LEAST_DROP))
+        return Pointed(likelihood, min(floor, likelihood.best.fit - MIN_DROP))
 
 
 def _splits(asked: Asked, by: str, seed: int, splits: int, share: float) -> list[Halves]:
@@ -105,7 +107,7 @@ def _splits(asked: Asked, by: str, seed: int, splits: int, share: float) -> list
 
 def halved(asked: Asked, seed: int = 0, share: float = HALF) -> Ends:
     """An estimate from a `share` of the reports, judged by the others."""
-    splits = _splits(asked, "split", seed, 1, _validate.fraction("share", share, "()"))
+    splits = _splits(asked, "split", seed, 1, arguments.fraction("share", share, "()"))
     return ends(Universal(asked.tally(), asked.level, splits), asked.questions)
 
 
@@ -116,7 +118,9 @@ def cross_fitted(asked: Asked, seed: int = 0) -> Ends:
 
 def averaged(asked: Asked, seed: int = 0, splits: int = 10) -> Ends:
     """The mean over several random splits, each both ways."""
-    return _both_ways(asked, _splits(asked, "averaged", seed, _validate.whole("splits", splits, 1), HALF))
+    return _both_ways(
+        asked, _splits(asked, "averaged", seed, arguments.whole("splits", splits, 1), HALF)
+    )
 
 
 def _both_ways(asked: Asked, splits: list[Halves]) -> Ends:

@@ -13,14 +13,14 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
-from ibukit import _validate
-from ibukit._labels import codes_of
-from ibukit._validate import Floats, Ints
-from ibukit.alphabet import Alphabet
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats, Ints
 from ibukit.channels import Channel
+from ibukit.domain.alphabet import Alphabet
+from ibukit.domain.labels import codes_of
 from ibukit.errors import NoExactSampler
 from ibukit.exact import OPERATING_SYSTEM, Exact, Source
-from ibukit.tally import Tally, make_part
+from ibukit.tally.tally import Tally, make_part
 
 BY_PLACE = "; places in the alphabet are taken with codes=True"
 
@@ -42,7 +42,7 @@ def _as_draw(cls: type, randomize: Callable[..., NDArray[Any]]) -> Callable[...,
     return draw
 
 
-class Labelled(_validate.ReadOnlyArrays, ABC):
+class Labelled(arguments.ReadOnlyArrays, ABC):
     """Draw and count reports by their labels; a subclass says how codes are drawn, and which reports there are."""
 
     alphabet: Alphabet
@@ -105,7 +105,7 @@ class Labelled(_validate.ReadOnlyArrays, ABC):
         ValueError
             If a secret is missing.
         """
-        rng = _validate.generator(rng)
+        rng = arguments.generator(rng)
         if (above := _DRAWING.get()) and above[1] is self:  # an old class asks its parent
             return super(above[0], self).draw(np.asarray(secrets), rng)  # type: ignore[arg-type, no-any-return]
         return self._drawn(secrets, codes, lambda places: self.draw(places, rng))
@@ -167,18 +167,22 @@ class Labelled(_validate.ReadOnlyArrays, ABC):
             "unary encoding"
         )
 
-    def _drawn(self, secrets: ArrayLike, codes: bool, draw: Callable[[NDArray[Any]], NDArray[Any]]) -> NDArray[Any]:
+    def _drawn(
+        self, secrets: ArrayLike, codes: bool, draw: Callable[[NDArray[Any]], NDArray[Any]]
+    ) -> NDArray[Any]:
         """What `draw` makes of the codes of secrets, by its labels where the secrets were."""
         if not self.alphabet.bounded:
             self._refuse_codes(codes)
-            return draw(_validate.whole_array("secrets", secrets))
-        if _validate.flag("codes", codes) or self.alphabet.are_codes(secrets):
-            return draw(_validate.codes("secrets", secrets, self.k))
+            return draw(arguments.whole_array("secrets", secrets))
+        if arguments.flag("codes", codes) or self.alphabet.are_codes(secrets):
+            return draw(arguments.codes("secrets", secrets, self.k))
         return self.label_reports(draw(codes_of("secrets", secrets, self.alphabet, BY_PLACE)))
 
     def _refuse_codes(self, codes: bool) -> None:
-        if _validate.flag("codes", codes):
-            raise ValueError(f"codes must be False: {self.alphabet!r} has no end, and labels stand for themselves")
+        if arguments.flag("codes", codes):
+            raise ValueError(
+                f"codes must be False: {self.alphabet!r} has no end, and labels stand for themselves"
+            )
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Take a `randomize` of a class's own for its `draw`, as it was called before labels were looked up here."""
@@ -200,14 +204,19 @@ class Labelled(_validate.ReadOnlyArrays, ABC):
 
         Reports that cannot be listed are their own names.
         """
-        return _validate.whole_array("reports", reports)
+        return arguments.whole_array("reports", reports)
 
     def label_reports(self, reports: NDArray[Any]) -> NDArray[Any]:
         """Labels of reports as `draw` returns them; it undoes `code_reports`."""
         return reports
 
     def tally(
-        self, reports: ArrayLike, *, counts: ArrayLike | None = None, codes: bool = False, weighted: bool = False
+        self,
+        reports: ArrayLike,
+        *,
+        counts: ArrayLike | None = None,
+        codes: bool = False,
+        weighted: bool = False,
     ) -> Tally:
         """Count the distinct reports.
 
@@ -237,9 +246,9 @@ class Labelled(_validate.ReadOnlyArrays, ABC):
             If a report is missing, or there is none at all.
         """
         seen = self._coded(reports, codes)
-        if _validate.flag("weighted", weighted) and counts is None:
+        if arguments.flag("weighted", weighted) and counts is None:
             raise ValueError("counts must be given where weighted is True, got None")
-        checked = _validate.weights if weighted else _validate.counts
+        checked = arguments.weights if weighted else arguments.counts
         often = None if counts is None else checked("counts", counts, len(seen))
         return self._count(seen, often)
 
@@ -252,6 +261,8 @@ class Labelled(_validate.ReadOnlyArrays, ABC):
 
     def _coded(self, reports: ArrayLike, codes: bool) -> NDArray[Any]:
         given = (
-            _validate.whole_array("reports", reports) if _validate.flag("codes", codes) else self.code_reports(reports)
+            arguments.whole_array("reports", reports)
+            if arguments.flag("codes", codes)
+            else self.code_reports(reports)
         )
         return self.check_reports(given)

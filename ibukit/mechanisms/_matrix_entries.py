@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from ibukit import _validate
-from ibukit._validate import SUM_TOLERANCE, Floats, Ints
-from ibukit.alphabet import Alphabet, as_alphabet
+from ibukit._ground import arguments
+from ibukit._ground.arguments import SUM_TOLERANCE, Floats, Ints
+from ibukit.domain.alphabet import Alphabet, as_alphabet
 from ibukit.errors import AlphabetMismatch, InvalidDistribution, TooLarge
 
 # a sparse matrix is written out: up to 2 GiB
-MOST_BYTES = 2**31
+MAX_BYTES = 2**31
 # rows farther from their sum than this are no rounding of four digits or more, and are not mended on request either
-MOST_ROUNDING = 1e-4
+MAX_ROUNDING = 1e-4
 
 
 class Table(NamedTuple):
@@ -37,15 +37,19 @@ def read(matrix: Any) -> Table:
         matrix = matrix.to_numpy()
     rows = matrix if isinstance(matrix, (list, tuple)) else [matrix]
     if any(isinstance(row, np.ma.MaskedArray) and np.ma.is_masked(row) for row in rows):
-        raise InvalidDistribution("matrix must not have masked entries; fill them, or leave the secret or report out")
+        raise InvalidDistribution(
+            "matrix must not have masked entries; fill them, or leave the secret or report out"
+        )
     try:
         given = np.asarray(matrix)
         if given.dtype.kind == "O":
-            _validate.refuse_text(given)
+            arguments.refuse_text(given)
         array = np.array(given if given.dtype.kind in "biufO" else "text", dtype=np.float64)
         array += 0.0  # -0.0 is 0.0, also where bytes are hashed
     except (TypeError, ValueError, OverflowError):
-        raise InvalidDistribution(f"matrix must be a rectangular array of numbers, got {_what_else(matrix)}") from None
+        raise InvalidDistribution(
+            f"matrix must be a rectangular array of numbers, got {_what_else(matrix)}"
+        ) from None
     if array.ndim != 2 or 0 in array.shape:
         raise InvalidDistribution(
             f"matrix must have two dimensions, got shape {array.shape}; it has one row for each secret and one column "
@@ -56,10 +60,10 @@ def read(matrix: Any) -> Table:
 
 def _written_out(matrix: Any) -> Floats:
     n_bytes = 8.0 * matrix.shape[0] * matrix.shape[-1]
-    if n_bytes > MOST_BYTES:
+    if n_bytes > MAX_BYTES:
         raise TooLarge(
             f"matrix of shape {matrix.shape} takes {n_bytes:.3g} bytes when it is written out (at most "
-            f"{MOST_BYTES:.3g}): merge secrets or reports, or take a mechanism that knows its structure"
+            f"{MAX_BYTES:.3g}): merge secrets or reports, or take a mechanism that knows its structure"
         )
     return np.asarray(matrix.toarray())
 
@@ -80,7 +84,10 @@ def _what_else(matrix: Any) -> str:
     except ValueError:
         pass  # rows of different lengths
     if isinstance(matrix, Sequence) and not isinstance(matrix, str):
-        lengths = [len(row) if hasattr(row, "__len__") and not isinstance(row, str) else None for row in matrix]
+        lengths = [
+            len(row) if hasattr(row, "__len__") and not isinstance(row, str) else None
+            for row in matrix
+        ]
         if None not in lengths and len(set(lengths)) > 1:
             x = next(i for i, length in enumerate(lengths) if length != lengths[0])
             return f"rows of different lengths: row 0 has {lengths[0]} entries, row {x} has {lengths[x]}"
@@ -108,12 +115,18 @@ def efficiencies(rows: Floats, efficiency: Any, secrets: Alphabet) -> Floats | N
         x = int(np.argmax(bad))
         if values[x] == 0:
             why = "such a secret is never seen, and no report tells how frequent it is: leave its row out"
-        elif by_rows and 0 <= values[x] - 1 <= MOST_ROUNDING:
+        elif by_rows and 0 <= values[x] - 1 <= MAX_ROUNDING:
             why = "if that is rounding, MatrixMechanism(matrix, normalize=True) divides it out of rows that sum to 1"
         else:
             why = "it is the probability that a secret is seen at all"
-        what = f"row {x} of matrix sums to {values[x]:.12g}" if by_rows else f"got {values[x]} at index {x}"
-        raise InvalidDistribution(f"efficiency must be above 0 and at most 1, {what}; {why}{_if_transposed(rows)}")
+        what = (
+            f"row {x} of matrix sums to {values[x]:.12g}"
+            if by_rows
+            else f"got {values[x]} at index {x}"
+        )
+        raise InvalidDistribution(
+            f"efficiency must be above 0 and at most 1, {what}; {why}{_if_transposed(rows)}"
+        )
     return None if (np.abs(values - 1) <= SUM_TOLERANCE).all() else np.minimum(values, 1.0)
 
 
@@ -124,9 +137,13 @@ def _given(efficiency: Any, secrets: Alphabet, m: int) -> Floats:
         by_label, wanted = dict(efficiency.items()), secrets.values.tolist()
         for label in wanted:
             if label not in by_label:
-                raise AlphabetMismatch(f"efficiency must have a value for each secret, got none for {label!r}")
+                raise AlphabetMismatch(
+                    f"efficiency must have a value for each secret, got none for {label!r}"
+                )
         efficiency = [by_label[label] for label in wanted]
-    values = _validate.numbers("efficiency", efficiency, f"True, a number, or {k} numbers", InvalidDistribution)
+    values = arguments.numbers(
+        "efficiency", efficiency, f"True, a number, or {k} numbers", InvalidDistribution
+    )
     if values.shape not in ((), (k,)):
         hint = "; matrix has as many columns: is it transposed?" if values.shape == (m,) else ""
         raise AlphabetMismatch(
@@ -142,10 +159,10 @@ def check_sums(rows: Floats, seen: Floats | None, normalize: bool) -> Floats:
     """
     sums = rows.sum(axis=1)
     target = np.ones(len(rows)) if seen is None else seen
-    if seen is not None and _worst(sums, 1.0) <= MOST_ROUNDING:
+    if seen is not None and _worst(sums, 1.0) <= MAX_ROUNDING:
         rows, sums = rows * seen[:, None], sums * seen
     off = np.abs(sums - target) / target
-    allowed = MOST_ROUNDING if normalize else SUM_TOLERANCE
+    allowed = MAX_ROUNDING if normalize else SUM_TOLERANCE
     bad = ~(off <= allowed)
     if bad.any():
         raise InvalidDistribution(_advice(rows, sums, target, seen, normalize, int(np.argmax(bad))))
@@ -157,28 +174,35 @@ def _worst(sums: Floats, target: Floats | float) -> float:
     return float(np.abs(sums - target).max())
 
 
-def _advice(rows: Floats, sums: Floats, target: Floats, seen: Floats | None, normalize: bool, x: int) -> str:
+def _advice(
+    rows: Floats, sums: Floats, target: Floats, seen: Floats | None, normalize: bool, x: int
+) -> str:
     """What is wrong with the sum of row x, and what that most often means."""
-    within = MOST_ROUNDING if normalize else SUM_TOLERANCE
+    within = MAX_ROUNDING if normalize else SUM_TOLERANCE
     wanted = "1" if seen is None else f"the efficiencies, or each to 1 (row {x}: {target[x]:.12g})"
     message = f"matrix must have rows that sum to {wanted} (within {within:g}), row {x} sums to {sums[x]:.12g}; "
-    if np.isfinite(sums).all() and float((np.abs(sums - target) / target).max()) <= MOST_ROUNDING:
+    if np.isfinite(sums).all() and float((np.abs(sums - target) / target).max()) <= MAX_ROUNDING:
         return message + "if that is rounding, normalize=True divides it out of each row"
     transposed = _if_transposed(rows)
     if transposed:
         return message.removesuffix("; ") + transposed
     if seen is not None:
-        if rows.shape[0] == rows.shape[1] and _worst(rows.sum(axis=0), seen) <= MOST_ROUNDING:
-            return message + "its columns do: is it transposed? Pass matrix.T, with one row for each secret"
+        if rows.shape[0] == rows.shape[1] and _worst(rows.sum(axis=0), seen) <= MAX_ROUNDING:
+            return (
+                message
+                + "its columns do: is it transposed? Pass matrix.T, with one row for each secret"
+            )
         return message + "efficiency=True takes the sums of the rows themselves"
     if (sums <= 1 + SUM_TOLERANCE).all():
         return (
-            message + "if reports get lost, so that a row sums to the probability that its secret is seen, pass "
+            message
+            + "if reports get lost, so that a row sums to the probability that its secret is seen, pass "
             "efficiency=True; if the columns are the secrets, pass matrix.T; if lost reports are counted, give them a "
             "column of their own; if the entries are counts of trials, divide each row by the number of its trials"
         )
     return (
-        message + "is it transposed? It has one row for each secret and one column for each report. If its entries "
+        message
+        + "is it transposed? It has one row for each secret and one column for each report. If its entries "
         "are counts of trials, divide each row by the number of its trials"
     )
 
@@ -186,7 +210,7 @@ def _advice(rows: Floats, sums: Floats, target: Floats, seen: Floats | None, nor
 def _if_transposed(rows: Floats) -> str:
     """A hint where the columns sum to 1, which is how others write matrices; empty where they do not."""
     sums = rows.sum(axis=0)
-    if not (np.abs(sums - 1) <= MOST_ROUNDING).all():
+    if not (np.abs(sums - 1) <= MAX_ROUNDING).all():
         return ""
     return "; its columns do: is it transposed? Pass matrix.T, with one row for each secret"
 
@@ -202,7 +226,9 @@ def aligned(table: Table, alphabet: Any, reports: Any) -> tuple[Floats, Alphabet
     else:
         secrets = as_labels(alphabet)
         if len(secrets) != k:
-            raise AlphabetMismatch(f"matrix must have one row for each of the {len(secrets)} secrets, got {k} rows")
+            raise AlphabetMismatch(
+                f"matrix must have one row for each of the {len(secrets)} secrets, got {k} rows"
+            )
         if table.secrets is not None:
             rows = rows[_order("matrix has a row", table.secrets, secrets)]
     if reports is None:
@@ -211,7 +237,9 @@ def aligned(table: Table, alphabet: Any, reports: Any) -> tuple[Floats, Alphabet
         return rows, secrets, plain if table.reports is None else Alphabet(table.reports)
     named = as_labels(reports)
     if len(named) != m:
-        raise AlphabetMismatch(f"reports must have one label for each of the {m} columns, got {len(named)}")
+        raise AlphabetMismatch(
+            f"reports must have one label for each of the {m} columns, got {len(named)}"
+        )
     if table.reports is not None:
         rows = rows[:, _order("matrix has a column", table.reports, named)]
     return rows, secrets, named

@@ -12,16 +12,16 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
-from ibukit import _validate
-from ibukit._labels import codes_of, in_order
-from ibukit._validate import Floats, Ints
-from ibukit.alphabet import Alphabet, Line, as_alphabet
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats, Ints
 from ibukit.channels import Channel, DenseChannel
+from ibukit.domain.alphabet import Alphabet, Line, as_alphabet
+from ibukit.domain.labels import codes_of, in_order
 from ibukit.errors import AlphabetMismatch, NoExactSampler, NotInvertible
 from ibukit.exact import Exact, Source, Table
 from ibukit.mechanisms._labelled import BY_PLACE, Labelled
 from ibukit.mechanisms.draws import drawable, one_by_one
-from ibukit.tally import Part, Tally, check_tally, make_part
+from ibukit.tally.tally import Part, Tally, check_tally, make_part
 
 
 class Mechanism(Labelled):
@@ -74,7 +74,7 @@ class Mechanism(Labelled):
         # a level of infinity is an honest one: no privacy
         given: Any = self.__getstate__().get("epsilon", math.inf)
         if not isinstance(given, float) or given != math.inf:
-            self._keep(epsilon=_validate.positive("epsilon", given))
+            self._keep(epsilon=arguments.positive("epsilon", given))
 
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
         """Draw the tally of a whole population.
@@ -92,7 +92,7 @@ class Mechanism(Labelled):
         TooLarge
             If reports are drawn one by one, and the users are more than 2^28.
         """
-        rng = _validate.generator(rng)
+        rng = arguments.generator(rng)
         counts = in_order("secret_counts", secret_counts, self.alphabet)
         return self.tally(self.draw(one_by_one(counts, self), rng), codes=True)
 
@@ -136,7 +136,9 @@ class Mechanism(Labelled):
 
         It is computed from the frequencies of the reports seen.
         """
-        raise NotInvertible(f"{self} has no square channel matrix, so matrix inversion does not apply; use mle or ibu")
+        raise NotInvertible(
+            f"{self} has no square channel matrix, so matrix inversion does not apply; use mle or ibu"
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         # only the parameters travel: matrices are computed again where they are needed
@@ -202,7 +204,7 @@ class FiniteMechanism(Mechanism):
         """Codes 0..m-1 of reports given by their labels."""
         known = self.report_alphabet
         if known.are_codes(reports):
-            return _validate.codes("reports", reports, self.m)
+            return arguments.codes("reports", reports, self.m)
         return codes_of("reports", reports, known, BY_PLACE)
 
     def label_reports(self, reports: NDArray[Any]) -> NDArray[Any]:
@@ -229,7 +231,7 @@ class FiniteMechanism(Mechanism):
 
     def matrix(self) -> Floats:
         """The channel matrix M_xz = P(z given x), shape (k, m), read-only; rows sum to 1."""
-        return _validate.frozen(self._matrix)
+        return arguments.frozen(self._matrix)
 
     def _row(self, secret: int) -> Floats:
         return np.asarray(self.matrix()[secret])
@@ -248,11 +250,11 @@ class FiniteMechanism(Mechanism):
 
         The secrets are distributed as `theta`.
         """
-        return self._channel.forward(_validate.vector("theta", theta, self.k))
+        return self._channel.forward(arguments.vector("theta", theta, self.k))
 
     def adjoint(self, w: ArrayLike) -> Floats:
         """Weights on the reports carried back to the secrets: M w, shape (k,)."""
-        return self._channel.adjoint(_validate.vector("w", w, self.m))
+        return self._channel.adjoint(arguments.vector("w", w, self.m))
 
     def channel(self, reports: NDArray[Any]) -> Channel:
         """The matrix's columns of the given reports."""
@@ -260,7 +262,7 @@ class FiniteMechanism(Mechanism):
 
     def check_reports(self, reports: ArrayLike) -> NDArray[Any]:
         """Reports as integer codes 0..m-1."""
-        return _validate.codes("reports", reports, self.m)
+        return arguments.codes("reports", reports, self.m)
 
     def tally_counts(self, counts: ArrayLike, *, weighted: bool = False) -> Tally:
         """The tally of reports that are already counted.
@@ -286,7 +288,9 @@ class FiniteMechanism(Mechanism):
             If a label is there twice, a count is no whole number or negative, or there is no report at all.
         """
         listed = self._listed  # first, because it refuses to list too many
-        return Tally((make_part(self, listed, in_order("counts", counts, self.report_alphabet, weighted)),))
+        return Tally(
+            (make_part(self, listed, in_order("counts", counts, self.report_alphabet, weighted)),)
+        )
 
     def _count(self, seen: NDArray[Any], often: Ints | Floats | None) -> Tally:
         """Without sorting, where there are more reports than codes."""
@@ -296,7 +300,10 @@ class FiniteMechanism(Mechanism):
         return Tally((make_part(self, np.arange(self.m), np.bincount(seen, minlength=self.m)),))
 
     def _coded(self, reports: ArrayLike, codes: bool) -> NDArray[Any]:
-        if _validate.flag("codes", codes) or type(self).check_reports is not FiniteMechanism.check_reports:
+        if (
+            arguments.flag("codes", codes)
+            or type(self).check_reports is not FiniteMechanism.check_reports
+        ):
             return super()._coded(reports, codes)
         return self.code_reports(reports)  # found in a list of all: there is nothing more to check
 
@@ -328,13 +335,17 @@ class FiniteMechanism(Mechanism):
 
         def level() -> float:
             table = self._fractions
-            return table.level_per_distance(self.alphabet.distances()) if self.metric else table.level()
+            return (
+                table.level_per_distance(self.alphabet.distances())
+                if self.metric
+                else table.level()
+            )
 
         return Exact(draw, level)
 
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
         """Draw the tally of a whole population: one multinomial per secret."""
-        rng = _validate.generator(rng)
+        rng = arguments.generator(rng)
         counts = in_order("secret_counts", secret_counts, self.alphabet)
         present = np.flatnonzero(counts)
         rows = self.matrix()[present]
@@ -365,7 +376,9 @@ class FiniteMechanism(Mechanism):
 
 def _groups(sorted_codes: Ints, order: Ints) -> tuple[list[int], list[Ints]]:
     starts = (
-        np.flatnonzero(np.r_[True, sorted_codes[1:] != sorted_codes[:-1]]) if len(sorted_codes) else np.array([], int)
+        np.flatnonzero(np.r_[True, sorted_codes[1:] != sorted_codes[:-1]])
+        if len(sorted_codes)
+        else np.array([], int)
     )
     return sorted_codes[starts].tolist(), np.split(order, starts[1:]) if len(starts) else []
 
@@ -373,27 +386,35 @@ def _groups(sorted_codes: Ints, order: Ints) -> tuple[list[int], list[Ints]]:
 def single_part(tally: Tally) -> Part:
     """The one part of a tally whose reports came through one mechanism."""
     if len(check_tally(tally).parts) != 1:
-        raise ValueError(f"tally must hold reports of one mechanism, it pools {len(tally.parts)}; use mle, ibu or gibu")
+        raise ValueError(
+            f"tally must hold reports of one mechanism, it pools {len(tally.parts)}; use mle, ibu or gibu"
+        )
     return tally.parts[0]
 
 
 def require_mechanism(mechanism: Any) -> Mechanism:
     """The mechanism itself."""
     if not isinstance(mechanism, Mechanism):
-        raise TypeError(f"mechanism must be a mechanism, such as RandomizedResponse(k, epsilon), got {mechanism!r}")
+        raise TypeError(
+            f"mechanism must be a mechanism, such as RandomizedResponse(k, epsilon), got {mechanism!r}"
+        )
     return mechanism
 
 
 def require_same_alphabet(mechanisms: Sequence[Mechanism]) -> tuple[Mechanism, ...]:
     """The mechanisms, if there is one at least and all are over one alphabet."""
     if isinstance(mechanisms, Mechanism):
-        raise TypeError(f"mechanisms must be a sequence of mechanisms, got one: pass [{mechanisms}]")
-    many = _validate.items("mechanisms", mechanisms, "a sequence of mechanisms")
+        raise TypeError(
+            f"mechanisms must be a sequence of mechanisms, got one: pass [{mechanisms}]"
+        )
+    many = arguments.items("mechanisms", mechanisms, "a sequence of mechanisms")
     if not many:
         raise ValueError("mechanisms must hold at least one mechanism, got none")
     for mechanism in many:
         if not isinstance(mechanism, Mechanism):
             raise TypeError(f"mechanisms must be a sequence of mechanisms, got {mechanism!r} in it")
         if mechanism.alphabet != many[0].alphabet:
-            raise AlphabetMismatch(f"mechanisms must be over the same secrets, got {many[0]} and {mechanism}")
+            raise AlphabetMismatch(
+                f"mechanisms must be over the same secrets, got {many[0]} and {mechanism}"
+            )
     return many

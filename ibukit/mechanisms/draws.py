@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.random import Generator
 
-from ibukit._validate import Floats, Ints, readable
+from ibukit._ground.arguments import Floats, Ints, readable
 from ibukit.errors import TooLarge
 
 # significant bits that are kept: far below what any number of draws could tell, far above the last digits of a matrix
@@ -13,9 +13,9 @@ BITS = 32
 # the others of a mantissa's 53, and half a unit of the last one kept
 DROPPED = 53 - BITS
 HALF_UNIT = 1 << (DROPPED - 1)
-SMALLEST_NORMAL = float(np.finfo(float).smallest_normal)
+MIN_NORMAL = float(np.finfo(float).smallest_normal)
 # users whose reports are drawn one by one: their secrets alone take two gigabytes
-MOST_USERS = 2**28
+MAX_USERS = 2**28
 
 
 def drawable(p: Floats) -> Floats:
@@ -30,19 +30,23 @@ def drawable(p: Floats) -> Floats:
 
 def _rounded(p: Floats) -> Floats:
     """Each number to its first 32 significant bits, halves to even."""
-    if ((p != 0) & (np.abs(p) < SMALLEST_NORMAL)).any():  # these have fewer bits than the others, and keep them
+    if (
+        (p != 0) & (np.abs(p) < MIN_NORMAL)
+    ).any():  # these have fewer bits than the others, and keep them
         mantissa, exponent = np.frexp(p)
         return np.asarray(np.ldexp(np.rint(np.ldexp(mantissa, BITS)), exponent - BITS))
     # on the bits themselves, in a third of the time: a carry out of the mantissa goes to the exponent, as it should
     bits = p.view(np.int64)
-    return np.asarray(((bits + (HALF_UNIT - 1) + ((bits >> DROPPED) & 1)) & -(2 * HALF_UNIT)).view(np.float64))
+    return np.asarray(
+        ((bits + (HALF_UNIT - 1) + ((bits >> DROPPED) & 1)) & -(2 * HALF_UNIT)).view(np.float64)
+    )
 
 
 def one_by_one(counts: Ints, mechanism: object) -> Ints:
     """The secret of each user, from how many have each of them, shape (k,)."""
-    if (users := int(counts.sum())) > MOST_USERS:
+    if (users := int(counts.sum())) > MAX_USERS:
         raise TooLarge(
-            f"secret_counts must sum to at most {MOST_USERS} for {type(mechanism).__name__}, whose reports are drawn "
+            f"secret_counts must sum to at most {MAX_USERS} for {type(mechanism).__name__}, whose reports are drawn "
             f"one by one, got {readable(users)} users; simulate fewer, and add tallies"
         )
     return np.repeat(np.arange(len(counts)), counts)
@@ -59,7 +63,10 @@ def on_all_sides(people: Ints, shares: Floats, rng: Generator) -> Ints:
         offsets = rng.multinomial(people[row, col], shares.ravel()).reshape(shares.shape)
         upwards = rng.binomial(offsets, 0.5)
         around = reports[row : row + 2 * north - 1, col : col + 2 * east - 1]
-        for half, side in ((upwards, slice(north - 1, None)), (offsets - upwards, slice(north - 1, None, -1))):
+        for half, side in (
+            (upwards, slice(north - 1, None)),
+            (offsets - upwards, slice(north - 1, None, -1)),
+        ):
             right = rng.binomial(half, 0.5)
             around[side, east - 1 :] += right
             around[side, east - 1 :: -1] += half - right

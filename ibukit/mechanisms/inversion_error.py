@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ibukit._validate import Floats
+from ibukit._ground.arguments import Floats
 from ibukit.errors import NotInvertible
 from ibukit.mechanisms.base import FiniteMechanism, Mechanism
-from ibukit.mechanisms.geometric import TruncatedGeometric
-from ibukit.mechanisms.randomized_response import RandomizedResponse
-from ibukit.mechanisms.unary import is_bits
+from ibukit.mechanisms.categorical.randomized_response import RandomizedResponse
+from ibukit.mechanisms.categorical.unary import is_bits
+from ibukit.mechanisms.numeric.geometric import TruncatedGeometric
 
 # off the unit matrix by more than rounding
 BIASED = 1e-8
@@ -41,14 +41,18 @@ def inversion_error(mechanism: Mechanism) -> InversionError:
         slope = np.full(mechanism.k, (1 - 2 * q) / d)
         return InversionError(mechanism.k * q * (1 - q) / d**2, slope)
     if not isinstance(mechanism, FiniteMechanism):
-        raise NotInvertible(f"{mechanism} has no square channel matrix, so matrix inversion does not apply")
+        raise NotInvertible(
+            f"{mechanism} has no square channel matrix, so matrix inversion does not apply"
+        )
     if type(mechanism) is RandomizedResponse:
         a = inverse_contrast(mechanism.k, mechanism.epsilon)
         # a^2 (1 - ||theta M||^2) with (theta M)_z = lie + theta_z / a
         lie = mechanism.lie
         constant = a**2 * (1 - mechanism.k * lie**2)
         return InversionError(constant, np.full(mechanism.k, -2 * a * lie))
-    norms = _geometric_norms(mechanism) if type(mechanism) is TruncatedGeometric else _norms(mechanism)
+    norms = (
+        _geometric_norms(mechanism) if type(mechanism) is TruncatedGeometric else _norms(mechanism)
+    )
     return InversionError(0.0, mechanism.adjoint(norms))
 
 
@@ -63,7 +67,9 @@ def _norms(mechanism: FiniteMechanism) -> Floats:
         rows = mechanism._right_inverse
     else:
         reports = mechanism._listed
-        rows = np.array([mechanism.invert(reports[z : z + 1], np.ones(1)) for z in range(len(reports))])
+        rows = np.array(
+            [mechanism.invert(reports[z : z + 1], np.ones(1)) for z in range(len(reports))]
+        )
         off = float(np.abs(mechanism.matrix() @ rows - np.eye(mechanism.k)).max())
         if off > BIASED:
             raise NotInvertible(
@@ -80,4 +86,6 @@ def _geometric_norms(mechanism: TruncatedGeometric) -> Floats:
     own[[0, -1]] = 1
     beside = np.full(mechanism.k, 2 * a * a)
     beside[[0, -1]] = a * a
-    return np.asarray((own**2 + beside) / (-np.expm1(-2 * mechanism.epsilon) * mechanism._factors) ** 2)
+    return np.asarray(
+        (own**2 + beside) / (-np.expm1(-2 * mechanism.epsilon) * mechanism._factors) ** 2
+    )

@@ -10,18 +10,19 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
-from ibukit import _validate, privacy
-from ibukit._labels import in_order
-from ibukit._validate import Floats
-from ibukit.alphabet import Alphabet
+from ibukit import privacy
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats
 from ibukit.channels import DenseChannel
-from ibukit.channels.line import SMALLEST_LOG_FACTOR
+from ibukit.channels.line import MIN_LOG_FACTOR
+from ibukit.domain.alphabet import Alphabet
+from ibukit.domain.labels import in_order
 from ibukit.errors import AlphabetMismatch, NoExactSampler
 from ibukit.exact import Exact
 from ibukit.mechanisms import _matrix_entries
 from ibukit.mechanisms.base import FiniteMechanism, Mechanism
 from ibukit.mechanisms.draws import drawable
-from ibukit.tally import Tally
+from ibukit.tally.tally import Tally
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,16 +100,27 @@ class MatrixMechanism(FiniteMechanism):
     normalize: bool = False
 
     # the argument is called `matrix`, which the field cannot be: there is a method of that name
-    @_validate.field_is("entries", "matrix")
+    @arguments.field_is("entries", "matrix")
     def __init__(
-        self, matrix: Any, alphabet: Any = None, reports: Any = None, efficiency: Any = None, normalize: bool = False
+        self,
+        matrix: Any,
+        alphabet: Any = None,
+        reports: Any = None,
+        efficiency: Any = None,
+        normalize: bool = False,
     ):
-        self._keep(entries=matrix, alphabet=alphabet, reports=reports, efficiency=efficiency, normalize=normalize)
+        self._keep(
+            entries=matrix,
+            alphabet=alphabet,
+            reports=reports,
+            efficiency=efficiency,
+            normalize=normalize,
+        )
         self.__post_init__()
 
     def __post_init__(self) -> None:
         """Check and convert the fields, of classes that inherit, too."""
-        normalize = _validate.flag("normalize", self.normalize)
+        normalize = arguments.flag("normalize", self.normalize)
         table = _matrix_entries.read(self.entries)
         _matrix_entries.refuse_entries(table.rows)
         given: Any = self.efficiency
@@ -119,10 +131,10 @@ class MatrixMechanism(FiniteMechanism):
         if given is not None:
             rows = _matrix_entries.check_sums(rows, seen, normalize)
         self._keep(
-            entries=_validate.frozen(rows),
+            entries=arguments.frozen(rows),
             alphabet=secrets,
             reports=reports,
-            efficiency=None if seen is None else _validate.frozen(seen),
+            efficiency=None if seen is None else arguments.frozen(seen),
             normalize=normalize,
         )
 
@@ -180,7 +192,9 @@ class MatrixMechanism(FiniteMechanism):
         return self
 
     @cached_property
-    def _right_inverse(self) -> Floats:  # what is said of INV is said of reports that do not get lost
+    def _right_inverse(
+        self,
+    ) -> Floats:  # what is said of INV is said of reports that do not get lost
         self.as_finite()
         return super()._right_inverse
 
@@ -203,20 +217,24 @@ class MatrixMechanism(FiniteMechanism):
         """The same with one more report, the last: nothing is seen."""
         if self.efficiency is None:
             return self
-        return MatrixMechanism(np.column_stack([self.entries, 1 - self.efficiency]), self.alphabet, self.m + 1)
+        return MatrixMechanism(
+            np.column_stack([self.entries, 1 - self.efficiency]), self.alphabet, self.m + 1
+        )
 
     def forward(self, theta: ArrayLike) -> Floats:
         """Probability of each report, theta M, shape (m,).
 
         The secrets are distributed as `theta`. Where reports get lost, they sum to the share that is seen.
         """
-        weights = _validate.vector("theta", theta, self.k)
+        weights = arguments.vector("theta", theta, self.k)
         p = super().forward(weights if self.efficiency is None else weights * self.efficiency)
         return p if self._left_out is None else p * self._left_out
 
     def adjoint(self, w: ArrayLike) -> Floats:
         """Weights on the reports carried back to the secrets: M w, shape (k,)."""
-        back = super().adjoint(w if self._left_out is None else _validate.vector("w", w, self.m) * self._left_out)
+        back = super().adjoint(
+            w if self._left_out is None else arguments.vector("w", w, self.m) * self._left_out
+        )
         return back if self.efficiency is None else back * self.efficiency
 
     @cached_property
@@ -265,7 +283,7 @@ class MatrixMechanism(FiniteMechanism):
         """
         if self.efficiency is None:
             return super().simulate(secret_counts, rng)
-        rng = _validate.generator(rng)
+        rng = arguments.generator(rng)
         counts = in_order("secret_counts", secret_counts, self.alphabet)
         seen = rng.binomial(counts, self.efficiency)
         if not seen.any():
@@ -276,7 +294,7 @@ class MatrixMechanism(FiniteMechanism):
 def _factor(columns: Floats) -> Floats | None:
     """Largest entries of columns in which they are tiny, 1 for the others; None if there is no such column."""
     largest = columns.max(axis=0)
-    tiny = (largest > 0) & (largest < np.exp(SMALLEST_LOG_FACTOR))
+    tiny = (largest > 0) & (largest < np.exp(MIN_LOG_FACTOR))
     return np.where(tiny, largest, 1.0) if tiny.any() else None
 
 
@@ -321,10 +339,16 @@ def compose(mechanism: FiniteMechanism, channel: FiniteMechanism | ArrayLike) ->
            [0.2119, 0.7881]])
     """
     if not isinstance(mechanism, FiniteMechanism):
-        raise TypeError(f"mechanism must have reports that can be listed, a FiniteMechanism, got {mechanism!r}")
+        raise TypeError(
+            f"mechanism must have reports that can be listed, a FiniteMechanism, got {mechanism!r}"
+        )
     second = channel if isinstance(channel, FiniteMechanism) else MatrixMechanism(channel)
     if second.k != mechanism.m:
-        raise AlphabetMismatch(f"channel must have one row for each of the {mechanism.m} reports, got {second.k} rows")
+        raise AlphabetMismatch(
+            f"channel must have one row for each of the {mechanism.m} reports, got {second.k} rows"
+        )
     lossy = any(getattr(kind, "efficiency", None) is not None for kind in (mechanism, second))
     reports = second.reports if isinstance(second, MatrixMechanism) else None
-    return MatrixMechanism(mechanism.matrix() @ second.matrix(), mechanism.alphabet, reports, efficiency=lossy)
+    return MatrixMechanism(
+        mechanism.matrix() @ second.matrix(), mechanism.alphabet, reports, efficiency=lossy
+    )

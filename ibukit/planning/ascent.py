@@ -12,14 +12,14 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from tqdm import tqdm
 
-from ibukit._validate import Floats
-from ibukit.distributions import project_to_simplex
-from ibukit.planning.saddle import Worst, greatest
+from ibukit._ground.arguments import Floats
+from ibukit.domain.distributions import project_to_simplex
+from ibukit.planning.worst_case import Worst, greatest
 
 # relative difference of the two bounds at which it ends, and the most steps; what is found before is certified, too
-BOUNDS_MEET, MOST_CLIMBED = 1e-7, 100
+BOUNDS_MEET, MAX_CLIMBED = 1e-7, 100
 # multiplications that may be spent on finding the hardest of many questions: minutes
-MOST_WORK = 1e12
+MAX_WORK = 1e12
 STEPS_EXPECTED = 30
 # how far along the way to the border a step goes, and the share of the promised gain that it must bring
 SHORT_OF_THE_BORDER, GAIN = 0.9, 0.1
@@ -62,8 +62,11 @@ class Climb(NamedTuple):
 def hardest(space: Space, w: Floats, uppers: Floats, lowers: Floats) -> Worst:
     """Of several questions the one of the largest variance: those that cannot be it are not tried."""
     first, tried = int(lowers.argmax()), np.zeros(len(uppers), dtype=bool)
-    best, uppers = Worst(np.inf, float(lowers[first]), first, np.full(space.k, 1 / space.k)), uppers.copy()
-    most = max(1, int(MOST_WORK / (STEPS_EXPECTED * 6 * space.k**2 * space.m)))
+    best, uppers = (
+        Worst(np.inf, float(lowers[first]), first, np.full(space.k, 1 / space.k)),
+        uppers.copy(),
+    )
+    most = max(1, int(MAX_WORK / (STEPS_EXPECTED * 6 * space.k**2 * space.m)))
     bar = tqdm(total=min(most, len(uppers)), desc="questions", leave=False, disable=None)
     for _ in range(min(most, len(uppers))):
         question = int(np.where(tried, -np.inf, uppers).argmax())
@@ -83,7 +86,7 @@ def climb(space: Space, w: Floats) -> Climb:
     theta = np.full(space.k, 1 / space.k)
     point = space.at(theta, w)
     upper, lower, best = np.inf, -np.inf, theta
-    for _ in range(MOST_CLIMBED):
+    for _ in range(MAX_CLIMBED):
         upper = min(upper, _bound(point, w))
         if point.variances.sum() > lower:
             lower, best = float(point.variances.sum()), theta
@@ -106,7 +109,9 @@ def _bound(point: Point, w: Floats) -> float:
     return float(c @ theta - theta @ theta)
 
 
-def _step(space: Space, theta: Floats, point: Point, w: Floats, mu: float) -> tuple[Floats, Point] | None:
+def _step(
+    space: Space, theta: Floats, point: Point, w: Floats, mu: float
+) -> tuple[Floats, Point] | None:
     """One step of Newton's method on v + mu sum log theta; None where rounding stops it."""
     slope = point.slopes.sum(axis=1) - 2 * w @ (w.T @ theta)
     # in multiples of theta, so that the barrier's curvature is mu for each
@@ -117,7 +122,9 @@ def _step(space: Space, theta: Floats, point: Point, w: Floats, mu: float) -> tu
     except LinAlgError:
         return None
     uphill = theta * slope + mu
-    uphill -= uphill.sum() * theta  # a constant slope leads nowhere, and its rounding would be promised as a gain
+    uphill -= (
+        uphill.sum() * theta
+    )  # a constant slope leads nowhere, and its rounding would be promised as a gain
     gain, along = cho_solve(factor, uphill), cho_solve(factor, theta)
     move = gain - (theta @ gain) / (theta @ along) * along
     promised = float(move @ uphill)

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ibukit._validate import Floats
-from ibukit.information.bits import BitInformation, Tilted
+from ibukit._ground.arguments import Floats
+from ibukit.fisher_information.bits import BitInformation, Tilted
 from ibukit.planning.ascent import Point
 
 
@@ -63,14 +63,23 @@ def _products(bits: Tilted, rule: Any, level: Any, weights: Floats) -> Floats:
     return np.asarray(np.real(part))
 
 
-def _squares(bits: Tilted, rule: Any, level: Any, spread: Any, along: Any, weights: Floats) -> Floats:
+def _squares(
+    bits: Tilted, rule: Any, level: Any, spread: Any, along: Any, weights: Floats
+) -> Floats:
     """The sum of E[f_x f_y g^2] over the nodes."""
     size = level**2 + spread
     moved = weights * bits.square
     cross = (rule[:, None] * along).T @ bits.mean
-    part = ((rule * size)[:, None] * bits.mean).T @ bits.mean + cross + cross.T + 2 * (rule[:, None] * moved).T @ moved
+    part = (
+        ((rule * size)[:, None] * bits.mean).T @ bits.mean
+        + cross
+        + cross.T
+        + 2 * (rule[:, None] * moved).T @ moved
+    )
     # of one bit there is the fourth moment, and not twice the product of two second ones
-    own = bits.square * (size[:, None] - weights * moved) + 2 * level[:, None] * weights * bits.third
+    own = (
+        bits.square * (size[:, None] - weights * moved) + 2 * level[:, None] * weights * bits.third
+    )
     own = own + weights**2 * bits.fourth - 2 * moved**2
     part[np.diag_indices(len(part))] += rule @ own
     return np.asarray(np.real(part))

@@ -17,19 +17,19 @@ import math
 import numpy as np
 from scipy.special import gammaln
 
-from ibukit._threads import one_thread
-from ibukit._validate import Floats, Ints
+from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.threads import one_thread
 from ibukit.errors import TooLarge
-from ibukit.information.bits import Bits
+from ibukit.fisher_information.bits import Bits
 from ibukit.mechanisms import SubsetSelection
 from ibukit.planning.ascent import STEPS_EXPECTED, Climb, climb
 from ibukit.planning.bit_moments import BitMoments
 from ibukit.planning.dense import Dense
-from ibukit.planning.saddle import Worst
+from ibukit.planning.worst_case import Worst
 from ibukit.theory import asymptotic_mse
 
 # numbers in the matrix of the groups, and multiplications to look at all secrets
-MOST_GROUPED, MOST_WORK = 2**22, 1e12
+MAX_GROUPED, MAX_WORK = 2**22, 1e12
 
 
 class BitModel:
@@ -65,7 +65,7 @@ class BitModel:
     def _climb(self, w: Floats) -> Climb:
         """From the groups of secrets that are weighed alike, or from all secrets where the groups are too many."""
         values, group, sizes = np.unique(w, return_inverse=True, return_counts=True)
-        if math.prod(int(size) + 1 for size in sizes) * len(sizes) <= MOST_GROUPED:
+        if math.prod(int(size) + 1 for size in sizes) * len(sizes) <= MAX_GROUPED:
             worst = Dense(grouped(self.mechanism, sizes)).worst(values[None])
             return Climb(worst.upper, worst.lower, (worst.theta / sizes)[group])
         moments, k = BitMoments(self.mechanism), self.mechanism.k
@@ -77,17 +77,19 @@ class BitModel:
 def refuse_too_much_work(moments: BitMoments, theta: Floats, looks: int) -> None:
     """Refuse what would take hours."""
     work = looks * moments.work(theta)
-    if work > MOST_WORK:
+    if work > MAX_WORK:
         raise TooLarge(
             f"what {moments.mechanism} tells about {moments.k} secrets takes some {work:.1e} multiplications, and at "
-            f"most {MOST_WORK:.0e} are accepted; each single probability in the worst case takes few (of=None, "
+            f"most {MAX_WORK:.0e} are accepted; each single probability in the worst case takes few (of=None, "
             "near=None), and so does a region of few secrets"
         )
 
 
 def grouped(mechanism: Bits, sizes: Ints) -> Floats:
     """The matrix from groups of secrets to numbers of ones in each, shape (groups, reports)."""
-    ones = np.stack([axis.ravel() for axis in np.indices([size + 1 for size in sizes])])  # shape (groups, reports)
+    ones = np.stack(
+        [axis.ravel() for axis in np.indices([size + 1 for size in sizes])]
+    )  # shape (groups, reports)
     if isinstance(mechanism, SubsetSelection):
         q = mechanism.size / mechanism.k
         ones = ones[:, ones.sum(axis=0) == mechanism.size]

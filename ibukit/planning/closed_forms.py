@@ -9,11 +9,11 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from ibukit._validate import Floats
-from ibukit.information.line import LineInformation
+from ibukit._ground.arguments import Floats
+from ibukit.fisher_information.line import LineInformation
 from ibukit.mechanisms import FiniteMechanism, RandomizedResponse, TruncatedGeometric
 from ibukit.mechanisms.inversion_error import inverse_contrast
-from ibukit.planning.saddle import Worst, greatest, greatest_single, two_point
+from ibukit.planning.worst_case import Worst, greatest, greatest_single, two_point
 
 
 class OneEstimator(ABC):
@@ -90,11 +90,15 @@ class OnLine(OneEstimator):
 
     def estimator(self, w: Floats) -> Floats:
         """Diag(1/c) K^-1 w; the mechanism inverts K diag(c) from the other side."""
-        return np.asarray(self.mechanism.invert(np.arange(len(w)), w * self._factors) / self._factors)
+        return np.asarray(
+            self.mechanism.invert(np.arange(len(w)), w * self._factors) / self._factors
+        )
 
     def near_singles(self, theta: Floats) -> Floats:
         """From the information of one report, in O(k)."""
-        return LineInformation(np.sqrt(self.mechanism.forward(theta)) / self._factors, self.mechanism.decay).variances()
+        return LineInformation(
+            np.sqrt(self.mechanism.forward(theta)) / self._factors, self.mechanism.decay
+        ).variances()
 
     def worst_single(self) -> Worst:
         """The estimator of theta_x uses the reports x - 1, x, x + 1: of all others a neighbour has the largest c."""
@@ -112,4 +116,6 @@ class OnLine(OneEstimator):
         values, masses = greatest_single(own, np.maximum(of_below, of_above))
         x = int(values.argmax())
         other = x - 1 if of_below[x] > of_above[x] else x + 1
-        return Worst(float(values[x]), float(values[x]), x, two_point(k, x, float(masses[x]), other))
+        return Worst(
+            float(values[x]), float(values[x]), x, two_point(k, x, float(masses[x]), other)
+        )

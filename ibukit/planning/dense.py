@@ -14,16 +14,16 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import qr, solve_triangular
 
-from ibukit._threads import one_thread
-from ibukit._validate import Floats, Ints, readable
+from ibukit._ground.arguments import Floats, Ints, readable
+from ibukit._ground.threads import one_thread
 from ibukit.errors import NotInvertible, TooLarge
-from ibukit.information.dense import FLAT_SHARE
+from ibukit.fisher_information.dense import FLAT_SHARE
 from ibukit.planning import ascent
 from ibukit.planning.ascent import Point
-from ibukit.planning.saddle import Worst, greatest, greatest_single
+from ibukit.planning.worst_case import Worst, greatest, greatest_single
 
 # as for a rank test on a matrix, and numbers in one (half a gigabyte)
-MOST_SECRETS, MOST_ENTRIES = 5000, 2**26
+MAX_SECRETS, MAX_ENTRIES = 5000, 2**26
 # a report that is less probable than this whoever sends it tells nothing
 IMPOSSIBLE = 1e-100
 # a report with a smaller p_z / (max_x M_xz)^2 adds next to nothing to a variance, whatever its u is: that is free
@@ -109,7 +109,9 @@ class Dense:
         """
         u, q = self._weighted(np.sqrt(theta @ self.rows), w)
         slopes = self.rows @ u**2
-        return Point(u, slopes, theta @ slopes - (theta @ w) ** 2, None if self.has_one_estimator else q)
+        return Point(
+            u, slopes, theta @ slopes - (theta @ w) ** 2, None if self.has_one_estimator else q
+        )
 
     def _weighted(self, root: Floats, w: Floats) -> tuple[Floats, Floats | None]:
         if self._inverse is not None:
@@ -159,9 +161,15 @@ class Dense:
             if given is None:
                 others = start.slopes.copy()
                 np.fill_diagonal(others, -np.inf)
-                uppers = greatest_single(np.diag(start.slopes), others.max(axis=0))[0] if self.k > 1 else np.zeros(1)
+                uppers = (
+                    greatest_single(np.diag(start.slopes), others.max(axis=0))[0]
+                    if self.k > 1
+                    else np.zeros(1)
+                )
             else:
-                uppers = np.array([greatest(c, q)[0] for c, q in zip(start.slopes.T, w.T, strict=True)])
+                uppers = np.array(
+                    [greatest(c, q)[0] for c, q in zip(start.slopes.T, w.T, strict=True)]
+                )
             if not self.has_one_estimator:
                 return ascent.hardest(self, w, uppers, start.variances)
         question = int(uppers.argmax())
@@ -177,10 +185,10 @@ class Dense:
 
 def refuse_if_too_large(k: int, m: int) -> None:
     """Refuse a matrix that is too large to decompose."""
-    if k > MOST_SECRETS or k * m > MOST_ENTRIES:
+    if k > MAX_SECRETS or k * m > MAX_ENTRIES:
         raise TooLarge(
-            f"planning would decompose a matrix of {readable(k)} x {readable(m)} numbers, and at most {MOST_SECRETS} "
-            f"secrets and {MOST_ENTRIES} numbers are accepted; take a coarser alphabet, or k-RR or geometric noise on "
+            f"planning would decompose a matrix of {readable(k)} x {readable(m)} numbers, and at most {MAX_SECRETS} "
+            f"secrets and {MAX_ENTRIES} numbers are accepted; take a coarser alphabet, or k-RR or geometric noise on "
             "a line, which have closed forms"
         )
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ibukit import _validate
-from ibukit._labels import in_order
-from ibukit._validate import Floats
-from ibukit.alphabet import Alphabet
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats
 from ibukit.datasets import Dataset
+from ibukit.domain.alphabet import Alphabet
+from ibukit.domain.labels import in_order
 from ibukit.errors import AlphabetMismatch
 from ibukit.estimate.result import distribution_on
 
@@ -26,4 +26,4 @@ def distribution_of(near: Any, alphabet: Alphabet) -> Floats:
     near = distribution_on("near", near, alphabet)
     if isinstance(near, Mapping) or not callable(getattr(near, "index", len)):
         near = in_order("near", near, alphabet, weighted=True)
-    return _validate.distribution("near", near, len(alphabet))
+    return arguments.distribution("near", near, len(alphabet))

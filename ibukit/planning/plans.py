@@ -10,16 +10,16 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
-from ibukit import _validate
-from ibukit._validate import Floats
-from ibukit.estimate.questions import asked, normal_quantile
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats
+from ibukit.domain.linear_functionals import asked, normal_quantile
 from ibukit.mechanisms import Mechanism
 from ibukit.mechanisms.base import require_same_alphabet
 from ibukit.mechanisms.matrix import as_mechanism
-from ibukit.planning.models import model_of
 from ibukit.planning.near import distribution_of
 from ibukit.planning.result import Plan, Plans
 from ibukit.planning.sampled import Sampled
+from ibukit.planning.variance_models import model_of
 
 if TYPE_CHECKING:
     from ibukit.datasets import Dataset
@@ -146,14 +146,23 @@ def plan(
     >>> plan(mechanism, width=0.02, of={"bike": 1, "bus": 1, "train": 1}, near=expected).n
     22866
     """
-    margin, half = _validate.positive("width", width), normal_quantile(level)
+    margin, half = arguments.positive("width", width), normal_quantile(level)
     given: Any = mechanism
-    if isinstance(given, Sequence) and (not given or any(isinstance(each, Mechanism) for each in given)):
-        return Plans(tuple(_plan(each, margin, level, half, of, near, rng) for each in require_same_alphabet(given)))
+    if isinstance(given, Sequence) and (
+        not given or any(isinstance(each, Mechanism) for each in given)
+    ):
+        return Plans(
+            tuple(
+                _plan(each, margin, level, half, of, near, rng)
+                for each in require_same_alphabet(given)
+            )
+        )
     return _plan(as_mechanism(given), margin, level, half, of, near, rng)
 
 
-def _plan(mechanism: Mechanism, width: float, level: float, z: float, of: Any, near: Any, rng: Any) -> Plan:
+def _plan(
+    mechanism: Mechanism, width: float, level: float, z: float, of: Any, near: Any, rng: Any
+) -> Plan:
     questions = asked(of, mechanism.alphabet)
     weights, ranges = questions.weights, questions.ranges
     if not ranges.any():
@@ -170,7 +179,7 @@ def _plan(mechanism: Mechanism, width: float, level: float, z: float, of: Any, n
     if weights is not None:  # a constant changes no variance, and costs digits
         weights = weights - (questions.most + questions.least)[:, None] / 2
     theta = None if near is None else distribution_of(near, mechanism.alphabet)
-    model = model_of(mechanism, None if rng is None else _validate.generator(rng))
+    model = model_of(mechanism, None if rng is None else arguments.generator(rng))
     if theta is None:
         worst = model.worst(weights)
         variance, question, theta = worst.upper, worst.question, worst.theta
@@ -180,9 +189,11 @@ def _plan(mechanism: Mechanism, width: float, level: float, z: float, of: Any, n
         question, gap = int(variances.argmax()), 0.0
         variance = max(0.0, float(variances[question]))
     n = reports_needed(variance, width, z)
-    held = _validate.frozen(np.array(theta))
+    held = arguments.frozen(np.array(theta))
     noise = model.noise if isinstance(model, Sampled) else 0.0
-    return Plan(mechanism, n, width, float(level), variance, gap, question, held, near is None, noise)
+    return Plan(
+        mechanism, n, width, float(level), variance, gap, question, held, near is None, noise
+    )
 
 
 def reports_needed(variance: float, width: float, z: float) -> int:
@@ -190,5 +201,7 @@ def reports_needed(variance: float, width: float, z: float) -> int:
     errors = 2 * z / width
     needed = variance * errors * errors
     if not math.isfinite(needed):
-        raise ValueError(f"width must be larger, got {width:g}: it takes more reports than a double can count")
+        raise ValueError(
+            f"width must be larger, got {width:g}: it takes more reports than a double can count"
+        )
     return max(1, math.ceil(needed))

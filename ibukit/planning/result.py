@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ibukit import _validate
-from ibukit._validate import Floats
-from ibukit.estimate.questions import normal_quantile
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats
+from ibukit.domain.linear_functionals import normal_quantile
 from ibukit.mechanisms import Mechanism
 from ibukit.planning.expected_error import MEAN_SQUARES, mean_square
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Plan(_validate.ReadOnlyArrays):
+class Plan(arguments.ReadOnlyArrays):
     """How many reports of one mechanism it takes, as `plan` finds it.
 
     Attributes
@@ -101,7 +101,7 @@ class Plan(_validate.ReadOnlyArrays):
         >>> ik.plan(ik.RandomizedResponse(2, epsilon=1.0)).width([1000, 10_000, 100_000]).round(3)
         array([0.134, 0.042, 0.013])
         """
-        users = _validate.users(n, least=1)
+        users = arguments.users(n, least=1)
         widths = np.asarray(2 * normal_quantile(self.level) * np.sqrt(self.variance / users))
         return float(widths) if widths.ndim == 0 else widths
 
@@ -146,9 +146,11 @@ class Plan(_validate.ReadOnlyArrays):
         >>> plan.error(10_000), plan.error(10_000, "inv")
         (0.0585, 0.0622)
         """
-        if not _validate.is_one_of(estimator, MEAN_SQUARES):
-            raise ValueError(f"estimator must be one of {', '.join(map(repr, MEAN_SQUARES))}, got {estimator!r}")
-        users = _validate.users(n, least=1)
+        if not arguments.is_one_of(estimator, MEAN_SQUARES):
+            raise ValueError(
+                f"estimator must be one of {', '.join(map(repr, MEAN_SQUARES))}, got {estimator!r}"
+            )
+        users = arguments.users(n, least=1)
         if estimator not in self._mean_squares:
             theta = None if self.worst_case else self.distribution
             self._mean_squares[estimator] = mean_square(estimator, self.mechanism, theta)
@@ -240,12 +242,18 @@ class Plans:
         """
         import pandas as pd  # takes a second to import
 
-        users = self.best.n if at is None else _validate.whole("at", at, 1, 2**63 - 1)
+        users = self.best.n if at is None else arguments.whole("at", at, 1, 2**63 - 1)
         rows: list[dict[str, Any]] = []
         for each in self.plans:
             kind = type(each.mechanism).__name__
             epsilon = getattr(each.mechanism, "epsilon", np.nan)
-            row = {"mechanism": kind, "epsilon": epsilon, "n": each.n, "at": users, "width": each.width(users)}
+            row = {
+                "mechanism": kind,
+                "epsilon": epsilon,
+                "n": each.n,
+                "at": users,
+                "width": each.width(users),
+            }
             if estimator is not None:
                 row["error"] = each.error(users, estimator)
             rows.append(row)
@@ -286,5 +294,5 @@ class Plans:
 
 def _draw(plans: tuple[Plan, ...], ax: Axes | None) -> Axes:
     # found by a room that nothing imports, which is asked for when it is needed and not before
-    axes: Axes = import_module("ibukit.plotting.plans").draw(plans, ax)
+    axes: Axes = import_module("ibukit.plotting.interval_widths").draw(plans, ax)
     return axes

@@ -7,20 +7,20 @@ import math
 import numpy as np
 from numpy.random import Generator
 
-from ibukit._threads import one_thread
-from ibukit._validate import Floats, readable
-from ibukit.distributions import quantize
+from ibukit._ground.arguments import Floats, readable
+from ibukit._ground.threads import one_thread
+from ibukit.domain.distributions import quantize
 from ibukit.errors import NotInvertible, TooLarge
-from ibukit.information import contrasts, observed_information
+from ibukit.fisher_information import contrasts, observed_information
 from ibukit.mechanisms import Mechanism
-from ibukit.planning.saddle import Worst
+from ibukit.planning.worst_case import Worst
 
 # reports for each secret: variances are then wrong by 1 in so many at most, beyond their standard errors
 REPORTS_A_SECRET = 1000
 # in all, where secrets are few
-FEWEST_SIMULATED = 50_000
+MIN_SIMULATED = 50_000
 # numbers of the reports, one for each secret: half a gigabyte
-MOST_NUMBERS = 2**26
+MAX_NUMBERS = 2**26
 # a direction of less information than this share of the best cannot be told from none
 FLAT = 1e-12
 
@@ -34,9 +34,9 @@ class Sampled:
     def __init__(self, mechanism: Mechanism, rng: Generator):
         self.mechanism, self.rng = mechanism, rng
         k = mechanism.k
-        self.n = max(FEWEST_SIMULATED, REPORTS_A_SECRET * k)
-        if self.n * k > MOST_NUMBERS:
-            most = math.isqrt(MOST_NUMBERS // REPORTS_A_SECRET)
+        self.n = max(MIN_SIMULATED, REPORTS_A_SECRET * k)
+        if self.n * k > MAX_NUMBERS:
+            most = math.isqrt(MAX_NUMBERS // REPORTS_A_SECRET)
             raise TooLarge(
                 f"mechanism must have at most {most} secrets to plan from simulated reports, got {mechanism} with "
                 f"{readable(k)}; take a coarser alphabet"
@@ -66,7 +66,9 @@ class Sampled:
         p = tally.operator.forward(theta)
         # in two parts: some channels take weights of one sign alone
         size = np.abs(worst).max()
-        squares = ((tally.operator.forward(worst + size) - tally.operator.forward(np.full(k, size))) / p) ** 2
+        squares = (
+            (tally.operator.forward(worst + size) - tally.operator.forward(np.full(k, size))) / p
+        ) ** 2
         mean = float(tally.counts @ squares) / self.n
         spread = math.sqrt(float(tally.counts @ (squares - mean) ** 2) / self.n)
         self.noise = spread / mean / math.sqrt(self.n) if mean else 0.0

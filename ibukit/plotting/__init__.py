@@ -13,7 +13,7 @@ from ibukit.plotting._style import use_style as use_style
 from ibukit.plotting.charts import boxes as boxes
 from ibukit.plotting.charts import channel as channel
 from ibukit.plotting.charts import triangle as triangle
-from ibukit.plotting.intervals import interval_maps as interval_maps
+from ibukit.plotting.interval_maps import interval_maps as interval_maps
 from ibukit.plotting.lines import distributions as distributions
 from ibukit.plotting.lines import panels as panels
 from ibukit.plotting.maps import heatmap as heatmap

@@ -48,7 +48,12 @@ class Look:
 
     def line(self) -> dict[str, Any]:
         """What ``axes.plot`` takes."""
-        return {"color": self.color, "marker": self.marker, "linestyle": self.dash, "label": self.label}
+        return {
+            "color": self.color,
+            "marker": self.marker,
+            "linestyle": self.dash,
+            "label": self.label,
+        }
 
 
 def _table() -> dict[str, Look]:
@@ -60,7 +65,13 @@ def _table() -> dict[str, Look]:
         ("INV", black, "x", ":", "matrix inversion, raw; the frequency oracle"),
         ("INV-N", amber, "v", "-.", "matrix inversion, negative entries set to 0, the rest scaled"),
         ("INV-P", blue, "s", "--", "matrix inversion, projected; Norm-Sub"),
-        ("Norm-Cut", "#7F7F00", "^", (0, (3, 1)), "matrix inversion, the smallest entries set to 0"),
+        (
+            "Norm-Cut",
+            "#7F7F00",
+            "^",
+            (0, (3, 1)),
+            "matrix inversion, the smallest entries set to 0",
+        ),
         ("IBU", green, "o", "-", "the iterative Bayesian update, stopped"),
         ("MLE", orange, "D", (0, (5, 1, 1, 1, 1, 1)), "the certified maximum of the likelihood"),
         ("GIBU", orange, "*", "-", "the same of reports from several mechanisms"),
@@ -77,7 +88,10 @@ def _table() -> dict[str, Look]:
         ("[IBU]_R", green, "s", "-.", "IBU of each group, results combined"),
         ("[IBU]_M", "#005F45", "^", "--", "IBU with the average mechanism"),
     ]
-    return {name: Look(color, marker, dash, _typeset(name), says) for name, color, marker, dash, says in rows}
+    return {
+        name: Look(color, marker, dash, _typeset(name), says)
+        for name, color, marker, dash, says in rows
+    }
 
 
 def _typeset(name: str) -> str:
@@ -146,17 +160,25 @@ def looks(names: Iterable[str]) -> dict[str, Look]:
         known = estimator_of(name)
         if known is None:
             i = sum(estimator_of(other) is None for other in found)
-            colour, mark, dash = PALETTE[i % len(PALETTE)], MARKERS[i % len(MARKERS)], DASHES[i % len(DASHES)]
+            colour, mark, dash = (
+                PALETTE[i % len(PALETTE)],
+                MARKERS[i % len(MARKERS)],
+                DASHES[i % len(DASHES)],
+            )
             found[name] = Look(colour, mark, dash, name)
         else:
             wanted = replace(ESTIMATORS[known], label=_typeset(name))
-            found[name] = _told_apart(wanted, [look for look in found.values() if look.color == wanted.color])
+            found[name] = _told_apart(
+                wanted, [look for look in found.values() if look.color == wanted.color]
+            )
     return found
 
 
 def _told_apart(wanted: Look, others: list[Look]) -> Look:
     """The same colour, with the first marker and the first dashes that none of the others has."""
     markers, dashes = {look.marker for look in others}, {look.dash for look in others}
-    marker = next((mark for mark in (wanted.marker, *MARKERS) if mark not in markers), wanted.marker)
+    marker = next(
+        (mark for mark in (wanted.marker, *MARKERS) if mark not in markers), wanted.marker
+    )
     dash = next((dash for dash in (wanted.dash, *DASHES) if dash not in dashes), wanted.dash)
     return replace(wanted, marker=marker, dash=dash)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import matplotlib
 from matplotlib.colors import Colormap, LinearSegmentedColormap, Normalize
 
-from ibukit._validate import Floats
+from ibukit._ground.arguments import Floats
 
 # below nothing, where raw inversion goes, another hue
 ABOVE = ("#FFFFFF", "#CFE8EA", "#97CDD3", "#57A8C0", "#2F7CAE", "#254C8E", "#1B1A52")
@@ -24,6 +24,13 @@ def white_at_zero(norm: Normalize, values: Floats) -> Colormap:
         return _LIGHT
     zero = min(float(norm(0.0)), 1.0)
     far = max(zero, 1 - zero)
-    parts = [(zero * (1 - t), _BROWN(t * zero / far)) for t in (1.0, 0.75, 0.5, 0.25)] if zero > 0 else []
-    parts += [(zero + (1 - zero) * t, _LIGHT(t * (1 - zero) / far)) for t in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)]
+    parts = (
+        [(zero * (1 - t), _BROWN(t * zero / far)) for t in (1.0, 0.75, 0.5, 0.25)]
+        if zero > 0
+        else []
+    )
+    parts += [
+        (zero + (1 - zero) * t, _LIGHT(t * (1 - zero) / far))
+        for t in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+    ]
     return LinearSegmentedColormap.from_list("brown to blue", parts if zero < 1 else parts[:5])

@@ -11,9 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from ibukit import _validate
-from ibukit._validate import Floats
-from ibukit.alphabet import Alphabet
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats
+from ibukit.domain.alphabet import Alphabet
 from ibukit.estimate.result import Estimate, distribution_on
 from ibukit.plotting._looks import DASHES, PALETTE
 from ibukit.plotting._scales import NAME
@@ -72,7 +72,7 @@ def _draw_svg() -> None:
 
 def numbers(values: ArrayLike | Estimate, alphabet: Alphabet) -> Floats:
     """One number for each element: an estimate's own, if it is over this alphabet."""
-    return _validate.vector("values", distribution_on("values", values, alphabet), len(alphabet))
+    return arguments.vector("values", distribution_on("values", values, alphabet), len(alphabet))
 
 
 def axes_for(ax: Axes | None, size: tuple[float, float] = (WIDTH, 3.6)) -> Axes:

@@ -12,11 +12,11 @@ from matplotlib.patches import Polygon
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
-from ibukit._validate import Floats
+from ibukit._ground.arguments import Floats
 from ibukit.plotting._looks import HATCHES, estimator_of, looks
 from ibukit.plotting._scales import NAME, white_at_zero
 from ibukit.plotting._style import axes_for, numbers
-from ibukit.tally import Tally, check_tally
+from ibukit.tally.tally import Tally, check_tally
 
 
 def channel(
@@ -61,19 +61,30 @@ def channel(
         raise ValueError(f"matrix must have two dimensions, got shape {entries.shape}")
     axes = axes_for(ax)
     k, m = entries.shape
-    extent = (first_report - 0.5, first_report + m - 0.5, first_secret + k - 0.5, first_secret - 0.5)
+    extent = (
+        first_report - 0.5,
+        first_report + m - 0.5,
+        first_secret + k - 0.5,
+        first_secret - 0.5,
+    )
     colours = Normalize(0.0, entries.max()) if norm is None else norm
     cmap = white_at_zero(colours, entries)
-    axes.imshow(entries, extent=extent, norm=colours, cmap=cmap, interpolation="none", aspect="auto")
+    axes.imshow(
+        entries, extent=extent, norm=colours, cmap=cmap, interpolation="none", aspect="auto"
+    )
     for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True))  # there is no secret 2.5
+        axis.set_major_locator(
+            MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True)
+        )  # there is no secret 2.5
     axes.spines[:].set(visible=True, color="0.6", linewidth=0.6)
     axes.set_xlabel("report")
     axes.set_ylabel("secret")
     return axes
 
 
-def boxes(samples: Mapping[str, Mapping[Any, ArrayLike]], ax: Axes | None = None, log: bool = False) -> Axes:
+def boxes(
+    samples: Mapping[str, Mapping[Any, ArrayLike]], ax: Axes | None = None, log: bool = False
+) -> Axes:
     """Boxplots side by side, one box per estimator and setting.
 
     The settings are on the horizontal axis.
@@ -99,7 +110,9 @@ def boxes(samples: Mapping[str, Mapping[Any, ArrayLike]], ax: Axes | None = None
     settings = list(dict.fromkeys(setting for results in samples.values() for setting in results))
     width, look = 0.8 / len(samples), looks(samples)
     for i, (name, results) in enumerate(samples.items()):
-        positions = [settings.index(setting) + (i - (len(samples) - 1) / 2) * width for setting in results]
+        positions = [
+            settings.index(setting) + (i - (len(samples) - 1) / 2) * width for setting in results
+        ]
         color = look[name].color
         drawn = axes.boxplot(
             [np.asarray(values) for values in results.values()],
@@ -123,7 +136,10 @@ def boxes(samples: Mapping[str, Mapping[Any, ArrayLike]], ax: Axes | None = None
 
 
 def triangle(
-    tally: Tally, marks: Mapping[str, Sequence[ArrayLike]] | None = None, ax: Axes | None = None, levels: int = 12
+    tally: Tally,
+    marks: Mapping[str, Sequence[ArrayLike]] | None = None,
+    ax: Axes | None = None,
+    levels: int = 12,
 ) -> Axes:
     """Draw the mean log-likelihood of a tally of three secrets.
 
@@ -154,7 +170,9 @@ def triangle(
     >>> ax = triangle(tally, {"MLE": [ik.mle(tally).distribution]})
     """
     if check_tally(tally, weighted=True).k != 3:
-        raise ValueError(f"tally must be over 3 secrets to be drawn on a triangle, it is over {tally.k}")
+        raise ValueError(
+            f"tally must be over 3 secrets to be drawn on a triangle, it is over {tally.k}"
+        )
     axes = axes_for(ax)
     # kept off the edges by the same everywhere: there the likelihood can be -inf
     parts = 90
@@ -174,7 +192,9 @@ def triangle(
         at, offset = (cx[0], cy[0]), "offset points"
         axes.annotate(name, at, xytext=away, textcoords=offset, ha="center", annotation_clip=False)
     for i, (name, look) in enumerate(looks(marks or {}).items()):
-        mx, my = _corners(np.array([numbers(point, tally.alphabet) for point in (marks or {})[name]]))
+        mx, my = _corners(
+            np.array([numbers(point, tally.alphabet) for point in (marks or {})[name]])
+        )
         # what is no estimator has to be seen on every colour below it
         color = look.color if estimator_of(name) else ("#D55E00", "#FFFFFF", "#56B4E9")[i % 3]
         axes.plot(mx, my, "ov^sD"[i % 5], color=color, mec="black", label=look.label)

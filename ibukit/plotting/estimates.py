@@ -5,30 +5,38 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.axes import Axes
 
-from ibukit._validate import Floats
-from ibukit.alphabet import Line
+from ibukit._ground.arguments import Floats
+from ibukit.domain.alphabet import Line
+from ibukit.domain.grid import Grid
 from ibukit.estimate import Estimate
-from ibukit.grid import Grid
-from ibukit.plotting import labels
+from ibukit.plotting import categories
 from ibukit.plotting._looks import looks
 from ibukit.plotting._style import axes_for
-from ibukit.plotting.intervals import hatch
+from ibukit.plotting.interval_maps import hatch
 from ibukit.plotting.lines import value_label
 from ibukit.plotting.maps import heatmap
 
 
-def draw(estimate: Estimate, intervals: tuple[Floats, Floats] | None = None, ax: Axes | None = None) -> Axes:
+def draw(
+    estimate: Estimate, intervals: tuple[Floats, Floats] | None = None, ax: Axes | None = None
+) -> Axes:
     """See `Estimate.plot`."""
     alphabet = estimate.alphabet
     if isinstance(alphabet, Line):
         return _steps(alphabet, estimate, intervals, ax)
     if isinstance(alphabet, Grid):
         return _map(alphabet, estimate.distribution, intervals, ax)
-    return labels.draw(alphabet, [("probability", estimate.distribution)], ax, intervals)
+    return categories.draw(alphabet, [("probability", estimate.distribution)], ax, intervals)
 
 
-def _steps(line: Line, estimate: Estimate, intervals: tuple[Floats, Floats] | None, ax: Axes | None) -> Axes:
-    axes, p, color = axes_for(ax), estimate.distribution, looks([estimate.method])[estimate.method].color
+def _steps(
+    line: Line, estimate: Estimate, intervals: tuple[Floats, Floats] | None, ax: Axes | None
+) -> Axes:
+    axes, p, color = (
+        axes_for(ax),
+        estimate.distribution,
+        looks([estimate.method])[estimate.method].color,
+    )
     edges = np.arange(line.first, line.last + 2) - 0.5
     # corners instead of `stairs`, which takes seconds for a hundred thousand values
     x = np.repeat(edges, 2)[1:-1]

@@ -11,12 +11,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from ibukit._validate import Floats
-from ibukit.alphabet import Alphabet, Line, as_alphabet
+from ibukit._ground.arguments import Floats
+from ibukit.domain.alphabet import Alphabet, Line, as_alphabet
+from ibukit.domain.grid import Grid
 from ibukit.errors import AlphabetMismatch
 from ibukit.estimate import Estimate
-from ibukit.grid import Grid
-from ibukit.plotting import labels
+from ibukit.plotting import categories
 from ibukit.plotting._looks import ESTIMATORS, looks
 from ibukit.plotting._style import axes_for, numbers, several
 
@@ -57,12 +57,14 @@ def distributions(alphabet: Alphabet | int, curves: Curves, ax: Axes | None = No
     """
     space = as_alphabet(alphabet)
     if isinstance(space, Grid):
-        raise AlphabetMismatch(f"alphabet must be a line or labels, got {space!r}; heatmap(grid, values) draws a map")
+        raise AlphabetMismatch(
+            f"alphabet must be a line or categories, got {space!r}; heatmap(grid, values) draws a map"
+        )
     drawn = [(name, numbers(values, space)) for name, values in _named(curves)]
     if not drawn:
         raise ValueError("curves must hold at least one distribution, got none")
     if not isinstance(space, Line):
-        return labels.draw(space, drawn, ax)
+        return categories.draw(space, drawn, ax)
     axes, look = axes_for(ax), looks(name for name, _ in drawn[1:])
     for i, (name, p) in enumerate(drawn):
         if i == 0:
@@ -73,13 +75,17 @@ def distributions(alphabet: Alphabet | int, curves: Curves, ax: Axes | None = No
     axes.set_xlabel(value_label(space))
     axes.set_ylabel("probability")
     axes.set_xlim(space.first - 0.5, space.last + 0.5)
-    if min(p.min() for _, p in drawn) >= 0:  # raw inversion keeps its negative entries, and a margin below them
+    if (
+        min(p.min() for _, p in drawn) >= 0
+    ):  # raw inversion keeps its negative entries, and a margin below them
         axes.set_ylim(bottom=0)
     axes.legend()
     return axes
 
 
-def panels(alphabet: Alphabet | int, truth: ArrayLike, estimates: Mapping[str, Estimate], columns: int = 2) -> Figure:
+def panels(
+    alphabet: Alphabet | int, truth: ArrayLike, estimates: Mapping[str, Estimate], columns: int = 2
+) -> Figure:
     """Draw each estimate over the truth in a panel of its own.
 
     The title has its steps and its certified gap.
@@ -110,16 +116,24 @@ def panels(alphabet: Alphabet | int, truth: ArrayLike, estimates: Mapping[str, E
     real = numbers(truth, line)
     ceiling = 3 * real.max()
     size, look = (2.7 * columns, 2.45 * rows), looks(estimates)
-    figure, grid = plt.subplots(rows, columns, sharex=True, sharey=True, squeeze=False, figsize=size)
+    figure, grid = plt.subplots(
+        rows, columns, sharex=True, sharey=True, squeeze=False, figsize=size
+    )
     for i, (axes, (name, estimate)) in enumerate(zip(grid.flat, estimates.items(), strict=False)):
         _fill(axes, line, real)
-        _step(axes, line, estimate.distribution, color=look[name].color, linewidth=1.3, linestyle="-")
+        _step(
+            axes, line, estimate.distribution, color=look[name].color, linewidth=1.3, linestyle="-"
+        )
         steps = f"{estimate.n_iter:,} steps" if estimate.n_iter else "closed form"
         axes.set_title(f"{look[name].label}\n{steps}, gap {estimate.gap:.2g}", fontsize="medium")
         highest = estimate.distribution.max()
         if highest > ceiling:
-            axes.annotate(f"up to {highest:.2f}", (1, 1), xycoords="axes fraction", ha="right", va="top")
-        axes.set(xlabel=value_label(line) if i >= len(estimates) - columns else "", ylim=(0, ceiling))
+            axes.annotate(
+                f"up to {highest:.2f}", (1, 1), xycoords="axes fraction", ha="right", va="top"
+            )
+        axes.set(
+            xlabel=value_label(line) if i >= len(estimates) - columns else "", ylim=(0, ceiling)
+        )
         axes.set_xlim(line.first - 0.5, line.last + 0.5)
     for axes in grid.flat[len(estimates) :]:
         axes.set_visible(False)
@@ -135,7 +149,9 @@ def value_label(line: Line) -> str:
 def _line(alphabet: Alphabet | int) -> Line:
     line = as_alphabet(alphabet)
     if not isinstance(line, Line):
-        raise AlphabetMismatch(f"alphabet must be a Line, got {line!r}; distributions(alphabet, curves) draws labels")
+        raise AlphabetMismatch(
+            f"alphabet must be a Line, got {line!r}; distributions(alphabet, curves) draws labels"
+        )
     return line
 
 
@@ -158,7 +174,12 @@ def _fill(axes: Axes, line: Line, p: Floats, **look: Any) -> None:
     """Bars without gaps, the first and the last as wide as the others."""
     wider = np.concatenate([[line.first - 1], line.values, [line.last + 1]])
     axes.fill_between(
-        wider, np.pad(p, 1, mode="edge"), step="mid", color=ESTIMATORS["truth"].color, linewidth=0, **look
+        wider,
+        np.pad(p, 1, mode="edge"),
+        step="mid",
+        color=ESTIMATORS["truth"].color,
+        linewidth=0,
+        **look,
     )
 
 

@@ -15,10 +15,10 @@ from matplotlib.patheffects import withStroke
 from matplotlib.transforms import ScaledTranslation, Transform, blended_transform_factory
 from numpy.typing import ArrayLike
 
-from ibukit import _places
+from ibukit.domain import geography
+from ibukit.domain.grid import Grid
 from ibukit.errors import AlphabetMismatch
 from ibukit.estimate import Estimate
-from ibukit.grid import Grid
 from ibukit.plotting import outlines
 from ibukit.plotting._scales import white_at_zero
 from ibukit.plotting._style import WIDTH, axes_for, numbers, several
@@ -103,7 +103,9 @@ def heatmap(
     extent = (col * width, (col + grid.n_cols) * width, row * height, (row + grid.n_rows) * height)
     colours = Normalize(min(0.0, picture.min()), vmax) if norm is None else norm
     cmap = white_at_zero(colours, picture)
-    axes.imshow(picture, origin="lower", extent=extent, norm=colours, cmap=cmap, interpolation="none")
+    axes.imshow(
+        picture, origin="lower", extent=extent, norm=colours, cmap=cmap, interpolation="none"
+    )
     axes.set_xticks([])
     axes.set_yticks([])
     axes.spines[:].set(visible=True, color="0.6", linewidth=0.6)
@@ -177,7 +179,9 @@ def maps(
         axes.set_title(name, fontsize="medium")
     for axes in panels.flat[len(values) :]:
         axes.set_visible(False)
-    figure.colorbar(panels[0, 0].images[0], ax=panels, orientation="horizontal", shrink=0.7, label=label)
+    figure.colorbar(
+        panels[0, 0].images[0], ax=panels, orientation="horizontal", shrink=0.7, label=label
+    )
     return figure
 
 
@@ -185,15 +189,31 @@ def _scale_bar(axes: Axes, grid: Grid, extent: Extent) -> None:
     """Below the map and outside of its frame, on the page's own ground, so that a map keeps its size."""
     west, east, _, _ = extent
     unit, width = grid.unit, grid.cell_shape[1]
-    if grid.bounds is not None and unit in ("", "cell"):  # a cell is no length, and the true one is known
-        unit, width = "km", _places.true_cell(grid.bounds, grid.n_rows, grid.n_cols)[1]
+    if grid.bounds is not None and unit in (
+        "",
+        "cell",
+    ):  # a cell is no length, and the true one is known
+        unit, width = "km", geography.true_cell(grid.bounds, grid.n_rows, grid.n_cols)[1]
     one = grid.cell_shape[1] / width  # of the unit, on the axis
     third = (east - west) / 3 / one
-    length = max((step for step in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100) if step <= third), default=third)
+    length = max(
+        (step for step in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100) if step <= third), default=third
+    )
     end, at = west + length * one, _strip(axes)
-    axes.plot([west, end], [0, 0], transform=at, color="black", linewidth=3, linestyle="-", marker="", clip_on=False)
+    axes.plot(
+        [west, end],
+        [0, 0],
+        transform=at,
+        color="black",
+        linewidth=3,
+        linestyle="-",
+        marker="",
+        clip_on=False,
+    )
     label = f"{length:g} {unit if length == 1 else several(unit)}".rstrip()
-    axes.annotate(label, (end, 0), xycoords=at, xytext=(6, 0), textcoords="offset points", va="center")
+    axes.annotate(
+        label, (end, 0), xycoords=at, xytext=(6, 0), textcoords="offset points", va="center"
+    )
     axes.set_xlim(west, east)
     axes.set_ylim(*extent[2:])
 
@@ -207,25 +227,37 @@ def _strip(axes: Axes) -> Transform:
 def _north(axes: Axes, extent: Extent) -> None:
     """An arrow on the right of the strip that the bar is in; its size is in inches."""
     at = axes.figure.dpi_scale_trans + ScaledTranslation(extent[1], 0, _strip(axes))  # type: ignore[arg-type]  # see below
-    arrow = FancyArrowPatch((-0.05, -0.08), (-0.05, 0.08), arrowstyle="-|>", mutation_scale=9, shrinkA=0, shrinkB=0)
+    arrow = FancyArrowPatch(
+        (-0.05, -0.08), (-0.05, 0.08), arrowstyle="-|>", mutation_scale=9, shrinkA=0, shrinkB=0
+    )
     arrow.set(transform=at, color="black", clip_on=False)
     axes.add_artist(arrow)
     axes.text(-0.12, 0, "N", transform=at, ha="right", va="center")
 
 
-def _places_of(grid: Grid, names: Mapping[str, tuple[float, float]] | GeoSeries) -> dict[str, tuple[float, float]]:
+def _places_of(
+    grid: Grid, names: Mapping[str, tuple[float, float]] | GeoSeries
+) -> dict[str, tuple[float, float]]:
     """Where the names are, as parts of the width and of the height of the map."""
     if not len(names):
         return {}
     if grid.bounds is None:
-        raise ValueError("names need a grid with bounds: it is not known where on the globe this one is")
-    lat, lon = _places.positions(names if _places.of_geopandas(names) else list(names.values()), "names")
+        raise ValueError(
+            "names need a grid with bounds: it is not known where on the globe this one is"
+        )
+    lat, lon = geography.positions(
+        names if geography.of_geopandas(names) else list(names.values()), "names"
+    )
     lat0, lat1, lon0, lon1 = grid.bounds
     found = {}
     keys = getattr(names, "geometry", names).keys()
-    for name, up, right in zip(keys, (lat - lat0) / (lat1 - lat0), (lon - lon0) / (lon1 - lon0), strict=True):
+    for name, up, right in zip(
+        keys, (lat - lat0) / (lat1 - lat0), (lon - lon0) / (lon1 - lon0), strict=True
+    ):
         if not (0 <= up <= 1 and 0 <= right <= 1):
-            raise AlphabetMismatch(f"names has {name!r}, which is outside the map: {grid.bounds}; leave it out")
+            raise AlphabetMismatch(
+                f"names has {name!r}, which is outside the map: {grid.bounds}; leave it out"
+            )
         found[str(name)] = (float(right), float(up))
     return found
 
@@ -234,8 +266,12 @@ def _mark(axes: Axes, places: dict[str, tuple[float, float]], extent: Extent) ->
     west, east, south, north = extent
     for name, (right, up) in places.items():
         at = west + right * (east - west), south + up * (north - south)
-        axes.plot(*at, marker="o", markersize=4, color="white", markeredgecolor="black", linestyle="none")
+        axes.plot(
+            *at, marker="o", markersize=4, color="white", markeredgecolor="black", linestyle="none"
+        )
         # towards the middle, so that it does not leave the map
         side, align = (-5, "right") if right > 0.5 else (5, "left")
-        text = axes.annotate(name, at, (side, 0), textcoords="offset points", ha=align, va="center", fontsize="small")
+        text = axes.annotate(
+            name, at, (side, 0), textcoords="offset points", ha=align, va="center", fontsize="small"
+        )
         text.set_path_effects([withStroke(linewidth=2, foreground="white")])

@@ -9,10 +9,10 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.patheffects import withStroke
 
-from ibukit import _places
-from ibukit._validate import Floats
+from ibukit._ground.arguments import Floats
+from ibukit.domain import geography
+from ibukit.domain.grid import Grid
 from ibukit.errors import AlphabetMismatch
-from ibukit.grid import Grid
 
 if TYPE_CHECKING:
     from geopandas import GeoDataFrame, GeoSeries
@@ -68,7 +68,9 @@ def land_shares(grid: Grid, places: GeoDataFrame | GeoSeries) -> Floats:
     solid = kind == "land" if (kind == "land").any() else ~wet if not wet.any() else wet
     areas = geometry[solid & geometry.geom_type.isin(["Polygon", "MultiPolygon"]).to_numpy()]
     if not len(areas):
-        raise ValueError("places must hold areas, polygons whose kind is land or water, to say what is land; got none")
+        raise ValueError(
+            "places must hold areas, polygons whose kind is land or water, to say what is land; got none"
+        )
     lat, lon = grid.edges()
     cells = shapely.box(lon[None, :-1], lat[:-1, None], lon[None, 1:], lat[1:, None]).ravel()
     shares = shapely.area(shapely.intersection(cells, areas.union_all())) / shapely.area(cells)
@@ -77,14 +79,16 @@ def land_shares(grid: Grid, places: GeoDataFrame | GeoSeries) -> Floats:
 
 def on_map(grid: Grid, places: GeoDataFrame | GeoSeries) -> tuple[Any, Any]:
     """Geometries in degrees and the kind of each, of places of which some are on the map."""
-    if not _places.of_geopandas(places):
+    if not geography.of_geopandas(places):
         raise TypeError(
             f"places must be a GeoDataFrame or a GeoSeries, got {type(places).__name__}; read a file by "
             "geopandas.read_file, or take ibukit.datasets.load_places"
         )
     if grid.bounds is None:
-        raise ValueError("places need a grid with bounds: it is not known where on the globe this one is")
-    geometry = _places.in_degrees(places, "places")
+        raise ValueError(
+            "places need a grid with bounds: it is not known where on the globe this one is"
+        )
+    geometry = geography.in_degrees(places, "places")
     south, north, west, east = grid.bounds
     if not geometry.intersects(_box(grid.bounds)).any():
         found = ", ".join(f"{end:.4f}" for end in geometry.total_bounds)
@@ -92,11 +96,18 @@ def on_map(grid: Grid, places: GeoDataFrame | GeoSeries) -> tuple[Any, Any]:
             f"places must be on the map, west {west}, south {south}, east {east}, north {north}; these are within "
             f"{found}: take those of this city, or set the CRS that they are in"
         )
-    column = places["kind"] if "kind" in getattr(places, "columns", ()) else ["area"] * len(geometry)
+    column = (
+        places["kind"] if "kind" in getattr(places, "columns", ()) else ["area"] * len(geometry)
+    )
     return geometry, np.array([str(kind) for kind in column])
 
 
-def draw(axes: Axes, grid: Grid, places: GeoDataFrame | GeoSeries, extent: tuple[float, float, float, float]) -> None:
+def draw(
+    axes: Axes,
+    grid: Grid,
+    places: GeoDataFrame | GeoSeries,
+    extent: tuple[float, float, float, float],
+) -> None:
     """Lines of what lies inside the map; points are left out."""
     import shapely
 
@@ -112,15 +123,22 @@ def draw(axes: Axes, grid: Grid, places: GeoDataFrame | GeoSeries, extent: tuple
     for each in dict.fromkeys(kind):
         parts = shapely.get_parts(shapely.get_parts(inside[kind == each]))
         parts = [part for part in parts if part.geom_type == "LineString" and not part.is_empty]
-        paths = [(shapely.get_coordinates(part) - (west, south)) * scale + (left, bottom) for part in parts]
+        paths = [
+            (shapely.get_coordinates(part) - (west, south)) * scale + (left, bottom)
+            for part in parts
+        ]
         color, dash, width = LINES.get(each, SHORE)
-        drawn = LineCollection(paths, colors=color, linestyles=[dash], linewidths=width, label=f"_{each}")
+        drawn = LineCollection(
+            paths, colors=color, linestyles=[dash], linewidths=width, label=f"_{each}"
+        )
         if each not in LINES:  # seen on dark cells, too
-            drawn.set_path_effects([withStroke(linewidth=width + 1.4, foreground="white", alpha=0.7)])
+            drawn.set_path_effects(
+                [withStroke(linewidth=width + 1.4, foreground="white", alpha=0.7)]
+            )
         axes.add_collection(drawn, autolim=False)
 
 
-def _box(bounds: _places.Bounds) -> Any:
+def _box(bounds: geography.Bounds) -> Any:
     import shapely
 
     south, north, west, east = bounds

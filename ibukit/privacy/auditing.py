@@ -12,16 +12,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv, ndtri
 
-from ibukit import _validate
-from ibukit._labels import codes_of
-from ibukit._validate import Ints
-from ibukit.alphabet import Alphabet
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Ints
+from ibukit.domain.alphabet import Alphabet
+from ibukit.domain.labels import codes_of
 from ibukit.errors import TooLarge
 
 # pairs of secrets, times different reports: some seconds
-MOST_COUNTS = 2**27
+MAX_COUNTS = 2**27
 # reports that are drawn and kept: more do not fit in memory
-MOST_AUDITED = 10**9
+MAX_AUDITED = 10**9
 
 
 class OverAlphabet(Protocol):
@@ -152,13 +152,17 @@ def audit(
     if not callable(release):
         raise TypeError(f"release must be a function from labels to reports, got {release!r}")
     if not isinstance(getattr(mechanism, "alphabet", None), Alphabet):
-        raise TypeError(f"mechanism must be a mechanism, such as RandomizedResponse(k, epsilon), got {mechanism!r}")
-    level = _validate.fraction("confidence", confidence, "()")
+        raise TypeError(
+            f"mechanism must be a mechanism, such as RandomizedResponse(k, epsilon), got {mechanism!r}"
+        )
+    level = arguments.fraction("confidence", confidence, "()")
     codes, labels = _secrets(mechanism.alphabet, secrets)
-    each = _validate.whole("n", n, 4 * len(codes), MOST_AUDITED) // (4 * len(codes))
+    each = arguments.whole("n", n, 4 * len(codes), MAX_AUDITED) // (4 * len(codes))
     reports = _reports(release, labels, 4 * each)
     best: _Event | None = None
-    for pair in _pairs((reports[:, :each], reports[:, each : 2 * each], reports[:, 2 * each :]), codes):
+    for pair in _pairs(
+        (reports[:, :each], reports[:, each : 2 * each], reports[:, 2 * each :]), codes
+    ):
         d = float(mechanism.alphabet.distances()[pair.secrets]) if mechanism.metric else 1.0
         for order in ([0, 1], [1, 0]):
             event = _best_event(pair, order, d, level)
@@ -170,10 +174,14 @@ def audit(
 
 def _secrets(alphabet: Alphabet, secrets: ArrayLike | None) -> tuple[Ints, NDArray[Any]]:
     if not alphabet.bounded:
-        raise ValueError(f"mechanism must have an alphabet with an end, got {alphabet!r}; audit a part of it")
+        raise ValueError(
+            f"mechanism must have an alphabet with an end, got {alphabet!r}; audit a part of it"
+        )
     codes = np.arange(len(alphabet)) if secrets is None else codes_of("secrets", secrets, alphabet)
     if len(np.unique(codes)) < max(2, len(codes)):
-        raise ValueError(f"secrets must be two different ones at least, each named once, got {len(codes)}")
+        raise ValueError(
+            f"secrets must be two different ones at least, each named once, got {len(codes)}"
+        )
     return codes, alphabet.labels_of(codes)
 
 
@@ -182,7 +190,9 @@ def _reports(release: Callable[[Any], Any], labels: NDArray[Any], each: int) -> 
     try:
         reports = np.asarray(release(np.repeat(labels, each, axis=0)))
     except TypeError as error:
-        raise TypeError(f"release must be a function from labels to reports, {release!r} is none: {error}") from error
+        raise TypeError(
+            f"release must be a function from labels to reports, {release!r} is none: {error}"
+        ) from error
     if reports.ndim == 0 or len(reports) != each * len(labels):
         raise ValueError(
             f"release must return one report for each of {each * len(labels)} secrets, got an array of shape "
@@ -201,7 +211,9 @@ def _pairs(parts: Sequence[NDArray[Any]], codes: Ints) -> Iterator[_Pair]:
     if width > max(2, codes.max()) and all(np.isin(part, (0, 1)).all() for part in parts):
         for i, j in combinations(range(len(codes)), 2):
             x, y = int(codes[i]), int(codes[j])
-            yield _Pair((x, y), *(np.array([_two_bits(part[s], x, y) for s in (i, j)]) for part in parts))
+            yield _Pair(
+                (x, y), *(np.array([_two_bits(part[s], x, y) for s in (i, j)]) for part in parts)
+            )
         return
     views = [parts] + [[part[..., i] for part in parts] for i in range(width if width == 2 else 0)]
     for view in views:
@@ -221,13 +233,16 @@ def _counted(parts: Sequence[NDArray[Any]]) -> list[Ints]:
     rows = together.reshape(together.shape[0] * together.shape[1], *together.shape[2:])
     which = _numbered(rows if rows.ndim == 1 else rows.T).reshape(k, -1)
     s = int(which.max()) + 1
-    if k * (k - 1) * s > MOST_COUNTS:
+    if k * (k - 1) * s > MAX_COUNTS:
         raise TooLarge(
             f"{k * (k - 1) // 2} pairs of secrets with {s} different reports are too many to compare (the product may "
-            f"be at most {MOST_COUNTS // 2}); name some of the secrets: audit(..., secrets=...)"
+            f"be at most {MAX_COUNTS // 2}); name some of the secrets: audit(..., secrets=...)"
         )
     ends = np.cumsum([part.shape[1] for part in parts])[:-1]
-    return [np.array([np.bincount(row, minlength=s) for row in part]) for part in np.split(which, ends, axis=1)]
+    return [
+        np.array([np.bincount(row, minlength=s) for row in part])
+        for part in np.split(which, ends, axis=1)
+    ]
 
 
 def _numbered(columns: NDArray[Any]) -> Ints:

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import rel_entr
 
-from ibukit import _validate
-from ibukit._efficiency import all_that_is_seen
-from ibukit._validate import Floats, Ints
-from ibukit.alphabet import Alphabet
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats, Ints
+from ibukit.domain.alphabet import Alphabet
+from ibukit.domain.efficiency import all_that_is_seen
 
 # guesses whose expected losses differ by less, relatively, are alike: the sums are no more exact than that
 GUESS_TIE = 1e-12
@@ -140,7 +140,9 @@ def best_guess(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None = 
     array([0, 1, 1])
     """
     costs = _costs(mechanism, prior, loss)
-    return np.asarray((costs <= costs.min(axis=1, keepdims=True) * (1 + GUESS_TIE)).argmax(axis=1), dtype=np.int64)
+    return np.asarray(
+        (costs <= costs.min(axis=1, keepdims=True) * (1 + GUESS_TIE)).argmax(axis=1), dtype=np.int64
+    )
 
 
 def adversary_loss(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None = None) -> float:
@@ -227,9 +229,9 @@ def quality_loss(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None 
     0.7163
     """
     matrix = all_that_is_seen(mechanism)
-    weights = _validate.distribution("prior", prior, len(matrix))
+    weights = arguments.distribution("prior", prior, len(matrix))
     values = mechanism.alphabet.distances() if loss is None else loss
-    return float(weights @ (matrix * _validate.losses("loss", values, *matrix.shape)).sum(axis=1))
+    return float(weights @ (matrix * arguments.losses("loss", values, *matrix.shape)).sum(axis=1))
 
 
 def mutual_information(mechanism: HasMatrix, prior: ArrayLike) -> float:
@@ -267,7 +269,7 @@ def mutual_information(mechanism: HasMatrix, prior: ArrayLike) -> float:
     0.1109
     """
     matrix = all_that_is_seen(mechanism)
-    weights = _validate.distribution("prior", prior, len(matrix))
+    weights = arguments.distribution("prior", prior, len(matrix))
     reports = weights @ matrix
     return max(0.0, float(weights @ rel_entr(matrix, reports).sum(axis=1, where=reports > 0)))
 
@@ -298,10 +300,12 @@ def block_mass(mechanism: HasMatrix, secret: int, block: ArrayLike) -> float:
     0.8022
     """
     row = _row(mechanism, secret)
-    reports = _validate.codes("block", block, len(row))
+    reports = arguments.codes("block", block, len(row))
     codes, times = np.unique(reports, return_counts=True)
     if (times > 1).any():
-        raise ValueError(f"block must name each report once, got {codes[times.argmax()]} {times.max()} times")
+        raise ValueError(
+            f"block must name each report once, got {codes[times.argmax()]} {times.max()} times"
+        )
     return float(row[reports].sum())
 
 
@@ -336,8 +340,10 @@ def exposure(mechanism: HasMatrix, prior: ArrayLike, secret: int) -> float:
     """
     row = _row(mechanism, secret)
     matrix = all_that_is_seen(mechanism)
-    weights = _validate.distribution("prior", prior, len(matrix))
-    made = row > 0  # where the secret can be seen at all; the others may have probability 0 under the prior
+    weights = arguments.distribution("prior", prior, len(matrix))
+    made = (
+        row > 0
+    )  # where the secret can be seen at all; the others may have probability 0 under the prior
     seen = (weights @ matrix)[made]
     joint = weights[int(secret)] * row[made]
     return float(row[made] @ np.divide(joint, seen, out=np.zeros_like(seen), where=joint > 0))
@@ -376,21 +382,21 @@ def mean_displacement(mechanism: HasMatrix, secret: int, loss: ArrayLike | None 
     (0.8403, 0.4254)
     """
     prior = np.zeros(len(all_that_is_seen(mechanism)))
-    prior[_validate.codes("secret", [secret], len(prior))[0]] = 1
+    prior[arguments.codes("secret", [secret], len(prior))[0]] = 1
     return quality_loss(mechanism, prior, loss)
 
 
 def _row(mechanism: HasMatrix, secret: int) -> Floats:
     matrix = all_that_is_seen(mechanism)
-    return np.asarray(matrix[_validate.codes("secret", [secret], len(matrix))[0]])
+    return np.asarray(matrix[arguments.codes("secret", [secret], len(matrix))[0]])
 
 
 def _costs(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None) -> Floats:
     """sum_x prior_x M_xy loss(x, z), shape (m, guesses)."""
     matrix = all_that_is_seen(mechanism)
-    weights = _validate.distribution("prior", prior, len(matrix))
+    weights = arguments.distribution("prior", prior, len(matrix))
     values = mechanism.alphabet.distances() if loss is None else loss
-    return np.asarray((matrix.T * weights) @ _validate.losses("loss", values, len(matrix)))
+    return np.asarray((matrix.T * weights) @ arguments.losses("loss", values, len(matrix)))
 
 
 def _logs(mechanism: HasMatrix) -> Floats:

@@ -32,4 +32,4 @@ On four processes of this machine, or with ``Client(address)`` on those of a clu
     estimate = ik.mle(ik.scale.tally(rows, ik.Rappor(100, epsilon=2.0), client))
 """
 
-from ibukit.scale._tally import tally as tally
+from ibukit.scale._block_tally import tally as tally

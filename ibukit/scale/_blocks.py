@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ibukit import _validate
-from ibukit._threads import one_thread
-from ibukit._workers import TURNS
+from ibukit._ground import arguments
+from ibukit._ground.dask_tasks import TURNS
+from ibukit._ground.threads import one_thread
 from ibukit.channels.partitioned import Piece
 from ibukit.errors import AlphabetMismatch, DataChanged, ImpossibleReport
 from ibukit.mechanisms.base import Mechanism
-from ibukit.tally import Tally, make_part, pool
+from ibukit.tally.tally import Tally, make_part, pool
 
 # a block of a file has at most so many rows, and at most so many bytes
 BLOCK_ROWS = 2**18
@@ -57,18 +57,25 @@ def blocks_of(source: Path | NDArray[Any]) -> list[Block]:
     """An array or a .npy file cut into blocks."""
     if isinstance(source, Path):
         if not source.is_file():
-            raise FileNotFoundError(f"rows must name .npy files, as numpy.save writes them, {str(source)!r} is no file")
+            raise FileNotFoundError(
+                f"rows must name .npy files, as numpy.save writes them, {str(source)!r} is no file"
+            )
         stamp = stamp_of(source)
         try:
             rows = np.load(source, mmap_mode="r")
         except (ValueError, EOFError):
-            raise ValueError(f"rows must name .npy files, as numpy.save writes them, {source} is none") from None
+            raise ValueError(
+                f"rows must name .npy files, as numpy.save writes them, {source} is none"
+            ) from None
     else:
         stamp, rows = None, source
     if not isinstance(rows, np.ndarray) or rows.ndim == 0:
         raise ValueError(f"rows must be arrays of reports, or .npy files of them, got {source}")
     step = max(1, min(BLOCK_ROWS, BLOCK_BYTES // max(1, rows[:1].nbytes)))
-    return [Block(source, start, min(start + step, len(rows)), stamp) for start in range(0, len(rows), step)]
+    return [
+        Block(source, start, min(start + step, len(rows)), stamp)
+        for start in range(0, len(rows), step)
+    ]
 
 
 class Summary(NamedTuple):
@@ -138,8 +145,10 @@ def pooled(tallies: list[Tally | None]) -> Tally | None:
     return pool(there) if there else None
 
 
-def computed(rows: NDArray[Any], weights: Any, mechanism: Mechanism, function: Piece, shared: Any) -> Any:
+def computed(
+    rows: NDArray[Any], weights: Any, mechanism: Mechanism, function: Piece, shared: Any
+) -> Any:
     """function(channel, shared, weights) of the channel of some rows: the same bits wherever it is asked for."""
     with TURNS, one_thread():
         # one kind of array, and so one compiled kernel, whether the rows were computed here or came by wire
-        return function(mechanism.channel(_validate.frozen(rows.view())), shared, weights)
+        return function(mechanism.channel(arguments.frozen(rows.view())), shared, weights)

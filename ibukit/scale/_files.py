@@ -11,7 +11,7 @@ from tqdm import tqdm
 from ibukit.channels.partitioned import Fold, Partitions, Piece, folded
 from ibukit.mechanisms.base import Mechanism
 from ibukit.scale._blocks import Block, computed, counted, kept, pooled, summary
-from ibukit.tally import Tally
+from ibukit.tally.tally import Tally
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,12 +51,18 @@ def watched(blocks: Sequence[Block], what: str) -> Iterator[Block]:
 def count_here(mechanism: Mechanism, blocks: Sequence[Block], packed: bool) -> Tally | None:
     """The tally of all blocks."""
     found: Tally | None = folded(
-        (counted(mechanism, block.read(), packed) for block in watched(blocks, "count the reports")), pooled
+        (
+            counted(mechanism, block.read(), packed)
+            for block in watched(blocks, "count the reports")
+        ),
+        pooled,
     )
     return found
 
 
-def keep_here(mechanism: Mechanism, blocks: Sequence[Block], packed: bool) -> tuple[InBlocks, float]:
+def keep_here(
+    mechanism: Mechanism, blocks: Sequence[Block], packed: bool
+) -> tuple[InBlocks, float]:
     """Check all blocks, and leave them where they are; what their channels leave out of the log-likelihood."""
     sizes, left_out = [], 0.0
     for place, block in enumerate(watched(blocks, "check the reports")):

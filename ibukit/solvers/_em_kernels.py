@@ -9,10 +9,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ibukit._validate import Floats, Ints
+from ibukit._ground.arguments import Floats, Ints
 
 # the least double with all its digits: arithmetic below it is slow by a factor of ten, for mass that nobody can see
-LEAST_NORMAL = 2.2250738585072014e-308
+MIN_NORMAL = 2.2250738585072014e-308
 # a row of a table of 256 sums, and a cache line more: entries for the same byte would else share few lines of the cache
 STRIDE = 264
 # Sums may be reordered, so that they fill the vector registers; the order does not depend on the number of threads.
@@ -26,7 +26,7 @@ def _step(theta: Floats, g: Floats) -> float:
     total = 0.0
     for x in range(theta.size):
         mass = theta[x] * g[x]
-        if mass < LEAST_NORMAL and g[x] < 1.0:  # still falling
+        if mass < MIN_NORMAL and g[x] < 1.0:  # still falling
             mass = 0.0
         theta[x] = mass
         total += mass
@@ -44,12 +44,16 @@ def _any_above(g: Floats, enough: float) -> bool:
 
 
 @njit(cache=True, error_model="numpy", fastmath=REORDER)
-def dense(columns: Floats, q: Floats, theta: Floats, p: Floats, g: Floats, n: int, enough: float) -> int:
+def dense(
+    columns: Floats, q: Floats, theta: Floats, p: Floats, g: Floats, n: int, enough: float
+) -> int:
     """M_xz = columns[z, x]: each column is read once, and used for g while it is still in the cache."""
     s, k = columns.shape
     for step in range(n):
         _step(theta, g)
-        for z in range(0, s - 3, 4):  # four at a time, so that theta and g are read a fourth as often
+        for z in range(
+            0, s - 3, 4
+        ):  # four at a time, so that theta and g are read a fourth as often
             p0 = p1 = p2 = p3 = 0.0
             for x in range(k):
                 mass = theta[x]
@@ -60,7 +64,12 @@ def dense(columns: Floats, q: Floats, theta: Floats, p: Floats, g: Floats, n: in
             p[z], p[z + 1], p[z + 2], p[z + 3] = p0, p1, p2, p3
             w0, w1, w2, w3 = q[z] / p0, q[z + 1] / p1, q[z + 2] / p2, q[z + 3] / p3
             for x in range(k):
-                g[x] += w0 * columns[z, x] + w1 * columns[z + 1, x] + w2 * columns[z + 2, x] + w3 * columns[z + 3, x]
+                g[x] += (
+                    w0 * columns[z, x]
+                    + w1 * columns[z + 1, x]
+                    + w2 * columns[z + 2, x]
+                    + w3 * columns[z + 3, x]
+                )
         for z in range(s - s % 4, s):
             total = 0.0
             for x in range(k):
@@ -183,7 +192,9 @@ def bits(
     for step in range(n):
         total = _step(theta, g)
         for j in range(n_bytes):
-            for bit in range(8):  # from the least significant: each doubles the part of the table that is known
+            for bit in range(
+                8
+            ):  # from the least significant: each doubles the part of the table that is known
                 x = 8 * j + 7 - bit
                 mass = theta[x] if x < k else 0.0
                 for value in range(1 << bit):
@@ -209,7 +220,9 @@ def bits(
                     gathered[j, own_rows[z, j]] += w
             everywhere += zero[i] * weights
         for j in range(n_bytes):
-            for bit in range(7, -1, -1):  # the reverse: each halves the table, and the half that goes is the bit's
+            for bit in range(
+                7, -1, -1
+            ):  # the reverse: each halves the table, and the half that goes is the bit's
                 on_set = 0.0
                 for value in range(1 << bit):
                     on_set += gathered[j, value + (1 << bit)]

@@ -32,15 +32,36 @@ import math
 import numpy as np
 from numba import njit
 
-from ibukit._validate import Floats, Ints
+from ibukit._ground.arguments import Floats, Ints
 
 # The rows of the work array, each of one number a position.
-Q, RATIO, LOSS, COST, SHARE, THETA, LAM, S, NU, G, W, U, TAU, PIVOT, Y, V, D_THETA, SECOND_Q, SECOND_C, BEST = range(20)
+(
+    Q,
+    RATIO,
+    LOSS,
+    COST,
+    SHARE,
+    THETA,
+    LAM,
+    S,
+    NU,
+    G,
+    W,
+    U,
+    TAU,
+    PIVOT,
+    Y,
+    V,
+    D_THETA,
+    SECOND_Q,
+    SECOND_C,
+    BEST,
+) = range(20)
 ROWS = 20
 
-LEAST_LINE_COORDINATE = 1e-100  # no theta, lam or s becomes smaller than this
+MIN_LINE_COORDINATE = 1e-100  # no theta, lam or s becomes smaller than this
 RATIO_WHERE_FREE = 1e60  # theta / s where s is to vanish
-MOST_NEWTON = 12
+MAX_NEWTON = 12
 BEYOND = 3  # steps beyond the goal for exact zeros
 
 
@@ -113,7 +134,14 @@ def factor(work: Floats, theta: Floats, s: Floats, lam: Floats) -> None:
 @njit(cache=True, error_model="numpy")
 def solve(work: Floats) -> None:
     """Replace the right-hand sides (f, h), which stand in (y, v), by the solution."""
-    ratio, loss, w, u, tau, pivot = work[RATIO], work[LOSS], work[W], work[U], work[TAU], work[PIVOT]
+    ratio, loss, w, u, tau, pivot = (
+        work[RATIO],
+        work[LOSS],
+        work[W],
+        work[U],
+        work[TAU],
+        work[PIVOT],
+    )
     y, v = work[Y], work[V]
     k = ratio.size
     passed_f, passed_h = 0.0, 0.0
@@ -154,7 +182,13 @@ def unsweep(ratio: Floats, loss: Floats, y: Floats, out: Floats) -> None:
 def direction(work: Floats, target: float) -> None:
     """The Newton direction towards lam nu = q - second_q and theta s = target - second_c: y, v and d_theta."""
     q, theta, lam, s, nu = work[Q], work[THETA], work[LAM], work[S], work[NU]
-    second_q, second_c, y, v, d_theta = work[SECOND_Q], work[SECOND_C], work[Y], work[V], work[D_THETA]
+    second_q, second_c, y, v, d_theta = (
+        work[SECOND_Q],
+        work[SECOND_C],
+        work[Y],
+        work[V],
+        work[D_THETA],
+    )
     for i in range(q.size):
         y[i] = (q[i] - second_q[i]) / nu[i] - lam[i]
         v[i] = (target - second_c[i]) / s[i] - theta[i]
@@ -265,9 +299,9 @@ def advance(work: Floats, careful: bool) -> float:
     primal, dual = step_length(primal, share), step_length(dual, share)
     for i in range(k):
         d_lam = (q[i] - second_q[i] - lam[i] * y[i]) / nu[i] - lam[i]
-        theta[i] = max(theta[i] + primal * d_theta[i], LEAST_LINE_COORDINATE)
-        lam[i] = max(lam[i] + dual * d_lam, LEAST_LINE_COORDINATE)
-        s[i] = max(s[i] - dual * v[i], LEAST_LINE_COORDINATE)
+        theta[i] = max(theta[i] + primal * d_theta[i], MIN_LINE_COORDINATE)
+        lam[i] = max(lam[i] + dual * d_lam, MIN_LINE_COORDINATE)
+        s[i] = max(s[i] - dual * v[i], MIN_LINE_COORDINATE)
     return fit(work, theta)
 
 
@@ -289,7 +323,7 @@ def set_support(work: Floats, point: Floats) -> bool:
             left = g[i - 1] if i > 0 else 0.0
             right = g[i + 1] if i + 1 < g.size else 0.0
             if point[i] == 0.0 and g[i] > 1.0 and g[i] >= left and g[i] > right:
-                point[i] = LEAST_LINE_COORDINATE
+                point[i] = MIN_LINE_COORDINATE
     return wrong < 0.5
 
 
@@ -326,7 +360,7 @@ def cross_over(work: Floats, allowed: float) -> float:
     for i in range(theta.size):
         point[i] = theta[i] if theta[i] > scale * s[i] else 0.0
     found = np.inf
-    for _ in range(MOST_NEWTON):
+    for _ in range(MAX_NEWTON):
         largest = fit(work, point)
         if not largest < np.inf:
             break

@@ -10,23 +10,23 @@ import numpy as np
 from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-from ibukit._validate import Floats, Ints
+from ibukit._ground.arguments import Floats, Ints
 from ibukit.channels import DenseChannel
 from ibukit.channels.dense import lower_gram
-from ibukit.solvers._model import Curved, Model, Point, System
+from ibukit.solvers.interior_point_model import Curved, Model, Point, System
 
 Solver = Callable[[Floats], Floats]
 
 # secrets whose d exceeds so many times their own diagonal entry of M diag(w) M^T are solved for one by one
 SHRINK_ABOVE = 1e3
 # secrets up to which a matrix of their number squared is affordable though the reports are fewer
-MOST_SECRETS_SQUARED = 5000
+MAX_SECRETS_SQUARED = 5000
 RIDGES = (1e-15, 1e-12, 1e-9, 1e-7)
-MOST_SUPPORT_ENTRIES = 2**24
+MAX_SUPPORT_ENTRIES = 2**24
 # a fitted probability below this is as good as 0: the reciprocal of its square would not fit into a double
-LEAST_FITTED = 1e-150
+MIN_FITTED = 1e-150
 # a quotient that has vanished counts as this, whose reciprocal fits
-LEAST_WEIGHT = 1e-300
+MIN_WEIGHT = 1e-300
 
 
 class NormalEquations(Model):
@@ -53,7 +53,11 @@ class NormalEquations(Model):
 
     def factor(self, w: Floats, d: Floats, curved: Curved, shrink: bool) -> Solver | None:
         """A solver of (M diag(w) M^T + H + diag(d)) x = r by Cholesky; None if it fails even with a ridge of 1e-7."""
-        own = self.diagonal(w) if curved.hessian is None else self.diagonal(w) + curved.hessian.diagonal()
+        own = (
+            self.diagonal(w)
+            if curved.hessian is None
+            else self.diagonal(w) + curved.hessian.diagonal()
+        )
         kept = np.flatnonzero(d < SHRINK_ABOVE * own) if shrink else None
         if kept is None or not 0 < len(kept) < 0.9 * self.k:
             return cholesky(lambda: self._normal(w, d, curved, None))
@@ -77,7 +81,9 @@ class NormalEquations(Model):
     def _normal(self, w: Floats, d: Floats, curved: Curved, rows: Ints | None) -> Floats:
         normal = self.gram(w, rows)
         if curved.hessian is not None:
-            normal = normal + (curved.hessian if rows is None else curved.hessian[np.ix_(rows, rows)])
+            normal = normal + (
+                curved.hessian if rows is None else curved.hessian[np.ix_(rows, rows)]
+            )
         normal.flat[:: len(normal) + 1] += d
         return normal
 
@@ -114,7 +120,7 @@ class Dense(NormalEquations):
 
     def accurate(self) -> Dense:
         """With a system in the secrets, unless they are too many."""
-        return Dense(self.matrix, by_reports=self.k > MOST_SECRETS_SQUARED)
+        return Dense(self.matrix, by_reports=self.k > MAX_SECRETS_SQUARED)
 
     def factor(self, w: Floats, d: Floats, curved: Curved, shrink: bool) -> Solver | None:
         """Where reports are few, a system in the reports: (diag(1/w) + M^T diag(1/d) M) u = M^T r / d gives x."""
@@ -137,11 +143,13 @@ class Dense(NormalEquations):
     def _normal_of_reports(self, w: Floats, d: Floats) -> Floats:
         half = self.matrix / np.sqrt(d)[:, None]
         normal = np.asarray(dsyrk(1.0, half.T, lower=1))
-        normal.flat[:: len(normal) + 1] += 1 / np.maximum(w, LEAST_WEIGHT)
+        normal.flat[:: len(normal) + 1] += 1 / np.maximum(w, MIN_WEIGHT)
         return normal
 
 
-def cross_over(model: Model, q: Floats, theta: Floats, s: Floats, tol: float) -> tuple[float, Floats]:
+def cross_over(
+    model: Model, q: Floats, theta: Floats, s: Floats, tol: float
+) -> tuple[float, Floats]:
     """Guess the support from theta > s, solve g = 1 on it by Newton's method; exact zeros elsewhere.
 
     Returns max g - 1 and the distribution, (inf, theta) where the guess leads nowhere.
@@ -151,7 +159,7 @@ def cross_over(model: Model, q: Floats, theta: Floats, s: Floats, tol: float) ->
     point = np.where(on, theta, 0.0)
     for _ in range(6):
         size = int(on.sum())
-        if not 0 < size <= len(q) or size * len(q) > MOST_SUPPORT_ENTRIES:
+        if not 0 < size <= len(q) or size * len(q) > MAX_SUPPORT_ENTRIES:
             return nothing
         found = _newton(DenseChannel(model.rows(np.flatnonzero(on))), q, point[on] / point.sum())
         if found is None:
@@ -175,13 +183,15 @@ def _newton(support: DenseChannel, q: Floats, x: Floats) -> tuple[Floats, bool] 
     solve, worst_before = None, np.inf
     for _ in range(8):
         nu = support.forward(x)
-        if nu.min() < LEAST_FITTED:
+        if nu.min() < MIN_FITTED:
             return None
         residual = support.adjoint(q / nu) - 1
         worst = float(np.abs(residual).max())
         if worst < 1e-13:
             break
-        if solve is None or worst > 1e-2 * worst_before:  # a factor serves as long as it gains two digits a step
+        if (
+            solve is None or worst > 1e-2 * worst_before
+        ):  # a factor serves as long as it gains two digits a step
             solve = cholesky(lambda: lower_gram(support.columns, q / nu**2))  # noqa: B023 (called at once)
             if solve is None:
                 return None
@@ -198,7 +208,9 @@ def _newton(support: DenseChannel, q: Floats, x: Floats) -> tuple[Floats, bool] 
 def cholesky(build: Callable[[], Floats]) -> Solver | None:
     """A solver from the lower triangle of a positive definite matrix, with the smallest ridge that it needs."""
     for ridge in RIDGES:
-        normal = build()  # anew for each ridge, because the factor takes its place; nearly always once
+        normal = (
+            build()
+        )  # anew for each ridge, because the factor takes its place; nearly always once
         normal.flat[:: len(normal) + 1] *= 1 + ridge
         factor, failed = dpotrf(normal, lower=1, clean=0, overwrite_a=1)
         if not failed:

@@ -7,11 +7,11 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ibukit._validate import Floats
+from ibukit._ground.arguments import Floats
 from ibukit.channels.plane import PlaneChannel
 from ibukit.solvers._plane_preconditioner import Preconditioner
 
-MOST_GRADIENTS = 400
+MAX_GRADIENTS = 400
 ROUNDS = 12
 NEWTON_STEPS = 6
 # D / h for the preconditioner: a secret of the support is free, the others are held
@@ -19,7 +19,12 @@ FREE, HELD = 1e-4, 1e12
 
 
 def cross_over(
-    channel: PlaneChannel, q: Floats, theta: Floats, s: Floats, preconditioner: Preconditioner, tol: float
+    channel: PlaneChannel,
+    q: Floats,
+    theta: Floats,
+    s: Floats,
+    preconditioner: Preconditioner,
+    tol: float,
 ) -> tuple[float, Floats]:
     """A point certified to `tol` with exact zeros: Newton's method for g = 1 on the secrets with theta > s.
 
@@ -59,7 +64,12 @@ def cross_over(
 
 
 def _solve_on(
-    channel: PlaneChannel, q: Floats, theta: Floats, on: NDArray[np.bool_], preconditioner: Preconditioner, tol: float
+    channel: PlaneChannel,
+    q: Floats,
+    theta: Floats,
+    on: NDArray[np.bool_],
+    preconditioner: Preconditioner,
+    tol: float,
 ) -> tuple[Floats | None, bool]:
     """Newton's method on the secrets of a support; stops early, with True, where one of them would become negative."""
     for _ in range(NEWTON_STEPS):
@@ -106,7 +116,7 @@ def conjugate_gradients(
     rest = rhs.copy() if start is None else rhs - times(x)
     z = precondition(rest)
     p, size = z.copy(), float((rest * z).sum())
-    for _ in range(MOST_GRADIENTS):
+    for _ in range(MAX_GRADIENTS):
         if enough(rest):
             break
         image = times(p)

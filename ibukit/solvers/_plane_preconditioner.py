@@ -27,19 +27,19 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg.lapack import spbtrf, spbtrs
 
-from ibukit._validate import Floats
+from ibukit._ground.arguments import Floats
 from ibukit.channels.plane import PlaneChannel
 
 Singles = NDArray[np.float32]
 # of a symmetric matrix: how far below the main one, and from the first column on
 Diagonals = list[tuple[int, Singles]]
-MOST_DECAY = 6.0
+MAX_DECAY = 6.0
 # distance of the nodes in units of 1 / e, at most (but every cell is a node where they decay faster)
 NODES = 0.45
 # half of an overlap, and a strip without its overlaps, in units of 1 / e
 HALF_OVERLAP, CORE = 2.4, 8.0
 # share of the variance that is told apart in single precision, at least
-LEAST_TOLD = 1e-4
+MIN_TOLD = 1e-4
 STRIP_RIDGES = (0.0, 1e-6, 1e-4, 1e-2)
 
 
@@ -66,7 +66,9 @@ class Nodes:
         columns = left[:, None] + np.arange(4)
         shape = (self.n, int(left[-1]) + 4)
         rows = np.repeat(cells, 4)
-        made = sp.csr_matrix((np.column_stack(weights).ravel(), (rows, columns.ravel())), shape=shape)
+        made = sp.csr_matrix(
+            (np.column_stack(weights).ravel(), (rows, columns.ravel())), shape=shape
+        )
         made.eliminate_zeros()
         return made.astype(np.float32)
 
@@ -81,7 +83,12 @@ class Nodes:
         reach = 0 if self.step == 1 else 3
         size = self.matrix.shape[1]
         return tuple(
-            (apart, self.matrix.multiply(self.matrix @ sp.eye(size, k=-apart, dtype=np.float32)).T.tocsr())
+            (
+                apart,
+                self.matrix.multiply(
+                    self.matrix @ sp.eye(size, k=-apart, dtype=np.float32)
+                ).T.tocsr(),
+            )
             for apart in range(-reach, reach + 1)
         )
 
@@ -105,10 +112,13 @@ class Preconditioner:
         self._turned = channel.shape[0] > channel.shape[1]
         kernel = channel.kernels[0].T if self._turned else channel.kernels[0]
         self._shape = channel.shape[::-1] if self._turned else channel.shape
-        self._order = 2 if 1 in kernel.shape else 3  # the spectrum of a line's kernel falls as (e^2 + omega^2)^-1
+        self._order = (
+            2 if 1 in kernel.shape else 3
+        )  # the spectrum of a line's kernel falls as (e^2 + omega^2)^-1
         decay = [_decay(kernel[:, 0]), _decay(kernel[0])]
         self._steps = [
-            max(1, math.floor(NODES / _root(d))) if n > 1 else 1 for d, n in zip(decay, self._shape, strict=True)
+            max(1, math.floor(NODES / _root(d))) if n > 1 else 1
+            for d, n in zip(decay, self._shape, strict=True)
         ]
         self._fine = _root(decay[0])
         # Along a line a kernel exp(-d |i|) is exactly the inverse of 4 sinh(d / 2)^2 minus the second difference, up
@@ -116,11 +126,22 @@ class Preconditioner:
         roots = [_root(step * d) for step, d in zip(self._steps, decay, strict=True)]
         self._e2 = min(roots) ** 2
         self._stiffness = (self._e2 / roots[0] ** 2, self._e2 / roots[1] ** 2)
-        beyond = sum((_root(d) * step / math.pi) ** 2 for step, d in zip(self._steps, decay, strict=True)) / 2
-        self._share = max(LEAST_TOLD, (beyond / (1 + beyond)) ** 2) if max(self._steps) > 1 else LEAST_TOLD
+        beyond = (
+            sum(
+                (_root(d) * step / math.pi) ** 2 for step, d in zip(self._steps, decay, strict=True)
+            )
+            / 2
+        )
+        self._share = (
+            max(MIN_TOLD, (beyond / (1 + beyond)) ** 2) if max(self._steps) > 1 else MIN_TOLD
+        )
         self._along = Nodes(self._shape[1], self._steps[1])
-        sizes = [Nodes(n, step).matrix.shape[1] for n, step in zip(self._shape, self._steps, strict=True)]
-        self._scale = _mean_inverse_power(self._e2, self._stiffness, self._order, (sizes[0], sizes[1]))
+        sizes = [
+            Nodes(n, step).matrix.shape[1] for n, step in zip(self._shape, self._steps, strict=True)
+        ]
+        self._scale = _mean_inverse_power(
+            self._e2, self._stiffness, self._order, (sizes[0], sizes[1])
+        )
         self._strips = self._cut()
 
     def _cut(self) -> list[Strip]:
@@ -133,7 +154,9 @@ class Preconditioner:
         for i in range(n_strips):
             start, stop = max(0, edges[i] - half), min(size, edges[i + 1] + half)
             rows = np.arange(start, stop) + 0.5
-            rise, fall = (np.clip((rows - edges[j] + half) / (2 * half), 0, 1) * np.pi / 2 for j in (i, i + 1))
+            rise, fall = (
+                np.clip((rows - edges[j] + half) / (2 * half), 0, 1) * np.pi / 2 for j in (i, i + 1)
+            )
             window = np.ones(len(rows))
             if i > 0:
                 window *= np.sin(rise)
@@ -198,11 +221,15 @@ class Preconditioner:
     def solve(self, rhs: Floats) -> Floats:
         """The approximate inverse times a vector; symmetric and positive definite."""
         pulled = rhs * self._root * self._free
-        unit = float(np.abs(pulled).max(initial=0.0)) or 1.0  # so that nothing leaves the range of single precision
+        unit = (
+            float(np.abs(pulled).max(initial=0.0)) or 1.0
+        )  # so that nothing leaves the range of single precision
         forces = self._turn((pulled / unit).astype(np.float32))
         x = np.zeros(self._shape, dtype=np.float32)
         for strip, lower in zip(self._strips, self._factors, strict=True):
-            local = strip.nodes.transposed @ (strip.window * forces[strip.start : strip.stop]).astype(np.float32)
+            local = strip.nodes.transposed @ (
+                strip.window * forces[strip.start : strip.stop]
+            ).astype(np.float32)
             u = spbtrs(lower, (self._along.transposed @ local.T).ravel(), lower=1, overwrite_b=1)[0]
             spread = strip.nodes.matrix @ (self._along.matrix @ u.reshape(-1, local.shape[0])).T
             x[strip.start : strip.stop] += strip.window * spread
@@ -214,20 +241,25 @@ class Preconditioner:
 
 
 def _root(decay: float) -> float:
-    return 2 * math.sinh(min(decay, MOST_DECAY) / 2)
+    return 2 * math.sinh(min(decay, MAX_DECAY) / 2)
 
 
 def _decay(kernel: Floats) -> float:
     """Nats by which a kernel falls from cell to cell; between neighbours if it can be, as the peak may be rounded."""
     first = 1 if len(kernel) > 2 and kernel[2] > 0 else 0
     if len(kernel) < first + 2 or not kernel[first + 1] > 0:
-        return MOST_DECAY
+        return MAX_DECAY
     return float(np.log(kernel[first] / kernel[first + 1]))
 
 
-def _mean_inverse_power(e2: float, stiffness: tuple[float, float], order: int, shape: tuple[int, int]) -> float:
+def _mean_inverse_power(
+    e2: float, stiffness: tuple[float, float], order: int, shape: tuple[int, int]
+) -> float:
     """Mean eigenvalue of (e^2 - Laplace)^-order, that is, its diagonal."""
-    waves = [factor * (2 - 2 * np.cos(np.pi * np.arange(n) / n)) for factor, n in zip(stiffness, shape, strict=True)]
+    waves = [
+        factor * (2 - 2 * np.cos(np.pi * np.arange(n) / n))
+        for factor, n in zip(stiffness, shape, strict=True)
+    ]
     return float(((e2 + waves[0][:, None] + waves[1]) ** -order).mean())
 
 
@@ -235,4 +267,6 @@ def _second_differences(n: int) -> Any:
     """Minus the second difference, with free ends."""
     if n == 1:
         return sp.csr_matrix((1, 1))
-    return sp.diags([np.r_[1.0, np.full(n - 2, 2.0), 1.0], -np.ones(n - 1), -np.ones(n - 1)], [0, 1, -1])
+    return sp.diags(
+        [np.r_[1.0, np.full(n - 2, 2.0), 1.0], -np.ones(n - 1), -np.ones(n - 1)], [0, 1, -1]
+    )

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from ibukit._validate import Floats, Ints
+from ibukit._ground.arguments import Floats, Ints
 
 BLOCK = 1024  # sums go by blocks, so that a million roundings do not pile up
 
@@ -36,7 +36,9 @@ def water_level(q: Floats | Ints, total: float, contrast: float, off: float) -> 
 
 
 @njit(cache=True)
-def fill(theta: Floats, reports: Ints, q: Floats | Ints, beta: float, contrast: float, off: float) -> None:
+def fill(
+    theta: Floats, reports: Ints, q: Floats | Ints, beta: float, contrast: float, off: float
+) -> None:
     """theta_z = max(q_z / beta - off, 0) / contrast at the reports seen, then scaled to the sum 1."""
     total, done = 0.0, 0
     a, b = 1 / (beta * contrast), off / contrast  # products are quicker than quotients
@@ -49,7 +51,9 @@ def fill(theta: Floats, reports: Ints, q: Floats | Ints, beta: float, contrast: 
             part += value
         total += part
         done = end
-    if total == 0:  # no report is more frequent than the level to a double: all that are left are equally frequent
+    if (
+        total == 0
+    ):  # no report is more frequent than the level to a double: all that are left are equally frequent
         most = q[0]
         for i in range(q.size):  # q.max() takes long to compile
             most = max(most, q[i])

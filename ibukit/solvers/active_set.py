@@ -14,22 +14,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ibukit._validate import Floats, Ints
+from ibukit._ground.arguments import Floats, Ints
 from ibukit.channels import Channel
 from ibukit.solvers import interior_point
 from ibukit.solvers.dense.least_squares_steps import local_maxima
 
 # entries of the candidates' rows: as many as a dense channel may have
-MOST_CANDIDATE_ENTRIES = 2**26
-MOST_ROUNDS = 100
+MAX_CANDIDATE_ENTRIES = 2**26
+MAX_ROUNDS = 100
 # updates from uniform whose only purpose is to see where the mass gathers
 EM_STEPS = 50
 FIRST_CANDIDATES = 256
-FEWEST_ADDED = 128
+MIN_ADDED = 128
 # a report is poorly covered where equal weights on the candidates give it less than this share of its probability
 POOR = 1e-3
 # below this a probability is as good as 0: its reciprocal would not fit into a double
-LEAST_PROBABILITY = 1e-290
+MIN_PROBABILITY = 1e-290
 # the dense solver is not asked for more than doubles have
 FINEST_DENSE_TOL = 1e-14
 # an entry this much smaller than its report's largest is 0 for the dense solver (the certificate has it in full):
@@ -53,13 +53,13 @@ class Point:
         """Divided by its sum, which an interior point leaves within rounding of 1."""
         theta = theta / theta.sum()
         p = channel.forward(theta)
-        safe = np.maximum(p, LEAST_PROBABILITY)
+        safe = np.maximum(p, MIN_PROBABILITY)
         return cls(theta, p, channel.adjoint(q / safe), float(q @ np.log(safe)))
 
     @property
     def excess(self) -> float:
         """Max g - 1, which is proven only where every report has a probability."""
-        return float(self.g.max() - 1) if self.p.min() >= LEAST_PROBABILITY else np.inf
+        return float(self.g.max() - 1) if self.p.min() >= MIN_PROBABILITY else np.inf
 
 
 def maximise(channel: Channel, q: Floats, tol: float, k: int) -> tuple[Floats, int]:
@@ -68,11 +68,11 @@ def maximise(channel: Channel, q: Floats, tol: float, k: int) -> tuple[Floats, i
     The best distribution found, certified or not, where more than 2^26 / s candidates would be needed.
     """
     point = best = _gathered(channel, q, tol, k)
-    most = MOST_CANDIDATE_ENTRIES // len(q)
+    most = MAX_CANDIDATE_ENTRIES // len(q)
     chosen = _first_candidates(channel, q, point, most)
     rows: dict[int, Floats] = {}
     highest, waited = -np.inf, 0
-    for round_ in range(MOST_ROUNDS):
+    for round_ in range(MAX_ROUNDS):
         if best.excess <= tol or len(chosen) > most or waited == PATIENCE:
             return _trimmed(best, channel, q, tol), round_
         rows = {x: rows[x] if x in rows else _row(channel, x, k) for x in chosen.tolist()}
@@ -86,10 +86,12 @@ def maximise(channel: Channel, q: Floats, tol: float, k: int) -> tuple[Floats, i
         best = min(best, point, key=lambda found: found.excess)
         # without a gain nothing is dropped, so that the sets cannot go round in a circle
         kept = _with_mass(point, chosen, rows) if gained else chosen
-        added = _violators(point.g, tol, chosen, max(FEWEST_ADDED, len(kept)))
+        added = _violators(point.g, tol, chosen, max(MIN_ADDED, len(kept)))
         if len(added) == 0:
             break
-        if len(kept) <= most // 2:  # beyond that, what does not fit is needed: then more than `most` ends it
+        if (
+            len(kept) <= most // 2
+        ):  # beyond that, what does not fit is needed: then more than `most` ends it
             added = added[: most - len(kept)]
         chosen = np.union1d(kept, added)
     return _trimmed(best, channel, q, tol), round_ + 1
@@ -114,7 +116,9 @@ def _first_candidates(channel: Channel, q: Floats, point: Point, most: int) -> I
         equal[chosen] = 1 / len(chosen)
         poor = channel.forward(equal) < POOR * point.p
         # the share of each secret in the reports that are poorly covered
-        claims = point.theta * channel.adjoint(np.where(poor, q / np.maximum(point.p, LEAST_PROBABILITY), 0.0))
+        claims = point.theta * channel.adjoint(
+            np.where(poor, q / np.maximum(point.p, MIN_PROBABILITY), 0.0)
+        )
         claims[chosen] = 0
         if not (claims > 0).any():
             break

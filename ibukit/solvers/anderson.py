@@ -15,7 +15,7 @@ import math
 import numpy as np
 from tqdm import tqdm
 
-from ibukit._validate import Floats
+from ibukit._ground.arguments import Floats
 from ibukit.channels import Channel
 from ibukit.solvers.em import Moved, Updates, evaluate, updates_of
 
@@ -30,11 +30,13 @@ LONGEST = 1e12
 # Mass is never 0, and never too little to come back. In log theta a secret at 1e-200 is many steps from the living, and
 # its weight in the least squares is nothing: so where g > 1 says that it should have mass, it is given LIFT / k, or
 # less where that would disturb the gap.
-LEAST_MASS = 1e-300
+MIN_MASS = 1e-300
 LIFT = 1e-8
-LEAST_RATIO = 1e-13  # of secrets that explain nothing that was seen: log 0 would spoil the differences
+MIN_RATIO = (
+    1e-13  # of secrets that explain nothing that was seen: log 0 would spoil the differences
+)
 ROUNDING_OF_LIKELIHOOD = 1e-16  # by which a mean log-likelihood may seem to fall
-MOST_EVALUATIONS = 1_000_000
+MAX_EVALUATIONS = 1_000_000
 
 
 def maximise(channel: Channel, q: Floats, tol: float, k: int) -> tuple[Floats, int]:
@@ -44,8 +46,8 @@ def maximise(channel: Channel, q: Floats, tol: float, k: int) -> tuple[Floats, i
     theta, taken = np.full(k, 1 / k), 0
     p, g = evaluate(updates, theta, len(q))
     with tqdm(desc="ibu", unit=" steps", leave=False, disable=None, delay=1, miniters=1000) as bar:
-        while taken < MOST_EVALUATIONS and not (p.min() > 0 and g.max() <= 1 + tol):
-            theta, p, g, steps = walk.move(theta, p, g, MOST_EVALUATIONS - taken)
+        while taken < MAX_EVALUATIONS and not (p.min() > 0 and g.max() <= 1 + tol):
+            theta, p, g, steps = walk.move(theta, p, g, MAX_EVALUATIONS - taken)
             taken += steps
             bar.update(steps)
     return theta, taken
@@ -64,7 +66,7 @@ class Anderson:
 
     def move(self, theta: Floats, p: Floats, g: Floats, most: int) -> Moved:
         """The next point, and the evaluations that it took: up to three, and at most `most`."""
-        x, f = np.log(theta), np.log(np.maximum(g, LEAST_RATIO))
+        x, f = np.log(theta), np.log(np.maximum(g, MIN_RATIO))
         self._remember(x, f)
         taken = 0
         step = self._extrapolated(theta, g, x, f)
@@ -83,7 +85,7 @@ class Anderson:
             self._stretch = max(self._stretch / STRETCH**1.5, 1.0)
         else:
             self._stretch = max(self._stretch, STRETCH)
-        return *self._at(np.maximum(theta * g, LEAST_MASS)), taken + 1
+        return *self._at(np.maximum(theta * g, MIN_MASS)), taken + 1
 
     def _forget(self) -> None:
         self._last: tuple[Floats, Floats] | None = None
@@ -115,21 +117,25 @@ class Anderson:
         if not uphill @ step > SLOPE * (uphill @ f):
             return None
         gap = math.log(max(g.max(), 1.0))
-        mass = max(min(LIFT, gap / 100) / len(theta), LEAST_MASS)
+        mass = max(min(LIFT, gap / 100) / len(theta), MIN_MASS)
         wanted = (g > 1) & (theta < mass)
         step[wanted] = np.maximum(step[wanted], math.log(mass) - x[wanted])
         return np.asarray(step)
 
     def _try(self, x: Floats, theta: Floats, p: Floats) -> tuple[Floats, Floats, Floats] | None:
         """The point with log theta = x up to a constant; None if its likelihood is less than at theta."""
-        weights = np.exp(np.maximum(x - x.max(), math.log(LEAST_MASS)))
+        weights = np.exp(np.maximum(x - x.max(), math.log(MIN_MASS)))
         found = self._at(weights / weights.sum())
         _, new_p, new_g = found
         with np.errstate(all="ignore"):
             # L is concave: it has risen for certain if it still rises where the step ends; NaN is neither
-            risen = new_g @ theta <= 1 or (self._q * np.log(new_p / p)).sum() >= -ROUNDING_OF_LIKELIHOOD
+            risen = (
+                new_g @ theta <= 1 or (self._q * np.log(new_p / p)).sum() >= -ROUNDING_OF_LIKELIHOOD
+            )
         return found if risen else None
 
     def _at(self, theta: Floats) -> tuple[Floats, Floats, Floats]:
-        with np.errstate(all="ignore"):  # a report's probability may underflow where the step overshot
+        with np.errstate(
+            all="ignore"
+        ):  # a report's probability may underflow where the step overshot
             return theta, *evaluate(self._updates, theta, len(self._q))

@@ -19,20 +19,20 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.optimize import nnls
 
-from ibukit._threads import in_order
-from ibukit._validate import Floats, Ints, frozen
+from ibukit._ground.arguments import Floats, Ints, frozen
+from ibukit._ground.threads import in_order
 from ibukit.channels import BitChannel, Channel, LevelChannel, WrittenChannel
 from ibukit.channels.base import slices_of
 from ibukit.channels.partitioned import PartitionedChannel, spread, sum_arrays
-from ibukit.solvers._model import Curved
 from ibukit.solvers.dense.product import Singles, lower_product
 from ibukit.solvers.em import evaluate, updates_of
 from ibukit.solvers.interior_point import path
+from ibukit.solvers.interior_point_model import Curved
 from ibukit.solvers.pooled import Pooled
 
 Bits = NDArray[np.uint8]
 
-MOST_PASSES = 100
+MAX_PASSES = 100
 # rows for the Hessian: so many for each secret, and at least this share of all
 ROWS_A_SECRET = 50
 SHARE_OF_ROWS = 0.1
@@ -41,7 +41,7 @@ CHUNK = 2**15
 # and of rows of bits, a small one of which takes longer to call for than to work on: that many times the bytes of the
 # rows, so that they are not more than those, and no more than this
 CHUNK_A_BYTE = 1 / 8
-LARGEST_CHUNK = 2**20
+MAX_CHUNK = 2**20
 # a row's mean number of ones is counted in so many rows
 ROWS_FOR_MEAN = 1000
 # visiting one pair of set bits takes as long as so many multiplications of single precision
@@ -50,9 +50,9 @@ LOOK_UP = 32
 FIRST_SHARE = 10
 ROUGH_EXCESS = 1e-4
 # with fewer secrets a pass costs less than that first maximum saves
-FEWEST_SECRETS_FOR_FIRST = 500
+MIN_SECRETS_FOR_FIRST = 500
 # so many secrets at most: an active set of least squares is quicker than an interior point
-MOST_SECRETS_BY_LEAST_SQUARES = 200
+MAX_SECRETS_BY_LEAST_SQUARES = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +72,10 @@ class Reports:
 
     def hessian(self, theta: Floats, thinned: int) -> Floats:
         """M diag(q / p^2) M^T at theta from every `thinned`-th report."""
-        some, few = self.channel.take(slice(None, None, thinned)), np.asarray(self.counts[::thinned], dtype=np.float64)
+        some, few = (
+            self.channel.take(slice(None, None, thinned)),
+            np.asarray(self.counts[::thinned], dtype=np.float64),
+        )
         # each report over its probability: the square of a small one is 0
         found = some.scaled(1 / some.forward(theta)).gram(few)
         return np.asarray(found * (self.counts.sum() / few.sum() / self.total))
@@ -85,7 +88,9 @@ class Reports:
         """Every `thinned`-th report, with the weight of all."""
         few = self.counts[::thinned]
         total = float(self.total * few.sum() / self.counts.sum())
-        return replace(self, channel=self.channel.take(slice(None, None, thinned)), counts=few, total=total)
+        return replace(
+            self, channel=self.channel.take(slice(None, None, thinned)), counts=few, total=total
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +108,9 @@ class Written(Reports):
             piece, n = some.take(slice(start, start + step)), counts[start : start + step]
             with np.errstate(over="ignore"):
                 both += lower_product(piece.in_single(np.sqrt(n) / piece.forward(theta)))
-        if not np.isfinite(both).all():  # entries of a report that are farther apart than single precision reaches
+        if not np.isfinite(
+            both
+        ).all():  # entries of a report that are farther apart than single precision reaches
             return super().hessian(theta, thinned)
         both = np.tril(both) + np.tril(both, -1).T
         return np.asarray(both * (self.counts.sum() / counts.sum() / self.total))
@@ -136,7 +143,7 @@ class Rows(Reports):
         rows, counts = self.channel.packed[::thinned], self.counts[::thinned]
         k, zero, contrast = self.channel.k, self.channel.zero, self.channel.one - self.channel.zero
         both, own, weight = np.zeros((k, k)), np.zeros(k), 0.0
-        chunk_size = max(CHUNK, min(LARGEST_CHUNK, int(CHUNK_A_BYTE * self.channel.packed.nbytes)))
+        chunk_size = max(CHUNK, min(MAX_CHUNK, int(CHUNK_A_BYTE * self.channel.packed.nbytes)))
         step = max(chunk_size // k, 2 * k)
 
         def weighed(start: int) -> tuple[BitChannel, Floats, Floats, float]:
@@ -161,7 +168,9 @@ class Rows(Reports):
                 own += of_ones
                 weight += of_all
         else:
-            for pairs, largest, of_ones, of_all in in_order(multiplied, starts, self.channel.worth_sharing):
+            for pairs, largest, of_ones, of_all in in_order(
+                multiplied, starts, self.channel.worth_sharing
+            ):
                 both += largest * pairs
                 own += of_ones
                 weight += of_all
@@ -194,7 +203,9 @@ def _pairs_of_many(bits: BitChannel, w: Floats) -> tuple[Singles, float]:
     largest = float(w.max())
     weights = np.sqrt(w / largest).astype(np.float32)
     written = np.multiply(np.unpackbits(bits.packed, axis=1, count=bits.k), weights[:, None])
-    return lower_product(written), largest  # in single precision: the matrix is an approximation anyway
+    return lower_product(
+        written
+    ), largest  # in single precision: the matrix is an approximation anyway
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,7 +238,9 @@ def many(channel: Channel, counts: Floats | Ints, total: float = 1.0) -> Reports
     return Reports(channel, counts, total)
 
 
-def maximise(bits: Sequence[Reports], others: Pooled, q_others: Floats, tol: float) -> tuple[Floats, int]:
+def maximise(
+    bits: Sequence[Reports], others: Pooled, q_others: Floats, tol: float
+) -> tuple[Floats, int]:
     """The maximiser over the simplex and the number of passes over the rows, rounded up.
 
     With many rows and secrets, the maximum of some of the rows is found first: the Hessian there is nearly that of the
@@ -255,7 +268,7 @@ def _climb(problem: _Problem, tol: float, theta: Floats | None = None) -> tuple[
         theta = 0.9 * excess_of_bits / excess_of_bits.sum() + 0.1 / k
     hessian, thin, known = None, problem.thinning(), np.inf
     best, before = (np.inf, theta), None
-    while passes < MOST_PASSES:
+    while passes < MAX_PASSES:
         of_rows = problem.gradient_of_rows(theta)
         g = of_rows + problem.gradient_of_others(theta)
         passes += 1
@@ -299,7 +312,7 @@ class _Problem:
     def of_some(self) -> _Problem | None:
         """The same with every `FIRST_SHARE`-th row where that pays and leaves enough for a Hessian; None elsewhere."""
         k, n = self.others.k, min(len(rows.counts) for rows in self.bits)
-        if k < FEWEST_SECRETS_FOR_FIRST or n < FIRST_SHARE * ROWS_A_SECRET * k:
+        if k < MIN_SECRETS_FOR_FIRST or n < FIRST_SHARE * ROWS_A_SECRET * k:
             return None
         some = [few for rows in self.bits if (few := rows.some(FIRST_SHARE)) is not None]
         return replace(self, bits=some) if len(some) == len(self.bits) else None
@@ -308,7 +321,7 @@ class _Problem:
         """Whether a new Hessian of all rows costs less than the steps that are left at this rate of convergence."""
         if rate < 0.1:
             return False
-        steps_left = MOST_PASSES if rate >= 1 else np.log(to_go) / -np.log(rate)
+        steps_left = MAX_PASSES if rate >= 1 else np.log(to_go) / -np.log(rate)
         n, k = sum(len(rows.counts) for rows in self.bits), self.others.k
         # operations; a look-up of eight bits takes as long as 32 of single precision's multiplications
         return bool(steps_left * (4 * n * k + 4 * k**3) > sum(rows.work() for rows in self.bits))
@@ -319,7 +332,7 @@ class _Problem:
 
     def step(self, theta: Floats, g: Floats, hessian: Floats, excess: float) -> Floats:
         """Maximise the rows' parabola plus the exact likelihood of the others."""
-        if not self.others.channels and self.others.k <= MOST_SECRETS_BY_LEAST_SQUARES:
+        if not self.others.channels and self.others.k <= MAX_SECRETS_BY_LEAST_SQUARES:
             found = _least_squares(hessian, 1 - g - hessian @ theta)
             if found is not None:
                 return found
@@ -330,7 +343,9 @@ class _Problem:
         for step, point in enumerate(path(self.others, self.q_others, start, False, curved)):
             # far enough that what is small is small for good: a secret cut here too early would not come back
             off = point.residual + self.others.adjoint(self.q_others / point.nu - point.lam)
-            if ((point.theta * point.s).max() <= 1e-18 and np.abs(off).max() <= 1e-3 * excess) or step == 50:
+            if (
+                (point.theta * point.s).max() <= 1e-18 and np.abs(off).max() <= 1e-3 * excess
+            ) or step == 50:
                 break
         assert point is not None
         found = np.where(point.theta > point.s, point.theta, 0.0)
@@ -347,7 +362,9 @@ def _with_secant(hessian: Floats, moved: Floats, fallen: Floats) -> Floats:
     # rounding, once the steps are small
     if not (seen > 1e-3 * believed > 0):
         return hessian
-    return np.asarray(hessian + np.outer(fallen, fallen) / seen - np.outer(explained, explained) / believed)
+    return np.asarray(
+        hessian + np.outer(fallen, fallen) / seen - np.outer(explained, explained) / believed
+    )
 
 
 def _least_squares(hessian: Floats, c: Floats) -> Floats | None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ibukit._validate import Floats, Ints, frozen
+from ibukit._ground.arguments import Floats, Ints, frozen
 from ibukit.channels import (
     BitChannel,
     Channel,
@@ -33,7 +33,7 @@ ReportIndex = slice | Ints
 Moved = tuple[Floats, Floats, Floats, int]
 
 # entries up to which a dense channel in a stack is joined with others: calling costs more than copying
-MOST_ENTRIES_JOINED = 2**16
+MAX_ENTRIES_JOINED = 2**16
 # seconds between two looks at the progress bar and at Ctrl-C
 SECONDS_BETWEEN_LOOKS = 0.05
 
@@ -74,7 +74,9 @@ def updates_of(channel: Channel, q: Floats) -> Updates:
     Compiled loops exist for the package's own channels, by their exact type: a class that inherits from one of them
     may mean something else by forward or adjoint, and those two are what counts.
     """
-    channels, starts = (channel.channels, channel.starts) if type(channel) is StackedChannel else ((channel,), ())
+    channels, starts = (
+        (channel.channels, channel.starts) if type(channel) is StackedChannel else ((channel,), ())
+    )
     bounds = np.array([0, *starts, len(q)])
     alike: dict[tuple[type, int], list[int]] = {}
     for i, one in enumerate(channels):
@@ -83,14 +85,16 @@ def updates_of(channel: Channel, q: Floats) -> Updates:
     for group in alike.values():
         where = _where(group, bounds)
         own_starts = np.cumsum([0, *(bounds[i + 1] - bounds[i] for i in group)])
-        parts.append((where, _updates_alike([channels[i] for i in group], own_starts, _fixed(q[where]))))
+        parts.append(
+            (where, _updates_alike([channels[i] for i in group], own_starts, _fixed(q[where])))
+        )
     return parts[0][1] if len(parts) == 1 else partial(_stacked, parts)
 
 
 def _kind(channel: Channel, place: int) -> tuple[type, int]:
     """What channels in a stack must share for one loop to run over them all."""
     together = type(channel) in (ResponseChannel, LineChannel, BitChannel) or (
-        type(channel) is DenseChannel and channel.columns.size <= MOST_ENTRIES_JOINED
+        type(channel) is DenseChannel and channel.columns.size <= MAX_ENTRIES_JOINED
     )
     return type(channel), -1 if together else place
 
@@ -116,13 +120,19 @@ def _updates_alike(channels: Sequence[Any], starts: Ints, q: Floats) -> Updates:
         return partial(_em_kernels.responses, reports, _fixed(starts), off, extra, q)
     if kind is LineChannel:
         positions, scale = (
-            _fixed(np.concatenate([getattr(channel, name) for channel in channels])) for name in ("positions", "scale")
+            _fixed(np.concatenate([getattr(channel, name) for channel in channels]))
+            for name in ("positions", "scale")
         )
         decay = _fixed([channel.decay for channel in channels])
         return partial(_em_kernels.lines, positions, _fixed(starts), decay, scale, q)
     if kind is BitChannel:
-        rows, factors = (_joined([getattr(channel, name) for channel in channels]) for name in ("packed", "scale"))
-        one, zero = (_fixed([getattr(channel, name) for channel in channels]) for name in ("one", "zero"))
+        rows, factors = (
+            _joined([getattr(channel, name) for channel in channels])
+            for name in ("packed", "scale")
+        )
+        one, zero = (
+            _fixed([getattr(channel, name) for channel in channels]) for name in ("one", "zero")
+        )
         return partial(_em_kernels.bits, rows, _fixed(starts), one, zero, factors, q)
     (channel,) = channels
     return partial(_on_plane if kind is PlaneChannel else _forward_and_adjoint, channel, q)
@@ -151,7 +161,9 @@ def _forward_and_adjoint(
     return n
 
 
-def _on_plane(channel: PlaneChannel, q: Floats, theta: Floats, p: Floats, g: Floats, n: int, enough: float) -> int:
+def _on_plane(
+    channel: PlaneChannel, q: Floats, theta: Floats, p: Floats, g: Floats, n: int, enough: float
+) -> int:
     """The steps on a plane, whose Fourier transforms go there and back at once."""
     for step in range(n):
         theta *= g
@@ -162,7 +174,12 @@ def _on_plane(channel: PlaneChannel, q: Floats, theta: Floats, p: Floats, g: Flo
 
 
 def _stacked(
-    parts: Sequence[tuple[ReportIndex, Updates]], theta: Floats, p: Floats, g: Floats, n: int, enough: float
+    parts: Sequence[tuple[ReportIndex, Updates]],
+    theta: Floats,
+    p: Floats,
+    g: Floats,
+    n: int,
+    enough: float,
 ) -> int:
     """The steps on several channels: their ratios add up."""
     share = np.empty_like(g)

@@ -20,11 +20,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ibukit._validate import Floats
-from ibukit.solvers._model import Curved, Model, Point, System
+from ibukit._ground.arguments import Floats
 from ibukit.solvers._normal_equations import Dense
 from ibukit.solvers.dense import least_squares_steps
-from ibukit.solvers.dense.path import LEAST_COORDINATE, DensePath
+from ibukit.solvers.dense.central_path import MIN_COORDINATE, DensePath
+from ibukit.solvers.interior_point_model import Curved, Model, Point, System
 
 # a tolerance above which a matrix is not worth the way to the exact zeros, which takes as long as some steps
 CUT_ABOVE = 1e-6
@@ -70,7 +70,9 @@ def maximise(matrix: Floats, q: Floats, tol: float) -> tuple[Floats, int]:
 
     Every column of `matrix` must have a positive entry. Returns the best certified point of up to three tries.
     """
-    scaled = matrix / np.maximum.reduce(matrix, axis=0)  # a factor of a report changes neither theta nor g
+    scaled = matrix / np.maximum.reduce(
+        matrix, axis=0
+    )  # a factor of a report changes neither theta nor g
     largest = np.maximum.reduce(scaled, axis=1)
     if largest[largest.argmin()] > 0:
         return _maximise_dense(Dense(np.ascontiguousarray(scaled)), q, tol)
@@ -101,12 +103,16 @@ def _maximise_dense(model: Dense, q: Floats, tol: float) -> tuple[Floats, int]:
     return best_of(TRIES, tol, one_try)
 
 
-def maximise_model(model: Model, q: Floats, tol: float, tries: Iterable[Settings] | None = None) -> tuple[Floats, int]:
+def maximise_model(
+    model: Model, q: Floats, tol: float, tries: Iterable[Settings] | None = None
+) -> tuple[Floats, int]:
     """The same for any model whose columns have a largest entry of about 1."""
     return best_of(
         TRIES if tries is None else tries,
         tol,
-        lambda settings: _one_try(model.accurate() if settings.careful else model, q, tol, settings),
+        lambda settings: _one_try(
+            model.accurate() if settings.careful else model, q, tol, settings
+        ),
     )
 
 
@@ -129,7 +135,9 @@ def _better(*found: Certified) -> Certified:
     return min(found, key=lambda point: point[0])
 
 
-@np.errstate(over="ignore", invalid="ignore")  # a direction that leads out of the doubles only ends the try
+@np.errstate(
+    over="ignore", invalid="ignore"
+)  # a direction that leads out of the doubles only ends the try
 def _one_try(model: Model, q: Floats, tol: float, settings: Settings) -> tuple[Certified, int]:
     start = em_start(model, q, settings)
     best = (model.excess(q, start), start)
@@ -143,7 +151,9 @@ def _one_try(model: Model, q: Floats, tol: float, settings: Settings) -> tuple[C
         stalled = 0 if excess < best[0] else stalled + 1
         best = _better(best, (excess, on_simplex))
         if best[0] <= tol or (excess < settings.polish_below and point.full_steps):
-            exact = model.cross_over(q, point.theta, point.s, tol)  # good enough or not: its zeros are zeros
+            exact = model.cross_over(
+                q, point.theta, point.s, tol
+            )  # good enough or not: its zeros are zeros
             best = exact if exact[0] <= tol else _better(best, exact)
         if best[0] <= tol or stalled > settings.patience or step == settings.max_iter:
             break
@@ -168,7 +178,9 @@ def _dense_try(model: Dense, q: Floats, tol: float, settings: Settings) -> tuple
                 return (trimmed if trimmed[0] <= tol else best), path.steps
         else:
             size = int(np.count_nonzero(path.theta > path.s))
-            ripe = size >= SETTLED * size_before and (size <= SMALLER * failed[0] or excess <= BETTER * failed[1])
+            ripe = size >= SETTLED * size_before and (
+                size <= SMALLER * failed[0] or excess <= BETTER * failed[1]
+            )
             size_before = size
             if ripe and (excess <= tol or (excess < settings.polish_below and path.full_step)):
                 exact = model.cross_over(q, path.theta, path.s, tol)
@@ -179,7 +191,9 @@ def _dense_try(model: Dense, q: Floats, tol: float, settings: Settings) -> tuple
             # nearer to the solution its zeros are easier to tell; where there are none this point is as good as any
             at_goal = at_goal or (best, path.steps)
             beyond += 1
-        ended = beyond > MORE_STEPS or stalled > settings.patience or path.steps == settings.max_iter
+        ended = (
+            beyond > MORE_STEPS or stalled > settings.patience or path.steps == settings.max_iter
+        )
         if ended or not path.advance():
             if at_goal and not ripe:  # nor will it ripen: it is tried as it is
                 exact = model.cross_over(q, path.theta, path.s, tol)
@@ -202,10 +216,14 @@ def em_start(model: Model, q: Floats, settings: Settings) -> Floats:
     theta = np.full(model.k, 1 / model.k)
     for _ in range(settings.em_steps):
         theta = theta * model.adjoint(q / model.forward(theta))
-    return np.asarray((1 - settings.uniform_share) * theta / theta.sum() + settings.uniform_share / model.k)
+    return np.asarray(
+        (1 - settings.uniform_share) * theta / theta.sum() + settings.uniform_share / model.k
+    )
 
 
-def path(model: Model, q: Floats, start: Floats, careful: bool, curved: Curved | None = None) -> Iterator[Point]:
+def path(
+    model: Model, q: Floats, start: Floats, careful: bool, curved: Curved | None = None
+) -> Iterator[Point]:
     """Follow the central path from `start` (positive), one Newton step for each point; ends where none can be solved.
 
     With `curved` = (H, c) the objective has 1/2 theta H theta + (c - 1) . theta in addition, so that
@@ -226,7 +244,9 @@ def path(model: Model, q: Floats, start: Floats, careful: bool, curved: Curved |
 def _first(model: Model, q: Floats, theta: Floats, curved: Curved) -> Point:
     nu = model.forward(theta)
     lam = q / nu
-    upper = np.maximum(curved.slope(theta), 0.01)  # 1 without a quadratic part; what is cut here stays in the residual
+    upper = np.maximum(
+        curved.slope(theta), 0.01
+    )  # 1 without a quadratic part; what is cut here stays in the residual
     back = model.adjoint(lam)
     margin = 1.1 * max(float((back / upper).max()), 1.0)
     s = upper - back / margin
@@ -242,7 +262,9 @@ class Direction(NamedTuple):
     nu: Floats
 
 
-def _step(model: Model, q: Floats, point: Point, curved: Curved, system: System, careful: bool) -> Point | None:
+def _step(
+    model: Model, q: Floats, point: Point, curved: Curved, system: System, careful: bool
+) -> Point | None:
     """One predictor and corrector; None where numbers give out."""
     theta, s, lam, nu, mu = point.theta, point.s, point.lam, point.nu, point.mu
 
@@ -260,7 +282,9 @@ def _step(model: Model, q: Floats, point: Point, curved: Curved, system: System,
     ahead = direction(q - lam * nu, -theta * s, None, 1.0)
     primal, dual = _lengths(point, ahead, 1.0)
     # at the limits of doubles the product may exceed mu beyond all bounds; exactly, it never exceeds it
-    centring = min(max(model.mean(theta + primal * ahead.theta, s + dual * ahead.s), 0.0) / mu, 1.0) ** 3
+    centring = (
+        min(max(model.mean(theta + primal * ahead.theta, s + dual * ahead.s), 0.0) / mu, 1.0) ** 3
+    )
     r_c = centring * mu - theta * s - ahead.theta * ahead.s
     r_q, straight = q - lam * nu - ahead.lam * ahead.nu, ahead.theta
     del ahead  # at a million secrets, its other parts are memory
@@ -274,12 +298,14 @@ def _step(model: Model, q: Floats, point: Point, curved: Curved, system: System,
     del straight
     if not math.isfinite(primal + dual):
         return None
-    theta = np.maximum(theta + primal * change.theta, LEAST_COORDINATE)
-    lam = np.maximum(lam + dual * change.lam, LEAST_COORDINATE)
-    s = np.maximum(s + dual * change.s, LEAST_COORDINATE)
+    theta = np.maximum(theta + primal * change.theta, MIN_COORDINATE)
+    lam = np.maximum(lam + dual * change.lam, MIN_COORDINATE)
+    s = np.maximum(s + dual * change.s, MIN_COORDINATE)
     nu = model.forward(theta)
     if model.farthest is not None:
-        nu = np.maximum(nu, LEAST_COORDINATE)  # for others it is, because each column has an entry of 1
+        nu = np.maximum(
+            nu, MIN_COORDINATE
+        )  # for others it is, because each column has an entry of 1
     residual = curved.slope(theta) - model.adjoint(lam) - s if curved.present else 0.0
     return Point(theta, s, lam, nu, model.mean(theta, s), residual, min(primal, dual) > 0.5)
 
@@ -292,7 +318,9 @@ def _share(model: Model, reach: float, mu: float, careful: bool) -> float:
     return max(0.99, 1 - mu) if model.farthest is None else model.farthest
 
 
-def _longest(theta: Floats, straight: Floats, bent: Floats, reach: float, share: float) -> tuple[Floats, float]:
+def _longest(
+    theta: Floats, straight: Floats, bent: Floats, reach: float, share: float
+) -> tuple[Floats, float]:
     """Of straight + w (bent - straight), reach <= w <= 1, the change of theta that may go farthest, and how far.
 
     Second-order terms are those of a whole step: where one is far from it they may be the only hindrance (Colombo and

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ibukit._plain_first import PlainFirst
-from ibukit._validate import Floats, Ints
+from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.numba_fallback import PlainFirst
 from ibukit.channels import LineChannel
 from ibukit.solvers import _line_kernels as kernels
 from ibukit.solvers.interior_point import Settings, best_of
@@ -33,7 +33,9 @@ AIM = 1e-10
 LOOPS = PlainFirst(kernels, "climb", 3000)
 
 
-def maximise(channel: LineChannel, q: Floats, tol: float, cost: Floats | None = None) -> tuple[Floats, int]:
+def maximise(
+    channel: LineChannel, q: Floats, tol: float, cost: Floats | None = None
+) -> tuple[Floats, int]:
     """The maximiser of q . log(forward(theta)) over the simplex as far as doubles go, and the steps taken.
 
     With costs above 0 it is that over {theta >= 0 : cost . theta = 1}, and max g - 1 is that of adjoint / cost.
@@ -44,14 +46,18 @@ def maximise(channel: LineChannel, q: Floats, tol: float, cost: Floats | None = 
     if channel.decay == 1:  # to a double all secrets make the same reports
         cheapest = np.ones(channel.k, dtype=bool) if cost is None else cost == cost.min()
         return cheapest / (cheapest.sum() if cost is None else cost[cheapest].sum()), 0
-    return best_of(TRIES, tol, lambda settings: _one_try(channel, q, min(tol, AIM) / 2, settings, cost))
+    return best_of(
+        TRIES, tol, lambda settings: _one_try(channel, q, min(tol, AIM) / 2, settings, cost)
+    )
 
 
 def _one_try(
     channel: LineChannel, q: Floats, goal: float, settings: Settings, cost: Floats | None
 ) -> tuple[tuple[float, Floats], int]:
     """The best point of one climb, with zeros where nothing was seen unless there are costs, and the steps taken."""
-    theta: Floats = np.bincount(channel.positions, weights=q, minlength=channel.k).astype(np.float64, copy=False)
+    theta: Floats = np.bincount(channel.positions, weights=q, minlength=channel.k).astype(
+        np.float64, copy=False
+    )
     seen = np.flatnonzero(theta) if cost is None else np.arange(channel.k)
     loops = LOOPS.for_size(len(seen))
     work = _workspace(theta[seen], seen, channel.decay, 1.0 if cost is None else cost, loops)
@@ -62,7 +68,9 @@ def _one_try(
     return (float((g if cost is None else g / cost).max()) - 1, theta), int(steps)
 
 
-def _workspace(q: Floats, seen: Ints, decay: float, cost: Floats | float = 1.0, loops: Any = kernels) -> Floats:
+def _workspace(
+    q: Floats, seen: Ints, decay: float, cost: Floats | float = 1.0, loops: Any = kernels
+) -> Floats:
     """What the kernels need to know in the rows that they read it from; the other rows are theirs."""
     work = np.empty((kernels.ROWS, len(q)))
     work[kernels.Q], work[kernels.COST], work[kernels.SHARE] = q, cost, 1 / cost

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ibukit import _validate
 from ibukit._deprecated import hyphenated
-from ibukit._threads import one_thread
-from ibukit._validate import Floats
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats
+from ibukit._ground.threads import one_thread
 from ibukit.channels import Channel
 from ibukit.errors import ConvergenceError, ImpossibleReport
 from ibukit.solvers import interior_point
@@ -24,7 +24,7 @@ ROUNDING_OF_GAP = 1e-13
 # secrets of a dense channel up to which the support of another draw's maximiser is worth a try: of 5 to 10 secrets it
 # is right nearly always, and three times faster; of 50 hardly ever. Structured solvers are faster than the try, and
 # interior points that start near the solution take as many steps as those that start at the centre
-MOST_SECRETS_TRIED = 16
+MAX_SECRETS_TRIED = 16
 
 
 class Maximum(NamedTuple):
@@ -81,11 +81,16 @@ def best_found(problem: Problem, tol: float, method: str = "auto") -> Found:
     (array([0.7, 0.3]), 'closed-form', True)
     """
     best: Found | None = None
-    tol = _validate.positive("tol", tol)
+    tol = arguments.positive("tol", tol)
     with one_thread():
         for solver in candidates(problem, method):
             theta, n_iter = solver.run(problem, math.expm1(min(tol, 1.0)))
-            found = Found(theta, solver, n_iter, *problem.channel.certificate(theta, problem.counts, problem.n))
+            found = Found(
+                theta,
+                solver,
+                n_iter,
+                *problem.channel.certificate(theta, problem.counts, problem.n),
+            )
             best = found if best is None or found.gap < best.gap else best
             if best.gap <= max(tol, ROUNDING_OF_GAP):
                 break
@@ -118,14 +123,14 @@ def maximise_near(problem: Problem, theta: Floats, tol: float = 1e-9) -> Floats:
     >>> maximise_near(Problem(channel, np.array([60, 40])), np.array([0.4, 0.6])).round(6)
     array([0.5, 0.5])
     """
-    theta = _validate.weights("theta", theta, problem.k)
-    if problem.k <= MOST_SECRETS_TRIED and next(candidates(problem)).name == "dense":
+    theta = arguments.weights("theta", theta, problem.k)
+    if problem.k <= MAX_SECRETS_TRIED and next(candidates(problem)).name == "dense":
         with one_thread():
             found = interior_point.from_support(
                 problem.channel.rows(np.arange(problem.k)),
                 problem.q,
                 theta,
-                math.expm1(min(_validate.positive("tol", tol), 1.0)),
+                math.expm1(min(arguments.positive("tol", tol), 1.0)),
             )
         if found is not None:
             return found
@@ -133,7 +138,12 @@ def maximise_near(problem: Problem, theta: Floats, tol: float = 1e-9) -> Floats:
 
 
 def maximise(
-    channel: Channel, counts: ArrayLike, tol: float = 1e-9, method: str = "auto", *, strict: bool = True
+    channel: Channel,
+    counts: ArrayLike,
+    tol: float = 1e-9,
+    method: str = "auto",
+    *,
+    strict: bool = True,
 ) -> Maximum:
     """Maximise sum_z counts_z log (theta M)_z over the simplex.
 
@@ -175,16 +185,20 @@ def maximise(
     >>> theta.round(6), method
     (array([0.5, 0.5]), 'dense interior point: 2 x 2 entries fit in memory')
     """
-    tol = _validate.positive("tol", tol)
-    weights = _validate.vector("counts", counts, channel.size)
+    tol = arguments.positive("tol", tol)
+    weights = arguments.vector("counts", counts, channel.size)
     if not (weights > 0).all():
-        raise ValueError(f"counts must be above 0, got {weights.min()}; take the reports that were seen")
+        raise ValueError(
+            f"counts must be above 0, got {weights.min()}; take the reports that were seen"
+        )
     if not channel.forward(np.full(channel.k, 1 / channel.k)).min() > 0:
-        raise ImpossibleReport("counts has a report that no secret can produce: is this the channel that made it?")
+        raise ImpossibleReport(
+            "counts has a report that no secret can produce: is this the channel that made it?"
+        )
     problem = Problem(channel, weights)
     best = best_found(problem, tol, hyphenated("method", method, METHODS))
     maximum = Maximum(best.theta, best.solver.why(problem))
-    if _validate.flag("strict", strict) and best.gap > max(tol, ROUNDING_OF_GAP):
+    if arguments.flag("strict", strict) and best.gap > max(tol, ROUNDING_OF_GAP):
         raise ConvergenceError(
             f"tol={tol:g} was not certified, the best gap is {best.gap:.3g} by {maximum.method}; take a larger tol, or "
             "strict=False for the best point",

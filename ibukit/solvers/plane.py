@@ -16,16 +16,18 @@ from functools import partial
 
 import numpy as np
 
-from ibukit._validate import Floats
+from ibukit._ground.arguments import Floats
 from ibukit.channels.plane import PlaneChannel
-from ibukit.solvers._model import Curved, Model, Point, System
 from ibukit.solvers._plane_cross_over import conjugate_gradients, cross_over
 from ibukit.solvers._plane_preconditioner import Preconditioner
 from ibukit.solvers.interior_point import Settings, maximise_model
+from ibukit.solvers.interior_point_model import Curved, Model, Point, System
 
 # a guess of the support takes conjugate gradients, too: it waits for a point that is certified
 TRIES = (
-    Settings(em_steps=30, uniform_share=0.1, careful=False, polish_below=0, max_iter=60, patience=12),
+    Settings(
+        em_steps=30, uniform_share=0.1, careful=False, polish_below=0, max_iter=60, patience=12
+    ),
     Settings(em_steps=5, uniform_share=0.5, careful=True, polish_below=0, max_iter=100, patience=8),
 )
 
@@ -71,7 +73,9 @@ class Convolutions(Model):
 
         def solve(rhs: Floats, near: Floats | None, centring: float) -> Floats:
             # theta rest is what theta s will be off by; some products are a thousand times their mean
-            allowed = self.residual * max(centring, 0.05) * np.maximum(point.mu / point.theta, point.s)
+            allowed = (
+                self.residual * max(centring, 0.05) * np.maximum(point.mu / point.theta, point.s)
+            )
             x = near
             # nearly always the second finds its residual small enough: what is left of the first's rounding is for it
             for gram in (single, partial(self.channel.gram_product, w)):

@@ -7,7 +7,14 @@ from functools import cached_property
 
 import numpy as np
 
-from ibukit.channels import Channel, DenseChannel, HadamardChannel, LineChannel, ResponseChannel, StackedChannel
+from ibukit.channels import (
+    Channel,
+    DenseChannel,
+    HadamardChannel,
+    LineChannel,
+    ResponseChannel,
+    StackedChannel,
+)
 from ibukit.solvers._normal_equations import NormalEquations
 
 STRUCTURED = (DenseChannel, ResponseChannel, LineChannel, HadamardChannel)

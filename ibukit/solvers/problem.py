@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ibukit._validate import Floats, Ints
+from ibukit._ground.arguments import Floats, Ints
 from ibukit.channels import Channel, StackedChannel
 
 

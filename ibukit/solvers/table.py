@@ -7,9 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ibukit._validate import Floats
-from ibukit.channels import BitChannel, Channel, DenseChannel, HadamardChannel, LineChannel, ResponseChannel
-from ibukit.channels.hadamard import FEWEST_REPORTS
+from ibukit._ground.arguments import Floats
+from ibukit.channels import (
+    BitChannel,
+    Channel,
+    DenseChannel,
+    HadamardChannel,
+    LineChannel,
+    ResponseChannel,
+)
+from ibukit.channels.hadamard import MIN_REPORTS
 from ibukit.channels.partitioned import PartitionedChannel
 from ibukit.channels.plane import PlaneChannel
 from ibukit.solvers import active_set, anderson, bits, interior_point, line, plane, water_filling
@@ -19,17 +26,17 @@ from ibukit.solvers.problem import Problem
 # of these there may be as many reports as users
 ROW_CHANNELS = (BitChannel, PartitionedChannel)
 # entries of the dense channel up to which it is worth its memory (2^26 doubles are half a gigabyte)
-MOST_DENSE = 2**26
+MAX_DENSE = 2**26
 # order of the largest matrix that is factorised at each step (a second of time, a fifth of a gigabyte)
-MOST_UNKNOWNS = 5000
+MAX_UNKNOWNS = 5000
 # rows of a sketch up to which its normal equations, a look-up for each row and pair of secrets, are cheap
-MOST_GROUPS = 64
+MAX_GROUPS = 64
 # reports for each secret from which a parabola of some of them beats a matrix of all
 MANY_A_SECRET = 20
 # below this a dense matrix beats any structure
-MOST_SECRETS_DENSE_ANYWAY = 300
+MAX_SECRETS_DENSE_ANYWAY = 300
 # but not that of a sketch, from so many entries on and where each of its rows has many reports: a quarter of the time
-FEWEST_ENTRIES_OF_SKETCH = 2**20
+MIN_ENTRIES_OF_SKETCH = 2**20
 
 
 @dataclass(frozen=True)
@@ -99,7 +106,7 @@ def _plane(problem: Problem, tol: float) -> tuple[Floats, int]:
 
 def _is_structured(channel: Channel) -> bool:
     """Whether its normal equations cost less than reading all reports for each pair of secrets."""
-    sketch = isinstance(channel, HadamardChannel) and len(channel.places) > MOST_GROUPS
+    sketch = isinstance(channel, HadamardChannel) and len(channel.places) > MAX_GROUPS
     return isinstance(channel, STRUCTURED) and not sketch
 
 
@@ -109,15 +116,23 @@ def _is_many(problem: Problem, channel: Channel) -> bool:
 
 
 def _bits_apply(problem: Problem) -> bool:
-    many = [isinstance(channel, ROW_CHANNELS) or _is_many(problem, channel) for channel, _ in problem.parts]
+    many = [
+        isinstance(channel, ROW_CHANNELS) or _is_many(problem, channel)
+        for channel, _ in problem.parts
+    ]
     if not any(many) or not _few_unknowns(problem):
         return False
-    rest = [channel for (channel, _), of_many in zip(problem.parts, many, strict=True) if not of_many]
-    return problem.k * sum(channel.size for channel in rest if not _is_structured(channel)) <= MOST_DENSE
+    rest = [
+        channel for (channel, _), of_many in zip(problem.parts, many, strict=True) if not of_many
+    ]
+    return (
+        problem.k * sum(channel.size for channel in rest if not _is_structured(channel))
+        <= MAX_DENSE
+    )
 
 
 def _few_unknowns(problem: Problem) -> bool:
-    return problem.k <= MOST_UNKNOWNS
+    return problem.k <= MAX_UNKNOWNS
 
 
 def _many_rows(problem: Problem) -> bool:
@@ -133,29 +148,41 @@ def _bits_run(problem: Problem, tol: float) -> tuple[Floats, int]:
         if isinstance(channel, ROW_CHANNELS) or _is_many(problem, channel):
             rows.append(bits.many(channel, counts, problem.n))
         else:
-            others.append(channel if _is_structured(channel) else DenseChannel(channel.rows(np.arange(problem.k))))
+            others.append(
+                channel
+                if _is_structured(channel)
+                else DenseChannel(channel.rows(np.arange(problem.k)))
+            )
             q_others.append(counts / problem.n)
-    return bits.maximise(rows, Pooled.of(tuple(others), problem.k), np.concatenate([np.empty(0), *q_others]), tol)
+    return bits.maximise(
+        rows, Pooled.of(tuple(others), problem.k), np.concatenate([np.empty(0), *q_others]), tol
+    )
 
 
 def _only_bits(problem: Problem) -> bool:
-    return not any(_is_many(problem, channel) for channel, _ in problem.parts if not isinstance(channel, ROW_CHANNELS))
+    return not any(
+        _is_many(problem, channel)
+        for channel, _ in problem.parts
+        if not isinstance(channel, ROW_CHANNELS)
+    )
 
 
 def _pooled_applies(problem: Problem) -> bool:
-    return _few_unknowns(problem) and all(isinstance(channel, STRUCTURED) for channel, _ in problem.parts)
+    return _few_unknowns(problem) and all(
+        isinstance(channel, STRUCTURED) for channel, _ in problem.parts
+    )
 
 
 def _pooled_suits(problem: Problem) -> bool:
     structure = any(not isinstance(channel, DenseChannel) for channel, _ in problem.parts)
-    large = problem.k > MOST_SECRETS_DENSE_ANYWAY or not _dense_applies(problem)
+    large = problem.k > MAX_SECRETS_DENSE_ANYWAY or not _dense_applies(problem)
     return structure and (large or any(_is_large_sketch(channel) for channel, _ in problem.parts))
 
 
 def _is_large_sketch(channel: Channel) -> bool:
-    if not isinstance(channel, HadamardChannel) or channel.k * channel.size < FEWEST_ENTRIES_OF_SKETCH:
+    if not isinstance(channel, HadamardChannel) or channel.k * channel.size < MIN_ENTRIES_OF_SKETCH:
         return False
-    return channel.size >= FEWEST_REPORTS * len(channel.places)
+    return channel.size >= MIN_REPORTS * len(channel.places)
 
 
 def _pooled_run(problem: Problem, tol: float) -> tuple[Floats, int]:
@@ -166,12 +193,14 @@ def _pooled_run(problem: Problem, tol: float) -> tuple[Floats, int]:
 
 def _dense_applies(problem: Problem) -> bool:
     s = problem.channel.size
-    return problem.k * s <= MOST_DENSE and min(problem.k, s) <= MOST_UNKNOWNS
+    return problem.k * s <= MAX_DENSE and min(problem.k, s) <= MAX_UNKNOWNS
 
 
 def _dense_run(problem: Problem, tol: float) -> tuple[Floats, int]:
     channel = problem.channel
-    matrix = channel.columns if type(channel) is DenseChannel else channel.rows(np.arange(problem.k))  # no copy
+    matrix = (
+        channel.columns if type(channel) is DenseChannel else channel.rows(np.arange(problem.k))
+    )  # no copy
     return interior_point.maximise(matrix, problem.q, tol)
 
 
@@ -205,12 +234,14 @@ SOLVERS = (
         "reports of one planar mechanism on a large grid",
         _only(PlaneChannel),
         _always,
-        lambda problem: f"interior point with Fourier transforms: noise on a grid of {problem.k} cells",
+        lambda problem: (
+            f"interior point with Fourier transforms: noise on a grid of {problem.k} cells"
+        ),
         _plane,
     ),
     Solver(
         "bits",
-        f"rows of bits or many reports of another kind, also pooled with other mechanisms, and k <= {MOST_UNKNOWNS}",
+        f"rows of bits or many reports of another kind, also pooled with other mechanisms, and k <= {MAX_UNKNOWNS}",
         _bits_apply,
         _many_rows,
         lambda problem: (
@@ -221,7 +252,7 @@ SOLVERS = (
     ),
     Solver(
         "pooled",
-        f"k-RR, geometric, Hadamard or dense channels, and k <= {MOST_UNKNOWNS}",
+        f"k-RR, geometric, Hadamard or dense channels, and k <= {MAX_UNKNOWNS}",
         _pooled_applies,
         _pooled_suits,
         lambda problem: (
@@ -231,7 +262,7 @@ SOLVERS = (
     ),
     Solver(
         "dense",
-        f"at most {MOST_DENSE} entries k x s of the channel, and one of its sides <= {MOST_UNKNOWNS}",
+        f"at most {MAX_DENSE} entries k x s of the channel, and one of its sides <= {MAX_UNKNOWNS}",
         _dense_applies,
         _always,
         lambda problem: f"dense interior point: {_shape(problem)} entries fit in memory",
@@ -242,7 +273,9 @@ SOLVERS = (
         "any channel",
         _always,
         _always,
-        lambda problem: f"active set through forward and adjoint: {_shape(problem)}{_too_large(problem)}",
+        lambda problem: (
+            f"active set through forward and adjoint: {_shape(problem)}{_too_large(problem)}"
+        ),
         _active_run,
     ),
     Solver(
@@ -250,7 +283,9 @@ SOLVERS = (
         "any channel",
         _always,
         _always,
-        lambda problem: f"accelerated ibu through forward and adjoint: {_shape(problem)}{_too_large(problem)}",
+        lambda problem: (
+            f"accelerated ibu through forward and adjoint: {_shape(problem)}{_too_large(problem)}"
+        ),
         _ibu_run,
     ),
 )
@@ -274,7 +309,9 @@ def with_costs(problem: Problem) -> Callable[[Floats], Floats] | None:
     if isinstance(channel, ResponseChannel):
         return lambda cost: water_filling.maximise_at(channel, q, cost)
     if isinstance(channel, LineChannel):
-        return lambda cost: line.maximise(channel, q, ACCURATE_AT_COST, None if (cost == 1).all() else cost)[0]
+        return lambda cost: line.maximise(
+            channel, q, ACCURATE_AT_COST, None if (cost == 1).all() else cost
+        )[0]
     return None
 
 
@@ -315,6 +352,9 @@ def candidates(problem: Problem, method: str = "auto") -> Iterator[Solver]:
     chosen = [solver for solver in applicable if solver.name == wanted]
     if not chosen:
         names = ", ".join(repr(solver.name) for solver in applicable)
-        needs = next((f" needs {solver.needs}" for solver in SOLVERS if solver.name == wanted), " is not known")
+        needs = next(
+            (f" needs {solver.needs}" for solver in SOLVERS if solver.name == wanted),
+            " is not known",
+        )
         raise ValueError(f"method={method!r}{needs}; for this tally there are 'auto', {names}")
     return iter(chosen)

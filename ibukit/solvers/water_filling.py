@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.optimize import brentq
 
-from ibukit._validate import Floats, Ints
+from ibukit._ground.arguments import Floats, Ints
 from ibukit.channels import ResponseChannel
 from ibukit.solvers._water_filling_kernels import fill, water_level
 
@@ -29,7 +29,9 @@ def maximise(channel: ResponseChannel, q: Floats | Ints, total: float | None = N
     """
     theta = np.zeros(channel.k)
     contrast = channel.diagonal - channel.off
-    if contrast <= 0:  # the noise is so strong that doubles cannot tell the secrets apart: every theta is a maximiser
+    if (
+        contrast <= 0
+    ):  # the noise is so strong that doubles cannot tell the secrets apart: every theta is a maximiser
         theta[:] = 1 / channel.k
         return theta
     beta = water_level(q, float(q.sum() if total is None else total), contrast, channel.off)
@@ -69,7 +71,9 @@ def maximise_at(channel: ResponseChannel, q: Floats, cost: Floats) -> Floats:
     theta = np.zeros(k)
     nearest = first - least
     if nearest > 0 and price @ masses(nearest) < 1:
-        rest = _root(lambda mass: float(price @ masses(nearest, mass)) + least * mass - 1, 0.0, 1 / least)
+        rest = _root(
+            lambda mass: float(price @ masses(nearest, mass)) + least * mass - 1, 0.0, 1 / least
+        )
         theta[seen] = masses(nearest, rest)
         theta[cheapest] = rest / cheapest.sum()
         return theta

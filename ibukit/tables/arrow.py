@@ -10,10 +10,10 @@ import narwhals as nw
 from ibukit.errors import MissingExtra
 from ibukit.tables.columns import Columns, Piece
 from ibukit.tables.frames import ByDuckDB, as_frame, parquet
-from ibukit.tables.source import Source
+from ibukit.tables.table import Source
 
 # rows of partial counts that are added up at once
-MOST_PARTIAL = 2**20
+MAX_PARTIAL = 2**20
 # how far Arrow reads ahead: its own settings take four times the memory
 FEW = {"batch_readahead": 4, "fragment_readahead": 1}
 
@@ -38,7 +38,7 @@ class Batches(Source):
                 yield columns.piece(named)
                 continue
             parts.append(columns.grouped(named))
-            if sum(map(len, parts[1:])) > MOST_PARTIAL + len(parts[0]):
+            if sum(map(len, parts[1:])) > MAX_PARTIAL + len(parts[0]):
                 parts = [columns.added(parts)]
         if parts:
             yield columns.piece(columns.added(parts))
@@ -59,7 +59,9 @@ class Dataset(Batches):
     def _by_duckdb(self, columns: Columns) -> ByDuckDB | None:
         wanted = columns.wanted
         empty = nw.from_native(self._schema.empty_table().select(wanted))
-        if not columns.worth_grouping(columns.named(empty)) or not _same_in_duckdb(self._schema, wanted):
+        if not columns.worth_grouping(columns.named(empty)) or not _same_in_duckdb(
+            self._schema, wanted
+        ):
             return None
         try:
             files = _files(self._dataset, wanted)
@@ -77,7 +79,14 @@ def _same_in_duckdb(schema: Any, wanted: list[str]) -> bool:
 
     if len({name.lower() for name in schema.names}) < len(schema.names):
         return False
-    alike = types.is_integer, types.is_float32, types.is_float64, types.is_boolean, types.is_string, types.is_date32
+    alike = (
+        types.is_integer,
+        types.is_float32,
+        types.is_float64,
+        types.is_boolean,
+        types.is_string,
+        types.is_date32,
+    )
     kinds = [schema.field(name).type for name in wanted]
     kinds = [kind.value_type if types.is_dictionary(kind) else kind for kind in kinds]
     return all(any(is_one(kind) for is_one in alike) for kind in kinds)
@@ -91,12 +100,16 @@ def _files(dataset: Any, wanted: list[str]) -> list[str]:
     import pyarrow.dataset as ds
     from pyarrow.fs import LocalFileSystem
 
-    there = isinstance(dataset, ds.FileSystemDataset) and isinstance(dataset.filesystem, LocalFileSystem)
+    there = isinstance(dataset, ds.FileSystemDataset) and isinstance(
+        dataset.filesystem, LocalFileSystem
+    )
     filtered = getattr(dataset, "_scan_options", True)  # it has no public name
     if not there or filtered or not isinstance(dataset.format, ds.ParquetFileFormat):
         return []
     pattern = any(sign in file for file in dataset.files for sign in "*?[")
-    whole = not pattern and all(_unchanged(part, dataset.schema, wanted) for part in dataset.get_fragments())
+    whole = not pattern and all(
+        _unchanged(part, dataset.schema, wanted) for part in dataset.get_fragments()
+    )
     return dataset.files if whole else []
 
 
@@ -107,6 +120,8 @@ def _unchanged(part: Any, schema: Any, wanted: list[str]) -> bool:
     own = part.physical_schema
     return (
         part.partition_expression.equals(ds.scalar(True))
-        and all(name in own.names and own.field(name).type == schema.field(name).type for name in wanted)
+        and all(
+            name in own.names and own.field(name).type == schema.field(name).type for name in wanted
+        )
         and part.num_row_groups == part.metadata.num_row_groups
     )

@@ -9,7 +9,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from ibukit._validate import Ints
+from ibukit._ground.arguments import Ints
 from ibukit.errors import MissingExtra
 
 # the names of the columns while they are counted: those of the table may clash
@@ -61,7 +61,9 @@ class Columns:
     @property
     def wanted(self) -> list[str]:
         """The table's own names of the columns that count, each once."""
-        return [name for name in dict.fromkeys([*self.report, self.by, self.count]) if name is not None]
+        return [
+            name for name in dict.fromkeys([*self.report, self.by, self.count]) if name is not None
+        ]
 
     @property
     def wanted_counts(self) -> str:
@@ -112,13 +114,19 @@ class Columns:
             by, unnamed = _values(rows[BY])
             missing = missing | unnamed
         kind = float if self.weighted else int
-        counts = [kind(n) for n in rows[COUNT].to_list()] if COUNT in rows.columns else np.ones(len(rows))
+        counts = (
+            [kind(n) for n in rows[COUNT].to_list()]
+            if COUNT in rows.columns
+            else np.ones(len(rows))
+        )
         return Piece(values, missing, by, np.asarray(counts, dtype=kind))
 
     def _whole_counts(self, frame: Any) -> Any:
         dtype = frame.collect_schema()[COUNT]
         if not dtype.is_numeric():
-            raise ValueError(f"column {self.count!r} must hold {self.wanted_counts}, and is of type {dtype}")
+            raise ValueError(
+                f"column {self.count!r} must hold {self.wanted_counts}, and is of type {dtype}"
+            )
         n = nw.col(COUNT)
         bad, wide = n.is_null() | (n < 0), n
         if self.weighted:
@@ -137,7 +145,9 @@ class Columns:
         shown = "a missing value" if value is None or value != value else repr(value)
         fraction = not self.weighted and value is not None and value > 0 and np.isfinite(value)
         hint = "; say weighted=True if these are weights" if fraction else ""
-        raise ValueError(f"column {self.count!r} must hold {self.wanted_counts} from 0 on, it contains {shown}{hint}")
+        raise ValueError(
+            f"column {self.count!r} must hold {self.wanted_counts} from 0 on, it contains {shown}{hint}"
+        )
 
 
 def collected(frame: Any) -> nw.DataFrame[Any]:
@@ -199,7 +209,9 @@ def _matrix(columns: list[nw.Series[Any]]) -> tuple[NDArray[Any], NDArray[np.boo
 
 
 def _numbers(column: nw.Series[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    if column.null_count() or not (column.dtype.is_numeric() or isinstance(column.dtype, nw.Boolean)):
+    if column.null_count() or not (
+        column.dtype.is_numeric() or isinstance(column.dtype, nw.Boolean)
+    ):
         values, missing = _values(column)
         filled = np.where(missing, 0, values)
         # whole numbers stay what they are where one is missing: cells, and no degrees

@@ -9,7 +9,7 @@ import narwhals as nw
 
 from ibukit.errors import MissingExtra
 from ibukit.tables.columns import Columns, Piece, collected
-from ibukit.tables.source import Source
+from ibukit.tables.table import Source
 
 
 class Frame(Source):
@@ -65,7 +65,9 @@ class ByDuckDB(Frame):
 def parquet(files: list[str]) -> ByDuckDB:
     """Files of Parquet, read by DuckDB in a stream."""
     by_name = not _alike(files)  # which takes a third more time
-    return ByDuckDB(", ".join(files[:3]), lambda duckdb: duckdb.read_parquet(files, union_by_name=by_name))
+    return ByDuckDB(
+        ", ".join(files[:3]), lambda duckdb: duckdb.read_parquet(files, union_by_name=by_name)
+    )
 
 
 def _alike(files: list[str]) -> bool:
@@ -76,7 +78,11 @@ def _alike(files: list[str]) -> bool:
         from pyarrow.parquet import read_schema
 
         first, *others = (read_schema(file) for file in files)
-    except (ModuleNotFoundError, OSError, ValueError):  # not here, elsewhere, or no Parquet: that is for DuckDB to say
+    except (
+        ModuleNotFoundError,
+        OSError,
+        ValueError,
+    ):  # not here, elsewhere, or no Parquet: that is for DuckDB to say
         return False
     return all(first.equals(other) for other in others)
 
@@ -107,4 +113,6 @@ def _duckdb() -> Any:
 
 def missing_extra(package: str) -> MissingExtra:
     """The error that says what to install."""
-    return MissingExtra(f'this table needs {package}, which is not installed: pip install "ibukit[tables]"')
+    return MissingExtra(
+        f'this table needs {package}, which is not installed: pip install "ibukit[tables]"'
+    )

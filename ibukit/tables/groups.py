@@ -10,16 +10,23 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ibukit import _validate
-from ibukit._parts import are_bits, are_real, are_rows
-from ibukit._validate import Ints
-from ibukit.alphabet import Line
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Ints
+from ibukit.domain.alphabet import Line
+from ibukit.domain.grid import Grid
 from ibukit.errors import AlphabetMismatch
-from ibukit.grid import Grid
-from ibukit.tables.choice import chooser
 from ibukit.tables.columns import Columns, Piece
-from ibukit.tables.labels import bit_rows, cells, number_in, numbers_in_rows, places, rows_of_lists
-from ibukit.tables.sources import open_table
+from ibukit.tables.mechanism_choice import chooser
+from ibukit.tables.readers import open_table
+from ibukit.tables.report_codes import (
+    bit_rows,
+    cells,
+    number_in,
+    numbers_in_rows,
+    places,
+    rows_of_lists,
+)
+from ibukit.tally.part import are_bits, are_real, are_rows
 
 HOW = ("raise", "drop")
 
@@ -55,14 +62,20 @@ class TableReports:
         weighted: bool = False,
     ) -> None:
         for name, how in (("unknown", unknown), ("missing", missing)):
-            if not _validate.is_one_of(how, HOW):
+            if not arguments.is_one_of(how, HOW):
                 raise ValueError(f'{name} must be "raise" or "drop", got {how!r}')
-        if _validate.flag("weighted", weighted) and count is None:
-            raise ValueError("count must name the column of weights where weighted is True, got None")
+        if arguments.flag("weighted", weighted) and count is None:
+            raise ValueError(
+                "count must name the column of weights where weighted is True, got None"
+            )
         self._how = {"unknown": unknown, "missing": missing}
         self._choose = chooser(mechanism, epsilon, by)
         self._source = open_table(table)
-        many = (report,) if isinstance(report, str) else _validate.items("report", report, "a column, or several")
+        many = (
+            (report,)
+            if isinstance(report, str)
+            else arguments.items("report", report, "a column, or several")
+        )
         self.columns = Columns(many, by if epsilon is None else epsilon, count, weighted)
         self._check_columns()
         self.dropped: dict[str, int] = {}
@@ -77,7 +90,9 @@ class TableReports:
         for role, name in roles:
             if name is not None and not _is_in(there, name):
                 shown = ", ".join(map(repr, there[:20])) + (", ..." if len(there) > 20 else "")
-                raise ValueError(f"{role} must name a column of the table, got {name!r}; the columns are {shown}")
+                raise ValueError(
+                    f"{role} must name a column of the table, got {name!r}; the columns are {shown}"
+                )
 
     def groups(self) -> Iterator[Group]:
         """Reports with their mechanism; those that can be listed come last, added up."""
@@ -144,7 +159,9 @@ class TableReports:
             reports = self._codes(values, alphabet, mechanism)
             known = reports >= 0
         if not known.all():
-            self._leave_out("unknown", counts[~known], partial(self._unknown, given[~known], mechanism))
+            self._leave_out(
+                "unknown", counts[~known], partial(self._unknown, given[~known], mechanism)
+            )
         reports, counts = reports[known], counts[known]
         if alphabet is not None:
             _, all_codes, all_counts = self._listed.setdefault(id(mechanism), (mechanism, [], []))
@@ -159,7 +176,9 @@ class TableReports:
             if len(named) == 2:
                 return cells(values, alphabet)
             ends = "latitude and longitude" if alphabet.bounds is not None else "row and column"
-            raise ValueError(f"report must name two columns for {_name(mechanism)} on a grid, {ends}, got {named}")
+            raise ValueError(
+                f"report must name two columns for {_name(mechanism)} on a grid, {ends}, got {named}"
+            )
         if len(named) > 1:
             raise ValueError(f"report must name one column for {_name(mechanism)}, got {named}")
         return places(values, alphabet, self._source.textual)
@@ -175,7 +194,10 @@ class TableReports:
         if values.dtype != object:
             return values, np.ones(len(values), dtype=bool)
         # whole numbers on a line, or what else the mechanism takes: it judges numbers itself
-        read: list[Any] = [number_in(v) if isinstance(v, str) and self._source.textual else v for v in values.tolist()]
+        read: list[Any] = [
+            number_in(v) if isinstance(v, str) and self._source.textual else v
+            for v in values.tolist()
+        ]
         good = [isinstance(value, Real) and not isinstance(value, bool) for value in read]
         numbers = [value if fine else 0 for value, fine in zip(read, good, strict=True)]
         return np.array(numbers), np.array(good, dtype=bool)
@@ -194,7 +216,9 @@ class TableReports:
 
     def _unknown(self, values: NDArray[Any], mechanism: Any) -> Exception:
         rows = values.tolist()
-        shown = list(dict.fromkeys(repr(tuple(row) if isinstance(row, list) else row) for row in rows))
+        shown = list(
+            dict.fromkeys(repr(tuple(row) if isinstance(row, list) else row) for row in rows)
+        )
         more = f" and {len(shown) - 3} more" if len(shown) > 3 else ""
         columns = ", ".join(map(repr, self.columns.report))
         return AlphabetMismatch(
@@ -217,7 +241,9 @@ def _taken_by(mechanism: Any, reports: NDArray[Any]) -> NDArray[np.bool_]:
         if len(reports) < 2:
             return np.zeros(len(reports), dtype=bool)
         half = len(reports) // 2
-        return np.concatenate([_taken_by(mechanism, part) for part in (reports[:half], reports[half:])])
+        return np.concatenate(
+            [_taken_by(mechanism, part) for part in (reports[:half], reports[half:])]
+        )
     return np.ones(len(reports), dtype=bool)
 
 
@@ -236,7 +262,10 @@ def _are_swapped(values: NDArray[Any], bounds: tuple[float, float, float, float]
     if bounds is None or values.ndim != 2 or values.shape[1] != 2:
         return False
     south, north, west, east = bounds
-    lon, lat = (np.array([number_in(v) if isinstance(v, str) else v for v in column], float) for column in values.T)
+    lon, lat = (
+        np.array([number_in(v) if isinstance(v, str) else v for v in column], float)
+        for column in values.T
+    )
     return bool(((south <= lat) & (lat <= north) & (west <= lon) & (lon <= east)).any())
 
 

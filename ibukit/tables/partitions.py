@@ -9,7 +9,7 @@ import narwhals as nw
 import numpy as np
 
 from ibukit.tables.columns import Columns, Piece
-from ibukit.tables.source import Source
+from ibukit.tables.table import Source
 
 # counts of so many partitions are added at once
 ADDED_AT_ONCE = 16
@@ -44,14 +44,19 @@ class Partitions(Source):
         count, add = dask.delayed(_grouped), dask.delayed(_added)
         level = [count(part, columns) for part in parts]
         while len(level) > 1:
-            groups = [level[start : start + ADDED_AT_ONCE] for start in range(0, len(level), ADDED_AT_ONCE)]
+            groups = [
+                level[start : start + ADDED_AT_ONCE]
+                for start in range(0, len(level), ADDED_AT_ONCE)
+            ]
             level = [add(group, columns) for group in groups]
         (rows,) = dask.compute(*level)
         yield columns.piece(_of_pandas(rows))
 
     def _surely_repeat(self, columns: Columns) -> bool:
         """Whether reports repeat; Python's objects may be lists, which only a partition can tell."""
-        if len(columns.report) == 1 and isinstance(self._frame.dtypes[columns.report[0]], np.dtypes.ObjectDType):
+        if len(columns.report) == 1 and isinstance(
+            self._frame.dtypes[columns.report[0]], np.dtypes.ObjectDType
+        ):
             return False
         return columns.worth_grouping(columns.named(nw.from_native(self._frame._meta)))
 

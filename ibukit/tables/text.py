@@ -18,7 +18,7 @@ from typing import IO, Any, cast
 import narwhals as nw
 
 from ibukit.tables.columns import Columns, Piece
-from ibukit.tables.source import Source
+from ibukit.tables.table import Source
 
 LINES_AT_ONCE = 2**18
 DAMAGED = (gzip.BadGzipFile, EOFError, zlib.error)
@@ -55,7 +55,9 @@ class TextFile(Source):
         """One for each stretch of rows."""
         for name in columns.wanted:
             if self.names.count(name) > 1:
-                raise ValueError(f"{self.shown} must have one column {name!r}, it has {self.names.count(name)}")
+                raise ValueError(
+                    f"{self.shown} must have one column {name!r}, it has {self.names.count(name)}"
+                )
         for chunk in self._chunks():
             chunk.columns = self.names
             self._chunk = chunk[columns.wanted]
@@ -65,7 +67,9 @@ class TextFile(Source):
 
     def _piece(self, columns: Columns, chunk: Any) -> Piece:
         if columns.count is not None:
-            chunk = chunk.assign(**{columns.count: self._numbers(chunk[columns.count], columns.wanted_counts)})
+            chunk = chunk.assign(
+                **{columns.count: self._numbers(chunk[columns.count], columns.wanted_counts)}
+            )
         named = columns.named(nw.from_native(chunk, eager_only=True))
         return columns.piece(columns.grouped(named) if columns.worth_grouping(named) else named)
 
@@ -79,7 +83,9 @@ class TextFile(Source):
             raise ValueError(f"column {texts.name!r} must hold {wanted}, it contains {wrong!r}")
         return numbers
 
-    def find(self, columns: Columns, check: Callable[[Piece], None]) -> tuple[str, Exception] | None:
+    def find(
+        self, columns: Columns, check: Callable[[Piece], None]
+    ) -> tuple[str, Exception] | None:
         """Where the first row is that `check` refuses, in what was read last, and its error."""
 
         def error_of(rows: Any) -> Exception | None:
@@ -105,13 +111,24 @@ class TextFile(Source):
         from tqdm import tqdm
 
         size = self._path.stat().st_size
-        bar = tqdm(total=size, unit="B", unit_scale=True, desc=self.shown, disable=None, leave=False)
+        bar = tqdm(
+            total=size, unit="B", unit_scale=True, desc=self.shown, disable=None, leave=False
+        )
         with bar, self._named_errors(), self._bytes() as raw, warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
             file = gzip.GzipFile(fileobj=raw) if self._zipped else raw
-            options: dict[str, Any] = {"dtype": str, "keep_default_na": False, "na_values": [""], "index_col": False}
+            options: dict[str, Any] = {
+                "dtype": str,
+                "keep_default_na": False,
+                "na_values": [""],
+                "index_col": False,
+            }
             options |= {"skip_blank_lines": False, "sep": self.delimiter, "encoding": "utf-8-sig"}
-            options |= {"header": None, "names": range(len(self._header)), "skiprows": 0 if self.headless else 1}
+            options |= {
+                "header": None,
+                "names": range(len(self._header)),
+                "skiprows": 0 if self.headless else 1,
+            }
             with pd.read_csv(file, chunksize=LINES_AT_ONCE, **options) as chunks:
                 for chunk in chunks:
                     bar.update(raw.tell() - bar.n)
@@ -164,7 +181,9 @@ class TextFile(Source):
         """Rows with the line that each ends on."""
         try:
             with self._content() as file:
-                lines = csv.reader((line.decode("utf-8") for line in file), delimiter=self.delimiter)
+                lines = csv.reader(
+                    (line.decode("utf-8") for line in file), delimiter=self.delimiter
+                )
                 for row in lines:
                     if lines.line_num == 1 and row:
                         row[0] = row[0].removeprefix("\ufeff")
@@ -216,6 +235,8 @@ class TextFiles(Source):
             self._now = file
             yield from file.pieces(columns)
 
-    def find(self, columns: Columns, check: Callable[[Piece], None]) -> tuple[str, Exception] | None:
+    def find(
+        self, columns: Columns, check: Callable[[Piece], None]
+    ) -> tuple[str, Exception] | None:
         """As for the file that was read last."""
         return self._now.find(columns, check)

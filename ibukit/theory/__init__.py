@@ -10,9 +10,9 @@ from ibukit.identification.fixed_points import FixedPoint as FixedPoint
 from ibukit.identification.fixed_points import fixed_points as fixed_points
 from ibukit.identification.identifiability import Identifiability as Identifiability
 from ibukit.identification.identifiability import identifiable as identifiable
-from ibukit.identification.likely import dominated as dominated
-from ibukit.identification.likely import likely_region as likely_region
-from ibukit.identification.likely import likely_subset as likely_subset
+from ibukit.identification.likely_subsets import dominated as dominated
+from ibukit.identification.likely_subsets import likely_region as likely_region
+from ibukit.identification.likely_subsets import likely_subset as likely_subset
 from ibukit.identification.mle_set import MleSet as MleSet
 from ibukit.identification.mle_set import mle_set as mle_set
 from ibukit.theory.asymptotic_emd import asymptotic_emd as asymptotic_emd

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ibukit._threads import one_thread
-from ibukit._validate import Floats
-from ibukit.alphabet import Alphabet
-from ibukit.information import contrasts
+from ibukit._ground.arguments import Floats
+from ibukit._ground.threads import one_thread
+from ibukit.domain.alphabet import Alphabet
+from ibukit.fisher_information import contrasts
 from ibukit.mechanisms import Mechanism
 from ibukit.mechanisms.matrix import as_mechanism
 from ibukit.theory.asymptotics import positive_distribution, principal_axes

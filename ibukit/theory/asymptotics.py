@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ibukit import _validate
-from ibukit._threads import one_thread
-from ibukit._validate import Floats
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats
+from ibukit._ground.threads import one_thread
 from ibukit.errors import NotInvertible
+from ibukit.fisher_information import contrasts
+from ibukit.fisher_information.bits import BitInformation
 from ibukit.identification.identifiability import refuse_if_too_large_to_decompose
-from ibukit.information import contrasts
-from ibukit.information.bits import BitInformation
 from ibukit.mechanisms import FiniteMechanism, Mechanism, SubsetSelection
+from ibukit.mechanisms.categorical.unary import IndependentBits, is_bits, is_unary
 from ibukit.mechanisms.inversion_error import inversion_error
 from ibukit.mechanisms.matrix import as_mechanism
-from ibukit.mechanisms.unary import IndependentBits, is_bits, is_unary
 
 
 def asymptotic_mse(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
@@ -88,7 +88,9 @@ def asymptotic_mse(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
         return 0.0
     mechanism = mechanism.as_finite()
     uniform = bool((p == p[0]).all())
-    if type(mechanism) is SubsetSelection and uniform:  # exactly: a class that inherits may have another law
+    if (
+        type(mechanism) is SubsetSelection and uniform
+    ):  # exactly: a class that inherits may have another law
         return inversion_error(mechanism).at(p)
     with one_thread():
         if is_unary(mechanism) and uniform:
@@ -103,7 +105,7 @@ def asymptotic_mse(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
 def positive_distribution(name: str, values: ArrayLike, k: int) -> Floats:
     """A distribution without zeros."""
     why = "and at the boundary the error has another limit; leave out secrets that nobody has"
-    return _validate.positive_distribution(name, values, k, why)
+    return arguments.positive_distribution(name, values, k, why)
 
 
 def _listed(mechanism: FiniteMechanism, theta: Floats) -> float:

@@ -9,13 +9,13 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 from scipy.special import betaln
 
-from ibukit import _validate
 from ibukit._deprecated import once_positional
-from ibukit._threads import one_thread
-from ibukit._validate import Floats
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats
+from ibukit._ground.threads import one_thread
 from ibukit.errors import ConvergenceError, NotInvertible
+from ibukit.fisher_information import contrasts
 from ibukit.identification.identifiability import identifiable
-from ibukit.information import contrasts
 from ibukit.mechanisms import Mechanism
 from ibukit.mechanisms.matrix import as_mechanism
 from ibukit.theory.estimation_bounds import entropy_factor
@@ -163,8 +163,8 @@ def bayes_limits(
     (2.0913, 2.0838)
     """
     mechanism = as_mechanism(mechanism)
-    k = _validate.whole("number of secrets", mechanism.k, 2)
-    prior, draws = _validate.dirichlet_alpha(alpha, k), _validate.whole("draws", draws, 2)
+    k = arguments.whole("number of secrets", mechanism.k, 2)
+    prior, draws = arguments.dirichlet_alpha(alpha, k), arguments.whole("draws", draws, 2)
     mechanism = mechanism.as_finite()
     if not identifiable(mechanism):
         raise NotInvertible(
@@ -177,12 +177,12 @@ def bayes_limits(
         if k == 2:
             means, errors, missed = _by_quadrature(matrix, prior)
         else:
-            values = _by_monte_carlo(matrix, prior, _validate.generator(rng), draws)
+            values = _by_monte_carlo(matrix, prior, arguments.generator(rng), draws)
             means, errors = values.mean(axis=1), values.std(axis=1, ddof=1) / np.sqrt(draws)
     k1, k2, distribution, frequencies = (float(mean) for mean in means)
     first, second, third, fourth = (float(error) for error in errors)
     limits = BayesLimits(k, k1, k2, distribution, frequencies, (first, second, third, fourth))
-    if _validate.flag("strict", strict) and missed:
+    if arguments.flag("strict", strict) and missed:
         raise ConvergenceError(
             f"the quadrature ended before its goal, with errors up to {errors.max():.3g}: {missed}; strict=False "
             "returns the limits with these errors",

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ibukit import _validate
-from ibukit._validate import Floats
-from ibukit.distributions import project_to_simplex
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats
+from ibukit.domain.distributions import project_to_simplex
 from ibukit.mechanisms import average_mechanism
 from ibukit.mechanisms.base import FiniteMechanism, Mechanism, require_mechanism
+from ibukit.mechanisms.categorical.unary import is_bits
 from ibukit.mechanisms.inversion_error import inverse_contrast, inversion_error
-from ibukit.mechanisms.unary import is_bits
-from ibukit.theory._doubles import number_of_secrets, within_doubles
+from ibukit.theory._overflow import number_of_secrets, within_doubles
 
 
 def inv_squared_error(mechanism: Mechanism, theta: ArrayLike) -> float:
@@ -62,7 +62,7 @@ def inv_squared_error(mechanism: Mechanism, theta: ArrayLike) -> float:
     >>> round(ik.theory.inv_squared_error(mechanism, ages.distribution) / ages.n, 1)
     17.2
     """
-    p = _validate.distribution("theta", theta, require_mechanism(mechanism).k)
+    p = arguments.distribution("theta", theta, require_mechanism(mechanism).k)
     return inversion_error(mechanism).at(p)
 
 
@@ -95,7 +95,9 @@ def inv_squared_error_range(mechanism: Mechanism) -> tuple[float, float]:
     [273.52, 274.51]
     """
     error = inversion_error(mechanism)
-    return error.constant + float(error.slope.min()) - 1, error.at(project_to_simplex(error.slope / 2))
+    return error.constant + float(error.slope.min()) - 1, error.at(
+        project_to_simplex(error.slope / 2)
+    )
 
 
 def compound_squared_error(
@@ -153,19 +155,25 @@ def compound_squared_error(
     2.2496
     """
     average = average_mechanism(mechanisms, weights)
-    p = _validate.distribution("theta", theta, average.k)
+    p = arguments.distribution("theta", theta, average.k)
     shares = (
-        np.full(len(mechanisms), 1 / len(mechanisms)) if weights is None else _validate.distribution("weights", weights)
+        np.full(len(mechanisms), 1 / len(mechanisms))
+        if weights is None
+        else arguments.distribution("weights", weights)
     )
     shifts = (_expected(mechanism, average, p) - p for mechanism in mechanisms)
-    deficit = sum(float(share * (shift @ shift)) for share, shift in zip(shares, shifts, strict=True))
+    deficit = sum(
+        float(share * (shift @ shift)) for share, shift in zip(shares, shifts, strict=True)
+    )
     return inversion_error(average).at(p) - deficit
 
 
 def _expected(mechanism: Mechanism, average: FiniteMechanism, theta: Floats) -> Floats:
     """Theta A B: what the inverse of the average makes of the reports of one of the mechanisms."""
     if is_bits(average) and is_bits(mechanism):
-        return np.asarray((mechanism.p_zero - average.p_zero + mechanism.contrast * theta) / average.contrast)
+        return np.asarray(
+            (mechanism.p_zero - average.p_zero + mechanism.contrast * theta) / average.contrast
+        )
     assert isinstance(mechanism, FiniteMechanism)
     return average.invert(np.arange(average.m), mechanism.forward(theta))
 
@@ -196,7 +204,7 @@ def inv_bound_krr(k: int, epsilon: float) -> float:
     >>> round(inv_bound_krr(100, epsilon=2.0), 2)  # printed as 227.28
     277.28
     """
-    secrets, eps = number_of_secrets(k, 2), _validate.positive("epsilon", epsilon)
+    secrets, eps = number_of_secrets(k, 2), arguments.positive("epsilon", epsilon)
     with within_doubles(k=secrets, epsilon=eps):
         return float(inverse_contrast(secrets, eps) ** 2)
 
@@ -230,8 +238,8 @@ def inv_bound_geometric(k: int, epsilon: float) -> float:
     >>> round(inv_bound_geometric(100, epsilon=0.05), 1)  # printed as 7238
     7818.5
     """
-    _validate.whole("k", k, 3)
-    eps = _validate.positive("epsilon", epsilon)
+    arguments.whole("k", k, 3)
+    eps = arguments.positive("epsilon", epsilon)
     with within_doubles(epsilon=eps):
         b = -1 / np.expm1(-eps)
         return float(b**3 - 2 * np.exp(-eps) * b**2 - 2)

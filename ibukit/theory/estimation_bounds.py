@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ibukit import _validate
 from ibukit._deprecated import once_positional, reordered
-from ibukit._threads import one_thread
+from ibukit._ground import arguments
+from ibukit._ground.threads import one_thread
 from ibukit.identification.identifiability import refuse_if_too_large_to_decompose
-from ibukit.theory._doubles import number_of_secrets, within_doubles
+from ibukit.theory._overflow import number_of_secrets, within_doubles
 
 
 @once_positional("k", "n")
@@ -85,7 +85,11 @@ def posterior_entropy_bound(entropy: float, *, k: int, n: int | None = None) -> 
 
 
 def _nats(entropy: Any) -> float:
-    if isinstance(entropy, bool) or not isinstance(entropy, Real) or not _validate.as_float(entropy) < np.inf:
+    if (
+        isinstance(entropy, bool)
+        or not isinstance(entropy, Real)
+        or not arguments.as_float(entropy) < np.inf
+    ):
         raise ValueError(f"entropy must be a number of nats below inf, got {entropy!r}")
     return float(entropy)
 
@@ -95,7 +99,7 @@ def _entropy_bound(entropy: float, secrets: int, n: int | None) -> float:
     sharp = entropy_factor(secrets) * uncertain
     if n is None:
         return sharp
-    users = _validate.whole("n", n, 1)
+    users = arguments.whole("n", n, 1)
     cube = secrets * uncertain - secrets / 12
     cell = sharp - (secrets - 1) * (secrets + 2) / (12 * secrets)
     return max(cube, cell, 0.0) / users**2
@@ -182,7 +186,7 @@ def ldp_bounds(k: int, epsilon: float) -> LdpBounds:
     >>> round(bound, 1), round(attained, 1)
     (904.1, 3245.4)
     """
-    secrets, eps = number_of_secrets(k, 2), _validate.positive("epsilon", epsilon)
+    secrets, eps = number_of_secrets(k, 2), arguments.positive("epsilon", epsilon)
     log_gain = eps + float(np.log(-np.expm1(-eps)))  # log(e^eps - 1) without overflow
     k1 = -(secrets - 1) * log_gain
     k2 = k1 - secrets * eps / 2
@@ -258,12 +262,12 @@ def least_asymptotic_mse(k: int, epsilon: float, theta: ArrayLike | None = None)
     >>> round(least_asymptotic_mse(10, epsilon=0.1, theta=theta), 1)
     3237.3
     """
-    secrets, eps = number_of_secrets(k, 2), _validate.positive("epsilon", epsilon)
+    secrets, eps = number_of_secrets(k, 2), arguments.positive("epsilon", epsilon)
     with within_doubles(k=secrets, epsilon=eps):
         anywhere = float((secrets - 1) ** 2 / secrets / np.expm1(eps / 2) ** 2)
     if theta is None:
         return anywhere
-    root = np.sqrt(_validate.distribution("theta", theta, secrets))
+    root = np.sqrt(arguments.distribution("theta", theta, secrets))
     refuse_if_too_large_to_decompose(secrets)
     with one_thread():
         total = np.linalg.svd(np.diag(root) - np.outer(root**2, root), compute_uv=False).sum()
@@ -337,8 +341,8 @@ def binary_response_mse(epsilon: float, *, n: int, alpha: ArrayLike) -> BinaryRe
     >>> [round(error, 5) for error in binary_response_mse(epsilon=1.0, n=10, alpha=0.5)]
     [0.20913, 0.18413]
     """
-    users, eps = _validate.whole("n", n, 1), _validate.positive("epsilon", epsilon)
-    prior = _validate.dirichlet_alpha(alpha, 2)
+    users, eps = arguments.whole("n", n, 1), arguments.positive("epsilon", epsilon)
+    prior = arguments.dirichlet_alpha(alpha, 2)
     product = float(prior[0] / prior.sum() * prior[1] / (prior.sum() + 1))
     with within_doubles(epsilon=eps):
         noise = float(1 / (2 * np.sinh(eps / 2)) ** 2)

@@ -9,20 +9,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import helmert, solve_triangular
 
-from ibukit import _validate
-from ibukit._threads import one_thread
-from ibukit._validate import Floats
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats
+from ibukit._ground.threads import one_thread
 from ibukit.errors import NotInvertible
 from ibukit.identification.identifiability import identifiable, refuse_if_too_large_to_decompose
 from ibukit.mechanisms import Mechanism, RandomizedResponse, SubsetSelection
+from ibukit.mechanisms.categorical.unary import IndependentBits, is_bits
 from ibukit.mechanisms.inversion_error import inverse_contrast
 from ibukit.mechanisms.matrix import as_mechanism
-from ibukit.mechanisms.unary import IndependentBits, is_bits
 
 # weights of the reports: so many times each is multiplied by the length of its row
 STEPS = 50
 # no report's weight falls below this share of its probability, so that no row is divided by 0
-LEAST_SHARE = 1e-6
+MIN_SHARE = 1e-6
 ROWS_AT_ONCE = 1024
 
 
@@ -96,7 +96,7 @@ def mle_error_bound(mechanism: Mechanism | ArrayLike, n: ArrayLike) -> float | F
     array([2.692, 0.269, 0.027])
     """
     mechanism = as_mechanism(mechanism)
-    users = _validate.users(n, least=1)
+    users = arguments.users(n, least=1)
     bound = np.asarray(_constant(mechanism) / np.sqrt(users))
     return float(bound) if bound.ndim == 0 else bound
 
@@ -107,18 +107,28 @@ def _constant(mechanism: Mechanism) -> float:
         return 0.0
     mechanism = mechanism.as_finite()
     if not (answer := identifiable(mechanism)):
-        raise NotInvertible(f"mechanism must identify the distribution, but does not: {answer.reason}")
+        raise NotInvertible(
+            f"mechanism must identify the distribution, but does not: {answer.reason}"
+        )
     if is_bits(mechanism):
         if mechanism.m >= 2**1023:
             return np.inf
         diameter, m = _of_bits(mechanism), float(mechanism.m)
-    elif type(mechanism) is RandomizedResponse:  # exactly: a class that inherits may have another law
-        diameter, m = np.sqrt(2) * inverse_contrast(mechanism.k, mechanism.epsilon), float(mechanism.k)
+    elif (
+        type(mechanism) is RandomizedResponse
+    ):  # exactly: a class that inherits may have another law
+        diameter, m = (
+            np.sqrt(2) * inverse_contrast(mechanism.k, mechanism.epsilon),
+            float(mechanism.k),
+        )
     else:
         refuse_if_too_large_to_decompose(mechanism.k)
         seen = mechanism.matrix()[:, mechanism.matrix().any(axis=0)]
         with one_thread():
-            diameter, m = min(_diameter(rows) for rows in right_inverses(seen)), float(seen.shape[1])
+            diameter, m = (
+                min(_diameter(rows) for rows in right_inverses(seen)),
+                float(seen.shape[1]),
+            )
     return float(diameter * np.sqrt((m - 1) / 2) * (1 + 1 / np.sqrt(m)))
 
 
@@ -137,7 +147,7 @@ def right_inverses(matrix: Floats) -> Iterator[Floats]:
         if lengths.max() < shortest:
             shortest, shortest_rows = lengths.max(), rows
         weights = weights * lengths
-        weights = np.maximum(weights / weights.sum(), LEAST_SHARE * uniform_law)
+        weights = np.maximum(weights / weights.sum(), MIN_SHARE * uniform_law)
         rows = _least_squares(tangent, weights)
     yield shortest_rows
 
@@ -168,10 +178,14 @@ def _of_bits(mechanism: IndependentBits | SubsetSelection) -> float:
 
         ones, other = np.arange(1, k), binom(k - 1, mechanism.p_zero)
         chance = mechanism.p_one * other.pmf(ones - 1) + (1 - mechanism.p_one) * other.pmf(ones)
-    step = -k * np.expm1(-mechanism.epsilon) / ((k - ones) * odds + ones)  # from a bit not set to one that is
+    step = (
+        -k * np.expm1(-mechanism.epsilon) / ((k - ones) * odds + ones)
+    )  # from a bit not set to one that is
     squares = step**2 * ones * (k - ones) / k
     scale = chance @ squares / (k - 1)
-    shared = np.maximum(0, ones[:, None] + ones - k) - np.outer(ones, ones) / k  # as few bits as they can share
+    shared = (
+        np.maximum(0, ones[:, None] + ones - k) - np.outer(ones, ones) / k
+    )  # as few bits as they can share
     apart = squares[:, None] + squares - 2 * np.outer(step, step) * shared
     # rows without any bit set, or with all, are in the centre
     weighted = np.sqrt(max(apart.max(), squares.max())) / scale

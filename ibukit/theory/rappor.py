@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
-from ibukit import _validate
 from ibukit._deprecated import reordered
-from ibukit._validate import Floats, Ints
-from ibukit.theory._doubles import number_of_secrets
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats, Ints
+from ibukit.theory._overflow import number_of_secrets
 
 # From the last factor backwards the subtracted terms halve, so that beyond these many the rest is below rounding.
 FACTORS_THAT_COUNT = 64
-# Up to so many secrets sets of every size are counted; beyond, all 2^(k-1) as if they had LARGEST_SET secrets, except
+# Up to so many secrets sets of every size are counted; beyond, all 2^(k-1) as if they had MAX_SET secrets, except
 # the smaller ones, which are a share of e^-500 of them: a sum over a larger set is nearer to a fair coin still.
-MOST_SIZES, LARGEST_SET = 4000, 1000
+MAX_SIZES, MAX_SET = 4000, 1000
 
 By = Literal["sets", "product"]
 
@@ -26,11 +26,15 @@ By = Literal["sets", "product"]
 @overload
 def rappor_concavity_bound(k: int, epsilon: float, *, n: int, by: By = "sets") -> float: ...
 @overload
-def rappor_concavity_bound(k: int, epsilon: float, *, n: ArrayLike, by: By = "sets") -> float | Floats: ...
+def rappor_concavity_bound(
+    k: int, epsilon: float, *, n: ArrayLike, by: By = "sets"
+) -> float | Floats: ...
 
 
 @reordered("(n, k, epsilon, by)")
-def rappor_concavity_bound(k: int, epsilon: float, *, n: ArrayLike, by: By = "sets") -> float | Floats:
+def rappor_concavity_bound(
+    k: int, epsilon: float, *, n: ArrayLike, by: By = "sets"
+) -> float | Floats:
     """Lower bound on P(L strictly concave) under RAPPOR.
 
     It holds whatever the n users' secrets are. By sets, with c = tanh(eps/4) and the sum over the even s from 2 to k:
@@ -91,9 +95,9 @@ def rappor_concavity_bound(k: int, epsilon: float, *, n: ArrayLike, by: By = "se
     array([0.    , 0.9821, 1.    ])
     """
     k = number_of_secrets(k, 1)
-    epsilon = _validate.positive("epsilon", epsilon)
-    users = _validate.users(n, least=0)
-    if not _validate.is_one_of(by, ("sets", "product")):
+    epsilon = arguments.positive("epsilon", epsilon)
+    users = arguments.users(n, least=0)
+    if not arguments.is_one_of(by, ("sets", "product")):
         raise ValueError(f'by must be "sets" or "product", got {by!r}')
     bound = _by_sets(users, k, epsilon) if by == "sets" else _by_product(users, k, epsilon)
     return float(bound) if bound.ndim == 0 else np.asarray(bound)
@@ -110,11 +114,11 @@ def _by_product(users: Ints, k: int, epsilon: float) -> Floats:
 def _by_sets(users: Ints, k: int, epsilon: float) -> Floats:
     if k == 1:  # there is one distribution, and nothing to be flat along
         return np.ones(users.shape)
-    sizes = np.arange(1, (k if k <= MOST_SIZES else LARGEST_SET) + 1)
+    sizes = np.arange(1, (k if k <= MAX_SIZES else MAX_SET) + 1)
     # log C(k, s) of the even s, as a sum of logarithms: no difference of large ones
     log_sets = np.cumsum(np.log((k - sizes + 1) / sizes))[1::2]
     sizes = sizes[1::2]
-    if k > MOST_SIZES:
+    if k > MAX_SIZES:
         log_sets[-1] = (k - 1) * np.log(2)
     log_c = _log_tanh(epsilon / 4)
     log_even = np.log1p(np.expm1(sizes * log_c) / 2)  # log((1 + c^s) / 2), also where c is almost 1
@@ -125,4 +129,8 @@ def _by_sets(users: Ints, k: int, epsilon: float) -> Floats:
 def _log_tanh(x: float) -> float:
     if x < 1e-9:
         return math.log(max(x, math.ulp(0.0)))  # tanh x is x
-    return math.log(math.tanh(x)) if x < 1 else math.log1p(-2 * math.exp(-2 * x) / (1 + math.exp(-2 * x)))
+    return (
+        math.log(math.tanh(x))
+        if x < 1
+        else math.log1p(-2 * math.exp(-2 * x) / (1 + math.exp(-2 * x)))
+    )

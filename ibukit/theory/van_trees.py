@@ -8,16 +8,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from ibukit import _validate
 from ibukit._deprecated import reordered
-from ibukit._validate import Floats
-from ibukit.theory._doubles import number_of_secrets, within_doubles
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats
+from ibukit.theory._overflow import number_of_secrets, within_doubles
 
 # of the rule for the mean over U
 POINTS = 200
 
 # some vectors of so many doubles are a gigabyte
-MOST_IN_A_PRIOR = 2**25
+MAX_IN_A_PRIOR = 2**25
 
 
 @reordered("(n, k, epsilon, alpha, of)")
@@ -107,9 +107,9 @@ def van_trees_bound(
     >>> round(bound, 6), round(constant, 6)
     (0.001918, 0.001947)
     """
-    users, secrets = _validate.whole("n", n, 1), number_of_secrets(k, 2, MOST_IN_A_PRIOR)
-    eps, prior = _validate.positive("epsilon", epsilon), _validate.dirichlet_alpha(alpha, secrets)
-    if not _validate.is_one_of(of, ("distribution", "frequencies")):
+    users, secrets = arguments.whole("n", n, 1), number_of_secrets(k, 2, MAX_IN_A_PRIOR)
+    eps, prior = arguments.positive("epsilon", epsilon), arguments.dirichlet_alpha(alpha, secrets)
+    if not arguments.is_one_of(of, ("distribution", "frequencies")):
         raise ValueError(f'of must be "distribution" or "frequencies", got {of!r}')
     total = float(prior.sum())
     spread = float((prior * (total - prior)).sum() / (total * (total + 1)))  # t
@@ -144,7 +144,9 @@ def _mean_of_inverse(a: Floats, b: Floats, gain: float) -> Floats:
     To the rounding of doubles; as a hypergeometric function it is NaN in scipy for a + b in the hundreds.
     """
     width = np.sqrt(1 / a + 1 / b)
-    y = np.log(a / b) + np.linspace(-40 / a - 10 * width, 40 / b + 10 * width, POINTS)  # the tails are e^(ay), e^(-by)
+    y = np.log(a / b) + np.linspace(
+        -40 / a - 10 * width, 40 / b + 10 * width, POINTS
+    )  # the tails are e^(ay), e^(-by)
     log_density = -a * np.logaddexp(0, -y) - b * np.logaddexp(0, y)
     density = np.exp(log_density - log_density.max(axis=0))
     return np.asarray((density / (1 + gain * expit(y))).sum(axis=0) / density.sum(axis=0))

@@ -15,9 +15,15 @@ DATA = Path(__file__).resolve().parents[2] / "data"
 
 def options(description: str, files: Sequence[str]) -> argparse.Namespace:
     """The arguments every script takes."""
-    parser = argparse.ArgumentParser(description=f"{description} Needs the network unless --from names a folder.")
-    parser.add_argument("--from", dest="folder", type=Path, help=f"a folder that holds {', '.join(files)}")
-    parser.add_argument("--to", type=Path, default=DATA, help="where to write the tables (default: data/)")
+    parser = argparse.ArgumentParser(
+        description=f"{description} Needs the network unless --from names a folder."
+    )
+    parser.add_argument(
+        "--from", dest="folder", type=Path, help=f"a folder that holds {', '.join(files)}"
+    )
+    parser.add_argument(
+        "--to", type=Path, default=DATA, help="where to write the tables (default: data/)"
+    )
     return parser.parse_args()
 
 

@@ -57,14 +57,20 @@ def names() -> Iterator[tuple[str, int, str, str]]:
 
 def errors(path: Path, distribution: str, k: int, level: str) -> dict[str, float]:
     """The mean l1 error of each protocol for a million people, if the file is of that run."""
-    stored = {name: values.ravel() for name, values in loadmat(str(path)).items() if not name.startswith("__")}
+    stored = {
+        name: values.ravel()
+        for name, values in loadmat(str(path)).items()
+        if not name.startswith("__")
+    }
     said = [stored[name][-1] for name in ("absz", "privacy", "repetition", "indices")]
     if said != [k, float(level), REPETITIONS, PEOPLE]:
         raise ValueError(
             f"{path.name} must be of {k} secrets at {level}, {REPETITIONS} repetitions of a million people, got {said}"
         )
     if not np.allclose(stored["prob"], shares(distribution, k), rtol=1e-9):
-        raise ValueError(f"{path.name} must be of the distribution {distribution}, and has another one")
+        raise ValueError(
+            f"{path.name} must be of the distribution {distribution}, and has another one"
+        )
     return {protocol: float(stored[f"{name}_error"][-1]) for protocol, name in PROTOCOLS.items()}
 
 
@@ -76,12 +82,21 @@ def main() -> None:
         header, *rows = csv.reader(file)
     made = []
     for distribution, k, level, name in names():
-        found = errors(obtain(f"{REPOSITORY}{COMMIT}/Data/{name}", None, chosen.folder), distribution, k, level)
+        found = errors(
+            obtain(f"{REPOSITORY}{COMMIT}/Data/{name}", None, chosen.folder), distribution, k, level
+        )
         setting = f"{distribution}, k = {k}, eps = {level}"
         for protocol, error in found.items():
             compared = ["", "text", "", REPETITIONS, *TOLERANCE, "reproduced", ""]
             made.append(
-                [CLAIM, f"Data/{name}", setting, f"l1 error after norm-mul, {protocol}", f"{error:#.4g}", *compared]
+                [
+                    CLAIM,
+                    f"Data/{name}",
+                    setting,
+                    f"l1 error after norm-mul, {protocol}",
+                    f"{error:#.4g}",
+                    *compared,
+                ]
             )
     first = next(i for i, row in enumerate(rows) if row[0] == CLAIM)
     others = [row for row in rows if row[0] != CLAIM]

@@ -42,7 +42,11 @@ def main() -> None:
     folder = chosen.to / "adult"
     write(folder / "ages.csv", ["age", "count"], sorted((train_ages + test_ages).items()))
     write(folder / "ages_train.csv", ["age", "count"], sorted(train_ages.items()))
-    write(folder / "workclass.csv", ["workclass", "count"], (train_classes + test_classes).most_common())
+    write(
+        folder / "workclass.csv",
+        ["workclass", "count"],
+        (train_classes + test_classes).most_common(),
+    )
     write(folder / "workclass_train.csv", ["workclass", "count"], train_classes.most_common())
 
 

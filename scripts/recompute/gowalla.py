@@ -22,7 +22,9 @@ CHUNK = 500_000
 def positions(path: Path) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Latitudes and longitudes of the check-ins (user, time, latitude, longitude, place; tab-separated) in pieces."""
     columns = ["user", "time", "lat", "lon", "place"]
-    for piece in pd.read_csv(path, sep="\t", names=columns, usecols=["lat", "lon"], chunksize=CHUNK):
+    for piece in pd.read_csv(
+        path, sep="\t", names=columns, usecols=["lat", "lon"], chunksize=CHUNK
+    ):
         known = piece.dropna()
         yield known["lat"].to_numpy(), known["lon"].to_numpy()
 
@@ -44,9 +46,15 @@ def main() -> None:
         grid = datasets.load_gowalla(city).alphabet
         north, east = grid.edges()
         lat, lon = (north[1:] + north[:-1]) / 2, (east[1:] + east[:-1]) / 2
-        cells = zip(np.ndindex(grid.n_rows, grid.n_cols), count_checkins(path, city).tolist(), strict=True)
+        cells = zip(
+            np.ndindex(grid.n_rows, grid.n_cols), count_checkins(path, city).tolist(), strict=True
+        )
         rows = [(r, c, f"{lat[r]:.6f}", f"{lon[c]:.6f}", count) for (r, c), count in cells]
-        write(chosen.to / "gowalla" / f"{city}.csv", ["row", "col", "lat_center", "lon_center", "count"], rows)
+        write(
+            chosen.to / "gowalla" / f"{city}.csv",
+            ["row", "col", "lat_center", "lon_center", "count"],
+            rows,
+        )
 
 
 if __name__ == "__main__":

@@ -44,7 +44,9 @@ def bins(hundredths: Counter[int], size: int = 3, n_bins: int = 1000) -> list[in
 
 def main() -> None:
     """Write the three tables."""
-    names = [f"yellow_tripdata_sample_{year}-{month:02d}.csv" for year in YEARS for month in range(1, 13)]
+    names = [
+        f"yellow_tripdata_sample_{year}-{month:02d}.csv" for year in YEARS for month in range(1, 13)
+    ]
     chosen = options(__doc__ or "", names)
     distances = {year: Counter[int]() for year in YEARS}
     payments = {year: Counter[int]() for year in YEARS}
@@ -63,13 +65,21 @@ def main() -> None:
     write(
         folder / "distances_1000_bins.csv",
         ["bin", "left_open_mi", "right_closed_mi", "count"],
-        [(i, round(0.03 * i, 2), round(0.03 * (i + 1), 2), count) for i, count in enumerate(bins(total))],
+        [
+            (i, round(0.03 * i, 2), round(0.03 * (i + 1), 2), count)
+            for i, count in enumerate(bins(total))
+        ],
     )
     write(
         folder / "payments.csv",
         ["payment_type", "label", *YEARS, "count"],
         [
-            (kind, label, *(payments[year][kind] for year in YEARS), sum(payments[year][kind] for year in YEARS))
+            (
+                kind,
+                label,
+                *(payments[year][kind] for year in YEARS),
+                sum(payments[year][kind] for year in YEARS),
+            )
             for kind, label in LABELS.items()
         ],
     )

@@ -16,7 +16,9 @@ TWO_FREQUENCIES = np.array([0.65, 0.35])
 LINE = 12
 LINE_EPSILON = 0.5
 DECAY = np.exp(-LINE_EPSILON)
-LINE_MATRIX = DECAY ** abs(np.subtract.outer(np.arange(LINE), np.arange(LINE))) * (1 - DECAY) / (1 + DECAY)
+LINE_MATRIX = (
+    DECAY ** abs(np.subtract.outer(np.arange(LINE), np.arange(LINE))) * (1 - DECAY) / (1 + DECAY)
+)
 LINE_MATRIX[:, [0, -1]] /= 1 - DECAY
 LINE_COUNTS = np.array([60, 45, 70, 130, 160, 125, 90, 95, 110, 60, 30, 25])
 

@@ -30,9 +30,15 @@ def _plain(value: Any) -> Any:
 def write(name: str, program: str, version: str, answers: dict[str, Any]) -> None:
     """Keep the answers of one program, a line each, and the hash of the file."""
     about = {"program": program, "version": version, "script": f"record_{name}.py"}
-    lines = [f"  {json.dumps(key)}: {json.dumps(value, default=_plain)}" for key, value in (about | answers).items()]
+    lines = [
+        f"  {json.dumps(key)}: {json.dumps(value, default=_plain)}"
+        for key, value in (about | answers).items()
+    ]
     (RECORDED / f"{name}.json").write_text("{\n" + ",\n".join(lines) + "\n}\n", "utf8")
-    SUMS.write_text("".join(f"{sha256(path)}  {path.name}\n" for path in sorted(RECORDED.glob("*.json"))), "utf8")
+    SUMS.write_text(
+        "".join(f"{sha256(path)}  {path.name}\n" for path in sorted(RECORDED.glob("*.json"))),
+        "utf8",
+    )
     print(f"recorded {program} {version}")
 
 
@@ -45,7 +51,9 @@ def read(name: str) -> dict[str, Any]:
     path = RECORDED / f"{name}.json"
     hashes = dict(reversed(line.split("  ")) for line in SUMS.read_text("utf8").splitlines())
     if sha256(path) != hashes[path.name]:
-        raise ValueError(f"{path.name} is not what was recorded: its SHA-256 is {sha256(path)}. Run `make foreign`.")
+        raise ValueError(
+            f"{path.name} is not what was recorded: its SHA-256 is {sha256(path)}. Run `make foreign`."
+        )
     answers: dict[str, Any] = json.loads(path.read_text("utf8"))
     return answers
 
@@ -58,7 +66,9 @@ def _record_all(privic: list[str]) -> None:
         arguments = [str(Path(file).resolve()) for file in privic] if name == "privic" else []
         command = [sys.executable, "-W", "ignore", "-m", f"foreign.{script.stem}", *arguments]
         environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-        done = subprocess.run(command, cwd=HERE.parent, env=environment, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            command, cwd=HERE.parent, env=environment, capture_output=True, text=True, check=False
+        )
         print(done.stdout, end="")
         if done.returncode:
             missing.append(f"not recorded: {name}: {done.stderr.strip().splitlines()[-1]}")

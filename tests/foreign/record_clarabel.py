@@ -12,7 +12,9 @@ TIGHT = {"tol_gap_abs": 1e-13, "tol_gap_rel": 1e-13, "tol_feas": 1e-13}
 
 def primal(matrix, q, **how):
     theta = cp.Variable(len(matrix))
-    problem = cp.Problem(cp.Maximize(q @ cp.log(matrix.T @ theta)), [theta >= 0, cp.sum(theta) == 1])
+    problem = cp.Problem(
+        cp.Maximize(q @ cp.log(matrix.T @ theta)), [theta >= 0, cp.sum(theta) == 1]
+    )
     problem.solve(solver=cp.CLARABEL, **how)
     return {"theta": theta.value, "value": problem.value, "status": problem.status}
 
@@ -29,5 +31,9 @@ def dual(matrix, q, **how):
 answers = {"cvxpy": version("cvxpy")}
 for name, matrix, counts in (("small", MATRIX, COUNTS), ("line", LINE_MATRIX, LINE_COUNTS)):
     q = counts / counts.sum()
-    answers |= {name: primal(matrix, q), f"{name}, tight": primal(matrix, q, **TIGHT), f"{name}, dual": dual(matrix, q)}
+    answers |= {
+        name: primal(matrix, q),
+        f"{name}, tight": primal(matrix, q, **TIGHT),
+        f"{name}, dual": dual(matrix, q),
+    }
 write("clarabel", "Clarabel", version("clarabel"), answers)

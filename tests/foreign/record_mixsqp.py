@@ -7,7 +7,10 @@ import numpy as np
 from foreign.inputs import COUNTS, LINE_COUNTS, LINE_MATRIX, MATRIX
 from foreign.record import write
 
-CONTROLS = {"": "", ", tight": "tol.svd = 0, eps = 1e-12, convtol.sqp = 1e-12, zero.threshold.solution = 1e-12, "}
+CONTROLS = {
+    "": "",
+    ", tight": "tol.svd = 0, eps = 1e-12, convtol.sqp = 1e-12, zero.threshold.solution = 1e-12, ",
+}
 
 
 def r(program):
@@ -32,5 +35,7 @@ def fitted(matrix, counts, control):
 
 answers = {"R": r("cat(format(getRversion()))")}
 for name, matrix, counts in (("small", MATRIX, COUNTS), ("line", LINE_MATRIX, LINE_COUNTS)):
-    answers |= {name + suffix: fitted(matrix, counts, control) for suffix, control in CONTROLS.items()}
+    answers |= {
+        name + suffix: fitted(matrix, counts, control) for suffix, control in CONTROLS.items()
+    }
 write("mixsqp", "mixsqp", r('cat(packageDescription("mixsqp")$Version)'), answers)

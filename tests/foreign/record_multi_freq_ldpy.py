@@ -30,7 +30,9 @@ write(
         "L-OSUE MI": L_OSUE_Aggregator_MI(BITS, 2 * EPSILON, EPSILON),
         "L-GRR MI": L_GRR_Aggregator_MI(REPORTS, SECRETS, 2 * EPSILON, EPSILON),
         "L-GRR IBU": L_GRR_Aggregator_IBU(REPORTS, SECRETS, 2 * EPSILON, EPSILON),
-        "IBU of a matrix that is not symmetric": IBU(2, TWO, TWO_FREQUENCIES, 10_000, 1e-12, "max_abs"),
+        "IBU of a matrix that is not symmetric": IBU(
+            2, TWO, TWO_FREQUENCIES, 10_000, 1e-12, "max_abs"
+        ),
         "VAR_Long_Pure at 0": VAR_Long_Pure(1 / 2, q1, p2, 1 - p2, f=0),
         "VAR_Long_Pure at 1": VAR_Long_Pure(1 / 2, q1, p2, 1 - p2, f=1),
     },

@@ -23,7 +23,9 @@ def answers(measurement, secret):
     return {"level": measurement.map(1), "draws": histogram(lambda: measurement(secret))}
 
 
-bits = dp.m.make_randomized_response_bitvec(dp.bitvector_domain(max_weight=1), dp.discrete_distance(), f=F)
+bits = dp.m.make_randomized_response_bitvec(
+    dp.bitvector_domain(max_weight=1), dp.discrete_distance(), f=F
+)
 one_hot = np.packbits([1, 0, 0, 0, 0, 0, 0, 0]).tobytes()
 write(
     "opendp",
@@ -36,7 +38,9 @@ write(
         "geometric within bounds": answers(
             dp.m.make_geometric(*NUMBERS, scale=1 / LINE_EPSILON, bounds=(0, LINE - 1)), 3
         ),
-        "randomized response": answers(dp.m.make_randomized_response(list(range(SECRETS)), prob=0.5), 2),
+        "randomized response": answers(
+            dp.m.make_randomized_response(list(range(SECRETS)), prob=0.5), 2
+        ),
         "two secrets": answers(dp.m.make_randomized_response_bool(prob=0.75), True),
         "bits": {"level": bits.map(1), "draws": histogram(lambda: bits(one_hot)[0])},
     },

@@ -24,15 +24,23 @@ WANTED = ("PosToValParis", "BlahutArimotoParis", "IBU", "LaplaceBetter", "KWdist
 def functions(path):
     """The wanted functions of their file, for our city in the place of Paris."""
     tree = ast.parse(path.read_text("utf8"))
-    tree.body = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name in WANTED]
-    city = {"X_paris_lat": np.arange(HEIGHT), "X_paris_long": np.arange(WIDTH), "N_X_paris": len(CELLS)}
+    tree.body = [
+        node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name in WANTED
+    ]
+    city = {
+        "X_paris_lat": np.arange(HEIGHT),
+        "X_paris_long": np.arange(WIDTH),
+        "N_X_paris": len(CELLS),
+    }
     theirs = {"np": np, "math": math, "time": time, "emd": emd} | city
     exec(compile(tree, path.name, "exec"), theirs)
     return [theirs[name] for name in WANTED[1:]]
 
 
 if len(sys.argv) < 2:
-    sys.exit("name privic_functions.py: git clone https://github.com/blitzwas/PRIVIC, then make foreign PRIVIC=...")
+    sys.exit(
+        "name privic_functions.py: git clone https://github.com/blitzwas/PRIVIC, then make foreign PRIVIC=..."
+    )
 file = Path(sys.argv[1])
 blahut_arimoto, ibu, laplace, distance = functions(file)
 k = len(CELLS)

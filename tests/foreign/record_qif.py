@@ -38,7 +38,9 @@ write(
         "geometric": mechanism.d_privacy.geometric(LINE, LINE_EPSILON),
         "randomized_response": mechanism.d_privacy.randomized_response(SECRETS, EPSILON),
         "exponential": mechanism.d_privacy.exponential(SECRETS, lambda x, y: EPSILON * abs(x - y)),
-        "tight_constraints": mechanism.d_privacy.tight_constraints(SECRETS, lambda x, y: EPSILON * abs(x - y)),
+        "tight_constraints": mechanism.d_privacy.tight_constraints(
+            SECRETS, lambda x, y: EPSILON * abs(x - y)
+        ),
         "planar, 3 x 3": mechanism.geo_ind.planar_geometric_grid(HEIGHT, HEIGHT, 1.0, EPSILON),
         "planar, 3 wide": mechanism.geo_ind.planar_geometric_grid(HEIGHT, WIDTH, 1.0, EPSILON),
         "planar, 4 wide": mechanism.geo_ind.planar_geometric_grid(WIDTH, HEIGHT, 1.0, EPSILON),

@@ -56,8 +56,13 @@ def test_planar_noise_of_qif_is_wrong_on_a_rectangle():
 
     Where the grid is wider than high, it never reports the last column from the first: no epsilon allows that.
     """
-    theirs = {name: np.array(read("qif")[f"planar, {name}"]) for name in ("3 x 3", "3 wide", "4 wide")}
-    ours = [ik.TruncatedPlanarGeometric(ik.Grid(*shape), EPSILON).matrix()[0, 0] for shape in ((3, 3), (4, 3), (3, 4))]
+    theirs = {
+        name: np.array(read("qif")[f"planar, {name}"]) for name in ("3 x 3", "3 wide", "4 wide")
+    }
+    ours = [
+        ik.TruncatedPlanarGeometric(ik.Grid(*shape), EPSILON).matrix()[0, 0]
+        for shape in ((3, 3), (4, 3), (3, 4))
+    ]
     assert np.ptp(ours) < 1e-12
     assert np.ptp([matrix[0, 0] for matrix in theirs.values()]) > 0.004
     assert (theirs["4 wide"] == 0).sum() == 18
@@ -80,7 +85,9 @@ def test_the_optimum_of_qif_is_reached_by_geometric_noise_and_best_guesses():
     loss = SIX @ (matrix * line.distances()).sum(axis=1)
     noise = ik.TruncatedGeometric(line, LEVEL)
     assert loss == pytest.approx(privacy.adversary_loss(noise, SIX, line.distances()), rel=1e-9)
-    assert loss > 1.01 * privacy.adversary_loss(ik.TruncatedGeometric(line, LEVEL * 1.05), SIX, line.distances())
+    assert loss > 1.01 * privacy.adversary_loss(
+        ik.TruncatedGeometric(line, LEVEL * 1.05), SIX, line.distances()
+    )
 
 
 def test_the_authors_blahut_arimoto_is_ours():
@@ -93,7 +100,9 @@ def test_the_authors_blahut_arimoto_is_ours():
 def test_the_authors_laplace_is_an_exponential_mechanism_of_twice_its_parameter():
     """Each row is divided by its sum, so its level is not the parameter: on this city 30 % above."""
     theirs = read("privic")
-    np.testing.assert_allclose(theirs["Laplace"], ik.Exponential(CITY, 2 * BETA).matrix(), rtol=1e-12)
+    np.testing.assert_allclose(
+        theirs["Laplace"], ik.Exponential(CITY, 2 * BETA).matrix(), rtol=1e-12
+    )
     around = ik.Exponential(ik.Grid(HEIGHT + 4, WIDTH + 4), 2 * BETA).matrix()
     rows = (CELLS[:, 0] + 2) * (WIDTH + 4) + CELLS[:, 1] + 2
     # the reports lie on a wider grid, but a row is divided by its sum there
@@ -103,16 +112,23 @@ def test_the_authors_laplace_is_an_exponential_mechanism_of_twice_its_parameter(
 
 
 @pytest.mark.parametrize(
-    ("name", "matrix"), [("IBU, 10 steps", "Blahut-Arimoto, 8 steps"), ("IBU of Laplace, 10 steps", "Laplace")]
+    ("name", "matrix"),
+    [("IBU, 10 steps", "Blahut-Arimoto, 8 steps"), ("IBU of Laplace, 10 steps", "Laplace")],
 )
 def test_the_authors_ibu_takes_our_steps_and_ends_long_before_the_maximum(name, matrix):
     theirs = read("privic")
-    tally = ik.MatrixMechanism(theirs[matrix], CITY).tally_counts(np.rint(100 * CITY_FREQUENCIES).astype(int))
-    np.testing.assert_allclose(theirs[name], ik.ibu(tally, stop=ik.Steps(10)).distribution, rtol=1e-12)
+    tally = ik.MatrixMechanism(theirs[matrix], CITY).tally_counts(
+        np.rint(100 * CITY_FREQUENCIES).astype(int)
+    )
+    np.testing.assert_allclose(
+        theirs[name], ik.ibu(tally, stop=ik.Steps(10)).distribution, rtol=1e-12
+    )
     assert ik.gap(tally, theirs[name]) > 0.03
     assert abs(ik.mle(tally).distribution - theirs[name]).max() > 0.08
 
 
 def test_the_authors_distance_is_ours():
     """It comes from pyemd; ours from POT."""
-    assert read("privic")["distance"] == pytest.approx(ik.emd(PRIOR, CITY_FREQUENCIES, CITY), rel=1e-12)
+    assert read("privic")["distance"] == pytest.approx(
+        ik.emd(PRIOR, CITY_FREQUENCIES, CITY), rel=1e-12
+    )

@@ -25,9 +25,14 @@ def bits_of(byte):
     return np.unpackbits(np.array([byte], dtype=np.uint8))
 
 
-LINEAR, SLOW = ik.LinearGeometric(ik.Line(0, LINE - 1), LINE_EPSILON), ik.LinearGeometric(ik.Line(0, LINE - 1), 0.05)
+LINEAR, SLOW = (
+    ik.LinearGeometric(ik.Line(0, LINE - 1), LINE_EPSILON),
+    ik.LinearGeometric(ik.Line(0, LINE - 1), 0.05),
+)
 CUT = ik.TruncatedGeometric(ik.Line(0, LINE - 1), LINE_EPSILON)
-RESPONSE = ik.RandomizedResponse(SECRETS, math.log(5))  # 1/2 for the secret, 1/10 for each of five others
+RESPONSE = ik.RandomizedResponse(
+    SECRETS, math.log(5)
+)  # 1/2 for the secret, 1/10 for each of five others
 TWO = ik.RandomizedResponse(2, math.log(3))
 BITS = ik.UnaryEncoding(PLACES, 0.75, 0.25)
 # name -> our mechanism, the secret, and which report of ours one of theirs is
@@ -56,7 +61,9 @@ def law(mechanism, secret, reports):
 
 def drawn(name):
     """Their reports and how often each came."""
-    reports, counts = np.array([(int(report), count) for report, count in read("opendp")[name]["draws"]]).T
+    reports, counts = np.array(
+        [(int(report), count) for report, count in read("opendp")[name]["draws"]]
+    ).T
     assert counts.sum() == DRAWS
     return reports, counts
 

@@ -9,7 +9,10 @@ from foreign.inputs import COUNTS, LINE_COUNTS, LINE_MATRIX, MATRIX
 from foreign.record import read
 
 INSTANCES = {"small": (MATRIX, COUNTS), "line": (LINE_MATRIX, LINE_COUNTS)}
-TALLIES = {name: ik.MatrixMechanism(matrix).tally_counts(counts) for name, (matrix, counts) in INSTANCES.items()}
+TALLIES = {
+    name: ik.MatrixMechanism(matrix).tally_counts(counts)
+    for name, (matrix, counts) in INSTANCES.items()
+}
 both = pytest.mark.parametrize("name", INSTANCES)
 
 
@@ -95,7 +98,11 @@ def errors(matrix, counts, steps, swapped):
         if step == 0:
             so_far = weights
         elif swapped:
-            so_far = weights + so_far * (new / people) - weights @ ((weights / people).T * counts) @ so_far
+            so_far = (
+                weights
+                + so_far * (new / people)
+                - weights @ ((weights / people).T * counts) @ so_far
+            )
         else:
             so_far = weights + so_far * (new / people) - so_far @ shrink.T
         people = new
@@ -123,6 +130,8 @@ def test_the_statistical_errors_of_pyunfold_are_not_those_of_its_steps(name):
     (matrix, counts), steps = INSTANCES[name.split(",")[0]], theirs["num_iterations"]
     right = by_differences(matrix, counts, steps)
     np.testing.assert_allclose(errors(matrix, counts, steps, swapped=False), right, rtol=1e-5)
-    np.testing.assert_allclose(errors(matrix, counts, steps, swapped=True), theirs["stat_err"], rtol=1e-9)
+    np.testing.assert_allclose(
+        errors(matrix, counts, steps, swapped=True), theirs["stat_err"], rtol=1e-9
+    )
     off = np.array(theirs["stat_err"]) / right - 1
     assert 0.03 < abs(off).max() < 0.15

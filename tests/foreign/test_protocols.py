@@ -41,7 +41,9 @@ def test_multi_freq_ldpy_clips_what_we_debias_and_divides_by_the_sum(name):
     np.testing.assert_allclose(read("multi_freq_ldpy")[f"{name} MI"], ours, atol=1e-13)
 
 
-@pytest.mark.parametrize(("theirs", "ours"), [("DE", "GRR"), ("SUE", "SUE"), ("OUE", "OUE"), ("SHE", "SHE")])
+@pytest.mark.parametrize(
+    ("theirs", "ours"), [("DE", "GRR"), ("SUE", "SUE"), ("OUE", "OUE"), ("SHE", "SHE")]
+)
 def test_pure_ldp_debiases_as_we_do(theirs, ours):
     np.testing.assert_allclose(
         read("pure_ldp")[theirs], N * ik.inv(TALLIES[ours], post="none").distribution, rtol=1e-10
@@ -60,7 +62,9 @@ def test_its_ibu_of_bits_is_not_their_maximum():
     assert ik.gap(TALLIES["OUE"], theta) > 0.01
     # each one a report of k-RR, with 1/2 for the secret and 1 / (e^eps + 1) for any other, up to a factor
     alone = ik.RandomizedResponse(SECRETS, float(np.log((np.exp(EPSILON) + 1) / 2)))
-    np.testing.assert_allclose(theta, ik.mle(alone.tally_counts(BITS.sum(axis=0))).distribution, atol=1e-8)
+    np.testing.assert_allclose(
+        theta, ik.mle(alone.tally_counts(BITS.sum(axis=0))).distribution, atol=1e-8
+    )
 
 
 def test_its_longitudinal_k_rr_has_another_level_than_the_one_asked_for():
@@ -71,7 +75,9 @@ def test_its_longitudinal_k_rr_has_another_level_than_the_one_asked_for():
     level = float(np.log(own / (other + paths)))
     assert 1.38 < level < 1.4  # 1.5 was asked for
     fits = ik.RandomizedResponse(SECRETS, level).tally(REPORTS)
-    np.testing.assert_allclose(theirs["L-GRR MI"], ik.inv(fits, post="norm-mul").distribution, atol=1e-13)
+    np.testing.assert_allclose(
+        theirs["L-GRR MI"], ik.inv(fits, post="norm-mul").distribution, atol=1e-13
+    )
     asked = ik.LongitudinalResponse(SECRETS, EPSILON, 2 * EPSILON).tally(REPORTS)
     assert abs(ik.inv(asked, post="norm-mul").distribution - theirs["L-GRR MI"]).max() > 0.01
     assert ik.gap(fits, theirs["L-GRR IBU"]) > 0.005
@@ -81,7 +87,9 @@ def test_its_longitudinal_k_rr_has_another_level_than_the_one_asked_for():
 
 def printed(library, part):
     """What an example of the book's page of errors printed."""
-    (row,) = ERRORS[(ERRORS.library == library) & ERRORS.what.str.contains(part, regex=False)].itertuples()
+    (row,) = ERRORS[
+        (ERRORS.library == library) & ERRORS.what.str.contains(part, regex=False)
+    ].itertuples()
     return float(row.printed), row.right
 
 
@@ -101,7 +109,9 @@ def test_its_variance_does_not_depend_on_the_frequency():
     assert round(theirs["VAR_Long_Pure at 1"], 2) == shown
     protocol = ik.LongitudinalUnaryEncoding.osue(5, 1.0, 2.0)
     own, other = protocol.tally([[1, 0, 0, 0, 0]]).parts[0].mechanism.p_one, 1 - protocol.p_zero
-    assert float(right) == pytest.approx(own * (1 - own) / (own - min(other, 1 - other)) ** 2, abs=5e-3)
+    assert float(right) == pytest.approx(
+        own * (1 - own) / (own - min(other, 1 - other)) ** 2, abs=5e-3
+    )
 
 
 def test_the_rappor_of_pure_ldp_spends_more_than_was_asked_for():

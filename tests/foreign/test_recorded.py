@@ -17,11 +17,15 @@ PINS = (HERE.parents[1] / "pyproject.toml").read_text("utf8")
 def test_a_record_has_its_hash_its_script_and_its_line_in_the_table(name):
     answers = record.read(name)
     assert (HERE / answers["script"]).is_file()
-    assert f"| {answers['program']} | {answers['version']} |" in (HERE / "README.md").read_text("utf8")
+    assert f"| {answers['program']} | {answers['version']} |" in (HERE / "README.md").read_text(
+        "utf8"
+    )
 
 
 def test_every_script_has_a_record_and_every_pin_its_version():
-    assert sorted(path.stem for path in HERE.glob("record_*.py")) == [f"record_{name}" for name in NAMES]
+    assert sorted(path.stem for path in HERE.glob("record_*.py")) == [
+        f"record_{name}" for name in NAMES
+    ]
     pinned = dict(re.findall(r'"([\w-]+)==([\w.]+)"', PINS))
     for name in ("qif", "pyunfold", "multi_freq_ldpy", "pure_ldp", "clarabel", "opendp"):
         assert record.read(name)["version"] == pinned[name.replace("_", "-")], name

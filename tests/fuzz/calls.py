@@ -39,7 +39,9 @@ MADE = {
     identification.MleSet: lambda w: identification.mle_set(w.tally),
     ik.solvers.Maximum: lambda w: ik.solvers.maximise(w.tally.operator, w.tally.counts),
     ik.solvers.Problem: lambda w: ik.solvers.Problem(w.tally.operator, w.tally.counts),
-    ik.solvers.Solver: lambda w: next(ik.solvers.candidates(ik.solvers.Problem(w.tally.operator, w.tally.counts))),
+    ik.solvers.Solver: lambda w: next(
+        ik.solvers.candidates(ik.solvers.Problem(w.tally.operator, w.tally.counts))
+    ),
     privacy.Audit: lambda w: privacy.audit(w.mechanism, w.mechanism.release, n=400),
     theory.BayesLimits: lambda w: theory.bayes_limits(w.mechanism, 1.0, rng=w.rng, draws=50),
     theory.BinaryResponseMse: lambda w: theory.binary_response_mse(w.epsilon, n=100, alpha=0.5),
@@ -50,7 +52,16 @@ MADE = {
     ik.plan.__globals__["Plans"]: lambda w: ik.plan([w.mechanism, w.other], width=0.1),
 }
 # files have tests of their own, which kill and corrupt; figures are plotting's; the rest asks pandas alone
-LEFT_OUT = {"save", "load", "plot", "to_geodataframe", "add_note", "with_traceback", "count", "index"}
+LEFT_OUT = {
+    "save",
+    "load",
+    "plot",
+    "to_geodataframe",
+    "add_note",
+    "with_traceback",
+    "count",
+    "index",
+}
 # what a mechanism defines and its base class calls, with arrays that are checked
 EXTENSION = {
     "channel",
@@ -80,7 +91,11 @@ class Call:
     def open(self):
         """Parameters that take what a reader has, wrong values among them."""
         # `name` of codes is how an error is to call the labels
-        return [name for name, each in self.takes.items() if not promised(each) and self.keys[name] != "codes.name"]
+        return [
+            name
+            for name, each in self.takes.items()
+            if not promised(each) and self.keys[name] != "codes.name"
+        ]
 
     def missing(self):
         """Parameters without a strategy."""
@@ -103,7 +118,9 @@ def made(cls):
         return MADE[cls]
     if cls.__name__ in MECHANISMS or cls is ik.MatrixMechanism:
         return lambda world: world.of_kind(cls.__name__).mechanism
-    usual = [name for name, each in parameters(cls).items() if each.default is inspect.Parameter.empty]
+    usual = [
+        name for name, each in parameters(cls).items() if each.default is inspect.Parameter.empty
+    ]
     return lambda world: cls(**{name: RIGHT[key_of(cls.__name__, name)](world) for name in usual})
 
 
@@ -132,9 +149,19 @@ def calls_of_class(name, cls):
     for attribute, function, bare in methods(cls):
         title = f"{name}.{attribute}"
         if function is None:
-            found.append(Call(title, {}, {}, own, lambda world, _, a=attribute: getattr(make(world), a)))
+            found.append(
+                Call(title, {}, {}, own, lambda world, _, a=attribute: getattr(make(world), a))
+            )
         elif bare:
-            found.append(_call(title, function, f"{own}.{attribute}", lambda _, given, f=function: f(**given), own))
+            found.append(
+                _call(
+                    title,
+                    function,
+                    f"{own}.{attribute}",
+                    lambda _, given, f=function: f(**given),
+                    own,
+                )
+            )
         else:
             ask = lambda world, given, a=attribute: getattr(make(world), a)(**given)  # noqa: E731
             found.append(_call(title, function, f"{own}.{attribute}", ask, own))
@@ -149,7 +176,9 @@ def _stands_elsewhere(cls):
 def registry():
     """Public name to its calls; one that two rooms show stands under the first."""
     seen, found = set(), {}
-    for name, thing in sorted(public_objects().items(), key=lambda item: (item[0].count("."), item[0])):
+    for name, thing in sorted(
+        public_objects().items(), key=lambda item: (item[0].count("."), item[0])
+    ):
         if name.startswith(ELSEWHERE) or thing in seen:
             continue
         seen.add(thing)

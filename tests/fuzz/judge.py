@@ -78,7 +78,9 @@ def outcomes(calls, seconds=SECONDS):
         if len(calls) == 1:
             run(0)
         else:
-            threads = [threading.Thread(target=run, args=(i,), daemon=True) for i in range(len(calls))]
+            threads = [
+                threading.Thread(target=run, args=(i,), daemon=True) for i in range(len(calls))
+            ]
             for thread in threads:
                 thread.start()
             for thread in threads:
@@ -96,7 +98,9 @@ def check_error(error, arguments):
         raise Unclear(f"{type(error).__name__}: {error}") from error
     words = set(re.findall(r"\w+", str(error)))
     if not words & set(arguments):
-        raise Unclear(f"{type(error).__name__} names none of {sorted(arguments)}: {error}") from error
+        raise Unclear(
+            f"{type(error).__name__} names none of {sorted(arguments)}: {error}"
+        ) from error
 
 
 def check_answer(answer, where="answer", depth=0):
@@ -106,7 +110,11 @@ def check_answer(answer, where="answer", depth=0):
     if isinstance(answer, (float, np.floating)) and math.isnan(answer):
         raise Unclear(f"{where} is NaN")
     if isinstance(answer, (pd.DataFrame, pd.Series)):
-        answer = answer.select_dtypes("number").to_numpy() if isinstance(answer, pd.DataFrame) else answer.to_numpy()
+        answer = (
+            answer.select_dtypes("number").to_numpy()
+            if isinstance(answer, pd.DataFrame)
+            else answer.to_numpy()
+        )
     if isinstance(answer, np.ndarray) and answer.dtype.kind == "f" and np.isnan(answer).any():
         raise Unclear(f"{where} has NaN: {answer}")
     if isinstance(answer, (tuple, list)) and depth < 3:
@@ -116,7 +124,9 @@ def check_answer(answer, where="answer", depth=0):
         for each in fields(answer):
             if not each.name.startswith("_") and each.name not in NAN_IS_SAID:
                 found = outcome(lambda name=each.name: getattr(answer, name, None))
-                if isinstance(found, Exception):  # as the values of a line without an end, which no one can list
+                if isinstance(
+                    found, Exception
+                ):  # as the values of a line without an end, which no one can list
                     check_error(found, ())
                 check_answer(found, f"{where}.{each.name}", depth + 1)
 
@@ -156,7 +166,9 @@ def check_gap(estimate, tally):
     for rival in rivals:
         other = level(rival)
         if other > own + estimate.gap + ROUNDING * max(1.0, abs(own)):
-            raise Unclear(f"{rival} has a mean log-likelihood of {other}, the estimate {own} and a gap {estimate.gap}")
+            raise Unclear(
+                f"{rival} has a mean log-likelihood of {other}, the estimate {own} and a gap {estimate.gap}"
+            )
 
 
 def same(one, other):

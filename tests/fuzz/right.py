@@ -7,12 +7,17 @@ import numpy as np
 import pandas as pd
 
 import ibukit as ik
-from ibukit.protocols.memoised import Chances
+from ibukit.mechanisms.longitudinal.memoised import Chances
 from ibukit.solvers import METHODS, Problem
 
 TOLERANCES = (1e-9, 1e-6, 1e-3, 1e-12, 1e-17)
 CITIES = ("manhattan", "paris", "san_francisco")
-STOPS = (lambda: ik.Gap(1e-6), lambda: ik.Steps(3), lambda: ik.Change(1e-3), lambda: ik.Discrepancy())
+STOPS = (
+    lambda: ik.Gap(1e-6),
+    lambda: ik.Steps(3),
+    lambda: ik.Change(1e-3),
+    lambda: ik.Discrepancy(),
+)
 
 
 def squared_l2(p, q, _):
@@ -121,7 +126,9 @@ RIGHT = {
     "points": lambda w: np.array([[40.05, -73.95], [40.15, -73.85]]),
     "pooled": lambda w: w.pick(False, True),
     "population": lambda w: w.population,
-    "post": lambda w: w.pick("project", "none", "normalize", "norm-mul", "norm-sub", "base-pos", "norm", "norm-cut"),
+    "post": lambda w: w.pick(
+        "project", "none", "normalize", "norm-mul", "norm-sub", "base-pos", "norm", "norm-cut"
+    ),
     "prior": lambda w: w.simplex,
     "problem": lambda w: Problem(w.tally.operator, w.tally.counts),
     "project": lambda w: w.pick(False, True),
@@ -238,7 +245,9 @@ def parameters(function):
     """Name to parameter, but `self` and what collects the rest."""
     rest = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
     found = inspect.signature(function).parameters
-    return {name: p for name, p in found.items() if name not in ("self", "cls") and p.kind not in rest}
+    return {
+        name: p for name, p in found.items() if name not in ("self", "cls") and p.kind not in rest
+    }
 
 
 def key_of(owner: str, name: str) -> str:
@@ -250,4 +259,9 @@ def key_of(owner: str, name: str) -> str:
 
 def promised(parameter) -> bool:
     """Whether an argument is a promise between modules: an array by its type, or what only they make."""
-    return re.match(r"NDArray|Floats|Ints|Bits|Iterate|Merged|Problem|Channel", str(parameter.annotation)) is not None
+    return (
+        re.match(
+            r"NDArray|Floats|Ints|Bits|Iterate|Merged|Problem|Channel", str(parameter.annotation)
+        )
+        is not None
+    )

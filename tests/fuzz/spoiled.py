@@ -114,7 +114,9 @@ SPOILED = {
     "all zero": lambda right: np.zeros_like(numbers_of(right)),
     "halved": lambda right: numbers_of(right) / 2,
     "one too few": lambda right: numbers_of(right)[:-1],
-    "one too many": lambda right: np.concatenate([numbers_of(right)] * 2)[: len(numbers_of(right)) + 1],
+    "one too many": lambda right: np.concatenate([numbers_of(right)] * 2)[
+        : len(numbers_of(right)) + 1
+    ],
     "a column": lambda right: numbers_of(right).reshape(-1, 1),
     "one row more": lambda right: numbers_of(right)[None],
     "first number": lambda right: numbers_of(right).ravel()[:1].sum(),
@@ -142,7 +144,9 @@ DRESSES = {
     "every second": lambda right: np.repeat(right, 2, axis=0)[::2] if _numeric(right) else right,
     "backwards": lambda right: right[::-1].copy()[::-1] if _numeric(right) else right,
     "other order": lambda right: np.asfortranarray(right) if _numeric(right) else right,
-    "other bytes": lambda right: right.astype(right.dtype.newbyteorder(">")) if _numeric(right) else right,
+    "other bytes": lambda right: (
+        right.astype(right.dtype.newbyteorder(">")) if _numeric(right) else right
+    ),
     "objects": lambda right: right.astype(object) if _numeric(right) else right,
     "series": lambda right: pd.Series(right) if _numeric(right) and right.ndim == 1 else right,
     "arrow": lambda right: pa.array(right) if _numeric(right) and right.ndim == 1 else right,

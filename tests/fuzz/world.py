@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 import ibukit as ik
-from ibukit.protocols.memoised import Chances
+from ibukit.mechanisms.longitudinal.memoised import Chances
 
 ALPHABETS = ["number", "line", "labels", "distances", "grid", "oblong", "bounds"]
 COUNTS = ["a few", "some", "zeros", "one", "1e15", "1e3 and 1e15"]
@@ -16,7 +16,9 @@ PlanarGeometric TruncatedPlanarGeometric LinearLaplace PlanarLaplace Exponential
 DiscreteSquareWave Piecewise Duchi HybridMechanism Staircase HadamardResponse HadamardMechanism LocalHashing
 HistogramEncoding ThresholdedHistogram"""
 PLAIN = {name: lambda world: {"epsilon": world.epsilon} for name in LEVELS.split()}
-GAUSSIAN = {name: lambda world: {"sigma": world.sigma} for name in ["DiscreteGaussian", "LinearGaussian"]}
+GAUSSIAN = {
+    name: lambda world: {"sigma": world.sigma} for name in ["DiscreteGaussian", "LinearGaussian"]
+}
 MECHANISMS = {
     **PLAIN,
     **GAUSSIAN,
@@ -25,12 +27,32 @@ MECHANISMS = {
     "CountMeanSketch": lambda world: {"epsilon": world.epsilon, "rows": 2, "width": 4},
     "HadamardCountMeanSketch": lambda world: {"epsilon": world.epsilon, "rows": 2, "width": 4},
     "BloomRappor": lambda _: {"bits": 4, "hashes": 2, "cohorts": 2, "f": 0.5, "p": 0.25, "q": 0.75},
-    "LongitudinalUnaryEncoding": lambda _: {"permanent": Chances(0.75, 0.25), "instantaneous": Chances(0.7, 0.2)},
-    "LongitudinalResponse": lambda world: {"epsilon": world.epsilon / 2, "epsilon_inf": world.epsilon},
-    "LongitudinalHashing": lambda world: {"epsilon": world.epsilon / 2, "epsilon_inf": world.epsilon},
-    "LinkedRounds": lambda _: {"permanent": Chances(0.75, 0.25), "instantaneous": Chances(0.7, 0.2), "rounds": 2},
+    "LongitudinalUnaryEncoding": lambda _: {
+        "permanent": Chances(0.75, 0.25),
+        "instantaneous": Chances(0.7, 0.2),
+    },
+    "LongitudinalResponse": lambda world: {
+        "epsilon": world.epsilon / 2,
+        "epsilon_inf": world.epsilon,
+    },
+    "LongitudinalHashing": lambda world: {
+        "epsilon": world.epsilon / 2,
+        "epsilon_inf": world.epsilon,
+    },
+    "LinkedRounds": lambda _: {
+        "permanent": Chances(0.75, 0.25),
+        "instantaneous": Chances(0.7, 0.2),
+        "rounds": 2,
+    },
 }
-ON_A_LINE = {"LinearGeometric", "TruncatedGeometric", "LinearLaplace", "SquareWave", "DiscreteSquareWave", "Piecewise"}
+ON_A_LINE = {
+    "LinearGeometric",
+    "TruncatedGeometric",
+    "LinearLaplace",
+    "SquareWave",
+    "DiscreteSquareWave",
+    "Piecewise",
+}
 ON_A_LINE |= {"Duchi", "HybridMechanism", "Staircase", "DiscreteGaussian", "LinearGaussian"}
 IN_THE_PLANE = {"PlanarGeometric", "TruncatedPlanarGeometric", "PlanarLaplace", "PlanarGaussian"}
 
@@ -65,7 +87,9 @@ class World:
         rows = max(d for d in range(1, self.k + 1) if self.k % d == 0 and d * d <= self.k)
         if self.letters == "bounds":
             return ik.Grid.from_bounds(40.0, 40.2, -74.0, -73.8, rows, self.k // rows)
-        return ik.Grid(rows, self.k // rows, cell_size=(0.5, 2.0) if self.letters == "oblong" else 1.0)
+        return ik.Grid(
+            rows, self.k // rows, cell_size=(0.5, 2.0) if self.letters == "oblong" else 1.0
+        )
 
     @cached_property
     def line(self):
@@ -80,7 +104,10 @@ class World:
             return self.grid
         labels = [f"v{i}" for i in range(self.k)]
         if self.letters == "distances":
-            return ik.Alphabet(labels, distances=np.abs(np.subtract.outer(np.arange(self.k), np.arange(self.k))) ** 0.5)
+            return ik.Alphabet(
+                labels,
+                distances=np.abs(np.subtract.outer(np.arange(self.k), np.arange(self.k))) ** 0.5,
+            )
         if self.letters == "labels":
             return labels
         return self.line if self.letters in ("number", "line") else self.grid

@@ -16,4 +16,11 @@ def expected_deviance_term(mean):
 def expected_deviance(matrix, counts, theta):
     """The sum over the reports seen of what each adds on average, less one for the sum of the counts."""
     n = sum(counts)
-    return sum(expected_deviance_term(n * p) for p, count in zip(theta @ matrix, counts, strict=True) if count) - 1
+    return (
+        sum(
+            expected_deviance_term(n * p)
+            for p, count in zip(theta @ matrix, counts, strict=True)
+            if count
+        )
+        - 1
+    )

@@ -19,7 +19,9 @@ def subset_selection(k, eps, size, rows=None):
     """Odds e^eps for every set that holds the secret, divided by their sum."""
     rows = all_sets(k, size) if rows is None else rows
     total = math.comb(k - 1, size - 1) * math.exp(eps) + math.comb(k - 1, size)
-    return np.array([[(math.exp(eps) if row[x] else 1.0) / total for row in rows] for x in range(k)])
+    return np.array(
+        [[(math.exp(eps) if row[x] else 1.0) / total for row in rows] for x in range(k)]
+    )
 
 
 def fraction_of_exp(x):
@@ -70,7 +72,10 @@ def exact_asymptotic_mse(matrix, theta):
     p = [x / sum(p) for x in p]
     k, m = len(matrix), len(matrix[0])
     total = [sum(p[x] * matrix[x][z] for x in range(k)) for z in range(m)]
-    information = [[sum(matrix[x][z] * matrix[y][z] / total[z] for z in range(m)) for y in range(k)] for x in range(k)]
+    information = [
+        [sum(matrix[x][z] * matrix[y][z] / total[z] for z in range(m)) for y in range(k)]
+        for x in range(k)
+    ]
     return float(_trace_of_inverse(information) - sum(x * x for x in p))
 
 

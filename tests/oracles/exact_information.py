@@ -26,7 +26,10 @@ def covariance(matrix, theta, counts):
     k, reports = len(entries), range(len(counts))
     p = [sum(theta[x] * entries[x][z] for x in range(k)) for z in reports]
     steps = [[(entries[i][z] - entries[-1][z]) / p[z] for z in reports] for i in range(k - 1)]
-    inner = [[sum(int(c) * a * b for c, a, b in zip(counts, one, two, strict=True)) for two in steps] for one in steps]
+    inner = [
+        [sum(int(c) * a * b for c, a, b in zip(counts, one, two, strict=True)) for two in steps]
+        for one in steps
+    ]
     found = inverse(inner)
     whole = np.zeros((k, k))
     for i in range(k - 1):

@@ -15,7 +15,13 @@ def average(matrices, weights):
     """A[n] of (10), entry by entry."""
     k, m = matrices[0].shape
     return np.array(
-        [[math.fsum(w * a[x, z] for w, a in zip(weights, matrices, strict=True)) for z in range(m)] for x in range(k)]
+        [
+            [
+                math.fsum(w * a[x, z] for w, a in zip(weights, matrices, strict=True))
+                for z in range(m)
+            ]
+            for x in range(k)
+        ]
     )
 
 
@@ -23,7 +29,10 @@ def _level_in_digits(levels, weights, offset, factor):
     """Eps with 1 / (offset + e^(factor eps)) the average of these terms, in 60 digits."""
     with localcontext() as context:
         context.prec = 60
-        terms = [Decimal(w) / (offset + (Decimal(e) * factor).exp()) for e, w in zip(levels, weights, strict=True)]
+        terms = [
+            Decimal(w) / (offset + (Decimal(e) * factor).exp())
+            for e, w in zip(levels, weights, strict=True)
+        ]
         total = sum(Decimal(w) for w in weights)
         return float((total / sum(terms) - offset).ln() / factor)
 
@@ -48,7 +57,13 @@ def bit_marginals(matrix):
     rows = naive.all_bit_rows(len(matrix))
     k = len(matrix)
     return np.array(
-        [[math.fsum(p for p, bits in zip(matrix[x], rows, strict=True) if bits[i]) for i in range(k)] for x in range(k)]
+        [
+            [
+                math.fsum(p for p, bits in zip(matrix[x], rows, strict=True) if bits[i])
+                for i in range(k)
+            ]
+            for x in range(k)
+        ]
     )
 
 
@@ -77,7 +92,9 @@ def compound_error(matrices, weights, theta, inverse=None):
 
 def compound_bit_error(encodings, weights, theta):
     """The same for bits debiased by their average: encodings are pairs (chance of the own bit, of another bit)."""
-    one, zero = (math.fsum(w * e[i] for w, e in zip(weights, encodings, strict=True)) for i in (0, 1))
+    one, zero = (
+        math.fsum(w * e[i] for w, e in zip(weights, encodings, strict=True)) for i in (0, 1)
+    )
     total = 0.0
     for mass in theta:
         for w, (own, other) in zip(weights, encodings, strict=True):

@@ -27,7 +27,9 @@ def grid_distances(n_rows, n_cols, height=1.0, width=None):
     """Euclidean distances between the centres of cells."""
     width = height if width is None else width
     places = cells(n_rows, n_cols)
-    return np.array([[math.hypot((r - u) * height, (c - v) * width) for u, v in places] for r, c in places])
+    return np.array(
+        [[math.hypot((r - u) * height, (c - v) * width) for u, v in places] for r, c in places]
+    )
 
 
 # Mechanisms for local differential privacy
@@ -36,7 +38,9 @@ def grid_distances(n_rows, n_cols, height=1.0, width=None):
 def k_rr(k, eps):
     """k-RR, eq. (5) of the consistency paper: e^eps and 1, over k - 1 + e^eps."""
     total = k - 1 + math.exp(eps)
-    return np.array([[(math.exp(eps) if x == z else 1.0) / total for z in range(k)] for x in range(k)])
+    return np.array(
+        [[(math.exp(eps) if x == z else 1.0) / total for z in range(k)] for x in range(k)]
+    )
 
 
 def all_bit_rows(k):
@@ -111,7 +115,10 @@ def planar_geometric(secrets, reports, height, width, eps):
     scale = planar_lambda(height, width, eps)
     return np.array(
         [
-            [scale * math.exp(-eps * math.hypot((u - r) * height, (v - c) * width)) for u, v in reports]
+            [
+                scale * math.exp(-eps * math.hypot((u - r) * height, (v - c) * width))
+                for u, v in reports
+            ]
             for r, c in secrets
         ]
     )
@@ -129,7 +136,9 @@ def truncated_planar_geometric(n_rows, n_cols, height, width, eps, exponent=46.0
         for i in range(-north, north + 1):
             for j in range(-east, east + 1):
                 row, col = min(max(r + i, 0), n_rows - 1), min(max(c + j, 0), n_cols - 1)
-                terms[x][row * n_cols + col].append(scale * math.exp(-eps * math.hypot(i * height, j * width)))
+                terms[x][row * n_cols + col].append(
+                    scale * math.exp(-eps * math.hypot(i * height, j * width))
+                )
     return np.array([[math.fsum(entry) for entry in row] for row in terms])
 
 
@@ -145,7 +154,9 @@ def linear_laplace(k, eps):
             low = -math.inf if z == 0 else z - 0.5 - x
             high = math.inf if z == k - 1 else z + 0.5 - x
             pieces = [(low, 0.0), (0.0, high)] if low < 0 < high else [(low, high)]
-            matrix[x, z] = sum(integrate.quad(density, *piece, epsabs=0, epsrel=1e-12)[0] for piece in pieces)
+            matrix[x, z] = sum(
+                integrate.quad(density, *piece, epsabs=0, epsrel=1e-12)[0] for piece in pieces
+            )
     return matrix
 
 
@@ -164,7 +175,10 @@ def planar_laplace_polar(south, north, west, east, eps):
 
     def along(angle):
         near, far = 0.0, math.inf
-        for direction, low, high in ((math.sin(angle), south, north), (math.cos(angle), west, east)):
+        for direction, low, high in (
+            (math.sin(angle), south, north),
+            (math.cos(angle), west, east),
+        ):
             if abs(direction) < 1e-300:
                 if not low < 0 < high:
                     return 0.0
@@ -177,7 +191,12 @@ def planar_laplace_polar(south, north, west, east, eps):
             0 if far == math.inf else (1 + eps * far) * math.exp(-eps * far)
         )
 
-    corners = [math.atan2(y, x) for y in (south, north) for x in (west, east) if math.isfinite(y) and math.isfinite(x)]
+    corners = [
+        math.atan2(y, x)
+        for y in (south, north)
+        for x in (west, east)
+        if math.isfinite(y) and math.isfinite(x)
+    ]
     breaks = sorted({-math.pi, -math.pi / 2, 0.0, math.pi / 2, math.pi, *corners})
     pieces = [
         integrate.quad(along, low, high, epsabs=0, epsrel=1e-12, limit=200)[0]
@@ -208,7 +227,12 @@ def exponential(distances, eps):
 def compose(first, second):
     """(M C)_xw = sum_z M_xz C_zw."""
     k, m, width = len(first), len(second), len(second[0])
-    return np.array([[math.fsum(first[x][z] * second[z][w] for z in range(m)) for w in range(width)] for x in range(k)])
+    return np.array(
+        [
+            [math.fsum(first[x][z] * second[z][w] for z in range(m)) for w in range(width)]
+            for x in range(k)
+        ]
+    )
 
 
 # Privacy levels
@@ -217,13 +241,19 @@ def compose(first, second):
 def epsilon_ldp(matrix):
     """max over x, x', z of log(M_xz / M_x'z)."""
     pairs = itertools.permutations(range(len(matrix)), 2)
-    return max(math.log(matrix[x][z] / matrix[y][z]) for x, y in pairs for z in range(len(matrix[0])))
+    return max(
+        math.log(matrix[x][z] / matrix[y][z]) for x, y in pairs for z in range(len(matrix[0]))
+    )
 
 
 def epsilon_metric(matrix, distances):
     """max over x != x', z of log(M_xz / M_x'z) / d(x, x')."""
     pairs = itertools.permutations(range(len(matrix)), 2)
-    return max(math.log(matrix[x][z] / matrix[y][z]) / distances[x][y] for x, y in pairs for z in range(len(matrix[0])))
+    return max(
+        math.log(matrix[x][z] / matrix[y][z]) / distances[x][y]
+        for x, y in pairs
+        for z in range(len(matrix[0]))
+    )
 
 
 # Estimators
@@ -255,7 +285,9 @@ def ibu_step(matrix, counts, theta):
 
 def ibu(matrix, counts, n_iter, start=None):
     """`n_iter` steps from the uniform distribution or from `start`."""
-    theta = np.full(len(matrix), 1 / len(matrix)) if start is None else np.asarray(start, dtype=float)
+    theta = (
+        np.full(len(matrix), 1 / len(matrix)) if start is None else np.asarray(start, dtype=float)
+    )
     for _ in range(n_iter):
         theta = ibu_step(matrix, counts, theta)
     return theta
@@ -307,7 +339,10 @@ def emd(p, q, distances):
     leaves = np.kron(np.eye(k), np.ones(k))
     arrives = np.kron(np.ones(k), np.eye(k))
     plan = optimize.linprog(
-        np.asarray(distances).ravel(), A_eq=np.vstack([leaves, arrives]), b_eq=np.concatenate([p, q]), method="highs"
+        np.asarray(distances).ravel(),
+        A_eq=np.vstack([leaves, arrives]),
+        b_eq=np.concatenate([p, q]),
+        method="highs",
     )
     assert plan.success, plan.message
     return plan.fun

@@ -59,7 +59,9 @@ def of_two_secrets(matrix, counts, alpha, step=0.00125):
     v = np.linspace(-reach, reach, 2 * round(reach / step) + 1)
     p = np.stack([special.expit(v), special.expit(-v)])
     reports = matrix.T @ p
-    log_density = np.asarray(alpha) @ special.log_expit([v, -v]) + np.asarray(counts) @ np.log(reports)
+    log_density = np.asarray(alpha) @ special.log_expit([v, -v]) + np.asarray(counts) @ np.log(
+        reports
+    )
     highest = log_density.max()
     density = np.exp(log_density - highest)
     total = density.sum()
@@ -105,7 +107,9 @@ def report_counts(n, reports):
     """All ways in which n reports can fall on so many kinds."""
     if reports == 1:
         return [(n,)]
-    return [(first, *rest) for first in range(n + 1) for rest in report_counts(n - first, reports - 1)]
+    return [
+        (first, *rest) for first in range(n + 1) for rest in report_counts(n - first, reports - 1)
+    ]
 
 
 def orders(counts):

@@ -33,7 +33,10 @@ def extremal_columns(distances, eps):
                     elif y in logs and x not in logs:
                         logs[x] = logs[y] - sign * distances[x][y]
             if len(logs) == k and all(
-                logs[x] - logs[y] <= distances[x][y] + 1e-9 for x in range(k) for y in range(k) if x != y
+                logs[x] - logs[y] <= distances[x][y] + 1e-9
+                for x in range(k)
+                for y in range(k)
+                if x != y
             ):
                 found.add(tuple(round(logs[x], 7) + 0.0 for x in range(k)))
     return np.exp(eps * np.array(sorted(found)))
@@ -120,7 +123,10 @@ def best_channel(distances, eps, theta, kind, m, rng, enough, starts=6, at_most=
             options={"maxiter": 500, "ftol": 1e-13},
             method="SLSQP",
         )
-        if slack(found.x).min() > -1e-9 and np.abs(found.x.reshape(k, m).sum(axis=1) - 1).max() < 1e-9:
+        if (
+            slack(found.x).min() > -1e-9
+            and np.abs(found.x.reshape(k, m).sum(axis=1) - 1).max() < 1e-9
+        ):
             best = min(best, np.exp(found.fun))
     return best
 

@@ -81,7 +81,9 @@ def laplace_evidence(matrix, counts, theta, penalty, pairs, h=1e-3):
     for i in range(d):
         for j in range(d):
             a, b = unit[i], unit[j]
-            hessian[i, j] = -(along(a + b) - along(a - b) - along(b - a) + along(-a - b)) / (4 * h * h)
+            hessian[i, j] = -(along(a + b) - along(a - b) - along(b - a) + along(-a - b)) / (
+                4 * h * h
+            )
     top = value(matrix, counts, theta, penalty, pairs)
     return top + d / 2 * math.log(penalty) - np.linalg.slogdet(hessian)[1] / 2
 

@@ -58,7 +58,9 @@ def linear_programme(prior, loss, adversary_loss, bound):
 
 def mutual_information(prior, matrix):
     """I(x; y) in nats."""
-    outputs = [sum(p * row[y] for p, row in zip(prior, matrix, strict=True)) for y in range(len(matrix[0]))]
+    outputs = [
+        sum(p * row[y] for p, row in zip(prior, matrix, strict=True)) for y in range(len(matrix[0]))
+    ]
     total = 0.0
     for p, row in zip(prior, matrix, strict=True):
         for a, q in zip(row, outputs, strict=True):

@@ -89,7 +89,9 @@ def install(seed: int) -> int:
     from ibukit.solvers.dense.systems import Systems
 
     for name in ibukit.__all__:
-        getattr(ibukit, name)  # noise enters what is loaded, and a public name is loaded when it is first asked for
+        getattr(
+            ibukit, name
+        )  # noise enters what is loaded, and a public name is loaded when it is first asked for
     noise, places = Noise(seed), 0
     modules = [module for name, module in sys.modules.items() if name.partition(".")[0] == "ibukit"]
     classes = {

@@ -14,7 +14,9 @@ class CoinResponse(ik.RandomizedResponse):
     def __post_init__(self):
         super().__post_init__()
         if self.truth <= 1 / self.k:
-            raise ValueError(f"coins must be more, got {self.coins}: the truth would be no likelier than a lie")
+            raise ValueError(
+                f"coins must be more, got {self.coins}: the truth would be no likelier than a lie"
+            )
 
     @property
     def truth(self):

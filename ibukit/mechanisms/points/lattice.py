@@ -23,15 +23,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ibukit import exact
-from ibukit._validate import Floats, Ints
-from ibukit.alphabet import Line
+from ibukit._ground.arguments import Floats, Ints
+from ibukit.domain.alphabet import Line
+from ibukit.domain.grid import Grid
 from ibukit.errors import NoExactSampler
-from ibukit.grid import Grid
 
 # steps of a lattice in the length 1 / epsilon, at least
 FINENESS = 2**20
 # a report leaves the whole numbers of 64 bits with a probability below e^-2000
-LEAST_NATS = Fraction(1, 2**50)
+MIN_NATS = Fraction(1, 2**50)
 STEPS_IN_A_ROW = 2**61
 
 
@@ -47,7 +47,7 @@ class Steps(NamedTuple):
         """The least odd number of steps that makes them fine enough."""
         length = Fraction(epsilon) * Fraction(side)
         each = math.ceil(length * FINENESS) | 1
-        if length / each < LEAST_NATS or cells * length * FINENESS > STEPS_IN_A_ROW:
+        if length / each < MIN_NATS or cells * length * FINENESS > STEPS_IN_A_ROW:
             raise NoExactSampler(
                 f"epsilon times the distance of neighbours, {epsilon:g} times {side:g}, must be from 2^-50 to 2^41 / "
                 f"{cells}, of so many cells in a row: noise without roundings is drawn in steps of 64-bit whole numbers"
@@ -76,7 +76,9 @@ class LineLattice:
 
     def draw(self, secrets: NDArray[Any], source: exact.Source) -> Ints:
         """Places in steps from the first element, shape (n,)."""
-        return np.asarray(self.steps.centre(secrets) + exact.two_sided(self.steps.nats, len(secrets), source))
+        return np.asarray(
+            self.steps.centre(secrets) + exact.two_sided(self.steps.nats, len(secrets), source)
+        )
 
     def codes(self, secrets: NDArray[Any], source: exact.Source) -> Ints:
         """Codes of the nearest elements."""
@@ -112,4 +114,6 @@ class PlaneLattice:
         """(x, y) from the south-west corner: places on the lattice, each coordinate rounded to a double."""
         north, east = self.draw(secrets, source).T
         height, width = self.grid.cell_shape
-        return np.column_stack([(self.east.in_cells(east) + 0.5) * width, (self.north.in_cells(north) + 0.5) * height])
+        return np.column_stack(
+            [(self.east.in_cells(east) + 0.5) * width, (self.north.in_cells(north) + 0.5) * height]
+        )

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ibukit._validate import Floats, Ints
+from ibukit._ground.arguments import Floats, Ints
 
 # Neighbours are merged in squares of 1, 1/2, 1/4, ... 1/64 of a side until they would be too many.
 FINEST = 6
@@ -32,7 +32,9 @@ def merge(points: Floats, counts: Floats | Ints, side: float) -> Merged:
     group = np.empty(len(points), dtype=np.int64)
     group[order] = np.r_[0, np.cumsum(differs)]
     total = np.bincount(group, counts)
-    origin = points[order[np.r_[True, differs]]]  # sums of differences: far from 0 the means would lose digits
+    origin = points[
+        order[np.r_[True, differs]]
+    ]  # sums of differences: far from 0 the means would lose digits
     offsets = points - origin[group]
     means = np.stack([np.bincount(group, counts * offset) / total for offset in offsets.T], axis=1)
     apart = np.sqrt(((offsets - means[group]) ** 2).sum(axis=1))

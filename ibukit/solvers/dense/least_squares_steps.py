@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv
 from scipy.optimize import nnls
 
-from ibukit._validate import Floats, Ints
+from ibukit._ground.arguments import Floats, Ints
 
 # secrets up to which all are looked at
 FEW_SECRETS = 32
 # of more secrets, or of more than there are reports: the reports, also for each secret, and the hills of g beyond which
 # the interior point is the faster one, and at how many secrets they are looked at first
-MOST_REPORTS = 256
-MOST_REPORTS_A_SECRET = 3
-MOST_HILLS = 12
+MAX_REPORTS = 256
+MAX_REPORTS_A_SECRET = 3
+MAX_HILLS = 12
 FIRST_LOOKED_AT = 20
 SQUARES_STEPS = 12
 FIRST_UPDATES = 6
@@ -36,7 +36,7 @@ EXACT_BELOW = 1e-6
 EXACT = 1e-12
 # of max g - 1
 ROUNDING = 1e-15
-LEAST_SEEN = 1e-100
+MIN_SEEN = 1e-100
 # mass up to which a secret counts among those without: where g is 1 beyond the support it comes of the last digits
 UNSURE_MASS = 1e-9
 # where a secret without mass is so close to having some, there may be other maximisers, and which one is found here
@@ -69,18 +69,28 @@ def maximise(matrix: Floats, q: Floats, tol: float) -> tuple[Floats, int] | None
                 return theta / np.add.reduce(theta), step
             if excess >= worst or excess <= ROUNDING or below <= excess <= EXACT:
                 return None
-        if not nu[nu.argmin()] > LEAST_SEEN:  # in less time than by `min`, which asks in Python what it is asked
+        if (
+            not nu[nu.argmin()] > MIN_SEEN
+        ):  # in less time than by `min`, which asks in Python what it is asked
             return None
-        aim = _of_those_with_mass(matrix, theta, g, roots / nu) if step > 0 and theta[g.argmax()] > 0 else None
+        aim = (
+            _of_those_with_mass(matrix, theta, g, roots / nu)
+            if step > 0 and theta[g.argmax()] > 0
+            else None
+        )
         if aim is None:
             aim = _non_negative(matrix, looked_at if step == 0 else _near_mass(theta, g), nu, roots)
-        if aim is None or (k > s and np.count_nonzero(aim) >= s):  # so many fit all reports, and so can others
+        if aim is None or (
+            k > s and np.count_nonzero(aim) >= s
+        ):  # so many fit all reports, and so can others
             return None
         there = aim / np.add.reduce(aim)
         worst = excess
         for _ in range(HALVINGS):
             fit = np.dot(there, matrix)
-            reached = float(np.dot(q, np.log(fit)))  # what is not positive makes it infinite or no number
+            reached = float(
+                np.dot(q, np.log(fit))
+            )  # what is not positive makes it infinite or no number
             if reached >= likelihood - MEAN_ROUNDING:
                 break
             there = (theta + there) / 2
@@ -97,7 +107,7 @@ def _start(matrix: Floats, q: Floats, tol: float) -> tuple[Floats, Ints | None] 
     k, s = matrix.shape
     few = k <= FEW_SECRETS and k <= s
     # where little is asked, the path takes few steps as well
-    if not few and (tol > EXACT_BELOW or s > min(MOST_REPORTS, MOST_REPORTS_A_SECRET * k)):
+    if not few and (tol > EXACT_BELOW or s > min(MAX_REPORTS, MAX_REPORTS_A_SECRET * k)):
         return None
     theta = np.full(k, 1 / k)
     g = np.dot(matrix, q / np.dot(theta, matrix))
@@ -119,7 +129,7 @@ def _start(matrix: Floats, q: Floats, tol: float) -> tuple[Floats, Ints | None] 
 
 def _is_rough(g: Floats) -> bool:
     """Whether secrets in many places are about to gain mass."""
-    return bool(np.count_nonzero(local_maxima(g)) > MOST_HILLS)
+    return bool(np.count_nonzero(local_maxima(g)) > MAX_HILLS)
 
 
 def local_maxima(values: Floats) -> NDArray[np.bool_]:
@@ -143,7 +153,9 @@ def _near_mass(theta: Floats, g: Floats) -> Ints:
     return found.nonzero()[0]
 
 
-def _non_negative(matrix: Floats, looked_at: Ints | None, nu: Floats, roots: Floats) -> Floats | None:
+def _non_negative(
+    matrix: Floats, looked_at: Ints | None, nu: Floats, roots: Floats
+) -> Floats | None:
     """A multiple of the parabola's maximiser over these secrets, None for all; None where there is none."""
     rows = matrix if looked_at is None else matrix[looked_at]
     system, right = np.ones((len(nu) + 1, len(rows))), np.zeros(len(nu) + 1)

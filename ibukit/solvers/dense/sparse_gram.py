@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csc_matrix
 
-from ibukit._validate import Floats
+from ibukit._ground.arguments import Floats
 
 # entries from which a product of BLAS costs more than to look for another way
 MANY_ENTRIES = 2**14
@@ -41,7 +41,12 @@ class SparseGram:
         value = matrix[secret, report]
         place = (secret[second] + np.repeat(secret * k, partners)).astype(np.int32)
         starts = np.concatenate([[0], done[ends - 1]]).astype(np.int32)
-        return cls(csc_matrix((np.repeat(value, partners) * value[second], place, starts), (k * k, s), copy=False), k)
+        return cls(
+            csc_matrix(
+                (np.repeat(value, partners) * value[second], place, starts), (k * k, s), copy=False
+            ),
+            k,
+        )
 
     def lower(self, w: Floats) -> Floats:
         """The lower triangle, in Fortran order."""

@@ -12,8 +12,14 @@ import numpy as np
 from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpotrf, dpotrs
 
-from ibukit._validate import Floats, Ints
-from ibukit.solvers._normal_equations import LEAST_WEIGHT, MOST_SECRETS_SQUARED, SHRINK_ABOVE, Solver, cholesky
+from ibukit._ground.arguments import Floats, Ints
+from ibukit.solvers._normal_equations import (
+    MAX_SECRETS_SQUARED,
+    MIN_WEIGHT,
+    SHRINK_ABOVE,
+    Solver,
+    cholesky,
+)
 from ibukit.solvers.dense.sparse_gram import SparseGram
 
 # times the secrets, the reports below which the system is one in the reports: it costs s^2 k + s^3 / 3, the other
@@ -32,7 +38,9 @@ class Systems:
         self.matrix = matrix
         self._by_reports = True
         k, s = matrix.shape
-        self._sparse = SparseGram.of(matrix) if FEW_REPORTS * k <= s and k <= MOST_SECRETS_SQUARED else None
+        self._sparse = (
+            SparseGram.of(matrix) if FEW_REPORTS * k <= s and k <= MAX_SECRETS_SQUARED else None
+        )
         self._scaled = np.empty_like(matrix)
         self._memory: dict[int, tuple[Floats, Floats]] = {}
 
@@ -40,12 +48,16 @@ class Systems:
         """The cheapest that holds; None where none does even with a ridge."""
         k, s = self.matrix.shape
         kept, alone = self._kept(w, d) if shrink and k >= MANY_SECRETS else (None, d)
-        if self._by_reports and self._sparse is None and s < FEW_REPORTS * (k if kept is None else len(kept)):
+        if (
+            self._by_reports
+            and self._sparse is None
+            and s < FEW_REPORTS * (k if kept is None else len(kept))
+        ):
             found = self._in_reports(w, d)
             if found is not None:
                 return found
             self._by_reports = False  # nor will it hold further on, where some d are smaller still
-        if k > MOST_SECRETS_SQUARED:
+        if k > MAX_SECRETS_SQUARED:
             return None
         if kept is None:
             return self._in_secrets(w, d)
@@ -53,7 +65,9 @@ class Systems:
 
     def _kept(self, w: Floats, d: Floats) -> tuple[Ints | None, Floats]:
         """The secrets that need a common system, None for all; and what the others are divided by."""
-        own = np.dot(self.matrix, w)  # at least the diagonal of M diag(w) M^T: entries are at most 1
+        own = np.dot(
+            self.matrix, w
+        )  # at least the diagonal of M diag(w) M^T: entries are at most 1
         kept = np.flatnonzero(d < SHRINK_ABOVE * own)
         return (kept, d + own) if 0 < len(kept) < 0.9 * len(d) else (None, d)
 
@@ -108,7 +122,7 @@ class Systems:
         normal, diagonal = self._square(matrix.shape[1])
         half = np.divide(matrix, np.sqrt(d)[:, None], out=self._scaled)
         dsyrk(1.0, half.T, 0.0, normal, 0, 1, 1)
-        np.add(diagonal, 1 / np.maximum(w, LEAST_WEIGHT), out=diagonal)
+        np.add(diagonal, 1 / np.maximum(w, MIN_WEIGHT), out=diagonal)
         factor, failed = dpotrf(normal, 1, 0, 1)
         if failed:
             return None

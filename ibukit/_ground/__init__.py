@@ -1,0 +1,1 @@
+"""Groundwork without statistics: argument checks, read-only arrays, threads, fallbacks, limits."""

@@ -1,0 +1,437 @@
+"""Checks of arguments that several rooms share: each returns the clean array or raises a named error."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import os
+from collections.abc import Callable, Container, Iterator, Mapping, Set
+from decimal import Decimal
+from numbers import Real
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ibukit._ground.frozen import ReadOnlyArrays as ReadOnlyArrays
+from ibukit._ground.frozen import field_is as field_is
+from ibukit._ground.frozen import frozen as frozen
+from ibukit.errors import AlphabetMismatch, InvalidDistribution, TooLarge
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+# what the sum of a few thousand doubles can be off by; a file with six decimals is off by far more
+SUM_TOLERANCE = 1e-9
+# sums and ratios of a hundred million of these are doubles
+MIN_ALPHA, MAX_ALPHA = 1e-300, 1e300
+# the sum of these in doubles may be off by rounding, so it stays a little below 2^63
+MIN_TOO_MANY = 2.0**63 * (1 - 2.0**-20)
+
+
+def as_float(value: Real) -> float:
+    """The nearest double; infinite where a whole number or a fraction is beyond them all."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf  # type: ignore[operator]
+
+
+def readable(number: int) -> str:
+    """Three digits of a number of any size: formatted as a float, one of 400 digits would be an error of its own."""
+    return f"{Decimal(number):.3g}"
+
+
+def positive(name: str, value: Any) -> float:
+    """A finite number above zero."""
+    if isinstance(value, bool) or not isinstance(value, Real):  # float() would take "2" and True
+        raise ValueError(f"{name} must be a number, got {value!r}")
+    number = as_float(value)
+    if not math.isfinite(number) or number <= 0:
+        raise ValueError(f"{name} must be a finite number above 0, got {value!r}")
+    return number
+
+
+def from_zero(name: str, value: Any) -> float:
+    """A finite number that is not negative."""
+    zero = not isinstance(value, bool) and isinstance(value, Real) and value == 0
+    return 0.0 if zero else positive(name, value)
+
+
+def fraction(name: str, value: Any, ends: str) -> float:
+    """A number between 0 and 1; `ends` says which of the two belong, as "[)" for 0 <= value < 1."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise ValueError(f"{name} must be a number between 0 and 1, got {value!r}")
+    number = as_float(value)
+    if not (0 < number < 1 or (number == 0 and ends[0] == "[") or (number == 1 and ends[1] == "]")):
+        raise ValueError(f"{name} must be in {ends[0]}0, 1{ends[1]}, got {value!r}")
+    return number
+
+
+def sides(name: str, value: Any) -> float | tuple[float, float]:
+    """The side of a square, or (height, width) of a rectangle that is none."""
+    if not isinstance(value, (tuple, list, np.ndarray)):
+        return positive(name, value)
+    if np.ndim(value) != 1 or len(value) != 2:
+        raise ValueError(f"{name} must be a number or a pair (height, width), got {value!r}")
+    height, width = (positive(name, side) for side in value)
+    return height if height == width else (height, width)
+
+
+def whole(name: str, value: Any, least: int, most: int | None = None) -> int:
+    """A whole number of at least `least`, and at most `most`."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise ValueError(f"{name} must be a whole number, got {value!r}")
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, got {shown(int(value))}")
+    if most is not None and value > most:
+        raise ValueError(f"{name} must be at most {most}, got {shown(int(value))}")
+    return int(value)
+
+
+def shown(number: int) -> str:
+    """A whole number with all its digits, unless there are too many to read."""
+    return str(number) if abs(number) < 10**20 else readable(number)
+
+
+def users(n: ArrayLike, least: int) -> Ints:
+    """Numbers of users, of any shape, a single one included, if none is below `least`."""
+    if not isinstance(n, (list, tuple)) and np.ndim(n) == 0:
+        return np.array(whole("n", n, least, 2**63 - 1))
+    given = whole_array("n", n)
+    many = integers("n", given, ndim=given.ndim)
+    if (many < least).any():
+        raise ValueError(f"n must be at least {least}, got {many.min()}")
+    return many
+
+
+def flag(name: str, value: Any) -> bool:
+    """True or False: "no" would be true, and an array is neither."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} must be True or False, got {value!r}")
+    return bool(value)
+
+
+def text(name: str, value: Any) -> str:
+    """A text."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be a text, got {value!r}")
+    return value
+
+
+def items(name: str, values: Any, what: str) -> tuple[Any, ...]:
+    """What can be gone through, one by one."""
+    try:
+        return tuple(values)
+    except TypeError:
+        raise TypeError(f"{name} must be {what}, got {values!r}") from None
+
+
+def takes(function: Callable[..., Any], number: int) -> bool:
+    """Whether a function can be called with so many arguments; True of builtins that do not say what they take."""
+    try:
+        signature = inspect.signature(function)
+    except (ValueError, TypeError):
+        return True
+    try:
+        signature.bind(*range(number))
+    except TypeError:
+        return False
+    return True
+
+
+def path(name: str, value: Any) -> Path:
+    """The place of a file; "" would be that of a folder."""
+    if (
+        not isinstance(value, (str, os.PathLike))
+        or not os.fspath(value)
+        or isinstance(os.fspath(value), bytes)
+    ):
+        raise TypeError(f"{name} must be a path to a file, got {value!r}")
+    return Path(value)
+
+
+def is_one_of(value: Any, known: Container[str]) -> bool:
+    """Whether a value is one of some texts; `in` would ask an array for its hash, or compare it number by number."""
+    return isinstance(value, str) and value in known
+
+
+def processes(name: str, number: int) -> int:
+    """A number of processes as joblib has it: not 0, and -1 for one on each core."""
+    if whole(name, number, -(2**31)) == 0:
+        raise ValueError(f"{name} must be a number of processes, or -1 for one on each core, got 0")
+    return number
+
+
+def integers(name: str, values: ArrayLike, ndim: int = 1) -> Ints:
+    """An array of whole numbers (floats only where they are whole)."""
+    array = whole_array(name, values)
+    if array.ndim != ndim:
+        raise ValueError(f"{name} must have {ndim} dimension(s), got shape {array.shape}")
+    if array.size == 0:
+        return np.zeros(array.shape, dtype=np.int64)
+    if array.dtype.kind == "O":  # nullable integers of pandas, and lists that mix kinds
+        array = _unboxed(name, array)
+    if array.dtype.kind not in "iuf":
+        raise ValueError(f"{name} must be whole numbers, got an array of type {array.dtype}")
+    if array.dtype.kind == "f":
+        array = array.astype(np.float64)  # 2^62 is no half
+        bad = ~(np.isfinite(array) & (array == np.floor(array)) & (np.abs(array) < 2.0**62))
+        if bad.any():
+            lost = " (a missing value: leave it out yourself)" if np.isnan(array[bad][0]) else ""
+            raise ValueError(
+                f"{name} must be whole numbers, got {array[bad][0]} at index {_first(bad)}{lost}"
+            )
+    elif array.dtype.kind == "u" and array.max() > np.iinfo(np.int64).max:
+        raise ValueError(f"{name} must fit in 64 signed bits, got {array.max()}")
+    return array.astype(np.int64)
+
+
+def _unboxed(name: str, array: NDArray[Any]) -> NDArray[Any]:
+    """Python's numbers as an array of numbers; anything else among them is named."""
+    for index, value in enumerate(array.ravel().tolist()):
+        if is_missing(value):
+            raise ValueError(f"{name} has a missing value at index {index}: leave it out yourself")
+        if isinstance(value, bool) or not isinstance(value, Real):
+            raise ValueError(f"{name} must be whole numbers, got {value!r} at index {index}")
+    return np.array(array.tolist())
+
+
+def is_missing(label: Any) -> bool:
+    """Whether a value stands for none: None, NaN, NaT, or the NA of pandas and numpy's mask."""
+    if label is None or label is np.ma.masked or type(label).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(label, (float, np.floating)) and label != label
+
+
+def whole_array(name: str, values: Any) -> NDArray[Any]:
+    """An array of what is one: a mask that hides something would be lost, and sets have no order."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
+        index = _first(np.ma.getmaskarray(values))
+        raise ValueError(
+            f"{name} has a missing value (masked) at index {index}: leave it out yourself"
+        )
+    if values is None or isinstance(values, (str, bytes, Set, Mapping, Iterator)):
+        raise ValueError(f"{name} must be a list, an array or a Series, got {_kind(values)}")
+    try:
+        return np.asarray(values)
+    except ValueError:  # rows of different lengths
+        raise ValueError(
+            f"{name} must be a list, an array or a Series, got rows of different lengths"
+        ) from None
+
+
+def numbers(
+    name: str, values: Any, what: str = "an array of numbers", error: type[ValueError] = ValueError
+) -> Floats:
+    """An array of real numbers of any shape.
+
+    numpy would take what a mask hides, drop imaginary parts, read texts and count the days since 1970.
+    """
+    rows = values if isinstance(values, (list, tuple)) else [values]
+    if any(isinstance(row, np.ma.MaskedArray) and np.ma.is_masked(row) for row in rows):
+        raise error(f"{name} must be {what}, got a missing value (masked): leave it out yourself")
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind == "O":
+            refuse_text(array)
+        elif array.dtype.kind not in "biuf":
+            raise TypeError(array.dtype)
+        return np.asarray(array, dtype=np.float64)
+    except (
+        TypeError,
+        ValueError,
+        OverflowError,
+    ):  # rows of different lengths, and whole numbers beyond the doubles
+        raise error(f"{name} must be {what}, got {_numbers_instead(values)}") from None
+
+
+def refuse_text(array: NDArray[Any]) -> None:
+    """TypeError where texts or complex numbers stand among objects, which would be read as numbers."""
+    for value in array.ravel().tolist():
+        if isinstance(value, (str, bytes, complex, np.complexfloating)):
+            raise TypeError(value)
+
+
+def _numbers_instead(values: Any) -> str:
+    try:
+        kind = str(np.asarray(values).dtype.kind)
+    except (ValueError, TypeError):
+        kind = ""  # rows of different lengths
+    hints = {
+        "c": ", complex ones: if the imaginary parts do not matter, pass the real part",
+        "U": " of text",
+    }
+    return type(values).__name__ + ("" if isinstance(values, str) else hints.get(kind, ""))
+
+
+def listed(name: str, values: Any) -> list[Any]:
+    """Labels one by one, each as it is: numpy would turn 1 into "1" beside "a"."""
+    if isinstance(values, (list, tuple)):
+        return list(values)
+    array = whole_array(name, values)
+    if array.ndim != 1:
+        raise ValueError(f"{name} must have 1 dimension, got shape {array.shape}")
+    many: list[Any] = array.tolist()
+    return many
+
+
+def _kind(values: Any) -> str:
+    if isinstance(values, (str, bytes)):
+        return f"{values!r}, which is one"
+    return "None" if values is None else f"a {type(values).__name__}"
+
+
+def codes(name: str, values: ArrayLike, size: int) -> Ints:
+    """Integer codes 0..size-1."""
+    array = integers(name, values)
+    if array.size and (array.min() < 0 or array.max() >= size):
+        bad = (array < 0) | (array >= size)
+        raise AlphabetMismatch(
+            f"{name} must be codes 0..{size - 1}, got {array[bad][0]} at index {_first(bad)}; "
+            "labels become codes by alphabet.codes(labels)"
+        )
+    return array
+
+
+def weights(name: str, values: Any, size: int) -> Floats:
+    """Weights of `size` things: finite, not negative, the right number of them."""
+    array = numbers(name, whole_array(name, values), "numbers").copy()
+    if array.shape != (size,):
+        raise AlphabetMismatch(
+            f"{name} must have one number for each of the {size} elements, got shape {array.shape}"
+        )
+    bad = ~((array >= 0) & np.isfinite(array))
+    if bad.any():
+        raise ValueError(
+            f"{name} must be finite and not negative, got {array[bad][0]} at index {_first(bad)}"
+        )
+    return array
+
+
+def counts(name: str, values: ArrayLike, size: int) -> Ints:
+    """Counts of `size` things: whole, not negative, the right number of them."""
+    array = integers(name, values)
+    if array.shape != (size,):
+        raise AlphabetMismatch(
+            f"{name} must have one count for each of the {size} elements, got {array.size} counts"
+        )
+    if (array < 0).any():
+        raise ValueError(
+            f"{name} must not be negative, got {array.min()} at index {int(array.argmin())}"
+        )
+    refuse_too_many(name, array)
+    return array
+
+
+def refuse_too_many(name: str, many: NDArray[Any]) -> None:
+    """Refuse numbers of people whose sum is beyond 64 bits: it would come out negative; weights, beyond the doubles."""
+    with np.errstate(over="ignore"):
+        total = float(many.sum(dtype=np.float64))
+    if not total < (MIN_TOO_MANY if many.dtype.kind == "i" else math.inf):
+        raise TooLarge(
+            f"{name} must sum to less than {'2^63' if many.dtype.kind == 'i' else '1.8e308'}, got {total:.3g} in all: "
+            "divide them by a common factor, estimates depend on frequencies alone"
+        )
+
+
+def distribution(name: str, values: ArrayLike, size: int | None = None) -> Floats:
+    """A probability vector: not negative, finite, summing to 1 within 1e-9. Never clipped or renormalised."""
+    array = numbers(name, values, error=InvalidDistribution)
+    if array.ndim != 1 or array.size == 0:
+        raise InvalidDistribution(f"{name} must be a non-empty vector, got shape {array.shape}")
+    if size is not None and array.size != size:
+        raise AlphabetMismatch(
+            f"{name} must have one probability for each of the {size} elements, got {array.size}"
+        )
+    bad = ~(array >= 0)  # also true of NaN
+    if bad.any():
+        raise InvalidDistribution(
+            f"{name} must not have negative or NaN entries, got {array[bad][0]} at {_first(bad)}"
+        )
+    if not abs(array.sum() - 1) <= SUM_TOLERANCE:
+        raise InvalidDistribution(
+            f"{name} must sum to 1 (within {SUM_TOLERANCE:g}), its sum is {array.sum():.12g}; "
+            "if these are weights, pass ibukit.normalize(weights)"
+        )
+    return array
+
+
+def positive_distribution(name: str, values: ArrayLike, size: int, why: str) -> Floats:
+    """A distribution without zeros; `why` says what a 0 would do, and what to do instead."""
+    p = distribution(name, values, size)
+    if not p.all():
+        raise InvalidDistribution(
+            f"{name} must not have zeros, its entry {int(np.argmin(p > 0))} is 0 {why}"
+        )
+    return p
+
+
+def vector(name: str, values: ArrayLike, size: int) -> Floats:
+    """A vector of `size` finite numbers: of others even a product with 0 is none."""
+    array = numbers(name, values)
+    if array.shape != (size,):
+        raise AlphabetMismatch(f"{name} must have shape ({size},), got {array.shape}")
+    bad = ~np.isfinite(array)
+    if bad.any():
+        raise ValueError(f"{name} must be finite, got {array[bad][0]} at index {_first(bad)}")
+    return array
+
+
+def losses(name: str, values: ArrayLike, k: int, columns: int | None = None) -> Floats:
+    """What each answer costs under each secret, shape (k, answers): finite, not negative."""
+    array = numbers(name, values)
+    wanted = f"({k}, {'at least 1' if columns is None else columns})"
+    if (
+        array.ndim != 2
+        or len(array) != k
+        or array.shape[1] == 0
+        or columns not in (None, array.shape[1])
+    ):
+        raise AlphabetMismatch(
+            f"{name} must have one row for each of the {k} secrets, shape {wanted}, got {array.shape}"
+        )
+    bad = ~((array >= 0) & np.isfinite(array))
+    if bad.any():
+        raise ValueError(
+            f"{name} must be finite and not negative, got {array[bad][0]} at {_first(bad)}"
+        )
+    return array
+
+
+def dirichlet_alpha(alpha: ArrayLike, k: int) -> Floats:
+    """The parameter alpha of a Dirichlet prior as a vector, shape (k,)."""
+    array = numbers("alpha", alpha, f"a number or {k} numbers")
+    if array.shape not in ((), (k,)):
+        raise AlphabetMismatch(
+            f"alpha must be a number or have shape ({k},), got shape {array.shape}"
+        )
+    bad = ~((array > 0) & np.isfinite(array))
+    if bad.any():
+        where = f" at index {int(np.argmax(bad))}" if array.ndim else ""
+        raise ValueError(
+            f"alpha must be finite and above 0, got {array[bad].ravel()[0]}{where}; "
+            "0.5 is Jeffreys' prior, 1 is uniform"
+        )
+    bad = (array < MIN_ALPHA) | (array > MAX_ALPHA)
+    if bad.any():
+        raise ValueError(
+            f"alpha must be from {MIN_ALPHA:g} to {MAX_ALPHA:g}, so that doubles hold what comes of it, got "
+            f"{array[bad].ravel()[0]}"
+        )
+    return np.array(np.broadcast_to(array, (k,)))
+
+
+def generator(rng: Any) -> np.random.Generator:
+    """A numpy random generator: a seed or None would hide where the randomness comes from."""
+    if not isinstance(rng, np.random.Generator):
+        raise TypeError(
+            f"rng must be a numpy.random.Generator, as numpy.random.default_rng(seed) makes it, got {rng!r}"
+        )
+    return rng
+
+
+def _first(bad: NDArray[np.bool_]) -> Any:
+    where = np.argwhere(bad)[0]
+    return int(where[0]) if where.size == 1 else tuple(int(i) for i in where)

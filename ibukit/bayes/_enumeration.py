@@ -1,0 +1,62 @@
+"""The exact posterior as the paper has it: a mixture of Dirichlet distributions over all split matrices."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+
+import numpy as np
+from scipy.special import gammaln, logsumexp, xlogy
+
+from ibukit._ground.arguments import Floats, Ints, readable
+from ibukit.bayes._marginals import Marginals
+from ibukit.errors import TooLarge
+from ibukit.tally.tally import Tally
+
+MAX_SPLITS = 2 * 10**6
+
+
+def n_splits(counts: Ints, k: int) -> int:
+    """How many ways there are to say how many of the s_y reports y came from each secret, for all y together."""
+    return math.prod(math.comb(int(s) + k - 1, k - 1) for s in counts)
+
+
+def posterior_by_splits(tally: Tally, alpha: Floats) -> Marginals:
+    """Weight of the split r: prod_y [s_y! / prod_x r_yx! prod_x M_xy^r_yx] B(alpha + t(r)) / B(alpha)."""
+    n, k = tally.n, tally.k
+    terms = n_splits(tally.counts, k)
+    if terms > MAX_SPLITS:
+        raise TooLarge(
+            f"method='enumerate' would list {readable(terms)} splits of n = {n} reports of {k} secrets (at most "
+            f"{MAX_SPLITS:.0e}), which take {readable(8 * terms * k)} bytes; take method='exact', which needs the "
+            "totals alone, or method='gibbs' with an rng"
+        )
+    totals, log_weights = np.zeros((1, k), dtype=np.int64), np.zeros(1)
+    for column, s in zip(tally.matrix().T, tally.counts, strict=True):
+        split = compositions(int(s), k)
+        log_weight = (
+            gammaln(s + 1) - gammaln(split + 1).sum(axis=1) + xlogy(split, column).sum(axis=1)
+        )
+        totals = (totals[:, None] + split).reshape(-1, k)
+        log_weights = np.add.outer(log_weights, log_weight).ravel()
+    log_weights += _log_beta(alpha + totals) - _log_beta(alpha)
+    log_evidence = float(logsumexp(log_weights))
+    weights = np.exp(log_weights - log_evidence)
+    shares = np.array(
+        [np.bincount(totals[:, x], weights=weights, minlength=n + 1) for x in range(k)]
+    )
+    return Marginals(shares, alpha, log_evidence + float(tally.counts @ tally.log_scale))
+
+
+def compositions(total: int, parts: int) -> Ints:
+    """All ways to write `total` as an ordered sum of `parts` whole numbers: stars and bars."""
+    shape = (math.comb(total + parts - 1, parts - 1), parts - 1)
+    bars = np.array(
+        list(combinations(range(total + parts - 1), parts - 1)), dtype=np.int64
+    ).reshape(shape)
+    ends = np.full((len(bars), 1), total + parts - 1)
+    return np.diff(np.hstack([np.full_like(ends, -1), bars, ends]), axis=1) - 1
+
+
+def _log_beta(alpha: Floats) -> Floats:
+    return np.asarray(gammaln(alpha).sum(axis=-1) - gammaln(alpha.sum(axis=-1)))

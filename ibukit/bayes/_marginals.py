@@ -1,0 +1,81 @@
+"""What the exact posteriors of the totals T_x say of the probabilities P_x and the frequencies T_x / n."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import betainc
+
+from ibukit._ground.arguments import Floats
+
+# shares of a mixture below this change no digit of its quantiles
+NOTHING = 1e-18
+LOG_SMALLEST = math.log(1e-300)
+
+
+@dataclass(frozen=True, eq=False)
+class Marginals:
+    """Pr[T_x = t | reports] in row x, column t = 0..n; P given T is Dirichlet(alpha + T), so P_x a mixture of betas."""
+
+    shares: Floats
+    alpha: Floats
+    log_evidence: float
+
+    @property
+    def n(self) -> int:
+        """Number of reports."""
+        return int(self.shares.shape[1] - 1)
+
+    def mean(self, of: str) -> Floats:
+        """E[P | reports] = (alpha + n E[F | reports]) / (alpha_0 + n), or E[F | reports]."""
+        frequencies: Floats = self.shares @ np.arange(self.n + 1) / self.n
+        return (
+            frequencies
+            if of == "frequencies"
+            else from_frequencies(frequencies, self.alpha, self.n)
+        )
+
+    def standard_deviations(self, of: str) -> Floats:
+        """By Var P_x = E[Var(P_x | T)] + Var(E[P_x | T]), two terms that are not negative."""
+        totals = np.arange(self.n + 1)
+        off = totals - self.n * self.mean("frequencies")[:, None]
+        spread = (self.shares * off**2).sum(axis=1)
+        if of == "frequencies":
+            return np.asarray(np.sqrt(spread) / self.n)
+        total = self.alpha.sum() + self.n
+        mean = (self.alpha[:, None] + totals) / total
+        within = (self.shares * mean * (1 - mean)).sum(axis=1) / (total + 1)
+        return np.asarray(np.sqrt(within + spread / total**2))
+
+    def quantiles(self, of: str, level: float) -> Floats:
+        """The least value that at least `level` of the posterior does not exceed, shape (k,)."""
+        if of == "frequencies":
+            # rounding may leave the last sum below 1
+            reached = np.cumsum(self.shares, axis=1) >= level - 1e-12
+            reached[:, -1] = True
+            return np.asarray(reached.argmax(axis=1) / self.n)
+        return np.array([self._quantile(x, level) for x in range(len(self.alpha))])
+
+    def _quantile(self, x: int, level: float) -> float:
+        """The root of a mixture's distribution function, for log p: quantiles may be as small as 1e-300."""
+        if len(self.alpha) == 1:
+            return 1.0
+        (totals,) = np.nonzero(self.shares[x] > NOTHING)
+        share = self.shares[x, totals] / self.shares[x, totals].sum()
+        a = self.alpha[x] + totals
+        b = self.alpha.sum() + self.n - a
+
+        def excess(log_p: float) -> float:
+            return float(share @ betainc(a, b, math.exp(log_p))) - level
+
+        if excess(LOG_SMALLEST) >= 0:
+            return 0.0
+        return math.exp(brentq(excess, LOG_SMALLEST, 0.0, xtol=1e-15, rtol=1e-14))
+
+
+def from_frequencies(frequencies: Floats, alpha: Floats, n: int) -> Floats:
+    """E[P | reports] from E[F | reports]: P given F is Dirichlet(alpha + n F)."""
+    return np.asarray((alpha + n * frequencies) / (alpha.sum() + n))

@@ -1,0 +1,58 @@
+"""The recursion over equal reports of k-RR, at one point on the real axis and at many beside it."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from ibukit._ground.arguments import Floats, Ints
+
+Complexes = NDArray[np.complexfloating[Any, Any]]
+
+
+@njit(cache=True, error_model="numpy")
+def told(
+    alpha: Floats, counts: Ints, lie: float, centre: float, y: Complexes
+) -> tuple[Floats, Floats, Floats, Complexes, Complexes, Complexes, Complexes]:
+    """Moments of how many of s equal reports tell: of t with the weights C(s, t) alpha (alpha + 1) ... y^t lie^(s - t).
+
+    Pairs (alpha, s) come sorted. At the centre: the logarithm of the sum B_s of the weights, mean and variance of t.
+    At each y, shape (pairs, points): B_s divided by that at the centre, mean, s - mean, and variance. With
+    r = B_s / B_(s - 1) = lie + y (alpha + T_(s - 1)), the mean is T_s = s (y / r) (alpha + T_(s - 1)), s - T_s is
+    s lie / r, and the variance is V_s = (s - T_s) (T_s / s + (y / r) V_(s - 1)): on the axis nothing is subtracted.
+    """
+    pairs, points = len(counts), len(y)
+    log_sums, means, variances = np.zeros(pairs), np.zeros(pairs), np.zeros(pairs)
+    ratios = np.ones((pairs, points), np.complex128)
+    t, v = np.zeros((pairs, points), np.complex128), np.zeros((pairs, points), np.complex128)
+    rest = np.zeros((pairs, points), np.complex128)
+    for i in range(pairs):
+        s = 0
+        if i > 0 and alpha[i] == alpha[i - 1]:
+            s = counts[i - 1]
+            log_sums[i], means[i], variances[i] = log_sums[i - 1], means[i - 1], variances[i - 1]
+            ratios[i], t[i], v[i], rest[i] = ratios[i - 1], t[i - 1], v[i - 1], rest[i - 1]
+        a, log_sum, mean, variance = alpha[i], log_sums[i], means[i], variances[i]
+        here, here_t, here_v, here_rest = ratios[i], t[i], v[i], rest[i]
+        while s < counts[i]:
+            s += 1
+            r = lie + centre * (a + mean)
+            log_sum += math.log(r)
+            scale = 1 / r
+            share = centre * scale * (a + mean)
+            variance = s * (lie * scale) * (share + centre * scale * variance)
+            mean = s * share
+            for j in range(points):
+                off = lie + y[j] * (a + here_t[j])
+                # 1 / off, which as such takes five times as long
+                by = off.conjugate() * (1 / (off.real * off.real + off.imag * off.imag))
+                q = y[j] * by
+                part = q * (a + here_t[j])
+                here_rest[j] = s * (lie * by)
+                here_v[j] = here_rest[j] * (part + q * here_v[j])
+                here_t[j] = s * part
+                here[j] *= off * scale
+        log_sums[i], means[i], variances[i] = log_sum, mean, variance
+    return log_sums, means, variances, ratios, t, rest, v

@@ -1,0 +1,230 @@
+"""What a posterior says: means, intervals, draws, and how far what was drawn may be off."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats
+from ibukit.bayes._gibbs import Draws
+from ibukit.bayes._marginals import Marginals
+from ibukit.bayes._randomized_response import ResponsePosterior
+from ibukit.domain.alphabet import Alphabet
+from ibukit.domain.linear_functionals import Questions, asked
+from ibukit.estimate import Status
+
+Exact = Marginals | ResponsePosterior
+Law = Exact | Draws
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior(arguments.ReadOnlyArrays):
+    """What the reports and a Dirichlet prior say of each secret's probability.
+
+    It is the law of the probabilities P_x, or of the frequencies F_x = T_x / n.
+
+    Attributes
+    ----------
+    mean : ndarray, shape (k,)
+        E[P_x | reports] or E[F_x | reports], in the alphabet's order; sums to 1.
+    standard_deviations : ndarray, shape (k,)
+        Of the posterior: how uncertain P_x or F_x still is.
+    of : str
+        "distribution" or "frequencies".
+    method : str
+        "exact", "enumerate" or "gibbs".
+    status : Status
+        CLOSED_FORM of what is exact; for Gibbs CONVERGED, or MAX_ITER where R-hat or the effective sample size is not
+        good enough to rely on.
+    n_iter : int
+        Sweeps of each chain; 0 for what is exact.
+    effective_sample_size : ndarray, shape (k,)
+        Of the draws that `mean` is the mean of, bulk; inf for what is exact.
+    r_hat : ndarray, shape (k,)
+        Rank-normalised split R-hat of the same draws, 1 for what is exact.
+    log_evidence : float
+        Log-probability of the reports under prior and mechanism, in nats, in the order in which they came: add
+        log(n! / prod_z counts_z!) for that of their counts. NaN for Gibbs.
+    alphabet : Alphabet
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> posterior = ik.posterior(ik.RandomizedResponse(2, epsilon=1.0).tally_counts([7, 3]), alpha=0.5)
+    >>> posterior.mean.round(4), posterior.standard_deviations.round(4)
+    (array([0.784, 0.216]), array([0.2187, 0.2187]))
+    """
+
+    mean: Floats
+    standard_deviations: Floats
+    of: str
+    method: str
+    status: Status
+    n_iter: int
+    effective_sample_size: Floats
+    r_hat: Floats
+    log_evidence: float
+    alphabet: Alphabet
+    _law: Law = field(repr=False)
+    _shrinkage: float = field(repr=False)
+
+    def standard_errors(self) -> Floats:
+        """Monte-Carlo standard errors of `mean`, shape (k,); 0 for what is exact.
+
+        Not to be mixed up with `standard_deviations`, which more draws do not lessen.
+
+        Returns
+        -------
+        ndarray, shape (k,)
+
+        Examples
+        --------
+        >>> import ibukit as ik
+        >>> ik.posterior(ik.RandomizedResponse(2, epsilon=1.0).tally_counts([7, 3]), alpha=0.5).standard_errors()
+        array([0., 0.])
+        """
+        if isinstance(self._law, Draws):
+            return np.asarray(self._shrinkage * self._law.standard_errors())
+        return np.zeros(len(self.mean))
+
+    def interval(self, level: float = 0.95, of: Any = None) -> tuple[Any, Any]:
+        """Equal-tailed credible intervals, each holding with probability `level`.
+
+        P_x or F_x is in each with this posterior probability. What is exact: quantiles of the mixture of beta
+        distributions that P_x has, by root finding to 1e-14; of F_x the discrete quantiles, which hold at least
+        `level`; under k-RR, too, these need the recursion over the totals. Gibbs: quantiles of the draws of P_x or F_x;
+        `interval_errors` says how far they may be off.
+
+        Parameters
+        ----------
+        level : float
+            Strictly between 0 and 1.
+        of : optional
+            Questions w . P or w . F, as `Estimate.standard_errors` takes them; every probability if not given. Of what
+            is exact only those that weigh all secrets but one alike.
+
+        Returns
+        -------
+        (lower, upper) : floats, or ndarrays of shape (k,) or (r,)
+
+        Raises
+        ------
+        ValueError
+            If `level` is not between 0 and 1, or the posterior is exact and a question of several secrets.
+        AlphabetMismatch
+            If `of` is not of this alphabet.
+        TooLarge
+            If the posterior is exact under k-RR and the recursion would take too many terms.
+
+        Examples
+        --------
+        >>> import ibukit as ik
+        >>> posterior = ik.posterior(ik.RandomizedResponse(2, epsilon=1.0).tally_counts([7, 3]), alpha=0.5)
+        >>> lower, upper = posterior.interval(0.9)
+        >>> lower.round(3), upper.round(3)
+        (array([0.329, 0.002]), array([0.998, 0.671]))
+        """
+        tail, questions = (
+            (1 - arguments.fraction("level", level, "()")) / 2,
+            asked(of, self.alphabet),
+        )
+        law = self._law
+        if isinstance(law, Draws):
+            ends = (
+                law.quantiles(self.of, tail, questions.weights),
+                law.quantiles(self.of, 1 - tail, questions.weights),
+            )
+        else:
+            ends = self._of_single_secrets(
+                questions, law.quantiles(self.of, tail), law.quantiles(self.of, 1 - tail)
+            )
+        lower = np.maximum(ends[0], questions.least)
+        return questions.answer(lower), questions.answer(np.minimum(ends[1], questions.most))
+
+    def _of_single_secrets(
+        self, questions: Questions, low: Floats, high: Floats
+    ) -> tuple[Floats, Floats]:
+        """From the quantiles of the probabilities those of b + c theta_x."""
+        secrets, base, slope = questions.of_one_secret()
+        if (secrets < 0).any():
+            row = int((secrets < 0).argmax())
+            raise ValueError(
+                f"of must weigh all secrets but one alike where the posterior is exact, question {row} has other "
+                "weights: draw the posterior with method='gibbs'"
+            )
+        ends = base + np.stack([low, high])[:, secrets] * slope
+        return ends.min(axis=0), ends.max(axis=0)
+
+    def interval_errors(self, level: float = 0.95, of: Any = None) -> tuple[Any, Any]:
+        """Monte-Carlo standard errors of the ends of `interval`; 0 for what is exact.
+
+        Parameters
+        ----------
+        level, of
+            As `interval` takes them.
+
+        Returns
+        -------
+        (lower, upper) : floats, or ndarrays of shape (k,) or (r,)
+
+        References
+        ----------
+        .. [rhat] Vehtari, Gelman, Simpson, Carpenter and Burkner, "Rank-normalization, folding, and localization: an
+           improved R-hat for assessing convergence of MCMC", Bayesian Analysis 16, 2021, Section 4.4.
+
+        Examples
+        --------
+        >>> import numpy as np, ibukit as ik
+        >>> tally = ik.RandomizedResponse(3, epsilon=1.0).tally_counts([60, 30, 10])
+        >>> drawn = ik.posterior(tally, alpha=0.5, method="gibbs", rng=np.random.default_rng(1))
+        >>> lower, upper = drawn.interval_errors(0.9, of=[0, 1, 2])
+        >>> 0 < lower < 0.02, 0 < upper < 0.02
+        (True, True)
+        """
+        tail, questions = (
+            (1 - arguments.fraction("level", level, "()")) / 2,
+            asked(of, self.alphabet),
+        )
+        none = np.zeros(len(questions))
+        law = self._law
+        errors = (
+            [law.errors_of_quantiles(share, questions.weights) for share in (tail, 1 - tail)]
+            if isinstance(law, Draws)
+            else [none, none]
+        )
+        return questions.answer(errors[0]), questions.answer(errors[1])
+
+    def draws(self) -> Floats:
+        """The Gibbs draws of all probabilities together, shape (4000, k).
+
+        Each row is one of P, or of F. Neighbours in a chain are correlated, as `effective_sample_size` says.
+
+        Raises
+        ------
+        ValueError
+            If the posterior was not drawn.
+
+        Examples
+        --------
+        >>> import numpy as np, ibukit as ik
+        >>> tally = ik.RandomizedResponse(3, epsilon=1.0).tally_counts([6, 3, 1])
+        >>> draws = ik.posterior(tally, alpha=0.5, method="gibbs", rng=np.random.default_rng(1)).draws()
+        >>> draws.shape, float(np.mean(draws[:, 0] > draws[:, 1]).round(1))
+        ((4000, 3), 0.8)
+        """
+        if not isinstance(self._law, Draws):
+            raise ValueError(
+                f"posterior must be drawn with method='gibbs' to have draws, got method={self.method!r}"
+            )
+        return self._law.values.reshape(-1, len(self.mean)).copy()
+
+    def __repr__(self) -> str:
+        drawn = (
+            f", effective sample size {self.effective_sample_size.min():.0f}, R-hat {self.r_hat.max():.3f}"
+            if self.method == "gibbs"
+            else ""
+        )
+        return f"Posterior(of the {self.of}, {self.method}: k={len(self.mean)}{drawn}, {self.status.name})"

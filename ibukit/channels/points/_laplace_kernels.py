@@ -1,0 +1,26 @@
+"""Sums of what lies to one side, each weighted by a power of its distance."""
+
+import numpy as np
+from numba import njit
+
+from ibukit._ground.arguments import Floats
+
+
+@njit(cache=True)
+def from_below(w: Floats, decay: float) -> Floats:
+    """y_x = sum over u <= x of w_u decay^(x - u)."""
+    y, total = np.empty(w.size), 0.0
+    for x in range(w.size):
+        total = w[x] + decay * total
+        y[x] = total
+    return y
+
+
+@njit(cache=True)
+def from_above(w: Floats, decay: float) -> Floats:
+    """y_x = sum over u >= x of w_u decay^(u - x)."""
+    y, total = np.empty(w.size), 0.0
+    for x in range(w.size - 1, -1, -1):
+        total = w[x] + decay * total
+        y[x] = total
+    return y

@@ -1,0 +1,94 @@
+"""Laplace noise on a line where reports are real numbers, by two sweeps and two terms a report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ibukit._ground.arguments import Floats, Ints
+from ibukit.channels.base import Channel
+from ibukit.channels.points import _laplace_kernels
+
+
+@dataclass(frozen=True, eq=False)
+class SlopeChannel(Channel):
+    """Reports between two neighbours of a line, O(k + s).
+
+    M_xz = low_z decay^(below_z - x) for the secrets x <= below_z, high_z decay^(x - below_z - 1) for those above.
+
+    Parameters
+    ----------
+    k : int
+        Number of secrets, 0..k-1 on the line.
+    decay : float
+        Ratio of the entries of neighbouring secrets on one side of a report, above 0 and at most 1.
+    below : ndarray of int, shape (s,)
+        The last secret that is not above the report, -1..k-1.
+    low, high : ndarray, shape (s,)
+        Entries of the two neighbours, `below` and the next.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> channel = SlopeChannel(3, 0.5, below=np.array([0]), low=np.array([0.8]), high=np.array([0.6]))
+    >>> channel.rows(np.arange(3)).ravel()
+    array([0.8, 0.6, 0.3])
+    """
+
+    k: int
+    decay: float
+    below: Ints
+    low: Floats
+    high: Floats
+
+    @property
+    def size(self) -> int:
+        """Number of reports."""
+        return len(self.below)
+
+    def forward(self, theta: Floats) -> Floats:
+        """Sweep over the secrets from both sides, then read off."""
+        rising, falling = np.zeros(self.k + 1), np.zeros(self.k + 1)
+        rising[1:] = _laplace_kernels.from_below(theta, self.decay)
+        falling[:-1] = _laplace_kernels.from_above(theta, self.decay)
+        p = self.low * rising[self.below + 1]
+        p += self.high * falling[self.below + 1]
+        return p
+
+    def adjoint(self, w: Floats) -> Floats:
+        """Drop the weights at the neighbours, then sweep."""
+        low, high = (
+            np.bincount(self.below + 1, each * w, self.k + 1).astype(np.float64)
+            for each in (self.low, self.high)
+        )
+        falling = _laplace_kernels.from_above(low[1:], self.decay)
+        return np.asarray(falling + _laplace_kernels.from_below(high[:-1], self.decay))
+
+    def rows(self, secrets: Ints) -> Floats:
+        """One power for each distance."""
+        powers = self.decay ** np.arange(self.k)
+        away = self.below - secrets[:, None]
+        low, high = (
+            self.low * powers[np.maximum(away, 0)],
+            self.high * powers[np.maximum(-away - 1, 0)],
+        )
+        return np.asarray(np.where(away >= 0, low, high))
+
+    def take(self, reports: slice | Ints) -> SlopeChannel:
+        """The same of some reports."""
+        return replace(
+            self, below=self.below[reports], low=self.low[reports], high=self.high[reports]
+        )
+
+    def unit_columns(self) -> SlopeChannel:
+        """The largest entry is that of a neighbour."""
+        low, high = (
+            np.where(self.below < 0, 0, self.low),
+            np.where(self.below == self.k - 1, 0, self.high),
+        )
+        return self.scaled(1 / np.maximum(low, high))
+
+    def scaled(self, factor: Floats) -> SlopeChannel:
+        """Both entries times the factor."""
+        return replace(self, low=self.low * factor, high=self.high * factor)

@@ -1,0 +1,1 @@
+"""The private mechanism with the smallest asymptotic error, with a certified gap."""

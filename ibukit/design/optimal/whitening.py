@@ -1,0 +1,112 @@
+"""Coordinates in which a design problem is round at a J: J is the identity and the gradient diagonal.
+
+There the second derivative of sum_j l_j^T J^-1 l_j is diagonal in the symmetric matrices, with g_i + g_j for the pair
+of i and j, so that it needs neither a matrix with d^4 entries nor its inverse.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ibukit._ground.arguments import Floats, Ints
+from ibukit.design.optimal.column_weights import Criterion
+
+
+class Pairs(NamedTuple):
+    """The orthonormal basis of the symmetric matrices by its pairs i <= j."""
+
+    first: Ints
+    second: Ints
+    size: Floats
+    """What E_ij + E_ji is multiplied by."""
+
+    @staticmethod
+    def of(d: int) -> Pairs:
+        """All d (d + 1) / 2 of them."""
+        first, second = np.triu_indices(d)
+        return Pairs(first, second, np.where(first == second, 0.5, 0.5**0.5))
+
+    def among(self, kinds: Ints) -> Pairs:
+        """Those of one kind, of matrices that are 0 elsewhere."""
+        kept = kinds[self.first] == kinds[self.second]
+        return Pairs(self.first[kept], self.second[kept], self.size[kept])
+
+    def products(self, left: Floats, right: Floats) -> Floats:
+        """Coordinates of (l r^T + r l^T) / 2 for each row l and r, shape (rows, pairs)."""
+        crossed = left[:, self.first] * right[:, self.second]
+        crossed += left[:, self.second] * right[:, self.first]
+        crossed *= self.size
+        return np.asarray(crossed)
+
+    def squares(self, rows: Floats) -> Floats:
+        """Coordinates of r r^T."""
+        squared = rows[:, self.first] * rows[:, self.second]
+        squared *= 2 * self.size
+        return np.asarray(squared)
+
+    def of_matrix(self, symmetric: Floats) -> Floats:
+        """Coordinates of a symmetric matrix."""
+        return np.asarray(symmetric[self.first, self.second] * (2 * self.size))
+
+    def matrix(self, coordinates: Floats) -> Floats:
+        """The symmetric matrix with these coordinates."""
+        d = int(self.second.max()) + 1
+        half = np.zeros((d, d))
+        half[self.first, self.second] = coordinates * self.size
+        return np.asarray(half + half.T)
+
+
+def eigen_by_kind(matrix: Floats, kinds: Ints | None) -> tuple[Floats, Floats]:
+    """Eigenvalues and eigenvectors of a symmetric matrix whose entries between coordinates of two kinds are 0."""
+    if kinds is None:
+        return np.linalg.eigh(matrix)
+    values, vectors = np.empty(len(matrix)), np.zeros_like(matrix)
+    for kind in np.unique(kinds):
+        own = np.flatnonzero(kinds == kind)
+        values[own], vectors[np.ix_(own, own)] = np.linalg.eigh(matrix[np.ix_(own, own)])
+    return values, vectors
+
+
+class Frame(NamedTuple):
+    """A criterion at J = root root^T, in coordinates in which J is the identity and G is diag(gradient)."""
+
+    root: Floats
+    value: float
+    gradient: Floats
+    loadings: Floats
+    squares: Floats
+    roots: bool
+
+    @staticmethod
+    def at(root: Floats, criterion: Criterion, kinds: Ints | None = None) -> Frame:
+        """With the root turned so that the gradient is diagonal; kinds of coordinates that it keeps apart stay so."""
+        loadings = np.linalg.solve(root, criterion.loadings.T).T
+        squares = (loadings**2).sum(axis=1)
+        weights = 0.5 / np.sqrt(squares) if criterion.roots else np.ones(len(squares))
+        whole = (loadings.T * weights) @ loadings
+        gradient, turn = eigen_by_kind(whole, kinds)
+        value = float((np.sqrt(squares) if criterion.roots else squares).sum())
+        return Frame(root @ turn, value, gradient, loadings @ turn, squares, criterion.roots)
+
+    def curvature(self, pairs: Pairs) -> tuple[Floats, Floats]:
+        """The second derivative as a diagonal, shape (pairs,), and rows x of which x^T x is taken from it."""
+        if not self.roots:
+            return self.gradient[pairs.first] + self.gradient[pairs.second], np.empty(
+                (0, len(pairs.first))
+            )
+        taken = pairs.squares(self.loadings) * (0.5 * self.squares**-0.75)[:, None]
+        return self.gradient[pairs.first] + self.gradient[pairs.second], taken
+
+    def inverse_curvature(self, pairs: Pairs) -> tuple[Floats, Floats]:
+        """Its inverse as a diagonal and rows x of which x^T x is added to it."""
+        diagonal, taken = self.curvature(pairs)
+        turned = taken / diagonal
+        # phi is convex: what is left of the identity is positive, and its inverse has a root
+        left = (
+            np.linalg.cholesky(np.eye(len(taken)) - turned @ taken.T)
+            if len(taken)
+            else np.empty((0, 0))
+        )
+        return 1 / diagonal, np.linalg.solve(left, turned)

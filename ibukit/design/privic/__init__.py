@@ -1,0 +1,1 @@
+"""PRIVIC: collect reports in cycles, each through the mechanism that the last estimate calls for."""

@@ -1,0 +1,437 @@
+"""Collect in cycles: from the reports of one cycle to the mechanism of the next."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from tqdm import tqdm
+
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats
+from ibukit._ground.threads import one_thread
+from ibukit.design.privic.options import Draw
+from ibukit.design.privic import options, state_file
+from ibukit.design.privic.state_file import Cycle
+from ibukit.domain.alphabet import Alphabet
+from ibukit.domain.distributions import Population
+from ibukit.errors import AlphabetMismatch, ConvergenceError, MechanismMismatch
+from ibukit.estimate import Estimate, Status
+from ibukit.estimators.certificate import certified
+from ibukit.estimators.maximum_likelihood import mle
+from ibukit.files.format import ANYTHING
+from ibukit.mechanisms import MatrixMechanism
+from ibukit.tally.tally import Part, Tally, check_tally, pool
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Privic:
+    """PRIVIC: a mechanism and an estimate that improve each other in cycles.
+
+    M^t = BA(theta^(t-1), beta); reports q^t through M^t; theta^t = IBU(M^t, q^t) from theta^(t-1). Nobody knows the
+    distribution that a good mechanism needs, so both are made in turn: users report through `mechanism`, and `collect`
+    ends the cycle with their reports. Every mechanism is 2 beta-d-private, whatever was reported before.
+
+    Parameters
+    ----------
+    alphabet : Alphabet or int
+        The k secrets, which are also the reports.
+    beta : float
+        What a unit of distance is worth to `blahut_arimoto`, in nats per unit of the alphabet's distances, above 0.
+    ba_steps : int or None
+        Steps of `blahut_arimoto` in each cycle; None for the certified optimum.
+    ibu_steps : int or None
+        Steps of `ibu` in each cycle; None for the certified maximum, by `mle`, which does not depend on where an
+        iteration starts.
+    start : array_like, shape (k,), optional
+        The first distribution theta^0, nowhere 0; uniform by default.
+    ba_start : array_like, shape (k,), optional
+        Where `blahut_arimoto` starts in every cycle, nowhere 0; uniform by default. Only with `ba_steps`.
+    restart : bool
+        Start the update anew at `start` in each cycle, as the authors' published program does. By default it starts at
+        the last distribution: Algorithm 1, and what the paper's tables follow from.
+    combine : {"last", "average"}
+        theta^t is this cycle's estimate mu^t, or that of all the cycles, each weighted by its number of reports:
+        theta^t = (n_t mu^t + (n_1 + ... + n_(t-1)) theta^(t-1)) / (n_1 + ... + n_t). Algorithm 1 has the average, the
+        paper's tables follow from the last.
+    tol : float
+        With ``ba_steps=None`` or ``ibu_steps=None``: nats within which that optimum is certified.
+    path : str or path, optional
+        A file that is replaced after every cycle, at once or not at all. If it exists, the loop goes on where it stands
+        there; it must have been begun with the same arguments. One loop at a time: a second is told so.
+
+    Raises
+    ------
+    ValueError
+        If `beta` or `tol` is not a finite number above 0, a number of steps is below 1, `combine` is neither of the
+        two, or `ba_start` is given with ``ba_steps=None``.
+    InvalidDistribution
+        If a start is not a distribution or has a zero: a report or a secret of probability 0 keeps it in every step of
+        BA and IBU, which multiply.
+    AlphabetMismatch
+        If a start does not have k entries.
+    ForeignFile
+        If the file at `path` was begun with other arguments, or is no such file.
+    DataChanged
+        If it was changed or cut short, or, when a cycle ends, written to by another loop.
+
+    Notes
+    -----
+    The steps are few on purpose: they smooth. At the certified maximum of every cycle the estimates follow the noise.
+    With unlimited users they tend to the truth if exp(-beta d) is invertible, as for Euclidean d; else they may not.
+
+    A mechanism is made for `quantize` of theta^(t-1), so that a seed has the same draws on every computer.
+
+    Where Algorithm 1 is inconsistent, reports go through the mechanism that was built last, and N cycles are N, not
+    N + 1. The first row of the paper's Tables III and IV is the start: their row N is ``distributions[N - 1]``.
+
+    The file holds the running cycle's mechanism to the last bit, so that its users' reports are recognised after a
+    restart, and of earlier cycles the counts of the reports; their mechanisms are computed again where needed.
+
+    References
+    ----------
+    .. [privic] Biswas and Palamidessi, arXiv:2206.10525, Algorithm 1.
+
+    Examples
+    --------
+    >>> import numpy as np, ibukit as ik
+    >>> paris, rng = ik.datasets.load_gowalla("privic_paris"), np.random.default_rng(1)
+    >>> P = Privic(paris.alphabet, beta=1.0)
+    >>> for cycle in range(3):
+    ...     tally = P.mechanism().simulate(paris.counts, rng)  # stands for the users
+    ...     estimate = P.collect(tally)
+    >>> P.cycle, estimate.n_iter, estimate.gap < 0.1
+    (3, 10, True)
+    >>> [round(ik.emd(theta, paris.distribution, paris.alphabet), 1) for theta in P.distributions]  # in cells
+    [2.0, 0.3, 0.2, 0.2]
+    """
+
+    def __init__(
+        self,
+        alphabet: Alphabet | int,
+        beta: float = 1.0,
+        ba_steps: int | None = 8,
+        ibu_steps: int | None = 10,
+        *,
+        start: ArrayLike | None = None,
+        ba_start: ArrayLike | None = None,
+        restart: bool = False,
+        combine: Literal["last", "average"] = "last",
+        tol: float = 1e-9,
+        path: str | os.PathLike[str] | None = None,
+    ):
+        self._choices = options.validated(
+            alphabet, beta, ba_steps, ibu_steps, start, ba_start, restart, combine, tol
+        )
+        self._cycles: tuple[Cycle, ...] = ()
+        self._mechanism: MatrixMechanism | None = None
+        # the process may change its folder
+        self._path = None if path is None else arguments.path("path", path).resolve()
+        self._written: str | None = None
+        if self._path is not None and self._path.exists():
+            self._go_on(Privic.load(self._path))
+        elif self._path is not None:
+            self.save(self._path)
+
+    @property
+    def alphabet(self) -> Alphabet:
+        """The secrets."""
+        return self._choices.alphabet
+
+    @property
+    def beta(self) -> float:
+        """What a unit of distance is worth: no mechanism's level exceeds twice this."""
+        return self._choices.beta
+
+    @property
+    def cycle(self) -> int:
+        """Number of finished cycles."""
+        return len(self._cycles)
+
+    @property
+    def distribution(self) -> Floats:
+        """The current estimate theta^t, shape (k,); at first the start."""
+        return self._cycles[-1].distribution if self._cycles else self._choices.start
+
+    @property
+    def distributions(self) -> Floats:
+        """The start and the estimate after each cycle, shape (cycle + 1, k)."""
+        return np.array([self._choices.start, *(cycle.distribution for cycle in self._cycles)])
+
+    def mechanism(self, *, strict: bool = True) -> MatrixMechanism:
+        """The mechanism through which the users of this cycle report.
+
+        With ``ba_steps=None`` ConvergenceError where `tol` is missed; ``strict=False`` takes the mechanism as it is.
+        """
+        if self._mechanism is None:
+            self._mechanism = self._choices.design(self.distribution, strict)
+        return self._mechanism
+
+    def collect(
+        self, tally: Tally, estimate: Estimate | ArrayLike | None = None, *, strict: bool = True
+    ) -> Estimate:
+        """End the cycle: from its reports to the next distribution and the next mechanism.
+
+        With a `path` the new state is in the file when this returns; after an error nothing has changed.
+
+        Parameters
+        ----------
+        tally : Tally
+            Of reports through this cycle's `mechanism`.
+        estimate : Estimate or array_like, shape (k,), optional
+            What you make of this tally, mu^t, in the place of the update: a robust estimate, say.
+        strict : bool
+            Raise where `tol` is missed, with ``ibu_steps=None`` or ``ba_steps=None``. False goes on with what is best.
+
+        Returns
+        -------
+        Estimate
+            As `estimate` gives it from now on.
+
+        Raises
+        ------
+        MechanismMismatch
+            If the reports came through another mechanism, that of an earlier cycle or any other.
+        AlphabetMismatch
+            If the tally or the estimate is of other secrets.
+        InvalidDistribution
+            If `estimate` is not a distribution, or leaves zeros from which the next update would have to start.
+        ConvergenceError
+            If `strict` and an optimum could not be certified; carries it as ``.estimate``. The cycle has not ended.
+        """
+        part = self._part(tally)
+        with one_thread():
+            if estimate is None:
+                found = self._choices.updated(tally, self.distribution)
+            else:
+                found = self._choices.accept(tally, estimate)
+            before = sum(cycle.n for cycle in self._cycles)
+            theta = self._choices.combined(found.distribution, tally.n, self.distribution, before)
+            method = f"PRIVIC cycle {self.cycle + 1}, {found.method}"
+            whole = certified(tally, theta, found.status, found.n_iter, method)
+            if (
+                arguments.flag("strict", strict)
+                and estimate is None
+                and found.status is Status.MAX_ITER
+            ):
+                raise ConvergenceError(
+                    f"tol was missed, the gap is {found.gap:.3g}; strict=False goes on", whole
+                )
+            counts = np.zeros(part.mechanism.m, dtype=np.int64)
+            counts[part.reports] = part.counts
+            finished = Cycle(
+                theta, arguments.frozen(counts), whole.gap, whole.n_iter, whole.status.name, method
+            )
+            now = self._cycles, self._mechanism
+            try:
+                self._cycles, self._mechanism = (*self._cycles, finished), None
+                if self._path is not None:
+                    self.mechanism(strict=strict)
+                    self.save(self._path)
+            except BaseException:  # an interrupt, too: what was not written has not happened
+                self._cycles, self._mechanism = now
+                raise
+        return whole
+
+    def _part(self, tally: Tally) -> Part:
+        if check_tally(tally).alphabet != self.alphabet:
+            raise AlphabetMismatch(
+                f"tally must be of the secrets {self.alphabet!r}, it is of {tally.alphabet!r}"
+            )
+        (part, *others) = tally.parts
+        if others:
+            raise MechanismMismatch(
+                f"tally must hold reports through one mechanism, that of this cycle, it pools {len(tally.parts)}"
+            )
+        if part.mechanism != self.mechanism():
+            number = next(
+                (t for t in range(self.cycle) if part.mechanism == self._past_mechanism(t)), None
+            )
+            which = (
+                f"any of this loop's ({part.mechanism!r})"
+                if number is None
+                else f"that of cycle {number + 1}"
+            )
+            raise MechanismMismatch(
+                f"tally must hold reports through the mechanism of cycle {self.cycle + 1}, these came through "
+                f"{'another than ' if number is None else ''}{which}; hand users the current P.mechanism()"
+            )
+        return part
+
+    def _past_mechanism(self, t: int) -> MatrixMechanism:
+        # strict or not when it was made, it is the same
+        return self._choices.design(
+            self._cycles[t - 1].distribution if t else self._choices.start, False
+        )
+
+    def tallies(self) -> tuple[Tally, ...]:
+        """The tally of each finished cycle, with its mechanism, computed again."""
+        return tuple(
+            self._past_mechanism(t).tally_counts(cycle.counts)
+            for t, cycle in enumerate(self._cycles)
+        )
+
+    def estimate(self, pooled: bool = False, *, strict: bool = True) -> Estimate:
+        """The current estimate with its proof: how far its likelihood is from the maximum.
+
+        Parameters
+        ----------
+        pooled : bool
+            By default `distribution`, with the gap under the last cycle's reports. True for the last line of
+            Algorithm 1, GIBU: the maximum-likelihood estimate from the reports of all cycles, each through its own
+            mechanism, certified within `tol`. The loop itself does not use it.
+        strict : bool
+            Raise where `tol` is missed. False returns the best estimate found.
+
+        Returns
+        -------
+        Estimate
+            With the tally, so standard errors can be asked for.
+
+        Raises
+        ------
+        ConvergenceError
+            If `strict` and `tol` was missed; carries the best ``.estimate``.
+        ValueError
+            Before the first cycle ends: there are no reports.
+        """
+        if not self._cycles:
+            raise ValueError(
+                "P has no reports yet, so there is nothing to estimate from: P.collect(tally) first"
+            )
+        if arguments.flag("pooled", pooled):
+            return mle(pool(self.tallies()), self._choices.tol, strict=strict)
+        last = self._cycles[-1]
+        tally = self._past_mechanism(self.cycle - 1).tally_counts(last.counts)
+        with one_thread():
+            return certified(
+                tally, last.distribution, Status[last.status], last.n_iter, last.method
+            )
+
+    def history(self) -> pd.DataFrame:
+        """One row for each finished cycle.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Index cycle, from 1; columns n (reports), gap (of the distribution under that cycle's reports, nats per
+            report), steps, status (a name in `Status`), method. The distributions are in `distributions`.
+        """
+        import pandas as pd
+
+        rows = [(c.n, c.gap, c.n_iter, c.status, c.method) for c in self._cycles]
+        table = pd.DataFrame(rows, columns=["n", "gap", "steps", "status", "method"])
+        return table.set_index(pd.RangeIndex(1, self.cycle + 1, name="cycle"))
+
+    def run(
+        self,
+        population: Population | ArrayLike | Draw,
+        cycles: int,
+        seed: int,
+        callbacks: Iterable[Callable[[Privic], Any]] = (),
+    ) -> Privic:
+        """Simulate cycles, tally ~ mechanism.simulate(counts), until there are `cycles`.
+
+        Parameters
+        ----------
+        population : Dataset, array_like of int, shape (k,), or callable
+            How many users have each secret; all of them report anew in every cycle. Or a function that draws a cycle's
+            tally from the mechanism and a generator: for other users in each cycle, for adversaries.
+        cycles : int
+            In all, those included that are finished already.
+        seed : int
+            Not negative. Cycle t draws from ``SeedSequence(seed, spawn_key=(t,))``: so a loop that was interrupted
+            and goes on ends at the same digits.
+        callbacks : iterable of callable
+            Each is called with this object after each cycle.
+
+        Returns
+        -------
+        Privic
+            This object.
+
+        Raises
+        ------
+        AlphabetMismatch
+            If `population` is over another alphabet.
+        ValueError
+            If `cycles` or `seed` is negative, and as `collect`.
+        """
+        cycles, seed = options.number_of_cycles(cycles), arguments.whole("seed", seed, 0)
+        draw, functions = options.drawing(population, self.alphabet), options.functions(callbacks)
+        start = min(self.cycle, cycles)
+        with tqdm(desc="privic", unit=" cycles", total=cycles, initial=start, disable=None) as bar:
+            while self.cycle < cycles:
+                words = np.random.SeedSequence(seed, spawn_key=(self.cycle + 1,))
+                self.collect(draw(self.mechanism(), np.random.Generator(np.random.PCG64(words))))
+                for function in functions:
+                    function(self)
+                bar.update()
+        return self
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Replace a file with the whole state, all at once or not at all.
+
+        The file is plain: a line with its version and SHA-256, a line of JSON, then arrays as numpy writes them.
+
+        Parameters
+        ----------
+        path : str or path
+
+        Raises
+        ------
+        TypeError
+            If the labels of the alphabet are neither strings nor numbers.
+        DataChanged
+            If this is the file that the loop goes on with, and another has written to it since.
+        """
+        over = (
+            self._written
+            if (own := arguments.path("path", path).resolve() == self._path)
+            else ANYTHING
+        )
+        digest = state_file.write(
+            arguments.path("path", path), self._choices, self._cycles, self.mechanism(), over
+        )
+        self._written = digest if own else self._written
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Privic:
+        """The loop as `save` wrote it. The file is not written to again unless you do.
+
+        Parameters
+        ----------
+        path : str or path
+
+        Returns
+        -------
+        Privic
+            With ``path`` None. To go on with a file, ``Privic(..., path=path)``.
+
+        Raises
+        ------
+        ForeignFile
+            If it is no such file, or of another version.
+        DataChanged
+            If it was changed or cut short.
+        """
+        given, cycles, mechanism, digest = state_file.read(arguments.path("path", path))
+        loop = cls(**given)
+        loop._cycles, loop._mechanism, loop._written = cycles, mechanism, digest
+        return loop
+
+    def _go_on(self, there: Privic) -> None:
+        self._choices.refuse_others(there._choices, self._path)
+        self._cycles, self._mechanism, self._written = (
+            there._cycles,
+            there._mechanism,
+            there._written,
+        )
+
+    def __repr__(self) -> str:
+        return f"Privic({self.alphabet!r}, beta={self.beta:g}, {self.cycle} cycles finished)"

@@ -1,0 +1,435 @@
+"""Alphabets: what a secret can be, in which order, and how far apart its values are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats, Ints
+from ibukit.errors import AlphabetMismatch, TooLarge
+
+# elements of an unbounded alphabet between the reports: half a gigabyte for one vector
+MAX_LABELS = 2**26
+# integers of a line, which are listed when it is made: two gigabytes
+MAX_ON_A_LINE = 2**28
+
+
+@dataclass(frozen=True, eq=False)
+class Alphabet(arguments.ReadOnlyArrays):
+    """A finite set of labels with distances between them.
+
+    The metric d is the discrete one, d(x, y) = [x != y], unless distances are given.
+
+    Parameters
+    ----------
+    values : sequence
+        The labels in code order, all different: code i stands for ``values[i]``.
+    distances : array_like, shape (k, k), optional
+        Symmetric, zero exactly on the diagonal, satisfying the triangle inequality is up to the caller.
+    unit : str
+        The unit of the distances, for labels of plots and tables.
+
+    Raises
+    ------
+    ValueError
+        If the labels are fewer than one or not all different, or the distances are not a metric's.
+
+    Examples
+    --------
+    >>> colours = Alphabet(["red", "green", "blue"])
+    >>> len(colours), colours.codes(["blue", "red"])
+    (3, array([2, 0]))
+    >>> colours.distances()[0]
+    array([0., 1., 1.])
+    """
+
+    values: NDArray[Any]
+    _distances: Floats | None = field(default=None, repr=False)
+    unit: str = ""
+
+    bounded: ClassVar[bool] = True
+    """Whether the labels can be listed; only a line or a grid may be without an end."""
+
+    # the argument is called `distances`, which the field cannot be: there is a method of that name
+    @arguments.field_is("_distances", "distances")
+    def __init__(self, values: Any, distances: ArrayLike | None = None, unit: str = ""):
+        self._keep(values=values, _distances=distances, unit=arguments.text("unit", unit))
+        self.__post_init__()
+
+    def __post_init__(self) -> None:
+        """Check and convert the fields, of classes that inherit, too."""
+        _refuse_no_sequence(self.values)
+        labels = arguments.whole_array("values", self.values)
+        if labels.dtype.kind == "U" and not all(isinstance(label, str) for label in self.values):
+            labels = np.array(
+                list(self.values), dtype=object
+            )  # numpy would turn 1 into "1" beside "a"
+        if labels.ndim != 1 or labels.size == 0:
+            several = (
+                "; join labels of several parts into one, as f'{a}/{b}'" if labels.ndim > 1 else ""
+            )
+            raise ValueError(
+                f"values must be a non-empty sequence of labels, got shape {labels.shape}{several}"
+            )
+        given = labels.tolist()  # None is a label as any other, NaN and NA are not
+        if len(set(given)) != labels.size or any(
+            one is not None and arguments.is_missing(one) for one in given
+        ):
+            raise ValueError(
+                "values must all be different and equal to themselves (not NaN): each label has one code"
+            )
+        distances = None if self._distances is None else _metric(self._distances, labels.size)
+        self._keep(values=arguments.frozen(labels.copy()), _distances=distances)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def _key(self) -> tuple[Any, ...]:
+        return (
+            tuple(self.values.tolist()),
+            None if self._distances is None else self._distances.tobytes(),
+        )
+
+    def __eq__(self, other: object) -> bool:
+        # the unit is a label on the axes; two alphabets with the same values and distances are the same set
+        return (
+            isinstance(other, Alphabet)
+            and type(self) is type(other)
+            and self._key() == other._key()
+        )
+
+    def __hash__(self) -> int:
+        return hash((type(self).__name__, self._key()))
+
+    def distances(self) -> Floats:
+        """Distances d(x, y) between all pairs, shape (k, k), in `unit`."""
+        if self._distances is not None:
+            return self._distances
+        return 1.0 - np.eye(len(self))
+
+    @cached_property
+    def _code_of(self) -> dict[Any, int]:
+        return {label: code for code, label in enumerate(self.values.tolist())}
+
+    def codes(self, labels: Any, *, name: str = "labels") -> Ints:
+        """Codes of labels, shape (n,).
+
+        Parameters
+        ----------
+        labels : sequence
+            A list, an array, a Series, a categorical, an Arrow array.
+        name : str
+            What errors call them.
+
+        Raises
+        ------
+        AlphabetMismatch
+            If a label is not in the alphabet.
+        ValueError
+            If a label is missing (None, NaN, NA, masked): nothing is counted as something.
+        """
+        categories, places = _categories(labels)
+        if categories is not None and places is not None:
+            _refuse_missing(places < 0, name)
+            occur = np.unique(places)  # a category without an instance need not be a label
+            return self.codes([categories[place] for place in occur], name=name)[
+                np.searchsorted(occur, places)
+            ]
+        wanted = arguments.listed(name, labels)
+        try:
+            return np.array([self._code_of[label] for label in wanted], dtype=np.int64)
+        except (KeyError, TypeError):  # a TypeError is a label that has no hash, and so is none
+            _refuse_missing([arguments.is_missing(label) for label in wanted], name)
+            other = next(label for label in wanted if not _has(self._code_of, label))
+            raise AlphabetMismatch(
+                f"{name} contains {other!r}, which is not in the alphabet"
+            ) from None
+
+    def are_codes(self, labels: Any) -> bool:
+        """Whether these can be nothing but codes.
+
+        On a grid single numbers are, because a cell's label is a pair.
+        """
+        return False
+
+    def labels_of(self, secrets: ArrayLike) -> NDArray[Any]:
+        """Labels of secrets given as codes.
+
+        If the alphabet is unbounded, secrets are labels already.
+        """
+        return np.asarray(self.values[arguments.codes("secrets", secrets, len(self))])
+
+    def window(self, labels: NDArray[Any]) -> Alphabet:
+        """The bounded alphabet on which to estimate from reports with these labels.
+
+        It is this one, if it is bounded.
+        """
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class Line(Alphabet):
+    """The integers first..last with d(x, y) = |x - y|.
+
+    Parameters
+    ----------
+    first, last : int or None
+        Both ends belong to the line; None for a line that has no such end. Secrets are then labels instead of codes,
+        `LinearGeometric` is the mechanism for it, and estimates are over the part of it between the reports: outside,
+        every maximum likelihood estimate is 0.
+    unit : str
+        What a distance of 1 is, e.g. ``"year"``.
+
+    Raises
+    ------
+    ValueError
+        If an end is not a whole number or `last` is below `first`.
+    TooLarge
+        If a line without an end is asked for its length, values, codes or distances.
+
+    Examples
+    --------
+    >>> ages = Line(17, 90, unit="year")
+    >>> len(ages), ages.codes([17, 38])
+    (74, array([ 0, 21]))
+    >>> Line(0, None).bounded
+    False
+    """
+
+    # what every alphabet has: here it follows from the ends, and the unit is the last argument
+    values: NDArray[Any] = field(init=False, repr=False)
+    _distances: Floats | None = field(init=False, default=None, repr=False)
+    unit: str = field(default="", kw_only=True)
+    first: int
+    last: int
+
+    def __init__(self, first: int | None, last: int | None, unit: str = ""):
+        if type(self) is Line and (first is None or last is None):
+            # here and not in __new__, which would have to know the arguments of every class that inherits
+            object.__setattr__(self, "__class__", UnboundedLine)
+            self.__init__(first, last, unit)  # type: ignore[misc]  # which is another one now
+            return
+        self._keep(first=first, last=last, unit=arguments.text("unit", unit))
+        self.__post_init__()
+
+    def __post_init__(self) -> None:
+        """Check the ends, and list what lies between them."""
+        named = (("first", self.first), ("last", self.last))
+        first, last = (arguments.whole(name, end, -(2**53)) for name, end in named)
+        if last < first:
+            raise ValueError(f"last must not be below first, got first={first}, last={last}")
+        if last - first >= MAX_ON_A_LINE:
+            raise TooLarge(
+                f"last must not lie so far from first: {arguments.readable(last - first + 1)} integers are more than "
+                f"can be listed ({MAX_ON_A_LINE}), got first={first}, last={last}; count in larger units"
+            )
+        self._keep(first=first, last=last, values=arguments.frozen(np.arange(first, last + 1)))
+
+    def __repr__(self) -> str:
+        return f"Line({self.first}, {self.last}" + (f", unit={self.unit!r})" if self.unit else ")")
+
+    def _key(self) -> tuple[Any, ...]:
+        return (self.first, self.last)
+
+    def distances(self) -> Floats:
+        """Distances |x - y|, shape (k, k), in `unit`."""
+        return np.asarray(np.abs(self.values[:, None] - self.values[None, :]), dtype=np.float64)
+
+    def codes(self, labels: Any, *, name: str = "labels") -> Ints:
+        """Codes of integers, shape (n,).
+
+        An integer outside first..last raises `AlphabetMismatch`, a missing one ValueError.
+        """
+        array = arguments.integers(name, labels)
+        if array.size and (array.min() < self.first or array.max() > self.last):
+            bad = (array < self.first) | (array > self.last)
+            raise AlphabetMismatch(
+                f"{name} contains {array[bad][0]}, which is not in {self.first}..{self.last}, at index {bad.argmax()}"
+            )
+        return array - self.first if self.first else array
+
+
+class Unbounded:
+    """What has no end cannot be listed; the labels of secrets stand for themselves."""
+
+    bounded = False
+    lacking: ClassVar[Mapping[str, str]] = {}
+    """Attributes that an instance may be without, and what they are."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        # asked for what the instance does not have, and for nothing else
+        if name in self.lacking:
+            self._refuse(self.lacking[name])
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise TooLarge(
+            f"{self!r} has no end, and so no {what}: take a bounded alphabet. Without an end there are LinearGeometric "
+            "and PlanarGeometric with randomize(labels, rng) and tally(reports); estimates are over tally.alphabet"
+        )
+
+    def __len__(self) -> int:
+        return self._refuse("length")
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """Not to be listed."""
+        return self._refuse("list of values")
+
+    def distances(self) -> Floats:
+        """Not to be listed."""
+        return self._refuse("matrix of distances")
+
+    def codes(self, labels: Any, *, name: str = "labels") -> Ints:
+        """Not to be counted: labels stand for themselves."""
+        return self._refuse("codes: the labels themselves are the secrets")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class UnboundedLine(Unbounded, Line):
+    """A line without a first or a last element: ``Line(None, None)``, ``Line(0, None)``, ``Line(None, 0)``."""
+
+    first: int = field(init=False)
+    last: int = field(init=False)
+    ends: tuple[int | None, int | None]
+
+    lacking = {"first": "first element", "last": "last element"}  # noqa: RUF012
+
+    def __init__(
+        self,
+        first: int | None = None,
+        last: int | None = None,
+        unit: str = "",
+        ends: tuple[int | None, int | None] | None = None,
+    ):
+        # `dataclasses.replace` gives the ends, which can be read where a first or a last element cannot
+        self._keep(
+            ends=(first, last) if ends is None else tuple(ends), unit=arguments.text("unit", unit)
+        )
+        self.__post_init__()
+
+    def __post_init__(self) -> None:
+        """Check the ends; one that is there has its name."""
+        ends: tuple[Any, ...] = self.ends
+        if len(ends) != 2 or None not in ends:
+            raise ValueError(
+                f"ends must be a pair with None in it, got {ends!r}; a line with both is Line(first, last)"
+            )
+        known = {
+            name: end for name, end in zip(("first", "last"), ends, strict=True) if end is not None
+        }
+        known = {name: arguments.whole(name, end, -(2**53), 2**53) for name, end in known.items()}
+        self._keep(ends=(known.get("first"), known.get("last")), **known)
+
+    def __repr__(self) -> str:
+        return f"Line({self.ends[0]}, {self.ends[1]}" + (
+            f", unit={self.unit!r})" if self.unit else ")"
+        )
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.ends
+
+    def labels_of(self, secrets: ArrayLike) -> Ints:
+        """The secrets, which are integers on the line."""
+        labels = arguments.integers("secrets", secrets)
+        bad = self._clipped(labels) != labels
+        if bad.any():
+            raise AlphabetMismatch(f"secrets contains {labels[bad][0]}, which is not in {self!r}")
+        return labels
+
+    def window(self, labels: NDArray[Any]) -> Line:
+        """From the least to the largest of some integers, each moved to the nearest element of the line."""
+        nearest = self._clipped(labels)
+        first, last = int(nearest.min()), int(nearest.max())
+        refuse_if_too_wide(last - first + 1, self)
+        return Line(first, last, self.unit)
+
+    def _clipped(self, labels: Ints) -> Ints:
+        return labels if self.ends == (None, None) else np.clip(labels, *self.ends)
+
+
+def refuse_if_too_wide(cells: int, alphabet: Alphabet) -> None:
+    """Refuse to list what lies between reports that are too far apart."""
+    if cells > MAX_LABELS:
+        raise TooLarge(
+            f"reports must not lie so far apart: between them are {cells:.3g} elements of {alphabet!r}, more than "
+            f"{MAX_LABELS}; look at the farthest, or count in larger units"
+        )
+
+
+def as_alphabet(alphabet: Alphabet | int | Sequence[Any]) -> Alphabet:
+    """The alphabet itself, which must have an end; labels in order, or an int k, which means Line(0, k - 1)."""
+    if isinstance(alphabet, Alphabet):
+        len(alphabet)  # one without an end says that it has none, and what to do
+        return alphabet
+    if isinstance(alphabet, (list, tuple)) or np.ndim(alphabet) == 1:
+        return Alphabet(alphabet)
+    return Line(0, arguments.whole("alphabet", alphabet, 1) - 1)
+
+
+def _categories(labels: Any) -> tuple[Any, Ints | None]:
+    """The categories of categorical labels and which each label has, -1 where it is missing."""
+    categorical = getattr(labels, "cat", labels)
+    places = getattr(categorical, "codes", None)
+    if places is None or callable(places) or not hasattr(categorical, "categories"):
+        return None, None
+    return list(categorical.categories), np.asarray(places)
+
+
+def _refuse_missing(missing: Any, name: str) -> None:
+    if np.any(missing):
+        raise ValueError(
+            f"{name} has a missing value at index {int(np.argmax(missing))}: leave missing ones out yourself, or "
+            'count the whole table by Tally.from_table(..., missing="drop")'
+        )
+
+
+def _has(code_of: Mapping[Any, int], label: Any) -> bool:
+    try:
+        return label in code_of
+    except TypeError:
+        return False
+
+
+def _refuse_no_sequence(values: Any) -> None:
+    """What has no order, or can be read only once, or is no more than one."""
+    if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
+        hint = (
+            ", for 0..k-1 that is Line(0, k - 1)" if isinstance(values, (int, np.integer)) else ""
+        )
+        raise ValueError(f"values must be a sequence of labels{hint}, got {values!r}")
+    if isinstance(values, (Set, Mapping, Iterator)):
+        order = "sorted" if isinstance(values, Set) else "list"
+        raise ValueError(
+            f"values must be a sequence of labels, in order, got {type(values).__name__}; pass {order}(values)"
+        )
+
+
+def _metric(distances: Any, k: int) -> Floats:
+    if callable(distances):
+        raise ValueError(
+            f"distances must be an array of shape ({k}, {k}), got {type(distances).__name__}; a function becomes one "
+            "by [[d(x, y) for y in values] for x in values]"
+        )
+    # -0.0 is 0.0, also where bytes are compared and hashed
+    d = arguments.numbers("distances", distances, f"an array of shape ({k}, {k})") + 0.0
+    if d.shape != (k, k):
+        raise ValueError(f"distances must have shape ({k}, {k}), got {d.shape}")
+    off_diagonal = d[~np.eye(k, dtype=bool)]
+    if not (
+        np.isfinite(d).all()
+        and (np.diag(d) == 0).all()
+        and (off_diagonal > 0).all()
+        and (d == d.T).all()
+    ):
+        raise ValueError(
+            "distances must be finite, symmetric, zero on the diagonal and above zero elsewhere"
+        )
+    frozen: Floats = arguments.frozen(d)
+    return frozen

@@ -1,0 +1,216 @@
+"""Probability vectors: make one, check one, round one, project onto the simplex."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats, Ints
+from ibukit.domain.alphabet import MAX_ON_A_LINE, Alphabet
+from ibukit.errors import InvalidDistribution, TooLarge
+
+
+class Population(Protocol):
+    """How many have each secret; a `datasets.Dataset` is one."""
+
+    @property
+    def counts(self) -> Ints:
+        """Number of users with each secret, shape (k,)."""
+
+    @property
+    def distribution(self) -> Floats:
+        """The truth that estimates are compared with, shape (k,)."""
+
+    @property
+    def alphabet(self) -> Alphabet:
+        """The secrets."""
+
+
+def uniform(k: int) -> Floats:
+    """The uniform distribution, theta_x = 1/k.
+
+    Parameters
+    ----------
+    k : int
+        Number of elements.
+
+    Returns
+    -------
+    ndarray, shape (k,)
+
+    Raises
+    ------
+    ValueError
+        If `k` is not a whole number of at least 1.
+    TooLarge
+        If it is more than 2^28.
+
+    Examples
+    --------
+    >>> uniform(4)
+    array([0.25, 0.25, 0.25, 0.25])
+    """
+    size = arguments.whole("k", k, 1)
+    if size > MAX_ON_A_LINE:
+        raise TooLarge(
+            f"k must be at most {MAX_ON_A_LINE}, got {arguments.readable(size)}: merge elements"
+        )
+    return np.full(size, 1 / size)
+
+
+def check_distribution(p: ArrayLike, name: str = "p") -> Floats:
+    """Check that a vector is a probability distribution, and return it.
+
+    That is p_x >= 0 and sum_x p_x = 1 (within 1e-9); nothing is clipped or renormalised.
+
+    Parameters
+    ----------
+    p : array_like, shape (k,)
+        The vector to check.
+    name : str
+        What the error message calls it.
+
+    Returns
+    -------
+    ndarray, shape (k,)
+        The same numbers as float64.
+
+    Raises
+    ------
+    InvalidDistribution
+        If an entry is negative or NaN, or the sum is not 1.
+
+    Examples
+    --------
+    >>> check_distribution([0.25, 0.75])
+    array([0.25, 0.75])
+    """
+    return arguments.distribution(name, p)
+
+
+def quantize(p: ArrayLike, bits: int = 20) -> Floats:
+    """Round to a grid: q_x = m_x / sum_u m_u with m_x = round(2^bits p_x).
+
+    For what random draws depend on. Two computers agree on an estimate up to its last digits only; made into a
+    mechanism, these decide now and then how a draw falls, and from there on two simulations have nothing in common.
+    Rounded first, the estimates are the same numbers, to the last bit, unless an entry lies within its error of the
+    middle between two steps of the grid: of entries with an error of 1e-13, one in five million.
+
+    Parameters
+    ----------
+    p : array_like, shape (k,)
+        A distribution.
+    bits : int
+        From 1 to 52. The grid's step is 2^-bits, by default about 1e-6, which is far below the statistical error of an
+        estimate from fewer than 10^10 reports.
+
+    Returns
+    -------
+    ndarray, shape (k,)
+        Within 2^-bits of p in the mean over the entries; 0 where p_x is below half a step.
+
+    Raises
+    ------
+    InvalidDistribution
+        If `p` is not a distribution.
+    ValueError
+        If `bits` is not a whole number from 1 to 52, or so small that every probability would be rounded to 0.
+
+    Examples
+    --------
+    >>> quantize([0.7, 0.2, 0.1], bits=3)
+    array([0.66666667, 0.22222222, 0.11111111])
+    >>> third = 1 / 3
+    >>> one, other = quantize([third, 1 - third]), quantize([third + 1e-14, 1 - third - 1e-14])
+    >>> bool((one == other).all())
+    True
+    """
+    exact = arguments.distribution("p", p)
+    steps = arguments.whole("bits", bits, 1)
+    if steps > 52:
+        raise ValueError(f"bits must be at most 52, which is what a double has, got {bits}")
+    numerators = np.rint(np.ldexp(exact, steps))  # whole numbers: their sum is exact in any order
+    if not numerators.any():
+        raise ValueError(
+            f"bits must be larger, got {bits}: each of the {len(exact)} probabilities is below half a step"
+        )
+    return np.asarray(numerators / numerators.sum())
+
+
+def normalize(weights: ArrayLike) -> Floats:
+    """Divide by the sum: p_x = w_x / sum_u w_u.
+
+    Parameters
+    ----------
+    weights : array_like, shape (k,)
+        Finite, not negative, not all zero.
+
+    Returns
+    -------
+    ndarray, shape (k,)
+
+    Raises
+    ------
+    InvalidDistribution
+        If a weight is negative or not finite, or all are zero.
+
+    Examples
+    --------
+    >>> normalize([1, 3])
+    array([0.25, 0.75])
+    """
+    w = arguments.numbers("weights", weights, error=InvalidDistribution)
+    if w.ndim != 1 or not (np.isfinite(w) & (w >= 0)).all() or not w.any():
+        raise InvalidDistribution(
+            f"weights must be finite, not negative and not all zero, got {weights!r}"
+        )
+    w = w / w.max()  # so that neither tiny nor huge weights under- or overflow in the sum
+    return np.asarray(w / w.sum())
+
+
+def project_to_simplex(v: ArrayLike) -> Floats:
+    """Project onto the simplex: argmin ||p - v||_2 over p >= 0, sum p = 1.
+
+    Parameters
+    ----------
+    v : array_like, shape (k,)
+        Any finite vector.
+
+    Returns
+    -------
+    ndarray, shape (k,)
+        max(v - tau, 0) with the tau that makes it sum to 1.
+
+    Raises
+    ------
+    ValueError
+        If `v` is not a non-empty vector of finite numbers.
+
+    Notes
+    -----
+    Solved by sorting, O(k log k) [wang2013projection]_; the sort is POT's.
+
+    References
+    ----------
+    .. [wang2013projection] W. Wang and M. A. Carreira-Perpinan, "Projection onto the probability simplex: an
+       efficient algorithm with a simple proof, and an application", arXiv:1309.1541, 2013.
+
+    Examples
+    --------
+    >>> project_to_simplex([0.75, 0.5, -0.25])
+    array([0.625, 0.375, 0.   ])
+    """
+    array = arguments.numbers("v", v)
+    if array.ndim != 1 or array.size == 0 or not np.isfinite(array).all():
+        raise ValueError(f"v must be a non-empty vector of finite numbers, got {v!r}")
+    from ot.utils import (
+        proj_simplex,  # here, because importing ot takes longer than importing ibukit
+    )
+
+    p = np.asarray(
+        proj_simplex(array - array.max()), dtype=np.float64
+    )  # a shift changes nothing but saves digits
+    return np.asarray(p / p.sum())

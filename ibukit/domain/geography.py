@@ -1,0 +1,434 @@
+"""Places on the globe: points in the forms in which people have them, boxes in degrees, cells of a length in metres."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from functools import wraps
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, ParamSpec, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats, Ints
+from ibukit.domain.alphabet import MAX_LABELS
+from ibukit.errors import AlphabetMismatch, TooLarge
+
+if TYPE_CHECKING:
+    from geopandas import GeoDataFrame
+
+Bounds = tuple[float, float, float, float]
+Outside = Literal["raise", "nearest", "drop"]
+P = ParamSpec("P")
+T = TypeVar("T")
+
+# metres: edges are kept to a tenth of a millimetre
+MIN_CELL = 1e-3
+FORMS = "a GeoSeries or GeoDataFrame with a CRS, a frame with the columns lat and lon, or (lat, lon) pairs, shape (n, 2)"
+CELLS = "(row, column) pairs of integers, shape (n, 2), or points with a CRS"
+
+
+def of_geopandas(points: Any) -> bool:
+    """Whether these are a GeoSeries or a GeoDataFrame; where geopandas was never imported nothing is."""
+    geopandas = sys.modules.get("geopandas")
+    return geopandas is not None and isinstance(
+        points, (geopandas.GeoSeries, geopandas.GeoDataFrame)
+    )
+
+
+def positions(points: Any, name: str = "points") -> tuple[Floats, Floats]:
+    """Latitudes and longitudes in degrees, each shape (n,): numbers, and none missing."""
+    if of_geopandas(points):
+        geometry = in_degrees(points, name)
+        kinds = sorted(set(geometry.geom_type) - {"Point"})
+        if kinds:
+            raise ValueError(
+                f"{name} must be points, got {', '.join(kinds)}: take {name}.representative_point() or {name}.centroid"
+            )
+        lat, lon = geometry.y.to_numpy(), geometry.x.to_numpy()
+    else:
+        pairs = number_pairs(points, name, [("lat", "lon")], FORMS)
+        lat, lon = pairs[:, 0].astype(np.float64), pairs[:, 1].astype(np.float64)
+    return refuse_missing(lat, lon)
+
+
+def coordinates(lat: Any, lon: Any) -> tuple[Floats, Floats]:
+    """Latitudes and longitudes that were given one by one: numbers, and none missing."""
+    y, x = np.broadcast_arrays(_floats("lat", lat), _floats("lon", lon))
+    return refuse_missing(y, x)
+
+
+def _floats(name: str, values: Any) -> Floats:
+    if np.ma.is_masked(values):
+        raise AlphabetMismatch(
+            f"{name} must not be masked: leave points without a position out yourself"
+        )
+    return np.atleast_1d(arguments.numbers(name, values, "degrees, one number for each point"))
+
+
+def refuse_missing(lat: Floats, lon: Floats) -> tuple[Floats, Floats]:
+    """The same, if all are numbers."""
+    missing = np.isnan(lat) | np.isnan(lon)
+    if missing.any():
+        raise AlphabetMismatch(
+            f"lat and lon must be numbers, {missing.sum()} of {missing.size} points have NaN, the first at index "
+            f"{int(np.argmax(missing))}: leave points without a position out yourself"
+        )
+    return lat, lon
+
+
+def in_degrees(points: Any, name: str) -> Any:
+    """The GeoSeries of longitude and latitude of a GeoSeries or a GeoDataFrame in any CRS."""
+    geometry = points.geometry
+    absent = geometry.bounds.isna().any(axis=1).to_numpy()
+    if absent.any():
+        raise AlphabetMismatch(
+            f"{name} must all have a place, {absent.sum()} of {absent.size} are missing, empty or not a number, the "
+            f"first at index {geometry.index[int(np.argmax(absent))]!r}: leave them out yourself, e.g. by "
+            f"{name}[{name}.geometry.bounds.notna().all(axis=1)]"
+        )
+    if geometry.crs is None:
+        raise ValueError(
+            f"{name} must have a CRS, or it is not known where they are: {name}.set_crs(4326) says that x is the "
+            "longitude and y the latitude in degrees"
+        )
+    degrees = geometry.to_crs(4326)
+    if not np.isfinite(degrees.bounds.to_numpy()).all():
+        raise AlphabetMismatch(
+            f"{name} must lie where {geometry.crs.name} does; some have no longitude and latitude"
+        )
+    return degrees
+
+
+def labels_of_cells(labels: Any, name: str) -> tuple[Any, bool]:
+    """What stands for cells: pairs of whole numbers, or points, and whether it is points."""
+    if of_geopandas(labels):
+        return labels, True
+    pairs = number_pairs(labels, name, [("row", "col"), ("lat", "lon")], CELLS)
+    named = set(
+        getattr(labels, "column_names", getattr(labels, "columns", ()))
+    )  # columns say themselves what they are
+    return pairs, "lat" in named if named else pairs.dtype.kind == "f"
+
+
+def number_pairs(
+    values: Any, name: str, columns: list[tuple[str, str]], forms: str
+) -> NDArray[Any]:
+    """Pairs of numbers, shape (n, 2), integers or floats as they came; columns of a frame by their names."""
+    if hasattr(values, "columns"):
+        names = list(getattr(values, "column_names", values.columns))  # Arrow's word for them
+        found = [pair for pair in columns if set(pair) <= set(names)]
+        if len(found) != 1:
+            wanted = " or ".join(f"{first} and {second}" for first, second in columns)
+            raise ValueError(
+                f"{name} must have the columns {wanted}, or be {forms}; it has {names}"
+            )
+        values = np.stack([np.asarray(values[column]) for column in found[0]], axis=1)
+    if np.ma.is_masked(values):
+        raise AlphabetMismatch(f"{name} must not be masked: leave what is missing out yourself")
+    array = _array(values)
+    if array is None or (array.size and array.shape[1:] != (2,)):
+        got = type(values).__name__ if array is None else f"shape {array.shape}"
+        codes = (
+            array is not None and array.ndim == 1 and array.dtype.kind in "iu" and forms is CELLS
+        )
+        hint = "; these look like codes: say codes=True" if codes else ""
+        raise ValueError(f"{name} must be {forms}, got {got}{hint}")
+    if array.size and array.dtype.kind not in "iuf":
+        import pandas
+
+        if pandas.isna(array).any():
+            raise AlphabetMismatch(
+                f"{name} must not be missing: leave what is missing out yourself"
+            )
+        raise ValueError(f"{name} must be {forms}, got an array of type {array.dtype}")
+    return array if array.size else np.zeros((0, 2), dtype=np.int64)  # what has no type is no place
+
+
+def _array(values: Any) -> NDArray[Any] | None:
+    """An array of a Series of pairs, too; None where the lengths differ or there are none."""
+    try:
+        array = np.asarray(values)
+        return np.array([tuple(pair) for pair in array]) if array.dtype == object else array
+    except (TypeError, ValueError):
+        return None
+
+
+def cells(lat: Floats, lon: Floats, edges: tuple[Floats, Floats], outside: Outside) -> Ints:
+    """Rows and columns of the cells that hold the points, shape (2, n) or, where points are dropped, shorter."""
+    if not arguments.is_one_of(outside, ("raise", "nearest", "drop")):
+        raise ValueError(f'outside must be "raise", "nearest" or "drop", got {outside!r}')
+    (lat0, lat1), (lon0, lon1) = (axis[[0, -1]] for axis in edges)
+    inside = (lat >= lat0) & (lat <= lat1) & (lon >= lon0) & (lon <= lon1)
+    if not inside.all() and outside == "raise":
+        _refuse_outside(lat[~inside], lon[~inside], inside.size, (lat0, lat1, lon0, lon1))
+    if outside == "drop":
+        lat, lon = lat[inside], lon[inside]
+    elif not inside.all():
+        refuse_off_the_globe(lat, lon)
+        # the nearest way round the globe
+        lon = lon - 360 * np.rint((lon - (lon0 + lon1) / 2) / 360) * ~inside
+        lat, lon = np.clip(lat, lat0, lat1), np.clip(lon, lon0, lon1)
+    # searching the edges themselves, because (lat - lat0) / step can round across one
+    found = [
+        np.searchsorted(axis[:-1], at, side="right") - 1
+        for axis, at in zip(edges, (lat, lon), strict=True)
+    ]
+    return np.stack(found)
+
+
+def cells_beyond(lat: Floats, lon: Floats, edges: tuple[Floats, Floats]) -> Ints:
+    """Rows and columns, shape (n, 2), of the cells that hold the points where the grid goes on without end.
+
+    A cell holds its south and west edge, also those at the north and east edge of the grid.
+    """
+    refuse_off_the_globe(lat, lon)
+    middle = (edges[1][0] + edges[1][-1]) / 2
+    nearest_way = lon - 360 * np.rint((lon - middle) / 360)
+    return np.stack(
+        [_continued(axis, at) for axis, at in zip(edges, (lat, nearest_way), strict=True)], axis=1
+    )
+
+
+def _continued(edges: Floats, at: Floats) -> Ints:
+    n = len(edges) - 1
+    beyond = np.floor((at - edges[0]) / ((edges[-1] - edges[0]) / n))
+    # inside as `cells` finds them; what rounding brings back across an end stays beyond it
+    found = np.searchsorted(edges, at, side="right") - 1.0
+    found = np.where(at < edges[0], np.minimum(beyond, -1), found)
+    return np.where(at >= edges[-1], np.maximum(beyond, n), found).astype(np.int64)
+
+
+def _refuse_outside(lat: Floats, lon: Floats, n: int, bounds: Bounds) -> NoReturn:
+    lat0, lat1, lon0, lon1 = bounds
+    turned = lon0 <= lat[0] <= lon1 and lat0 <= lon[0] <= lat1
+    hint = "; with latitude and longitude exchanged it is inside" if turned else ""
+    raise AlphabetMismatch(
+        f"{len(lat)} of {n} points are outside the grid, the first is lat={lat[0]}, lon={lon[0]}{hint}. If they are "
+        'reports of a planar mechanism, take grid.locate(points, outside="nearest"): there these mechanisms put noise '
+        "that leaves the grid. If they are positions of people, take a larger grid, as Grid.covering(points), or leave "
+        'them out by outside="drop"'
+    )
+
+
+def refuse_off_the_globe(lat: Floats, lon: Floats) -> None:
+    """No point has these degrees, whatever the grid: metres, perhaps, or longitude first."""
+    wrong = ~((np.abs(lat) <= 90) & (np.abs(lon) <= 180))
+    if wrong.any():
+        i = int(np.argmax(wrong))
+        raise AlphabetMismatch(
+            f"lat must be -90..90 and lon -180..180, got lat={lat[i]}, lon={lon[i]} at index {i}; coordinates of "
+            "another CRS go in as a GeoSeries that has it"
+        )
+
+
+def extent(points: Any) -> Bounds:
+    """South, north, west and east end in degrees of points, or of any geometries."""
+    if of_geopandas(points):
+        west, south, east, north = (
+            in_degrees(points, "points").total_bounds if len(points) else [math.nan] * 4
+        )
+        lat, lon = np.array([south, north]), np.array([west, east])
+    else:
+        lat, lon = positions(points)
+    if not len(points) or not len(lat):
+        raise ValueError("points must be at least one, there are none")
+    refuse_off_the_globe(lat, lon)
+    return float(lat.min()), float(lat.max()), float(lon.min()), float(lon.max())
+
+
+def true_cell(bounds: Bounds, n_rows: int, n_cols: int) -> tuple[float, float]:
+    """Height and width in km of the middle cell on the WGS 84 ellipsoid."""
+    refuse_too_many(n_rows, n_cols)
+    lat0, lat1, lon0, lon1 = bounds
+    mid_lat, mid_lon, half = (lat0 + lat1) / 2, (lon0 + lon1) / 2, (lon1 - lon0) / n_cols / 2
+    height = _metres(mid_lon, mid_lon, lat0, lat1) / 1000 / n_rows
+    return height, _metres(mid_lon - half, mid_lon + half, mid_lat, mid_lat) / 1000
+
+
+def _metres(lon0: float, lon1: float, lat0: float, lat1: float) -> float:
+    """Length of the geodesic from one point to another."""
+    from pyproj import Geod  # with geopandas, which takes a second to import
+
+    return float(Geod(ellps="WGS84").line_length([lon0, lon1], [lat0, lat1]))
+
+
+def cover(box: Bounds, size: float) -> tuple[int, int, Bounds]:
+    """Rows, columns and edges of the cells of a side in metres over a box, which is widened to all sides alike."""
+    if size < MIN_CELL:
+        raise ValueError(f"cell_size must be at least {MIN_CELL:g} metres, got {size!r}")
+    south, north, west, east = box
+    lat, lon = (south + north) / 2, (west + east) / 2
+    start = size / 2 / 111_000  # a degree of latitude is about as long
+    along = start / max(math.cos(math.radians(lat)), 1e-9)
+    if east - west > 180 or along > 45:
+        _refuse_region(box, size)
+    n_rows = _number(_metres(lon, lon, south, north) / size)
+    high = _half(
+        lambda half: _metres(lon, lon, lat - half, lat + half), n_rows * size, n_rows * start
+    )
+    step = _half(lambda half: _metres(lon - half, lon + half, lat, lat), size, along)
+    n_cols = _number((east - west) / 2 / step)
+    if n_rows * n_cols > MAX_LABELS:
+        raise TooLarge(
+            f"cell_size is in metres and must be larger: {n_rows} x {n_cols} cells of {size:g} m lie between lat "
+            f"{south} and {north}, lon {west} and {east}, more than {MAX_LABELS}. Look at the farthest points: a "
+            "missing position is often written as (0, 0)"
+        )
+    lat0, lat1 = _rounded(lat - high, math.floor), _rounded(lat + high, math.ceil)
+    lon0, lon1 = _rounded(lon - n_cols * step, math.floor), _rounded(lon + n_cols * step, math.ceil)
+    if lat0 < -90 or lat1 > 90 or lon0 < -180 or lon1 > 180:
+        _refuse_region(box, size)
+    return n_rows, n_cols, (min(lat0, south), max(lat1, north), min(lon0, west), max(lon1, east))
+
+
+def _refuse_region(box: Bounds, size: float) -> NoReturn:
+    south, north, west, east = box
+    raise ValueError(
+        f"points must be a region of the globe, and cell_size a part of it: they lie between lat {south} and {north}, "
+        f"lon {west} and {east}, and the cells are of {size:g} m. Cells equal in degrees hold no pole and do not go "
+        "across longitude 180; Grid.from_bounds(...) takes any box up to there"
+    )
+
+
+def _number(length: float) -> int:
+    """So many cells cover it; a millionth of one, which is rounding, does not count."""
+    return max(math.ceil(length - 1e-6), 1)
+
+
+def _half(metres: Callable[[float], float], wanted: float, degrees: float) -> float:
+    """The degrees both ways that are so many metres together, which are nearly in proportion."""
+    for _ in range(12):
+        degrees *= wanted / metres(degrees)
+    return degrees
+
+
+def _rounded(degrees: float, towards: Callable[[float], int]) -> float:
+    """To a tenth of a millimetre: grids are compared by these numbers, and another PROJ may round otherwise."""
+    return towards(degrees * 1e9) / 1e9
+
+
+def check_bounds(bounds: Any) -> Bounds:
+    """South, north, west and east edge in degrees."""
+    edges = arguments.items("bounds", bounds, "four numbers (lat0, lat1, lon0, lon1)")
+    if len(edges) != 4 or not all(
+        isinstance(edge, Real) and not isinstance(edge, bool) for edge in edges
+    ):
+        raise ValueError(f"bounds must be four numbers (lat0, lat1, lon0, lon1), got {bounds}")
+    lat0, lat1, lon0, lon1 = map(arguments.as_float, edges)
+    if not (-90 <= lat0 < lat1 <= 90 and -180 <= lon0 < lon1 <= 180):
+        raise ValueError(
+            "bounds must be south < north and west < east in degrees (lat0 < lat1, lon0 < lon1), got "
+            f"{(lat0, lat1, lon0, lon1)}"
+            + (
+                _right_call(lat0, lat1, lon0, lon1)
+                if _are_total_bounds(lat0, lat1, lon0, lon1)
+                else ""
+            )
+        )
+    if isinstance(bounds, np.ndarray):  # as total_bounds are
+        _refuse_doubtful(lat0, lat1, lon0, lon1)
+    return lat0, lat1, lon0, lon1
+
+
+def check_corner(first: Any) -> tuple[int, ...]:
+    """Row and column of the south-west cell."""
+    corner = arguments.items("first", first, "a pair (row, column)")
+    if len(corner) != 2:
+        raise ValueError(f"first must be a pair (row, column), got {first!r}")
+    return tuple(arguments.whole("first", end, -(2**53), 2**53) for end in corner)
+
+
+def refuse_too_many(n_rows: int, n_cols: int) -> None:
+    """TooLarge where cells could not be listed."""
+    if n_rows * n_cols > MAX_LABELS:
+        size = " x ".join(map(arguments.readable, (n_rows, n_cols)))
+        raise TooLarge(
+            f"a grid must have at most {MAX_LABELS} cells, got {size}: take larger cells"
+        )
+
+
+def in_doubt_by_name(make: Callable[P, T]) -> Callable[P, T]:
+    """Refuse four edges without names that may be the ``total_bounds`` of a frame; with names there is no doubt."""
+
+    @wraps(make)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> T:
+        edges: Any = args[1:5]
+        if len(edges) == 4:
+            _refuse_doubtful(*check_bounds(edges))
+        return make(*args, **kwargs)
+
+    return checked
+
+
+def _are_total_bounds(west: float, south: float, east: float, north: float) -> bool:
+    return -180 <= west < east <= 180 and -90 <= south < north <= 90
+
+
+def _refuse_doubtful(first: float, second: float, third: float, fourth: float) -> None:
+    """Four numbers that are a box in either order are taken for (south, north, west, east) if that is the smaller box.
+
+    A city or a country has a side far below the difference of its latitude and its longitude. Read in the wrong order
+    that difference becomes the side of the box.
+    """
+    as_stated = (second - first) * (fourth - third)
+    if _are_total_bounds(first, second, third, fourth) and as_stated >= (third - first) * (
+        fourth - second
+    ):
+        raise ValueError(
+            f"bounds must be (lat0, lat1, lon0, lon1): {(first, second, third, fourth)} would be a box of "
+            f"{second - first:.3g} x {fourth - third:.3g} degrees"
+            + _right_call(first, second, third, fourth)
+            + f". If it is meant, give the edges by name: Grid.from_bounds(lat0={first}, lat1={second}, lon0={third}, "
+            f"lon1={fourth}, ...)"
+        )
+
+
+def _right_call(west: float, south: float, east: float, north: float) -> str:
+    return (
+        "; total_bounds of a GeoDataFrame is (west, south, east, north), which is "
+        f"Grid.from_bounds({south}, {north}, {west}, {east}, n_rows, n_cols), or Grid.covering(frame, cell_size)"
+    )
+
+
+def rectangles(
+    columns: dict[str, Any], edges: tuple[Floats, Floats], in_degrees: bool
+) -> GeoDataFrame:
+    """A frame with the rectangle of each cell, row by row from the south-west."""
+    import geopandas
+    import shapely
+
+    north, east = edges
+    i, j = np.divmod(np.arange((len(north) - 1) * (len(east) - 1)), len(east) - 1)
+    boxes = shapely.box(east[j], north[i], east[j + 1], north[i + 1])
+    return geopandas.GeoDataFrame(columns, geometry=boxes, crs="EPSG:4326" if in_degrees else None)
+
+
+def cells_of(frame: GeoDataFrame, name: str) -> tuple[tuple[int, int], tuple[int, int], Any]:
+    """First cell, numbers of rows and columns, and the frame row by row, of one that `rectangles` made."""
+    if not hasattr(frame, "crs"):
+        raise TypeError(
+            f"frame must be a GeoDataFrame as grid.to_geodataframe makes it, got {type(frame).__name__}"
+        )
+    missing = {arguments.text("name", name)} - set(frame.columns)
+    if missing:
+        raise ValueError(
+            f"frame must have the columns row, col and {name}; {sorted(missing)} missing"
+        )
+    if frame.crs is not None and not frame.crs.equals("EPSG:4326"):
+        raise ValueError(
+            f"frame must be in EPSG:4326 or have no CRS, it has {frame.crs}; use frame.to_crs(4326)"
+        )
+    first = int(frame["row"].min()), int(frame["col"].min())
+    shape = int(frame["row"].max()) + 1 - first[0], int(frame["col"].max()) + 1 - first[1]
+    cells = frame.sort_values(["row", "col"])
+    if not np.array_equal(
+        cells[["row", "col"]].to_numpy(), np.indices(shape).reshape(2, -1).T + first
+    ):
+        raise ValueError(
+            f"frame must have each of the {shape[0]} x {shape[1]} cells once, it has {len(frame)} rows"
+        )
+    return first, shape, cells

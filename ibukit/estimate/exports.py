@@ -1,0 +1,104 @@
+"""What goes out of the package with its labels: one label's place, plain JSON, a short HTML table."""
+
+from __future__ import annotations
+
+import json
+import math
+from difflib import get_close_matches
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from ibukit._ground.arguments import Floats, Ints
+from ibukit.domain.alphabet import Alphabet
+from ibukit.errors import AlphabetMismatch
+
+# rows of an HTML table: all of them up to so many, beyond it the most probable
+MAX_ROWS_SHOWN, TOP_ROWS = 20, 10
+# labels among which a misspelt one is looked for
+MAX_SPELT = 10_000
+
+
+def code_of(label: Any, alphabet: Alphabet, full: Alphabet | None = None) -> int | None:
+    """The code of one label; None where it is not in the alphabet, but in the unbounded one of which this is a part."""
+    found = _codes(alphabet, label)
+    if found is not None:
+        return int(found[0])
+    if full is not None and _labels(full, label) is not None:
+        return None
+    whole = alphabet if full is None else full
+    raise AlphabetMismatch(f"label {label!r} is not in {named(whole)}{_advice(label, alphabet)}")
+
+
+def _codes(alphabet: Alphabet, label: Any) -> Ints | None:
+    try:
+        codes = alphabet.codes([label])
+    except (TypeError, ValueError):
+        return None
+    return codes if codes.shape == (1,) else None
+
+
+def _labels(full: Alphabet, label: Any) -> Any:
+    try:
+        return full.labels_of([label])
+    except (TypeError, ValueError):
+        return None
+
+
+def named(alphabet: Alphabet) -> str:
+    """What an error calls an alphabet: one of labels is not written out."""
+    return (
+        f"the alphabet of {len(alphabet)} labels" if type(alphabet) is Alphabet else repr(alphabet)
+    )
+
+
+def _advice(label: Any, alphabet: Alphabet) -> str:
+    if isinstance(label, (list, np.ndarray, slice)):
+        raise AlphabetMismatch(
+            f"label must be a single label, got {label!r}; for several: estimate.to_series()"
+        )
+    if len(alphabet) > MAX_SPELT:
+        return ""
+    known = [text_of(each) for each in alphabet.values]
+    close = get_close_matches(str(label), known, n=1) if isinstance(label, str) else []
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def plain_labels(alphabet: Alphabet) -> list[Any]:
+    """The labels as JSON knows them: numbers as Python's, dates as text, infinite ones as "inf" and "-inf"."""
+    labels = alphabet.values.astype(str) if alphabet.values.dtype.kind in "mM" else alphabet.values
+    return [finite(label) for label in labels.tolist()]
+
+
+def finite(value: Any) -> Any:
+    """The value itself, which JSON can hold; "inf" and "-inf", which `float` reads, where it is infinite."""
+    return str(value) if isinstance(value, float) and math.isinf(value) else value
+
+
+def as_json(**fields: Any) -> str:
+    """One JSON object; what JSON does not know, such as a date, as its text."""
+    return json.dumps(fields, ensure_ascii=False, allow_nan=False, default=str)
+
+
+def as_html(title: str, alphabet: Alphabet, distribution: Floats) -> str:
+    """A table of labels and probabilities under a title: all, or the most probable and what the others have."""
+    shown = np.arange(len(alphabet))
+    if len(alphabet) > MAX_ROWS_SHOWN:
+        shown = np.argsort(-distribution, kind="stable")[:TOP_ROWS]
+    rows = [
+        f"<tr><th>{escape(text_of(label))}</th><td>{p:.4g}</td></tr>"
+        for label, p in zip(alphabet.values[shown], distribution[shown].tolist(), strict=True)
+    ]
+    if len(rows) < len(alphabet):
+        rest = float(np.delete(distribution, shown).sum())
+        rows.append(f"<tr><th>{len(alphabet) - len(rows):,} others</th><td>{rest:.4g}</td></tr>")
+    head = "<thead><tr><th>label</th><th>probability</th></tr></thead>"
+    return f"<div><p>{escape(title)}</p><table>{head}<tbody>{''.join(rows)}</tbody></table></div>"
+
+
+def text_of(label: Any) -> str:
+    """A label as people read it; a cell of a grid as its row and column."""
+    return (
+        f"({', '.join(map(str, label))})" if isinstance(label, (tuple, np.ndarray)) else str(label)
+    )

@@ -1,0 +1,240 @@
+"""The iterative Bayesian update, and its generalisation to several mechanisms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import ArrayLike
+from tqdm import tqdm
+
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats
+from ibukit._ground.threads import one_thread
+from ibukit.domain.efficiency import to_seen
+from ibukit.errors import InvalidDistribution
+from ibukit.estimate import ConvergenceError, Estimate, Status
+from ibukit.estimators.certificate import certified, gap_among_seen
+from ibukit.estimators.stopping import EarlyRule, Gap, Iterate, Steps, StoppingRule, check_rule
+from ibukit.solvers.anderson import Anderson
+from ibukit.solvers.em import BatchedSteps, evaluate, updates_of
+from ibukit.tally.tally import Tally, check_tally, pool
+
+DEFAULT_STOP = Gap(1e-6)
+
+
+def ibu(
+    tally: Tally,
+    start: ArrayLike | None = None,
+    stop: StoppingRule | EarlyRule = DEFAULT_STOP,
+    max_iter: int = 1_000_000,
+    strict: bool = False,
+    accelerate: bool = False,
+) -> Estimate:
+    """The iterative Bayesian update, with a bound on what is left to gain.
+
+    Maximise L(theta) = sum_z counts_z log (theta M)_z over the simplex. Each step is theta_x <- sum_z q_z theta_x M_xz
+    / (theta M)_z: the average posterior of a user's secret. L never falls, and from a full-support start the iteration
+    tends to a maximiser, slowly: the number of steps is a smoothing parameter, so record it with every number. For the
+    maximiser itself `mle` is faster.
+
+    With `accelerate` the steps are extrapolated (Anderson acceleration of log theta, damped and safeguarded): the same
+    fixed points, and still L never falls, in some hundred evaluations of the step's formula where the plain iteration
+    needs hundreds of thousands. What lies on the way is no longer IBU's.
+
+    Parameters
+    ----------
+    tally : Tally
+        Of one mechanism or pooled over several (then this is GIBU).
+    start : array_like, shape (k,), optional
+        A distribution without zeros; uniform by default.
+    stop : Gap, Change, Steps or Discrepancy
+        When to stop; by default when the mean log-likelihood is certified within 1e-6 nats of the maximum.
+    max_iter : int
+        Give up after so many steps.
+    strict : bool
+        Raise instead of returning an estimate that does not meet the rule.
+    accelerate : bool
+        Extrapolate. Only for rules that aim at the maximum: where stopping early is the point (Steps, Discrepancy)
+        a number of extrapolated steps would mean something else.
+
+    Returns
+    -------
+    Estimate
+        ``status`` CONVERGED (STOPPED for the rules that stop early on purpose), MAX_ITER or OUT_OF_REACH;
+        ``n_iter`` steps, accelerated or not one for each evaluation of the step's formula after that at the start;
+        ``gap`` on the returned vector.
+
+    Raises
+    ------
+    InvalidDistribution
+        If `start` is not on the simplex, or has a zero, which no step could ever change, or leaves a seen report
+        a probability too small for a double.
+    TypeError
+        If `stop` is not a stopping rule, or `accelerate` no bool.
+    ValueError
+        If `accelerate` is asked for with a rule that stops early on purpose.
+    ConvergenceError
+        If `strict` and the rule was not met; carries ``.estimate``.
+
+    References
+    ----------
+    .. [agrawal] Agrawal and Aggarwal, "On the design and quantification of privacy preserving data mining
+       algorithms", PODS 2001.
+    .. [consistency] ElSalamouny and Palamidessi, arXiv:2508.09980, Algorithm 1.
+    .. [walker] Walker and Ni, "Anderson acceleration for fixed-point iterations", SIAM J. Numer. Anal. 49, 2011.
+    .. [daarem] Henderson and Varadhan, "Damped Anderson acceleration with restarts and monotonicity control for
+       accelerating EM and EM-like algorithms", J. Comput. Graph. Stat. 28, 2019.
+
+    Examples
+    --------
+    >>> import numpy as np, ibukit as ik
+    >>> mechanism = ik.TruncatedGeometric(ik.Line(0, 4), epsilon=1.0)
+    >>> tally = mechanism.simulate([1000, 3000, 3000, 2000, 1000], np.random.default_rng(1))
+    >>> ik.ibu(tally).distribution.round(2)
+    array([0.1 , 0.3 , 0.29, 0.22, 0.09])
+    >>> plain, fast = ik.ibu(tally), ik.ibu(tally, accelerate=True)
+    >>> fast.gap <= 1e-6, fast.n_iter < plain.n_iter / 5
+    (True, True)
+    """
+    theta = _start(start, check_tally(tally, lossy=True, weighted=True))
+    max_iter = arguments.whole("max_iter", max_iter, 0)
+    check_rule(stop)
+    out_of_reach = getattr(
+        stop, "out_of_reach", None
+    )  # only rules that stop early on purpose have one
+    if arguments.flag("accelerate", accelerate) and out_of_reach is not None:
+        raise ValueError(
+            f"accelerate must be False with stop={stop}: that rule stops early on purpose, and extrapolated steps are "
+            "not IBU's; take Gap or Change, or leave accelerate out"
+        )
+    before: Iterate | None = None
+    step = 0
+    last = min(max_iter, stop.n) if type(stop) is Steps else max_iter
+    with (
+        one_thread(),
+        tqdm(desc="ibu", unit=" steps", leave=False, disable=None, delay=1, miniters=1000) as bar,
+    ):
+        updates = updates_of(tally.operator, tally.frequencies)
+        walk = (
+            Anderson(updates, tally.frequencies, tally.k)
+            if accelerate
+            else BatchedSteps(updates, _enough(stop))
+        )
+        p, g = evaluate(updates, theta, len(tally.counts))
+        while True:
+            now = Iterate(tally, step, theta, p, g)
+            met = stop.met(now, before)
+            if isinstance(stop, Gap) and (met or step == max_iter):
+                # the gap that will be reported comes from forward and adjoint, and may differ in its last digits
+                met = gap_among_seen(tally, theta) <= stop.tol
+            hopeless = not met and out_of_reach is not None and out_of_reach(now)
+            if met or hopeless or step == max_iter:
+                break
+            before = now
+            theta, p, g, taken = walk.move(theta, p, g, last - step)
+            step += taken
+            bar.update(taken)
+    if met:
+        status = Status.STOPPED if out_of_reach is not None else Status.CONVERGED
+    else:
+        status = Status.OUT_OF_REACH if hopeless else Status.MAX_ITER
+    estimate = certified(
+        tally, theta, status, step, f"ibu, {'accelerated, ' if accelerate else ''}{stop}"
+    )
+    if arguments.flag("strict", strict) and not met:
+        why = (
+            "cannot be met by any distribution"
+            if hopeless
+            else f"was not met within max_iter={max_iter} steps"
+        )
+        raise ConvergenceError(
+            f"stop={stop} {why} (gap {estimate.gap:.3g}); "
+            f"{'' if hopeless else 'raise max_iter, '}loosen the rule, or use mle(tally), which needs few steps",
+            estimate,
+        )
+    return estimate
+
+
+def gibu(
+    tallies: Iterable[Tally],
+    start: ArrayLike | None = None,
+    stop: StoppingRule | EarlyRule = DEFAULT_STOP,
+    max_iter: int = 1_000_000,
+    strict: bool = False,
+    accelerate: bool = False,
+) -> Estimate:
+    """Generalised IBU: one estimate from the reports of several mechanisms.
+
+    Maximise sum_A sum_z counts^A_z log (theta M^A)_z over the simplex, one term a mechanism. The same as ``ibu(t1 + t2
+    + ...)``.
+
+    Parameters
+    ----------
+    tallies : iterable of Tally
+        Over the same secrets, of any mechanisms.
+    start, stop, max_iter, strict, accelerate
+        As `ibu` takes them.
+
+    Returns
+    -------
+    Estimate
+        Of the distribution that all groups of users share.
+
+    Raises
+    ------
+    ValueError
+        If there is no tally.
+    AlphabetMismatch
+        If the tallies are over different secrets.
+    ConvergenceError
+        If `strict` and the rule was not met; carries ``.estimate``.
+
+    References
+    ----------
+    .. [freewill] ElSalamouny and Palamidessi, arXiv:2307.07744, Algorithm 1.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> careful, careless = ik.RandomizedResponse(2, 0.5), ik.RandomizedResponse(2, 4.0)
+    >>> ik.gibu([careful.tally_counts([50, 40]), careless.tally_counts([8, 2])]).n_iter > 0
+    True
+    """
+    if isinstance(tallies, Tally):
+        raise TypeError(
+            "tallies must be an iterable of tallies, got one tally: pass [tally], or call ibu(tally)"
+        )
+    many = arguments.items("tallies", tallies, "an iterable of tallies")
+    checked = [check_tally(tally, lossy=True, weighted=True) for tally in many]
+    if not checked:
+        raise ValueError("tallies must hold at least one tally, got none")
+    return ibu(pool(checked), start, stop, max_iter, strict, accelerate)
+
+
+def _enough(stop: StoppingRule | EarlyRule) -> float | None:
+    """No ratio above this where a step may be the last; None for rules that want to see every step."""
+    if type(stop) is Gap:
+        return math.exp(min(stop.tol, 700.0)) * (
+            1 + 4 * np.finfo(float).eps
+        )  # not too low: the rule itself decides
+    return -math.inf if type(stop) is Steps else None
+
+
+def _start(start: ArrayLike | None, tally: Tally) -> Floats:
+    if start is None:
+        return to_seen(np.full(tally.k, 1 / tally.k), tally.efficiency)
+    theta = to_seen(
+        arguments.positive_distribution(
+            "start", start, tally.k, "and would stay 0; mix it with the uniform distribution"
+        ),
+        tally.efficiency,
+    )
+    least = tally.operator.forward(theta).min()
+    if least < np.finfo(float).tiny:  # q / p would overflow
+        raise InvalidDistribution(
+            f"start must leave every seen report a probability that a double can hold, the least is {least:.3g}; "
+            "mix it with the uniform distribution"
+        )
+    return theta.copy()

@@ -1,0 +1,99 @@
+"""The maximum-likelihood estimate itself, certified."""
+
+from __future__ import annotations
+
+from ibukit._deprecated import hyphenated
+from ibukit._ground import arguments
+from ibukit.estimate import ConvergenceError, Estimate, Status
+from ibukit.estimators.certificate import certified
+from ibukit.solvers import METHODS, Problem, best_found
+from ibukit.tally.tally import Tally, check_tally
+
+
+def mle(tally: Tally, tol: float = 1e-9, method: str = "auto", *, strict: bool = True) -> Estimate:
+    """The maximum likelihood estimate, with a proof that it is one.
+
+    Maximise L(theta) = sum_z counts_z log (theta M)_z over the simplex. Where reports get lost with known efficiencies,
+    (theta M)_z is divided by sum_z (theta M)_z, the share that is seen: theta is the distribution of all secrets (see
+    `MatrixMechanism`).
+
+    Parameters
+    ----------
+    tally : Tally
+        Of one mechanism or pooled over several.
+    tol : float
+        The mean log-likelihood is certified to be within `tol` nats per report of the maximum. Doubles reach about
+        1e-14.
+    method : str
+        "auto" takes what suits the tally's mechanisms; ``estimate.method`` says which it was, and why. By name:
+
+        - "closed-form": reports of one k-RR mechanism, O(k);
+        - "line": of one geometric mechanism on a line, O(k) a step;
+        - "plane": of one planar mechanism on a large grid, by Fourier transforms;
+        - "bits": RAPPOR, OUE, subset selection, hashing and sketches from the packed bits, and many reports of other
+          kinds, alone or pooled with any;
+        - "pooled": k-RR, geometric and dense channels, with normal equations that use their structure;
+        - "dense": any, as a matrix;
+        - "active-set": any, however large, through ``forward`` and ``adjoint``; quick where few secrets have mass;
+        - "ibu": any, through ``forward`` and ``adjoint``: accelerated `ibu` until the gap is met.
+    strict : bool
+        Raise where `tol` is missed. False returns the best estimate found, with the gap that it has and the status
+        MAX_ITER.
+
+    Returns
+    -------
+    Estimate
+        With ``gap <= tol`` on the returned vector. Where the maximiser is not unique it is one of them. The digits do
+        not depend on the number of threads.
+
+    Raises
+    ------
+    ConvergenceError
+        If `strict` and no certificate of `tol` was reached; carries the best ``.estimate``.
+    ValueError
+        If `method` is not a name in the list, or does not apply to this tally's mechanisms.
+
+    Notes
+    -----
+    All but the closed form and `ibu` follow the central path of a primal-dual interior point that keeps both linear
+    maps of the optimality conditions exact, and differ in how they solve for its steps; at the end they put exact
+    zeros where the maximiser has no mass. A matrix of at most 32 secrets is first given to non-negative least squares
+    [wang]_, which is quicker where the maximiser is the only one, and so is one whose rows change little from each
+    secret to the next, at a `tol` of at most 1e-6. Above that "dense" has zeros where the certificate allows them.
+    "auto" goes on to the next solver that applies where one misses `tol`.
+
+    References
+    ----------
+    .. [mehrotra] Mehrotra, "On the implementation of a primal-dual interior point method", SIAM J. Optim. 2, 1992.
+    .. [lindsay] Lindsay, "The geometry of mixture likelihoods", Annals of Statistics 11, 1983.
+    .. [wang] Wang, "On fast computation of the non-parametric maximum likelihood estimate of a mixing distribution",
+       J. R. Statist. Soc. B 69, 2007 (active sets).
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> tally = ik.RandomizedResponse(3, epsilon=1.0).tally_counts([60, 30, 10])
+    >>> estimate = ik.mle(tally)
+    >>> estimate.distribution.round(4), estimate.gap < 1e-9
+    (array([0.8607, 0.1393, 0.    ]), True)
+    >>> estimate.method
+    'mle, closed form by water-filling: k-RR, k = 3'
+    """
+    check_tally(tally, lossy=True, weighted=True)
+    tol = arguments.positive("tol", tol)
+    problem = Problem(tally.operator, tally.counts, tally.n)
+    theta, solver, n_iter, log_likelihood, gap = best_found(
+        problem, tol, hyphenated("method", method, METHODS)
+    )
+    closed = Status.CLOSED_FORM if solver.name == "closed-form" else Status.CONVERGED
+    status = closed if gap <= tol else Status.MAX_ITER
+    best = certified(
+        tally, theta, status, n_iter, f"mle, {solver.why(problem)}", (log_likelihood, gap)
+    )
+    if arguments.flag("strict", strict) and gap > tol:
+        raise ConvergenceError(
+            f"tol={tol:g} was not certified, the best gap is {gap:.3g} after {n_iter} steps of {best.method}; "
+            "take a larger tol, or strict=False for the best estimate with the gap that it has",
+            best,
+        )
+    return best

@@ -1,0 +1,105 @@
+"""Variances of sums over a plane of cells by solving for them, where every report was seen: no matrix is made.
+
+An unbiased estimate of w . theta has weights y on the reports with M y = w + beta 1, and the best has the variance
+
+    V = min over beta of sum_z a_z (y_z - beta u_z)^2 ,    M y = w,  M u = 1,  a_z = (theta M)_z^2 / counts_z
+
+(Gauss and Markov), an upper bound whatever else is true. From below, V >= (w . v)^2 / (v J v) for every direction v
+that keeps the sum; the best has M^T v = a (y - beta u). Both systems are solved, and V counts if the two bounds meet.
+Noise on a plane is a convolution but for what happens at the border, and a convolution that is reflected there is a
+product after cosine transforms: with its inverse ahead, generalised minimal residuals take some ten to fifty steps.
+Where the noise spreads over most of the grid that is no longer so, and the matrix is left to others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy import fft
+from scipy.sparse.linalg import LinearOperator, gmres
+
+from ibukit._ground.arguments import Floats
+from ibukit.channels import facts
+from ibukit.channels.fourier import padded_transforms
+from ibukit.channels.plane import PlaneChannel
+from ibukit.fisher_information.dense import root_weights
+from ibukit.tally.tally import Tally
+
+# of a system, relative to its right-hand side; and how far apart the two bounds may be, relative to the variance
+RESIDUAL, VARIANCES_MEET = 1e-11, 1e-6
+RESIDUAL_STEPS = 80
+# of the largest, below which an eigenvalue of the reflected convolution is rounding
+MIN_EIGENVALUE = 1e-13
+
+
+def sums_on_a_plane(tally: Tally, theta: Floats, weights: Floats) -> Floats | None:
+    """V for each row of weights, shape (r,); None off a plane, without all its reports, or where bounds do not meet."""
+    channel = facts.as_plane(tally.operator)
+    if channel is None:
+        return None
+    a = 1 / root_weights(tally.counts, channel.forward(theta)) ** 2
+    solve = Solver(channel)
+    u = solve.reports(np.ones(channel.k))
+    found = np.zeros(len(weights))
+    for i, row in enumerate(weights):
+        centred = row - row.mean()  # a constant costs digits and changes nothing
+        if not centred.any():
+            continue
+        y = solve.reports(centred)
+        if u is None or y is None:
+            return None
+        y = y - float(a * y @ u) / float(a * u @ u) * u
+        above = float(a * y @ y)
+        v = solve.secrets(a * y)
+        if v is None:
+            return None
+        v -= v.mean()
+        below = float(centred @ v) ** 2 / float((channel.convolve(v) ** 2 / a).sum())
+        if not abs(above - below) <= VARIANCES_MEET * above:
+            return None
+        found[i] = above
+    return found
+
+
+class Solver:
+    """Of systems with the k x k matrix of a plane all of whose reports were seen."""
+
+    def __init__(self, channel: PlaneChannel, residual: float = RESIDUAL):
+        self._channel, self._residual = channel, residual
+        rows, cols = channel.shape
+        waves = padded_transforms.kernel_spectrum(
+            channel.kernels[0][:rows, :cols], (2 * rows, 2 * cols)
+        )[:rows, :cols]
+        self._eigenvalues = np.maximum(waves, MIN_EIGENVALUE * waves.max())
+
+    def reports(self, w: Floats) -> Floats | None:
+        """Y with M y = w; None where the residual stays too large."""
+        return self._solve(
+            self._channel.adjoint, lambda r: self._reflected(r / self._channel.factor), w
+        )
+
+    def secrets(self, w: Floats) -> Floats | None:
+        """V with M^T v = w."""
+        return self._solve(
+            self._channel.convolve, lambda r: self._reflected(r) / self._channel.factor, w
+        )
+
+    def _reflected(self, r: Floats) -> Floats:
+        """The inverse of the convolution with the noise that is reflected at the border."""
+        waves = fft.dctn(r.reshape(self._channel.shape)) / self._eigenvalues
+        return np.asarray(fft.idctn(waves, overwrite_x=True)).ravel()
+
+    def _solve(
+        self,
+        times: Callable[[Floats], Floats],
+        nearly_inverse: Callable[[Floats], Floats],
+        w: Floats,
+    ) -> Floats | None:
+        operator = LinearOperator(
+            (len(w), len(w)), matvec=lambda x: times(nearly_inverse(x)), dtype=np.float64
+        )
+        x, _ = gmres(operator, w, rtol=self._residual, restart=RESIDUAL_STEPS, maxiter=2)
+        found = nearly_inverse(x)
+        rest = float(np.abs(times(found) - w).max())
+        return found if rest <= 100 * self._residual * float(np.abs(w).max()) else None

@@ -1,0 +1,108 @@
+"""The ranges of all masses of a polytope in one walk along its vertices, each end with its dual proof.
+
+Where no slope of theta_x at a vertex is positive, its mass there is the greatest; where none is negative, the least. A
+pivot changes every row of the dictionary at once, so each vertex is read for all the ends that it proves, and the next
+end is sought from where the last was found: most need few pivots, and none a linear programme of its own.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from tqdm import tqdm
+
+from ibukit._ground.arguments import Floats, Ints
+from ibukit.identification._simplex_dictionary import NO_SLOPE, Dictionary, Stuck
+
+# a bound that is further from the mass attained is no proof
+PROVEN = 1e-8
+# pivots on the way to one end, in multiples of the number of masses: more means that rounding leads in circles
+MAX_PIVOTS = 20
+
+
+def bound_of(
+    x: int, sign: int, elements: Ints, slopes: Floats, centre: Floats, basis: Floats
+) -> float:
+    """What slopes prove about sign * theta_x on the whole polytope, wherever they come from.
+
+    theta_x - slopes . theta_elements is constant on it, but for what the slopes lack: that times the distance of two
+    distributions, at most sqrt(2). And slopes . theta_elements is at most the largest slope of that sign.
+    """
+    constant = centre[x] - slopes @ centre[elements]
+    lacking = float(np.linalg.norm(basis[:, x] - basis[:, elements] @ slopes))
+    return float(sign * constant + (sign * slopes).max(initial=0.0) + 2**0.5 * lacking)
+
+
+class Ranges:
+    """The ends found so far, nan where not yet, and the vertices at which they are attained."""
+
+    def __init__(self, size: int) -> None:
+        self.lower, self.upper = np.full(size, np.nan), np.full(size, np.nan)
+        self.vertices: list[Floats] = []
+
+    @property
+    def left(self) -> int:
+        """Ends not found yet."""
+        return int(np.isnan(self.lower).sum() + np.isnan(self.upper).sum())
+
+    def _sides(self) -> tuple[tuple[int, Floats], tuple[int, Floats]]:
+        return (1, self.upper), (-1, self.lower)
+
+    def nearest(self, at: Dictionary) -> tuple[int, int] | None:
+        """The end, a mass and 1 for its greatest or -1 for its least, of which the fewest slopes speak against it."""
+        best, fewest = None, np.inf
+        for sign, ends in self._sides():
+            rows = np.flatnonzero(np.isnan(ends[at.others]))
+            against = np.count_nonzero(sign * at.slopes[rows] > NO_SLOPE, axis=1)
+            if rows.size and against.min() < fewest:
+                best, fewest = (int(at.others[rows[against.argmin()]]), sign), float(against.min())
+        if best is None and (zeros := at.elements[np.isnan(self.upper[at.elements])]).size:
+            best = int(zeros[0]), 1
+        return best
+
+    def read(self, at: Dictionary) -> None:
+        """Every end that a vertex attains and proves."""
+        theta, before = at.vertex(), self.left
+        if not at.holds(theta):
+            return
+        self.lower[theta == 0] = 0.0
+        for sign, ends in self._sides():
+            rows = np.flatnonzero(np.isnan(ends[at.others]))
+            for row in rows[(sign * at.slopes[rows] <= NO_SLOPE).all(axis=1)]:
+                x = int(at.others[row])
+                bound = bound_of(x, sign, at.elements, at.slopes[row], at.centre, at.basis)
+                if abs(bound - sign * theta[x]) <= PROVEN:
+                    ends[x] = theta[x]
+        if self.left < before:
+            self.vertices.append(theta)
+
+    def reach(self, at: Dictionary, x: int, sign: int) -> None:
+        """Pivot until an end is found."""
+        ends = self.upper if sign > 0 else self.lower
+        for _ in range(MAX_PIVOTS * at.size):
+            j = at.entering(x, sign)
+            if j is not None:
+                at.pivot(j)
+                continue
+            self.read(at)
+            if not np.isnan(ends[x]):
+                return
+            if not at.pivots:
+                break
+            at.refresh()
+        raise Stuck
+
+
+def ranges(centre: Floats, basis: Floats) -> Ranges:
+    """Of a centre (size,) and an orthonormal basis (free, size); an end that rounding hides stays nan."""
+    found = Ranges(len(centre))
+    try:
+        at = Dictionary(centre, basis)
+        found.read(at)
+        with tqdm(total=found.left, desc="ranges of the MLEs", disable=None, leave=False) as bar:
+            while (end := found.nearest(at)) is not None:
+                before = found.left
+                found.reach(at, *end)
+                bar.update(before - found.left)
+    except Stuck:
+        pass
+    return found

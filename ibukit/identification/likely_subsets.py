@@ -1,0 +1,278 @@
+"""Secrets that no maximum likelihood estimate can give mass to, because others explain the reports better."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats, Ints
+from ibukit.domain.alphabet import Line
+from ibukit.domain.grid import Grid
+from ibukit.errors import TooLarge
+from ibukit.identification import _planar_cuts
+from ibukit.mechanisms import (
+    Exponential,
+    LinearGeometric,
+    LinearLaplace,
+    Mechanism,
+    PlanarGeometric,
+    PlanarLaplace,
+    RandomizedResponse,
+    TruncatedGeometric,
+    TruncatedPlanarGeometric,
+)
+from ibukit.mechanisms.base import require_mechanism
+from ibukit.tally.tally import Part
+
+if TYPE_CHECKING:
+    from shapely import Polygon
+
+# a quarter of a gigabyte for the probabilities of the reports seen
+MAX_COMPARED = 2**25
+# probabilities closer than this are equal: what is left of equality after rounding
+EQUAL = 1e-12
+# to be dominated is to be no better anywhere: first where a secret is at its best
+TELLING, AT_ONCE = 8, 16
+
+
+def dominated(
+    mechanism: Mechanism, reports: ArrayLike, *, codes: bool = False
+) -> NDArray[np.bool_]:
+    """Which secrets are less likely than another, whatever was reported.
+
+    These are the x' with M_x'z <= M_xz for all reports z seen, and < for one of them, for some x. No maximum likelihood
+    estimate gives them mass: what it gave to x' would be better placed at x. On a finite alphabet the other secrets are
+    thus a likely subset, the smallest in the paper's sense: each of those left out is dominated by one that stays,
+    because a chain of ever better secrets ends.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Any with finitely many secrets.
+    reports : array_like, n reports
+        As ``mechanism.tally`` takes them; how often each was seen does not matter.
+    codes : bool
+        Reports that can be listed are places in their list instead of labels.
+
+    Returns
+    -------
+    ndarray of bool, shape (k,)
+        By comparing all pairs of secrets on the reports seen, to the rounding of doubles: probabilities within 1e-12
+        of each other are no reason to leave a secret out.
+
+    Raises
+    ------
+    TooLarge
+        If k secrets on s distinct reports make more than 2^25 probabilities.
+    AlphabetMismatch, ImpossibleReport, ValueError
+        If the reports are not the mechanism's, or none.
+
+    References
+    ----------
+    .. [consistency] ElSalamouny and Palamidessi, arXiv:2508.09980, Definition 2.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> ik.theory.dominated(ik.TruncatedGeometric(5, epsilon=1.0), [1, 3])
+    array([ True, False, False, False,  True])
+    """
+    len(require_mechanism(mechanism).alphabet)  # one without an end says so
+    return _dominated(mechanism.tally(reports, codes=codes).parts[0])
+
+
+def likely_subset(mechanism: Mechanism, reports: ArrayLike, *, codes: bool = False) -> Ints:
+    """Secrets that carry all mass of every maximum likelihood estimate.
+
+    This is proven for each secret that is left out. An estimate over these secrets alone, with 0 for all others, is one
+    over the whole alphabet, and its certificate is one over the whole alphabet. What is left out is either dominated by
+    a single secret (see `dominated`), or by a mixture: sum_x w_x M_xz >= M_x'z for all reports z seen, with > for one
+    of them, for weights w that sum to at most 1.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+    reports : array_like, n reports
+        As ``mechanism.tally`` takes them; how often each was seen does not matter.
+    codes : bool
+        Reports that can be listed are places in their list instead of labels.
+
+    Returns
+    -------
+    ndarray of int, shape (l,)
+        Codes, in ascending order. Where the alphabet has no end: labels, on a grid (row, column) pairs, shape (l, 2).
+
+    Raises
+    ------
+    TooLarge
+        If only a comparison of all pairs would tell, and there are too many (see `dominated`).
+    AlphabetMismatch, ImpossibleReport, ValueError
+        If the reports are not the mechanism's, or none.
+
+    Notes
+    -----
+    - `RandomizedResponse`: the values reported. Any of them dominates all that were not.
+    - `LinearGeometric`, `TruncatedGeometric`, `Exponential` on a `Line`: the values reported (those beyond an end
+      count as the end). There M_xz = f_z g_x e^(-c|x - z|) with g = 1, or g_x = 1 / N_x and c = eps / 2 for the
+      exponential mechanism. Let x lie between two neighbouring reports a < b. As e^(cx) and e^(-cx) are interpolated
+      exactly by A = sinh(c (b - x)) / sinh(c (b - a)) and B = sinh(c (x - a)) / sinh(c (b - a)),
+      M_xz = A (g_x / g_a) M_az + B (g_x / g_b) M_bz for every report z. These weights sum to less than 1: for g = 1
+      because cosh is convex; for the exponential mechanism because N is a sum of terms e^(-c|x - y|) of which those
+      with y <= a or y >= b are interpolated, and those with y in between, among them y = x, exceed the
+      interpolation. So the mixture of a and b, scaled to sum 1, gives every report more. Beyond the last report b
+      M_xz = e^(-c(x - b)) (g_x / g_b) M_bz, and N_b < e^(c(x - b)) N_x. That the nearer value is the likelier one,
+      which the exponential mechanism need not fulfil on a line that ends, is not used.
+    - `LinearLaplace`: from the least to the largest report.
+    - `PlanarGeometric`: the cells that no cell dominates, found without comparing pairs. They lie in the bounding
+      box of the reports and within delta' = sqrt(delta^2 + 2 delta d_max) of their convex hull (see `likely_region`).
+      Where reports lie outside the grid, the cells of the grid that are in their bounding box or nearest to it.
+    - `TruncatedPlanarGeometric`, `PlanarLaplace`: the cells in the bounding box of the reports: a step towards it
+      along an axis makes every report more likely, also those at a border, which stand for all beyond. A strip around
+      the hull with the margin of a grid without an end (`likely_region`) need not hold their estimates. Of the box
+      what is not dominated, where comparing all pairs is affordable.
+    - Any other: what is not dominated.
+
+    References
+    ----------
+    .. [consistency] ElSalamouny and Palamidessi, arXiv:2508.09980, section 8.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> ik.theory.likely_subset(ik.LinearLaplace(20, epsilon=0.5), [4, 8, 8, 7])
+    array([4, 5, 6, 7, 8])
+    >>> ik.theory.likely_subset(ik.LinearGeometric(ik.Line(10, 29), epsilon=0.5), [14, 18, 18, 35])
+    array([ 4,  8, 19])
+    >>> ik.theory.likely_subset(ik.LinearGeometric(ik.Line(None, None), epsilon=0.5), [14, 18, 18, 35])
+    array([14, 18, 35])
+    """
+    if not require_mechanism(mechanism).alphabet.bounded:
+        tally = mechanism.tally(reports, codes=codes)
+        return np.asarray(tally.alphabet.values[_likely(tally.parts[0])])
+    return _likely(mechanism.tally(reports, codes=codes).parts[0])
+
+
+def _likely(part: Part) -> Ints:
+    mechanism, seen = part.mechanism, part.reports
+    kind, alphabet = type(mechanism), mechanism.alphabet
+    # by the exact type: a class that inherits from one of these may have another law
+    if kind in (RandomizedResponse, TruncatedGeometric) or (
+        kind is Exponential and isinstance(alphabet, Line)
+    ):
+        return seen
+    if kind is LinearGeometric:
+        return np.asarray(np.unique(np.clip(seen, alphabet.first, alphabet.last)) - alphabet.first)
+    if kind is LinearLaplace:
+        return np.arange(seen[0], seen[-1] + 1)
+    if kind is PlanarGeometric:
+        return _on_plane(alphabet, seen)
+    if kind in (TruncatedPlanarGeometric, PlanarLaplace):
+        box = _box(alphabet, alphabet.values[seen])
+        return box[~_dominated(part, box)] if len(box) * len(seen) <= MAX_COMPARED else box
+    return np.flatnonzero(~_dominated(part))
+
+
+def likely_region(grid: Grid, reports: ArrayLike) -> Polygon:
+    """The paper's region around the reported cells, widened by a margin.
+
+    It is the convex hull of reported cells' centres, grown by delta' = sqrt(delta^2 + 2 delta d_max) in all directions.
+    delta is half the diagonal of a cell, as on a grid without an end, d_max the largest distance between two reports.
+    Where the probability of every report falls with its distance and all reports lie in the grid, cells outside are
+    dominated by the one nearest to where the way to the hull meets it. Truncated noise is not of that kind: there this
+    region may miss the maximum.
+
+    Parameters
+    ----------
+    grid : Grid
+    reports : array_like of int, shape (n, 2)
+        (row, column) of the cells reported.
+
+    Returns
+    -------
+    shapely.Polygon
+        In `unit`; x is the easting and y the northing, as in ``grid.to_geodataframe`` without bounds. Its round
+        corners are polygons of 256 corners.
+
+    Raises
+    ------
+    ValueError
+        If the reports are not pairs of whole numbers, or none.
+
+    References
+    ----------
+    .. [consistency] ElSalamouny and Palamidessi, arXiv:2508.09980, eq. (13) and Figure 14.
+
+    Examples
+    --------
+    >>> region = likely_region(Grid(20, 20, cell_size=0.5), [[4, 4], [4, 12], [10, 8]])
+    >>> tuple(round(edge, 3) for edge in region.bounds)
+    (0.531, 0.531, 7.969, 6.969)
+    """
+    import shapely
+
+    if not isinstance(grid, Grid):
+        raise TypeError(f"grid must be a Grid, got {grid!r}")
+    cells = arguments.integers("reports", reports, ndim=2)
+    if cells.shape[1] != 2 or len(cells) == 0:
+        raise ValueError(f"reports must be (row, column) pairs, shape (n, 2), got {cells.shape}")
+    corners = _planar_cuts.hull_of(((cells + 0.5) * np.array(grid.cell_shape))[:, ::-1])
+    hull = shapely.convex_hull(shapely.multipoints(corners))
+    error = float(np.hypot(*grid.cell_shape)) / 2
+    away = _planar_cuts.margin(error, _planar_cuts.diameter(corners))
+    region: Polygon = shapely.buffer(hull, away, quad_segs=64)
+    return region
+
+
+def _on_plane(grid: Grid, reports: Ints) -> Ints:
+    inside = np.array_equal(grid.nearest(reports), reports)
+    return (
+        grid.codes(_planar_cuts.undominated_cells(reports, grid.cell_shape))
+        if inside
+        else _box(grid, reports)
+    )
+
+
+def _box(grid: Grid, cells: Ints) -> Ints:
+    """Codes of the cells in the bounding box of some, moved into the grid."""
+    low, high = grid.nearest(np.stack([cells.min(axis=0), cells.max(axis=0)]))
+    rows, cols = (np.arange(low[i], high[i] + 1) for i in (0, 1))
+    return grid.codes(np.stack(np.meshgrid(rows, cols, indexing="ij"), axis=-1).reshape(-1, 2))
+
+
+def _dominated(part: Part, among: Ints | None = None) -> NDArray[np.bool_]:
+    """Whether each secret is dominated by another (both of those among which one asks)."""
+    columns = np.ascontiguousarray(_rows(part, among).T)
+    order = np.argsort(-columns.sum(axis=0), kind="stable")
+    return np.array([_has_better(columns, x, order) for x in range(columns.shape[1])])
+
+
+def _rows(part: Part, among: Ints | None) -> Floats:
+    """Probabilities of the reports seen under each secret, shape (k, s), each report up to a factor of its own."""
+    k = len(part.mechanism.alphabet)
+    secrets = np.arange(k) if among is None else among
+    if len(secrets) * len(part.counts) > MAX_COMPARED:
+        raise TooLarge(
+            f"{len(secrets)} secrets on {len(part.counts)} distinct reports make "
+            f"{len(secrets) * len(part.counts):.2g} probabilities to compare, more than {MAX_COMPARED}; "
+            "take fewer secrets, or estimate on all of them: mle and ibu do not need a likely subset"
+        )
+    return part.channel.rows(secrets)
+
+
+def _has_better(columns: Floats, x: int, order: Ints) -> bool:
+    own = columns[:, x]
+    telling = np.argsort(-own, kind="stable")[:TELLING]
+    able: Any = (columns[telling] >= own[telling, None]).all(axis=0)
+    able[x] = False
+    candidates = order[able[order]]
+    for start in range(0, len(candidates), AT_ONCE):
+        other = columns[:, candidates[start : start + AT_ONCE]]
+        better = (other >= own[:, None]).all(axis=0) & (other > own[:, None] * (1 + EQUAL)).any(
+            axis=0
+        )
+        if better.any():
+            return True
+    return False

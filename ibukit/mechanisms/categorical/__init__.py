@@ -1,0 +1,1 @@
+"""Mechanisms over categories: randomised response, unary encodings, subsets, Hadamard codes."""

@@ -1,0 +1,152 @@
+"""Reports that are rows of k bits, packed: what unary encodings and subset selection have in common."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats
+from ibukit.channels import BitChannel
+from ibukit.domain.alphabet import Alphabet, Line, as_alphabet
+from ibukit.domain.labels import in_order
+from ibukit.errors import AlphabetMismatch
+from ibukit.mechanisms.base import FiniteMechanism
+from ibukit.mechanisms.draws import one_by_one
+from ibukit.mechanisms.epsilon_range import level
+from ibukit.tally.tally import Tally, make_part
+
+Bits = NDArray[np.uint8]
+
+BITS_AT_ONCE = 2**26
+
+
+class WholeRows(FiniteMechanism):
+    """Reports that are rows and stand for themselves: a list of all is for counts of them, and mostly too long."""
+
+    @property
+    def report_alphabet(self) -> Alphabet:
+        """The places of the reports in the list of all, by which `tally_counts` counts."""
+        return Line(0, self.m - 1)
+
+    def code_reports(self, reports: ArrayLike) -> NDArray[Any]:
+        """The rows themselves: mostly they are too many to be listed."""
+        return arguments.whole_array("reports", reports)
+
+    def label_reports(self, reports: NDArray[Any]) -> NDArray[Any]:
+        """The rows themselves."""
+        return reports
+
+
+class BitsInBlocks(WholeRows):
+    """Rows with bits in them, which take an eighth of the memory once they are packed."""
+
+    @property
+    @abstractmethod
+    def _bits(self) -> int:
+        """Bits of a report."""
+
+    def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
+        """Draw the tally of a whole population.
+
+        Bit rows are drawn in blocks, so that memory stays bounded.
+        """
+        rng = arguments.generator(rng)
+        counts = in_order("secret_counts", secret_counts, self.alphabet)
+        secrets = one_by_one(counts, self)
+        step = max(1, BITS_AT_ONCE // self._bits)
+        starts = range(0, max(len(secrets), 1), step)
+        blocks = [self.check_reports(self.draw(secrets[i : i + step], rng)) for i in starts]
+        return Tally((make_part(self, np.concatenate(blocks)),))
+
+
+class BitReports(BitsInBlocks):
+    """A report is a row of k bits, of which bit x is set more often if the secret is x.
+
+    The tally keeps only the distinct rows seen, packed.
+    """
+
+    alphabet: Alphabet
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        """Check and convert the fields that they share."""
+        self._keep(alphabet=as_alphabet(self.alphabet))
+        arguments.whole("number of secrets", len(self.alphabet), 2)
+        self._check_level()
+
+    def _check_level(self) -> None:
+        """Check and convert the fields that say how private it is: by default `epsilon`, through `_lie`."""
+        self._keep(epsilon=level(self.epsilon, self._lie))
+
+    def _lie(self, epsilon: float) -> float:
+        """The odds of the sampler's lie, for which doubles must have room."""
+        raise NotImplementedError(
+            f"{type(self).__name__} does not say how private it is: define _lie or _check_level"
+        )
+
+    @property
+    @abstractmethod
+    def p_one(self) -> float:
+        """Probability that the secret's own bit is reported as 1."""
+
+    @property
+    @abstractmethod
+    def p_zero(self) -> float:
+        """Probability that any other bit is reported as 1."""
+
+    @property
+    @abstractmethod
+    def contrast(self) -> float:
+        """p_one - p_zero, above 0 for the smallest epsilon."""
+
+    @cached_property
+    @abstractmethod
+    def _all_rows(self) -> Bits:
+        """All possible reports, packed, in ascending order; ValueError where they are too many."""
+
+    @property
+    def _listed(self) -> Bits:
+        return self._all_rows
+
+    @property
+    def _bits(self) -> int:
+        return self.k
+
+    def check_reports(self, reports: ArrayLike) -> Bits:
+        """Bit rows (n, k) of bool or of 0 and 1, packed to bytes."""
+        rows = arguments.whole_array("reports", reports)
+        if rows.ndim != 2 or rows.shape[1] != self.k:
+            raise AlphabetMismatch(
+                f"reports must be bit rows of shape (n, {self.k}), got shape {rows.shape}"
+            )
+        if rows.dtype != bool:
+            if rows.dtype.kind == "O":  # NA is not even unequal to 0
+                bad = np.array(
+                    [arguments.is_missing(bit) or bit not in (0, 1) for bit in rows.ravel()],
+                    dtype=bool,
+                )
+                bad = bad.reshape(rows.shape)
+            else:
+                bad = (rows != 0) & (rows != 1)
+            if bad.any():
+                raise AlphabetMismatch(f"reports must be rows of 0 and 1, got {rows[bad][0]}")
+        return np.packbits(rows.astype(bool), axis=1)
+
+    def restore_reports(self, kept: NDArray[Any]) -> Bits:
+        """Bit rows of 0 and 1, shape (n, k), from packed bytes."""
+        return np.unpackbits(kept, axis=1, count=self.k)
+
+    def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:
+        """The estimator of RAPPOR: each bit's frequency, debiased.
+
+        For unary encodings it need not sum to 1.
+        """
+        # bits are counted by the kernel of the adjoint with one = 1 and zero = 0
+        ones = BitChannel(self.k, reports, 1.0, 0.0, np.ones(len(reports))).adjoint(frequencies)
+        return (ones - self.p_zero) / self.contrast

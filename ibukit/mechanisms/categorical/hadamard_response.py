@@ -1,0 +1,193 @@
+"""Hadamard response: one of two probabilities, by the sign of the secret's row in the report's column."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats, Ints
+from ibukit.channels import HadamardChannel
+from ibukit.domain.alphabet import Alphabet
+from ibukit.mechanisms.base import FiniteMechanism, Mechanism
+from ibukit.mechanisms.epsilon_range import level
+from ibukit.tally.tally import Tally
+
+
+@dataclass(frozen=True)
+class HadamardResponse(FiniteMechanism):
+    """Hadamard response: the report is a column, more often one of sign +.
+
+    There are B blocks of b = 2^j columns each, K = B b reports in all. Each secret x has a block and one of the rows
+    1..b-1 of Sylvester's Hadamard matrix H_rc = (-1)^(number of bits that r and c share). Its set S_x are the b/2
+    columns of its block where its row is +. P(z given x) = (e^eps if z is in S_x, else 1) / (b/2 (e^eps + 2B - 1)).
+    These probabilities satisfy epsilon-local differential privacy, tightly. Reports are simulated, see `Mechanism`.
+
+    With c = 2B - 1 + e^eps, the estimate of each secret is unbiased and has n times the variance c (2 + (e^eps - 1)
+    theta_block) / (e^eps - 1)^2 - theta_x^2, where theta_block is the probability of the secret's block. So few secrets
+    a block are good, and so are few blocks; the blocks should have equally many secrets.
+
+    Parameters
+    ----------
+    alphabet : Alphabet or int
+        The k secrets; reports are codes 0..K-1, block b + column.
+    epsilon : float
+        Nats, for all pairs of secrets.
+    blocks : int, optional
+        B, from 1 to k. By default the power of two that minimises 4 B + (e^eps - 1)^2 / B, which is n times the sum of
+        the variances at equal blocks but for factors and small terms. Secret x goes to block x mod B.
+    published : bool
+        Whether to take the paper's B, the power of two from min(e^eps, 2k) / 2 to less than twice that, and to fill
+        one block after the other.
+
+    Raises
+    ------
+    ValueError
+        If `epsilon` is not a number from 5e-15 to about 36.7 + log(2B - 1), where the sign is + with a probability that
+        rounds to 1 in doubles, there are fewer than two secrets, `blocks` is not a whole number from 1 to k, or it is
+        given together with `published`.
+
+    Notes
+    -----
+    `inv` gives the published estimate, the fast Walsh-Hadamard transform of the frequencies times c / (e^eps - 1). It
+    need not sum to 1.
+
+    References
+    ----------
+    .. [acharya2019] Acharya, Sun and Zhang, "Hadamard response: estimating distributions privately, efficiently, and
+       with little communication", AISTATS 2019.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> mechanism = HadamardResponse(5, epsilon=2.0)
+    >>> mechanism.blocks, mechanism.order, mechanism.m
+    (4, 4, 16)
+    >>> mechanism.matrix()[0].round(3)[:6]
+    array([0.257, 0.035, 0.257, 0.035, 0.035, 0.035])
+    >>> HadamardResponse(5, epsilon=2.0, published=True).randomize([0, 4], np.random.default_rng(1))
+    array([0, 3])
+    """
+
+    alphabet: Alphabet
+    epsilon: float
+    blocks: int = None  # type: ignore[assignment]  # until it is made
+    published: bool = False
+
+    if TYPE_CHECKING:  # the fields are what these become
+
+        def __init__(
+            self,
+            alphabet: Alphabet | int,
+            epsilon: float,
+            blocks: int | None = None,
+            published: bool = False,
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        """Check and convert the fields; choose the number of blocks where none is given."""
+        super().__post_init__()
+        arguments.whole("number of secrets", self.k, 2)
+        given = self.blocks
+        self._keep(published=arguments.flag("published", self.published))
+        self._keep(
+            epsilon=level(self.epsilon, lambda eps: (2 * self._blocks_at(eps) - 1) * math.exp(-eps))
+        )
+        self._keep(blocks=self._blocks_at(self.epsilon))
+        if self.published and given not in (None, self.blocks):
+            raise ValueError(
+                f"blocks must be left out where published is True, got {given}: the paper chooses them"
+            )
+
+    def _blocks_at(self, epsilon: float) -> int:
+        if self.published:
+            return published_blocks(self.k, epsilon)
+        if self.blocks is None:
+            return best_blocks(self.k, epsilon)  # type: ignore[unreachable]
+        if arguments.whole("blocks", self.blocks, 1) > self.k:
+            raise ValueError(f"blocks must be at most the {self.k} secrets, got {self.blocks}")
+        return int(self.blocks)
+
+    @cached_property
+    def order(self) -> int:
+        """Number b of columns of a block, a power of two above its secrets' number."""
+        return 1 << (-(-self.k // self.blocks)).bit_length()
+
+    @property
+    def m(self) -> int:
+        """Number of possible reports, K = B b."""
+        return self.blocks * self.order
+
+    @cached_property
+    def _places(self) -> Ints:
+        """Block b + row of each secret; row 0 has no signs and is nobody's."""
+        secrets = np.arange(self.k)
+        if self.published:
+            return secrets // (self.order - 1) * self.order + secrets % (self.order - 1) + 1
+        return secrets % self.blocks * self.order + secrets // self.blocks + 1
+
+    @property
+    def _others(self) -> float:
+        """(2B - 1) e^-eps: how often a report is not in the secret's set, to how often it is."""
+        return (2 * self.blocks - 1) * math.exp(-self.epsilon)
+
+    def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:
+        """One report for each user: codes 0..K-1, shape (n,)."""
+        n, b = len(secrets), self.order
+        place, lot, column = self._places[secrets], rng.random(n), rng.integers(0, b, n)
+        row, block = place & (b - 1), place // b
+        # one of the row's bits turns a column of the other sign into one of this; half of the columns are right
+        wanted = lot >= 1 / (1 + self._others)
+        wrong = (np.bitwise_count(row & column) % 2 == 1) != wanted
+        column = np.where(wrong, column ^ (row & -row), column)
+        away = lot >= (1 + math.exp(-self.epsilon)) / (1 + self._others)
+        if self.blocks > 1:
+            users = np.flatnonzero(away)
+            block[users] = (block[users] + rng.integers(1, self.blocks, len(users))) % self.blocks
+            column[users] = rng.integers(0, b, len(users))
+        return np.asarray(block * b + column)
+
+    def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
+        """Draw the tally of a whole population, user by user: the matrix may be too large."""
+        return Mechanism.simulate(self, secret_counts, rng)
+
+    def channel(self, reports: NDArray[Any]) -> HadamardChannel:
+        """Forward and adjoint by the fast Walsh-Hadamard transform."""
+        s, high = len(reports), 1 / (self.order // 2 * (1 + self._others))
+        places = self._places.astype(np.int32)[None]
+        nothing, plus = np.zeros(s, dtype=np.int64), np.zeros(s, dtype=bool)
+        low = high * math.exp(-self.epsilon)
+        return HadamardChannel(
+            places, self.m, self.order, nothing, reports, plus, low, high, np.ones(s)
+        )
+
+    def make_matrix(self) -> Floats:
+        """The probabilities of all reports, shape (k, K)."""
+        return self._channel.rows(np.arange(self.k))
+
+    def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:
+        """The published estimate: unbiased, by one transform."""
+        signs = replace(self.channel(reports), low=0.0, high=1.0)
+        in_block = np.bincount(reports // self.order, frequencies, self.blocks)[
+            self._places // self.order
+        ]
+        scale = (1 + self._others) / -math.expm1(-self.epsilon)
+        return np.asarray(scale * (2 * signs.adjoint(frequencies) - in_block))
+
+
+def best_blocks(k: int, epsilon: float) -> int:
+    """The power of two that minimises 4 B + (e^eps - 1)^2 / B, at most k; the smaller of two equal ones."""
+    powers = [1 << j for j in range(k.bit_length())]
+    return min(powers, key=lambda b: 4 * b * math.exp(-2 * epsilon) + math.expm1(-epsilon) ** 2 / b)
+
+
+def published_blocks(k: int, epsilon: float) -> int:
+    """2^(ceil(log2 min(e^eps, 2k)) - 1)."""
+    doubled = min(epsilon / math.log(2), math.log2(2 * k))
+    return 1 << (max(math.ceil(doubled), 1) - 1)

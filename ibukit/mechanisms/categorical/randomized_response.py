@@ -1,0 +1,120 @@
+"""k-ary randomized response: the truth with one probability, any other value with another."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+
+from ibukit import exact
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats, Ints
+from ibukit.channels import ResponseChannel
+from ibukit.domain.alphabet import Alphabet, as_alphabet
+from ibukit.domain.labels import in_order
+from ibukit.mechanisms.base import FiniteMechanism
+from ibukit.mechanisms.epsilon_range import level
+from ibukit.tally.tally import Tally
+
+
+@dataclass(frozen=True)
+class RandomizedResponse(FiniteMechanism):
+    """k-RR: P(z given x) = e^eps / (k - 1 + e^eps) if z = x, else 1 / (k - 1 + e^eps).
+
+    The matrix satisfies epsilon-local differential privacy, tightly. Reports are simulated, see `Mechanism`.
+
+    Parameters
+    ----------
+    alphabet : Alphabet or int
+        The k secrets, which are also the reports; an int k means Line(0, k - 1).
+    epsilon : float
+        Nats, for all pairs of secrets.
+
+    Raises
+    ------
+    ValueError
+        If `epsilon` is not a number from 5e-15 to about 36.7 + log(k - 1), where P(truth) rounds to 1 in doubles, or
+        there are fewer than two secrets.
+
+    References
+    ----------
+    .. [consistency] ElSalamouny and Palamidessi, arXiv:2508.09980, eq. (5).
+
+    Examples
+    --------
+    >>> RandomizedResponse(3, epsilon=1.0).matrix().round(4)
+    array([[0.5761, 0.2119, 0.2119],
+           [0.2119, 0.5761, 0.2119],
+           [0.2119, 0.2119, 0.5761]])
+    """
+
+    alphabet: Alphabet
+    epsilon: float
+
+    if TYPE_CHECKING:  # the fields are what these become
+
+        def __init__(self, alphabet: Alphabet | int, epsilon: float) -> None: ...
+
+    def __post_init__(self) -> None:
+        """Check and convert the fields."""
+        self._keep(alphabet=as_alphabet(self.alphabet))
+        others = arguments.whole("number of secrets", len(self.alphabet), 2) - 1
+        self._keep(epsilon=level(self.epsilon, lambda eps: others * math.exp(-eps)))
+
+    @property
+    def truth(self) -> float:
+        """Probability of reporting the secret itself, e^eps / (k - 1 + e^eps)."""
+        return float(1 / (1 + (self.k - 1) * np.exp(-self.epsilon)))
+
+    @property
+    def lie(self) -> float:
+        """Probability of each other value, 1 / (k - 1 + e^eps)."""
+        return float(self.truth * np.exp(-self.epsilon))
+
+    def make_matrix(self) -> Floats:
+        """The probabilities of all reports, shape (k, m)."""
+        matrix = np.full((self.k, self.k), self.lie)
+        np.fill_diagonal(matrix, self.truth)
+        return matrix
+
+    def channel(self, reports: NDArray[Any]) -> ResponseChannel:
+        """Forward and adjoint in O(k + s)."""
+        return ResponseChannel(self.k, reports, self.truth, self.lie)
+
+    def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:
+        """One report for each user: codes 0..k-1, shape (n,)."""
+        # one draw among the other k - 1 values, by stepping over the secret
+        other = rng.integers(1, self.k, size=len(secrets))
+        honest = rng.random(len(secrets)) < self.truth
+        return np.where(honest, secrets, (secrets + other) % self.k)
+
+    def _exactly(self) -> exact.Exact:
+        lie = exact.odds(self.k - 1, Fraction(self.epsilon))
+        return exact.Exact(
+            lambda secrets, source: exact.response(secrets, self.k, lie, source),
+            lambda: self.epsilon,
+        )
+
+    def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
+        """Draw the tally of a whole population in O(k).
+
+        With probability truth - lie a report is the secret, else any value.
+        """
+        rng = arguments.generator(rng)
+        counts = in_order("secret_counts", secret_counts, self.alphabet)
+        kept = rng.binomial(counts, self.truth - self.lie)
+        blind = rng.multinomial(counts.sum() - kept.sum(), np.full(self.k, 1 / self.k))
+        return self.tally_counts(kept + blind)
+
+    def _solve(self, q: Floats) -> Floats:
+        if (
+            type(self) is not RandomizedResponse
+        ):  # an inverse has no certificate: a class that inherits has its own
+            return super()._solve(q)
+        # truth - lie without cancellation, so that it stays above 0 for the smallest epsilon
+        return np.asarray((q - self.lie * q.sum()) / (self.truth * -np.expm1(-self.epsilon)))

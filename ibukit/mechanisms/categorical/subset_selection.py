@@ -1,0 +1,230 @@
+"""Subset selection: the report is a set of secrets, which holds the user's own more often than any other."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+
+from ibukit import exact
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats
+from ibukit.channels import BitChannel
+from ibukit.channels.line import MIN_LOG_FACTOR
+from ibukit.domain.alphabet import Alphabet
+from ibukit.errors import AlphabetMismatch
+from ibukit.mechanisms.categorical.bit_reports import BitReports, Bits
+
+# as many numbers as the matrix of a unary encoding of 16 secrets: 8 MB
+MAX_MATRIX_ENTRIES = 2**20
+
+
+@dataclass(frozen=True)
+class SubsetSelection(BitReports):
+    """The report is a set of `size` secrets, more often with the true one.
+
+    The set S is drawn with P(S given x) = (e^eps if x is in S, else 1) / D. D = C(k-1, size-1) e^eps + C(k-1, size).
+    The user's own secret is in S with probability size e^eps / (size e^eps + k - size); the rest of S is drawn
+    uniformly. These probabilities satisfy epsilon-local differential privacy, tightly. Reports are simulated, see
+    `Mechanism`. A set of one secret is k-RR. Where k / (e^eps + 1) is whole, no epsilon-private mechanism has a smaller
+    asymptotic error at uniform secrets; see `ibukit.theory.least_asymptotic_mse`.
+
+    Parameters
+    ----------
+    alphabet : Alphabet or int
+        The k secrets; reports are rows of k bits with `size` ones.
+    epsilon : float
+        Nats, for all pairs of secrets.
+    size : int, optional
+        From 1 to k - 1. By default, of the two whole numbers next to k / (e^eps + 1) (but at least 1) the one with the
+        smaller (size e^eps + k - size)^2 / (size (k - size)), to which the asymptotic error at uniform secrets is
+        proportional; the smaller of two equal ones.
+
+    Raises
+    ------
+    ValueError
+        If `epsilon` is not a number from 5e-15 to about 36.7 + log(k / size - 1), where the secret is in the set with a
+        probability that rounds to 1 in doubles, there are fewer than two secrets, or `size` is not a whole number from
+        1 to k - 1.
+
+    Notes
+    -----
+    The C(k, size) reports are listed (``m``, ``matrix()``, ``forward``, ``tally_counts``) where the matrix has at most
+    2^20 entries: report code = place of the row among all, read as binary numbers, bit 0 first. The unbiased
+    estimator, each bit's frequency debiased, is the one by the pseudo-inverse.
+
+    References
+    ----------
+    .. [ye2018] Ye and Barg, "Optimal schemes for discrete distribution estimation under locally differential privacy",
+       IEEE Trans. Inf. Theory 64(8), 2018.
+    .. [wang2016] Wang et al., "Mutual information optimally local private discrete distribution estimation",
+       arXiv:1607.08025.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> mechanism = SubsetSelection(4, epsilon=0.5)
+    >>> mechanism.size, mechanism.m
+    (2, 6)
+    >>> mechanism.randomize([0, 0, 3], np.random.default_rng(1)).sum(axis=1).tolist()
+    [2, 2, 2]
+    >>> mechanism.matrix()[0].round(4)  # the last three sets hold secret 0
+    array([0.1258, 0.1258, 0.1258, 0.2075, 0.2075, 0.2075])
+    """
+
+    alphabet: Alphabet
+    epsilon: float
+    size: int = None  # type: ignore[assignment]  # until it is made
+
+    if TYPE_CHECKING:  # the fields are what these become
+
+        def __init__(
+            self, alphabet: Alphabet | int, epsilon: float, size: int | None = None
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        """Check and convert the fields; choose the size where none is given."""
+        super().__post_init__()
+        self._keep(size=self._size_at(self.epsilon))
+
+    def _lie(self, epsilon: float) -> float:
+        w = self._size_at(epsilon)
+        return (self.k - w) / w * math.exp(-epsilon)
+
+    def _size_at(self, epsilon: float) -> int:
+        if self.size is None:
+            return best_size(self.k, epsilon)  # type: ignore[unreachable]
+        w = arguments.whole("size", self.size, 1)
+        if w >= self.k:
+            raise ValueError(
+                f"size must be at most k - 1 = {self.k - 1}, got {w}: all {self.k} secrets say nothing"
+            )
+        return w
+
+    @property
+    def m(self) -> int:
+        """Number of possible reports, C(k, size)."""
+        return math.comb(self.k, self.size)
+
+    @property
+    def p_one(self) -> float:
+        """Probability that the secret is in the set, size / (size + (k - size) e^-eps)."""
+        return float(self.size / (self.size + (self.k - self.size) * np.exp(-self.epsilon)))
+
+    @property
+    def p_zero(self) -> float:
+        """Probability that any other value is in the set, (size - p_one) / (k - 1)."""
+        # without cancellation where the set has one element
+        return float((self.size - 1 + self.p_hidden) / (self.k - 1))
+
+    @property
+    def p_hidden(self) -> float:
+        """1 - p_one without cancellation: probability that the secret is not in the set."""
+        out = (self.k - self.size) * np.exp(-self.epsilon)
+        return float(out / (self.size + out))
+
+    @property
+    def contrast(self) -> float:
+        """p_one - p_zero = (k - size) / (k - 1) (1 - e^-eps) p_one."""
+        return float((self.k - self.size) / (self.k - 1) * -np.expm1(-self.epsilon) * self.p_one)
+
+    def draw(self, secrets: NDArray[Any], rng: Generator) -> Bits:
+        """One report for each user: rows of 0 and 1, shape (n, k).
+
+        Each row has `size` ones.
+        """
+        rows = np.zeros((len(secrets), self.k), dtype=np.uint8)
+        held = rng.random(len(secrets)) < self.p_one
+        rows[held, secrets[held]] = 1
+        for users, more in (
+            (np.flatnonzero(held), self.size - 1),
+            (np.flatnonzero(~held), self.size),
+        ):
+            self._add(rows, users, secrets[users], more, rng)
+        return rows
+
+    def _exactly(self) -> exact.Exact:
+        out = exact.odds(Fraction(self.k - self.size, self.size), Fraction(self.epsilon))
+        return exact.Exact(
+            lambda secrets, source: exact.subsets(secrets, self.k, self.size, out, source),
+            lambda: self.epsilon,
+        )
+
+    def _add(
+        self, rows: Bits, users: NDArray[np.int64], x: NDArray[np.int64], more: int, rng: Generator
+    ) -> None:
+        """Set `more` bits of each user, uniformly among the k - 1 others: Floyd's way, one step a bit."""
+        for j in range(self.k - 1 - more, self.k - 1):
+            # the others are counted from the secret onwards
+            place = (x + 1 + rng.integers(0, j + 1, size=len(users))) % self.k
+            taken = rows[users, place] == 1
+            place[taken] = (x[taken] + 1 + j) % self.k
+            rows[users, place] = 1
+
+    def check_reports(self, reports: ArrayLike) -> Bits:
+        """Bit rows (n, k) of bool or of 0 and 1 with `size` ones each, packed to bytes."""
+        rows = super().check_reports(reports)
+        ones = np.bitwise_count(rows).sum(axis=1, dtype=np.int64)
+        wrong = ones != self.size
+        if wrong.any():
+            first = int(np.argmax(wrong))
+            raise AlphabetMismatch(
+                f"reports must be sets of {self.size} secrets, the row at index {first} has {ones[first]} ones"
+            )
+        return rows
+
+    def channel(self, reports: NDArray[Any]) -> BitChannel:
+        """Forward and adjoint on packed bit rows."""
+        scale, _ = self._held
+        return BitChannel(
+            self.k, reports, 1.0, float(np.exp(-self.epsilon)), np.full(len(reports), scale)
+        )
+
+    def log_scale(self, reports: NDArray[Any]) -> Floats | None:
+        """What `channel` leaves out where a double cannot count the sets.
+
+        This happens with k in the thousands.
+        """
+        _, rest = self._held
+        return np.full(len(reports), rest) if rest else None
+
+    @cached_property
+    def _held(self) -> tuple[float, float]:
+        """Probability p_one / C(k-1, size-1) of each set that holds the secret, as a factor and a logarithm."""
+        sets = math.comb(self.k - 1, self.size - 1)
+        log = math.log(self.p_one) - math.log(sets)
+        return (self.p_one / sets, 0.0) if log >= MIN_LOG_FACTOR else (1.0, log)
+
+    @cached_property
+    def _all_rows(self) -> Bits:
+        if self.k * self.m > MAX_MATRIX_ENTRIES:
+            raise ValueError(
+                f"the sets of {self.size} among {self.k} secrets are not listed (the matrix may have at most "
+                f"{MAX_MATRIX_ENTRIES} entries); use tally(rows)"
+            )
+        members = np.array(list(combinations(range(self.k), self.size)))[::-1]
+        rows = np.zeros((self.m, self.k), dtype=np.uint8)
+        np.put_along_axis(rows, members, 1, axis=1)
+        return np.packbits(rows, axis=1)
+
+    def make_matrix(self) -> Floats:
+        """The probabilities of all reports, shape (k, m)."""
+        bits = np.unpackbits(self._all_rows, axis=1, count=self.k).T
+        held, _ = self._held
+        return np.where(bits, held, held * np.exp(-self.epsilon))
+
+
+def best_size(k: int, epsilon: float) -> int:
+    """Of the whole numbers next to k / (e^eps + 1), at least 1, the one of least asymptotic error."""
+    low = max(1, int(k * np.exp(-epsilon) / (1 + np.exp(-epsilon))))
+    sizes = np.array([low, min(low + 1, k - 1)])
+    # the asymptotic error at uniform secrets without what does not depend on the size
+    errors = (sizes + (k - sizes) * np.exp(-epsilon)) ** 2 / (sizes * (k - sizes))
+    return int(sizes[errors.argmin()])

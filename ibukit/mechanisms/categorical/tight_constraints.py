@@ -1,0 +1,167 @@
+"""The mechanism in which each report is as likely under every other secret as privacy demands, and no likelier."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.sparse.csgraph import shortest_path
+
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.threads import one_thread
+from ibukit.channels import plane
+from ibukit.domain.alphabet import Alphabet, Line, as_alphabet
+from ibukit.domain.grid import Grid
+from ibukit.errors import Infeasible
+from ibukit.mechanisms.epsilon_range import level_by_distance
+from ibukit.mechanisms.spatial._grid_mechanism import GridMechanism
+
+# an entry of mu this far below zero, against the largest, may be rounding
+ROUNDING_OF_MU = 1e-13
+# distances that people type in are rounded
+TRIANGLE = 1e-9
+# a threshold in an error message is right within this fraction of it
+THRESHOLD = 1e-6
+
+
+@dataclass(frozen=True)
+class TightConstraints(GridMechanism):
+    """The mechanism with all constraints of metric privacy tight.
+
+    P(z given x) = mu_z exp(-eps d(x, z)) where mu solves sum_z exp(-eps d(x, z)) mu_z = 1 for every x. It exists where
+    no mu_z is negative. These probabilities satisfy epsilon-d-privacy, by the triangle inequality: M_xz / M_yz =
+    exp(eps (d(y, z) - d(x, z))). For report z the bound is attained between z and every other secret (and wherever z is
+    at an end of a shortest way), so each pair of secrets attains it with the reports that are these two secrets, unless
+    one of them is never reported (mu_z = 0). Reports are simulated, see `Mechanism`.
+
+    On a line it always exists and is `TruncatedGeometric`; for the discrete metric it is k-RR. In the plane it exists
+    from some epsilon on.
+
+    Parameters
+    ----------
+    alphabet : Alphabet or int
+        The k secrets, which are also the reports; its distances are d, and must satisfy the triangle inequality.
+    epsilon : float
+        Nats per unit of distance.
+
+    Raises
+    ------
+    Infeasible
+        If some mu_z is negative. The message says at which larger epsilon the mechanism exists: at a threshold that is
+        found by bisection, and certainly where exp(-eps d(x, y)) summed over all y != x is at most 1/2 for each x.
+    ValueError
+        If `epsilon` is not a finite number above 0, or so small that eps times the largest distance is below 5e-15, or
+        so large that e^(-eps d) is at most 2^-53 for the least distance d of two secrets; or if the distances are no
+        metric.
+
+    Notes
+    -----
+    For metrics in general the levels at which the mechanism exists need not be an interval: it may exist at some
+    epsilon, not at a larger one, and again above. If R = exp(-eps d) - I has row sums of at most r <= 1/2, then
+    mu = 1 - R mu gives mu >= 1 - r / (1 - r) >= 0.
+
+    References
+    ----------
+    .. [chatzikokolakis2017] K. Chatzikokolakis, E. ElSalamouny and C. Palamidessi, "Efficient utility improvement for
+       location privacy", PoPETs 2017(4).
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> ik.TightConstraints(ik.Grid(2, 2), epsilon=1.0).matrix().round(4)
+    array([[0.5053, 0.1859, 0.1859, 0.1229],
+           [0.1859, 0.5053, 0.1229, 0.1859],
+           [0.1859, 0.1229, 0.5053, 0.1859],
+           [0.1229, 0.1859, 0.1859, 0.5053]])
+    >>> try:
+    ...     ik.TightConstraints(ik.Grid(4, 4), epsilon=0.3)
+    ... except ik.errors.Infeasible as error:
+    ...     print(str(error).partition(" on")[0])
+    epsilon=0.3 is too small for the tight-constraints mechanism
+    """
+
+    alphabet: Alphabet
+    epsilon: float
+    metric = True
+
+    if TYPE_CHECKING:  # the fields are what these become
+
+        def __init__(self, alphabet: Alphabet | int, epsilon: float) -> None: ...
+
+    def __post_init__(self) -> None:
+        """Check and convert the fields, and that the mechanism exists."""
+        self._keep(alphabet=as_alphabet(self.alphabet))
+        self._keep(epsilon=level_by_distance(self.epsilon, self.alphabet, rate=1.0))
+        if not isinstance(self.alphabet, (Line, Grid)):
+            _check_metric(self.alphabet.distances())
+        mu = _weights(self.alphabet, self.epsilon)
+        if mu is None:
+            raise Infeasible(_infeasible_message(self.alphabet.distances(), self.epsilon))
+        self._keep(_mu=arguments.frozen(mu))
+
+    @cached_property
+    def _mu(self) -> Floats:
+        # a pickle carries the parameters only
+        mu = _weights(self.alphabet, self.epsilon)
+        assert mu is not None  # it existed when this was made
+        return mu
+
+    def make_matrix(self) -> Floats:
+        """The probabilities of all reports, shape (k, m)."""
+        return np.asarray(self._mu * np.exp(-self.epsilon * self.alphabet.distances()))
+
+    def _plane_channel(self, reports: Ints) -> plane.PlaneChannel:
+        grid = self.alphabet
+        assert isinstance(grid, Grid)  # asked for only then
+        return plane.column_scaled(grid, self.epsilon, reports, self._mu[reports])
+
+
+def _check_metric(distances: Floats) -> None:
+    shortest = shortest_path(distances)
+    if (shortest < distances * (1 - TRIANGLE)).any():
+        x, y = np.argwhere(shortest < distances * (1 - TRIANGLE))[0]
+        raise ValueError(
+            f"alphabet must have distances that satisfy the triangle inequality, got {distances[x, y]:g} between "
+            f"{x} and {y}, where the way through others is {shortest[x, y]:g}"
+        )
+
+
+def _weights(alphabet: Alphabet, epsilon: float) -> Floats | None:
+    """The weights mu, shape (k,), or None if one is negative."""
+    if not isinstance(alphabet, Line):
+        return _solve(alphabet.distances(), epsilon)
+    # in closed form: at a tiny epsilon the rounding of exp(-eps d) would leave nothing to solve
+    mu = np.full(len(alphabet), np.tanh(epsilon / 2))
+    mu[[0, -1]] = 1 / (1 + np.exp(-epsilon))
+    return mu if len(mu) > 1 else np.ones(1)
+
+
+def _solve(distances: Floats, epsilon: float) -> Floats | None:
+    """The weights mu, shape (k,), by solving the equations; None also if these are singular."""
+    kernel = np.exp(-epsilon * distances)
+    try:
+        with one_thread():
+            mu = np.linalg.solve(kernel, np.ones(len(kernel)))
+    except np.linalg.LinAlgError:
+        return None
+    if not mu.min() >= -ROUNDING_OF_MU * mu.max():
+        return None
+    mu = np.maximum(mu, 0)
+    return mu if (np.abs(kernel @ mu - 1) < arguments.SUM_TOLERANCE).all() else None
+
+
+def _infeasible_message(distances: Floats, epsilon: float) -> str:
+    k = len(distances)
+    certain = float(np.log(2 * (k - 1)) / distances[~np.eye(k, dtype=bool)].min())
+    low, high = epsilon, max(certain, epsilon)
+    while high > low * (1 + THRESHOLD):
+        middle = (low * high) ** 0.5
+        low, high = (middle, high) if _solve(distances, middle) is None else (low, middle)
+    return (
+        f"epsilon={epsilon:g} is too small for the tight-constraints mechanism on these {k} secrets: some report would "
+        f"have a negative probability. It exists at epsilon={high:.6g} (by bisection) and at every epsilon from "
+        f"{certain:.6g} on; the exponential and the planar geometric mechanism exist at any"
+    )

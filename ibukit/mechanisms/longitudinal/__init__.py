@@ -1,0 +1,1 @@
+"""Mechanisms for repeated reports: memoised answers and several rounds of one user."""

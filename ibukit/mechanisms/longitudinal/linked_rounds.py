@@ -1,0 +1,217 @@
+"""Several rounds of one user who keeps noisy bits: how often each bit was 1, and what that tells together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import gammaln, logsumexp, xlog1py, xlogy
+
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats, Ints
+from ibukit.channels import Channel, LevelChannel, WrittenChannel
+from ibukit.channels.line import MIN_LOG_FACTOR, split_factor
+from ibukit.channels.lookup import MAX_LEVELS, pack_levels
+from ibukit.domain.alphabet import Alphabet, as_alphabet
+from ibukit.errors import AlphabetMismatch
+from ibukit.mechanisms.base import FiniteMechanism, Mechanism
+from ibukit.mechanisms.longitudinal.memoised import Chances, LongitudinalUnaryEncoding
+from ibukit.mechanisms.matrix import MatrixMechanism
+
+# numbers in the matrix of all reports
+MAX_MATRIX_ENTRIES = 2**20
+
+
+@dataclass(frozen=True)
+class LinkedRounds(Mechanism):
+    """T rounds of a memoised unary encoding, known to come from the same user.
+
+    The user keeps bits randomised by the permanent chances (p1, q1), and T times reports them randomised afresh by the
+    instantaneous chances (p2, q2), as in `LongitudinalUnaryEncoding`. A report here is how often each bit was 1, a row
+    of k counts from 0 to T: the order of the rounds tells nothing more. A bit that was 1 before both rounds has the
+    law of s ones P1(s) = C(T, s) (p1 p2^s (1 - p2)^(T - s) + (1 - p1) q2^s (1 - q2)^(T - s)), one that was 0 has P0
+    with q1 in the place of p1. So P(s given x) = P1(s_x) prod_{y != x} P0(s_y), and with L = P1 / P0, which grows with
+    s, the tight level is `epsilon` = ln L(T) / L(0). It grows with T towards `epsilon_inf`, the level of the kept bits.
+    Reports are simulated, see `Mechanism`.
+
+    Rounds of one user that are pooled as if they were of different users still give a consistent estimate, but one with
+    a larger variance than this likelihood's, and with standard errors that are too small.
+
+    Parameters
+    ----------
+    alphabet : Alphabet or int
+        The k secrets; reports are rows of k counts.
+    permanent : (float, float)
+        The chances (p1, q1), with 0 <= q1 < p1 <= 1.
+    instantaneous : (float, float)
+        The chances (p2, q2), with 0 < q2 < p2 < 1.
+    rounds : int
+        The number T of rounds, at least 1.
+
+    Raises
+    ------
+    ValueError
+        If chances are not so, `rounds` is not a whole number from 1 to 65535, or there are fewer than two secrets.
+
+    Notes
+    -----
+    The channel packs the counts, five of two rounds or three of five into a byte; from 256 rounds on it writes out a
+    number for each secret and distinct report. The estimate of `inv` is the published one: it averages the rounds.
+
+    References
+    ----------
+    .. [rappor] Erlingsson, Pihur and Korolova, "RAPPOR", CCS 2014: what is kept bounds what all rounds tell.
+
+    Examples
+    --------
+    >>> protocol = LongitudinalUnaryEncoding.osue(10, epsilon=1.0, epsilon_inf=2.0)
+    >>> [round(LinkedRounds.of(protocol, rounds).epsilon, 3) for rounds in (1, 2, 5, 50)]
+    [1.0, 1.642, 1.994, 2.0]
+    """
+
+    alphabet: Alphabet
+    permanent: Chances
+    instantaneous: Chances
+    rounds: int
+
+    if TYPE_CHECKING:  # the fields are what these become
+
+        def __init__(
+            self,
+            alphabet: Alphabet | int,
+            permanent: tuple[float, float],
+            instantaneous: tuple[float, float],
+            rounds: int,
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        """Check and convert the fields."""
+        self._keep(alphabet=as_alphabet(self.alphabet))
+        arguments.whole("number of secrets", len(self.alphabet), 2)
+        rounds = arguments.whole("rounds", self.rounds, 1)
+        if rounds > np.iinfo(np.uint16).max:
+            raise ValueError(f"rounds must be at most {np.iinfo(np.uint16).max}, got {rounds}")
+        one = LongitudinalUnaryEncoding(self.alphabet, self.permanent, self.instantaneous)
+        self._keep(permanent=one.permanent, instantaneous=one.instantaneous, rounds=rounds)
+
+    @classmethod
+    def of(cls, protocol: LongitudinalUnaryEncoding, rounds: int) -> LinkedRounds:
+        """So many rounds of a protocol."""
+        if not isinstance(protocol, LongitudinalUnaryEncoding):
+            raise TypeError(f"protocol must be a LongitudinalUnaryEncoding, got {protocol!r}")
+        return cls(protocol.alphabet, protocol.permanent, protocol.instantaneous, rounds)
+
+    @cached_property
+    def one_round(self) -> LongitudinalUnaryEncoding:
+        """The protocol, whose law is that of one round alone."""
+        return LongitudinalUnaryEncoding(self.alphabet, self.permanent, self.instantaneous)
+
+    @property
+    def epsilon_inf(self) -> float:
+        """The tight level of the kept bits, and so of any number of rounds.
+
+        It is inf where the kept bits are the truth.
+        """
+        return self.permanent.log_odds
+
+    @property
+    def epsilon(self) -> float:  # type: ignore[override]
+        """The tight level of all rounds together, ln L(T) / L(0).
+
+        In nats, for all pairs of secrets.
+        """
+        own, other = self._log_laws
+        return float(own[-1] - other[-1] - (own[0] - other[0]))
+
+    @cached_property
+    def _log_laws(self) -> tuple[Floats, Floats]:
+        """Logarithms of P1(s) and P0(s), s = 0..T."""
+        t, s = self.rounds, np.arange(self.rounds + 1)
+        choices = gammaln(t + 1) - gammaln(s + 1) - gammaln(t - s + 1)
+        kept = np.array([xlogy(s, p) + xlog1py(t - s, -p) for p in self.instantaneous])
+        with np.errstate(divide="ignore"):  # chances of 0 and 1
+            weights = [np.log([[p], [1 - p]]) for p in self.permanent]
+        own, other = (np.asarray(choices + logsumexp(kept + weight, axis=0)) for weight in weights)
+        return own, other
+
+    @property
+    def level_ratios(self) -> Floats:
+        """L(s) = P1(s) / P0(s) for s = 0..T, shape (T + 1,).
+
+        So much more often is the secret's own bit 1 in s rounds than another.
+        """
+        own, other = self._log_laws
+        return np.asarray(np.exp(own - other))
+
+    def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:
+        """The counts of ones of each user: shape (n, k)."""
+        kept = self.one_round.memoise(secrets, rng)
+        return np.asarray(rng.binomial(self.rounds, np.where(kept, *self.instantaneous)))
+
+    def check_reports(self, reports: ArrayLike) -> NDArray[np.uint16]:
+        """Rows (n, k) of counts 0..T, as 16-bit integers."""
+        rows = arguments.integers("reports", reports, ndim=2)
+        if rows.shape[1] != self.k:
+            raise AlphabetMismatch(
+                f"reports must be rows of {self.k} counts, got shape {rows.shape}"
+            )
+        bad = (rows < 0) | (rows > self.rounds)
+        if bad.any():
+            raise AlphabetMismatch(
+                f"reports must count the ones of {self.rounds} rounds, got {rows[bad][0]}"
+            )
+        return rows.astype(np.uint16)
+
+    def restore_reports(self, kept: NDArray[Any]) -> Ints:
+        """Rows of counts as `draw` returns them."""
+        return kept.astype(np.int64)
+
+    def channel(self, reports: NDArray[Any]) -> Channel:
+        """L of each secret's own count, times the row's probability if no secret mattered.
+
+        The counts are packed where they fit into a byte.
+        """
+        scale, _ = split_factor(self._log_chance(reports))
+        if self.rounds < MAX_LEVELS:
+            return LevelChannel(
+                self.k, pack_levels(reports, self.rounds + 1), self.level_ratios, scale
+            )
+        return WrittenChannel(self.level_ratios[reports] * scale[:, None])
+
+    def log_scale(self, reports: NDArray[Any]) -> Floats | None:
+        """What `channel` leaves out where a probability would underflow."""
+        if self.k * self._log_laws[1].min() > MIN_LOG_FACTOR:
+            return None
+        return split_factor(self._log_chance(reports))[1]
+
+    def _log_chance(self, reports: NDArray[Any]) -> Floats:
+        """Log-probability of each row if no bit were the secret's."""
+        return np.asarray(self._log_laws[1][reports].sum(axis=1))
+
+    def as_finite(self) -> FiniteMechanism:
+        """The matrix of all (T + 1)^k reports, where they are few."""
+        several = (self.rounds + 1) ** self.k
+        if several * self.k > MAX_MATRIX_ENTRIES:
+            raise ValueError(
+                f"mechanism must have reports that can be listed, got {self}, which has "
+                f"{self.rounds + 1}^{self.k} (the matrix may have at most {MAX_MATRIX_ENTRIES} entries): ask of fewer "
+                "secrets or rounds"
+            )
+        reports = np.array(list(product(range(self.rounds + 1), repeat=self.k)), dtype=np.uint16)
+        matrix = self.channel(reports).rows(np.arange(self.k))
+        if (rest := self.log_scale(reports)) is not None:
+            matrix = matrix * np.exp(rest)
+        return MatrixMechanism(matrix, self.alphabet)
+
+    def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:
+        """The published estimator: rounds averaged, each bit's frequency debiased.
+
+        It need not sum to 1.
+        """
+        ones = frequencies @ reports / self.rounds
+        return np.asarray((ones - self.one_round.p_zero) / self.one_round.contrast)

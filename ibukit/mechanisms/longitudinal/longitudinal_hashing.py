@@ -1,0 +1,78 @@
+"""Memoised local hashing: a hash function and a noisy bucket that are kept, and a noisier bucket for each round."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from numpy.random import Generator
+
+from ibukit._ground.arguments import Ints
+from ibukit.domain.alphabet import Alphabet
+from ibukit.mechanisms.longitudinal.memoised import LongitudinalResponse
+from ibukit.mechanisms.sketches.local_hashing import HashedReports
+
+
+@dataclass(frozen=True)
+class LongitudinalHashing(HashedReports):
+    """One report of memoised local hashing (L-OLH): memoised k-RR on hashed buckets.
+
+    A user draws a seed, hashes the secret to a bucket 0..g-1, and keeps the seed and the bucket randomised by k-RR at
+    `epsilon_inf`. Each round randomises the kept bucket afresh, as in `LongitudinalResponse` with g values. So one
+    report has the law of `LocalHashing` at `epsilon`, tightly. Reports are simulated, see `Mechanism`.
+
+    Parameters
+    ----------
+    alphabet : Alphabet or int
+        The k secrets. Reports are rows (seed, bucket), integers, as of `LocalHashing`.
+    epsilon : float
+        The level of one report, nats, for all pairs of secrets.
+    epsilon_inf : float
+        The level of what is kept, and so of any number of reports; above `epsilon`.
+    g : int, optional
+        The number of buckets, at least 2; by default the best for one report, as of `LocalHashing`.
+
+    Raises
+    ------
+    ValueError
+        If `epsilon` is not below `epsilon_inf`, or as for `LocalHashing`.
+
+    References
+    ----------
+    .. [longitudinal] Arcolezi, Couchot, Al Bouna and Xiao, "Improving the utility of locally differentially private
+       protocols for longitudinal and multidimensional frequency estimates", Digital Commun. Netw. 2022.
+
+    Examples
+    --------
+    >>> mechanism = LongitudinalHashing(100, epsilon=1.0, epsilon_inf=2.0)
+    >>> mechanism.g, round(mechanism.rounds.second.epsilon, 4)
+    (4, 1.5732)
+    """
+
+    alphabet: Alphabet
+    epsilon: float
+    epsilon_inf: float
+    g: int = None  # type: ignore[assignment]  # until it is made
+
+    balanced = False
+
+    if TYPE_CHECKING:  # the fields are what these become
+
+        def __init__(
+            self, alphabet: Alphabet | int, epsilon: float, epsilon_inf: float, g: int | None = None
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        """Check and convert the fields."""
+        super().__post_init__()
+        self._keep(epsilon_inf=self.rounds.epsilon_inf)
+
+    @cached_property
+    def rounds(self) -> LongitudinalResponse:
+        """What happens to the bucket: k-RR, kept, and k-RR on it."""
+        return LongitudinalResponse(self.g, self.epsilon, self.epsilon_inf)
+
+    def _perturb(self, buckets: Ints, rng: Generator) -> Ints:
+        """k-RR twice."""
+        return self.rounds.draw(buckets, rng)

@@ -1,0 +1,182 @@
+"""The average of several mechanisms: what a report's law is when nobody remembers which of them it came through."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats
+from ibukit.errors import AlphabetMismatch
+from ibukit.mechanisms.base import FiniteMechanism, Mechanism, require_same_alphabet
+from ibukit.mechanisms.categorical.bit_reports import BitReports
+from ibukit.mechanisms.categorical.randomized_response import RandomizedResponse
+from ibukit.mechanisms.categorical.subset_selection import SubsetSelection
+from ibukit.mechanisms.categorical.unary import (
+    IndependentBits,
+    OptimizedUnaryEncoding,
+    Rappor,
+    UnaryEncoding,
+)
+from ibukit.mechanisms.matrix import MatrixMechanism
+
+
+def average_mechanism(
+    mechanisms: Sequence[Mechanism], weights: ArrayLike | None = None
+) -> FiniteMechanism:
+    """The average of mechanisms with the same secrets and the same reports.
+
+    A[n] = sum_A w_A A. In closed form where there is one, in time linear in the number of mechanisms:
+
+    - k-RRs average to a k-RR, with 1 / (k - 1 + e^eps[n]) = sum_A w_A / (k - 1 + e^eps_A);
+    - subset selections of one size to one of that size: e^eps[n] is the average probability of a set that holds the
+      secret over that of one that does not;
+    - RAPPORs to a RAPPOR, with 1 / (1 + e^(eps[n]/2)) = sum_A w_A / (1 + e^(eps_A/2)), and OUEs to an OUE, but *bit by
+      bit only*: each bit has the law of the average, the bits together have not, as those of one report share the
+      mechanism they came through. That is enough for matrix inversion, and wrong as a likelihood;
+    - everything else is added up as matrices, also classes that inherit from these, which may have another law.
+
+    Parameters
+    ----------
+    mechanisms : sequence of Mechanism
+        At least one, over the same alphabet. Apart from rows of bits, report z of one is taken for report z of all.
+    weights : array_like, shape (len(mechanisms),), optional
+        The share of each, summing to 1; equal by default. For n users in groups: ``counts / n``.
+
+    Returns
+    -------
+    FiniteMechanism
+        RandomizedResponse, SubsetSelection, Rappor, OptimizedUnaryEncoding, UnaryEncoding, or MatrixMechanism. Of equal
+        mechanisms the first itself.
+
+    Raises
+    ------
+    AlphabetMismatch
+        If the mechanisms differ in their secrets, or in the number or kind of their reports (bits and codes; RAPPOR and
+        OUE; sets of other sizes), or have reports that cannot be listed.
+    InvalidDistribution
+        If `weights` is not on the simplex.
+    ValueError
+        If there is no mechanism.
+
+    References
+    ----------
+    .. [freewill] ElSalamouny and Palamidessi, arXiv:2307.07744, eqs. (10), (11) and (16).
+
+    Examples
+    --------
+    The ten k-RRs of the paper's Table V average to one of a level below most of theirs, as small levels weigh more:
+
+    >>> import ibukit as ik
+    >>> levels = [3.00, 3.54, 3.96, 4.34, 4.69, 5.06, 5.46, 5.93, 6.60, 8.08]
+    >>> round(average_mechanism([ik.RandomizedResponse(100, epsilon) for epsilon in levels]).epsilon, 3)
+    4.875
+
+    Two mechanisms that each tell something, and together nothing (the paper's (14)):
+
+    >>> honest = ik.MatrixMechanism([[0.75, 0.25], [0.25, 0.75]])
+    >>> contrary = ik.MatrixMechanism([[0.25, 0.75], [0.75, 0.25]])
+    >>> average_mechanism([honest, contrary]).matrix()
+    array([[0.5, 0.5],
+           [0.5, 0.5]])
+    """
+    many = _alike(mechanisms)
+    w = (
+        np.full(len(many), 1 / len(many))
+        if weights is None
+        else arguments.distribution("weights", weights, len(many))
+    )
+    first = many[0]
+    if all(mechanism == first for mechanism in many):
+        return first
+    kinds = {type(mechanism) for mechanism in many}
+    if kinds == {RandomizedResponse}:
+        return RandomizedResponse(
+            first.alphabet, _average_response(cast("list[RandomizedResponse]", many), w)
+        )
+    if kinds == {Rappor}:
+        return Rappor(first.alphabet, 2 * _average_bits(cast("list[IndependentBits]", many), w, 1))
+    if kinds == {OptimizedUnaryEncoding}:
+        return OptimizedUnaryEncoding(
+            first.alphabet, _average_bits(cast("list[IndependentBits]", many), w, 2)
+        )
+    if kinds == {UnaryEncoding}:
+        encodings = cast("list[UnaryEncoding]", many)
+        p, q = (w / w.sum() @ [[encoding.p, encoding.q] for encoding in encodings]).tolist()
+        return UnaryEncoding(first.alphabet, p, q)
+    if kinds == {SubsetSelection}:
+        sets = cast("list[SubsetSelection]", many)
+        return SubsetSelection(first.alphabet, _average_sets(sets, w), sets[0].size)
+    if isinstance(first, BitReports):
+        raise AlphabetMismatch(
+            "mechanisms whose reports are rows of bits must be RAPPORs, OUEs or subset selections, or unary "
+            f"encodings of any chances, got {first}; pool the tallies with + and use ibu or mle"
+        )
+    matrix = np.zeros((first.k, first.m))
+    for share, mechanism in zip(w / w.sum(), many, strict=True):
+        matrix += share * mechanism.matrix()
+    return MatrixMechanism(matrix, first.alphabet)
+
+
+def _alike(mechanisms: Sequence[Mechanism]) -> list[FiniteMechanism]:
+    """The mechanisms, if their reports can be pooled."""
+    many: list[FiniteMechanism] = []
+    for mechanism in require_same_alphabet(mechanisms):
+        if not isinstance(mechanism, FiniteMechanism):
+            raise AlphabetMismatch(
+                f"mechanisms must have reports that can be listed, {mechanism} has not; pool the tallies with + and "
+                "use ibu or mle"
+            )
+        many.append(mechanism)
+    first = many[0]
+    for mechanism in many:
+        if _reports(mechanism) != _reports(first):
+            raise AlphabetMismatch(
+                f"mechanisms must have the same reports to be averaged, got {_reports(first)} of {first} and "
+                f"{_reports(mechanism)} of {mechanism}; pool the tallies with + and use ibu or mle, which need not"
+            )
+    return many
+
+
+def _reports(mechanism: FiniteMechanism) -> str:
+    if isinstance(mechanism, SubsetSelection):
+        return f"sets of {mechanism.size} secrets"
+    if isinstance(mechanism, BitReports):
+        return f"the bits of a {type(mechanism).__name__}"
+    return f"{mechanism.m} reports"
+
+
+def _average_response(responses: list[RandomizedResponse], weights: Floats) -> float:
+    """eps[n] of (11) as log(1 + contrast / lie): no cancellation for the smallest levels, no overflow for the largest.
+
+    Lies are counted in units of e^-least, or those of the largest levels would be 0.
+    """
+    used = [
+        (share, response) for share, response in zip(weights, responses, strict=True) if share > 0
+    ]
+    least = min(response.epsilon for _, response in used)
+    contrast = sum(
+        share * response.truth * -np.expm1(-response.epsilon) for share, response in used
+    )
+    lie = sum(share * response.truth * np.exp(least - response.epsilon) for share, response in used)
+    odds = contrast / lie
+    return float(np.log1p(np.exp(least) * odds) if least < 700 else least + np.log(odds))
+
+
+def _average_sets(selections: list[SubsetSelection], weights: Floats) -> float:
+    """The level from the average odds that a set holds the secret, as above."""
+    first = selections[0]
+    contrast = weights @ [selection.contrast for selection in selections]
+    hidden = weights @ [selection.p_hidden for selection in selections]
+    return float(np.log1p((first.k - 1) / first.size * contrast / hidden))
+
+
+def _average_bits(encodings: list[IndependentBits], weights: Floats, factor: int) -> float:
+    """The level at which a chance bit and the contrast have their average values: log(1 + factor contrast / p_zero)."""
+    contrast = weights @ [encoding.contrast for encoding in encodings]
+    return float(
+        np.log1p(factor * contrast / (weights @ [encoding.p_zero for encoding in encodings]))
+    )

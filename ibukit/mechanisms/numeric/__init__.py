@@ -1,0 +1,1 @@
+"""Mechanisms over numbers: geometric, Laplace, Gaussian, staircase, square wave, piecewise."""

@@ -1,0 +1,275 @@
+"""Gaussian noise: what it says of its privacy, and its discrete kind on the integers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import erfcx, ndtr
+
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats, Ints
+from ibukit.channels import DenseChannel
+from ibukit.channels.line import split_factor
+from ibukit.domain.alphabet import Line
+from ibukit.mechanisms import Mechanism
+from ibukit.mechanisms.numeric.geometric import as_line
+
+# Below the first, discrete noise leaves its place with a probability below 2^-53; up to the second, sums over all
+# integers that matter take seconds.
+MIN_SIGMA = 0.12
+MAX_SIGMA = 1e7
+# from here on the sum over all integers is that of an integral but for its dual's first term, below e^-19
+WIDE_SIGMA = 1.0
+# e^-800 is no double
+MAX_TERM = 40.0
+# what lies ten deviations farther out than the largest term is below the rounding of a sum
+DEVIATIONS = 10.0
+TERMS_AT_ONCE = 2**20
+# fourth powers of what lies between are doubles
+MIN_SCALE, MAX_SCALE = 1e-50, 1e50
+# beyond it a whole number and the next are the same double
+MAX_SHIFT = 2**53
+
+
+class GaussianNoise(Mechanism):
+    """What Gaussian noise says of its privacy: no pure level, but concentrated and approximate ones."""
+
+    sigma: float
+
+    @property
+    def epsilon(self) -> float:  # type: ignore[override]
+        """No pure level holds: infinity. See `zcdp` and `delta`."""
+        return math.inf
+
+    @property
+    def diameter(self) -> float:
+        """The largest distance of two secrets."""
+        raise NotImplementedError
+
+    def zcdp(self, distance: float | None = None) -> float:
+        """The level rho of zero-concentrated differential privacy, d^2 / (2 sigma^2).
+
+        Parameters
+        ----------
+        distance : float, optional
+            For secrets at this distance; by default for all pairs.
+        """
+        return (self._distance(distance) / self.sigma) ** 2 / 2
+
+    def delta(self, epsilon: float, distance: float | None = None) -> float:
+        """The least delta of (epsilon, delta)-differential privacy.
+
+        Parameters
+        ----------
+        epsilon : float
+            Nats, from 0 on.
+        distance : float, optional
+            For secrets at this distance; by default for all pairs.
+        """
+        eps, d = arguments.from_zero("epsilon", epsilon), self._distance(distance)
+        if d == 0:
+            return 0.0
+        low, high = (eps * self.sigma / d + sign * d / (2 * self.sigma) for sign in (-1, 1))
+        if low > MAX_TERM:
+            return 0.0
+        # e^eps P(Z > high), which as such may be infinity times 0: high^2 - low^2 is 2 eps
+        level = math.exp(-(low**2) / 2) / 2
+        if low < 0:
+            return float(ndtr(-low) - level * erfcx(high / math.sqrt(2)))
+        # both terms are small and nearly the same
+        return float(level * (erfcx(low / math.sqrt(2)) - erfcx(high / math.sqrt(2))))
+
+    def _distance(self, distance: float | None) -> float:
+        d = self.diameter if distance is None else arguments.from_zero("distance", distance)
+        if d > MAX_SCALE:
+            raise ValueError(f"distance must be at most {MAX_SCALE:g}, got {d:g}")
+        return d
+
+
+def check_scale(sigma: Any) -> float:
+    """The deviation of noise on the real line or in the plane, whose powers must be doubles."""
+    scale = arguments.positive("sigma", sigma)
+    if not MIN_SCALE <= scale <= MAX_SCALE:
+        raise ValueError(
+            f"sigma must be from {MIN_SCALE:g} to {MAX_SCALE:g}, got {sigma!r}: take another unit"
+        )
+    return scale
+
+
+@dataclass(frozen=True)
+class DiscreteGaussian(GaussianNoise):
+    """Discrete Gaussian noise on the integers.
+
+    P(z given x) is proportional to e^(-(z - x)^2 / (2 sigma^2)) for every integer z. No pure epsilon holds, because far
+    out the ratio of two secrets grows without end; for secrets at distance d it satisfies d^2 / (2 sigma^2)-zCDP, and
+    (eps, delta)-differential privacy with the exact `delta`. Reports are simulated, see `Mechanism`.
+
+    Parameters
+    ----------
+    alphabet : Line or int
+        The k secrets; reports are integers (labels of the line continued both ways, not codes). The line may be
+        without an end itself: then secrets are labels, too.
+    sigma : float
+        In units of the line. The variance of the noise is a little below sigma^2.
+
+    Raises
+    ------
+    ValueError
+        If `sigma` is not a number from 0.12, below which numpy draws no noise other than 0, to 1e7.
+    TypeError
+        If `alphabet` is not a Line.
+
+    References
+    ----------
+    .. [canonne2020] Canonne, Kamath and Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020.
+
+    Examples
+    --------
+    >>> mechanism = DiscreteGaussian(Line(0, 9), sigma=3.0)
+    >>> mechanism.tally([-3, 4, 4, 12]).counts
+    array([1, 2, 1])
+    >>> round(mechanism.zcdp(distance=1), 4), round(mechanism.delta(epsilon=1.0, distance=1), 6)
+    (0.0556, 0.000218)
+    """
+
+    alphabet: Line
+    sigma: float
+
+    if TYPE_CHECKING:  # the fields are what these become
+
+        def __init__(self, alphabet: Line | int, sigma: float) -> None: ...
+
+    def __post_init__(self) -> None:
+        """Check and convert the fields."""
+        sigma = arguments.positive("sigma", self.sigma)
+        if not MIN_SIGMA <= sigma <= MAX_SIGMA:
+            raise ValueError(
+                f"sigma must be from {MIN_SIGMA:g} to {MAX_SIGMA:g}, got {self.sigma!r}"
+            )
+        self._keep(alphabet=as_line(self.alphabet), sigma=sigma)
+
+    @property
+    def diameter(self) -> float:
+        """The largest distance of two secrets."""
+        return float(self.k - 1)
+
+    @cached_property
+    def _log_total(self) -> float:
+        """Logarithm of the sum of e^(-z^2 / (2 sigma^2)) over all integers."""
+        if self.sigma < WIDE_SIGMA:
+            z = np.arange(1, math.ceil(MAX_TERM * WIDE_SIGMA) + 1)
+            return float(np.log1p(2 * np.exp(-(z**2) / (2 * self.sigma**2)).sum()))
+        # Poisson's summation formula: the next term is e^(-8 pi^2 sigma^2)
+        dual = 2 * math.exp(-2 * (math.pi * self.sigma) ** 2) if self.sigma < MAX_TERM else 0.0
+        return math.log(self.sigma * math.sqrt(2 * math.pi)) + math.log1p(dual)
+
+    @property
+    def noise_variance(self) -> float:
+        """Variance of the noise, in squared units of the line."""
+        if self.sigma < WIDE_SIGMA:
+            z = np.arange(1, math.ceil(MAX_TERM * WIDE_SIGMA) + 1)
+            return float(2 * (z**2 * np.exp(-(z**2) / (2 * self.sigma**2) - self._log_total)).sum())
+        s2 = self.sigma**2
+        dual = math.exp(-2 * math.pi**2 * s2) if self.sigma < MAX_TERM else 0.0
+        return s2 * (1 - 8 * math.pi**2 * s2 * dual / (1 + 2 * dual))
+
+    def delta(self, epsilon: float, distance: float | None = None) -> float:
+        """The least delta of (epsilon, delta)-differential privacy.
+
+        It is P(Z > eps sigma^2 / d - d/2) - e^eps P(Z > eps sigma^2 / d + d/2) for secrets at distance d.
+
+        Parameters
+        ----------
+        epsilon : float
+            Nats, from 0 on.
+        distance : int, optional
+            For secrets at this distance; by default for all pairs.
+        """
+        eps = arguments.from_zero("epsilon", epsilon)
+        d = self.k - 1 if distance is None else arguments.whole("distance", distance, 0)
+        if d > MAX_SHIFT:
+            raise ValueError(f"distance must be at most {MAX_SHIFT}, got {arguments.readable(d)}")
+        if d == 0:
+            return 0.0
+        # where one secret is more than e^eps times as probable as one d farther on: no difference of tails
+        nearest = eps * self.sigma**2 / d - d / 2
+        if nearest > MAX_TERM * self.sigma:
+            return 0.0
+        first = math.floor(nearest) + 1
+        start, stop = (
+            max(first, -math.ceil(DEVIATIONS * self.sigma)),
+            max(first, 0) + math.ceil(DEVIATIONS * self.sigma) + 1,
+        )
+        total = 0.0
+        for low in range(start, stop, TERMS_AT_ONCE):
+            z = np.arange(low, min(low + TERMS_AT_ONCE, stop), dtype=np.float64)
+            own = np.exp(-(z**2) / (2 * self.sigma**2) - self._log_total)
+            more = (2 * z * d + d**2) / (2 * self.sigma**2) - eps  # z itself against z + d
+            total += float((own * -np.expm1(-np.maximum(more, 0))).sum())
+        return total
+
+    def check_reports(self, reports: ArrayLike) -> Ints:
+        """Reports as integers, shape (n,)."""
+        return arguments.integers("reports", reports)
+
+    def channel(self, reports: NDArray[Any]) -> DenseChannel:
+        """The probabilities of the reports, up to `log_scale`."""
+        columns = from_nearest(self.alphabet, reports, self.sigma)
+        np.exp(columns, out=columns)
+        columns *= split_factor(self._log_largest(reports))[0]
+        return DenseChannel(columns)
+
+    def log_scale(self, reports: NDArray[Any]) -> Floats:
+        """What `channel` leaves out for reports far outside the line.
+
+        Their probability would underflow.
+        """
+        return split_factor(self._log_largest(reports))[1]
+
+    def _log_largest(self, reports: Ints) -> Floats:
+        return np.asarray(
+            -(beyond(self.alphabet, reports) ** 2) / (2 * self.sigma**2) - self._log_total
+        )
+
+    def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:
+        """One report for each user: integers, shape (n,)."""
+        values = self.alphabet.labels_of(secrets)
+        return np.asarray(values + self._noise(len(values), rng))
+
+    def _noise(self, n: int, rng: Generator) -> Ints:
+        """Discrete Laplace noise of scale t, kept with probability e^(-(|z| - sigma^2 / t)^2 / (2 sigma^2))."""
+        t = math.floor(self.sigma) + 1
+        noise = np.empty(n, dtype=np.int64)
+        todo = np.arange(n)
+        while len(todo):
+            two = rng.geometric(-math.expm1(-1 / t), (2, len(todo)))
+            tried = two[0] - two[1]
+            kept = rng.random(len(todo)) < np.exp(
+                -(((np.abs(tried) - self.sigma**2 / t) / self.sigma) ** 2) / 2
+            )
+            noise[todo[kept]] = tried[kept]
+            todo = todo[~kept]
+        return noise
+
+
+def beyond(line: Line, reports: NDArray[Any]) -> Floats:
+    """Distance of each report from the nearest value of the line."""
+    return np.asarray(
+        np.abs(reports - np.clip(np.rint(reports), line.first, line.last)), dtype=np.float64
+    )
+
+
+def from_nearest(line: Line, reports: NDArray[Any], sigma: float) -> Floats:
+    """Logarithms of the densities less that of the nearest secret, shape (k, s): differences of squares as products."""
+    nearest = np.clip(np.rint(reports), line.first, line.last)
+    x = line.values[:, None]
+    logs = (nearest - reports) - (reports - x.astype(np.float64))
+    logs *= nearest - x
+    logs /= 2 * sigma**2
+    return np.asarray(logs)

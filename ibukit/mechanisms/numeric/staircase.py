@@ -1,0 +1,243 @@
+"""The staircase mechanism: noise whose density falls in steps, each by a factor e^-eps."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats, Ints
+from ibukit.domain.alphabet import Line
+from ibukit.mechanisms.epsilon_range import MIN_CHANCE, MIN_EPSILON, level
+from ibukit.mechanisms.numeric.geometric import as_line
+from ibukit.mechanisms.numeric.windows import NARROWEST, RealReports
+from ibukit.mechanisms.points.real_numbers import real_numbers
+
+
+class _Classes(NamedTuple):
+    """Intervals of reports, counted from the line's first value, and which of them make the secrets equally likely."""
+
+    breaks: Floats
+    gaps: Floats
+    steps: Ints
+    """Number of steps down at each secret, shape (k, intervals)."""
+    repeated: NDArray[np.bool_]
+    """Whether an interval stands for itself and its copies farther out, each a step lower."""
+    code: Ints
+    """Class of each interval."""
+
+
+@dataclass(frozen=True)
+class Staircase(RealReports):
+    """Staircase noise on a line: reports are real numbers.
+
+    The density of the noise t is a e^(-j eps), j the number of steps at (i + gamma) D, i = 0, 1, ..., that are at most
+    |t|; a = (1 - e^-eps) / (2 D (gamma + (1 - gamma) e^-eps)). D = last - first is the line's width, the sensitivity of
+    the paper: so `epsilon` holds for all pairs of secrets, tightly, and epsilon-local differential privacy is
+    satisfied. It is not a level per unit of distance: the densities of two secrets next to each other differ by e^eps
+    where a step lies between them. Reports fall into finitely many classes; farther out the density repeats itself, a
+    step lower. Reports are simulated, see `Mechanism`.
+
+    Parameters
+    ----------
+    alphabet : Line or int
+        The k secrets, at least two. Reports are real numbers in the units of the line, on both sides of it, too.
+    epsilon : float
+        Nats, for all pairs of secrets.
+    gamma : float, optional
+        Where in a stretch of length D the step lies, from 0 to 1. By default 1 / (1 + e^(eps/2)), at which the mean
+        absolute noise is least; `least_variance_gamma` gives that of the least variance.
+
+    Raises
+    ------
+    ValueError
+        If `epsilon` is not a number from 5e-15 D to about 55, there are fewer than two secrets, or `gamma` is not a
+        number from 0 to 1 or is below 2^-40 but not 0.
+    TypeError
+        If `alphabet` is not a Line.
+
+    References
+    ----------
+    .. [geng2016] Geng and Viswanath, "The optimal noise-adding mechanism in differential privacy", IEEE Trans. Inf.
+       Theory 62(2), 2016.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> mechanism = Staircase(Line(0, 4), epsilon=1.0)
+    >>> mechanism.m, round(mechanism.absolute_error, 4)  # 4 e^(1/2) / (e - 1)
+    (9, 3.8381)
+    >>> mechanism.tally(mechanism.randomize([0, 3, 4], np.random.default_rng(1))).n
+    3
+    """
+
+    alphabet: Line
+    epsilon: float
+    gamma: float = None  # type: ignore[assignment]  # until it is made
+
+    if TYPE_CHECKING:  # the fields are what these become
+
+        def __init__(
+            self, alphabet: Line | int, epsilon: float, gamma: float | None = None
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        """Check and convert the fields; choose the step where none is given."""
+        self._keep(alphabet=as_line(self.alphabet))
+        width = arguments.whole("number of secrets", len(self.alphabet), 2) - 1
+        self._keep(epsilon=level(self.epsilon, _least_chance, MIN_EPSILON * width))
+        given = self.gamma is not None
+        gamma = (
+            arguments.fraction("gamma", self.gamma, "[]")
+            if given
+            else 1 / (1 + math.exp(self.epsilon / 2))
+        )
+        if 0 < gamma < NARROWEST:
+            raise ValueError(
+                f"gamma must be 0 or at least {NARROWEST:.3g}, got {gamma}: the step is too narrow"
+            )
+        self._keep(gamma=gamma)
+
+    @property
+    def width(self) -> int:
+        """The largest distance of two secrets, D, which is also the distance of two steps."""
+        return self.k - 1
+
+    @property
+    def _less(self) -> float:
+        return math.exp(-self.epsilon)
+
+    @property
+    def _upper(self) -> float:
+        """Of a stretch of length D, the probability of the part before the step."""
+        return self.gamma / (self.gamma + (1 - self.gamma) * self._less)
+
+    @property
+    def absolute_error(self) -> float:
+        """Mean absolute noise, in units of the line."""
+        return self.width * self._moment(1)
+
+    @property
+    def noise_variance(self) -> float:
+        """Variance of the noise, in squared units of the line."""
+        return self.width**2 * self._moment(2)
+
+    def _moment(self, power: int) -> float:
+        """E|t / D|^power, 1 or 2: i is geometric, and where in the stretch t lies does not depend on it."""
+        i1 = self._less / -math.expm1(-self.epsilon)
+        i2 = i1 * (1 + self._less) / -math.expm1(-self.epsilon)
+        g, upper = self.gamma, self._upper
+        first = upper * g / 2 + (1 - upper) * (1 + g) / 2
+        second = upper * g**2 / 3 + (1 - upper) * (1 + g + g**2) / 3
+        return i1 + first if power == 1 else i2 + 2 * i1 * first + second
+
+    @cached_property
+    def _classes(self) -> _Classes:
+        k, width, step = self.k, self.width, self.gamma * self.width
+        x = np.arange(k)
+        # an end is whole + sign step: differences of rounded ends would lose digits where the steps are narrow
+        wrapped = x[:-1] - width * ((x[:-1] + step) >= width)
+        end = width + int(wrapped.min())
+        # beyond the first end to the right of the line all ends are at x + step, modulo the width; the left mirrors it
+        whole = np.concatenate([x, width + wrapped, [end, end + width]])
+        whole, sign = np.r_[whole, width - whole], np.repeat([1.0, -1.0], len(whole))
+        at = whole + sign * step
+        order = np.argsort(at, kind="stable")
+        order = order[(at[order] >= -end - step) & (at[order] <= end + width + step)]
+        gaps = np.diff(whole[order]) + np.diff(sign[order]) * step
+        # two ends that are the same but for rounding are one
+        order = order[np.r_[True, gaps > 8 * np.spacing(2.0 * width)]]
+        breaks, gaps = at[order], np.diff(whole[order]) + np.diff(sign[order]) * step
+        low, high = width - end - step, end + step
+        middles = (breaks[1:] + breaks[:-1]) / 2
+        steps = np.floor(np.abs(middles - x[:, None]) / width - self.gamma).astype(np.int64) + 1
+        _, code = np.unique(steps - steps.min(axis=0), axis=1, return_inverse=True)
+        return _Classes(breaks, gaps, steps, (middles > high) | (middles < low), code.ravel())
+
+    @property
+    def m(self) -> int:
+        """Number of classes of reports."""
+        return int(self._classes.code.max()) + 1
+
+    def make_matrix(self) -> Floats:
+        """The mass of each class, shape (k, m)."""
+        _, gaps, steps, repeated, code = self._classes
+        height = -math.expm1(-self.epsilon) / (
+            2 * self.width * (self.gamma + (1 - self.gamma) * self._less)
+        )
+        copies = np.where(repeated, 1 / -math.expm1(-self.epsilon), 1.0)
+        masses = height * np.exp(-self.epsilon * steps) * (gaps * copies)
+        matrix = np.zeros((self.m, self.k))
+        np.add.at(matrix, code, masses.T)
+        return np.ascontiguousarray(matrix.T)
+
+    def check_reports(self, reports: ArrayLike) -> Ints:
+        """Codes of the classes of real reports."""
+        breaks, _, _, _, code = self._classes
+        at = real_numbers("reports", reports) - self.alphabet.first
+        low, high = breaks[0] + self.width, breaks[-1] - self.width
+        at = np.where(at > high, high + np.fmod(at - high, self.width), at)
+        at = np.where(at < low, low - np.fmod(low - at, self.width), at)
+        return code[np.clip(np.searchsorted(breaks, at, side="right") - 1, 0, len(code) - 1)]
+
+    def restore_reports(self, kept: NDArray[Any]) -> Floats:
+        """The middle of an interval of each class."""
+        breaks, _, _, _, code = self._classes
+        _, one = np.unique(code, return_index=True)
+        return np.asarray(self.alphabet.first + (breaks[1:] + breaks[:-1])[one[kept]] / 2)
+
+    def draw(self, secrets: NDArray[Any], rng: Generator) -> Floats:
+        """One report for each user: real numbers, shape (n,)."""
+        n = len(secrets)
+        stretch = rng.geometric(-math.expm1(-self.epsilon), n) - 1.0
+        place = rng.random(n)
+        upper = rng.random(n) < self._upper
+        away = stretch + np.where(upper, self.gamma * place, self.gamma + (1 - self.gamma) * place)
+        return np.asarray(
+            self.alphabet.first + (secrets + rng.choice([-1, 1], n) * away * self.width)
+        )
+
+
+def least_variance_gamma(epsilon: float) -> float:
+    """The gamma of `Staircase` at which the variance of the noise is least.
+
+    It is -b / (1-b) + (b - 2 b^2 + 2 b^4 - b^5)^(1/3) / (2^(1/3) (1-b)^2), b = e^-eps.
+
+    Parameters
+    ----------
+    epsilon : float
+        Nats, above 0.
+
+    Raises
+    ------
+    ValueError
+        If `epsilon` is not a finite number above 0.
+
+    References
+    ----------
+    .. [geng2016] Geng and Viswanath, "The optimal noise-adding mechanism in differential privacy", IEEE Trans. Inf.
+       Theory 62(2), 2016.
+
+    Examples
+    --------
+    >>> round(least_variance_gamma(1.0), 4)
+    0.4167
+    """
+    eps = arguments.positive("epsilon", epsilon)
+    b, c = math.exp(-eps), -math.expm1(-eps)
+    # b - 2 b^2 + 2 b^4 - b^5 = b (1-b)^3 (1+b); the difference of two numbers near 1 / c that is left goes without
+    # cancellation by r^3 - b^3 over r^2 + r b + b^2, where r^3 = b (1+b) / 2 and r^3 - b^3 = b (1-b) (1+2b) / 2
+    r = math.cbrt(b * (1 + b) / 2)
+    return b * (1 + 2 * b) / 2 / (r * r + r * b + b * b) if c else 0.5
+
+
+def _least_chance(epsilon: float) -> float:
+    """The chance that the noise leaves the first step, and the step's width in parts that doubles resolve."""
+    narrow = 1 / (1 + math.exp(epsilon / 2))
+    return narrow * MIN_CHANCE / NARROWEST

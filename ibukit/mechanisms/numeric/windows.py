@@ -1,0 +1,165 @@
+"""Real reports whose density is high in a window around the secret and low elsewhere, as finitely many intervals."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+
+from ibukit._ground.arguments import Floats, Ints
+from ibukit.domain.alphabet import Alphabet, Line
+from ibukit.errors import AlphabetMismatch
+from ibukit.mechanisms import FiniteMechanism
+from ibukit.mechanisms.points.real_numbers import real_numbers
+
+# Reports of other programs may lie beyond an end by the rounding of their own formulas, in parts of the whole length.
+SLACK = 1e-9
+# A window narrower than this part of the support has few doubles in it, and what is drawn no longer follows its law.
+NARROWEST = 2.0**-40
+
+
+class Windows(NamedTuple):
+    """Windows of one width whose starts are equally spaced.
+
+    The window of secret x begins at start + places_x step. The support reaches from `start` to
+    start + last step + width.
+    """
+
+    start: float
+    step: float
+    width: float
+    places: Ints
+    last: int
+
+    @property
+    def length(self) -> float:
+        """Length of the support."""
+        return self.last * self.step + self.width
+
+
+class RealReports(FiniteMechanism):
+    """A mechanism whose reports are real numbers that fall into finitely many classes.
+
+    Reports are numbers everywhere: as drawn, and as `tally` takes them. A tally keeps the codes of their classes.
+    """
+
+    real_reports: ClassVar[bool] = True
+    """Tables hold numbers, not codes."""
+
+    @property
+    def report_alphabet(self) -> Alphabet:
+        """The classes by their number, 0..m-1."""
+        return Line(0, self.m - 1)
+
+    def code_reports(self, reports: ArrayLike) -> NDArray[Any]:
+        """Real numbers are their own names."""
+        return real_numbers("reports", reports)
+
+    def label_reports(self, reports: NDArray[Any]) -> NDArray[Any]:
+        """Real numbers are their own names."""
+        return reports
+
+
+class IntervalReports(RealReports):
+    """A mechanism whose reports are real numbers, counted by the interval in which they lie.
+
+    A subclass has `breaks` and `make_matrix`.
+    """
+
+    @property
+    @abstractmethod
+    def breaks(self) -> Floats:
+        """Ends of the intervals, ascending; interval i holds its lower end.
+
+        Shape (m + 1,).
+        """
+
+    @property
+    def m(self) -> int:
+        """Number of intervals."""
+        return len(self.breaks) - 1
+
+    def check_reports(self, reports: ArrayLike) -> Ints:
+        """Codes of the intervals that hold real reports; the last one holds both its ends."""
+        numbers, (low, high) = real_numbers("reports", reports), self.breaks[[0, -1]]
+        slack = SLACK * (high - low)
+        bad = (numbers < low - slack) | (numbers > high + slack)
+        if bad.any():
+            first = int(np.argmax(bad))
+            raise AlphabetMismatch(
+                f"reports must be numbers from {low:.6g} to {high:.6g}, got {numbers[first]} at index {first}"
+            )
+        return np.clip(np.searchsorted(self.breaks, numbers, side="right") - 1, 0, self.m - 1)
+
+    def restore_reports(self, kept: NDArray[Any]) -> Floats:
+        """The middle of each interval."""
+        return np.asarray((self.breaks[kept] + self.breaks[kept + 1]) / 2)
+
+    def draw(self, secrets: NDArray[Any], rng: Generator) -> Floats:
+        """One report for each user, shape (n,): first the interval, then a point in it."""
+        return self._within(super().draw(secrets, rng), rng)
+
+    def _within(self, intervals: Ints, rng: Generator) -> Floats:
+        """A uniform point of each interval, never its upper end."""
+        low, high = self.breaks[intervals], self.breaks[intervals + 1]
+        points = low + (high - low) * rng.random(len(intervals))
+        return np.asarray(np.minimum(points, np.nextafter(high, low)))
+
+
+class WindowReports(IntervalReports):
+    """Windows of one width around each secret: density `inside` / width in them, the rest uniform on the support."""
+
+    @property
+    @abstractmethod
+    def windows(self) -> Windows:
+        """Where the windows are."""
+
+    @property
+    @abstractmethod
+    def inside(self) -> float:
+        """Probability that the report is in the secret's window."""
+
+    @property
+    @abstractmethod
+    def outside(self) -> float:
+        """Density outside the window, without cancellation."""
+
+    @cached_property
+    def _ends(self) -> tuple[Floats, Floats, Ints]:
+        """Starts of the intervals, widths, and the code of each window's first and last interval, shape (2, k).
+
+        Widths are sums of whole steps and widths of windows: differences of rounded ends would lose digits where the
+        windows are narrow.
+        """
+        w = self.windows
+        steps = np.concatenate([[0], w.places, w.places, [w.last]])
+        widths = np.concatenate([[0], np.zeros(self.k), np.ones(self.k), [1]])
+        at = steps * w.step + widths * w.width
+        order = np.argsort(at, kind="stable")
+        gaps = np.diff(steps[order]) * w.step + np.diff(widths[order]) * w.width
+        # two ends that are the same but for rounding are one
+        new = np.r_[True, gaps > 4 * np.finfo(float).eps * w.length]
+        code = np.empty(len(at), dtype=np.int64)
+        code[order] = np.cumsum(new) - 1
+        kept = order[new]
+        gaps = np.diff(steps[kept]) * w.step + np.diff(widths[kept]) * w.width
+        return w.start + at[kept], gaps, code[1:-1].reshape(2, self.k)
+
+    @property
+    def breaks(self) -> Floats:
+        """Ends of the intervals, ascending; interval i holds its lower end.
+
+        Shape (m + 1,).
+        """
+        return self._ends[0]
+
+    def make_matrix(self) -> Floats:
+        """The mass of each interval, shape (k, m)."""
+        _, gaps, (first, last) = self._ends
+        codes = np.arange(len(gaps))
+        within = (codes >= first[:, None]) & (codes < last[:, None])
+        return np.where(within, self.inside / self.windows.width, self.outside) * gaps

@@ -1,0 +1,99 @@
+"""Points in the plane of a grid: x and y in its unit from its south-west corner, and distances from its cells."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats
+from ibukit.domain import geography
+from ibukit.domain.grid import Grid
+from ibukit.errors import AlphabetMismatch
+from ibukit.mechanisms.points.real_numbers import real_numbers
+
+Outside = Literal["raise", "keep", "drop"]
+
+
+def extent(grid: Grid) -> Floats:
+    """Width and height of the grid, in its unit."""
+    height, width = grid.cell_shape
+    return np.array([grid.n_cols * width, grid.n_rows * height])
+
+
+def centres(grid: Grid) -> Floats:
+    """(x, y) of the cells' centres, shape (k, 2)."""
+    height, width = grid.cell_shape
+    row, col = np.divmod(np.arange(len(grid)), grid.n_cols)
+    return np.stack([(col + 0.5) * width, (row + 0.5) * height], axis=1)
+
+
+def distances(grid: Grid, points: Floats) -> Floats:
+    """Distances of the cells' centres from points (x, y), shape (k, s)."""
+    east, north = (
+        (np.arange(n) + 0.5)[:, None] * side - at
+        for n, side, at in zip(
+            (grid.n_cols, grid.n_rows), grid.cell_shape[::-1], points.T, strict=True
+        )
+    )
+    return np.asarray(np.hypot(north[:, None], east).reshape(len(grid), len(points)))
+
+
+def nearest_distance(grid: Grid, points: Floats) -> Floats:
+    """Distance of points (x, y) from the nearest centre of a cell, shape (s,)."""
+    sides = np.array(grid.cell_shape[::-1])
+    cell = np.clip(np.floor(points / sides), 0, np.array([grid.n_cols, grid.n_rows]) - 1)
+    away = points - (cell + 0.5) * sides
+    return np.asarray(np.hypot(away[:, 0], away[:, 1]))
+
+
+def points_of(grid: Grid, points: Any, outside: Outside) -> Floats:
+    """(x, y) of points in the grid's unit from its south-west corner, shape (n, 2) or, where some are dropped, fewer.
+
+    Parameters
+    ----------
+    grid : Grid
+    points : array_like, shape (n, 2), or GeoSeries or GeoDataFrame of points
+        Coordinates x and y; or places on the globe, where the grid has bounds.
+    outside : {"raise", "keep", "drop"}
+        What to do with points outside the grid.
+    """
+    if not arguments.is_one_of(outside, ("raise", "keep", "drop")):
+        raise ValueError(
+            f'outside must be "raise", "keep" or "drop", got {outside!r}; reports that were moved to the nearest cell '
+            "go into tally, by codes from grid.locate"
+        )
+    at = (
+        _on_the_map(grid, points)
+        if geography.of_geopandas(points)
+        else real_numbers("points", points, 2)
+    )
+    size = extent(grid)
+    inside = ((at >= 0) & (at <= size)).all(axis=1)
+    if outside == "raise" and not inside.all():
+        first = int(np.argmin(inside))
+        raise AlphabetMismatch(
+            f"{(~inside).sum()} of {len(at)} points are outside the grid, the first is x={at[first, 0]:.6g}, "
+            f"y={at[first, 1]:.6g} at index {first}; the grid is {size[0]:.6g} wide and {size[1]:.6g} high. Noise "
+            'leaves the map: if that is why, say outside="keep", and each is taken where it is; outside="drop" leaves '
+            "people out, those near the border most often"
+        )
+    return at[inside] if outside == "drop" else at
+
+
+def _on_the_map(grid: Grid, points: Any) -> Floats:
+    """Places on the globe, in proportion to the grid's bounds."""
+    if grid.bounds is None:
+        raise ValueError(
+            "points must be coordinates, shape (n, 2): the grid has no bounds, so no place on the globe; make it by "
+            "Grid.covering(...) or Grid.from_bounds(...)"
+        )
+    lat, lon = geography.positions(points)
+    geography.refuse_off_the_globe(lat, lon)
+    lat0, lat1, lon0, lon1 = grid.bounds
+    middle = (lon0 + lon1) / 2
+    lon = lon - 360 * np.rint((lon - middle) / 360)  # the nearest way round the globe
+    return np.stack([(lon - lon0) / (lon1 - lon0), (lat - lat0) / (lat1 - lat0)], axis=1) * extent(
+        grid
+    )

@@ -1,0 +1,137 @@
+"""What mechanisms share whose reports are points anywhere: densities instead of probabilities, and merged points."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats, Ints
+from ibukit.channels import Channel, DenseChannel
+from ibukit.mechanisms.base import Mechanism
+from ibukit.mechanisms.points.merging import Merged, merge, merge_until_few
+from ibukit.mechanisms.points.real_numbers import real_numbers
+from ibukit.tally.tally import Tally, make_part
+
+
+class PointReports(Mechanism):
+    """Noise whose reports are points, shape (n, 2), or numbers, shape (n,).
+
+    Probabilities are densities. Where there are more reports than columns in a matrix of `most_entries`,
+    neighbours are merged into their mean: the maximum of the likelihood of the merged reports has, under the exact one,
+    a log-likelihood that is lower than the maximum by at most `merging_loss(tally)` nats per report. A tally keeps rows
+    (coordinates, the bound on what merging did to this report).
+    """
+
+    dimension: ClassVar[int] = 2
+    most_entries: ClassVar[int] = 2**25
+    """Of a matrix of k rows; 256 MB."""
+
+    @property
+    @abstractmethod
+    def side(self) -> float:
+        """Squares in which reports are merged have this side or a part of it."""
+
+    @abstractmethod
+    def places(self) -> Floats:
+        """Where the secrets are, as reports, shape (k,) or (k, 2)."""
+
+    @abstractmethod
+    def logs(self, points: Floats) -> Floats:
+        """Logarithms of the densities at points (s, d) less that of the nearest secret, shape (k, s)."""
+
+    @abstractmethod
+    def log_largest(self, points: Floats) -> Floats:
+        """Logarithm of the density of the nearest secret, shape (s,)."""
+
+    @abstractmethod
+    def merging_bound(self, means: Floats, merged: Merged) -> Floats:
+        """By how much merging may mislead for each of the original points, in nats, shape (n,)."""
+
+    def check_reports(self, reports: ArrayLike) -> Floats:
+        """Points with a bound of 0, shape (n, d + 1)."""
+        points = real_numbers("reports", reports, self.dimension)
+        return np.column_stack([points, np.zeros(len(points))])
+
+    def restore_reports(self, kept: NDArray[Any]) -> NDArray[Any]:
+        """The points."""
+        return kept[:, 0] if self.dimension == 1 else kept[:, :-1]
+
+    def code_reports(self, reports: ArrayLike) -> NDArray[Any]:
+        """Points are their own names."""
+        return real_numbers("reports", reports, self.dimension)
+
+    def channel(self, reports: NDArray[Any]) -> Channel:
+        """The densities at the reports, each over the largest."""
+        columns = self.logs(reports[:, :-1])
+        return DenseChannel(np.exp(columns, out=columns))
+
+    def log_scale(self, reports: NDArray[Any]) -> Floats:
+        """Logarithm of the largest density at each report, which `channel` leaves out."""
+        return self.log_largest(reports[:, :-1])
+
+    def _count(self, seen: NDArray[Any], often: Ints | Floats | None) -> Tally:
+        return self.counted(seen, often)
+
+    def counted(
+        self, seen: Floats, often: Ints | Floats | None = None, bins: int | None = None
+    ) -> Tally:
+        """The tally of reports in the form of `check_reports`.
+
+        Those close together are merged where they are many, or where it is asked.
+
+        Parameters
+        ----------
+        seen : ndarray, shape (n, d + 1)
+        often : ndarray, shape (n,), optional
+            How often each was reported.
+        bins : int, optional
+            Merge in squares whose side is `side` / `bins`.
+        """
+        counts: Any = np.ones(len(seen), dtype=np.int64) if often is None else often
+        if bins is None and self.k * len(seen) <= self.most_entries:
+            return Tally((make_part(self, seen, counts),))
+        seen, counts = seen[counts > 0], counts[counts > 0]
+        if not len(seen):
+            return Tally((make_part(self, seen, counts),))  # which says that it is empty
+        points = seen[:, :-1]
+        if bins is None:
+            merged = merge_until_few(points, counts, self.side, self.most_entries // self.k)
+        else:
+            merged = merge(points, counts, self.side / arguments.whole("bins", bins, 1, 2**53))
+        bounds = counts * (seen[:, -1] + self.merging_bound(merged.points, merged))
+        mean_bound = np.bincount(merged.group, bounds) / merged.counts
+        return Tally(
+            (make_part(self, np.column_stack([merged.points, mean_bound]), merged.counts),)
+        )
+
+
+def merging_loss(tally: Tally) -> float:
+    """What merging neighbouring reports may cost, in nats per report.
+
+    The exact mean log-likelihood of a maximiser for the merged reports is below its maximum by at most this. It is 0
+    where nothing was merged.
+
+    Parameters
+    ----------
+    tally : Tally
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> mechanism = ik.PlanarLaplace(ik.Grid(2, 2), epsilon=1.0)
+    >>> points = [[0.3, 0.4], [0.32, 0.41], [1.7, 0.5]]
+    >>> merging_loss(mechanism.tally_points(points))
+    0.0
+    >>> round(merging_loss(mechanism.tally_points(points, bins=4)), 5)
+    0.0003
+    """
+    lost = [
+        part.counts @ part.reports[:, -1]
+        for part in tally.parts
+        if isinstance(part.mechanism, PointReports)
+    ]
+    return float(sum(lost)) / tally.n

@@ -1,0 +1,1 @@
+"""Mechanisms that hash their secrets: local hashing, Bloom filters, count mean sketches."""

@@ -1,0 +1,122 @@
+"""Our hash family, version 1: a secret's bucket under a seed, and the sets of secrets that a report supports.
+
+Everything is arithmetic on 64-bit unsigned integers that wrap around, so that a seed gives the same buckets on every
+machine. With the constants of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), a seed becomes a key by one finaliser,
+and the key the start of a stream, of which secret x takes number x:
+
+    key = mix(seed + GAMMA),   word(x) = mix(key + (x + 1) GAMMA).
+
+A word u becomes a bucket by the high half of the product u g (Lemire, 2019). Where the low half is below 2^64 mod g the
+next word mix(u + GAMMA) is taken, so that every bucket comes from equally many words. Balanced buckets come from a
+shuffle of the secrets (Fisher and Yates) by words of the same stream: the secret at place i has bucket i mod g.
+
+Never change what is computed here: reports that were collected name hash functions by their seeds. Another family is
+another version, with a name of its own.
+"""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from ibukit._ground.arguments import Floats, Ints
+
+GAMMA = np.uint64(0x9E3779B97F4A7C15)
+FIRST_FACTOR = np.uint64(0xBF58476D1CE4E5B9)
+SECOND_FACTOR = np.uint64(0x94D049BB133111EB)
+LOW_HALF = np.uint64(0xFFFFFFFF)
+
+
+@njit(cache=True)
+def mix(word: np.uint64) -> np.uint64:
+    """The finaliser of SplitMix64, one to one."""
+    word = (word ^ (word >> np.uint64(30))) * FIRST_FACTOR
+    word = (word ^ (word >> np.uint64(27))) * SECOND_FACTOR
+    return word ^ (word >> np.uint64(31))
+
+
+@njit(cache=True)
+def bucket_of(word: np.uint64, g: np.uint64) -> np.uint64:
+    """The bucket 0..g-1 of a word, for g below 2^32, without bias."""
+    while True:
+        middle = (word >> np.uint64(32)) * g + (((word & LOW_HALF) * g) >> np.uint64(32))
+        low = word * g
+        if low >= g or low >= (np.uint64(0) - g) % g:
+            return middle >> np.uint64(32)
+        word = mix(word + GAMMA)
+
+
+@njit(cache=True)
+def _shuffle(key: np.uint64, order: NDArray[np.int64]) -> None:
+    """Put the secrets into the order of a key."""
+    k = len(order)
+    for x in range(k):
+        order[x] = x
+    for i in range(k - 1, 0, -1):
+        j = np.int64(bucket_of(mix(key + np.uint64(i) * GAMMA), np.uint64(i + 1)))
+        order[i], order[j] = order[j], order[i]
+
+
+@njit(cache=True)
+def buckets(seeds: Ints, secrets: Ints, k: int, g: int, balanced: bool) -> Ints:
+    """The bucket of one secret under each seed."""
+    found = np.empty(len(seeds), dtype=np.int64)
+    order = np.empty(k if balanced else 0, dtype=np.int64)
+    for z in range(len(seeds)):
+        key = mix(np.uint64(seeds[z]) + GAMMA)
+        if balanced:
+            _shuffle(key, order)
+            i = 0
+            while order[i] != secrets[z]:
+                i += 1
+            found[z] = i % g
+        else:
+            found[z] = np.int64(
+                bucket_of(mix(key + np.uint64(secrets[z] + 1) * GAMMA), np.uint64(g))
+            )
+    return found
+
+
+@njit(cache=True)
+def _support(
+    seed: int, bucket: int, g: int, balanced: bool, order: NDArray[np.int64], row: NDArray[np.uint8]
+) -> None:
+    """Set the bits of the secrets that a seed sends to a bucket; bits are packed most significant first."""
+    key = mix(np.uint64(seed) + GAMMA)
+    k = len(order)
+    if balanced:
+        row[:] = 0
+        _shuffle(key, order)
+        for i in range(bucket, k, g):
+            row[order[i] >> 3] |= np.uint8(128 >> (order[i] & 7))
+        return
+    wanted, size = np.uint64(bucket), np.uint64(g)
+    word = key
+    for j in range(len(row)):
+        bits, byte = min(8, k - 8 * j), 0
+        for _ in range(bits):  # without a branch, which would be mispredicted
+            word += GAMMA
+            byte = 2 * byte + (bucket_of(mix(word), size) == wanted)
+        row[j] = byte << (8 - bits)
+
+
+@njit(cache=True)
+def supports(reports: Ints, k: int, g: int, balanced: bool) -> NDArray[np.uint8]:
+    """The secrets that each report (seed, bucket) supports, packed, shape (s, ceil(k / 8))."""
+    rows = np.empty((len(reports), (k + 7) // 8), dtype=np.uint8)
+    order = np.empty(k, dtype=np.int64)
+    for z in range(len(reports)):
+        _support(reports[z, 0], reports[z, 1], g, balanced, order, rows[z])
+    return rows
+
+
+@njit(cache=True)
+def support_counts(reports: Ints, weights: Floats, k: int, g: int, balanced: bool) -> Floats:
+    """The total weight of the reports that support each secret, without a list of their rows."""
+    total = np.zeros(k)
+    order = np.empty(k, dtype=np.int64)
+    row = np.empty((k + 7) // 8, dtype=np.uint8)
+    for z in range(len(reports)):
+        _support(reports[z, 0], reports[z, 1], g, balanced, order, row)
+        for x in range(k):
+            total[x] += weights[z] * ((row[x >> 3] >> (7 - (x & 7))) & 1)
+    return total

@@ -1,0 +1,278 @@
+"""RAPPOR with Bloom filters: cohorts of hash functions, a permanent lie about each bit, and a fresh one each time."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats, Ints
+from ibukit.channels import LevelChannel
+from ibukit.channels.line import split_factor
+from ibukit.channels.lookup import levels_in_a_byte
+from ibukit.domain.alphabet import Alphabet
+from ibukit.errors import NotInvertible
+from ibukit.mechanisms.epsilon_range import MIN_CHANCE
+from ibukit.mechanisms.row_reports import NumberedBits
+from ibukit.mechanisms.sketches import _sketch_kernels
+
+# pairs of numbers from 0 to this, of which the sum is at most this, have places in a byte
+MAX_HASHES = 15
+
+
+@dataclass(frozen=True)
+class BloomRappor(NumberedBits):
+    """RAPPOR with Bloom filters: one noisy filter of the user's cohort.
+
+    Each user belongs to one of `cohorts`, at random. The cohort's hash functions set up to `hashes` of `bits` bits, the
+    set B_x. The permanent response makes each bit 1 with probability f/2, 0 with probability f/2, and leaves it
+    otherwise; the instantaneous one reports 1 with probability q where the result is 1, else p. So one report has 1
+    with probability q* = f (p + q) / 2 + (1 - f) q on the bits of B_x, and p* = f (p + q) / 2 + (1 - f) p elsewhere,
+    independently. With t of the |B_x| bits reported as 1, P(cohort, report given x) is proportional to
+    (q* / p*)^t ((1 - q*) / (1 - p*))^(|B_x| - t). Hash functions of one secret may coincide, then |B_x| < hashes.
+    Reports are simulated, see `Mechanism`.
+
+    The hash functions are public and known: the likelihood is that of the whole filter, exactly.
+
+    Parameters
+    ----------
+    alphabet : Alphabet or int
+        The k secrets; reports are the cohort and the bits, shape (n, 1 + bits). Secrets are hashed by their places in
+        the alphabet.
+    bits : int
+        Size of the filter.
+    hashes : int
+        Hash functions of a cohort, at most 15.
+    cohorts : int
+        Number of cohorts.
+    f : float
+        Probability that the permanent response says nothing of a bit, from 0 to less than 1.
+    p, q : float
+        Probabilities that a bit 0, and a bit 1, of the permanent response is reported as 1. They must differ.
+    seed : int
+        Which functions of the family (version 1, uint64 arithmetic, the same on every machine) are taken.
+
+    Raises
+    ------
+    ValueError
+        If `bits`, `hashes`, `cohorts` or `seed` is no whole number or out of range, `f`, `p` or `q` is no probability,
+        p and q are equal, p* or q* is closer to 0 or 1 than 2^-53, there are fewer than two secrets, or all have the
+        same filter in each cohort.
+
+    Notes
+    -----
+    `epsilon` is the tight level of one report, `lifetime_epsilon` that of all reports that one permanent response can
+    ever give. The published analysis fits debiased counts of bits by lasso and least squares; `inv` is the least
+    squares fit to all secrets, which is unbiased where the filters are independent.
+
+    References
+    ----------
+    .. [erlingsson2014] Erlingsson, Pihur and Korolova, "RAPPOR: randomized aggregatable privacy-preserving ordinal
+       response", CCS 2014.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> mechanism = BloomRappor(100, bits=32, hashes=2, cohorts=8, f=0.5, p=0.5, q=0.75)
+    >>> round(mechanism.epsilon, 4), round(mechanism.lifetime_epsilon, 4)
+    (1.0743, 4.3944)
+    >>> mechanism.randomize([7, 7], np.random.default_rng(1))[:, :8]
+    array([[3, 0, 1, 0, 1, 1, 0, 1],
+           [4, 0, 0, 0, 1, 1, 1, 1]], dtype=uint8)
+    """
+
+    alphabet: Alphabet
+    bits: int
+    hashes: int
+    cohorts: int
+    f: float
+    p: float
+    q: float
+    seed: int = 0
+
+    if TYPE_CHECKING:  # the fields are what these become
+
+        def __init__(
+            self,
+            alphabet: Alphabet | int,
+            bits: int,
+            hashes: int,
+            cohorts: int,
+            f: float,
+            p: float,
+            q: float,
+            seed: int = 0,
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        """Check and convert the fields."""
+        super().__post_init__()
+        arguments.whole("number of secrets", self.k, 2)
+        for name, least, most in (
+            ("bits", 2, 2**31 - 1),
+            ("hashes", 1, MAX_HASHES),
+            ("cohorts", 1, (2**31 - 1) // MAX_HASHES),
+            ("seed", 0, 2**31 - 1),
+        ):
+            value = arguments.whole(name, getattr(self, name), least)
+            if value > most:
+                raise ValueError(f"{name} must be at most {most}, got {value}")
+            self._keep(**{name: value})
+        self._keep(f=arguments.fraction("f", self.f, "[)"))
+        self._keep(p=arguments.fraction("p", self.p, "[]"), q=arguments.fraction("q", self.q, "[]"))
+        if self.p == self.q:
+            raise ValueError(
+                f"p and q must differ, got {self.p} for both: the reports would say nothing"
+            )
+        chances = (self.p_set, 1 - self.p_set, self.p_clear, 1 - self.p_clear)
+        if not min(chances) > MIN_CHANCE:
+            raise ValueError(
+                f"f, p and q must leave each bit in doubt, got {self.f}, {self.p} and {self.q}: a bit is reported as 1 "
+                f"with probability {self.p_set:.3g} where the filter has it, and {self.p_clear:.3g} where not"
+            )
+        if not self.epsilon > 0:
+            raise ValueError(
+                f"bits, hashes and cohorts must tell secrets apart, got {self.bits}, {self.hashes} and {self.cohorts}: "
+                f"all {self.k} secrets have the same filters; take more bits or another seed"
+            )
+
+    @property
+    def p_set(self) -> float:
+        """q*, the probability that a bit of the secret's filter is reported as 1."""
+        return self.f * (self.p + self.q) / 2 + (1 - self.f) * self.q
+
+    @property
+    def p_clear(self) -> float:
+        """p*, the probability that any other bit is reported as 1."""
+        return self.f * (self.p + self.q) / 2 + (1 - self.f) * self.p
+
+    @property
+    def _log_ratios(self) -> tuple[float, float]:
+        """Logarithms of q* / p* and (1 - q*) / (1 - p*): what a bit says for a secret that sets it."""
+        return math.log(self.p_set / self.p_clear), math.log((1 - self.p_set) / (1 - self.p_clear))
+
+    @cached_property
+    def epsilon(self) -> float:  # type: ignore[override]
+        """The tight level of one report, nats, for all pairs of secrets.
+
+        The largest |Bx without By| max(a, b) - |By without Bx| min(a, b) over cohorts and pairs, where a and b are
+        ln (q* / p*) and ln ((1 - q*) / (1 - p*)).
+        """
+        one, zero = self._log_ratios
+        return self._farthest(max(one, zero), -min(one, zero))
+
+    @cached_property
+    def lifetime_epsilon(self) -> float:
+        """The tight level of the permanent response, which no number of reports exceeds.
+
+        ln ((1 - f/2) / (f/2)) for each bit in which two filters differ; inf where f is 0. The reports of one user that
+        share a permanent response approach it.
+        """
+        if self.f == 0:
+            return math.inf
+        each = math.log((1 - self.f / 2) / (self.f / 2))
+        return self._farthest(each, each)
+
+    def _farthest(self, own: float, other: float) -> float:
+        return _sketch_kernels.farthest_filters(
+            self.cohorts, self.k, self.bits, self.hashes, self.seed, own, other
+        )
+
+    @property
+    def _numbers(self) -> tuple[str, int]:
+        return "cohort", self.cohorts
+
+    @property
+    def _bits(self) -> int:
+        return self.bits
+
+    def draw(self, secrets: NDArray[Any], rng: Generator) -> NDArray[Any]:
+        """One report for each user: the cohort and the bits, shape (n, 1 + bits)."""
+        n = len(secrets)
+        cohorts, chance = rng.integers(0, self.cohorts, n), rng.random((n, self.bits))
+        ones = chance < self.p_clear
+        for i in range(self.hashes):
+            own = _sketch_kernels.buckets_of(
+                cohorts * self.hashes + i, secrets, self.bits, self.seed
+            )
+            ones[np.arange(n), own] = chance[np.arange(n), own] < self.p_set
+        return self._join(cohorts, ones)
+
+    def channel(self, reports: NDArray[Any]) -> LevelChannel:
+        """Forward and adjoint on how many of each secret's bits are 1, and how many 0."""
+        cohorts, packed = self._split(reports)
+        places, table, _ = self._table
+        levels = _sketch_kernels.filter_levels(
+            cohorts,
+            packed,
+            self.k,
+            self.bits,
+            self.hashes,
+            self.seed,
+            places,
+            len(table),
+            levels_in_a_byte(len(table)),
+        )
+        return LevelChannel(self.k, levels, table, split_factor(self._log_factor(packed))[0])
+
+    def log_scale(self, reports: NDArray[Any]) -> Floats | None:
+        """What `channel` leaves out where a probability would underflow.
+
+        This happens with hundreds of bits.
+        """
+        return split_factor(self._log_factor(self._split(reports)[1]))[1]
+
+    @cached_property
+    def _table(self) -> tuple[NDArray[np.uint8], Floats, float]:
+        """The level of so many ones and zeros; their entries, over the largest; and the logarithm of that.
+
+        Filters have from one bit to `hashes`.
+        """
+        bits = np.add.outer(np.arange(self.hashes + 1), np.arange(self.hashes + 1))
+        ones, zeros = np.nonzero((bits > 0) & (bits <= self.hashes))
+        places = np.zeros(bits.shape, dtype=np.uint8)
+        places[ones, zeros] = np.arange(len(ones))
+        one, zero = self._log_ratios
+        logs = ones * one + zeros * zero
+        return places, np.exp(logs - logs.max()), float(logs.max())
+
+    def _log_factor(self, packed: NDArray[np.uint8]) -> Floats:
+        """Log-probability of each report if no bit were set, and what the table leaves out."""
+        ones = np.bitwise_count(packed).sum(axis=1, dtype=np.int64)
+        empty = ones * math.log(self.p_clear) + (self.bits - ones) * math.log1p(-self.p_clear)
+        return np.asarray(empty + self._table[2] - math.log(self.cohorts))
+
+    def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:
+        """Least squares from the debiased bits of each cohort."""
+        cohorts, packed = self._split(reports)
+        normal, right = np.zeros((self.k, self.k)), np.zeros(self.k)
+        for cohort in np.unique(cohorts):
+            here = cohorts == cohort
+            share = frequencies[here].sum()
+            ones = frequencies[here] @ np.unpackbits(packed[here], axis=1, count=self.bits)
+            filters = self.filters(int(cohort))
+            normal += share * (filters @ filters.T)
+            right += filters @ ((ones - share * self.p_clear) / (self.p_set - self.p_clear))
+        rank = int(np.linalg.matrix_rank(normal, hermitian=True))
+        if rank < self.k:
+            raise NotInvertible(
+                f"the filters of the cohorts seen have rank {rank} for {self.k} secrets: least squares has many "
+                "solutions; take more bits or cohorts, or mle"
+            )
+        return np.asarray(np.linalg.solve(normal, right))
+
+    def filters(self, cohort: int) -> Floats:
+        """The Bloom filters of a cohort: 1 where the secret sets the bit, shape (k, bits)."""
+        if not 0 <= arguments.whole("cohort", cohort, 0) < self.cohorts:
+            raise ValueError(f"cohort must be below {self.cohorts}, got {cohort}")
+        functions: Ints = np.arange(self.hashes) + cohort * self.hashes
+        places = _sketch_kernels.buckets(functions, self.k, self.bits, self.seed)
+        filters = np.zeros((self.k, self.bits))
+        filters[np.arange(self.k), places] = 1.0
+        return filters

@@ -1,0 +1,1 @@
+"""Mechanisms over the cells of a grid: planar geometric and planar Laplace noise."""

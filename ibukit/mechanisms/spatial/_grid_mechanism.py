@@ -1,0 +1,75 @@
+"""What mechanisms on a large grid do without their matrix: single rows, and convolutions."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats, Ints
+from ibukit.channels import Channel, DenseChannel
+from ibukit.channels.plane import DENSE_ENTRIES, PlaneChannel, worthwhile
+from ibukit.domain.grid import Grid
+from ibukit.domain.labels import in_order
+from ibukit.mechanisms.base import FiniteMechanism
+from ibukit.tally.tally import Tally
+
+USERS_PER_ROW = (
+    16  # as many cells as a multinomial visits in the time in which one report is drawn by itself
+)
+USERS_AT_ONCE = 2**20
+
+
+class GridMechanism(FiniteMechanism):
+    """A mechanism whose entries depend on offsets wherever its alphabet is a grid; other alphabets use the matrix."""
+
+    @abstractmethod
+    def _plane_channel(self, reports: Ints) -> PlaneChannel:
+        """The columns of given reports, if the alphabet is a grid."""
+
+    @property
+    def _large(self) -> bool:
+        return isinstance(self.alphabet, Grid) and self.k * self.m > DENSE_ENTRIES
+
+    def channel(self, reports: NDArray[Any]) -> Channel:
+        """Forward and adjoint on the given reports.
+
+        They are the matrix's columns, or convolutions on a large grid.
+        """
+        if not self._large:
+            return super().channel(reports)
+        plane = self._plane_channel(reports)
+        return plane if worthwhile(self.k, len(reports)) else DenseChannel(plane.matrix())
+
+    def _row(self, secret: int) -> Floats:
+        return np.asarray(self._channel.rows(np.array([secret]))[0])
+
+    def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
+        """Draw the tally of a whole population.
+
+        One multinomial per secret; on a large grid few users are drawn singly.
+        """
+        if not self._large:
+            return super().simulate(secret_counts, rng)
+        rng = arguments.generator(rng)
+        counts = in_order("secret_counts", secret_counts, self.alphabet)
+        drawn = np.zeros(self.m, dtype=np.int64)
+        many = counts > self.m // USERS_PER_ROW
+        for secret in np.flatnonzero(many).tolist():
+            row = self._row(secret)
+            drawn += rng.multinomial(counts[secret], row / row.sum())
+        few = np.repeat(np.arange(self.k), np.where(many, 0, counts))
+        for start in range(0, len(few), USERS_AT_ONCE):
+            drawn += np.bincount(
+                self.draw(few[start : start + USERS_AT_ONCE], rng), minlength=self.m
+            )
+        return self.tally_counts(drawn)
+
+
+def nearest_cell(grid: Grid, cells: Ints) -> Ints:
+    """Codes of the grid's cells nearest to (row, column) pairs of the infinite grid."""
+    return grid.codes(grid.nearest(cells))

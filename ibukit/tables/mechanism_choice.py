@@ -1,0 +1,86 @@
+"""Which mechanism a report came through: one for all, or by the value of a column."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+from ibukit.tables.report_codes import number_in
+
+
+def chooser(
+    mechanism: Any, epsilon: str | None, by: str | None
+) -> Callable[[Any, str | None, bool], Any]:
+    """A function from a value of the column that names mechanisms to one; None for a value without any."""
+    if epsilon is not None and by is not None:
+        raise ValueError(f"epsilon and by must not both be given, got {epsilon!r} and {by!r}")
+    if by is not None:
+        if not isinstance(mechanism, Mapping):
+            raise TypeError(
+                f"mechanism must be a mapping from values of {by!r} to mechanisms, got {mechanism!r}"
+            )
+        return _Given(mechanism)
+    if epsilon is not None:
+        if _is_mechanism(mechanism) or not callable(mechanism):
+            raise TypeError(
+                f"mechanism must be called with each epsilon of {epsilon!r}, as in lambda eps: "
+                f"RandomizedResponse(labels, eps), got {mechanism!r}"
+            )
+        return _OfEpsilon(mechanism)
+    if not _is_mechanism(mechanism):
+        needs = "epsilon" if callable(mechanism) else "by" if isinstance(mechanism, Mapping) else ""
+        other = (
+            f"; with it, {needs} must name the column that says which mechanism" if needs else ""
+        )
+        raise TypeError(f"mechanism must be a mechanism, got {mechanism!r}{other}")
+    return lambda value, column, textual: mechanism
+
+
+class _Given:
+    """Mechanisms by the value of a column."""
+
+    def __init__(self, mechanisms: Mapping[Any, Any]) -> None:
+        for value, mechanism in mechanisms.items():
+            if not _is_mechanism(mechanism):
+                raise TypeError(
+                    f"mechanism must map to mechanisms, got {mechanism!r} for {value!r}"
+                )
+        self._of = dict(mechanisms)
+        self._of_text = {str(value): mechanism for value, mechanism in mechanisms.items()}
+
+    def __call__(self, value: Any, column: str | None, textual: bool) -> Any:
+        return (self._of_text if textual else self._of).get(value)
+
+
+class _OfEpsilon:
+    """Mechanisms by their epsilon, each made once."""
+
+    def __init__(self, make: Callable[[float], Any]) -> None:
+        self._make, self._made = make, dict[float, Any]()
+
+    def __call__(self, value: Any, column: str | None, textual: bool) -> Any:
+        number = number_in(value) if textual and isinstance(value, str) else value
+        if isinstance(number, (bool, str)) or not isinstance(number, (Real, Decimal)):
+            raise ValueError(
+                f"column {column!r} must hold numbers, epsilons, it contains {value!r}"
+            )
+        epsilon = float(number)
+        if epsilon not in self._made:
+            try:
+                made = self._make(epsilon)
+            except (ValueError, OverflowError) as error:
+                raise ValueError(
+                    f"column {column!r} contains {value!r}, which is refused: {error}"
+                ) from error
+            if not _is_mechanism(made):
+                raise TypeError(
+                    f"mechanism must return a mechanism for epsilon={epsilon}, got {made!r}"
+                )
+            self._made[epsilon] = made
+        return self._made[epsilon]
+
+
+def _is_mechanism(thing: Any) -> bool:
+    return not isinstance(thing, type) and hasattr(thing, "tally") and hasattr(thing, "alphabet")

@@ -1,0 +1,392 @@
+"""The tally is the likelihood: which reports were seen how often, and how probable each secret makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, ClassVar, Literal
+from warnings import warn
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats, Ints
+from ibukit.channels import Channel, StackedChannel
+from ibukit.domain.alphabet import Alphabet
+from ibukit.domain.efficiency import efficiency_of, refuse_other_efficiencies
+from ibukit.errors import AlphabetMismatch, TooLarge
+from ibukit.files.tallies import SavedTally
+from ibukit.tally.part import Part as Part
+from ibukit.tally.part import make_part as make_part
+
+
+@dataclass(frozen=True, eq=False)
+class Tally(SavedTally, arguments.ReadOnlyArrays):
+    """Counts of the distinct reports seen, with their likelihood.
+
+    It has forward and adjoint on just those reports. The log-likelihood of a distribution theta of the secrets is
+    ``sum_z counts_z log(forward(theta)_z)`` up to a constant. Tallies are made by mechanisms
+    (``mechanism.tally(reports)``, ``.simulate(...)``, ``.tally_counts(...)``) and add: ``t1 + t2`` pools reports of the
+    same or of different mechanisms over the same secrets.
+
+    Parameters
+    ----------
+    parts : tuple of Part
+        One for each different mechanism.
+    full_alphabet : Alphabet, optional
+        The alphabet of the secrets, if it is unbounded. `alphabet` is then the part of it between the reports: on a
+        line from the least to the largest, in the plane their bounding box. Any secret outside makes every report
+        less probable than the nearest one inside does, whatever the (geometric) mechanism. So a maximum likelihood
+        estimate is 0 outside, and g_x = sum_z q_z M_xz / (theta M)_z of the certificate is largest inside: estimates
+        and gaps over `alphabet` are those over the whole.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> mechanism = ik.RandomizedResponse(3, epsilon=1.0)
+    >>> morning, evening = mechanism.tally([0, 0, 2]), mechanism.tally([1, 0])
+    >>> day = morning + evening
+    >>> day.n, day.counts, day.frequencies
+    (5, array([3, 1, 1]), array([0.6, 0.2, 0.2]))
+    """
+
+    parts: tuple[Part, ...]
+    full_alphabet: Alphabet | None = None
+    _dropped: ClassVar[tuple[tuple[str, int], ...]] = ()
+
+    @property
+    def alphabet(self) -> Alphabet:
+        """The secrets' alphabet; if unbounded, the part of it in use.
+
+        Estimates are confined to that part.
+        """
+        alphabet: Alphabet = self.parts[0].mechanism.alphabet
+        return alphabet
+
+    @property
+    def k(self) -> int:
+        """Number of secrets."""
+        return len(self.alphabet)
+
+    @cached_property
+    def n(self) -> int:
+        """Number of reports; where they are weighted, the sum of their weights, a float."""
+        return sum(part.n for part in self.parts)
+
+    @cached_property
+    def counts(self) -> Ints:
+        """How often each distinct report was seen, shape (s,), parts one after the other."""
+        return self._join([part.counts for part in self.parts])
+
+    @cached_property
+    def frequencies(self) -> Floats:
+        """The empirical distribution q = counts / n of the reports seen, shape (s,)."""
+        q: Floats = arguments.frozen(self.counts / self.n)
+        return q
+
+    @property
+    def efficiency(self) -> Floats | None:
+        """The probability that each secret is seen at all, shape (k,).
+
+        None where no report gets lost. See `MatrixMechanism`.
+        """
+        return efficiency_of(self.parts[0].mechanism)
+
+    @property
+    def among_seen(self) -> Tally:
+        """The same reports, as a tally of the secrets among those seen.
+
+        Where reports get lost, its estimates are of another distribution: not of all secrets, but of those that made a
+        report.
+        """
+        if self.efficiency is None:
+            return self
+        parts = [Part(part.mechanism.among_seen, part.reports, part.counts) for part in self.parts]
+        return Tally(tuple(parts), self.full_alphabet)
+
+    @cached_property
+    def log_scale(self) -> Floats:
+        """What to add to log(forward(theta)) to get the log-probability, shape (s,).
+
+        0 but for reports so improbable under every secret that a double could not hold the probability.
+        """
+        return self._join([part.log_scale for part in self.parts])
+
+    @cached_property
+    def left_out(self) -> float:
+        """sum_z counts_z log_scale_z, what to add to a channel's log-likelihood."""
+        return sum(part.left_out for part in self.parts)
+
+    @property
+    def dropped(self) -> Mapping[str, int]:
+        """How many reports of a table were left out by request.
+
+        By reason: "missing", "unknown". Where reports are weighted, the sum of their weights.
+        """
+        return MappingProxyType(dict(self._dropped))
+
+    @staticmethod
+    def from_table(
+        table: Any,
+        mechanism: Any,
+        report: str | Sequence[str] = "report",
+        count: str | None = None,
+        epsilon: str | None = None,
+        by: str | None = None,
+        unknown: Literal["raise", "drop"] = "raise",
+        missing: Literal["raise", "drop"] = "raise",
+        weighted: bool = False,
+    ) -> Tally:
+        """Count the reports of a table, where the table lives.
+
+        The table's engine counts equal reports, and only the distinct ones travel. Reports of different mechanisms
+        make one pooled tally.
+
+        Parameters
+        ----------
+        table : frame, dataset, or path
+            Of pandas, Polars (eager or lazy), Arrow (a table, a dataset, a reader), DuckDB, Dask or Spark; or the path
+            of Parquet or CSV files, a folder, a pattern such as ``"reports/*.parquet"``, or a list of them. Labels in
+            CSV are text and stand for those that are written so.
+        mechanism : Mechanism, function or mapping
+            A function from an epsilon to a mechanism together with `epsilon`, a mapping from values of a column to
+            mechanisms together with `by`.
+        report : str or sequence of str
+            Column of the reports. Rows of bits are a column of texts such as "0101" or of lists, or have a column for
+            each bit. A grid takes integers (row, column); one with bounds also (latitude, longitude), as CSV has them.
+        count : str, optional
+            Column that says how often each report was seen: whole numbers from 0 on. With `weighted` the column of
+            weights, finite numbers from 0 on.
+        epsilon : str, optional
+            Column of the epsilon that each report was made with.
+        by : str, optional
+            Column that says which mechanism each report came through.
+        unknown : {"raise", "drop"}
+            What to do with reports that the mechanism cannot make, points outside the grid among them, and with values
+            of `by` without a mechanism. Planar mechanisms report the nearest cell: move points there, do not drop them.
+        missing : {"raise", "drop"}
+            What to do where the report, the epsilon or the value of `by` is null or NaN; `dropped` counts both.
+        weighted : bool
+            Whether `count` holds weights, as surveys have them: each counts as so many people. Standard errors are
+            about right if the weights w of all people sum to (sum w)^2 / sum w^2, see `FiniteMechanism.tally_counts`.
+            `n` and `dropped` are then sums of weights.
+
+        Raises
+        ------
+        AlphabetMismatch
+            If a report is unknown.
+        ValueError
+            If a column or a value is missing, a count or an epsilon is refused, or no report is left.
+        TypeError
+            If `table` is no table, or `mechanism` does not suit `epsilon` and `by`.
+
+        Examples
+        --------
+        >>> import ibukit as ik, pandas as pd
+        >>> table = pd.DataFrame({"report": ["car", "bus", "?", "car"], "eps": [1.0, 1.0, 2.0, 2.0]})
+        >>> of_epsilon = lambda eps: ik.RandomizedResponse(["bus", "car"], eps)
+        >>> ik.Tally.from_table(table, of_epsilon, epsilon="eps", unknown="drop")
+        Tally(n=3, k=2, 3 distinct reports of RandomizedResponse, RandomizedResponse; dropped 1 unknown)
+        """
+        from ibukit.tables import TableReports  # what reads tables is loaded where there is one
+
+        found = TableReports(
+            table, mechanism, report, count, epsilon, by, unknown, missing, weighted
+        )
+        more = (
+            {"weighted": True} if weighted else {}
+        )  # which a mechanism of one's own need not take
+        tallies = [
+            each.mechanism.tally(each.reports, counts=each.counts, codes=each.codes, **more)
+            for each in found.groups()
+        ]
+        if not tallies:
+            left_out = f": {_counted(found.dropped)} were dropped" if found.dropped else ""
+            raise ValueError(f"table must hold at least one report, none is left{left_out}")
+        return pool(tallies)._after_dropping(found.dropped)
+
+    def _after_dropping(self, dropped: Mapping[str, int]) -> Tally:
+        # no field: what was left out is no part of the likelihood
+        self._keep(_dropped=tuple(sorted(dropped.items())))
+        return self
+
+    def forward(self, theta: ArrayLike) -> Floats:
+        """Probability of each seen report, shape (s,).
+
+        The secrets are distributed as `theta`. With several mechanisms the probability is that under the mechanism
+        which the report came through. Where reports get lost, it is that of being seen, and as this report.
+
+        Parameters
+        ----------
+        theta : array_like, shape (k,)
+
+        Examples
+        --------
+        >>> import ibukit as ik
+        >>> ik.MatrixMechanism([[0.9, 0.1], [0.3, 0.7]]).tally([0, 1, 1]).forward([0.5, 0.5])
+        array([0.6, 0.4])
+        """
+        weights = arguments.vector("theta", theta, self.k)
+        return self.operator.forward(
+            weights if self.efficiency is None else weights * self.efficiency
+        )
+
+    def adjoint(self, w: ArrayLike) -> Floats:
+        """Carry weights on the seen reports back to the secrets, shape (k,).
+
+        The result is sum_z M_xz w_z.
+
+        Parameters
+        ----------
+        w : array_like, shape (s,)
+
+        Examples
+        --------
+        >>> import ibukit as ik
+        >>> ik.MatrixMechanism([[0.9, 0.1], [0.3, 0.7]]).tally([0, 1, 1]).adjoint([1.0, 0.0])
+        array([0.9, 0.3])
+        """
+        back = self.operator.adjoint(arguments.vector("w", w, len(self.counts)))
+        return back if self.efficiency is None else back * self.efficiency
+
+    @cached_property
+    def operator(self) -> Channel:
+        """Forward and adjoint without the checks, for inner loops.
+
+        Where reports get lost, they are of the secrets among those seen.
+        """
+        channels = tuple(part.channel for part in self.parts)
+        return channels[0] if len(channels) == 1 else StackedChannel(channels, self.k, self._starts)
+
+    @property
+    def _starts(self) -> tuple[int, ...]:
+        return tuple(np.cumsum([len(part.counts) for part in self.parts])[:-1].tolist())
+
+    def split(self, w: Floats) -> Iterator[tuple[Part, Floats]]:
+        """Each part with its stretch of a vector over all seen reports."""
+        return zip(self.parts, np.split(w, self._starts), strict=True)
+
+    def matrix(self) -> Floats:
+        """The channel on the seen reports as a dense array, shape (k, s).
+
+        It is for small cases and for tests.
+        """
+        return np.array([self.forward(row) for row in np.eye(self.k)])
+
+    @property
+    def whole(self) -> Alphabet | None:
+        """The old name of `full_alphabet`."""
+        warn(
+            "Tally.whole is now Tally.full_alphabet, and goes in the next release",
+            DeprecationWarning,
+            2,
+        )
+        return self.full_alphabet
+
+    def __add__(self, other: Tally) -> Tally:
+        if not isinstance(other, Tally):
+            return NotImplemented
+        return pool([self, other])
+
+    def __radd__(self, other: Any) -> Tally:
+        # sum() starts from the number 0
+        return self if isinstance(other, int) and other == 0 else NotImplemented
+
+    def __getstate__(self) -> dict[str, Any]:
+        # as for a part: what is cached here (the operator, joined counts) is not worth sending
+        return {"parts": self.parts, "full_alphabet": self.full_alphabet, "_dropped": self._dropped}
+
+    def __repr__(self) -> str:
+        names = ", ".join(type(part.mechanism).__name__ for part in self.parts[:3])
+        more = ", ..." if len(self.parts) > 3 else ""
+        where = "" if self.full_alphabet is None else f" of {self.full_alphabet!r}"
+        lost = f"; dropped {_counted(self.dropped)}" if self._dropped else ""
+        return f"Tally(n={self.n}, k={self.k}{where}, {len(self.counts)} distinct reports of {names}{more}{lost})"
+
+    @staticmethod
+    def _join(arrays: list[NDArray[Any]]) -> NDArray[Any]:
+        return arrays[0] if len(arrays) == 1 else arguments.frozen(np.concatenate(arrays))
+
+
+def pool(tallies: Sequence[Tally]) -> Tally:
+    """The sum of one tally or more, in time linear in their number: a `sum` of thousands would copy as it goes."""
+    first = tallies[0]
+    for tally in tallies:
+        if _secrets(tally) != _secrets(first):
+            raise AlphabetMismatch(
+                f"tallies add only over the same secrets, got {_secrets(first)!r} and {_secrets(tally)!r}"
+            )
+    parts = [part for tally in tallies for part in tally.parts]
+    if first.full_alphabet is not None and len(tallies) > 1:
+        window = first.full_alphabet.window(np.concatenate([part.reports for part in parts]))
+        parts = [
+            Part(replace(part.mechanism, alphabet=window), part.reports, part.counts)
+            for part in parts
+        ]
+    refuse_other_efficiencies([part.mechanism for part in parts])
+    groups: dict[Any, list[Part]] = {}
+    for part in parts:
+        groups.setdefault(part.mechanism if part.mergeable else object(), []).append(part)
+    dropped: dict[str, int] = {}
+    for reason, number in (left_out for tally in tallies for left_out in tally._dropped):
+        dropped[reason] = dropped.get(reason, 0) + number
+    return Tally(
+        tuple(_merged(same) for same in groups.values()), first.full_alphabet
+    )._after_dropping(dropped)
+
+
+def _counted(dropped: Mapping[str, int]) -> str:
+    # sums of weights, which are floats, without the digits that are rounding
+    return ", ".join(
+        f"{number:{'g' if isinstance(number, float) else ''}} {why}"
+        for why, number in dropped.items()
+    )
+
+
+def _secrets(tally: Tally) -> Alphabet:
+    return tally.alphabet if tally.full_alphabet is None else tally.full_alphabet
+
+
+def _merged(parts: list[Part]) -> Part:
+    if len(parts) == 1:
+        return parts[0]
+    reports = np.concatenate([part.reports for part in parts])
+    return make_part(parts[0].mechanism, reports, np.concatenate([part.counts for part in parts]))
+
+
+def check_bounded(tally: Tally, why: str) -> Tally:
+    """The tally itself; one over secrets without an end raises TooLarge, for what depends on all of them."""
+    if check_tally(tally).full_alphabet is not None:
+        raise TooLarge(
+            f"tally must be over a bounded alphabet, because {why}; {tally.full_alphabet!r} has no end: make the "
+            "mechanism on the part of it that you mean"
+        )
+    return tally
+
+
+def check_tally(tally: Any, *, lossy: bool = False, weighted: bool = False) -> Tally:
+    """The tally itself; anything else raises TypeError and says how to make one.
+
+    Only with `lossy` may reports have got lost: who asks for it divides the efficiencies out of its result. Only with
+    `weighted` may counts be weights: then nothing may depend on how many people there are.
+    """
+    if not isinstance(tally, Tally):
+        hint = "; from counts and a matrix: unfold(counts, matrix), or MatrixMechanism(matrix).tally_counts(counts)"
+        raise TypeError(
+            f"tally must be a Tally, as mechanism.tally(reports) makes it, got {type(tally).__name__}"
+            + (hint if hasattr(tally, "__len__") else "")
+        )
+    if not lossy and tally.efficiency is not None:
+        raise ValueError(
+            "tally must be of reports that do not get lost, got one with efficiencies; mle, ibu, gibu and gap take it, "
+            "and tally.among_seen is the tally of the secrets among those seen"
+        )
+    if not weighted and tally.counts.dtype.kind == "f":
+        raise ValueError(
+            "tally must hold whole counts, got weights: this depends on how many people there are; mle, gap, and ibu "
+            "with a rule other than Discrepancy take weights"
+        )
+    return tally
