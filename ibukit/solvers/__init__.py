@@ -1,5 +1,6 @@
 """Ways to the maximum of a likelihood, on channels and counts alone."""
 
+from ibukit._ground.limits import limits as limits
 from ibukit.solvers.maximum import Maximum as Maximum
 from ibukit.solvers.maximum import best_found as best_found
 from ibukit.solvers.maximum import maximise as maximise

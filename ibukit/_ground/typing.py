@@ -1,0 +1,8 @@
+"""`override` for every supported Python: the standard library has it from 3.12 on."""
+
+import sys
+
+if sys.version_info >= (3, 12):
+    from typing import override as override
+else:
+    from typing_extensions import override as override
