@@ -21,11 +21,13 @@ DRAWING = "image/svg+xml"
 SECONDS = 600
 
 
-# workers share the cores: threads of BLAS that wait for a core in a loop take twice the processor time in all
+# workers share the cores: threads of BLAS that wait for a core in a loop take twice the processor
+# time in all
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
-# what nearly every chapter calls: a quarter of a minute of compiling, which workers that start together do all at once
+# what nearly every chapter calls: a quarter of a minute of compiling, which workers that start
+# together do all at once
 COMMON = """
 import numpy as np, ibukit as ik
 line, grid = ik.Line(0, 9), ik.Grid(2, 5)
@@ -60,8 +62,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 def pytest_configure() -> None:
     """One thread in a worker and in the kernels that it starts, unless the environment asks for another number.
 
-    And bytecode is kept beside the compiled kernels: forty processes would compile the package, each worker rewrite
-    the asserts of all tests, which is most of what collecting them takes.
+    And bytecode is kept beside the compiled kernels: forty processes would compile the package,
+    each worker rewrite the asserts of all tests, which is most of what collecting them takes.
     """
     notebooks.without_ports()
     if "PYTEST_XDIST_WORKER" in os.environ:

@@ -1,6 +1,7 @@
 """`make bench`: every workload's race, cost against k, first-call time, the bars, and parts of their own.
 
-Its last lines say how long each step took, and which ended with an error; then the command ends with 1.
+Its last lines say how long each step took, and which ended with an error; then the command ends
+with 1.
 """
 
 from __future__ import annotations

@@ -16,7 +16,8 @@ DENSE = {
     "W5": "ibukit",
 }
 PARTS = ("mixed, k-RR", "mixed, truncated geometric", "mixed, RAPPOR")
-# ten times the size may take a little more than ten times as long, because it no longer fits in the cache
+# ten times the size may take a little more than ten times as long, because it no longer fits in the
+# cache
 LINEAR = 1.15
 
 

@@ -2,10 +2,11 @@
 
     .venv/bin/python -m benchmarks.cell_errors [--quick]
 
-The people of `benchmarks.planes` with planar geometric noise, exactly remapped; half of them everywhere alike, so that
-every report is made. Writes results/cell_errors.csv: CPU seconds for all cells, for one cell alone (the mean of
-sixteen, solved with bounds that agree to 1e-6), how far the errors of the sixteen differ at most, and the seconds of
-the matrix and how far its errors differ at most, where it has at most 5,000 secrets.
+The people of `benchmarks.planes` with planar geometric noise, exactly remapped; half of them
+everywhere alike, so that every report is made. Writes results/cell_errors.csv: CPU seconds for all
+cells, for one cell alone (the mean of sixteen, solved with bounds that agree to 1e-6), how far the
+errors of the sixteen differ at most, and the seconds of the matrix and how far its errors differ at
+most, where it has at most 5,000 secrets.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 A short line is worked out by plain Python, so a line that is compiled for has a row of its own.
 
-Run as a program with the name of a structure, it is the session; it prints three numbers of CPU seconds.
+Run as a program with the name of a structure, it is the session; it prints three numbers of CPU
+seconds.
 """
 
 from __future__ import annotations

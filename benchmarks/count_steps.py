@@ -1,6 +1,7 @@
 """Count once how many steps plain IBU takes to a certified gap: python -m benchmarks.count_steps (about six minutes).
 
-The counts are exact and the same on every machine up to rounding, so they are kept in results/ibu_steps.csv.
+The counts are exact and the same on every machine up to rounding, so they are kept in
+results/ibu_steps.csv.
 """
 
 from __future__ import annotations

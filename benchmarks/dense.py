@@ -1,8 +1,9 @@
 """`python -m benchmarks.dense`: `mle` on kinds of dense channels that it was not built for, beside Clarabel and BLAS.
 
-Clarabel is asked through cvxpy, on the problem and on its dual, and through its own Python interface, which saves the
-time that cvxpy takes. `mle` is asked for the gap that each of them reached. `limit` is an iteration of ours in units of
-the two calls of BLAS that it cannot do without: the product that forms the system and its Cholesky factor.
+Clarabel is asked through cvxpy, on the problem and on its dual, and through its own Python
+interface, which saves the time that cvxpy takes. `mle` is asked for the gap that each of them
+reached. `limit` is an iteration of ours in units of the two calls of BLAS that it cannot do
+without: the product that forms the system and its Cholesky factor.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Dense channels that no solver here was built for: smooth kernels, random ones, products, and tiny ones.
 
-Each has a matrix, shape (k, s), whose rows are laws of a report, and a hundred thousand reports drawn with fixed seeds.
+Each has a matrix, shape (k, s), whose rows are laws of a report, and a hundred thousand reports
+drawn with fixed seeds.
 """
 
 from __future__ import annotations

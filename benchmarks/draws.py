@@ -1,6 +1,7 @@
 """How the reports of the workloads are drawn: fixed seeds, on first use, kept in _build/bench/data.
 
-W1 to W6 are drawn one after the other from a single generator, so that each depends on all before it.
+W1 to W6 are drawn one after the other from a single generator, so that each depends on all before
+it.
 """
 
 from __future__ import annotations
@@ -150,7 +151,8 @@ def _city_people(rng: np.random.Generator) -> np.ndarray:
 
 def _exponential_on_the_city(n: int, rng: np.random.Generator) -> np.ndarray:
     people = _city_people(rng)
-    # the draws of a separable kernel that does not race: passed over, so that those below stay comparable with it
+    # the draws of a separable kernel that does not race: passed over, so that those below stay
+    # comparable with it
     rng.choice(people.size, size=n, p=people)
     for _ in range(4):
         rng.geometric(1 - np.exp(-0.2), n)

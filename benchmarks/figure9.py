@@ -2,12 +2,14 @@
 
     .venv/bin/python -m benchmarks.figure9 [--quick]
 
-Ages and Manhattan, each under geometric, Laplace and exponential noise, eight levels from end to end of the paper's
-range, a hundred draws of each of the 48 settings, and the paper's three estimators, of which IBU is run to its end:
-14,400 fits. A tenth of the draws goes through one process, all of them through two, with a journal on disk. Writes
-results/figure9.csv. `CPU` is that of all processes, with their start; `in fits` is what the estimators took of it, the
-rest are draws, distances and overhead; `parent` is what the first process alone had to do, which no further core makes
-shorter. Seconds by the clock mean something on an idle machine only: there two cores take half of `CPU`.
+Ages and Manhattan, each under geometric, Laplace and exponential noise, eight levels from end to
+end of the paper's range, a hundred draws of each of the 48 settings, and the paper's three
+estimators, of which IBU is run to its end: 14,400 fits. A tenth of the draws goes through one
+process, all of them through two, with a journal on disk. Writes results/figure9.csv. `CPU` is that
+of all processes, with their start; `in fits` is what the estimators took of it, the rest are draws,
+distances and overhead; `parent` is what the first process alone had to do, which no further core
+makes shorter. Seconds by the clock mean something on an idle machine only: there two cores take
+half of `CPU`.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
     .venv/bin/python -m benchmarks.free_will [CASE ...]
 
-What a step costs, in products of a dense 100 x 100 matrix for each mechanism with a vector: these and the steps take
-turns in one process, and medians count. Writes results/free_will.csv (with cases named: the rows of these anew).
+What a step costs, in products of a dense 100 x 100 matrix for each mechanism with a vector: these
+and the steps take turns in one process, and medians count. Writes results/free_will.csv (with cases
+named: the rows of these anew).
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ from benchmarks.measure import clocked
 RESULTS = Path(__file__).parent / "results" / "free_will.csv"
 K, USERS, MECHANISMS, SEED, ROUNDS = 100, 10**6, 2000, 2026, 5
 TOL = 1e-6
-# a step takes at most so many products of a dense matrix and a vector for each mechanism, and a call so many megabytes
+# a step takes at most so many products of a dense matrix and a vector for each mechanism, and a
+# call so many megabytes
 MAX_PRODUCTS, MAX_MEMORY = 4.0, 2000.0
 
 

@@ -2,12 +2,13 @@
 
     .venv/bin/python -m benchmarks.gibbs [--quick]
 
-Writes results/gibbs.csv. The plain sampler does one thing in turns: given p, the users of each report are shared among
-the secrets by one call of `multinomial`, and p is drawn from the Dirichlet distribution that these totals give. Both
-are judged by the same programme (arviz) on the same coordinates, E[F | p, reports]; the slowest secret counts. What the
-judgement takes is charged to neither, and `judging` says what it is. Ours is charged with all else that it does from
-the tally on; the plain one begins at the maximum of the likelihood, which is not charged, nor is the first half of its
-sweeps.
+Writes results/gibbs.csv. The plain sampler does one thing in turns: given p, the users of each
+report are shared among the secrets by one call of `multinomial`, and p is drawn from the Dirichlet
+distribution that these totals give. Both are judged by the same programme (arviz) on the same
+coordinates, E[F | p, reports]; the slowest secret counts. What the judgement takes is charged to
+neither, and `judging` says what it is. Ours is charged with all else that it does from the tally
+on; the plain one begins at the maximum of the likelihood, which is not charged, nor is the first
+half of its sweeps.
 
 Where the plain chains do not meet, no run of a sensible length says how slow they are, but short ones from draws of
 the posterior do. Data augmentation is a reversible chain with no negative eigenvalue, so the correlation r_t of a
@@ -16,9 +17,9 @@ coordinate after t sweeps is a mean of powers l^t. Hence, from the correlation a
 
     1 + 2 sum_t r_t >= 1 + 2 (m - 1) r_m + 2 r_m / (1 - r_m^(1 / m))
 
-sweeps or more. `plain, at most` is what that leaves: its rate can only be lower. The draws that it starts from are
-ours, whose R-hat stands beside; secret and m are chosen on every second start and the bound is taken on the others,
-with r_m two standard errors lower than it was found.
+sweeps or more. `plain, at most` is what that leaves: its rate can only be lower. The draws that it
+starts from are ours, whose R-hat stands beside; secret and m are chosen on every second start and
+the bound is taken on the others, with r_m two standard errors lower than it was found.
 """
 
 from __future__ import annotations

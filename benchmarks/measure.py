@@ -23,7 +23,8 @@ class OverBudget(Exception):
 def budget(seconds: float) -> Iterator[None]:
     """Interrupt after so many CPU seconds, as soon as the interpreter has the word again.
 
-    A timer on the wall looks at them twice a second: while a timer of CPU time runs, Linux counts that in whole ticks.
+    A timer on the wall looks at them twice a second: while a timer of CPU time runs, Linux counts
+    that in whole ticks.
     """
     start = time.process_time()
 

@@ -2,8 +2,8 @@
 
     .venv/bin/python -m benchmarks.optimal_grids [--quick]
 
-CPU seconds of one thread at a uniform distribution; all columns are listed on 3 x 3 cells, and climb on more than ten.
-Writes results/optimal_grids.csv as it goes.
+CPU seconds of one thread at a uniform distribution; all columns are listed on 3 x 3 cells, and
+climb on more than ten. Writes results/optimal_grids.csv as it goes.
 """
 
 from __future__ import annotations

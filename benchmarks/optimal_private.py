@@ -2,8 +2,8 @@
 
     .venv/bin/python -m benchmarks.optimal_private [--quick] [--most SECRETS]
 
-CPU seconds of one thread at a uniform distribution. The three ways stand side by side where each runs. Writes
-results/optimal_private.csv as it goes, up to so many SECRETS (50).
+CPU seconds of one thread at a uniform distribution. The three ways stand side by side where each
+runs. Writes results/optimal_private.csv as it goes, up to so many SECRETS (50).
 """
 
 from __future__ import annotations

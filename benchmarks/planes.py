@@ -2,10 +2,10 @@
 
     .venv/bin/python -m benchmarks.planes [--quick | NAME ...]
 
-About 153 users for each cell, planar geometric noise of eps = 0.2 a cell, exactly remapped to the grid, `mle` to 1e-8;
-and a million check-ins of Paris on an unbounded grid of cells of 0.1 km, eps = 1 a km, to 1e-6. Writes
-results/planes.csv: CPU seconds, iterations, the gap that is certified, and the memory of the call in vectors of one
-number a cell; what is not asked for keeps its row.
+About 153 users for each cell, planar geometric noise of eps = 0.2 a cell, exactly remapped to the
+grid, `mle` to 1e-8; and a million check-ins of Paris on an unbounded grid of cells of 0.1 km, eps =
+1 a km, to 1e-6. Writes results/planes.csv: CPU seconds, iterations, the gap that is certified, and
+the memory of the call in vectors of one number a cell; what is not asked for keeps its row.
 """
 
 from __future__ import annotations

@@ -2,10 +2,11 @@
 
     .venv/bin/python -m benchmarks.privic FOLDER [ROUNDS]
 
-FOLDER holds the authors' repository, blitzwas/PRIVIC on GitHub (MIT), as files or as a git directory without any. Its
-scripts do not run as they are: they import names that contain an invisible character. So only the functions needed here
-are taken out of privic_functions.py and run, word for word. CPU seconds, beta = 1, medians of ROUNDS (3); some six
-minutes. Writes results/privic.csv.
+FOLDER holds the authors' repository, blitzwas/PRIVIC on GitHub (MIT), as files or as a git
+directory without any. Its scripts do not run as they are: they import names that contain an
+invisible character. So only the functions needed here are taken out of privic_functions.py and run,
+word for word. CPU seconds, beta = 1, medians of ROUNDS (3); some six minutes. Writes
+results/privic.csv.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ from benchmarks.measure import clocked
 
 RESULTS = Path(__file__).parent / "results" / "privic.csv"
 SOURCE = "privic_functions.py"
-# dataset, steps of Blahut-Arimoto and of the update in a cycle (section 6), and how the authors' names end
+# dataset, steps of Blahut-Arimoto and of the update in a cycle (section 6), and how the authors'
+# names end
 CITIES = {
     "Paris": ("privic_paris", 8, 10, "Paris"),
     "San Francisco": ("privic_san_francisco", 5, 5, "SF"),

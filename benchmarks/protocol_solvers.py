@@ -2,11 +2,12 @@
 
     .venv/bin/python -m benchmarks.protocol_solvers [--quick]
 
-A hundred thousand people with words by Zipf's law, 100 and 1,000 of them, epsilon 2 (of the bounded number protocols,
-the words are points of a line). The tally is given, with its channel; tolerance is the default. In each round all
-protocols take their turn, so that a busy moment hits all: three rounds with 100 words, one with 1,000. Writes
-results/protocol_solvers.csv: medians of CPU seconds, `ratio` over OUE's, the steps and the certified gap. The bar: a
-ratio of at most 3. Some four minutes.
+A hundred thousand people with words by Zipf's law, 100 and 1,000 of them, epsilon 2 (of the bounded
+number protocols, the words are points of a line). The tally is given, with its channel; tolerance
+is the default. In each round all protocols take their turn, so that a busy moment hits all: three
+rounds with 100 words, one with 1,000. Writes results/protocol_solvers.csv: medians of CPU seconds,
+`ratio` over OUE's, the steps and the certified gap. The bar: a ratio of at most 3. Some four
+minutes.
 """
 
 from __future__ import annotations

@@ -13,7 +13,9 @@ from benchmarks.measure import budget, clocked, peak_bytes
 from benchmarks.workloads import Workload
 
 ENOUGH = 0.01  # a contender's turn lasts at least so many CPU seconds
-LONG = 5.0  # of a call that takes longer, the first is no warm-up but a measurement, unless it may have compiled
+# of a call that takes longer, the first is no warm-up but a measurement, unless it may have
+# compiled
+LONG = 5.0
 
 
 @dataclass(frozen=True)

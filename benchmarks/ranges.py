@@ -2,8 +2,9 @@
 
     .venv/bin/python -m benchmarks.ranges [--quick] [--limit SECONDS]
 
-Tallies that leave hundreds of probabilities open, CPU seconds of one thread. The linear programmes are left out where
-they took more than so many SECONDS (1) on a smaller tally of the kind. Writes results/ranges.csv as it goes.
+Tallies that leave hundreds of probabilities open, CPU seconds of one thread. The linear programmes
+are left out where they took more than so many SECONDS (1) on a smaller tally of the kind. Writes
+results/ranges.csv as it goes.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
     .venv/bin/python -m benchmarks.shokri [LIMIT]
 
-Lines and grids of growing size, uniform prior, Euclidean loss, CPU seconds. A form that took more than LIMIT seconds
-(5) is left out on the next size, where it would take ten to thirty times as long. Writes results/shokri.csv; its last
-rows are the ten bounds of the paper on San Francisco.
+Lines and grids of growing size, uniform prior, Euclidean loss, CPU seconds. A form that took more
+than LIMIT seconds (5) is left out on the next size, where it would take ten to thirty times as
+long. Writes results/shokri.csv; its last rows are the ten bounds of the paper on San Francisco.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ RESULTS = Path(__file__).parent / "results" / "shokri.csv"
 LIMIT = 5.0
 PROBLEMS = [("line", ik.Line(0, k - 1)) for k in (20, 50, 100)]
 PROBLEMS += [("grid", ik.Grid(*shape)) for shape in ((4, 6), (6, 8), (8, 12), (12, 16))]
-# of the largest useful loss: Table VIII goes from 4 to 112 per cent of it on the line, from 8 to 77 on the map
+# of the largest useful loss: Table VIII goes from 4 to 112 per cent of it on the line, from 8 to 77
+# on the map
 SHARES = (0.08, 0.4, 0.8)
 BOUNDS_ON_THE_MAP = np.arange(3, 31, 3) / 10
 NEIGHBOURS, MAX_NEW = 8, 4
@@ -60,8 +61,9 @@ def as_dense(rows: sparse.sparray) -> np.ndarray:
 def mirrored(grid: ik.Grid, bound: float) -> np.ndarray:
     """An optimum that is symmetric about both axes, found with a quarter of the variables: both sides must be even.
 
-    The mean of an optimum and its mirror images is optimal, so there is one. As in the package it is a feasible point
-    of the optima, with the nearest guesses first and then those that are missing.
+    The mean of an optimum and its mirror images is optimal, so there is one. As in the package it
+    is a feasible point of the optima, with the nearest guesses first and then those that are
+    missing.
     """
     loss = grid.distances()
     k, unit = len(grid), loss.max()
@@ -69,7 +71,8 @@ def mirrored(grid: ik.Grid, bound: float) -> np.ndarray:
     images = np.array([c.ravel() for c in (cells, cells[::-1], cells[:, ::-1], cells[::-1, ::-1])])
     quarter = cells[: grid.n_rows // 2, : grid.n_cols // 2].ravel()
     m = len(quarter)
-    # variables: A_xy for all x and the y of a quarter, by columns; row x is that of its image in the quarter, mirrored
+    # variables: A_xy for all x and the y of a quarter, by columns; row x is that of its image in
+    # the quarter, mirrored
     row_of = np.searchsorted(quarter, images.min(axis=0))
     sums = sparse.csr_array(
         (np.ones(k * m), (np.tile(row_of, m), np.arange(k * m))), shape=(m, k * m)

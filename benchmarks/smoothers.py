@@ -2,9 +2,10 @@
 
     .venv/bin/python -m benchmarks.smoothers [REPETITIONS]
 
-On the ages and on Manhattan, at four noise levels each, with every weight chosen from the reports alone; writes
-results/smoothers.csv, the earth mover's distance to the truth of each with its standard error. Only this needs the
-rivals, so they live here. The penalty was chosen on these eight settings; *How far should IBU run?* tries others.
+On the ages and on Manhattan, at four noise levels each, with every weight chosen from the reports
+alone; writes results/smoothers.csv, the earth mover's distance to the truth of each with its
+standard error. Only this needs the rivals, so they live here. The penalty was chosen on these eight
+settings; *How far should IBU run?* tries others.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ import ibukit as ik
 RESULTS = Path(__file__).parent / "results" / "smoothers.csv"
 SEED, REPETITIONS, FOLDS = 2026, 10, 5
 LEVELS = {"adult_ages": (0.01, 0.05, 0.1, 0.3), "gowalla_manhattan": (0.2, 0.5, 1.0, 2.0)}
-# bandwidths of the smoothed EM, in steps of the line or cells; sizes of the spline bases of the prior
+# bandwidths of the smoothed EM, in steps of the line or cells; sizes of the spline bases of the
+# prior
 BANDWIDTHS = np.geomspace(0.02, 6, 18)[::-1]
 ON_A_LINE = (5, 6, 8, 10, 13, 17, 22, 30)
 ON_A_MAP = ((4, 4), (6, 5), (8, 6), (11, 8), (14, 10), (18, 13))

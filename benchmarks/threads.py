@@ -2,11 +2,12 @@
 
     .venv/bin/python -m benchmarks.threads [--quick]
 
-Bits are a million rows and ten. Writes results/threads.csv. `two processes` is by how much more two processes do that
-share nothing but the machine, each with a problem of its own, than one alone: no way of sharing one problem gains more.
-The ratio of the seconds by the clock means something on an idle machine only. The other one holds on a busy machine
-too: CPU seconds of one thread, over those of the caller or of its companion, whichever are more, which is what the
-clock shows if these run side by side and wait for each other only once.
+Bits are a million rows and ten. Writes results/threads.csv. `two processes` is by how much more two
+processes do that share nothing but the machine, each with a problem of its own, than one alone: no
+way of sharing one problem gains more. The ratio of the seconds by the clock means something on an
+idle machine only. The other one holds on a busy machine too: CPU seconds of one thread, over those
+of the caller or of its companion, whichever are more, which is what the clock shows if these run
+side by side and wait for each other only once.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     .venv/bin/python -m benchmarks.unbounded
 
-A million users each; CPU seconds and memory of `mle` to a gap of 1e-6 and of a hundred steps of `ibu`, from reports
-that are already drawn. Writes results/unbounded.csv.
+A million users each; CPU seconds and memory of `mle` to a gap of 1e-6 and of a hundred steps of
+`ibu`, from reports that are already drawn. Writes results/unbounded.csv.
 """
 
 from __future__ import annotations

@@ -165,7 +165,8 @@ def _square(k: int) -> ik.Grid:
     return ik.Grid(side, side)
 
 
-# structure -> sizes k and a tally of that size: about a hundred users for each secret, at most ten million
+# structure -> sizes k and a tally of that size: about a hundred users for each secret, at most ten
+# million
 STRUCTURES: dict[str, tuple[tuple[int, ...], Callable[[int], ik.Tally]]] = {
     "k-RR": (
         (10**2, 10**3, 10**4, 10**5, 10**6, 10**7),

@@ -79,7 +79,8 @@ def load_adult_ages(subset: Literal["all", "train"] = "all") -> Dataset:
     Parameters
     ----------
     subset : {"all", "train"}
-        All 48,842 people (the paper's Fig. 1), or the 32,561 of the training file (the frequency-estimation paper).
+        All 48,842 people (the paper's Fig. 1), or the 32,561 of the training file (the
+        frequency-estimation paper).
 
     Returns
     -------
@@ -164,9 +165,9 @@ def load_gowalla(city: str) -> Dataset:
     Returns
     -------
     Dataset
-        Over a `Grid`. Distances are in km, from the papers' nominal cell of 0.5 km (the true cells of Manhattan are
-        0.499 km x 0.501 km); in the two ``privic_`` tables in cells, as that paper measures, with the box of the cells'
-        printed centres as bounds.
+        Over a `Grid`. Distances are in km, from the papers' nominal cell of 0.5 km (the true cells
+        of Manhattan are 0.499 km x 0.501 km); in the two ``privic_`` tables in cells, as that paper
+        measures, with the box of the cells' printed centres as bounds.
 
     Raises
     ------
@@ -203,9 +204,9 @@ def load_places(city: str) -> GeoDataFrame:
     Returns
     -------
     geopandas.GeoDataFrame
-        In degrees, EPSG:4326. Columns kind ("land", "water", "park", "canal", "street" or "landmark"), name, source,
-        approximate (set by hand) and geometry. Where there is land, all else is water. ``attrs["attribution"]`` is to
-        be printed with them.
+        In degrees, EPSG:4326. Columns kind ("land", "water", "park", "canal", "street" or
+        "landmark"), name, source, approximate (set by hand) and geometry. Where there is land, all
+        else is water. ``attrs["attribution"]`` is to be printed with them.
 
     Examples
     --------
@@ -228,16 +229,16 @@ def load_places(city: str) -> GeoDataFrame:
 def load_privic_island(stated: int = 0) -> Floats:
     """The PRIVIC authors' distribution of Paris with a planted lonely cell.
 
-    The cells are in the order of ``privic_paris``. Their cell number c is entry 164 - c: the lonely cell A (93) is
-    entry 71, the crowded cell B (52) entry 112. Given as they give it: the entries sum to 1.000000003, so pass it
-    through `normalize` where a distribution is wanted.
+    The cells are in the order of ``privic_paris``. Their cell number c is entry 164 - c: the lonely
+    cell A (93) is entry 71, the crowded cell B (52) entry 112. Given as they give it: the entries
+    sum to 1.000000003, so pass it through `normalize` where a distribution is wanted.
 
     Parameters
     ----------
     stated : int
-        For the authors' nine vectors of the attack, in which more people claim to be at A: the percentage of
-        adversaries by which their README calls the vector, one of 0, 5, 10, 15, 20, 24, 29, 34, 38. The true share is
-        a tenth of it, as the chapter on the attack shows.
+        For the authors' nine vectors of the attack, in which more people claim to be at A: the
+        percentage of adversaries by which their README calls the vector, one of 0, 5, 10, 15, 20,
+        24, 29, 34, 38. The true share is a tenth of it, as the chapter on the attack shows.
 
     Returns
     -------
@@ -292,8 +293,8 @@ def load_privic_epsilons() -> dict[str, Floats]:
 def load_taxi_distances() -> Dataset:
     """Distances of New York taxi trips in 1,000 bins of 0.03 miles.
 
-    They are a substitute for the table of the paper. The frequency-estimation paper counts 434,195 trips that were not
-    to be had; the range of 30 miles is our choice.
+    They are a substitute for the table of the paper. The frequency-estimation paper counts 434,195
+    trips that were not to be had; the range of 30 miles is our choice.
 
     Examples
     --------

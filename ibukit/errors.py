@@ -63,8 +63,8 @@ class MissingExtra(IbukitError, ImportError):
 class DataChanged(IbukitError, RuntimeError):
     """Data is not what it was.
 
-    A data file or a file of results does not have the recorded SHA-256, another has written to it, or reports are not
-    what they were when they were tallied.
+    A data file or a file of results does not have the recorded SHA-256, another has written to it,
+    or reports are not what they were when they were tallied.
     """
 
 
@@ -75,8 +75,8 @@ class ForeignFile(IbukitError, ValueError):
 class ConvergenceError(IbukitError, RuntimeError):
     """An iteration missed its goal: a tolerance, or a stopping rule.
 
-    `estimate` is the best that was found, which is what the function returns with ``strict=False``: an estimate, or
-    whatever else it makes.
+    `estimate` is the best that was found, which is what the function returns with ``strict=False``:
+    an estimate, or whatever else it makes.
 
     Examples
     --------
@@ -94,5 +94,6 @@ class ConvergenceError(IbukitError, RuntimeError):
         self.estimate = estimate  # mostly an `Estimate`, which knows of errors and not they of it
 
     def __reduce__(self) -> tuple[type[ConvergenceError], tuple[str, Any]]:
-        # an exception with a second argument does not pickle by itself, and workers must be able to raise it
+        # an exception with a second argument does not pickle by itself, and workers must be able to
+        # raise it
         return type(self), (str(self), self.estimate)

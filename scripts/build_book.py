@@ -2,13 +2,14 @@
 
     python scripts/build_book.py [--jobs N] [ARGUMENT OF jupyter-book build ...]
 
-Chapters are run N at a time into the cache that jupyter-book reads; alone it would run one after the other.
+Chapters are run N at a time into the cache that jupyter-book reads; alone it would run one after
+the other.
 
 Three things would otherwise let a wrong book look right:
 
 * The execution cache is keyed on the cells of a chapter alone, so a change in ibukit/, data/ or the results of the
-  benchmarks leaves old numbers standing. Those folders are therefore hashed, and a new hash empties _build.
-  (Not _build/bench.)
+  benchmarks leaves old numbers standing. Those folders are therefore hashed, and a new hash empties
+  _build. (Not _build/bench.)
 * Sphinx does not read an unchanged page twice, so the warnings of a failed build are gone in the next one. After a
   failure the parsed pages are dropped.
 * Without -W a chapter that raises still ends in success.

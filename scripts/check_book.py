@@ -2,11 +2,12 @@
 
     python scripts/check_book.py [--self-test] [--html _build/html] [--shots FOLDER] [--jobs N]
 
-A page must log no error, request nothing from another host, load everything it asks for, typeset its mathematics, show
-its images with alternative text, not scroll sideways, not cut off code or tables, pass axe-core, in the dark too, have
-a favicon and stay below a weight; the search must find some words, and the page of verdicts must filter. A few pages
-are opened from the disk (file://) as well. With --shots each page is also photographed, which takes a third longer.
-With --self-test the checks are shown pages that are broken on purpose.
+A page must log no error, request nothing from another host, load everything it asks for, typeset
+its mathematics, show its images with alternative text, not scroll sideways, not cut off code or
+tables, pass axe-core, in the dark too, have a favicon and stay below a weight; the search must find
+some words, and the page of verdicts must filter. A few pages are opened from the disk (file://) as
+well. With --shots each page is also photographed, which takes a third longer. With --self-test the
+checks are shown pages that are broken on purpose.
 """
 
 from __future__ import annotations
@@ -286,7 +287,8 @@ def visit(
         seen.add("not opened", str(error))
     context.close()
     if from_disk and is_search:
-        # On file:// a browser refuses to read the pages for the excerpts under the hits; the hits themselves are there.
+        # On file:// a browser refuses to read the pages for the excerpts under the hits; the hits
+        # themselves are there.
         return [
             f
             for f in seen.findings

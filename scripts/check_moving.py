@@ -2,10 +2,11 @@
 
     python scripts/check_moving.py [--self-test] [--html _build/html]
 
-Of each figure in book/moving each control is moved through all that it offers. At some of these choices the words of
-the sentence and the places of the marks must be those that `moving_shapes` computes, at 1280 and 390 px. What is
-written must be large enough to read. Without a script the still picture and its sentence must be there, and no control.
-With --self-test the pages are broken on purpose first.
+Of each figure in book/moving each control is moved through all that it offers. At some of these
+choices the words of the sentence and the places of the marks must be those that `moving_shapes`
+computes, at 1280 and 390 px. What is written must be large enough to read. Without a script the
+still picture and its sentence must be there, and no control. With --self-test the pages are broken
+on purpose first.
 """
 
 from __future__ import annotations

@@ -2,10 +2,11 @@
 
     python scripts/check_verdicts.py [--self-test] [--html _build/html]
 
-Every row of data/ledger.csv and data/errata.csv must have its anchor, each link from a row must lead to an anchor that
-is there, and so must each link from a chapter to a row; the totals must be those of the data; the filters must leave
-exactly the rows that the data say. `look` does the first, `operate` the second on a page that Playwright has opened.
-With --self-test both are shown pages that are broken on purpose.
+Every row of data/ledger.csv and data/errata.csv must have its anchor, each link from a row must
+lead to an anchor that is there, and so must each link from a chapter to a row; the totals must be
+those of the data; the filters must leave exactly the rows that the data say. `look` does the first,
+`operate` the second on a page that Playwright has opened. With --self-test both are shown pages
+that are broken on purpose.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
 """How often intervals hold, and how wide they are: draw reports of people with a known truth again and again.
 
-    python scripts/interval_coverage.py [--methods wald profile ...] [--settings ages ...] [--draws 1000] [--to FILE]
+    python scripts/interval_coverage.py [--methods wald profile ...] [--settings ages ...] [--draws
+    1000] [--to FILE]
 
-Writes data/interval-coverage.csv, one row for each setting, number of people, cell, target and method. Rows that the
-file has are kept, and a row is written as soon as it is there: what was interrupted goes on where it stopped. Draw i of
-a setting has the same reports for every method, from the seed (SEED, position of the setting, n, i).
+Writes data/interval-coverage.csv, one row for each setting, number of people, cell, target and
+method. Rows that the file has are kept, and a row is written as soon as it is there: what was
+interrupted goes on where it stopped. Draw i of a setting has the same reports for every method,
+from the seed (SEED, position of the setting, n, i).
 """
 
 from __future__ import annotations
@@ -98,7 +100,8 @@ def settings() -> Iterator[Setting]:
                 city, noise, ik.TruncatedPlanarGeometric(grid, epsilon), shares, sizes, cells
             )
     cells = {"largest": int(ages.argmax()), "boundary": 17}  # 85 to 89: 3 in 10,000
-    # under strong noise nearly all of a million rows of bits differ, and a thousand draws of them take hours
+    # under strong noise nearly all of a million rows of bits differ, and a thousand draws of them
+    # take hours
     for noise, epsilon, most in (("mild", 4.0, 1_000_000), ("strong", 1.0, 100_000)):
         yield Setting("unary", noise, ik.Rappor(20, epsilon), ages, (1_000, 30_000, most), cells)
     cells = {"largest": 0, "boundary": 1}  # everybody is alike

@@ -19,7 +19,8 @@ OUT = ROOT / "_build" / "kernels"
 KERNELS = "ibukit/**/_*kernels.py"
 TESTS = ("tests/plain_kernels.py", "tests/plain_solvers.py")
 LEAST = 98
-# without JIT Python's scalars warn of what compiled code passes over: hashes wrap round, and 1 / 0 is infinite
+# without JIT Python's scalars warn of what compiled code passes over: hashes wrap round, and 1 / 0
+# is infinite
 QUIET = ("-W", "ignore::RuntimeWarning")
 
 

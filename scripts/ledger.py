@@ -5,8 +5,9 @@ Settings, which are inputs that a paper chose, are counted apart from results.
     python scripts/ledger.py [--chapter SLUG] [--open] [--errata]
     python scripts/ledger.py --write     set the status of every erratum in data/errata.csv to what the tests say
 
-A row has a test when a test carries its id, as in ``@pytest.mark.ledger("A-T1")``, or a chapter's code cell does, as in
-the tag ``ledger:A-T1``. A tagged cell must assert something, or it would only look tested.
+A row has a test when a test carries its id, as in ``@pytest.mark.ledger("A-T1")``, or a chapter's
+code cell does, as in the tag ``ledger:A-T1``. A tagged cell must assert something, or it would only
+look tested.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
     python scripts/moving.py [NAME ...]
 
-Each figure is a function of moving_ages, moving_values or moving_paris. It describes the controls, the panels with
-their marks, and the sentence, in the form that book/_ext/moving_shapes.py explains. The numbers are rounded to what the
-figure shows. The same seed gives the same file.
+Each figure is a function of moving_ages, moving_values or moving_paris. It describes the controls,
+the panels with their marks, and the sentence, in the form that book/_ext/moving_shapes.py explains.
+The numbers are rounded to what the figure shows. The same seed gives the same file.
 """
 
 from __future__ import annotations

@@ -2,11 +2,12 @@
 
     python scripts/mutants.py [--n 60] [--seed 0] [--room "solvers bayes/_gibbs"] [--limit 120]
 
-A seeded sample of all faults of `plant` in ROOMS. The tests of a module are its row in tests/nearest_tests.csv and its
-own doctests, stopped at the first that fails; a kernel's are those of `kernel_lines`, without JIT. A run beyond the
-limit of processor time counts as found. In the end all tests that found a fault are run without one, so that none is
-counted that fails anyway. Faults that change no result are in tests/equivalent_mutants.csv, with the reason. Printed:
-each fault that no test found, and the score. Exit 1 where fewer than 90 % are found.
+A seeded sample of all faults of `plant` in ROOMS. The tests of a module are its row in
+tests/nearest_tests.csv and its own doctests, stopped at the first that fails; a kernel's are those
+of `kernel_lines`, without JIT. A run beyond the limit of processor time counts as found. In the end
+all tests that found a fault are run without one, so that none is counted that fails anyway. Faults
+that change no result are in tests/equivalent_mutants.csv, with the reason. Printed: each fault that
+no test found, and the score. Exit 1 where fewer than 90 % are found.
 """
 
 from __future__ import annotations
@@ -104,7 +105,8 @@ def modules(root: Path, rooms: Sequence[str]) -> list[str]:
 def sample(root: Path, rooms: Sequence[str], n: int, seed: int) -> list[Mutant]:
     """`n` of all faults, each as likely, in the order of their files; all of them if there are no more.
 
-    Those whose names have the least hashes with the seed: a change elsewhere leaves a fault in its sample.
+    Those whose names have the least hashes with the seed: a change elsewhere leaves a fault in its
+    sample.
     """
     every = []
     for file in modules(root, rooms):

@@ -3,9 +3,10 @@
     python scripts/notebooks.py run   [FILE ...]   run the chapters and write them back
     python scripts/notebooks.py check [FILE ...]   exit 1 where a chapter was not run or is not canonical
 
-Canonical means: cells are called CHAPTER-00, CHAPTER-01, ...; executed cells are counted 1, 2, ...; no times, no kernel
-version, no address of an object; text outputs kept, because the tests compare them; pictures dropped, because the book
-build draws them anew and a picture never has a readable difference.
+Canonical means: cells are called CHAPTER-00, CHAPTER-01, ...; executed cells are counted 1, 2, ...;
+no times, no kernel version, no address of an object; text outputs kept, because the tests compare
+them; pictures dropped, because the book build draws them anew and a picture never has a readable
+difference.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
 from tqdm import tqdm
 
-# older kernels bring a debugger, which warns here and in the kernel of what it may miss: nobody has asked for it
+# older kernels bring a debugger, which warns here and in the kernel of what it may miss: nobody has
+# asked for it
 os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -40,7 +42,8 @@ PICTURES = {"image/png", "image/jpeg", "image/svg+xml"}
 OF_PICTURES = {*PICTURES, "needs_background"}
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+")
-# a kernel that is told to end closes its sockets while another of its threads may still write: nothing is lost by it
+# a kernel that is told to end closes its sockets while another of its threads may still write:
+# nothing is lost by it
 LAST_WORDS = """
 import errno
 import logging
@@ -62,9 +65,10 @@ def chapters() -> list[Path]:
 def kernel_settings() -> dict[str, str]:
     """What kernels find in their environment: settings of this project, and not those in somebody's home.
 
-    A kernel warns that it talks to its notebook over TCP. It does so on one machine here, and nobody has to act on it.
-    No kernel keeps a history: those that run at once, or one after another, would wait for one database. None complains
-    of a socket that is closed: kernels do so now and then at their end, when nobody listens any more.
+    A kernel warns that it talks to its notebook over TCP. It does so on one machine here, and
+    nobody has to act on it. No kernel keeps a history: those that run at once, or one after
+    another, would wait for one database. None complains of a socket that is closed: kernels do so
+    now and then at their end, when nobody listens any more.
     """
     home = ROOT / "_build" / "ipython"
     settings = home / "profile_default" / "ipython_kernel_config.json"
@@ -77,8 +81,8 @@ def kernel_settings() -> dict[str, str]:
 def without_ports() -> None:
     """Let the kernels that this process starts from here on talk through files, not ports (on Windows they cannot).
 
-    Who starts a kernel looks for free ports, and the kernel takes them half a second later: of many that start at once,
-    one finds now and then that another has its port, and complains or dies.
+    Who starts a kernel looks for free ports, and the kernel takes them half a second later: of many
+    that start at once, one finds now and then that another has its port, and complains or dies.
     """
     start = KernelManager.__init__
     if os.name == "nt" or start.__name__ == "through_files":

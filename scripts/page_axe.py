@@ -1,8 +1,9 @@
 """Ask axe-core what is wrong with a page.
 
-Colours are what takes the longest: a chapter has ten thousand pieces of highlighted code. So they are measured once for
-all words that look alike, which have the same tags and classes all the way up, the same colours on the same grounds. Of
-each look, the first, the middle and the last are measured.
+Colours are what takes the longest: a chapter has ten thousand pieces of highlighted code. So they
+are measured once for all words that look alike, which have the same tags and classes all the way
+up, the same colours on the same grounds. Of each look, the first, the middle and the last are
+measured.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ from typing import Any
 HEAVIEST = 1_500_000  # bytes of a page with its pictures, without what all pages share
 # What all pages share is loaded once for the site.
 SHARED = re.compile(r"/_static/|/searchindex\.js")
-# Pages whose code may be wider than its column: listings of the package's source, whose lines have 120 columns, and the
-# examples in docstrings.
+# Pages whose code may be wider than its column: listings of the package's source, whose lines have
+# 120 columns, and the examples in docstrings.
 CODE_MAY_BE_WIDE = ("_modules/", "book/reference/", "tests/")
 # what the head of every page has once
 ONCE = ('name="viewport"', 'name="description"', 'property="og:title"')

@@ -1,7 +1,8 @@
 """Every small fault that can be planted into a source file: an operator, a constant, a condition, a line left out.
 
-A fault is a stretch of the text and what stands there instead, so that a faulty file differs from the right one in that
-stretch alone. What only changes a word is no fault: docstrings, annotations, decorators and what a `raise` says.
+A fault is a stretch of the text and what stands there instead, so that a faulty file differs from
+the right one in that stretch alone. What only changes a word is no fault: docstrings, annotations,
+decorators and what a `raise` says.
 """
 
 from __future__ import annotations

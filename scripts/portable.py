@@ -2,8 +2,9 @@
 
     python scripts/portable.py [--jobs N] [--only "NAME ..."] [PYTEST ARGUMENT ...]
 
-One line a run: its name, what passed and failed, the seconds. Exit 1 where a test fails, or where a library did not run
-as asked. What this processor cannot run (kernels with AVX-512, say) is named as left out.
+One line a run: its name, what passed and failed, the seconds. Exit 1 where a test fails, or where a
+library did not run as asked. What this processor cannot run (kernels with AVX-512, say) is named as
+left out.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ import one_run
 ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "_build" / "portable"
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS", "MKL_NUM_THREADS")
-# what a processor without them would not choose; names of glibc 2.33 and newer, unknown ones are passed over
+# what a processor without them would not choose; names of glibc 2.33 and newer, unknown ones are
+# passed over
 PLAIN_LIBM = {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX,-AVX2,-FMA,-FMA4"}
 # by other names where a build leaves a kind out or calls it by its first processor
 SAME_KERNELS = {"Prescott": {"Prescott", "Katmai"}, "Zen": {"Zen", "Haswell"}}

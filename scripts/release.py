@@ -2,12 +2,13 @@
 
     python scripts/release.py [--html _build/html] [--out dist] [--tools PYTHON]
 
-The wheel and the source archive are built and checked by twine. Each is installed, with the newest dependencies that
-it allows, into a fresh environment, where the first example of its own README runs in an empty folder. The script and
-the tests of the conda recipe run on the source archive, with its requirements from the index of Python in the place of
-conda's channels. The built book becomes an archive whose bytes do not depend on when or where it was packed. A bill of
-materials (CycloneDX) lists what the environment of the wheel holds. SHA256SUMS lists them all. The first thing that is
-wrong ends the run with 1. Nothing is published: that is for a maintainer, by hand.
+The wheel and the source archive are built and checked by twine. Each is installed, with the newest
+dependencies that it allows, into a fresh environment, where the first example of its own README
+runs in an empty folder. The script and the tests of the conda recipe run on the source archive,
+with its requirements from the index of Python in the place of conda's channels. The built book
+becomes an archive whose bytes do not depend on when or where it was packed. A bill of materials
+(CycloneDX) lists what the environment of the wheel holds. SHA256SUMS lists them all. The first
+thing that is wrong ends the run with 1. Nothing is published: that is for a maintainer, by hand.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """Run the tests, without the chapters, on every supported Python, and on the lowest versions of the dependencies.
 
-    python scripts/versions.py [--jobs N] [--only "NAME ..."] [--tests "PATH ..."] [PYTEST ARGUMENT ...]
+    python scripts/versions.py [--jobs N] [--only "NAME ..."] [--tests "PATH ..."] [PYTEST ARGUMENT
+    ...]
 
-Each run has an environment of its own under _build/versions, made anew by uv; the lowest versions are those that
-pyproject.toml allows. An interpreter is one of pyenv's, of this machine, or one that uv can install. One line a run;
-exit 1 where a test fails. A Python that cannot be had here, or for which a dependency has no wheel, is left out, and
-named with the reason.
+Each run has an environment of its own under _build/versions, made anew by uv; the lowest versions
+are those that pyproject.toml allows. An interpreter is one of pyenv's, of this machine, or one that
+uv can install. One line a run; exit 1 where a test fails. A Python that cannot be had here, or for
+which a dependency has no wheel, is left out, and named with the reason.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
     python scripts/warm.py [PACKAGE ...]
 
-Each line of standard input is a job: JSON with the folder, pytest's arguments, the seconds of processor time it may
-take and whether it runs without JIT. Each line of the answer: JSON with the exit code, null where the time was up, what
-was said, and the processor time. A job runs in a fork, in which nothing of the folder was imported before; to import
-the rest is half of a short run.
+Each line of standard input is a job: JSON with the folder, pytest's arguments, the seconds of
+processor time it may take and whether it runs without JIT. Each line of the answer: JSON with the
+exit code, null where the time was up, what was said, and the processor time. A job runs in a fork,
+in which nothing of the folder was imported before; to import the rest is half of a short run.
 """
 
 from __future__ import annotations

@@ -17,7 +17,8 @@ collect_ignore = ["rounding"]  # a sitecustomize, which only `make portable` put
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 TABLES = {"ledger": "ledger.csv", "erratum": "errata.csv"}
-# what was collected, slow tests included: the files with a test, and for each mark and id the tests that carry it
+# what was collected, slow tests included: the files with a test, and for each mark and id the tests
+# that carry it
 Carried = dict[str, dict[str, set[str]]]
 FILES, CARRIED = pytest.StashKey[set[Path]](), pytest.StashKey[Carried]()
 

@@ -105,7 +105,8 @@ INSTANCES = instances()
 NAMES = [instance.name for instance in INSTANCES]
 
 
-# Weights for Hypothesis: round numbers first, because a failure should shrink to something readable; zeros too.
+# Weights for Hypothesis: round numbers first, because a failure should shrink to something
+# readable; zeros too.
 WEIGHTS = st.sampled_from([0.0, 1.0, 2.0, 5.0, 0.1, 1e-3, 1e-8]) | st.floats(0.01, 10)
 
 

@@ -12,7 +12,8 @@ SQUARE, OBLONG, TALL = (
 )
 LONE_ROW, LONE_COLUMN, FOUR = ik.Grid(1, 6, cell_size=0.5), ik.Grid(5, 1), ik.Grid(2, 2)
 TRIANGLE = ik.Alphabet(["a", "b", "c"], distances=[[0, 1, 2], [1, 0, 1.5], [2, 1.5, 0]])
-# noise of this level spreads over some 500 cells each way, one of 1e-3 over more than a test's time allows
+# noise of this level spreads over some 500 cells each way, one of 1e-3 over more than a test's time
+# allows
 SPREAD = 0.1
 
 

@@ -1,7 +1,7 @@
 """Small cases of all other compiled loops, for runs without JIT: `make kernels` and `make mutants` name this file.
 
-Not collected by `make test`, whose tests meet the loops compiled. What is checked are laws: matrices written out,
-exact fractions, recursions against lists of all secrets.
+Not collected by `make test`, whose tests meet the loops compiled. What is checked are laws:
+matrices written out, exact fractions, recursions against lists of all secrets.
 """
 
 import math

@@ -27,8 +27,9 @@ def by_quasi_newton(matrix, counts):
 def by_least_squares(matrix, counts, steps=30):
     """Newton's method with the constraints inside, by non-negative least squares (Wang 2007, the CNM algorithm).
 
-    Around theta with p = theta M the objective is, up to a constant, -1/2 sum_z q_z ((phi M)_z / p_z - 2)^2.
-    Half the way, and half again, until the likelihood does not fall; a step of EM where it does for every length.
+    Around theta with p = theta M the objective is, up to a constant, -1/2 sum_z q_z ((phi M)_z /
+    p_z - 2)^2. Half the way, and half again, until the likelihood does not fall; a step of EM where
+    it does for every length.
     """
     columns, q = _seen(matrix, counts)
     columns = columns / columns.max(axis=0)

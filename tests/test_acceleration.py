@@ -128,7 +128,8 @@ def test_a_fixed_point_stays():
     counts = np.rint(1e15 * theta @ matrix).astype(np.int64)
     tally = ik.MatrixMechanism(matrix).tally_counts(counts)
     for point in path(tally, 60, start=theta).distributions:
-        # a move by d changes the likelihood by d^2: up to a root of the rounding it may pass for no loss
+        # a move by d changes the likelihood by d^2: up to a root of the rounding it may pass for no
+        # loss
         assert np.abs(point - theta).max() <= 1e-7
     moved = np.roll(theta, 1)
     assert np.abs(path(tally, 60, start=moved).distributions[-1] - theta).max() <= 1e-7, (
@@ -141,7 +142,8 @@ def test_many_maximisers_and_any_of_them_is_kept():
     tally = twins.tally([1, 1, 1, 1, 0, 2])
     for share in (0.1, 0.5, 0.9):
         theta = np.array([share * 7 / 24, 17 / 24, (1 - share) * 7 / 24])
-        # nothing holds it along the flat direction: rounding of 1e-15 a step is carried along, and extrapolated
+        # nothing holds it along the flat direction: rounding of 1e-15 a step is carried along, and
+        # extrapolated
         assert np.abs(path(tally, 30, start=theta).distributions[-1] - theta).max() <= 1e-10
 
 
@@ -196,7 +198,8 @@ def test_max_iter_is_kept(family):
 
 
 def test_the_last_evaluation_allowed_is_a_step():
-    # a proposal may be refused: one that leaves no evaluation for the plain update would leave the point where it is
+    # a proposal may be refused: one that leaves no evaluation for the plain update would leave the
+    # point where it is
     (tally, _), *_ = hard(FAMILIES[3], 1)
     for most in range(1, 40):
         first, second = path(tally, most).distributions[-2:]

@@ -38,7 +38,8 @@ def test_noise_that_integers_cannot_hold_is_refused(kind, epsilon):
 @pytest.mark.parametrize("epsilon", [5e-15, 1e-12])
 def test_the_least_epsilon_still_hides_the_secret(epsilon, rng):
     reports = ik.LinearGeometric(4, epsilon).randomize(np.full(20_000, 2), rng)
-    # half of two-sided geometric noise lies within log 2 / epsilon; the share errs by 0.02 with odds below 1e-7
+    # half of two-sided geometric noise lies within log 2 / epsilon; the share errs by 0.02 with
+    # odds below 1e-7
     assert np.mean(np.abs(reports) * epsilon < np.log(2)) == pytest.approx(0.5, abs=0.02)
     ends = (
         np.bincount(

@@ -163,7 +163,8 @@ def test_a_long_line_is_asked_for_few_rows_and_each_once(monkeypatch, rng):
     theta, rounds = assert_certified(channel, tally.frequencies, tally.k)
     assert 4 <= rounds <= 10
     assert 12 <= np.count_nonzero(theta) <= 120
-    # the steps before the first round, one a round, a few for the first candidates and for this test
+    # the steps before the first round, one a round, a few for the first candidates and for this
+    # test
     assert channel.adjoints <= active_set.EM_STEPS + 20
     # the rows asked for: not each round anew, and of a summit of g not all neighbours
     assert channel.forwards <= channel.adjoints + 400
@@ -204,7 +205,8 @@ def test_every_report_gets_a_secret_that_can_produce_it():
 @pytest.mark.usefixtures("from_few")
 @pytest.mark.parametrize("seed", range(5))
 def test_a_secret_is_kept_for_a_report_that_nothing_else_can_produce(seed):
-    # at this tolerance three reports in ten thousand million weigh nothing, yet without them there is no likelihood
+    # at this tolerance three reports in ten thousand million weigh nothing, yet without them there
+    # is no likelihood
     rng, k = np.random.default_rng(seed), 120
     line = np.exp(-0.1 * np.abs(np.subtract.outer(np.arange(k), np.arange(k))))
     line /= line.sum(axis=1, keepdims=True)

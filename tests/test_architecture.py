@@ -1,6 +1,7 @@
 """The shape of the house: who may import whom, what is light, what is random, what is documented.
 
-Each rule is a function from source text to findings, so that each can be seen to find what it is there for.
+Each rule is a function from source text to findings, so that each can be seen to find what it is
+there for.
 """
 
 import ast
@@ -76,7 +77,8 @@ HEAVY = {
     "arviz_stats",
 }
 HEAVY |= {"narwhals", "duckdb", "polars", "pyarrow", "dask", "distributed"}
-# each repetition has a generator of its own, made from the seed handed in; FIXED are the same signs or walks each time
+# each repetition has a generator of its own, made from the seed handed in; FIXED are the same signs
+# or walks each time
 SEEDED = (
     "ibukit.evaluation.replicate",
     "ibukit.design.privic.privic",
@@ -435,7 +437,8 @@ READ += [
 ]
 # what claims.show returns: seen in its example
 SHOWN = ["ibukit.claims.Comparison"]
-# no docstring; sections in a wrong order; parameters missing, unknown or in a wrong order; no example
+# no docstring; sections in a wrong order; parameters missing, unknown or in a wrong order; no
+# example
 CODES = {"GL06", "GL07", "GL08", "PR01", "PR02", "PR03", "PR08", "EX01"}
 
 

@@ -1,7 +1,7 @@
 """What people with data of their own have typed: it works, or the error says what to do.
 
-The sections are those who tried: a privacy engineer, a mobility researcher, a scientist with bits, a statistician, a
-researcher with a mechanism of their own.
+The sections are those who tried: a privacy engineer, a mobility researcher, a scientist with bits,
+a statistician, a researcher with a mechanism of their own.
 """
 
 import json

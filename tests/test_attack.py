@@ -129,7 +129,8 @@ def test_a_mixture_moves_by_its_share_of_what_adversaries_add(weight):
 
 @pytest.mark.parametrize("beta", [0.1, 1.0, 3.0])
 def test_the_breakdown_fraction_of_two_places(beta):
-    # all honest people at the first: g = (1 - f) u + f / u with u = exp(-beta d), which is 1 at f = u / (1 + u)
+    # all honest people at the first: g = (1 - f) u + f / u with u = exp(-beta d), which is 1 at f =
+    # u / (1 + u)
     places = ik.Alphabet(["crowd", "island"], distances=[[0, 2], [2, 0]])
     u = np.exp(-2 * beta)
     assert ik.attack.breakdown_fraction([1, 0], places, beta, "island") == pytest.approx(

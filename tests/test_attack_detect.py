@@ -35,8 +35,8 @@ def factors(mechanism, first):
 @pytest.mark.parametrize("n", [12, 100, 2000])
 @pytest.mark.parametrize("share", [0, 0.05])
 def test_no_secret_is_expected_to_add_to_the_evidence(n, share, crude, rng, monkeypatch):
-    # the step of the proof: E[factor | x] <= 1 for every x, whatever the first half was; with few reports some that
-    # are possible were not seen, and count as one
+    # the step of the proof: E[factor | x] <= 1 for every x, whatever the first half was; with few
+    # reports some that are possible were not seen, and count as one
     if crude:  # the level does not even need the maximiser
         monkeypatch.setattr(detection, "_nearest", lambda channel, q: channel.mean(axis=0))
     mechanism = elastic()

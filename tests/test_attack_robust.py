@@ -97,7 +97,8 @@ def test_decoys_do_not_hide_the_target(name, rng):
     assert found.share == pytest.approx(sum(found.shares), abs=1e-12)
     assert found.shares[found.reports.index(ISLAND)] == pytest.approx(0.01, abs=0.004)
     assert repr(found).count(",") == len(found.reports) - 1
-    # left out together, what design depends on is as without them; left out one by one, the target stays in
+    # left out together, what design depends on is as without them; left out one by one, the target
+    # stays in
     fitted = [found, ik.attack.robust_mle(attacked, most=1)]
     assert len(found.reports) > 1 == len(fitted[1].reports)
     several, one = (honest.forward(each.estimate.distribution) for each in fitted)
@@ -330,7 +331,8 @@ def test_what_is_found_can_be_sent_again(name, rng):
 
 
 def test_reports_that_honest_people_could_make_as_often_are_no_attack(rng):
-    # under k-RR a share of honest people with the secret 5 explains its reports as well as adversaries do
+    # under k-RR a share of honest people with the secret 5 explains its reports as well as
+    # adversaries do
     attacked = ik.RandomizedResponse(6, 3.0).simulate([1500, 1500, 1500, 0, 0, 0], rng)
     attacked = ik.attack.poison_outputs(attacked, 5, 0.05)
     found = ik.attack.robust_mle(attacked)
@@ -339,7 +341,8 @@ def test_reports_that_honest_people_could_make_as_often_are_no_attack(rng):
 
 
 def test_the_likelihood_is_that_of_the_same_reports():
-    # a report so far off that its probability is kept as a logarithm: both likelihoods count it in full
+    # a report so far off that its probability is kept as a logarithm: both likelihoods count it in
+    # full
     mechanism = ik.LinearGeometric(3, 1.0)
     tally = mechanism.tally([0] * 50 + [1] * 50 + [900] * 5)
     honest, found = ik.mle(tally), ik.attack.robust_mle(tally, most=1)

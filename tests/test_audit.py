@@ -128,7 +128,8 @@ def test_the_bound_is_that_of_clopper_and_pearson():
 
 
 def test_reports_that_choose_the_event_are_not_those_that_judge_it():
-    # by quarters: how many A, C and B. The second one's best event is {A}, that of the second and third {A, C}
+    # by quarters: how many A, C and B. The second one's best event is {A}, that of the second and
+    # third {A, C}
     quarters = {
         0: [(60, 30, 10), (50, 0, 50), (0, 100, 0), (7, 0, 93)],
         1: [(10, 20, 70), (5, 10, 85)] + 2 * [(3, 0, 97)],

@@ -33,7 +33,8 @@ def test_no_bound_is_above_the_limit(prior, k, rng):
                 bayes_limits(kind(k, eps), alpha, rng=rng, draws=draws),
                 ldp_bounds(k, eps),
             )
-            # Jensen and the geometric mean hold for the drawn points themselves, so there is no Monte-Carlo slack
+            # Jensen and the geometric mean hold for the drawn points themselves, so there is no
+            # Monte-Carlo slack
             assert limits.distribution >= limits.distribution_bound * (1 - 1e-9)
             assert limits.frequencies >= limits.frequencies_bound * (1 - 1e-9)
             assert limits.distribution >= least_asymptotic_mse(k, eps)
@@ -265,7 +266,8 @@ def test_the_prior_s_own_information():
     """I by quadrature of the squared gradient along the simplex."""
     for prior in ((3.0, 4.0), (2.5, 3.0, 6.0)):
         k = len(prior)
-        # grad log f squared times the density is a density of smaller parameters: nodes for alpha - 2 are exact
+        # grad log f squared times the density is a density of smaller parameters: nodes for alpha -
+        # 2 are exact
         points, weights = bayes_error.dirichlet_nodes(np.array(prior) - 2, 20)
         gradient = (np.array(prior) - 1) / points
         gradient -= gradient.mean(axis=1, keepdims=True)

@@ -298,7 +298,8 @@ def test_many_mechanisms_are_drawn_timed_and_judged(case, method, monkeypatch):
     assert free_will.verdicts(pd.DataFrame([row])) == []
 
 
-# a program of the same shape as the authors', which is not kept here: loops over cells from the other corner
+# a program of the same shape as the authors', which is not kept here: loops over cells from the
+# other corner
 STAND_IN = """
 import nothing_that_exists
 def PosToValParis(t): return divmod(t, len(X_paris_long))

@@ -77,7 +77,8 @@ def test_an_example_is_run_or_its_error_is_shown():
 
 
 def test_the_true_values_beside_their_errors():
-    # of L-OSUE (2, 1), the variance of one bit of a secret that everybody has; what the page has in the place of f
+    # of L-OSUE (2, 1), the variance of one bit of a secret that everybody has; what the page has in
+    # the place of f
     p2, q1 = (np.e**3 - 1) / ((np.e + 1) * (np.e**2 - 1)), 1 / (np.e**2 + 1)
     protocol = ik.LongitudinalUnaryEncoding.osue(5, 1.0, 2.0)
     own, other = protocol.p_one, 1 - protocol.p_zero if protocol.p_zero > 0.5 else protocol.p_zero
@@ -133,7 +134,8 @@ def test_hash_tables_are_functions_times_values():
 
 
 def test_fake_data_of_zeros_is_a_unary_encoding():
-    # RS+FD with UE of a zero vector: with probability 1 / d the attribute is the one that is reported
+    # RS+FD with UE of a zero vector: with probability 1 / d the attribute is the one that is
+    # reported
     k, d, p, q = 3, 4, 0.5, 0.2
     fake = ik.UnaryEncoding(k, p, q).matrix()
     reports = np.array(np.unravel_index(np.arange(2**k), (2,) * k)).T

@@ -165,7 +165,8 @@ SETTINGS = {
 }
 
 
-# of the people's own frequencies, where hardly anybody reports and on a line; `make slow` has the others
+# of the people's own frequencies, where hardly anybody reports and on a line; `make slow` has the
+# others
 QUICK = {
     ("few", "frequencies"),
     ("line", "frequencies"),

@@ -65,7 +65,8 @@ def test_duality_with_ibu_is_bitwise():
     """The distribution of the reports runs through IBU's iterates on the transposed kernel, to the last bit."""
     prior, line = np.array([0.125, 0.25, 0.5, 0.125]), ik.Line(0, 3)
     kernel = np.exp(-0.75 * line.distances())
-    # symmetric, and scaled to rows that a mechanism may have: a common factor cancels, if it is a power of two
+    # symmetric, and scaled to rows that a mechanism may have: a common factor cancels, if it is a
+    # power of two
     backwards = np.hstack([kernel / 4, 1 - kernel.sum(axis=1, keepdims=True) / 4])
     tally = ik.MatrixMechanism(backwards).tally_counts([1, 2, 4, 1, 0])
     for steps in (1, 2, 7, 50):

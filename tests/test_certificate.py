@@ -208,7 +208,8 @@ def test_the_papers_stopping_rule_does_not_reach_the_maximiser():
     tally = ik.TruncatedGeometric(k, 0.1).tally_counts(counts)
     stopped, best = ik.ibu(tally, stop=ik.Change(1e-2)), ik.mle(tally)
     assert stopped.status is ik.Status.CONVERGED
-    # less than a hundredth of a nat in the last step, more than a hundred such steps below the maximum
+    # less than a hundredth of a nat in the last step, more than a hundred such steps below the
+    # maximum
     assert best.log_likelihood - stopped.log_likelihood > 100 * 1e-2
     assert stopped.gap > 1e-4
     assert best.log_likelihood - stopped.log_likelihood <= tally.n * stopped.gap

@@ -1,6 +1,7 @@
 """A reader may change the setting of a chapter: what was checked in the published one is then said, and raises nothing.
 
-`make test` changes a quick chapter, `make slow` all of them, the seed and the rest of the setting on their own.
+`make test` changes a quick chapter, `make slow` all of them, the seed and the rest of the setting
+on their own.
 """
 
 from __future__ import annotations

@@ -278,7 +278,8 @@ def test_the_bound_holds_for_every_mix_with_an_invertible_average(mix, data):
         inv_squared_error(average, theta),
     )
     assert exact <= bound + 1e-12 * abs(bound)
-    # the difference is a variance: that of what the inverse makes of each mechanism's expected reports
+    # the difference is a variance: that of what the inverse makes of each mechanism's expected
+    # reports
     inverse = np.linalg.pinv(average.matrix())
     shifts = np.array([theta @ matrix @ inverse - theta for matrix in matrices])
     assert np.abs(weights @ shifts).max() <= 1e-8, "theirs is the truth on average"

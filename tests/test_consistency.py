@@ -51,7 +51,8 @@ def test_zeros_break_two_conditions_and_not_the_conclusion():
     assert "upper semicontinuous" in found.reason
     assert "the secret with code 0 never gives report 2" in found.conditions[2].reason
     assert found.conditions[3].bound is None
-    # the discontinuity: the report occurs at the truth, and next to the vertex its log-probability falls without end
+    # the discontinuity: the report occurs at the truth, and next to the vertex its log-probability
+    # falls without end
     logs = [np.log(np.array([1 - t, t, 0]) @ HOLES[:, 2]) for t in (1e-2, 1e-10, 1e-100, 1e-300)]
     assert np.diff(logs).max() < -10
     assert np.array([1, 0, 0]) @ HOLES[:, 2] == 0
@@ -83,7 +84,8 @@ def test_what_is_not_identified_is_not_consistent(rng):
     assert not found
     assert not found.consistent
     assert "no estimator can be consistent at both" in found.reason
-    # (1, 0, 0) and (0, 0, 1) give the same reports: the errors at the two cannot both fall below one half
+    # (1, 0, 0) and (0, 0, 1) give the same reports: the errors at the two cannot both fall below
+    # one half
     apart = [
         errors(MERGED, np.array(theta), 10**6, rng, runs=5).max()
         for theta in ([1.0, 0, 0], [0, 0, 1.0])

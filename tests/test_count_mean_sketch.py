@@ -128,7 +128,8 @@ def test_the_published_estimate_over_all_hash_functions(kind, k, m, eps):
         bias.append(mechanism.invert(every, theta @ mechanism.matrix()) - theta)
         np.testing.assert_allclose(bias[-1], stated, atol=1e-12)
     c = 1 / math.tanh(eps / (4 if kind is ik.CountMeanSketch else 2))
-    # functions that send all secrets to one bucket are refused here, where they count: T is known for them
+    # functions that send all secrets to one bucket are refused here, where they count: T is known
+    # for them
     if kind is ik.CountMeanSketch:
         own, noise = 1.0, (m / (m - 1)) ** 2 * (c**2 - 1) / 4
     else:

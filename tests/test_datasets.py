@@ -200,6 +200,7 @@ def test_landmarks_lie_where_people_check_in(city):
     data = ik.datasets.load_gowalla(city)
     codes = data.alphabet.locate(list(data.landmarks.values()))
     assert len(set(codes.tolist())) == len(data.landmarks) >= 4
-    # exchanged or in another city they would be outside; moved by some cells they would hardly be so busy
+    # exchanged or in another city they would be outside; moved by some cells they would hardly be
+    # so busy
     assert np.median(data.counts[codes]) > 3 * np.median(data.counts)
     assert ik.datasets.load_adult_ages().landmarks == {}

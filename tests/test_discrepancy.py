@@ -1,6 +1,7 @@
 """`Discrepancy` as a statistical rule: what its two sides are under the truth, when it stops, and what that is worth.
 
-A mean is refused four standard errors away (by chance once in 15,000), a quantile where chance would do it as seldom.
+A mean is refused four standard errors away (by chance once in 15,000), a quantile where chance
+would do it as seldom.
 """
 
 import math
@@ -123,7 +124,8 @@ def test_another_mechanism_is_noticed(rng):
 
 
 def test_for_these_users_alone_the_deviance_is_smaller_by_what_is_not_hidden(rng):
-    # the people are fixed, only their noise is drawn: the variance of the counts lacks that of the people
+    # the people are fixed, only their noise is drawn: the variance of the counts lacks that of the
+    # people
     mechanism = ik.RandomizedResponse(LINE, 4.0)
     M, theta = mechanism.matrix(), AGES.distribution
     less = (theta @ (M**2 / (theta @ M))).sum() - 1
@@ -169,8 +171,8 @@ def test_it_stops_where_it_can_and_says_so_where_not(draws, rng):
         assert abs(left) < 0.05 or (stop.status is ik.Status.OUT_OF_REACH) == (left > 0)
     if draws == 2:  # too few to count
         return
-    # the MLE takes up some 15 degrees of freedom (tr of the penalised information of `smooth` as its penalty vanishes):
-    # chance puts a chi-square with the other 84 above 99 once in eight
+    # the MLE takes up some 15 degrees of freedom (tr of the penalised information of `smooth` as
+    # its penalty vanishes): chance puts a chi-square with the other 84 above 99 once in eight
     stopped = sum(stop.status is ik.Status.STOPPED for stop, _, _ in outcomes)
     assert stats.binomtest(stopped, len(outcomes), stats.chi2(84).cdf(99)).pvalue > FALSE_ALARM
 
@@ -195,7 +197,8 @@ def test_the_stop_is_nearer_to_the_truth_than_the_maximum(case, rng):
         reached.append(stop.status is ik.Status.STOPPED)
     gain, error = median_and_error(np.array(gains), rng)
     assert gain > 4 * error, (gain, error)
-    # by all that is known it is out of reach for 12 % of the ages' tallies, and hardly ever on the map
+    # by all that is known it is out of reach for 12 % of the ages' tallies, and hardly ever on the
+    # map
     assert (
         stats.binomtest(sum(reached), draws, 0.88 if case == "ages" else 0.99).pvalue > FALSE_ALARM
     )

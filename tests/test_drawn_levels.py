@@ -1,6 +1,7 @@
 """Levels that doubles cannot draw are refused: the largest that are taken still lie, the smallest do not leak a parity.
 
-A simulator is not private in the strict sense at any level; what is tested here is that it is not plainly open.
+A simulator is not private in the strict sense at any level; what is tested here is that it is not
+plainly open.
 """
 
 import math
@@ -162,7 +163,8 @@ def test_what_it_draws_at_the_largest_levels_and_beyond():
 def test_no_report_farther_than_the_last_number():
     """Laplace noise ends at 53 log 2 / eps: some reports are impossible, and rule secrets out, as the docstring says.
 
-    Its negative numbers end one binary digit earlier, which is why no level above 104 log 2 = 72.09 is taken.
+    Its negative numbers end one binary digit earlier, which is why no level above 104 log 2 = 72.09
+    is taken.
     """
     far = ik.LinearLaplace(100, 1.0)
     assert far.randomize([0], generator_of(0xFFFFFFFF)).tolist() == [37]

@@ -102,7 +102,8 @@ def test_the_method_says_how_it_stopped():
 
 
 def test_the_likelihood_is_minus_infinity_where_a_report_is_impossible():
-    # v = (2.52, -1.53, 0.01): its projection is a point mass, under which the third report cannot happen
+    # v = (2.52, -1.53, 0.01): its projection is a point mass, under which the third report cannot
+    # happen
     mechanism = ik.MatrixMechanism([[0.6, 0.4, 0.0], [0.4, 0.6, 0.0], [0.0, 0.0, 1.0]])
     estimate = ik.inv(mechanism.tally_counts([90, 9, 1]))
     assert estimate.distribution.tolist() == [1.0, 0.0, 0.0]

@@ -101,7 +101,8 @@ def test_subset_selection_attains_the_bound_at_uniform_secrets():
         least_asymptotic_mse(10, 0.1, ik.uniform(10)),
     )
     assert ten == pytest.approx((3245.4, 3237.3), abs=0.05)
-    # the paper's form in the limit of small epsilon, below by a factor of 4 (1 - 1/k)^2; nothing depends on m
+    # the paper's form in the limit of small epsilon, below by a factor of 4 (1 - 1/k)^2; nothing
+    # depends on m
     for k in (2, 4, 6, 8, 10):
         ratio = (
             asymptotic_mse(ik.SubsetSelection(k, 1e-5), ik.uniform(k))
@@ -130,7 +131,8 @@ def test_the_bound_at_theta_is_the_sum_of_roots_and_above_the_shorter_one(rng):
             # roots of rounding errors
             assert found == pytest.approx(max(expected, least_asymptotic_mse(k, eps)), rel=1e-6)
             assert found >= shorter * (1 - 1e-12)
-    # with the root over all of theta (1 - theta) it would be false: subset selection is better than that
+    # with the root over all of theta (1 - theta) it would be false: subset selection is better than
+    # that
     k, eps = 10, 0.1
     too_much = (
         4 * math.exp(eps) / (math.exp(eps) - 1) ** 2 * (k * math.sqrt((1 / k) * (1 - 1 / k))) ** 2

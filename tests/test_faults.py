@@ -24,7 +24,8 @@ pytestmark = pytest.mark.skipif(
 )
 TALLY = ik.RandomizedResponse(["yes", "no", "?"], epsilon=1.0).tally_counts([60, 40, 7])
 ESTIMATE = ik.mle(TALLY)
-# an interrupt at the end of a `with`, before it is left, leaves closing the file to the collector, which warns of it
+# an interrupt at the end of a `with`, before it is left, leaves closing the file to the collector,
+# which warns of it
 interrupts = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 WRITING = (atomic, "replace", "_alone", "hold", "_same", "_sync")
 

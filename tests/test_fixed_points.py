@@ -100,7 +100,8 @@ def test_every_kind_of_channel_and_pools(instance):
 
 
 def test_of_two_secrets_the_edge_is_solved_by_hand():
-    # k = 2: on the edge q = theta M, so theta = (q_0 - M_10) / (M_00 - M_10), where that is a probability
+    # k = 2: on the edge q = theta M, so theta = (q_0 - M_10) / (M_00 - M_10), where that is a
+    # probability
     inside = fixed_points(ik.MatrixMechanism([[0.9, 0.1], [0.3, 0.7]]).tally_counts([60, 40]))
     np.testing.assert_allclose(inside[0].distribution, [0.5, 0.5], atol=1e-14)
     assert supports(inside) == {(0,), (1,), (0, 1)}
@@ -179,7 +180,8 @@ def test_a_continuum_beside_a_report_in_a_billion(share):
     points = fixed_points(tally)
     fitting = {face for face in all_faces(4) if face[0] == 0 and len(face) > 1}
     assert supports(points) == fitting | {(1,), (2,), (3,)}
-    # with so small a share the first two's g hardly depends on the mass of the second, and that of the others does
+    # with so small a share the first two's g hardly depends on the mass of the second, and that of
+    # the others does
     hard = {(0, 1)} if share < 1e-6 else set()
     assert {tuple(point.support.tolist()) for point in points if point.is_mle} | hard == fitting
     assert_fixed(tally, points)
@@ -191,7 +193,8 @@ def test_secrets_that_are_seen_equally_rarely(epsilon):
     matrix = naive.k_rr(38, epsilon)[[12, 30, 4, 18]]
     tally = ik.MatrixMechanism(matrix).tally_counts([1] * 10 + [10**9] + [1] * 27)
     points = fixed_points(tally)
-    # where exactly they are, g does not tell: it hardly depends on how the rare secrets share their mass
+    # where exactly they are, g does not tell: it hardly depends on how the rare secrets share their
+    # mass
     assert supports(points) == set(all_faces(4))
     assert_fixed(tally, points)
 
@@ -348,8 +351,8 @@ def test_on_anything_small(tally):
     assert {support for support in supports(points) if len(support) == 1} == possible
 
 
-# The twin: the iteration itself, run long from inside each face. It ends at the face's maximiser, which is listed:
-# under this face if all of it is positive, otherwise under a smaller one.
+# The twin: the iteration itself, run long from inside each face. It ends at the face's maximiser,
+# which is listed: under this face if all of it is positive, otherwise under a smaller one.
 
 NEAR = 1e-6
 

@@ -145,8 +145,9 @@ def test_the_table_is_well_formed():
     assert all(row[1].count("{") == row[1].count("}") for row in rows)
 
 
-# what the docstrings still have in plain characters: names of code, and formulas with words in them that the grammar
-# does not know. There may be fewer, and a new formula is to be written so that it is read, or stands in the table.
+# what the docstrings still have in plain characters: names of code, and formulas with words in them
+# that the grammar does not know. There may be fewer, and a new formula is to be written so that it
+# is read, or stands in the table.
 UNREAD = 170
 
 

@@ -53,7 +53,8 @@ def test_every_group_has_the_law_of_its_own_mechanism(rng):
         )
 
     assert p_value(counts, law(THETA, SHARES, MATRICES)) > FALSE_ALARM
-    # the test sees other shares, other secrets, another level, and reports that went to the wrong group
+    # the test sees other shares, other secrets, another level, and reports that went to the wrong
+    # group
     assert p_value(counts, law(THETA, [0.21, 0.49, 0.3], MATRICES)) < FALSE_ALARM
     assert p_value(counts, law([0.12, 0.38, 0.05, 0.25, 0.2], SHARES, MATRICES)) < FALSE_ALARM
     assert p_value(counts, law(THETA, SHARES, [naive.k_rr(5, 1.3), *MATRICES[1:]])) < FALSE_ALARM

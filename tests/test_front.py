@@ -9,7 +9,8 @@ import pytest
 
 import ibukit as ik
 
-# each begins with nothing of the package loaded, and shares the rest with the others: that takes most of the time
+# each begins with nothing of the package loaded, and shares the rest with the others: that takes
+# most of the time
 FRESH = """
 import json, sys
 

@@ -1,6 +1,7 @@
 """Posteriors by simulation: the law of the draws is that of the recursion, and what has not converged says so.
 
-The seeds are fixed; FALSE_ALARM is the rate at which a comparison would fail a correct program if they were not.
+The seeds are fixed; FALSE_ALARM is the rate at which a comparison would fail a correct program if
+they were not.
 """
 
 import pickle
@@ -89,7 +90,8 @@ def law_of(name, of, rng):
     return tally, alpha, of, sample(tally, alpha, of, rng, 50_000)
 
 
-# of every tally P is quick; so are F and P without long steps where secrets are told one by one, by bits, by columns
+# of every tally P is quick; so are F and P without long steps where secrets are told one by one, by
+# bits, by columns
 VARIANTS = {
     "P": ("distribution", True),
     "P without long steps": ("distribution", False),

@@ -39,7 +39,8 @@ def test_randomized_response_with_1024_values(epsilon, rng):
     expected, error = (found.standard_deviations**2).sum(), ((found.mean - p) ** 2).sum()
     assert error == pytest.approx(expected, rel=0.4)
     assert error < ((ik.mle(tally).distribution - p) ** 2).sum()
-    # the check sees an interval for something else: Dirichlet(2) is less spread than the prior of this world
+    # the check sees an interval for something else: Dirichlet(2) is less spread than the prior of
+    # this world
     with pytest.raises(AssertionError, match="of 1024"):
         assert_level(covered(ik.posterior(tally, 2.0, method="gibbs", rng=rng), p), 1024)
 

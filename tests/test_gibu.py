@@ -151,7 +151,8 @@ def test_one_group_is_plain_ibu():
 
 @pytest.mark.ledger("C-X14")
 def test_two_mechanisms_whose_average_says_nothing():
-    # eq. (14) of the free-will paper, at the frequencies that an unlimited number of reports would have
+    # eq. (14) of the free-will paper, at the frequencies that an unlimited number of reports would
+    # have
     truthful, lying = [[0.75, 0.25], [0.25, 0.75]], [[0.25, 0.75], [0.75, 0.25]]
     theta, n = np.array([0.9, 0.1]), 1_000_000
     one, two = (

@@ -73,7 +73,8 @@ def test_cells_of_a_box_have_their_true_size(box):
         (lat1 - lat0) * KM_PER_DEGREE / n_rows,
         (lon1 - lon0) * KM_PER_DEGREE * math.cos(math.radians((lat0 + lat1) / 2)) / n_cols,
     )
-    # the ellipsoid differs from the sphere by up to 0.56 per cent, at these latitudes by less than 0.5
+    # the ellipsoid differs from the sphere by up to 0.56 per cent, at these latitudes by less than
+    # 0.5
     np.testing.assert_allclose((height, width), on_the_sphere, rtol=0.005)
 
 

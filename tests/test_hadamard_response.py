@@ -105,7 +105,8 @@ def test_one_sign_has_the_variance_stated_and_is_a_response_on_odd_rows(k, eps):
     theta = np.arange(1, k + 1) / (k * (k + 1) / 2)
     second = theta @ mechanism.matrix() @ per_report(mechanism) ** 2
     np.testing.assert_allclose(second - theta**2, c**2 - theta**2, rtol=1e-12)
-    # HR with one block has rows 1, 2, ...: those of odd secrets' places 2x + 1 are secrets 0, 2, 4, ...
+    # HR with one block has rows 1, 2, ...: those of odd secrets' places 2x + 1 are secrets 0, 2, 4,
+    # ...
     whole = ik.HadamardResponse(2 * order - 1, eps, blocks=1)
     assert whole.m == 2 * order == mechanism.m
     np.testing.assert_allclose(whole.matrix()[: 2 * k : 2], mechanism.matrix(), rtol=1e-12)

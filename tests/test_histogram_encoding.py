@@ -96,7 +96,8 @@ def test_the_likelihood_is_worth_almost_twice_the_reports(rng):
     assert error / least == pytest.approx(1.31, abs=0.03)  # the published mean: 2.49
     found = ik.mle(tally)
     assert found.gap <= 1e-9
-    # 16 squares of each, of one sample: the ratio of sums is 0.53, and above 1.3 less often than once in 10 000 samples
+    # 16 squares of each, of one sample: the ratio of sums is 0.53, and above 1.3 less often than
+    # once in 10 000 samples
     errors = [
         ((v - theta) ** 2).sum()
         for v in (found.distribution, ik.inv(tally, post="none").distribution)

@@ -176,7 +176,8 @@ def test_the_log_likelihood_is_the_oracle_s(instance):
 
 @pytest.mark.parametrize("far", [100, 400, 10_000])
 def test_the_log_likelihood_of_a_report_whose_probability_underflows(far):
-    # seen from a report far to the right all secrets are e^-eps(z - x) away, less than the least double
+    # seen from a report far to the right all secrets are e^-eps(z - x) away, less than the least
+    # double
     mechanism, theta = ik.LinearGeometric(3, 5.0), np.array([0.2, 0.3, 0.5])
     estimate = ik.ibu(mechanism.tally([far]), start=theta, stop=ik.Steps(0))
     weights = theta @ np.exp(5.0 * np.array([-2, -1, 0]))
@@ -232,7 +233,8 @@ def test_a_start_under_which_a_report_underflows_is_refused():
         ik.errors.InvalidDistribution, match="start must leave every seen report a probability"
     ):
         ik.ibu(tally, start=[1 - 1e-320, 1e-320])
-    # tiny entries as such are fine where another secret explains the report, as after a long earlier run
+    # tiny entries as such are fine where another secret explains the report, as after a long
+    # earlier run
     estimate = ik.ibu(ik.RandomizedResponse(2, 1.0).tally_counts([9, 1]), start=[1.0, 1e-300])
     assert estimate.gap <= 1e-6
 

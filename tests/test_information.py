@@ -38,7 +38,8 @@ def test_information_is_minus_the_hessian():
 
 
 def test_a_coin_has_its_textbook_standard_error():
-    # warner's design: theta = (q - lie) / (truth - lie), so its error is that of q over (truth - lie)
+    # warner's design: theta = (q - lie) / (truth - lie), so its error is that of q over (truth -
+    # lie)
     mechanism = ik.RandomizedResponse(2, epsilon=1.0)
     estimate = ik.mle(mechanism.tally_counts([600, 400]))
     expected = np.sqrt(0.6 * 0.4 / 1000) / (mechanism.truth - mechanism.lie)
@@ -46,7 +47,8 @@ def test_a_coin_has_its_textbook_standard_error():
 
 
 def test_intervals_hold_their_level():
-    # 300 draws: an exact 95 % interval is seen to cover in fewer than 272 with probability 4e-4 per secret
+    # 300 draws: an exact 95 % interval is seen to cover in fewer than 272 with probability 4e-4 per
+    # secret
     rng = np.random.default_rng(20260101)
     mechanism = ik.RandomizedResponse(4, epsilon=1.5)
     covered = np.zeros(4)

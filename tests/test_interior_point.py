@@ -73,7 +73,8 @@ def test_secrets_with_a_large_diagonal_are_solved_for_one_by_one(quadratic, rng)
     assert not np.array_equal(shrunk, model.factor(w, d, curved, False)(r)), (
         "nothing was shrunk: no test"
     )
-    # what the others do to those with the large diagonal is left out, a coupling of order 1 against 1e7
+    # what the others do to those with the large diagonal is left out, a coupling of order 1 against
+    # 1e7
     assert np.abs(shrunk - exact).max() <= 1e-5 * np.abs(exact).max()
     # but not what those do to the others
     coupling = (system @ np.where(d > 1, exact, 0))[d == 1]

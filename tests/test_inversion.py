@@ -41,7 +41,8 @@ def test_raw_inversion_solves_the_linear_system(mechanism, matrix, rng):
 
 @pytest.mark.parametrize("k", [2, 3, 50])
 def test_the_tridiagonal_inverse_on_a_long_line(k):
-    # exact where linear algebra on the matrix loses digits: the frequencies of a known distribution come back
+    # exact where linear algebra on the matrix loses digits: the frequencies of a known distribution
+    # come back
     mechanism = ik.TruncatedGeometric(k, 0.01)
     theta = np.arange(1.0, k + 1) / (k * (k + 1) / 2)
     frequencies = theta @ mechanism.matrix()

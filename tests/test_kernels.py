@@ -109,7 +109,8 @@ def test_channels_are_their_matrices(make, rng):
     channel, dense = make(rng)
     k, s = dense.shape
     theta, w = rng.normal(size=k), rng.normal(size=s)
-    # with signs, so that a dropped or doubled term cannot hide; errors relative to the sums without signs
+    # with signs, so that a dropped or doubled term cannot hide; errors relative to the sums without
+    # signs
     assert (np.abs(channel.forward(theta) - theta @ dense) <= 1e-14 * (np.abs(theta) @ dense)).all()
     assert (np.abs(channel.adjoint(w) - dense @ w) <= 1e-14 * (dense @ np.abs(w))).all()
     np.testing.assert_allclose([channel.forward(row) for row in np.eye(k)], dense, rtol=1e-14)

@@ -13,7 +13,8 @@ from ibukit.mechanisms.base import Mechanism
 
 LINE, GRID = ik.Line(0, 99), ik.Grid(3, 4, cell_size=0.5)
 TWO = [ik.RandomizedResponse(LINE, 1.0), ik.TruncatedGeometric(LINE, 0.5)]
-# Published numbers hang on these words. A change that moves one moves chapters: do not record it anew, undo it.
+# Published numbers hang on these words. A change that moves one moves chapters: do not record it
+# anew, undo it.
 PINNED = [
     (
         ik.BloomRappor(LINE, 32, 2, 4, 0.5, 0.5, 0.75),

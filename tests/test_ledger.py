@@ -22,7 +22,8 @@ from ibukit import claims
 ROOT = Path(__file__).resolve().parents[1]
 PAPERS = {"A": "consistency", "B": "geometric", "C": "freewill", "D": "estimators", "E": "privic"}
 CLASSES = {"error", "missing condition", "remark", "irreproducible"}
-# ids that were withdrawn, because the printed sentence is true or is not the paper's; never used again
+# ids that were withdrawn, because the printed sentence is true or is not the paper's; never used
+# again
 WITHDRAWN = {"A15", "D8", "D9", "E16"}
 MAY_BE_EMPTY = {"quote"}
 
@@ -159,7 +160,8 @@ def test_every_claim_has_a_verdict_that_its_numbers_bear_out():
 
 
 def test_every_claim_of_the_five_papers_is_there():
-    # 138 rows of the first three papers as listed; 26 and 39 of the other two, some of which held several claims
+    # 138 rows of the first three papers as listed; 26 and 39 of the other two, some of which held
+    # several claims
     counts = {"consistency": 68, "geometric": 14, "freewill": 56, "estimators": 27, "privic": 48}
     assert Counter(row["paper"] for row in CLAIMS) == counts
     assert len(CLAIMS) == 213

@@ -153,7 +153,8 @@ def test_under_response_the_reported_values_are_enough(epsilon):
 @pytest.mark.erratum("A14")
 @pytest.mark.ledger("A-Def3", "A-T4")
 def test_a_chain_of_ever_better_elements_needs_its_end():
-    # x_i = (.4 - 1/(10 i), .4 - 1/(10 i)) and a = (.41, .1): without an end each x_i is dominated by the next
+    # x_i = (.4 - 1/(10 i), .4 - 1/(10 i)) and a = (.41, .1): without an end each x_i is dominated
+    # by the next
     i = np.arange(1, 11)
     chain = np.column_stack([0.4 - 1 / (10 * i)] * 2)
     rows = np.vstack([chain, [0.41, 0.1]])
@@ -176,7 +177,8 @@ def test_a_chain_of_ever_better_elements_needs_its_end():
 def test_the_nearest_element_need_not_exist(m):
     """X = {1 - 1/i} and 5, one report of 2: each 1 - 1/i is unlikely because of the next, as the proposition says.
 
-    So {5} is likely, and the theorem on likely subsets fails for it. With an end the last element is the nearest.
+    So {5} is likely, and the theorem on likely subsets fails for it. With an end the last element
+    is the nearest.
     """
     points = np.append(1 - 1 / np.arange(1, m + 1), 5.0)
     column = 0.3 * np.exp(-np.abs(points - 2))

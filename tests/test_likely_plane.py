@@ -47,7 +47,8 @@ def test_reports_of_cells_need_less_than_half_of_the_margin_and_others_all_of_it
         )
         reach.append(away.max() / margin(np.sqrt(0.5), float(np.hypot(row, col))))
     assert 0.45 < max(reach) < 0.5
-    # a report where four cells meet: none of them beats another, and each is as far away as the margin
+    # a report where four cells meet: none of them beats another, and each is as far away as the
+    # margin
     grid = ik.Grid(4, 4)
     kept = grid.values[~beaten_by_some(grid, np.array([[1.5, 1.5]]))]
     assert kept.tolist() == [[1, 1], [1, 2], [2, 1], [2, 2]]
@@ -117,7 +118,8 @@ def test_half_the_diagonal_of_a_cell_is_no_margin_on_a_map_that_ends(kind, lost)
 @pytest.mark.parametrize("kind", [ik.TruncatedPlanarGeometric, ik.PlanarLaplace])
 @pytest.mark.parametrize("cell_size", [0.5, (0.3, 1.1)])
 def test_towards_the_reports_along_an_axis_every_report_becomes_likelier(kind, cell_size):
-    # so the bounding box of the reports is enough: also for reports at the border, which stand for all beyond
+    # so the bounding box of the reports is enough: also for reports at the border, which stand for
+    # all beyond
     grid = ik.Grid(6, 7, cell_size)
     matrix = kind(grid, 0.7).matrix().reshape(6, 7, 6, 7)
     for z in range(6):

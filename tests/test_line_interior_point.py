@@ -130,7 +130,8 @@ def test_direction_solves_the_whole_newton_system(k, eps, rng):
         [kernels.Q, kernels.THETA, kernels.LAM, kernels.S, kernels.NU]
     ]
     target = 1e-3 * theta @ s / k
-    # lam nu = q - second_q and theta s = target - second_c, linearised in (theta, lam); s = 1 - K lam
+    # lam nu = q - second_q and theta s = target - second_c, linearised in (theta, lam); s = 1 - K
+    # lam
     system = np.block([[lam[:, None] * K, np.diag(nu)], [np.diag(s), -theta[:, None] * K]])
     right = np.r_[
         q - work[kernels.SECOND_Q] - lam * nu, target - work[kernels.SECOND_C] - theta * s

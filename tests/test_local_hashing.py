@@ -134,7 +134,8 @@ def test_contract(mechanism, rng):
 @pytest.mark.parametrize("balanced", [False, True])
 @pytest.mark.parametrize("secret", [0, 8])  # at both ends
 def test_the_sampler_follows_the_law_given_the_hash(balanced, secret, rng):
-    # seeds do not repeat, so that the chi-square test of check_mechanism sees nothing of the buckets
+    # seeds do not repeat, so that the chi-square test of check_mechanism sees nothing of the
+    # buckets
     assert p_value_of_steps(LH(9, 1.0, 4, balanced), secret, rng) > 1e-6
 
 
@@ -210,7 +211,8 @@ def test_the_published_estimator_is_unbiased_over_the_hashes(k, g, balanced):
         functions = [f for f in functions if np.array_equal(np.bincount(f, minlength=g), sizes)]
     shares = np.mean([f[0] == f[1] for f in functions])
     assert mechanism.collision == pytest.approx(shares, rel=1e-12)
-    # of the estimator as it stands: linear in the support, which the identity above makes an expectation
+    # of the estimator as it stands: linear in the support, which the identity above makes an
+    # expectation
     report = mechanism.draw(np.array([0]), np.random.default_rng(1))
     support = mechanism.channel(report).rows(np.arange(k))[:, 0] > mechanism.lie * 2.0**-63 * 1.0001
     chance = mechanism.lie + (mechanism.truth - mechanism.lie) * shares

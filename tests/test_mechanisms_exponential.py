@@ -32,7 +32,8 @@ def test_follows_the_formula_and_keeps_epsilon(alphabet, eps):
     assert abs(mechanism.matrix().sum(axis=1) - 1).max() < 1e-12
     tight = ik.privacy.epsilon_metric(mechanism)
     assert tight < eps
-    # the weights alone contribute eps / 2, and the normaliser of the discrete metric is the same for all secrets
+    # the weights alone contribute eps / 2, and the normaliser of the discrete metric is the same
+    # for all secrets
     if isinstance(alphabet, ik.Alphabet) and alphabet == ik.Alphabet(list("abcd")):
         assert tight == pytest.approx(eps / 2, rel=1e-12)
 

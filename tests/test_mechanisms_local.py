@@ -45,7 +45,8 @@ def test_rappor_in_closed_form(k, eps):
         [naive.rappor_closed_form(bits, x, eps) for bits in rows.tolist()] for x in range(k)
     ]
     np.testing.assert_allclose(ik.Rappor(k, eps).matrix(), expected, rtol=1e-12)
-    # all rows are different and sorted as binary numbers, so they are the columns of the tally in order
+    # all rows are different and sorted as binary numbers, so they are the columns of the tally in
+    # order
     np.testing.assert_allclose(ik.Rappor(k, eps).tally(rows).matrix(), expected, rtol=1e-12)
 
 
@@ -98,7 +99,8 @@ def test_thousands_of_bits_do_not_underflow(mechanism, rng):
     log_p = np.log(tally.forward(theta)) + tally.log_scale
     expected = []
     for row in np.unpackbits(tally.parts[0].reports, axis=1, count=k).astype(bool):
-        # the logarithm of every bit's probability: an ordinary one, and one that is the secret's own
+        # the logarithm of every bit's probability: an ordinary one, and one that is the secret's
+        # own
         other = np.where(row, math.log(mechanism.p_zero), math.log(1 - mechanism.p_zero))
         own = np.where(row, math.log(mechanism.p_one), math.log(1 - mechanism.p_one))
         expected.append(logsumexp(np.log(theta) + other.sum() - other + own))
@@ -135,11 +137,13 @@ def test_each_of_many_bits_has_its_probability(mechanism, bits_at_once, rng, mon
         assert rows.shape == (4000, 301)
         deviation = np.sqrt((expected * (1 - expected)).sum(axis=0))
         z = (rows.sum(axis=0) - expected.sum(axis=0)) / deviation
-        # 301 bits beyond 6 standard deviations: once in a million runs; their mean is 0 +- 1 / sqrt(301)
+        # 301 bits beyond 6 standard deviations: once in a million runs; their mean is 0 +- 1 /
+        # sqrt(301)
         assert np.abs(z).max() < 6
         assert abs(z.mean()) < 6 / math.sqrt(301)
         assert 0.5 < z.var() < 2
-        # bits are flipped independently: the number of ones in a row varies as the sum of their variances
+        # bits are flipped independently: the number of ones in a row varies as the sum of their
+        # variances
         ones = rows[:, 1:-1].sum(axis=1)
         assert 0.8 < ones.var() / (299 * mechanism.p_zero * (1 - mechanism.p_zero)) < 1.25
 

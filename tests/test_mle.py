@@ -114,7 +114,8 @@ def test_agrees_with_a_second_solver_on_five_hundred_hard_problems():
             theirs = by_least_squares(matrix, counts)
             their_gaps.append(assert_bounded_by_a_second_solver(matrix, counts, theirs))
     assert len(their_gaps) >= 500
-    # the second solver is lost on a few of these; where it is not, the comparison is to nine digits and more
+    # the second solver is lost on a few of these; where it is not, the comparison is to nine digits
+    # and more
     assert np.mean(np.array(their_gaps) <= 1e-9) >= 0.85
 
 
@@ -147,7 +148,8 @@ def test_agrees_with_the_closed_form_of_randomized_response(k, eps, rng):
     # the closed form subtracts numbers of the size of 1 / eps
     assert naive.gap(naive.k_rr(k, eps), counts, exact) <= 1e-15 * (1 + 1 / eps)
     assert np.array_equal(estimate.distribution > 0, exact > 0)
-    # L is strongly concave on the support with curvature (truth - lie)^2 q / p^2, so the gap bounds the distance too
+    # L is strongly concave on the support with curvature (truth - lie)^2 q / p^2, so the gap bounds
+    # the distance too
     assert np.abs(estimate.distribution - exact).max() <= 1e-6
 
 

@@ -157,7 +157,8 @@ def test_for_k_rr_a_pair_of_secrets_attains_the_inequality():
 
 
 def test_three_figures_for_ten_secrets_under_rappor():
-    # what multiplies ||w M||_1: one over the least singular value, the debiased bits' distance to their centre, D / 2
+    # what multiplies ||w M||_1: one over the least singular value, the debiased bits' distance to
+    # their centre, D / 2
     mechanism = ik.Rappor(10, 1.0)
     bits = np.array(list(itertools.product((0, 1), repeat=10)))
     rows = (bits - 0.5) / mechanism.contrast

@@ -9,7 +9,8 @@ import pytest
 
 from test_architecture import SOURCES, name_of
 
-# each interior point has its settings, one try after the other, under the name that all three give them
+# each interior point has its settings, one try after the other, under the name that all three give
+# them
 OF_EACH_SOLVER = {"TRIES"}
 
 

@@ -138,7 +138,8 @@ def test_ten_billion_users_on_a_plane_have_the_law_of_one(monkeypatch):
     far = np.abs(found.frequencies - expected) / np.sqrt(expected / found.n)
     assert len(far) > 500
     assert (far[expected * found.n > 25] < 5).all()
-    # what draws users in bulk where they are few is the same law, too: each report of one user is in reach
+    # what draws users in bulk where they are few is the same law, too: each report of one user is
+    # in reach
     monkeypatch.setattr(planar, "MAX_ONE_BY_ONE", 0)
     few = mechanism.simulate([0, 0, 0, 0, 1, 1], np.random.default_rng(2))
     assert few.n == 2

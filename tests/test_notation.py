@@ -87,7 +87,8 @@ def test_the_papers_basic_notation_has_a_row_each():
 
 @pytest.mark.ledger("D-TII")
 def test_the_symbols_of_frequency_estimation_are_translated():
-    # what table II of that paper lists and writes otherwise than we do, each in the row of the thing it stands for
+    # what table II of that paper lists and writes otherwise than we do, each in the row of the
+    # thing it stands for
     theirs = {row[1]: row[3] for row in rows() if len(row) == 4 and re.search(r"\bD\b", row[3])}
     pairs = {
         r"$\mathcal X$, $k$": r"\mathcal A",
@@ -109,7 +110,8 @@ def test_the_symbols_of_frequency_estimation_are_translated():
 
 @pytest.mark.ledger("E-TI")
 def test_the_symbols_of_privic_are_translated():
-    # what table I of that paper lists, each in the row of the thing it stands for; two lines are names: BA and IBU
+    # what table I of that paper lists, each in the row of the thing it stands for; two lines are
+    # names: BA and IBU
     theirs = {row[1]: row[3] for row in rows() if len(row) == 4}
     pairs = {
         r"$M$, $M_{xz}=P(z\mid x)$": r"E: $\mathcal C_{xy}$",
@@ -139,7 +141,8 @@ CHAPTERS = {
     for path in (Path(__file__).resolve().parents[1] / "book" / "chapters").glob("*.ipynb")
 }
 FORMULA = re.compile(r"\$\$(.+?)\$\$|(?<![\\$])\$([^$]+?)\$", re.DOTALL)
-# letters that papers use for several things, and the chapters that use them for the one thing that Notation says
+# letters that papers use for several things, and the chapters that use them for the one thing that
+# Notation says
 ONE_MEANING = {
     r"\lambda": "comparison fast-ibu stopping",
     r"\beta": "attack counterexamples geometric-noise mechanisms privic privic-measured shokri silent-designs",

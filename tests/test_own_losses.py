@@ -25,7 +25,8 @@ def test_they_stand_beside_the_others():
     plain, table = few(), few(losses={"mean": error_of_the_mean, "excess": excess, "again": ik.emd})
     assert list(table)[5:10] == ["emd", "tv", "squared_l2", "mean", "excess"]
     assert table[list(plain)].drop(columns="seconds").equals(plain.drop(columns="seconds"))
-    # where the first argument is the estimate, on a line the mean is not farther than the earth is moved
+    # where the first argument is the estimate, on a line the mean is not farther than the earth is
+    # moved
     mle = table[table["estimator"] == "MLE"]
     assert (mle["mean"] <= mle["emd"] * (1 + 1e-9)).all()
     assert (mle["mean"] > 0).all()

@@ -1,6 +1,7 @@
 """The form of a chapter's page: a question, a picture, an answer; the story; the evidence; the exercises.
 
-What a reader meets is counted: words and lines of code that are not folded, above the heading *Evidence*.
+What a reader meets is counted: words and lines of code that are not folded, above the heading
+*Evidence*.
 """
 
 from __future__ import annotations

@@ -337,7 +337,8 @@ def planned(setting):
     )
 
 
-# a standard deviation from 1,000 draws is off by 2.2 %: a false alarm in 40 without a seed, in 600 from 2,000
+# a standard deviation from 1,000 draws is off by 2.2 %: a false alarm in 40 without a seed, in 600
+# from 2,000
 @pytest.mark.parametrize("setting", ["k-RR", "geometric noise on a line"])
 def test_intervals_are_as_wide_as_planned(setting):
     mechanism, plan, weights = planned(setting)

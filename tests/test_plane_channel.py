@@ -123,7 +123,8 @@ def test_forward_and_adjoint_are_those_of_the_dense_matrix(name, shape, monkeypa
                     np.abs(channel.convolve(theta) - p) <= 1e-13 * dense.max(axis=0)
                 ).all() or name == "infinite"
                 np.testing.assert_allclose(channel.forward(theta), p, rtol=1e-10)
-                # the weights of a certificate: as large as g <= 1 allows, on any subset of the reports
+                # the weights of a certificate: as large as g <= 1 allows, on any subset of the
+                # reports
                 w = rng.random(len(p)) * (rng.random(len(p)) < 0.5) / dense.max(axis=0)
                 g = dense @ w
                 assert np.abs(channel.adjoint(w) - g).max() <= 1e-12 * g.max()
@@ -135,7 +136,8 @@ def test_forward_and_adjoint_are_those_of_the_dense_matrix(name, shape, monkeypa
 
 
 def test_the_terms_are_summed_only_where_a_transform_could_be_wrong(monkeypatch):
-    # at 6 nats a cell a spike is e^-84 away from the far corner, where a transform holds nothing but rounding
+    # at 6 nats a cell a spike is e^-84 away from the far corner, where a transform holds nothing
+    # but rounding
     grid = ik.Grid(15, 15)
     channel, dense = case(
         "truncated geometric", grid, 6.0, np.random.default_rng(0), np.arange(225)
@@ -199,7 +201,8 @@ def test_row_sums_of_the_exponential_mechanism(size):
 
 
 def test_a_cell_reached_by_going_round_the_padded_grid_would_be_seen():
-    # the reach ends at e^-45; a padding shorter than grid plus reach would bring the other side's mass back
+    # the reach ends at e^-45; a padding shorter than grid plus reach would bring the other side's
+    # mass back
     grid = ik.Grid(1, 400)
     channel, dense = case(
         "truncated geometric", grid, 1.5, np.random.default_rng(4), np.arange(400)

@@ -107,7 +107,8 @@ def test_reports_beyond_the_grid_on_the_infinite_plane():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_preconditioner_is_near_the_inverse(name):
-    # eigenvalues of the product: conjugate gradients need about the root of their ratio in iterations
+    # eigenvalues of the product: conjugate gradients need about the root of their ratio in
+    # iterations
     for shape, eps, most in (
         ((30, 30, 1.0), 0.5, 20),
         ((12, 40, 1.0), 0.1, 60),

@@ -61,7 +61,8 @@ def test_points_say_more_than_the_cells_that_hold_them(rng):
     by_cells = ik.mle(mechanism.tally(cells[:, 1] * 4 + cells[:, 0], codes=True))
     errors = [ik.squared_l2(each.distribution, theta) for each in (by_points, by_cells)]
     assert errors[0] < errors[1] < 1e-3
-    # the density, integrated over a cell and all that lies beyond it, is the mass that the matrix holds
+    # the density, integrated over a cell and all that lies beyond it, is the mass that the matrix
+    # holds
     one = mechanism.of_points.tally([[1.5, 1.5]])
     mass, _ = integrate.dblquad(
         lambda y, x: eps**2 / (2 * math.pi) * math.exp(-eps * math.hypot(x - 0.5, y - 0.5)),

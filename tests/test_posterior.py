@@ -238,7 +238,8 @@ def test_the_recursion_takes_as_many_steps_however_many_kinds_of_reports_there_a
 @pytest.mark.parametrize("order", [1, -1])
 @pytest.mark.parametrize("known", [True, False])
 def test_many_reports_neither_under_nor_overflow(order, known):
-    # those of one kind first: on the way the totals that matter in the end have 1e-900 of what others have
+    # those of one kind first: on the way the totals that matter in the end have 1e-900 of what
+    # others have
     n, eps, alpha = 1500, 4.0, np.array([0.5, 1.5])
     mechanism = ik.RandomizedResponse(2, eps)
     mechanism = (
@@ -261,7 +262,8 @@ def test_many_reports_neither_under_nor_overflow(order, known):
 
 @pytest.mark.parametrize("method", ["exact", "enumerate"])
 def test_reports_too_improbable_for_a_double_keep_their_logarithm(method):
-    # a far integer: e^-3000 under either secret; the factor that both share changes the evidence alone
+    # a far integer: e^-3000 under either secret; the factor that both share changes the evidence
+    # alone
     mechanism = ik.LinearGeometric(2, 1.0)
     near, far = (ik.posterior(mechanism.tally([z, 0]), 0.5, method=method) for z in (10, 3000))
     np.testing.assert_allclose(far.mean, near.mean, atol=1e-13)
@@ -296,7 +298,8 @@ def test_a_credible_interval_holds_what_it_says(method, level):
 
 
 def test_a_credible_interval_reaches_tiny_quantiles():
-    # a prior that puts nearly all on one secret, and reports that say little: P_0 is Beta(0.01, 0.01) or near it
+    # a prior that puts nearly all on one secret, and reports that say little: P_0 is Beta(0.01,
+    # 0.01) or near it
     tally = ik.MatrixMechanism([[0.5, 0.5], [0.5, 0.5]]).tally_counts([3, 2])
     lower, upper = ik.posterior(tally, 0.01).interval(0.5)
     assert special.betainc(0.01, 0.01, lower[0]) == pytest.approx(0.25, abs=1e-12)

@@ -72,7 +72,8 @@ def test_what_is_not_known_is_refused():
 
 
 def test_what_is_too_large_says_how_large_and_what_to_use_instead():
-    # the matrices of k-RR, which are not known to be: under k-RR itself nothing of this is too large
+    # the matrices of k-RR, which are not known to be: under k-RR itself nothing of this is too
+    # large
     tally = ik.MatrixMechanism(ik.RandomizedResponse(10, 1.0).matrix()).tally_counts(
         np.full(10, 100)
     )

@@ -107,7 +107,8 @@ def test_three_protocols_have_their_nominal_level(a, eps):
     assert epsilon_ldp(ik.RandomizedResponse(a, eps)) == pytest.approx(eps, abs=1e-9)
     assert epsilon_ldp(ik.OptimizedUnaryEncoding(a, eps)) == pytest.approx(eps, abs=1e-9)
     for size in range(1, a):
-        # subset selection: a report is a set of `size` values, e^eps times likelier if the secret is in it
+        # subset selection: a report is a set of `size` values, e^eps times likelier if the secret
+        # is in it
         subsets = list(itertools.combinations(range(a), size))
         weights = np.array(
             [[np.exp(eps) if x in subset else 1.0 for subset in subsets] for x in range(a)]
@@ -132,7 +133,8 @@ def test_impossible_reports_do_not_count():
     never = ik.MatrixMechanism([[0.8, 0, 0.2, 0], [0.4, 0, 0.6, 0]])
     assert epsilon_ldp(never) == pytest.approx(np.log(3), rel=1e-12)
     assert epsilon_metric(never) == pytest.approx(np.log(3), rel=1e-12)
-    # 0 and 1 are alike although both rule report 2 out; only secret 2 stands apart, at any finite distance
+    # 0 and 1 are alike although both rule report 2 out; only secret 2 stands apart, at any finite
+    # distance
     matrix = [[0.5, 0.5, 0], [0.5, 0.5, 0], [0.2, 0.2, 0.6]]
     assert epsilon_metric(ik.MatrixMechanism(matrix)) == np.inf
     assert epsilon_metric(ik.MatrixMechanism(matrix[:2])) == 0

@@ -18,7 +18,8 @@ OTHER = ik.normalize(np.arange(12, 0, -1))
 def oracle(tallies, beta, ba_steps, ibu_steps, start, ba_start, restart, average):
     """Algorithm 1 line by line, on the reports that were drawn: the distributions and the mechanisms.
 
-    A mechanism is made for the distribution in whole multiples of 2^-20, which the paper does not say.
+    A mechanism is made for the distribution in whole multiples of 2^-20, which the paper does not
+    say.
     """
     kernel = np.exp(-beta * GRID.distances())
     theta, seen, thetas, channels = start, 0, [start], []
@@ -39,7 +40,8 @@ def oracle(tallies, beta, ba_steps, ibu_steps, start, ba_start, restart, average
 
 @pytest.mark.parametrize(("beta", "stays"), [(np.log(2), True), (2.0, False)])
 def test_it_finds_the_truth_only_where_the_kernel_is_invertible(beta, stays):
-    # the graph metric of K_3,3: exp(-beta d) is singular at log 2, and the loop cannot tell the truth from its start
+    # the graph metric of K_3,3: exp(-beta d) is singular at log 2, and the loop cannot tell the
+    # truth from its start
     side = np.repeat([0, 1], 3)
     d = np.where(side[:, None] == side, 2.0, 1.0) - 2 * np.eye(6)
     truth = np.array([9, 9, 9, 1, 1, 1]) / 30

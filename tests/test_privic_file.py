@@ -169,7 +169,8 @@ def test_after_a_full_disk_the_cycle_can_be_ended_again(function, tmp_path, monk
     assert ik.Privic.load(path).cycle == 1
 
 
-# A child for each kill, made by fork from a process that has imported everything: fifty starts take a second.
+# A child for each kill, made by fork from a process that has imported everything: fifty starts take
+# a second.
 SCRIPT = """
 import os, signal, sys, threading, time
 from pathlib import Path

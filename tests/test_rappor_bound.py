@@ -75,7 +75,8 @@ def test_the_exact_product_would_see_a_factor_too_few():
 @pytest.mark.parametrize("epsilon", [1e-6, 0.5, 1.0, 2.0, 7.0, 40.0])
 @pytest.mark.parametrize("k", [2, 3, 10, 63, 64, 65, 200])
 def test_over_sets_it_agrees_with_exact_arithmetic(k, epsilon):
-    # from where the bound leaves 0: next to there its relative error is that of the logarithms over its size
+    # from where the bound leaves 0: next to there its relative error is that of the logarithms over
+    # its size
     leaves = 1
     while rappor_concavity_bound(k, epsilon, n=leaves) == 0:
         leaves = int(1.05 * leaves) + 1
@@ -190,8 +191,8 @@ def test_one_number_for_one_n_and_an_array_for_an_array(by):
     assert type(BOTH[by](1, 1.0, n=3)) is float
 
 
-# Monte Carlo: with k users' bits B (k, n), L is strictly concave exactly when no w with sum 0 has w B = 0, that is,
-# when the matrix [1, B] of shape (k, n + 1) has rank k over the reals.
+# Monte Carlo: with k users' bits B (k, n), L is strictly concave exactly when no w with sum 0 has w
+# B = 0, that is, when the matrix [1, B] of shape (k, n + 1) has rank k over the reals.
 
 DRAWS = 2000
 LAYOUTS = {
@@ -253,7 +254,8 @@ def test_a_bound_that_is_too_high_is_found_wanting(n, k, epsilon, layout, by, rn
     )
 
 
-# The lemma on binary matrices: full rank over the field with two elements is full rank over the reals.
+# The lemma on binary matrices: full rank over the field with two elements is full rank over the
+# reals.
 
 
 def rank_of_two(matrix):

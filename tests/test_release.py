@@ -129,7 +129,8 @@ def test_the_level_is_infinite_where_a_report_rules_a_secret_out():
 def test_what_doubles_give_away_is_kept():
     """Of geometric noise drawn in doubles no report is farther than about 36 / epsilon; here the tail goes on.
 
-    The bits that decide are handed in: noise of 1000 at epsilon 1 needs some 1500 zeros, and there they are.
+    The bits that decide are handed in: noise of 1000 at epsilon 1 needs some 1500 zeros, and there
+    they are.
     """
 
     class Zeros:

@@ -14,7 +14,8 @@ FOLDER = Path(__file__).parent / "rounding"
 sys.path.insert(0, str(FOLDER))
 from rounding_noise import SIZE, Noise  # noqa: E402
 
-# the counts that a PRIVIC loop draws, with and without rounding its estimates before a mechanism is made of them
+# the counts that a PRIVIC loop draws, with and without rounding its estimates before a mechanism is
+# made of them
 LOOP = """
 import ibukit as ik
 from ibukit.design import _privic_choices
@@ -111,7 +112,8 @@ def test_draws_withstand_it_because_what_they_depend_on_is_rounded(quiet_and_noi
 
 
 def test_tidy_probabilities_are_drawn_alike_on_both_sides_of_a_whole_number():
-    # n p + p is a whole number for n = 79 and p = 0.4, where one unit in the last place would decide
+    # n p + p is a whole number for n = 79 and p = 0.4, where one unit in the last place would
+    # decide
     for users in (79, 84, 89):
         counts = []
         for share in (0.4, np.nextafter(0.4, 0), np.nextafter(0.4, 1)):

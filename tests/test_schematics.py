@@ -183,7 +183,8 @@ def test_every_schematic_that_a_page_names_is_there():
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_every_chapter_opens_with_a_picture_before_any_code(path):
     opening = markdown(path)[0]
-    # a page that opens with a question may show a picture that it draws: test_pages.py looks where it stands
+    # a page that opens with a question may show a picture that it draws: test_pages.py looks where
+    # it stands
     assert NAMED.search(opening) or "**Question.**" in opening
 
 

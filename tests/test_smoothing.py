@@ -131,7 +131,8 @@ def test_the_more_penalty_the_less_rough_and_the_less_likely(tally, ages):
 def test_without_penalty_it_is_the_maximum_likelihood(instance):
     penalty = 1e-4
     estimate, best = ik.smooth(instance.tally, penalty), ik.mle(instance.tally)
-    # at its maximum L - penalty R is at least what it is at the MLE, where R is at most twice the largest degree
+    # at its maximum L - penalty R is at least what it is at the MLE, where R is at most twice the
+    # largest degree
     most = 2 * roughness_on(instance.tally.alphabet).degrees.max()
     assert best.log_likelihood - estimate.log_likelihood <= penalty * most + instance.tally.n * 2e-9
     assert best.log_likelihood - ik.smooth(instance.tally, 1e3).log_likelihood > penalty * most
@@ -301,7 +302,8 @@ def test_a_grid_of_one_row_is_a_line(rng):
 
 
 def test_a_long_empty_stretch_does_not_underflow():
-    # far from all reports the estimate decays by a constant factor, and its neighbours' ratios stay right
+    # far from all reports the estimate decays by a constant factor, and its neighbours' ratios stay
+    # right
     mechanism = ik.TruncatedGeometric(70, 2.0)
     counts = np.zeros(70, int)
     counts[:3] = [4000, 5000, 1000]

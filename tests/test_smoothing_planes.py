@@ -14,7 +14,8 @@ from ibukit.estimators._plane_curvature import PlaneCurvature
 from ibukit.estimators._roughness import roughness_on, structure
 from ibukit.mechanisms.spatial import _grid_mechanism, planar
 
-# grid, mechanism, users: few reports, one row or column, cells that are no squares, reports from outside
+# grid, mechanism, users: few reports, one row or column, cells that are no squares, reports from
+# outside
 CASES = {
     "9 x 7": (ik.Grid(9, 7), lambda grid: ik.TruncatedPlanarGeometric(grid, 0.7), 20_000),
     "few reports": (ik.Grid(8, 8), lambda grid: ik.Exponential(grid, 0.5), 12),

@@ -1,7 +1,7 @@
 """What holds on average: bias, error, consistency, the law of the likelihood ratio, the fit at the truth.
 
-Every check is a function that can fail, and is seen to fail on a wrong reference. The seeds are fixed; FALSE_ALARM is
-the rate at which a check would fail a correct program if they were not.
+Every check is a function that can fail, and is seen to fail on a wrong reference. The seeds are
+fixed; FALSE_ALARM is the rate at which a check would fail a correct program if they were not.
 """
 
 import numpy as np
@@ -151,7 +151,8 @@ def test_the_check_of_consistency_sees_a_wrong_channel(name, rng):
         assert_consistent(truth, believed, [2_000, 20_000, 200_000], 20, rng)
 
 
-# The likelihood: its ratio at the truth, and the deviance that Discrepancy compares with its degrees of freedom.
+# The likelihood: its ratio at the truth, and the deviance that Discrepancy compares with its
+# degrees of freedom.
 
 
 def likelihood_ratios(rng, repetitions=400, n=20_000):
@@ -215,7 +216,8 @@ def test_on_the_ages_a_few_hundred_steps_beat_the_maximum_likelihood(rng):
     for _ in range(20):
         tally = mechanism.simulate(ages.counts, rng)
         early, best = ik.ibu(tally, stop=ik.Steps(300)), ik.mle(tally)
-        # the estimate that the paper draws is not a maximiser, and the maximiser is a handful of spikes
+        # the estimate that the paper draws is not a maximiser, and the maximiser is a handful of
+        # spikes
         assert early.gap > 1e-5
         assert best.log_likelihood > early.log_likelihood
         assert (best.distribution > 0).sum() < 30 < (early.distribution > 1e-4).sum()

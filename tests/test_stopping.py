@@ -21,8 +21,8 @@ MOST = 3000
 def by_hand(instance, met, most=MOST):
     """The first step at which `met(now, before)` holds, on the oracle's iterates, and how near the decisions were.
 
-    `met` returns (value, bound): stop when value is below the bound. The margin tells that no decision hangs on the
-    last digits, in which two correct programs may differ.
+    `met` returns (value, bound): stop when value is below the bound. The margin tells that no
+    decision hangs on the last digits, in which two correct programs may differ.
     """
     theta, before, margin = np.full(len(instance.matrix), 1 / len(instance.matrix)), None, np.inf
     for step in range(most + 1):
@@ -169,7 +169,8 @@ def test_discrepancy_of_a_pool_adds_the_mechanisms_and_what_chance_makes_of_each
 
 
 def test_discrepancy_counts_the_factor_that_far_reports_leave_out(rng):
-    # e^-eps|x - z| of the farthest report is below what a double holds: its deviance must still be finite and right
+    # e^-eps|x - z| of the farthest report is below what a double holds: its deviance must still be
+    # finite and right
     mechanism = ik.LinearGeometric(3, 5.0)
     counts = {0: 50, 1: 40, 2: 30, 150: 1}
     tally = mechanism.tally(np.repeat(list(counts), list(counts.values())))

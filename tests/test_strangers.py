@@ -1,7 +1,7 @@
 """Classes that inherit from ours but have another law: shortcuts may be inherited, proofs may not.
 
-Each question is asked of a stranger and of its own matrix, written out; the two answers agree, or the stranger's
-structure is refused by a named error.
+Each question is asked of a stranger and of its own matrix, written out; the two answers agree, or
+the stranger's structure is refused by a named error.
 """
 
 from dataclasses import dataclass, replace

@@ -47,7 +47,8 @@ def test_the_level_is_epsilon_the_rank_full_and_every_entry_positive(kind, k, ep
     assert ik.privacy.epsilon_ldp(mechanism) == pytest.approx(eps, rel=1e-9)
     assert np.linalg.matrix_rank(mechanism.matrix()) == k == ik.theory.identifiable(mechanism).rank
     assert mechanism.matrix().min() > 0
-    # a level that is not attained, and a matrix that tells two secrets apart from no other, are seen
+    # a level that is not attained, and a matrix that tells two secrets apart from no other, are
+    # seen
     assert ik.privacy.epsilon_ldp(kind(k, eps * 1.001)) != pytest.approx(eps, rel=1e-9)
     merged = np.r_[mechanism.matrix(), mechanism.matrix()[:1]]
     assert ik.theory.identifiable(merged).rank == k < len(merged)
@@ -93,7 +94,8 @@ def test_each_of_many_bits_has_its_probability(bits_at_once, rng, monkeypatch):
         # 301 bits beyond 6 standard deviations: once in a million runs
         assert np.abs(z).max() < 6
         assert 0.5 < z.var() < 2
-        # the rest of a set is uniform: its bits are two by two almost independent, a little against each other
+        # the rest of a set is uniform: its bits are two by two almost independent, a little against
+        # each other
         pairs = (rows[:, 1:299:2] & rows[:, 2:300:2]).mean()
         size, own = mechanism.size, mechanism.p_one
         both = (own * (size - 1) * (size - 2) + (1 - own) * size * (size - 1)) / (300 * 299)

@@ -1,6 +1,7 @@
 """Trajectories of the posterior's chains: arcs and reflections, the law they keep, and when chains take them.
 
-The seeds are fixed; FALSE_ALARM is the rate at which a comparison would fail a correct program if they were not.
+The seeds are fixed; FALSE_ALARM is the rate at which a comparison would fail a correct program if
+they were not.
 """
 
 import numpy as np

@@ -80,7 +80,8 @@ def test_in_the_plane(seed):
 
 
 def test_a_part_that_is_too_small_is_seen():
-    # the negative control: without the westernmost report's column the certificate does not carry over
+    # the negative control: without the westernmost report's column the certificate does not carry
+    # over
     mechanism = ik.PlanarGeometric(ik.Grid(None, None), 1.0)
     reports = [[0, 0], [0, 0], [3, 4]]
     tally = ik.PlanarGeometric(ik.Grid(4, 4, first=(0, 1)), 1.0).tally(reports)

@@ -150,7 +150,8 @@ def test_standard_errors_are_those_of_the_curvature(share):
 
 @pytest.mark.parametrize("background", [None, [1.0, 1.0, 1.0]])
 def test_what_the_counts_determine_of_all_secrets(background):
-    # the first two secrets are seen as the same reports: with one efficiency their sum is known, and with it the third
+    # the first two secrets are seen as the same reports: with one efficiency their sum is known,
+    # and with it the third
     alike = np.array([[0.5, 0.3, 0.0], [0.5, 0.3, 0.0], [0.1, 0.1, 0.5]])
     counts = 1000 * TRUTH @ alike
     known = ik.unfold(counts, alike, background=background)
@@ -214,7 +215,8 @@ def test_forward_is_the_probability_of_being_seen_and_silence_tells_too():
     np.testing.assert_allclose(tally.matrix(), RESPONSE[:, [0, 2]], rtol=1e-14)
     np.testing.assert_allclose(mechanism.adjoint([1.0, 2.0, 3.0]), RESPONSE @ [1, 2, 3], rtol=1e-14)
     np.testing.assert_allclose(tally.adjoint([1.0, 3.0]), RESPONSE @ [1, 0, 3], rtol=1e-14)
-    # a detector of one report tells by its silence alone: five times as often under the second secret
+    # a detector of one report tells by its silence alone: five times as often under the second
+    # secret
     assert mechanism.epsilon == pytest.approx(np.log(0.6 / 0.1))
     lone = ik.MatrixMechanism([[0.9], [0.5]], efficiency=True)
     assert lone.epsilon == pytest.approx(np.log(5))

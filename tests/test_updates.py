@@ -76,7 +76,8 @@ def unary(rng, k, eps):
     return Instance("", ik.Rappor(k, eps).tally_counts(counts), naive.rappor(k, eps), counts)
 
 
-# what tests/instances.py does not have: convolutions, groups of four reports and the rest, neighbours of a kind
+# what tests/instances.py does not have: convolutions, groups of four reports and the rest,
+# neighbours of a kind
 FURTHER = {
     "planar by Fourier transform": by_fourier,
     "dense 3 x 1": lambda rng: dense(rng, 3, 1),

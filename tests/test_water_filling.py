@@ -67,7 +67,8 @@ def test_the_same_as_without_rounding(counts, eps):
     channel = channel_of(k, eps)
     contrast = channel.diagonal - channel.off
     theta, exact = water_filling.maximise(channel, q), exactly(q, contrast, channel.off)
-    # what is subtracted, q / beta and off, is larger than their difference by the factor off / contrast
+    # what is subtracted, q / beta and off, is larger than their difference by the factor off /
+    # contrast
     assert np.abs(theta - exact).max() <= 1e-14 * (1 + channel.off / contrast)
     assert abs(theta.sum() - 1) <= 1e-14
     assert (theta >= 0).all()

@@ -82,8 +82,8 @@ def test_the_wheel_works_outside_the_checkout(wheel, tmp_path):
             python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", cwd=tmp_path
         ).strip()
     )
-    # numpy and the others come from this environment; a path file named in another path file is not followed, so the
-    # editable ibukit of this environment stays invisible
+    # numpy and the others come from this environment; a path file named in another path file is not
+    # followed, so the editable ibukit of this environment stays invisible
     (site / "dependencies.pth").write_text(
         "\n".join({sysconfig.get_path("purelib"), sysconfig.get_path("platlib")})
     )

@@ -2,9 +2,10 @@
 
     _build/bench/venv/bin/python -m benchmarks.libraries [--quick | --resume]
 
-A quarter of an hour on an idle core; with --quick under a minute, and the results stay in _build/bench/quick. Writes
-libraries.csv and .md, libraries_machine.csv, library_errors.csv and .txt, and library_names.csv. `make bench` runs it
-last. With --resume, what the results hold already is not measured again.
+A quarter of an hour on an idle core; with --quick under a minute, and the results stay in
+_build/bench/quick. Writes libraries.csv and .md, libraries_machine.csv, library_errors.csv and
+.txt, and library_names.csv. `make bench` runs it last. With --resume, what the results hold already
+is not measured again.
 """
 
 from __future__ import annotations

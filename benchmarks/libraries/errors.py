@@ -1,8 +1,8 @@
 """What the libraries get wrong, each in two lines that are run here, beside what should come out.
 
-A draw is seeded, so the printed number has a standard error that is far below the difference. `setup` is imports and
-no more than the objects that the library needs. Where an example cannot run, its error stands in the place of the
-number.
+A draw is seeded, so the printed number has a standard error that is far below the difference.
+`setup` is imports and no more than the objects that the library needs. Where an example cannot run,
+its error stands in the place of the number.
 """
 
 from __future__ import annotations

@@ -85,9 +85,10 @@ def as_bits(reports: Sequence[Any]) -> NDArray[np.uint8]:
 def of_supports(k: int, epsilon: float, supports: NDArray[Any], share: float | None = None) -> Any:
     """A report that is e^eps times as likely for the secrets that it supports as for the others: unary encoding's law.
 
-    The likelihood of a set of secrets under `UnaryEncoding(p, q)` is p (1 - q) / ((1 - p) q) times as large for a
-    secret in it as for one outside. Any p and q with that ratio give the same estimates by maximum likelihood. With
-    `share`, the chance that a report supports a secret that is not its user's, `inv` is the published estimate, too.
+    The likelihood of a set of secrets under `UnaryEncoding(p, q)` is p (1 - q) / ((1 - p) q) times
+    as large for a secret in it as for one outside. Any p and q with that ratio give the same
+    estimates by maximum likelihood. With `share`, the chance that a report supports a secret that
+    is not its user's, `inv` is the published estimate, too.
     """
     if share is None:
         return ik.Rappor(k, epsilon), np.asarray(supports, dtype=np.uint8)

@@ -1,7 +1,8 @@
 """pure-ldp 1.2.0: all its frequency oracles, with its own clients, hash functions and servers.
 
-Two things in its surroundings have moved on. Its hashes need xxhash below 4, which hashes text (the extra `bench` pins
-3.5.0); and its sketches make an array of shape None, which numpy refuses from 2.4 on: `_OldNumpy` answers as before.
+Two things in its surroundings have moved on. Its hashes need xxhash below 4, which hashes text (the
+extra `bench` pins 3.5.0); and its sketches make an array of shape None, which numpy refuses from
+2.4 on: `_OldNumpy` answers as before.
 """
 
 from __future__ import annotations

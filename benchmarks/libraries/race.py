@@ -63,9 +63,10 @@ class _Lane:
 def race(peer: Peer, setting: Setting, limit: float = np.inf) -> list[dict[str, object]]:
     """Rows of the table; repetitions end early where the CPU seconds are used up, and the row says how many there were.
 
-    The contenders take turns within each repetition, and the first, which compiles, is run once before. An estimator
-    that needs more than `CALL` seconds for one estimate is not asked again, and its row says so; where the client or
-    the conversion of its reports does, the protocol is a line without numbers.
+    The contenders take turns within each repetition, and the first, which compiles, is run once
+    before. An estimator that needs more than `CALL` seconds for one estimate is not asked again,
+    and its row says so; where the client or the conversion of its reports does, the protocol is a
+    line without numbers.
     """
     row = {"library": peer.library, "protocol": peer.protocol, **_described(setting)}
     try:

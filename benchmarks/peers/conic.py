@@ -19,7 +19,8 @@ TIGHT_ECOS = {"abstol": 1e-12, "reltol": 1e-12, "feastol": 1e-12}
 def _primal(workload: Workload) -> tuple[cp.Problem, Callable[[], Any]]:
     columns, q = workload.seen
     theta = cp.Variable(len(columns))
-    # the sum in the objective makes the maximiser sum to 1, and the solver fares better than with a constraint on it
+    # the sum in the objective makes the maximiser sum to 1, and the solver fares better than with a
+    # constraint on it
     return cp.Problem(
         cp.Maximize(q @ cp.log(columns.T @ theta) - cp.sum(theta)), [theta >= 0]
     ), lambda: theta.value

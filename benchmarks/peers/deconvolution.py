@@ -14,7 +14,8 @@ STEPS = 1000
 
 
 def _prepare(workload: Workload) -> Callable[[], Answer]:
-    # the factors of the columns cancel in IBU, so the truncated geometric is a convolution by decay^|offset|
+    # the factors of the columns cancel in IBU, so the truncated geometric is a convolution by
+    # decay^|offset|
     mechanism = workload.tally().parts[0].mechanism
     kernel = mechanism.decay ** np.abs(np.arange(1 - mechanism.k, mechanism.k))
     q = workload.counts / workload.counts.sum()

@@ -1,7 +1,7 @@
 """Plain IBU on a dense matrix, in numpy and in compiled loops.
 
-To a gap of 1e-10 it takes up to tens of millions of steps. So they were counted once (count_steps.py); the race times
-a fair number of steps and multiplies.
+To a gap of 1e-10 it takes up to tens of millions of steps. So they were counted once
+(count_steps.py); the race times a fair number of steps and multiplies.
 """
 
 from __future__ import annotations

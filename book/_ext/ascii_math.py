@@ -1,7 +1,8 @@
 """Formulas that are written in plain characters, as ``e^(-eps_g d) <= 1e-3``, found in a text and turned into TeX.
 
-A small grammar: numbers, single letters, Greek names, a few functions, brackets, indices and exponents, and operators
-between them. What it does not understand stays as it is written: a formula is taken as a whole or not at all.
+A small grammar: numbers, single letters, Greek names, a few functions, brackets, indices and
+exponents, and operators between them. What it does not understand stays as it is written: a formula
+is taken as a whole or not at all.
 """
 
 from __future__ import annotations

@@ -8,7 +8,8 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 
-# docutils marks the references up as a list whose items are no list items: a screen reader announces an empty list.
+# docutils marks the references up as a list whose items are no list items: a screen reader
+# announces an empty list.
 REPAIRS = [
     ('<div role="list" class="citation-list">', '<div class="citation-list">'),
     (' role="doc-biblioentry"', ""),

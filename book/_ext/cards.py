@@ -4,7 +4,8 @@
     ages: The ages above, by four estimators.
     ```
 
-Every chapter of the table of contents must have its line, in that order; ``:only:`` lifts this for a selection.
+Every chapter of the table of contents must have its line, in that order; ``:only:`` lifts this for
+a selection.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """What a page says of itself to search engines, to messengers that show a link, and to the browser's tab.
 
-Whole addresses are known only where the book is published. ``html.baseurl`` in ``_config.yml``, or the environment's
-``BOOK_URL``, says where: then each page names its own address and a picture. With the address of the repository,
-``book_repository`` or ``BOOK_REPOSITORY``, it has buttons for its source and to edit it. Both are empty by default.
+Whole addresses are known only where the book is published. ``html.baseurl`` in ``_config.yml``, or
+the environment's ``BOOK_URL``, says where: then each page names its own address and a picture. With
+the address of the repository, ``book_repository`` or ``BOOK_REPOSITORY``, it has buttons for its
+source and to edit it. Both are empty by default.
 """
 
 from __future__ import annotations

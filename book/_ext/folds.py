@@ -1,9 +1,9 @@
 """Fold what a reader skips, and say what is folded.
 
-A cell of nothing but checks becomes a chip, "3 checks passed", that opens, and so do the checks at the end of any other
-cell: what remains is the code that a reader would copy. A cell that is hidden already says what it hides: how a figure
-is drawn, how a table is made, or the code. A chapter is not built if a check fails, so "passed" is true wherever it is
-printed.
+A cell of nothing but checks becomes a chip, "3 checks passed", that opens, and so do the checks at
+the end of any other cell: what remains is the code that a reader would copy. A cell that is hidden
+already says what it hides: how a figure is drawn, how a table is made, or the code. A chapter is
+not built if a check fails, so "passed" is true wherever it is printed.
 """
 
 from __future__ import annotations

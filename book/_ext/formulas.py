@@ -1,8 +1,9 @@
 """Typeset the formulas of docstrings.
 
-A docstring is read in a terminal, so it writes its formulas in plain characters; the reference shows the same formulas
-as mathematics. ``formulas.tsv`` has the two forms of the larger ones side by side, and a row of it that no docstring
-has any more is a warning, which fails the build. The others are read by the small grammar of ``ascii_math.py``.
+A docstring is read in a terminal, so it writes its formulas in plain characters; the reference
+shows the same formulas as mathematics. ``formulas.tsv`` has the two forms of the larger ones side
+by side, and a row of it that no docstring has any more is a warning, which fails the build. The
+others are read by the small grammar of ``ascii_math.py``.
 """
 
 from __future__ import annotations

@@ -6,9 +6,10 @@
     The caption.
     ```
 
-``book/moving/epsilon-and-steps.json`` becomes part of the page, with the picture of its first choice. Where there is a
-script (``moving.js``) the controls appear and the picture follows them; where there is none, on paper or in a reader
-without JavaScript, the picture and its sentence stay. Nothing is loaded from anywhere.
+``book/moving/epsilon-and-steps.json`` becomes part of the page, with the picture of its first
+choice. Where there is a script (``moving.js``) the controls appear and the picture follows them;
+where there is none, on paper or in a reader without JavaScript, the picture and its sentence stay.
+Nothing is loaded from anywhere.
 """
 
 from __future__ import annotations

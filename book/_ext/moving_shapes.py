@@ -1,10 +1,11 @@
 """What the marks of a moving figure look like for a choice: the attributes that ``moving.js`` sets when it moves them.
 
-A figure is one JSON file in ``book/moving`` (written by ``scripts/moving.py``): its controls, its panels with their
-axes and marks, and the sentence below. A number that depends on controls stands in a *table*,
-``{"by": ["epsilon", "steps"], "values": [[...], ...]}``: the choice of each control picks one entry. The still picture
-is drawn here from the first choice, and the script draws every other one by the same rules. ``{"is": "walk"}`` stands
-for what is computed from the choice, by the module and the script that the figure names as ``computed``.
+A figure is one JSON file in ``book/moving`` (written by ``scripts/moving.py``): its controls, its
+panels with their axes and marks, and the sentence below. A number that depends on controls stands
+in a *table*, ``{"by": ["epsilon", "steps"], "values": [[...], ...]}``: the choice of each control
+picks one entry. The still picture is drawn here from the first choice, and the script draws every
+other one by the same rules. ``{"is": "walk"}`` stands for what is computed from the choice, by the
+module and the script that the figure names as ``computed``.
 """
 
 from __future__ import annotations

@@ -14,7 +14,8 @@ TABLE = re.compile(
 )
 PLAIN = r"[-−+]?[\d,]+(?:\.\d+)?"
 POWER = re.compile(rf"(?<![\w.])({PLAIN})e([-+]?)0*(\d+)(?!\w)")
-# a number, perhaps with its error and a unit behind it; a dash or nothing is in a column of numbers what is not there
+# a number, perhaps with its error and a unit behind it; a dash or nothing is in a column of numbers
+# what is not there
 NUMBER = re.compile(rf"[<>≤≥~±]?\s?({PLAIN})(?:e[-+]?\d+)?(\s?±\s?[\d.,]+(?:e[-+]?\d+)?)?(\s?%)?")
 NOTHING = ("", "–", "-", "NaN", "unreadable")
 LONG = 20  # letters: a first column with more keeps a third of a phone's width

@@ -5,8 +5,9 @@ package NAME. Where NAME is a package such as ``ibukit.channels``, or ``ibukit``
 functions and classes follow under the names that they have there. A public name that no room shows is a warning, so it
 fails the build.
 
-Each entry ends with the names that it mentions or that mention it, and with the chapters whose code calls it. Types of
-parameters become links. An address of the reference when it was one page, ``api.html#ibukit.mle``, leads on.
+Each entry ends with the names that it mentions or that mention it, and with the chapters whose code
+calls it. Types of parameters become links. An address of the reference when it was one page,
+``api.html#ibukit.mle``, leads on.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ LOGGER = logging.getLogger(__name__)
 HUB = "book/api"
 PAGES = "book/reference"
 BASES = ("Mechanism", "FiniteMechanism", "Channel", "StoppingRule", "Alphabet")
-# whose inherited methods are shown with it, because their class is not public; and from which ancestor on no longer
+# whose inherited methods are shown with it, because their class is not public; and from which
+# ancestor on no longer
 WITH_INHERITED = {"Estimate": "ReadOnlyArrays"}
 MAX_RELATED = 8
 CALL = re.compile(r"\bik\.([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)")

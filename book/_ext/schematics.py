@@ -7,9 +7,9 @@
     The caption.
     ```
 
-``book/schematics/pipeline.svg`` becomes part of the page. ``currentColor`` is then the colour of the text, and the
-variables of ``schematics.css`` are the colours of the estimators, light or dark. The figure is numbered with the
-others and can be referred to by its name.
+``book/schematics/pipeline.svg`` becomes part of the page. ``currentColor`` is then the colour of
+the text, and the variables of ``schematics.css`` are the colours of the estimators, light or dark.
+The figure is numbered with the others and can be referred to by its name.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """The symbols of a chapter, listed under its opening and linked to the page of notation.
 
-``symbols.tsv`` registers every symbol of the first table of ``book/notation.md``: an anchor, the symbol as the table
-writes it, a few words, and how a formula or a word that uses it is told. The table's rows get the anchors; each chapter
-gets a fold that lists the registered symbols found in it. Nothing has to be written in a chapter. A row of the table
-that is not registered, or a registered one that the table does not have, is a warning, which fails the build.
+``symbols.tsv`` registers every symbol of the first table of ``book/notation.md``: an anchor, the
+symbol as the table writes it, a few words, and how a formula or a word that uses it is told. The
+table's rows get the anchors; each chapter gets a fold that lists the registered symbols found in
+it. Nothing has to be written in a chapter. A row of the table that is not registered, or a
+registered one that the table does not have, is a warning, which fails the build.
 """
 
 from __future__ import annotations

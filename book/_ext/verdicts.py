@@ -5,9 +5,10 @@
     ```{verdict-bar}                the results of each paper as a stacked bar; for any page
     ```
 
-In a chapter the codes of rows become links: a claim's wherever it stands (``A-F8``), an erratum's in brackets,
-``(E27)``, or in a paragraph that links the list of errata; the role ``{row}`` does it anywhere. Below each cell that
-carries the tag of a row stands a link to it. The tests that carry a row have a page of their source each.
+In a chapter the codes of rows become links: a claim's wherever it stands (``A-F8``), an erratum's
+in brackets, ``(E27)``, or in a paragraph that links the list of errata; the role ``{row}`` does it
+anywhere. Below each cell that carries the tag of a row stands a link to it. The tests that carry a
+row have a page of their source each.
 """
 
 from __future__ import annotations

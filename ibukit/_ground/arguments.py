@@ -227,7 +227,8 @@ def numbers(
 ) -> Floats:
     """An array of real numbers of any shape.
 
-    numpy would take what a mask hides, drop imaginary parts, read texts and count the days since 1970.
+    numpy would take what a mask hides, drop imaginary parts, read texts and count the days since
+    1970.
     """
     rows = values if isinstance(values, (list, tuple)) else [values]
     if any(isinstance(row, np.ma.MaskedArray) and np.ma.is_masked(row) for row in rows):

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from distributed import Client
 
-# The threads of a worker take turns. Linear algebra has the same bits only while nobody changes its threads, and CPU
-# time is the process's.
+# The threads of a worker take turns. Linear algebra has the same bits only while nobody changes its
+# threads, and CPU time is the process's.
 TURNS = threading.Lock()
 
 # tasks handed over for each thread of the workers: one that runs and one that waits

@@ -31,8 +31,8 @@ class ReadOnlyArrays:
 def field_is(field: str, argument: str) -> Callable[[Callable[P, None]], Callable[P, None]]:
     """Let an ``__init__`` take one of its arguments by the name of the field that keeps it, too.
 
-    `dataclasses.replace` passes fields by their names. Where a method bears the argument's name the field cannot, and
-    the signature that people read has the argument alone.
+    `dataclasses.replace` passes fields by their names. Where a method bears the argument's name the
+    field cannot, and the signature that people read has the argument alone.
     """
 
     def decorate(init: Callable[P, None]) -> Callable[P, None]:

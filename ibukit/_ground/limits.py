@@ -23,7 +23,7 @@ class _Limits:
     factorised_order: int = 5000
 
 
-_CURRENT: ContextVar[_Limits] = ContextVar("ibukit limits", default=_Limits())
+_CURRENT: ContextVar[_Limits] = ContextVar("ibukit limits", default=_Limits())  # noqa: B039 (frozen)
 
 
 def max_dense_entries() -> int:

@@ -1,7 +1,8 @@
 """Compiled loops that run as plain Python first, where that takes less time than to compile them.
 
-To compile the loops of the line takes seconds, as often as numba's cache is empty; to run them once as plain Python,
-on a hundred secrets, some hundredths of a second. They are the same functions, so the answers are the same.
+To compile the loops of the line takes seconds, as often as numba's cache is empty; to run them once
+as plain Python, on a hundred secrets, some hundredths of a second. They are the same functions, so
+the answers are the same.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ import numpy as np
 class PlainFirst:
     """The loops of a module: plain until so much was worked on, or `entry` has been compiled, here or in the cache.
 
-    Sizes add up over the process, and what has been worked on plainly stays far below the time that compiling takes: a
-    session of many small problems, or a large one, is compiled for.
+    Sizes add up over the process, and what has been worked on plainly stays far below the time that
+    compiling takes: a session of many small problems, or a large one, is compiled for.
     """
 
     def __init__(self, loops: ModuleType, entry: str, most: int):

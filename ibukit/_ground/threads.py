@@ -1,6 +1,7 @@
 """One thread for linear algebra: the same digits whatever the setting, and no threads that fight over small work.
 
-Passes over many reports share their pieces among threads where the user asks for that, with the same digits.
+Passes over many reports share their pieces among threads where the user asks for that, with the
+same digits.
 """
 
 from __future__ import annotations
@@ -45,16 +46,18 @@ class _Visit:
 class OneThread:
     """A limit of one thread that may be open any number of times, in one thread and in several.
 
-    Most libraries have one number of threads for the whole process. Whoever came in first has found the number of
-    the user; if others are still inside when that thread leaves, the number is theirs to restore.
+    Most libraries have one number of threads for the whole process. Whoever came in first has found
+    the number of the user; if others are still inside when that thread leaves, the number is theirs
+    to restore.
     """
 
     def __init__(self, libraries: Sequence[Library]):
         self._libraries = libraries
         self._inside: dict[int, _Visit] = {}
         self._lock = Lock()
-        # since threadpoolctl 3.8 the first thread to set OpenBLAS is the only one that can, until it is released: calls
-        # of others do nothing. So it stays while the limit is open, and goes where the number has to be set again
+        # since threadpoolctl 3.8 the first thread to set OpenBLAS is the only one that can, until
+        # it is released: calls of others do nothing. So it stays while the limit is open, and goes
+        # where the number has to be set again
         held = (getattr(library, "clear_controlling_thread", None) for library in libraries)
         self._holders = [release for release in dict.fromkeys(held) if release is not None]
 
@@ -89,8 +92,9 @@ class OneThread:
         found = self._inside.pop(thread).found
         for other in self._inside.values():
             for i, number in enumerate(found):
-                # it found the limit that had been set before it came: they share the number. Where it found another,
-                # as with MKL, each thread has a number of its own and restores that
+                # it found the limit that had been set before it came: they share the number. Where
+                # it found another, as with MKL, each thread has a number of its own and restores
+                # that
                 if other.found[i] == 1:
                     other.found[i], found[i] = number, 1
         for library, number in zip(self._libraries, found, strict=True):
@@ -145,8 +149,8 @@ def one_thread() -> AbstractContextManager[None]:
 class _Pools:
     """A pool for each number of threads that was asked for, which stays.
 
-    New threads begin on the core of the thread that made them, and it takes the system some milliseconds to move them:
-    as long as a pass over a million reports.
+    New threads begin on the core of the thread that made them, and it takes the system some
+    milliseconds to move them: as long as a pass over a million reports.
     """
 
     def __init__(self) -> None:
@@ -178,9 +182,9 @@ def in_order(
 ) -> Iterator[Result]:
     """work(piece) of each piece, in the order of the pieces: whoever adds them up gets the same bits.
 
-    Inside `scipy.fft.set_workers(n)`, which also sets the threads of Fourier transforms, n threads share the pieces,
-    one of which is the caller's. Without it there is one. At most 2 n results are kept at a time. To hand a piece over
-    takes some 50 microseconds.
+    Inside `scipy.fft.set_workers(n)`, which also sets the threads of Fourier transforms, n threads
+    share the pieces, one of which is the caller's. Without it there is one. At most 2 n results are
+    kept at a time. To hand a piece over takes some 50 microseconds.
     """
     from scipy import fft
 
@@ -197,7 +201,8 @@ def in_order(
         while waiting:
             yield _next(waiting)
     finally:  # where a piece failed or nobody wants the rest
-        # those under way: others wait for a thread that may be with another caller, or are what the caller broke off
+        # those under way: others wait for a thread that may be with another caller, or are what the
+        # caller broke off
         wait([share.future for share in waiting if not share.future.cancel()])
 
 
@@ -235,9 +240,9 @@ def _next(waiting: deque[_Share[Piece, Result]]) -> Result:
 class Team:
     """The calling thread and some companions, who look for the next piece until all is done.
 
-    The stages of a convolution take a millisecond or two. A thread that is woken for each of them may begin on the core
-    of the one that woke it, where it waits for as long until the system moves it; one that looks up again and again is
-    on a core of its own.
+    The stages of a convolution take a millisecond or two. A thread that is woken for each of them
+    may begin on the core of the one that woke it, where it waits for as long until the system moves
+    it; one that looks up again and again is on a core of its own.
     """
 
     def __init__(self) -> None:
@@ -296,5 +301,6 @@ def team(worth_sharing: bool) -> Iterator[Share]:
             yield own.share
     finally:
         own.is_done = True
-        # those that have begun: others wait for a thread that may be with the team of another caller
+        # those that have begun: others wait for a thread that may be with the team of another
+        # caller
         wait([companion for companion in companions if not companion.cancel()])

@@ -1,8 +1,8 @@
 """The channel of a population with adversaries: one more secret, whose report is always the same.
 
-That makes the robust likelihood a mixture likelihood like any other: theta and the share gamma of the adversaries are
-the probabilities (1 - gamma) theta and gamma of the k + 1 secrets, L is concave in them jointly, and every solver and
-every certificate of the package applies.
+That makes the robust likelihood a mixture likelihood like any other: theta and the share gamma of
+the adversaries are the probabilities (1 - gamma) theta and gamma of the k + 1 secrets, L is concave
+in them jointly, and every solver and every certificate of the package applies.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ class WithAdversaries:
         own = self._own(reports)
         honest: Channel = self.honest.channel(reports)
         if (scale := self.honest.log_scale(reports)) is not None:
-            # the adversaries' report has probability 1 under one secret: there is no factor to be left out of it
+            # the adversaries' report has probability 1 under one secret: there is no factor to be
+            # left out of it
             honest = honest.scaled(np.where(own, np.exp(scale), 1.0))
         return honest.with_one_more(own.astype(np.float64))
 
@@ -92,11 +93,11 @@ def scan(
 
     `but` are reports, by their index, whose adversaries are among the secrets already.
 
-    Not every report has to be tried. The weights lam = q / (theta M) of an honest maximiser with certificate
-    g = M lam, divided by max g, are feasible for the dual problem, and they stay so for the larger problem if the
-    weight of the adversaries' report y is cut at 1. So by weak duality the ratio of y is at most
-    2 n (gap + q_y log(q_y / p_y)), where p_y is its probability under theta, and the search ends where the best ratio
-    found exceeds all that are left.
+    Not every report has to be tried. The weights lam = q / (theta M) of an honest maximiser with
+    certificate g = M lam, divided by max g, are feasible for the dual problem, and they stay so for
+    the larger problem if the weight of the adversaries' report y is cut at 1. So by weak duality
+    the ratio of y is at most 2 n (gap + q_y log(q_y / p_y)), where p_y is its probability under
+    theta, and the search ends where the best ratio found exceeds all that are left.
     """
     tally = Tally((part,))
     q, p = tally.frequencies, tally.forward(honest.distribution)

@@ -31,14 +31,16 @@ def breakdown_fraction(
 ) -> float:
     """The fraction of adversaries that makes the mechanism report `target`.
 
-    It is the f with g(f) = 1, from which on the optimal mechanism reports it. The mechanism is the one that minimises
-    I(x; y) + beta E d(x, y) for (1 - f) prior + f delta_target, as `blahut_arimoto` tends to. With c(f) the best
-    distribution of reports if `target` were forbidden, it is worth reporting if and only if
+    It is the f with g(f) = 1, from which on the optimal mechanism reports it. The mechanism is the
+    one that minimises I(x; y) + beta E d(x, y) for (1 - f) prior + f delta_target, as
+    `blahut_arimoto` tends to. With c(f) the best distribution of reports if `target` were
+    forbidden, it is worth reporting if and only if
 
-        g(f) = sum_x ((1 - f) prior_x + f [x = target]) exp(-beta d(x, target)) / sum_w c_w(f) exp(-beta d(x, w)) > 1.
+        g(f) = sum_x ((1 - f) prior_x + f [x = target]) exp(-beta d(x, target)) / sum_w c_w(f)
+        exp(-beta d(x, w)) > 1.
 
-    Up to this fraction adversaries who claim to be there change nothing for the people who are: not one report is made
-    at the target.
+    Up to this fraction adversaries who claim to be there change nothing for the people who are: not
+    one report is made at the target.
 
     Parameters
     ----------
@@ -49,7 +51,8 @@ def breakdown_fraction(
     beta : float
         In nats per unit of distance, above 0.
     target : label
-        What adversaries claim. On a grid a number is the place of a cell, and a pair is (row, column).
+        What adversaries claim. On a grid a number is the place of a cell, and a pair is (row,
+        column).
     codes : bool
         `target` is a place 0..k-1 in the alphabet instead of a label.
     strict : bool

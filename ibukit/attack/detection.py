@@ -20,7 +20,8 @@ from ibukit.solvers import interior_point
 from ibukit.tally.tally import Part, Tally, make_part
 
 MLE_TOL = 1e-9
-# reports that numpy divides into two halves of the same size; of more, each goes to one half or the other by a coin
+# reports that numpy divides into two halves of the same size; of more, each goes to one half or the
+# other by a coin
 MAX_DIVIDED = 10**9
 # of a report that somebody sent, for a ratio that fits into a double
 MIN_DIVISOR = np.finfo(float).tiny
@@ -63,27 +64,29 @@ def detect_poisoning(
 ) -> Detection:
     """Test whether all reports came through the mechanism.
 
-    The alternative is adversaries who all send the same report. The reports are divided at random into two halves; of a
-    billion or more, each goes to one of them by the toss of a coin. From the first, Q_z = (1 - gamma) (theta M)_z +
-    gamma [z = y] is estimated with the adversaries y that suit it best, and the honest distribution P = theta' M
-    nearest to Q, the one that maximises sum_z Q_z log (theta' M)_z. The second half then has the evidence
+    The alternative is adversaries who all send the same report. The reports are divided at random
+    into two halves; of a billion or more, each goes to one of them by the toss of a coin. From the
+    first, Q_z = (1 - gamma) (theta M)_z + gamma [z = y] is estimated with the adversaries y that
+    suit it best, and the honest distribution P = theta' M nearest to Q, the one that maximises
+    sum_z Q_z log (theta' M)_z. The second half then has the evidence
 
         E = prod_i r(z_i) / max_x sum_z M_xz r(z),    r = Q / P,
 
-    (a factor for each report i), and so the other way round; `evidence` is the mean of both. An attack is announced
-    where it reaches 1 / false_alarms.
+    (a factor for each report i), and so the other way round; `evidence` is the mean of both. An
+    attack is announced where it reaches 1 / false_alarms.
 
     Parameters
     ----------
     tally : Tally
         At least two reports, all of one mechanism.
     false_alarms : float
-        The level: an honest population is called attacked with at most this probability. Strictly between 0 and 1.
+        The level: an honest population is called attacked with at most this probability. Strictly
+        between 0 and 1.
     rng : numpy.random.Generator
         Divides the reports.
     strict : bool
-        Raise where a maximum is not certified within 1e-9 nats per report. False returns the result, whose level is
-        proven all the same: only its power may be less.
+        Raise where a maximum is not certified within 1e-9 nats per report. False returns the
+        result, whose level is proven all the same: only its power may be less.
 
     Returns
     -------
@@ -94,7 +97,8 @@ def detect_poisoning(
     ConvergenceError
         If `strict` and a maximum was not certified; carries the `Detection` as ``.estimate``.
     ValueError
-        If the tally has fewer than two reports or pools several mechanisms, or `false_alarms` is out of range.
+        If the tally has fewer than two reports or pools several mechanisms, or `false_alarms` is
+        out of range.
 
     Notes
     -----
@@ -105,7 +109,8 @@ def detect_poisoning(
     people with another secret, so its power against them is at most its level.
     For P the maximiser, max g is 1 up to its gap: the certificate of an estimate is what makes it a test.
 
-    Adversaries who divide themselves among many reports are found only as far as one of these stands out.
+    Adversaries who divide themselves among many reports are found only as far as one of these
+    stands out.
 
     References
     ----------
@@ -184,8 +189,9 @@ def _evidence(part: Part, counts: Ints) -> _Half:
     attacked = theta @ channel
     attacked[suspect.report] += share
     honest = _nearest(channel, attacked)
-    # a report that neither makes proves nothing either way; one that honest people make less often than a double can
-    # say has a probability of at most 5e-324, which such a ratio leaves below the rounding of its sum
+    # a report that neither makes proves nothing either way; one that honest people make less often
+    # than a double can say has a probability of at most 5e-324, which such a ratio leaves below the
+    # rounding of its sum
     r = np.divide(
         attacked,
         np.maximum(honest, MIN_DIVISOR),

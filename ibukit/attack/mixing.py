@@ -14,8 +14,8 @@ from ibukit.domain.grid import Grid
 def coarse_map(weights: ArrayLike, grid: Grid, block: int) -> Floats:
     """A distribution of which only the blocks are known.
 
-    Each cell gets the mean over its block. Blocks are `block` x `block` cells, counted from the south-west corner;
-    those at the north and east edge are cut where the grid ends.
+    Each cell gets the mean over its block. Blocks are `block` x `block` cells, counted from the
+    south-west corner; those at the north and east edge are cut where the grid ends.
 
     Parameters
     ----------
@@ -67,9 +67,9 @@ def coarse_map(weights: ArrayLike, grid: Grid, block: int) -> Floats:
 def mix_with_public(distribution: ArrayLike, public: ArrayLike, weight: float) -> Floats:
     """Design for lambda theta + (1 - lambda) public instead of the estimate theta.
 
-    A fraction f of adversaries is worth lambda f in the mixture, and the crowd around a place keeps at least the share
-    (1 - lambda) of what `public` gives it. So it helps where lambda is small: what is designed for is then mostly
-    the public map.
+    A fraction f of adversaries is worth lambda f in the mixture, and the crowd around a place keeps
+    at least the share (1 - lambda) of what `public` gives it. So it helps where lambda is small:
+    what is designed for is then mostly the public map.
 
     Parameters
     ----------

@@ -29,18 +29,19 @@ def poison_inputs(
 ) -> Ints:
     """Add adversaries who claim the secret `target`.
 
-    The counts become counts_x + a [x = target], a = round(f n / (1 - f)). f = a / (n + a) is the adversaries' fraction
-    of all who take part, up to rounding to whole people; the n honest people stay as they are. From here on the
-    adversaries keep to the protocol, so reports drawn from these counts are distributed exactly as those of honest
-    people with the prior `poisoned_distribution`: no test of the reports can tell.
+    The counts become counts_x + a [x = target], a = round(f n / (1 - f)). f = a / (n + a) is the
+    adversaries' fraction of all who take part, up to rounding to whole people; the n honest people
+    stay as they are. From here on the adversaries keep to the protocol, so reports drawn from these
+    counts are distributed exactly as those of honest people with the prior `poisoned_distribution`:
+    no test of the reports can tell.
 
     Parameters
     ----------
     counts : array_like of int, shape (k,), or mapping or Series
         Honest people with each secret: in the alphabet's order, or by label.
     target : label or sequence of labels
-        A secret, or several different ones among which the adversaries are divided evenly (one more for the first ones,
-        where they do not divide). On a grid numbers are the places of cells.
+        A secret, or several different ones among which the adversaries are divided evenly (one more
+        for the first ones, where they do not divide). On a grid numbers are the places of cells.
     fraction : float
         The adversaries' share of all, f: at least 0 and below 1.
     alphabet : Alphabet, sequence of labels or int, optional
@@ -100,8 +101,8 @@ def poisoned_distribution(
     distribution : array_like, shape (k,), or Estimate
         That of the honest people, pi.
     target : label or sequence of labels
-        The secret that the adversaries claim, or several different ones, each claimed by as many. On a grid numbers are
-        the places of cells.
+        The secret that the adversaries claim, or several different ones, each claimed by as many.
+        On a grid numbers are the places of cells.
     fraction : float
         The adversaries' share of all, f: at least 0 and below 1.
     alphabet : Alphabet, sequence of labels or int, optional
@@ -157,18 +158,19 @@ def poisoned_distribution(
 def poison_outputs(tally: Tally, report: Any, fraction: float, *, codes: bool = False) -> Tally:
     """Add the reports of adversaries who skip the mechanism.
 
-    They send a = round(f n / (1 - f)) times the report y. f = a / (n + a) is their fraction of all reports, up to
-    rounding. Who claims the place x but keeps to the mechanism sends y with probability M_xy only: it takes 1 / M_xy of
-    them to add as many reports y as one of these does.
+    They send a = round(f n / (1 - f)) times the report y. f = a / (n + a) is their fraction of all
+    reports, up to rounding. Who claims the place x but keeps to the mechanism sends y with
+    probability M_xy only: it takes 1 / M_xy of them to add as many reports y as one of these does.
 
     Parameters
     ----------
     tally : Tally
         The n honest reports, of one mechanism.
     report : label, row, or sequence of these
-        As the mechanism's `tally` takes reports, and as `robust_mle` and `detect_poisoning` tell what they found: a
-        label, a pair of coordinates, a row of bits; or several of them, among which the adversaries are divided evenly
-        (one more for the first ones, where they do not divide). On a grid numbers are the places of cells.
+        As the mechanism's `tally` takes reports, and as `robust_mle` and `detect_poisoning` tell
+        what they found: a label, a pair of coordinates, a row of bits; or several of them, among
+        which the adversaries are divided evenly (one more for the first ones, where they do not
+        divide). On a grid numbers are the places of cells.
     fraction : float
         The adversaries' share of all, f: at least 0 and below 1.
     codes : bool

@@ -29,17 +29,19 @@ class RobustEstimate:
     Attributes
     ----------
     estimate : Estimate
-        Of the honest people. Its `log_likelihood` and `gap` are those of the model with adversaries, if there are any:
-        no theta and shares together with the same `reports` fit better by more than `gap` nats per report. It has no
-        tally, hence no standard errors, if adversaries were found.
+        Of the honest people. Its `log_likelihood` and `gap` are those of the model with
+        adversaries, if there are any: no theta and shares together with the same `reports` fit
+        better by more than `gap` nats per report. It has no tally, hence no standard errors, if
+        adversaries were found.
     share : float
         The adversaries' share of the reports, the sum of `shares`; 0 if none were found.
     report : label, integer, tuple of int or None
-        What the first to be found send, as the mechanism takes it and `poison_outputs` does: a label, an integer, a
-        pair of coordinates or a row of bits; of a grid's cells, their place. None if none were found.
+        What the first to be found send, as the mechanism takes it and `poison_outputs` does: a
+        label, an integer, a pair of coordinates or a row of bits; of a grid's cells, their place.
+        None if none were found.
     likelihood_ratio : float
-        2 (log-likelihood with adversaries who send one report - without), in nats, of the report where it is largest.
-        If none were found, a bound that no report's ratio exceeds.
+        2 (log-likelihood with adversaries who send one report - without), in nats, of the report
+        where it is largest. If none were found, a bound that no report's ratio exceeds.
     threshold : float
         What the ratio had to exceed.
     reports : tuple of reports
@@ -83,11 +85,12 @@ def robust_mle(
 ) -> RobustEstimate:
     """Estimate the distribution and a few reports' adversaries together.
 
-    Maximise L(theta, gamma) = sum_z counts_z log((1 - sum_y gamma_y) (theta M)_z + gamma_z) over few y. A share gamma_y
-    of the reports comes from adversaries who skip the mechanism and all send the report y, which is not known. The
-    report that explains most is found first. It enters only if it explains the reports much better than honest people
-    alone: if the likelihood ratio 2 (max L with y - max L without) exceeds `threshold`. Then the next report is sought
-    in the same way, beside those found, until none exceeds it or adversaries would be half of all. If the first does
+    Maximise L(theta, gamma) = sum_z counts_z log((1 - sum_y gamma_y) (theta M)_z + gamma_z) over
+    few y. A share gamma_y of the reports comes from adversaries who skip the mechanism and all send
+    the report y, which is not known. The report that explains most is found first. It enters only
+    if it explains the reports much better than honest people alone: if the likelihood ratio 2 (max
+    L with y - max L without) exceeds `threshold`. Then the next report is sought in the same way,
+    beside those found, until none exceeds it or adversaries would be half of all. If the first does
     not exceed it, the estimate is that of `mle`.
 
     Parameters
@@ -95,36 +98,41 @@ def robust_mle(
     tally : Tally
         Reports of one mechanism.
     threshold : float
-        At least 0. If theta were known, honest people would exceed it with probability at most m exp(-threshold / 2),
-        for m possible reports, by Chernoff's bound: below 1 % for m = 200 at the default of 20. For theta estimated
-        that is a rule of thumb; `detect_poisoning` has a level that is proven. With 0 and ``most=1`` the largest ratio
-        itself is found, however small.
+        At least 0. If theta were known, honest people would exceed it with probability at most m
+        exp(-threshold / 2), for m possible reports, by Chernoff's bound: below 1 % for m = 200 at
+        the default of 20. For theta estimated that is a rule of thumb; `detect_poisoning` has a
+        level that is proven. With 0 and ``most=1`` the largest ratio itself is found, however
+        small.
     tol : float
         How far each maximum is certified, in nats per report.
     stop : Gap, Change, Steps or Discrepancy, optional
-        A rule of `ibu`, for a design that lives on early stopping: shares and reports are found by maximisation as
-        always, and the estimate is then IBU's on theta and the shares together, begun at those shares. None, the
-        default: the maximiser.
+        A rule of `ibu`, for a design that lives on early stopping: shares and reports are found by
+        maximisation as always, and the estimate is then IBU's on theta and the shares together,
+        begun at those shares. None, the default: the maximiser.
     start : array_like, shape (k,), optional
         Where IBU starts, by default from the uniform distribution; only with `stop`.
     most : int, optional
-        How many different reports adversaries may be found to send, at least 1. None, the default: no bound.
+        How many different reports adversaries may be found to send, at least 1. None, the default:
+        no bound.
     strict : bool
-        Raise where a maximum misses `tol`. False returns what was found, and ``estimate.gap`` says how good it is.
-        Whether `stop` was met ``estimate.status`` says in either case, as for `ibu`.
+        Raise where a maximum misses `tol`. False returns what was found, and ``estimate.gap`` says
+        how good it is. Whether `stop` was met ``estimate.status`` says in either case, as for
+        `ibu`.
 
     Returns
     -------
     RobustEstimate
-        ``.estimate``, ``.share``, ``.report``, ``.likelihood_ratio``, and for several ``.reports``, ``.shares``.
+        ``.estimate``, ``.share``, ``.report``, ``.likelihood_ratio``, and for several ``.reports``,
+        ``.shares``.
 
     Raises
     ------
     ConvergenceError
-        If `strict` and a maximum was not certified to `tol`; carries the `RobustEstimate` as ``.estimate``.
+        If `strict` and a maximum was not certified to `tol`; carries the `RobustEstimate` as
+        ``.estimate``.
     ValueError
-        If the tally pools several mechanisms, a parameter is out of range, `start` comes without `stop`, or the best
-        explanation leaves nobody honest.
+        If the tally pools several mechanisms, a parameter is out of range, `start` comes without
+        `stop`, or the best explanation leaves nobody honest.
 
     Notes
     -----
@@ -133,10 +141,10 @@ def robust_mle(
     is tried: the dual of the problem without it bounds every ratio, and the search ends where the best one exceeds the
     bounds of all others. The reports are found one by one; no proof says that no others together would fit better.
 
-    What is not found: adversaries who divide themselves among so many reports that none of these stands out by itself
-    (in the book's experiment, 1 % of 10,000 reports divided among nine neighbouring places of 165); and, here or in any
-    other way, adversaries who keep to the mechanism and lie about their secret: they are an honest population
-    (`poison_inputs`).
+    What is not found: adversaries who divide themselves among so many reports that none of these
+    stands out by itself (in the book's experiment, 1 % of 10,000 reports divided among nine
+    neighbouring places of 165); and, here or in any other way, adversaries who keep to the
+    mechanism and lie about their secret: they are an honest population (`poison_inputs`).
 
     References
     ----------

@@ -26,10 +26,10 @@ TRAJECTORIES_IN_A_ROW = 49
 class Chains:
     """Draws of p, shape (N_CHAINS, k).
 
-    A sweep by augmentation is T' | p (see `_latent_secrets`), then p | T' ~ Dirichlet(alpha + T'), then a step of p by
-    itself (see `_surrogate_moves`). Where trajectories are mostly accepted (see `_trajectories`) a sweep is one of
-    these, but for every fiftieth. Chains start at draws from Dirichlet(min(alpha, 1)), which spread wider than any
-    posterior.
+    A sweep by augmentation is T' | p (see `_latent_secrets`), then p | T' ~ Dirichlet(alpha + T'),
+    then a step of p by itself (see `_surrogate_moves`). Where trajectories are mostly accepted (see
+    `_trajectories`) a sweep is one of these, but for every fiftieth. Chains start at draws from
+    Dirichlet(min(alpha, 1)), which spread wider than any posterior.
     """
 
     def __init__(self, tally: Tally, alpha: Floats, rng: Generator):

@@ -26,8 +26,9 @@ def cost(n: int, k: int) -> tuple[int, int]:
 def posterior_of_totals(tally: Tally, alpha: Floats) -> Marginals:
     """Coefficients of prod_y (sum_x M_xy z_x)^{s_y}, each times the Dirichlet integral of its monomial.
 
-    They are the joint probabilities of totals and reports; users are added one at a time. Nothing is ever subtracted,
-    so that each has as many right digits as the channel, less those of n roundings.
+    They are the joint probabilities of totals and reports; users are added one at a time. Nothing
+    is ever subtracted, so that each has as many right digits as the channel, less those of n
+    roundings.
     """
     n, k = tally.n, tally.k
     terms, n_bytes = cost(n, k)

@@ -20,10 +20,11 @@ def add_user(
 ) -> None:
     """From totals of m users to the `states` totals of m + 1, in place; `column` is the new report's M_x.
 
-    w(t) <- sum_x M_x (alpha_x + t_x - 1) / (alpha_0 + m) w(t - e_x): the next secret is x with the probability of
-    Polya's urn. Totals t are ranked by their partial sums s_j = t_0 + ... + t_j, rank = sum_j C(s_j + j, j + 1), so
-    that those of m users are the first ones, and taking away one of t_x moves back by steps[j, s_j] for each j >= x.
-    From the last rank down every t - e_x is still that of m users.
+    w(t) <- sum_x M_x (alpha_x + t_x - 1) / (alpha_0 + m) w(t - e_x): the next secret is x with the
+    probability of Polya's urn. Totals t are ranked by their partial sums s_j = t_0 + ... + t_j,
+    rank = sum_j C(s_j + j, j + 1), so that those of m users are the first ones, and taking away one
+    of t_x moves back by steps[j, s_j] for each j >= x. From the last rank down every t - e_x is
+    still that of m users.
     """
     k = len(alpha)
     last = k - 1
@@ -55,7 +56,8 @@ def add_user(
             )
         mantissas[rank], power = math.frexp(total)
         exponents[rank] = highest + power
-        # the rank below: the first sum that is not 0 goes down, and those before it go as high as they can
+        # the rank below: the first sum that is not 0 goes down, and those before it go as high as
+        # they can
         j = 0
         while j < last and s[j] == 0:
             j += 1

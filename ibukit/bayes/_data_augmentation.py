@@ -1,8 +1,9 @@
 """Secrets assigned to the reports, given a distribution: the half of a Gibbs sweep that depends on the mechanism.
 
-M_xz = least_z + (M_xz - least_z) is a mixture: with its first part the report says nothing of the secret, which is
-then a draw from p and says nothing of p. Only the secrets of the second part count, so fewer are drawn, and the chain
-forgets the faster the noisier the reports are. Under k-RR the second part is the truth itself.
+M_xz = least_z + (M_xz - least_z) is a mixture: with its first part the report says nothing of the
+secret, which is then a draw from p and says nothing of p. Only the secrets of the second part
+count, so fewer are drawn, and the chain forgets the faster the noisier the reports are. Under k-RR
+the second part is the truth itself.
 """
 
 from __future__ import annotations

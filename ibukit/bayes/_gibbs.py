@@ -16,7 +16,8 @@ from ibukit.bayes._chains import N_CHAINS, Chains
 from ibukit.errors import MissingExtra
 from ibukit.tally.tally import Tally
 
-# what the literature asks of rank-normalised split R-hat, and of the bulk effective sample size of four chains
+# what the literature asks of rank-normalised split R-hat, and of the bulk effective sample size of
+# four chains
 MAX_R_HAT = 1.01
 MIN_ESS = 400
 N_DRAWS = 1000
@@ -27,8 +28,8 @@ WARM_UP = 250
 class Draws:
     """What was kept of the chains, shape (chains, draws, k).
 
-    `frequencies` are E[F | p, reports] = p_x g_x for the drawn p: their mean is that of F, with less noise than F's
-    own draws. `values` are draws of P or F themselves, for what is not a mean.
+    `frequencies` are E[F | p, reports] = p_x g_x for the drawn p: their mean is that of F, with
+    less noise than F's own draws. `values` are draws of P or F themselves, for what is not a mean.
     """
 
     frequencies: Floats
@@ -80,8 +81,8 @@ class Draws:
 def sample(tally: Tally, alpha: Floats, of: str, rng: Generator, max_sweeps: int) -> Draws:
     """Sweep until R-hat and the effective sample size are good, or for `max_sweeps` sweeps of each chain.
 
-    What a sweep is says `_chains`. They are run in stages of N_DRAWS kept draws, every thin-th sweep one, each stage
-    longer than the one before, of which nothing is kept.
+    What a sweep is says `_chains`. They are run in stages of N_DRAWS kept draws, every thin-th
+    sweep one, each stage longer than the one before, of which nothing is kept.
     """
     _arviz()  # if it is missing, say so before the draws
     chains = Chains(tally, alpha, rng)

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from ibukit._ground.arguments import Floats, Ints
 
-# probabilities below twice this are all the same to any number of users, and stand for those that a double cannot hold
+# probabilities below twice this are all the same to any number of users, and stand for those that a
+# double cannot hold
 MIN_DRAWN = 1e-300
 
 
@@ -18,8 +19,9 @@ def assigned_by_bits(
 ) -> Ints:
     """Totals of the secrets that reports tell, each with probability contrast p_x [bit x of z] / (theta M)_z.
 
-    With the rest of the probability, zero / (theta M)_z, a report tells nothing. `p` has as many entries as the rows
-    have bits; one uniform for each report; bits are packed most significant first.
+    With the rest of the probability, zero / (theta M)_z, a report tells nothing. `p` has as many
+    entries as the rows have bits; one uniform for each report; bits are packed most significant
+    first.
     """
     n_rows, n_bytes = rows.shape
     table = np.zeros((n_bytes, 256))
@@ -110,8 +112,9 @@ def surrogate_walk(
 ) -> None:
     """Metropolis moves of mass between two secrets, in place, under the prior and a parabola of this slope at p.
 
-    Each move proposes either the two secrets' parts of their common mass from the prior, or the mass moved from the
-    parabola's normal distribution; the one suits where the parabola is flat, the other where it is steep.
+    Each move proposes either the two secrets' parts of their common mass from the prior, or the
+    mass moved from the parabola's normal distribution; the one suits where the parabola is flat,
+    the other where it is steep.
     """
     for i in range(len(first)):
         x, y = first[i], second[i]
@@ -145,9 +148,10 @@ def travel(
 ) -> int:
     """Move p = centre + off under a normal law for so long, in place, reflected where an entry is 0; the reflections.
 
-    Between reflections off cos t + velocity sin t, for all entries at once: Hamilton's equations under the law with
-    this covariance, whose inverse is the kinetic energy's, too. A wall turns the part of the velocity towards it, in
-    that metric. After more than `most` reflections it stops, wherever it is.
+    Between reflections off cos t + velocity sin t, for all entries at once: Hamilton's equations
+    under the law with this covariance, whose inverse is the kinetic energy's, too. A wall turns the
+    part of the velocity towards it, in that metric. After more than `most` reflections it stops,
+    wherever it is.
     """
     k = off.size
     left = time
@@ -162,7 +166,8 @@ def travel(
                 continue
             # p_x = centre_x + sqrt(amplitude) cos(t - phase) falls to 0 at phase + half
             half = math.acos(-centre[x] / math.sqrt(amplitude))
-            # which at the wall just met is now, but for rounding: it is met again when the arc above it is over
+            # which at the wall just met is now, but for rounding: it is met again when the arc
+            # above it is over
             at = 2.0 * half if x == last else math.atan2(velocity[x], off[x]) + half
             if at < soonest:
                 soonest = max(at, 0.0)

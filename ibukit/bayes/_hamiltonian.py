@@ -1,11 +1,12 @@
 """Long trajectories for the chains of the posterior, whose ends hardly depend on where they began.
 
-Under a parabola Q for the log-likelihood, p is normal on the simplex: cut off where an entry would be below 0. There
-Hamilton's equations have a solution in closed form, arcs between reflections at the walls, of O(k) each (Pakman and
-Paninski 2014). So a draw costs as little as one evaluation of the likelihood, which judges the end as in
-`_surrogate_moves`: it is accepted with the probability min(1, exp[W(end) - W(beginning)]), where
-W = L - Q + sum_x (alpha_x - 1) log p_x. The trajectory keeps Q's law and can be run backwards. One that meets too many
-walls would meet as many backwards, so that it may be refused.
+Under a parabola Q for the log-likelihood, p is normal on the simplex: cut off where an entry would
+be below 0. There Hamilton's equations have a solution in closed form, arcs between reflections at
+the walls, of O(k) each (Pakman and Paninski 2014). So a draw costs as little as one evaluation of
+the likelihood, which judges the end as in `_surrogate_moves`: it is accepted with the probability
+min(1, exp[W(end) - W(beginning)]), where W = L - Q + sum_x (alpha_x - 1) log p_x. The trajectory
+keeps Q's law and can be run backwards. One that meets too many walls would meet as many backwards,
+so that it may be refused.
 """
 
 from __future__ import annotations
@@ -25,10 +26,11 @@ from ibukit.tally.tally import Tally
 
 # a quarter of a turn makes draws independent, but for what is refused
 LONGEST_TIME, SHORTEST_TIME = math.pi / 2, 0.35
-# where no walls are met: a little more, so that ends lie on the other side rather, makes up for what is refused
+# where no walls are met: a little more, so that ends lie on the other side rather, makes up for
+# what is refused
 TIME_WITHOUT_WALLS = 2.0
-# moves of a walk for each secret before a trajectory that meets walls and after it, as one that falls on a wall again
-# and again leaves its entry at about its height
+# moves of a walk for each secret before a trajectory that meets walls and after it, as one that
+# falls on a wall again and again leaves its entry at about its height
 MOVES_AROUND = 2
 # so many take about as long as a walk of `_surrogate_moves`
 REFLECTIONS_A_SECRET = 10
@@ -117,8 +119,8 @@ class Trajectories:
     def balanced(self, draws: Floats) -> Trajectories:
         """With a slope that is right on average over draws, not where the parabola touches.
 
-        The third-order terms of the log-likelihood have a mean slope: sum_z M_z counts_z / (theta M)_z^3 times the
-        mean square of the deviations of (p M)_z. Without it more ends are refused.
+        The third-order terms of the log-likelihood have a mean slope: sum_z M_z counts_z / (theta
+        M)_z^3 times the mean square of the deviations of (p M)_z. Without it more ends are refused.
         """
         operator = self.tally.operator
         squares = np.mean([operator.forward(draw - self.touching) ** 2 for draw in draws], axis=0)

@@ -1,28 +1,33 @@
 """The exact posterior under k-RR, for any number of users and secrets: integrals along one line.
 
-Report z has the probability l + (d - l) theta_z, so that the likelihood is prod_z (l + (d - l) theta_z)^s_z. Expand it:
-t_z of the s_z reports of z tell, and the others are drawn from theta. Under P ~ Dirichlet(alpha), with A = sum alpha,
+Report z has the probability l + (d - l) theta_z, so that the likelihood is prod_z (l + (d - l)
+theta_z)^s_z. Expand it: t_z of the s_z reports of z tell, and the others are drawn from theta.
+Under P ~ Dirichlet(alpha), with A = sum alpha,
 
-    E prod_z P_z^t_z = Gamma(A) / Gamma(A + t) prod_z alpha_z (alpha_z + 1) ... (alpha_z + t_z - 1),  t = sum_z t_z,
+    E prod_z P_z^t_z = Gamma(A) / Gamma(A + t) prod_z alpha_z (alpha_z + 1) ... (alpha_z + t_z - 1),
+    t = sum_z t_z,
 
-and 1 / Gamma(a) = (1 / 2 pi i) integral of e^u u^-a du, so that each t_z has a factor ((d - l) / u)^t_z of its own, and
-the sum over all t is a product. For each u the t_z are then independent, with the sums B_s, means T_s and variances V_s
-of `_response_kernels`; the rest, by powers of 1 / u, is
+and 1 / Gamma(a) = (1 / 2 pi i) integral of e^u u^-a du, so that each t_z has a factor ((d - l) /
+u)^t_z of its own, and the sum over all t is a product. For each u the t_z are then independent,
+with the sums B_s, means T_s and variances V_s of `_response_kernels`; the rest, by powers of 1 / u,
+is
 
     E F_x   = int H ((A + n) T_x + alpha_x (n - T)) / (n int H (A + T)),   H(u) = e^u u^(-A - 1) prod_z B_(s_z),
 
-where T and V without an index are sums. With K = H / u, a_x = alpha_x + T_x, N = A + T, m_x = E P_x, r = n - T, S_x
-the variance of t_x - m_x t, and d_x = T_x - n E F_x + m_x r = a_x - m_x N, the variances of P_x and F_x are
+where T and V without an index are sums. With K = H / u, a_x = alpha_x + T_x, N = A + T, m_x = E
+P_x, r = n - T, S_x the variance of t_x - m_x t, and d_x = T_x - n E F_x + m_x r = a_x - m_x N, the
+variances of P_x and F_x are
 
     int K (S_x + d_x^2 + a_x (1 - m_x)^2 + (N - a_x) m_x^2) / Z,   Z = int K (N (N + 1) + V),
     int K ((A + n) S_x + (A + n + 1) d_x^2 + (1 - 2 m_x) d_x r + m_x (1 - m_x) N r) (A + n) / (n^2 Z).
 
-No large terms cancel, but in the integrals themselves. The line is the parabola u = b (1 + i w)^2 through the saddle
-point b, where no factor of |H| is larger than at b, and |e^u| falls as e^(-b w^2): so the trapezoidal rule needs few
-points, for parameters below 1 too, whose powers of u fall too slowly along a straight line.
+No large terms cancel, but in the integrals themselves. The line is the parabola u = b (1 + i w)^2
+through the saddle point b, where no factor of |H| is larger than at b, and |e^u| falls as e^(-b
+w^2): so the trapezoidal rule needs few points, for parameters below 1 too, whose powers of u fall
+too slowly along a straight line.
 
-Sources: for the expansion [optimal]_ of `posterior`, for the parabola Weideman and Trefethen, "Parabolic and hyperbolic
-contours for computing the Bromwich integral", Math. Comp. 76, 2007.
+Sources: for the expansion [optimal]_ of `posterior`, for the parabola Weideman and Trefethen,
+"Parabolic and hyperbolic contours for computing the Bromwich integral", Math. Comp. 76, 2007.
 """
 
 from __future__ import annotations
@@ -46,7 +51,8 @@ from ibukit.channels import ResponseChannel, facts
 from ibukit.errors import TooLarge
 from ibukit.tally.tally import Tally
 
-# two rules without a common point agree to this; their mean, which is returned, is far nearer to the integral
+# two rules without a common point agree to this; their mean, which is returned, is far nearer to
+# the integral
 TOLERANCE = 1e-9
 # what is smaller is compared as if it were as large: means then to 1e-15, deviations to 1e-12
 MIN_MEAN, MIN_DEVIATION = 1e-6, 1e-5
@@ -56,7 +62,8 @@ MIN_LIE = 1e-150
 NEAR = 1e-3
 # of the largest: what is left out beyond the last point
 LOG_NOTHING = 42.0
-# points per width of the Gauss function at the saddle point: then e^(-2 pi^2 / STEP^2) is some 1e-13
+# points per width of the Gauss function at the saddle point: then e^(-2 pi^2 / STEP^2) is some
+# 1e-13
 STEP = 0.8
 # a minute or so, and a quarter of a small machine's memory
 MAX_STEPS_OF_LINE = 4 * 10**9

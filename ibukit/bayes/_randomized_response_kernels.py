@@ -18,10 +18,11 @@ def told(
 ) -> tuple[Floats, Floats, Floats, Complexes, Complexes, Complexes, Complexes]:
     """Moments of how many of s equal reports tell: of t with the weights C(s, t) alpha (alpha + 1) ... y^t lie^(s - t).
 
-    Pairs (alpha, s) come sorted. At the centre: the logarithm of the sum B_s of the weights, mean and variance of t.
-    At each y, shape (pairs, points): B_s divided by that at the centre, mean, s - mean, and variance. With
-    r = B_s / B_(s - 1) = lie + y (alpha + T_(s - 1)), the mean is T_s = s (y / r) (alpha + T_(s - 1)), s - T_s is
-    s lie / r, and the variance is V_s = (s - T_s) (T_s / s + (y / r) V_(s - 1)): on the axis nothing is subtracted.
+    Pairs (alpha, s) come sorted. At the centre: the logarithm of the sum B_s of the weights, mean
+    and variance of t. At each y, shape (pairs, points): B_s divided by that at the centre, mean, s
+    - mean, and variance. With r = B_s / B_(s - 1) = lie + y (alpha + T_(s - 1)), the mean is T_s =
+    s (y / r) (alpha + T_(s - 1)), s - T_s is s lie / r, and the variance is V_s = (s - T_s) (T_s /
+    s + (y / r) V_(s - 1)): on the axis nothing is subtracted.
     """
     pairs, points = len(counts), len(y)
     log_sums, means, variances = np.zeros(pairs), np.zeros(pairs), np.zeros(pairs)

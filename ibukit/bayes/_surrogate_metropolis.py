@@ -1,10 +1,11 @@
 """Long steps for the Gibbs chains: a walk under a parabola for the log-likelihood, judged by the likelihood itself.
 
-Where reports tell little of the secrets behind them, data augmentation moves by little: knowing all secrets, p is all
-but known. The log-likelihood of many reports is close to a parabola, under which a move costs O(k) and not O(n), so
-that a walk can be long enough to forget where it began. Its end is accepted with the probability
-min(1, exp[(L - Q)(end) - (L - Q)(beginning)]): Metropolis-Hastings with an approximation as its proposal (a surrogate
-transition). It leaves the posterior as it is, however poor the parabola Q may be, which only makes it refuse more.
+Where reports tell little of the secrets behind them, data augmentation moves by little: knowing all
+secrets, p is all but known. The log-likelihood of many reports is close to a parabola, under which
+a move costs O(k) and not O(n), so that a walk can be long enough to forget where it began. Its end
+is accepted with the probability min(1, exp[(L - Q)(end) - (L - Q)(beginning)]): Metropolis-Hastings
+with an approximation as its proposal (a surrogate transition). It leaves the posterior as it is,
+however poor the parabola Q may be, which only makes it refuse more.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from ibukit.tally.tally import Part, Tally
 
 # the matrix of the parabola is dense
 MAX_SECRETS_MOVED = 512
-# of the walk, for each secret: with fewer the draws depend more on each other, more take longer than they help
+# of the walk, for each secret: with fewer the draws depend more on each other, more take longer
+# than they help
 MOVES = 10
 # where the parabola touches; nothing depends on it but how often an end is accepted
 TOUCHING_TOL = 1e-6

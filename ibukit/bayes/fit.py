@@ -39,25 +39,27 @@ def posterior(
 ) -> Posterior:
     """The posterior of the distribution, or of the frequencies.
 
-    The prior is P ~ Dirichlet(alpha); the frequencies are F = T / n; both are given the reports. P has the density
-    proportional to prod_z (sum_x p_x M_xz)^counts_z prod_x p_x^(alpha_x - 1), and T_x is the number of users with
-    secret x. Given T, P is Dirichlet(alpha + T), so that E[P | reports] = (alpha + n E[F | reports]) / (alpha_0 + n)
-    with alpha_0 = sum_x alpha_x: one of the two means gives the other.
+    The prior is P ~ Dirichlet(alpha); the frequencies are F = T / n; both are given the reports. P
+    has the density proportional to prod_z (sum_x p_x M_xz)^counts_z prod_x p_x^(alpha_x - 1), and
+    T_x is the number of users with secret x. Given T, P is Dirichlet(alpha + T), so that E[P |
+    reports] = (alpha + n E[F | reports]) / (alpha_0 + n) with alpha_0 = sum_x alpha_x: one of the
+    two means gives the other.
 
     Parameters
     ----------
     tally : Tally
         Of one mechanism or pooled over several.
     alpha : float or array_like, shape (k,)
-        The prior's parameter, above 0; a number is taken for every secret. 0.5 is Jeffreys' prior on the simplex, 1 is
-        uniform.
+        The prior's parameter, above 0; a number is taken for every secret. 0.5 is Jeffreys' prior
+        on the simplex, 1 is uniform.
     of : str
-        "distribution", of which the users are a sample, or "frequencies" among the users themselves.
+        "distribution", of which the users are a sample, or "frequencies" among the users
+        themselves.
     method : str
-        "exact": under k-RR integrals along a line, whatever n and k are, with a relative error of at most 1e-9 (or
-        an absolute one of 1e-15) of the mean; under other mechanisms a recursion over the totals, k C(n + k, k) steps,
-        whatever the number of different reports;
-        "enumerate": over all matrices that split the reports by secret, as [optimal]_ has it, for small cases;
+        "exact": under k-RR integrals along a line, whatever n and k are, with a relative error of
+        at most 1e-9 (or an absolute one of 1e-15) of the mean; under other mechanisms a recursion
+        over the totals, k C(n + k, k) steps, whatever the number of different reports; "enumerate":
+        over all matrices that split the reports by secret, as [optimal]_ has it, for small cases;
         "gibbs": draws, for any size.
     rng : numpy.random.Generator, optional
         Needed by "gibbs" alone.
@@ -69,21 +71,23 @@ def posterior(
     Returns
     -------
     Posterior
-        ``status`` MAX_ITER where `max_sweeps` sweeps were not enough for R-hat <= 1.01 and an effective sample size of
-        400, of every secret.
+        ``status`` MAX_ITER where `max_sweeps` sweeps were not enough for R-hat <= 1.01 and an
+        effective sample size of 400, of every secret.
 
     Raises
     ------
     ConvergenceError
-        If `strict` and R-hat is above 1.01 or the effective sample size below 400; carries the posterior as
-        ``.estimate``.
+        If `strict` and R-hat is above 1.01 or the effective sample size below 400; carries the
+        posterior as ``.estimate``.
     AlphabetMismatch
         If `alpha` has another length than the alphabet.
     ValueError
-        If an entry of `alpha` is not a finite number above 0, or `of`, `method` or `max_sweeps` is not what it may be.
+        If an entry of `alpha` is not a finite number above 0, or `of`, `method` or `max_sweeps` is
+        not what it may be.
     TooLarge
-        If the method would take too many terms or too much memory; says how many, and what to use instead. So for a
-        prior so uneven that the integrals are lost in rounding. If the alphabet has no end.
+        If the method would take too many terms or too much memory; says how many, and what to use
+        instead. So for a prior so uneven that the integrals are lost in rounding. If the alphabet
+        has no end.
     TypeError
         If `method` is "gibbs" and `rng` no generator.
 
@@ -96,18 +100,21 @@ def posterior(
         E[F_x | reports] = int H ((A + n) T_x + alpha_x (n - T)) du / (n int H (A + T) du),
         H(u) = e^u u^(-A - 1) prod_z B_z,   B_z = sum_t C(s_z, t) alpha_z ... (alpha_z + t - 1) (c / u)^t l^(s_z - t),
 
-    where T_z is the mean of t under the terms of B_z, and T = sum_z T_z: O(n) steps for each of some tens to thousands
-    of points [contour]_. Two rules without a common point must agree to 1e-9 in every mean and to 1e-7 in every
-    standard deviation. Only what is k-RR itself is computed so, and no pool of several levels.
+    where T_z is the mean of t under the terms of B_z, and T = sum_z T_z: O(n) steps for each of
+    some tens to thousands of points [contour]_. Two rules without a common point must agree to 1e-9
+    in every mean and to 1e-7 in every standard deviation. Only what is k-RR itself is computed so,
+    and no pool of several levels.
 
-    Gibbs alternates between the secrets that reports tell and P. A report's column of the channel is its least entry
-    plus the rest; by the first part it tells nothing, and only secrets of the second are drawn: k-RR in O(k) a sweep,
-    unary encodings from their packed bits. Up to 512 secrets a sweep ends with a Metropolis step, whose proposal is a
-    walk under the parabola that touches the log-likelihood [approximation]_: draws are then nearly independent. Where
-    many reports make the parabola a good one, as the chains find out while they warm up, all but one sweep in fifty are
-    trajectories under it alone, reflected where a probability would fall below 0 [trajectories]_, at the cost of one
-    likelihood each; not where alpha is below 1 and they meet such walls. The mean is that of the drawn p's
-    E[F | p, reports], which has less noise than draws of F. Chains start at draws from a wide prior.
+    Gibbs alternates between the secrets that reports tell and P. A report's column of the channel
+    is its least entry plus the rest; by the first part it tells nothing, and only secrets of the
+    second are drawn: k-RR in O(k) a sweep, unary encodings from their packed bits. Up to 512
+    secrets a sweep ends with a Metropolis step, whose proposal is a walk under the parabola that
+    touches the log-likelihood [approximation]_: draws are then nearly independent. Where many
+    reports make the parabola a good one, as the chains find out while they warm up, all but one
+    sweep in fifty are trajectories under it alone, reflected where a probability would fall below 0
+    [trajectories]_, at the cost of one likelihood each; not where alpha is below 1 and they meet
+    such walls. The mean is that of the drawn p's E[F | p, reports], which has less noise than draws
+    of F. Chains start at draws from a wide prior.
 
     References
     ----------
@@ -198,9 +205,9 @@ def posterior_mean(
 ) -> Estimate:
     """The posterior mean: of all estimates the least mean squared error.
 
-    E[P | reports] or E[F | reports] under P ~ Dirichlet(alpha). The error is averaged over the prior, the secrets and
-    the reports, and summed over the alphabet. The mean alone of `posterior`, as an estimate like every other, with its
-    likelihood and gap.
+    E[P | reports] or E[F | reports] under P ~ Dirichlet(alpha). The error is averaged over the
+    prior, the secrets and the reports, and summed over the alphabet. The mean alone of `posterior`,
+    as an estimate like every other, with its likelihood and gap.
 
     Parameters
     ----------
@@ -209,7 +216,8 @@ def posterior_mean(
     alpha : float or array_like, shape (k,)
         The prior's parameter, above 0; a number is taken for every secret.
     of : str
-        "distribution", of which the users are a sample, or "frequencies" among the users themselves.
+        "distribution", of which the users are a sample, or "frequencies" among the users
+        themselves.
     method : str
         "exact", "enumerate" or "gibbs", as for `posterior`.
     rng : numpy.random.Generator, optional
@@ -222,14 +230,16 @@ def posterior_mean(
     Returns
     -------
     Estimate
-        ``status`` CLOSED_FORM, for Gibbs CONVERGED or MAX_ITER; for Gibbs ``method`` says the least effective sample
-        size and the largest R-hat, and ``n_iter`` the sweeps. It does not aim at the maximum of the likelihood, so
-        ``gap`` is not small. For credible intervals ask `posterior`.
+        ``status`` CLOSED_FORM, for Gibbs CONVERGED or MAX_ITER; for Gibbs ``method`` says the least
+        effective sample size and the largest R-hat, and ``n_iter`` the sweeps. It does not aim at
+        the maximum of the likelihood, so ``gap`` is not small. For credible intervals ask
+        `posterior`.
 
     Raises
     ------
     ConvergenceError
-        If `strict` and R-hat is above 1.01 or the effective sample size below 400; carries ``.estimate``.
+        If `strict` and R-hat is above 1.01 or the effective sample size below 400; carries
+        ``.estimate``.
     AlphabetMismatch, ValueError, TooLarge, TypeError
         As `posterior`.
 

@@ -37,8 +37,8 @@ class Posterior(arguments.ReadOnlyArrays):
     method : str
         "exact", "enumerate" or "gibbs".
     status : Status
-        CLOSED_FORM of what is exact; for Gibbs CONVERGED, or MAX_ITER where R-hat or the effective sample size is not
-        good enough to rely on.
+        CLOSED_FORM of what is exact; for Gibbs CONVERGED, or MAX_ITER where R-hat or the effective
+        sample size is not good enough to rely on.
     n_iter : int
         Sweeps of each chain; 0 for what is exact.
     effective_sample_size : ndarray, shape (k,)
@@ -46,8 +46,8 @@ class Posterior(arguments.ReadOnlyArrays):
     r_hat : ndarray, shape (k,)
         Rank-normalised split R-hat of the same draws, 1 for what is exact.
     log_evidence : float
-        Log-probability of the reports under prior and mechanism, in nats, in the order in which they came: add
-        log(n! / prod_z counts_z!) for that of their counts. NaN for Gibbs.
+        Log-probability of the reports under prior and mechanism, in nats, in the order in which
+        they came: add log(n! / prod_z counts_z!) for that of their counts. NaN for Gibbs.
     alphabet : Alphabet
 
     Examples
@@ -93,18 +93,19 @@ class Posterior(arguments.ReadOnlyArrays):
     def interval(self, level: float = 0.95, of: Any = None) -> tuple[Any, Any]:
         """Equal-tailed credible intervals, each holding with probability `level`.
 
-        P_x or F_x is in each with this posterior probability. What is exact: quantiles of the mixture of beta
-        distributions that P_x has, by root finding to 1e-14; of F_x the discrete quantiles, which hold at least
-        `level`; under k-RR, too, these need the recursion over the totals. Gibbs: quantiles of the draws of P_x or F_x;
-        `interval_errors` says how far they may be off.
+        P_x or F_x is in each with this posterior probability. What is exact: quantiles of the
+        mixture of beta distributions that P_x has, by root finding to 1e-14; of F_x the discrete
+        quantiles, which hold at least `level`; under k-RR, too, these need the recursion over the
+        totals. Gibbs: quantiles of the draws of P_x or F_x; `interval_errors` says how far they may
+        be off.
 
         Parameters
         ----------
         level : float
             Strictly between 0 and 1.
         of : optional
-            Questions w . P or w . F, as `Estimate.standard_errors` takes them; every probability if not given. Of what
-            is exact only those that weigh all secrets but one alike.
+            Questions w . P or w . F, as `Estimate.standard_errors` takes them; every probability if
+            not given. Of what is exact only those that weigh all secrets but one alike.
 
         Returns
         -------
@@ -113,7 +114,8 @@ class Posterior(arguments.ReadOnlyArrays):
         Raises
         ------
         ValueError
-            If `level` is not between 0 and 1, or the posterior is exact and a question of several secrets.
+            If `level` is not between 0 and 1, or the posterior is exact and a question of several
+            secrets.
         AlphabetMismatch
             If `of` is not of this alphabet.
         TooLarge
@@ -173,7 +175,8 @@ class Posterior(arguments.ReadOnlyArrays):
         References
         ----------
         .. [rhat] Vehtari, Gelman, Simpson, Carpenter and Burkner, "Rank-normalization, folding, and localization: an
-           improved R-hat for assessing convergence of MCMC", Bayesian Analysis 16, 2021, Section 4.4.
+           improved R-hat for assessing convergence of MCMC", Bayesian Analysis 16, 2021, Section
+           4.4.
 
         Examples
         --------
@@ -200,7 +203,8 @@ class Posterior(arguments.ReadOnlyArrays):
     def draws(self) -> Floats:
         """The Gibbs draws of all probabilities together, shape (4000, k).
 
-        Each row is one of P, or of F. Neighbours in a chain are correlated, as `effective_sample_size` says.
+        Each row is one of P, or of F. Neighbours in a chain are correlated, as
+        `effective_sample_size` says.
 
         Raises
         ------

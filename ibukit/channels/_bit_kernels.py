@@ -6,7 +6,8 @@ from numpy.typing import NDArray
 
 from ibukit._ground.arguments import Floats
 
-# a row of a table of 256 sums, and a cache line more: entries for the same byte would else share few lines of the cache
+# a row of a table of 256 sums, and a cache line more: entries for the same byte would else share
+# few lines of the cache
 STRIDE = 264
 
 
@@ -89,7 +90,8 @@ def levels_adjoint(
 def fill_sums(sums: Floats, entries: Floats, theta: Floats, each: int) -> None:
     """In place: for each byte the sum of theta times the entries of its levels; secrets beyond the last weigh nothing.
 
-    From one level to the next every sum that is known becomes as many as there are entries, the last one first.
+    From one level to the next every sum that is known becomes as many as there are entries, the
+    last one first.
     """
     sums[0] = 0.0
     known = 1

@@ -10,8 +10,9 @@ from ibukit._ground.arguments import Floats
 def add_line(total: Floats, w: Floats, decay: float) -> None:
     """total_xy += sum_z w_z decay^(|x - z| + |y - z|) for x <= y.
 
-    To the left of x the sum is decay^(y-x) times sum_z<=x w_z decay^2(x-z), to the right of y likewise, and every z
-    strictly between contributes w_z decay^(y-x). All terms are positive: nothing cancels.
+    To the left of x the sum is decay^(y-x) times sum_z<=x w_z decay^2(x-z), to the right of y
+    likewise, and every z strictly between contributes w_z decay^(y-x). All terms are positive:
+    nothing cancels.
     """
     k = w.size
     left, right = np.empty(k), np.empty(k)

@@ -56,8 +56,8 @@ def score_written(
 ) -> None:
     """Fill p = numbers theta and add counts / p times the numbers to g: each report is read once.
 
-    A report is used for g while it is in the cache of the core. That is as fast as memory is, where two products of
-    BLAS, or four reports at a time, take twice to three times as long.
+    A report is used for g while it is in the cache of the core. That is as fast as memory is, where
+    two products of BLAS, or four reports at a time, take twice to three times as long.
     """
     for z in range(len(numbers)):
         total = 0.0

@@ -11,8 +11,9 @@ from ibukit._ground.arguments import Floats, Ints
 def transform(plus: Floats, minus: Floats, order: int) -> None:
     """In place, for each stretch of `order` entries: plus_c = what the rows r with H_rc = + bring, minus_c = the rest.
 
-    A row brings plus_r to the columns where its sign is +, and minus_r to the others. This is the fast Walsh-Hadamard
-    transform without subtractions: sums of positive numbers keep all their digits.
+    A row brings plus_r to the columns where its sign is +, and minus_r to the others. This is the
+    fast Walsh-Hadamard transform without subtractions: sums of positive numbers keep all their
+    digits.
     """
     half = 1
     while half < order:
@@ -119,8 +120,9 @@ def hadamard_pairs(
 ) -> None:
     """total_xy += `both` times the sum of w over the reports whose sign is that of x and of y, for x >= y.
 
-    The product of the signs of rows r and t is the sign of row r xor t. So the sum is (a_x + a_y - o) / 2 with a the
-    sums of `hadamard_adjoint`, and o the sum over the reports of the block where r xor t is -.
+    The product of the signs of rows r and t is the sign of row r xor t. So the sum is (a_x + a_y -
+    o) / 2 with a the sums of `hadamard_adjoint`, and o the sum over the reports of the block where
+    r xor t is -.
     """
     k = places.shape[1]
     agree, rest, plus, differ = (

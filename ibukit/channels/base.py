@@ -50,12 +50,13 @@ def gap_between(least: float, largest: float) -> float:
 class Channel(ABC):
     """The probabilities M_xz of the reports seen, as an operator.
 
-    They are the columns of a mechanism's matrix that belong to these reports. A factor that depends on the report alone
-    may be left out, because it moves neither a maximiser nor its gap; the mechanism states it as its `log_scale`.
+    They are the columns of a mechanism's matrix that belong to these reports. A factor that depends
+    on the report alone may be left out, because it moves neither a maximiser nor its gap; the
+    mechanism states it as its `log_scale`.
 
-    A subclass is a small frozen dataclass that pickles. It has `k` and `size`, and says `forward` and `adjoint`.
-    Whatever else it can do better than through these two it overrides: `testing.check_channel` holds each override
-    against them.
+    A subclass is a small frozen dataclass that pickles. It has `k` and `size`, and says `forward`
+    and `adjoint`. Whatever else it can do better than through these two it overrides:
+    `testing.check_channel` holds each override against them.
 
     Examples
     --------
@@ -81,7 +82,8 @@ class Channel(ABC):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        # forward and adjoint are what a channel means: said anew, they leave no ancestor's shortcuts
+        # forward and adjoint are what a channel means: said anew, they leave no ancestor's
+        # shortcuts
         if {"forward", "adjoint"} & vars(cls).keys():
             for name in SHORTCUTS - vars(cls).keys():
                 setattr(cls, name, getattr(Channel, name))

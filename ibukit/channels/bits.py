@@ -12,8 +12,8 @@ from ibukit._ground.threads import in_order
 from ibukit.channels import _bit_kernels
 from ibukit.channels.base import Channel, Score, slices_of, sum_of
 
-# rows that are worth handing to a thread; and how many bytes of rows there must be for one of these, so that a
-# handful of vectors as long as a stretch are less than all rows
+# rows that are worth handing to a thread; and how many bytes of rows there must be for one of
+# these, so that a handful of vectors as long as a stretch are less than all rows
 ROWS_FOR_A_THREAD = 2**17
 BYTES_FOR_A_ROW = 128
 # bytes of rows from which threads gain anything: a pass over fewer takes about a millisecond
@@ -107,7 +107,8 @@ class BitChannel(Channel):
         return replace(self, packed=self.packed[reports], scale=self.scale[reports])
 
 
-# Numpy fills the tables, a bit at a time: a loop of ours would take longer to compile than the one over the rows.
+# Numpy fills the tables, a bit at a time: a loop of ours would take longer to compile than the one
+# over the rows.
 
 
 def _sums_by_byte(theta: Floats, n_bytes: int) -> Floats:

@@ -88,8 +88,9 @@ def lower_gram(columns: Floats, weights: Floats) -> Floats:
 class WrittenChannel(Channel):
     """The numbers of many reports, written out report by report.
 
-    M_xz = numbers_zx, as in a `DenseChannel`, for continuous reports, of which there may be as many as users. Entries
-    of a report are best at most some e^epsilon apart: then few passes find the maximum. Each reads memory once.
+    M_xz = numbers_zx, as in a `DenseChannel`, for continuous reports, of which there may be as many
+    as users. Entries of a report are best at most some e^epsilon apart: then few passes find the
+    maximum. Each reads memory once.
 
     Parameters
     ----------

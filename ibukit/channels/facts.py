@@ -1,8 +1,9 @@
 """What is proved of a channel, for those who apply a theorem.
 
-A shortcut may be inherited: whatever it finds is certified by `forward` and `adjoint`. A proof may not: a class that
-inherits from one of these may mean something else by them. So each function answers for the exact type, and only where
-the numbers fulfil what its theorem asks for; it returns the channel, or None.
+A shortcut may be inherited: whatever it finds is certified by `forward` and `adjoint`. A proof may
+not: a class that inherits from one of these may mean something else by them. So each function
+answers for the exact type, and only where the numbers fulfil what its theorem asks for; it returns
+the channel, or None.
 """
 
 from __future__ import annotations

@@ -14,7 +14,8 @@ from ibukit.channels import _sign_kernels
 from ibukit.channels.base import Channel, slices_of
 from ibukit.channels.dense import lower_gram
 
-# reports of a group up to which the products of their entries, by BLAS, take less time than a look-up for each pair
+# reports of a group up to which the products of their entries, by BLAS, take less time than a
+# look-up for each pair
 MIN_REPORTS = 30
 
 
@@ -22,10 +23,11 @@ MIN_REPORTS = 30
 class HadamardChannel(Channel):
     """Hadamard signs by the fast Walsh-Hadamard transform, O(K log K).
 
-    M_xz = scale_z (`high` if the sign of secret x in the column of report z is the report's own, else `low`). Signs
-    are those of Sylvester's matrix, H_rc = (-1)^(number of bits that r and c share), of `order` rows. Several such
-    matrices may stand on a diagonal: where the secret's row is in another block than the report's column, the entry is
-    `low`. In each group of reports (a row of a sketch, say) the secrets have rows of their own.
+    M_xz = scale_z (`high` if the sign of secret x in the column of report z is the report's own,
+    else `low`). Signs are those of Sylvester's matrix, H_rc = (-1)^(number of bits that r and c
+    share), of `order` rows. Several such matrices may stand on a diagonal: where the secret's row
+    is in another block than the report's column, the entry is `low`. In each group of reports (a
+    row of a sketch, say) the secrets have rows of their own.
 
     Parameters
     ----------

@@ -10,7 +10,8 @@ from ibukit._ground.arguments import Floats, Ints
 from ibukit.channels import _gram_kernels, _line_kernels
 from ibukit.channels.base import Channel
 
-# A report whose probability is below e^-460 = 1e-200 under every secret keeps that factor apart, as a logarithm.
+# A report whose probability is below e^-460 = 1e-200 under every secret keeps that factor apart, as
+# a logarithm.
 MIN_LOG_FACTOR = -460.0
 
 

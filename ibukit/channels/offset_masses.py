@@ -21,9 +21,9 @@ SMALL_ESCAPE = 1e-3
 def reach(grid: Grid, epsilon: float) -> tuple[int, int]:
     """How many cells to the north and to the east the noise extends, counted from any cell of the grid.
 
-    A border cell gets a sum over a half-line of offsets, and d-privacy is about its relative accuracy: at a distance
-    D to the side of the half-line, terms R further on are smaller by exp(-eps (sqrt(D^2 + R^2) - D)), which is e^-45
-    at the R used here. (Units of 1 / eps.)
+    A border cell gets a sum over a half-line of offsets, and d-privacy is about its relative
+    accuracy: at a distance D to the side of the half-line, terms R further on are smaller by
+    exp(-eps (sqrt(D^2 + R^2) - D)), which is e^-45 at the R used here. (Units of 1 / eps.)
     """
     height, width = (max(epsilon * side, sys.float_info.min) for side in grid.cell_shape)
     # without a border there are no such sums, and what lies farther out is only left out
@@ -57,7 +57,8 @@ def laplace_table(grid: Grid, epsilon: float) -> Floats:
     """Mass of density eps^2 / (2 pi) exp(-eps r) on each cell (i, j), i, j >= 0, around the origin's cell."""
     north, east = reach(grid, epsilon)
     height, width = (epsilon * side for side in grid.cell_shape)  # lengths in units of 1 / eps
-    # long cells are cut into about square ones, an odd number so that one has the origin in its middle
+    # long cells are cut into about square ones, an odd number so that one has the origin in its
+    # middle
     tall, wide = (2 * math.floor(ratio / 2) + 1 for ratio in (height / width, width / height))
     table = _square_table(
         north * tall + tall // 2, east * wide + wide // 2, height / tall, width / wide
@@ -74,9 +75,10 @@ def laplace_table(grid: Grid, epsilon: float) -> Floats:
 def _square_table(north: int, east: int, height: float, width: float) -> Floats:
     """The masses of about square cells (0, 0)..(north, east), sides in units of 1 / eps."""
     table = np.empty((north + 1, east + 1))
-    # The density has its only singularity at the origin. Gauss-Legendre with n nodes on a cell whose centre is D half
-    # cells away errs by (D + sqrt(D^2 - 1))^(-2n): 32 nodes next to the origin, fewer from six cells on. In a cell of
-    # side L the density is a peak of relative width 1 / sqrt(L), and beyond L = 1500 all but the centre underflow.
+    # The density has its only singularity at the origin. Gauss-Legendre with n nodes on a cell
+    # whose centre is D half cells away errs by (D + sqrt(D^2 - 1))^(-2n): 32 nodes next to the
+    # origin, fewer from six cells on. In a cell of side L the density is a peak of relative width 1
+    # / sqrt(L), and beyond L = 1500 all but the centre underflow.
     near = (min(6, north + 1), min(6, east + 1))
     more = 3 * math.ceil(math.sqrt(min(max(height, width), 1500)))
     table[:] = _cell_masses(np.arange(north + 1), np.arange(east + 1), height, width, 6 + more)
@@ -123,7 +125,8 @@ def _mean_over_directions(
     """The mean, over all directions from a cell's centre, of a function of the way to its edge."""
 
     def triangle(near: float, far: float) -> float:
-        # directions from the origin through one edge at distance `near`, over the angles up to its corner
+        # directions from the origin through one edge at distance `near`, over the angles up to its
+        # corner
         nodes, weights = np.polynomial.legendre.leggauss(64)
         top = math.atan2(far, near)
         r = near / np.cos((nodes + 1) / 2 * top)
@@ -143,9 +146,9 @@ def multiplicity(shape: tuple[int, ...]) -> Floats:
 def remapped_kernels(grid: Grid, table: Floats) -> Floats:
     """What a report gets by its row and column offset when all goes to the nearest cell, shape (4, n_rows, n_cols).
 
-    A border cell also gets all that lies beyond it: its entry is a sum over a half-line of offsets, a corner's over
-    a quadrant. All terms are positive, so nothing cancels. Kind 0 is a cell inside, 1 one on a western or eastern
-    border, 2 on a southern or northern one, 3 a corner.
+    A border cell also gets all that lies beyond it: its entry is a sum over a half-line of offsets,
+    a corner's over a quadrant. All terms are positive, so nothing cancels. Kind 0 is a cell inside,
+    1 one on a western or eastern border, 2 on a southern or northern one, 3 a corner.
     """
     by_col = _remapped_axis(table.T, grid.n_cols)  # (2, n_cols, i)
     by_both = _remapped_axis(np.moveaxis(by_col, -1, 0), grid.n_rows)  # (2, n_rows, 2, n_cols)

@@ -20,7 +20,8 @@ FOLDED_AT_ONCE = 16
 # reports up to which a vector as long as they are is made: a gigabyte
 MAX_GATHERED = 2**27
 
-# what is computed where the reports are: from their channel, what all partitions share, and the reports' weights
+# what is computed where the reports are: from their channel, what all partitions share, and the
+# reports' weights
 Piece = Callable[[Channel, Any, Any], Any]
 Fold = Callable[[list[Any]], Any]
 
@@ -28,8 +29,8 @@ Fold = Callable[[list[Any]], Any]
 class Partitions(ABC):
     """Where the reports of a `PartitionedChannel` are, and how something is computed there.
 
-    A subclass knows `k`, the number of secrets, and `sizes`, how many reports each partition has; no partition is
-    empty.
+    A subclass knows `k`, the number of secrets, and `sizes`, how many reports each partition has;
+    no partition is empty.
     """
 
     k: int
@@ -47,8 +48,8 @@ class Partitions(ABC):
 def folded(results: Iterable[Any], fold: Fold) -> Any:
     """Fold results as they come, never keeping many: by a tree that depends on their number alone.
 
-    Sixteen neighbours make one of the next level. As sums of doubles depend on the order of adding, this is what gives
-    the same bits wherever, and in whatever order, the results were computed.
+    Sixteen neighbours make one of the next level. As sums of doubles depend on the order of adding,
+    this is what gives the same bits wherever, and in whatever order, the results were computed.
     """
     levels: list[list[Any]] = [[]]
 
@@ -81,8 +82,8 @@ def sum_arrays(arrays: list[Any]) -> Any:
 class PartitionedChannel(Channel):
     """Channels over the same secrets whose reports lie in partitions, here or on other machines.
 
-    `score` and `gram` are computed where the reports are, and their sums alone travel. `forward` and `adjoint` carry
-    one number for each report, as they do everywhere.
+    `score` and `gram` are computed where the reports are, and their sums alone travel. `forward`
+    and `adjoint` carry one number for each report, as they do everywhere.
 
     Parameters
     ----------

@@ -20,11 +20,13 @@ from ibukit.domain.grid import Grid
 
 DENSE_ENTRIES = 2**22  # 32 MB: up to here a dense channel is as fast, and exact to the last digit
 FAR = -1
-# A circular convolution of vectors a and b errs by a few units of rounding times |a|_2 |b|_2, wherever one looks
-# (Higham, Accuracy and Stability of Numerical Algorithms, 24.1); 8 units were never reached in our tests.
+# A circular convolution of vectors a and b errs by a few units of rounding times |a|_2 |b|_2,
+# wherever one looks (Higham, Accuracy and Stability of Numerical Algorithms, 24.1); 8 units were
+# never reached in our tests.
 CONVOLUTION_ERROR = 8 * np.finfo(float).eps / 2
 RELATIVE_ERROR = 1e-10
-# terms that are added up one by one rather than transform once more, and from how many of the secrets to begin with
+# terms that are added up one by one rather than transform once more, and from how many of the
+# secrets to begin with
 MAX_ADDED_UP, HEAVIEST = 2**28, 2**11
 NATS_PER_BAND = 5.0
 MAX_NATS = 30.0
@@ -36,8 +38,9 @@ class PlaneChannel(Channel):
 
     M_xz = factor_x kernels[kind_z][|row_x - row_z|, |col_x - col_z|] scale_z.
 
-    Each kind of report is a convolution. Noise remapped to the grid has four: reports inside, on a southern or
-    northern border (their kernel is a sum over a half-line of offsets), on a western or eastern one, and corners.
+    Each kind of report is a convolution. Noise remapped to the grid has four: reports inside, on a
+    southern or northern border (their kernel is a sum over a half-line of offsets), on a western or
+    eastern one, and corners.
 
     **Accuracy.** A Fourier transform errs by about the same amount everywhere, which is much for a report that is
     improbable everywhere near the mass. So `forward` takes from it only probabilities that exceed the bound on the
@@ -100,8 +103,8 @@ class PlaneChannel(Channel):
     def _improbable(self, mass: Floats, weak: Ints) -> Floats:
         """Probabilities of reports for which a transform of all the mass would not be exact.
 
-        Term by term; where that is too much, only for the heaviest secrets, because the error of a transform goes by
-        the norm of the rest.
+        Term by term; where that is too much, only for the heaviest secrets, because the error of a
+        transform goes by the norm of the rest.
         """
         p, left, heaviest = np.zeros(len(weak)), np.arange(len(weak)), HEAVIEST
         while len(left) * np.count_nonzero(mass) > MAX_ADDED_UP and heaviest < len(mass):
@@ -137,7 +140,8 @@ class PlaneChannel(Channel):
         weights = w * self.scale
         back = self._convolutions.drop(weights)
         if w.min() >= 0:
-            # a true lower bound where rounding says zero or less, so that no secret is ruled out by an error
+            # a true lower bound where rounding says zero or less, so that no secret is ruled out by
+            # an error
             least = (
                 self._least_of_kinds[kind] * weights[self.kinds == kind].sum()
                 for kind in self._seen_kinds
@@ -271,7 +275,8 @@ class PlaneChannel(Channel):
     @cached_property
     def _lengths(self) -> tuple[int, int]:
         """The padded grid: long enough that no offset within the kernels' reach meets another by going round."""
-        # where all reports lie in the middle of a large grid, that would be shorter than the grid itself
+        # where all reports lie in the middle of a large grid, that would be shorter than the grid
+        # itself
         return tuple(
             fft.next_fast_len(max(largest + reach + 1, size), real=True)  # type: ignore[return-value]
             for largest, reach, size in zip(
@@ -374,9 +379,10 @@ def infinite(
 ) -> tuple[PlaneChannel, Ints]:
     """Entries largest exp(-eps d) for cells of the infinite grid, `beyond` away from the grid; and which are FAR.
 
-    The cells outside go by bands of 5 nats, each with the kernel restricted to the distances that occur there and
-    scaled to largest entry 1, so that the improbable are as accurate as the others. The farthest are left out (their
-    columns are to be filled in by the caller), so that the window need not stretch to them.
+    The cells outside go by bands of 5 nats, each with the kernel restricted to the distances that
+    occur there and scaled to largest entry 1, so that the improbable are as accurate as the others.
+    The farthest are left out (their columns are to be filled in by the caller), so that the window
+    need not stretch to them.
     """
     nats = epsilon * beyond
     kinds = np.minimum(nats // NATS_PER_BAND, MAX_NATS).astype(np.int64)

@@ -1,9 +1,10 @@
 """A tool of the book: published numbers beside ours, with a verdict that is computed and must be the recorded one.
 
-The book has one vocabulary of verdicts. Results are *reproduced*, *fitted* (they agree, but a free choice of ours was
-made so that they do, and the note says which), *hold with a condition* (which the paper does not state, and the note
-does), *deviate* or are *not checkable*. A *setting* is an input, what the paper chose and we took over: it is no result
-and is never counted as one. *Open* is what no chapter has looked at yet.
+The book has one vocabulary of verdicts. Results are *reproduced*, *fitted* (they agree, but a free
+choice of ours was made so that they do, and the note says which), *hold with a condition* (which
+the paper does not state, and the note does), *deviate* or are *not checkable*. A *setting* is an
+input, what the paper chose and we took over: it is no result and is never counted as one. *Open* is
+what no chapter has looked at yet.
 """
 
 from ibukit.claims._beside import beside as beside

@@ -19,24 +19,24 @@ if TYPE_CHECKING:
 def beside(stem: str, ours: Mapping[tuple[str, ...], Any]) -> pd.DataFrame:
     """Compare every printed number of the claims that `ours` speaks of.
 
-    The test is ``|ours - paper| <= bound``. The bound is 0 (tolerance kind `exact`), the tolerance (`absolute`;
-    `rounding`, where it is half a unit of the last printed digit), tolerance * ``|paper|`` (`relative`) or tolerance *
-    our standard error (`standard_errors`).
+    The test is ``|ours - paper| <= bound``. The bound is 0 (tolerance kind `exact`), the tolerance
+    (`absolute`; `rounding`, where it is half a unit of the last printed digit), tolerance *
+    ``|paper|`` (`relative`) or tolerance * our standard error (`standard_errors`).
 
     Parameters
     ----------
     stem : str
         As for `load_published`.
     ours : mapping
-        From (claim, quantity), where that names one row, or (claim, setting, quantity), to our number or to the pair
-        (number, standard error).
+        From (claim, quantity), where that names one row, or (claim, setting, quantity), to our
+        number or to the pair (number, standard error).
 
     Returns
     -------
     pandas.DataFrame
-        The rows of those claims with ours, standard_error, paper, difference, tolerance (in words), verdict (computed)
-        and recorded (the file's verdict). What is recorded as not checkable or as a setting needs no number of ours; a
-        setting of ours that is given must be the paper's.
+        The rows of those claims with ours, standard_error, paper, difference, tolerance (in words),
+        verdict (computed) and recorded (the file's verdict). What is recorded as not checkable or
+        as a setting needs no number of ours; a setting of ours that is given must be the paper's.
 
     Raises
     ------
@@ -79,7 +79,8 @@ def beside(stem: str, ours: Mapping[tuple[str, ...], Any]) -> pd.DataFrame:
 def check(table: pd.DataFrame) -> None:
     """Raise AssertionError unless each recorded verdict is the computed one.
 
-    A deviation that came to agree fails too. Outside the published setting (see `published`) each is printed instead.
+    A deviation that came to agree fails too. Outside the published setting (see `published`) each
+    is printed instead.
 
     Parameters
     ----------
@@ -107,8 +108,8 @@ def check(table: pd.DataFrame) -> None:
 def show(table: pd.DataFrame) -> Comparison:
     """A table of published numbers beside ours, a row for each result.
 
-    What | where | ours | paper | difference | verdict; what deviates comes first. Settings are no results: in HTML they
-    stand below the table, folded. Ours and the difference have one decimal
+    What | where | ours | paper | difference | verdict; what deviates comes first. Settings are no
+    results: in HTML they stand below the table, folded. Ours and the difference have one decimal
     more than the paper prints, or as many where the two must be equal.
 
     Parameters

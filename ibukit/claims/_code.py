@@ -22,11 +22,12 @@ LEFT_OUT = {"ctx", "kind", "type_comment", "type_params", "returns", "annotation
 def code_of(thing: Any) -> str:
     """Digest of a callable: 12 hexadecimal digits, the same in every process.
 
-    A function of a notebook or a script goes in with its syntax tree (without comments, docstrings, annotations and
-    layout), and so, in turn, do the functions that it calls by a name of the chapter; the numbers and texts that it
-    reads by name go in to six digits, and so does an object that holds nothing else, such as ``Steps(n=10)``. A
-    function of a package goes in by its name, an array by its shape, and any other object by its type: the package's
-    own code is not part of it.
+    A function of a notebook or a script goes in with its syntax tree (without comments, docstrings,
+    annotations and layout), and so, in turn, do the functions that it calls by a name of the
+    chapter; the numbers and texts that it reads by name go in to six digits, and so does an object
+    that holds nothing else, such as ``Steps(n=10)``. A function of a package goes in by its name,
+    an array by its shape, and any other object by its type: the package's own code is not part of
+    it.
 
     Examples
     --------
@@ -62,7 +63,8 @@ class _Reader:
         name = str(getattr(thing, "__name__", type(thing).__qualname__))
         if is_dataclass(thing) and not isinstance(thing, type):
             held = {field.name: getattr(thing, field.name) for field in fields(thing)}
-            # a setting, such as a rule for when to stop; what holds more is data, with its last digits
+            # a setting, such as a rule for when to stop; what holds more is data, with its last
+            # digits
             return (
                 f"{name}{self.text(held)}"
                 if all(isinstance(value, BY_VALUE) for value in held.values())

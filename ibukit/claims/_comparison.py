@@ -24,7 +24,8 @@ NUMBERS = ("ours", "paper", "difference")
 class Comparison:
     """Texts in columns, the last of them the verdict, drawn the same every time.
 
-    Rows that deviate come first, otherwise the order is kept. In HTML the settings stand below, folded.
+    Rows that deviate come first, otherwise the order is kept. In HTML the settings stand below,
+    folded.
     """
 
     def __init__(self, rows: Sequence[dict[str, str]], settings: Sequence[str] = ()):

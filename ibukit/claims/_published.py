@@ -27,7 +27,8 @@ WORDS = {
     "tolerance_kind": ("exact", "absolute", "relative", "standard_errors", "rounding"),
     "verdict": VERDICTS,
 }
-# what agrees may be called any of these; the last two say in a note what was chosen, or what must be given
+# what agrees may be called any of these; the last two say in a note what was chosen, or what must
+# be given
 AGREES = ("reproduced", "fitted", "holds with a condition")
 WITH_NOTE = ("fitted", "holds with a condition", "deviates", "not checkable")
 COLUMNS = [
@@ -54,14 +55,15 @@ def load_published(stem: str) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        The columns of the file; `value` and `tolerance` are numbers, NaN where the file has none; `printed` is the
-        value in the paper's own digits.
+        The columns of the file; `value` and `tolerance` are numbers, NaN where the file has none;
+        `printed` is the value in the paper's own digits.
 
     Raises
     ------
     InvalidClaim
-        If there is no such file, or it lacks a column, has a word or number that is not allowed, or has the same
-        (claim, setting, quantity) twice. The message names file, line, column and value.
+        If there is no such file, or it lacks a column, has a word or number that is not allowed, or
+        has the same (claim, setting, quantity) twice. The message names file, line, column and
+        value.
 
     Examples
     --------

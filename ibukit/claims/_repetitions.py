@@ -25,11 +25,13 @@ if TYPE_CHECKING:
 
     from ibukit.domain.distributions import Population
 
-# what a row is about: who (a digest of their counts), the seed, the noise with its levels, and the estimator
+# what a row is about: who (a digest of their counts), the seed, the noise with its levels, and the
+# estimator
 ASKED = ("people", "seed", "mechanism", "levels", "estimator")
 # and `code`, a digest of what makes the numbers: a row of other code is an error, not an answer
 KEPT = (*ASKED, "code", "n", "epsilon", "stop", "status", "repetitions", "mean", "error", "emd")
-# of losses that a chapter computes in its own way: what of which reports (a digest of their counts), a row each column
+# of losses that a chapter computes in its own way: what of which reports (a digest of their
+# counts), a row each column
 COMPUTED = ("what", "reports", "column", "code", "repetitions", "mean", "error", "values")
 FOLDER = DATA / "repetitions"
 SAME = ["mechanism", "epsilon", "estimator", "stop", "repetition", "emd", "status"]
@@ -49,10 +51,11 @@ def repeated(
 ) -> pd.DataFrame:
     """Repeat an experiment of a chapter, or read what was kept of it.
 
-    A mechanism is read from data/repetitions/<chapter>.csv if the file has as many repetitions of it, with the same
-    people, levels and seed, of every estimator, by name. Otherwise `ik.replicate` makes them, with two processes. The
-    file is made by scripts/repetitions.py. It has a digest of each estimator: its code, as far as that stands in the
-    chapter, and the arguments and functions that it is given there.
+    A mechanism is read from data/repetitions/<chapter>.csv if the file has as many repetitions of
+    it, with the same people, levels and seed, of every estimator, by name. Otherwise `ik.replicate`
+    makes them, with two processes. The file is made by scripts/repetitions.py. It has a digest of
+    each estimator: its code, as far as that stands in the chapter, and the arguments and functions
+    that it is given there.
 
     Parameters
     ----------
@@ -64,13 +67,14 @@ def repeated(
     Returns
     -------
     pandas.DataFrame
-        The rows of `ik.replicate` and of its columns mechanism, epsilon, estimator, stop, repetition, emd (in the
-        file with at least six digits) and status.
+        The rows of `ik.replicate` and of its columns mechanism, epsilon, estimator, stop,
+        repetition, emd (in the file with at least six digits) and status.
 
     Raises
     ------
     OtherCode
-        If an estimator of this name was another when the file was made. After ``published(False)`` it is computed.
+        If an estimator of this name was another when the file was made. After ``published(False)``
+        it is computed.
 
     Examples
     --------
@@ -127,9 +131,9 @@ def remembered(
 ) -> Floats:
     """Compute losses in a chapter's own way, or read those kept of the same tallies.
 
-    They are read from data/repetitions/<chapter>.csv if it has them by this name and for exactly these reports.
-    Otherwise they are computed. The file is made by scripts/repetitions.py, and has a digest of `compute`: of its code
-    and of what it reads of the chapter.
+    They are read from data/repetitions/<chapter>.csv if it has them by this name and for exactly
+    these reports. Otherwise they are computed. The file is made by scripts/repetitions.py, and has
+    a digest of `compute`: of its code and of what it reads of the chapter.
 
     Parameters
     ----------

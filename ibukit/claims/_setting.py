@@ -18,15 +18,16 @@ _said: set[tuple[object, str]] = set()
 def published(setting: bool) -> None:
     """Say whether this run is the published setting; elsewhere, a check stops nothing.
 
-    A chapter calls it in its first cell. In the published setting its checks (each ``assert``, `check` and
-    `statements`) raise AssertionError where they fail. In any other setting a check that fails prints one sentence, and
-    the chapter runs on: the reader changes a number and sees which findings depend on it.
+    A chapter calls it in its first cell. In the published setting its checks (each ``assert``,
+    `check` and `statements`) raise AssertionError where they fail. In any other setting a check
+    that fails prints one sentence, and the chapter runs on: the reader changes a number and sees
+    which findings depend on it.
 
     Parameters
     ----------
     setting : bool
-        Whether the numbers of the first cell are those of the stored outputs. False also lets a chapter run that was
-        changed somewhere else.
+        Whether the numbers of the first cell are those of the stored outputs. False also lets a
+        chapter run that was changed somewhere else.
 
     Raises
     ------

@@ -10,7 +10,8 @@ from ibukit.claims._comparison import Comparison
 from ibukit.claims._published import AGREES, WITH_NOTE, InvalidClaim
 from ibukit.claims._setting import is_published, say
 
-# of the error of one estimator over that of another, chosen once for the whole book: two-sided for "same" and "similar"
+# of the error of one estimator over that of another, chosen once for the whole book: two-sided for
+# "same" and "similar"
 MARGINS = {
     "same": (1 / 1.05, 1.05),
     "similar": (1 / 1.25, 1.25),
@@ -23,9 +24,9 @@ MARGINS = {
 def agrees(word: str, ratio: float, standard_error: float = 0.0) -> bool:
     """Whether a ratio of two errors is what a word of comparison says.
 
-    The book has one set of margins for these words. ``low <= ratio <= high`` within two standard errors, with (low,
-    high) = `MARGINS` [word]: "same" 5 %, "similar" 25 % either way, "slightly larger" up to 25 %, "larger" above 1,
-    "substantially larger" above 1.25.
+    The book has one set of margins for these words. ``low <= ratio <= high`` within two standard
+    errors, with (low, high) = `MARGINS` [word]: "same" 5 %, "similar" 25 % either way, "slightly
+    larger" up to 25 %, "larger" above 1, "substantially larger" above 1.25.
 
     Parameters
     ----------
@@ -62,15 +63,15 @@ def agrees(word: str, ratio: float, standard_error: float = 0.0) -> bool:
 def statements(rows: Iterable[tuple[str, bool | None, str, str]]) -> Comparison:
     """A table of published sentences beside what we find.
 
-    The paper says | we find | verdict, a row for each sentence, what deviates first. Each verdict is checked against
-    its test.
+    The paper says | we find | verdict, a row for each sentence, what deviates first. Each verdict
+    is checked against its test.
 
     Parameters
     ----------
     rows : iterable of (sentence, held, found, verdict)
-        The paper's sentence with its place; whether our test of it holds, None where there is none; what we find, in
-        words; the verdict. *Reproduced*, *fitted* and *holds with a condition* need a test that holds, *deviates* one
-        that does not, *not checkable* none.
+        The paper's sentence with its place; whether our test of it holds, None where there is none;
+        what we find, in words; the verdict. *Reproduced*, *fitted* and *holds with a condition*
+        need a test that holds, *deviates* one that does not, *not checkable* none.
 
     Returns
     -------
@@ -80,8 +81,9 @@ def statements(rows: Iterable[tuple[str, bool | None, str, str]]) -> Comparison:
     Raises
     ------
     AssertionError
-        Where a verdict and its test disagree, or where what we find is not said and the verdict needs it. Outside the
-        published setting (see `published`) such a verdict is replaced by "not in this setting".
+        Where a verdict and its test disagree, or where what we find is not said and the verdict
+        needs it. Outside the published setting (see `published`) such a verdict is replaced by "not
+        in this setting".
     InvalidClaim
         If a verdict is none of these words.
 

@@ -5,19 +5,21 @@ With two losses the programme is: maximise sum_y v_y subject to
     v_y <= sum_x prior_x A_xy adversary_loss(x, z)   for each report y and guess z,
     sum_xy prior_x A_xy loss(x, y) <= Q,   sum_y A_xy = 1,   A >= 0.
 
-With one loss its maximum is known to be Q, up to the loss of a constant report, and the optimal A of loss Q are those
-whose report is itself a best guess. So there is nothing to maximise: the programme is to find a vertex of
+With one loss its maximum is known to be Q, up to the loss of a constant report, and the optimal A
+of loss Q are those whose report is itself a best guess. So there is nothing to maximise: the
+programme is to find a vertex of
 
     sum_x prior_x A_xy (loss(x, y) - loss(x, z)) <= 0,   sum_xy prior_x A_xy loss(x, y) = Q,   sum_y A_xy = 1,   A >= 0,
 
 which is the same set and takes a tenth of the time.
 
-All the guesses are k^3 entries. Nearly all of them are beaten by guesses near y whatever A is, so a programme starts
-with a few for each report, and goes on with those that its solution shows to be missing until none is.
+All the guesses are k^3 entries. Nearly all of them are beaten by guesses near y whatever A is, so a
+programme starts with a few for each report, and goes on with those that its solution shows to be
+missing until none is.
 
-Optima are many, and rounding would choose among their vertices. So the entries of A have fixed generic prices, and of
-the optima the cheapest is taken: with one loss the programme has nothing else to minimise; with two it is solved twice,
-the second time for the price, with its value kept.
+Optima are many, and rounding would choose among their vertices. So the entries of A have fixed
+generic prices, and of the optima the cheapest is taken: with one loss the programme has nothing
+else to minimise; with two it is solved twice, the second time for the price, with its value kept.
 """
 
 from __future__ import annotations
@@ -34,7 +36,8 @@ from ibukit._ground.arguments import Floats
 
 Mask = NDArray[np.bool_]
 
-# guesses that gain less than this share of the largest loss, summed over the reports, are not missing
+# guesses that gain less than this share of the largest loss, summed over the reports, are not
+# missing
 MIN_GAIN = 1e-9
 # guesses to begin with for each report: itself and a cell's eight neighbours
 FIRST_GUESSES = 9
@@ -145,7 +148,8 @@ def _against_guesses(
 def prices(n: int) -> Floats:
     """Fixed prices of n variables, none of which is a simple sum of others: one vertex is the cheapest, by itself.
 
-    Without them any vertex would do, and which one the simplex method ends at would depend on how a machine rounds.
+    Without them any vertex would do, and which one the simplex method ends at would depend on how a
+    machine rounds.
     """
     return np.asarray(np.arange(1.0, n + 1) * GOLDEN % 1)
 

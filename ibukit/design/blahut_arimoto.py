@@ -34,42 +34,48 @@ def blahut_arimoto(
 ) -> MatrixMechanism:
     """The mechanism of least information for its distortion.
 
-    Minimise I(x; y) + beta E d(x, y): C_xy = c_y exp(-beta d(x, y)) / sum_w c_w exp(-beta d(x, w)). Blahut and Arimoto
-    alternate between the channel C and c_y = sum_x prior_x C_xy, the distribution of its reports. That is the iterative
-    Bayesian update for c, with exp(-beta d) from y to x as the mechanism and the prior as the frequencies of the
-    reports, and it is computed by the same routine. Every c that is nowhere 0 gives a channel of 2 beta-d-privacy.
+    Minimise I(x; y) + beta E d(x, y): C_xy = c_y exp(-beta d(x, y)) / sum_w c_w exp(-beta d(x, w)).
+    Blahut and Arimoto alternate between the channel C and c_y = sum_x prior_x C_xy, the
+    distribution of its reports. That is the iterative Bayesian update for c, with exp(-beta d) from
+    y to x as the mechanism and the prior as the frequencies of the reports, and it is computed by
+    the same routine. Every c that is nowhere 0 gives a channel of 2 beta-d-privacy.
 
     Parameters
     ----------
     prior : array_like, shape (k,)
-        How the secrets are believed to be distributed. A secret of probability 0 has no say in c, but a row of the
-        channel like any other: whoever has it can still report, as privately as the others.
+        How the secrets are believed to be distributed. A secret of probability 0 has no say in c,
+        but a row of the channel like any other: whoever has it can still report, as privately as
+        the others.
     alphabet : Alphabet or int
         The k secrets, which are also the reports.
     beta : float
         What a unit of distance is worth, in nats per unit of the alphabet's distances, above 0.
     steps : int or None
-        Channels computed, the first of them from `start`: so c is improved steps - 1 times. None for the optimum.
+        Channels computed, the first of them from `start`: so c is improved steps - 1 times. None
+        for the optimum.
     tol : float, optional
-        With ``steps=None``: I + beta E d is at most this many nats above the least there is, by proof; 1e-9 by default,
-        and at least 1e-12. The optimum comes from the solver of `mle`, which does not crawl where probabilities vanish.
+        With ``steps=None``: I + beta E d is at most this many nats above the least there is, by
+        proof; 1e-9 by default, and at least 1e-12. The optimum comes from the solver of `mle`,
+        which does not crawl where probabilities vanish.
     start : array_like, shape (k,), optional
-        The distribution c of the reports to begin with, nowhere 0, as a 0 would stay; uniform by default. Only with
-        `steps`: the optimum does not depend on it.
+        The distribution c of the reports to begin with, nowhere 0, as a 0 would stay; uniform by
+        default. Only with `steps`: the optimum does not depend on it.
     strict : bool
-        Raise where `tol` is missed; a number of steps misses nothing. False returns the best mechanism found.
+        Raise where `tol` is missed; a number of steps misses nothing. False returns the best
+        mechanism found.
 
     Returns
     -------
     MatrixMechanism
-        Shape k x k. After finitely many steps all entries are positive, unless they fall below what a double can hold.
-        The optimum mostly has reports that are never made. `design.information_gap` says how good it is.
+        Shape k x k. After finitely many steps all entries are positive, unless they fall below what
+        a double can hold. The optimum mostly has reports that are never made.
+        `design.information_gap` says how good it is.
 
     Raises
     ------
     ValueError
-        If `beta` is not a finite number above 0, `steps` not a whole number of at least 1, or if `tol` is given with
-        `steps`, or `start` without.
+        If `beta` is not a finite number above 0, `steps` not a whole number of at least 1, or if
+        `tol` is given with `steps`, or `start` without.
     InvalidDistribution
         If `prior` or `start` is not a distribution, or `start` has a 0.
     AlphabetMismatch

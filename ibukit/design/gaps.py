@@ -21,7 +21,8 @@ def information_gap(
 ) -> float:
     """How far I(x; y) + beta E d(x, y) is above its minimum at most, in nats.
 
-    The certificate of `blahut_arimoto`, for any mechanism: with c_y = sum_x prior_x M_xy no mechanism has less than
+    The certificate of `blahut_arimoto`, for any mechanism: with c_y = sum_x prior_x M_xy no
+    mechanism has less than
 
         -sum_x prior_x log sum_y c_y exp(-beta d(x, y)) - log max_y sum_x prior_x exp(-beta d(x, y)) / Z_x,
 
@@ -36,13 +37,14 @@ def information_gap(
     beta : float
         What a unit of distance is worth, in nats, above 0.
     loss : array_like, shape (k, m), optional
-        What report y costs under secret x, d(x, y); by default the alphabet's distances, for mechanisms whose reports
-        are the secrets' own codes.
+        What report y costs under secret x, d(x, y); by default the alphabet's distances, for
+        mechanisms whose reports are the secrets' own codes.
 
     Returns
     -------
     float
-        Nats, at least 0; inf where some secret of the prior is too far from all reports for doubles.
+        Nats, at least 0; inf where some secret of the prior is too far from all reports for
+        doubles.
 
     Raises
     ------
@@ -96,11 +98,12 @@ def protection_gap(
 ) -> float:
     """How far the adversary's loss is below what any mechanism reaches, at most.
 
-    The certificate of `shokri`, for any mechanism whose user's loss is at most Q = `max_quality_loss`. With one loss
-    for both no mechanism has more than min(Q, min_g sum_x prior_x l(x, g)). With two, by weak duality, none has more
-    than lambda Q + sum_x prior_x max_y (sum_z w_yz l'(x, z) - lambda l(x, y)), l' the adversary's loss, for any
-    lambda >= 0 and any weights w_y of guesses that sum to 1; these come from the linear programme, and the bound is
-    computed anew.
+    The certificate of `shokri`, for any mechanism whose user's loss is at most Q =
+    `max_quality_loss`. With one loss for both no mechanism has more than min(Q, min_g sum_x prior_x
+    l(x, g)). With two, by weak duality, none has more than lambda Q + sum_x prior_x max_y (sum_z
+    w_yz l'(x, z) - lambda l(x, y)), l' the adversary's loss, for any lambda >= 0 and any weights
+    w_y of guesses that sum to 1; these come from the linear programme, and the bound is computed
+    anew.
 
     Parameters
     ----------
@@ -115,25 +118,27 @@ def protection_gap(
     adversary_loss : array_like, shape (k, guesses), optional
         What guess z costs the adversary; by default the user's loss.
     strict : bool
-        Raise where the linear programme for two losses is not solved. False returns the larger bound without it: that
-        the adversary can make one guess whatever is reported.
+        Raise where the linear programme for two losses is not solved. False returns the larger
+        bound without it: that the adversary can make one guess whatever is reported.
 
     Returns
     -------
     float
-        In the unit of the adversary's loss, at least 0; inf if the user's loss is above Q (by more than 1e-9 of the
-        largest loss).
+        In the unit of the adversary's loss, at least 0; inf if the user's loss is above Q (by more
+        than 1e-9 of the largest loss).
 
     Raises
     ------
     ConvergenceError
-        If `strict` and the linear programme for two losses was not solved; carries the larger bound as ``.estimate``.
+        If `strict` and the linear programme for two losses was not solved; carries the larger bound
+        as ``.estimate``.
     InvalidDistribution
         If `prior` is not a distribution.
     AlphabetMismatch
         If `prior` or a loss does not fit the mechanism.
     ValueError
-        If `max_quality_loss` is not a finite number of at least 0, or a loss is negative, infinite or NaN.
+        If `max_quality_loss` is not a finite number of at least 0, or a loss is negative, infinite
+        or NaN.
 
     Notes
     -----

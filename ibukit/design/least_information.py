@@ -5,10 +5,11 @@ For beta > 0 the least of I(x; y) + beta E loss over all channels A is attained 
     A_xy = q_y exp(-beta loss(x, y)) / sum_w q_w exp(-beta loss(x, w)),
     q = argmax_q sum_x prior_x log sum_y q_y exp(-beta loss(x, y)),
 
-and q is also the distribution of y. The second line is a maximum-likelihood mixture: the "secrets" are the y, the
-"reports" the x, their frequencies the prior. So the solver of `mle` finds q in a few steps with zeros where they
-belong, where the alternating iteration of Blahut and Arimoto would need more and more steps as probabilities vanish.
-The expected loss falls as beta grows, and a root-finder meets the one that is wanted.
+and q is also the distribution of y. The second line is a maximum-likelihood mixture: the "secrets"
+are the y, the "reports" the x, their frequencies the prior. So the solver of `mle` finds q in a few
+steps with zeros where they belong, where the alternating iteration of Blahut and Arimoto would need
+more and more steps as probabilities vanish. The expected loss falls as beta grows, and a
+root-finder meets the one that is wanted.
 """
 
 from __future__ import annotations
@@ -28,9 +29,11 @@ MIXTURE_TOL = 1e-13
 MAX_BETA = 1e150
 # the wanted expected loss is met from below within this share of it
 CLOSE = 1e-13
-# expected losses that differ by less, relatively, are equal: sums of some hundred products are no more exact
+# expected losses that differ by less, relatively, are equal: sums of some hundred products are no
+# more exact
 TIE_OF_LOSSES = 1e-12
-# steps in log beta double up to this; beta is then too small to tell its channel from one without information
+# steps in log beta double up to this; beta is then too small to tell its channel from one without
+# information
 MAX_STEP = 60.0
 # where less than this share of the least loss is wanted, hardly any report but the best is made
 TINY_SHARE = 1e-12
@@ -78,7 +81,8 @@ def slope(beta: Any) -> float:
 def constant(source: RateDistortionProblem) -> Floats:
     """The channel of no information and the least loss that such a channel can have.
 
-    Every report has the same distribution, uniform over the reports that are best if nothing is known.
+    Every report has the same distribution, uniform over the reports that are best if nothing is
+    known.
     """
     alone = source.without_information
     best = alone <= alone.min() * (1 + TIE_OF_LOSSES)
@@ -109,7 +113,8 @@ def excess_of(source: RateDistortionProblem, q: Floats, beta: float) -> float:
 def least_rate(source: RateDistortionProblem, q: Floats, beta: float, loss: float) -> float:
     """A lower bound, in nats, on the information of every channel whose expected loss is at most `loss`.
 
-    For any q it is -sum_x prior_x log sum_y q_y exp(-beta l(x, y)), less `excess_of` and less beta times the loss.
+    For any q it is -sum_x prior_x log sum_y q_y exp(-beta l(x, y)), less `excess_of` and less beta
+    times the loss.
     """
     kernel, prior = kernel_of(source, beta)
     spent = beta * (loss - source.least) if np.isfinite(beta) else 0.0
@@ -206,10 +211,10 @@ class _Search:
 def solve_at_distortion(source: RateDistortionProblem, wanted: float) -> Optimum:
     """The channel of least mutual information whose expected loss is `wanted`.
 
-    Below `source.least` there is none. From the least loss without information on it is `constant`, at beta = 0; at
-    `source.least` beta is infinite. The expected loss is met from below within `CLOSE` of it, or exactly up to rounding
-    where it jumps: there two channels are optimal at the same beta, and so is the mixture of them that has the wanted
-    loss.
+    Below `source.least` there is none. From the least loss without information on it is `constant`,
+    at beta = 0; at `source.least` beta is infinite. The expected loss is met from below within
+    `CLOSE` of it, or exactly up to rounding where it jumps: there two channels are optimal at the
+    same beta, and so is the mixture of them that has the wanted loss.
     """
     if wanted >= source.without_information.min():
         return Optimum(constant(source), 0.0)
@@ -220,7 +225,8 @@ def solve_at_distortion(source: RateDistortionProblem, wanted: float) -> Optimum
     search = _Search(source, excess, above=(source.expected_excess(nothing.channel), nothing))
     ends = search.bracket()
     if ends is not None and not search.met:
-        # where it does not end, the two sides are mixed below, and the certificate says what that is worth
+        # where it does not end, the two sides are mixed below, and the certificate says what that
+        # is worth
         brentq(search.miss, *ends, xtol=1e-15, rtol=4 * np.finfo(float).eps, disp=False)
     (more, above), (less, below) = search.above, search.below
     assert below is not None  # the bracket has a point on this side

@@ -34,9 +34,11 @@ class RateDistortion(arguments.ReadOnlyArrays):
     distortion : float
         E d(x, y), in the unit of the distances.
     beta : float
-        The curve's slope there, -dR/dD, in nats per unit of distance; 0 where nothing is told, inf where the truth is.
+        The curve's slope there, -dR/dD, in nats per unit of distance; 0 where nothing is told, inf
+        where the truth is.
     gap : float
-        In nats, at least 0: the rate is at most so much above R at this distortion, by a dual bound.
+        In nats, at least 0: the rate is at most so much above R at this distortion, by a dual
+        bound.
     output : ndarray of float, shape (k,)
         The distribution of the reports.
 
@@ -79,9 +81,10 @@ def rate_distortion(
 ) -> RateDistortion:
     """The channel that tells least at a given distortion or trade-off.
 
-    Minimise I(x; y) + beta E d(x, y) over all channels, or I(x; y) over those with E d(x, y) <= D. The two are one
-    problem: for each D below that of the best constant report there is a beta, the slope of R(D). It is found by a
-    root-finder on log beta, around the optimum that the solver of `mle` computes and certifies.
+    Minimise I(x; y) + beta E d(x, y) over all channels, or I(x; y) over those with E d(x, y) <= D.
+    The two are one problem: for each D below that of the best constant report there is a beta, the
+    slope of R(D). It is found by a root-finder on log beta, around the optimum that the solver of
+    `mle` computes and certifies.
 
     Parameters
     ----------
@@ -92,25 +95,27 @@ def rate_distortion(
     beta : float
         Nats per unit of the alphabet's distances, above 0. Give either this or `distortion`.
     distortion : float
-        D, in the unit of the distances, at least 0. At 0 the report is the truth; from that of the best constant
-        report on it tells nothing.
+        D, in the unit of the distances, at least 0. At 0 the report is the truth; from that of the
+        best constant report on it tells nothing.
     tol : float
-        The rate is certified to be within `tol` nats of the least; the optimum itself is mostly within 1e-12.
+        The rate is certified to be within `tol` nats of the least; the optimum itself is mostly
+        within 1e-12.
     strict : bool
         Raise where `tol` is missed. False returns the point with the gap that it has.
 
     Returns
     -------
     RateDistortion
-        With the mechanism, and the proof of how good it is. For a grid of distances d the channel is unique where the
-        prior is positive.
+        With the mechanism, and the proof of how good it is. For a grid of distances d the channel
+        is unique where the prior is positive.
 
     Raises
     ------
     ConvergenceError
         If `strict` and `tol` was missed; carries the point as ``.estimate``.
     ValueError
-        If not exactly one of `beta` and `distortion` is given, or it is not a finite number, or `beta` not above 0.
+        If not exactly one of `beta` and `distortion` is given, or it is not a finite number, or
+        `beta` not above 0.
     Infeasible
         If `distortion` is negative.
     InvalidDistribution

@@ -36,23 +36,25 @@ def shokri(
 ) -> MatrixMechanism:
     """The mechanism that protects best at a bounded loss of quality.
 
-    Maximise the adversary's loss sum_y min_z sum_x prior_x A_xy l(x, z) where the user's is at most Q. The user's loss
-    is sum_xy prior_x A_xy l(x, y), the adversary knows the prior and the mechanism A, and guesses best. With one loss l
-    for both the maximum is min(Q, Qmax), Qmax = min_g sum_x prior_x l(x, g), and many mechanisms reach it; `choice`
-    says which is returned.
+    Maximise the adversary's loss sum_y min_z sum_x prior_x A_xy l(x, z) where the user's is at most
+    Q. The user's loss is sum_xy prior_x A_xy l(x, y), the adversary knows the prior and the
+    mechanism A, and guesses best. With one loss l for both the maximum is min(Q, Qmax), Qmax =
+    min_g sum_x prior_x l(x, g), and many mechanisms reach it; `choice` says which is returned.
 
     Parameters
     ----------
     prior : array_like, shape (k,)
-        How the secrets are distributed, known to the adversary. For a secret of probability 0 the problem says
-        nothing: its row is q_y exp(-beta l(x, y)), like the others, if the choice is "least-information", and the
-        distribution of all reports if it is "vertex".
+        How the secrets are distributed, known to the adversary. For a secret of probability 0 the
+        problem says nothing: its row is q_y exp(-beta l(x, y)), like the others, if the choice is
+        "least-information", and the distribution of all reports if it is "vertex".
     alphabet : Alphabet or int
         The k secrets, which are also what can be reported.
     max_quality_loss : float
-        Q, in the loss's unit: at least Qmin = sum_x prior_x min_y l(x, y), which is 0 for distances.
+        Q, in the loss's unit: at least Qmin = sum_x prior_x min_y l(x, y), which is 0 for
+        distances.
     loss : array_like, shape (k, k), optional
-        What report y costs the user whose secret is x, l(x, y); by default the alphabet's distances.
+        What report y costs the user whose secret is x, l(x, y); by default the alphabet's
+        distances.
     adversary_loss : array_like, shape (k, guesses), optional
         What guess z costs the adversary; by default the user's loss.
     choice : str, optional
@@ -60,36 +62,39 @@ def shokri(
 
         - "least-information", the default for one loss: the one whose reports have the least mutual information
           with the secrets. It is the solution of the rate-distortion problem, A_xy proportional to
-          q_y exp(-beta l(x, y)) at the beta at which the loss is Q. It does not depend on a solver: for distances on a
-          line or a grid and a positive prior there is only one. For Q >= Qmax, where no information is left, the report
-          is uniform over the minimisers g of Qmax.
+          q_y exp(-beta l(x, y)) at the beta at which the loss is Q. It does not depend on a solver:
+          for distances on a line or a grid and a positive prior there is only one. For Q >= Qmax,
+          where no information is left, the report is uniform over the minimisers g of Qmax.
         - "vertex", the default for two losses, for which the other is not defined: a vertex of the set of optima, for
-          one loss of those whose loss is min(Q, Qmax). It is the cheapest under fixed generic prices of the entries,
-          so that another machine or solver ends at the same.
+          one loss of those whose loss is min(Q, Qmax). It is the cheapest under fixed generic
+          prices of the entries, so that another machine or solver ends at the same.
     strict : bool
-        Raise where the optimum is missed, or no vertex found. False returns the mechanism that there is: for want of a
-        vertex the one of least information, which keeps the bound on the user's loss.
+        Raise where the optimum is missed, or no vertex found. False returns the mechanism that
+        there is: for want of a vertex the one of least information, which keeps the bound on the
+        user's loss.
 
     Returns
     -------
     MatrixMechanism
-        Shape k x k. Rows sum to 1 up to rounding; the user's loss is at most Q, and the adversary's at least the
-        maximum, within 1e-9 of the largest loss (checked before it is returned; "least-information" reaches 1e-12).
-        `design.protection_gap` says by how much the maximum is missed.
+        Shape k x k. Rows sum to 1 up to rounding; the user's loss is at most Q, and the adversary's
+        at least the maximum, within 1e-9 of the largest loss (checked before it is returned;
+        "least-information" reaches 1e-12). `design.protection_gap` says by how much the maximum is
+        missed.
 
     Raises
     ------
     ConvergenceError
         If `strict` and the optimum was missed; carries the mechanism as ``.estimate``.
     Infeasible
-        If no mechanism has a loss of at most `max_quality_loss`, or that is NaN; says what is possible.
+        If no mechanism has a loss of at most `max_quality_loss`, or that is NaN; says what is
+        possible.
     InvalidDistribution
         If `prior` is not a distribution.
     AlphabetMismatch
         If `prior` or a loss is not made for the alphabet.
     ValueError
-        If a loss is negative, infinite or NaN, or `choice` is not one of the two, or is "least-information" for two
-        losses.
+        If a loss is negative, infinite or NaN, or `choice` is not one of the two, or is
+        "least-information" for two losses.
 
     Notes
     -----
@@ -99,15 +104,17 @@ def shokri(
     constant, is one of them; the rate-distortion channel is another, since replacing each report by its best guess
     would otherwise lower the loss without more information.
 
-    Tens of milliseconds on a line of 100 values, tenths of a second on a grid of 400 cells; the linear programme takes
-    tenths of a second for 100 values and much longer for grids of more than 200 cells.
+    Tens of milliseconds on a line of 100 values, tenths of a second on a grid of 400 cells; the
+    linear programme takes tenths of a second for 100 values and much longer for grids of more than
+    200 cells.
 
     References
     ----------
     .. [shokri2012] R. Shokri et al., "Protecting location privacy: optimal strategy against localization attacks",
        CCS 2012.
     .. [oya2017] S. Oya et al., "Back to the drawing board: revisiting the design of optimal location
-       privacy-preserving mechanisms", CCS 2017: that optima are many, and how to choose by conditional entropy.
+       privacy-preserving mechanisms", CCS 2017: that optima are many, and how to choose by
+       conditional entropy.
 
     Examples
     --------

@@ -31,7 +31,8 @@ class Alphabet(arguments.ReadOnlyArrays):
     values : sequence
         The labels in code order, all different: code i stands for ``values[i]``.
     distances : array_like, shape (k, k), optional
-        Symmetric, zero exactly on the diagonal, satisfying the triangle inequality is up to the caller.
+        Symmetric, zero exactly on the diagonal, satisfying the triangle inequality is up to the
+        caller.
     unit : str
         The unit of the distances, for labels of plots and tables.
 
@@ -97,7 +98,8 @@ class Alphabet(arguments.ReadOnlyArrays):
         )
 
     def __eq__(self, other: object) -> bool:
-        # the unit is a label on the axes; two alphabets with the same values and distances are the same set
+        # the unit is a label on the axes; two alphabets with the same values and distances are the
+        # same set
         return (
             isinstance(other, Alphabet)
             and type(self) is type(other)
@@ -180,9 +182,9 @@ class Line(Alphabet):
     Parameters
     ----------
     first, last : int or None
-        Both ends belong to the line; None for a line that has no such end. Secrets are then labels instead of codes,
-        `LinearGeometric` is the mechanism for it, and estimates are over the part of it between the reports: outside,
-        every maximum likelihood estimate is 0.
+        Both ends belong to the line; None for a line that has no such end. Secrets are then labels
+        instead of codes, `LinearGeometric` is the mechanism for it, and estimates are over the part
+        of it between the reports: outside, every maximum likelihood estimate is 0.
     unit : str
         What a distance of 1 is, e.g. ``"year"``.
 
@@ -211,7 +213,8 @@ class Line(Alphabet):
 
     def __init__(self, first: int | None, last: int | None, unit: str = ""):
         if type(self) is Line and (first is None or last is None):
-            # here and not in __new__, which would have to know the arguments of every class that inherits
+            # here and not in __new__, which would have to know the arguments of every class that
+            # inherits
             object.__setattr__(self, "__class__", UnboundedLine)
             self.__init__(first, last, unit)  # type: ignore[misc]  # which is another one now
             return
@@ -308,7 +311,8 @@ class UnboundedLine(Unbounded, Line):
         unit: str = "",
         ends: tuple[int | None, int | None] | None = None,
     ):
-        # `dataclasses.replace` gives the ends, which can be read where a first or a last element cannot
+        # `dataclasses.replace` gives the ends, which can be read where a first or a last element
+        # cannot
         self._keep(
             ends=(first, last) if ends is None else tuple(ends), unit=arguments.text("unit", unit)
         )

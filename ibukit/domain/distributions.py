@@ -94,18 +94,19 @@ def check_distribution(p: ArrayLike, name: str = "p") -> Floats:
 def quantize(p: ArrayLike, bits: int = 20) -> Floats:
     """Round to a grid: q_x = m_x / sum_u m_u with m_x = round(2^bits p_x).
 
-    For what random draws depend on. Two computers agree on an estimate up to its last digits only; made into a
-    mechanism, these decide now and then how a draw falls, and from there on two simulations have nothing in common.
-    Rounded first, the estimates are the same numbers, to the last bit, unless an entry lies within its error of the
-    middle between two steps of the grid: of entries with an error of 1e-13, one in five million.
+    For what random draws depend on. Two computers agree on an estimate up to its last digits only;
+    made into a mechanism, these decide now and then how a draw falls, and from there on two
+    simulations have nothing in common. Rounded first, the estimates are the same numbers, to the
+    last bit, unless an entry lies within its error of the middle between two steps of the grid: of
+    entries with an error of 1e-13, one in five million.
 
     Parameters
     ----------
     p : array_like, shape (k,)
         A distribution.
     bits : int
-        From 1 to 52. The grid's step is 2^-bits, by default about 1e-6, which is far below the statistical error of an
-        estimate from fewer than 10^10 reports.
+        From 1 to 52. The grid's step is 2^-bits, by default about 1e-6, which is far below the
+        statistical error of an estimate from fewer than 10^10 reports.
 
     Returns
     -------
@@ -117,7 +118,8 @@ def quantize(p: ArrayLike, bits: int = 20) -> Floats:
     InvalidDistribution
         If `p` is not a distribution.
     ValueError
-        If `bits` is not a whole number from 1 to 52, or so small that every probability would be rounded to 0.
+        If `bits` is not a whole number from 1 to 52, or so small that every probability would be
+        rounded to 0.
 
     Examples
     --------

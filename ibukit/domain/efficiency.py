@@ -1,7 +1,8 @@
 """Reports that get lost: from all secrets to those that are seen, and back.
 
-Secret x is seen with probability e_x. Of secrets distributed as theta, those seen are distributed as phi, with phi_x
-proportional to theta_x e_x; and theta_x is proportional to phi_x / e_x. Solvers work on phi, where rows sum to 1.
+Secret x is seen with probability e_x. Of secrets distributed as theta, those seen are distributed
+as phi, with phi_x proportional to theta_x e_x; and theta_x is proportional to phi_x / e_x. Solvers
+work on phi, where rows sum to 1.
 """
 
 from __future__ import annotations
@@ -76,7 +77,8 @@ def to_all(phi: Floats, efficiency: Floats | None) -> Floats:
 def slopes(theta: Floats, efficiency: Floats) -> Floats:
     """Derivatives of theta with respect to phi, d theta_x / d phi_y, shape (k, k).
 
-    theta = (phi / e) / S with S = sum_y phi_y / e_y, so d theta_x = (d phi_x / e_x - theta_x sum_y d phi_y / e_y) / S.
+    theta = (phi / e) / S with S = sum_y phi_y / e_y, so d theta_x = (d phi_x / e_x - theta_x sum_y
+    d phi_y / e_y) / S.
     """
     inverse = 1 / efficiency
     # with phi_y = theta_y e_y / sum theta e the sum S is the inverse of the mean efficiency
@@ -86,8 +88,8 @@ def slopes(theta: Floats, efficiency: Floats) -> Floats:
 def determined_among_all(found: Ranges, theta: Floats, efficiency: Floats) -> NDArray[np.bool_]:
     """Which theta_x all maximisers phi among those seen agree on, shape (k,).
 
-    They do if phi_x / e_x = theta_x S for all of them, a linear equation: its two sides differ by 0 at one of them, and
-    linear programmes give the range of the difference.
+    They do if phi_x / e_x = theta_x S for all of them, a linear equation: its two sides differ by 0
+    at one of them, and linear programmes give the range of the difference.
     """
     inverse = 1 / efficiency
     known = np.zeros(len(theta), dtype=bool)

@@ -371,8 +371,8 @@ def _are_total_bounds(west: float, south: float, east: float, north: float) -> b
 def _refuse_doubtful(first: float, second: float, third: float, fourth: float) -> None:
     """Four numbers that are a box in either order are taken for (south, north, west, east) if that is the smaller box.
 
-    A city or a country has a side far below the difference of its latitude and its longitude. Read in the wrong order
-    that difference becomes the side of the box.
+    A city or a country has a side far below the difference of its latitude and its longitude. Read
+    in the wrong order that difference becomes the side of the box.
     """
     as_stated = (second - first) * (fourth - third)
     if _are_total_bounds(first, second, third, fourth) and as_stated >= (third - first) * (

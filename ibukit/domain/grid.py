@@ -29,25 +29,28 @@ class Grid(Alphabet):
     Parameters
     ----------
     n_rows, n_cols : int, or both None
-        None for the plane of cells that has no end. Secrets are then (row, column) pairs instead of codes,
-        `PlanarGeometric` is the mechanism for it, and estimates are over the bounding box of the reports: outside,
-        every maximum likelihood estimate is 0.
+        None for the plane of cells that has no end. Secrets are then (row, column) pairs instead of
+        codes, `PlanarGeometric` is the mechanism for it, and estimates are over the bounding box of
+        the reports: outside, every maximum likelihood estimate is 0.
     cell_size : float or (height, width)
         Side of a cell in `unit`; a pair where cells are not square.
     unit : str
-        Unit of `cell_size` and so of all distances, as "km": a label that comparisons leave out. Privacy parameters
-        are then per `unit`.
+        Unit of `cell_size` and so of all distances, as "km": a label that comparisons leave out.
+        Privacy parameters are then per `unit`.
     bounds : (lat0, lat1, lon0, lon1), optional
         South, north, west and east edge in degrees (WGS 84). The cells are then equal in degrees.
     first : (row, column)
-        What the south-west cell is called: `values` and reports on the infinite grid count from there.
+        What the south-west cell is called: `values` and reports on the infinite grid count from
+        there.
 
     Raises
     ------
     ValueError
-        If a number of cells or a size is not positive, or the bounds are not increasing, or given without an end.
+        If a number of cells or a size is not positive, or the bounds are not increasing, or given
+        without an end.
     TooLarge
-        If it has more than 2^26 cells, or one without an end is asked for its length, values, codes or distances.
+        If it has more than 2^26 cells, or one without an end is asked for its length, values, codes
+        or distances.
 
     Examples
     --------
@@ -56,8 +59,9 @@ class Grid(Alphabet):
     (280, np.float64(0.7071))
     """
 
-    # what every alphabet has: here it follows from the numbers of cells. The unit, and what comes after it in the
-    # signature, are taken by name where dataclasses write one for a class that inherits: fields have another order
+    # what every alphabet has: here it follows from the numbers of cells. The unit, and what comes
+    # after it in the signature, are taken by name where dataclasses write one for a class that
+    # inherits: fields have another order
     values: NDArray[Any] = field(init=False, repr=False)
     _distances: Floats | None = field(init=False, default=None, repr=False)
     unit: str = field(default="", kw_only=True)
@@ -122,14 +126,15 @@ class Grid(Alphabet):
             South, north, west and east edge in degrees (WGS 84).
         n_rows, n_cols : int
         cell_size : float or (height, width), optional
-            In km. By default the true height and width of the middle cell on the WGS 84 ellipsoid; give the nominal
-            size where a publication computed with that.
+            In km. By default the true height and width of the middle cell on the WGS 84 ellipsoid;
+            give the nominal size where a publication computed with that.
 
         Raises
         ------
         ValueError
-            If the edges are not south < north and west < east in degrees; and if they, given without names, are a box
-            no larger when read as (west, south, east, north), which is the order of ``total_bounds``.
+            If the edges are not south < north and west < east in degrees; and if they, given
+            without names, are a box no larger when read as (west, south, east, north), which is the
+            order of ``total_bounds``.
 
         Examples
         --------
@@ -146,24 +151,26 @@ class Grid(Alphabet):
     def covering(cls, points: Any, cell_size: float = 500.0) -> Grid:
         """The grid of square cells of a length in metres that holds all points.
 
-        The cells are equal in degrees. Along the middle meridian and the middle parallel of the points there are
-        ceil(extent / cell_size) of them, on the WGS 84 ellipsoid, and the box of the points is widened to both sides
-        alike until these have the side `cell_size`. Towards the pole the cells are narrower: at latitude 50, 5 km from
-        the middle, by 0.1 %. Points on the edge are inside. Distances are in km.
+        The cells are equal in degrees. Along the middle meridian and the middle parallel of the
+        points there are ceil(extent / cell_size) of them, on the WGS 84 ellipsoid, and the box of
+        the points is widened to both sides alike until these have the side `cell_size`. Towards the
+        pole the cells are narrower: at latitude 50, 5 km from the middle, by 0.1 %. Points on the
+        edge are inside. Distances are in km.
 
         Parameters
         ----------
         points : GeoSeries, GeoDataFrame, or array_like of (lat, lon), shape (n, 2)
-            In any CRS; arrays are in degrees (WGS 84), and so are the columns lat and lon of a frame. Geometries need
-            not be points: the outline of a city is covered, too.
+            In any CRS; arrays are in degrees (WGS 84), and so are the columns lat and lon of a
+            frame. Geometries need not be points: the outline of a city is covered, too.
         cell_size : float
             In metres.
 
         Raises
         ------
         ValueError
-            If a position is missing, there is none, or they have no CRS; if cells equal in degrees cannot hold them,
-            at a pole and on both sides of longitude 180; if there would be more than 2^26 cells (`TooLarge`).
+            If a position is missing, there is none, or they have no CRS; if cells equal in degrees
+            cannot hold them, at a pole and on both sides of longitude 180; if there would be more
+            than 2^26 cells (`TooLarge`).
 
         Examples
         --------
@@ -182,7 +189,8 @@ class Grid(Alphabet):
 
     def _key(self) -> tuple[Any, ...]:
         key = (self.n_rows, self.n_cols, self.cell_shape, self.bounds)
-        # seeds are made of this: a grid that begins at the corner keeps the key it had before there were others
+        # seeds are made of this: a grid that begins at the corner keeps the key it had before there
+        # were others
         return key if self.first == (0, 0) else (*key, self.first)
 
     @property
@@ -219,9 +227,9 @@ class Grid(Alphabet):
     def codes(self, labels: Any, *, name: str = "labels") -> Ints:
         """Codes of (row, column) pairs, or of points on the globe, or `AlphabetMismatch`.
 
-        Pairs of integers, shape (n, 2), are (row, column), and so are the columns row and col of a frame. On a grid
-        with bounds pairs of floats, whole ones too, are (lat, lon) in degrees, and whatever `locate` takes is located;
-        points outside are an error here.
+        Pairs of integers, shape (n, 2), are (row, column), and so are the columns row and col of a
+        frame. On a grid with bounds pairs of floats, whole ones too, are (lat, lon) in degrees, and
+        whatever `locate` takes is located; points outside are an error here.
         """
         pairs, are_places = geography.labels_of_cells(labels, name)
         if are_places and self.bounds is None:
@@ -263,7 +271,8 @@ class Grid(Alphabet):
     ) -> Ints:
         """Codes of the cells that hold the points; a cell holds its south and west edge.
 
-        The northernmost and easternmost edge belong to the last cells. Mechanisms take these codes by ``codes=True``.
+        The northernmost and easternmost edge belong to the last cells. Mechanisms take these codes
+        by ``codes=True``.
 
         Parameters
         ----------
@@ -271,8 +280,9 @@ class Grid(Alphabet):
             As for `covering`. With `lon` the latitudes alone, shape (n,).
         lon : array_like, shape (n,), optional
         outside : {"raise", "nearest", "drop"}
-            What to do with points outside the bounds. Reports of planar mechanisms need "nearest", because that is
-            where these put noise that leaves the grid; "drop" leaves people out, and the result is shorter.
+            What to do with points outside the bounds. Reports of planar mechanisms need "nearest",
+            because that is where these put noise that leaves the grid; "drop" leaves people out,
+            and the result is shorter.
         lat : array_like, shape (n,), optional
             Latitudes by name, with `lon`.
 
@@ -283,8 +293,9 @@ class Grid(Alphabet):
         Raises
         ------
         ValueError
-            If the grid has no bounds, or geometries have no CRS or are not points; if a position is missing, or outside
-            where `outside` is "raise", or not on the globe where it is "nearest" (`AlphabetMismatch`).
+            If the grid has no bounds, or geometries have no CRS or are not points; if a position is
+            missing, or outside where `outside` is "raise", or not on the globe where it is
+            "nearest" (`AlphabetMismatch`).
 
         Examples
         --------
@@ -308,8 +319,8 @@ class Grid(Alphabet):
     def to_geodataframe(self, values: ArrayLike, name: str = "value") -> GeoDataFrame:
         """One row per cell (row, col, values, its rectangle) in code order.
 
-        With bounds the rectangles are in degrees, EPSG:4326; without, in `unit` from the corner of cell (0, 0) and
-        the frame has no coordinate reference system.
+        With bounds the rectangles are in degrees, EPSG:4326; without, in `unit` from the corner of
+        cell (0, 0) and the frame has no coordinate reference system.
 
         Parameters
         ----------
@@ -360,8 +371,8 @@ class Grid(Alphabet):
     ) -> tuple[Grid, Floats]:
         """The grid and the values of a frame that `to_geodataframe` made.
 
-        Rows may stand in any order. A frame does not hold the cell size: by default it is that of the rectangles, and
-        where these are in degrees the true one in km of the middle cell.
+        Rows may stand in any order. A frame does not hold the cell size: by default it is that of
+        the rectangles, and where these are in degrees the true one in km of the middle cell.
 
         Examples
         --------

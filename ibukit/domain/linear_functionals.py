@@ -32,7 +32,8 @@ class Questions:
     k : int
         Number of probabilities.
     weights : ndarray, shape (r, k), or None
-        None for each probability by itself, whose weights are the unit vectors and are not written out.
+        None for each probability by itself, whose weights are the unit vectors and are not written
+        out.
     single : bool
         Whether one question was asked, and the answer is a number.
     """
@@ -123,8 +124,8 @@ def weights_of(of: Any, alphabet: Alphabet) -> Floats | None:
     Parameters
     ----------
     of : None, array_like of shape (k,) or (r, k), mapping or Series
-        Weights in the alphabet's order, one question or one in each row; truth values are the weights 0 and 1. Mappings
-        and Series have the weights of some labels, others have 0.
+        Weights in the alphabet's order, one question or one in each row; truth values are the
+        weights 0 and 1. Mappings and Series have the weights of some labels, others have 0.
     alphabet : Alphabet
 
     Raises

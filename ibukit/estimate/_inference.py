@@ -30,25 +30,29 @@ class Inferred(Labelled):
         """Intervals of the probabilities, or of weighted sums.
 
         - ``"wald"``: w . theta -+ c standard errors, which cover with probability about `level` at distributions
-          without zeros. Cut at what any distribution can have, 0 and 1 for a probability; void where that happens.
+          without zeros. Cut at what any distribution can have, 0 and 1 for a probability; void
+          where that happens.
         - ``"profile"``: the range of w . theta over {theta : L(theta) >= max L - z^2 / 2}, z the normal quantile. Each
-          end has a bound by duality, and the range that is returned is proved to contain that of the set. Covers with
-          probability about `level` in the limit; where many probabilities are 0, with more, or under k-RR with less
-          (.55 instead of .95 in the worst case that the chapter *How sure can we be?* measures).
+          end has a bound by duality, and the range that is returned is proved to contain that of
+          the set. Covers with probability about `level` in the limit; where many probabilities are
+          0, with more, or under k-RR with less (.55 instead of .95 in the worst case that the
+          chapter *How sure can we be?* measures).
         - ``"calibrated"``: the answers v whose likelihood ratio is at most the quantile of the ratios of `draws`
-          tallies simulated from the most likely distribution with the answer v. Covers with probability about `level`
-          at the boundary, too.
+          tallies simulated from the most likely distribution with the answer v. Covers with
+          probability about `level` at the boundary, too.
         - ``"guaranteed"``: covers with probability at least `level` at any number of reports, for any mechanism,
-          without conditions. `by` says how: "boxes", the range over all theta whose reports are as probable as their
-          Clopper-Pearson intervals say, for all questions at once; "betting", bets against each end that are designed
-          from a tenth of the reports, narrower where reports are of many kinds; "split", "cross-fitted" and "averaged",
-          likelihood ratios of halves of the reports (universal inference), also where reports cannot be listed.
+          without conditions. `by` says how: "boxes", the range over all theta whose reports are as
+          probable as their Clopper-Pearson intervals say, for all questions at once; "betting",
+          bets against each end that are designed from a tenth of the reports, narrower where
+          reports are of many kinds; "split", "cross-fitted" and "averaged", likelihood ratios of
+          halves of the reports (universal inference), also where reports cannot be listed.
         - ``"credible"``: holds w . theta with probability `level` under the posterior of the prior Dirichlet(`alpha`).
         - ``"bootstrap"``: quantiles of the estimates of `draws` tallies, simulated from this estimate or, with
           kind="reports", drawn from the reports. Covers too rarely at the boundary.
 
-        All but Wald's and the parametric bootstrap are of the reports, not of this estimate. "wald", "profile",
-        "calibrated", "guaranteed" and "credible" see where reports leave directions open.
+        All but Wald's and the parametric bootstrap are of the reports, not of this estimate.
+        "wald", "profile", "calibrated", "guaranteed" and "credible" see where reports leave
+        directions open.
 
         Parameters
         ----------
@@ -58,12 +62,13 @@ class Inferred(Labelled):
             Questions, as `standard_errors` takes them.
         method : {"profile", "wald", "calibrated", "guaranteed", "credible", "bootstrap"}
         target : {"distribution", "frequencies"}
-            What is to be covered, as `standard_errors` takes it. The frequencies by "wald", "credible", "bootstrap",
-            and "guaranteed" by boxes or betting.
+            What is to be covered, as `standard_errors` takes it. The frequencies by "wald",
+            "credible", "bootstrap", and "guaranteed" by boxes or betting.
         **options
-            Of the method. "calibrated": draws=400, seed=0. "guaranteed": by="boxes", seed=0, and share=0.1 (the pilot,
-            "betting"), share=0.5 ("split") or splits=10 ("averaged"). "credible": alpha=1.0, seed=0. "bootstrap":
-            draws=1000, seed=0, kind="parametric", n_jobs=1.
+            Of the method. "calibrated": draws=400, seed=0. "guaranteed": by="boxes", seed=0, and
+            share=0.1 (the pilot, "betting"), share=0.5 ("split") or splits=10 ("averaged").
+            "credible": alpha=1.0, seed=0. "bootstrap": draws=1000, seed=0, kind="parametric",
+            n_jobs=1.
 
         Returns
         -------
@@ -72,8 +77,8 @@ class Inferred(Labelled):
         Raises
         ------
         ValueError
-            If `level` is not between 0 and 1, or the method is not known or not for this target; and as
-            `standard_errors`.
+            If `level` is not between 0 and 1, or the method is not known or not for this target;
+            and as `standard_errors`.
         TooLarge
             If the method would take a matrix that is too large, or hours.
 
@@ -104,7 +109,8 @@ class Inferred(Labelled):
         """
         questions, level = asked(of, self.alphabet), arguments.fraction("level", level, "()")
         self._refuse_off_simplex()
-        # found by a room further down the stream, which is asked for when it is needed and not before
+        # found by a room further down the stream, which is asked for when it is needed and not
+        # before
         found = import_module("ibukit.intervals").interval(
             self, questions, level, method, target, options
         )
@@ -120,9 +126,10 @@ class Inferred(Labelled):
     ) -> tuple[Floats, Floats]:
         """Intervals of all probabilities that hold together.
 
-        All k contain what they are for with probability `level`, about or at least, as `method` has it. The boxes of
-        "guaranteed" hold together as they are. By other methods each interval has the level 1 - (1 - level) / k: the
-        chances that one of them fails add up to 1 - level at most (Bonferroni).
+        All k contain what they are for with probability `level`, about or at least, as `method` has
+        it. The boxes of "guaranteed" hold together as they are. By other methods each interval has
+        the level 1 - (1 - level) / k: the chances that one of them fails add up to 1 - level at
+        most (Bonferroni).
 
         Parameters
         ----------

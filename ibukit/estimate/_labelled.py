@@ -61,7 +61,8 @@ class Labelled:
     def __len__(self) -> int:
         return len(self.distribution)
 
-    # labels or probabilities? `to_series` has both; and Python would try the labels 0, 1, ... by itself
+    # labels or probabilities? `to_series` has both; and Python would try the labels 0, 1, ... by
+    # itself
     __iter__ = None
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
@@ -91,15 +92,17 @@ class Labelled:
         Parameters
         ----------
         level : float, optional
-            Of the intervals, strictly between 0 and 1. None leaves them out, and what else needs the reports.
+            Of the intervals, strictly between 0 and 1. None leaves them out, and what else needs
+            the reports.
         method : str, optional
-            As `interval` takes it. By default "profile" for at most 300 secrets, where it applies, and "wald" for more.
+            As `interval` takes it. By default "profile" for at most 300 secrets, where it applies,
+            and "wald" for more.
 
         Returns
         -------
         pandas.DataFrame
-            Columns probability, lower, upper (see `interval`) and `identified`; with None the first alone. Index: the
-            labels, on a grid (row, col).
+            Columns probability, lower, upper (see `interval`) and `identified`; with None the first
+            alone. Index: the labels, on a grid (row, col).
 
         Raises
         ------
@@ -133,7 +136,8 @@ class Labelled:
         level : float, optional
             Adds the columns lower, upper and identified, as `to_frame` has them.
         method : str, optional
-            As `interval` takes it. By default "profile" for at most 300 secrets, where it applies, and "wald" for more.
+            As `interval` takes it. By default "profile" for at most 300 secrets, where it applies,
+            and "wald" for more.
 
         Returns
         -------
@@ -176,16 +180,18 @@ class Labelled:
     def to_json(self, level: float | None = None, method: str | None = None) -> str:
         """One JSON object with the labels, the probabilities and all that is printed.
 
-        Its names are labels, probabilities, gap, status, n_iter, method, log_likelihood, n, the number of reports (null
-        without a tally), and dropped, how many were left out by reason. Infinite numbers, which JSON has not, are the
-        texts "inf" and "-inf", as Python's `float` reads them; labels that JSON has not, such as dates, are texts too.
+        Its names are labels, probabilities, gap, status, n_iter, method, log_likelihood, n, the
+        number of reports (null without a tally), and dropped, how many were left out by reason.
+        Infinite numbers, which JSON has not, are the texts "inf" and "-inf", as Python's `float`
+        reads them; labels that JSON has not, such as dates, are texts too.
 
         Parameters
         ----------
         level : float, optional
             Adds the lists lower, upper and identified, as `to_frame` has them.
         method : str, optional
-            As `interval` takes it. By default "profile" for at most 300 secrets, where it applies, and "wald" for more.
+            As `interval` takes it. By default "profile" for at most 300 secrets, where it applies,
+            and "wald" for more.
 
         Raises
         ------
@@ -225,11 +231,12 @@ class Labelled:
         Parameters
         ----------
         level : float, optional
-            Adds the intervals of `interval`: whiskers, or a band. On a map cells are crossed out whose interval reaches
-            down to 0.
+            Adds the intervals of `interval`: whiskers, or a band. On a map cells are crossed out
+            whose interval reaches down to 0.
         ax : matplotlib Axes, optional
         method : str, optional
-            As `interval` takes it. By default "profile" for at most 300 secrets, where it applies, and "wald" for more.
+            As `interval` takes it. By default "profile" for at most 300 secrets, where it applies,
+            and "wald" for more.
 
         Returns
         -------

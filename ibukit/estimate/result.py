@@ -50,27 +50,31 @@ class Status(Enum):
 class Estimate(Inferred, SavedEstimate, ReadOnlyArrays):
     """An estimate of the distribution of the secrets.
 
-    It answers in labels: ``estimate[label]`` is a probability, `to_series` and `to_frame` have the labels for an index,
-    `plot` draws them. `distribution` is in the alphabet's order, and an estimate may stand wherever a distribution is
-    asked for. Two estimates are equal if all that is printed of them is, and their distributions and reports are.
+    It answers in labels: ``estimate[label]`` is a probability, `to_series` and `to_frame` have the
+    labels for an index, `plot` draws them. `distribution` is in the alphabet's order, and an
+    estimate may stand wherever a distribution is asked for. Two estimates are equal if all that is
+    printed of them is, and their distributions and reports are.
 
     Attributes
     ----------
     distribution : ndarray, shape (k,)
-        Probabilities in the alphabet's order. On the simplex unless `status` is OFF_SIMPLEX (raw matrix inversion).
+        Probabilities in the alphabet's order. On the simplex unless `status` is OFF_SIMPLEX (raw
+        matrix inversion).
     log_likelihood : float
-        L = sum_z counts_z log P(z), in nats, total over all reports; -inf where a seen report has probability 0.
+        L = sum_z counts_z log P(z), in nats, total over all reports; -inf where a seen report has
+        probability 0.
     gap : float
-        Nats per report: no distribution has a mean log-likelihood above that of this one by more than `gap`.
-        It bounds the likelihood, not the distance to the truth. inf off the simplex.
+        Nats per report: no distribution has a mean log-likelihood above that of this one by more
+        than `gap`. It bounds the likelihood, not the distance to the truth. inf off the simplex.
     status : Status
     n_iter : int
         Steps taken; 0 for closed forms.
     method : str
         Estimator and stopping rule.
     alphabet : Alphabet
-        What the probabilities are of. If the secrets' own alphabet (``tally.full_alphabet``) is unbounded, this is a
-        part of it outside which every maximum likelihood estimate is exactly 0; `gap` holds for the whole.
+        What the probabilities are of. If the secrets' own alphabet (``tally.full_alphabet``) is
+        unbounded, this is a part of it outside which every maximum likelihood estimate is exactly
+        0; `gap` holds for the whole.
     tally : Tally, optional
         The reports it was computed from; standard errors and `identified` need it.
 
@@ -99,10 +103,11 @@ class Estimate(Inferred, SavedEstimate, ReadOnlyArrays):
     def identified(self) -> NDArray[np.bool_]:
         """Whether the reports determine each secret's probability, shape (k,).
 
-        They do where all MLEs agree on it (to 1e-7). A property of the reports, the same for every estimate made from
-        them; computed when first asked for. Where it is False, `theory.mle_set` gives the range. True does not mean
-        precise: see `standard_errors`, which are inf where the likelihood is flat around the estimate, while the
-        boundary of the simplex may still single it out.
+        They do where all MLEs agree on it (to 1e-7). A property of the reports, the same for every
+        estimate made from them; computed when first asked for. Where it is False, `theory.mle_set`
+        gives the range. True does not mean precise: see `standard_errors`, which are inf where the
+        likelihood is flat around the estimate, while the boundary of the simplex may still single
+        it out.
 
         Raises
         ------
@@ -117,7 +122,8 @@ class Estimate(Inferred, SavedEstimate, ReadOnlyArrays):
         array([ True, False, False])
         """
         tally = self._known_tally("what is identified depends on the reports")
-        # finite standard errors prove that the columns of the reports seen span all directions: L is strictly concave
+        # finite standard errors prove that the columns of the reports seen span all directions: L
+        # is strictly concave
         if np.isfinite(vars(self).get("_variances", np.inf)).all():
             return np.ones(len(self), dtype=bool)
         return determined(tally, self.distribution)
@@ -125,21 +131,22 @@ class Estimate(Inferred, SavedEstimate, ReadOnlyArrays):
     def standard_errors(self, of: Any = None, target: str = "distribution") -> Any:
         """Asymptotic standard errors, of each probability or of weighted sums.
 
-        They are the square roots of the diagonal of the inverse observed information. The information is J_xy = sum_z
-        counts_z M_xz M_yz / (theta M)_z^2 on the directions that keep the sum 1: the errors of an efficient estimator
-        of an interior distribution. They ignore that probabilities are not negative, so where many are estimated as 0
-        they are too large; and they do not count the bias of stopping early. Where the reports seen do not determine a
+        They are the square roots of the diagonal of the inverse observed information. The
+        information is J_xy = sum_z counts_z M_xz M_yz / (theta M)_z^2 on the directions that keep
+        the sum 1: the errors of an efficient estimator of an interior distribution. They ignore
+        that probabilities are not negative, so where many are estimated as 0 they are too large;
+        and they do not count the bias of stopping early. Where the reports seen do not determine a
         secret's probability at all, its standard error is inf.
 
         Parameters
         ----------
         of : array_like of shape (k,) or (r, k), or mapping, optional
-            Weights of the sum w . theta: one question, or one in each row; truth values are 0 and 1. A mapping has the
-            weights of some labels. None: every probability, computed once.
+            Weights of the sum w . theta: one question, or one in each row; truth values are 0 and
+            1. A mapping has the weights of some labels. None: every probability, computed once.
         target : {"distribution", "frequencies"}
-            Errors as an estimate of the distribution that people come from, or of these people's own frequencies F.
-            The second are smaller: their square is w V w - (sum_x w_x^2 theta_x - (w . theta)^2) / n, because the luck
-            of who was asked is no error then.
+            Errors as an estimate of the distribution that people come from, or of these people's
+            own frequencies F. The second are smaller: their square is w V w - (sum_x w_x^2 theta_x
+            - (w . theta)^2) / n, because the luck of who was asked is no error then.
 
         Returns
         -------
@@ -148,16 +155,17 @@ class Estimate(Inferred, SavedEstimate, ReadOnlyArrays):
         Raises
         ------
         ValueError
-            If the estimate does not know its tally, is off the simplex, or gives a report that was seen probability 0;
-            if `of` has not k finite weights, or reports may be lost and the target is the frequencies.
+            If the estimate does not know its tally, is off the simplex, or gives a report that was
+            seen probability 0; if `of` has not k finite weights, or reports may be lost and the
+            target is the frequencies.
         AlphabetMismatch
             If `of` has a label that is not in the alphabet.
         TooLarge
-            If they would take a matrix of more than 10,000 secrets squared, or of 5,000 where the reports leave
-            something undetermined. Under k-RR, also pooled, and under geometric noise on a line there are closed forms,
-            in O(k) time and memory. All cells of a larger plane are solved for without the matrix, each variance within
-            a hundredth, if every report was seen and the noise is narrow beside the plane: 256 x 256 cells in half a
-            minute.
+            If they would take a matrix of more than 10,000 secrets squared, or of 5,000 where the
+            reports leave something undetermined. Under k-RR, also pooled, and under geometric noise
+            on a line there are closed forms, in O(k) time and memory. All cells of a larger plane
+            are solved for without the matrix, each variance within a hundredth, if every report was
+            seen and the noise is narrow beside the plane: 256 x 256 cells in half a minute.
 
         References
         ----------
@@ -178,8 +186,9 @@ class Estimate(Inferred, SavedEstimate, ReadOnlyArrays):
     def covariance(self) -> Floats:
         """Asymptotic covariances of the probabilities, shape (k, k).
 
-        All of what `standard_errors` takes the diagonal of: the inverse observed information on the directions that
-        keep the sum. Each row sums to 0. The variance of sum_x w_x theta_x is ``w @ covariance @ w``.
+        All of what `standard_errors` takes the diagonal of: the inverse observed information on the
+        directions that keep the sum. Each row sums to 0. The variance of sum_x w_x theta_x is ``w @
+        covariance @ w``.
 
         Returns
         -------

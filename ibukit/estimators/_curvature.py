@@ -1,7 +1,7 @@
 """The matrix of a Newton step for the smoothest fit, and its determinant: dense, or in O(k) on a line.
 
-H = S M W M^T S + C with S = diag(sqrt theta), W = diag(q / p^2), and C the roughness's, a multiple of
-`Roughness.curvature`.
+H = S M W M^T S + C with S = diag(sqrt theta), W = diag(q / p^2), and C the roughness's, a multiple
+of `Roughness.curvature`.
 """
 
 from __future__ import annotations
@@ -65,12 +65,13 @@ class DenseCurvature(Determined):
 class LineCurvature(Determined):
     """For geometric noise on a line, whose kernel K has a tridiagonal inverse.
 
-    H v = r is a system of three unknowns a position: with T = (1 - a^2) K^-1, y = -K S v and (1 - a^2) z = K W K S v,
+    H v = r is a system of three unknowns a position: with T = (1 - a^2) K^-1, y = -K S v and (1 -
+    a^2) z = K W K S v,
 
         C v + (1 - a^2) S z = r ,    (1 - a^2) S v + T y = 0 ,    W y + T z = 0 ,
 
-    where C is the roughness's. In this order its band is three wide on either side. The determinant of the whole is,
-    but for its sign, det(T)^2 det H, and det T = 1 - a^2.
+    where C is the roughness's. In this order its band is three wide on either side. The determinant
+    of the whole is, but for its sign, det(T)^2 det H, and det T = 1 - a^2.
     """
 
     bands: Floats

@@ -14,16 +14,17 @@ from ibukit._ground.arguments import Floats
 if TYPE_CHECKING:
     from scipy.interpolate import CubicSpline
 
-# expected numbers between which the expectation is tabulated; outside its two expansions are exact to 1e-5
+# expected numbers between which the expectation is tabulated; outside its two expansions are exact
+# to 1e-5
 MIN_TABULATED, MAX_TABULATED = 1e-9, 100.0
 
 
 def expected_deviance_term(log_mean: Floats) -> Floats:
     """E[2 C log(C / mu) given C >= 1], C Poisson with mean mu = exp(log_mean).
 
-    What a report that was seen at all adds to the deviance on average: 1 where it is expected often, 1.8 where once,
-    about 2 log(1 / mu) where hardly ever. So the sum of these over the reports seen has the mean of the deviance,
-    whatever the reports that were not seen.
+    What a report that was seen at all adds to the deviance on average: 1 where it is expected
+    often, 1.8 where once, about 2 log(1 / mu) where hardly ever. So the sum of these over the
+    reports seen has the mean of the deviance, whatever the reports that were not seen.
     """
     few, many = math.log(MIN_TABULATED), math.log(MAX_TABULATED)
     if log_mean.min() >= many:  # mostly, and this is asked at every step

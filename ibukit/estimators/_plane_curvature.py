@@ -1,14 +1,16 @@
 """The system of a Newton step for the smoothest fit on a plane, without a matrix.
 
-H = S M W M^T S + C, as in `_curvature`. C is sparse, the other term two convolutions. Conjugate gradients solve with H.
-Where theta is even, cosine transforms U all but make it diagonal: C is c Laplace + v with a potential v, and S M W M^T
-S is tau times the square of the kernel K. Where theta is not, tau goes from the peaks to the valleys by powers of ten,
-so the cells are sorted by it into levels j with windows chi_j whose squares sum to 1, and
+H = S M W M^T S + C, as in `_curvature`. C is sparse, the other term two convolutions. Conjugate
+gradients solve with H. Where theta is even, cosine transforms U all but make it diagonal: C is c
+Laplace + v with a potential v, and S M W M^T S is tau times the square of the kernel K. Where theta
+is not, tau goes from the peaks to the valleys by powers of ten, so the cells are sorted by it into
+levels j with windows chi_j whose squares sum to 1, and
 
     H^-1 is near sum_j chi_j E_j U^T (c Laplace + v_j + tau_j K^2)^-1 U E_j chi_j .
 
-E_j is 1 but in cells from which theta rises steeply, where it makes up for what the diagonal of C has above v_j. Some
-ten to eighty iterations are enough unless the penalty is so weak that the fit becomes a comb.
+E_j is 1 but in cells from which theta rises steeply, where it makes up for what the diagonal of C
+has above v_j. Some ten to eighty iterations are enough unless the penalty is so weak that the fit
+becomes a comb.
 """
 
 from __future__ import annotations
@@ -32,7 +34,8 @@ from ibukit.estimators._curvature import Curvature
 Reals = NDArray[Any]  # of single or double precision
 # up to here a dense matrix is as fast
 DENSE_SECRETS = 1024
-# of a residual relative to the right-hand side: of a quick step in single precision, and of a careful one
+# of a residual relative to the right-hand side: of a quick step in single precision, and of a
+# careful one
 QUICK_RESIDUAL, CAREFUL_RESIDUAL = 1e-4, 1e-10
 MAX_CONJUGATE = 1000
 # by how much tau falls from level to level, and below which share of c the reports no longer count
@@ -43,8 +46,8 @@ LEVEL, FAINT = 20.0, 0.03
 class PlaneCurvature(Curvature):
     """H for one planar channel.
 
-    `w` is q / p^2, `diagonal` and `beside` (between rows, between columns) are C's, and `degrees` is the diagonal that
-    C has where theta is uniform.
+    `w` is q / p^2, `diagonal` and `beside` (between rows, between columns) are C's, and `degrees`
+    is the diagonal that C has where theta is uniform.
     """
 
     channel: PlaneChannel
@@ -96,7 +99,8 @@ class PlaneCurvature(Curvature):
         def direction(rest: Floats) -> Floats:
             if normal is None:
                 return self._nearly(rest)
-            # off the multiple of the normal that the residual carries: what rounding makes of it would grow
+            # off the multiple of the normal that the residual carries: what rounding makes of it
+            # would grow
             rest -= normal * float(from_normal @ rest)
             z = self._nearly(rest)
             return z - from_normal * float(normal @ z)

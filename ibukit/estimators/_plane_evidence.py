@@ -1,6 +1,7 @@
 """The penalty of most evidence on a plane too large for determinants: by how the evidence changes with it.
 
-With L the log-likelihood, R the roughness and H the curvature, all at the best fit for a penalty, the evidence is
+With L the log-likelihood, R the roughness and H the curvature, all at the best fit for a penalty,
+the evidence is
 
     E = L - penalty R + (k - 1)/2 log penalty - 1/2 (log det H + log(r . H^-1 r)),   r = sqrt theta,
 
@@ -8,9 +9,10 @@ and as the best fit is a maximum, its slope in log penalty is
 
     E' = (k - 1)/2 - penalty R - 1/2 (tr H^-1 H' + (log(r . H^-1 r))').
 
-H is F F^T with a column for each report and each pair of neighbours. For s of random signs x = H^-1 F s has the
-covariance H^-1, so k + x . (H' - H) x has the mean tr H^-1 H'. Where the penalty alone decides, H' is H, and nothing
-is left to err: the variance goes with the number of parameters that the reports decide, not with k.
+H is F F^T with a column for each report and each pair of neighbours. For s of random signs x = H^-1
+F s has the covariance H^-1, so k + x . (H' - H) x has the mean tr H^-1 H'. Where the penalty alone
+decides, H' is H, and nothing is left to err: the variance goes with the number of parameters that
+the reports decide, not with k.
 """
 
 from __future__ import annotations
@@ -28,10 +30,11 @@ from ibukit.estimators._plane_curvature import PlaneCurvature
 from ibukit.estimators._roughness import Fit, Roughness, fit, plane_curvature
 from ibukit.tally.tally import Tally
 
-# draws of signs where the evidence is compared, and where its top is found; always the same ones, so that the slope is
-# a smooth function of the penalty
+# draws of signs where the evidence is compared, and where its top is found; always the same ones,
+# so that the slope is a smooth function of the penalty
 FEW_SIGNS, MANY_SIGNS, SEED_OF_SIGNS = 4, 16, 0
-# derivatives are differences over this change of log penalty, less where a log probability would change by more
+# derivatives are differences over this change of log penalty, less where a log probability would
+# change by more
 MAX_CHANGE, MAX_MOVE = 0.1, 0.5
 # of log penalty: nearer than the draws tell
 NEAR_THE_TOP = 0.02

@@ -14,7 +14,8 @@ from ibukit.channels import DenseChannel
 from ibukit.errors import ImpossibleReport
 from ibukit.solvers import Problem, best_found
 
-# what each multinomial maximum is asked for; doubles give less on some, and the certificate of the whole decides
+# what each multinomial maximum is asked for; doubles give less on some, and the certificate of the
+# whole decides
 INNER_TOL = 1e-13
 # a signal of a smaller share of the counts is none
 MIN_SIGNAL = 2.0**-40
@@ -32,8 +33,9 @@ class Signal(NamedTuple):
 def maximise_signal(response: Floats, counts: Floats, background: Floats) -> Signal:
     """Maximise sum_z n_z log nu_z - nu_z with nu = mu M + b over mu >= 0, for row-stochastic M.
 
-    For sum mu = T, and phi = mu / T on the simplex, nu = T phi (M + b / T): the multinomial problem with this matrix.
-    Its maximum is concave in T, and has the slope (n - c) / T - 1 with c = sum_z n_z b_z / nu_z.
+    For sum mu = T, and phi = mu / T on the simplex, nu = T phi (M + b / T): the multinomial problem
+    with this matrix. Its maximum is concave in T, and has the slope (n - c) / T - 1 with c = sum_z
+    n_z b_z / nu_z.
     """
     here = counts > 0
     m, n, b = response[:, here], counts[here], background[here]
@@ -85,8 +87,9 @@ def maximise_signal(response: Floats, counts: Floats, background: Floats) -> Sig
 def gap(mu: Floats, m: Floats, n: Floats, b: Floats) -> float:
     """No mu* >= 0 has a log-likelihood above this one's by more, in nats per report.
 
-    By Jensen sum_z n_z log(nu*_z / nu_z) <= n log((sum_x mu*_x g_x + c) / n) <= n log((T* G + c) / n), for the g_x and
-    c below, and G their maximum. Less T* - T, that is largest at T* = n - c / G, or at 0.
+    By Jensen sum_z n_z log(nu*_z / nu_z) <= n log((sum_x mu*_x g_x + c) / n) <= n log((T* G + c) /
+    n), for the g_x and c below, and G their maximum. Less T* - T, that is largest at T* = n - c /
+    G, or at 0.
     """
     nu, total, seen = mu @ m + b, float(n.sum()), float(mu.sum())
     if not nu.min() > 0:

@@ -1,8 +1,9 @@
 """Good's roughness of a distribution on a line or a grid, and the best fit for its weight, by Newton's method.
 
-Everything is written in u = log(k theta) and in ratios of neighbours: where no report wants any mass the best fit
-decays from neighbour to neighbour by a constant factor, on a long line below what a double holds; and near the uniform
-distribution, where u is near 0, a heavy penalty asks for all its digits.
+Everything is written in u = log(k theta) and in ratios of neighbours: where no report wants any
+mass the best fit decays from neighbour to neighbour by a constant factor, on a long line below what
+a double holds; and near the uniform distribution, where u is near 0, a heavy penalty asks for all
+its digits.
 """
 
 from __future__ import annotations
@@ -23,10 +24,12 @@ from ibukit.estimators._curvature import Curvature, dense_curvature, line_curvat
 from ibukit.estimators._plane_curvature import DENSE_SECRETS, PlaneCurvature
 from ibukit.tally.tally import Tally
 
-# the largest change in one step, as a logarithm, of a square root: beyond it the quadratic model means little
+# the largest change in one step, as a logarithm, of a square root: beyond it the quadratic model
+# means little
 MAX_LOG_CHANGE = 2.0
-# Newton's method needs four or five steps from a neighbouring weight. With little weight, where the fit becomes a comb,
-# a first try limits the change of neighbours' ratios, a second, from the start again, that of each probability
+# Newton's method needs four or five steps from a neighbouring weight. With little weight, where the
+# fit becomes a comb, a first try limits the change of neighbours' ratios, a second, from the start
+# again, that of each probability
 QUICK_STEPS, MAX_STEPS = 25, 300
 # steps without progress after which an excess that rounding alone can make is not going to fall
 IDLE_STEPS = 3
@@ -36,7 +39,8 @@ IDLE_STEPS = 3
 class Roughness:
     """R(theta) = sum over neighbours x, y of (sqrt theta_x - sqrt theta_y)^2 / d(x, y)^2.
 
-    Convex, because the geometric mean of theta_x and theta_y is concave, and R(c theta) = c R(theta).
+    Convex, because the geometric mean of theta_x and theta_y is concave, and R(c theta) = c
+    R(theta).
     """
 
     one: NDArray[np.int64]
@@ -128,8 +132,9 @@ def _slowest(k: int) -> float:
 class Fit:
     """Where the search for the best fit ended.
 
-    `excess` is the certificate, nats per report: no distribution has a penalised mean log-likelihood above this one's
-    by more. `curvature` is -1/4 its second derivatives along sqrt theta, to solve with.
+    `excess` is the certificate, nats per report: no distribution has a penalised mean
+    log-likelihood above this one's by more. `curvature` is -1/4 its second derivatives along sqrt
+    theta, to solve with.
     """
 
     u: Floats
@@ -153,9 +158,9 @@ def fit(
 ) -> Fit:
     """Maximise F = sum_z q_z log(theta M)_z - weight R(theta) from a given start until the excess is at most tol.
 
-    With gamma the gradient of F, which is concave, F(phi) - F(theta) <= phi . gamma - theta . gamma, at most
-    max gamma - theta . gamma. A step is Newton's for v = d theta / sqrt theta; `determined` if by a curvature that has
-    a determinant.
+    With gamma the gradient of F, which is concave, F(phi) - F(theta) <= phi . gamma - theta .
+    gamma, at most max gamma - theta . gamma. A step is Newton's for v = d theta / sqrt theta;
+    `determined` if by a curvature that has a determinant.
     """
     quick = _newton(
         tally, roughness, weight, u, tol, QUICK_STEPS, careful=False, determined=determined

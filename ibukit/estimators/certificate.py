@@ -18,11 +18,12 @@ from ibukit.tally.tally import Tally, check_tally
 def gap(tally: Tally, distribution: ArrayLike) -> float:
     """Certify a distribution: how far its likelihood may be from the maximum.
 
-    max over phi of mean log-likelihood(phi) - mean log-likelihood(theta) <= gap. With g_x = sum_z q_z M_xz / (theta
-    M)_z the gap is log max_x g_x, because for any phi on the simplex, by Jensen, sum_z q_z log((phi M)_z / (theta M)_z)
-    <= log sum_x phi_x g_x <= log max_x g_x. Where the secrets' alphabet has no end it holds for all phi on the whole of
-    it: see `Tally.full_alphabet`. Where reports get lost with known efficiencies, the likelihood is that of the reports
-    seen, and theta and phi are distributions of all secrets.
+    max over phi of mean log-likelihood(phi) - mean log-likelihood(theta) <= gap. With g_x = sum_z
+    q_z M_xz / (theta M)_z the gap is log max_x g_x, because for any phi on the simplex, by Jensen,
+    sum_z q_z log((phi M)_z / (theta M)_z) <= log sum_x phi_x g_x <= log max_x g_x. Where the
+    secrets' alphabet has no end it holds for all phi on the whole of it: see `Tally.full_alphabet`.
+    Where reports get lost with known efficiencies, the likelihood is that of the reports seen, and
+    theta and phi are distributions of all secrets.
 
     Parameters
     ----------
@@ -33,8 +34,8 @@ def gap(tally: Tally, distribution: ArrayLike) -> float:
     Returns
     -------
     float
-        Nats per report, at least 0; 0 exactly at a maximiser, inf where a seen report has probability 0.
-        It bounds the likelihood, not the distance to the truth.
+        Nats per report, at least 0; 0 exactly at a maximiser, inf where a seen report has
+        probability 0. It bounds the likelihood, not the distance to the truth.
 
     Raises
     ------
@@ -98,14 +99,16 @@ def certified(
 ) -> Estimate:
     """The estimate with its likelihood and gap, both of the vector that is returned; `known` to its channel, or not.
 
-    `theta` is what the channel takes: where reports get lost, the distribution among those seen, from which that of all
-    secrets follows. The map is one to one and keeps the likelihood, so gap and likelihood are those of both.
+    `theta` is what the channel takes: where reports get lost, the distribution among those seen,
+    from which that of all secrets follows. The map is one to one and keeps the likelihood, so gap
+    and likelihood are those of both.
     """
     log_likelihood, excess = known or _read(tally, theta)
     off = status is Status.OFF_SIMPLEX
     return Estimate(
         distribution=arguments.frozen(to_all(theta, tally.efficiency)),
-        # what the channel leaves out of a report's probability is a factor, the same for every theta
+        # what the channel leaves out of a report's probability is a factor, the same for every
+        # theta
         log_likelihood=log_likelihood + tally.left_out,
         gap=math.inf if off else excess,
         status=status,

@@ -45,15 +45,17 @@ def combine_results(
 ) -> Estimate:
     """Combine results, [INV]_R, [RAP]_R or [IBU]_R.
 
-    theta = sum_A w_A estimator(reports of A). With ``weights="users"`` w_A = n_A / n, as the paper has it:
-    ``combine_results(tally, inv, post="normalize")`` and ``combine_results(tally, ibu, stop=...)`` are its [INV]_R and
-    [IBU]_R, and `inv` on RAPPOR tallies is its [RAP]_R. A careful mechanism then counts as much as a careless one,
-    whose estimate may be a thousand times as precise.
+    theta = sum_A w_A estimator(reports of A). With ``weights="users"`` w_A = n_A / n, as the paper
+    has it: ``combine_results(tally, inv, post="normalize")`` and ``combine_results(tally, ibu,
+    stop=...)`` are its [INV]_R and [IBU]_R, and `inv` on RAPPOR tallies is its [RAP]_R. A careful
+    mechanism then counts as much as a careless one, whose estimate may be a thousand times as
+    precise.
 
-    With ``weights="variance"`` w_A is proportional to n_A / e_A, with e_A the exact `theory.inv_squared_error` of the
-    mechanism where the secrets are uniform: of all fixed weights those of least expected squared error there. Averages
-    of raw INV stay unbiased, so take the nearest distribution once, to the average:
-    ``combine_results(tally, inv, weights="variance", post="none", project=True)``.
+    With ``weights="variance"`` w_A is proportional to n_A / e_A, with e_A the exact
+    `theory.inv_squared_error` of the mechanism where the secrets are uniform: of all fixed weights
+    those of least expected squared error there. Averages of raw INV stay unbiased, so take the
+    nearest distribution once, to the average: ``combine_results(tally, inv, weights="variance",
+    post="none", project=True)``.
 
     Parameters
     ----------
@@ -65,8 +67,8 @@ def combine_results(
     project : bool
         Take the point of the simplex that is nearest to the average.
     strict : bool, optional
-        Raise where the estimator misses its goal on a group (True), never (False), or by default where the estimator
-        itself raises, as `mle` does and `ibu` does not.
+        Raise where the estimator misses its goal on a group (True), never (False), or by default
+        where the estimator itself raises, as `mle` does and `ibu` does not.
     **options
         Handed to the estimator. What it calls by a name that is taken here goes into a partial:
         ``partial(estimator, weights=...)``.
@@ -74,9 +76,10 @@ def combine_results(
     Returns
     -------
     Estimate
-        ``log_likelihood`` and ``gap`` are those of the average under all the reports, each through its own mechanism:
-        the gap says what GIBU could gain. ``n_iter`` is summed over the groups; ``status`` is that of the worst group,
-        OFF_SIMPLEX for an average of raw INV off the simplex.
+        ``log_likelihood`` and ``gap`` are those of the average under all the reports, each through
+        its own mechanism: the gap says what GIBU could gain. ``n_iter`` is summed over the groups;
+        ``status`` is that of the worst group, OFF_SIMPLEX for an average of raw INV off the
+        simplex.
 
     Raises
     ------
@@ -130,19 +133,20 @@ def combine_mechanisms(
 ) -> Estimate:
     """Combine mechanisms, [INV]_M, [RAP]_M or [IBU]_M.
 
-    The estimator takes all reports as if all came through A[n]. A[n] = sum_A (n_A / n) A is the average mechanism, q[n]
-    the frequencies of all reports together. [INV]_M solves v A[n] = q[n] and is unbiased, since q[n] has the mean theta
-    A[n] although no report has that law. [RAP]_M does the same bit by bit. [IBU]_M maximises sum_z q[n]_z log (theta
-    A[n])_z, which is nobody's likelihood: it may be consistent, and it throws away which report came through which
-    mechanism. ``ibu(tally)`` and ``mle(tally)`` (GIBU) do not.
+    The estimator takes all reports as if all came through A[n]. A[n] = sum_A (n_A / n) A is the
+    average mechanism, q[n] the frequencies of all reports together. [INV]_M solves v A[n] = q[n]
+    and is unbiased, since q[n] has the mean theta A[n] although no report has that law. [RAP]_M
+    does the same bit by bit. [IBU]_M maximises sum_z q[n]_z log (theta A[n])_z, which is nobody's
+    likelihood: it may be consistent, and it throws away which report came through which mechanism.
+    ``ibu(tally)`` and ``mle(tally)`` (GIBU) do not.
 
     Parameters
     ----------
     tally : Tally
         Pooled, over mechanisms with the same reports; see `average_mechanism`.
     estimator : callable
-        From a tally of one mechanism to an `Estimate` or a distribution: `inv`, `ibu`, `mle` or your own. For unary
-        encodings only `inv`, or what returns its estimate.
+        From a tally of one mechanism to an `Estimate` or a distribution: `inv`, `ibu`, `mle` or
+        your own. For unary encodings only `inv`, or what returns its estimate.
     strict : bool, optional
         As for `combine_results`.
     **options
@@ -151,20 +155,22 @@ def combine_mechanisms(
     Returns
     -------
     Estimate
-        ``log_likelihood`` and ``gap`` are those under all the reports, each through its own mechanism: the gap says
-        what GIBU could gain. ``status`` and ``n_iter`` are the estimator's own, OFF_SIMPLEX off the simplex.
+        ``log_likelihood`` and ``gap`` are those under all the reports, each through its own
+        mechanism: the gap says what GIBU could gain. ``status`` and ``n_iter`` are the estimator's
+        own, OFF_SIMPLEX off the simplex.
 
     Raises
     ------
     ConvergenceError
-        If the estimator missed its goal (see `strict`); carries its best estimate, with the gap under all reports.
+        If the estimator missed its goal (see `strict`); carries its best estimate, with the gap
+        under all reports.
     AlphabetMismatch
         If the mechanisms do not have the same reports.
     NotInvertible
         If the average cannot be inverted, though each mechanism may be.
     ValueError
-        If unary encodings are to be combined for another estimator than `inv`: the bits of their average are not those
-        of any encoding, and there is no likelihood to maximise.
+        If unary encodings are to be combined for another estimator than `inv`: the bits of their
+        average are not those of any encoding, and there is no likelihood to maximise.
 
     References
     ----------

@@ -22,13 +22,15 @@ Post = Literal[
 def inv(tally: Tally, post: Post = "project") -> Estimate:
     """Matrix inversion: v = q M^-1, then INV-N, INV-P or another repair.
 
-    v is the unbiased estimate of the secrets' distribution: E[v M] = theta M. It can have negative entries. INV-N sets
-    these to 0 and rescales; INV-P takes the nearest point of the simplex, argmin ||p - v||_2.
+    v is the unbiased estimate of the secrets' distribution: E[v M] = theta M. It can have negative
+    entries. INV-N sets these to 0 and rescales; INV-P takes the nearest point of the simplex,
+    argmin ||p - v||_2.
 
     Parameters
     ----------
     tally : Tally
-        Of one mechanism. For unary encodings (RAPPOR, OUE) and subset selection v is each bit's debiased frequency.
+        Of one mechanism. For unary encodings (RAPPOR, OUE) and subset selection v is each bit's
+        debiased frequency.
     post : str
         What is done with v:
 
@@ -42,13 +44,14 @@ def inv(tally: Tally, post: Post = "project") -> Estimate:
     Returns
     -------
     Estimate
-        ``status`` CLOSED_FORM; OFF_SIMPLEX where "none", "base-pos" or "norm" leave no distribution, and then ``gap``
-        is inf.
+        ``status`` CLOSED_FORM; OFF_SIMPLEX where "none", "base-pos" or "norm" leave no
+        distribution, and then ``gap`` is inf.
 
     Raises
     ------
     NotInvertible
-        If the rows of the channel matrix are numerically dependent, or the mechanism's reports cannot be listed.
+        If the rows of the channel matrix are numerically dependent, or the mechanism's reports
+        cannot be listed.
     InvalidDistribution
         If INV-N or Norm-Cut is asked for and v has no positive component (RAPPOR with few reports).
     ValueError
@@ -59,8 +62,8 @@ def inv(tally: Tally, post: Post = "project") -> Estimate:
     .. [kairouz] Kairouz, Bonawitz and Ramage, "Discrete distribution estimation under local privacy", ICML 2016.
     .. [consistency] ElSalamouny and Palamidessi, arXiv:2508.09980, section 7.
     .. [postprocessing] Wang et al., "Locally differentially private frequency estimation with consistency", NDSS 2020
-       (the names Base-Pos, Norm, Norm-Mul, Norm-Sub, Norm-Cut; its programs treat the last entry of Norm-Cut in two
-       ways, of which this is one).
+       (the names Base-Pos, Norm, Norm-Mul, Norm-Sub, Norm-Cut; its programs treat the last entry of
+       Norm-Cut in two ways, of which this is one).
 
     Examples
     --------

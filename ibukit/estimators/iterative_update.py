@@ -34,14 +34,15 @@ def ibu(
 ) -> Estimate:
     """The iterative Bayesian update, with a bound on what is left to gain.
 
-    Maximise L(theta) = sum_z counts_z log (theta M)_z over the simplex. Each step is theta_x <- sum_z q_z theta_x M_xz
-    / (theta M)_z: the average posterior of a user's secret. L never falls, and from a full-support start the iteration
-    tends to a maximiser, slowly: the number of steps is a smoothing parameter, so record it with every number. For the
-    maximiser itself `mle` is faster.
+    Maximise L(theta) = sum_z counts_z log (theta M)_z over the simplex. Each step is theta_x <-
+    sum_z q_z theta_x M_xz / (theta M)_z: the average posterior of a user's secret. L never falls,
+    and from a full-support start the iteration tends to a maximiser, slowly: the number of steps is
+    a smoothing parameter, so record it with every number. For the maximiser itself `mle` is faster.
 
-    With `accelerate` the steps are extrapolated (Anderson acceleration of log theta, damped and safeguarded): the same
-    fixed points, and still L never falls, in some hundred evaluations of the step's formula where the plain iteration
-    needs hundreds of thousands. What lies on the way is no longer IBU's.
+    With `accelerate` the steps are extrapolated (Anderson acceleration of log theta, damped and
+    safeguarded): the same fixed points, and still L never falls, in some hundred evaluations of the
+    step's formula where the plain iteration needs hundreds of thousands. What lies on the way is no
+    longer IBU's.
 
     Parameters
     ----------
@@ -50,27 +51,28 @@ def ibu(
     start : array_like, shape (k,), optional
         A distribution without zeros; uniform by default.
     stop : Gap, Change, Steps or Discrepancy
-        When to stop; by default when the mean log-likelihood is certified within 1e-6 nats of the maximum.
+        When to stop; by default when the mean log-likelihood is certified within 1e-6 nats of the
+        maximum.
     max_iter : int
         Give up after so many steps.
     strict : bool
         Raise instead of returning an estimate that does not meet the rule.
     accelerate : bool
-        Extrapolate. Only for rules that aim at the maximum: where stopping early is the point (Steps, Discrepancy)
-        a number of extrapolated steps would mean something else.
+        Extrapolate. Only for rules that aim at the maximum: where stopping early is the point
+        (Steps, Discrepancy) a number of extrapolated steps would mean something else.
 
     Returns
     -------
     Estimate
-        ``status`` CONVERGED (STOPPED for the rules that stop early on purpose), MAX_ITER or OUT_OF_REACH;
-        ``n_iter`` steps, accelerated or not one for each evaluation of the step's formula after that at the start;
-        ``gap`` on the returned vector.
+        ``status`` CONVERGED (STOPPED for the rules that stop early on purpose), MAX_ITER or
+        OUT_OF_REACH; ``n_iter`` steps, accelerated or not one for each evaluation of the step's
+        formula after that at the start; ``gap`` on the returned vector.
 
     Raises
     ------
     InvalidDistribution
-        If `start` is not on the simplex, or has a zero, which no step could ever change, or leaves a seen report
-        a probability too small for a double.
+        If `start` is not on the simplex, or has a zero, which no step could ever change, or leaves
+        a seen report a probability too small for a double.
     TypeError
         If `stop` is not a stopping rule, or `accelerate` no bool.
     ValueError
@@ -127,7 +129,8 @@ def ibu(
             now = Iterate(tally, step, theta, p, g)
             met = stop.met(now, before)
             if isinstance(stop, Gap) and (met or step == max_iter):
-                # the gap that will be reported comes from forward and adjoint, and may differ in its last digits
+                # the gap that will be reported comes from forward and adjoint, and may differ in
+                # its last digits
                 met = gap_among_seen(tally, theta) <= stop.tol
             hopeless = not met and out_of_reach is not None and out_of_reach(now)
             if met or hopeless or step == max_iter:

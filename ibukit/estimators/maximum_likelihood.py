@@ -13,19 +13,20 @@ from ibukit.tally.tally import Tally, check_tally
 def mle(tally: Tally, tol: float = 1e-9, method: str = "auto", *, strict: bool = True) -> Estimate:
     """The maximum likelihood estimate, with a proof that it is one.
 
-    Maximise L(theta) = sum_z counts_z log (theta M)_z over the simplex. Where reports get lost with known efficiencies,
-    (theta M)_z is divided by sum_z (theta M)_z, the share that is seen: theta is the distribution of all secrets (see
-    `MatrixMechanism`).
+    Maximise L(theta) = sum_z counts_z log (theta M)_z over the simplex. Where reports get lost with
+    known efficiencies, (theta M)_z is divided by sum_z (theta M)_z, the share that is seen: theta
+    is the distribution of all secrets (see `MatrixMechanism`).
 
     Parameters
     ----------
     tally : Tally
         Of one mechanism or pooled over several.
     tol : float
-        The mean log-likelihood is certified to be within `tol` nats per report of the maximum. Doubles reach about
-        1e-14.
+        The mean log-likelihood is certified to be within `tol` nats per report of the maximum.
+        Doubles reach about 1e-14.
     method : str
-        "auto" takes what suits the tally's mechanisms; ``estimate.method`` says which it was, and why. By name:
+        "auto" takes what suits the tally's mechanisms; ``estimate.method`` says which it was, and
+        why. By name:
 
         - "closed-form": reports of one k-RR mechanism, O(k);
         - "line": of one geometric mechanism on a line, O(k) a step;
@@ -37,14 +38,14 @@ def mle(tally: Tally, tol: float = 1e-9, method: str = "auto", *, strict: bool =
         - "active-set": any, however large, through ``forward`` and ``adjoint``; quick where few secrets have mass;
         - "ibu": any, through ``forward`` and ``adjoint``: accelerated `ibu` until the gap is met.
     strict : bool
-        Raise where `tol` is missed. False returns the best estimate found, with the gap that it has and the status
-        MAX_ITER.
+        Raise where `tol` is missed. False returns the best estimate found, with the gap that it has
+        and the status MAX_ITER.
 
     Returns
     -------
     Estimate
-        With ``gap <= tol`` on the returned vector. Where the maximiser is not unique it is one of them. The digits do
-        not depend on the number of threads.
+        With ``gap <= tol`` on the returned vector. Where the maximiser is not unique it is one of
+        them. The digits do not depend on the number of threads.
 
     Raises
     ------

@@ -21,7 +21,8 @@ from ibukit.tally.tally import Tally, check_bounded
 
 # factor between two penalties that are tried
 PENALTY_FACTOR = math.sqrt(10)
-# a penalty so many nats of evidence behind the best so far, and all below it, are not worth looking at
+# a penalty so many nats of evidence behind the best so far, and all below it, are not worth looking
+# at
 HOPELESS_NATS = 50.0
 # cells of a plane up to which a penalty is chosen by determinants, in a minute
 MAX_DETERMINED = 2000
@@ -38,11 +39,12 @@ def smooth(
 ) -> Estimate:
     """The maximum penalised likelihood estimate, a smooth distribution.
 
-    Maximise L(theta) - penalty R(theta) over the simplex. R(theta) = sum over neighbours x, y of (sqrt theta_x - sqrt
-    theta_y)^2 / d(x, y)^2 is Good's roughness: small where neighbours have nearly the same probability, relative to how
-    large it is. Neighbours are consecutive integers of a Line, and cells of a Grid that share a side. Both terms are
-    concave, so that there is one maximiser, whether or not the reports identify the distribution, and it can be
-    certified. It tends to the MLE as the penalty vanishes and to the uniform distribution as it grows.
+    Maximise L(theta) - penalty R(theta) over the simplex. R(theta) = sum over neighbours x, y of
+    (sqrt theta_x - sqrt theta_y)^2 / d(x, y)^2 is Good's roughness: small where neighbours have
+    nearly the same probability, relative to how large it is. Neighbours are consecutive integers of
+    a Line, and cells of a Grid that share a side. Both terms are concave, so that there is one
+    maximiser, whether or not the reports identify the distribution, and it can be certified. It
+    tends to the MLE as the penalty vanishes and to the uniform distribution as it grows.
 
     Parameters
     ----------
@@ -52,26 +54,30 @@ def smooth(
         In nats times the square of the alphabet's unit, for all reports together. By default
         `choose_penalty(tally)`, from the reports alone.
     tol : float
-        The penalised mean log-likelihood is certified to be within `tol` nats per report of its maximum.
+        The penalised mean log-likelihood is certified to be within `tol` nats per report of its
+        maximum.
     of : str
-        "distribution", of which the users are a sample: theta itself; or "frequencies" among the users themselves:
-        F_x = sum_z q_z theta_x M_xz / (theta M)_z, the mean over the reports of what each says of its sender's secret.
+        "distribution", of which the users are a sample: theta itself; or "frequencies" among the
+        users themselves: F_x = sum_z q_z theta_x M_xz / (theta M)_z, the mean over the reports of
+        what each says of its sender's secret.
     strict : bool
-        Raise where `tol` is missed. False returns the best estimate found, with the status MAX_ITER.
+        Raise where `tol` is missed. False returns the best estimate found, with the status
+        MAX_ITER.
 
     Returns
     -------
     Estimate
-        ``status`` CONVERGED; ``method`` says the penalty; ``n_iter`` Newton steps at that penalty. ``gap`` is, as for
-        every estimate, computed from what is returned: no distribution is more likely by more nats per report.
+        ``status`` CONVERGED; ``method`` says the penalty; ``n_iter`` Newton steps at that penalty.
+        ``gap`` is, as for every estimate, computed from what is returned: no distribution is more
+        likely by more nats per report.
 
     Raises
     ------
     AlphabetMismatch
         If the alphabet is neither a Line nor a Grid.
     TooLarge
-        If it has no end, or more than 10,000 elements where a step takes matrices of shape (k, k): all but reports
-        of one mechanism of geometric noise on a line, or of planar noise on a grid.
+        If it has no end, or more than 10,000 elements where a step takes matrices of shape (k, k):
+        all but reports of one mechanism of geometric noise on a line, or of planar noise on a grid.
     ConvergenceError
         If `strict` and no certificate of `tol` was reached; carries the best ``.estimate``.
     ValueError
@@ -88,18 +94,20 @@ def smooth(
     what it is. Otherwise a step takes a matrix of shape (k, k): for alphabets of some thousand values. A penalty that
     is a tiny fraction of the default one makes a comb, as the MLE is, and may be beyond certifying.
 
-    Which of the two: people drawn from a smooth distribution are not themselves smoothly distributed, and with weak
-    noise the reports tell how they are. theta leaves that out, F takes in as much of it as the reports bear: F is one
-    step of `ibu` from theta and is E[F | reports] if the users were drawn from theta, the estimate of least squared
-    error then. It is no less likely than theta, tends to theta where reports tell nothing, and is the reports' own
-    distribution where they tell all. Where the frequencies of these users are wanted, take F: with noise so weak that
-    the raw reports are closer to them than theta is, it is as close as the reports.
+    Which of the two: people drawn from a smooth distribution are not themselves smoothly
+    distributed, and with weak noise the reports tell how they are. theta leaves that out, F takes
+    in as much of it as the reports bear: F is one step of `ibu` from theta and is E[F | reports] if
+    the users were drawn from theta, the estimate of least squared error then. It is no less likely
+    than theta, tends to theta where reports tell nothing, and is the reports' own distribution
+    where they tell all. Where the frequencies of these users are wanted, take F: with noise so weak
+    that the raw reports are closer to them than theta is, it is as close as the reports.
 
-    Why this smoother: it was chosen on the ages of Adult and on Manhattan's check-ins, each at four strengths of rather
-    strong noise. There smoothed EM [silverman]_ and g-modelling [efron]_, with their parameters, too, chosen from the
-    reports alone, were ahead of it by 6 % in mean EMD at most (standard error 5 %), and each was behind by more than
-    40 % somewhere (``benchmarks/smoothers.py``). On data with heaps at round values, which are not smooth, it can be
-    half as far again from the truth as `ibu` stopped at the best step, and the MLE is no better.
+    Why this smoother: it was chosen on the ages of Adult and on Manhattan's check-ins, each at four
+    strengths of rather strong noise. There smoothed EM [silverman]_ and g-modelling [efron]_, with
+    their parameters, too, chosen from the reports alone, were ahead of it by 6 % in mean EMD at
+    most (standard error 5 %), and each was behind by more than 40 % somewhere
+    (``benchmarks/smoothers.py``). On data with heaps at round values, which are not smooth, it can
+    be half as far again from the truth as `ibu` stopped at the best step, and the MLE is no better.
     Smoothed EM maximises nothing that could be certified, and g-modelling nothing concave.
 
     References
@@ -170,11 +178,12 @@ def smooth(
 def choose_penalty(tally: Tally) -> float:
     """The penalty of most evidence, for `smooth`.
 
-    argmax over lambda of log integral exp(L - lambda R) / integral exp(-lambda R). Read as a prior, exp(-lambda
-    R(theta)) is a Bingham distribution of sqrt theta on the sphere. Both integrals are over that sphere by Laplace's
-    approximation, the second around the uniform distribution: up to a constant the logarithm is L - lambda R + (k -
-    1)/2 log lambda - 1/2 log det H at the penalised maximum, H the second derivatives there along the sphere. No truth,
-    no random splits of the reports: the same tally gives the same penalty.
+    argmax over lambda of log integral exp(L - lambda R) / integral exp(-lambda R). Read as a prior,
+    exp(-lambda R(theta)) is a Bingham distribution of sqrt theta on the sphere. Both integrals are
+    over that sphere by Laplace's approximation, the second around the uniform distribution: up to a
+    constant the logarithm is L - lambda R + (k - 1)/2 log lambda - 1/2 log det H at the penalised
+    maximum, H the second derivatives there along the sphere. No truth, no random splits of the
+    reports: the same tally gives the same penalty.
 
     Parameters
     ----------
@@ -184,16 +193,17 @@ def choose_penalty(tally: Tally) -> float:
     Returns
     -------
     float
-        In nats times the square of the alphabet's unit, to about a hundredth of itself; on a plane see the notes. As
-        large as makes the estimate uniform, where the reports show no departure from that.
+        In nats times the square of the alphabet's unit, to about a hundredth of itself; on a plane
+        see the notes. As large as makes the estimate uniform, where the reports show no departure
+        from that.
 
     Raises
     ------
     AlphabetMismatch
         If the alphabet is neither a Line nor a Grid.
     TooLarge
-        If it has no end, or more than 10,000 elements where a step takes matrices of shape (k, k): all but reports
-        of one mechanism of geometric noise on a line, or of planar noise on a grid.
+        If it has no end, or more than 10,000 elements where a step takes matrices of shape (k, k):
+        all but reports of one mechanism of geometric noise on a line, or of planar noise on a grid.
 
     Notes
     -----

@@ -63,9 +63,9 @@ class Iterate:
 class StoppingRule(Protocol):
     """Decides from this iterate and the one before (None at the start).
 
-    A protocol: whatever has the method `met` is a rule of `ibu` and `gibu`, and need not inherit from it. An iterate
-    has `n_iter`, `distribution` (k,), `gap` and `log_likelihood`, and `tally`. A frozen dataclass has the repr by which
-    the tables of `replicate` tell rules apart.
+    A protocol: whatever has the method `met` is a rule of `ibu` and `gibu`, and need not inherit
+    from it. An iterate has `n_iter`, `distribution` (k,), `gap` and `log_likelihood`, and `tally`.
+    A frozen dataclass has the repr by which the tables of `replicate` tell rules apart.
 
     Examples
     --------
@@ -128,7 +128,8 @@ class Gap:
 
     def met(self, now: Iterate, before: Iterate | None) -> bool:
         """Whether gap <= tol."""
-        # on the logarithm, as it is reported: exp(tol) overflows for a large tol and rounds up for a tiny one
+        # on the logarithm, as it is reported: exp(tol) overflows for a large tol and rounds up for
+        # a tiny one
         return now.gap <= self.tol
 
 
@@ -207,21 +208,24 @@ class Steps:
 class Discrepancy:
     """Stop when the fit is as good as chance allows.
 
-    The deviance has then first fallen to its degrees of freedom. The deviance is 2 sum_z counts_z log(q_z / P(z)) over
-    the reports seen. If the reports are drawn from P, its mean is the number of distinct reports less one for each
-    mechanism, where each is expected often. Where some are expected seldom, as far from all secrets in unbounded noise,
-    its mean is larger: that of sum_z t(n P(z)) over the reports seen, again less one for each mechanism, with t(mu) =
-    E[2 C log(C / mu) given C >= 1] for a Poisson C of mean mu. The rule takes this sum, at the fit in hand, for the
-    degrees of freedom; t is 1 for large mu.
+    The deviance has then first fallen to its degrees of freedom. The deviance is 2 sum_z counts_z
+    log(q_z / P(z)) over the reports seen. If the reports are drawn from P, its mean is the number
+    of distinct reports less one for each mechanism, where each is expected often. Where some are
+    expected seldom, as far from all secrets in unbounded noise, its mean is larger: that of sum_z
+    t(n P(z)) over the reports seen, again less one for each mechanism, with t(mu) = E[2 C log(C /
+    mu) given C >= 1] for a Poisson C of mean mu. The rule takes this sum, at the fit in hand, for
+    the degrees of freedom; t is 1 for large mu.
 
-    The means are those of secrets that are a sample themselves. For the distribution of these n users alone they are a
-    little too large, by sum_xz theta_x M_xz^2 / P(z) - 1: much, where the mechanism hardly hides anything. Where nearly
-    every report is different (RAPPOR with many bits) the deviance says nothing about the fit.
+    The means are those of secrets that are a sample themselves. For the distribution of these n
+    users alone they are a little too large, by sum_xz theta_x M_xz^2 / P(z) - 1: much, where the
+    mechanism hardly hides anything. Where nearly every report is different (RAPPOR with many bits)
+    the deviance says nothing about the fit.
 
     Parameters
     ----------
     factor : float
-        Stop at the degrees of freedom and `factor` - 1 times their number where each report is expected often.
+        Stop at the degrees of freedom and `factor` - 1 times their number where each report is
+        expected often.
 
     Notes
     -----

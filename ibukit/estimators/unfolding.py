@@ -67,8 +67,9 @@ class Unfolded(Estimate):
     def covariance(self) -> Floats:
         """Asymptotic covariances of the probabilities, shape (k, k).
 
-        They are the inverse of the observed information on the directions that keep the sum. With a background they
-        count that its share of the counts is not known exactly. inf for probabilities that are not determined.
+        They are the inverse of the observed information on the directions that keep the sum. With a
+        background they count that its share of the counts is not known exactly. inf for
+        probabilities that are not determined.
         """
         if self.background is None:
             assert self.tally is not None
@@ -91,9 +92,9 @@ class Unfolded(Estimate):
     def count_errors(self) -> Floats:
         """Asymptotic standard errors of `counts`, shape (k,).
 
-        They are the square roots of the diagonal of the inverse of the observed information sum_z n_z M_xz M_yz /
-        nu_z^2 of the Poisson likelihood; inf where the counts do not determine a number. They take weights for numbers
-        of events.
+        They are the square roots of the diagonal of the inverse of the observed information sum_z
+        n_z M_xz M_yz / nu_z^2 of the Poisson likelihood; inf where the counts do not determine a
+        number. They take weights for numbers of events.
         """
         return np.asarray(
             np.sqrt(np.diag(carried_over(self._information, np.eye(len(self.distribution)))))
@@ -108,8 +109,9 @@ class Unfolded(Estimate):
         if self.background is None:
             assert self.tally is not None
             return determined(self.tally, self.distribution)
-        # all maximisers share the expected counts, and so the number of events that are seen and no background:
-        # given that number, each of them has come from the background with a known probability
+        # all maximisers share the expected counts, and so the number of events that are seen and no
+        # background: given that number, each of them has come from the background with a known
+        # probability
         seen = self.expected.sum() - self.background.sum()
         response = self.mechanism.among_seen.matrix()
         mixed = (seen * response + self.background) / (seen + self.background.sum())
@@ -142,21 +144,23 @@ def unfold(
 ) -> Unfolded:
     """Unfold counts: the most likely numbers behind them, with a proof.
 
-    Maximise sum_z n_z log nu_z - nu_z, nu = lambda M + b, over all lambda_x >= 0: counts n_z are Poisson with the means
-    nu_z, lambda_x is the expected number of the secret x, and b_z are expected from elsewhere. Without a background
-    this is `mle`, and the distribution lambda / sum lambda also maximises the likelihood given the number of counts.
+    Maximise sum_z n_z log nu_z - nu_z, nu = lambda M + b, over all lambda_x >= 0: counts n_z are
+    Poisson with the means nu_z, lambda_x is the expected number of the secret x, and b_z are
+    expected from elsewhere. Without a background this is `mle`, and the distribution lambda / sum
+    lambda also maximises the likelihood given the number of counts.
 
     Parameters
     ----------
     counts : array_like, dict or Series, shape (m,)
-        How often each report was seen. Weights or expected counts will do as well as whole numbers. Labels of a dict or
-        a Series are those of the reports.
+        How often each report was seen. Weights or expected counts will do as well as whole numbers.
+        Labels of a dict or a Series are those of the reports.
     matrix : array_like, DataFrame, scipy sparse matrix or MatrixMechanism, shape (k, m)
-        M_xz = P(seen as z given x), a row for each secret and a column for each report, as `MatrixMechanism` takes it.
-        A row that sums to less than 1 is taken as it is: its secret is seen with that probability.
+        M_xz = P(seen as z given x), a row for each secret and a column for each report, as
+        `MatrixMechanism` takes it. A row that sums to less than 1 is taken as it is: its secret is
+        seen with that probability.
     efficiency : array_like or True, optional
-        The probability that each secret is seen. The rows must sum to these, or each to 1 (as for `MatrixMechanism`).
-        By default, and with True, what the rows sum to.
+        The probability that each secret is seen. The rows must sum to these, or each to 1 (as for
+        `MatrixMechanism`). By default, and with True, what the rows sum to.
     background : array_like, dict or Series, shape (m,), optional
         Expected counts from elsewhere, known and not negative.
     tol : float
@@ -167,22 +171,22 @@ def unfold(
     Returns
     -------
     Unfolded
-        An `Estimate` with `counts`, `count_errors()`, `total` and `expected`. `gap` bounds how far the Poisson
-        likelihood is from its maximum over all lambda, in nats per report, and `log_likelihood` is that likelihood
-        without log n_z!.
+        An `Estimate` with `counts`, `count_errors()`, `total` and `expected`. `gap` bounds how far
+        the Poisson likelihood is from its maximum over all lambda, in nats per report, and
+        `log_likelihood` is that likelihood without log n_z!.
 
     Raises
     ------
     InvalidDistribution
-        If `matrix` or `efficiency` is not as above; also if the columns sum to 1 where the rows do not: it is then
-        transposed, or `efficiency=True` says that it is not.
+        If `matrix` or `efficiency` is not as above; also if the columns sum to 1 where the rows do
+        not: it is then transposed, or `efficiency=True` says that it is not.
     AlphabetMismatch
         If there is not one count or background for each report, or a label is unknown.
     ImpossibleReport
         If neither a secret nor the background can produce a report that was seen.
     ValueError
-        If a count or a background is negative or not finite, or all counts are 0, or the background explains the counts
-        better than with anything added.
+        If a count or a background is negative or not finite, or all counts are 0, or the background
+        explains the counts better than with anything added.
     ConvergenceError
         If `strict` and `tol` was missed; carries the best as ``.estimate``.
 

@@ -18,8 +18,9 @@ from ibukit.estimate.result import Estimate, distribution_on
 def emd(p: ArrayLike, q: ArrayLike, alphabet: Alphabet | int, *, strict: bool = True) -> float:
     """Earth mover's distance, in the unit of the alphabet.
 
-    min sum_xy T_xy d(x, y) over T >= 0 with row sums p and column sums q. On a line in closed form, sum_x |P(x) - Q(x)|
-    with P, Q the distribution functions; on other alphabets exactly, by POT's network simplex.
+    min sum_xy T_xy d(x, y) over T >= 0 with row sums p and column sums q. On a line in closed form,
+    sum_x |P(x) - Q(x)| with P, Q the distribution functions; on other alphabets exactly, by POT's
+    network simplex.
 
     Parameters
     ----------
@@ -28,8 +29,8 @@ def emd(p: ArrayLike, q: ArrayLike, alphabet: Alphabet | int, *, strict: bool = 
     alphabet : Alphabet or int
         Whose distances d are the cost; an int k means Line(0, k - 1).
     strict : bool
-        Raise where the network simplex ends before the optimum. False returns the cost of the plan that it has, which
-        the distance does not exceed.
+        Raise where the network simplex ends before the optimum. False returns the cost of the plan
+        that it has, which the distance does not exceed.
 
     Returns
     -------
@@ -39,11 +40,13 @@ def emd(p: ArrayLike, q: ArrayLike, alphabet: Alphabet | int, *, strict: bool = 
     Raises
     ------
     ConvergenceError
-        If `strict` and the optimum was not reached; carries the cost of the plan found as ``.estimate``.
+        If `strict` and the optimum was not reached; carries the cost of the plan found as
+        ``.estimate``.
     InvalidDistribution
         If p or q is not on the simplex (raw matrix inversion rarely is).
     AlphabetMismatch
-        If p or q does not have one probability for each element, or is an estimate over another alphabet.
+        If p or q does not have one probability for each element, or is an estimate over another
+        alphabet.
 
     References
     ----------
@@ -62,7 +65,8 @@ def emd(p: ArrayLike, q: ArrayLike, alphabet: Alphabet | int, *, strict: bool = 
     given, wanted = given / given.sum(), wanted / wanted.sum()  # they are within 1e-9 of 1
     if type(space) is not Grid:
         return _transport(given, wanted, space.distances(), strict)
-    # by the triangle inequality what both have in common stays: far fewer cells are left to be matched
+    # by the triangle inequality what both have in common stays: far fewer cells are left to be
+    # matched
     more, less = np.flatnonzero(given > wanted), np.flatnonzero(given < wanted)
     return _transport(
         (given - wanted)[more], (wanted - given)[less], space._distances_between(more, less), strict
@@ -76,7 +80,8 @@ def _transport(supply: Floats, demand: Floats, distances: Floats, strict: bool) 
     total = supply.sum()
     if not (total and demand.sum()):  # what is left on one side alone is rounding: both sum to 1
         return 0.0
-    # POT wants equal totals to the last digit; nobody asks for its dual variables, which need not be centred then
+    # POT wants equal totals to the last digit; nobody asks for its dual variables, which need not
+    # be centred then
     quick = {"center_dual": False, "check_marginals": False}
     cost, log = ot.emd2(
         supply / total, demand / demand.sum(), distances, numItermax=10_000_000, log=True, **quick

@@ -61,34 +61,37 @@ def replicate(
 ) -> pd.DataFrame:
     """Repeat an experiment: reports, estimates and their losses.
 
-    Each time: tally ~ mechanism.simulate(population.counts), then each estimator on that tally, then its losses. The
-    secrets are fixed, the reports are drawn anew in each repetition, and all estimators see the same ones.
+    Each time: tally ~ mechanism.simulate(population.counts), then each estimator on that tally,
+    then its losses. The secrets are fixed, the reports are drawn anew in each repetition, and all
+    estimators see the same ones.
 
     Parameters
     ----------
     population : Dataset
         Or anything with ``counts``, ``distribution`` (the truth in the losses) and ``alphabet``.
     mechanisms : sequence of Mechanism or FreeWill
-        Over that alphabet; no two of the same class and epsilon or of the same name, as the table could not tell these
-        apart.
+        Over that alphabet; no two of the same class and epsilon or of the same name, as the table
+        could not tell these apart.
     estimators : mapping from str to callable
-        From a tally to an `Estimate` or a distribution, shape (k,): ``ik.mle``, ``partial(ik.ibu, stop=ik.Steps(10))``,
-        a lambda. Nothing random.
+        From a tally to an `Estimate` or a distribution, shape (k,): ``ik.mle``, ``partial(ik.ibu,
+        stop=ik.Steps(10))``, a lambda. Nothing random.
     repetitions : int
         Of each mechanism.
     seed : int
         Not negative.
     path : str or path, optional
-        A file of JSON lines to which every finished repetition is added at once. If it exists, what it holds is not
-        computed again: a run that was interrupted goes on, one with more repetitions continues. One run at a time.
+        A file of JSON lines to which every finished repetition is added at once. If it exists, what
+        it holds is not computed again: a run that was interrupted goes on, one with more
+        repetitions continues. One run at a time.
     n_jobs : int
         Processes, by joblib; -1 for one on each core.
     losses : mapping from str to callable, optional
-        Losses of your own, by the names of their columns: functions of the estimate and the truth, shape (k,) both, and
-        the alphabet, that return a number.
+        Losses of your own, by the names of their columns: functions of the estimate and the truth,
+        shape (k,) both, and the alphabet, that return a number.
     client : distributed.Client, optional
-        The Dask workers that do the work in the place of processes. What a lost worker was at is done again by another.
-        One repetition at a time runs in each worker process, so workers of one thread are best.
+        The Dask workers that do the work in the place of processes. What a lost worker was at is
+        done again by another. One repetition at a time runs in each worker process, so workers of
+        one thread are best.
 
     Returns
     -------
@@ -102,8 +105,8 @@ def replicate(
           emd and tv are NaN for raw matrix inversion off the simplex;
         - your own losses, NaN where one raises `InvalidDistribution` off the simplex;
         - steps, gap (nats per report), status (a name in `Status`): the estimate's own. From a bare distribution 0, the
-          gap it is certified with, and CLOSED_FORM. Of an estimator that raises `ConvergenceError` the estimate that
-          the error carries is taken, with its status;
+          gap it is certified with, and CLOSED_FORM. Of an estimator that raises `ConvergenceError`
+          the estimate that the error carries is taken, with its status;
         - seconds: CPU time of the estimator. The only column that another run does not repeat.
 
     Raises
@@ -111,18 +114,18 @@ def replicate(
     AlphabetMismatch
         If a mechanism is over another alphabet than the population.
     ForeignFile
-        If `path` was begun with another seed, population, mechanism, estimator, loss, or other versions of Python,
-        numpy or ibukit, or is no such file at all. Of a function the code, the defaults and what it closes over are
-        compared, not the functions that it calls.
+        If `path` was begun with another seed, population, mechanism, estimator, loss, or other
+        versions of Python, numpy or ibukit, or is no such file at all. Of a function the code, the
+        defaults and what it closes over are compared, not the functions that it calls.
     DataChanged
         If a line of it is not what was written, or another run is writing to it now.
     ValueError
-        If there is no mechanism or no estimator, or two mechanisms have the same class and epsilon or name, or
-        `repetitions` is below 1, `seed` negative, or `n_jobs` 0, or not 1 where there is a `client`, or a loss has
-        the name of another column.
+        If there is no mechanism or no estimator, or two mechanisms have the same class and epsilon
+        or name, or `repetitions` is below 1, `seed` negative, or `n_jobs` 0, or not 1 where there
+        is a `client`, or a loss has the name of another column.
     TypeError
-        If an argument is of another kind than stated, or a loss returns something other than a number, or `client`
-        is none.
+        If an argument is of another kind than stated, or a loss returns something other than a
+        number, or `client` is none.
 
     Notes
     -----
@@ -132,7 +135,8 @@ def replicate(
     not on `n_jobs` or `client`, on the order, on what else is asked for or on how many repetitions. Linear algebra runs
     on one thread.
 
-    An error in an estimator is raised with a note that says which mechanism, estimator and repetition it was.
+    An error in an estimator is raised with a note that says which mechanism, estimator and
+    repetition it was.
 
     Examples
     --------
@@ -159,8 +163,8 @@ def replicate(
     >>> table.groupby("epsilon")["worst"].median().round(3).tolist()
     [0.186, 0.004]
 
-    Quartiles: ``.quantile([0.25, 0.5, 0.75])`` in the place of ``.median()``; mean and its standard error:
-    ``.agg(["mean", "sem"])``.
+    Quartiles: ``.quantile([0.25, 0.5, 0.75])`` in the place of ``.median()``; mean and its standard
+    error: ``.agg(["mean", "sem"])``.
     """
     import pandas as pd
 
@@ -331,7 +335,8 @@ def _run(tasks: Iterable[Any], n_jobs: int) -> Generator[tuple[Key, Rows], None,
     from joblib import Parallel, delayed, parallel_config  # takes a quarter of a second to import
 
     with parallel_config("loky", n_jobs=n_jobs, inner_max_num_threads=1):
-        # one task at a time: what is finished is written at once; no memory maps: what travels is small
+        # one task at a time: what is finished is written at once; no memory maps: what travels is
+        # small
         parallel = Parallel(return_as="generator_unordered", batch_size=1, max_nbytes=None)
         yield from parallel(delayed(_repeat)(*task) for task in tasks)
 

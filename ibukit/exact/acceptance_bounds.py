@@ -1,7 +1,8 @@
 """Bounds of the chances of many offsets at once, by whole numbers of 64 bits.
 
-On a fine lattice hardly an offset comes twice, so each has a chance of its own, and digits by `decimal` would take a
-tenth of a millisecond for each. Bounds 2^-20 apart decide but once in a million times; then the digits are computed.
+On a fine lattice hardly an offset comes twice, so each has a chance of its own, and digits by
+`decimal` would take a tenth of a millisecond for each. Bounds 2^-20 apart decide but once in a
+million times; then the digits are computed.
 """
 
 from __future__ import annotations
@@ -14,22 +15,25 @@ import numpy as np
 from ibukit._ground.arguments import Ints
 from ibukit.exact.probabilities import exponential
 
-# A little below the root of 1/2: the distance of an offset is at least so much of the sum of its two sides. The noise
-# of that sum is drawn first, and kept so often that the noise of the distance is left, about three times in four.
+# A little below the root of 1/2: the distance of an offset is at least so much of the sum of its
+# two sides. The noise of that sum is drawn first, and kept so often that the noise of the distance
+# is left, about three times in four.
 MIN_SLOPE = Fraction(7, 10)
 
 # binary digits after the point: of a length in units of 1 / epsilon, and of a chance
 LENGTH_DIGITS = 24
 CHANCE_DIGITS = 31
-# digits of a rate beyond those of a length; a side is computed of at most so many steps, and to at most so many nats
+# digits of a rate beyond those of a length; a side is computed of at most so many steps, and to at
+# most so many nats
 RATE_DIGITS = 32
 STEPS_COMPUTED = 2**RATE_DIGITS
 NATS_COMPUTED = 64
 # a chance is looked up by ten digits of its exponent at a time
 LOOKED_UP = 10
-# More than all roundings together. A length is too small by less than 2 units of its last digit: one for the rate, one
-# for the product. So d is too small by less than 4 and the sum of the sides by less than 4, and what is left of both is
-# off by less than 5 after its own rounding: 5 * 2^7 units of a chance. Looking it up takes away less than 5 more.
+# More than all roundings together. A length is too small by less than 2 units of its last digit:
+# one for the rate, one for the product. So d is too small by less than 4 and the sum of the sides
+# by less than 4, and what is left of both is off by less than 5 after its own rounding: 5 * 2^7
+# units of a chance. Looking it up takes away less than 5 more.
 CHANCE_SLACK = 2**10
 # offsets whose lengths stay in the processor's cache
 SIZES_AT_ONCE = 2**15
@@ -38,8 +42,8 @@ SIZES_AT_ONCE = 2**15
 def excess_bounds(rates: tuple[Fraction, Fraction], sizes: Ints) -> tuple[Ints, Ints]:
     """Whole numbers below and above 2^31 e^-(d - slope (u + v)).
 
-    u = i times the first rate, v = j times the second, d the root of u^2 + v^2. Where u or v is too large for 64 bits
-    the bounds are 0 and 2^31.
+    u = i times the first rate, v = j times the second, d the root of u^2 + v^2. Where u or v is too
+    large for 64 bits the bounds are 0 and 2^31.
 
     Parameters
     ----------

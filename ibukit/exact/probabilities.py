@@ -1,11 +1,11 @@
 """Probabilities as real numbers, known to any number of binary digits: fractions, and functions of e^-r.
 
-A uniform real number is below a chance with exactly that chance. Both are compared digit by digit, and the first digits
-nearly always decide; where they do not, more are computed and more are drawn. So nothing is rounded, whatever the
-number of digits that were computed at first.
+A uniform real number is below a chance with exactly that chance. Both are compared digit by digit,
+and the first digits nearly always decide; where they do not, more are computed and more are drawn.
+So nothing is rounded, whatever the number of digits that were computed at first.
 
-The logarithm and the exponential function are those of `decimal`, which rounds them correctly to any number of
-digits: one step down and one up are bounds.
+The logarithm and the exponential function are those of `decimal`, which rounds them correctly to
+any number of digits: one step down and one up are bounds.
 """
 
 from __future__ import annotations

@@ -24,9 +24,9 @@ MAX_FRACTIONS = 2**22
 class Table:
     """Row-stochastic fractions next to a matrix of doubles: weights / 2^bits, shape (k, m).
 
-    Every entry is taken as the fraction that it is, a row is divided by its sum, and what is below 2^-bits goes to its
-    largest entry. There are so many bits that an entry moves by less than 2^-52 of itself beyond what the division
-    does, and none that is above 0 becomes 0.
+    Every entry is taken as the fraction that it is, a row is divided by its sum, and what is below
+    2^-bits goes to its largest entry. There are so many bits that an entry moves by less than 2^-52
+    of itself beyond what the division does, and none that is above 0 becomes 0.
     """
 
     def __init__(self, matrix: Floats):
@@ -107,7 +107,8 @@ class Table:
         logs = np.array(
             [[math.log(weight) if weight else -math.inf for weight in row] for row in self._all]
         )
-        # the logarithms of whole numbers are right to two units in the last place, and so are differences of two
+        # the logarithms of whole numbers are right to two units in the last place, and so are
+        # differences of two
         slack = 8 * math.ulp(self.bits * math.log(2))
         worst = 0.0
         for x in range(1, len(logs)):

@@ -68,9 +68,9 @@ def below(k: int, n: int, source: Source) -> Ints:
 def geometric(exponent: Fraction, n: int, source: Source) -> Ints:
     """`n` whole numbers N from 0, each with P(N >= t) = e^-(exponent t).
 
-    The binary digits of such a number are independent, digit j being 1 with odds e^-(exponent 2^j) : 1, and what is
-    left above them is such a number with the exponent 2^j. The digits are drawn until it is at least 1, what is left by
-    steps.
+    The binary digits of such a number are independent, digit j being 1 with odds e^-(exponent 2^j)
+    : 1, and what is left above them is such a number with the exponent 2^j. The digits are drawn
+    until it is at least 1, what is left by steps.
     """
     numbers = np.zeros(n, dtype=np.int64)
     unit = 1
@@ -93,7 +93,8 @@ def two_sided(exponent: Fraction, n: int, source: Source) -> Ints:
 def planar(epsilon: Fraction, height: Fraction, width: Fraction, n: int, source: Source) -> Ints:
     """`n` offsets (i, j), each with a probability proportional to e^-(epsilon d), d the root of (i h)^2 + (j w)^2.
 
-    Shape (n, 2). An offset is drawn with e^-(epsilon c (|i| h + |j| w)), c the MIN_SLOPE, and kept with the quotient.
+    Shape (n, 2). An offset is drawn with e^-(epsilon c (|i| h + |j| w)), c the MIN_SLOPE, and kept
+    with the quotient.
     """
     offsets = np.zeros((n, 2), dtype=np.int64)
     left = np.arange(n)

@@ -13,15 +13,16 @@ from ibukit.errors import DataChanged, ForeignFile
 
 # not on Windows: there the checksum of the file that is replaced has to do
 LOCKS = os.name == "posix"
-# what file systems say that have no locks, or cannot flush a folder: Lustre, NFS and CIFS, as they are mounted
+# what file systems say that have no locks, or cannot flush a folder: Lustre, NFS and CIFS, as they
+# are mounted
 CANNOT = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK, errno.EINVAL)
 
 
 def replace(path: Path, content: bytes, check: Callable[[Path], None] | None = None) -> None:
     """Put new content in the place of the old, or raise and leave the old as it is.
 
-    It is written beside its place, flushed to the disk and then renamed. Before, and while no other can write, `check`
-    may look at the old file and refuse.
+    It is written beside its place, flushed to the disk and then renamed. Before, and while no other
+    can write, `check` may look at the old file and refuse.
     """
     path = path.resolve()  # of a link, what it points to is replaced
     refuse_special(path)

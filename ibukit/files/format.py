@@ -1,7 +1,8 @@
 """A file that refuses to be read if a bit of it changed.
 
-The first line says who wrote it, its version, and the SHA-256 of all that follows. The second is JSON with what is not
-an array and the arrays' names; then come the arrays themselves, one .npy after the other. None of this can hold code.
+The first line says who wrote it, its version, and the SHA-256 of all that follows. The second is
+JSON with what is not an array and the arrays' names; then come the arrays themselves, one .npy
+after the other. None of this can hold code.
 """
 
 from __future__ import annotations
@@ -61,7 +62,8 @@ def write(
     arrays : dict of arrays
         Of numbers.
     over : str or None
-        The checksum of what is replaced, as this writer knows it; None for no file. By default whatever it is.
+        The checksum of what is replaced, as this writer knows it; None for no file. By default
+        whatever it is.
     """
     body = io.BytesIO()
     # json writes floats by repr, so they come back to the last bit

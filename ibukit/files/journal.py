@@ -1,6 +1,7 @@
 """A file that grows by one line for each finished repetition, and from which an interrupted run goes on.
 
-Each line ends with the beginning of its own SHA-256. Lines of files that were begun before there was one are believed.
+Each line ends with the beginning of its own SHA-256. Lines of files that were begun before there
+was one are believed.
 """
 
 from __future__ import annotations
@@ -66,7 +67,8 @@ def opened(path: Path, question: dict[str, Any]) -> Iterator[tuple[dict[Key, Row
 
 
 def _line(thing: dict[str, Any]) -> bytes:
-    # json writes floats by repr, so they come back to the last bit; NaN and Infinity as Python reads them
+    # json writes floats by repr, so they come back to the last bit; NaN and Infinity as Python
+    # reads them
     return json.dumps(thing, ensure_ascii=True).encode() + b"\n"
 
 

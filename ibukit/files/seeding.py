@@ -1,7 +1,8 @@
 """Which random numbers a mechanism meets: a text for each, recorded here, so that code may move and draws may not.
 
-The text of a mechanism is its recorded name with its parameters. It depends neither on what a class or a field is
-called today nor on the last digits of a number: on another machine these may differ, and the draws must not.
+The text of a mechanism is its recorded name with its parameters. It depends neither on what a class
+or a field is called today nor on the last digits of a number: on another machine these may differ,
+and the draws must not.
 """
 
 from __future__ import annotations
@@ -56,7 +57,8 @@ from ibukit.mechanisms import (
 )
 from ibukit.mechanisms.mixtures.free_will import FreeWill
 
-# A matrix is told by one weighted mean of its entries, in steps of this: far above the last digits of any solver.
+# A matrix is told by one weighted mean of its entries, in steps of this: far above the last digits
+# of any solver.
 RESOLUTION = 2.0**-16
 GOLDEN = (math.sqrt(5) - 1) / 2
 
@@ -90,8 +92,8 @@ def text(thing: Any) -> str:
 def mean_of(matrix: Floats) -> str:
     """A matrix's shape and a generic weighted mean of its entries, in whole steps.
 
-    The weights are the fractional parts of multiples of the golden ratio, so that no two entries have the same one and
-    a mean of tidy numbers does not fall between two steps.
+    The weights are the fractional parts of multiples of the golden ratio, so that no two entries
+    have the same one and a mean of tidy numbers does not fall between two steps.
     """
     weights = np.arange(1.0, matrix.size + 1) * GOLDEN % 1
     mean = (
@@ -151,8 +153,9 @@ def _free_will(users: FreeWill) -> Mapping[str, Any]:
     return {"mechanisms": users.mechanisms, "shares": users.shares, "name": users.name}
 
 
-# Never change a name or a key on the right: published numbers hang on them, and tests/test_keys.py pins the words. A
-# class that is renamed changes on the left. A class that is not here, and a subclass, goes by its own name.
+# Never change a name or a key on the right: published numbers hang on them, and tests/test_keys.py
+# pins the words. A class that is renamed changes on the left. A class that is not here, and a
+# subclass, goes by its own name.
 ALPHABETS: Mapping[type, str] = {
     Alphabet: "Alphabet",
     Grid: "Grid",

@@ -73,7 +73,8 @@ class SavedTally:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Replace a file with the tally, all at once or not at all.
 
-        The file is plain: a line with its version and SHA-256, a line of JSON, then arrays as numpy writes them.
+        The file is plain: a line with its version and SHA-256, a line of JSON, then arrays as numpy
+        writes them.
 
         Parameters
         ----------
@@ -82,8 +83,8 @@ class SavedTally:
         Raises
         ------
         TypeError
-            If a mechanism is not ibukit's own, its labels are neither strings nor numbers, or the reports lie in
-            partitions.
+            If a mechanism is not ibukit's own, its labels are neither strings nor numbers, or the
+            reports lie in partitions.
         ForeignFile
             If there is a folder, a pipe or a device at `path`.
         DataChanged

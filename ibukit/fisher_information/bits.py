@@ -1,10 +1,11 @@
 """What the reports of exchangeable bits tell about all secrets at any distribution, without a list of the reports.
 
-The column of a row b is its probability if no secret mattered, bits independent with chance q, times m_x = 1 + c (b_x -
-q); with theta it is s = 1 + c sum_x theta_x (b_x - q). On directions that keep the sum, with f_x = c (b_x - q), the
-information is J = E[f f^T / s]. Each 1 / s^j is an integral of t^(j-1) exp(-s t) over t, under which the bits are
-independent again, with other chances: what is left are moments of sums of independent variables. Sets of `size` are
-such rows given their number of ones, which a sum over turns picks out.
+The column of a row b is its probability if no secret mattered, bits independent with chance q,
+times m_x = 1 + c (b_x - q); with theta it is s = 1 + c sum_x theta_x (b_x - q). On directions that
+keep the sum, with f_x = c (b_x - q), the information is J = E[f f^T / s]. Each 1 / s^j is an
+integral of t^(j-1) exp(-s t) over t, under which the bits are independent again, with other
+chances: what is left are moments of sums of independent variables. Sets of `size` are such rows
+given their number of ones, which a sum over turns picks out.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from ibukit.mechanisms import SubsetSelection
 from ibukit.mechanisms.categorical.unary import IndependentBits
 
 Bits = IndependentBits | SubsetSelection
-# 1 / s as a sum of exponentials: the trapezoidal rule in log t errs by exp(-pi^2 / step) where the tails are cut
+# 1 / s as a sum of exponentials: the trapezoidal rule in log t errs by exp(-pi^2 / step) where the
+# tails are cut
 STEP_OF_LOG_T = 0.25
 MIN_TAIL = 1e-17
 # nodes are taken until exp(-s t) is below MIN_TAIL by far, because the moments bring powers of t

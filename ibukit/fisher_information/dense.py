@@ -16,19 +16,22 @@ from ibukit.channels.partitioned import PartitionedChannel, spread, sum_arrays
 from ibukit.errors import TooLarge
 from ibukit.tally.tally import Part, Tally
 
-# order of the largest matrix that is inverted (0.8 GB), and of one whose eigenvectors are found (a minute of time)
+# order of the largest matrix that is inverted (0.8 GB), and of one whose eigenvectors are found (a
+# minute of time)
 MAX_SECRETS_INVERTED = 10_000
 MAX_SECRETS_DECOMPOSED = 5000
 MATRIX_ENTRIES_AT_ONCE = 2**24
 # the same where reports are in partitions: a worker has little room beside its rows
 ENTRIES_IN_A_PARTITION = 2**21
-# eigenvalues below so much of the largest, times k, are rounding, and so are squared shares of their directions
+# eigenvalues below so much of the largest, times k, are rounding, and so are squared shares of
+# their directions
 FLAT_VALUE, FLAT_SHARE = 10 * float(np.finfo(float).eps), 1e-12
 CLOSED_FORMS = (
     "; k-RR, also pooled, and one geometric mechanism on a line have a closed form at any size, and a plane of which "
     "every report was seen is solved without a matrix where its noise is narrow beside it"
 )
-# in multiples of what counts as flat: the condition number is an estimate, and a flat direction is not 0 but rounding
+# in multiples of what counts as flat: the condition number is an estimate, and a flat direction is
+# not 0 but rounding
 CONDITION_MARGIN = 100
 
 
@@ -69,8 +72,8 @@ def pieces_of(part: Part, rows: int) -> Iterator[tuple[slice, Channel]]:
 def lower_covariance(tally: Tally, theta: Floats) -> Floats:
     """The lower triangle of Z (Z^T J Z)^-1 Z^T; inf in the rows and columns of what is not determined.
 
-    With P = 1 - 1 1^T / k it is (P J P + s 1 1^T / k)^-1 - 1 1^T / (s k) for any s > 0: by Cholesky where no direction
-    is flat, else from the eigenvectors.
+    With P = 1 - 1 1^T / k it is (P J P + s 1 1^T / k)^-1 - 1 1^T / (s k) for any s > 0: by Cholesky
+    where no direction is flat, else from the eigenvectors.
     """
     k = tally.k
     refuse_if_too_large(k, "standard errors", CLOSED_FORMS)

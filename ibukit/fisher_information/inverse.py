@@ -18,10 +18,11 @@ from ibukit.tally.tally import Tally
 def asymptotic_variances(tally: Tally, theta: Floats) -> Floats:
     """Diagonal of the inverse information on the directions that keep the sum, Z (Z^T J Z)^-1 Z^T, shape (k,).
 
-    Z is an orthonormal basis of {w : sum w = 0}. inf for a secret whose probability moves along a direction in which
-    the likelihood of the reports seen is flat: they do not determine it. In O(k) time and memory where every mechanism
-    is k-RR, or where one adds geometric noise on a line; else from a matrix of shape (k, k), and where that is too
-    large, on a plane all of whose reports were seen, by solves without it, within a hundredth.
+    Z is an orthonormal basis of {w : sum w = 0}. inf for a secret whose probability moves along a
+    direction in which the likelihood of the reports seen is flat: they do not determine it. In O(k)
+    time and memory where every mechanism is k-RR, or where one adds geometric noise on a line; else
+    from a matrix of shape (k, k), and where that is too large, on a plane all of whose reports were
+    seen, by solves without it, within a hundredth.
     """
     if tally.efficiency is not None:
         return np.diag(covariance_of_all(tally, theta)).copy()
@@ -52,8 +53,9 @@ def asymptotic_covariance(tally: Tally, theta: Floats) -> Floats:
 def asymptotic_variances_of_sums(tally: Tally, theta: Floats, weights: Floats) -> Floats:
     """Variances of W . theta for each row of weights, shape (r,); inf where the reports do not determine the sum.
 
-    In O(k) under k-RR and on a line; by solves without a matrix on a large plane all of whose reports were seen, each
-    with a bound from above and one from below that agree to 1e-6; else from a matrix of shape (k, k).
+    In O(k) under k-RR and on a line; by solves without a matrix on a large plane all of whose
+    reports were seen, each with a bound from above and one from below that agree to 1e-6; else from
+    a matrix of shape (k, k).
     """
     if tally.efficiency is not None:
         return of_sums(covariance_of_all(tally, theta), weights)

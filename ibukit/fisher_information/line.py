@@ -1,14 +1,16 @@
 """The information of geometric noise on a line, in O(k): the kernel has a tridiagonal inverse.
 
-With K_xz = decay^|x - z| and the reports' scales cancelled, J = K diag(1/a) K^T, where a_z = (theta K)_z^2 / counts_z
-is inf at the positions that nobody reported. A direction v is written y = v K: then v = y K^-1, v J v^T =
-sum_z y_z^2 / a_z, and sum v = u . y with u = K^-1 1, all of whose entries are positive. With kappa the rows of K^-1,
-theta_x is kappa_x . y plus any multiple beta of u . y = 0, so that its variance is
+With K_xz = decay^|x - z| and the reports' scales cancelled, J = K diag(1/a) K^T, where a_z = (theta
+K)_z^2 / counts_z is inf at the positions that nobody reported. A direction v is written y = v K:
+then v = y K^-1, v J v^T = sum_z y_z^2 / a_z, and sum v = u . y with u = K^-1 1, all of whose
+entries are positive. With kappa the rows of K^-1, theta_x is kappa_x . y plus any multiple beta of
+u . y = 0, so that its variance is
 
     V_xx = min over beta of sum_z a_z (kappa_xz - beta u_z)^2 ,
 
-which asks for beta = kappa_xz / u_z at every unseen z: where there is no such beta it is inf. kappa_x has three
-entries, and the sum over all other z is beta^2 times that of a_z u_z^2: nothing is subtracted that is nearly equal.
+which asks for beta = kappa_xz / u_z at every unseen z: where there is no such beta it is inf.
+kappa_x has three entries, and the sum over all other z is beta^2 times that of a_z u_z^2: nothing
+is subtracted that is nearly equal.
 """
 
 from __future__ import annotations

@@ -1,14 +1,16 @@
 """Variances of sums over a plane of cells by solving for them, where every report was seen: no matrix is made.
 
-An unbiased estimate of w . theta has weights y on the reports with M y = w + beta 1, and the best has the variance
+An unbiased estimate of w . theta has weights y on the reports with M y = w + beta 1, and the best
+has the variance
 
     V = min over beta of sum_z a_z (y_z - beta u_z)^2 ,    M y = w,  M u = 1,  a_z = (theta M)_z^2 / counts_z
 
-(Gauss and Markov), an upper bound whatever else is true. From below, V >= (w . v)^2 / (v J v) for every direction v
-that keeps the sum; the best has M^T v = a (y - beta u). Both systems are solved, and V counts if the two bounds meet.
-Noise on a plane is a convolution but for what happens at the border, and a convolution that is reflected there is a
-product after cosine transforms: with its inverse ahead, generalised minimal residuals take some ten to fifty steps.
-Where the noise spreads over most of the grid that is no longer so, and the matrix is left to others.
+(Gauss and Markov), an upper bound whatever else is true. From below, V >= (w . v)^2 / (v J v) for
+every direction v that keeps the sum; the best has M^T v = a (y - beta u). Both systems are solved,
+and V counts if the two bounds meet. Noise on a plane is a convolution but for what happens at the
+border, and a convolution that is reflected there is a product after cosine transforms: with its
+inverse ahead, generalised minimal residuals take some ten to fifty steps. Where the noise spreads
+over most of the grid that is no longer so, and the matrix is left to others.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ from ibukit.channels.plane import PlaneChannel
 from ibukit.fisher_information.dense import root_weights
 from ibukit.tally.tally import Tally
 
-# of a system, relative to its right-hand side; and how far apart the two bounds may be, relative to the variance
+# of a system, relative to its right-hand side; and how far apart the two bounds may be, relative to
+# the variance
 RESIDUAL, VARIANCES_MEET = 1e-11, 1e-6
 RESIDUAL_STEPS = 80
 # of the largest, below which an eigenvalue of the reflected convolution is rounding

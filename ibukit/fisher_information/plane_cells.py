@@ -1,12 +1,14 @@
 """Variances of all cells of a large plane, many of them at once, where every report was seen: no matrix is made.
 
-An unbiased estimate of the cell x has weights y on the reports with M y = e_x, and as for any sum (see `plane`)
+An unbiased estimate of the cell x has weights y on the reports with M y = e_x, and as for any sum
+(see `plane`)
 
     V_x = sum_z a_z y_z^2 - (sum_z a_z u_z y_z)^2 / sum_z a_z u_z^2 ,    M u = 1,  a_z = (theta M)_z^2 / counts_z.
 
-The second term is that of one system for all cells. For the first, y falls off fast around x, so that one system has
-the right-hand sides of many cells, `spacing` apart and of alternate signs, and each gets a_z y_z^2 of the reports
-that are nearest to it. What is mixed up so falls as the spacing grows: the answer counts if a wider one gives the same.
+The second term is that of one system for all cells. For the first, y falls off fast around x, so
+that one system has the right-hand sides of many cells, `spacing` apart and of alternate signs, and
+each gets a_z y_z^2 of the reports that are nearest to it. What is mixed up so falls as the spacing
+grows: the answer counts if a wider one gives the same.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ from ibukit.tally.tally import Tally
 
 # cells between one right-hand side and the next; each spacing has its square of systems
 SPACINGS = (6, 10, 16)
-# how near two of them must be, as a share of each variance: then the wider is about ten times nearer to the truth
+# how near two of them must be, as a share of each variance: then the wider is about ten times
+# nearer to the truth
 SPACINGS_AGREE = 0.01
 RESIDUAL_OF_MANY = 1e-8
 

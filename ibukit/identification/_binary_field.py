@@ -11,8 +11,8 @@ from ibukit._ground.arguments import Ints
 def rank(rows: NDArray[np.uint8], width: int, enough: int | None = None) -> int:
     """Dimension of the span of packed bit rows (n, ceil(width / 8)) where 1 + 1 = 0.
 
-    Independent over this field is independent over the reals (an odd determinant is not 0), never the other way round.
-    Reads the rows in stretches and stops once the rank is `enough`.
+    Independent over this field is independent over the reals (an odd determinant is not 0), never
+    the other way round. Reads the rows in stretches and stops once the rank is `enough`.
     """
     enough = width if enough is None else enough
     basis = np.empty((0, rows.shape[1]), dtype=np.uint8)

@@ -1,7 +1,7 @@
 """Bounds d(z) >= |log P(z given phi)| that hold for all distributions phi of the secrets, family by family.
 
-Read from the formulas, not from the matrix: there the smallest entries may be 0 by underflow, as RAPPOR's are for
-k in the thousands.
+Read from the formulas, not from the matrix: there the smallest entries may be 0 by underflow, as
+RAPPOR's are for k in the thousands.
 """
 
 from __future__ import annotations
@@ -63,7 +63,8 @@ def by_formula(mechanism: Mechanism) -> Bound | None:
 def _line_mean(mechanism: LinearGeometric) -> float:
     """The largest E[d(Z)], attained with all secrets at the far end: eps (2 l + e^(-eps l) / sinh eps) - log c.
 
-    There E|Z - a| = E|l + noise| = l + 2 sum_{j > l} (j - l) c e^(-eps j) = l + e^(-eps l) / sinh eps.
+    There E|Z - a| = E|l + noise| = l + 2 sum_{j > l} (j - l) c e^(-eps j) = l + e^(-eps l) / sinh
+    eps.
     """
     epsilon, length = mechanism.epsilon, mechanism.alphabet.last - mechanism.alphabet.first
     over_sinh = 2 * math.exp(-epsilon) / -math.expm1(-2 * epsilon)
@@ -112,7 +113,8 @@ def _smallest(mechanism: Mechanism) -> float | None:
         inside = -math.log(-math.expm1(-epsilon)) if k > 2 else 0.0
         return (k - 2) * epsilon + math.log1p(mechanism.decay) + max(epsilon, inside)
     if type(mechanism) is LinearLaplace:
-        # the cell that begins at k - 3/2 and has no end, or the one before it, of mass e^(-eps t) (1 - e^-eps) / 2
+        # the cell that begins at k - 3/2 and has no end, or the one before it, of mass e^(-eps t)
+        # (1 - e^-eps) / 2
         inside = -math.log(-math.expm1(-epsilon)) if k > 2 else 0.0
         return (k - 2) * epsilon + math.log(2) + max(epsilon / 2, inside - epsilon / 2)
     if type(mechanism) is Exponential:

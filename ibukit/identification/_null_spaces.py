@@ -90,8 +90,8 @@ def scaled(block: Floats) -> Iterator[Floats]:
 def witness(spanned: Span) -> Floats:
     """One w with w A = 0 and sum |w| = 2, with few entries where that costs no accuracy.
 
-    The first is what a pivoted QR gives: a dependent row written by independent ones. A vector of the orthonormal
-    null basis mixes everything with everything.
+    The first is what a pivoted QR gives: a dependent row written by independent ones. A vector of
+    the orthonormal null basis mixes everything with everything.
     """
     best = spanned.null[:, -1]
     most = WITNESS_SLACK * max(_residual(spanned, best), spanned.floor)

@@ -25,7 +25,8 @@ from scipy.spatial.distance import pdist
 
 from ibukit._ground.arguments import Floats, Ints
 
-# differences of products of coordinates that are rounding, relative to the largest: where cells are not square
+# differences of products of coordinates that are rounding, relative to the largest: where cells are
+# not square
 ROUNDING_OF_PRODUCTS = 1e-12
 OFFSETS_AT_ONCE = 256
 

@@ -1,7 +1,7 @@
 """The distributions with the fit of a given one: {theta >= 0 : theta = centre + y N for some y}, by linear programmes.
 
-N is an orthonormal basis of what the reports cannot see, so every point of the polytope keeps the fit to rounding,
-whatever the tolerance of the solver; only theta >= 0 is left to it.
+N is an orthonormal basis of what the reports cannot see, so every point of the polytope keeps the
+fit to rounding, whatever the tolerance of the solver; only theta >= 0 is left to it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The ranges of all masses of a polytope in one walk along its vertices, each end with its dual proof.
 
-Where no slope of theta_x at a vertex is positive, its mass there is the greatest; where none is negative, the least. A
-pivot changes every row of the dictionary at once, so each vertex is read for all the ends that it proves, and the next
-end is sought from where the last was found: most need few pivots, and none a linear programme of its own.
+Where no slope of theta_x at a vertex is positive, its mass there is the greatest; where none is
+negative, the least. A pivot changes every row of the dictionary at once, so each vertex is read for
+all the ends that it proves, and the next end is sought from where the last was found: most need few
+pivots, and none a linear programme of its own.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from ibukit.identification._simplex_dictionary import NO_SLOPE, Dictionary, Stuc
 
 # a bound that is further from the mass attained is no proof
 PROVEN = 1e-8
-# pivots on the way to one end, in multiples of the number of masses: more means that rounding leads in circles
+# pivots on the way to one end, in multiples of the number of masses: more means that rounding leads
+# in circles
 MAX_PIVOTS = 20
 
 
@@ -24,8 +26,9 @@ def bound_of(
 ) -> float:
     """What slopes prove about sign * theta_x on the whole polytope, wherever they come from.
 
-    theta_x - slopes . theta_elements is constant on it, but for what the slopes lack: that times the distance of two
-    distributions, at most sqrt(2). And slopes . theta_elements is at most the largest slope of that sign.
+    theta_x - slopes . theta_elements is constant on it, but for what the slopes lack: that times
+    the distance of two distributions, at most sqrt(2). And slopes . theta_elements is at most the
+    largest slope of that sign.
     """
     constant = centre[x] - slopes @ centre[elements]
     lacking = float(np.linalg.norm(basis[:, x] - basis[:, elements] @ slopes))

@@ -1,7 +1,8 @@
 """A vertex of {theta >= 0 : theta = centre + y N} with its simplex dictionary, and the pivots from one to the next.
 
-At a vertex f masses are 0 and determine the others: theta_i = v_i + sum_j S_ij theta_j over these f. A pivot lets one
-of them grow until another mass is 0 and takes its place: a change of S by a matrix of rank 1.
+At a vertex f masses are 0 and determine the others: theta_i = v_i + sum_j S_ij theta_j over these
+f. A pivot lets one of them grow until another mass is 0 and takes its place: a change of S by a
+matrix of rank 1.
 """
 
 from __future__ import annotations

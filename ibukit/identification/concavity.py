@@ -28,9 +28,11 @@ class Concavity(arguments.ReadOnlyArrays):
     k : int
         Number of secrets.
     rank : int
-        Dimension of the differences of distributions that the reports seen can tell from 0, at most k - 1.
+        Dimension of the differences of distributions that the reports seen can tell from 0, at most
+        k - 1.
     direction : ndarray, shape (k,), or None
-        Where not strictly concave: w with sum w = 0, sum |w| = 2 and w G = 0, along which L does not change.
+        Where not strictly concave: w with sum w = 0, sum |w| = 2 and w G = 0, along which L does
+        not change.
     reason : str
 
     Examples
@@ -58,11 +60,12 @@ class Concavity(arguments.ReadOnlyArrays):
 def strictly_concave(tally: Tally) -> Concavity:
     """Whether the log-likelihood of these reports is strictly concave.
 
-    It is if w = 0 is the only w with sum w = 0 and w G = 0, where G has a column for every report seen. L is strictly
-    concave where it is finite exactly then, because L(theta + t w) is constant in t where w G = 0 and strictly concave
-    in t where not. Equivalently the matrix of G and the ones vector has rank k. k-RR, geometric noise on a line (at
-    least k - 1 distinct reports, those beyond an end counting as that end) and unary encodings (the bit rows, first
-    over the field with two elements, then over the reals) are answered without the matrix G.
+    It is if w = 0 is the only w with sum w = 0 and w G = 0, where G has a column for every report
+    seen. L is strictly concave where it is finite exactly then, because L(theta + t w) is constant
+    in t where w G = 0 and strictly concave in t where not. Equivalently the matrix of G and the
+    ones vector has rank k. k-RR, geometric noise on a line (at least k - 1 distinct reports, those
+    beyond an end counting as that end) and unary encodings (the bit rows, first over the field with
+    two elements, then over the reals) are answered without the matrix G.
 
     Parameters
     ----------
@@ -121,7 +124,8 @@ def _of_part(part: Part, k: int) -> Concavity | None:
     if (line := facts.as_line(part.channel)) is not None:
         return _by_count("geometric noise", np.unique(line.positions), k, line.decay)
     if (bits := facts.as_bits(part.channel)) is not None:
-        # a column is a multiple of constant + bits, so together with ones it spans what the bits and ones span
+        # a column is a multiple of constant + bits, so together with ones it spans what the bits
+        # and ones span
         ones = np.packbits(np.ones((1, k), dtype=bool), axis=1)
         enough = _binary_field.rank(np.concatenate([ones, bits.packed]), k) == k
         why = f"bits: {k - 1} of the rows seen are independent beside the row of ones, where 1 + 1 = 0"
@@ -132,8 +136,8 @@ def _of_part(part: Part, k: int) -> Concavity | None:
 def _by_count(name: str, distinct: Ints, k: int, decay: float | None) -> Concavity:
     """An invertible square channel: any k - 1 of its columns are independent of the ones vector, any k - 2 are not.
 
-    Its columns are independent and add up to the ones vector with every coefficient 1, so ones lies outside the span
-    of any k - 1 of them.
+    Its columns are independent and add up to the ones vector with every coefficient 1, so ones lies
+    outside the span of any k - 1 of them.
     """
     rank = min(len(distinct), k - 1)
     if rank == k - 1:

@@ -46,7 +46,8 @@ class Condition:
         NOT_BY_THIS_ROUTE where the condition fails, but the conclusion can be reached without it.
     reason : str
     bound : float or None
-        Of dominance, where it holds: a number that E[sup_phi |log P(Z given phi)|] does not exceed, in nats.
+        Of dominance, where it holds: a number that E[sup_phi |log P(Z given phi)|] does not exceed,
+        in nats.
 
     Examples
     --------
@@ -140,37 +141,39 @@ class Consistency:
 def consistency(mechanism: Mechanism | ArrayLike) -> Consistency:
     """Check whether the estimate tends to the truth as n grows.
 
-    The estimate is argmax_theta sum_i log P(Z_i given theta), the limit one in probability. With P(z given phi) = sum_x
-    phi_x M_xz and theta the truth:
+    The estimate is argmax_theta sum_i log P(Z_i given theta), the limit one in probability. With
+    P(z given phi) = sum_x phi_x M_xz and theta the truth:
 
     1. identification: P(. given phi) = P(. given theta) only if phi = theta;
     2. compactness: the distributions phi of the secrets form a compact set;
     3. continuity: log P(Z given phi) is continuous at each phi, with probability 1;
     4. dominance: E[sup_phi |log P(Z given phi)|] < infinity.
 
-    Together they are sufficient. The first is necessary: of two distributions with the same law of reports no estimator
-    can find both. On a finite alphabet it is also enough. Where some secret never gives a report that others give, 3
-    and 4 fail, because log P is minus infinity there; but log P <= 0 needs no bound from below: by the one-sided
-    argument [wald]_ [vaart]_ it is enough that it is upper semicontinuous, on a compact set, with E[log P(Z given
-    theta)], minus the entropy of the report, finite.
+    Together they are sufficient. The first is necessary: of two distributions with the same law of
+    reports no estimator can find both. On a finite alphabet it is also enough. Where some secret
+    never gives a report that others give, 3 and 4 fail, because log P is minus infinity there; but
+    log P <= 0 needs no bound from below: by the one-sided argument [wald]_ [vaart]_ it is enough
+    that it is upper semicontinuous, on a compact set, with E[log P(Z given theta)], minus the
+    entropy of the report, finite.
 
     Parameters
     ----------
     mechanism : Mechanism or array_like, shape (k, m)
-        A row-stochastic matrix is taken as a `MatrixMechanism`. Of k-RR, RAPPOR, OUE, geometric, Laplace and
-        exponential mechanisms the probabilities are known to be positive, also where a double underflows; of all
-        others the zeros of the matrix count.
+        A row-stochastic matrix is taken as a `MatrixMechanism`. Of k-RR, RAPPOR, OUE, geometric,
+        Laplace and exponential mechanisms the probabilities are known to be positive, also where a
+        double underflows; of all others the zeros of the matrix count.
 
     Returns
     -------
     Consistency
-        True or False in a condition; with the four ``.conditions``, ``.consistent`` and ``.reason``. Printed, it is a
-        table.
+        True or False in a condition; with the four ``.conditions``, ``.consistent`` and
+        ``.reason``. Printed, it is a table.
 
     Raises
     ------
     ValueError
-        Where `identifiable` cannot tell: if the reports cannot be listed and the family is none of those above.
+        Where `identifiable` cannot tell: if the reports cannot be listed and the family is none of
+        those above.
     InvalidDistribution
         If a matrix is not row-stochastic.
 

@@ -19,7 +19,8 @@ from ibukit.tally.tally import Tally, check_tally
 MAX_SECRETS_ENUMERATED = 12
 # how far g may be from 1 on the support of what is called fixed
 FIXED = 1e-12
-# a probability is 0 but for rounding if errors of this size in g can explain it, or if it is below the second number
+# a probability is 0 but for rounding if errors of this size in g can explain it, or if it is below
+# the second number
 ERROR_OF_G = 1e-13
 MAX_UNSURE_MASS = 1e-9
 # nats per report: below this gap a fixed point is a maximiser
@@ -37,11 +38,13 @@ class FixedPoint(arguments.ReadOnlyArrays):
     support : ndarray of int
         Codes of the secrets with positive probability.
     is_mle : bool
-        Whether it maximises the likelihood: g_x <= 1 for all x, within rounding (a gap of at most 1e-9 nats).
+        Whether it maximises the likelihood: g_x <= 1 for all x, within rounding (a gap of at most
+        1e-9 nats).
     largest_ratio : float
         max_x g_x; its logarithm is the `gap`.
     dimension : int
-        0 where it is the only fixed point with this support, otherwise the dimension of the set of them.
+        0 where it is the only fixed point with this support, otherwise the dimension of the set of
+        them.
     log_likelihood : float
         L in nats, total over all reports.
 
@@ -72,33 +75,36 @@ class FixedPoint(arguments.ReadOnlyArrays):
 def fixed_points(tally: Tally, *, strict: bool = True) -> tuple[FixedPoint, ...]:
     """Find every fixed point of the iterative Bayesian update.
 
-    They are the theta with theta_x g_x = theta_x for all x, where g_x = sum_z q_z M_xz / (theta M)_z. The iterative
-    Bayesian update replaces theta_x by theta_x g_x, so theta is fixed exactly when g_x = 1 on its support, which is to
-    say: when it maximises the likelihood among the distributions with no mass elsewhere. It is a maximum likelihood
-    estimate exactly when g_x <= 1 for the other secrets, too. So each face of the simplex (each of the 2^k - 1 possible
-    supports) holds fixed points with full support there exactly if the likelihood restricted to it has a maximiser in
-    its relative interior; and then those are all of its maximisers there.
+    They are the theta with theta_x g_x = theta_x for all x, where g_x = sum_z q_z M_xz / (theta
+    M)_z. The iterative Bayesian update replaces theta_x by theta_x g_x, so theta is fixed exactly
+    when g_x = 1 on its support, which is to say: when it maximises the likelihood among the
+    distributions with no mass elsewhere. It is a maximum likelihood estimate exactly when g_x <= 1
+    for the other secrets, too. So each face of the simplex (each of the 2^k - 1 possible supports)
+    holds fixed points with full support there exactly if the likelihood restricted to it has a
+    maximiser in its relative interior; and then those are all of its maximisers there.
 
     Parameters
     ----------
     tally : Tally
         Of one mechanism or pooled over several, with at most 12 secrets.
     strict : bool
-        Whether to raise where rounding leaves it open if a support has one; otherwise it is left out.
+        Whether to raise where rounding leaves it open if a support has one; otherwise it is left
+        out.
 
     Returns
     -------
     tuple of FixedPoint
-        At most one for each support, the most likely first. Where a support has a continuum of them (its secrets'
-        rows are linearly dependent on the reports seen), the one whose smallest probability is largest.
+        At most one for each support, the most likely first. Where a support has a continuum of them
+        (its secrets' rows are linearly dependent on the reports seen), the one whose smallest
+        probability is largest.
 
     Raises
     ------
     ValueError
         If there are more than 12 secrets.
     ConvergenceError
-        With `strict`, if of some support it is neither proved that it has none nor one found with g_x within 1e-12
-        of 1. The others are the error's `estimate`.
+        With `strict`, if of some support it is neither proved that it has none nor one found with
+        g_x within 1e-12 of 1. The others are the error's `estimate`.
 
     Notes
     -----
@@ -151,7 +157,8 @@ def fixed_points(tally: Tally, *, strict: bool = True) -> tuple[FixedPoint, ...]
 
 
 def _in_order(points: list[FixedPoint], n: int) -> tuple[FixedPoint, ...]:
-    # equally likely ones, as along a set of maximisers, differ by rounding: those with the smaller support first
+    # equally likely ones, as along a set of maximisers, differ by rounding: those with the smaller
+    # support first
     return tuple(
         sorted(
             points,
@@ -200,14 +207,17 @@ def _on_face(rows: Floats, q: Floats) -> tuple[Floats, int] | None:
     if dimension:
         # polished again, because a probability of 1e-9 does not keep its digits along the way
         theta = _newton(rows, q, _innermost(rows, theta, dimension), rank)
-    # where g hardly depends on theta, rounding alone can lead Newton's steps out of the face: not so the others
+    # where g hardly depends on theta, rounding alone can lead Newton's steps out of the face: not
+    # so the others
     candidates = (theta, maximiser, np.full(len(rows), 1 / len(rows)))
     for point in candidates:
         if _is_fixed(rows, q, point, rank):
             return point, dimension
     if not any(_stands_still(rows, q, point) for point in candidates):
         raise _LeftOpen
-    return None  # all that stand still are those found, and a probability is 0 or below in the one furthest inside
+    # all that stand still are those found, and a probability is 0 or below in the one furthest
+    # inside
+    return None
 
 
 def _stands_still(rows: Floats, q: Floats, theta: Floats) -> bool:
@@ -247,9 +257,10 @@ def _refuted(rows: Floats, q: Floats, theta: Floats) -> bool:
 def _newton(rows: Floats, q: Floats, theta: Floats, rank: int) -> Floats:
     """Damped Newton steps to where g = 1, that is to the minimum of the convex -sum_z q_z log p_z + sum_x theta_x.
 
-    With r the largest relative change of a probability, a step of 1 / (1 + r) keeps all p positive and never goes up,
-    because -log(1 + v) + v <= v^2 / (2 (1 - |v|)). Entries of theta may become negative: then the face has no fixed
-    point. Directions in which p does not change are left alone.
+    With r the largest relative change of a probability, a step of 1 / (1 + r) keeps all p positive
+    and never goes up, because -log(1 + v) + v <= v^2 / (2 (1 - |v|)). Entries of theta may become
+    negative: then the face has no fixed point. Directions in which p does not change are left
+    alone.
     """
     best, least = theta, np.inf
     stalled = 0
@@ -279,7 +290,8 @@ def _innermost(rows: Floats, theta: Floats, dimension: int) -> Floats:
     """Of all vectors with the same probabilities of the reports as theta, one whose smallest entry is largest."""
     # from the singular vectors, as many as the rank was judged to leave
     flat = np.linalg.svd(rows)[0][:, -dimension:]
-    # maximise t subject to theta + flat y >= t; y is free, and bounded because the entries sum to 1 all along
+    # maximise t subject to theta + flat y >= t; y is free, and bounded because the entries sum to 1
+    # all along
     k = len(theta)
     solution = linprog(
         c=np.r_[np.zeros(dimension), -1.0],

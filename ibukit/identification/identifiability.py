@@ -43,9 +43,9 @@ class Identifiability(arguments.ReadOnlyArrays):
     rank : int
         How many of its columns are independent.
     null_vector : ndarray, shape (k,), or None
-        Where not identifiable: w with w M = 0, sum w = 0 and sum |w| = 2. Its positive part and minus its negative
-        part are two distributions without a common secret under which every report is equally probable. The first
-        of its largest entries is positive.
+        Where not identifiable: w with w M = 0, sum w = 0 and sum |w| = 2. Its positive part and
+        minus its negative part are two distributions without a common secret under which every
+        report is equally probable. The first of its largest entries is positive.
     reason : str
 
     Examples
@@ -68,11 +68,12 @@ class Identifiability(arguments.ReadOnlyArrays):
     def singular_values(self) -> Floats:
         """Singular values that the answer rests on, shape (k,).
 
-        They are those of the columns used, in descending order. Of the whole matrix where reports can be listed, and
-        for k-RR, unary encodings and subset selection in closed form (the latter two underflow for k in the thousands).
-        For untruncated noise of the columns of the reports inside: of the truncated mechanism on a line, of the grid's
-        own cells in the plane; of noise on numbers and points, those at the secrets' own places. How small the last is
-        against the first tells how much an inversion amplifies the noise: identifiable is not the same as well
+        They are those of the columns used, in descending order. Of the whole matrix where reports
+        can be listed, and for k-RR, unary encodings and subset selection in closed form (the latter
+        two underflow for k in the thousands). For untruncated noise of the columns of the reports
+        inside: of the truncated mechanism on a line, of the grid's own cells in the plane; of noise
+        on numbers and points, those at the secrets' own places. How small the last is against the
+        first tells how much an inversion amplifies the noise: identifiable is not the same as well
         determined.
         """
         with one_thread():
@@ -86,11 +87,12 @@ class Identifiability(arguments.ReadOnlyArrays):
 def identifiable(mechanism: Mechanism | ArrayLike) -> Identifiability:
     """Whether different distributions always give different reports.
 
-    That is whether theta M = phi M implies theta = phi for all distributions theta, phi: rank M = k. It is the
-    condition without which no estimator is consistent at every theta, and with which the maximum likelihood estimate
-    is. k-RR, unary encodings (RAPPOR, OUE), subset selection, geometric and Gaussian noise, and Laplace noise whose
-    reports are points are answered by theory, at any size; other mechanisms by the singular values of their matrix, to
-    the rounding of doubles.
+    That is whether theta M = phi M implies theta = phi for all distributions theta, phi: rank M =
+    k. It is the condition without which no estimator is consistent at every theta, and with which
+    the maximum likelihood estimate is. k-RR, unary encodings (RAPPOR, OUE), subset selection,
+    geometric and Gaussian noise, and Laplace noise whose reports are points are answered by theory,
+    at any size; other mechanisms by the singular values of their matrix, to the rounding of
+    doubles.
 
     Parameters
     ----------
@@ -105,8 +107,8 @@ def identifiable(mechanism: Mechanism | ArrayLike) -> Identifiability:
     Raises
     ------
     ValueError
-        If the mechanism is of no kind that theory answers and its reports cannot be listed, or it has more than 5,000
-        secrets.
+        If the mechanism is of no kind that theory answers and its reports cannot be listed, or it
+        has more than 5,000 secrets.
     InvalidDistribution
         If a matrix is not row-stochastic.
 
@@ -210,10 +212,12 @@ def _singular_values(mechanism: Mechanism) -> Floats:
 
 
 def _of_unary(mechanism: IndependentBits) -> Floats:
-    # (M M^T)_xy multiplies over the bits the chance that two reports agree, which is a two-valued matrix again
+    # (M M^T)_xy multiplies over the bits the chance that two reports agree, which is a two-valued
+    # matrix again
     p, hidden, q = mechanism.p_one, mechanism.p_hidden, mechanism.p_zero
     neither, one, both = q**2 + (1 - q) ** 2, p * q + hidden * (1 - q), p**2 + hidden**2
-    # both * neither - one^2 without its cancellation: the determinant of the Gram matrix of (p, 1 - p) and (q, 1 - q)
+    # both * neither - one^2 without its cancellation: the determinant of the Gram matrix of (p, 1 -
+    # p) and (q, 1 - q)
     own = mechanism.contrast**2
     scale = np.exp((mechanism.k - 2) / 2 * np.log(neither))
     first = both * neither + (mechanism.k - 1) * one**2
@@ -221,7 +225,8 @@ def _of_unary(mechanism: IndependentBits) -> Floats:
 
 
 def _of_sets(mechanism: SubsetSelection) -> Floats:
-    # (M M^T)_xy is two-valued; its own value is (held - other)^2 for each set that holds x and not y
+    # (M M^T)_xy is two-valued; its own value is (held - other)^2 for each set that holds x and not
+    # y
     k, size = mechanism.k, mechanism.size
     factor, rest = mechanism._held
     held = factor * np.exp(rest)

@@ -44,9 +44,11 @@ class MleSet(arguments.ReadOnlyArrays):
     lower, upper : ndarray, shape (k,)
         The least and the greatest probability that an MLE gives each secret. Equal where unique.
     points : ndarray, shape (p, k)
-        Extreme points. Each of `lower` and `upper` is attained at one of them; there may be more than these.
+        Extreme points. Each of `lower` and `upper` is attained at one of them; there may be more
+        than these.
     estimate : Estimate
-        The certified MLE that the set was computed from: every member fits the reports as well as it does.
+        The certified MLE that the set was computed from: every member fits the reports as well as
+        it does.
     reason : str
         Why it is unique, or what is left open.
 
@@ -77,15 +79,16 @@ class MleSet(arguments.ReadOnlyArrays):
     def bounds(self, weights: ArrayLike, *, strict: bool = True) -> tuple[float, float]:
         """Least and greatest sum_x weights_x theta_x over all MLEs.
 
-        With weights 0 and 1 the probability of an event, with the secrets' values the mean: what the reports say of a
-        sum, even where they do not determine its terms.
+        With weights 0 and 1 the probability of an event, with the secrets' values the mean: what
+        the reports say of a sum, even where they do not determine its terms.
 
         Parameters
         ----------
         weights : array_like, shape (k,)
             Finite.
         strict : bool
-            Raise where a linear programme is not solved. False returns what `lower` and `upper` imply: wider, and true.
+            Raise where a linear programme is not solved. False returns what `lower` and `upper`
+            imply: wider, and true.
 
         Raises
         ------
@@ -131,8 +134,8 @@ class MleSet(arguments.ReadOnlyArrays):
         theta : array_like, shape (k,)
             A distribution.
         strict : bool
-            Raise where a linear programme is not solved. False returns the distance to the box from `lower` to
-            `upper`, which is not larger.
+            Raise where a linear programme is not solved. False returns the distance to the box from
+            `lower` to `upper`, which is not larger.
 
         Raises
         ------
@@ -168,20 +171,21 @@ class MleSet(arguments.ReadOnlyArrays):
 def mle_set(tally: Tally, *, strict: bool = True) -> MleSet:
     """All maximum likelihood estimates of a tally, as a polytope.
 
-    The maximisers of L(theta) = sum_z counts_z log (theta G)_z are {theta on the simplex : theta G = theta_hat G}. L is
-    strictly concave in the fitted probabilities theta G, so all MLEs share those of one of them, theta_hat, and with
-    them the ratios g_x; and none has mass where g_x < 1. Of the secrets that are left, linear programmes give the range
-    of each probability. Where it is a point, the reports determine it; where not, no estimator can tell from these
-    reports alone, and a single estimate hides it.
+    The maximisers of L(theta) = sum_z counts_z log (theta G)_z are {theta on the simplex : theta G
+    = theta_hat G}. L is strictly concave in the fitted probabilities theta G, so all MLEs share
+    those of one of them, theta_hat, and with them the ratios g_x; and none has mass where g_x < 1.
+    Of the secrets that are left, linear programmes give the range of each probability. Where it is
+    a point, the reports determine it; where not, no estimator can tell from these reports alone,
+    and a single estimate hides it.
 
     Parameters
     ----------
     tally : Tally
         Of one mechanism or pooled.
     strict : bool
-        Raise where the estimate is not certified within 1e-9 nats per report, or an end of a range is not found.
-        False returns the set around the best estimate, whose gap says how good that is, with 0 or 1 for an end that
-        was not found.
+        Raise where the estimate is not certified within 1e-9 nats per report, or an end of a range
+        is not found. False returns the set around the best estimate, whose gap says how good that
+        is, with 0 or 1 for an end that was not found.
 
     Returns
     -------

@@ -1,20 +1,23 @@
 """Intervals that hold at every number of reports: bets against each end, fixed before the reports they are laid on.
 
-A bet pays lam_z > 0 on report z and is fixed before the reports. The product of lam_z / (theta M lam) over the reports
-has mean 1, so it exceeds 1 / alpha with probability at most alpha (Markov). Therefore, with probability 1 - alpha,
+A bet pays lam_z > 0 on report z and is fixed before the reports. The product of lam_z / (theta M
+lam) over the reports has mean 1, so it exceeds 1 / alpha with probability at most alpha (Markov).
+Therefore, with probability 1 - alpha,
 
     n log(theta . g) >= sum_i log lam_{z_i} - log(1 / alpha),    g = M lam.
 
-The payments may differ between mechanisms, and between a pilot and the other reports, where they may depend on what the
-pilot shows. With shares s_b of the reports that have payments of their own, sum_b s_b log(theta . g_b) is at most
-log(theta . sum_b s_b g_b) (Jensen), which again leaves a half-space; the end of w . theta is a linear programme.
+The payments may differ between mechanisms, and between a pilot and the other reports, where they
+may depend on what the pilot shows. With shares s_b of the reports that have payments of their own,
+sum_b s_b log(theta . g_b) is at most log(theta . sum_b s_b g_b) (Jensen), which again leaves a
+half-space; the end of w . theta is a linear programme.
 
-Given the people's secrets the same product of lam_z / g_x has mean 1. So their frequencies F_b in each share obey
+Given the people's secrets the same product of lam_z / g_x has mean 1. So their frequencies F_b in
+each share obey
 
     sum_b s_b F_b . log g_b >= (sum_i log lam_{z_i} - log(1 / alpha)) / n.
 
-The payments are those of the profile's bound if the reports were as expected: lam = p / (theta_end M), p = theta M with
-theta uniform for the pilot and its estimate for the others.
+The payments are those of the profile's bound if the reports were as expected: lam = p / (theta_end
+M), p = theta M with theta uniform for the pilot and its estimate for the others.
 """
 
 from __future__ import annotations
@@ -147,8 +150,9 @@ class Betting:
 def least_upper(w: Floats, weighed: Sequence[Weighed]) -> float:
     """The largest sum_b s_b w . F_b over distributions F_b with sum_b s_b h_b . F_b >= 0, from above.
 
-    That is the least of the heights sum_b s_b max_x (w_x + mu h_bx), mu >= 0, each of which is a bound. They are convex
-    in mu and made of straight lines: the next mu is where the last lines on either side of the least meet.
+    That is the least of the heights sum_b s_b max_x (w_x + mu h_bx), mu >= 0, each of which is a
+    bound. They are convex in mu and made of straight lines: the next mu is where the last lines on
+    either side of the least meet.
     """
 
     def line(mu: float) -> tuple[float, float]:

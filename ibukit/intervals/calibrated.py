@@ -1,8 +1,8 @@
 """Intervals by likelihood ratios whose threshold is simulated where the end is.
 
-The profile's threshold is a limit, and at the boundary of the simplex another one. Here an answer v belongs to the
-interval if its likelihood ratio is no larger than those of most tallies that are drawn from the most likely
-distribution with the answer v [fc]_.
+The profile's threshold is a limit, and at the boundary of the simplex another one. Here an answer v
+belongs to the interval if its likelihood ratio is no larger than those of most tallies that are
+drawn from the most likely distribution with the answer v [fc]_.
 
 .. [fc] Feldman and Cousins, "Unified approach to the classical statistical analysis of small signals", Phys. Rev. D 57,
    1998.
@@ -46,8 +46,9 @@ def constrained(
 ) -> Constrained:
     """The largest f with w . theta = v, of weights from 0 to 1; the ratio is attained, and close to the least.
 
-    A distribution that maximises f + t w . theta proves that none with the answer v has more than f + t (w . theta - v)
-    there. Between two that answer too little and too much there is one with the answer v, even where the answer jumps.
+    A distribution that maximises f + t w . theta proves that none with the answer v has more than f
+    + t (w . theta - v) there. Between two that answer too little and too much there is one with the
+    answer v, even where the answer jumps.
     """
     if w @ likelihood.best.theta > v:
         w, v = 1 - w, 1 - v
@@ -131,7 +132,8 @@ class Calibrated:
     def threshold(self, w: Floats, v: float) -> tuple[float, float]:
         """The quantile of the ratios of v over tallies drawn from the most likely distribution with that answer.
 
-        And its Monte-Carlo error. All thresholds come from the same seed, so that they change with v and not by luck.
+        And its Monte-Carlo error. All thresholds come from the same seed, so that they change with
+        v and not by luck.
         """
         n, rng = self._tally.n, seeded(self._seed)
         at = constrained(self._likelihood, n, w, v)
@@ -153,17 +155,19 @@ class Calibrated:
 def calibrated(asked: Asked, draws: int = 400, seed: int = 0) -> Ends:
     """The answers v whose likelihood ratio is at most the quantile of ratios that are simulated at v.
 
-    Each end begins at the profile's. There `draws` tallies are drawn from the most likely distribution with that
-    answer, and their ratios give the next threshold, until two thresholds differ by no more than their Monte-Carlo
-    error, or five times. The threshold is exact but for this error where only one distribution has the answer, as at a
-    vertex; elsewhere the most likely of them stands for all, and coverage is about `level`. If the set has gaps, the
-    end is one of its ends.
+    Each end begins at the profile's. There `draws` tallies are drawn from the most likely
+    distribution with that answer, and their ratios give the next threshold, until two thresholds
+    differ by no more than their Monte-Carlo error, or five times. The threshold is exact but for
+    this error where only one distribution has the answer, as at a vertex; elsewhere the most likely
+    of them stands for all, and coverage is about `level`. If the set has gaps, the end is one of
+    its ends.
 
     Parameters
     ----------
     asked : Asked
     draws : int
-        Tallies for each threshold; at least so many that the largest ratio may be the threshold: 19 at level 0.95.
+        Tallies for each threshold; at least so many that the largest ratio may be the threshold: 19
+        at level 0.95.
     seed : int
         Not negative.
 

@@ -1,7 +1,8 @@
 """Intervals that hold at every number of reports: all distributions whose reports are as frequent as they may be.
 
-Each report's probability has its Clopper-Pearson interval, at a level that leaves all of them true together (the union
-bound). Then lo <= theta M <= hi, and the ends of w . theta are linear programmes, for all questions at once.
+Each report's probability has its Clopper-Pearson interval, at a level that leaves all of them true
+together (the union bound). Then lo <= theta M <= hi, and the ends of w . theta are linear
+programmes, for all questions at once.
 """
 
 from __future__ import annotations
@@ -69,9 +70,10 @@ class Boxes:
 def boxes(asked: Asked) -> Ends:
     """The ends over the boxes, of the people's own frequencies as of the distribution.
 
-    Given the secrets, the number of reports z is a sum of independent variables of different chances whose mean is n
-    (F M)_z. Its tails are lighter than those of a binomial variable of that mean (Hoeffding, 1956). The people of each
-    mechanism have frequencies of their own, in boxes of their own: those of all are the mean.
+    Given the secrets, the number of reports z is a sum of independent variables of different
+    chances whose mean is n (F M)_z. Its tails are lighter than those of a binomial variable of that
+    mean (Hoeffding, 1956). The people of each mechanism have frequencies of their own, in boxes of
+    their own: those of all are the mean.
     """
     tally, questions = asked.tally(), asked.questions
     if asked.target == "distribution" or len(tally.parts) == 1:

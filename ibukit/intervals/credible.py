@@ -18,19 +18,21 @@ def credible(
 ) -> Ends:
     """Equal-tailed intervals of the posterior of w . P, or of w . F.
 
-    Under the prior Dirichlet(alpha). The probability that the answer is inside is `level` by the posterior. How often
-    that is so at a given truth is another question, which the prior decides where reports are few: a probability of 0
-    or 1 is in none of these intervals of the distribution. Single probabilities, and sums that weigh all secrets but
-    one alike, are exact where `posterior` is. Other sums, and all where the exact posterior would take too many terms,
-    have the quantiles of Gibbs draws. Of these at least 400 are effective, so that the probability beyond an end is
-    off by sqrt(tail (1 - tail) / 400) at most, as a standard error: by .008 of .025 at level .95. `errors` says how
-    far off each end is, and so does `Estimate.summary`.
+    Under the prior Dirichlet(alpha). The probability that the answer is inside is `level` by the
+    posterior. How often that is so at a given truth is another question, which the prior decides
+    where reports are few: a probability of 0 or 1 is in none of these intervals of the
+    distribution. Single probabilities, and sums that weigh all secrets but one alike, are exact
+    where `posterior` is. Other sums, and all where the exact posterior would take too many terms,
+    have the quantiles of Gibbs draws. Of these at least 400 are effective, so that the probability
+    beyond an end is off by sqrt(tail (1 - tail) / 400) at most, as a standard error: by .008 of
+    .025 at level .95. `errors` says how far off each end is, and so does `Estimate.summary`.
 
     Parameters
     ----------
     asked : Asked
     alpha : float or array_like, shape (k,)
-        The prior's parameter, above 0; a number is taken for every secret. 1 is uniform, 0.5 is Jeffreys' prior.
+        The prior's parameter, above 0; a number is taken for every secret. 1 is uniform, 0.5 is
+        Jeffreys' prior.
     seed : int
         Of the draws, not negative.
     max_sweeps : int

@@ -1,7 +1,8 @@
 """The profile likelihood: all distributions whose likelihood is not much below the largest.
 
-The upper end of w . theta over {theta : f(theta) >= floor}, f(theta) = sum_z q_z log (theta M)_z, is the answer of the
-most likely distribution that leans towards w (`likelihood`) by as much as the floor allows.
+The upper end of w . theta over {theta : f(theta) >= floor}, f(theta) = sum_z q_z log (theta M)_z,
+is the answer of the most likely distribution that leans towards w (`likelihood`) by as much as the
+floor allows.
 """
 
 from __future__ import annotations
@@ -68,8 +69,9 @@ class Profile:
     def bound(self, w: Floats, point: Tilted) -> float:
         """No distribution with f >= floor has a larger answer, whatever the point is.
 
-        By Jensen log sum_z (theta M)_z lam_z >= sum_z q_z log((theta M)_z lam_z / q_z). So with lam = q / (point M)
-        every such theta has theta . g >= exp(floor - f(point)) =: b, and w . theta <= max_x w_x + (g_x - b) / t, t > 0.
+        By Jensen log sum_z (theta M)_z lam_z >= sum_z q_z log((theta M)_z lam_z / q_z). So with lam
+        = q / (point M) every such theta has theta . g >= exp(floor - f(point)) =: b, and w . theta
+        <= max_x w_x + (g_x - b) / t, t > 0.
         """
         if not (point.slope > 0 and math.isfinite(point.fit)):
             return 1.0

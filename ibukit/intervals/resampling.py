@@ -28,17 +28,20 @@ def bootstrap(
 ) -> Ends:
     """Quantiles of the answers of the maximum likelihood estimates of drawn tallies.
 
-    With target "distribution" the percentile interval: the quantiles of w . theta* at (1 -+ level) / 2. With target
-    "frequencies" the basic interval: the secrets are held fixed, each part's n theta rounded to whole people, and the
-    quantiles of the errors w . theta* - w . F are taken off the answer of the maximum likelihood estimate.
+    With target "distribution" the percentile interval: the quantiles of w . theta* at (1 -+ level)
+    / 2. With target "frequencies" the basic interval: the secrets are held fixed, each part's n
+    theta rounded to whole people, and the quantiles of the errors w . theta* - w . F are taken off
+    the answer of the maximum likelihood estimate.
 
-    It fails where the truth is at the boundary of the simplex. The estimate is inside, so are the estimates of what is
-    drawn from it, and they leave the truth out: k-RR with k = 5, epsilon = 1 and n = 300, everybody with one secret,
-    the interval of its probability at level 0.95 covers 1 with probability about 0.6. Nor does it see directions that
-    the reports leave open, as each tally has one estimate. `calibrated`, "profile" and "guaranteed" see both.
+    It fails where the truth is at the boundary of the simplex. The estimate is inside, so are the
+    estimates of what is drawn from it, and they leave the truth out: k-RR with k = 5, epsilon = 1
+    and n = 300, everybody with one secret, the interval of its probability at level 0.95 covers 1
+    with probability about 0.6. Nor does it see directions that the reports leave open, as each
+    tally has one estimate. `calibrated`, "profile" and "guaranteed" see both.
 
-    Each draw's estimate is certified as `mle` certifies; of a dense channel with few secrets it is sought first where
-    this estimate has mass, three times faster. Other solvers gain nothing from a start that is near.
+    Each draw's estimate is certified as `mle` certifies; of a dense channel with few secrets it is
+    sought first where this estimate has mass, three times faster. Other solvers gain nothing from a
+    start that is near.
 
     Parameters
     ----------
@@ -48,10 +51,12 @@ def bootstrap(
     seed : int
         Not negative.
     kind : {"parametric", "reports"}
-        "parametric": people are drawn from the estimate's distribution, and their reports from each part's mechanism.
-        "reports": each part's reports are drawn from those it has, with replacement; not of the frequencies.
+        "parametric": people are drawn from the estimate's distribution, and their reports from each
+        part's mechanism. "reports": each part's reports are drawn from those it has, with
+        replacement; not of the frequencies.
     n_jobs : int
-        Processes that make the estimates, -1 for one on each core. The interval does not depend on it.
+        Processes that make the estimates, -1 for one on each core. The interval does not depend on
+        it.
 
     Returns
     -------

@@ -4,10 +4,11 @@ At theta, with g and J the slope and minus the curvature of f, a distribution y 
 
     f(y) ~ f - 3/2 + 2 g . y - 1/2 y J y
 
-(theta J theta = g . theta = 1). The largest w . y with that at least the floor has on its support J y = 2 g + t w - m,
-t from the floor and m from sum y = 1: three right-hand sides of one Cholesky factor. Which secrets have mass is found
-by exchanging all at once that are wrong. Mostly three such steps reach the end from the maximum. Nothing here is relied
-on: each point is judged by what it attains and by the bound that its weights prove.
+(theta J theta = g . theta = 1). The largest w . y with that at least the floor has on its support J
+y = 2 g + t w - m, t from the floor and m from sum y = 1: three right-hand sides of one Cholesky
+factor. Which secrets have mass is found by exchanging all at once that are wrong. Mostly three such
+steps reach the end from the maximum. Nothing here is relied on: each point is judged by what it
+attains and by the bound that its weights prove.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from ibukit.intervals.tilted_likelihood import Likelihood, Tilted
 Mask = NDArray[np.bool_]
 
 MAX_QUADRATICS, MAX_EXCHANGES, PATIENCE = 25, 15, 3
-# secrets that may enter at a time: few are wrong about the next step, and each makes the system larger
+# secrets that may enter at a time: few are wrong about the next step, and each makes the system
+# larger
 MAX_ENTERING, NEXT_TO_ENTER = 20, 3
 # a slack that is less below 0 is rounding
 NEXT_TO_NOTHING = 1e-12

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 MAX_NAMED = 5
 # nats of all reports together that an estimate may fall short of the maximum, and be called one
 AT_THE_MAXIMUM = 1e-3
-# methods whose level is that of a limit without zeros, and the share of zeros from which that is said
+# methods whose level is that of a limit without zeros, and the share of zeros from which that is
+# said
 LIMITS, MANY_EMPTY = ("wald", "profile", "bootstrap"), 0.2
 # significant digits of the table
 DIGITS = 4

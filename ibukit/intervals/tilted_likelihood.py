@@ -1,9 +1,10 @@
 """A likelihood as a function on the simplex, and the most likely of the distributions that lean towards an answer.
 
-f(theta) = sum_z q_z log (theta M)_z with q the frequencies of the reports. The distributions that maximise f(theta) +
-t w . theta for some t >= 0 are the most likely ones with their answers w . theta. There g_x + t w_x <= nu with equality
-wherever theta_x > 0, nu = 1 + t w . theta. Divided by nu that is the condition for a maximum of a likelihood: with
-a_x = 1 - rho w_x, rho = t / nu, theta maximises f over {theta >= 0 : a . theta = 1}, but for a factor.
+f(theta) = sum_z q_z log (theta M)_z with q the frequencies of the reports. The distributions that
+maximise f(theta) + t w . theta for some t >= 0 are the most likely ones with their answers w .
+theta. There g_x + t w_x <= nu with equality wherever theta_x > 0, nu = 1 + t w . theta. Divided by
+nu that is the condition for a maximum of a likelihood: with a_x = 1 - rho w_x, rho = t / nu, theta
+maximises f over {theta >= 0 : a . theta = 1}, but for a factor.
 """
 
 from __future__ import annotations

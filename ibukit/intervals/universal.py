@@ -1,12 +1,14 @@
 """Intervals that hold at every number of reports, by universal inference: likelihood ratios of split reports.
 
-Let theta_p be an estimate from a part of the reports, and L the likelihood of the others. E = L(theta_p) / L(theta) has
-mean at most 1 at the true theta, so E <= 1 / alpha holds with probability at least 1 - alpha (Markov): a region of the
-profile's kind. So does the mean of several such E_i, of splits of any kind. For all weights omega, which sum to 1,
+Let theta_p be an estimate from a part of the reports, and L the likelihood of the others. E =
+L(theta_p) / L(theta) has mean at most 1 at the true theta, so E <= 1 / alpha holds with probability
+at least 1 - alpha (Markov): a region of the profile's kind. So does the mean of several such E_i,
+of splits of any kind. For all weights omega, which sum to 1,
 
     log mean_i E_i >= sum_i omega_i log(E_i / (r omega_i))
 
-(Jensen), with equality where omega_i is E_i's share of their sum. The right side is a profile of weighted counts.
+(Jensen), with equality where omega_i is E_i's share of their sum. The right side is a profile of
+weighted counts.
 """
 
 from __future__ import annotations
@@ -90,7 +92,8 @@ class Universal:
         floor = (
             float(chosen @ (self._guessed - np.log(len(chosen) * chosen))) - self._price
         ) / total
-        # never empty: with exact estimates no E_i is above 1 at the maximum of all, since theta_p fits its part best
+        # never empty: with exact estimates no E_i is above 1 at the maximum of all, since theta_p
+        # fits its part best
         return Pointed(likelihood, min(floor, likelihood.best.fit - MIN_DROP))
 
 

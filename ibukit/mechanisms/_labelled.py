@@ -90,8 +90,9 @@ class Labelled(arguments.ReadOnlyArrays, ABC):
             The users' true values, as they stand in the alphabet.
         rng : numpy.random.Generator
         codes : bool
-            Secrets are places 0..k-1 in the alphabet instead of labels, and so are reports that can be listed. On a
-            grid, where labels are pairs, single numbers are always the places of cells, as `Grid.locate` has them.
+            Secrets are places 0..k-1 in the alphabet instead of labels, and so are reports that can
+            be listed. On a grid, where labels are pairs, single numbers are always the places of
+            cells, as `Grid.locate` has them.
 
         Returns
         -------
@@ -113,10 +114,11 @@ class Labelled(arguments.ReadOnlyArrays, ABC):
     def release(self, secrets: ArrayLike, *, codes: bool = False) -> NDArray[Any]:
         """Draw one report for each user, for release: without a rounding.
 
-        Random bits are those of the operating system. From secret to report there are whole numbers only: the bits are
-        compared with the digits of probabilities, as many as it takes. `epsilon`, a double, is taken as the fraction
-        that it is. A mechanism whose matrix is all that is known of it is drawn from fractions next to the matrix, and
-        Laplace noise on a fine lattice. The level of what is drawn is `release_epsilon`. How long a draw takes is not
+        Random bits are those of the operating system. From secret to report there are whole numbers
+        only: the bits are compared with the digits of probabilities, as many as it takes.
+        `epsilon`, a double, is taken as the fraction that it is. A mechanism whose matrix is all
+        that is known of it is drawn from fractions next to the matrix, and Laplace noise on a fine
+        lattice. The level of what is drawn is `release_epsilon`. How long a draw takes is not
         hidden, and there is no seed: nobody can draw the same reports again.
 
         Parameters
@@ -124,7 +126,8 @@ class Labelled(arguments.ReadOnlyArrays, ABC):
         secrets : sequence, n labels
             The users' true values, as for `randomize`.
         codes : bool
-            Secrets, and reports that can be listed, are places instead of labels, as for `randomize`.
+            Secrets, and reports that can be listed, are places instead of labels, as for
+            `randomize`.
 
         Returns
         -------
@@ -146,8 +149,8 @@ class Labelled(arguments.ReadOnlyArrays, ABC):
     def release_epsilon(self) -> float:
         """The level of what `release` draws, rounded up where it is no double.
 
-        It is `epsilon` itself wherever a sampler follows from `epsilon`; otherwise that of the fractions next to the
-        matrix. It is per unit of distance where `metric` is True.
+        It is `epsilon` itself wherever a sampler follows from `epsilon`; otherwise that of the
+        fractions next to the matrix. It is per unit of distance where `metric` is True.
         """
         return self._exact().level()
 
@@ -220,21 +223,22 @@ class Labelled(arguments.ReadOnlyArrays, ABC):
     ) -> Tally:
         """Count the distinct reports.
 
-        Where the alphabet has no end the tally is over its part from which alone the reports can best be explained
-        (see `Tally.full_alphabet`).
+        Where the alphabet has no end the tally is over its part from which alone the reports can
+        best be explained (see `Tally.full_alphabet`).
 
         Parameters
         ----------
         reports : sequence, n reports
-            Labels, where the reports can be listed: of a mechanism that reports secrets, those of the alphabet.
-            Otherwise the integers, pairs of coordinates or rows of bits that were reported.
+            Labels, where the reports can be listed: of a mechanism that reports secrets, those of
+            the alphabet. Otherwise the integers, pairs of coordinates or rows of bits that were
+            reported.
         counts : array_like of int, shape (n,), optional
             How often each was reported, once by default; a report may be there more than once.
         codes : bool
             Reports that can be listed are places 0..m-1 in their list instead of labels.
         weighted : bool
-            Whether `counts` may be weights, any numbers that are not negative: what they do to standard errors
-            `tally_counts` says.
+            Whether `counts` may be weights, any numbers that are not negative: what they do to
+            standard errors `tally_counts` says.
 
         Raises
         ------

@@ -15,7 +15,8 @@ from ibukit.errors import AlphabetMismatch, InvalidDistribution, TooLarge
 
 # a sparse matrix is written out: up to 2 GiB
 MAX_BYTES = 2**31
-# rows farther from their sum than this are no rounding of four digits or more, and are not mended on request either
+# rows farther from their sum than this are no rounding of four digits or more, and are not mended
+# on request either
 MAX_ROUNDING = 1e-4
 
 
@@ -155,7 +156,8 @@ def _given(efficiency: Any, secrets: Alphabet, m: int) -> Floats:
 def check_sums(rows: Floats, seen: Floats | None, normalize: bool) -> Floats:
     """The rows if they sum to what they should: to 1, or to the efficiencies.
 
-    With efficiencies rows that sum to 1 are the probabilities among the reports seen, and are multiplied by them.
+    With efficiencies rows that sum to 1 are the probabilities among the reports seen, and are
+    multiplied by them.
     """
     sums = rows.sum(axis=1)
     target = np.ones(len(rows)) if seen is None else seen
@@ -218,7 +220,8 @@ def _if_transposed(rows: Floats) -> str:
 def aligned(table: Table, alphabet: Any, reports: Any) -> tuple[Floats, Alphabet, Alphabet | None]:
     """Rows in the order of the secrets, columns in that of the reports, and both alphabets.
 
-    The labels of a table are its alphabets where none are given, and say what belongs together where they are.
+    The labels of a table are its alphabets where none are given, and say what belongs together
+    where they are.
     """
     rows, k, m = table.rows, *table.rows.shape
     if alphabet is None:
@@ -232,7 +235,8 @@ def aligned(table: Table, alphabet: Any, reports: Any) -> tuple[Floats, Alphabet
         if table.secrets is not None:
             rows = rows[_order("matrix has a row", table.secrets, secrets)]
     if reports is None:
-        # columns without labels beside rows that have some are numbers, not the secrets in their order
+        # columns without labels beside rows that have some are numbers, not the secrets in their
+        # order
         plain = None if table.secrets is None else as_alphabet(m)
         return rows, secrets, plain if table.reports is None else Alphabet(table.reports)
     named = as_labels(reports)

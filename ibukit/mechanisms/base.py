@@ -27,21 +27,23 @@ from ibukit.tally.tally import Part, Tally, check_tally, make_part
 class Mechanism(Labelled):
     """A channel from secrets to reports: P(report z | secret x) = M_xz.
 
-    What is said of its privacy is said of these probabilities. `randomize` and `simulate` are a *simulator*, for
-    experiments. Do not run them on users' devices to release what they draw: they draw in doubles from a generator that
-    can be predicted, and the reports that come out are not epsilon-private in the strict sense. The chapter on
-    mechanisms says what they give away. `release` draws without roundings, for devices.
+    What is said of its privacy is said of these probabilities. `randomize` and `simulate` are a
+    *simulator*, for experiments. Do not run them on users' devices to release what they draw: they
+    draw in doubles from a generator that can be predicted, and the reports that come out are not
+    epsilon-private in the strict sense. The chapter on mechanisms says what they give away.
+    `release` draws without roundings, for devices.
 
-    A subclass is a frozen dataclass whose fields are the paper's parameters, `alphabet` first. It provides `draw`,
-    `check_reports` and `channel`, all in codes; where its reports can be listed it inherits from `FiniteMechanism`
-    instead. What there is to check it checks in ``__post_init__``, which the classes that inherit from it then have,
-    too. The page *Write your own mechanism* shows some; `testing.check_mechanism` holds each to what it promises.
+    A subclass is a frozen dataclass whose fields are the paper's parameters, `alphabet` first. It
+    provides `draw`, `check_reports` and `channel`, all in codes; where its reports can be listed it
+    inherits from `FiniteMechanism` instead. What there is to check it checks in ``__post_init__``,
+    which the classes that inherit from it then have, too. The page *Write your own mechanism* shows
+    some; `testing.check_mechanism` holds each to what it promises.
 
     Raises
     ------
     ValueError
-        If `alphabet` is neither an alphabet nor a whole number above 0, which stands for Line(0, alphabet - 1), or a
-        field `epsilon` is not a number above 0.
+        If `alphabet` is neither an alphabet nor a whole number above 0, which stands for Line(0,
+        alphabet - 1), or a field `epsilon` is not a number above 0.
 
     See Also
     --------
@@ -116,9 +118,10 @@ class Mechanism(Labelled):
     def as_finite(self) -> FiniteMechanism:
         """A mechanism of the same information whose reports can be listed.
 
-        By default it is the mechanism itself if its reports can be listed, and a ValueError if not. A mechanism whose
-        columns are multiples of finitely many overrides it: reports may be merged where each makes the secrets as
-        probable as the others do, relative to each other. What is known about limits and bounds is asked of this one.
+        By default it is the mechanism itself if its reports can be listed, and a ValueError if not.
+        A mechanism whose columns are multiples of finitely many overrides it: reports may be merged
+        where each makes the secrets as probable as the others do, relative to each other. What is
+        known about limits and bounds is asked of this one.
 
         Raises
         ------
@@ -150,8 +153,8 @@ class FiniteMechanism(Mechanism):
 
     They are the codes 0..m-1, and M is a matrix of shape (k, m).
 
-    A subclass provides `make_matrix`, and `m` where there are not as many reports as secrets. Everything else follows
-    from the matrix, and may be overridden by what is faster.
+    A subclass provides `make_matrix`, and `m` where there are not as many reports as secrets.
+    Everything else follows from the matrix, and may be overridden by what is faster.
 
     Raises
     ------
@@ -195,8 +198,8 @@ class FiniteMechanism(Mechanism):
     def report_alphabet(self) -> Alphabet:
         """What the reports are called.
 
-        They have the secrets' labels where there are as many reports, else 0..m-1. A mechanism whose reports are
-        something else overrides it.
+        They have the secrets' labels where there are as many reports, else 0..m-1. A mechanism
+        whose reports are something else overrides it.
         """
         return self.alphabet if self.m == self.k else Line(0, self.m - 1)
 
@@ -267,16 +270,17 @@ class FiniteMechanism(Mechanism):
     def tally_counts(self, counts: ArrayLike, *, weighted: bool = False) -> Tally:
         """The tally of reports that are already counted.
 
-        Weights, as surveys have them, count as numbers of people. Estimates and their gaps are then those of the
-        weighted likelihood. Standard errors are about right if the weights w of all people sum to the effective sample
-        size (sum w)^2 / sum w^2: scale them so first, or divide the errors by the root of that over sum w. What depends
-        on whole counts (posteriors, `Discrepancy`) refuses weights.
+        Weights, as surveys have them, count as numbers of people. Estimates and their gaps are then
+        those of the weighted likelihood. Standard errors are about right if the weights w of all
+        people sum to the effective sample size (sum w)^2 / sum w^2: scale them so first, or divide
+        the errors by the root of that over sum w. What depends on whole counts (posteriors,
+        `Discrepancy`) refuses weights.
 
         Parameters
         ----------
         counts : array_like of int, shape (m,), or mapping or Series
-            How often each possible report was seen: in the order of `report_alphabet`, or by label, as
-            ``series.value_counts()`` has them.
+            How often each possible report was seen: in the order of `report_alphabet`, or by label,
+            as ``series.value_counts()`` has them.
         weighted : bool
             Whether they are sums of weights: any numbers that are not negative.
 
@@ -285,7 +289,8 @@ class FiniteMechanism(Mechanism):
         AlphabetMismatch
             If a label is not one of the reports', or an array has not one count for each report.
         ValueError
-            If a label is there twice, a count is no whole number or negative, or there is no report at all.
+            If a label is there twice, a count is no whole number or negative, or there is no report
+            at all.
         """
         listed = self._listed  # first, because it refuses to list too many
         return Tally(

@@ -8,7 +8,8 @@ from numpy.random import Generator
 from ibukit._ground.arguments import Floats, Ints, readable
 from ibukit.errors import TooLarge
 
-# significant bits that are kept: far below what any number of draws could tell, far above the last digits of a matrix
+# significant bits that are kept: far below what any number of draws could tell, far above the last
+# digits of a matrix
 BITS = 32
 # the others of a mantissa's 53, and half a unit of the last one kept
 DROPPED = 53 - BITS
@@ -21,8 +22,9 @@ MAX_USERS = 2**28
 def drawable(p: Floats) -> Floats:
     """Distributions in the last axis, each probability rounded to 32 significant bits, over their sum.
 
-    A draw of a binomial changes by one where n p passes a whole number, and tidy numbers stand exactly there: of 79
-    with p = 0.4, say, one unit in the last place of p, which another processor may compute, decides.
+    A draw of a binomial changes by one where n p passes a whole number, and tidy numbers stand
+    exactly there: of 79 with p = 0.4, say, one unit in the last place of p, which another processor
+    may compute, decides.
     """
     rounded = _rounded(np.asarray(p, dtype=np.float64))
     return np.asarray(rounded / rounded.sum(axis=-1, keepdims=True))
@@ -35,7 +37,8 @@ def _rounded(p: Floats) -> Floats:
     ).any():  # these have fewer bits than the others, and keep them
         mantissa, exponent = np.frexp(p)
         return np.asarray(np.ldexp(np.rint(np.ldexp(mantissa, BITS)), exponent - BITS))
-    # on the bits themselves, in a third of the time: a carry out of the mantissa goes to the exponent, as it should
+    # on the bits themselves, in a third of the time: a carry out of the mantissa goes to the
+    # exponent, as it should
     bits = p.view(np.int64)
     return np.asarray(
         ((bits + (HALF_UNIT - 1) + ((bits >> DROPPED) & 1)) & -(2 * HALF_UNIT)).view(np.float64)

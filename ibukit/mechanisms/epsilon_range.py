@@ -12,12 +12,14 @@ from ibukit._ground import arguments
 from ibukit.domain.alphabet import Alphabet, Line
 from ibukit.domain.grid import Grid
 
-# The uniform numbers of numpy are multiples of 2^-53, from 0 to 1 - 2^-53, and the doubles next to 1 are no finer: a
-# smaller chance of a lie is drawn as none at all. The chance counts, not the 32 bits to which `drawable` rounds: it
-# keeps 32 significant bits of every entry, of the small ones too, and divides by the sum afterwards.
+# The uniform numbers of numpy are multiples of 2^-53, from 0 to 1 - 2^-53, and the doubles next to
+# 1 are no finer: a smaller chance of a lie is drawn as none at all. The chance counts, not the 32
+# bits to which `drawable` rounds: it keeps 32 significant bits of every entry, of the small ones
+# too, and divides by the sum afterwards.
 MIN_CHANCE = 2.0**-53
-# numpy draws exponential variables of at most 44.4. Noise of 44.4 / eps must stay below 2^53: beyond, doubles are even
-# numbers only, and a report would have the parity of its secret. Nor do doubles tell e^-eps from 1 much below.
+# numpy draws exponential variables of at most 44.4. Noise of 44.4 / eps must stay below 2^53:
+# beyond, doubles are even numbers only, and a report would have the parity of its secret. Nor do
+# doubles tell e^-eps from 1 much below.
 MIN_EPSILON = 5e-15
 
 
@@ -35,7 +37,8 @@ def level(epsilon: Any, lie: Callable[[float], float], smallest: float = MIN_EPS
     Raises
     ------
     ValueError
-        If `epsilon` is not a finite number above 0, is below `smallest`, or its lie has no chance above 2^-53.
+        If `epsilon` is not a finite number above 0, is below `smallest`, or its lie has no chance
+        above 2^-53.
     """
     number = arguments.positive("epsilon", epsilon)
     if number < smallest:

@@ -32,7 +32,8 @@ class InversionError:
 def inversion_error(mechanism: Mechanism) -> InversionError:
     """From sum_z (theta M)_z ||r_z||^2 - ||theta||^2, r_z the row of M^-1, or of an estimate of its own, for report z.
 
-    O(k) for k-RR, unary encodings, subset selection and truncated geometric noise; raises NotInvertible.
+    O(k) for k-RR, unary encodings, subset selection and truncated geometric noise; raises
+    NotInvertible.
     """
     # by the exact type: a class that inherits from one of these may have another law
     if is_bits(mechanism):

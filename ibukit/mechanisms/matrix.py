@@ -29,35 +29,37 @@ from ibukit.tally.tally import Tally
 class MatrixMechanism(FiniteMechanism):
     """P(z given x) = M_xz for any row-stochastic matrix M of shape (k, m).
 
-    With `efficiency`, reports may get lost: secret x is seen with probability e_x = sum_z M_xz < 1, and nobody counts
-    how many were not. What is seen has then the distribution p_z = (theta M)_z / sum_x theta_x e_x, and estimates are
-    of theta, the distribution of all secrets (see Notes).
+    With `efficiency`, reports may get lost: secret x is seen with probability e_x = sum_z M_xz < 1,
+    and nobody counts how many were not. What is seen has then the distribution p_z = (theta M)_z /
+    sum_x theta_x e_x, and estimates are of theta, the distribution of all secrets (see Notes).
 
     Parameters
     ----------
     matrix : array_like, DataFrame or scipy sparse matrix, shape (k, m)
-        Entries not negative, each row summing to 1 (or to its efficiency) within 1e-9; a row for each secret, a column
-        for each report. The index and the columns of a DataFrame are the labels of secrets and reports, unless they
-        only number them. A sparse matrix is written out.
+        Entries not negative, each row summing to 1 (or to its efficiency) within 1e-9; a row for
+        each secret, a column for each report. The index and the columns of a DataFrame are the
+        labels of secrets and reports, unless they only number them. A sparse matrix is written out.
     alphabet : Alphabet, sequence or int, optional
         The k secrets; by default the labels of a DataFrame's rows, or Line(0, k - 1).
     reports : Alphabet, sequence or int, optional
-        The m reports; by default the labels of a DataFrame's columns, or the secrets if there are as many, or
-        Line(0, m - 1).
+        The m reports; by default the labels of a DataFrame's columns, or the secrets if there are
+        as many, or Line(0, m - 1).
     efficiency : True, float, array_like, dict or Series, optional
-        The probability e_x that a secret x is seen at all, above 0. True for the sums of the rows. The rows must sum to
-        these, or each to 1: they are then the probabilities among those seen, and are multiplied by e_x.
+        The probability e_x that a secret x is seen at all, above 0. True for the sums of the rows.
+        The rows must sum to these, or each to 1: they are then the probabilities among those seen,
+        and are multiplied by e_x.
     normalize : bool
-        Divide each row by its sum (times its efficiency), if it is off by rounding, at most 1e-4: for matrices of 32
-        bits or of few digits. By default nothing is changed.
+        Divide each row by its sum (times its efficiency), if it is off by rounding, at most 1e-4:
+        for matrices of 32 bits or of few digits. By default nothing is changed.
 
     Raises
     ------
     InvalidDistribution
-        If an entry is negative, complex, masked or NaN, or a row does not sum to 1 or to its efficiency.
+        If an entry is negative, complex, masked or NaN, or a row does not sum to 1 or to its
+        efficiency.
     AlphabetMismatch
-        If the alphabet does not have k elements, or there are not m reports, or labels disagree with those of the
-        matrix.
+        If the alphabet does not have k elements, or there are not m reports, or labels disagree
+        with those of the matrix.
     TooLarge
         If a sparse matrix takes more than 2 GiB when it is written out.
 
@@ -224,7 +226,8 @@ class MatrixMechanism(FiniteMechanism):
     def forward(self, theta: ArrayLike) -> Floats:
         """Probability of each report, theta M, shape (m,).
 
-        The secrets are distributed as `theta`. Where reports get lost, they sum to the share that is seen.
+        The secrets are distributed as `theta`. Where reports get lost, they sum to the share that
+        is seen.
         """
         weights = arguments.vector("theta", theta, self.k)
         p = super().forward(weights if self.efficiency is None else weights * self.efficiency)
@@ -306,8 +309,8 @@ def as_mechanism(mechanism: Mechanism | ArrayLike) -> Mechanism:
 def compose(mechanism: FiniteMechanism, channel: FiniteMechanism | ArrayLike) -> MatrixMechanism:
     """Post-process every report by another channel: (M C)_xw = sum_z M_xz C_zw.
 
-    Post-processing never weakens the privacy of `mechanism`; it can destroy what makes the secrets' distribution
-    identifiable, as when the reports of a 5 x 5 grid are truncated to 4 x 4 cells.
+    Post-processing never weakens the privacy of `mechanism`; it can destroy what makes the secrets'
+    distribution identifiable, as when the reports of a 5 x 5 grid are truncated to 4 x 4 cells.
 
     Parameters
     ----------

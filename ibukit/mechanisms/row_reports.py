@@ -126,7 +126,8 @@ class NumberedBits(RowReports, BitsInBlocks):
 class SignedIndices(RowReports):
     """A report is some indices, and then as many signs, +1 or -1, as `_signs` says: whole numbers, shape (n, width).
 
-    The tally keeps one code for each, in which the first index is the most significant and + comes before -.
+    The tally keeps one code for each, in which the first index is the most significant and + comes
+    before -.
     """
 
     @property

@@ -1,7 +1,8 @@
 """The distribution at which an answer is least certain: Newton's method inside the simplex, with a certificate.
 
-v is concave. The best estimator u at any theta bounds the least variance at every other: v(theta') <= c . theta' -
-(w . theta')^2, whose maximum over theta' is found exactly. At the worst theta the two meet.
+v is concave. The best estimator u at any theta bounds the least variance at every other: v(theta')
+<= c . theta' - (w . theta')^2, whose maximum over theta' is found exactly. At the worst theta the
+two meet.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ from ibukit._ground.arguments import Floats
 from ibukit.domain.distributions import project_to_simplex
 from ibukit.planning.worst_case import Worst, greatest
 
-# relative difference of the two bounds at which it ends, and the most steps; what is found before is certified, too
+# relative difference of the two bounds at which it ends, and the most steps; what is found before
+# is certified, too
 BOUNDS_MEET, MAX_CLIMBED = 1e-7, 100
 # multiplications that may be spent on finding the hardest of many questions: minutes
 MAX_WORK = 1e12
 STEPS_EXPECTED = 30
-# how far along the way to the border a step goes, and the share of the promised gain that it must bring
+# how far along the way to the border a step goes, and the share of the promised gain that it must
+# bring
 SHORT_OF_THE_BORDER, GAIN = 0.9, 0.1
 
 

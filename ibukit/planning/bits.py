@@ -1,13 +1,16 @@
 """Unary encodings and subset selection, whose secrets are exchangeable: one stands for all that are asked alike.
 
-A permutation of secrets permutes the reports and changes no probability. So for a question that weighs some secrets
-alike the least variance, which is concave, is largest at a distribution that has them equally often, and the best
-estimator there looks only at how many of their bits are set. What is left is a mechanism of as many secrets as the
-question has different weights: groups of n_1, ..., n_g secrets, whose reports are numbers of ones s_1, ..., s_g,
+A permutation of secrets permutes the reports and changes no probability. So for a question that
+weighs some secrets alike the least variance, which is concave, is largest at a distribution that
+has them equally often, and the best estimator there looks only at how many of their bits are set.
+What is left is a mechanism of as many secrets as the question has different weights: groups of n_1,
+..., n_g secrets, whose reports are numbers of ones s_1, ..., s_g,
 
-    P(s given a secret of group i) = P(s if no secret mattered) (s_i / n_i one + (1 - s_i / n_i) zero),
+    P(s given a secret of group i) = P(s if no secret mattered) (s_i / n_i one + (1 - s_i / n_i)
+    zero),
 
-where one and zero are the ratios by which the secret's own bit is set or not set more often than by chance.
+where one and zero are the ratios by which the secret's own bit is set or not set more often than by
+chance.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Mechanisms whose reports allow one unbiased estimator u of each question, M u = w, found in O(k).
 
-Its variance at theta is sum_z p_z (u_z - w . theta)^2 = c . theta - (w . theta)^2 with c_x = sum_z M_xz u_z^2.
+Its variance at theta is sum_z p_z (u_z - w . theta)^2 = c . theta - (w . theta)^2 with c_x = sum_z
+M_xz u_z^2.
 """
 
 from __future__ import annotations

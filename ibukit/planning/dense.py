@@ -4,7 +4,8 @@ An estimator u of w . theta with M u = w is unbiased at every theta. The least v
 
     v(theta) = min over u with M u = w of sum_z p_z u_z^2 - (w . theta)^2,    p = theta M,
 
-a minimum of concave functions of theta, and so concave. With D = diag(p) the best u is D^-1 M^T J^+ w, J = M D^-1 M^T.
+a minimum of concave functions of theta, and so concave. With D = diag(p) the best u is D^-1 M^T J^+
+w, J = M D^-1 M^T.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from ibukit.planning.worst_case import Worst, greatest, greatest_single
 MAX_SECRETS, MAX_ENTRIES = 5000, 2**26
 # a report that is less probable than this whoever sends it tells nothing
 IMPOSSIBLE = 1e-100
-# a report with a smaller p_z / (max_x M_xz)^2 adds next to nothing to a variance, whatever its u is: that is free
+# a report with a smaller p_z / (max_x M_xz)^2 adds next to nothing to a variance, whatever its u
+# is: that is free
 NEXT_TO_IMPOSSIBLE = 1e-14
 # a condition number below which a square matrix is inverted as it is
 WELL_CONDITIONED = 1e10
@@ -105,7 +107,8 @@ class Dense:
     def at(self, theta: Floats, w: Floats) -> Point:
         """The best estimators u, shape (m, r), at a distribution that gives each report a probability.
 
-        With an orthonormal basis of the rows of M D^-1/2, shape (m, rank), unless there is but one u.
+        With an orthonormal basis of the rows of M D^-1/2, shape (m, rank), unless there is but one
+        u.
         """
         u, q = self._weighted(np.sqrt(theta @ self.rows), w)
         slopes = self.rows @ u**2

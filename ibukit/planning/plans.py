@@ -61,45 +61,47 @@ def plan(
 ) -> Plan | Plans:
     """How many reports it takes for intervals of a given width.
 
-    The smallest n with 2 z sqrt(v / n) <= width, z the normal quantile at (1 + level) / 2. v is the variance of the
-    best estimate of w . theta from one report, for the question of which it is largest:
+    The smallest n with 2 z sqrt(v / n) <= width, z the normal quantile at (1 + level) / 2. v is the
+    variance of the best estimate of w . theta from one report, for the question of which it is
+    largest:
 
         v(theta) = min over u with M u = w of sum_z p_z u_z^2 - (w . theta)^2,    p = theta M,
 
-    which is w C w with C the inverse Fisher information, `theory.asymptotic_mse` being its trace. Near a distribution
-    it is taken there; without one it is the largest over all distributions.
+    which is w C w with C the inverse Fisher information, `theory.asymptotic_mse` being its trace.
+    Near a distribution it is taken there; without one it is the largest over all distributions.
 
     Parameters
     ----------
     mechanism : Mechanism, or sequence of Mechanism
-        Several, over the same secrets, give the table to choose one from. A row-stochastic matrix is taken as a
-        `MatrixMechanism`.
+        Several, over the same secrets, give the table to choose one from. A row-stochastic matrix
+        is taken as a `MatrixMechanism`.
     width : float
         Upper end minus lower end, of every interval; less than twice the range of the answers.
     level : float
         Strictly between 0 and 1.
     of : array_like, shape (k,) or (questions, k), optional
-        Weights w of the questions w . theta: 1 inside a region and 0 outside, or the values for their mean. A mapping
-        or Series is one question with weights by label, 0 for the labels that it has not. By default each single
-        probability.
+        Weights w of the questions w . theta: 1 inside a region and 0 outside, or the values for
+        their mean. A mapping or Series is one question with weights by label, 0 for the labels that
+        it has not. By default each single probability.
     near : array_like, shape (k,), Estimate, Dataset, mapping or Series, optional
         The distribution that is expected. By default the worst case, whatever the distribution.
     rng : numpy.random.Generator, optional
-        For mechanisms whose reports cannot be listed and have no structure that replaces the list (SHE, Gaussian noise,
-        large sketches): what one report tells is averaged over simulated reports, 1,000 for each secret and at least
-        50,000. `Plan.noise` is the relative standard error of n. It takes `near`, and no more than 259 secrets.
+        For mechanisms whose reports cannot be listed and have no structure that replaces the list
+        (SHE, Gaussian noise, large sketches): what one report tells is averaged over simulated
+        reports, 1,000 for each secret and at least 50,000. `Plan.noise` is the relative standard
+        error of n. It takes `near`, and no more than 259 secrets.
 
     Returns
     -------
     Plan or Plans
-        A `Plans` where several mechanisms are given. `Plan.n` is the number of reports, `Plan.width` and `Plan.error`
-        say what another number gives.
+        A `Plans` where several mechanisms are given. `Plan.n` is the number of reports,
+        `Plan.width` and `Plan.error` say what another number gives.
 
     Raises
     ------
     ValueError
-        If `width` is not above 0 and below twice the range, `level` not between 0 and 1, a weight not finite, no
-        question depends on the distribution, or the reports cannot be listed.
+        If `width` is not above 0 and below twice the range, `level` not between 0 and 1, a weight
+        not finite, no question depends on the distribution, or the reports cannot be listed.
     AlphabetMismatch
         If `of` or `near` is not over the mechanism's secrets.
     InvalidDistribution
@@ -107,8 +109,9 @@ def plan(
     NotInvertible
         If the reports do not answer a question, however many there are.
     TooLarge
-        If the alphabet is unbounded, or the matrix too large. k-RR and geometric noise on a line take O(k), unary
-        encodings and subset selection O(k) in the worst case of each probability and a few hundred secrets otherwise.
+        If the alphabet is unbounded, or the matrix too large. k-RR and geometric noise on a line
+        take O(k), unary encodings and subset selection O(k) in the worst case of each probability
+        and a few hundred secrets otherwise.
 
     Notes
     -----
@@ -116,16 +119,17 @@ def plan(
     `level` in the limit of many reports, at distributions without zeros. Where `near` has zeros v is its limit from
     inside. There the maximum likelihood estimate is not normal: it never goes below 0, and is 0 about half of the time.
 
-    Worst case: each u bounds v from above at every distribution, by sum_x theta_x c_x - (w . theta)^2 with c_x =
-    sum_z M_xz u_z^2, of which the maximum is found exactly. v is concave, so at the worst theta its own u gives the
-    bound v itself. k-RR, geometric noise on a line and every matrix with independent columns have one u. Otherwise
-    Newton's method climbs v inside the simplex until bound and value agree to 1e-7, and n is from the bound. Secrets of
-    unary encodings and subset selection that a question weighs alike are merged first, because they are exchangeable;
-    where many are left, sums over their 2^k reports are found as in `theory.asymptotic_mse`, to the rounding of
-    doubles.
+    Worst case: each u bounds v from above at every distribution, by sum_x theta_x c_x - (w .
+    theta)^2 with c_x = sum_z M_xz u_z^2, of which the maximum is found exactly. v is concave, so at
+    the worst theta its own u gives the bound v itself. k-RR, geometric noise on a line and every
+    matrix with independent columns have one u. Otherwise Newton's method climbs v inside the
+    simplex until bound and value agree to 1e-7, and n is from the bound. Secrets of unary encodings
+    and subset selection that a question weighs alike are merged first, because they are
+    exchangeable; where many are left, sums over their 2^k reports are found as in
+    `theory.asymptotic_mse`, to the rounding of doubles.
 
-    If each report comes through one of several mechanisms, with known chances, set their matrices, times these chances,
-    side by side in one `MatrixMechanism`.
+    If each report comes through one of several mechanisms, with known chances, set their matrices,
+    times these chances, side by side in one `MatrixMechanism`.
 
     References
     ----------

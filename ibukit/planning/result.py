@@ -36,12 +36,12 @@ class Plan(arguments.ReadOnlyArrays):
     level : float
         Of the intervals.
     variance : float
-        Of the least certain answer, for one report: its standard error from n reports is sqrt(variance / n). In the
-        worst case an upper bound for all distributions.
+        Of the least certain answer, for one report: its standard error from n reports is
+        sqrt(variance / n). In the worst case an upper bound for all distributions.
     gap : float
-        By how much `variance` may be too large, relative to itself: some distribution needs at least (1 - gap) n
-        reports. 0 near a distribution and where a closed form gives the worst case; else next to 0, or more where
-        there are too many questions to look at each.
+        By how much `variance` may be too large, relative to itself: some distribution needs at
+        least (1 - gap) n reports. 0 near a distribution and where a closed form gives the worst
+        case; else next to 0, or more where there are too many questions to look at each.
     question : int
         Which is the least certain: a row of `of`, or the code of a secret.
     distribution : ndarray, shape (k,)
@@ -49,7 +49,8 @@ class Plan(arguments.ReadOnlyArrays):
     worst_case : bool
         Whether the plan holds for all distributions.
     noise : float
-        Relative standard error of `variance`, and of `n`, where it was found from simulated reports; else 0.
+        Relative standard error of `variance`, and of `n`, where it was found from simulated
+        reports; else 0.
 
     Examples
     --------
@@ -113,17 +114,18 @@ class Plan(arguments.ReadOnlyArrays):
     def error(self, n: ArrayLike, estimator: str = "mle") -> float | Floats:
         """Root mean square error of the whole distribution.
 
-        It is sqrt(E ||estimate - theta||_2^2). The expectation is over the secrets, drawn independently from theta, and
-        the noise. In the worst case it is that of the theta for which it is largest, mostly another one than
-        `distribution`.
+        It is sqrt(E ||estimate - theta||_2^2). The expectation is over the secrets, drawn
+        independently from theta, and the noise. In the worst case it is that of the theta for which
+        it is largest, mostly another one than `distribution`.
 
         Parameters
         ----------
         n : int or array_like of int
             Number of reports, at least 1.
         estimator : {"mle", "inv"}
-            `mle`, in the limit of many reports, when it is not aware of the boundary (`theory.asymptotic_mse`); or raw
-            matrix inversion, at every n (`theory.inv_squared_error`).
+            `mle`, in the limit of many reports, when it is not aware of the boundary
+            (`theory.asymptotic_mse`); or raw matrix inversion, at every n
+            (`theory.inv_squared_error`).
 
         Returns
         -------

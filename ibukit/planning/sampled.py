@@ -15,7 +15,8 @@ from ibukit.fisher_information import contrasts, observed_information
 from ibukit.mechanisms import Mechanism
 from ibukit.planning.worst_case import Worst
 
-# reports for each secret: variances are then wrong by 1 in so many at most, beyond their standard errors
+# reports for each secret: variances are then wrong by 1 in so many at most, beyond their standard
+# errors
 REPORTS_A_SECRET = 1000
 # in all, where secrets are few
 MIN_SIMULATED = 50_000

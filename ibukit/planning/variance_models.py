@@ -29,8 +29,8 @@ class Model(Protocol):
 def as_listed(mechanism: Mechanism) -> FiniteMechanism:
     """The mechanism of the same information whose reports can be listed, or are bits.
 
-    A mechanism whose reports cannot be listed may name such a one as its `ideal`: local hashing has the law of a unary
-    encoding, or of subset selection, if all hash functions are equally likely.
+    A mechanism whose reports cannot be listed may name such a one as its `ideal`: local hashing has
+    the law of a unary encoding, or of subset selection, if all hash functions are equally likely.
     """
     ideal: FiniteMechanism | None = getattr(mechanism, "ideal", None)
     return mechanism.as_finite() if ideal is None else ideal

@@ -8,7 +8,8 @@ import numpy as np
 
 from ibukit._ground.arguments import Floats
 
-# pairs of secrets that are tried; each is on the upper hull of the points (w_x, c_x), and few are needed
+# pairs of secrets that are tried; each is on the upper hull of the points (w_x, c_x), and few are
+# needed
 MAX_PAIRS = 1000
 
 
@@ -26,8 +27,9 @@ class Worst(NamedTuple):
 def greatest(c: Floats, w: Floats) -> tuple[float, Floats]:
     """The maximum of c . theta - (w . theta)^2 over all distributions, and where it is.
 
-    It is the minimum over s of s^2 + max_x (c_x - 2 s w_x), every value of which is an upper bound; at the best s one
-    secret attains the maximum, or one with w_x < s and one with w_x > s, and they carry the mass.
+    It is the minimum over s of s^2 + max_x (c_x - 2 s w_x), every value of which is an upper bound;
+    at the best s one secret attains the maximum, or one with w_x < s and one with w_x > s, and they
+    carry the mass.
     """
     left, right = int(w.argmin()), int(w.argmax())
     for _ in range(MAX_PAIRS):

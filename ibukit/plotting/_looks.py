@@ -9,9 +9,11 @@ from typing import Any
 
 Dash = str | tuple[int, tuple[int, ...]]
 
-# Okabe and Ito's colours, black first; yellow left out, because a yellow line on white cannot be seen
+# Okabe and Ito's colours, black first; yellow left out, because a yellow line on white cannot be
+# seen
 HUES = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
-# Paul Tol's "muted" ones and a brown: what is no estimator (mechanisms, cities, levels) takes these, in order
+# Paul Tol's "muted" ones and a brown: what is no estimator (mechanisms, cities, levels) takes
+# these, in order
 PALETTE = ("#332288", "#999933", "#882255", "#44AA99", "#CC6677", "#117733", "#661100")
 DASHES: tuple[Dash, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)))
 MARKERS = "osv^DPX"
@@ -134,8 +136,9 @@ def estimator_of(name: str) -> str | None:
 def looks(names: Iterable[str]) -> dict[str, Look]:
     """How the series of one figure are drawn, by what they are called.
 
-    An estimator has the same colour in every figure. Two forms of it in one figure, as "IBU, 300 steps" and "IBU, 1,000
-    steps", differ in marker and dashes. What is no estimator gets colours that no estimator has.
+    An estimator has the same colour in every figure. Two forms of it in one figure, as "IBU, 300
+    steps" and "IBU, 1,000 steps", differ in marker and dashes. What is no estimator gets colours
+    that no estimator has.
 
     Parameters
     ----------

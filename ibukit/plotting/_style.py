@@ -42,8 +42,9 @@ STYLE: Any = {
 def use_style() -> None:
     """Set the book's style for this session.
 
-    Colours with dashes, white for 0, no frame, a transparent ground. In a notebook figures are drawings (SVG),
-    the same bytes every time; ``%config InlineBackend.figure_formats = {"png"}`` after it asks for pictures.
+    Colours with dashes, white for 0, no frame, a transparent ground. In a notebook figures are
+    drawings (SVG), the same bytes every time; ``%config InlineBackend.figure_formats = {"png"}``
+    after it asks for pictures.
 
     Examples
     --------
@@ -63,7 +64,8 @@ def _draw_svg() -> None:
         return
     from matplotlib_inline.config import InlineBackend  # a kernel draws with it
 
-    # by its settings: what is registered for figures before the first one is drawn is registered anew then
+    # by its settings: what is registered for figures before the first one is drawn is registered
+    # anew then
     inline = InlineBackend.instance(parent=shell)
     undated: Any = {"bbox_inches": "tight", "metadata": {"Date": None, "Creator": None}}
     inline.print_figure_kwargs = undated

@@ -188,7 +188,8 @@ def triangle(
     for corner, name in zip(np.eye(3), names, strict=True):
         cx, cy = _corners(corner[None])
         away = (0, 6 if cy[0] > 0 else -14)
-        # the contours end just inside the corner, so that it can lie outside the axes, where names are not drawn
+        # the contours end just inside the corner, so that it can lie outside the axes, where names
+        # are not drawn
         at, offset = (cx[0], cy[0]), "offset points"
         axes.annotate(name, at, xytext=away, textcoords=offset, ha="center", annotation_clip=False)
     for i, (name, look) in enumerate(looks(marks or {}).items()):

@@ -30,8 +30,8 @@ def interval_maps(
 ) -> tuple[Axes, Axes]:
     """Draw the lower and the upper ends of all intervals as two maps, side by side.
 
-    Both have the same colours. What is dark on the left is certainly frequent, what is light on the right is certainly
-    rare.
+    Both have the same colours. What is dark on the left is certainly frequent, what is light on the
+    right is certainly rare.
 
     Parameters
     ----------

@@ -26,7 +26,8 @@ Curves = Mapping[str, ArrayLike | Estimate] | Sequence[ArrayLike | Estimate] | E
 def distributions(alphabet: Alphabet | int, curves: Curves, ax: Axes | None = None) -> Axes:
     """Draw distributions on a line, or on labels.
 
-    The first is filled (the truth), the others are lines over it; on labels it is a bar, and the others are marks.
+    The first is filled (the truth), the others are lines over it; on labels it is a bar, and the
+    others are marks.
 
     Parameters
     ----------
@@ -39,12 +40,14 @@ def distributions(alphabet: Alphabet | int, curves: Curves, ax: Axes | None = No
     Returns
     -------
     matplotlib Axes
-        Of more than 40 labels those are drawn to which the first gives most, and the axis says what the others have.
+        Of more than 40 labels those are drawn to which the first gives most, and the axis says what
+        the others have.
 
     Raises
     ------
     AlphabetMismatch
-        If there is not one number for each element, an estimate is over another alphabet, or this is a Grid.
+        If there is not one number for each element, an estimate is over another alphabet, or this
+        is a Grid.
     ValueError
         If there is nothing to draw.
 
@@ -102,7 +105,8 @@ def panels(
     Returns
     -------
     matplotlib Figure
-        All panels end at three times the truth's maximum; one whose estimate goes higher says how high.
+        All panels end at three times the truth's maximum; one whose estimate goes higher says how
+        high.
 
     Examples
     --------

@@ -44,7 +44,8 @@ def heatmap(
 ) -> Axes:
     """Draw one number per cell of a grid as a map, north up.
 
-    White is 0. Below the map are a bar of known length and an arrow to the north; they take nothing of its size.
+    White is 0. Below the map are a bar of known length and an arrow to the north; they take nothing
+    of its size.
 
     Parameters
     ----------
@@ -58,11 +59,13 @@ def heatmap(
     norm : matplotlib Normalize, optional
         Colours of one's own, e.g. ``LogNorm(1e-5, 1)``, instead of linear ones from 0 to `vmax`.
     names : mapping of name to (lat, lon), or GeoSeries whose index are names, optional
-        Places to be marked, if the grid has bounds; those of the cities of Gowalla are the `landmarks` of their data.
+        Places to be marked, if the grid has bounds; those of the cities of Gowalla are the
+        `landmarks` of their data.
     places : GeoDataFrame or GeoSeries, optional
-        Outlines to be drawn over the cells, in any CRS, if the grid has bounds: areas and lines, of which only the part
-        on the map is seen. A column `kind` may say "park", "street" or "canal"; all others are drawn as a shore.
-        Those of the cities of Gowalla are `ibukit.datasets.load_places`.
+        Outlines to be drawn over the cells, in any CRS, if the grid has bounds: areas and lines, of
+        which only the part on the map is seen. A column `kind` may say "park", "street" or "canal";
+        all others are drawn as a shore. Those of the cities of Gowalla are
+        `ibukit.datasets.load_places`.
 
     Returns
     -------
@@ -76,8 +79,8 @@ def heatmap(
     AlphabetMismatch
         If there is not one number for each cell, or an estimate is over another alphabet.
     ValueError
-        If there are names or places and the grid has no bounds, a name lies outside of them, no place is on the map, or
-        the places have no CRS.
+        If there are names or places and the grid has no bounds, a name lies outside of them, no
+        place is on the map, or the places have no CRS.
 
     Examples
     --------

@@ -29,20 +29,22 @@ LINES: dict[str, tuple[str, Any, float]] = {
 def land_shares(grid: Grid, places: GeoDataFrame | GeoSeries) -> Floats:
     """Which part of each cell is land, from the outlines of a city.
 
-    The rest is water, so that ``estimate.distribution @ (1 - land_shares(grid, places))`` is about the mass on it.
+    The rest is water, so that ``estimate.distribution @ (1 - land_shares(grid, places))`` is about
+    the mass on it.
 
     Parameters
     ----------
     grid : Grid
         With bounds.
     places : GeoDataFrame or GeoSeries
-        In any CRS. Where a column `kind` says "land", these areas are the land; where it says only "water", all but
-        these areas is. Without such a column all areas are land.
+        In any CRS. Where a column `kind` says "land", these areas are the land; where it says only
+        "water", all but these areas is. Without such a column all areas are land.
 
     Returns
     -------
     ndarray, shape (k,)
-        Between 0 and 1. Outlines for drawing are to 100 m, so that cells along a shore are not known better.
+        Between 0 and 1. Outlines for drawing are to 100 m, so that cells along a shore are not
+        known better.
 
     Raises
     ------
@@ -114,7 +116,8 @@ def draw(
     assert grid.bounds is not None
     geometry, kind = on_map(grid, places)
     shapes = geometry.to_numpy()
-    # the borders of areas, and lines as they are, first: cut as an area it would have the edge of the map as a shore
+    # the borders of areas, and lines as they are, first: cut as an area it would have the edge of
+    # the map as a shore
     lines = np.where(shapely.get_dimensions(shapes) == 2, shapely.boundary(shapes), shapes)
     inside = shapely.intersection(lines, _box(grid.bounds))
     south, north, west, east = grid.bounds

@@ -41,8 +41,9 @@ class Audit:
     Attributes
     ----------
     epsilon : float
-        The sampler's level is at least this, in nats (per unit of distance where the mechanism is metric), unless
-        chance played a trick of probability 1 - `confidence`. It is 0 where nothing was found.
+        The sampler's level is at least this, in nats (per unit of distance where the mechanism is
+        metric), unless chance played a trick of probability 1 - `confidence`. It is 0 where nothing
+        was found.
     confidence : float
     secrets : tuple
         Labels of the two secrets that were told apart best.
@@ -96,26 +97,29 @@ def audit(
 ) -> Audit:
     """Bound the level of a sampler from below by what it reports.
 
-    Of two secrets x, y and a set E of reports, a sampler of level epsilon has P(E | x) <= e^epsilon P(E | y). One half
-    of `n` reports chooses x, y and E: a quarter ranks the reports by how much likelier one secret makes them than the
-    other, the next quarter chooses how many of the ranks to take. On the other half the two probabilities are bounded
-    after Clopper and Pearson, each with half of what `confidence` leaves, and the logarithm of the quotient of the
-    bounds (over the distance of x and y where the level is per unit of distance) is a bound of epsilon. It proves a
-    leak where it is above the level that is claimed. It never proves that there is none: what a sampler does once in
-    10^9 reports is not seen in 10^7.
+    Of two secrets x, y and a set E of reports, a sampler of level epsilon has P(E | x) <= e^epsilon
+    P(E | y). One half of `n` reports chooses x, y and E: a quarter ranks the reports by how much
+    likelier one secret makes them than the other, the next quarter chooses how many of the ranks to
+    take. On the other half the two probabilities are bounded after Clopper and Pearson, each with
+    half of what `confidence` leaves, and the logarithm of the quotient of the bounds (over the
+    distance of x and y where the level is per unit of distance) is a bound of epsilon. It proves a
+    leak where it is above the level that is claimed. It never proves that there is none: what a
+    sampler does once in 10^9 reports is not seen in 10^7.
 
     Parameters
     ----------
     mechanism : Mechanism
         Its alphabet, and whether its level is per unit of distance, are used.
     release : callable
-        From labels of secrets, any number of them, to as many reports: ``mechanism.release``, or whatever is audited.
+        From labels of secrets, any number of them, to as many reports: ``mechanism.release``, or
+        whatever is audited.
     n : int
         Reports in total, the same number of each secret and at least 4.
     confidence : float
         Probability with which the bound holds at least, above 0 and below 1.
     secrets : sequence, optional
-        Labels of the secrets to tell apart, two at least; all by default, which takes time if they are many.
+        Labels of the secrets to tell apart, two at least; all by default, which takes time if they
+        are many.
 
     Returns
     -------
@@ -124,8 +128,8 @@ def audit(
     Raises
     ------
     ValueError
-        If there are fewer than two secrets or four reports of each, `confidence` is not between 0 and 1, the alphabet
-        has no end, or `release` does not return one report for each secret.
+        If there are fewer than two secrets or four reports of each, `confidence` is not between 0
+        and 1, the alphabet has no end, or `release` does not return one report for each secret.
     TooLarge
         If there are too many pairs of secrets for the number of different reports.
 
@@ -204,7 +208,8 @@ def _reports(release: Callable[[Any], Any], labels: NDArray[Any], each: int) -> 
 def _pairs(parts: Sequence[NDArray[Any]], codes: Ints) -> Iterator[_Pair]:
     """All pairs of secrets, with how often each of their reports was seen: as a whole, and of pairs each number alone.
 
-    Of rows of bits, one for each secret, the bits of the two secrets are what is looked at: all 2^k rows are too many.
+    Of rows of bits, one for each secret, the bits of the two secrets are what is looked at: all 2^k
+    rows are too many.
     """
     reports = parts[0]
     width = reports.shape[2] if reports.ndim == 3 else 1

@@ -13,7 +13,8 @@ from ibukit._ground.arguments import Floats, Ints
 from ibukit.domain.alphabet import Alphabet
 from ibukit.domain.efficiency import all_that_is_seen
 
-# guesses whose expected losses differ by less, relatively, are alike: the sums are no more exact than that
+# guesses whose expected losses differ by less, relatively, are alike: the sums are no more exact
+# than that
 GUESS_TIE = 1e-12
 
 
@@ -41,8 +42,8 @@ def epsilon_ldp(mechanism: HasMatrix) -> float:
     Returns
     -------
     float
-        In nats; inf if a report is possible under one secret and impossible under another. An entry too small for a
-        double, below about e^-745, counts as impossible.
+        In nats; inf if a report is possible under one secret and impossible under another. An entry
+        too small for a double, below about e^-745, counts as impossible.
 
     References
     ----------
@@ -61,8 +62,8 @@ def epsilon_ldp(mechanism: HasMatrix) -> float:
 def epsilon_metric(mechanism: HasMatrix) -> float:
     """The least epsilon of d-privacy, per unit of distance.
 
-    It is the max over x != x', z of log(M_xz / M_x'z) / d(x, x'). Geo-indistinguishability is d-privacy with d in km,
-    and epsilon is then per km.
+    It is the max over x != x', z of log(M_xz / M_x'z) / d(x, x'). Geo-indistinguishability is
+    d-privacy with d in km, and epsilon is then per km.
 
     Parameters
     ----------
@@ -108,14 +109,14 @@ def best_guess(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None = 
     prior : array_like, shape (k,)
         What the adversary believes before the report.
     loss : array_like, shape (k, guesses), optional
-        What guess z costs the adversary if the secret is x; by default the alphabet's distances, where the guesses are
-        the secrets.
+        What guess z costs the adversary if the secret is x; by default the alphabet's distances,
+        where the guesses are the secrets.
 
     Returns
     -------
     ndarray of int, shape (m,)
-        Codes of guesses, the smallest among equals (relatively within 1e-12). After a report that is never made every
-        guess is as good as any other, so its entry is 0.
+        Codes of guesses, the smallest among equals (relatively within 1e-12). After a report that
+        is never made every guess is as good as any other, so its entry is 0.
 
     Raises
     ------
@@ -148,8 +149,8 @@ def best_guess(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None = 
 def adversary_loss(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None = None) -> float:
     """The adversary's expected loss by best guesses.
 
-    It is sum_y min_z sum_x prior_x M_xy loss(x, z). The larger, the more private the mechanism is against an adversary
-    with this prior and this loss.
+    It is sum_y min_z sum_x prior_x M_xy loss(x, z). The larger, the more private the mechanism is
+    against an adversary with this prior and this loss.
 
     Parameters
     ----------
@@ -200,13 +201,14 @@ def quality_loss(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None 
     prior : array_like, shape (k,)
         How the secrets are distributed.
     loss : array_like, shape (k, m), optional
-        What report y costs the user whose secret is x; by default the alphabet's distances, for mechanisms whose
-        reports are the secrets' own codes.
+        What report y costs the user whose secret is x; by default the alphabet's distances, for
+        mechanisms whose reports are the secrets' own codes.
 
     Returns
     -------
     float
-        In the loss's unit; never below `adversary_loss` for the same loss, since the report itself can be guessed.
+        In the loss's unit; never below `adversary_loss` for the same loss, since the report itself
+        can be guessed.
 
     Raises
     ------
@@ -249,7 +251,8 @@ def mutual_information(mechanism: HasMatrix, prior: ArrayLike) -> float:
     Returns
     -------
     float
-        In nats per report: 0 if reports do not depend on secrets, the prior's entropy if they betray them.
+        In nats per report: 0 if reports do not depend on secrets, the prior's entropy if they
+        betray them.
 
     Raises
     ------
@@ -312,9 +315,9 @@ def block_mass(mechanism: HasMatrix, secret: int, block: ArrayLike) -> float:
 def exposure(mechanism: HasMatrix, prior: ArrayLike, secret: int) -> float:
     """How far its own reports give a secret away.
 
-    It is E[P(x | Y) | x] = sum_y M_xy prior_x M_xy / (prior M)_y. What an adversary who knows the prior believes of the
-    true secret on seeing its report, on average over the reports: prior_x where the reports tell nothing, 1 where they
-    tell all.
+    It is E[P(x | Y) | x] = sum_y M_xy prior_x M_xy / (prior M)_y. What an adversary who knows the
+    prior believes of the true secret on seeing its report, on average over the reports: prior_x
+    where the reports tell nothing, 1 where they tell all.
 
     Parameters
     ----------
@@ -359,8 +362,8 @@ def mean_displacement(mechanism: HasMatrix, secret: int, loss: ArrayLike | None 
     secret : int
         The code x.
     loss : array_like, shape (k, m), optional
-        Distances from every secret to every report, for mechanisms whose reports are not the secrets' own codes; by
-        default the alphabet's.
+        Distances from every secret to every report, for mechanisms whose reports are not the
+        secrets' own codes; by default the alphabet's.
 
     Returns
     -------

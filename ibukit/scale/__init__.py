@@ -1,7 +1,7 @@
 """Reports on more than one machine, or more of them than fit in memory.
 
-`tally` makes a tally like any other; `ik.mle(tally)` is the same call, with the same certificate. Dask is the extra
-``ibukit[dask]``; rows in .npy files need no more than this machine.
+`tally` makes a tally like any other; `ik.mle(tally)` is the same call, with the same certificate.
+Dask is the extra ``ibukit[dask]``; rows in .npy files need no more than this machine.
 
 **Which reports.** Counting reduces most reports to few numbers: 1e12 reports of k-RR are k counts, 16 k bytes with
 their labels. Then the work is reading, which the engine that has the table does best (``Tally.from_table``), and the

@@ -69,33 +69,36 @@ def tally(
 ) -> Tally:
     """The tally of reports that need not fit in memory, on disk or on Dask workers.
 
-    Where there are few possible reports (at most 2^24, as k-RR's or a line's are), or where they are integers on an
-    unbounded alphabet, they are counted where they lie, and the tally is one like any other. Where counting reduces
-    nothing, as with rows of bits, they are checked, packed, and stay in partitions. The tally then has the same
-    likelihood, and ``ik.mle(tally)`` the same certificate: each pass over the rows is a sum in each partition, and the
-    sums are added in the order of the partitions.
+    Where there are few possible reports (at most 2^24, as k-RR's or a line's are), or where they
+    are integers on an unbounded alphabet, they are counted where they lie, and the tally is one
+    like any other. Where counting reduces nothing, as with rows of bits, they are checked, packed,
+    and stay in partitions. The tally then has the same likelihood, and ``ik.mle(tally)`` the same
+    certificate: each pass over the rows is a sum in each partition, and the sums are added in the
+    order of the partitions.
 
     Parameters
     ----------
     rows : Dask Array, DataFrame, Bag or Delayed, sequence of Delayed, path, array, or sequence of paths or of arrays
-        Reports as ``mechanism.tally`` takes them. A Dask Array is cut along its rows only, a DataFrame has a column for
-        each bit, an item of a Bag is a report, and a Delayed is an array of reports. Dask must be able to compute a
-        partition again, to the same reports, if its worker is lost. Paths are .npy files, which are mapped: a block of
-        them is in memory at a time.
+        Reports as ``mechanism.tally`` takes them. A Dask Array is cut along its rows only, a
+        DataFrame has a column for each bit, an item of a Bag is a report, and a Delayed is an array
+        of reports. Dask must be able to compute a partition again, to the same reports, if its
+        worker is lost. Paths are .npy files, which are mapped: a block of them is in memory at a
+        time.
     mechanism : Mechanism
         What made all of the reports.
     client : distributed.Client, optional
-        Whose workers keep the rows; paths are then read by the workers. Without one, Dask collections go to the
-        client that was made last, and paths and arrays stay on this machine.
+        Whose workers keep the rows; paths are then read by the workers. Without one, Dask
+        collections go to the client that was made last, and paths and arrays stay on this machine.
     packed : bool
-        Whether rows of bits are packed already, as ``numpy.packbits(rows, axis=1)`` packs them. From .npy files they
-        are read eight times faster then, and are not packed anew in each pass.
+        Whether rows of bits are packed already, as ``numpy.packbits(rows, axis=1)`` packs them.
+        From .npy files they are read eight times faster then, and are not packed anew in each pass.
 
     Returns
     -------
     Tally
-        `mle`, `gap` and pooling by ``+`` take it as they take any other. Of what else there is, some needs a number for
-        each report (`ibu`: up to 2^27 of them), and some the reports themselves, which raises TooLarge.
+        `mle`, `gap` and pooling by ``+`` take it as they take any other. Of what else there is,
+        some needs a number for each report (`ibu`: up to 2^27 of them), and some the reports
+        themselves, which raises TooLarge.
 
     Raises
     ------
@@ -108,8 +111,8 @@ def tally(
     TypeError
         If `rows` is none of these, `mechanism` is no mechanism or `client` no client.
     ValueError
-        If there is no report, no client for a Dask collection, a file that is no .npy file, or `packed` is True and
-        reports are not rows of bits.
+        If there is no report, no client for a Dask collection, a file that is no .npy file, or
+        `packed` is True and reports are not rows of bits.
 
     Examples
     --------

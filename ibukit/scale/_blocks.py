@@ -150,5 +150,6 @@ def computed(
 ) -> Any:
     """function(channel, shared, weights) of the channel of some rows: the same bits wherever it is asked for."""
     with TURNS, one_thread():
-        # one kind of array, and so one compiled kernel, whether the rows were computed here or came by wire
+        # one kind of array, and so one compiled kernel, whether the rows were computed here or came
+        # by wire
         return function(mechanism.channel(arguments.frozen(rows.view())), shared, weights)

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 class OnWorkers(Partitions):
     """Partitions that are arrays in the memory of Dask workers.
 
-    Nothing is scattered: the mechanism, the rows and what each pass shares are results of tasks, which the scheduler
-    knows how to repeat.
+    Nothing is scattered: the mechanism, the rows and what each pass shares are results of tasks,
+    which the scheduler knows how to repeat.
     """
 
     client: Client

@@ -1,8 +1,9 @@
 """Whole steps of the iterative Bayesian update, one kernel for each structure of a channel.
 
-All share their last arguments and their meaning. On entry g holds the ratios at theta; `n` times, or until no g exceeds
-`enough`: theta <- theta g, then p = the probabilities of the reports and g = the ratios at the new theta. All three are
-overwritten and the number of steps is returned. With g = 1 on entry one step evaluates p and g at theta itself.
+All share their last arguments and their meaning. On entry g holds the ratios at theta; `n` times,
+or until no g exceeds `enough`: theta <- theta g, then p = the probabilities of the reports and g =
+the ratios at the new theta. All three are overwritten and the number of steps is returned. With g =
+1 on entry one step evaluates p and g at theta itself.
 """
 
 import numpy as np
@@ -11,12 +12,15 @@ from numpy.typing import NDArray
 
 from ibukit._ground.arguments import Floats, Ints
 
-# the least double with all its digits: arithmetic below it is slow by a factor of ten, for mass that nobody can see
+# the least double with all its digits: arithmetic below it is slow by a factor of ten, for mass
+# that nobody can see
 MIN_NORMAL = 2.2250738585072014e-308
-# a row of a table of 256 sums, and a cache line more: entries for the same byte would else share few lines of the cache
+# a row of a table of 256 sums, and a cache line more: entries for the same byte would else share
+# few lines of the cache
 STRIDE = 264
-# Sums may be reordered, so that they fill the vector registers; the order does not depend on the number of threads.
-# Reciprocals ("arcp") are what makes LLVM vectorise `dense` along the secrets: without it takes three times as long.
+# Sums may be reordered, so that they fill the vector registers; the order does not depend on the
+# number of threads. Reciprocals ("arcp") are what makes LLVM vectorise `dense` along the secrets:
+# without it takes three times as long.
 REORDER = {"contract", "reassoc", "nsz", "arcp"}
 
 
@@ -131,7 +135,8 @@ def lines(
 ) -> int:
     """M_xz = scale_z decay^|x - positions[z]|, with a decay for each stretch of the reports.
 
-    The sweeps from both sides share a loop: neither waits for the other. A factor of a report cancels from g.
+    The sweeps from both sides share a loop: neither waits for the other. A factor of a report
+    cancels from g.
     """
     k = theta.size
     right, left, dropped = np.empty(k), np.empty(k), np.empty(k)
@@ -179,9 +184,10 @@ def bits(
 ) -> int:
     """M_xz = scale_z (one if bit x of row z is set else zero), with its own two numbers for each stretch of the rows.
 
-    One pass over the packed rows. For every byte column a table of the sums of theta over the set bits of each byte,
-    and one that gathers the weights (one - zero) q / p of the rows with that byte, both shared by all stretches; the
-    most significant bit comes first. A factor of a report cancels from g.
+    One pass over the packed rows. For every byte column a table of the sums of theta over the set
+    bits of each byte, and one that gathers the weights (one - zero) q / p of the rows with that
+    byte, both shared by all stretches; the most significant bit comes first. A factor of a report
+    cancels from g.
     """
     n_bytes = rows.shape[1]
     k = theta.size
@@ -204,7 +210,8 @@ def bits(
         everywhere = 0.0
         for i in range(one.size):
             base, extra, weights = zero[i] * total, one[i] - zero[i], 0.0
-            # slices, as an index that starts at starts[i] might be below 0 for all the compiler knows: a fifth slower
+            # slices, as an index that starts at starts[i] might be below 0 for all the compiler
+            # knows: a fifth slower
             mine = slice(starts[i], starts[i + 1])
             own_rows, own_scale, own_q, own_p = rows[mine], scale[mine], q[mine], p[mine]
             for z in range(own_q.size):

@@ -1,30 +1,34 @@
 """The loop of the interior point on a line: every pass over the positions is one short recursion.
 
-Notation as in `interior_point`: theta, the fit nu = theta K, the weights lam, the slacks s = 1 - K lam, and
-lam nu = q, theta s = mu. Only positions where something was seen take part; between neighbours at distance d the
-kernel K falls by the factor a = e^(-eps d), `ratio`, and `loss` = 1 - a^2 stands beside it because it cannot be
-computed from a where a is nearly 1. The last of each is 0 and 1: beyond the last position there is nothing.
+Notation as in `interior_point`: theta, the fit nu = theta K, the weights lam, the slacks s = 1 - K
+lam, and lam nu = q, theta s = mu. Only positions where something was seen take part; between
+neighbours at distance d the kernel K falls by the factor a = e^(-eps d), `ratio`, and `loss` = 1 -
+a^2 stands beside it because it cannot be computed from a where a is nearly 1. The last of each is 0
+and 1: beyond the last position there is nothing.
 
-K^-1 is tridiagonal, so with y = K d_theta and v = -d_s a Newton step is the solution of the 2 x 2 block system
+K^-1 is tridiagonal, so with y = K d_theta and v = -d_s a Newton step is the solution of the 2 x 2
+block system
 
     lam / nu  y  +  K^-1 v      = f = r_q / nu
     K^-1 y       -  theta / s v = h = r_c / s
 
-which is eliminated from the first position to the last (`factor`, `solve`). K^-1 has entries of the size of 1 / loss;
-multiplied through by loss, all that `factor` adds up is positive and bounded, for a from 0 to nearly 1. To eliminate
-d_theta alone would leave a band of five diagonals, whose pivots cancel long before the goal.
+which is eliminated from the first position to the last (`factor`, `solve`). K^-1 has entries of the
+size of 1 / loss; multiplied through by loss, all that `factor` adds up is positive and bounded, for
+a from 0 to nearly 1. To eliminate d_theta alone would leave a band of five diagonals, whose pivots
+cancel long before the goal.
 
-Positions may have costs c, 1 unless said otherwise: then the simplex is {theta >= 0 : c . theta = 1}, s = c - K lam,
-and g = K (q / nu) / c is at most 1 at the solution. SHARE is 1 / c.
+Positions may have costs c, 1 unless said otherwise: then the simplex is {theta >= 0 : c . theta =
+1}, s = c - K lam, and g = K (q / nu) / c is at most 1 at the solution. SHARE is 1 / c.
 
-Twins of `interior_point`, because each pass is a recursion from position to position, which only a compiled loop can
-do. `start` is its `em_start` and first point, `advance` its predictor and corrector, `farthest` and `step_length` its
-lengths, `climb` one of its tries, and `cross_over` keeps to its models' protocol. What differs: a step goes 0.9 to
-0.999 of the way, by what the predictor left unfinished and not by mu, and a try goes on BEYOND its goal.
+Twins of `interior_point`, because each pass is a recursion from position to position, which only a
+compiled loop can do. `start` is its `em_start` and first point, `advance` its predictor and
+corrector, `farthest` and `step_length` its lengths, `climb` one of its tries, and `cross_over`
+keeps to its models' protocol. What differs: a step goes 0.9 to 0.999 of the way, by what the
+predictor left unfinished and not by mu, and a try goes on BEYOND its goal.
 
-No fastmath: with fused multiply-adds a session that compiles gets other last digits than one that reads the cache, or
-than one that runs these loops as plain Python, as `line` does with the first small problems. No operations on whole
-arrays: each takes long to compile.
+No fastmath: with fused multiply-adds a session that compiles gets other last digits than one that
+reads the cache, or than one that runs these loops as plain Python, as `line` does with the first
+small problems. No operations on whole arrays: each takes long to compile.
 """
 
 import math
@@ -113,7 +117,8 @@ def fit(work: Floats, theta: Floats) -> float:
 def factor(work: Floats, theta: Floats, s: Floats, lam: Floats) -> None:
     """Eliminate position after position; of the next one's block then [[w, t], [t, -u]] is left, t = tau + a^2 / loss.
 
-    Nothing is subtracted. tau begins at 1 and stays above, so of w and u at most the share a^2 is passed on.
+    Nothing is subtracted. tau begins at 1 and stays above, so of w and u at most the share a^2 is
+    passed on.
     """
     ratio, loss, nu = work[RATIO], work[LOSS], work[NU]
     w, u, tau, pivot = work[W], work[U], work[TAU], work[PIVOT]
@@ -195,7 +200,8 @@ def direction(work: Floats, target: float) -> None:
     solve(work)
     unsweep(work[RATIO], work[LOSS], y, d_theta)
     for i in range(q.size):
-        # differences of y have lost the digits of a small change: the linearised theta s = target keeps them
+        # differences of y have lost the digits of a small change: the linearised theta s = target
+        # keeps them
         exact = (target - second_c[i] + theta[i] * v[i]) / s[i] - theta[i]
         d_theta[i] = exact if s[i] > theta[i] else d_theta[i]
 
@@ -292,7 +298,8 @@ def advance(work: Floats, careful: bool) -> float:
         second_q[i] = ((q[i] - lam[i] * y[i]) / nu[i] - lam[i]) * y[i]
         second_c[i] = -d_theta[i] * v[i]
     unfinished = then / now
-    # towards the centre by as much as the predictor fell short of the solution, and not too near the boundary then
+    # towards the centre by as much as the predictor fell short of the solution, and not too near
+    # the boundary then
     direction(work, unfinished * unfinished * unfinished * now / k)
     primal, dual = farthest(work)
     share = 0.9 if careful else min(0.999, max(0.9, 1.0 - unfinished * unfinished))
@@ -349,7 +356,8 @@ def newton(work: Floats, point: Floats) -> None:
 def cross_over(work: Floats, allowed: float) -> float:
     """Guess the support, where theta and not s is large; solve g = 1 on it by Newton's method, with zeros elsewhere.
 
-    The excess, with the point in BEST, if it comes to at most `allowed`; infinite, and BEST as it was, if not.
+    The excess, with the point in BEST, if it comes to at most `allowed`; infinite, and BEST as it
+    was, if not.
     """
     theta, s, point = work[THETA], work[S], work[SECOND_Q]
     # where eps is small, so is every s: each is measured by its largest

@@ -17,13 +17,15 @@ from ibukit.solvers.interior_point_model import Curved, Model, Point, System
 
 Solver = Callable[[Floats], Floats]
 
-# secrets whose d exceeds so many times their own diagonal entry of M diag(w) M^T are solved for one by one
+# secrets whose d exceeds so many times their own diagonal entry of M diag(w) M^T are solved for one
+# by one
 SHRINK_ABOVE = 1e3
 # secrets up to which a matrix of their number squared is affordable though the reports are fewer
 MAX_SECRETS_SQUARED = 5000
 RIDGES = (1e-15, 1e-12, 1e-9, 1e-7)
 MAX_SUPPORT_ENTRIES = 2**24
-# a fitted probability below this is as good as 0: the reciprocal of its square would not fit into a double
+# a fitted probability below this is as good as 0: the reciprocal of its square would not fit into a
+# double
 MIN_FITTED = 1e-150
 # a quotient that has vanished counts as this, whose reciprocal fits
 MIN_WEIGHT = 1e-300
@@ -67,7 +69,8 @@ class NormalEquations(Model):
         alone = d + own
 
         def solve(r: Floats) -> Floats:
-            # the large secrets see what the small ones did to the fit; the small ones' own coupling is below 1e-3
+            # the large secrets see what the small ones did to the fit; the small ones' own coupling
+            # is below 1e-3
             x = r / alone
             x[kept] = 0
             felt = self.adjoint(w * self.forward(x))
@@ -199,7 +202,8 @@ def _newton(support: DenseChannel, q: Floats, x: Floats) -> tuple[Floats, bool] 
         change = solve(residual)
         too_far = -float((change / x).min())
         if too_far > 1:
-            # what the whole step would take below 0 goes at once; who goes wrongly is taken back as g there exceeds 1
+            # what the whole step would take below 0 goes at once; who goes wrongly is taken back as
+            # g there exceeds 1
             return np.where(x + change > 0, np.maximum(x + change / too_far, 0), 0.0), True
         x = np.maximum(x + change, 0)
     return x, False

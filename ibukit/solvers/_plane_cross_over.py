@@ -28,10 +28,11 @@ def cross_over(
 ) -> tuple[float, Floats]:
     """A point certified to `tol` with exact zeros: Newton's method for g = 1 on the secrets with theta > s.
 
-    Returns max g - 1 and the distribution, (inf, theta) where the guess leads nowhere, as in `_normal_equations`.
-    There a support of hundreds is solved to the last digit, and one secret at a time is put right. Here it has
-    thousands, and conjugate gradients find as many digits as `tol` asks for; so secrets that would become negative are
-    dropped together, the worst where g exceeds 1 are added together, and only what is certified counts.
+    Returns max g - 1 and the distribution, (inf, theta) where the guess leads nowhere, as in
+    `_normal_equations`. There a support of hundreds is solved to the last digit, and one secret at
+    a time is put right. Here it has thousands, and conjugate gradients find as many digits as `tol`
+    asks for; so secrets that would become negative are dropped together, the worst where g exceeds
+    1 are added together, and only what is certified counts.
     """
     nothing = (np.inf, theta)
     on, before = theta > s, np.inf

@@ -1,17 +1,19 @@
 """An approximate inverse of D + M diag(w) M^T for a planar channel: a differential operator on overlapping strips.
 
-With h the diagonal of M diag(w) M^T, the second term is about h^1/2 C h^1/2, where C holds the correlations of the
-kernel's columns. For exponential kernels, whose spectrum falls as (e^2 + |omega|^2)^(-3/2), C is near the inverse of
-the differential operator P = c (e^2 - Laplace)^3, a sparse matrix. What has such correlations is smooth: where e is
-small, it is known from every second cell, or every third, and so on, by cubic interpolation A, but for a share delta of
-its variance. So C = A P^-1 A^T + delta with a P on few nodes, and with F = h / (D + delta h)
+With h the diagonal of M diag(w) M^T, the second term is about h^1/2 C h^1/2, where C holds the
+correlations of the kernel's columns. For exponential kernels, whose spectrum falls as (e^2 +
+|omega|^2)^(-3/2), C is near the inverse of the differential operator P = c (e^2 - Laplace)^3, a
+sparse matrix. What has such correlations is smooth: where e is small, it is known from every second
+cell, or every third, and so on, by cubic interpolation A, but for a share delta of its variance. So
+C = A P^-1 A^T + delta with a P on few nodes, and with F = h / (D + delta h)
 
     (D + h^1/2 C h^1/2)^-1 = h^-1/2 (F - F A Q A^T F) h^-1/2,    Q = (P + A^T F A)^-1,
 
-which takes one banded Cholesky factor. The grid is cut into strips that overlap; each is solved by itself, and windows
-whose squares sum to 1 put the solutions together (a symmetric additive Schwarz method). As A Q A^T is less than 1 / F
-on each strip, the whole is positive definite. Width of the strips and distance of the nodes go by 1 / e: the memory is
-that of a few numbers a cell whatever the kernel's reach, and the iterations are as few.
+which takes one banded Cholesky factor. The grid is cut into strips that overlap; each is solved by
+itself, and windows whose squares sum to 1 put the solutions together (a symmetric additive Schwarz
+method). As A Q A^T is less than 1 / F on each strip, the whole is positive definite. Width of the
+strips and distance of the nodes go by 1 / e: the memory is that of a few numbers a cell whatever
+the kernel's reach, and the iterations are as few.
 """
 
 from __future__ import annotations
@@ -34,7 +36,8 @@ Singles = NDArray[np.float32]
 # of a symmetric matrix: how far below the main one, and from the first column on
 Diagonals = list[tuple[int, Singles]]
 MAX_DECAY = 6.0
-# distance of the nodes in units of 1 / e, at most (but every cell is a node where they decay faster)
+# distance of the nodes in units of 1 / e, at most (but every cell is a node where they decay
+# faster)
 NODES = 0.45
 # half of an overlap, and a strip without its overlaps, in units of 1 / e
 HALF_OVERLAP, CORE = 2.4, 8.0
@@ -121,8 +124,9 @@ class Preconditioner:
             for d, n in zip(decay, self._shape, strict=True)
         ]
         self._fine = _root(decay[0])
-        # Along a line a kernel exp(-d |i|) is exactly the inverse of 4 sinh(d / 2)^2 minus the second difference, up
-        # to a factor. That e is used for the axis along which the kernel falls more slowly; the other is less stiff.
+        # Along a line a kernel exp(-d |i|) is exactly the inverse of 4 sinh(d / 2)^2 minus the
+        # second difference, up to a factor. That e is used for the axis along which the kernel
+        # falls more slowly; the other is less stiff.
         roots = [_root(step * d) for step, d in zip(self._steps, decay, strict=True)]
         self._e2 = min(roots) ** 2
         self._stiffness = (self._e2 / roots[0] ** 2, self._e2 / roots[1] ** 2)

@@ -1,11 +1,13 @@
 """Column generation: the maximum-likelihood mixture of any channel, through forward and adjoint only.
 
-A maximiser of q . log(theta M) needs few secrets, often far fewer than k. So the problem is solved on a set of
-candidates, as a small dense one; then one adjoint, g = M (q / theta M), says of every secret how much faster than the
-average the likelihood would rise with it. Where g exceeds 1 there are the next candidates, and where it does nowhere
-by more than the tolerance, the certificate is complete: the maximum over the candidates is the maximum over all.
+A maximiser of q . log(theta M) needs few secrets, often far fewer than k. So the problem is solved
+on a set of candidates, as a small dense one; then one adjoint, g = M (q / theta M), says of every
+secret how much faster than the average the likelihood would rise with it. Where g exceeds 1 there
+are the next candidates, and where it does nowhere by more than the tolerance, the certificate is
+complete: the maximum over the candidates is the maximum over all.
 
-Lindsay (1983) has the geometry, Böhning (1986) the exchange of one vertex at a time, Wang (2007) many at once.
+Lindsay (1983) has the geometry, Böhning (1986) the exchange of one vertex at a time, Wang (2007)
+many at once.
 """
 
 from __future__ import annotations
@@ -26,16 +28,19 @@ MAX_ROUNDS = 100
 EM_STEPS = 50
 FIRST_CANDIDATES = 256
 MIN_ADDED = 128
-# a report is poorly covered where equal weights on the candidates give it less than this share of its probability
+# a report is poorly covered where equal weights on the candidates give it less than this share of
+# its probability
 POOR = 1e-3
 # below this a probability is as good as 0: its reciprocal would not fit into a double
 MIN_PROBABILITY = 1e-290
 # the dense solver is not asked for more than doubles have
 FINEST_DENSE_TOL = 1e-14
-# an entry this much smaller than its report's largest is 0 for the dense solver (the certificate has it in full):
-# products of such entries are subnormal, and arithmetic with subnormal numbers is many times slower
+# an entry this much smaller than its report's largest is 0 for the dense solver (the certificate
+# has it in full): products of such entries are subnormal, and arithmetic with subnormal numbers is
+# many times slower
 NEGLIGIBLE = 1e-150
-# rounds without a gain, in the likelihood or in the certificate, after which doubles have no more to give
+# rounds without a gain, in the likelihood or in the certificate, after which doubles have no more
+# to give
 PATIENCE = 3
 
 
@@ -65,7 +70,8 @@ class Point:
 def maximise(channel: Channel, q: Floats, tol: float, k: int) -> tuple[Floats, int]:
     """The maximiser of q . log(theta M) over the simplex as far as the memory and doubles go, and the rounds taken.
 
-    The best distribution found, certified or not, where more than 2^26 / s candidates would be needed.
+    The best distribution found, certified or not, where more than 2^26 / s candidates would be
+    needed.
     """
     point = best = _gathered(channel, q, tol, k)
     most = MAX_CANDIDATE_ENTRIES // len(q)
@@ -165,7 +171,8 @@ def _with_mass(point: Point, chosen: Ints, rows: dict[int, Floats]) -> Ints:
 def _violators(g: Floats, tol: float, chosen: Ints, most: int) -> Ints:
     """New candidates: the highest local maxima of g, and the highest values of all, largest first.
 
-    Neighbours on a line or in a plane have nearly the same g and the same rows: one of a peak says what all would.
+    Neighbours on a line or in a plane have nearly the same g and the same rows: one of a peak says
+    what all would.
     """
     outside = np.ones(len(g), dtype=bool)
     outside[chosen] = False

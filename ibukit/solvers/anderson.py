@@ -1,11 +1,13 @@
 """Anderson acceleration of the iterative Bayesian update, in the logarithms of the probabilities.
 
-The update adds f = log g to x = log theta. From the last few differences of x and f comes the combination of steps that
-would make f vanish if it were linear in x (least squares with weights theta, in which what has no mass has no say); it
-is taken if it climbs, and if the likelihood at its end has not fallen. Otherwise the update itself is stretched, and
-in the end there is always the plain update, which never falls.
+The update adds f = log g to x = log theta. From the last few differences of x and f comes the
+combination of steps that would make f vanish if it were linear in x (least squares with weights
+theta, in which what has no mass has no say); it is taken if it climbs, and if the likelihood at its
+end has not fallen. Otherwise the update itself is stretched, and in the end there is always the
+plain update, which never falls.
 
-Written from Walker and Ni (2011) and from the idea of Henderson and Varadhan (2019) to damp, restart and safeguard it.
+Written from Walker and Ni (2011) and from the idea of Henderson and Varadhan (2019) to damp,
+restart and safeguard it.
 """
 
 from __future__ import annotations
@@ -19,17 +21,18 @@ from ibukit._ground.arguments import Floats
 from ibukit.channels import Channel
 from ibukit.solvers.em import Moved, Updates, evaluate, updates_of
 
-# Chosen on ages, planar grids and pools of geometric noise, where SQUAREM needs 2 to 40 times the evaluations. More
-# than 10 differences gain nothing, 5 lose; RIDGE a 100 times larger or smaller, SLOPE 0 or 1, STRETCH 2 or 8 do little.
+# Chosen on ages, planar grids and pools of geometric noise, where SQUAREM needs 2 to 40 times the
+# evaluations. More than 10 differences gain nothing, 5 lose; RIDGE a 100 times larger or smaller,
+# SLOPE 0 or 1, STRETCH 2 or 8 do little.
 ORDER = 10  # differences remembered
 RIDGE = 1e-9  # damping, relative to the squared length of a difference
 SLOPE = 0.5  # the least climb, relative to the plain update's
 STRETCH = 4.0
 LONGEST = 1e12
 
-# Mass is never 0, and never too little to come back. In log theta a secret at 1e-200 is many steps from the living, and
-# its weight in the least squares is nothing: so where g > 1 says that it should have mass, it is given LIFT / k, or
-# less where that would disturb the gap.
+# Mass is never 0, and never too little to come back. In log theta a secret at 1e-200 is many steps
+# from the living, and its weight in the least squares is nothing: so where g > 1 says that it
+# should have mass, it is given LIFT / k, or less where that would disturb the gap.
 MIN_MASS = 1e-300
 LIFT = 1e-8
 MIN_RATIO = (
@@ -128,7 +131,8 @@ class Anderson:
         found = self._at(weights / weights.sum())
         _, new_p, new_g = found
         with np.errstate(all="ignore"):
-            # L is concave: it has risen for certain if it still rises where the step ends; NaN is neither
+            # L is concave: it has risen for certain if it still rises where the step ends; NaN is
+            # neither
             risen = (
                 new_g @ theta <= 1 or (self._q * np.log(new_p / p)).sum() >= -ROUNDING_OF_LIKELIHOOD
             )

@@ -1,9 +1,10 @@
 """The maximum-likelihood mixture when reports are rows of bits, alone or pooled with other mechanisms.
 
-A million rows of a hundred bits are too many for a Newton matrix at each step, but their likelihood is close to a
-parabola: each row's probability changes at most by e^epsilon. So the rows are read once a step for their exact
-gradient; their Hessian comes from some of the rows and is kept; and the maximiser of parabola + exact likelihood of
-the other mechanisms is found by the interior point. The certificate is the exact gradient's.
+A million rows of a hundred bits are too many for a Newton matrix at each step, but their likelihood
+is close to a parabola: each row's probability changes at most by e^epsilon. So the rows are read
+once a step for their exact gradient; their Hessian comes from some of the rows and is kept; and the
+maximiser of parabola + exact likelihood of the other mechanisms is found by the interior point. The
+certificate is the exact gradient's.
 """
 
 from __future__ import annotations
@@ -38,15 +39,16 @@ ROWS_A_SECRET = 50
 SHARE_OF_ROWS = 0.1
 # numbers of a chunk of reports written out
 CHUNK = 2**15
-# and of rows of bits, a small one of which takes longer to call for than to work on: that many times the bytes of the
-# rows, so that they are not more than those, and no more than this
+# and of rows of bits, a small one of which takes longer to call for than to work on: that many
+# times the bytes of the rows, so that they are not more than those, and no more than this
 CHUNK_A_BYTE = 1 / 8
 MAX_CHUNK = 2**20
 # a row's mean number of ones is counted in so many rows
 ROWS_FOR_MEAN = 1000
 # visiting one pair of set bits takes as long as so many multiplications of single precision
 LOOK_UP = 32
-# every so many-th row makes a first maximum, and max g - 1 that is enough: the rows left out change more than that
+# every so many-th row makes a first maximum, and max g - 1 that is enough: the rows left out change
+# more than that
 FIRST_SHARE = 10
 ROUGH_EXCESS = 1e-4
 # with fewer secrets a pass costs less than that first maximum saves
@@ -138,7 +140,8 @@ class Rows(Reports):
     def hessian(self, theta: Floats, thinned: int) -> Floats:
         """M diag(q / p^2) M^T at theta from every `thinned`-th row.
 
-        Not the channel's gram, which has all digits: that a parabola needs only a few is what makes it worth a matrix.
+        Not the channel's gram, which has all digits: that a parabola needs only a few is what makes
+        it worth a matrix.
         """
         rows, counts = self.channel.packed[::thinned], self.counts[::thinned]
         k, zero, contrast = self.channel.k, self.channel.zero, self.channel.one - self.channel.zero
@@ -151,7 +154,8 @@ class Rows(Reports):
             chunk = frozen(np.ascontiguousarray(rows[start : start + step]).view())
             # a factor of a row cancels, and without it nothing underflows
             u = replace(self.channel, packed=chunk, scale=np.ones(len(chunk))).forward(theta)
-            # row z over its probability is a_z bits + b_z; a probability alone may have a square beyond the doubles
+            # row z over its probability is a_z bits + b_z; a probability alone may have a square
+            # beyond the doubles
             b, n = zero / u, counts[start : start + step]
             a = np.divide(contrast, u, out=np.zeros(len(u)), where=chunk.any(axis=1))
             bits = BitChannel(k, chunk, 1.0, 0.0, np.ones(len(chunk)))
@@ -243,8 +247,8 @@ def maximise(
 ) -> tuple[Floats, int]:
     """The maximiser over the simplex and the number of passes over the rows, rounded up.
 
-    With many rows and secrets, the maximum of some of the rows is found first: the Hessian there is nearly that of the
-    maximum, and a pass over a tenth of the rows is a tenth of a pass.
+    With many rows and secrets, the maximum of some of the rows is found first: the Hessian there is
+    nearly that of the maximum, and a pass over a tenth of the rows is a tenth of a pass.
     """
     problem = _Problem(bits, others, q_others)
     first = problem.of_some()
@@ -263,7 +267,8 @@ def _climb(problem: _Problem, tol: float, theta: Floats | None = None) -> tuple[
         g = problem.gradient(theta)
         if g.max() - 1 <= tol:
             return theta, passes
-        # the best that one gradient tells: a secret's bit is set the more often the more people have it
+        # the best that one gradient tells: a secret's bit is set the more often the more people
+        # have it
         excess_of_bits = g - g.min()
         theta = 0.9 * excess_of_bits / excess_of_bits.sum() + 0.1 / k
     hessian, thin, known = None, problem.thinning(), np.inf
@@ -323,7 +328,8 @@ class _Problem:
             return False
         steps_left = MAX_PASSES if rate >= 1 else np.log(to_go) / -np.log(rate)
         n, k = sum(len(rows.counts) for rows in self.bits), self.others.k
-        # operations; a look-up of eight bits takes as long as 32 of single precision's multiplications
+        # operations; a look-up of eight bits takes as long as 32 of single precision's
+        # multiplications
         return bool(steps_left * (4 * n * k + 4 * k**3) > sum(rows.work() for rows in self.bits))
 
     def hessian(self, theta: Floats, thinned: int) -> Floats:
@@ -341,7 +347,8 @@ class _Problem:
         start = np.maximum(theta, 1e-3 / k)
         point = None
         for step, point in enumerate(path(self.others, self.q_others, start, False, curved)):
-            # far enough that what is small is small for good: a secret cut here too early would not come back
+            # far enough that what is small is small for good: a secret cut here too early would not
+            # come back
             off = point.residual + self.others.adjoint(self.q_others / point.nu - point.lam)
             if (
                 (point.theta * point.s).max() <= 1e-18 and np.abs(off).max() <= 1e-3 * excess
@@ -355,7 +362,8 @@ class _Problem:
 def _with_secant(hessian: Floats, moved: Floats, fallen: Floats) -> Floats:
     """The Hessian that explains what the last step changed in the gradient: the update of Broyden, Fletcher et al.
 
-    It costs k^2 where a pass over the rows costs n k / 8, and it corrects what the rows left out know better.
+    It costs k^2 where a pass over the rows costs n k / 8, and it corrects what the rows left out
+    know better.
     """
     explained = hessian @ moved
     seen, believed = float(moved @ fallen), float(moved @ explained)

@@ -22,8 +22,9 @@ from ibukit.channels import (
 )
 from ibukit.solvers import _em_kernels
 
-# updates(theta, p, g, n, enough) takes steps in place and returns how many. On entry g holds the ratios at theta; n
-# times, or until no g exceeds `enough`: theta <- theta g, then p = the reports' probabilities and g = the ratios there.
+# updates(theta, p, g, n, enough) takes steps in place and returns how many. On entry g holds the
+# ratios at theta; n times, or until no g exceeds `enough`: theta <- theta g, then p = the reports'
+# probabilities and g = the ratios there.
 Updates = Callable[[Floats, Floats, Floats, int, float], int]
 
 # the reports that a routine works on, among those of a stack
@@ -32,7 +33,8 @@ ReportIndex = slice | Ints
 # a point with its probabilities and ratios, and the steps that led there
 Moved = tuple[Floats, Floats, Floats, int]
 
-# entries up to which a dense channel in a stack is joined with others: calling costs more than copying
+# entries up to which a dense channel in a stack is joined with others: calling costs more than
+# copying
 MAX_ENTRIES_JOINED = 2**16
 # seconds between two looks at the progress bar and at Ctrl-C
 SECONDS_BETWEEN_LOOKS = 0.05
@@ -41,7 +43,8 @@ SECONDS_BETWEEN_LOOKS = 0.05
 class BatchedSteps:
     """Steps from a point to the next: one at a time, or as many as pass unwatched between two looks.
 
-    What is watched gets new arrays. Unwatched, p is overwritten: with bits it is long beside all else.
+    What is watched gets new arrays. Unwatched, p is overwritten: with bits it is long beside all
+    else.
     """
 
     def __init__(self, updates: Updates, enough: float | None = None):
@@ -71,8 +74,8 @@ def evaluate(updates: Updates, theta: Floats, s: int) -> tuple[Floats, Floats]:
 def updates_of(channel: Channel, q: Floats) -> Updates:
     """The steps on a channel, with the frequencies q of its reports.
 
-    Compiled loops exist for the package's own channels, by their exact type: a class that inherits from one of them
-    may mean something else by forward or adjoint, and those two are what counts.
+    Compiled loops exist for the package's own channels, by their exact type: a class that inherits
+    from one of them may mean something else by forward or adjoint, and those two are what counts.
     """
     channels, starts = (
         (channel.channels, channel.starts) if type(channel) is StackedChannel else ((channel,), ())

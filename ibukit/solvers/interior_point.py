@@ -1,14 +1,15 @@
 """The maximum-likelihood mixture by a primal-dual interior point, on any model that solves the systems of its steps.
 
-The optimality conditions of max q . log(theta M) over the simplex are, with nu = theta M the fitted probabilities,
-lam = q / nu the weights of the reports and s = 1 - M lam the slacks (g = M lam is the certificate's g):
+The optimality conditions of max q . log(theta M) over the simplex are, with nu = theta M the fitted
+probabilities, lam = q / nu the weights of the reports and s = 1 - M lam the slacks (g = M lam is
+the certificate's g):
 
     nu = theta M,    s = 1 - M lam,    lam_z nu_z = q_z,    theta_x s_x = 0,    all positive.
 
-`lam nu = q` is kept as a second complementarity with the fixed target q, so both linear maps hold exactly along the
-path and no logarithm needs a line search. Each step solves one positive definite system twice (Mehrotra): of a matrix
-or of structured channels by `_normal_equations`, of noise on a large grid by `plane`. `line` follows the same path in
-compiled loops of its own.
+`lam nu = q` is kept as a second complementarity with the fixed target q, so both linear maps hold
+exactly along the path and no logarithm needs a line search. Each step solves one positive definite
+system twice (Mehrotra): of a matrix or of structured channels by `_normal_equations`, of noise on a
+large grid by `plane`. `line` follows the same path in compiled loops of its own.
 """
 
 from __future__ import annotations
@@ -26,16 +27,19 @@ from ibukit.solvers.dense import least_squares_steps
 from ibukit.solvers.dense.central_path import MIN_COORDINATE, DensePath
 from ibukit.solvers.interior_point_model import Curved, Model, Point, System
 
-# a tolerance above which a matrix is not worth the way to the exact zeros, which takes as long as some steps
+# a tolerance above which a matrix is not worth the way to the exact zeros, which takes as long as
+# some steps
 CUT_ABOVE = 1e-6
 # steps that a path goes on beyond the goal where the support cannot be told there
 MORE_STEPS = 5
-# A support is worth solving for once the guess no longer shrinks, that is, it has this share of the one before; and
-# after one has failed, when it has become smaller by so much, or the point better by so much
+# A support is worth solving for once the guess no longer shrinks, that is, it has this share of the
+# one before; and after one has failed, when it has become smaller by so much, or the point better
+# by so much
 SETTLED = 0.9
 SMALLER = 0.95
 BETTER = 0.1
-# what second-order terms are weighed by, at so many places; and how much longer the step must be for it
+# what second-order terms are weighed by, at so many places; and how much longer the step must be
+# for it
 WEIGHTS_OF_SECOND_ORDER = 10
 LONGER = 1.1
 
@@ -68,7 +72,8 @@ TRIES = (
 def maximise(matrix: Floats, q: Floats, tol: float) -> tuple[Floats, int]:
     """The maximiser of q . log(theta M) over the simplex as far as doubles go, and the steps taken.
 
-    Every column of `matrix` must have a positive entry. Returns the best certified point of up to three tries.
+    Every column of `matrix` must have a positive entry. Returns the best certified point of up to
+    three tries.
     """
     scaled = matrix / np.maximum.reduce(
         matrix, axis=0
@@ -188,7 +193,8 @@ def _dense_try(model: Dense, q: Floats, tol: float, settings: Settings) -> tuple
                     return exact, path.steps
                 best, failed = _better(best, exact), (size, excess)
         if best[0] <= tol:
-            # nearer to the solution its zeros are easier to tell; where there are none this point is as good as any
+            # nearer to the solution its zeros are easier to tell; where there are none this point
+            # is as good as any
             at_goal = at_goal or (best, path.steps)
             beyond += 1
         ended = (
@@ -226,8 +232,9 @@ def path(
 ) -> Iterator[Point]:
     """Follow the central path from `start` (positive), one Newton step for each point; ends where none can be solved.
 
-    With `curved` = (H, c) the objective has 1/2 theta H theta + (c - 1) . theta in addition, so that
-    s = c + H theta - M lam; its residual is carried because theta and s move by different lengths.
+    With `curved` = (H, c) the objective has 1/2 theta H theta + (c - 1) . theta in addition, so
+    that s = c + H theta - M lam; its residual is carried because theta and s move by different
+    lengths.
     """
     curved = curved or Curved.none()
     point: Point | None = _first(model, q, start, curved)
@@ -238,7 +245,8 @@ def path(
         yield point
         system = model.system(point, curved, shrink=step >= 2 and not careful)
         point = None if system is None else _step(model, q, point, curved, system, careful)
-        del system  # it holds the last point, which at a million secrets is memory while this one is looked at
+        # it holds the last point, which at a million secrets is memory while this one is looked at
+        del system
 
 
 def _first(model: Model, q: Floats, theta: Floats, curved: Curved) -> Point:
@@ -274,14 +282,17 @@ def _step(
         d_lam = (r_q - lam * d_nu) / nu
         d_s = point.residual + curved.apply(d_theta) - model.adjoint(d_lam)
         if model.farthest is not None:
-            # where theta is the smaller, its own row of the system gives it with more digits than were solved for
+            # where theta is the smaller, its own row of the system gives it with more digits than
+            # were solved for
             d_theta = np.where(s > theta, (r_c - theta * d_s) / s, d_theta)
         return Direction(d_theta, d_s, d_lam, d_nu)
 
-    # predictor: straight at the solution; then centred by how far that could go, with second-order terms
+    # predictor: straight at the solution; then centred by how far that could go, with second-order
+    # terms
     ahead = direction(q - lam * nu, -theta * s, None, 1.0)
     primal, dual = _lengths(point, ahead, 1.0)
-    # at the limits of doubles the product may exceed mu beyond all bounds; exactly, it never exceeds it
+    # at the limits of doubles the product may exceed mu beyond all bounds; exactly, it never
+    # exceeds it
     centring = (
         min(max(model.mean(theta + primal * ahead.theta, s + dual * ahead.s), 0.0) / mu, 1.0) ** 3
     )
@@ -323,8 +334,9 @@ def _longest(
 ) -> tuple[Floats, float]:
     """Of straight + w (bent - straight), reach <= w <= 1, the change of theta that may go farthest, and how far.
 
-    Second-order terms are those of a whole step: where one is far from it they may be the only hindrance (Colombo and
-    Gondzio 2008, Computational Optimization and Applications 41). `bent` stays unless a tenth is gained.
+    Second-order terms are those of a whole step: where one is far from it they may be the only
+    hindrance (Colombo and Gondzio 2008, Computational Optimization and Applications 41). `bent`
+    stays unless a tenth is gained.
     """
     found, length = 1.0, _length(theta, bent, share)
     least = LONGER * length

@@ -12,7 +12,8 @@ import numpy as np
 from ibukit._ground.arguments import Floats, Ints
 from ibukit.channels import Channel
 
-# solves for a right-hand side, from a point to begin at (None for 0); the less the centring, the more digits are worth
+# solves for a right-hand side, from a point to begin at (None for 0); the less the centring, the
+# more digits are worth
 System = Callable[[Floats, Floats | None, float], Floats]
 
 

@@ -1,10 +1,12 @@
 """The maximum-likelihood mixture for geometric noise on a line, in time and memory proportional to the line.
 
-The same primal-dual iteration as `interior_point`, on the kernel K_xz = a^|x - z|, a = e^-eps, alone: what a report's
-column has besides is a factor that cancels. K^-1 is tridiagonal, and a Newton step is one elimination along the line.
+The same primal-dual iteration as `interior_point`, on the kernel K_xz = a^|x - z|, a = e^-eps,
+alone: what a report's column has besides is a factor that cancels. K^-1 is tridiagonal, and a
+Newton step is one elimination along the line.
 
-Between two neighbouring positions where something was seen, g_x is a sum of a rising and a falling exponential, which
-is convex, and beyond the outermost it falls: its maxima, and so all of a maximiser, stand where something was seen.
+Between two neighbouring positions where something was seen, g_x is a sum of a rising and a falling
+exponential, which is convex, and beyond the outermost it falls: its maxima, and so all of a
+maximiser, stand where something was seen.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ TRIES = (
 # Aimed at whatever is asked: two or three steps more than for 1e-6, and the zeros are found.
 AIM = 1e-10
 
-# positions worked on in plain Python, at some hundred microseconds each: a small part of what compiling takes
+# positions worked on in plain Python, at some hundred microseconds each: a small part of what
+# compiling takes
 LOOPS = PlainFirst(kernels, "climb", 3000)
 
 
@@ -40,8 +43,9 @@ def maximise(
 
     With costs above 0 it is that over {theta >= 0 : cost . theta = 1}, and max g - 1 is that of adjoint / cost.
 
-    Max g - 1 of the point, by the channel's own arithmetic, is at most `tol`, if that can be reached; if not, it is
-    the best of up to three tries. O(k) time a step, and some twenty vectors of length k at a time.
+    Max g - 1 of the point, by the channel's own arithmetic, is at most `tol`, if that can be
+    reached; if not, it is the best of up to three tries. O(k) time a step, and some twenty vectors
+    of length k at a time.
     """
     if channel.decay == 1:  # to a double all secrets make the same reports
         cheapest = np.ones(channel.k, dtype=bool) if cost is None else cost == cost.min()

@@ -18,12 +18,14 @@ from ibukit.solvers import interior_point
 from ibukit.solvers.problem import Problem
 from ibukit.solvers.table import METHODS, Solver, candidates
 
-# nats per report: below this a certificate is the rounding of g, which no other solver can mend. The closed form under
-# k-RR leaves 1.3e-14 with a million secrets, where it is exact; the other solvers up to 6e-15 where they are certified
+# nats per report: below this a certificate is the rounding of g, which no other solver can mend.
+# The closed form under k-RR leaves 1.3e-14 with a million secrets, where it is exact; the other
+# solvers up to 6e-15 where they are certified
 ROUNDING_OF_GAP = 1e-13
-# secrets of a dense channel up to which the support of another draw's maximiser is worth a try: of 5 to 10 secrets it
-# is right nearly always, and three times faster; of 50 hardly ever. Structured solvers are faster than the try, and
-# interior points that start near the solution take as many steps as those that start at the centre
+# secrets of a dense channel up to which the support of another draw's maximiser is worth a try: of
+# 5 to 10 secrets it is right nearly always, and three times faster; of 50 hardly ever. Structured
+# solvers are faster than the try, and interior points that start near the solution take as many
+# steps as those that start at the centre
 MAX_SECRETS_TRIED = 16
 
 
@@ -64,7 +66,8 @@ def best_found(problem: Problem, tol: float, method: str = "auto") -> Found:
     problem : Problem
         A channel and its counts.
     tol : float
-        For the certificate log max_x g_x, in nats per report; below 1e-13 that is rounding, and no other is tried.
+        For the certificate log max_x g_x, in nats per report; below 1e-13 that is rounding, and no
+        other is tried.
     method : str
         "auto", or the name of a solver.
 
@@ -147,9 +150,10 @@ def maximise(
 ) -> Maximum:
     """Maximise sum_z counts_z log (theta M)_z over the simplex.
 
-    M are the channel's entries. `mle`, the designs and the attacks are built on this; it knows neither tallies nor
-    estimates. The solvers that suit the channel are tried, the best suited first, until the certificate
-    log max_x g_x, g = M (q / theta M), is at most `tol`, or 1e-13, which is rounding.
+    M are the channel's entries. `mle`, the designs and the attacks are built on this; it knows
+    neither tallies nor estimates. The solvers that suit the channel are tried, the best suited
+    first, until the certificate log max_x g_x, g = M (q / theta M), is at most `tol`, or 1e-13,
+    which is rounding.
 
     Parameters
     ----------
@@ -161,7 +165,8 @@ def maximise(
     method : str
         "auto", or the name of a solver, as `mle` takes it.
     strict : bool
-        Raise where `tol` is missed. False returns the best point found: ask ``Problem(channel, counts).gap(theta)``.
+        Raise where `tol` is missed. False returns the best point found: ask ``Problem(channel,
+        counts).gap(theta)``.
 
     Returns
     -------
@@ -175,7 +180,8 @@ def maximise(
     ImpossibleReport
         If no secret can produce one of the reports.
     ValueError
-        If a count is not above 0, there is not one for each report, or `method` does not suit the channel.
+        If a count is not above 0, there is not one for each report, or `method` does not suit the
+        channel.
 
     Examples
     --------

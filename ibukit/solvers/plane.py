@@ -4,9 +4,10 @@ The path is that of `interior_point`. Its systems
 
     H = diag(s / theta) + M diag(lam / nu) M^T
 
-are never formed: conjugate gradients need two convolutions an iteration, and `_plane_preconditioner` keeps them to
-about twenty. A solution need only be as exact as the step deserves: what is left of it is a change of the products
-theta s that the next step puts right, so it is compared with each of them, and with their mean where they are less.
+are never formed: conjugate gradients need two convolutions an iteration, and
+`_plane_preconditioner` keeps them to about twenty. A solution need only be as exact as the step
+deserves: what is left of it is a change of the products theta s that the next step puts right, so
+it is compared with each of them, and with their mean where they are less.
 """
 
 from __future__ import annotations
@@ -72,12 +73,14 @@ class Convolutions(Model):
         single = self.channel.gram_single.of(w)
 
         def solve(rhs: Floats, near: Floats | None, centring: float) -> Floats:
-            # theta rest is what theta s will be off by; some products are a thousand times their mean
+            # theta rest is what theta s will be off by; some products are a thousand times their
+            # mean
             allowed = (
                 self.residual * max(centring, 0.05) * np.maximum(point.mu / point.theta, point.s)
             )
             x = near
-            # nearly always the second finds its residual small enough: what is left of the first's rounding is for it
+            # nearly always the second finds its residual small enough: what is left of the first's
+            # rounding is for it
             for gram in (single, partial(self.channel.gram_product, w)):
                 x = conjugate_gradients(
                     lambda p, gram=gram: d * p + gram(p),  # type: ignore[misc]

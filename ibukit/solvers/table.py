@@ -27,15 +27,18 @@ from ibukit.solvers.problem import Problem
 ROW_CHANNELS = (BitChannel, PartitionedChannel)
 # entries of the dense channel up to which it is worth its memory (2^26 doubles are half a gigabyte)
 MAX_DENSE = 2**26
-# order of the largest matrix that is factorised at each step (a second of time, a fifth of a gigabyte)
+# order of the largest matrix that is factorised at each step (a second of time, a fifth of a
+# gigabyte)
 MAX_UNKNOWNS = 5000
-# rows of a sketch up to which its normal equations, a look-up for each row and pair of secrets, are cheap
+# rows of a sketch up to which its normal equations, a look-up for each row and pair of secrets, are
+# cheap
 MAX_GROUPS = 64
 # reports for each secret from which a parabola of some of them beats a matrix of all
 MANY_A_SECRET = 20
 # below this a dense matrix beats any structure
 MAX_SECRETS_DENSE_ANYWAY = 300
-# but not that of a sketch, from so many entries on and where each of its rows has many reports: a quarter of the time
+# but not that of a sketch, from so many entries on and where each of its rows has many reports: a
+# quarter of the time
 MIN_ENTRIES_OF_SKETCH = 2**20
 
 
@@ -56,7 +59,8 @@ class Solver:
     why : callable
         Which solver it is and why it was taken, in words, for a problem.
     run : callable
-        From a problem and a tolerance to a point, shape (k,), and the number of steps. The tolerance is on max g - 1.
+        From a problem and a tolerance to a point, shape (k,), and the number of steps. The
+        tolerance is on max g - 1.
 
     Examples
     --------

@@ -22,10 +22,10 @@ def maximise(channel: ResponseChannel, q: Floats | Ints, total: float | None = N
 
     q may have any factor; `total` is its sum, where that is known.
 
-    By the optimality conditions q_z / p_z is one number beta on the support S, so that
-    theta_z = (q_z / beta - off) / (diagonal - off) with beta = q(S) / (diagonal - off + |S| off), and S holds the
-    secrets with q_z > beta off. Leaving one out that does not belong raises beta, so nothing ever comes back and a
-    few rounds over fewer and fewer secrets end at S: O(k), no sort.
+    By the optimality conditions q_z / p_z is one number beta on the support S, so that theta_z =
+    (q_z / beta - off) / (diagonal - off) with beta = q(S) / (diagonal - off + |S| off), and S holds
+    the secrets with q_z > beta off. Leaving one out that does not belong raises beta, so nothing
+    ever comes back and a few rounds over fewer and fewer secrets end at S: O(k), no sort.
     """
     theta = np.zeros(channel.k)
     contrast = channel.diagonal - channel.off
@@ -42,10 +42,10 @@ def maximise(channel: ResponseChannel, q: Floats | Ints, total: float | None = N
 def maximise_at(channel: ResponseChannel, q: Floats, cost: Floats) -> Floats:
     """The maximiser over {theta >= 0 : cost . theta = 1}, costs above 0; q sums to 1.
 
-    With c = diagonal - off, s = sum theta and kappa = off sum_z q_z / p_z the conditions say that c q_z / p_z is
-    cost_z - kappa where theta_z > 0. So theta_z = (u_z - s off / c)_+ with u_z = q_z / (cost_z - kappa), and cost .
-    theta rises with kappa. Where kappa reaches the least cost of all, that of secrets that nobody reported, these have
-    the rest of the mass.
+    With c = diagonal - off, s = sum theta and kappa = off sum_z q_z / p_z the conditions say that c
+    q_z / p_z is cost_z - kappa where theta_z > 0. So theta_z = (u_z - s off / c)_+ with u_z = q_z /
+    (cost_z - kappa), and cost . theta rises with kappa. Where kappa reaches the least cost of all,
+    that of secrets that nobody reported, these have the rest of the mass.
     """
     contrast, k = channel.diagonal - channel.off, channel.k
     cheapest = cost == cost.min()

@@ -95,7 +95,8 @@ def _same_in_duckdb(schema: Any, wanted: list[str]) -> bool:
 def _files(dataset: Any, wanted: list[str]) -> list[str]:
     """The Parquet files of this machine whose columns are those of a dataset; none if Arrow adds or changes anything.
 
-    Reading strings takes DuckDB an eighth of Arrow's time, because it does not write out what is stored once.
+    Reading strings takes DuckDB an eighth of Arrow's time, because it does not write out what is
+    stored once.
     """
     import pyarrow.dataset as ds
     from pyarrow.fs import LocalFileSystem

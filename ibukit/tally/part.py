@@ -74,7 +74,8 @@ class Part(arguments.ReadOnlyArrays):
         return float(self.counts @ self.log_scale)
 
     def __getstate__(self) -> dict[str, Any]:
-        # channels are rebuilt where they are needed: a tally travels to workers as reports and counts
+        # channels are rebuilt where they are needed: a tally travels to workers as reports and
+        # counts
         return {"mechanism": self.mechanism, "reports": self.reports, "counts": self.counts}
 
 

@@ -27,21 +27,22 @@ from ibukit.tally.part import make_part as make_part
 class Tally(SavedTally, arguments.ReadOnlyArrays):
     """Counts of the distinct reports seen, with their likelihood.
 
-    It has forward and adjoint on just those reports. The log-likelihood of a distribution theta of the secrets is
-    ``sum_z counts_z log(forward(theta)_z)`` up to a constant. Tallies are made by mechanisms
-    (``mechanism.tally(reports)``, ``.simulate(...)``, ``.tally_counts(...)``) and add: ``t1 + t2`` pools reports of the
-    same or of different mechanisms over the same secrets.
+    It has forward and adjoint on just those reports. The log-likelihood of a distribution theta of
+    the secrets is ``sum_z counts_z log(forward(theta)_z)`` up to a constant. Tallies are made by
+    mechanisms (``mechanism.tally(reports)``, ``.simulate(...)``, ``.tally_counts(...)``) and add:
+    ``t1 + t2`` pools reports of the same or of different mechanisms over the same secrets.
 
     Parameters
     ----------
     parts : tuple of Part
         One for each different mechanism.
     full_alphabet : Alphabet, optional
-        The alphabet of the secrets, if it is unbounded. `alphabet` is then the part of it between the reports: on a
-        line from the least to the largest, in the plane their bounding box. Any secret outside makes every report
-        less probable than the nearest one inside does, whatever the (geometric) mechanism. So a maximum likelihood
-        estimate is 0 outside, and g_x = sum_z q_z M_xz / (theta M)_z of the certificate is largest inside: estimates
-        and gaps over `alphabet` are those over the whole.
+        The alphabet of the secrets, if it is unbounded. `alphabet` is then the part of it between
+        the reports: on a line from the least to the largest, in the plane their bounding box. Any
+        secret outside makes every report less probable than the nearest one inside does, whatever
+        the (geometric) mechanism. So a maximum likelihood estimate is 0 outside, and g_x = sum_z
+        q_z M_xz / (theta M)_z of the certificate is largest inside: estimates and gaps over
+        `alphabet` are those over the whole.
 
     Examples
     --------
@@ -99,8 +100,8 @@ class Tally(SavedTally, arguments.ReadOnlyArrays):
     def among_seen(self) -> Tally:
         """The same reports, as a tally of the secrets among those seen.
 
-        Where reports get lost, its estimates are of another distribution: not of all secrets, but of those that made a
-        report.
+        Where reports get lost, its estimates are of another distribution: not of all secrets, but
+        of those that made a report.
         """
         if self.efficiency is None:
             return self
@@ -111,7 +112,8 @@ class Tally(SavedTally, arguments.ReadOnlyArrays):
     def log_scale(self) -> Floats:
         """What to add to log(forward(theta)) to get the log-probability, shape (s,).
 
-        0 but for reports so improbable under every secret that a double could not hold the probability.
+        0 but for reports so improbable under every secret that a double could not hold the
+        probability.
         """
         return self._join([part.log_scale for part in self.parts])
 
@@ -142,44 +144,49 @@ class Tally(SavedTally, arguments.ReadOnlyArrays):
     ) -> Tally:
         """Count the reports of a table, where the table lives.
 
-        The table's engine counts equal reports, and only the distinct ones travel. Reports of different mechanisms
-        make one pooled tally.
+        The table's engine counts equal reports, and only the distinct ones travel. Reports of
+        different mechanisms make one pooled tally.
 
         Parameters
         ----------
         table : frame, dataset, or path
-            Of pandas, Polars (eager or lazy), Arrow (a table, a dataset, a reader), DuckDB, Dask or Spark; or the path
-            of Parquet or CSV files, a folder, a pattern such as ``"reports/*.parquet"``, or a list of them. Labels in
-            CSV are text and stand for those that are written so.
+            Of pandas, Polars (eager or lazy), Arrow (a table, a dataset, a reader), DuckDB, Dask or
+            Spark; or the path of Parquet or CSV files, a folder, a pattern such as
+            ``"reports/*.parquet"``, or a list of them. Labels in CSV are text and stand for those
+            that are written so.
         mechanism : Mechanism, function or mapping
-            A function from an epsilon to a mechanism together with `epsilon`, a mapping from values of a column to
-            mechanisms together with `by`.
+            A function from an epsilon to a mechanism together with `epsilon`, a mapping from values
+            of a column to mechanisms together with `by`.
         report : str or sequence of str
-            Column of the reports. Rows of bits are a column of texts such as "0101" or of lists, or have a column for
-            each bit. A grid takes integers (row, column); one with bounds also (latitude, longitude), as CSV has them.
+            Column of the reports. Rows of bits are a column of texts such as "0101" or of lists, or
+            have a column for each bit. A grid takes integers (row, column); one with bounds also
+            (latitude, longitude), as CSV has them.
         count : str, optional
-            Column that says how often each report was seen: whole numbers from 0 on. With `weighted` the column of
-            weights, finite numbers from 0 on.
+            Column that says how often each report was seen: whole numbers from 0 on. With
+            `weighted` the column of weights, finite numbers from 0 on.
         epsilon : str, optional
             Column of the epsilon that each report was made with.
         by : str, optional
             Column that says which mechanism each report came through.
         unknown : {"raise", "drop"}
-            What to do with reports that the mechanism cannot make, points outside the grid among them, and with values
-            of `by` without a mechanism. Planar mechanisms report the nearest cell: move points there, do not drop them.
+            What to do with reports that the mechanism cannot make, points outside the grid among
+            them, and with values of `by` without a mechanism. Planar mechanisms report the nearest
+            cell: move points there, do not drop them.
         missing : {"raise", "drop"}
-            What to do where the report, the epsilon or the value of `by` is null or NaN; `dropped` counts both.
+            What to do where the report, the epsilon or the value of `by` is null or NaN; `dropped`
+            counts both.
         weighted : bool
-            Whether `count` holds weights, as surveys have them: each counts as so many people. Standard errors are
-            about right if the weights w of all people sum to (sum w)^2 / sum w^2, see `FiniteMechanism.tally_counts`.
-            `n` and `dropped` are then sums of weights.
+            Whether `count` holds weights, as surveys have them: each counts as so many people.
+            Standard errors are about right if the weights w of all people sum to (sum w)^2 / sum
+            w^2, see `FiniteMechanism.tally_counts`. `n` and `dropped` are then sums of weights.
 
         Raises
         ------
         AlphabetMismatch
             If a report is unknown.
         ValueError
-            If a column or a value is missing, a count or an epsilon is refused, or no report is left.
+            If a column or a value is missing, a count or an epsilon is refused, or no report is
+            left.
         TypeError
             If `table` is no table, or `mechanism` does not suit `epsilon` and `by`.
 
@@ -216,8 +223,9 @@ class Tally(SavedTally, arguments.ReadOnlyArrays):
     def forward(self, theta: ArrayLike) -> Floats:
         """Probability of each seen report, shape (s,).
 
-        The secrets are distributed as `theta`. With several mechanisms the probability is that under the mechanism
-        which the report came through. Where reports get lost, it is that of being seen, and as this report.
+        The secrets are distributed as `theta`. With several mechanisms the probability is that
+        under the mechanism which the report came through. Where reports get lost, it is that of
+        being seen, and as this report.
 
         Parameters
         ----------
@@ -370,8 +378,9 @@ def check_bounded(tally: Tally, why: str) -> Tally:
 def check_tally(tally: Any, *, lossy: bool = False, weighted: bool = False) -> Tally:
     """The tally itself; anything else raises TypeError and says how to make one.
 
-    Only with `lossy` may reports have got lost: who asks for it divides the efficiencies out of its result. Only with
-    `weighted` may counts be weights: then nothing may depend on how many people there are.
+    Only with `lossy` may reports have got lost: who asks for it divides the efficiencies out of its
+    result. Only with `weighted` may counts be weights: then nothing may depend on how many people
+    there are.
     """
     if not isinstance(tally, Tally):
         hint = "; from counts and a matrix: unfold(counts, matrix), or MatrixMechanism(matrix).tally_counts(counts)"

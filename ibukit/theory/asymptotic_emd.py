@@ -17,17 +17,18 @@ from ibukit.theory.asymptotics import positive_distribution, principal_axes
 def asymptotic_emd(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
     """The limiting earth mover's distance of the MLE on a line.
 
-    The limit of sqrt(n) E EMD(MLE, theta) is sqrt(2/pi) sum_j gap_j sqrt((S C S^T)_jj). C is the asymptotic covariance
-    of the maximum likelihood estimate, as in `asymptotic_mse`, S sums up to the j-th of the k - 1 gaps between
-    neighbours, and gap_j is how wide it is. On a line the earth mover's distance is the sum of the absolute differences
-    of the distribution functions, each of which tends to a normal variable, and sqrt(2/pi) sigma is the mean absolute
-    value of one of standard deviation sigma.
+    The limit of sqrt(n) E EMD(MLE, theta) is sqrt(2/pi) sum_j gap_j sqrt((S C S^T)_jj). C is the
+    asymptotic covariance of the maximum likelihood estimate, as in `asymptotic_mse`, S sums up to
+    the j-th of the k - 1 gaps between neighbours, and gap_j is how wide it is. On a line the earth
+    mover's distance is the sum of the absolute differences of the distribution functions, each of
+    which tends to a normal variable, and sqrt(2/pi) sigma is the mean absolute value of one of
+    standard deviation sigma.
 
     Parameters
     ----------
     mechanism : Mechanism or array_like, shape (k, m)
-        Over a `Line`, or any alphabet whose distances are those of points on a line. A row-stochastic matrix is taken
-        as a `MatrixMechanism` over Line(0, k - 1).
+        Over a `Line`, or any alphabet whose distances are those of points on a line. A
+        row-stochastic matrix is taken as a `MatrixMechanism` over Line(0, k - 1).
     theta : array_like, shape (k,)
         Distribution of the secrets, without zeros.
 
@@ -39,13 +40,15 @@ def asymptotic_emd(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
     Raises
     ------
     InvalidDistribution
-        If `theta` is not on the simplex, or has a zero: at the boundary the estimate is not asymptotically normal.
+        If `theta` is not on the simplex, or has a zero: at the boundary the estimate is not
+        asymptotically normal.
     AlphabetMismatch
         If it does not have one probability for each secret.
     NotInvertible
         If the reports do not identify theta.
     ValueError
-        If the alphabet is not on a line (there is no such formula in the plane), or the reports cannot be listed.
+        If the alphabet is not on a line (there is no such formula in the plane), or the reports
+        cannot be listed.
 
     References
     ----------

@@ -21,16 +21,17 @@ from ibukit.mechanisms.matrix import as_mechanism
 def asymptotic_mse(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
     """The limiting mean squared error of the MLE, times n.
 
-    The limit of n E ||MLE - theta||_2^2 as n grows is tr C, C the inverse of J on the directions that keep the sum. J =
-    M diag(theta M)^-1 M^T is the Fisher information of one report, C = Z (Z^T J Z)^-1 Z^T with Z an orthonormal basis
-    of {v : sum v = 0}, and tr C = tr J^-1 - ||theta||_2^2. No regular estimator has a smaller limit at every theta. The
-    expectation is over the secrets, drawn independently from theta, and the noise; where the secrets' own frequencies
+    The limit of n E ||MLE - theta||_2^2 as n grows is tr C, C the inverse of J on the directions
+    that keep the sum. J = M diag(theta M)^-1 M^T is the Fisher information of one report, C = Z
+    (Z^T J Z)^-1 Z^T with Z an orthonormal basis of {v : sum v = 0}, and tr C = tr J^-1 -
+    ||theta||_2^2. No regular estimator has a smaller limit at every theta. The expectation is over
+    the secrets, drawn independently from theta, and the noise; where the secrets' own frequencies
     are the goal, the limit is 1 - ||theta||_2^2 smaller.
 
-    With as many reports as secrets it is the error of matrix inversion, `inv_squared_error`, at every n. O(k) for
-    k-RR and geometric noise on a line, and for unary encodings and subset selection at uniform theta; O(k^3) for unary
-    encodings at any other theta, O(k^3) again for each of about k / 4 turns for subset selection; from the matrix for
-    everything else.
+    With as many reports as secrets it is the error of matrix inversion, `inv_squared_error`, at
+    every n. O(k) for k-RR and geometric noise on a line, and for unary encodings and subset
+    selection at uniform theta; O(k^3) for unary encodings at any other theta, O(k^3) again for each
+    of about k / 4 turns for subset selection; from the matrix for everything else.
 
     Parameters
     ----------
@@ -42,12 +43,14 @@ def asymptotic_mse(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
     Returns
     -------
     float
-        Without a unit; divided by n, the squared error to expect of the maximum likelihood estimate.
+        Without a unit; divided by n, the squared error to expect of the maximum likelihood
+        estimate.
 
     Raises
     ------
     InvalidDistribution
-        If `theta` is not on the simplex, or has a zero: at the boundary the estimate is not asymptotically normal.
+        If `theta` is not on the simplex, or has a zero: at the boundary the estimate is not
+        asymptotically normal.
     AlphabetMismatch
         If it does not have one probability for each secret.
     NotInvertible

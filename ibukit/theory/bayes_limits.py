@@ -101,8 +101,9 @@ def bayes_limits(
 ) -> BayesLimits:
     """The limits of n times the least mean squared errors.
 
-    With them come the constants K1 and K2 of the posterior entropies. For P drawn from Dirichlet(alpha), J_p = sum_z
-    d_z d_z^T / (p M)_z with d_z = (M_xz - M_kz)_{x<k} and C_F = J_P^-1 - (diag P - P P^T):
+    With them come the constants K1 and K2 of the posterior entropies. For P drawn from
+    Dirichlet(alpha), J_p = sum_z d_z d_z^T / (p M)_z with d_z = (M_xz - M_kz)_{x<k} and C_F =
+    J_P^-1 - (diag P - P P^T):
 
         h(P | reports) + (k-1)/2 log n -> K1 + (k-1)/2 log(2 pi e),         K1 = -1/2 E log det J_P,
         H(F | reports) - (k-1)/2 log n -> K2 + (k-1)/2 log(2 pi e),         K2 = 1/2 E log det C_F,
@@ -122,8 +123,8 @@ def bayes_limits(
     draws : int
         Of the prior, at least 2.
     strict : bool
-        Raise where the quadrature misses 1e-11 of its value; draws miss nothing, their errors are stated. False
-        returns what it has, with its error.
+        Raise where the quadrature misses 1e-11 of its value; draws miss nothing, their errors are
+        stated. False returns what it has, with its error.
 
     Returns
     -------
@@ -139,7 +140,8 @@ def bayes_limits(
     TypeError
         If `rng` is missing where it is needed.
     ValueError, AlphabetMismatch
-        If `alpha` or `draws` is out of range or shape, or no list of reports says as much as the mechanism's.
+        If `alpha` or `draws` is out of range or shape, or no list of reports says as much as the
+        mechanism's.
 
     Notes
     -----
@@ -194,7 +196,8 @@ def bayes_limits(
 def _by_quadrature(matrix: Floats, prior: Floats) -> tuple[Floats, Floats, str]:
     """Means, their errors, and what the rule complains of.
 
-    Integrals against p^(alpha_1 - 1) (1 - p)^(alpha_2 - 1), whose poles at the ends are the rule's own weight.
+    Integrals against p^(alpha_1 - 1) (1 - p)^(alpha_2 - 1), whose poles at the ends are the rule's
+    own weight.
     """
     from scipy.integrate import quad  # slow to load, and seldom needed
 
@@ -227,8 +230,9 @@ def _by_monte_carlo(matrix: Floats, prior: Floats, rng: Generator, draws: int) -
 def _at(matrix: Floats, points: Floats) -> Floats:
     """-1/2 log det J, 1/2 log det C_F, tr C_P, tr C_F at each point, shape (4, points).
 
-    C_F = J^-1 - S would be lost to rounding where reports hide little. It is J^-1 U with U = I - J S, which is B^T V B
-    with V_xy = -p_y sum_z M_xz M_yz / P_z for x != y, and rows that sum to 0: sums of terms of one sign.
+    C_F = J^-1 - S would be lost to rounding where reports hide little. It is J^-1 U with U = I - J
+    S, which is B^T V B with V_xy = -p_y sum_z M_xz M_yz / P_z for x != y, and rows that sum to 0:
+    sums of terms of one sign.
     """
     k = len(matrix)
     basis = contrasts(k)  # k - 1 coordinates have the determinant k times as large

@@ -54,13 +54,14 @@ def posterior_entropy_bound(entropy: float, *, k: int, n: int | None = None) -> 
     This is (23) with k in the place of 2 pi e c, which is smaller for k > 2. (24) is stated without the terms taken off
     here and is then true only for large n: k-RR at k = 2, epsilon = 9, n = 3 breaks it.
 
-    Proof of (23) with c: the covariance of P given the reports has k - 1 positive eigenvalues, whose product is k times
-    the determinant of any k - 1 rows and columns; their sum is at least k - 1 times the geometric mean; a Gaussian has
-    the greatest entropy of all with the same covariance; exp is convex, which carries the bound from each outcome to
-    the mean. For whole numbers T = n F add noise that makes a density of them: uniform on the unit cube in k - 1
-    coordinates gives the first form, as in [massey]_, averaged over the coordinate left out; uniform on the Voronoi
-    cell of the lattice of whole vectors with sum 0, of volume sqrt k and second moment (k-1)(k+2) / (12 k), the other
-    [conway]_.
+    Proof of (23) with c: the covariance of P given the reports has k - 1 positive eigenvalues,
+    whose product is k times the determinant of any k - 1 rows and columns; their sum is at least k
+    - 1 times the geometric mean; a Gaussian has the greatest entropy of all with the same
+    covariance; exp is convex, which carries the bound from each outcome to the mean. For whole
+    numbers T = n F add noise that makes a density of them: uniform on the unit cube in k - 1
+    coordinates gives the first form, as in [massey]_, averaged over the coordinate left out;
+    uniform on the Voronoi cell of the lattice of whole vectors with sum 0, of volume sqrt k and
+    second moment (k-1)(k+2) / (12 k), the other [conway]_.
 
     References
     ----------
@@ -146,7 +147,8 @@ def ldp_bounds(k: int, epsilon: float) -> LdpBounds:
         lim n E ||P-hat - P||^2 >= k / (e^eps - 1)^2,
         lim n E ||F-hat - F||^2 >= k e^(-k eps / (k-1)) / (e^eps - 1)^2.
 
-    Far from what is attainable but for k = 2 and small epsilon; `least_asymptotic_mse` is closer everywhere.
+    Far from what is attainable but for k = 2 and small epsilon; `least_asymptotic_mse` is closer
+    everywhere.
 
     Parameters
     ----------
@@ -202,12 +204,14 @@ def least_asymptotic_mse(k: int, epsilon: float, theta: ArrayLike | None = None)
 
         tr C >= (k-1)^2 / (k (e^(eps/2) - 1)^2).
 
-    At a given theta also, with s_i the singular values of D^(1/2) (I - theta^(1/2) theta^(1/2)^T), D = diag(theta):
+    At a given theta also, with s_i the singular values of D^(1/2) (I - theta^(1/2) theta^(1/2)^T),
+    D = diag(theta):
 
         tr C >= 4 e^eps / (e^eps - 1)^2 (sum_i s_i)^2,
 
-    and sum_i s_i >= sum_x sqrt(theta_x) (1 - theta_x), with equality at uniform theta, where the bound is
-    4 (k-1)^2 e^eps / (k (e^eps - 1)^2). `SubsetSelection` attains that one wherever k / (e^eps + 1) is whole.
+    and sum_i s_i >= sum_x sqrt(theta_x) (1 - theta_x), with equality at uniform theta, where the
+    bound is 4 (k-1)^2 e^eps / (k (e^eps - 1)^2). `SubsetSelection` attains that one wherever k /
+    (e^eps + 1) is whole.
 
     Parameters
     ----------
@@ -221,8 +225,8 @@ def least_asymptotic_mse(k: int, epsilon: float, theta: ArrayLike | None = None)
     Returns
     -------
     float
-        To be divided by n. Under any prior the limit of n E ||P-hat - P||^2 is at least the mean of it, and for the
-        frequencies 1 - ||theta||^2 less.
+        To be divided by n. Under any prior the limit of n E ||P-hat - P||^2 is at least the mean of
+        it, and for the frequencies 1 - ||theta||^2 less.
 
     Raises
     ------
@@ -311,7 +315,8 @@ def binary_response_mse(epsilon: float, *, n: int, alpha: ArrayLike) -> BinaryRe
     n : int
         Number of users.
     alpha : float or array_like, shape (2,)
-        The prior's parameter; it matters only through E[P_1 P_2] = alpha_1 alpha_2 / (alpha_0 (alpha_0 + 1)).
+        The prior's parameter; it matters only through E[P_1 P_2] = alpha_1 alpha_2 / (alpha_0
+        (alpha_0 + 1)).
 
     Returns
     -------

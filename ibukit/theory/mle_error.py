@@ -35,30 +35,34 @@ def mle_error_bound(mechanism: Mechanism | ArrayLike, n: ArrayLike) -> float | F
 def mle_error_bound(mechanism: Mechanism | ArrayLike, n: ArrayLike) -> float | Floats:
     """Upper bound on the mean error of the MLE.
 
-    E ||MLE - theta||_2 <= D sqrt((m-1) / (2n)) (1 + 1 / sqrt(m)), for every theta and every n. m is the number of
-    possible reports and D = max_{y,z} ||R_y - R_z||_2 the diameter of the rows of a matrix R with w M R = w for all w
-    that sum to 0. It holds for any choice among several maximisers. No two distributions are farther apart than
-    sqrt(2): where the bound is larger, it says nothing.
+    E ||MLE - theta||_2 <= D sqrt((m-1) / (2n)) (1 + 1 / sqrt(m)), for every theta and every n. m is
+    the number of possible reports and D = max_{y,z} ||R_y - R_z||_2 the diameter of the rows of a
+    matrix R with w M R = w for all w that sum to 0. It holds for any choice among several
+    maximisers. No two distributions are farther apart than sqrt(2): where the bound is larger, it
+    says nothing.
 
     Parameters
     ----------
     mechanism : Mechanism or array_like, shape (k, m)
-        One that identifies the distribution. A row-stochastic matrix is taken as a `MatrixMechanism`. Untruncated
-        geometric noise on a line has as many reports as secrets here, since those outside say what the ends say.
+        One that identifies the distribution. A row-stochastic matrix is taken as a
+        `MatrixMechanism`. Untruncated geometric noise on a line has as many reports as secrets
+        here, since those outside say what the ends say.
     n : int or array_like of int
         Number of users, at least 1.
 
     Returns
     -------
     float or ndarray
-        One bound for each n, in its shape; inf where m is beyond a double, as RAPPOR's is from k = 1023 on.
+        One bound for each n, in its shape; inf where m is beyond a double, as RAPPOR's is from k =
+        1023 on.
 
     Raises
     ------
     NotInvertible
         If the mechanism does not identify the distribution: then no bound tends to 0.
     ValueError
-        If `n` is not whole or below 1, or the reports cannot be listed and are not those of geometric noise on a line.
+        If `n` is not whole or below 1, or the reports cannot be listed and are not those of
+        geometric noise on a line.
     InvalidDistribution
         If a matrix is not row-stochastic.
 
@@ -77,12 +81,14 @@ def mle_error_bound(mechanism: Mechanism | ArrayLike, n: ArrayLike) -> float | F
     The second term is the error of matrix inversion: n E ||(q - p) R||_2^2 is the variance of one row, which is half
     the mean square distance of two independent ones, at most D^2 (1 - 1/m) / 2. Both roots by Jensen's inequality.
 
-    With r >= D / 2 the greatest distance of a row from any centre c, max_z ||R_z - c||_2, it is below the simpler
-    2 r sqrt(2 (m-1) / n), and below that with 1/s for r, s the smallest singular value of M.
+    With r >= D / 2 the greatest distance of a row from any centre c, max_z ||R_z - c||_2, it is
+    below the simpler 2 r sqrt(2 (m-1) / n), and below that with 1/s for r, s the smallest singular
+    value of M.
 
-    R is the one with the smallest D of three least-squares solutions: those in which all reports weigh the same (the
-    pseudo-inverse, with r <= 1/s), as much as their probability under the uniform distribution, and so that the longest
-    row becomes short. For m = k there is but one D. Unary encodings and subset selection have closed forms.
+    R is the one with the smallest D of three least-squares solutions: those in which all reports
+    weigh the same (the pseudo-inverse, with r <= 1/s), as much as their probability under the
+    uniform distribution, and so that the longest row becomes short. For m = k there is but one D.
+    Unary encodings and subset selection have closed forms.
 
     References
     ----------

@@ -14,10 +14,12 @@ from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
 from ibukit.theory._overflow import number_of_secrets
 
-# From the last factor backwards the subtracted terms halve, so that beyond these many the rest is below rounding.
+# From the last factor backwards the subtracted terms halve, so that beyond these many the rest is
+# below rounding.
 FACTORS_THAT_COUNT = 64
-# Up to so many secrets sets of every size are counted; beyond, all 2^(k-1) as if they had MAX_SET secrets, except
-# the smaller ones, which are a share of e^-500 of them: a sum over a larger set is nearer to a fair coin still.
+# Up to so many secrets sets of every size are counted; beyond, all 2^(k-1) as if they had MAX_SET
+# secrets, except the smaller ones, which are a share of e^-500 of them: a sum over a larger set is
+# nearer to a fair coin still.
 MAX_SIZES, MAX_SET = 4000, 1000
 
 By = Literal["sets", "product"]
@@ -37,7 +39,8 @@ def rappor_concavity_bound(
 ) -> float | Floats:
     """Lower bound on P(L strictly concave) under RAPPOR.
 
-    It holds whatever the n users' secrets are. By sets, with c = tanh(eps/4) and the sum over the even s from 2 to k:
+    It holds whatever the n users' secrets are. By sets, with c = tanh(eps/4) and the sum over the
+    even s from 2 to k:
 
         max(0, 1 - sum_s C(k, s) ((1 + c^s) / 2)^n).
 
@@ -66,8 +69,8 @@ def rappor_concavity_bound(
     Raises
     ------
     ValueError
-        If `n` is not whole or negative, `k` is not a whole number of at least 1, `epsilon` is not a finite number
-        above 0, or `by` is unknown.
+        If `n` is not whole or negative, `k` is not a whole number of at least 1, `epsilon` is not a
+        finite number above 0, or `by` is unknown.
 
     Notes
     -----
@@ -75,13 +78,15 @@ def rappor_concavity_bound(
     elements, bounded from below by letting each row avoid the span of those before it; independent over that field,
     they are independent over the reals, and then no two distributions give all the reports seen the same probabilities.
 
-    The sum is ours. Proof: if L is not strictly concave, some w != 0 of whole numbers, not all even, sums to 0 over the
-    secrets and over the bits of every report. The secrets at which w is odd are an even number s >= 2, and in every
-    report an even number of their bits is set. The bits are independent and E (-1)^bit is c, or -c for the user's own
-    secret, so that this happens with probability (1 +- c^s) / 2 for each user. Add over all sets.
+    The sum is ours. Proof: if L is not strictly concave, some w != 0 of whole numbers, not all
+    even, sums to 0 over the secrets and over the bits of every report. The secrets at which w is
+    odd are an even number s >= 2, and in every report an even number of their bits is set. The bits
+    are independent and E (-1)^bit is c, or -c for the user's own secret, so that this happens with
+    probability (1 +- c^s) / 2 for each user. Add over all sets.
 
-    It is never below the product: there are 2^(k-1) - 1 such sets, and (1 + c^s) / 2 <= (1 + c^2) / 2 = p^2 + (1-p)^2
-    <= p, so that it is at least 1 - 2^(k-1) p^n, the product's last factor. Where it says 0, both say nothing.
+    It is never below the product: there are 2^(k-1) - 1 such sets, and (1 + c^s) / 2 <= (1 + c^2) /
+    2 = p^2 + (1-p)^2 <= p, so that it is at least 1 - 2^(k-1) p^n, the product's last factor. Where
+    it says 0, both say nothing.
 
     References
     ----------

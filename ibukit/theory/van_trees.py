@@ -31,8 +31,8 @@ def van_trees_bound(
 ) -> float:
     """Lower bound on the mean squared error of any estimate.
 
-    It is for n reports of any epsilon-private mechanism. The mechanism is non-interactive: chosen before the first
-    report, the same for all or one for each user.
+    It is for n reports of any epsilon-private mechanism. The mechanism is non-interactive: chosen
+    before the first report, the same for all or one for each user.
 
     P is drawn from a Dirichlet(alpha) prior, alpha_0 = sum alpha, t = E[1 - ||P||^2]:
 
@@ -40,16 +40,18 @@ def van_trees_bound(
 
     where for equal alphas v is the greatest, over sets of j of the k secrets, of
 
-        c^2 (alpha_1 + 1) (1 / (j alpha_1 + 1) + 1 / ((k-j) alpha_1 + 1)) / (1 + c j/k) E[U^2 (1-U)^2 / (1 + c U)],
+        c^2 (alpha_1 + 1) (1 / (j alpha_1 + 1) + 1 / ((k-j) alpha_1 + 1)) / (1 + c j/k) E[U^2
+        (1-U)^2 / (1 + c U)],
 
-    c = e^eps - 1, U of Beta(j alpha_1, (k-j) alpha_1), which subset selection attains, and for others v =
-    (e^eps - 1)^2 / (4 e^eps) E[||P||^2]^(1/2). At n = 0 it would be t / alpha_0, the prior's own variance and the error
-    of the constant guess E[P]. If every alpha is above 2, also
+    c = e^eps - 1, U of Beta(j alpha_1, (k-j) alpha_1), which subset selection attains, and for
+    others v = (e^eps - 1)^2 / (4 e^eps) E[||P||^2]^(1/2). At n = 0 it would be t / alpha_0, the
+    prior's own variance and the error of the constant guess E[P]. If every alpha is above 2, also
 
         E ||P-hat - P||^2 >= (k-1)^2 / (n k (e^(eps/2) - 1)^2 + I),
 
-    I the expected squared gradient of the prior's log density along the simplex. For the frequencies the bound on the
-    distribution, B, becomes ((alpha_0 + n) / n)^2 (B - t / (alpha_0 + n)).
+    I the expected squared gradient of the prior's log density along the simplex. For the
+    frequencies the bound on the distribution, B, becomes ((alpha_0 + n) / n)^2 (B - t / (alpha_0 +
+    n)).
 
     Parameters
     ----------
@@ -141,7 +143,8 @@ def _information(prior: Floats, epsilon: float) -> float:
 def _mean_of_inverse(a: Floats, b: Floats, gain: float) -> Floats:
     """E[1 / (1 + gain U)] for U of Beta(a, b), a and b at least 2, by the trapezoidal rule in log(U / (1 - U)).
 
-    To the rounding of doubles; as a hypergeometric function it is NaN in scipy for a + b in the hundreds.
+    To the rounding of doubles; as a hypergeometric function it is NaN in scipy for a + b in the
+    hundreds.
     """
     width = np.sqrt(1 / a + 1 / b)
     y = np.log(a / b) + np.linspace(

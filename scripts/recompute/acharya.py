@@ -2,9 +2,10 @@
 
 python scripts/recompute/acharya.py [--from FOLDER] [--to FOLDER]
 
-They keep a MATLAB file a run, with the mean errors of 30 repetitions at 20 numbers of people; we take the last, of a
-million. Of the runs, those whose distribution is fixed, with 100 or 1,000 secrets and epsilon 0.5, 1, 2 and 5; where
-one was made twice, the first. The rows of the claim take the place of those that the table has.
+They keep a MATLAB file a run, with the mean errors of 30 repetitions at 20 numbers of people; we
+take the last, of a million. Of the runs, those whose distribution is fixed, with 100 or 1,000
+secrets and epsilon 0.5, 1, 2 and 5; where one was made twice, the first. The rows of the claim take
+the place of those that the table has.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from scipy.io import loadmat
 REPOSITORY = "https://raw.githubusercontent.com/zitengsun/hadamard_response/"
 COMMIT = "3c05fe45d53aeedbf8c241f46ef219b80fa5ffe8"
 CLAIM, LEVELS, PEOPLE, REPETITIONS = "Acharya2019-runs", ("0.5", "1", "2", "5"), 1_000_000, 30
-RUNS = {  # by distribution and number of secrets: the day and minute at which the run of each level ended
+# by distribution and number of secrets: the day and minute at which the run of each level ended
+RUNS = {
     ("geometric 0.8", 100): ("01_28_04_25", "01_28_05_31", "01_28_06_38", "01_28_07_45"),
     ("two steps", 100): ("01_27_10_33", "01_27_11_39", "01_27_12_46", "01_27_13_55"),
     ("uniform", 100): ("01_27_05_08", "01_27_06_13", "01_27_07_19", "01_27_08_25"),

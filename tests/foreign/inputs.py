@@ -2,7 +2,8 @@
 
 import numpy as np
 
-# 4 secrets, 5 reports, not symmetric: a program that takes a matrix for its transpose cannot hide it
+# 4 secrets, 5 reports, not symmetric: a program that takes a matrix for its transpose cannot hide
+# it
 MATRIX = np.array([[9, 4, 3, 2, 2], [3, 8, 4, 4, 1], [2, 3, 9, 3, 3], [1, 2, 3, 6, 8]]) / 20
 COUNTS = np.array([310, 240, 230, 120, 100])
 FREQUENCIES = COUNTS / COUNTS.sum()
@@ -12,7 +13,8 @@ ANY = np.array([4, 3, 2, 1]) / 10
 TWO = np.array([[0.9, 0.1], [0.4, 0.6]])
 TWO_FREQUENCIES = np.array([0.65, 0.35])
 
-# geometric noise on 0..11, cut at the ends; nobody is at the ends, so the likelihood is greatest where some are 0
+# geometric noise on 0..11, cut at the ends; nobody is at the ends, so the likelihood is greatest
+# where some are 0
 LINE = 12
 LINE_EPSILON = 0.5
 DECAY = np.exp(-LINE_EPSILON)

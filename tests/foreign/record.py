@@ -1,6 +1,7 @@
 """Write what a program answered to recorded/NAME.json, and its hash to recorded/SHA256SUMS.
 
-`make foreign` runs this file, which runs every script beside it; what is not at hand keeps its old record.
+`make foreign` runs this file, which runs every script beside it; what is not at hand keeps its old
+record.
 """
 
 from __future__ import annotations

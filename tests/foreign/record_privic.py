@@ -1,6 +1,7 @@
 """The PRIVIC authors' functions on a small city; their module reads its data when imported, so they are taken singly.
 
-The first argument is the path of privic_functions.py in a checkout of github.com/blitzwas/PRIVIC, commit 21a460cf.
+The first argument is the path of privic_functions.py in a checkout of github.com/blitzwas/PRIVIC,
+commit 21a460cf.
 """
 
 import ast

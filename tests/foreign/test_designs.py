@@ -54,7 +54,8 @@ def test_planar_noise_of_qif_is_ours_on_a_square_to_the_digits_of_its_sum():
 def test_planar_noise_of_qif_is_wrong_on_a_rectangle():
     """What lies beyond a corner does not depend on how large the grid is; its corner's share does.
 
-    Where the grid is wider than high, it never reports the last column from the first: no epsilon allows that.
+    Where the grid is wider than high, it never reports the last column from the first: no epsilon
+    allows that.
     """
     theirs = {
         name: np.array(read("qif")[f"planar, {name}"]) for name in ("3 x 3", "3 wide", "4 wide")

@@ -1,7 +1,8 @@
 """opendp's exact samplers: the law that it drew from, 100,000 times each, is the law of our `release`.
 
-What was drawn is fixed, and our own bits have a seed, so a test has one outcome. When drawn anew, a right sampler fails
-each of the seven tests of a law with probability 1e-6, and each of the seven tests of two samples likewise.
+What was drawn is fixed, and our own bits have a seed, so a test has one outcome. When drawn anew, a
+right sampler fails each of the seven tests of a law with probability 1e-6, and each of the seven
+tests of two samples likewise.
 """
 
 import math

@@ -87,7 +87,8 @@ def test_the_default_rule_of_pyunfold_stops_far_from_the_maximum(name, best):
 def errors(matrix, counts, steps, swapped):
     """Standard deviations of an IBU's numbers, each count Poisson: the derivative goes along with the steps.
 
-    With `swapped` the derivative so far and the new weights stand in each other's place in the last product.
+    With `swapped` the derivative so far and the new weights stand in each other's place in the last
+    product.
     """
     people = np.full(len(matrix), counts.sum() / len(matrix))
     so_far = np.zeros(matrix.T.shape)

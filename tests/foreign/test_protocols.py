@@ -60,7 +60,8 @@ def test_its_ibu_of_bits_is_not_their_maximum():
     """It takes the frequencies of the bits for those of reports; bits of one user say more together."""
     theta = read("multi_freq_ldpy")["OUE IBU"]
     assert ik.gap(TALLIES["OUE"], theta) > 0.01
-    # each one a report of k-RR, with 1/2 for the secret and 1 / (e^eps + 1) for any other, up to a factor
+    # each one a report of k-RR, with 1/2 for the secret and 1 / (e^eps + 1) for any other, up to a
+    # factor
     alone = ik.RandomizedResponse(SECRETS, float(np.log((np.exp(EPSILON) + 1) / 2)))
     np.testing.assert_allclose(
         theta, ik.mle(alone.tally_counts(BITS.sum(axis=0))).distribution, atol=1e-8

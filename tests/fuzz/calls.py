@@ -14,9 +14,11 @@ from ibukit.design import OptimalDesign
 from test_architecture import public_objects
 from test_public_names import ATTACK, NAMES, THEORY
 
-# rooms whose names are another's matter: what is drawn, what the book does with tables of ours, what tests call
+# rooms whose names are another's matter: what is drawn, what the book does with tables of ours,
+# what tests call
 ELSEWHERE = ("ibukit.claims.", "ibukit.plotting.", "ibukit.testing.")
-# base classes, which are inherited from and not made; the channels, which mechanisms make of arrays that are checked
+# base classes, which are inherited from and not made; the channels, which mechanisms make of arrays
+# that are checked
 ABSTRACT = {ik.Channel, ik.Mechanism, ik.FiniteMechanism, ik.StoppingRule}
 # results: how a world comes by one
 MADE = {
@@ -51,7 +53,8 @@ MADE = {
     ik.plan.__globals__["Plan"]: lambda w: ik.plan(w.mechanism, width=0.1),
     ik.plan.__globals__["Plans"]: lambda w: ik.plan([w.mechanism, w.other], width=0.1),
 }
-# files have tests of their own, which kill and corrupt; figures are plotting's; the rest asks pandas alone
+# files have tests of their own, which kill and corrupt; figures are plotting's; the rest asks
+# pandas alone
 LEFT_OUT = {
     "save",
     "load",

@@ -71,7 +71,8 @@ def outcomes(calls, seconds=SECONDS):
     def run(index):
         found[index] = outcome(calls[index])
 
-    # a warning of numpy is what nobody wanted; other warnings are for the caller, and are no failure
+    # a warning of numpy is what nobody wanted; other warnings are for the caller, and are no
+    # failure
     with warnings.catch_warnings(), watched(seconds):
         warnings.simplefilter("ignore")
         warnings.simplefilter("error", RuntimeWarning)

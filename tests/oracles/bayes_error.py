@@ -1,7 +1,7 @@
 """Mean squared errors and entropies under a Dirichlet prior, over all report counts. This file may not import ibukit.
 
-Integrals over the simplex by breaking a stick, each piece with its own Gauss rule: exact for the polynomials that the
-likelihoods are, whatever the prior's parameter.
+Integrals over the simplex by breaking a stick, each piece with its own Gauss rule: exact for the
+polynomials that the likelihoods are, whatever the prior's parameter.
 """
 
 import itertools

@@ -1,7 +1,8 @@
 """Slow loops written from the papers' formulas, to compare the package with. This file may not import ibukit.
 
-Conventions: channel matrices have one row for each secret and one column for each report; a grid's cells are counted
-row by row from the south-west corner; bit 0 of a unary report is its most significant one.
+Conventions: channel matrices have one row for each secret and one column for each report; a grid's
+cells are counted row by row from the south-west corner; bit 0 of a unary report is its most
+significant one.
 """
 
 import itertools

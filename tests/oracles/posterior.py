@@ -1,6 +1,7 @@
 """The posterior of a Dirichlet prior by quadrature, by listing all secrets, and by simulation. May not import ibukit.
 
-Channel matrices have one row for each secret; `counts` are those of the reports, one for each column.
+Channel matrices have one row for each secret; `counts` are those of the reports, one for each
+column.
 """
 
 import itertools
@@ -13,7 +14,8 @@ from scipy import special
 def simplex_rule(alpha, points):
     """Nodes and weights of a Gauss rule for Dirichlet(alpha): P_x = V_x (1 - P_0 - ... - P_(x-1)), the V_x beta.
 
-    Exact for polynomials of degree up to 2 points - 1 in p, because a polynomial in p of that degree is one in each V.
+    Exact for polynomials of degree up to 2 points - 1 in p, because a polynomial in p of that
+    degree is one in each V.
     """
     alpha = np.asarray(alpha, dtype=float)
     nodes, weights, rest = np.zeros((1, 0)), np.ones(1), np.ones(1)
@@ -53,7 +55,8 @@ def by_quadrature(matrix, counts, alpha):
 def of_two_secrets(matrix, counts, alpha, step=0.00125):
     """As `by_quadrature` for two secrets and any number of reports: the trapezoidal rule for the logarithm of the odds.
 
-    It needs a posterior that is wider than the step. Its tails are those of the prior, e^(-alpha |v|).
+    It needs a posterior that is wider than the step. Its tails are those of the prior, e^(-alpha
+    |v|).
     """
     reach = 50 + 40 / np.min(alpha)
     v = np.linspace(-reach, reach, 2 * round(reach / step) + 1)

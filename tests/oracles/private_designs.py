@@ -96,7 +96,8 @@ def best_weights(columns, theta, kind):
 def best_channel(distances, eps, theta, kind, m, rng, enough, starts=6, at_most=60):
     """Least criterion over all private channels with m reports: SLSQP on the entries themselves, from many starts.
 
-    Which starts lead to the least differs from machine to machine: the search goes on until one is at `enough`.
+    Which starts lead to the least differs from machine to machine: the search goes on until one is
+    at `enough`.
     """
     k = len(theta)
     pairs = [(x, y) for x in range(k) for y in range(k) if x != y]
@@ -135,7 +136,8 @@ def random_channel(distances, eps, rng, columns=8):
     """Random columns exp(eps f), |f(x) - f(y)| <= d(x, y), and one more so that rows sum to 1."""
     k = len(distances)
     heights = rng.random((columns, k)) * rng.choice([0.3, 1, 3], (columns, 1)) * distances.max()
-    # the largest function below the heights that keeps the bounds; upside down for half of the columns
+    # the largest function below the heights that keeps the bounds; upside down for half of the
+    # columns
     f = (heights[:, :, None] + distances).min(axis=1) * rng.choice([1, -1], (columns, 1))
     channel = np.exp(eps * f).T * rng.dirichlet(np.ones(columns))
     total = channel.sum(axis=1)

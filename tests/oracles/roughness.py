@@ -33,8 +33,9 @@ def value(matrix, counts, theta, penalty, pairs):
 def step(matrix, counts, theta, penalty, pairs):
     """A step of minorisation and maximisation that never lowers L - penalty R.
 
-    EM's expected numbers, plus penalty times the geometric means with the neighbours, each divided by what makes the
-    sum 1: sqrt(theta_x theta_y) lies above its tangent in log theta, and for that bound the maximum is explicit.
+    EM's expected numbers, plus penalty times the geometric means with the neighbours, each divided
+    by what makes the sum 1: sqrt(theta_x theta_y) lies above its tangent in log theta, and for that
+    bound the maximum is explicit.
     """
     k, p = len(theta), theta @ matrix
     numbers, degrees = np.zeros(k), np.zeros(k)

@@ -83,8 +83,8 @@ def blahut_arimoto(prior, loss, beta, steps):
 def least_information(prior, loss, beta, q, bound):
     """No channel with an expected loss of at most `bound` has less mutual information than this, whatever beta and q.
 
-    From -max_q sum_x prior_x log p_x - beta bound, p = sum_y q_y exp(-beta loss), the maximum being at most the value
-    at q plus log max_y sum_x prior_x exp(-beta loss(x, y)) / p_x.
+    From -max_q sum_x prior_x log p_x - beta bound, p = sum_y q_y exp(-beta loss), the maximum being
+    at most the value at q plus log max_y sum_x prior_x exp(-beta loss(x, y)) / p_x.
     """
     kernel = np.exp(-beta * np.asarray(loss))
     p = kernel @ q

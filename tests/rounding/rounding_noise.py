@@ -1,8 +1,8 @@
 """As if on another machine: every operator and every linear solve of the package answers with other last digits.
 
-Of a number x it makes x (1 + u), |u| <= 2^-50, about four units in the last place: what another processor, another BLAS
-or another order of a sum may answer as well. u is a hash of the seed and of the bits of x, so that the same computation
-has the same result twice, as it has on any one machine.
+Of a number x it makes x (1 + u), |u| <= 2^-50, about four units in the last place: what another
+processor, another BLAS or another order of a sum may answer as well. u is a hash of the seed and of
+the bits of x, so that the same computation has the same result twice, as it has on any one machine.
 """
 
 from __future__ import annotations
@@ -117,7 +117,8 @@ def install(seed: int) -> int:
         places += 1
     Systems.solver = noise.after_solver(Systems.solver)
     places += 1
-    # in whatever takes steps, not in the room that makes them: its tests hold each routine against its source
+    # in whatever takes steps, not in the room that makes them: its tests hold each routine against
+    # its source
     steps = types.ModuleType("noisy_updates")
     vars(steps).update(vars(em) | {"updates_of": noise.before_updates(em.updates_of)})
     others = [module for module in modules if module is not em]

@@ -1,6 +1,7 @@
 """Python imports this file by itself where its folder is on PYTHONPATH: in notebooks' kernels and in workers, too.
 
-With IBUKIT_ROUNDING_NOISE set to a whole number, that seed's noise is in the package as soon as it is imported.
+With IBUKIT_ROUNDING_NOISE set to a whole number, that seed's noise is in the package as soon as it
+is imported.
 """
 
 import importlib.util

@@ -107,7 +107,8 @@ class Convolutions:
     ) -> None:
         """Both, a few rows at a time: source(rows) of the field, weigh(job, values), sink(rows, rows of the result).
 
-        Each may be called by several threads at a time, but all calls of one are over before the next is called.
+        Each may be called by several threads at a time, but all calls of one are over before the
+        next is called.
         """
         with self._team() as share:
             grid, strips = self._passed_on(source, precision, share)

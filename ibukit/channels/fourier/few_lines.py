@@ -1,8 +1,8 @@
 """A field's convolution with one kernel read in a few of its rows or columns: along them by a Fourier transform.
 
-Reports on the border of a grid have kernels of their own. Across the border a few lines take no transform: rows add up
-the rows of the field that their kernel reaches, which are transformed along the other axis already, and columns add up
-waves.
+Reports on the border of a grid have kernels of their own. Across the border a few lines take no
+transform: rows add up the rows of the field that their kernel reaches, which are transformed along
+the other axis already, and columns add up waves.
 """
 
 from __future__ import annotations
@@ -121,7 +121,8 @@ class FewColumns:
         """Of the reports at these places, whose cells are counted modulo the lengths."""
         columns, column = np.unique(cells[:, 1], return_inverse=True)
         own = Cells(reports, column, cells[:, 0] % padded.lengths[0])
-        # whole numbers are reduced before they become an angle, so that every wave is exact to rounding
+        # whole numbers are reduced before they become an angle, so that every wave is exact to
+        # rounding
         turns = np.outer(columns, np.arange(padded.width)) % padded.lengths[1] / padded.lengths[1]
         waves = np.exp(2j * np.pi * turns).astype(np.result_type(precision, np.complex64))
         return cls(kind, padded, (own,), waves, padded.kernel_strips(table, precision))

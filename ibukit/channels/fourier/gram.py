@@ -1,7 +1,8 @@
 """M diag(w) M^T of a planar channel in single precision, for inner loops whose result is judged in double precision.
 
-Half the memory and less than half the time of the same product in double precision: besides shorter numbers, kernels
-may end where they fall below the rounding of single precision, so that less has to be padded.
+Half the memory and less than half the time of the same product in double precision: besides shorter
+numbers, kernels may end where they fall below the rounding of single precision, so that less has to
+be padded.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Real fields on a padded grid and their spectra, in blocks of rows and strips of columns.
 
-The first axis is transformed by strips of columns, the second by blocks of rows: each stays in the cache while several
-things are done with it, and threads can share them. How they are cut depends on sizes alone, so that whoever works on
-them gets the same bits.
+The first axis is transformed by strips of columns, the second by blocks of rows: each stays in the
+cache while several things are done with it, and threads can share them. How they are cut depends on
+sizes alone, so that whoever works on them gets the same bits.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from scipy import fft
 from ibukit._ground.arguments import Floats, Ints
 
 Spectrum = NDArray[np.complexfloating]
-# entries of a block or a strip, at most; and how many there must be in all for more than one to be cut
+# entries of a block or a strip, at most; and how many there must be in all for more than one to be
+# cut
 MAX_IN_A_CUT, WORTH_CUTTING = 2**18, 2**17
 # columns that scipy transforms together
 TOGETHER = 8

@@ -15,7 +15,8 @@ from ibukit.channels.points import _laplace_kernels
 class SlopeChannel(Channel):
     """Reports between two neighbours of a line, O(k + s).
 
-    M_xz = low_z decay^(below_z - x) for the secrets x <= below_z, high_z decay^(x - below_z - 1) for those above.
+    M_xz = low_z decay^(below_z - x) for the secrets x <= below_z, high_z decay^(x - below_z - 1)
+    for those above.
 
     Parameters
     ----------

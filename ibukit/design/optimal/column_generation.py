@@ -1,7 +1,8 @@
 """The best private channel on a path too long for a list of its columns: those that matter are found by their price.
 
-A design of some columns comes with a tangent of the criterion. Where no column at all scores more on it than those of
-the design, no design of all columns is better; where one does, it joins them, and the bound says how much is left.
+A design of some columns comes with a tangent of the criterion. Where no column at all scores more
+on it than those of the design, no design of all columns is better; where one does, it joins them,
+and the bound says how much is left.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from ibukit.fisher_information import contrasts
 MAX_ROUNDS = 100
 # the rounds end where no columns left out can lower the criterion by more than this share of it
 LEFT_TO_LOWER = 1e-9
-# a round is solved to this share of what the last one left open: rough tangents find more than sharp ones
+# a round is solved to this share of what the last one left open: rough tangents find more than
+# sharp ones
 ENOUGH, FIRST = 0.2, 1e-3
 # old columns stay if their weight is above this share of the mean
 MIN_WEIGHT_KEPT = 1e-7

@@ -1,20 +1,23 @@
 """The optimal design problem behind the best private channel: weights of given columns, with a proof of optimality.
 
-Scaled to u with sum_x theta_x u_x = 1, the columns of a channel are points whose weights a are a distribution, and
-rows that sum to 1 say that the mean of the points is the vector of ones. In an orthonormal basis of
-{v : sum v = 0} let r be the coordinates of u - 1. The problem is
+Scaled to u with sum_x theta_x u_x = 1, the columns of a channel are points whose weights a are a
+distribution, and rows that sum to 1 say that the mean of the points is the vector of ones. In an
+orthonormal basis of {v : sum v = 0} let r be the coordinates of u - 1. The problem is
 
     minimise phi(J) = sum_j c(l_j^T J^-1 l_j) with J = sum_i a_i r_i r_i^T,
     subject to sum_i a_i r_i = 0, sum_i a_i = 1, a >= 0,
 
-with c(t) = t (A-optimality) or sqrt(t), convex in both cases, and homogeneous of degree -p, p = 1 or 1/2.
+with c(t) = t (A-optimality) or sqrt(t), convex in both cases, and homogeneous of degree -p, p = 1
+or 1/2.
 
-Bound. For the G = -(1/p) dphi/dJ of any J, sum_i a_i q(r_i) = phi(J) with q(r) = r^T G r, and for any vector nu
+Bound. For the G = -(1/p) dphi/dJ of any J, sum_i a_i q(r_i) = phi(J) with q(r) = r^T G r, and for
+any vector nu
 
     phi(every feasible design) >= phi(J) (phi(J) / B)^p,   B = max_i q(r_i) - nu r_i,
 
-because phi lies above its tangent at every multiple of J, and the weights make the term in nu vanish. As q is convex
-the maximum over the extreme rays is that over the whole cone. At the optimum B = phi(J): the equivalence theorem.
+because phi lies above its tangent at every multiple of J, and the weights make the term in nu
+vanish. As q is convex the maximum over the extreme rays is that over the whole cone. At the optimum
+B = phi(J): the equivalence theorem.
 """
 
 from __future__ import annotations
@@ -35,7 +38,8 @@ NEAR_THE_BOUND = 1e-11
 FEASIBLE = 1e-11
 # a step goes this far towards where a weight or a slack would be 0
 REACH = 0.995
-# steps for each column that the least squares of the last weights may take: three are too few for 24 secrets
+# steps for each column that the least squares of the last weights may take: three are too few for
+# 24 secrets
 STEPS_FOR_A_COLUMN = 30
 # columns that contribute less than this share of what a mean one does are on their way to 0
 MIN_SHARE_USED = 1e-10
@@ -102,8 +106,9 @@ class Slope(NamedTuple):
 def optimal_design(points: Floats, start: Floats, criterion: Criterion) -> tuple[Floats, float]:
     """Weights of points r, shape (columns, d), and a bound on the criterion of any weights: an interior-point method.
 
-    It begins with weights `start`, shape (columns,), under which the mean need not be 0. At most (d + 1) (d + 2) / 2
-    weights of the solution are positive; the constraints hold nearly, and are to be seen to by the caller.
+    It begins with weights `start`, shape (columns,), under which the mean need not be 0. At most (d
+    + 1) (d + 2) / 2 weights of the solution are positive; the constraints hold nearly, and are to
+    be seen to by the caller.
     """
     points, criterion, _ = _rounded(points, start, criterion)
     spread, bound, _ = _central_path(points, start, criterion, NEAR_THE_BOUND)
@@ -199,7 +204,8 @@ class Newton:
         right[-rows:] -= self.missing
         found = cho_solve(self.inverse, right)
         change = ratio * (pull - self.off - self.moments @ found)
-        # the constraints once more by themselves: near the end the large matrix is too ill-conditioned to keep them
+        # the constraints once more by themselves: near the end the large matrix is too
+        # ill-conditioned to keep them
         means = self.moments[:, -rows:]
         change += ratio * (means @ (self.constraints @ (self.missing - change @ means)))
         return change, pull - change / ratio, found[-rows:]

@@ -1,8 +1,9 @@
 """The columns of which every epsilon-d-private channel is a mixture.
 
-Privacy bounds each column of a channel by itself: w_x <= exp(eps d(x, y)) w_y for all x, y. These columns are a cone,
-and every one of them is a sum of those on its extreme rays. On a ray so many bounds are attained that they connect all
-secrets: the bounds attained contain a spanning tree, and log w climbs or falls by eps d along each of its edges.
+Privacy bounds each column of a channel by itself: w_x <= exp(eps d(x, y)) w_y for all x, y. These
+columns are a cone, and every one of them is a sum of those on its extreme rays. On a ray so many
+bounds are attained that they connect all secrets: the bounds attained contain a spanning tree, and
+log w climbs or falls by eps d along each of its edges.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ from scipy.sparse.csgraph import breadth_first_order, shortest_path
 from ibukit._ground.arguments import Floats, Ints
 from ibukit.errors import TooLarge
 
-# all of them have at most 2^16 extremal columns: 2^(k-1), 2^k - 2, and at most (2k-2 choose k-1) where nothing helps
+# all of them have at most 2^16 extremal columns: 2^(k-1), 2^k - 2, and at most (2k-2 choose k-1)
+# where nothing helps
 MAX_ON_A_TREE, MAX_EQUAL, MAX_OTHERWISE = 17, 16, 10
-# of a path they need no list, and are looked through in two halves of 2^12; beyond that they are guessed
+# of a path they need no list, and are looked through in two halves of 2^12; beyond that they are
+# guessed
 MAX_LOOKED_THROUGH, MAX_ON_A_PATH = 25, 100
 # elsewhere columns climb, and the bound is loose
 MAX_OFF_LINES = 100

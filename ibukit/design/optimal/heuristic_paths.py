@@ -1,8 +1,9 @@
 """The best private channel on a path with more columns than can be looked through: they are guessed, the bound is not.
 
-The relaxation gives a bound on all channels, and a tangent on which the columns of the best channel score nearly what
-no column can exceed. Walks that wander among the columns with such scores are weighed, and where that is not enough,
-more that score above these on their own tangent. Whatever columns are missed, the bound holds; the gap tells the cost.
+The relaxation gives a bound on all channels, and a tangent on which the columns of the best channel
+score nearly what no column can exceed. Walks that wander among the columns with such scores are
+weighed, and where that is not enough, more that score above these on their own tangent. Whatever
+columns are missed, the bound holds; the gap tells the cost.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from ibukit.fisher_information import contrasts
 WALKS_FOR_A_MOMENT = 0.8
 # of the highest score that any column may have, the share that walks may fall below
 SHARE_BELOW = 0.003
-# no more rounds where the value is within this share of the bound, or where one closed less than this of the gap
+# no more rounds where the value is within this share of the bound, or where one closed less than
+# this of the gap
 NEAR_ENOUGH, MIN_CLOSED = 3e-4, 0.1
 # from so many secrets on a round takes minutes, and the value is near enough within this share
 SECRETS_OF_MANY, NEAR_ENOUGH_OF_MANY = 60, 1e-3

@@ -1,7 +1,8 @@
 """Weights of thousands of columns: the interior-point method of `_optimal_weights` without matrices of d^4 entries.
 
-Each step is made in the coordinates in which the J at hand is round: there the inverse of the criterion's curvature is
-diagonal but for d rows, and the moments of the columns are the only large matrix.
+Each step is made in the coordinates in which the J at hand is round: there the inverse of the
+criterion's curvature is diagonal but for d rows, and the moments of the columns are the only large
+matrix.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ def many_weights(
 ) -> tuple[Floats, float, Dual]:
     """Weights, their value, and the tangent with the highest bound on designs of these columns.
 
-    It ends where the value is within the share `near` of `bound` or of what these columns can reach. With kinds of
-    coordinates each point stands for itself and its images, with some kinds negated, so that the moments of different
-    kinds are 0; those of kind 0 are never negated.
+    It ends where the value is within the share `near` of `bound` or of what these columns can
+    reach. With kinds of coordinates each point stands for itself and its images, with some kinds
+    negated, so that the moments of different kinds are 0; those of kind 0 are never negated.
     """
     n, d = points.shape
     kinds = np.zeros(d, dtype=np.int64) if kinds is None else kinds

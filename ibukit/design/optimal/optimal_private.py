@@ -46,12 +46,14 @@ class OptimalDesign:
     Attributes
     ----------
     mechanism : MatrixMechanism
-        One column for each report that is made, by the mean code of the secrets behind it; at most k (k + 1) / 2,
-        and some times as many where the gap is that of a relaxation.
+        One column for each report that is made, by the mean code of the secrets behind it; at most
+        k (k + 1) / 2, and some times as many where the gap is that of a relaxation.
     value : float
-        The criterion: `theory.asymptotic_mse` or `theory.asymptotic_emd` of the mechanism at the prior.
+        The criterion: `theory.asymptotic_mse` or `theory.asymptotic_emd` of the mechanism at the
+        prior.
     gap : float
-        No epsilon-d-private mechanism, with however many reports, has a criterion below ``value - gap``.
+        No epsilon-d-private mechanism, with however many reports, has a criterion below ``value -
+        gap``.
     criterion : str
         "mse" or "emd".
 
@@ -80,44 +82,49 @@ def optimal_private(
 ) -> OptimalDesign:
     """The private mechanism whose estimates have the least error.
 
-    Minimise the error of the maximum likelihood estimate over all M with M_xz <= exp(eps d(x, y)) M_yz. The error is
-    the limit for many users, with theta = prior: "mse" is tr C, the limit of n E ||MLE - theta||_2^2
-    (`theory.asymptotic_mse`), and "emd" the limit of sqrt(n) E EMD(MLE, theta) on a line (`theory.asymptotic_emd`),
-    where C is the inverse Fisher information of one report on the directions that keep the sum.
+    Minimise the error of the maximum likelihood estimate over all M with M_xz <= exp(eps d(x, y))
+    M_yz. The error is the limit for many users, with theta = prior: "mse" is tr C, the limit of n E
+    ||MLE - theta||_2^2 (`theory.asymptotic_mse`), and "emd" the limit of sqrt(n) E EMD(MLE, theta)
+    on a line (`theory.asymptotic_emd`), where C is the inverse Fisher information of one report on
+    the directions that keep the sum.
 
-    Privacy bounds every column of M by itself, so M is a mixture of extremal columns: those for which privacy is so
-    tight that log w climbs or falls by eps d along every edge of a tree that connects the secrets; 2^(k-1) on a line,
-    up or down at each step. The information is linear in the columns' weights, and both criteria are convex in it: a
-    problem of optimal design ("mse": A-optimality) with a dual, which gives the bound.
+    Privacy bounds every column of M by itself, so M is a mixture of extremal columns: those for
+    which privacy is so tight that log w climbs or falls by eps d along every edge of a tree that
+    connects the secrets; 2^(k-1) on a line, up or down at each step. The information is linear in
+    the columns' weights, and both criteria are convex in it: a problem of optimal design ("mse":
+    A-optimality) with a dual, which gives the bound.
 
     Parameters
     ----------
     prior : array_like, shape (k,)
-        How the secrets are distributed, without zeros: the mechanism is the best for this distribution.
+        How the secrets are distributed, without zeros: the mechanism is the best for this
+        distribution.
     alphabet : Alphabet or int
-        The k secrets; its distances are d. The discrete metric stands for local differential privacy.
+        The k secrets; its distances are d. The discrete metric stands for local differential
+        privacy.
     epsilon : float
         Nats per unit of distance.
     criterion : str
         "mse", or "emd" for an alphabet on a line.
     strict : bool
-        Raise where the gap is above 1e-6 of the value, or 1e-2 where the bound is of a relaxation: with more than 25
-        secrets on a line, and where columns cannot be listed. False returns the mechanism with the gap that it has. On
-        a grid of more than ten cells that is hundredths of the value or more: expect strict=True to raise.
+        Raise where the gap is above 1e-6 of the value, or 1e-2 where the bound is of a relaxation:
+        with more than 25 secrets on a line, and where columns cannot be listed. False returns the
+        mechanism with the gap that it has. On a grid of more than ten cells that is hundredths of
+        the value or more: expect strict=True to raise.
 
     Returns
     -------
     OptimalDesign
-        With the mechanism, its value, and the gap to a proven lower bound; the gap is at most 1e-6 of the value,
-        usually near 1e-11, with more than 25 secrets on a line usually below 1e-3, and on grids of more than ten cells
-        0.4 to 9 hundredths, in what was tried, and up to 16 on one of 100 cells. The optimal information is unique, the
-        weights need not be.
+        With the mechanism, its value, and the gap to a proven lower bound; the gap is at most 1e-6
+        of the value, usually near 1e-11, with more than 25 secrets on a line usually below 1e-3,
+        and on grids of more than ten cells 0.4 to 9 hundredths, in what was tried, and up to 16 on
+        one of 100 cells. The optimal information is unique, the weights need not be.
 
     Raises
     ------
     ConvergenceError
-        If `strict` and the gap is above 1e-6 of the value, or 1e-2 where the bound is of a relaxation; carries the
-        design as ``.estimate``.
+        If `strict` and the gap is above 1e-6 of the value, or 1e-2 where the bound is of a
+        relaxation; carries the design as ``.estimate``.
     InvalidDistribution
         If `prior` is not a distribution, or has a zero.
     AlphabetMismatch
@@ -125,7 +132,8 @@ def optimal_private(
     TooLarge
         With more than 100 secrets.
     ValueError
-        If `epsilon` is not a finite number above 0, or `criterion` is unknown or not defined for the alphabet.
+        If `epsilon` is not a finite number above 0, or `criterion` is unknown or not defined for
+        the alphabet.
 
     Notes
     -----
@@ -135,31 +143,35 @@ def optimal_private(
     phi(J) (phi(J) / B)^p, p = 1 for "mse" and 1/2 for "emd". At the optimum there is equality, and reports are made
     only where the maximum is attained: the equivalence theorem of Kiefer and Wolfowitz.
 
-    With more than 14 secrets on a line the columns are generated: the best design of some columns gives G and nu, the
-    maximum B is taken over all 2^(k-1), in two halves that meet in the middle, and those with high scores join the
-    design, until the bound is within 1e-9 of the value.
+    With more than 14 secrets on a line the columns are generated: the best design of some columns
+    gives G and nu, the maximum B is taken over all 2^(k-1), in two halves that meet in the middle,
+    and those with high scores join the design, until the bound is within 1e-9 of the value.
 
-    With more than 25 secrets on a line the columns are guessed, and the bound needs none. Let D have the rows that take
-    w_x - exp(-eps d) w_y of neighbours x and y, in both directions. Privacy makes all entries of D X D^T nonnegative,
-    X = sum_z M_z M_z^T / p_z, and on extremal columns those of the two forms of one step are 0. The relaxation is the
-    least phi of all such X. Any multipliers N_ab >= 0 of these entries prove a bound, however they were found. The gap
-    has two parts that are not told apart: what the relaxation leaves (in 291 random problems of 6 to 14 secrets at most
-    4e-4 of the value, in most below 1e-6) and what the guess has missed.
+    With more than 25 secrets on a line the columns are guessed, and the bound needs none. Let D
+    have the rows that take w_x - exp(-eps d) w_y of neighbours x and y, in both directions. Privacy
+    makes all entries of D X D^T nonnegative, X = sum_z M_z M_z^T / p_z, and on extremal columns
+    those of the two forms of one step are 0. The relaxation is the least phi of all such X. Any
+    multipliers N_ab >= 0 of these entries prove a bound, however they were found. The gap has two
+    parts that are not told apart: what the relaxation leaves (in 291 random problems of 6 to 14
+    secrets at most 4e-4 of the value, in most below 1e-6) and what the guess has missed.
 
-    Off lines, columns are listed for up to 17 secrets on a tree, 16 with equal distances and 10 elsewhere. With more,
-    columns climb from random ones by raising or lowering sets of secrets on the tangent of the last design, and the
-    relaxation is one of patches of at most nine secrets, on grids squares of 3 x 3 cells: a form that is concave across
-    a patch's columns and not negative at any of its extremal ones, all listed, is not negative on X. At a uniform
-    distribution and epsilon 0.2, 0.5 and 2 the gap is 1.7, 1.8 and 0.8 % of the value on 4 x 4 cells, 2.7, 3.7 and
-    2.5 % on 6 x 6, 4.6, 8.2 and 3.4 % on 8 x 8 in 66, 72 and 10 s of CPU, and 6.6, 16 and 4.0 % on 10 x 10 in 150, 140
-    and 100 s. There the mirrors of grid and distribution make all unknowns a quarter: at one without them 8 x
-    8 cells took 233 s at 0.5, with a gap of 9.3 %, and 10 x 10 take far longer. Products of neighbours' forms, as on
-    lines, would leave up to 27 %; so much is left with 20 equal distances, too.
+    Off lines, columns are listed for up to 17 secrets on a tree, 16 with equal distances and 10
+    elsewhere. With more, columns climb from random ones by raising or lowering sets of secrets on
+    the tangent of the last design, and the relaxation is one of patches of at most nine secrets, on
+    grids squares of 3 x 3 cells: a form that is concave across a patch's columns and not negative
+    at any of its extremal ones, all listed, is not negative on X. At a uniform distribution and
+    epsilon 0.2, 0.5 and 2 the gap is 1.7, 1.8 and 0.8 % of the value on 4 x 4 cells, 2.7, 3.7 and
+    2.5 % on 6 x 6, 4.6, 8.2 and 3.4 % on 8 x 8 in 66, 72 and 10 s of CPU, and 6.6, 16 and 4.0 % on
+    10 x 10 in 150, 140 and 100 s. There the mirrors of grid and distribution make all unknowns a
+    quarter: at one without them 8 x 8 cells took 233 s at 0.5, with a gap of 9.3 %, and 10 x 10
+    take far longer. Products of neighbours' forms, as on lines, would leave up to 27 %; so much is
+    left with 20 equal distances, too.
 
-    For two secrets it is randomised response. Milliseconds up to 8 secrets on a line, seconds for 20; from 26 on again
-    less, 0.4 to 0.7 s of CPU for 30 and 6 to 60 s for 50, with gaps of 4e-7 to 8e-4 of the value for epsilon from 0.1
-    to 2. At epsilon 0.5, 70 take 46 s and 0.9 GB, 100 five minutes and 3 GB, with gaps of 3e-4; several times as long
-    where epsilon times the length is about 5, and more is to be weighed.
+    For two secrets it is randomised response. Milliseconds up to 8 secrets on a line, seconds for
+    20; from 26 on again less, 0.4 to 0.7 s of CPU for 30 and 6 to 60 s for 50, with gaps of 4e-7 to
+    8e-4 of the value for epsilon from 0.1 to 2. At epsilon 0.5, 70 take 46 s and 0.9 GB, 100 five
+    minutes and 3 GB, with gaps of 3e-4; several times as long where epsilon times the length is
+    about 5, and more is to be weighed.
 
     References
     ----------

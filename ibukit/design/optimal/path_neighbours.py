@@ -1,7 +1,8 @@
 """Scores of the columns next to a column of a path: those with one or two of its steps turned, climb for fall.
 
-Turning step i multiplies all that is behind it by exp(-2 l_i), where l_i is its rise. So the score of every neighbour
-comes from sums over what is behind i, and from sums of products over what is behind i and behind j.
+Turning step i multiplies all that is behind it by exp(-2 l_i), where l_i is its rise. So the score
+of every neighbour comes from sums over what is behind i, and from sums of products over what is
+behind i and behind j.
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ from ibukit.design.optimal.column_weights import Dual
 
 # scores that are held at a time
 SCORES_AT_ONCE = 2**21
-# a turned column with less mass than this, as a share of its entries before, is the rounding of their difference
+# a turned column with less mass than this, as a share of its entries before, is the rounding of
+# their difference
 MIN_SIZE = 1e-7
-# turns until a column has the score wanted, and those after it; after how many of these the column is taken each time
+# turns until a column has the score wanted, and those after it; after how many of these the column
+# is taken each time
 MAX_RISES, WANDERINGS, TAKEN_EACH = 60, 6, 2
 
 
@@ -50,7 +53,8 @@ class Tangent(NamedTuple):
         behind, lines, masses = (
             _behind(column * each) for each in (pulled, self.linear, self.theta)
         )
-        # what is behind i changes by `first` times itself, and what is behind j by `again` on top of it
+        # what is behind i changes by `first` times itself, and what is behind j by `again` on top
+        # of it
         turn = np.expm1(-2 * np.diff(logs, axis=1))
         first, again = turn[:, :, None], (1 + turn)[:, :, None] * turn[:, None]
         steps = np.arange(turn.shape[1])

@@ -1,8 +1,9 @@
 """Which extremal column of a path scores most on a tangent: all 2^(k-1) of them, met in the middle.
 
-Cut between two neighbours, a column is a left part and a right part, scaled so that the secret at the cut has 1. With
-w = 1 + e its score is (e^T Q e - (n e) (1 + theta e)) / (1 + theta e)^2, where Q 1 = 0 and n 1 = 0. Each of the sums
-is one of the left part and one of the right part, and for Q a product of both: two matrices with 2^(k/2) rows each.
+Cut between two neighbours, a column is a left part and a right part, scaled so that the secret at
+the cut has 1. With w = 1 + e its score is (e^T Q e - (n e) (1 + theta e)) / (1 + theta e)^2, where
+Q 1 = 0 and n 1 = 0. Each of the sums is one of the left part and one of the right part, and for Q a
+product of both: two matrices with 2^(k/2) rows each.
 """
 
 from __future__ import annotations
@@ -63,8 +64,9 @@ class Path:
     def best(self, quadratic: Floats, linear: Floats, many: int) -> tuple[float, Floats]:
         """The highest score of all columns, and the logs of up to `many` of those with high ones, the best first.
 
-        They are the best for a left part or for a right part, and as unlike each other as there is choice: the
-        second best column is mostly the best with one step turned, and says little that is new.
+        They are the best for a left part or for a right part, and as unlike each other as there is
+        choice: the second best column is mostly the best with one step turned, and says little that
+        is new.
         """
         left, right = self.left, self.right
         across = 2 * left.excess @ quadratic[left.secrets, right.secrets]

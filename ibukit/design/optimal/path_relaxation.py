@@ -1,16 +1,18 @@
 """A bound on every private channel on a path that looks at no column: its second moments are relaxed.
 
-Privacy on a path is D w >= 0, with two forms for each step: w_x - e^-s w_y and w_y - e^-s w_x for neighbours x and y.
-So the products of two forms, of one column or summed over those of a channel, are not negative: D X D^T >= 0 entry by
-entry for the second moments X = sum_z M_z M_z^T / p_z. On an extremal column one form of each step is 0, so is the
-product of both. With rows v of D, divided by v 1, and X = 1 1^T + U J U^T the relaxation is
+Privacy on a path is D w >= 0, with two forms for each step: w_x - e^-s w_y and w_y - e^-s w_x for
+neighbours x and y. So the products of two forms, of one column or summed over those of a channel,
+are not negative: D X D^T >= 0 entry by entry for the second moments X = sum_z M_z M_z^T / p_z. On
+an extremal column one form of each step is 0, so is the product of both. With rows v of D, divided
+by v 1, and X = 1 1^T + U J U^T the relaxation is
 
     minimise phi(J) subject to 1 + v_a^T J v_b >= 0, with equality for the two forms of one step.
 
-Bound. Let N_ab >= 0 be any multipliers of the products, those of one step of either sign. The sum of N_ab times the
-products is not negative on any column w = 1 + U r, which says r^T S r - n r <= b with S, n and b linear in N. Where
-S - s G is positive semidefinite for the tangent G at some J and an s > 0, q(r) - n r / s <= b / s for all columns, and
-the bound is that of `_optimal_weights` with B = b / s. That N is nearly optimal matters for how tight it is only.
+Bound. Let N_ab >= 0 be any multipliers of the products, those of one step of either sign. The sum
+of N_ab times the products is not negative on any column w = 1 + U r, which says r^T S r - n r <= b
+with S, n and b linear in N. Where S - s G is positive semidefinite for the tangent G at some J and
+an s > 0, q(r) - n r / s <= b / s for all columns, and the bound is that of `_optimal_weights` with
+B = b / s. That N is nearly optimal matters for how tight it is only.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ MAX_ITER_RELAXED = 60
 NEAR_THE_RELAXED = 1e-6
 # products of one step that are further from 0 belong to no mixture of extremal columns
 TIED = 1e-9
-# steps go this far towards where a product or a multiplier would be 0, and J no nearer to singular than this
+# steps go this far towards where a product or a multiplier would be 0, and J no nearer to singular
+# than this
 REACH_RELAXED, MIN_LEFT = 0.99, 0.3
 # the slack that products have at first; and mu as a share of the criterion
 FIRST_SLACK, FIRST_MU = 0.1, 0.1
@@ -92,7 +95,8 @@ class Multipliers(NamedTuple):
     def certify(self, forms: Forms, frame: Frame, degree: float) -> tuple[Dual, float] | None:
         """The tangent and its highest score b / s; None where the multipliers prove nothing.
 
-        `forms` are in the frame's coordinates. Multipliers of products that are negative are not used.
+        `forms` are in the frame's coordinates. Multipliers of products that are negative are not
+        used.
         """
         allowed = Multipliers(np.where(forms.free(), np.maximum(self.products, 0), 0), self.ties)
         scale = 1 / np.sqrt(frame.gradient)
@@ -117,7 +121,8 @@ class Multipliers(NamedTuple):
 def relaxed(steps: Floats, theta: Floats, criterion: Criterion) -> Relaxed:
     """The relaxation's optimum, by Newton steps on N_ab (1 + v_a^T J v_b) = mu, as mu falls, and its certificate.
 
-    It begins with truncated geometric noise, whose products of the two forms of a step are 0 as they should be.
+    It begins with truncated geometric noise, whose products of the two forms of a step are 0 as
+    they should be.
     """
     forms, pairs = Forms.of(steps, theta), Pairs.of(len(steps))
     free = forms.free()
@@ -242,7 +247,8 @@ class _Newton(NamedTuple):
 def _barrier(rows: Floats, weights: Floats, pairs: Pairs) -> Floats:
     """Half the sum of h_ab times the squares of v_a^T J v_b, as a matrix on the pairs; block by block of its rows.
 
-    The sum over a and b of v_ai v_ak h_ab v_bj v_bl has two factors for each of the two: no list of products is made.
+    The sum over a and b of v_ai v_ak h_ab v_bj v_bl has two factors for each of the two: no list of
+    products is made.
     """
     d = rows.shape[1]
     weighted = (weights @ (rows[:, :, None] * rows[:, None]).reshape(len(rows), -1)).reshape(

@@ -1,7 +1,7 @@
 """Coordinates in which a design problem is round at a J: J is the identity and the gradient diagonal.
 
-There the second derivative of sum_j l_j^T J^-1 l_j is diagonal in the symmetric matrices, with g_i + g_j for the pair
-of i and j, so that it needs neither a matrix with d^4 entries nor its inverse.
+There the second derivative of sum_j l_j^T J^-1 l_j is diagonal in the symmetric matrices, with g_i
++ g_j for the pair of i and j, so that it needs neither a matrix with d^4 entries nor its inverse.
 """
 
 from __future__ import annotations

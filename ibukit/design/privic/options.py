@@ -86,7 +86,8 @@ class Choices(arguments.ReadOnlyArrays):
         """The estimate after a cycle of n reports, from its own and that of the `before` reports; a new array."""
         if self.combine == "average" and before:
             own = (n * own + before * theta) / (n + before)
-        # over hundreds of cycles the probability of an empty cell falls below what a double holds, and 0 would stay 0
+        # over hundreds of cycles the probability of an empty cell falls below what a double holds,
+        # and 0 would stay 0
         return np.maximum(own, np.finfo(float).tiny) if self.warm else own.copy()
 
     def differences(self, there: Choices) -> Iterator[str]:

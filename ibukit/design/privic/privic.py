@@ -33,46 +33,51 @@ if TYPE_CHECKING:
 class Privic:
     """PRIVIC: a mechanism and an estimate that improve each other in cycles.
 
-    M^t = BA(theta^(t-1), beta); reports q^t through M^t; theta^t = IBU(M^t, q^t) from theta^(t-1). Nobody knows the
-    distribution that a good mechanism needs, so both are made in turn: users report through `mechanism`, and `collect`
-    ends the cycle with their reports. Every mechanism is 2 beta-d-private, whatever was reported before.
+    M^t = BA(theta^(t-1), beta); reports q^t through M^t; theta^t = IBU(M^t, q^t) from theta^(t-1).
+    Nobody knows the distribution that a good mechanism needs, so both are made in turn: users
+    report through `mechanism`, and `collect` ends the cycle with their reports. Every mechanism is
+    2 beta-d-private, whatever was reported before.
 
     Parameters
     ----------
     alphabet : Alphabet or int
         The k secrets, which are also the reports.
     beta : float
-        What a unit of distance is worth to `blahut_arimoto`, in nats per unit of the alphabet's distances, above 0.
+        What a unit of distance is worth to `blahut_arimoto`, in nats per unit of the alphabet's
+        distances, above 0.
     ba_steps : int or None
         Steps of `blahut_arimoto` in each cycle; None for the certified optimum.
     ibu_steps : int or None
-        Steps of `ibu` in each cycle; None for the certified maximum, by `mle`, which does not depend on where an
-        iteration starts.
+        Steps of `ibu` in each cycle; None for the certified maximum, by `mle`, which does not
+        depend on where an iteration starts.
     start : array_like, shape (k,), optional
         The first distribution theta^0, nowhere 0; uniform by default.
     ba_start : array_like, shape (k,), optional
-        Where `blahut_arimoto` starts in every cycle, nowhere 0; uniform by default. Only with `ba_steps`.
+        Where `blahut_arimoto` starts in every cycle, nowhere 0; uniform by default. Only with
+        `ba_steps`.
     restart : bool
-        Start the update anew at `start` in each cycle, as the authors' published program does. By default it starts at
-        the last distribution: Algorithm 1, and what the paper's tables follow from.
+        Start the update anew at `start` in each cycle, as the authors' published program does. By
+        default it starts at the last distribution: Algorithm 1, and what the paper's tables follow
+        from.
     combine : {"last", "average"}
-        theta^t is this cycle's estimate mu^t, or that of all the cycles, each weighted by its number of reports:
-        theta^t = (n_t mu^t + (n_1 + ... + n_(t-1)) theta^(t-1)) / (n_1 + ... + n_t). Algorithm 1 has the average, the
-        paper's tables follow from the last.
+        theta^t is this cycle's estimate mu^t, or that of all the cycles, each weighted by its
+        number of reports: theta^t = (n_t mu^t + (n_1 + ... + n_(t-1)) theta^(t-1)) / (n_1 + ... +
+        n_t). Algorithm 1 has the average, the paper's tables follow from the last.
     tol : float
         With ``ba_steps=None`` or ``ibu_steps=None``: nats within which that optimum is certified.
     path : str or path, optional
-        A file that is replaced after every cycle, at once or not at all. If it exists, the loop goes on where it stands
-        there; it must have been begun with the same arguments. One loop at a time: a second is told so.
+        A file that is replaced after every cycle, at once or not at all. If it exists, the loop
+        goes on where it stands there; it must have been begun with the same arguments. One loop at
+        a time: a second is told so.
 
     Raises
     ------
     ValueError
-        If `beta` or `tol` is not a finite number above 0, a number of steps is below 1, `combine` is neither of the
-        two, or `ba_start` is given with ``ba_steps=None``.
+        If `beta` or `tol` is not a finite number above 0, a number of steps is below 1, `combine`
+        is neither of the two, or `ba_start` is given with ``ba_steps=None``.
     InvalidDistribution
-        If a start is not a distribution or has a zero: a report or a secret of probability 0 keeps it in every step of
-        BA and IBU, which multiply.
+        If a start is not a distribution or has a zero: a report or a secret of probability 0 keeps
+        it in every step of BA and IBU, which multiply.
     AlphabetMismatch
         If a start does not have k entries.
     ForeignFile
@@ -85,13 +90,16 @@ class Privic:
     The steps are few on purpose: they smooth. At the certified maximum of every cycle the estimates follow the noise.
     With unlimited users they tend to the truth if exp(-beta d) is invertible, as for Euclidean d; else they may not.
 
-    A mechanism is made for `quantize` of theta^(t-1), so that a seed has the same draws on every computer.
+    A mechanism is made for `quantize` of theta^(t-1), so that a seed has the same draws on every
+    computer.
 
-    Where Algorithm 1 is inconsistent, reports go through the mechanism that was built last, and N cycles are N, not
-    N + 1. The first row of the paper's Tables III and IV is the start: their row N is ``distributions[N - 1]``.
+    Where Algorithm 1 is inconsistent, reports go through the mechanism that was built last, and N
+    cycles are N, not N + 1. The first row of the paper's Tables III and IV is the start: their row
+    N is ``distributions[N - 1]``.
 
-    The file holds the running cycle's mechanism to the last bit, so that its users' reports are recognised after a
-    restart, and of earlier cycles the counts of the reports; their mechanisms are computed again where needed.
+    The file holds the running cycle's mechanism to the last bit, so that its users' reports are
+    recognised after a restart, and of earlier cycles the counts of the reports; their mechanisms
+    are computed again where needed.
 
     References
     ----------
@@ -166,7 +174,8 @@ class Privic:
     def mechanism(self, *, strict: bool = True) -> MatrixMechanism:
         """The mechanism through which the users of this cycle report.
 
-        With ``ba_steps=None`` ConvergenceError where `tol` is missed; ``strict=False`` takes the mechanism as it is.
+        With ``ba_steps=None`` ConvergenceError where `tol` is missed; ``strict=False`` takes the
+        mechanism as it is.
         """
         if self._mechanism is None:
             self._mechanism = self._choices.design(self.distribution, strict)
@@ -177,7 +186,8 @@ class Privic:
     ) -> Estimate:
         """End the cycle: from its reports to the next distribution and the next mechanism.
 
-        With a `path` the new state is in the file when this returns; after an error nothing has changed.
+        With a `path` the new state is in the file when this returns; after an error nothing has
+        changed.
 
         Parameters
         ----------
@@ -186,7 +196,8 @@ class Privic:
         estimate : Estimate or array_like, shape (k,), optional
             What you make of this tally, mu^t, in the place of the update: a robust estimate, say.
         strict : bool
-            Raise where `tol` is missed, with ``ibu_steps=None`` or ``ba_steps=None``. False goes on with what is best.
+            Raise where `tol` is missed, with ``ibu_steps=None`` or ``ba_steps=None``. False goes on
+            with what is best.
 
         Returns
         -------
@@ -200,9 +211,11 @@ class Privic:
         AlphabetMismatch
             If the tally or the estimate is of other secrets.
         InvalidDistribution
-            If `estimate` is not a distribution, or leaves zeros from which the next update would have to start.
+            If `estimate` is not a distribution, or leaves zeros from which the next update would
+            have to start.
         ConvergenceError
-            If `strict` and an optimum could not be certified; carries it as ``.estimate``. The cycle has not ended.
+            If `strict` and an optimum could not be certified; carries it as ``.estimate``. The
+            cycle has not ended.
         """
         part = self._part(tally)
         with one_thread():
@@ -282,9 +295,10 @@ class Privic:
         Parameters
         ----------
         pooled : bool
-            By default `distribution`, with the gap under the last cycle's reports. True for the last line of
-            Algorithm 1, GIBU: the maximum-likelihood estimate from the reports of all cycles, each through its own
-            mechanism, certified within `tol`. The loop itself does not use it.
+            By default `distribution`, with the gap under the last cycle's reports. True for the
+            last line of Algorithm 1, GIBU: the maximum-likelihood estimate from the reports of all
+            cycles, each through its own mechanism, certified within `tol`. The loop itself does not
+            use it.
         strict : bool
             Raise where `tol` is missed. False returns the best estimate found.
 
@@ -319,8 +333,9 @@ class Privic:
         Returns
         -------
         pandas.DataFrame
-            Index cycle, from 1; columns n (reports), gap (of the distribution under that cycle's reports, nats per
-            report), steps, status (a name in `Status`), method. The distributions are in `distributions`.
+            Index cycle, from 1; columns n (reports), gap (of the distribution under that cycle's
+            reports, nats per report), steps, status (a name in `Status`), method. The distributions
+            are in `distributions`.
         """
         import pandas as pd
 
@@ -340,13 +355,14 @@ class Privic:
         Parameters
         ----------
         population : Dataset, array_like of int, shape (k,), or callable
-            How many users have each secret; all of them report anew in every cycle. Or a function that draws a cycle's
-            tally from the mechanism and a generator: for other users in each cycle, for adversaries.
+            How many users have each secret; all of them report anew in every cycle. Or a function
+            that draws a cycle's tally from the mechanism and a generator: for other users in each
+            cycle, for adversaries.
         cycles : int
             In all, those included that are finished already.
         seed : int
-            Not negative. Cycle t draws from ``SeedSequence(seed, spawn_key=(t,))``: so a loop that was interrupted
-            and goes on ends at the same digits.
+            Not negative. Cycle t draws from ``SeedSequence(seed, spawn_key=(t,))``: so a loop that
+            was interrupted and goes on ends at the same digits.
         callbacks : iterable of callable
             Each is called with this object after each cycle.
 
@@ -377,7 +393,8 @@ class Privic:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Replace a file with the whole state, all at once or not at all.
 
-        The file is plain: a line with its version and SHA-256, a line of JSON, then arrays as numpy writes them.
+        The file is plain: a line with its version and SHA-256, a line of JSON, then arrays as numpy
+        writes them.
 
         Parameters
         ----------

@@ -24,11 +24,12 @@ from ibukit.mechanisms.row_reports import MAX_CODES, SignedIndices
 class HadamardMechanism(SignedIndices):
     """Hadamard mechanism: t random columns and the signs of the secret there.
 
-    Columns j_1..j_t are drawn uniformly from 0..K-1, K = 2^ceil(log2 k), with replacement. The secret's signs there, of
-    Sylvester's Hadamard matrix H_jx, go through 2^t-ary randomized response. P(j, signs given x) = K^-t (e^eps if all
-    signs are H_jx, else 1) / (e^eps + 2^t - 1). These probabilities satisfy epsilon-local differential privacy,
-    tightly. Reports are simulated, see `Mechanism`. With t = 1 this is the 1-bit Hadamard response: the law of
-    `HadamardResponse` with one block of 2K columns, restricted to the secrets in odd rows.
+    Columns j_1..j_t are drawn uniformly from 0..K-1, K = 2^ceil(log2 k), with replacement. The
+    secret's signs there, of Sylvester's Hadamard matrix H_jx, go through 2^t-ary randomized
+    response. P(j, signs given x) = K^-t (e^eps if all signs are H_jx, else 1) / (e^eps + 2^t - 1).
+    These probabilities satisfy epsilon-local differential privacy, tightly. Reports are simulated,
+    see `Mechanism`. With t = 1 this is the 1-bit Hadamard response: the law of `HadamardResponse`
+    with one block of 2K columns, restricted to the secrets in odd rows.
 
     Parameters
     ----------
@@ -42,8 +43,9 @@ class HadamardMechanism(SignedIndices):
     Raises
     ------
     ValueError
-        If `epsilon` is not a number from 5e-15 to about 36.7 + log(2^t - 1), where the signs are the true ones with a
-        probability that rounds to 1 in doubles, there are fewer than two secrets, or `bits` is no whole number above 0.
+        If `epsilon` is not a number from 5e-15 to about 36.7 + log(2^t - 1), where the signs are
+        the true ones with a probability that rounds to 1 in doubles, there are fewer than two
+        secrets, or `bits` is no whole number above 0.
     TooLarge
         If there are more than 2^62 reports, (2K)^t.
 

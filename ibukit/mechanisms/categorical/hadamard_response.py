@@ -24,14 +24,16 @@ from ibukit.tally.tally import Tally
 class HadamardResponse(FiniteMechanism):
     """Hadamard response: the report is a column, more often one of sign +.
 
-    There are B blocks of b = 2^j columns each, K = B b reports in all. Each secret x has a block and one of the rows
-    1..b-1 of Sylvester's Hadamard matrix H_rc = (-1)^(number of bits that r and c share). Its set S_x are the b/2
-    columns of its block where its row is +. P(z given x) = (e^eps if z is in S_x, else 1) / (b/2 (e^eps + 2B - 1)).
-    These probabilities satisfy epsilon-local differential privacy, tightly. Reports are simulated, see `Mechanism`.
+    There are B blocks of b = 2^j columns each, K = B b reports in all. Each secret x has a block
+    and one of the rows 1..b-1 of Sylvester's Hadamard matrix H_rc = (-1)^(number of bits that r and
+    c share). Its set S_x are the b/2 columns of its block where its row is +. P(z given x) = (e^eps
+    if z is in S_x, else 1) / (b/2 (e^eps + 2B - 1)). These probabilities satisfy epsilon-local
+    differential privacy, tightly. Reports are simulated, see `Mechanism`.
 
-    With c = 2B - 1 + e^eps, the estimate of each secret is unbiased and has n times the variance c (2 + (e^eps - 1)
-    theta_block) / (e^eps - 1)^2 - theta_x^2, where theta_block is the probability of the secret's block. So few secrets
-    a block are good, and so are few blocks; the blocks should have equally many secrets.
+    With c = 2B - 1 + e^eps, the estimate of each secret is unbiased and has n times the variance c
+    (2 + (e^eps - 1) theta_block) / (e^eps - 1)^2 - theta_x^2, where theta_block is the probability
+    of the secret's block. So few secrets a block are good, and so are few blocks; the blocks should
+    have equally many secrets.
 
     Parameters
     ----------
@@ -40,18 +42,19 @@ class HadamardResponse(FiniteMechanism):
     epsilon : float
         Nats, for all pairs of secrets.
     blocks : int, optional
-        B, from 1 to k. By default the power of two that minimises 4 B + (e^eps - 1)^2 / B, which is n times the sum of
-        the variances at equal blocks but for factors and small terms. Secret x goes to block x mod B.
+        B, from 1 to k. By default the power of two that minimises 4 B + (e^eps - 1)^2 / B, which is
+        n times the sum of the variances at equal blocks but for factors and small terms. Secret x
+        goes to block x mod B.
     published : bool
-        Whether to take the paper's B, the power of two from min(e^eps, 2k) / 2 to less than twice that, and to fill
-        one block after the other.
+        Whether to take the paper's B, the power of two from min(e^eps, 2k) / 2 to less than twice
+        that, and to fill one block after the other.
 
     Raises
     ------
     ValueError
-        If `epsilon` is not a number from 5e-15 to about 36.7 + log(2B - 1), where the sign is + with a probability that
-        rounds to 1 in doubles, there are fewer than two secrets, `blocks` is not a whole number from 1 to k, or it is
-        given together with `published`.
+        If `epsilon` is not a number from 5e-15 to about 36.7 + log(2B - 1), where the sign is +
+        with a probability that rounds to 1 in doubles, there are fewer than two secrets, `blocks`
+        is not a whole number from 1 to k, or it is given together with `published`.
 
     Notes
     -----
@@ -142,7 +145,8 @@ class HadamardResponse(FiniteMechanism):
         n, b = len(secrets), self.order
         place, lot, column = self._places[secrets], rng.random(n), rng.integers(0, b, n)
         row, block = place & (b - 1), place // b
-        # one of the row's bits turns a column of the other sign into one of this; half of the columns are right
+        # one of the row's bits turns a column of the other sign into one of this; half of the
+        # columns are right
         wanted = lot >= 1 / (1 + self._others)
         wrong = (np.bitwise_count(row & column) % 2 == 1) != wanted
         column = np.where(wrong, column ^ (row & -row), column)

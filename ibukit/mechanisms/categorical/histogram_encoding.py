@@ -26,13 +26,15 @@ MAX_DENSITIES = 2**27
 class HistogramEncoding(Mechanism):
     """Summed histogram encoding (SHE): a one among zeros, with Laplace noise.
 
-    The report is z = e_x + noise in each of k coordinates, of density (eps/4) e^(-eps |t| / 2). Its density given x is
-    (eps/4)^k e^(-(eps/2) sum_i |z_i|) e^(eps (clip(z_x, 0, 1) - 1/2)), where clip(z_x, 0, 1) is z_x moved into [0, 1].
-    These probabilities satisfy epsilon-local differential privacy, tightly. Reports are simulated, see `Mechanism`.
+    The report is z = e_x + noise in each of k coordinates, of density (eps/4) e^(-eps |t| / 2). Its
+    density given x is (eps/4)^k e^(-(eps/2) sum_i |z_i|) e^(eps (clip(z_x, 0, 1) - 1/2)), where
+    clip(z_x, 0, 1) is z_x moved into [0, 1]. These probabilities satisfy epsilon-local differential
+    privacy, tightly. Reports are simulated, see `Mechanism`.
 
-    Reports are continuous: `Tally.forward` gives densities, up to the factor e^log_scale, which does not depend on the
-    secret. The exact likelihood needs much less data than the published mean: as k grows, n times the variance of an
-    estimate goes to 3 / (2 e^(eps/2) + e^-eps - 3) instead of 8 / eps^2.
+    Reports are continuous: `Tally.forward` gives densities, up to the factor e^log_scale, which
+    does not depend on the secret. The exact likelihood needs much less data than the published
+    mean: as k grows, n times the variance of an estimate goes to 3 / (2 e^(eps/2) + e^-eps - 3)
+    instead of 8 / eps^2.
 
     Parameters
     ----------
@@ -44,8 +46,8 @@ class HistogramEncoding(Mechanism):
     Raises
     ------
     ValueError
-        If `epsilon` is not a number from 5e-15 to 72.08, where noise that hides the secret's one has a probability
-        below 2^-53, or there are fewer than two secrets.
+        If `epsilon` is not a number from 5e-15 to 72.08, where noise that hides the secret's one
+        has a probability below 2^-53, or there are fewer than two secrets.
 
     Notes
     -----

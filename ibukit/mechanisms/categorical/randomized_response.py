@@ -26,7 +26,8 @@ from ibukit.tally.tally import Tally
 class RandomizedResponse(FiniteMechanism):
     """k-RR: P(z given x) = e^eps / (k - 1 + e^eps) if z = x, else 1 / (k - 1 + e^eps).
 
-    The matrix satisfies epsilon-local differential privacy, tightly. Reports are simulated, see `Mechanism`.
+    The matrix satisfies epsilon-local differential privacy, tightly. Reports are simulated, see
+    `Mechanism`.
 
     Parameters
     ----------
@@ -38,8 +39,8 @@ class RandomizedResponse(FiniteMechanism):
     Raises
     ------
     ValueError
-        If `epsilon` is not a number from 5e-15 to about 36.7 + log(k - 1), where P(truth) rounds to 1 in doubles, or
-        there are fewer than two secrets.
+        If `epsilon` is not a number from 5e-15 to about 36.7 + log(k - 1), where P(truth) rounds to
+        1 in doubles, or there are fewer than two secrets.
 
     References
     ----------

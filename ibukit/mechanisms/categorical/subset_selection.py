@@ -30,11 +30,12 @@ MAX_MATRIX_ENTRIES = 2**20
 class SubsetSelection(BitReports):
     """The report is a set of `size` secrets, more often with the true one.
 
-    The set S is drawn with P(S given x) = (e^eps if x is in S, else 1) / D. D = C(k-1, size-1) e^eps + C(k-1, size).
-    The user's own secret is in S with probability size e^eps / (size e^eps + k - size); the rest of S is drawn
-    uniformly. These probabilities satisfy epsilon-local differential privacy, tightly. Reports are simulated, see
-    `Mechanism`. A set of one secret is k-RR. Where k / (e^eps + 1) is whole, no epsilon-private mechanism has a smaller
-    asymptotic error at uniform secrets; see `ibukit.theory.least_asymptotic_mse`.
+    The set S is drawn with P(S given x) = (e^eps if x is in S, else 1) / D. D = C(k-1, size-1)
+    e^eps + C(k-1, size). The user's own secret is in S with probability size e^eps / (size e^eps +
+    k - size); the rest of S is drawn uniformly. These probabilities satisfy epsilon-local
+    differential privacy, tightly. Reports are simulated, see `Mechanism`. A set of one secret is
+    k-RR. Where k / (e^eps + 1) is whole, no epsilon-private mechanism has a smaller asymptotic
+    error at uniform secrets; see `ibukit.theory.least_asymptotic_mse`.
 
     Parameters
     ----------
@@ -43,16 +44,16 @@ class SubsetSelection(BitReports):
     epsilon : float
         Nats, for all pairs of secrets.
     size : int, optional
-        From 1 to k - 1. By default, of the two whole numbers next to k / (e^eps + 1) (but at least 1) the one with the
-        smaller (size e^eps + k - size)^2 / (size (k - size)), to which the asymptotic error at uniform secrets is
-        proportional; the smaller of two equal ones.
+        From 1 to k - 1. By default, of the two whole numbers next to k / (e^eps + 1) (but at least
+        1) the one with the smaller (size e^eps + k - size)^2 / (size (k - size)), to which the
+        asymptotic error at uniform secrets is proportional; the smaller of two equal ones.
 
     Raises
     ------
     ValueError
-        If `epsilon` is not a number from 5e-15 to about 36.7 + log(k / size - 1), where the secret is in the set with a
-        probability that rounds to 1 in doubles, there are fewer than two secrets, or `size` is not a whole number from
-        1 to k - 1.
+        If `epsilon` is not a number from 5e-15 to about 36.7 + log(k / size - 1), where the secret
+        is in the set with a probability that rounds to 1 in doubles, there are fewer than two
+        secrets, or `size` is not a whole number from 1 to k - 1.
 
     Notes
     -----

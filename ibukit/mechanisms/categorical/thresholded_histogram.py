@@ -18,11 +18,12 @@ from ibukit.mechanisms.epsilon_range import level
 class ThresholdedHistogram(BitsOfGivenChances):
     """Thresholded histogram encoding (THE): which noisy entries exceed a threshold.
 
-    Laplace noise of scale 2 / nominal is added to each entry of the secret's one-hot row. Bit x of the report says
-    whether entry x is above the threshold t. So the secret's own bit is 1 with probability p = 1 - e^(nominal (t - 1) /
-    2) / 2, every other with probability q = e^(-nominal t / 2) / 2, each on its own: a unary encoding. The noisy
-    entries satisfy local differential privacy at the nominal level; the bits are more private. Their tight level
-    `epsilon` = ln p (1 - q) / ((1 - p) q) is below: 0.896 for a nominal 1 at the best threshold. Reports are simulated
+    Laplace noise of scale 2 / nominal is added to each entry of the secret's one-hot row. Bit x of
+    the report says whether entry x is above the threshold t. So the secret's own bit is 1 with
+    probability p = 1 - e^(nominal (t - 1) / 2) / 2, every other with probability q = e^(-nominal t
+    / 2) / 2, each on its own: a unary encoding. The noisy entries satisfy local differential
+    privacy at the nominal level; the bits are more private. Their tight level `epsilon` = ln p (1 -
+    q) / ((1 - p) q) is below: 0.896 for a nominal 1 at the best threshold. Reports are simulated
     (as bits with these chances), see `Mechanism`.
 
     Parameters
@@ -30,16 +31,18 @@ class ThresholdedHistogram(BitsOfGivenChances):
     alphabet : Alphabet or int
         The k secrets; reports are rows of k bits.
     epsilon : float
-        The level of the noise, nats; kept as ``nominal``. The attribute `epsilon` is the tight level of the reports.
+        The level of the noise, nats; kept as ``nominal``. The attribute `epsilon` is the tight
+        level of the reports.
     threshold : float, optional
-        From 0 to 1. By default the one with the least q (1 - q) / (p - q)^2, the variance of the published estimate
-        where a secret is rare; it is between 1/2 and 1.
+        From 0 to 1. By default the one with the least q (1 - q) / (p - q)^2, the variance of the
+        published estimate where a secret is rare; it is between 1/2 and 1.
 
     Raises
     ------
     ValueError
-        If `epsilon` is not a number from 5e-15 to 73.4, `threshold` is not a number from 0 to 1, a chance is not above
-        2^-53, the least that is drawn in doubles, or there are fewer than two secrets.
+        If `epsilon` is not a number from 5e-15 to 73.4, `threshold` is not a number from 0 to 1, a
+        chance is not above 2^-53, the least that is drawn in doubles, or there are fewer than two
+        secrets.
 
     References
     ----------
@@ -59,7 +62,8 @@ class ThresholdedHistogram(BitsOfGivenChances):
     threshold: float
     bits_are_independent = True
 
-    # the argument is called `epsilon`, which the field cannot be: the level of the bits is another number
+    # the argument is called `epsilon`, which the field cannot be: the level of the bits is another
+    # number
     @arguments.field_is("nominal", "epsilon")
     def __init__(self, alphabet: Any, epsilon: float, threshold: float | None = None):
         self._keep(alphabet=alphabet, nominal=epsilon, threshold=threshold)
@@ -99,8 +103,8 @@ class ThresholdedHistogram(BitsOfGivenChances):
 
 def best_threshold(nominal: float) -> float:
     """The t in [1/2, 1] with the least q (1 - q) / (p - q)^2."""
-    # with u = e^(nominal t / 2) and a = e^(-nominal / 2) it is (2u - 1) / (1 + a u^2 - 2u)^2, and its slope is 0 where
-    # 3 a u^2 - 2 (1 + a) u + 1 = 0; the smaller root is below the range
+    # with u = e^(nominal t / 2) and a = e^(-nominal / 2) it is (2u - 1) / (1 + a u^2 - 2u)^2, and
+    # its slope is 0 where 3 a u^2 - 2 (1 + a) u + 1 = 0; the smaller root is below the range
     a = math.exp(-nominal / 2)
     u = (1 + a + math.sqrt(1 - a + a * a)) / (3 * a)
     return float(np.clip(2 * math.log(u) / nominal, 0.5, 1.0))

@@ -31,31 +31,34 @@ THRESHOLD = 1e-6
 class TightConstraints(GridMechanism):
     """The mechanism with all constraints of metric privacy tight.
 
-    P(z given x) = mu_z exp(-eps d(x, z)) where mu solves sum_z exp(-eps d(x, z)) mu_z = 1 for every x. It exists where
-    no mu_z is negative. These probabilities satisfy epsilon-d-privacy, by the triangle inequality: M_xz / M_yz =
-    exp(eps (d(y, z) - d(x, z))). For report z the bound is attained between z and every other secret (and wherever z is
-    at an end of a shortest way), so each pair of secrets attains it with the reports that are these two secrets, unless
-    one of them is never reported (mu_z = 0). Reports are simulated, see `Mechanism`.
+    P(z given x) = mu_z exp(-eps d(x, z)) where mu solves sum_z exp(-eps d(x, z)) mu_z = 1 for every
+    x. It exists where no mu_z is negative. These probabilities satisfy epsilon-d-privacy, by the
+    triangle inequality: M_xz / M_yz = exp(eps (d(y, z) - d(x, z))). For report z the bound is
+    attained between z and every other secret (and wherever z is at an end of a shortest way), so
+    each pair of secrets attains it with the reports that are these two secrets, unless one of them
+    is never reported (mu_z = 0). Reports are simulated, see `Mechanism`.
 
-    On a line it always exists and is `TruncatedGeometric`; for the discrete metric it is k-RR. In the plane it exists
-    from some epsilon on.
+    On a line it always exists and is `TruncatedGeometric`; for the discrete metric it is k-RR. In
+    the plane it exists from some epsilon on.
 
     Parameters
     ----------
     alphabet : Alphabet or int
-        The k secrets, which are also the reports; its distances are d, and must satisfy the triangle inequality.
+        The k secrets, which are also the reports; its distances are d, and must satisfy the
+        triangle inequality.
     epsilon : float
         Nats per unit of distance.
 
     Raises
     ------
     Infeasible
-        If some mu_z is negative. The message says at which larger epsilon the mechanism exists: at a threshold that is
-        found by bisection, and certainly where exp(-eps d(x, y)) summed over all y != x is at most 1/2 for each x.
+        If some mu_z is negative. The message says at which larger epsilon the mechanism exists: at
+        a threshold that is found by bisection, and certainly where exp(-eps d(x, y)) summed over
+        all y != x is at most 1/2 for each x.
     ValueError
-        If `epsilon` is not a finite number above 0, or so small that eps times the largest distance is below 5e-15, or
-        so large that e^(-eps d) is at most 2^-53 for the least distance d of two secrets; or if the distances are no
-        metric.
+        If `epsilon` is not a finite number above 0, or so small that eps times the largest distance
+        is below 5e-15, or so large that e^(-eps d) is at most 2^-53 for the least distance d of two
+        secrets; or if the distances are no metric.
 
     Notes
     -----

@@ -24,18 +24,21 @@ from ibukit.mechanisms.categorical.bit_reports import BitReports, Bits
 from ibukit.mechanisms.categorical.subset_selection import SubsetSelection
 from ibukit.mechanisms.epsilon_range import MIN_CHANCE
 
-# 2^16 reports and 16 secrets are a matrix of 8 MB; beyond, listing the reports is not what anyone wants
+# 2^16 reports and 16 secrets are a matrix of 8 MB; beyond, listing the reports is not what anyone
+# wants
 MAX_LISTED = 16
 
 
 class IndependentBits(BitReports):
     """Bit x of the report is 1 with probability `p_one`, every other bit with probability `p_zero`.
 
-    The tally keeps only the distinct bit rows seen, packed. The 2^k reports are listed (``m``, ``matrix()``,
-    ``forward``, ``tally_counts``) for k <= 16: report code = the row read as a binary number, bit 0 first.
+    The tally keeps only the distinct bit rows seen, packed. The 2^k reports are listed (``m``,
+    ``matrix()``, ``forward``, ``tally_counts``) for k <= 16: report code = the row read as a binary
+    number, bit 0 first.
 
-    A class of which this is all sets `bits_are_independent` in its own body. What is proved of unary encodings is then
-    said of it, and not of the classes that inherit from it, which may have another law.
+    A class of which this is all sets `bits_are_independent` in its own body. What is proved of
+    unary encodings is then said of it, and not of the classes that inherit from it, which may have
+    another law.
     """
 
     bits_are_independent: ClassVar[bool] = False
@@ -149,10 +152,11 @@ class BitsOfGivenChances(IndependentBits):
 class UnaryEncoding(BitsOfGivenChances):
     """Unary encoding with any two chances: one noisy bit for each secret.
 
-    The secret's own bit is 1 with probability p, every other with probability q, each on its own. These probabilities
-    satisfy epsilon-local differential privacy, tightly, with epsilon = ln p (1 - q) / ((1 - p) q). `Rappor` is p = 1 -
-    q, `OptimizedUnaryEncoding` is p = 1/2. Local hashing with g buckets has the law of q = 1/g where all hash functions
-    are equally likely. Reports are simulated, see `Mechanism`.
+    The secret's own bit is 1 with probability p, every other with probability q, each on its own.
+    These probabilities satisfy epsilon-local differential privacy, tightly, with epsilon = ln p (1
+    - q) / ((1 - p) q). `Rappor` is p = 1 - q, `OptimizedUnaryEncoding` is p = 1/2. Local hashing
+    with g buckets has the law of q = 1/g where all hash functions are equally likely. Reports are
+    simulated, see `Mechanism`.
 
     Parameters
     ----------
@@ -166,8 +170,8 @@ class UnaryEncoding(BitsOfGivenChances):
     Raises
     ------
     ValueError
-        If not 0 < q < p < 1, `q` or 1 - `p` is not above 2^-53, the least chance that is drawn in doubles, or there are
-        fewer than two secrets.
+        If not 0 < q < p < 1, `q` or 1 - `p` is not above 2^-53, the least chance that is drawn in
+        doubles, or there are fewer than two secrets.
 
     References
     ----------
@@ -245,8 +249,8 @@ class Rappor(IndependentBits):
     Raises
     ------
     ValueError
-        If `epsilon` is not a number from 5e-15 to 73.4, where p rounds to 1 in doubles, or there are fewer than two
-        secrets.
+        If `epsilon` is not a number from 5e-15 to 73.4, where p rounds to 1 in doubles, or there
+        are fewer than two secrets.
 
     References
     ----------
@@ -301,8 +305,9 @@ class Rappor(IndependentBits):
 class OptimizedUnaryEncoding(IndependentBits):
     """Optimised unary encoding (OUE): one noisy bit for each secret.
 
-    The secret's bit is 1 with probability 1/2, every other with probability 1 / (e^eps + 1). These probabilities
-    satisfy epsilon-local differential privacy, tightly. Reports are simulated, see `Mechanism`.
+    The secret's bit is 1 with probability 1/2, every other with probability 1 / (e^eps + 1). These
+    probabilities satisfy epsilon-local differential privacy, tightly. Reports are simulated, see
+    `Mechanism`.
 
     Parameters
     ----------
@@ -314,8 +319,8 @@ class OptimizedUnaryEncoding(IndependentBits):
     Raises
     ------
     ValueError
-        If `epsilon` is not a number from 5e-15 to 36.7, where the other bits are 0 with a probability that rounds to 1
-        in doubles, or there are fewer than two secrets.
+        If `epsilon` is not a number from 5e-15 to 36.7, where the other bits are 0 with a
+        probability that rounds to 1 in doubles, or there are fewer than two secrets.
 
     References
     ----------

@@ -18,9 +18,10 @@ from ibukit.mechanisms.sketches.local_hashing import HashedReports
 class LongitudinalHashing(HashedReports):
     """One report of memoised local hashing (L-OLH): memoised k-RR on hashed buckets.
 
-    A user draws a seed, hashes the secret to a bucket 0..g-1, and keeps the seed and the bucket randomised by k-RR at
-    `epsilon_inf`. Each round randomises the kept bucket afresh, as in `LongitudinalResponse` with g values. So one
-    report has the law of `LocalHashing` at `epsilon`, tightly. Reports are simulated, see `Mechanism`.
+    A user draws a seed, hashes the secret to a bucket 0..g-1, and keeps the seed and the bucket
+    randomised by k-RR at `epsilon_inf`. Each round randomises the kept bucket afresh, as in
+    `LongitudinalResponse` with g values. So one report has the law of `LocalHashing` at `epsilon`,
+    tightly. Reports are simulated, see `Mechanism`.
 
     Parameters
     ----------
@@ -41,7 +42,8 @@ class LongitudinalHashing(HashedReports):
     References
     ----------
     .. [longitudinal] Arcolezi, Couchot, Al Bouna and Xiao, "Improving the utility of locally differentially private
-       protocols for longitudinal and multidimensional frequency estimates", Digital Commun. Netw. 2022.
+       protocols for longitudinal and multidimensional frequency estimates", Digital Commun. Netw.
+       2022.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Memoised protocols: a noisy answer that is kept for ever, and a noisier one of it for each round.
 
-What is new in them is what several reports of one user tell, which is in `linked`. One report alone has the law of a
-protocol without memory: a unary encoding, or k-RR.
+What is new in them is what several reports of one user tell, which is in `linked`. One report alone
+has the law of a protocol without memory: a unary encoding, or k-RR.
 """
 
 from __future__ import annotations
@@ -58,15 +58,18 @@ def check_round(name: str, given: Any, ends: str) -> Chances:
 class LongitudinalUnaryEncoding(BitsOfGivenChances):
     """One report of a memoised unary encoding: fresh noise on bits that are kept.
 
-    The first time a user reports, the bits of the one-hot secret are randomised by the *permanent* chances, and kept.
-    Each round then randomises the kept bits afresh, by the *instantaneous* chances. A chance pair (p, q) makes a 1 of a
-    1 with probability p, and of a 0 with probability q. So of one report alone the secret's own bit is 1 with
-    probability p1 p2 + (1 - p1) q2, any other with probability q1 p2 + (1 - q1) q2: a unary encoding, with tight level
-    `epsilon`. However many rounds there are, they tell no more than the kept bits, whose level is `epsilon_inf`.
-    `LinkedRounds` has the law of several rounds of one user. Reports are simulated, see `Mechanism`.
+    The first time a user reports, the bits of the one-hot secret are randomised by the *permanent*
+    chances, and kept. Each round then randomises the kept bits afresh, by the *instantaneous*
+    chances. A chance pair (p, q) makes a 1 of a 1 with probability p, and of a 0 with probability
+    q. So of one report alone the secret's own bit is 1 with probability p1 p2 + (1 - p1) q2, any
+    other with probability q1 p2 + (1 - q1) q2: a unary encoding, with tight level `epsilon`.
+    However many rounds there are, they tell no more than the kept bits, whose level is
+    `epsilon_inf`. `LinkedRounds` has the law of several rounds of one user. Reports are simulated,
+    see `Mechanism`.
 
-    The protocols in use are made by `osue` (L-OSUE), `sue` (L-SUE), `oue` (L-OUE), `soue` (L-SOUE) and `rappor` (the
-    two stages of basic RAPPOR), from the levels or the parameters of their papers.
+    The protocols in use are made by `osue` (L-OSUE), `sue` (L-SUE), `oue` (L-OUE), `soue` (L-SOUE)
+    and `rappor` (the two stages of basic RAPPOR), from the levels or the parameters of their
+    papers.
 
     Parameters
     ----------
@@ -80,14 +83,15 @@ class LongitudinalUnaryEncoding(BitsOfGivenChances):
     Raises
     ------
     ValueError
-        If chances are not so, one of the report's is not above 2^-53, the least that is drawn in doubles, or there are
-        fewer than two secrets.
+        If chances are not so, one of the report's is not above 2^-53, the least that is drawn in
+        doubles, or there are fewer than two secrets.
 
     References
     ----------
     .. [rappor] Erlingsson, Pihur and Korolova, "RAPPOR", CCS 2014.
     .. [longitudinal] Arcolezi, Couchot, Al Bouna and Xiao, "Improving the utility of locally differentially private
-       protocols for longitudinal and multidimensional frequency estimates", Digital Commun. Netw. 2022.
+       protocols for longitudinal and multidimensional frequency estimates", Digital Commun. Netw.
+       2022.
 
     Examples
     --------
@@ -156,8 +160,8 @@ class LongitudinalUnaryEncoding(BitsOfGivenChances):
     ) -> LongitudinalUnaryEncoding:
         """Basic RAPPOR of two stages, one bit a secret, by its paper's f, p and q.
 
-        A bit is replaced by a fair coin with probability f, for ever. Each round reports 1 with probability q where the
-        kept bit is 1, else with probability p.
+        A bit is replaced by a fair coin with probability f, for ever. Each round reports 1 with
+        probability q where the kept bit is 1, else with probability p.
         """
         lost = arguments.fraction("f", f, "[)")
         q, p = arguments.fraction("q", q, "()"), arguments.fraction("p", p, "()")
@@ -215,10 +219,11 @@ class LongitudinalUnaryEncoding(BitsOfGivenChances):
 class LongitudinalResponse(FiniteMechanism):
     """One report of memoised k-RR (L-GRR): k-RR is kept, and each round is k-RR on it.
 
-    The first round is k-RR at `epsilon_inf`. The second is k-RR at the level at which one report is k-RR at `epsilon`,
-    tightly: e^eps2 = 1 + c (A + k) / (A - c) with A = e^epsilon_inf - 1 and c = e^epsilon - 1. (The formula of the
-    paper that proposed L-GRR is this one for k = 2 only; for more secrets it leaves out the k - 2 other ways, and the
-    reports are more private and less useful than asked for.) Reports are simulated, see `Mechanism`.
+    The first round is k-RR at `epsilon_inf`. The second is k-RR at the level at which one report is
+    k-RR at `epsilon`, tightly: e^eps2 = 1 + c (A + k) / (A - c) with A = e^epsilon_inf - 1 and c =
+    e^epsilon - 1. (The formula of the paper that proposed L-GRR is this one for k = 2 only; for
+    more secrets it leaves out the k - 2 other ways, and the reports are more private and less
+    useful than asked for.) Reports are simulated, see `Mechanism`.
 
     Parameters
     ----------
@@ -232,13 +237,14 @@ class LongitudinalResponse(FiniteMechanism):
     Raises
     ------
     ValueError
-        If `epsilon` is not below `epsilon_inf`, one of them is not a level of `RandomizedResponse`, or there are fewer
-        than two secrets.
+        If `epsilon` is not below `epsilon_inf`, one of them is not a level of `RandomizedResponse`,
+        or there are fewer than two secrets.
 
     References
     ----------
     .. [longitudinal] Arcolezi, Couchot, Al Bouna and Xiao, "Improving the utility of locally differentially private
-       protocols for longitudinal and multidimensional frequency estimates", Digital Commun. Netw. 2022.
+       protocols for longitudinal and multidimensional frequency estimates", Digital Commun. Netw.
+       2022.
 
     Examples
     --------
@@ -343,7 +349,8 @@ def _flip(epsilon: float, epsilon_inf: float) -> Chances:
 def _half(permanent: Chances, epsilon: float) -> Chances:
     """p2 = 1/2 and the q2 with which one report has the level: the root in (0, 1/2) of a quadratic equation.
 
-    The chances of the report are a + b x and c + d x, and their odds p_s (1 - q_s) = e^eps (1 - p_s) q_s.
+    The chances of the report are a + b x and c + d x, and their odds p_s (1 - q_s) = e^eps (1 -
+    p_s) q_s.
     """
     p, q = permanent
     a, b, c, d = p / 2, 1 - p, q / 2, 1 - q

@@ -29,34 +29,37 @@ def average_mechanism(
 ) -> FiniteMechanism:
     """The average of mechanisms with the same secrets and the same reports.
 
-    A[n] = sum_A w_A A. In closed form where there is one, in time linear in the number of mechanisms:
+    A[n] = sum_A w_A A. In closed form where there is one, in time linear in the number of
+    mechanisms:
 
     - k-RRs average to a k-RR, with 1 / (k - 1 + e^eps[n]) = sum_A w_A / (k - 1 + e^eps_A);
     - subset selections of one size to one of that size: e^eps[n] is the average probability of a set that holds the
       secret over that of one that does not;
     - RAPPORs to a RAPPOR, with 1 / (1 + e^(eps[n]/2)) = sum_A w_A / (1 + e^(eps_A/2)), and OUEs to an OUE, but *bit by
-      bit only*: each bit has the law of the average, the bits together have not, as those of one report share the
-      mechanism they came through. That is enough for matrix inversion, and wrong as a likelihood;
+      bit only*: each bit has the law of the average, the bits together have not, as those of one
+      report share the mechanism they came through. That is enough for matrix inversion, and wrong
+      as a likelihood;
     - everything else is added up as matrices, also classes that inherit from these, which may have another law.
 
     Parameters
     ----------
     mechanisms : sequence of Mechanism
-        At least one, over the same alphabet. Apart from rows of bits, report z of one is taken for report z of all.
+        At least one, over the same alphabet. Apart from rows of bits, report z of one is taken for
+        report z of all.
     weights : array_like, shape (len(mechanisms),), optional
         The share of each, summing to 1; equal by default. For n users in groups: ``counts / n``.
 
     Returns
     -------
     FiniteMechanism
-        RandomizedResponse, SubsetSelection, Rappor, OptimizedUnaryEncoding, UnaryEncoding, or MatrixMechanism. Of equal
-        mechanisms the first itself.
+        RandomizedResponse, SubsetSelection, Rappor, OptimizedUnaryEncoding, UnaryEncoding, or
+        MatrixMechanism. Of equal mechanisms the first itself.
 
     Raises
     ------
     AlphabetMismatch
-        If the mechanisms differ in their secrets, or in the number or kind of their reports (bits and codes; RAPPOR and
-        OUE; sets of other sizes), or have reports that cannot be listed.
+        If the mechanisms differ in their secrets, or in the number or kind of their reports (bits
+        and codes; RAPPOR and OUE; sets of other sizes), or have reports that cannot be listed.
     InvalidDistribution
         If `weights` is not on the simplex.
     ValueError

@@ -20,11 +20,12 @@ from ibukit.domain.alphabet import Line
 from ibukit.mechanisms import Mechanism
 from ibukit.mechanisms.numeric.geometric import as_line
 
-# Below the first, discrete noise leaves its place with a probability below 2^-53; up to the second, sums over all
-# integers that matter take seconds.
+# Below the first, discrete noise leaves its place with a probability below 2^-53; up to the second,
+# sums over all integers that matter take seconds.
 MIN_SIGMA = 0.12
 MAX_SIGMA = 1e7
-# from here on the sum over all integers is that of an integral but for its dual's first term, below e^-19
+# from here on the sum over all integers is that of an integral but for its dual's first term, below
+# e^-19
 WIDE_SIGMA = 1.0
 # e^-800 is no double
 MAX_TERM = 40.0
@@ -106,15 +107,16 @@ def check_scale(sigma: Any) -> float:
 class DiscreteGaussian(GaussianNoise):
     """Discrete Gaussian noise on the integers.
 
-    P(z given x) is proportional to e^(-(z - x)^2 / (2 sigma^2)) for every integer z. No pure epsilon holds, because far
-    out the ratio of two secrets grows without end; for secrets at distance d it satisfies d^2 / (2 sigma^2)-zCDP, and
-    (eps, delta)-differential privacy with the exact `delta`. Reports are simulated, see `Mechanism`.
+    P(z given x) is proportional to e^(-(z - x)^2 / (2 sigma^2)) for every integer z. No pure
+    epsilon holds, because far out the ratio of two secrets grows without end; for secrets at
+    distance d it satisfies d^2 / (2 sigma^2)-zCDP, and (eps, delta)-differential privacy with the
+    exact `delta`. Reports are simulated, see `Mechanism`.
 
     Parameters
     ----------
     alphabet : Line or int
-        The k secrets; reports are integers (labels of the line continued both ways, not codes). The line may be
-        without an end itself: then secrets are labels, too.
+        The k secrets; reports are integers (labels of the line continued both ways, not codes). The
+        line may be without an end itself: then secrets are labels, too.
     sigma : float
         In units of the line. The variance of the noise is a little below sigma^2.
 
@@ -182,7 +184,8 @@ class DiscreteGaussian(GaussianNoise):
     def delta(self, epsilon: float, distance: float | None = None) -> float:
         """The least delta of (epsilon, delta)-differential privacy.
 
-        It is P(Z > eps sigma^2 / d - d/2) - e^eps P(Z > eps sigma^2 / d + d/2) for secrets at distance d.
+        It is P(Z > eps sigma^2 / d - d/2) - e^eps P(Z > eps sigma^2 / d + d/2) for secrets at
+        distance d.
 
         Parameters
         ----------
@@ -197,7 +200,8 @@ class DiscreteGaussian(GaussianNoise):
             raise ValueError(f"distance must be at most {MAX_SHIFT}, got {arguments.readable(d)}")
         if d == 0:
             return 0.0
-        # where one secret is more than e^eps times as probable as one d farther on: no difference of tails
+        # where one secret is more than e^eps times as probable as one d farther on: no difference
+        # of tails
         nearest = eps * self.sigma**2 / d - d / 2
         if nearest > MAX_TERM * self.sigma:
             return 0.0

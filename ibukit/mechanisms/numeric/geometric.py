@@ -29,22 +29,22 @@ from ibukit.tally.tally import Tally, make_part
 class LinearGeometric(Mechanism):
     """P(z given x) = (1 - a) / (1 + a) a^|z - x| for every integer z, with a = e^-eps.
 
-    These probabilities satisfy epsilon-d-privacy with d(x, y) = |x - y|, tightly. Reports are simulated, see
-    `Mechanism`.
+    These probabilities satisfy epsilon-d-privacy with d(x, y) = |x - y|, tightly. Reports are
+    simulated, see `Mechanism`.
 
     Parameters
     ----------
     alphabet : Line or int
-        The k secrets; reports are any integers (labels of the line continued both ways, not codes). The line may be
-        without an end itself: then secrets are labels, too.
+        The k secrets; reports are any integers (labels of the line continued both ways, not codes).
+        The line may be without an end itself: then secrets are labels, too.
     epsilon : float
         Nats per unit of the line.
 
     Raises
     ------
     ValueError
-        If `epsilon` is not a number from 5e-15, below which a report has the parity of its secret, to 36.0, just above
-        which numpy draws no noise other than 0.
+        If `epsilon` is not a number from 5e-15, below which a report has the parity of its secret,
+        to 36.0, just above which numpy draws no noise other than 0.
     TypeError
         If `alphabet` is not a Line.
 
@@ -180,7 +180,8 @@ class LinearGeometric(Mechanism):
         """How far beyond the end those who ran off it stop, and how many of them at each distance."""
         stop = -np.expm1(-self.epsilon)
         stops = []
-        # step by step only while a step stops somebody: at a small epsilon the steps outnumber the users
+        # step by step only while a step stops somebody: at a small epsilon the steps outnumber the
+        # users
         while moving * stop > 1:
             stops.append(int(rng.binomial(moving, stop)))
             moving -= stops[-1]
@@ -193,9 +194,9 @@ class LinearGeometric(Mechanism):
 class TruncatedGeometric(FiniteMechanism):
     """Geometric noise, then the nearest element of the line.
 
-    P(z given x) = c_z a^|z - x|, a = e^-eps. c_z = (1 - a) / (1 + a) inside and 1 / (1 + a) at the two ends. These
-    probabilities satisfy epsilon-d-privacy with d(x, y) = |x - y|, tightly; reports are simulated, see `Mechanism`. The
-    inverse of the matrix is tridiagonal, so `inv` takes O(k).
+    P(z given x) = c_z a^|z - x|, a = e^-eps. c_z = (1 - a) / (1 + a) inside and 1 / (1 + a) at the
+    two ends. These probabilities satisfy epsilon-d-privacy with d(x, y) = |x - y|, tightly; reports
+    are simulated, see `Mechanism`. The inverse of the matrix is tridiagonal, so `inv` takes O(k).
 
     Parameters
     ----------
@@ -207,7 +208,8 @@ class TruncatedGeometric(FiniteMechanism):
     Raises
     ------
     ValueError
-        If `epsilon` is not a number from 5e-15 to 36.0, as for `LinearGeometric`, or there are fewer than two secrets.
+        If `epsilon` is not a number from 5e-15 to 36.0, as for `LinearGeometric`, or there are
+        fewer than two secrets.
     TypeError
         If `alphabet` is not a Line.
 
@@ -289,7 +291,8 @@ class TruncatedGeometric(FiniteMechanism):
             type(self) is not TruncatedGeometric
         ):  # an inverse has no certificate: a class that inherits has its own
             return super()._solve(q)
-        # M = K diag(c), K_xz = a^|x - z|; (1 - a^2) K^-1 is tridiagonal: 1 + a^2 inside, 1 at the ends, -a beside
+        # M = K diag(c), K_xz = a^|x - z|; (1 - a^2) K^-1 is tridiagonal: 1 + a^2 inside, 1 at the
+        # ends, -a beside
         a = self.decay
         u = q / self._factors
         v = (1 + a * a) * u
@@ -311,6 +314,6 @@ def as_line(alphabet: Alphabet | int) -> Line:
 
 
 def _noise_level(epsilon: float) -> float:
-    # the noise is a difference of two geometric variables; numpy draws another one than 1 from a uniform number above
-    # 1 - e^-eps, of which there is none unless e^-eps is two units of 2^-53
+    # the noise is a difference of two geometric variables; numpy draws another one than 1 from a
+    # uniform number above 1 - e^-eps, of which there is none unless e^-eps is two units of 2^-53
     return level(epsilon, lambda eps: math.exp(-eps) / 2)

@@ -26,13 +26,15 @@ from ibukit.tally.tally import Tally
 class LinearLaplace(FiniteMechanism):
     """Laplace noise on a line, rounded to the nearest element.
 
-    Noise of density (eps/2) e^(-eps |t|) is added to the secret, then the nearest element of the line is reported. The
-    noise is drawn in the continuum and rounded afterwards; what falls beyond an end is reported as that end. So the
-    matrix is, exactly, P(z given x) = the noise's mass on [z - 1/2 - x, z + 1/2 - x], with the outer limits of the two
-    ends at infinity. These probabilities satisfy epsilon-d-privacy with d(x, y) = |x - y| (rounding is
-    post-processing), tightly for k >= 3. Reports are simulated, see `Mechanism`: noise beyond 36.74 / eps is never
-    drawn. `release` draws geometric noise on a lattice of steps of at most 2^-20 / eps and reports the nearest element:
-    the probability of each report is that of the matrix times a factor between e^-eta and e^eta, eta = 2^-20 < 1e-6.
+    Noise of density (eps/2) e^(-eps |t|) is added to the secret, then the nearest element of the
+    line is reported. The noise is drawn in the continuum and rounded afterwards; what falls beyond
+    an end is reported as that end. So the matrix is, exactly, P(z given x) = the noise's mass on [z
+    - 1/2 - x, z + 1/2 - x], with the outer limits of the two ends at infinity. These probabilities
+    satisfy epsilon-d-privacy with d(x, y) = |x - y| (rounding is post-processing), tightly for k >=
+    3. Reports are simulated, see `Mechanism`: noise beyond 36.74 / eps is never drawn. `release`
+    draws geometric noise on a lattice of steps of at most 2^-20 / eps and reports the nearest
+    element: the probability of each report is that of the matrix times a factor between e^-eta and
+    e^eta, eta = 2^-20 < 1e-6.
 
     Parameters
     ----------
@@ -44,8 +46,8 @@ class LinearLaplace(FiniteMechanism):
     Raises
     ------
     ValueError
-        If `epsilon` is not a number from 5e-15 to 72.0, above which the noise that numpy draws never leaves the cell of
-        the secret, or there are fewer than two secrets.
+        If `epsilon` is not a number from 5e-15 to 72.0, above which the noise that numpy draws
+        never leaves the cell of the secret, or there are fewer than two secrets.
     TypeError
         If `alphabet` is not a Line.
 
@@ -85,7 +87,8 @@ class LinearLaplace(FiniteMechanism):
     def make_matrix(self) -> Floats:
         """The probabilities of all reports, shape (k, m)."""
         d = self.alphabet.distances()
-        # each case in the form that keeps its relative accuracy: no differences of distribution functions
+        # each case in the form that keeps its relative accuracy: no differences of distribution
+        # functions
         edge = np.maximum(
             d - 0.5, 0
         )  # where the cell begins, but for the secret's own, which does not use it
@@ -118,11 +121,12 @@ class LinearLaplace(FiniteMechanism):
     def tally_points(self, values: ArrayLike, bins: int | None = None) -> Tally:
         """Count reports that are real numbers, as people released them.
 
-        They say more than the nearest elements of the line. The likelihood of a number z is the density of the noise,
-        (eps/2) e^(-eps |z - x|), for each element x, in O(1) a report.
-        Numbers beyond an end of the line count as they are. Where there are more than 2^22 / k numbers, those close
-        together are merged into their mean; `ibukit.mechanisms.points.merging_loss` bounds what that may cost, in nats
-        per report: next to nothing, because the density is smooth between two neighbours of the line.
+        They say more than the nearest elements of the line. The likelihood of a number z is the
+        density of the noise, (eps/2) e^(-eps |z - x|), for each element x, in O(1) a report.
+        Numbers beyond an end of the line count as they are. Where there are more than 2^22 / k
+        numbers, those close together are merged into their mean;
+        `ibukit.mechanisms.points.merging_loss` bounds what that may cost, in nats per report: next
+        to nothing, because the density is smooth between two neighbours of the line.
 
         Parameters
         ----------
@@ -134,14 +138,15 @@ class LinearLaplace(FiniteMechanism):
         Returns
         -------
         Tally
-            Of a `LinearLaplacePoints`, also called `of_points`; its ``parts[0].reports`` are rows (number, bound of
-            merging).
+            Of a `LinearLaplacePoints`, also called `of_points`; its ``parts[0].reports`` are rows
+            (number, bound of merging).
 
         Raises
         ------
         AlphabetMismatch
             If a number is missing or infinite.
         ValueError
-            If there is no number, they have not the shape (n,), or `bins` is not a whole number above 0.
+            If there is no number, they have not the shape (n,), or `bins` is not a whole number
+            above 0.
         """
         return self.of_points.counted(self.of_points.check_reports(values), bins=bins)

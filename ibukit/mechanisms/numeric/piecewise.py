@@ -25,7 +25,8 @@ HYBRID_FROM = math.log(
     (-5 + 2 * math.cbrt(6353 - 405 * math.sqrt(241)) + 2 * math.cbrt(6353 + 405 * math.sqrt(241)))
     / 27
 )
-# Other programs round Duchi's two points otherwise; a piecewise report is this near to one with a chance of 1e-14.
+# Other programs round Duchi's two points otherwise; a piecewise report is this near to one with a
+# chance of 1e-14.
 ULPS = 8
 
 
@@ -87,23 +88,25 @@ def two_points(epsilon: float) -> float:
 class Duchi(_Numbers):
     """Duchi's mechanism for a mean: one of two numbers is reported.
 
-    The values of the line are the numbers t from -1 to 1, equally spaced. The report is C with probability 1/2 + t /
-    (2C), else -C. C = (e^eps + 1) / (e^eps - 1), so its expectation is t. Its variance is C^2 - t^2. Two reports say no
-    more than the mean: the matrix has rank 2, and all distributions with the same mean are equally likely. These
-    probabilities satisfy epsilon-local differential privacy, tightly. Reports are simulated, see `Mechanism`.
+    The values of the line are the numbers t from -1 to 1, equally spaced. The report is C with
+    probability 1/2 + t / (2C), else -C. C = (e^eps + 1) / (e^eps - 1), so its expectation is t. Its
+    variance is C^2 - t^2. Two reports say no more than the mean: the matrix has rank 2, and all
+    distributions with the same mean are equally likely. These probabilities satisfy epsilon-local
+    differential privacy, tightly. Reports are simulated, see `Mechanism`.
 
     Parameters
     ----------
     alphabet : Line or int
-        The k secrets, at least two. Reports are the real numbers -C and C, to some units in the last place.
+        The k secrets, at least two. Reports are the real numbers -C and C, to some units in the
+        last place.
     epsilon : float
         Nats, for all pairs of secrets.
 
     Raises
     ------
     ValueError
-        If `epsilon` is not a number from 5e-15 to 36.7, where the probability of one report rounds to 1 in doubles, or
-        there are fewer than two secrets.
+        If `epsilon` is not a number from 5e-15 to 36.7, where the probability of one report rounds
+        to 1 in doubles, or there are fewer than two secrets.
     TypeError
         If `alphabet` is not a Line.
 
@@ -178,11 +181,12 @@ class Duchi(_Numbers):
 class Piecewise(WindowReports, _Numbers):
     """The piecewise mechanism for a mean.
 
-    The values of the line are the numbers t from -1 to 1, equally spaced. Reports are real numbers from -C to C, C =
-    (e^(eps/2) + 1) / (e^(eps/2) - 1): with density p = (e^eps - e^(eps/2)) / (2 e^(eps/2) + 2) from (C+1) t / 2 - (C-1)
-    / 2 on for a length of C - 1, and p e^-eps elsewhere. The expectation of a report is t. With k secrets at most 2k -
-    1 intervals of reports say all. These probabilities satisfy epsilon-local differential privacy, tightly. Reports are
-    simulated, see `Mechanism`.
+    The values of the line are the numbers t from -1 to 1, equally spaced. Reports are real numbers
+    from -C to C, C = (e^(eps/2) + 1) / (e^(eps/2) - 1): with density p = (e^eps - e^(eps/2)) / (2
+    e^(eps/2) + 2) from (C+1) t / 2 - (C-1) / 2 on for a length of C - 1, and p e^-eps elsewhere.
+    The expectation of a report is t. With k secrets at most 2k - 1 intervals of reports say all.
+    These probabilities satisfy epsilon-local differential privacy, tightly. Reports are simulated,
+    see `Mechanism`.
 
     Parameters
     ----------
@@ -194,8 +198,8 @@ class Piecewise(WindowReports, _Numbers):
     Raises
     ------
     ValueError
-        If `epsilon` is not a number from 5e-15 to about 55, where the window is narrower than doubles tell apart, or
-        there are fewer than two secrets.
+        If `epsilon` is not a number from 5e-15 to about 55, where the window is narrower than
+        doubles tell apart, or there are fewer than two secrets.
     TypeError
         If `alphabet` is not a Line.
 
@@ -222,7 +226,8 @@ class Piecewise(WindowReports, _Numbers):
 
     @staticmethod
     def _least_chance(epsilon: float) -> float:
-        # a window is the part (C - 1) / 2C = 1 / (e^(eps/2) + 1) of the support, and missed with the same probability
+        # a window is the part (C - 1) / 2C = 1 / (e^(eps/2) + 1) of the support, and missed with
+        # the same probability
         return 1 / (math.exp(epsilon / 2) + 1) * MIN_CHANCE / NARROWEST
 
     @property
@@ -258,11 +263,12 @@ class Piecewise(WindowReports, _Numbers):
 class HybridMechanism(_Numbers):
     """The hybrid mechanism for a mean: the piecewise mechanism or Duchi's, by chance.
 
-    Up to eps = 0.6094 it is `Duchi`. Above, the report is made by `Piecewise` with probability 1 - e^(-eps/2), else by
-    `Duchi`, both at the whole level; its variance is then the same for all secrets. Duchi's two points lie inside the
-    range of the other, where no continuous report falls: so a report tells which way it was made, and the likelihood
-    uses that, which the average of the reports does not. These probabilities satisfy epsilon-local differential
-    privacy, tightly. Reports are simulated, see `Mechanism`.
+    Up to eps = 0.6094 it is `Duchi`. Above, the report is made by `Piecewise` with probability 1 -
+    e^(-eps/2), else by `Duchi`, both at the whole level; its variance is then the same for all
+    secrets. Duchi's two points lie inside the range of the other, where no continuous report falls:
+    so a report tells which way it was made, and the likelihood uses that, which the average of the
+    reports does not. These probabilities satisfy epsilon-local differential privacy, tightly.
+    Reports are simulated, see `Mechanism`.
 
     Parameters
     ----------

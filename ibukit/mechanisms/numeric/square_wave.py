@@ -48,24 +48,25 @@ class SquareWave(WindowReports):
     Parameters
     ----------
     alphabet : Line or int
-        The k secrets, at least two. Reports are numbers in the scale in which the line is [0, 1]; those outside [0, 1]
-        say as much as the others, and must not be clipped.
+        The k secrets, at least two. Reports are numbers in the scale in which the line is [0, 1];
+        those outside [0, 1] say as much as the others, and must not be clipped.
     epsilon : float
         Nats, for all pairs of secrets.
     secrets : {"centre", "uniform"}
-        Where in its bin a secret is. "centre", the default: in the middle, which is exact where the secrets are the k
-        values themselves. "uniform": anywhere, which models continuous numbers that were cut into bins; reports must be
-        binned, too, because no finite number of intervals says all.
+        Where in its bin a secret is. "centre", the default: in the middle, which is exact where the
+        secrets are the k values themselves. "uniform": anywhere, which models continuous numbers
+        that were cut into bins; reports must be binned, too, because no finite number of intervals
+        says all.
     report_bins : int, optional
-        Number of equal bins of [-b, 1 + b] by which reports are counted; the likelihood is exact for binned reports. By
-        default the intervals above for "centre", and k for "uniform", as in the paper. Of binned reports the tight
-        level may be below `epsilon`.
+        Number of equal bins of [-b, 1 + b] by which reports are counted; the likelihood is exact
+        for binned reports. By default the intervals above for "centre", and k for "uniform", as in
+        the paper. Of binned reports the tight level may be below `epsilon`.
 
     Raises
     ------
     ValueError
-        If `epsilon` is not a number from 5e-15 to about 31, where the window is narrower than doubles tell apart, there
-        are fewer than two secrets, or another argument is not as above.
+        If `epsilon` is not a number from 5e-15 to about 31, where the window is narrower than
+        doubles tell apart, there are fewer than two secrets, or another argument is not as above.
     TypeError
         If `alphabet` is not a Line.
 
@@ -150,7 +151,8 @@ class SquareWave(WindowReports):
         """The mass of each interval, shape (k, m)."""
         if self.report_bins is None:
             return super().make_matrix()
-        # the middles of the bins of secrets and of reports, shifted together so that these are -1/2..1/2
+        # the middles of the bins of secrets and of reports, shifted together so that these are
+        # -1/2..1/2
         k, m, length = self.k, self.report_bins, 1 + 2 * self.b
         apart = ((2 * np.arange(m) + 1 - m) / (2 * m) * length) - (
             (2 * np.arange(k) + 1 - k) / (2 * k)
@@ -166,7 +168,8 @@ class SquareWave(WindowReports):
         n = len(secrets)
         v = (secrets + (rng.random(n) if self.secrets == "uniform" else 0.5)) / self.k
         near = np.minimum(v - self.b + 2 * self.b * rng.random(n), 1 + self.b)
-        # what is left of the support on both sides of the window has length 1, wherever the window is
+        # what is left of the support on both sides of the window has length 1, wherever the window
+        # is
         rest = rng.random(n)
         far = np.where(rest < v, rest - self.b, rest + self.b)
         return np.where(rng.random(n) < self.inside, near, far)
@@ -181,8 +184,9 @@ def _least_chance(epsilon: float) -> float:
 def _mean_overlap(apart: Floats, report: float, secret: float, b: float) -> Floats:
     """The length of a report's bin within b of the secret, on average over the secret's bin.
 
-    `apart` is the distance of the bins' middles, the other two are the bins' lengths. The area of the pairs (v, u) with
-    u - v <= c is a sum of squares of clipped lengths: second differences of c^2 / 2 lose six digits at 1024 bins.
+    `apart` is the distance of the bins' middles, the other two are the bins' lengths. The area of
+    the pairs (v, u) with u - v <= c is a sum of squares of clipped lengths: second differences of
+    c^2 / 2 lose six digits at 1024 bins.
     """
     low = apart - (report + secret) / 2  # the least u - v
 
@@ -200,10 +204,10 @@ def _mean_overlap(apart: Floats, report: float, secret: float, b: float) -> Floa
 class DiscreteSquareWave(FiniteMechanism):
     """The square wave on whole numbers.
 
-    P(z given x) = e^eps q if |z - x| <= b, else q, for the k + 2b integers from b below the line's first value to b
-    above its last. q = 1 / ((2b + 1) e^eps + k - 1). b is the largest whole number of at most k times that of
-    `SquareWave`; with b = 0 it is k-RR. These probabilities satisfy epsilon-local differential privacy, tightly.
-    Reports are simulated, see `Mechanism`.
+    P(z given x) = e^eps q if |z - x| <= b, else q, for the k + 2b integers from b below the line's
+    first value to b above its last. q = 1 / ((2b + 1) e^eps + k - 1). b is the largest whole number
+    of at most k times that of `SquareWave`; with b = 0 it is k-RR. These probabilities satisfy
+    epsilon-local differential privacy, tightly. Reports are simulated, see `Mechanism`.
 
     Parameters
     ----------
@@ -215,8 +219,8 @@ class DiscreteSquareWave(FiniteMechanism):
     Raises
     ------
     ValueError
-        If `epsilon` is not a number from 5e-15 to about 36.7 + log(k - 1), where the probability of the truth
-        rounds to 1 in doubles, or there are fewer than two secrets.
+        If `epsilon` is not a number from 5e-15 to about 36.7 + log(k - 1), where the probability of
+        the truth rounds to 1 in doubles, or there are fewer than two secrets.
     TypeError
         If `alphabet` is not a Line.
 

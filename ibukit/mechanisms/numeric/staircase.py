@@ -47,18 +47,20 @@ class Staircase(RealReports):
     Parameters
     ----------
     alphabet : Line or int
-        The k secrets, at least two. Reports are real numbers in the units of the line, on both sides of it, too.
+        The k secrets, at least two. Reports are real numbers in the units of the line, on both
+        sides of it, too.
     epsilon : float
         Nats, for all pairs of secrets.
     gamma : float, optional
-        Where in a stretch of length D the step lies, from 0 to 1. By default 1 / (1 + e^(eps/2)), at which the mean
-        absolute noise is least; `least_variance_gamma` gives that of the least variance.
+        Where in a stretch of length D the step lies, from 0 to 1. By default 1 / (1 + e^(eps/2)),
+        at which the mean absolute noise is least; `least_variance_gamma` gives that of the least
+        variance.
 
     Raises
     ------
     ValueError
-        If `epsilon` is not a number from 5e-15 D to about 55, there are fewer than two secrets, or `gamma` is not a
-        number from 0 to 1 or is below 2^-40 but not 0.
+        If `epsilon` is not a number from 5e-15 D to about 55, there are fewer than two secrets, or
+        `gamma` is not a number from 0 to 1 or is below 2^-40 but not 0.
     TypeError
         If `alphabet` is not a Line.
 
@@ -141,10 +143,12 @@ class Staircase(RealReports):
     def _classes(self) -> _Classes:
         k, width, step = self.k, self.width, self.gamma * self.width
         x = np.arange(k)
-        # an end is whole + sign step: differences of rounded ends would lose digits where the steps are narrow
+        # an end is whole + sign step: differences of rounded ends would lose digits where the steps
+        # are narrow
         wrapped = x[:-1] - width * ((x[:-1] + step) >= width)
         end = width + int(wrapped.min())
-        # beyond the first end to the right of the line all ends are at x + step, modulo the width; the left mirrors it
+        # beyond the first end to the right of the line all ends are at x + step, modulo the width;
+        # the left mirrors it
         whole = np.concatenate([x, width + wrapped, [end, end + width]])
         whole, sign = np.r_[whole, width - whole], np.repeat([1.0, -1.0], len(whole))
         at = whole + sign * step
@@ -231,8 +235,9 @@ def least_variance_gamma(epsilon: float) -> float:
     """
     eps = arguments.positive("epsilon", epsilon)
     b, c = math.exp(-eps), -math.expm1(-eps)
-    # b - 2 b^2 + 2 b^4 - b^5 = b (1-b)^3 (1+b); the difference of two numbers near 1 / c that is left goes without
-    # cancellation by r^3 - b^3 over r^2 + r b + b^2, where r^3 = b (1+b) / 2 and r^3 - b^3 = b (1-b) (1+2b) / 2
+    # b - 2 b^2 + 2 b^4 - b^5 = b (1-b)^3 (1+b); the difference of two numbers near 1 / c that is
+    # left goes without cancellation by r^3 - b^3 over r^2 + r b + b^2, where r^3 = b (1+b) / 2 and
+    # r^3 - b^3 = b (1-b) (1+2b) / 2
     r = math.cbrt(b * (1 + b) / 2)
     return b * (1 + 2 * b) / 2 / (r * r + r * b + b * b) if c else 0.5
 

@@ -16,9 +16,11 @@ from ibukit.errors import AlphabetMismatch
 from ibukit.mechanisms import FiniteMechanism
 from ibukit.mechanisms.points.real_numbers import real_numbers
 
-# Reports of other programs may lie beyond an end by the rounding of their own formulas, in parts of the whole length.
+# Reports of other programs may lie beyond an end by the rounding of their own formulas, in parts of
+# the whole length.
 SLACK = 1e-9
-# A window narrower than this part of the support has few doubles in it, and what is drawn no longer follows its law.
+# A window narrower than this part of the support has few doubles in it, and what is drawn no longer
+# follows its law.
 NARROWEST = 2.0**-40
 
 
@@ -44,7 +46,8 @@ class Windows(NamedTuple):
 class RealReports(FiniteMechanism):
     """A mechanism whose reports are real numbers that fall into finitely many classes.
 
-    Reports are numbers everywhere: as drawn, and as `tally` takes them. A tally keeps the codes of their classes.
+    Reports are numbers everywhere: as drawn, and as `tally` takes them. A tally keeps the codes of
+    their classes.
     """
 
     real_reports: ClassVar[bool] = True
@@ -132,8 +135,8 @@ class WindowReports(IntervalReports):
     def _ends(self) -> tuple[Floats, Floats, Ints]:
         """Starts of the intervals, widths, and the code of each window's first and last interval, shape (2, k).
 
-        Widths are sums of whole steps and widths of windows: differences of rounded ends would lose digits where the
-        windows are narrow.
+        Widths are sums of whole steps and widths of windows: differences of rounded ends would lose
+        digits where the windows are narrow.
         """
         w = self.windows
         steps = np.concatenate([[0], w.places, w.places, [w.last]])

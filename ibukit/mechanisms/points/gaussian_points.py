@@ -34,10 +34,11 @@ from ibukit.tally.tally import Tally
 class LinearGaussian(GaussianNoise, PointReports):
     """Gaussian noise on a line: reports are real numbers.
 
-    The density of z given x is e^(-(z - x)^2 / (2 sigma^2)) / (sigma sqrt(2 pi)). No pure epsilon holds; for secrets at
-    distance d it satisfies d^2 / (2 sigma^2)-zCDP, and (eps, delta)-differential privacy with the exact `delta`. What
-    `tally.forward` and `tally.log_scale` say are densities. Where many reports make a large matrix, close ones are
-    merged into their mean, see `merging_loss` in `ibukit.mechanisms.points`. Reports are simulated, see `Mechanism`.
+    The density of z given x is e^(-(z - x)^2 / (2 sigma^2)) / (sigma sqrt(2 pi)). No pure epsilon
+    holds; for secrets at distance d it satisfies d^2 / (2 sigma^2)-zCDP, and (eps,
+    delta)-differential privacy with the exact `delta`. What `tally.forward` and `tally.log_scale`
+    say are densities. Where many reports make a large matrix, close ones are merged into their
+    mean, see `merging_loss` in `ibukit.mechanisms.points`. Reports are simulated, see `Mechanism`.
 
     Parameters
     ----------
@@ -132,16 +133,18 @@ class LinearGaussian(GaussianNoise, PointReports):
 class PlanarGaussian(GaussianNoise, PointReports):
     """Gaussian noise in the plane: reports are points.
 
-    The density of z given x is e^(-r^2 / (2 sigma^2)) / (2 pi sigma^2), r the distance of z from the centre of cell x.
-    No pure epsilon holds; for secrets at distance d it satisfies d^2 / (2 sigma^2)-zCDP, and (eps, delta)-differential
-    privacy with the exact `delta`. What `tally.forward` and `tally.log_scale` say are densities. Where many reports
-    make a large matrix, close ones are merged into their mean, see `merging_loss` in `ibukit.mechanisms.points`.
-    Reports are simulated, see `Mechanism`.
+    The density of z given x is e^(-r^2 / (2 sigma^2)) / (2 pi sigma^2), r the distance of z from
+    the centre of cell x. No pure epsilon holds; for secrets at distance d it satisfies d^2 / (2
+    sigma^2)-zCDP, and (eps, delta)-differential privacy with the exact `delta`. What
+    `tally.forward` and `tally.log_scale` say are densities. Where many reports make a large matrix,
+    close ones are merged into their mean, see `merging_loss` in `ibukit.mechanisms.points`. Reports
+    are simulated, see `Mechanism`.
 
     Parameters
     ----------
     alphabet : Grid
-        The k secrets. Reports are (x, y), shape (n, 2), in the grid's unit from its south-west corner.
+        The k secrets. Reports are (x, y), shape (n, 2), in the grid's unit from its south-west
+        corner.
     sigma : float
         Standard deviation in each direction, in the grid's unit, e.g. km.
 
@@ -219,8 +222,8 @@ class PlanarGaussian(GaussianNoise, PointReports):
         points : array_like, shape (n, 2), or GeoSeries
             Coordinates x and y, or places in any CRS, as for `PlanarLaplace.tally_points`.
         outside : {"raise", "keep", "drop"}
-            What to do with points outside the grid. "keep" takes them where they are, which is right for reports,
-            because noise leaves the map.
+            What to do with points outside the grid. "keep" takes them where they are, which is
+            right for reports, because noise leaves the map.
         bins : int, optional
             Merge points in squares of the side `side` / `bins`, however few points there are.
         """

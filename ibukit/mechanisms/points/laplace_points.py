@@ -27,19 +27,21 @@ from ibukit.mechanisms.points.point_reports import PointReports
 class PlanarLaplacePoints(PointReports):
     """Planar Laplace noise whose reports are points, as `PlanarLaplace.tally_points` takes them.
 
-    The density of z given x is eps^2 / (2 pi) e^(-eps |z - x|), x the centre of the secret's cell. It satisfies
-    epsilon-geo-indistinguishability, tightly.
+    The density of z given x is eps^2 / (2 pi) e^(-eps |z - x|), x the centre of the secret's cell.
+    It satisfies epsilon-geo-indistinguishability, tightly.
 
-    `release` draws a point of a lattice with a probability proportional to this density, and rounds its coordinates to
-    doubles. The lattice divides the sides of cells into odd numbers of steps of at most 2^-20 / eps. So the likelihood
-    of a point is still the density, times a constant. The probability of any set of points of the lattice is that of
-    the rectangles around them, times a factor between e^-eta and e^eta, eta = sqrt(2) 2^-20 < 1.4e-6: the divergence
-    of the two laws is below 1e-12 nats per report.
+    `release` draws a point of a lattice with a probability proportional to this density, and rounds
+    its coordinates to doubles. The lattice divides the sides of cells into odd numbers of steps of
+    at most 2^-20 / eps. So the likelihood of a point is still the density, times a constant. The
+    probability of any set of points of the lattice is that of the rectangles around them, times a
+    factor between e^-eta and e^eta, eta = sqrt(2) 2^-20 < 1.4e-6: the divergence of the two laws is
+    below 1e-12 nats per report.
 
     Parameters
     ----------
     alphabet : Grid
-        The k secrets. Reports are (x, y), shape (n, 2), in the grid's unit from its south-west corner.
+        The k secrets. Reports are (x, y), shape (n, 2), in the grid's unit from its south-west
+        corner.
     epsilon : float
         Nats per unit of the grid.
 
@@ -50,8 +52,8 @@ class PlanarLaplacePoints(PointReports):
     TypeError
         If `alphabet` is not a Grid.
     NoExactSampler
-        By `release`, if `epsilon` times a side of a cell is below 2^-50, or above 2^41 over the number of cells in a
-        row: noise on the lattice would leave the whole numbers of 64 bits.
+        By `release`, if `epsilon` times a side of a cell is below 2^-50, or above 2^41 over the
+        number of cells in a row: noise on the lattice would leave the whole numbers of 64 bits.
 
     Examples
     --------
@@ -101,10 +103,11 @@ class PlanarLaplacePoints(PointReports):
     def merging_bound(self, means: Floats, merged: Merged) -> Floats:
         """What merging may do, for each of the original points, shape (n,).
 
-        With u_x the direction from x to the mean, a point apart by t has |z - x| = |mean - x| + u_x t + r, where 0 <= r
-        <= |t|^2 / (2 (rho - |t|)) and r <= 2 |t|, rho the distance of the mean from the nearest x. Terms linear in t
-        sum to 0 over a square. Hence log f(z), f = sum_x theta_x e^(-eps |z - x|), is on average below its value at
-        the mean by at most eps r, and above it by at most (eps |t|)^2 / 2, by Hoeffding's lemma.
+        With u_x the direction from x to the mean, a point apart by t has |z - x| = |mean - x| + u_x
+        t + r, where 0 <= r <= |t|^2 / (2 (rho - |t|)) and r <= 2 |t|, rho the distance of the mean
+        from the nearest x. Terms linear in t sum to 0 over a square. Hence log f(z), f = sum_x
+        theta_x e^(-eps |z - x|), is on average below its value at the mean by at most eps r, and
+        above it by at most (eps |t|)^2 / 2, by Hoeffding's lemma.
         """
         t = merged.apart
         room = nearest_distance(self.alphabet, means)[merged.group] - t
@@ -126,14 +129,14 @@ class PlanarLaplacePoints(PointReports):
 class LinearLaplacePoints(PointReports):
     """Laplace noise on a line whose reports are real numbers, as `LinearLaplace.tally_points` takes them.
 
-    The density of z given x is (eps/2) e^(-eps |z - x|). It satisfies epsilon-d-privacy with d(x, y) = |x - y|,
-    tightly.
+    The density of z given x is (eps/2) e^(-eps |z - x|). It satisfies epsilon-d-privacy with d(x,
+    y) = |x - y|, tightly.
 
-    `release` draws a point of a lattice with a probability proportional to this density, and rounds it to a double. The
-    lattice divides units into an odd number of steps of at most 2^-20 / eps. So the likelihood of a number is still the
-    density, times a constant. The probability of any set of points of the lattice is that of the stretches around them,
-    times a factor between e^-eta and e^eta, eta = 2^-20 < 1e-6: the divergence of the two laws is below 1e-12 nats per
-    report.
+    `release` draws a point of a lattice with a probability proportional to this density, and rounds
+    it to a double. The lattice divides units into an odd number of steps of at most 2^-20 / eps. So
+    the likelihood of a number is still the density, times a constant. The probability of any set of
+    points of the lattice is that of the stretches around them, times a factor between e^-eta and
+    e^eta, eta = 2^-20 < 1e-6: the divergence of the two laws is below 1e-12 nats per report.
 
     Parameters
     ----------
@@ -149,8 +152,8 @@ class LinearLaplacePoints(PointReports):
     TypeError
         If `alphabet` is not a Line.
     NoExactSampler
-        By `release`, if `epsilon` is below 2^-50, or above 2^41 over the number of secrets: noise on the lattice would
-        leave the whole numbers of 64 bits.
+        By `release`, if `epsilon` is below 2^-50, or above 2^41 over the number of secrets: noise
+        on the lattice would leave the whole numbers of 64 bits.
 
     Examples
     --------
@@ -199,9 +202,9 @@ class LinearLaplacePoints(PointReports):
     def merging_bound(self, means: Floats, merged: Merged) -> Floats:
         """What merging may do, for each of the original points, shape (n,).
 
-        Between two neighbours the density of z is a sum of multiples of e^(eps z) and e^(-eps z): at a distance t from
-        the mean its logarithm, but for what is linear in t, is larger by at most (eps t)^2 / 2. Beyond an end of the
-        line it is linear.
+        Between two neighbours the density of z is a sum of multiples of e^(eps z) and e^(-eps z):
+        at a distance t from the mean its logarithm, but for what is linear in t, is larger by at
+        most (eps t)^2 / 2. Beyond an end of the line it is linear.
         """
         at = means[:, 0] - self.alphabet.first
         inside = (at > 0) & (at < self.k - 1)

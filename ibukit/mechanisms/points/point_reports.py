@@ -20,10 +20,11 @@ from ibukit.tally.tally import Tally, make_part
 class PointReports(Mechanism):
     """Noise whose reports are points, shape (n, 2), or numbers, shape (n,).
 
-    Probabilities are densities. Where there are more reports than columns in a matrix of `most_entries`,
-    neighbours are merged into their mean: the maximum of the likelihood of the merged reports has, under the exact one,
-    a log-likelihood that is lower than the maximum by at most `merging_loss(tally)` nats per report. A tally keeps rows
-    (coordinates, the bound on what merging did to this report).
+    Probabilities are densities. Where there are more reports than columns in a matrix of
+    `most_entries`, neighbours are merged into their mean: the maximum of the likelihood of the
+    merged reports has, under the exact one, a log-likelihood that is lower than the maximum by at
+    most `merging_loss(tally)` nats per report. A tally keeps rows (coordinates, the bound on what
+    merging did to this report).
     """
 
     dimension: ClassVar[int] = 2
@@ -112,8 +113,8 @@ class PointReports(Mechanism):
 def merging_loss(tally: Tally) -> float:
     """What merging neighbouring reports may cost, in nats per report.
 
-    The exact mean log-likelihood of a maximiser for the merged reports is below its maximum by at most this. It is 0
-    where nothing was merged.
+    The exact mean log-likelihood of a maximiser for the merged reports is below its maximum by at
+    most this. It is 0 where nothing was merged.
 
     Parameters
     ----------

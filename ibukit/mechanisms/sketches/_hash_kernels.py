@@ -1,17 +1,19 @@
 """Our hash family, version 1: a secret's bucket under a seed, and the sets of secrets that a report supports.
 
-Everything is arithmetic on 64-bit unsigned integers that wrap around, so that a seed gives the same buckets on every
-machine. With the constants of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), a seed becomes a key by one finaliser,
-and the key the start of a stream, of which secret x takes number x:
+Everything is arithmetic on 64-bit unsigned integers that wrap around, so that a seed gives the same
+buckets on every machine. With the constants of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), a
+seed becomes a key by one finaliser, and the key the start of a stream, of which secret x takes
+number x:
 
     key = mix(seed + GAMMA),   word(x) = mix(key + (x + 1) GAMMA).
 
-A word u becomes a bucket by the high half of the product u g (Lemire, 2019). Where the low half is below 2^64 mod g the
-next word mix(u + GAMMA) is taken, so that every bucket comes from equally many words. Balanced buckets come from a
-shuffle of the secrets (Fisher and Yates) by words of the same stream: the secret at place i has bucket i mod g.
+A word u becomes a bucket by the high half of the product u g (Lemire, 2019). Where the low half is
+below 2^64 mod g the next word mix(u + GAMMA) is taken, so that every bucket comes from equally many
+words. Balanced buckets come from a shuffle of the secrets (Fisher and Yates) by words of the same
+stream: the secret at place i has bucket i mod g.
 
-Never change what is computed here: reports that were collected name hash functions by their seeds. Another family is
-another version, with a name of its own.
+Never change what is computed here: reports that were collected name hash functions by their seeds.
+Another family is another version, with a name of its own.
 """
 
 import numpy as np

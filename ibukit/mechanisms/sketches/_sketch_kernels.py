@@ -1,8 +1,9 @@
 """A family of hash functions, and what reports on buckets say of each secret.
 
-Version 1 of the family: with uint64 arithmetic that wraps around, and G and the finaliser `mix` of local hashing, the
-hash of secret x (its place in the alphabet) under function `row` is v = mix(mix(seed + (row + 1) G) + (x + 1) G), and
-its bucket is floor((v >> 32) width / 2^32). Change neither: reports were made with it.
+Version 1 of the family: with uint64 arithmetic that wraps around, and G and the finaliser `mix` of
+local hashing, the hash of secret x (its place in the alphabet) under function `row` is v =
+mix(mix(seed + (row + 1) G) + (x + 1) G), and its bucket is floor((v >> 32) width / 2^32). Change
+neither: reports were made with it.
 """
 
 import numpy as np

@@ -30,21 +30,22 @@ MAX_HASHES = 15
 class BloomRappor(NumberedBits):
     """RAPPOR with Bloom filters: one noisy filter of the user's cohort.
 
-    Each user belongs to one of `cohorts`, at random. The cohort's hash functions set up to `hashes` of `bits` bits, the
-    set B_x. The permanent response makes each bit 1 with probability f/2, 0 with probability f/2, and leaves it
-    otherwise; the instantaneous one reports 1 with probability q where the result is 1, else p. So one report has 1
-    with probability q* = f (p + q) / 2 + (1 - f) q on the bits of B_x, and p* = f (p + q) / 2 + (1 - f) p elsewhere,
-    independently. With t of the |B_x| bits reported as 1, P(cohort, report given x) is proportional to
-    (q* / p*)^t ((1 - q*) / (1 - p*))^(|B_x| - t). Hash functions of one secret may coincide, then |B_x| < hashes.
-    Reports are simulated, see `Mechanism`.
+    Each user belongs to one of `cohorts`, at random. The cohort's hash functions set up to `hashes`
+    of `bits` bits, the set B_x. The permanent response makes each bit 1 with probability f/2, 0
+    with probability f/2, and leaves it otherwise; the instantaneous one reports 1 with probability
+    q where the result is 1, else p. So one report has 1 with probability q* = f (p + q) / 2 + (1 -
+    f) q on the bits of B_x, and p* = f (p + q) / 2 + (1 - f) p elsewhere, independently. With t of
+    the |B_x| bits reported as 1, P(cohort, report given x) is proportional to (q* / p*)^t ((1 - q*)
+    / (1 - p*))^(|B_x| - t). Hash functions of one secret may coincide, then |B_x| < hashes. Reports
+    are simulated, see `Mechanism`.
 
     The hash functions are public and known: the likelihood is that of the whole filter, exactly.
 
     Parameters
     ----------
     alphabet : Alphabet or int
-        The k secrets; reports are the cohort and the bits, shape (n, 1 + bits). Secrets are hashed by their places in
-        the alphabet.
+        The k secrets; reports are the cohort and the bits, shape (n, 1 + bits). Secrets are hashed
+        by their places in the alphabet.
     bits : int
         Size of the filter.
     hashes : int
@@ -54,16 +55,18 @@ class BloomRappor(NumberedBits):
     f : float
         Probability that the permanent response says nothing of a bit, from 0 to less than 1.
     p, q : float
-        Probabilities that a bit 0, and a bit 1, of the permanent response is reported as 1. They must differ.
+        Probabilities that a bit 0, and a bit 1, of the permanent response is reported as 1. They
+        must differ.
     seed : int
-        Which functions of the family (version 1, uint64 arithmetic, the same on every machine) are taken.
+        Which functions of the family (version 1, uint64 arithmetic, the same on every machine) are
+        taken.
 
     Raises
     ------
     ValueError
-        If `bits`, `hashes`, `cohorts` or `seed` is no whole number or out of range, `f`, `p` or `q` is no probability,
-        p and q are equal, p* or q* is closer to 0 or 1 than 2^-53, there are fewer than two secrets, or all have the
-        same filter in each cohort.
+        If `bits`, `hashes`, `cohorts` or `seed` is no whole number or out of range, `f`, `p` or `q`
+        is no probability, p and q are equal, p* or q* is closer to 0 or 1 than 2^-53, there are
+        fewer than two secrets, or all have the same filter in each cohort.
 
     Notes
     -----
@@ -161,8 +164,8 @@ class BloomRappor(NumberedBits):
     def epsilon(self) -> float:  # type: ignore[override]
         """The tight level of one report, nats, for all pairs of secrets.
 
-        The largest |Bx without By| max(a, b) - |By without Bx| min(a, b) over cohorts and pairs, where a and b are
-        ln (q* / p*) and ln ((1 - q*) / (1 - p*)).
+        The largest |Bx without By| max(a, b) - |By without Bx| min(a, b) over cohorts and pairs,
+        where a and b are ln (q* / p*) and ln ((1 - q*) / (1 - p*)).
         """
         one, zero = self._log_ratios
         return self._farthest(max(one, zero), -min(one, zero))
@@ -171,8 +174,8 @@ class BloomRappor(NumberedBits):
     def lifetime_epsilon(self) -> float:
         """The tight level of the permanent response, which no number of reports exceeds.
 
-        ln ((1 - f/2) / (f/2)) for each bit in which two filters differ; inf where f is 0. The reports of one user that
-        share a permanent response approach it.
+        ln ((1 - f/2) / (f/2)) for each bit in which two filters differ; inf where f is 0. The
+        reports of one user that share a permanent response approach it.
         """
         if self.f == 0:
             return math.inf

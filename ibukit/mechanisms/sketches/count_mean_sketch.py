@@ -76,19 +76,20 @@ class Sketch(RowReports):
 class CountMeanSketch(Sketch, NumberedBits):
     """Count mean sketch (CMS): the bits of a hashed secret's bucket vector.
 
-    Each user draws one of `rows` hash functions h_j, sets bit h_j(x) of `width` bits, and keeps each bit with
-    probability e^(eps/2) / (1 + e^(eps/2)), else flips it. P(j, b given x) = p^width exp(-(1/2 + S(b)/2 - b_(h_j(x)))
-    eps) / rows with S(b) the number of ones and p the probability that a bit is kept. These probabilities satisfy
-    epsilon-local differential privacy, tightly. Reports are simulated, see `Mechanism`.
+    Each user draws one of `rows` hash functions h_j, sets bit h_j(x) of `width` bits, and keeps
+    each bit with probability e^(eps/2) / (1 + e^(eps/2)), else flips it. P(j, b given x) = p^width
+    exp(-(1/2 + S(b)/2 - b_(h_j(x))) eps) / rows with S(b) the number of ones and p the probability
+    that a bit is kept. These probabilities satisfy epsilon-local differential privacy, tightly.
+    Reports are simulated, see `Mechanism`.
 
-    The hash functions are public and known: given them, the likelihood is exact, whatever secrets collide. The
-    published estimator knows them only on average.
+    The hash functions are public and known: given them, the likelihood is exact, whatever secrets
+    collide. The published estimator knows them only on average.
 
     Parameters
     ----------
     alphabet : Alphabet or int
-        The k secrets; reports are the row j and the bits, shape (n, 1 + width). Secrets are hashed by their places in
-        the alphabet.
+        The k secrets; reports are the row j and the bits, shape (n, 1 + width). Secrets are hashed
+        by their places in the alphabet.
     epsilon : float
         Nats, for all pairs of secrets.
     rows : int
@@ -96,14 +97,15 @@ class CountMeanSketch(Sketch, NumberedBits):
     width : int
         Number of buckets of each, at least 2.
     seed : int
-        Which functions of the family (version 1, uint64 arithmetic, the same on every machine) are taken.
+        Which functions of the family (version 1, uint64 arithmetic, the same on every machine) are
+        taken.
 
     Raises
     ------
     ValueError
-        If `epsilon` is not a number from 5e-15 to 73.4, where a bit is kept with a probability that rounds to 1 in
-        doubles, there are fewer than two secrets, `rows`, `width` or `seed` is no whole number or too small, or all
-        functions send all secrets to one bucket.
+        If `epsilon` is not a number from 5e-15 to 73.4, where a bit is kept with a probability that
+        rounds to 1 in doubles, there are fewer than two secrets, `rows`, `width` or `seed` is no
+        whole number or too small, or all functions send all secrets to one bucket.
 
     Notes
     -----
@@ -195,17 +197,18 @@ class CountMeanSketch(Sketch, NumberedBits):
 class HadamardCountMeanSketch(Sketch, SignedIndices):
     """Hadamard count mean sketch (HCMS): one noisy sign of a hashed secret.
 
-    Each user draws one of `rows` hash functions h_j and a column l of the Hadamard matrix of `width` rows, and reports
-    the sign H_(h_j(x), l), flipped with probability 1 / (e^eps + 1). P(j, l, sign given x) = (e^eps if the sign is
-    that of x, else 1) / (rows width (e^eps + 1)). These probabilities satisfy epsilon-local differential privacy,
-    tightly. Reports are simulated, see `Mechanism`. The hash functions are those of `CountMeanSketch`, public and
-    known, so that the likelihood is exact.
+    Each user draws one of `rows` hash functions h_j and a column l of the Hadamard matrix of
+    `width` rows, and reports the sign H_(h_j(x), l), flipped with probability 1 / (e^eps + 1). P(j,
+    l, sign given x) = (e^eps if the sign is that of x, else 1) / (rows width (e^eps + 1)). These
+    probabilities satisfy epsilon-local differential privacy, tightly. Reports are simulated, see
+    `Mechanism`. The hash functions are those of `CountMeanSketch`, public and known, so that the
+    likelihood is exact.
 
     Parameters
     ----------
     alphabet : Alphabet or int
-        The k secrets; reports are (row, index, sign), with signs +1 or -1, shape (n, 3). Secrets are hashed by their
-        places in the alphabet.
+        The k secrets; reports are (row, index, sign), with signs +1 or -1, shape (n, 3). Secrets
+        are hashed by their places in the alphabet.
     epsilon : float
         Nats, for all pairs of secrets.
     rows : int
@@ -213,14 +216,16 @@ class HadamardCountMeanSketch(Sketch, SignedIndices):
     width : int
         Number of buckets of each, a power of two from 2 on.
     seed : int
-        Which functions of the family (version 1, uint64 arithmetic, the same on every machine) are taken.
+        Which functions of the family (version 1, uint64 arithmetic, the same on every machine) are
+        taken.
 
     Raises
     ------
     ValueError
-        If `epsilon` is not a number from 5e-15 to 36.7, where a sign is true with a probability that rounds to 1 in
-        doubles, there are fewer than two secrets, `rows`, `width` or `seed` is no whole number or too small, `width` is
-        no power of two, or all functions send all secrets to one bucket.
+        If `epsilon` is not a number from 5e-15 to 36.7, where a sign is true with a probability
+        that rounds to 1 in doubles, there are fewer than two secrets, `rows`, `width` or `seed` is
+        no whole number or too small, `width` is no power of two, or all functions send all secrets
+        to one bucket.
 
     Notes
     -----

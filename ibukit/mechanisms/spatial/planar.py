@@ -38,25 +38,28 @@ MAX_ONE_BY_ONE = 2**26
 class PlanarGeometric(Mechanism):
     """Geometric noise on the infinite grid of cells.
 
-    P(z given x) = lambda exp(-eps d(x, z)) for every cell z of the infinite grid, d Euclidean between centres. lambda =
-    1 / sum over all offsets (i, j) of exp(-eps |(i, j)|). These probabilities satisfy epsilon-geo-indistinguishability,
-    tightly. Reports are simulated, see `Mechanism`.
+    P(z given x) = lambda exp(-eps d(x, z)) for every cell z of the infinite grid, d Euclidean
+    between centres. lambda = 1 / sum over all offsets (i, j) of exp(-eps |(i, j)|). These
+    probabilities satisfy epsilon-geo-indistinguishability, tightly. Reports are simulated, see
+    `Mechanism`.
 
     Parameters
     ----------
     alphabet : Grid
-        The k secrets. Reports are integer cell coordinates (row, column) on the grid continued without end,
-        shape (n, 2); the grid's south-west cell is its `first`, (0, 0) unless said otherwise. The grid may be without
-        an end itself: then secrets are cell coordinates, too. If it has bounds, reports may be points instead, as
-        `Grid.codes` takes them, and are the cells that hold them, also outside the bounds.
+        The k secrets. Reports are integer cell coordinates (row, column) on the grid continued
+        without end, shape (n, 2); the grid's south-west cell is its `first`, (0, 0) unless said
+        otherwise. The grid may be without an end itself: then secrets are cell coordinates, too. If
+        it has bounds, reports may be points instead, as `Grid.codes` takes them, and are the cells
+        that hold them, also outside the bounds.
     epsilon : float
         Nats per unit of the grid, e.g. per km.
 
     Raises
     ------
     ValueError
-        If `epsilon` is not a finite number above 0, or so small that the noise spreads over millions of cells, or so
-        large that it leaves its own cell with a probability of at most 2^-53.
+        If `epsilon` is not a finite number above 0, or so small that the noise spreads over
+        millions of cells, or so large that it leaves its own cell with a probability of at most
+        2^-53.
     TypeError
         If `alphabet` is not a Grid.
 
@@ -230,10 +233,10 @@ class _Remapped(GridMechanism):
 class TruncatedPlanarGeometric(_Remapped):
     """Planar geometric noise, then the nearest cell of the grid.
 
-    P(z given x) = sum over the cells w of the infinite grid whose nearest cell is z of lambda exp(-eps d(x, w)): a
-    border cell gets all that lies beyond it. These probabilities satisfy epsilon-geo-indistinguishability (remapping is
-    post-processing). Reports are simulated, see `Mechanism`. Towards a border the nearer secret need not be the
-    likelier one.
+    P(z given x) = sum over the cells w of the infinite grid whose nearest cell is z of lambda
+    exp(-eps d(x, w)): a border cell gets all that lies beyond it. These probabilities satisfy
+    epsilon-geo-indistinguishability (remapping is post-processing). Reports are simulated, see
+    `Mechanism`. Towards a border the nearer secret need not be the likelier one.
 
     Parameters
     ----------
@@ -245,8 +248,9 @@ class TruncatedPlanarGeometric(_Remapped):
     Raises
     ------
     ValueError
-        If `epsilon` is not a finite number above 0, or so small that the noise spreads over millions of cells, or so
-        large that it leaves its own cell with a probability of at most 2^-53.
+        If `epsilon` is not a finite number above 0, or so small that the noise spreads over
+        millions of cells, or so large that it leaves its own cell with a probability of at most
+        2^-53.
     TypeError
         If `alphabet` is not a Grid.
 
@@ -291,13 +295,14 @@ class TruncatedPlanarGeometric(_Remapped):
 class PlanarLaplace(_Remapped):
     """Laplace noise in the plane, rounded to the nearest cell.
 
-    Noise of density eps^2/(2 pi) e^(-eps r) is added to the centre of the secret cell; the nearest cell is reported.
-    The noise is drawn in the continuum and discretised afterwards; what falls outside the grid goes to its nearest
-    cell. So the matrix holds the noise's mass on each cell, border cells reaching to infinity; it is computed by
-    Gauss-Legendre quadrature (rows sum to 1 within 1e-12). These probabilities satisfy
-    epsilon-geo-indistinguishability; the tight level is a little lower. Reports are simulated, see `Mechanism`.
-    `release` draws geometric noise on a lattice of steps of at most 2^-20 / eps and reports the nearest cell: the
-    probability of each report is that of the matrix times a factor between e^-eta and e^eta, eta = sqrt(2) 2^-20 <
+    Noise of density eps^2/(2 pi) e^(-eps r) is added to the centre of the secret cell; the nearest
+    cell is reported. The noise is drawn in the continuum and discretised afterwards; what falls
+    outside the grid goes to its nearest cell. So the matrix holds the noise's mass on each cell,
+    border cells reaching to infinity; it is computed by Gauss-Legendre quadrature (rows sum to 1
+    within 1e-12). These probabilities satisfy epsilon-geo-indistinguishability; the tight level is
+    a little lower. Reports are simulated, see `Mechanism`. `release` draws geometric noise on a
+    lattice of steps of at most 2^-20 / eps and reports the nearest cell: the probability of each
+    report is that of the matrix times a factor between e^-eta and e^eta, eta = sqrt(2) 2^-20 <
     1.4e-6.
 
     Parameters
@@ -310,8 +315,9 @@ class PlanarLaplace(_Remapped):
     Raises
     ------
     ValueError
-        If `epsilon` is not a finite number above 0, or so small that the noise spreads over millions of cells, or so
-        large that it leaves its own cell with a probability of at most 2^-53.
+        If `epsilon` is not a finite number above 0, or so small that the noise spreads over
+        millions of cells, or so large that it leaves its own cell with a probability of at most
+        2^-53.
     TypeError
         If `alphabet` is not a Grid.
 
@@ -326,8 +332,8 @@ class PlanarLaplace(_Remapped):
     >>> mechanism.matrix().sum(axis=1).round(12).min()
     np.float64(1.0)
 
-    Reports as the points that people released, by ``mechanism.of_points.release(secrets)``, in km from the south-west
-    corner; one is west of the grid:
+    Reports as the points that people released, by ``mechanism.of_points.release(secrets)``, in km
+    from the south-west corner; one is west of the grid:
 
     >>> mechanism.tally_points([[3.25, 1.8], [2.1, 2.9], [-0.4, 1.2]], outside="keep").n
     3
@@ -369,35 +375,40 @@ class PlanarLaplace(_Remapped):
     ) -> Tally:
         """Count reports that are points, which say more than the cells that hold them.
 
-        The likelihood of a point z is the density of the noise, eps^2/(2 pi) e^(-eps |z - x|), for each cell's centre
-        x: people are taken to be in the middle of their cells, as by `tally`. No more points than make a matrix of 2^25
-        entries are taken as they are. Of more, those close together are merged into their mean, in the smallest squares
-        that leave few enough; with a million points on 400 cells these are about an eighth of a cell wide.
+        The likelihood of a point z is the density of the noise, eps^2/(2 pi) e^(-eps |z - x|), for
+        each cell's centre x: people are taken to be in the middle of their cells, as by `tally`. No
+        more points than make a matrix of 2^25 entries are taken as they are. Of more, those close
+        together are merged into their mean, in the smallest squares that leave few enough; with a
+        million points on 400 cells these are about an eighth of a cell wide.
         `ibukit.mechanisms.points.merging_loss` bounds what that may cost, in nats per report.
 
         Parameters
         ----------
         points : array_like, shape (n, 2), or GeoSeries
-            Coordinates x (east) and y (north) in the grid's unit from its south-west corner. Or places on the globe in
-            any CRS, if the grid has bounds; they are put on it in proportion to their degrees.
+            Coordinates x (east) and y (north) in the grid's unit from its south-west corner. Or
+            places on the globe in any CRS, if the grid has bounds; they are put on it in proportion
+            to their degrees.
         outside : {"raise", "keep", "drop"}
-            What to do with points outside the grid. "keep" takes them where they are, which is right for reports,
-            because noise leaves the map. "drop" leaves people out, those near the border more often than others.
+            What to do with points outside the grid. "keep" takes them where they are, which is
+            right for reports, because noise leaves the map. "drop" leaves people out, those near
+            the border more often than others.
         bins : int, optional
-            Merge points in squares of which so many make the shorter side of a cell, however few points there are.
+            Merge points in squares of which so many make the shorter side of a cell, however few
+            points there are.
 
         Returns
         -------
         Tally
-            Of a `PlanarLaplacePoints`, also called `of_points`; its ``parts[0].reports`` are rows (x, y, bound of
-            merging).
+            Of a `PlanarLaplacePoints`, also called `of_points`; its ``parts[0].reports`` are rows
+            (x, y, bound of merging).
 
         Raises
         ------
         AlphabetMismatch
             If a coordinate is missing or infinite, or outside the grid where `outside` is "raise".
         ValueError
-            If there is no point, the points have not the shape (n, 2), or the grid has no bounds for a GeoSeries.
+            If there is no point, the points have not the shape (n, 2), or the grid has no bounds
+            for a GeoSeries.
         """
         mechanism = self.of_points
         return mechanism.counted(

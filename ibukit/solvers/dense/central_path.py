@@ -1,9 +1,10 @@
 """The interior point of `interior_point` on a matrix, in as few calls as it takes.
 
-On matrices of some hundred rows a call of numpy costs as much as what it does. So the two pairs of the optimality
-conditions stand one after the other in two vectors, A = (theta, nu) and B = (s, lam), whose product is to become
-(mu, ..., mu, q): what is done to both is one call. What the certificate needs, g = M (q / nu), is also the right-hand
-side of the predictor, g - 1, since s = 1 - M lam.
+On matrices of some hundred rows a call of numpy costs as much as what it does. So the two pairs of
+the optimality conditions stand one after the other in two vectors, A = (theta, nu) and B = (s,
+lam), whose product is to become (mu, ..., mu, q): what is done to both is one call. What the
+certificate needs, g = M (q / nu), is also the right-hand side of the predictor, g - 1, since s = 1
+- M lam.
 """
 
 from __future__ import annotations
@@ -97,7 +98,8 @@ class DensePath:
             - dual * (total + gained)
             + primal * dual * float(_sum(second[:k]))
         )
-        # at the limits of doubles this may exceed the total beyond all bounds; exactly, it never does
+        # at the limits of doubles this may exceed the total beyond all bounds; exactly, it never
+        # does
         mu = min(max(after / total, 0.0), 1.0) ** 3 * total / k
         # corrector: centred, with second-order terms
         self._target[:k] = mu

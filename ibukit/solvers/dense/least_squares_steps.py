@@ -1,12 +1,14 @@
 """A maximiser with mass on few secrets, by Newton's method with non-negative least squares: exact zeros in few steps.
 
-With S_xz = M_xz / nu_z the log-likelihood around theta is 1 - 1/2 sum_z q_z (sum_x y_x (S_xz - 2))^2 to second order,
-for y on the simplex. Its maximiser there is the direction of the non-negative least squares solution with one more
-equation, sum y = 1 (Wang, 2007). That solution takes in one secret after the other, so few should have mass. Once
-they are known, a step is one system of equations for them alone, in less than half of the time.
+With S_xz = M_xz / nu_z the log-likelihood around theta is 1 - 1/2 sum_z q_z (sum_x y_x (S_xz -
+2))^2 to second order, for y on the simplex. Its maximiser there is the direction of the
+non-negative least squares solution with one more equation, sum y = 1 (Wang, 2007). That solution
+takes in one secret after the other, so few should have mass. Once they are known, a step is one
+system of equations for them alone, in less than half of the time.
 
-Of many secrets only some are looked at: at first a few at equal steps, then those with mass, their neighbours and the
-peaks of g. So the rows must change little from one secret to the next, as those of noise on a scale do.
+Of many secrets only some are looked at: at first a few at equal steps, then those with mass, their
+neighbours and the peaks of g. So the rows must change little from one secret to the next, as those
+of noise on a scale do.
 """
 
 from __future__ import annotations
@@ -20,8 +22,9 @@ from ibukit._ground.arguments import Floats, Ints
 
 # secrets up to which all are looked at
 FEW_SECRETS = 32
-# of more secrets, or of more than there are reports: the reports, also for each secret, and the hills of g beyond which
-# the interior point is the faster one, and at how many secrets they are looked at first
+# of more secrets, or of more than there are reports: the reports, also for each secret, and the
+# hills of g beyond which the interior point is the faster one, and at how many secrets they are
+# looked at first
 MAX_REPORTS = 256
 MAX_REPORTS_A_SECRET = 3
 MAX_HILLS = 12
@@ -31,19 +34,21 @@ FIRST_UPDATES = 6
 HALVINGS = 10
 # of a mean log-likelihood
 MEAN_ROUNDING = 1e-13
-# a tolerance from which one step more is taken, for as many digits as there are, and max g - 1 that shows them
+# a tolerance from which one step more is taken, for as many digits as there are, and max g - 1 that
+# shows them
 EXACT_BELOW = 1e-6
 EXACT = 1e-12
 # of max g - 1
 ROUNDING = 1e-15
 MIN_SEEN = 1e-100
-# mass up to which a secret counts among those without: where g is 1 beyond the support it comes of the last digits
+# mass up to which a secret counts among those without: where g is 1 beyond the support it comes of
+# the last digits
 UNSURE_MASS = 1e-9
-# where a secret without mass is so close to having some, there may be other maximisers, and which one is found here
-# would depend on nothing but the order of the secrets
+# where a secret without mass is so close to having some, there may be other maximisers, and which
+# one is found here would depend on nothing but the order of the secrets
 CLEARLY_BELOW = 1e-6
-# Any maximiser phi has sum_x phi_x g_x >= 1. So where g is at most 1 + e, and 1 - b on the secrets without mass, phi
-# has at most e / b of its mass on them: at most this share is as good as none
+# Any maximiser phi has sum_x phi_x g_x >= 1. So where g is at most 1 + e, and 1 - b on the secrets
+# without mass, phi has at most e / b of its mass on them: at most this share is as good as none
 ELSEWHERE = 1e-4
 
 

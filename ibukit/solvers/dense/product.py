@@ -29,7 +29,8 @@ def _address(capsule: object) -> int:
     return int(_POINTER_IN(capsule, _NAME_OF(capsule)))
 
 
-# what ctypes calls runs without the lock; triangle, transposed, k, n, factor, a, its stride, factor, result, its stride
+# what ctypes calls runs without the lock; triangle, transposed, k, n, factor, a, its stride,
+# factor, result, its stride
 _SSYRK = ctypes.CFUNCTYPE(
     None, ctypes.c_char_p, ctypes.c_char_p, _INT, _INT, _SINGLE, _ARRAY, _INT, _SINGLE, _ARRAY, _INT
 )(_address(cython_blas.__pyx_capi__["ssyrk"]))

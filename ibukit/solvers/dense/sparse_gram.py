@@ -9,7 +9,8 @@ from ibukit._ground.arguments import Floats
 
 # entries from which a product of BLAS costs more than to look for another way
 MANY_ENTRIES = 2**14
-# a pair of entries in a sparse product costs as much as so many multiplications in BLAS; to list it costs more once
+# a pair of entries in a sparse product costs as much as so many multiplications in BLAS; to list it
+# costs more once
 PAIR = 200
 
 

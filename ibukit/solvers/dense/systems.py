@@ -1,7 +1,8 @@
 """The systems of a path on one matrix, (M diag(w) M^T + diag(d)) x = r, in memory that is used again.
 
-Three forms of the same system: in all secrets; in those whose d is not much larger than their own entry of M diag(w)
-M^T, the others one by one; and in the reports, (diag(1/w) + M^T diag(1/d) M) v = M^T r / d, where x = (r - M v) / d.
+Three forms of the same system: in all secrets; in those whose d is not much larger than their own
+entry of M diag(w) M^T, the others one by one; and in the reports, (diag(1/w) + M^T diag(1/d) M) v =
+M^T r / d, where x = (r - M v) / d.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from ibukit.solvers._normal_equations import (
 )
 from ibukit.solvers.dense.sparse_gram import SparseGram
 
-# times the secrets, the reports below which the system is one in the reports: it costs s^2 k + s^3 / 3, the other
-# k^2 s + k^3 / 3
+# times the secrets, the reports below which the system is one in the reports: it costs s^2 k + s^3
+# / 3, the other k^2 s + k^3 / 3
 FEW_REPORTS = 0.85
 # secrets from which it is worth looking for those that can be solved for one by one
 MANY_SECRETS = 48
@@ -109,7 +110,8 @@ class Systems:
             return None
 
         def solve(r: Floats) -> Floats:
-            # the large secrets see what the small ones did to the fit; the small ones' own coupling is below 1e-3
+            # the large secrets see what the small ones did to the fit; the small ones' own coupling
+            # is below 1e-3
             x = r / alone
             x[kept] = 0
             x[kept] = inner(r[kept] - np.dot(rows, w * np.dot(x, matrix)))

@@ -1,9 +1,10 @@
 """The best private channel where the bounds are no path and columns cannot be listed, as on a grid.
 
-Columns climb on a tangent of the criterion to where no small move raises them: at first from waves, in batches, each on
-the tangent between what the batches before have and the J that the relaxation of `patch_relaxation` finds best, so
-that each batch seeks what is missing; then from the columns of the last design, shaken. A design of them gives the next
-tangent. Whatever columns are missed, the bound of the relaxation holds; the gap tells the cost of both.
+Columns climb on a tangent of the criterion to where no small move raises them: at first from waves,
+in batches, each on the tangent between what the batches before have and the J that the relaxation
+of `patch_relaxation` finds best, so that each batch seeks what is missing; then from the columns of
+the last design, shaken. A design of them gives the next tangent. Whatever columns are missed, the
+bound of the relaxation holds; the gap tells the cost of both.
 """
 
 from __future__ import annotations
@@ -26,17 +27,22 @@ from ibukit.fisher_information import contrasts
 WAVES_FOR_A_MOMENT, SHAKEN_FOR_A_MOMENT = 0.15, 0.25
 # and so many more of each: with reflections moments are few
 MORE_WAVES = 80
-# later batches would bring little that is new; a tangent between two has this share of the relaxation's J
+# later batches would bring little that is new; a tangent between two has this share of the
+# relaxation's J
 BATCHES, SHARE_OF_RELAXED = 5, 0.5
-# heights of waves, as multiples of what the covariance says, and how far columns are shaken, in shortest steps
+# heights of waves, as multiples of what the covariance says, and how far columns are shaken, in
+# shortest steps
 HEIGHTS, SHAKEN_BY = (1.0, 2.0, 4.0), (0.2, 0.5)
 # columns that climb from near the ground have this share of the shortest step for a spread
 LOW = 0.002
-# to which share the weights of a round are found: of the gap that the last left, but not less nor more than this
+# to which share the weights of a round are found: of the gap that the last left, but not less nor
+# more than this
 CLIMBED_TO, LOOSELY, SHARE_OF_GAP = 1e-3, 1e-2, 0.03
-# the rounds end where one lowers the value by less than this share of it, or no column is left that scores more
+# the rounds end where one lowers the value by less than this share of it, or no column is left that
+# scores more
 MIN_LOWERED, MAX_CLIMBS = 5e-4, 40
-# with more secrets a round takes long: their number falls as k^3, to no less than two, and each is to lower by so much
+# with more secrets a round takes long: their number falls as k^3, to no less than two, and each is
+# to lower by so much
 SECRETS_OF_MANY_CLIMBS, MIN_LOWERED_OF_MANY = 45, 2e-3
 # where none that is found scores more, others are sought so many times in all
 TRIES_TO_RISE = 3

@@ -1,8 +1,9 @@
 """From one extremal column to others that score more: sets of secrets are raised or lowered until a bound is attained.
 
-Where w_x is as large as w_y allows, x can only be raised together with y. Those with which x must rise are found in one
-look, as bounds that are attained one after another are attained at once. Along such a move, scaled to mean 1, a score
-is convex over linear: where it climbs at first it climbs to the end, and the end may be higher even where it does not.
+Where w_x is as large as w_y allows, x can only be raised together with y. Those with which x must
+rise are found in one look, as bounds that are attained one after another are attained at once.
+Along such a move, scaled to mean 1, a score is convex over linear: where it climbs at first it
+climbs to the end, and the end may be higher even where it does not.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ def scores(logs: Floats, tangent: Tangent) -> Floats:
 def risen(logs: Floats, distances: Floats, tangent: Tangent, rng: np.random.Generator) -> Floats:
     """Extremal columns that none of the moves tried raises, from private ones, by random moves and then by good ones.
 
-    Where all took the best move, most would meet, and a design needs as many that are good as it has moments.
+    Where all took the best move, most would meet, and a design needs as many that are good as it
+    has moments.
     """
     for tried, luck in ((1, rng), (max(1, PAIRS_LOOKED_AT // distances.size), None)):
         live, done = logs, []

@@ -15,7 +15,8 @@ from ibukit.design.optimal.whitening import Pairs
 FIRST_HEIGHT = 1.2
 # products have at least that slack at first
 MIN_PRODUCT = 0.1
-# by this share of its terms a form is raised before it proves anything: columns of a patch are listed up to ties
+# by this share of its terms a form is raised before it proves anything: columns of a patch are
+# listed up to ties
 RAISED = 1e-7
 # and bent by this share of its largest entry, above what rounding does to eigenvalues
 BENT = 1e-13
@@ -172,7 +173,8 @@ def _room(matrix: Floats, change: Floats, share: float) -> float:
 class Products(NamedTuple):
     """Pairs of forms 1 + v r that privacy keeps from being negative, multipliers n of their products, and slacks.
 
-    With ends x and y it is (w_y - exp(-d) w_x) w_x, and with x twice the sum of these over all y, with theta.
+    With ends x and y it is (w_y - exp(-d) w_x) w_x, and with x twice the sum of these over all y,
+    with theta.
     """
 
     ends: Ints

@@ -1,18 +1,21 @@
 """A bound on every private channel that looks at no column of all secrets: second moments are relaxed patch by patch.
 
-With M a private channel and p = theta M let u_z = M_z / p_z and X = sum_z p_z u_z u_z^T = 1 1^T + U J U^T. Of X it is
-known that the forms N of `patches` are not negative on it, patch by patch, and that products of two forms v w >= 0
-that privacy has, (w_y - exp(-d) w_x) w_x and the like, are not. Summed over patches P and products e
+With M a private channel and p = theta M let u_z = M_z / p_z and X = sum_z p_z u_z u_z^T = 1 1^T + U
+J U^T. Of X it is known that the forms N of `patches` are not negative on it, patch by patch, and
+that products of two forms v w >= 0 that privacy has, (w_y - exp(-d) w_x) w_x and the like, are not.
+Summed over patches P and products e
 
     T(r) = sum_P N_P(u_P) + sum_e n_e (v_e u) (v'_e u) = c + l r - r^T A r >= 0   for every private u = 1 + U r.
 
-Where A is positive definite, q = A and nu = l make B = c a bound on all scores, and the bound of `_optimal_weights` is
-that of the J whose gradient is A, J = A^(-1/2): (tr A^(1/2))^2 / c. The best N and n are those of the dual problem
+Where A is positive definite, q = A and nu = l make B = c a bound on all scores, and the bound of
+`_optimal_weights` is that of the J whose gradient is A, J = A^(-1/2): (tr A^(1/2))^2 / c. The best
+N and n are those of the dual problem
 
     maximise 2 tr A^(1/2) - c   over N_P with N_P(r) >= 0 at the patch's columns and concave, and n >= 0,
 
-found by an interior-point method; any that it meets on its way prove a bound. J has steps of its own, and is J(A) only
-at the end: where A is nearly singular, J(A) changes too fast for steps of any length.
+found by an interior-point method; any that it meets on its way prove a bound. J has steps of its
+own, and is J(A) only at the end: where A is nearly singular, J(A) changes too fast for steps of any
+length.
 """
 
 from __future__ import annotations
@@ -353,7 +356,8 @@ def _certified(
 ) -> Relaxed | None:
     """What the forms prove once they are shifted by all that rounding may have done; None where it is nothing."""
     proven, lacking = zip(*[part.certain() for part in parts], strict=True)
-    # a squared mean is at most the largest mean times it, which leaves A as it is: long waves make up little of A
+    # a squared mean is at most the largest mean times it, which leaves A as it is: long waves make
+    # up little of A
     raised = np.array(lacking) * largest
     allowed = products._replace(shares=np.maximum(products.shares, 0))
     total = _Sum.of(list(proven), allowed, rows)

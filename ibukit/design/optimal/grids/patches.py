@@ -1,8 +1,9 @@
 """What is certain of the second moments of a few secrets that are near each other: all private columns on them.
 
-Restricted to a patch, a private column is private there, and a mixture of the patch's own extremal columns r, which can
-be listed. Scaled to a mean entry of 1, let N be a form that is concave across such columns. Where N(r) >= 0 for each r,
-N(w) >= 0 for every private column w, as a concave function at a mean is at least the mean of its values.
+Restricted to a patch, a private column is private there, and a mixture of the patch's own extremal
+columns r, which can be listed. Scaled to a mean entry of 1, let N be a form that is concave across
+such columns. Where N(r) >= 0 for each r, N(w) >= 0 for every private column w, as a concave
+function at a mean is at least the mean of its values.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ MAX_PATCH = 9
 class Patch(NamedTuple):
     """Some secrets, and the extremal columns on them.
 
-    In coordinates of the patch: the mean of the entries first, then the contrasts divided by the shortest step.
+    In coordinates of the patch: the mean of the entries first, then the contrasts divided by the
+    shortest step.
     """
 
     secrets: Ints
@@ -62,7 +64,8 @@ def patches_of(distances: Floats) -> list[Patch]:
     known: dict[bytes, Patch] = {}
     made = []
     for ball in balls:
-        # those at an edge of a grid are wider, and hold no pair near their centre that is not held already
+        # those at an edge of a grid are wider, and hold no pair near their centre that is not held
+        # already
         if held[ball[0], ball].all():
             continue
         secrets = np.sort(ball)

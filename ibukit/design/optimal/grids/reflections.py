@@ -1,9 +1,10 @@
 """Reflections that change neither distances nor probabilities, in which a design and a bound can be averaged.
 
-With a private channel its image is private and as good, and so is their mean, as the criterion is convex. So J and A
-may be sought among the matrices that reflections leave alone. In a basis of vectors that each reflection keeps or turns
-to their negatives these have blocks, one for each choice of signs. Only reflections that commute are taken, each its
-own inverse: on a grid up to two and their product, with an eighth of the work of two blocks.
+With a private channel its image is private and as good, and so is their mean, as the criterion is
+convex. So J and A may be sought among the matrices that reflections leave alone. In a basis of
+vectors that each reflection keeps or turns to their negatives these have blocks, one for each
+choice of signs. Only reflections that commute are taken, each its own inverse: on a grid up to two
+and their product, with an eighth of the work of two blocks.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from ibukit.design.optimal.grids.local_search import unlike
 from ibukit.design.optimal.whitening import Pairs
 from ibukit.fisher_information import contrasts
 
-# where there are more symmetries than that, as with equal distances, or they are not found so soon, none are used
+# where there are more symmetries than that, as with equal distances, or they are not found so soon,
+# none are used
 MAX_SYMMETRIES, MAX_LOOKS = 48, 20_000
 # probabilities are the same up to that share
 SAME_PROBABILITY = 1e-13
