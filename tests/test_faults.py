@@ -16,7 +16,7 @@ import ibukit as ik
 from faults import STRANGE, at_most, full_disk, interrupted, read_only_folder
 from ibukit import scale
 from ibukit.cli import main
-from ibukit.files import atomic, format, journal
+from ibukit.files import atomic, file_format, journal
 from replicate_cases import ESTIMATORS, LINE, PEOPLE, numbers
 
 pytestmark = pytest.mark.skipif(
@@ -124,7 +124,7 @@ def test_no_loader_opens_what_a_stranger_put_there(what, tmp_path, monkeypatch):
 
 def with_checksum(path, body, kind="Tally"):
     path.write_bytes(
-        f"ibukit {kind} 1 sha256 {format.hashlib.sha256(body).hexdigest()}\n".encode() + body
+        f"ibukit {kind} 1 sha256 {file_format.hashlib.sha256(body).hexdigest()}\n".encode() + body
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import ibukit as ik
-from ibukit.files import format, journal
+from ibukit.files import file_format, journal
 from mechanism_cases import KINDS
 
 GRID = ik.Grid(2, 2, cell_size=0.5, unit="km", bounds=(48.0, 48.1, 2.0, 2.1), first=(3, 4))
@@ -148,14 +148,14 @@ def test_no_file_is_executed(tally, tmp_path, monkeypatch):
         arrays = {"reports 0": np.arange(2), "counts 0": np.ones(2, dtype=np.int64)}
         values = {"full_alphabet": None, "dropped": [], "parts": []}
         if isinstance(content, dict):
-            format.write(tmp_path / "tally", "Tally", 1, values | content, arrays)
+            file_format.write(tmp_path / "tally", "Tally", 1, values | content, arrays)
         else:
             if content is None:
                 np.save(
                     tmp_path / "objects.npy", np.array([Bomb()], dtype=object), allow_pickle=True
                 )
                 content = b'{"arrays": ["reports 0"]}\n' + (tmp_path / "objects.npy").read_bytes()
-            digest = format.hashlib.sha256(content).hexdigest().encode()
+            digest = file_format.hashlib.sha256(content).hexdigest().encode()
             (tmp_path / "tally").write_bytes(b"ibukit Tally 1 sha256 " + digest + b"\n" + content)
         with pytest.raises(ik.errors.ForeignFile, match="the content of"):
             ik.Tally.load(tmp_path / "tally")
@@ -240,7 +240,7 @@ def test_who_comes_while_another_writes_is_told_so(tally, tmp_path):
 def _write_often(path, value):
     for _ in range(100):
         with contextlib.suppress(ik.errors.DataChanged):
-            format.write(path, "Tally", 1, {"who": value}, {"all": np.full(1000, value)})
+            file_format.write(path, "Tally", 1, {"who": value}, {"all": np.full(1000, value)})
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
@@ -253,7 +253,7 @@ def test_two_processes_that_write_at_once_leave_the_file_of_one(tmp_path):
     read = 0
     while any(writer.is_alive() for writer in writers):
         if path.exists():
-            values, arrays, _ = format.read(path, "Tally", 1)
+            values, arrays, _ = file_format.read(path, "Tally", 1)
             assert (arrays["all"] == values["who"]).all()
             read += 1
     for writer in writers:

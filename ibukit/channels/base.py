@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.typing import override
 from ibukit.channels._gram_kernels import mirror
 
 
@@ -204,16 +205,16 @@ class TakenChannel(Channel):
         return self.whole.k
 
     @property
+    @override
     def size(self) -> int:
-        """Number of reports."""
         return len(self.places)
 
+    @override
     def forward(self, theta: Floats) -> Floats:
-        """All probabilities, of which some are kept."""
         return self.whole.forward(theta)[self.places]
 
+    @override
     def adjoint(self, w: Floats) -> Floats:
-        """The other reports weigh nothing."""
         weights = np.zeros(self.whole.size)
         np.add.at(weights, self.places, w)
         return self.whole.adjoint(weights)
@@ -232,16 +233,16 @@ class ScaledChannel(Channel):
         return self.whole.k
 
     @property
+    @override
     def size(self) -> int:
-        """Number of reports."""
         return self.whole.size
 
+    @override
     def forward(self, theta: Floats) -> Floats:
-        """The factor at the end."""
         return np.asarray(self.whole.forward(theta) * self.factor)
 
+    @override
     def adjoint(self, w: Floats) -> Floats:
-        """The factor first."""
         return self.whole.adjoint(w * self.factor)
 
 
@@ -258,16 +259,16 @@ class JoinedChannel(Channel):
         return self.first.k + 1
 
     @property
+    @override
     def size(self) -> int:
-        """Number of reports."""
         return self.first.size
 
+    @override
     def forward(self, theta: Floats) -> Floats:
-        """The first secrets' reports, and the last one's on top."""
         return np.asarray(self.first.forward(theta[:-1]) + theta[-1] * self.row)
 
+    @override
     def adjoint(self, w: Floats) -> Floats:
-        """The transpose."""
         return np.append(self.first.adjoint(w), self.row @ w)
 
 

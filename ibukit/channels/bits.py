@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.threads import in_order
+from ibukit._ground.typing import override
 from ibukit.channels import _bit_kernels
 from ibukit.channels.base import Channel, Score, slices_of, sum_of
 
@@ -52,8 +53,8 @@ class BitChannel(Channel):
     scale: Floats
 
     @property
+    @override
     def size(self) -> int:
-        """Number of reports."""
         return len(self.packed)
 
     @property
@@ -66,8 +67,8 @@ class BitChannel(Channel):
         """Whether a pass over all rows is long enough for several threads."""
         return self.packed.nbytes >= BYTES_TO_SHARE
 
+    @override
     def forward(self, theta: Floats) -> Floats:
-        """One table look-up per byte of a report."""
         p = _bit_kernels.look_up(self.packed, _sums_by_byte(theta, self.packed.shape[1]))
         # in place: there may be a million rows
         p *= self.one - self.zero
@@ -75,8 +76,8 @@ class BitChannel(Channel):
         p *= self.scale
         return p
 
+    @override
     def adjoint(self, w: Floats) -> Floats:
-        """Weights gathered per byte value, then spread over the bits."""
         weights = w * self.scale
         gathered = np.zeros((self.packed.shape[1], _bit_kernels.STRIDE))
         _bit_kernels.gather(self.packed, weights, gathered)
@@ -90,8 +91,8 @@ class BitChannel(Channel):
         """
         _bit_kernels.add_pairs(self.packed, w, total)
 
+    @override
     def score(self, theta: Floats, counts: Floats | Ints) -> Score:
-        """In stretches: of rows of bits there may be as many as users."""
         score = Channel.score
         stretches = slices_of(self.size, self.rows_at_once)
         return sum_of(
@@ -102,8 +103,8 @@ class BitChannel(Channel):
             )
         )
 
+    @override
     def take(self, reports: slice | Ints) -> BitChannel:
-        """Some of the rows of bits."""
         return replace(self, packed=self.packed[reports], scale=self.scale[reports])
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.typing import override
 from ibukit.channels._score_kernels import score_written
 from ibukit.channels.base import Channel, Score, slices_of, sum_of
 
@@ -39,40 +40,40 @@ class DenseChannel(Channel):
         return len(self.columns)
 
     @property
+    @override
     def size(self) -> int:
-        """Number of reports."""
         return int(self.columns.shape[1])
 
+    @override
     def forward(self, theta: Floats) -> Floats:
-        """Theta C."""
         return np.asarray(theta @ self.columns)
 
+    @override
     def adjoint(self, w: Floats) -> Floats:
-        """C w."""
         return np.asarray(self.columns @ w)
 
+    @override
     def rows(self, secrets: Ints) -> Floats:
-        """As they are written."""
         return np.asarray(self.columns[secrets])
 
+    @override
     def add_gram(self, total: Floats, weights: Floats) -> None:
-        """By the symmetric rank-s update of BLAS."""
         total += lower_gram(self.columns, weights)
 
+    @override
     def take(self, reports: slice | Ints) -> DenseChannel:
-        """Some of the columns."""
         return DenseChannel(self.columns[:, reports])
 
+    @override
     def with_one_more(self, row: Floats) -> DenseChannel:
-        """One more row of the matrix."""
         return DenseChannel(np.vstack([self.columns, row]))
 
+    @override
     def unit_columns(self) -> DenseChannel:
-        """Each column over its largest entry."""
         return DenseChannel(self.columns / self.columns.max(axis=0))
 
+    @override
     def scaled(self, factor: Floats) -> DenseChannel:
-        """Each column times its factor."""
         return DenseChannel(self.columns * factor)
 
 
@@ -112,20 +113,20 @@ class WrittenChannel(Channel):
         return int(self.numbers.shape[1])
 
     @property
+    @override
     def size(self) -> int:
-        """Number of reports."""
         return len(self.numbers)
 
+    @override
     def forward(self, theta: Floats) -> Floats:
-        """One product."""
         return np.asarray(self.numbers @ theta)
 
+    @override
     def adjoint(self, w: Floats) -> Floats:
-        """The same from the other side."""
         return np.asarray(w @ self.numbers)
 
+    @override
     def score(self, theta: Floats, counts: Floats | Ints) -> Score:
-        """In one pass, by stretches."""
         return sum_of(self._score_of(some, theta, counts) for some in slices_of(self.size))
 
     def _score_of(self, some: slice, theta: Floats, counts: Floats | Ints) -> Score:
@@ -135,8 +136,8 @@ class WrittenChannel(Channel):
         least = float(p.min())
         return Score(float(mine @ np.log(p)), g, least) if least > 0 else Score(-math.inf, g, 0.0)
 
+    @override
     def rows(self, secrets: Ints) -> Floats:
-        """As they are written."""
         return np.ascontiguousarray(self.numbers.T[secrets])
 
     def in_single(self, factor: Floats) -> NDArray[np.float32]:
@@ -145,19 +146,19 @@ class WrittenChannel(Channel):
             np.float32
         )  # a factor alone may be beyond what is left of it
 
+    @override
     def add_gram(self, total: Floats, weights: Floats) -> None:
-        """Some thousand reports at a time."""
         for some in slices_of(self.size):
             total += lower_gram(self.numbers[some].T, weights[some])
 
+    @override
     def unit_columns(self) -> WrittenChannel:
-        """Over the largest number of each report."""
         return WrittenChannel(self.numbers / self.numbers.max(axis=1, keepdims=True))
 
+    @override
     def scaled(self, factor: Floats) -> WrittenChannel:
-        """Each report times its factor."""
         return WrittenChannel(self.numbers * factor[:, None])
 
+    @override
     def take(self, reports: slice | Ints) -> WrittenChannel:
-        """Some of the reports."""
         return WrittenChannel(self.numbers[reports])

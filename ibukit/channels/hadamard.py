@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.typing import override
 from ibukit.channels import _sign_kernels
 from ibukit.channels.base import Channel, slices_of
 from ibukit.channels.dense import lower_gram
@@ -77,8 +78,8 @@ class HadamardChannel(Channel):
         return int(self.places.shape[1])
 
     @property
+    @override
     def size(self) -> int:
-        """Number of reports."""
         return len(self.column)
 
     @cached_property
@@ -88,19 +89,19 @@ class HadamardChannel(Channel):
         ends = np.cumsum(np.bincount(self.group, minlength=len(self.places)))
         return self.places, self.length, self.order, ends, by_group, self.column, self.minus
 
+    @override
     def forward(self, theta: Floats) -> Floats:
-        """One transform for each group."""
         agreeing = _sign_kernels.hadamard_forward(theta, *self._layout)
         return np.asarray(self.scale * (self.low * theta.sum() + (self.high - self.low) * agreeing))
 
+    @override
     def adjoint(self, w: Floats) -> Floats:
-        """The same transform, which is symmetric."""
         weights = w * self.scale
         agreeing = _sign_kernels.hadamard_adjoint(weights, *self._layout)
         return np.asarray(self.low * weights.sum() + (self.high - self.low) * agreeing)
 
+    @override
     def rows(self, secrets: Ints) -> Floats:
-        """Entry by entry."""
         return _sign_kernels.hadamard_rows(
             secrets,
             self.places,
@@ -113,6 +114,7 @@ class HadamardChannel(Channel):
             self.scale,
         )
 
+    @override
     def add_gram(self, total: Floats, weights: Floats) -> None:
         """By two transforms for each group and k^2 look-ups.
 
@@ -129,19 +131,19 @@ class HadamardChannel(Channel):
         total += self.low**2 * w.sum() + self.low * extra * (agreeing[:, None] + agreeing)
         _sign_kernels.hadamard_pairs(total, w, extra**2, *self._layout)
 
+    @override
     def unit_columns(self) -> HadamardChannel:
-        """Over the larger entry, where a secret has it."""
         held = _sign_kernels.hadamard_held(
             self.places, self.order, self.group, self.column, self.minus
         )
         return replace(self, scale=1 / np.where(held, self.high, self.low))
 
+    @override
     def scaled(self, factor: Floats) -> HadamardChannel:
-        """With the factors in the scale."""
         return replace(self, scale=self.scale * factor)
 
+    @override
     def take(self, reports: slice | Ints) -> HadamardChannel:
-        """Some of the columns."""
         return replace(
             self,
             group=self.group[reports],

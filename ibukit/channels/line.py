@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.typing import override
 from ibukit.channels import _gram_kernels, _line_kernels
 from ibukit.channels.base import Channel
 
@@ -54,41 +55,41 @@ class LineChannel(Channel):
     scale: Floats
 
     @property
+    @override
     def size(self) -> int:
-        """Number of reports."""
         return len(self.positions)
 
+    @override
     def forward(self, theta: Floats) -> Floats:
-        """Sweep over the secrets, then read off at the reports."""
         return np.asarray(_line_kernels.sweep(theta, self.decay)[self.positions] * self.scale)
 
+    @override
     def adjoint(self, w: Floats) -> Floats:
-        """Drop the weights at the reports' positions, then sweep."""
         dropped: Floats = np.bincount(
             self.positions, weights=w * self.scale, minlength=self.k
         ).astype(np.float64)
         return _line_kernels.sweep(dropped, self.decay)
 
+    @override
     def rows(self, secrets: Ints) -> Floats:
-        """One power for each distance."""
         away = np.abs(secrets[:, None] - self.positions)
         return np.asarray((self.decay ** np.arange(self.k))[away] * self.scale)
 
+    @override
     def add_gram(self, total: Floats, weights: Floats) -> None:
-        """Entry by entry in O(k^2), however many reports there are."""
         dropped = np.bincount(self.positions, weights * self.scale**2, self.k).astype(np.float64)
         _gram_kernels.add_line(
             total.T, dropped, self.decay
         )  # upper triangle in C order is the lower in F order
 
+    @override
     def take(self, reports: slice | Ints) -> LineChannel:
-        """The same of some reports."""
         return replace(self, positions=self.positions[reports], scale=self.scale[reports])
 
+    @override
     def unit_columns(self) -> LineChannel:
-        """Decay^0 is 1."""
         return replace(self, scale=np.ones_like(self.scale))
 
+    @override
     def scaled(self, factor: Floats) -> LineChannel:
-        """Another scale."""
         return replace(self, scale=self.scale * factor)

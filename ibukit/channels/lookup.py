@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.typing import override
 from ibukit.channels import _bit_kernels
 from ibukit.channels.base import Channel, Score, slices_of, sum_of
 from ibukit.channels.dense import lower_gram
@@ -86,8 +87,8 @@ class LevelChannel(Channel):
     scale: Floats
 
     @property
+    @override
     def size(self) -> int:
-        """Number of reports."""
         return len(self.packed)
 
     @property
@@ -106,26 +107,26 @@ class LevelChannel(Channel):
         s, n_bytes = self.packed.shape
         return np.asarray(self._entries[self.packed].reshape(s, n_bytes * self.each)[:, : self.k])
 
+    @override
     def forward(self, theta: Floats) -> Floats:
-        """A look-up for each byte, in tables of sums."""
         return np.asarray(
             _bit_kernels.levels_forward(self.packed, self.table, self.each, theta) * self.scale
         )
 
+    @override
     def adjoint(self, w: Floats) -> Floats:
-        """Weights gathered by bytes, then shared out among the levels."""
         return _bit_kernels.levels_adjoint(
             self.packed, self.table, self.each, w * self.scale, self.k
         )
 
+    @override
     def score(self, theta: Floats, counts: Floats | Ints) -> Score:
-        """In stretches: there may be as many rows as users."""
         return sum_of(
             Channel.score(self.take(rows), theta, counts[rows]) for rows in slices_of(self.size)
         )
 
+    @override
     def rows(self, secrets: Ints) -> Floats:
-        """As they are looked up."""
         entries = self._entries[self.packed[:, secrets // self.each], secrets % self.each]
         return np.ascontiguousarray(entries.T) * self.scale
 
@@ -133,23 +134,23 @@ class LevelChannel(Channel):
         """The entries of each report times its factor, in single precision: shape (s, k)."""
         return (self._written() * (factor * self.scale)[:, None]).astype(np.float32)
 
+    @override
     def add_gram(self, total: Floats, weights: Floats) -> None:
-        """Some thousand reports at a time, written out."""
         for some in slices_of(self.size):
             piece = self.take(some)
             total += lower_gram(piece._written().T, weights[some] * piece.scale**2)
 
+    @override
     def unit_columns(self) -> LevelChannel:
-        """Over the largest entry of each report."""
         largest = np.concatenate(
             [self.take(some)._written().max(axis=1) for some in slices_of(self.size)]
         )
         return replace(self, scale=1 / largest)
 
+    @override
     def scaled(self, factor: Floats) -> LevelChannel:
-        """With the factors in the scale."""
         return replace(self, scale=self.scale * factor)
 
+    @override
     def take(self, reports: slice | Ints) -> LevelChannel:
-        """Some of the reports."""
         return replace(self, packed=self.packed[reports], scale=self.scale[reports])

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.typing import override
 from ibukit.channels.base import Channel, Score, sum_of
 from ibukit.errors import TooLarge
 
@@ -98,14 +99,15 @@ class PartitionedChannel(Channel):
         return self.partitions.k
 
     @property
+    @override
     def size(self) -> int:
-        """Number of reports, of all partitions."""
         return sum(self.partitions.sizes)
 
     def total(self, function: Piece, shared: Any, weights: Floats | Ints, fold: Fold) -> Any:
         """function(channel, shared, weights) of each partition, folded in the partitions' order."""
         return self.partitions.total(function, shared, self._pieces(weights), fold)
 
+    @override
     def forward(self, theta: Floats) -> Floats:
         """Each report's probability, gathered from the partitions.
 
@@ -122,21 +124,21 @@ class PartitionedChannel(Channel):
         pieces = self.partitions.each(_forward, theta, [None] * len(self.partitions.sizes))
         return np.concatenate(pieces)
 
+    @override
     def adjoint(self, w: Floats) -> Floats:
-        """Sum of the partitions' adjoints."""
         return np.asarray(self.total(_adjoint, None, w, sum_arrays))
 
+    @override
     def score(self, theta: Floats, counts: Floats | Ints) -> Score:
-        """The partitions' own added up: k + 2 numbers from each."""
         found: Score = self.total(_score, theta, counts, sum_of)
         return found
 
+    @override
     def gram(self, weights: Floats) -> Floats:
-        """The partitions' own added up: k x k numbers from each."""
         return np.asarray(self.total(_gram, None, weights, sum_arrays))
 
+    @override
     def add_gram(self, total: Floats, weights: Floats) -> None:
-        """Both triangles: what is above the diagonal is not read."""
         total += self.gram(weights)
 
     def _pieces(self, weights: Floats | Ints) -> list[Any]:

@@ -11,6 +11,7 @@ import numpy as np
 from scipy import fft
 
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.typing import override
 from ibukit.channels import _plane_kernels, offset_masses
 from ibukit.channels.base import Channel, Score
 from ibukit.channels.fourier import gram
@@ -86,12 +87,12 @@ class PlaneChannel(Channel):
         return len(self.factor)
 
     @property
+    @override
     def size(self) -> int:
-        """Number of reports."""
         return len(self.kinds)
 
+    @override
     def forward(self, theta: Floats) -> Floats:
-        """Theta C, each probability with a relative error below 1e-10 if theta >= 0."""
         p = self.convolve(theta)
         if theta.min() >= 0:
             mass = theta * self.factor
@@ -135,8 +136,8 @@ class PlaneChannel(Channel):
         p *= self.scale
         return p
 
+    @override
     def adjoint(self, w: Floats) -> Floats:
-        """C w."""
         weights = w * self.scale
         back = self._convolutions.drop(weights)
         if w.min() >= 0:
@@ -152,8 +153,8 @@ class PlaneChannel(Channel):
             back += self.columns @ w[self.kinds == FAR]
         return back
 
+    @override
     def score(self, theta: Floats, counts: Floats | Ints) -> Score:
-        """There and back at once."""
         if theta.min() < 0:
             return super().score(theta, counts)
         p, g = np.empty(self.size), np.empty(self.k)
@@ -208,8 +209,8 @@ class PlaneChannel(Channel):
     def _least_of_kinds(self) -> Floats:
         return np.asarray(self.kernels.min(axis=(1, 2)))
 
+    @override
     def rows(self, secrets: Ints) -> Floats:
-        """Entries read from the kernels, without a transform."""
         return np.array([self._row(int(secret)) for secret in secrets]).reshape(
             len(secrets), self.size
         )

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.typing import override
 from ibukit.channels._score_kernels import score_responses
 from ibukit.channels.base import Channel, Score, gap_between
 
@@ -41,29 +42,29 @@ class ResponseChannel(Channel):
     off: float
 
     @property
+    @override
     def size(self) -> int:
-        """Number of reports."""
         return len(self.reports)
 
     @cached_property
     def _all_in_order(self) -> bool:
         return len(self.reports) == self.k and bool((self.reports == np.arange(self.k)).all())
 
+    @override
     def forward(self, theta: Floats) -> Floats:
-        """The same mass for every report, and more for the secret itself."""
         own = theta if self._all_in_order else theta[self.reports]
         return np.asarray(self.off * theta.sum() + (self.diagonal - self.off) * own)
 
+    @override
     def adjoint(self, w: Floats) -> Floats:
-        """The transpose."""
         if self._all_in_order:  # no need to gather and scatter, which take longer than the sums
             return np.asarray((self.diagonal - self.off) * w + self.off * w.sum())
         back = np.full(self.k, self.off * w.sum())
         back[self.reports] += (self.diagonal - self.off) * w
         return back
 
+    @override
     def score(self, theta: Floats, counts: Floats | Ints) -> Score:
-        """In one pass."""
         g, extra = np.zeros(self.k), self.diagonal - self.off
         total = float(theta.sum())
         log_likelihood, least, _ = score_responses(
@@ -71,18 +72,19 @@ class ResponseChannel(Channel):
         )
         return Score(log_likelihood if least > 0 else -math.inf, g, least if least > 0 else 0.0)
 
+    @override
     def certificate(self, theta: Floats, counts: Floats | Ints, n: float) -> tuple[float, float]:
-        """In one pass that keeps the largest slope alone."""
         nothing, total, extra = np.empty(0), float(theta.sum()), self.diagonal - self.off
         log_likelihood, least, most = score_responses(
             theta, nothing, total, self.reports, counts, self.off, extra
         )
         return log_likelihood if least > 0 else -math.inf, gap_between(least, most / n)
 
+    @override
     def rows(self, secrets: Ints) -> Floats:
-        """Two numbers."""
         return np.where(secrets[:, None] == self.reports, self.diagonal, self.off)
 
+    @override
     def add_gram(self, total: Floats, weights: Floats) -> None:
         """A constant, and more in the rows and columns of the reports.
 
@@ -94,11 +96,11 @@ class ResponseChannel(Channel):
         total += self.off * own + (self.off * own + self.off**2 * weights.sum())[:, None]
         total.flat[:: self.k + 1] += contrast * own
 
+    @override
     def take(self, reports: slice | Ints) -> ResponseChannel:
-        """The same of some reports."""
         return replace(self, reports=self.reports[reports])
 
+    @override
     def unit_columns(self) -> ResponseChannel:
-        """One for the secret itself, where that is the likelier report."""
         largest = max(self.diagonal, self.off) if self.k > 1 else self.diagonal
         return replace(self, diagonal=self.diagonal / largest, off=self.off / largest)

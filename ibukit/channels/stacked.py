@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.typing import override
 from ibukit.channels.base import Channel, Score, sum_of
 
 
@@ -39,32 +40,32 @@ class StackedChannel(Channel):
     starts: tuple[int, ...]
 
     @property
+    @override
     def size(self) -> int:
-        """Number of reports, of all channels."""
         return sum(channel.size for channel in self.channels)
 
+    @override
     def forward(self, theta: Floats) -> Floats:
-        """Each report's probability under its own channel."""
         return np.concatenate([np.empty(0), *(channel.forward(theta) for channel in self.channels)])
 
+    @override
     def adjoint(self, w: Floats) -> Floats:
-        """Sum of the channels' adjoints."""
         total = np.zeros(self.k)
         for channel, own in self._with(w):
             total += channel.adjoint(own)
         return total
 
+    @override
     def score(self, theta: Floats, counts: Floats | Ints) -> Score:
-        """The channels' own added up."""
         return sum_of(channel.score(theta, own) for channel, own in self._with(counts))
 
+    @override
     def rows(self, secrets: Ints) -> Floats:
-        """The channels' rows side by side."""
         none = np.empty((len(secrets), 0))
         return np.concatenate([none, *(channel.rows(secrets) for channel in self.channels)], axis=1)
 
+    @override
     def add_gram(self, total: Floats, weights: Floats) -> None:
-        """Sum of the channels' own."""
         for channel, own in self._with(weights):
             channel.add_gram(total, own)
 

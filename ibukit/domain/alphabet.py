@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.typing import override
 from ibukit.errors import AlphabetMismatch, TooLarge
 
 # elements of an unbounded alphabet between the reports: half a gigabyte for one vector
@@ -237,13 +238,15 @@ class Line(Alphabet):
     def __repr__(self) -> str:
         return f"Line({self.first}, {self.last}" + (f", unit={self.unit!r})" if self.unit else ")")
 
+    @override
     def _key(self) -> tuple[Any, ...]:
         return (self.first, self.last)
 
+    @override
     def distances(self) -> Floats:
-        """Distances |x - y|, shape (k, k), in `unit`."""
         return np.asarray(np.abs(self.values[:, None] - self.values[None, :]), dtype=np.float64)
 
+    @override
     def codes(self, labels: Any, *, name: str = "labels") -> Ints:
         """Codes of integers, shape (n,).
 
@@ -336,19 +339,20 @@ class UnboundedLine(Unbounded, Line):
             f", unit={self.unit!r})" if self.unit else ")"
         )
 
+    @override
     def _key(self) -> tuple[Any, ...]:
         return self.ends
 
+    @override
     def labels_of(self, secrets: ArrayLike) -> Ints:
-        """The secrets, which are integers on the line."""
         labels = arguments.integers("secrets", secrets)
         bad = self._clipped(labels) != labels
         if bad.any():
             raise AlphabetMismatch(f"secrets contains {labels[bad][0]}, which is not in {self!r}")
         return labels
 
+    @override
     def window(self, labels: NDArray[Any]) -> Line:
-        """From the least to the largest of some integers, each moved to the nearest element of the line."""
         nearest = self._clipped(labels)
         first, last = int(nearest.min()), int(nearest.max())
         refuse_if_too_wide(last - first + 1, self)

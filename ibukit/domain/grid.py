@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.typing import override
 from ibukit.domain import geography
 from ibukit.domain.alphabet import Alphabet, Unbounded, refuse_if_too_wide
 from ibukit.domain.geography import Bounds as Bounds
@@ -187,6 +188,7 @@ class Grid(Alphabet):
         where += f", first={self.first}" if self.first != (0, 0) else ""
         return f"Grid({self.n_rows}, {self.n_cols}, cell_size={self.cell_size}, unit={self.unit!r}{where})"
 
+    @override
     def _key(self) -> tuple[Any, ...]:
         key = (self.n_rows, self.n_cols, self.cell_shape, self.bounds)
         # seeds are made of this: a grid that begins at the corner keeps the key it had before there
@@ -206,8 +208,8 @@ class Grid(Alphabet):
         """Northing and easting of cell centres from the corner, shape (k, 2), in `unit`."""
         return np.asarray((self.values + 0.5) * self.cell_shape)
 
+    @override
     def distances(self) -> Floats:
-        """Euclidean distances between cell centres, shape (k, k), in `unit`."""
         return self._distances_between(np.arange(len(self)), np.arange(len(self)))
 
     def _distances_between(self, some: Ints, others: Ints) -> Floats:
@@ -224,6 +226,7 @@ class Grid(Alphabet):
             lengths[np.abs(row[:, None] - other_row), np.abs(col[:, None] - other_col)]
         )
 
+    @override
     def codes(self, labels: Any, *, name: str = "labels") -> Ints:
         """Codes of (row, column) pairs, or of points on the globe, or `AlphabetMismatch`.
 
@@ -251,8 +254,8 @@ class Grid(Alphabet):
             raise AlphabetMismatch(f"{name} contains {cell}: outside {size}{start}{degrees}")
         return np.asarray(away[:, 0] * self.n_cols + away[:, 1])
 
+    @override
     def are_codes(self, labels: Any) -> bool:
-        """Whether these are cells by their numbers, as `locate` has them."""
         try:
             listed = isinstance(labels, (list, tuple, range, np.ndarray)) and np.ndim(labels) == 1
         except ValueError:  # rows of different lengths
@@ -435,11 +438,12 @@ class UnboundedGrid(Unbounded, Grid):
     def __repr__(self) -> str:
         return f"Grid(None, None, cell_size={self.cell_size}, unit={self.unit!r})"
 
+    @override
     def _key(self) -> tuple[Any, ...]:
         return (self.cell_shape,)
 
+    @override
     def labels_of(self, secrets: ArrayLike) -> Ints:
-        """The secrets, which are (row, column) pairs, shape (n, 2)."""
         cells = arguments.integers("secrets", secrets, ndim=2)
         if cells.shape[1] != 2:
             raise ValueError(
@@ -447,8 +451,8 @@ class UnboundedGrid(Unbounded, Grid):
             )
         return cells
 
+    @override
     def window(self, labels: Ints) -> Grid:
-        """The bounding box of some cells, shape (n, 2)."""
         (south, west), (north, east) = labels.min(axis=0).tolist(), labels.max(axis=0).tolist()
         refuse_if_too_wide((north - south + 1) * (east - west + 1), self)
         return Grid(

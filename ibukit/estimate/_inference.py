@@ -8,6 +8,7 @@ from typing import Any
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
+from ibukit._ground.typing import override
 from ibukit.domain.linear_functionals import asked
 from ibukit.estimate._labelled import Labelled
 
@@ -19,6 +20,7 @@ class Inferred(Labelled):
     def _refuse_off_simplex(self) -> None:
         """ValueError where the numbers are no distribution."""
 
+    @override
     def interval(
         self,
         level: float = 0.95,

@@ -9,8 +9,8 @@ from typing import Any
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import frozen
-from ibukit.files import format
-from ibukit.files.format import Arrays
+from ibukit.files import file_format
+from ibukit.files.file_format import Arrays
 from ibukit.files.mechanisms import made, told
 from ibukit.files.tallies import content, described
 from ibukit.tally.tally import Tally
@@ -66,7 +66,7 @@ class SavedEstimate:
         }
         if (tally := here.tally) is not None:
             values["tally"] = described(tally.parts, tally.full_alphabet, tally._dropped, arrays)
-        format.write(
+        file_format.write(
             arguments.path("path", path), WRITER_OF_ESTIMATES, VERSION_OF_ESTIMATES, values, arrays
         )
 
@@ -92,10 +92,10 @@ class SavedEstimate:
         DataChanged
             If it was changed or cut short.
         """
-        values, arrays, _ = format.read(
+        values, arrays, _ = file_format.read(
             arguments.path("path", path), WRITER_OF_ESTIMATES, VERSION_OF_ESTIMATES
         )
-        with format.sensible(arguments.path("path", path), WRITER_OF_ESTIMATES):
+        with file_format.sensible(arguments.path("path", path), WRITER_OF_ESTIMATES):
             kind = _kinds()[values["class"]]
             given = {name: made(value, arrays) for name, value in values["fields"].items()}
             tally = (

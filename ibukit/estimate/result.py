@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, ReadOnlyArrays
+from ibukit._ground.typing import override
 from ibukit.domain.alphabet import Alphabet, Line
 from ibukit.domain.efficiency import determined_among_all
 from ibukit.domain.linear_functionals import Questions, asked
@@ -100,6 +101,7 @@ class Estimate(Inferred, SavedEstimate, ReadOnlyArrays):
     tally: Tally | None = field(default=None, repr=False)
 
     @cached_property
+    @override
     def identified(self) -> NDArray[np.bool_]:
         """Whether the reports determine each secret's probability, shape (k,).
 
@@ -220,6 +222,7 @@ class Estimate(Inferred, SavedEstimate, ReadOnlyArrays):
         self._refuse_off_simplex()
         return tally
 
+    @override
     def _refuse_off_simplex(self) -> None:
         if self.status is Status.OFF_SIMPLEX:
             raise ValueError(

@@ -16,6 +16,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.lapack import dgbtrf, dgbtrs
 
 from ibukit._ground.arguments import Floats
+from ibukit._ground.typing import override
 from ibukit.channels import LineChannel
 
 # the band of the line's system: three unknowns a position, each tied to its like at the neighbours
@@ -51,13 +52,13 @@ class DenseCurvature(Determined):
 
     factor: Floats
 
+    @override
     def solve(self, side: Floats) -> Floats:
-        """Two triangular systems."""
         return np.asarray(cho_solve((self.factor, True), side))
 
     @property
+    @override
     def log_det(self) -> float:
-        """Twice the logarithms on the diagonal."""
         return 2 * float(np.log(np.diag(self.factor)).sum())
 
 
@@ -78,15 +79,15 @@ class LineCurvature(Determined):
     pivots: NDArray[np.int32]
     loss: float
 
+    @override
     def solve(self, side: Floats) -> Floats:
-        """By the factors of the band."""
         whole = np.zeros(3 * len(side))
         whole[::3] = side
         return np.asarray(dgbtrs(self.bands, BAND, BAND, whole, self.pivots)[0][::3])
 
     @property
+    @override
     def log_det(self) -> float:
-        """From the diagonal of the upper factor."""
         return float(np.log(np.abs(self.bands[2 * BAND])).sum()) - 2 * math.log(self.loss)
 
 

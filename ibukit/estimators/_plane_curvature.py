@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from scipy import fft
 
 from ibukit._ground.arguments import Floats
+from ibukit._ground.typing import override
 from ibukit.channels import PlaneChannel
 from ibukit.channels.fourier import padded_transforms
 from ibukit.channels.plane import FAR
@@ -83,12 +84,12 @@ class PlaneCurvature(Curvature):
             y += channel.columns @ (self.w[channel.kinds == FAR] * (x @ channel.columns))
         return y
 
+    @override
     def solve(self, side: Floats) -> Floats:
-        """H^-1 side by conjugate gradients."""
         return self._gradients(side, None)
 
+    @override
     def step(self, rise: Floats, root: Floats) -> Floats:
-        """The solution among the directions at right angles to root, where every iterate stays."""
         return self._gradients(rise, root)
 
     def _gradients(self, side: Floats, normal: Floats | None) -> Floats:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import SUM_TOLERANCE, Floats
+from ibukit._ground.typing import override
 from ibukit.domain.alphabet import Alphabet
 from ibukit.domain.labels import in_order
 from ibukit.domain.linear_functionals import Questions
@@ -64,6 +65,7 @@ class Unfolded(Estimate):
         signal = self.mechanism.forward(self.counts)
         return signal if self.background is None else signal + self.background
 
+    @override
     def covariance(self) -> Floats:
         """Asymptotic covariances of the probabilities, shape (k, k).
 
@@ -79,6 +81,7 @@ class Unfolded(Estimate):
             (np.eye(len(self.distribution)) - self.distribution[:, None]) / self.total,
         )
 
+    @override
     def _variances_of(self, questions: Questions) -> Floats:
         if self.background is None:
             return super()._variances_of(questions)
@@ -101,6 +104,7 @@ class Unfolded(Estimate):
         )
 
     @cached_property
+    @override
     def identified(self) -> NDArray[np.bool_]:
         """Whether the counts determine each secret's probability, shape (k,).
 

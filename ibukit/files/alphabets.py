@@ -6,7 +6,7 @@ from typing import Any
 
 from ibukit.domain.alphabet import Alphabet, Line, UnboundedLine
 from ibukit.domain.grid import Grid, UnboundedGrid
-from ibukit.files.format import Arrays
+from ibukit.files.file_format import Arrays
 
 LABELS = (str, int, float, bool)
 OF_A_GRID = ("n_rows", "n_cols", "cell_size", "unit", "bounds", "first")

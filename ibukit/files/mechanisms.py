@@ -11,7 +11,7 @@ import numpy as np
 
 from ibukit.domain.alphabet import Alphabet
 from ibukit.files.alphabets import alphabet_of, describe
-from ibukit.files.format import Arrays
+from ibukit.files.file_format import Arrays
 
 
 def told(thing: Any, arrays: Arrays) -> Any:

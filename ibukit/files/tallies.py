@@ -7,8 +7,8 @@ from typing import Any
 
 from ibukit._ground import arguments
 from ibukit.domain.alphabet import Alphabet
-from ibukit.files import format
-from ibukit.files.format import Arrays
+from ibukit.files import file_format
+from ibukit.files.file_format import Arrays
 from ibukit.files.mechanisms import made, told
 from ibukit.tally.part import Part, make_part
 
@@ -102,7 +102,7 @@ class SavedTally:
         tally: Any = self
         arrays: Arrays = {}
         values = described(tally.parts, tally.full_alphabet, tally._dropped, arrays)
-        format.write(
+        file_format.write(
             arguments.path("path", path), WRITER_OF_TALLIES, VERSION_OF_TALLIES, values, arrays
         )
 
@@ -123,10 +123,10 @@ class SavedTally:
         DataChanged
             If it was changed or cut short.
         """
-        values, arrays, _ = format.read(
+        values, arrays, _ = file_format.read(
             arguments.path("path", path), WRITER_OF_TALLIES, VERSION_OF_TALLIES
         )
-        with format.sensible(arguments.path("path", path), WRITER_OF_TALLIES):
+        with file_format.sensible(arguments.path("path", path), WRITER_OF_TALLIES):
             return cls._made(*content(values, arrays))
 
     @classmethod

@@ -6,6 +6,7 @@ import math
 from typing import NamedTuple
 
 from ibukit._ground.arguments import Floats
+from ibukit._ground.typing import override
 from ibukit.intervals.profile import Profile
 from ibukit.intervals.tilted_likelihood import Likelihood, Tilted
 
@@ -25,8 +26,8 @@ class Pointed(Profile):
         super().__init__(likelihood, floor)
         self._end = End(math.inf, None)
 
+    @override
     def bound(self, w: Floats, point: Tilted) -> float:
-        """As of any profile."""
         found = super().bound(w, point)
         if found < self._end.bound:
             self._end = End(found, point)

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ibukit._ground.arguments import Floats, readable
+from ibukit._ground.typing import override
 from ibukit.channels import Channel
 from ibukit.errors import TooLarge
 from ibukit.solvers import interior_point
@@ -111,26 +112,26 @@ class Dense(Likelihood):
         self.q = q
 
     @property
+    @override
     def k(self) -> int:
-        """Number of secrets."""
         return len(self.rows)
 
+    @override
     def forward(self, theta: Floats) -> Floats:
-        """Theta M."""
         return np.asarray(theta @ self.rows)
 
+    @override
     def adjoint(self, w: Floats) -> Floats:
-        """M w."""
         return np.asarray(self.rows @ w)
 
+    @override
     def leaning(self, a: Floats) -> Floats:
-        """The estimate of the channel whose rows are M_x / a_x."""
         phi, _ = interior_point.maximise(self.rows / a[:, None], self.q, ACCURATE)
         theta = phi / a
         return np.asarray(theta / theta.sum())
 
+    @override
     def on_face(self, face: NDArray[np.bool_]) -> Floats | None:
-        """The estimate of the channel of these rows."""
         if not self.rows[face].any(axis=0).all():
             return None
         theta = np.zeros(self.k)
@@ -145,25 +146,25 @@ class Structured(Likelihood):
         self._channel, self.q, self._at_costs = channel, q, at_costs
 
     @property
+    @override
     def k(self) -> int:
-        """Number of secrets."""
         return self._channel.k
 
+    @override
     def forward(self, theta: Floats) -> Floats:
-        """Theta M."""
         return self._channel.forward(theta)
 
+    @override
     def adjoint(self, w: Floats) -> Floats:
-        """M w."""
         return self._channel.adjoint(w)
 
+    @override
     def leaning(self, a: Floats) -> Floats:
-        """The maximiser at these costs."""
         theta = self._at_costs(a)
         return np.asarray(theta / theta.sum())
 
+    @override
     def on_face(self, face: NDArray[np.bool_]) -> Floats | None:
-        """By costs that nobody would pay."""
         theta = np.where(face, self.leaning(np.where(face, 1.0, FORBIDDING)), 0.0)
         return np.asarray(theta / theta.sum()) if theta.any() else None
 

@@ -108,7 +108,7 @@ class Labelled(arguments.ReadOnlyArrays, ABC):
         """
         rng = arguments.generator(rng)
         if (above := _DRAWING.get()) and above[1] is self:  # an old class asks its parent
-            return super(above[0], self).draw(np.asarray(secrets), rng)  # type: ignore[arg-type, no-any-return]
+            return super(above[0], self).draw(np.asarray(secrets), rng)  # type: ignore[arg-type]
         return self._drawn(secrets, codes, lambda places: self.draw(places, rng))
 
     def release(self, secrets: ArrayLike, *, codes: bool = False) -> NDArray[Any]:

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.typing import override
 from ibukit.channels import Channel, DenseChannel
 from ibukit.domain.alphabet import Alphabet, Line, as_alphabet
 from ibukit.domain.labels import codes_of, in_order
@@ -203,19 +204,19 @@ class FiniteMechanism(Mechanism):
         """
         return self.alphabet if self.m == self.k else Line(0, self.m - 1)
 
+    @override
     def code_reports(self, reports: ArrayLike) -> NDArray[Any]:
-        """Codes 0..m-1 of reports given by their labels."""
         known = self.report_alphabet
         if known.are_codes(reports):
             return arguments.codes("reports", reports, self.m)
         return codes_of("reports", reports, known, BY_PLACE)
 
+    @override
     def label_reports(self, reports: NDArray[Any]) -> NDArray[Any]:
-        """Labels of reports given as codes."""
         return self.report_alphabet.labels_of(reports)
 
+    @override
     def as_finite(self) -> FiniteMechanism:
-        """The mechanism itself."""
         return self
 
     def make_matrix(self) -> Floats:
@@ -259,12 +260,12 @@ class FiniteMechanism(Mechanism):
         """Weights on the reports carried back to the secrets: M w, shape (k,)."""
         return self._channel.adjoint(arguments.vector("w", w, self.m))
 
+    @override
     def channel(self, reports: NDArray[Any]) -> Channel:
-        """The matrix's columns of the given reports."""
         return DenseChannel(np.ascontiguousarray(self.matrix()[:, reports]))
 
+    @override
     def check_reports(self, reports: ArrayLike) -> NDArray[Any]:
-        """Reports as integer codes 0..m-1."""
         return arguments.codes("reports", reports, self.m)
 
     def tally_counts(self, counts: ArrayLike, *, weighted: bool = False) -> Tally:
@@ -297,13 +298,14 @@ class FiniteMechanism(Mechanism):
             (make_part(self, listed, in_order("counts", counts, self.report_alphabet, weighted)),)
         )
 
+    @override
     def _count(self, seen: NDArray[Any], often: Ints | Floats | None) -> Tally:
-        """Without sorting, where there are more reports than codes."""
         listed = type(self).check_reports is FiniteMechanism.check_reports and self.m <= len(seen)
         if often is not None or not listed:
             return super()._count(seen, often)
         return Tally((make_part(self, np.arange(self.m), np.bincount(seen, minlength=self.m)),))
 
+    @override
     def _coded(self, reports: ArrayLike, codes: bool) -> NDArray[Any]:
         if (
             arguments.flag("codes", codes)
@@ -312,8 +314,8 @@ class FiniteMechanism(Mechanism):
             return super()._coded(reports, codes)
         return self.code_reports(reports)  # found in a list of all: there is nothing more to check
 
+    @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> NDArray[Any]:
-        """One report for each user: codes 0..m-1, shape (n,)."""
         reports = np.empty(len(secrets), dtype=np.int64)
         order = np.argsort(secrets, kind="stable")
         for secret, users in zip(*_groups(secrets[order], order), strict=True):
@@ -326,6 +328,7 @@ class FiniteMechanism(Mechanism):
         """The fractions that are released where only the matrix is known."""
         return Table(self.matrix())
 
+    @override
     def _exact_by_default(self) -> Exact:
         if type(self).draw is not FiniteMechanism.draw:
             raise NoExactSampler(
@@ -348,8 +351,8 @@ class FiniteMechanism(Mechanism):
 
         return Exact(draw, level)
 
+    @override
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
-        """Draw the tally of a whole population: one multinomial per secret."""
         rng = arguments.generator(rng)
         counts = in_order("secret_counts", secret_counts, self.alphabet)
         present = np.flatnonzero(counts)
@@ -357,8 +360,8 @@ class FiniteMechanism(Mechanism):
         drawn = rng.multinomial(counts[present], drawable(rows))
         return self.tally_counts(drawn.sum(axis=0))
 
+    @override
     def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:
-        """The v with v M = q (by the pseudo-inverse where M has more columns than rows)."""
         q = np.zeros(self.m)
         q[reports] = frequencies
         return self._solve(q)

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from ibukit import privacy
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
+from ibukit._ground.typing import override
 from ibukit.channels import DenseChannel
 from ibukit.channels.line import MIN_LOG_FACTOR
 from ibukit.domain.alphabet import Alphabet
@@ -160,11 +161,12 @@ class MatrixMechanism(FiniteMechanism):
         return f"MatrixMechanism(<{self.k} x {self.m}>, {self.alphabet!r}{more})"
 
     @property
+    @override
     def m(self) -> int:
-        """Number of possible reports."""
         return int(self.entries.shape[1])
 
     @property
+    @override
     def report_alphabet(self) -> Alphabet:
         """The labels of the reports.
 
@@ -180,12 +182,12 @@ class MatrixMechanism(FiniteMechanism):
         """
         return privacy.epsilon_ldp(self)
 
+    @override
     def make_matrix(self) -> Floats:
-        """The probabilities of all reports, shape (k, m); rows sum to the efficiencies."""
         return self.entries
 
+    @override
     def as_finite(self) -> FiniteMechanism:
-        """The mechanism itself, if no report gets lost."""
         if self.efficiency is not None:
             raise ValueError(
                 f"mechanism must not lose reports, got {self}; take mechanism.among_seen for what is known of those "
@@ -194,6 +196,7 @@ class MatrixMechanism(FiniteMechanism):
         return self
 
     @cached_property
+    @override
     def _right_inverse(
         self,
     ) -> Floats:  # what is said of INV is said of reports that do not get lost
@@ -223,6 +226,7 @@ class MatrixMechanism(FiniteMechanism):
             np.column_stack([self.entries, 1 - self.efficiency]), self.alphabet, self.m + 1
         )
 
+    @override
     def forward(self, theta: ArrayLike) -> Floats:
         """Probability of each report, theta M, shape (m,).
 
@@ -233,8 +237,8 @@ class MatrixMechanism(FiniteMechanism):
         p = super().forward(weights if self.efficiency is None else weights * self.efficiency)
         return p if self._left_out is None else p * self._left_out
 
+    @override
     def adjoint(self, w: ArrayLike) -> Floats:
-        """Weights on the reports carried back to the secrets: M w, shape (k,)."""
         back = super().adjoint(
             w if self._left_out is None else arguments.vector("w", w, self.m) * self._left_out
         )
@@ -245,6 +249,7 @@ class MatrixMechanism(FiniteMechanism):
         """What `channel` leaves out of all the columns."""
         return _factor(self._rows_of_seen)
 
+    @override
     def channel(self, reports: NDArray[Any]) -> DenseChannel:
         """The matrix's columns of the given reports, its rows divided by the efficiencies.
 
@@ -254,6 +259,7 @@ class MatrixMechanism(FiniteMechanism):
         factor = _factor(columns)
         return DenseChannel(columns if factor is None else columns / factor)
 
+    @override
     def log_scale(self, reports: NDArray[Any]) -> Floats | None:
         """What `channel` leaves out for the most improbable reports.
 
@@ -262,6 +268,7 @@ class MatrixMechanism(FiniteMechanism):
         factor = _factor(self._rows_of_seen[:, reports])
         return None if factor is None else np.log(factor)
 
+    @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> NDArray[Any]:
         """One report for each user: codes 0..m-1, shape (n,).
 
@@ -279,6 +286,7 @@ class MatrixMechanism(FiniteMechanism):
             )
         return self._exact_by_matrix()
 
+    @override
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
         """Draw the tally of a whole population: one multinomial per secret.
 

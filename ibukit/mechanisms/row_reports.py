@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.typing import override
 from ibukit.errors import AlphabetMismatch, TooLarge
 from ibukit.mechanisms.base import Mechanism
 from ibukit.mechanisms.categorical.bit_reports import Bits, BitsInBlocks, WholeRows
@@ -32,8 +33,8 @@ class RowReports(WholeRows):
     """That a report has several columns in a table, or is a list."""
 
     @cached_property
+    @override
     def _listed(self) -> NDArray[Any]:
-        """All possible reports, in the form that a tally keeps, in ascending order."""
         if self.k * self.m > MAX_LISTED_ENTRIES:
             raise TooLarge(
                 f"the {arguments.readable(self.m)} reports for {self.k} secrets are not listed (the matrix may have "
@@ -45,8 +46,8 @@ class RowReports(WholeRows):
     def _all_reports(self) -> NDArray[Any]:
         """What `_listed` keeps."""
 
+    @override
     def make_matrix(self) -> Floats:
-        """The probabilities of all reports, shape (k, m)."""
         rows = self._channel.rows(np.arange(self.k))
         left_out = self.log_scale(self._listed)
         return rows if left_out is None else rows * np.exp(left_out)
@@ -64,12 +65,12 @@ class NumberedBits(RowReports, BitsInBlocks):
         """What the number is called, and how many there are."""
 
     @property
+    @override
     def m(self) -> int:
-        """Number of possible reports."""
         return int(self._numbers[1] * 2**self._bits)
 
+    @override
     def check_reports(self, reports: ArrayLike) -> Bits:
-        """Rows of a number and bits, as bytes."""
         rows = arguments.whole_array("reports", reports)
         name, many = self._numbers
         if rows.ndim != 2 or rows.shape[1] != 1 + self._bits:
@@ -111,11 +112,12 @@ class NumberedBits(RowReports, BitsInBlocks):
         rows[:, 0], rows[:, 1:] = numbers, bits
         return rows
 
+    @override
     def restore_reports(self, kept: NDArray[Any]) -> NDArray[Any]:
-        """Rows of a number and bits, shape (n, 1 + bits), from bytes."""
         numbers, packed = self._split(kept)
         return self._join(numbers, np.unpackbits(packed, axis=1, count=self._bits))
 
+    @override
     def _all_reports(self) -> Bits:
         rows = np.arange(2**self._bits)[:, None] >> np.arange(self._bits)[::-1] & 1
         packed = np.packbits(rows.astype(np.uint8), axis=1)
@@ -140,8 +142,8 @@ class SignedIndices(RowReports):
     def _signs(self) -> int:
         """Number of signs."""
 
+    @override
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
-        """Draw the tally of a whole population, user by user."""
         return Mechanism.simulate(self, secret_counts, rng)
 
     @property
@@ -149,15 +151,15 @@ class SignedIndices(RowReports):
         return (*self._indices, *(("sign", 2),) * self._signs)
 
     @property
+    @override
     def m(self) -> int:
-        """Number of possible reports."""
         product = 1
         for _, size in self._form:
             product *= size
         return product
 
+    @override
     def check_reports(self, reports: ArrayLike) -> Ints:
-        """Rows of indices and signs, as codes."""
         rows = arguments.whole_array("reports", reports)
         names = ", ".join(name for name, _ in self._form)
         if rows.ndim != 2 or rows.shape[1] != len(self._form):
@@ -188,12 +190,13 @@ class SignedIndices(RowReports):
             rest, columns[:, i] = np.divmod(rest, size)
         return columns
 
+    @override
     def restore_reports(self, kept: NDArray[Any]) -> Ints:
-        """Rows of indices and signs, from codes."""
         columns = self._columns(kept)
         signs = columns[:, len(self._indices) :]
         signs[:] = 1 - 2 * signs
         return columns
 
+    @override
     def _all_reports(self) -> Ints:
         return np.arange(self.m)

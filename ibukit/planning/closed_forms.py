@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from ibukit._ground.arguments import Floats
+from ibukit._ground.typing import override
 from ibukit.fisher_information.line import LineInformation
 from ibukit.mechanisms import FiniteMechanism, RandomizedResponse, TruncatedGeometric
 from ibukit.mechanisms.inversion_error import inverse_contrast
@@ -60,17 +61,17 @@ class Response(OneEstimator):
         self.mechanism = mechanism
         self._scale = inverse_contrast(mechanism.k, mechanism.epsilon)
 
+    @override
     def estimator(self, w: Floats) -> Floats:
-        """By the matrix's inverse, which is symmetric."""
         return self.mechanism.invert(np.arange(len(w)), w)
 
+    @override
     def near_singles(self, theta: Floats) -> Floats:
-        """a^2 p (1 - p)."""
         p = self.mechanism.forward(theta)
         return np.asarray(self._scale**2 * p * (1 - p))
 
+    @override
     def worst_single(self) -> Worst:
-        """Of the p from lie to truth that next to 1/2, for any secret: the first one stands for all."""
         truth, lie, k = self.mechanism.truth, self.mechanism.lie, self.mechanism.k
         p = min(0.5, truth)
         value = self._scale**2 * p * (1 - p)
@@ -89,20 +90,20 @@ class OnLine(OneEstimator):
         self._factors = np.full(k, -np.expm1(-mechanism.epsilon) / (1 + a))
         self._factors[[0, -1]] = 1 / (1 + a)
 
+    @override
     def estimator(self, w: Floats) -> Floats:
-        """Diag(1/c) K^-1 w; the mechanism inverts K diag(c) from the other side."""
         return np.asarray(
             self.mechanism.invert(np.arange(len(w)), w * self._factors) / self._factors
         )
 
+    @override
     def near_singles(self, theta: Floats) -> Floats:
-        """From the information of one report, in O(k)."""
         return LineInformation(
             np.sqrt(self.mechanism.forward(theta)) / self._factors, self.mechanism.decay
         ).variances()
 
+    @override
     def worst_single(self) -> Worst:
-        """The estimator of theta_x uses the reports x - 1, x, x + 1: of all others a neighbour has the largest c."""
         a, k = self.mechanism.decay, self.mechanism.k
         loss = -np.expm1(-2 * self.mechanism.epsilon)
         middle = np.full(k, (1 + a * a) / loss)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
+from ibukit._ground.typing import override
 from ibukit.channels.partitioned import PartitionedChannel, Partitions
 from ibukit.errors import TooLarge
 from ibukit.mechanisms.base import Mechanism
@@ -48,8 +49,8 @@ class SpreadPart(Part):
         )
 
     @property
+    @override
     def log_scale(self) -> Floats:
-        """As of any part, where nothing is left out."""
         if self.left_out:
             raise TooLarge(
                 f"the factors of the {self.n} reports of this tally are not in memory, only their product"

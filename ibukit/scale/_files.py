@@ -8,6 +8,7 @@ from typing import Any
 
 from tqdm import tqdm
 
+from ibukit._ground.typing import override
 from ibukit.channels.partitioned import Fold, Partitions, Piece, folded
 from ibukit.mechanisms.base import Mechanism
 from ibukit.scale._blocks import Block, computed, counted, kept, pooled, summary
@@ -28,12 +29,12 @@ class InBlocks(Partitions):
         """Number of secrets."""
         return self.mechanism.k
 
+    @override
     def each(self, function: Piece, shared: Any, weights: Sequence[Any]) -> list[Any]:
-        """One block after the other."""
         return list(self._results(function, shared, weights))
 
+    @override
     def total(self, function: Piece, shared: Any, weights: Sequence[Any], fold: Fold) -> Any:
-        """A few results are kept at a time."""
         return folded(self._results(function, shared, weights), fold)
 
     def _results(self, function: Piece, shared: Any, weights: Sequence[Any]) -> Iterator[Any]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from numpy.typing import NDArray
 from tqdm import tqdm
 
+from ibukit._ground.typing import override
 from ibukit.channels.partitioned import FOLDED_AT_ONCE, Fold, Partitions, Piece
 from ibukit.errors import DataChanged
 from ibukit.mechanisms.base import Mechanism
@@ -34,13 +35,13 @@ class OnWorkers(Partitions):
     rows: tuple[Future, ...]
     sizes: tuple[int, ...]
 
+    @override
     def each(self, function: Piece, shared: Any, weights: Sequence[Any]) -> list[Any]:
-        """All results come here."""
         found: list[Any] = self.client.gather(self._results(function, shared, weights))
         return found
 
+    @override
     def total(self, function: Piece, shared: Any, weights: Sequence[Any], fold: Fold) -> Any:
-        """Results are folded on the workers, and one comes here."""
         return fold_there(
             self.client, self._results(function, shared, weights), fold, "pass over the rows"
         )

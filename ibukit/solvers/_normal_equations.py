@@ -11,6 +11,7 @@ from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.typing import override
 from ibukit.channels import DenseChannel
 from ibukit.channels.dense import lower_gram
 from ibukit.solvers.interior_point_model import Curved, Model, Point, System
@@ -44,12 +45,12 @@ class NormalEquations(Model):
         """At least the diagonal of M diag(w) M^T: entries are at most 1, so their squares are at most themselves."""
         return self.adjoint(w)
 
+    @override
     def cross_over(self, q: Floats, theta: Floats, s: Floats, tol: float) -> tuple[float, Floats]:
-        """By the rows of the secrets that have mass."""
         return cross_over(self, q, theta, s, tol)
 
+    @override
     def system(self, point: Point, curved: Curved, shrink: bool) -> System | None:
-        """By `factor`: all digits, whatever they are worth."""
         solve = self.factor(point.lam / point.nu, point.s / point.theta, curved, shrink)
         return None if solve is None else lambda r, near, centring: solve(r)
 
@@ -109,24 +110,24 @@ class Dense(NormalEquations):
         """Its columns."""
         return DenseChannel(self.matrix)
 
+    @override
     def forward(self, theta: Floats) -> Floats:
-        """Theta M, not through the channel: on small matrices two calls more are felt."""
         return np.asarray(theta @ self.matrix)
 
+    @override
     def adjoint(self, w: Floats) -> Floats:
-        """M w."""
         return np.asarray(self.matrix @ w)
 
+    @override
     def gram(self, w: Floats, rows: Ints | None) -> Floats:
-        """The product alone: to add it to a matrix of zeros takes up to a fifth of its time."""
         return lower_gram(self.matrix if rows is None else self.matrix[rows], w)
 
+    @override
     def accurate(self) -> Dense:
-        """With a system in the secrets, unless they are too many."""
         return Dense(self.matrix, by_reports=self.k > MAX_SECRETS_SQUARED)
 
+    @override
     def factor(self, w: Floats, d: Floats, curved: Curved, shrink: bool) -> Solver | None:
-        """Where reports are few, a system in the reports: (diag(1/w) + M^T diag(1/d) M) u = M^T r / d gives x."""
         if curved.present or not self.by_reports or self.matrix.shape[1] > 0.7 * self.k:
             return super().factor(w, d, curved, shrink)
         by_reports = cholesky(lambda: self._normal_of_reports(w, d))

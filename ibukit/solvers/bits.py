@@ -22,6 +22,7 @@ from scipy.optimize import nnls
 
 from ibukit._ground.arguments import Floats, Ints, frozen
 from ibukit._ground.threads import in_order
+from ibukit._ground.typing import override
 from ibukit.channels import BitChannel, Channel, LevelChannel, WrittenChannel
 from ibukit.channels.base import slices_of
 from ibukit.channels.partitioned import PartitionedChannel, spread, sum_arrays
@@ -101,8 +102,8 @@ class Written(Reports):
 
     channel: LevelChannel | WrittenChannel
 
+    @override
     def hessian(self, theta: Floats, thinned: int) -> Floats:
-        """The same from single precision, which takes half the time: the matrix is an approximation anyway."""
         some, counts = self.channel.take(slice(None, None, thinned)), self.counts[::thinned]
         both = np.zeros((self.channel.k, self.channel.k))
         step = max(CHUNK // self.channel.k, 2 * self.channel.k)
@@ -124,9 +125,8 @@ class Rows(Reports):
 
     channel: BitChannel
 
+    @override
     def gradient(self, theta: Floats) -> Floats:
-        """These rows' share of g, by one pass over them that keeps nothing as long as they are."""
-
         def of(stretch: slice) -> Floats:
             q = self.counts[stretch] / self.total
             return evaluate(updates_of(self.channel.take(stretch), q), theta, len(q))[1]
@@ -137,6 +137,7 @@ class Rows(Reports):
             g += share
         return g
 
+    @override
     def hessian(self, theta: Floats, thinned: int) -> Floats:
         """M diag(q / p^2) M^T at theta from every `thinned`-th row.
 
@@ -197,8 +198,8 @@ class Rows(Reports):
     def _few_ones(self) -> bool:
         return self._by_pairs < super().work()
 
+    @override
     def work(self) -> float:
-        """Multiplications that a Hessian of all rows takes, about."""
         return min(self._by_pairs, super().work())
 
 
@@ -218,11 +219,12 @@ class Elsewhere(Reports):
 
     channel: PartitionedChannel
 
+    @override
     def hessian(self, theta: Floats, thinned: int) -> Floats:
-        """M diag(q / p^2) M^T at theta from every `thinned`-th report of each partition."""
         found = self.channel.total(partial(_hessian_there, thinned), theta, self.counts, sum_arrays)
         return np.asarray(found / self.total)
 
+    @override
     def some(self, thinned: int) -> None:
         """None: they stay where they are."""
 

@@ -18,6 +18,7 @@ from functools import partial
 import numpy as np
 
 from ibukit._ground.arguments import Floats
+from ibukit._ground.typing import override
 from ibukit.channels.plane import PlaneChannel
 from ibukit.solvers._plane_cross_over import conjugate_gradients, cross_over
 from ibukit.solvers._plane_preconditioner import Preconditioner
@@ -52,20 +53,20 @@ class Convolutions(Model):
         """Number of secrets."""
         return self.channel.k
 
+    @override
     def fit_of(self, change: Floats) -> Floats:
-        """By Fourier transforms alone: the next step puts their error right."""
         return self.channel.convolve(change)
 
+    @override
     def mean(self, a: Floats, b: Floats) -> float:
-        """Added up in pairs, because there are many."""
         return float((a * b).mean())
 
+    @override
     def accurate(self) -> Convolutions:
-        """With more digits of each solution, and farther from the boundary."""
         return replace(self, residual=0.01, farthest=0.9)
 
+    @override
     def system(self, point: Point, curved: Curved, shrink: bool) -> System | None:
-        """Conjugate gradients; there is no quadratic part on a plane."""
         d, w = point.s / point.theta, point.lam / point.nu
         normal = self.channel.adjoint_of_squares(w)
         if not self.preconditioner.factor(d, np.maximum(normal, 1e-12 * normal.max())):
@@ -94,6 +95,6 @@ class Convolutions(Model):
 
         return solve
 
+    @override
     def cross_over(self, q: Floats, theta: Floats, s: Floats, tol: float) -> tuple[float, Floats]:
-        """With the preconditioner of the path."""
         return cross_over(self.channel, q, theta, s, self.preconditioner, tol)

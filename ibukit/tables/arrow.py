@@ -7,6 +7,7 @@ from typing import Any
 
 import narwhals as nw
 
+from ibukit._ground.typing import override
 from ibukit.errors import MissingExtra
 from ibukit.tables.columns import Columns, Piece
 from ibukit.tables.frames import ByDuckDB, as_frame, parquet
@@ -25,12 +26,12 @@ class Batches(Source):
         self._schema, self._batches = schema, batches
 
     @property
+    @override
     def names(self) -> list[str]:
-        """The columns there are."""
         return list(self._schema.names)
 
+    @override
     def pieces(self, columns: Columns) -> Iterator[Piece]:
-        """Batches are counted one by one, and their counts added up when they are many."""
         parts: list[Any] = []
         for batch in self._batches(columns.wanted):
             named = columns.named(as_frame(batch))
@@ -51,8 +52,8 @@ class Dataset(Batches):
         super().__init__(dataset.schema, lambda names: dataset.to_batches(columns=names, **FEW))
         self._dataset = dataset
 
+    @override
     def pieces(self, columns: Columns) -> Iterator[Piece]:
-        """One that DuckDB has counted, or batches where it is not installed or reports hardly repeat."""
         frame = self._by_duckdb(columns)
         yield from super().pieces(columns) if frame is None else frame.pieces(columns)
 

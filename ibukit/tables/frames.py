@@ -7,6 +7,7 @@ from typing import Any
 
 import narwhals as nw
 
+from ibukit._ground.typing import override
 from ibukit.errors import MissingExtra
 from ibukit.tables.columns import Columns, Piece, collected
 from ibukit.tables.table import Source
@@ -19,12 +20,12 @@ class Frame(Source):
         self.frame = frame
 
     @property
+    @override
     def names(self) -> list[str]:
-        """The columns there are."""
         return list(self.frame.collect_schema().names())
 
+    @override
     def pieces(self, columns: Columns) -> Iterator[Piece]:
-        """One, counted where the frame lives; rows that hardly repeat come in batches, where the engine has them."""
         named = columns.named(self.frame)
         if columns.worth_grouping(named):
             yield columns.piece(columns.grouped(named))
@@ -48,8 +49,8 @@ class ByDuckDB(Frame):
         except self._duckdb.Error as error:
             raise self._unreadable(error) from None
 
+    @override
     def pieces(self, columns: Columns) -> Iterator[Piece]:
-        """One that DuckDB has counted, or batches where the reports are rows."""
         try:
             yield from super().pieces(columns)
         except self._duckdb.InterruptException:

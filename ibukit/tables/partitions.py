@@ -8,6 +8,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
+from ibukit._ground.typing import override
 from ibukit.tables.columns import Columns, Piece
 from ibukit.tables.table import Source
 
@@ -27,12 +28,12 @@ class Partitions(Source):
             raise ValueError(f"table must have columns of different names, it has {self.names}")
 
     @property
+    @override
     def names(self) -> list[str]:
-        """The columns there are."""
         return list(self._frame.columns)
 
+    @override
     def pieces(self, columns: Columns) -> Iterator[Piece]:
-        """One that the workers have added up; rows that hardly repeat come partition by partition."""
         import dask
 
         # only these columns are read, where Dask reads files

@@ -17,6 +17,7 @@ from typing import IO, Any, cast
 
 import narwhals as nw
 
+from ibukit._ground.typing import override
 from ibukit.tables.columns import Columns, Piece
 from ibukit.tables.table import Source
 
@@ -47,12 +48,12 @@ class TextFile(Source):
         self._start = 0
 
     @property
+    @override
     def names(self) -> list[str]:
-        """The columns there are."""
         return ["report"] if self.headless else self._header
 
+    @override
     def pieces(self, columns: Columns) -> Iterator[Piece]:
-        """One for each stretch of rows."""
         for name in columns.wanted:
             if self.names.count(name) > 1:
                 raise ValueError(
@@ -83,11 +84,10 @@ class TextFile(Source):
             raise ValueError(f"column {texts.name!r} must hold {wanted}, it contains {wrong!r}")
         return numbers
 
+    @override
     def find(
         self, columns: Columns, check: Callable[[Piece], None]
     ) -> tuple[str, Exception] | None:
-        """Where the first row is that `check` refuses, in what was read last, and its error."""
-
         def error_of(rows: Any) -> Exception | None:
             try:
                 check(self._piece(columns, rows))
@@ -225,18 +225,18 @@ class TextFiles(Source):
                 )
 
     @property
+    @override
     def names(self) -> list[str]:
-        """The columns there are."""
         return self._files[0].names
 
+    @override
     def pieces(self, columns: Columns) -> Iterator[Piece]:
-        """Those of each file."""
         for file in self._files:
             self._now = file
             yield from file.pieces(columns)
 
+    @override
     def find(
         self, columns: Columns, check: Callable[[Piece], None]
     ) -> tuple[str, Exception] | None:
-        """As for the file that was read last."""
         return self._now.find(columns, check)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.typing import override
 from ibukit.channels.base import Channel
 from ibukit.channels.points import _laplace_kernels
 
@@ -44,12 +45,12 @@ class SlopeChannel(Channel):
     high: Floats
 
     @property
+    @override
     def size(self) -> int:
-        """Number of reports."""
         return len(self.below)
 
+    @override
     def forward(self, theta: Floats) -> Floats:
-        """Sweep over the secrets from both sides, then read off."""
         rising, falling = np.zeros(self.k + 1), np.zeros(self.k + 1)
         rising[1:] = _laplace_kernels.from_below(theta, self.decay)
         falling[:-1] = _laplace_kernels.from_above(theta, self.decay)
@@ -57,8 +58,8 @@ class SlopeChannel(Channel):
         p += self.high * falling[self.below + 1]
         return p
 
+    @override
     def adjoint(self, w: Floats) -> Floats:
-        """Drop the weights at the neighbours, then sweep."""
         low, high = (
             np.bincount(self.below + 1, each * w, self.k + 1).astype(np.float64)
             for each in (self.low, self.high)
@@ -66,8 +67,8 @@ class SlopeChannel(Channel):
         falling = _laplace_kernels.from_above(low[1:], self.decay)
         return np.asarray(falling + _laplace_kernels.from_below(high[:-1], self.decay))
 
+    @override
     def rows(self, secrets: Ints) -> Floats:
-        """One power for each distance."""
         powers = self.decay ** np.arange(self.k)
         away = self.below - secrets[:, None]
         low, high = (
@@ -76,20 +77,20 @@ class SlopeChannel(Channel):
         )
         return np.asarray(np.where(away >= 0, low, high))
 
+    @override
     def take(self, reports: slice | Ints) -> SlopeChannel:
-        """The same of some reports."""
         return replace(
             self, below=self.below[reports], low=self.low[reports], high=self.high[reports]
         )
 
+    @override
     def unit_columns(self) -> SlopeChannel:
-        """The largest entry is that of a neighbour."""
         low, high = (
             np.where(self.below < 0, 0, self.low),
             np.where(self.below == self.k - 1, 0, self.high),
         )
         return self.scaled(1 / np.maximum(low, high))
 
+    @override
     def scaled(self, factor: Floats) -> SlopeChannel:
-        """Both entries times the factor."""
         return replace(self, low=self.low * factor, high=self.high * factor)

@@ -75,4 +75,5 @@ def first_columns(steps: Floats) -> Floats:
 
 
 def distinct(logs: Floats) -> Floats:
+    """Columns without those whose pattern of rises and falls stood before."""
     return logs[np.sort(np.unique(np.diff(logs, axis=1) > 0, axis=0, return_index=True)[1])]

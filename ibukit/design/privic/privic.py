@@ -13,8 +13,8 @@ from tqdm import tqdm
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit._ground.threads import one_thread
-from ibukit.design.privic.options import Draw
 from ibukit.design.privic import options, state_file
+from ibukit.design.privic.options import Draw
 from ibukit.design.privic.state_file import Cycle
 from ibukit.domain.alphabet import Alphabet
 from ibukit.domain.distributions import Population
@@ -22,7 +22,7 @@ from ibukit.errors import AlphabetMismatch, ConvergenceError, MechanismMismatch
 from ibukit.estimate import Estimate, Status
 from ibukit.estimators.certificate import certified
 from ibukit.estimators.maximum_likelihood import mle
-from ibukit.files.format import ANYTHING
+from ibukit.files.file_format import ANYTHING
 from ibukit.mechanisms import MatrixMechanism
 from ibukit.tally.tally import Part, Tally, check_tally, pool
 

@@ -12,9 +12,9 @@ import numpy as np
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
 from ibukit.design.privic.options import Choices
-from ibukit.files import format
+from ibukit.files import file_format
 from ibukit.files.alphabets import alphabet_of, describe
-from ibukit.files.format import ANYTHING, Arrays
+from ibukit.files.file_format import ANYTHING, Arrays
 from ibukit.mechanisms import MatrixMechanism
 
 WRITER_OF_LOOPS = "Privic"
@@ -65,13 +65,13 @@ def write(
         "alphabet": alphabet,
         "cycles": [{name: getattr(cycle, name) for name in SCALARS} for cycle in cycles],
     }
-    return format.write(path, WRITER_OF_LOOPS, VERSION_OF_LOOPS, values, arrays, over)
+    return file_format.write(path, WRITER_OF_LOOPS, VERSION_OF_LOOPS, values, arrays, over)
 
 
 def read(path: Path) -> tuple[dict[str, Any], tuple[Cycle, ...], MatrixMechanism, str]:
     """What `write` wrote: the arguments of `Privic`, the finished cycles, the running one's mechanism; the checksum."""
-    values, arrays, digest = format.read(path, WRITER_OF_LOOPS, VERSION_OF_LOOPS)
-    with format.sensible(path, WRITER_OF_LOOPS):
+    values, arrays, digest = file_format.read(path, WRITER_OF_LOOPS, VERSION_OF_LOOPS)
+    with file_format.sensible(path, WRITER_OF_LOOPS):
         return *_parsed(values, arrays), digest
 
 

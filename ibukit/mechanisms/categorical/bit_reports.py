@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
+from ibukit._ground.typing import override
 from ibukit.channels import BitChannel
 from ibukit.domain.alphabet import Alphabet, Line, as_alphabet
 from ibukit.domain.labels import in_order
@@ -30,16 +31,16 @@ class WholeRows(FiniteMechanism):
     """Reports that are rows and stand for themselves: a list of all is for counts of them, and mostly too long."""
 
     @property
+    @override
     def report_alphabet(self) -> Alphabet:
-        """The places of the reports in the list of all, by which `tally_counts` counts."""
         return Line(0, self.m - 1)
 
+    @override
     def code_reports(self, reports: ArrayLike) -> NDArray[Any]:
-        """The rows themselves: mostly they are too many to be listed."""
         return arguments.whole_array("reports", reports)
 
+    @override
     def label_reports(self, reports: NDArray[Any]) -> NDArray[Any]:
-        """The rows themselves."""
         return reports
 
 
@@ -51,6 +52,7 @@ class BitsInBlocks(WholeRows):
     def _bits(self) -> int:
         """Bits of a report."""
 
+    @override
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
         """Draw the tally of a whole population.
 
@@ -111,15 +113,17 @@ class BitReports(BitsInBlocks):
         """All possible reports, packed, in ascending order; ValueError where they are too many."""
 
     @property
+    @override
     def _listed(self) -> Bits:
         return self._all_rows
 
     @property
+    @override
     def _bits(self) -> int:
         return self.k
 
+    @override
     def check_reports(self, reports: ArrayLike) -> Bits:
-        """Bit rows (n, k) of bool or of 0 and 1, packed to bytes."""
         rows = arguments.whole_array("reports", reports)
         if rows.ndim != 2 or rows.shape[1] != self.k:
             raise AlphabetMismatch(
@@ -138,10 +142,11 @@ class BitReports(BitsInBlocks):
                 raise AlphabetMismatch(f"reports must be rows of 0 and 1, got {rows[bad][0]}")
         return np.packbits(rows.astype(bool), axis=1)
 
+    @override
     def restore_reports(self, kept: NDArray[Any]) -> Bits:
-        """Bit rows of 0 and 1, shape (n, k), from packed bytes."""
         return np.unpackbits(kept, axis=1, count=self.k)
 
+    @override
     def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:
         """The estimator of RAPPOR: each bit's frequency, debiased.
 

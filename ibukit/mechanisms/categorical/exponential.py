@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.typing import override
 from ibukit.channels import plane
 from ibukit.domain.alphabet import Alphabet, as_alphabet
 from ibukit.domain.grid import Grid
@@ -65,11 +66,12 @@ class Exponential(GridMechanism):
         self._keep(alphabet=as_alphabet(self.alphabet))
         self._keep(epsilon=level_by_distance(self.epsilon, self.alphabet, rate=0.5))
 
+    @override
     def make_matrix(self) -> Floats:
-        """The probabilities of all reports, shape (k, m)."""
         weights = np.exp(-self.epsilon / 2 * self.alphabet.distances())
         return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
+    @override
     def _plane_channel(self, reports: Ints) -> plane.PlaneChannel:
         grid = self.alphabet
         assert isinstance(grid, Grid)  # asked for only then

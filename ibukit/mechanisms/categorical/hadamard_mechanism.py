@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.typing import override
 from ibukit.channels import BitChannel, Channel, HadamardChannel
 from ibukit.channels.base import slices_of
 from ibukit.domain.alphabet import Alphabet
@@ -101,10 +102,12 @@ class HadamardMechanism(SignedIndices):
         return 1 << (self.k - 1).bit_length()
 
     @property
+    @override
     def _indices(self) -> tuple[tuple[str, int], ...]:
         return (("index", self.order),) * self.bits
 
     @property
+    @override
     def _signs(self) -> int:
         return self.bits
 
@@ -113,8 +116,8 @@ class HadamardMechanism(SignedIndices):
         """(2^t - 1) e^-eps: how often the signs are not all true, to how often they are."""
         return ((1 << self.bits) - 1) * math.exp(-self.epsilon)
 
+    @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:
-        """One report for each user: indices, then signs, shape (n, 2t)."""
         n, t = len(secrets), self.bits
         indices = rng.integers(0, self.order, (n, t))
         minus = np.bitwise_count(indices & secrets[:, None]) % 2
@@ -124,8 +127,8 @@ class HadamardMechanism(SignedIndices):
         minus[lies] ^= turned.astype(minus.dtype)
         return np.hstack([indices, 1 - 2 * minus.astype(np.int64)])
 
+    @override
     def channel(self, reports: NDArray[Any]) -> Channel:
-        """Forward and adjoint by a transform, or on the sets that more signs fit."""
         columns = self._columns(reports)
         indices, minus = columns[:, : self.bits], columns[:, self.bits :] == 1
         high = float(self.order) ** -self.bits / (1 + self._others)
@@ -144,8 +147,8 @@ class HadamardMechanism(SignedIndices):
             places, self.order, self.order, nothing, column, minus[:, 0].copy(), low, high, ones
         )
 
+    @override
     def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:
-        """The published estimate: unbiased, a transform for each of the signs."""
         one = replace(self, bits=1)
         columns, total = self._columns(reports), np.zeros(self.k)
         for i in range(self.bits):

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.typing import override
 from ibukit.channels import HadamardChannel
 from ibukit.domain.alphabet import Alphabet
 from ibukit.mechanisms.base import FiniteMechanism, Mechanism
@@ -123,8 +124,8 @@ class HadamardResponse(FiniteMechanism):
         return 1 << (-(-self.k // self.blocks)).bit_length()
 
     @property
+    @override
     def m(self) -> int:
-        """Number of possible reports, K = B b."""
         return self.blocks * self.order
 
     @cached_property
@@ -140,8 +141,8 @@ class HadamardResponse(FiniteMechanism):
         """(2B - 1) e^-eps: how often a report is not in the secret's set, to how often it is."""
         return (2 * self.blocks - 1) * math.exp(-self.epsilon)
 
+    @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:
-        """One report for each user: codes 0..K-1, shape (n,)."""
         n, b = len(secrets), self.order
         place, lot, column = self._places[secrets], rng.random(n), rng.integers(0, b, n)
         row, block = place & (b - 1), place // b
@@ -157,12 +158,12 @@ class HadamardResponse(FiniteMechanism):
             column[users] = rng.integers(0, b, len(users))
         return np.asarray(block * b + column)
 
+    @override
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
-        """Draw the tally of a whole population, user by user: the matrix may be too large."""
         return Mechanism.simulate(self, secret_counts, rng)
 
+    @override
     def channel(self, reports: NDArray[Any]) -> HadamardChannel:
-        """Forward and adjoint by the fast Walsh-Hadamard transform."""
         s, high = len(reports), 1 / (self.order // 2 * (1 + self._others))
         places = self._places.astype(np.int32)[None]
         nothing, plus = np.zeros(s, dtype=np.int64), np.zeros(s, dtype=bool)
@@ -171,12 +172,12 @@ class HadamardResponse(FiniteMechanism):
             places, self.m, self.order, nothing, reports, plus, low, high, np.ones(s)
         )
 
+    @override
     def make_matrix(self) -> Floats:
-        """The probabilities of all reports, shape (k, K)."""
         return self._channel.rows(np.arange(self.k))
 
+    @override
     def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:
-        """The published estimate: unbiased, by one transform."""
         signs = replace(self.channel(reports), low=0.0, high=1.0)
         in_block = np.bincount(reports // self.order, frequencies, self.blocks)[
             self._places // self.order

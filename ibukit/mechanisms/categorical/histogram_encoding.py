@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
+from ibukit._ground.typing import override
 from ibukit.channels import WrittenChannel
 from ibukit.domain.alphabet import Alphabet
 from ibukit.errors import AlphabetMismatch, TooLarge
@@ -86,14 +87,14 @@ class HistogramEncoding(Mechanism):
         arguments.whole("number of secrets", self.k, 2)
         self._keep(epsilon=level(self.epsilon, lambda eps: math.exp(-eps / 2) / 2))
 
+    @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Floats:
-        """One report for each user: rows of numbers, shape (n, k)."""
         reports = rng.laplace(scale=2 / self.epsilon, size=(len(secrets), self.k))
         reports[np.arange(len(secrets)), secrets] += 1
         return reports
 
+    @override
     def check_reports(self, reports: ArrayLike) -> Floats:
-        """Rows of k finite numbers, shape (n, k)."""
         given = arguments.whole_array("reports", reports)
         try:
             rows = arguments.numbers("reports", given).copy()
@@ -113,8 +114,8 @@ class HistogramEncoding(Mechanism):
             )
         return rows
 
+    @override
     def channel(self, reports: NDArray[Any]) -> WrittenChannel:
-        """The densities over the largest that a secret could have."""
         if reports.size > MAX_DENSITIES:
             raise TooLarge(
                 f"the densities of {len(reports)} reports for {self.k} secrets are too many, they may have at most "
@@ -124,11 +125,11 @@ class HistogramEncoding(Mechanism):
         numbers *= self.epsilon
         return WrittenChannel(np.exp(numbers, out=numbers))
 
+    @override
     def log_scale(self, reports: NDArray[Any]) -> Floats:
-        """Logarithm of what `channel` leaves out of each density."""
         distances = np.abs(reports).sum(axis=1)
         return np.asarray(self.k * math.log(self.epsilon / 4) + self.epsilon / 2 * (1 - distances))
 
+    @override
     def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:
-        """The published estimate, the mean of the reports."""
         return np.asarray(frequencies @ reports)

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from ibukit import exact
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.typing import override
 from ibukit.channels import ResponseChannel
 from ibukit.domain.alphabet import Alphabet, as_alphabet
 from ibukit.domain.labels import in_order
@@ -77,18 +78,18 @@ class RandomizedResponse(FiniteMechanism):
         """Probability of each other value, 1 / (k - 1 + e^eps)."""
         return float(self.truth * np.exp(-self.epsilon))
 
+    @override
     def make_matrix(self) -> Floats:
-        """The probabilities of all reports, shape (k, m)."""
         matrix = np.full((self.k, self.k), self.lie)
         np.fill_diagonal(matrix, self.truth)
         return matrix
 
+    @override
     def channel(self, reports: NDArray[Any]) -> ResponseChannel:
-        """Forward and adjoint in O(k + s)."""
         return ResponseChannel(self.k, reports, self.truth, self.lie)
 
+    @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:
-        """One report for each user: codes 0..k-1, shape (n,)."""
         # one draw among the other k - 1 values, by stepping over the secret
         other = rng.integers(1, self.k, size=len(secrets))
         honest = rng.random(len(secrets)) < self.truth
@@ -101,6 +102,7 @@ class RandomizedResponse(FiniteMechanism):
             lambda: self.epsilon,
         )
 
+    @override
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
         """Draw the tally of a whole population in O(k).
 
@@ -112,6 +114,7 @@ class RandomizedResponse(FiniteMechanism):
         blind = rng.multinomial(counts.sum() - kept.sum(), np.full(self.k, 1 / self.k))
         return self.tally_counts(kept + blind)
 
+    @override
     def _solve(self, q: Floats) -> Floats:
         if (
             type(self) is not RandomizedResponse

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from ibukit import exact
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
+from ibukit._ground.typing import override
 from ibukit.channels import BitChannel
 from ibukit.channels.line import MIN_LOG_FACTOR
 from ibukit.domain.alphabet import Alphabet
@@ -95,6 +96,7 @@ class SubsetSelection(BitReports):
         super().__post_init__()
         self._keep(size=self._size_at(self.epsilon))
 
+    @override
     def _lie(self, epsilon: float) -> float:
         w = self._size_at(epsilon)
         return (self.k - w) / w * math.exp(-epsilon)
@@ -110,18 +112,18 @@ class SubsetSelection(BitReports):
         return w
 
     @property
+    @override
     def m(self) -> int:
-        """Number of possible reports, C(k, size)."""
         return math.comb(self.k, self.size)
 
     @property
+    @override
     def p_one(self) -> float:
-        """Probability that the secret is in the set, size / (size + (k - size) e^-eps)."""
         return float(self.size / (self.size + (self.k - self.size) * np.exp(-self.epsilon)))
 
     @property
+    @override
     def p_zero(self) -> float:
-        """Probability that any other value is in the set, (size - p_one) / (k - 1)."""
         # without cancellation where the set has one element
         return float((self.size - 1 + self.p_hidden) / (self.k - 1))
 
@@ -132,10 +134,11 @@ class SubsetSelection(BitReports):
         return float(out / (self.size + out))
 
     @property
+    @override
     def contrast(self) -> float:
-        """p_one - p_zero = (k - size) / (k - 1) (1 - e^-eps) p_one."""
         return float((self.k - self.size) / (self.k - 1) * -np.expm1(-self.epsilon) * self.p_one)
 
+    @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Bits:
         """One report for each user: rows of 0 and 1, shape (n, k).
 
@@ -169,8 +172,8 @@ class SubsetSelection(BitReports):
             place[taken] = (x[taken] + 1 + j) % self.k
             rows[users, place] = 1
 
+    @override
     def check_reports(self, reports: ArrayLike) -> Bits:
-        """Bit rows (n, k) of bool or of 0 and 1 with `size` ones each, packed to bytes."""
         rows = super().check_reports(reports)
         ones = np.bitwise_count(rows).sum(axis=1, dtype=np.int64)
         wrong = ones != self.size
@@ -181,13 +184,14 @@ class SubsetSelection(BitReports):
             )
         return rows
 
+    @override
     def channel(self, reports: NDArray[Any]) -> BitChannel:
-        """Forward and adjoint on packed bit rows."""
         scale, _ = self._held
         return BitChannel(
             self.k, reports, 1.0, float(np.exp(-self.epsilon)), np.full(len(reports), scale)
         )
 
+    @override
     def log_scale(self, reports: NDArray[Any]) -> Floats | None:
         """What `channel` leaves out where a double cannot count the sets.
 
@@ -204,6 +208,7 @@ class SubsetSelection(BitReports):
         return (self.p_one / sets, 0.0) if log >= MIN_LOG_FACTOR else (1.0, log)
 
     @cached_property
+    @override
     def _all_rows(self) -> Bits:
         if self.k * self.m > MAX_MATRIX_ENTRIES:
             raise ValueError(
@@ -215,8 +220,8 @@ class SubsetSelection(BitReports):
         np.put_along_axis(rows, members, 1, axis=1)
         return np.packbits(rows, axis=1)
 
+    @override
     def make_matrix(self) -> Floats:
-        """The probabilities of all reports, shape (k, m)."""
         bits = np.unpackbits(self._all_rows, axis=1, count=self.k).T
         held, _ = self._held
         return np.where(bits, held, held * np.exp(-self.epsilon))

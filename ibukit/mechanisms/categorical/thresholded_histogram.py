@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ibukit._ground import arguments
+from ibukit._ground.typing import override
 from ibukit.domain.alphabet import Alphabet
 from ibukit.mechanisms.categorical.unary import BitsOfGivenChances
 from ibukit.mechanisms.epsilon_range import level
@@ -69,6 +70,7 @@ class ThresholdedHistogram(BitsOfGivenChances):
         self._keep(alphabet=alphabet, nominal=epsilon, threshold=threshold)
         self.__post_init__()
 
+    @override
     def _check_chances(self) -> None:
         nominal = level(self.nominal, lambda epsilon: math.exp(-epsilon / 2))
         given: Any = self.threshold
@@ -80,23 +82,23 @@ class ThresholdedHistogram(BitsOfGivenChances):
         self._keep(nominal=nominal, threshold=threshold)
 
     @property
+    @override
     def p_one(self) -> float:
-        """Probability that the secret's own bit is 1, 1 - e^(nominal (t - 1) / 2) / 2."""
         return 1 - self.p_hidden
 
     @property
+    @override
     def p_hidden(self) -> float:
-        """Probability that the secret's own bit is 0, e^(nominal (t - 1) / 2) / 2."""
         return math.exp(self.nominal * (self.threshold - 1) / 2) / 2
 
     @property
+    @override
     def p_zero(self) -> float:
-        """Probability that another bit is 1, e^(-nominal t / 2) / 2."""
         return math.exp(-self.nominal * self.threshold / 2) / 2
 
     @property
+    @override
     def contrast(self) -> float:
-        """p_one - p_zero, without cancellation."""
         t = self.threshold
         return -(math.expm1(self.nominal * (t - 1) / 2) + math.expm1(-self.nominal * t / 2)) / 2
 

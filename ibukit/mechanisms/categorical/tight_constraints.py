@@ -12,6 +12,7 @@ from scipy.sparse.csgraph import shortest_path
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.threads import one_thread
+from ibukit._ground.typing import override
 from ibukit.channels import plane
 from ibukit.domain.alphabet import Alphabet, Line, as_alphabet
 from ibukit.domain.grid import Grid
@@ -112,10 +113,11 @@ class TightConstraints(GridMechanism):
         assert mu is not None  # it existed when this was made
         return mu
 
+    @override
     def make_matrix(self) -> Floats:
-        """The probabilities of all reports, shape (k, m)."""
         return np.asarray(self._mu * np.exp(-self.epsilon * self.alphabet.distances()))
 
+    @override
     def _plane_channel(self, reports: Ints) -> plane.PlaneChannel:
         grid = self.alphabet
         assert isinstance(grid, Grid)  # asked for only then

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ibukit import exact
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
+from ibukit._ground.typing import override
 from ibukit.channels import BitChannel
 from ibukit.channels.line import MIN_LOG_FACTOR, split_factor
 from ibukit.domain.alphabet import Alphabet
@@ -50,12 +51,12 @@ class IndependentBits(BitReports):
         """1 - p_one without cancellation: probability that the secret's own bit is reported as 0."""
 
     @property
+    @override
     def m(self) -> int:
-        """Number of possible reports, 2^k."""
         return int(2**self.k)
 
+    @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Bits:
-        """One report for each user: rows of 0 and 1, shape (n, k)."""
         rows = (rng.random((len(secrets), self.k)) < self.p_zero).astype(np.uint8)
         rows[np.arange(len(secrets)), secrets] = rng.random(len(secrets)) < self.p_one
         return rows
@@ -67,12 +68,13 @@ class IndependentBits(BitReports):
             lambda: self.epsilon,
         )
 
+    @override
     def channel(self, reports: NDArray[Any]) -> BitChannel:
-        """Forward and adjoint on packed bit rows."""
         scale, _ = split_factor(self._log_all_zero(reports))
         one, zero = self.p_one / self.p_zero, self.p_hidden / (1 - self.p_zero)
         return BitChannel(self.k, reports, one, zero, scale)
 
+    @override
     def log_scale(self, reports: NDArray[Any]) -> Floats | None:
         """What `channel` leaves out where a probability would underflow.
 
@@ -88,6 +90,7 @@ class IndependentBits(BitReports):
         return np.asarray(ones * np.log(self.p_zero) + (self.k - ones) * np.log1p(-self.p_zero))
 
     @cached_property
+    @override
     def _all_rows(self) -> Bits:
         if self.k > MAX_LISTED:
             raise ValueError(
@@ -96,8 +99,8 @@ class IndependentBits(BitReports):
         codes = np.arange(self.m)[:, None] >> np.arange(self.k)[::-1] & 1
         return np.packbits(codes.astype(np.uint8), axis=1)
 
+    @override
     def make_matrix(self) -> Floats:
-        """The probabilities of all reports, shape (k, m)."""
         bits = np.unpackbits(self._all_rows, axis=1, count=self.k).T
         matrix = np.empty((self.k, self.m))
         for x in range(self.k):
@@ -113,8 +116,8 @@ class IndependentBits(BitReports):
 class BitsOfGivenChances(IndependentBits):
     """Independent bits of which the chances are given, or follow from what is given; the level follows from them."""
 
+    @override
     def _check_level(self) -> None:
-        """Refuse chances that the sampler cannot draw, or that tell nothing."""
         self._check_chances()
         least = min(self.p_zero, self.p_hidden)
         if not least > MIN_CHANCE:
@@ -197,6 +200,7 @@ class UnaryEncoding(BitsOfGivenChances):
 
         def __init__(self, alphabet: Alphabet | int, p: float, q: float) -> None: ...
 
+    @override
     def _check_chances(self) -> None:
         p, q = (arguments.fraction(name, getattr(self, name), "()") for name in ("p", "q"))
         if not q < p:
@@ -206,23 +210,23 @@ class UnaryEncoding(BitsOfGivenChances):
         self._keep(p=p, q=q)
 
     @property
+    @override
     def p_one(self) -> float:
-        """Probability that the secret's own bit is 1: p."""
         return self.p
 
     @property
+    @override
     def p_zero(self) -> float:
-        """Probability that another bit is 1: q."""
         return self.q
 
     @property
+    @override
     def p_hidden(self) -> float:
-        """Probability that the secret's own bit is 0: 1 - p."""
         return 1 - self.p
 
     @property
+    @override
     def contrast(self) -> float:
-        """The difference p - q."""
         return self.p - self.q
 
     def _exactly(self) -> exact.Exact:
@@ -273,27 +277,28 @@ class Rappor(IndependentBits):
 
         def __init__(self, alphabet: Alphabet | int, epsilon: float) -> None: ...
 
+    @override
     def _lie(self, epsilon: float) -> float:
         return math.exp(-epsilon / 2)
 
     @property
+    @override
     def p_one(self) -> float:
-        """Probability that a bit is kept, e^(eps/2) / (1 + e^(eps/2))."""
         return float(1 / (1 + np.exp(-self.epsilon / 2)))
 
     @property
+    @override
     def p_zero(self) -> float:
-        """Probability that a bit is flipped, 1 / (1 + e^(eps/2))."""
         return float(np.exp(-self.epsilon / 2) / (1 + np.exp(-self.epsilon / 2)))
 
     @property
+    @override
     def p_hidden(self) -> float:
-        """A bit is flipped with the same probability whatever it is."""
         return self.p_zero
 
     @property
+    @override
     def contrast(self) -> float:
-        """p_one - p_zero = tanh(eps/4)."""
         return float(np.tanh(self.epsilon / 4))
 
     def _exactly(self) -> exact.Exact:
@@ -341,27 +346,28 @@ class OptimizedUnaryEncoding(IndependentBits):
 
         def __init__(self, alphabet: Alphabet | int, epsilon: float) -> None: ...
 
+    @override
     def _lie(self, epsilon: float) -> float:
         return math.exp(-epsilon)
 
     @property
+    @override
     def p_one(self) -> float:
-        """Probability that the secret's own bit is 1."""
         return 0.5
 
     @property
+    @override
     def p_zero(self) -> float:
-        """Probability that another bit is 1, 1 / (e^eps + 1)."""
         return float(np.exp(-self.epsilon) / (1 + np.exp(-self.epsilon)))
 
     @property
+    @override
     def p_hidden(self) -> float:
-        """Probability that the secret's own bit is 0."""
         return 0.5
 
     @property
+    @override
     def contrast(self) -> float:
-        """p_one - p_zero = tanh(eps/2) / 2."""
         return float(np.tanh(self.epsilon / 2) / 2)
 
     def _exactly(self) -> exact.Exact:

@@ -14,6 +14,7 @@ from scipy.special import gammaln, logsumexp, xlog1py, xlogy
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.typing import override
 from ibukit.channels import Channel, LevelChannel, WrittenChannel
 from ibukit.channels.line import MIN_LOG_FACTOR, split_factor
 from ibukit.channels.lookup import MAX_LEVELS, pack_levels
@@ -151,13 +152,13 @@ class LinkedRounds(Mechanism):
         own, other = self._log_laws
         return np.asarray(np.exp(own - other))
 
+    @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:
-        """The counts of ones of each user: shape (n, k)."""
         kept = self.one_round.memoise(secrets, rng)
         return np.asarray(rng.binomial(self.rounds, np.where(kept, *self.instantaneous)))
 
+    @override
     def check_reports(self, reports: ArrayLike) -> NDArray[np.uint16]:
-        """Rows (n, k) of counts 0..T, as 16-bit integers."""
         rows = arguments.integers("reports", reports, ndim=2)
         if rows.shape[1] != self.k:
             raise AlphabetMismatch(
@@ -170,10 +171,11 @@ class LinkedRounds(Mechanism):
             )
         return rows.astype(np.uint16)
 
+    @override
     def restore_reports(self, kept: NDArray[Any]) -> Ints:
-        """Rows of counts as `draw` returns them."""
         return kept.astype(np.int64)
 
+    @override
     def channel(self, reports: NDArray[Any]) -> Channel:
         """L of each secret's own count, times the row's probability if no secret mattered.
 
@@ -186,8 +188,8 @@ class LinkedRounds(Mechanism):
             )
         return WrittenChannel(self.level_ratios[reports] * scale[:, None])
 
+    @override
     def log_scale(self, reports: NDArray[Any]) -> Floats | None:
-        """What `channel` leaves out where a probability would underflow."""
         if self.k * self._log_laws[1].min() > MIN_LOG_FACTOR:
             return None
         return split_factor(self._log_chance(reports))[1]
@@ -196,8 +198,8 @@ class LinkedRounds(Mechanism):
         """Log-probability of each row if no bit were the secret's."""
         return np.asarray(self._log_laws[1][reports].sum(axis=1))
 
+    @override
     def as_finite(self) -> FiniteMechanism:
-        """The matrix of all (T + 1)^k reports, where they are few."""
         several = (self.rounds + 1) ** self.k
         if several * self.k > MAX_MATRIX_ENTRIES:
             raise ValueError(
@@ -211,6 +213,7 @@ class LinkedRounds(Mechanism):
             matrix = matrix * np.exp(rest)
         return MatrixMechanism(matrix, self.alphabet)
 
+    @override
     def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:
         """The published estimator: rounds averaged, each bit's frequency debiased.
 

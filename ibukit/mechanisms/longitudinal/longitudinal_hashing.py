@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from numpy.random import Generator
 
 from ibukit._ground.arguments import Ints
+from ibukit._ground.typing import override
 from ibukit.domain.alphabet import Alphabet
 from ibukit.mechanisms.longitudinal.memoised import LongitudinalResponse
 from ibukit.mechanisms.sketches.local_hashing import HashedReports
@@ -75,6 +76,6 @@ class LongitudinalHashing(HashedReports):
         """What happens to the bucket: k-RR, kept, and k-RR on it."""
         return LongitudinalResponse(self.g, self.epsilon, self.epsilon_inf)
 
+    @override
     def _perturb(self, buckets: Ints, rng: Generator) -> Ints:
-        """k-RR twice."""
         return self.rounds.draw(buckets, rng)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.typing import override
 from ibukit.channels import Channel
 from ibukit.domain.alphabet import Alphabet, as_alphabet
 from ibukit.mechanisms.base import FiniteMechanism
@@ -116,6 +117,7 @@ class LongitudinalUnaryEncoding(BitsOfGivenChances):
             instantaneous: tuple[float, float],
         ) -> None: ...
 
+    @override
     def _check_chances(self) -> None:
         self._keep(
             permanent=check_round("permanent", self.permanent, "[]"),
@@ -180,24 +182,24 @@ class LongitudinalUnaryEncoding(BitsOfGivenChances):
         return self.permanent.log_odds
 
     @property
+    @override
     def p_one(self) -> float:
-        """Probability that the secret's own bit is 1, p1 p2 + (1 - p1) q2."""
         return _after(self.permanent.p, self.instantaneous)
 
     @property
+    @override
     def p_zero(self) -> float:
-        """Probability that another bit is 1, q1 p2 + (1 - q1) q2."""
         return _after(self.permanent.q, self.instantaneous)
 
     @property
+    @override
     def p_hidden(self) -> float:
-        """Probability that the secret's own bit is 0."""
         p, q = self.instantaneous
         return self.permanent.p * (1 - p) + (1 - self.permanent.p) * (1 - q)
 
     @property
+    @override
     def contrast(self) -> float:
-        """p_one - p_zero = (p1 - q1) (p2 - q2)."""
         return (self.permanent.p - self.permanent.q) * (self.instantaneous.p - self.instantaneous.q)
 
     def memoise(self, secrets: NDArray[Any], rng: Generator) -> Bits:
@@ -210,8 +212,8 @@ class LongitudinalUnaryEncoding(BitsOfGivenChances):
         """The reports of one round from what users keep: rows of 0 and 1, shape (n, k)."""
         return (rng.random(kept.shape) < np.where(kept, *self.instantaneous)).astype(np.uint8)
 
+    @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Bits:
-        """The first report of each user: rows of 0 and 1, shape (n, k)."""
         return self.respond(self.memoise(secrets, rng), rng)
 
 
@@ -297,22 +299,22 @@ class LongitudinalResponse(FiniteMechanism):
         between = math.exp(self.epsilon) * math.expm1(self.epsilon_inf - self.epsilon)
         return RandomizedResponse(self.alphabet, math.log1p(c * (a + self.k) / between))
 
+    @override
     def make_matrix(self) -> Floats:
-        """The probabilities of all reports, shape (k, m)."""
         return self.once.make_matrix()
 
+    @override
     def channel(self, reports: NDArray[Any]) -> Channel:
-        """Forward and adjoint in O(k + s)."""
         return self.once.channel(reports)
 
+    @override
     def as_finite(self) -> FiniteMechanism:
-        """The k-RR with the law of one report."""
         return (
             self.once if type(self) is LongitudinalResponse else self
         )  # a class that inherits may have another law
 
+    @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:
-        """The first report of each user: codes 0..k-1, shape (n,)."""
         return np.asarray(self.second.draw(self.kept.draw(secrets, rng), rng))
 
 

@@ -14,6 +14,7 @@ from scipy.special import erfcx, ndtr
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.typing import override
 from ibukit.channels import DenseChannel
 from ibukit.channels.line import split_factor
 from ibukit.domain.alphabet import Line
@@ -157,8 +158,8 @@ class DiscreteGaussian(GaussianNoise):
         self._keep(alphabet=as_line(self.alphabet), sigma=sigma)
 
     @property
+    @override
     def diameter(self) -> float:
-        """The largest distance of two secrets."""
         return float(self.k - 1)
 
     @cached_property
@@ -181,6 +182,7 @@ class DiscreteGaussian(GaussianNoise):
         dual = math.exp(-2 * math.pi**2 * s2) if self.sigma < MAX_TERM else 0.0
         return s2 * (1 - 8 * math.pi**2 * s2 * dual / (1 + 2 * dual))
 
+    @override
     def delta(self, epsilon: float, distance: float | None = None) -> float:
         """The least delta of (epsilon, delta)-differential privacy.
 
@@ -218,17 +220,18 @@ class DiscreteGaussian(GaussianNoise):
             total += float((own * -np.expm1(-np.maximum(more, 0))).sum())
         return total
 
+    @override
     def check_reports(self, reports: ArrayLike) -> Ints:
-        """Reports as integers, shape (n,)."""
         return arguments.integers("reports", reports)
 
+    @override
     def channel(self, reports: NDArray[Any]) -> DenseChannel:
-        """The probabilities of the reports, up to `log_scale`."""
         columns = from_nearest(self.alphabet, reports, self.sigma)
         np.exp(columns, out=columns)
         columns *= split_factor(self._log_largest(reports))[0]
         return DenseChannel(columns)
 
+    @override
     def log_scale(self, reports: NDArray[Any]) -> Floats:
         """What `channel` leaves out for reports far outside the line.
 
@@ -241,8 +244,8 @@ class DiscreteGaussian(GaussianNoise):
             -(beyond(self.alphabet, reports) ** 2) / (2 * self.sigma**2) - self._log_total
         )
 
+    @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:
-        """One report for each user: integers, shape (n,)."""
         values = self.alphabet.labels_of(secrets)
         return np.asarray(values + self._noise(len(values), rng))
 

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from ibukit import exact
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.typing import override
 from ibukit.channels import LineChannel
 from ibukit.channels.line import split_factor
 from ibukit.domain.alphabet import Alphabet, Line
@@ -83,10 +84,11 @@ class LinearGeometric(Mechanism):
         """The ratio a = e^-eps of the probabilities of neighbouring reports."""
         return float(np.exp(-self.epsilon))
 
+    @override
     def check_reports(self, reports: ArrayLike) -> Ints:
-        """Reports as integers, shape (n,)."""
         return arguments.integers("reports", reports)
 
+    @override
     def channel(self, reports: NDArray[Any]) -> LineChannel:
         """Forward and adjoint on the given reports, in O(k + s).
 
@@ -95,6 +97,7 @@ class LinearGeometric(Mechanism):
         scale, _ = split_factor(self._log_factor(reports))
         return LineChannel(self.k, self.decay, self._clipped(reports), scale)
 
+    @override
     def log_scale(self, reports: NDArray[Any]) -> Floats:
         """What `channel` leaves out for reports far outside the line.
 
@@ -102,6 +105,7 @@ class LinearGeometric(Mechanism):
         """
         return split_factor(self._log_factor(reports))[1]
 
+    @override
     def as_finite(self) -> FiniteMechanism:
         """The truncated kind, which has the same information.
 
@@ -124,8 +128,8 @@ class LinearGeometric(Mechanism):
             np.log(-np.expm1(-self.epsilon)) - np.log1p(self.decay) - self.epsilon * beyond
         )
 
+    @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:
-        """One report for each user: integers, shape (n,)."""
         values = self.alphabet.labels_of(secrets)
         # the difference of two geometric variables has the two-sided law
         noise = rng.geometric(-np.expm1(-self.epsilon), (2, len(values)))
@@ -138,6 +142,7 @@ class LinearGeometric(Mechanism):
         noise = exact.two_sided(Fraction(self.epsilon), len(secrets), source)
         return np.asarray(self.alphabet.labels_of(secrets) + noise)
 
+    @override
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
         """Draw the tally of a whole population in O(k + spread).
 
@@ -251,16 +256,16 @@ class TruncatedGeometric(FiniteMechanism):
         c[[0, -1]] = 1 / (1 + self.decay)
         return c
 
+    @override
     def make_matrix(self) -> Floats:
-        """The probabilities of all reports, shape (k, m)."""
         return np.asarray(self._factors * np.exp(-self.epsilon * self.alphabet.distances()))
 
+    @override
     def channel(self, reports: NDArray[Any]) -> LineChannel:
-        """Forward and adjoint in O(k + s) by two sweeps."""
         return LineChannel(self.k, self.decay, reports, self._factors[reports])
 
+    @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:
-        """One report for each user: codes 0..k-1, shape (n,)."""
         return self._truncated(LinearGeometric(self.alphabet, self.epsilon).draw(secrets, rng))
 
     def _exactly(self) -> exact.Exact:
@@ -272,6 +277,7 @@ class TruncatedGeometric(FiniteMechanism):
     def _truncated(self, reports: Ints) -> Ints:
         return np.clip(reports, self.alphabet.first, self.alphabet.last) - self.alphabet.first
 
+    @override
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
         """Draw the tally of a whole population in O(k).
 
@@ -286,6 +292,7 @@ class TruncatedGeometric(FiniteMechanism):
         seen[0] += beyond_first
         return self.tally_counts(seen)
 
+    @override
     def _solve(self, q: Floats) -> Floats:
         if (
             type(self) is not TruncatedGeometric

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.typing import override
 from ibukit.domain.alphabet import Line
 from ibukit.exact import Exact
 from ibukit.mechanisms.base import FiniteMechanism
@@ -84,8 +85,8 @@ class LinearLaplace(FiniteMechanism):
         self._keep(epsilon=level(self.epsilon, lambda eps: math.exp(-eps / 2) / 2))
         arguments.whole("number of secrets", len(self.alphabet), 2)
 
+    @override
     def make_matrix(self) -> Floats:
-        """The probabilities of all reports, shape (k, m)."""
         d = self.alphabet.distances()
         # each case in the form that keeps its relative accuracy: no differences of distribution
         # functions
@@ -105,8 +106,8 @@ class LinearLaplace(FiniteMechanism):
         # the mass of a cell whose near edge lies at t is e^(-eps t) (1 - e^-eps) / 2
         return float(-np.expm1(-self.epsilon) / 2)
 
+    @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:
-        """One report for each user: codes 0..k-1, shape (n,)."""
         noisy = secrets + rng.laplace(scale=1 / self.epsilon, size=len(secrets))
         return np.clip(np.rint(noisy), 0, self.k - 1).astype(np.int64)
 

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.typing import override
 from ibukit.domain.alphabet import Alphabet, Line
 from ibukit.errors import AlphabetMismatch
 from ibukit.mechanisms.epsilon_range import MIN_CHANCE, level
@@ -137,17 +138,17 @@ class Duchi(_Numbers):
         def __init__(self, alphabet: Line | int, epsilon: float) -> None: ...
 
     @property
+    @override
     def m(self) -> int:
-        """Two reports."""
         return 2
 
     @property
+    @override
     def report_alphabet(self) -> Alphabet:
-        """The numbers -C and C."""
         return Alphabet([-two_points(self.epsilon), two_points(self.epsilon)])
 
+    @override
     def check_reports(self, reports: ArrayLike) -> Ints:
-        """Codes of the two reports: 0 of -C, 1 of C."""
         numbers, c = real_numbers("reports", reports), two_points(self.epsilon)
         bad = ~_is_point(numbers, c)
         if bad.any():
@@ -157,23 +158,23 @@ class Duchi(_Numbers):
             )
         return (numbers > 0).astype(np.int64)
 
+    @override
     def restore_reports(self, kept: NDArray[Any]) -> Floats:
-        """The numbers themselves."""
         return np.asarray(np.where(kept == 1, 1.0, -1.0) * two_points(self.epsilon))
 
+    @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Floats:
-        """One report for each user: -C or C, shape (n,)."""
         return self.restore_reports(super().draw(secrets, rng))
 
+    @override
     def make_matrix(self) -> Floats:
-        """The probabilities of -C and C, shape (k, 2)."""
         less = math.exp(-self.epsilon)
         up = np.arange(self.k) / (self.k - 1)
         # both in the form that has no difference: from 1 / (e^eps + 1) to e^eps / (e^eps + 1)
         return np.stack([(1 - up + up * less), (up + (1 - up) * less)], axis=1) / (1 + less)
 
+    @override
     def report_variance(self) -> Floats:
-        """Variance of a report given each secret, C^2 - t^2, shape (k,)."""
         return two_points(self.epsilon) ** 2 - self.numbers**2
 
 
@@ -225,6 +226,7 @@ class Piecewise(WindowReports, _Numbers):
         def __init__(self, alphabet: Line | int, epsilon: float) -> None: ...
 
     @staticmethod
+    @override
     def _least_chance(epsilon: float) -> float:
         # a window is the part (C - 1) / 2C = 1 / (e^(eps/2) + 1) of the support, and missed with
         # the same probability
@@ -236,25 +238,25 @@ class Piecewise(WindowReports, _Numbers):
         return 1 / math.tanh(self.epsilon / 4)
 
     @property
+    @override
     def windows(self) -> Windows:
-        """The windows of the k numbers."""
         width = 2 / math.expm1(self.epsilon / 2)
         return Windows(
             -self.largest, (2 + width) / (self.k - 1), width, np.arange(self.k), self.k - 1
         )
 
     @property
+    @override
     def inside(self) -> float:
-        """Probability of a report in the secret's window."""
         return 1 / (1 + math.exp(-self.epsilon / 2))
 
     @property
+    @override
     def outside(self) -> float:
-        """Density of the other reports."""
         return math.exp(-self.epsilon / 2) * math.tanh(self.epsilon / 4) / 2
 
+    @override
     def report_variance(self) -> Floats:
-        """Variance of a report given each secret, shape (k,)."""
         less, half = math.expm1(self.epsilon / 2), math.exp(self.epsilon / 2)
         return np.asarray(self.numbers**2 / less + (half + 3) / (3 * less**2))
 
@@ -322,12 +324,12 @@ class HybridMechanism(_Numbers):
         return self._arms[0].m if self.piecewise_share else 0
 
     @property
+    @override
     def m(self) -> int:
-        """Number of intervals and points."""
         return self._intervals + 2
 
+    @override
     def check_reports(self, reports: ArrayLike) -> Ints:
-        """Codes of the intervals that hold the reports, or of Duchi's points."""
         numbers = real_numbers("reports", reports)
         piecewise, duchi = self._arms
         if not self._intervals:
@@ -335,8 +337,8 @@ class HybridMechanism(_Numbers):
         points = _is_point(numbers, two_points(self.epsilon))
         return np.where(points, self._intervals + (numbers > 0), piecewise.check_reports(numbers))
 
+    @override
     def restore_reports(self, kept: NDArray[Any]) -> Floats:
-        """The middle of each interval, and the points themselves."""
         piecewise, duchi = self._arms
         point = kept >= self._intervals
         numbers = np.empty(len(kept))
@@ -344,8 +346,8 @@ class HybridMechanism(_Numbers):
         numbers[~point] = piecewise.restore_reports(kept[~point])
         return numbers
 
+    @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Floats:
-        """One report for each user: real numbers, shape (n,)."""
         piecewise, duchi = self._arms
         wide = rng.random(len(secrets)) < self.piecewise_share
         reports = np.empty(len(secrets))
@@ -353,8 +355,8 @@ class HybridMechanism(_Numbers):
         reports[~wide] = duchi.draw(secrets[~wide], rng)
         return reports
 
+    @override
     def make_matrix(self) -> Floats:
-        """The mass of each interval and of the two points, shape (k, m)."""
         piecewise, duchi = self._arms
         if not self._intervals:
             return duchi.make_matrix()
@@ -362,8 +364,8 @@ class HybridMechanism(_Numbers):
         rest = math.exp(-self.epsilon / 2)
         return np.hstack([share * piecewise.make_matrix(), rest * duchi.make_matrix()])
 
+    @override
     def report_variance(self) -> Floats:
-        """Variance of a report given each secret, shape (k,)."""
         share = self.piecewise_share
         wide, narrow = (arm.report_variance() for arm in self._arms)
         return share * wide + (1 - share) * narrow

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.typing import override
 from ibukit.domain.alphabet import Line
 from ibukit.mechanisms import FiniteMechanism
 from ibukit.mechanisms.epsilon_range import MIN_CHANCE, level
@@ -125,30 +126,30 @@ class SquareWave(WindowReports):
         return half_width(self.epsilon)
 
     @property
+    @override
     def windows(self) -> Windows:
-        """The windows of the bins' middles."""
         places = 2 * np.arange(self.k) + 1
         return Windows(-self.b, 1 / (2 * self.k), 2 * self.b, places, 2 * self.k)
 
     @property
+    @override
     def inside(self) -> float:
-        """Probability of a report within b of the secret, 2 b p."""
         return 2 * self.b / (2 * self.b + math.exp(-self.epsilon))
 
     @property
+    @override
     def outside(self) -> float:
-        """Density q of the other reports."""
         return math.exp(-self.epsilon) / (2 * self.b + math.exp(-self.epsilon))
 
     @property
+    @override
     def breaks(self) -> Floats:
-        """Ends of the intervals by which reports are counted, shape (m + 1,)."""
         if self.report_bins is None:
             return super().breaks
         return np.linspace(-self.b, 1 + self.b, self.report_bins + 1)
 
+    @override
     def make_matrix(self) -> Floats:
-        """The mass of each interval, shape (k, m)."""
         if self.report_bins is None:
             return super().make_matrix()
         # the middles of the bins of secrets and of reports, shifted together so that these are
@@ -161,8 +162,8 @@ class SquareWave(WindowReports):
         more = -math.expm1(-self.epsilon) * self.inside / (2 * self.b)
         return self.outside * report + more * _mean_overlap(apart, report, secret, self.b)
 
+    @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Floats:
-        """One report for each user: real numbers from -b to 1 + b, shape (n,)."""
         if self.report_bins is None:
             return super().draw(secrets, rng)
         n = len(secrets)
@@ -258,23 +259,23 @@ class DiscreteSquareWave(FiniteMechanism):
         return math.floor(self.k * half_width(self.epsilon))
 
     @property
+    @override
     def m(self) -> int:
-        """Number of possible reports, k + 2b."""
         return self.k + 2 * self.b
 
     @property
+    @override
     def report_alphabet(self) -> Line:
-        """The line, continued by b both ways."""
         return Line(self.alphabet.first - self.b, self.alphabet.last + self.b)
 
+    @override
     def make_matrix(self) -> Floats:
-        """The probabilities of all reports, shape (k, m)."""
         near = np.abs(np.arange(self.m) - self.b - np.arange(self.k)[:, None]) <= self.b
         less = math.exp(-self.epsilon)
         return np.asarray(np.where(near, 1.0, less) / (2 * self.b + 1 + (self.k - 1) * less))
 
+    @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:
-        """One report for each user: codes 0..m-1, shape (n,)."""
         n, window = len(secrets), 2 * self.b + 1
         near = secrets + rng.integers(window, size=n)
         rest = rng.integers(self.k - 1, size=n)

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.typing import override
 from ibukit.domain.alphabet import Line
 from ibukit.mechanisms.epsilon_range import MIN_CHANCE, MIN_EPSILON, level
 from ibukit.mechanisms.numeric.geometric import as_line
@@ -165,12 +166,12 @@ class Staircase(RealReports):
         return _Classes(breaks, gaps, steps, (middles > high) | (middles < low), code.ravel())
 
     @property
+    @override
     def m(self) -> int:
-        """Number of classes of reports."""
         return int(self._classes.code.max()) + 1
 
+    @override
     def make_matrix(self) -> Floats:
-        """The mass of each class, shape (k, m)."""
         _, gaps, steps, repeated, code = self._classes
         height = -math.expm1(-self.epsilon) / (
             2 * self.width * (self.gamma + (1 - self.gamma) * self._less)
@@ -181,8 +182,8 @@ class Staircase(RealReports):
         np.add.at(matrix, code, masses.T)
         return np.ascontiguousarray(matrix.T)
 
+    @override
     def check_reports(self, reports: ArrayLike) -> Ints:
-        """Codes of the classes of real reports."""
         breaks, _, _, _, code = self._classes
         at = real_numbers("reports", reports) - self.alphabet.first
         low, high = breaks[0] + self.width, breaks[-1] - self.width
@@ -190,14 +191,14 @@ class Staircase(RealReports):
         at = np.where(at < low, low - np.fmod(low - at, self.width), at)
         return code[np.clip(np.searchsorted(breaks, at, side="right") - 1, 0, len(code) - 1)]
 
+    @override
     def restore_reports(self, kept: NDArray[Any]) -> Floats:
-        """The middle of an interval of each class."""
         breaks, _, _, _, code = self._classes
         _, one = np.unique(code, return_index=True)
         return np.asarray(self.alphabet.first + (breaks[1:] + breaks[:-1])[one[kept]] / 2)
 
+    @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Floats:
-        """One report for each user: real numbers, shape (n,)."""
         n = len(secrets)
         stretch = rng.geometric(-math.expm1(-self.epsilon), n) - 1.0
         place = rng.random(n)

@@ -11,6 +11,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.typing import override
 from ibukit.domain.alphabet import Alphabet, Line
 from ibukit.errors import AlphabetMismatch
 from ibukit.mechanisms import FiniteMechanism
@@ -54,16 +55,16 @@ class RealReports(FiniteMechanism):
     """Tables hold numbers, not codes."""
 
     @property
+    @override
     def report_alphabet(self) -> Alphabet:
-        """The classes by their number, 0..m-1."""
         return Line(0, self.m - 1)
 
+    @override
     def code_reports(self, reports: ArrayLike) -> NDArray[Any]:
-        """Real numbers are their own names."""
         return real_numbers("reports", reports)
 
+    @override
     def label_reports(self, reports: NDArray[Any]) -> NDArray[Any]:
-        """Real numbers are their own names."""
         return reports
 
 
@@ -82,12 +83,12 @@ class IntervalReports(RealReports):
         """
 
     @property
+    @override
     def m(self) -> int:
-        """Number of intervals."""
         return len(self.breaks) - 1
 
+    @override
     def check_reports(self, reports: ArrayLike) -> Ints:
-        """Codes of the intervals that hold real reports; the last one holds both its ends."""
         numbers, (low, high) = real_numbers("reports", reports), self.breaks[[0, -1]]
         slack = SLACK * (high - low)
         bad = (numbers < low - slack) | (numbers > high + slack)
@@ -98,12 +99,12 @@ class IntervalReports(RealReports):
             )
         return np.clip(np.searchsorted(self.breaks, numbers, side="right") - 1, 0, self.m - 1)
 
+    @override
     def restore_reports(self, kept: NDArray[Any]) -> Floats:
-        """The middle of each interval."""
         return np.asarray((self.breaks[kept] + self.breaks[kept + 1]) / 2)
 
+    @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Floats:
-        """One report for each user, shape (n,): first the interval, then a point in it."""
         return self._within(super().draw(secrets, rng), rng)
 
     def _within(self, intervals: Ints, rng: Generator) -> Floats:
@@ -153,6 +154,7 @@ class WindowReports(IntervalReports):
         return w.start + at[kept], gaps, code[1:-1].reshape(2, self.k)
 
     @property
+    @override
     def breaks(self) -> Floats:
         """Ends of the intervals, ascending; interval i holds its lower end.
 
@@ -160,8 +162,8 @@ class WindowReports(IntervalReports):
         """
         return self._ends[0]
 
+    @override
     def make_matrix(self) -> Floats:
-        """The mass of each interval, shape (k, m)."""
         _, gaps, (first, last) = self._ends
         codes = np.arange(len(gaps))
         within = (codes >= first[:, None]) & (codes < last[:, None])

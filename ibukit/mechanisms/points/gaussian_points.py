@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
 from ibukit._ground.arguments import Floats
+from ibukit._ground.typing import override
 from ibukit.domain.alphabet import Line
 from ibukit.domain.grid import Grid
 from ibukit.mechanisms import MatrixMechanism
@@ -81,30 +82,30 @@ class LinearGaussian(GaussianNoise, PointReports):
         len(self.alphabet)  # a line without an end says so
 
     @property
+    @override
     def diameter(self) -> float:
-        """The largest distance of two secrets."""
         return float(self.k - 1)
 
     @property
+    @override
     def side(self) -> float:
-        """Reports are merged in stretches of this length or a part of it."""
         return _side(self.diameter, self.sigma)
 
+    @override
     def places(self) -> Floats:
-        """The values of the line, shape (k,)."""
         return self.alphabet.values.astype(np.float64)
 
+    @override
     def logs(self, points: Floats) -> Floats:
-        """Logarithms of the densities less that of the nearest secret, shape (k, s)."""
         return from_nearest(self.alphabet, points[:, 0], self.sigma)
 
+    @override
     def log_largest(self, points: Floats) -> Floats:
-        """Logarithm of the density of the nearest secret, shape (s,)."""
         level = math.log(self.sigma) + math.log(2 * math.pi) / 2
         return np.asarray(-(beyond(self.alphabet, points[:, 0]) ** 2) / (2 * self.sigma**2) - level)
 
+    @override
     def merging_bound(self, means: Floats, merged: Merged) -> Floats:
-        """What merging may do, for each of the original points, shape (n,)."""
         return _bound(merged, self.diameter, self.sigma)
 
     def binned(self, edges: ArrayLike) -> MatrixMechanism:
@@ -124,8 +125,8 @@ class LinearGaussian(GaussianNoise, PointReports):
         at = _edges("edges", edges)
         return MatrixMechanism(_masses(self.alphabet.values, at, self.sigma), self.alphabet)
 
+    @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Floats:
-        """One report for each user: real numbers, shape (n,)."""
         return self.alphabet.first + secrets + self.sigma * rng.standard_normal(len(secrets))
 
 
@@ -179,35 +180,35 @@ class PlanarGaussian(GaussianNoise, PointReports):
         self._keep(sigma=check_scale(self.sigma))
 
     @property
+    @override
     def diameter(self) -> float:
-        """The largest distance of two secrets."""
         return float(np.hypot(*(extent(self.alphabet) - self.alphabet.cell_shape[::-1])))
 
     @property
+    @override
     def side(self) -> float:
-        """Squares in which reports are merged have this side or a part of it."""
         return _side(self.diameter, self.sigma)
 
+    @override
     def places(self) -> Floats:
-        """(x, y) of the cells' centres, shape (k, 2)."""
         return centres(self.alphabet)
 
+    @override
     def logs(self, points: Floats) -> Floats:
-        """Logarithms of the densities less that of the nearest secret, shape (k, s)."""
         away = distances(self.alphabet, points)
         nearest = nearest_distance(self.alphabet, points)
         # a difference of squares: far out the squares themselves would lose digits
         return (nearest - away) * (nearest + away) / (2 * self.sigma**2)
 
+    @override
     def log_largest(self, points: Floats) -> Floats:
-        """Logarithm of the density of the nearest secret, shape (s,)."""
         nearest = nearest_distance(self.alphabet, points)
         return np.asarray(
             -((nearest / self.sigma) ** 2) / 2 - math.log(2 * math.pi) - 2 * math.log(self.sigma)
         )
 
+    @override
     def merging_bound(self, means: Floats, merged: Merged) -> Floats:
-        """What merging may do, for each of the original points, shape (n,)."""
         return _bound(merged, self.diameter, self.sigma)
 
     def tally_points(
@@ -253,8 +254,8 @@ class PlanarGaussian(GaussianNoise, PointReports):
             (north[:, :, None] * east[:, None]).reshape(self.k, -1), self.alphabet
         )
 
+    @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Floats:
-        """One report for each user: (x, y), shape (n, 2)."""
         return np.asarray(
             centres(self.alphabet)[secrets] + self.sigma * rng.standard_normal((len(secrets), 2))
         )

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
+from ibukit._ground.typing import override
 from ibukit.channels.points import SlopeChannel
 from ibukit.domain.alphabet import Line
 from ibukit.domain.grid import Grid
@@ -80,26 +81,27 @@ class PlanarLaplacePoints(PointReports):
         self._keep(epsilon=arguments.positive("epsilon", self.epsilon))
 
     @property
+    @override
     def side(self) -> float:
-        """The shorter side of a cell."""
         return min(self.alphabet.cell_shape)
 
+    @override
     def places(self) -> Floats:
-        """(x, y) of the cells' centres, shape (k, 2)."""
         return centres(self.alphabet)
 
+    @override
     def logs(self, points: Floats) -> Floats:
-        """Logarithms of the densities less that of the nearest secret, shape (k, s)."""
         away = distances(self.alphabet, points)
         away -= nearest_distance(self.alphabet, points)
         away *= -self.epsilon
         return away
 
+    @override
     def log_largest(self, points: Floats) -> Floats:
-        """Logarithm of the density of the nearest secret, shape (s,)."""
         level = 2 * math.log(self.epsilon) - math.log(2 * math.pi)
         return np.asarray(level - self.epsilon * nearest_distance(self.alphabet, points))
 
+    @override
     def merging_bound(self, means: Floats, merged: Merged) -> Floats:
         """What merging may do, for each of the original points, shape (n,).
 
@@ -114,8 +116,8 @@ class PlanarLaplacePoints(PointReports):
         curved = np.divide(t**2 / 2, room, out=np.full(len(t), np.inf), where=room > 0)
         return np.asarray(self.epsilon * np.minimum(2 * t, curved) + (self.epsilon * t) ** 2 / 2)
 
+    @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Floats:
-        """One report for each user: (x, y), shape (n, 2)."""
         radius = rng.gamma(2.0, 1 / self.epsilon, size=len(secrets))
         angle = rng.uniform(0, 2 * np.pi, size=len(secrets))
         shift = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
@@ -178,27 +180,28 @@ class LinearLaplacePoints(PointReports):
         len(self.alphabet)  # a line without an end says so
 
     @property
+    @override
     def side(self) -> float:
-        """Reports are merged in parts of the stretch between two neighbours."""
         return 1.0
 
+    @override
     def places(self) -> Floats:
-        """The values of the line, shape (k,)."""
         return self.alphabet.values.astype(np.float64)
 
+    @override
     def logs(self, points: Floats) -> Floats:
-        """Logarithms of the densities less that of the nearest secret, shape (k, s)."""
         at = points[:, 0] - self.alphabet.first
         nearest = np.abs(at - np.clip(np.rint(at), 0, self.k - 1))
         return np.asarray(-self.epsilon * (np.abs(at - np.arange(self.k)[:, None]) - nearest))
 
+    @override
     def log_largest(self, points: Floats) -> Floats:
-        """Logarithm of the density of the nearest secret, shape (s,)."""
         nearest = np.clip(np.rint(points[:, 0]), self.alphabet.first, self.alphabet.last)
         return np.asarray(
             math.log(self.epsilon / 2) - self.epsilon * np.abs(points[:, 0] - nearest)
         )
 
+    @override
     def merging_bound(self, means: Floats, merged: Merged) -> Floats:
         """What merging may do, for each of the original points, shape (n,).
 
@@ -210,8 +213,8 @@ class LinearLaplacePoints(PointReports):
         inside = (at > 0) & (at < self.k - 1)
         return np.asarray((self.epsilon * merged.apart) ** 2 / 2 * inside[merged.group])
 
+    @override
     def channel(self, reports: NDArray[Any]) -> SlopeChannel:
-        """The densities at the reports, each over that of the nearest secret."""
         at = reports[:, 0] - self.alphabet.first
         below = np.clip(np.floor(at), -1, self.k - 1)
         low, high = at - below, below + 1 - at
@@ -222,8 +225,8 @@ class LinearLaplacePoints(PointReports):
         low, high = (np.exp(-self.epsilon * np.maximum(away - nearest, 0)) for away in (low, high))
         return SlopeChannel(self.k, math.exp(-self.epsilon), below.astype(np.int64), low, high)
 
+    @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Floats:
-        """One report for each user: real numbers, shape (n,)."""
         return (
             self.alphabet.first + secrets + rng.laplace(scale=1 / self.epsilon, size=len(secrets))
         )

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.typing import override
 from ibukit.channels import Channel, DenseChannel
 from ibukit.mechanisms.base import Mechanism
 from ibukit.mechanisms.points.merging import Merged, merge, merge_until_few
@@ -52,28 +53,29 @@ class PointReports(Mechanism):
     def merging_bound(self, means: Floats, merged: Merged) -> Floats:
         """By how much merging may mislead for each of the original points, in nats, shape (n,)."""
 
+    @override
     def check_reports(self, reports: ArrayLike) -> Floats:
-        """Points with a bound of 0, shape (n, d + 1)."""
         points = real_numbers("reports", reports, self.dimension)
         return np.column_stack([points, np.zeros(len(points))])
 
+    @override
     def restore_reports(self, kept: NDArray[Any]) -> NDArray[Any]:
-        """The points."""
         return kept[:, 0] if self.dimension == 1 else kept[:, :-1]
 
+    @override
     def code_reports(self, reports: ArrayLike) -> NDArray[Any]:
-        """Points are their own names."""
         return real_numbers("reports", reports, self.dimension)
 
+    @override
     def channel(self, reports: NDArray[Any]) -> Channel:
-        """The densities at the reports, each over the largest."""
         columns = self.logs(reports[:, :-1])
         return DenseChannel(np.exp(columns, out=columns))
 
+    @override
     def log_scale(self, reports: NDArray[Any]) -> Floats:
-        """Logarithm of the largest density at each report, which `channel` leaves out."""
         return self.log_largest(reports[:, :-1])
 
+    @override
     def _count(self, seen: NDArray[Any], often: Ints | Floats | None) -> Tally:
         return self.counted(seen, often)
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.typing import override
 from ibukit.channels import LevelChannel
 from ibukit.channels.line import split_factor
 from ibukit.channels.lookup import levels_in_a_byte
@@ -188,15 +189,17 @@ class BloomRappor(NumberedBits):
         )
 
     @property
+    @override
     def _numbers(self) -> tuple[str, int]:
         return "cohort", self.cohorts
 
     @property
+    @override
     def _bits(self) -> int:
         return self.bits
 
+    @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> NDArray[Any]:
-        """One report for each user: the cohort and the bits, shape (n, 1 + bits)."""
         n = len(secrets)
         cohorts, chance = rng.integers(0, self.cohorts, n), rng.random((n, self.bits))
         ones = chance < self.p_clear
@@ -207,8 +210,8 @@ class BloomRappor(NumberedBits):
             ones[np.arange(n), own] = chance[np.arange(n), own] < self.p_set
         return self._join(cohorts, ones)
 
+    @override
     def channel(self, reports: NDArray[Any]) -> LevelChannel:
-        """Forward and adjoint on how many of each secret's bits are 1, and how many 0."""
         cohorts, packed = self._split(reports)
         places, table, _ = self._table
         levels = _sketch_kernels.filter_levels(
@@ -224,6 +227,7 @@ class BloomRappor(NumberedBits):
         )
         return LevelChannel(self.k, levels, table, split_factor(self._log_factor(packed))[0])
 
+    @override
     def log_scale(self, reports: NDArray[Any]) -> Floats | None:
         """What `channel` leaves out where a probability would underflow.
 
@@ -251,8 +255,8 @@ class BloomRappor(NumberedBits):
         empty = ones * math.log(self.p_clear) + (self.bits - ones) * math.log1p(-self.p_clear)
         return np.asarray(empty + self._table[2] - math.log(self.cohorts))
 
+    @override
     def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:
-        """Least squares from the debiased bits of each cohort."""
         cohorts, packed = self._split(reports)
         normal, right = np.zeros((self.k, self.k)), np.zeros(self.k)
         for cohort in np.unique(cohorts):

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.typing import override
 from ibukit.channels import BitChannel, HadamardChannel
 from ibukit.channels.line import split_factor
 from ibukit.domain.alphabet import Alphabet
@@ -140,10 +141,12 @@ class CountMeanSketch(Sketch, NumberedBits):
         self._keep(epsilon=level(self.epsilon, lambda eps: math.exp(-eps / 2)))
 
     @property
+    @override
     def _numbers(self) -> tuple[str, int]:
         return "row", self.rows
 
     @property
+    @override
     def _bits(self) -> int:
         return self.width
 
@@ -152,20 +155,21 @@ class CountMeanSketch(Sketch, NumberedBits):
         """Probability that a bit is kept."""
         return 1 / (1 + math.exp(-self.epsilon / 2))
 
+    @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> NDArray[Any]:
-        """One report for each user: the row and the bits, shape (n, 1 + width)."""
         n = len(secrets)
         rows = rng.integers(0, self.rows, n)
         flipped = rng.random((n, self.width)) < self._kept * math.exp(-self.epsilon / 2)
         flipped[np.arange(n), self._own_buckets(rows, secrets)] ^= True
         return self._join(rows, flipped)
 
+    @override
     def channel(self, reports: NDArray[Any]) -> BitChannel:
-        """Forward and adjoint on one bit for each secret, that of its bucket."""
         scale, _ = split_factor(self._log_all_zero(reports))
         bits, half = self._bits_of_secrets(reports), self.epsilon / 2
         return BitChannel(self.k, bits, math.exp(half), math.exp(-half), scale)
 
+    @override
     def log_scale(self, reports: NDArray[Any]) -> Floats | None:
         """What `channel` leaves out where a probability would underflow.
 
@@ -184,8 +188,8 @@ class CountMeanSketch(Sketch, NumberedBits):
             self.width * math.log(self._kept) - ones * self.epsilon / 2 - math.log(self.rows)
         )
 
+    @override
     def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:
-        """The published estimate, unbiased on average over hash functions."""
         bits = BitChannel(self.k, self._bits_of_secrets(reports), 1.0, -1.0, np.ones(len(reports)))
         c, m = 1 / math.tanh(self.epsilon / 4), self.width
         return np.asarray(
@@ -258,15 +262,17 @@ class HadamardCountMeanSketch(Sketch, SignedIndices):
         self._keep(epsilon=level(self.epsilon, lambda eps: math.exp(-eps)))
 
     @property
+    @override
     def _indices(self) -> tuple[tuple[str, int], ...]:
         return ("row", self.rows), ("index", self.width)
 
     @property
+    @override
     def _signs(self) -> int:
         return 1
 
+    @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:
-        """One report for each user: (row, index, sign), shape (n, 3)."""
         n = len(secrets)
         rows, indices = rng.integers(0, self.rows, n), rng.integers(0, self.width, n)
         own = self._own_buckets(rows, secrets)
@@ -275,8 +281,8 @@ class HadamardCountMeanSketch(Sketch, SignedIndices):
         )
         return np.column_stack([rows, indices, 1 - 2 * minus.astype(np.int64)])
 
+    @override
     def channel(self, reports: NDArray[Any]) -> HadamardChannel:
-        """Forward and adjoint by one transform for each row that was seen."""
         columns, s = self._columns(reports), len(reports)
         rows, group = np.unique(columns[:, 0], return_inverse=True)
         places = self._buckets_of(rows)
@@ -286,8 +292,8 @@ class HadamardCountMeanSketch(Sketch, SignedIndices):
             places, self.width, self.width, group, index, minus, low, high, np.ones(s)
         )
 
+    @override
     def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:
-        """The published estimate, unbiased on average over hash functions."""
         signs = replace(self.channel(reports), low=-1.0, high=1.0)
         c, m = 1 / math.tanh(self.epsilon / 2), self.width
         return np.asarray(m / (m - 1) * (c * signs.adjoint(frequencies) - frequencies.sum() / m))

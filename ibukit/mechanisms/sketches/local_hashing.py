@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.typing import override
 from ibukit.channels import BitChannel
 from ibukit.domain.alphabet import Alphabet, as_alphabet
 from ibukit.errors import AlphabetMismatch
@@ -96,8 +97,8 @@ class HashedReports(Mechanism):
         _refuse_negative("seeds", seeds)
         return _hash_kernels.buckets(seeds, secrets, self.k, self.g, self.balanced)
 
+    @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:
-        """One report for each user: rows (seed, bucket), shape (n, 2)."""
         n = len(secrets)
         seeds = rng.integers(0, SEEDS, size=n)
         own = _hash_kernels.buckets(
@@ -112,8 +113,8 @@ class HashedReports(Mechanism):
         honest = rng.random(len(buckets)) < self.truth
         return np.where(honest, buckets, (buckets + other) % self.g)
 
+    @override
     def check_reports(self, reports: ArrayLike) -> Ints:
-        """Rows (seed, bucket) of integers, shape (n, 2)."""
         given = arguments.whole_array("reports", reports)
         if given.ndim != 2 or given.shape[1] != 2:
             raise AlphabetMismatch(
@@ -136,8 +137,8 @@ class HashedReports(Mechanism):
             )
         return rows
 
+    @override
     def channel(self, reports: NDArray[Any]) -> BitChannel:
-        """Forward and adjoint on the packed sets of secrets that each report supports."""
         rows = _hash_kernels.supports(reports, self.k, self.g, self.balanced)
         return BitChannel(self.k, rows, self.truth, self.lie, np.full(len(rows), 1 / SEEDS))
 
@@ -161,6 +162,7 @@ class HashedReports(Mechanism):
             )
         return SubsetSelection(self.alphabet, self.epsilon, self.k // self.g)
 
+    @override
     def as_finite(self) -> FiniteMechanism:
         """There is none: seeds cannot be listed.
 
@@ -174,6 +176,7 @@ class HashedReports(Mechanism):
             "which has the law of all hash functions being equally likely"
         )
 
+    @override
     def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:
         """The published estimator: the supports of each secret, debiased.
 

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.typing import override
 from ibukit.channels import Channel, DenseChannel
 from ibukit.channels.plane import DENSE_ENTRIES, PlaneChannel, worthwhile
 from ibukit.domain.grid import Grid
@@ -35,6 +36,7 @@ class GridMechanism(FiniteMechanism):
     def _large(self) -> bool:
         return isinstance(self.alphabet, Grid) and self.k * self.m > DENSE_ENTRIES
 
+    @override
     def channel(self, reports: NDArray[Any]) -> Channel:
         """Forward and adjoint on the given reports.
 
@@ -45,9 +47,11 @@ class GridMechanism(FiniteMechanism):
         plane = self._plane_channel(reports)
         return plane if worthwhile(self.k, len(reports)) else DenseChannel(plane.matrix())
 
+    @override
     def _row(self, secret: int) -> Floats:
         return np.asarray(self._channel.rows(np.array([secret]))[0])
 
+    @override
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
         """Draw the tally of a whole population.
 

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from ibukit import exact
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.typing import override
 from ibukit.channels import Channel, DenseChannel, offset_masses
 from ibukit.channels.line import split_factor
 from ibukit.channels.plane import PlaneChannel, infinite, remapped, worthwhile
@@ -106,6 +107,7 @@ class PlanarGeometric(Mechanism):
         cumulative = np.cumsum(self._table * offset_masses.multiplicity(self._table.shape))
         return np.asarray(cumulative / cumulative[-1])
 
+    @override
     def code_reports(self, reports: ArrayLike) -> NDArray[Any]:
         """Pairs (row, column); of points, the cells that hold them.
 
@@ -128,8 +130,8 @@ class PlanarGeometric(Mechanism):
             + grid.first
         )
 
+    @override
     def check_reports(self, reports: ArrayLike) -> Ints:
-        """Reports as integer (row, column) pairs, shape (n, 2)."""
         cells = arguments.integers("reports", reports, ndim=2)
         if cells.shape[1] != 2:
             raise ValueError(
@@ -137,6 +139,7 @@ class PlanarGeometric(Mechanism):
             )
         return cells
 
+    @override
     def channel(self, reports: NDArray[Any]) -> Channel:
         """Forward and adjoint on the seen cells.
 
@@ -163,6 +166,7 @@ class PlanarGeometric(Mechanism):
         columns *= scale
         return np.asarray(columns)
 
+    @override
     def log_scale(self, reports: NDArray[Any]) -> Floats:
         """What `channel` leaves out for reports far outside the grid.
 
@@ -178,14 +182,15 @@ class PlanarGeometric(Mechanism):
     def _log_factor(self, reports: Ints) -> Floats:
         return np.asarray(np.log(self._table[0, 0]) - self.epsilon * self._beyond(reports))
 
+    @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:
-        """One report for each user: (row, column) pairs, shape (n, 2)."""
         cells = self.alphabet.labels_of(secrets)
         # the last entry of the table stands for all that is farther: mass below e^-45
         drawn = np.searchsorted(self._cumulative, rng.random(len(cells)), side="right")
         offsets = np.column_stack(np.unravel_index(drawn, self._table.shape))
         return np.asarray(cells + offsets * rng.choice([-1, 1], size=offsets.shape))
 
+    @override
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
         """Draw the tally of a whole population.
 
@@ -221,10 +226,11 @@ class _Remapped(GridMechanism):
     def _table(self) -> Floats:
         """The mass of each offset (i, j), i, j >= 0."""
 
+    @override
     def make_matrix(self) -> Floats:
-        """The probabilities of all reports, shape (k, m)."""
         return offset_masses.remapped_matrix(self.alphabet, self._table)
 
+    @override
     def _plane_channel(self, reports: Ints) -> PlaneChannel:
         return remapped(self.alphabet, self._table, reports)
 
@@ -274,11 +280,12 @@ class TruncatedPlanarGeometric(_Remapped):
         self._keep(epsilon=_checked_level(self))
 
     @property
+    @override
     def _table(self) -> Floats:
         return offset_masses.geometric_table(self.alphabet, self.epsilon)
 
+    @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:
-        """One report for each user: codes 0..k-1, shape (n,)."""
         return nearest_cell(
             self.alphabet, PlanarGeometric(self.alphabet, self.epsilon).draw(secrets, rng)
         )
@@ -348,11 +355,12 @@ class PlanarLaplace(_Remapped):
         self._keep(epsilon=_checked_level(self))
 
     @property
+    @override
     def _table(self) -> Floats:
         return offset_masses.laplace_table(self.alphabet, self.epsilon)
 
+    @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:
-        """One report for each user: codes 0..k-1, shape (n,)."""
         radius = rng.gamma(2.0, 1 / self.epsilon, size=len(secrets))
         angle = rng.uniform(0, 2 * np.pi, size=len(secrets))
         shift = np.column_stack([radius * np.sin(angle), radius * np.cos(angle)]) / np.array(
