@@ -11,7 +11,7 @@ from scipy import stats
 import ibukit as ik
 from ibukit.errors import AlphabetMismatch
 from ibukit.mechanisms.sketches import _hash_kernels
-from ibukit.mechanisms.sketches.local_hashing import best_buckets
+from ibukit.mechanisms.sketches.hashed_reports import best_buckets
 from ibukit.privacy import epsilon_ldp
 from ibukit.testing import check_channel, check_mechanism
 

@@ -8,7 +8,7 @@ import pytest
 
 import ibukit as ik
 from ibukit import theory
-from ibukit.mechanisms.categorical.unary import is_unary
+from ibukit.mechanisms.categorical.independent_bits import is_unary
 from ibukit.privacy import epsilon_ldp
 from ibukit.testing import check_channel, check_mechanism
 

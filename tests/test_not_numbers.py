@@ -7,7 +7,7 @@ import ibukit as ik
 from ibukit import attack, privacy
 from ibukit.attack import detection
 from ibukit.identification import strictly_concave
-from ibukit.mechanisms.spatial import planar
+from ibukit.mechanisms.spatial import planar_geometric
 from ibukit.theory import asymptotic_mse, bayes_limits
 
 HUGE = 10**400
@@ -140,7 +140,7 @@ def test_ten_billion_users_on_a_plane_have_the_law_of_one(monkeypatch):
     assert (far[expected * found.n > 25] < 5).all()
     # what draws users in bulk where they are few is the same law, too: each report of one user is
     # in reach
-    monkeypatch.setattr(planar, "MAX_ONE_BY_ONE", 0)
+    monkeypatch.setattr(planar_geometric, "MAX_ONE_BY_ONE", 0)
     few = mechanism.simulate([0, 0, 0, 0, 1, 1], np.random.default_rng(2))
     assert few.n == 2
 

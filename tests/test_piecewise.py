@@ -6,7 +6,8 @@ from scipy.optimize import brentq
 
 import ibukit as ik
 from ibukit._ground.threads import one_thread
-from ibukit.mechanisms.numeric.piecewise import HYBRID_FROM, two_points
+from ibukit.mechanisms.numeric.duchi import two_points
+from ibukit.mechanisms.numeric.hybrid import HYBRID_FROM
 from ibukit.testing import check_mechanism
 
 KINDS = [ik.Piecewise, ik.Duchi, ik.HybridMechanism]

@@ -12,7 +12,7 @@ from ibukit.estimators import _roughness
 from ibukit.estimators._curvature import dense_curvature
 from ibukit.estimators._plane_curvature import PlaneCurvature
 from ibukit.estimators._roughness import roughness_on, structure
-from ibukit.mechanisms.spatial import _grid_mechanism, planar
+from ibukit.mechanisms.spatial import _grid_mechanism, planar_geometric
 
 # grid, mechanism, users: few reports, one row or column, cells that are no squares, reports from
 # outside
@@ -44,7 +44,7 @@ def without_matrices(monkeypatch):
     """A small plane's reports go by convolutions."""
     monkeypatch.setattr(_grid_mechanism, "worthwhile", lambda k, n_reports: True)
     monkeypatch.setattr(_grid_mechanism, "DENSE_ENTRIES", 0)
-    monkeypatch.setattr(planar, "worthwhile", lambda k, n_reports: True)
+    monkeypatch.setattr(planar_geometric, "worthwhile", lambda k, n_reports: True)
 
 
 @pytest.fixture

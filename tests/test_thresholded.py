@@ -10,8 +10,8 @@ from scipy import stats
 
 import ibukit as ik
 from ibukit import theory
+from ibukit.mechanisms.categorical.independent_bits import is_unary
 from ibukit.mechanisms.categorical.thresholded_histogram import best_threshold
-from ibukit.mechanisms.categorical.unary import is_unary
 from ibukit.testing import check_mechanism
 
 

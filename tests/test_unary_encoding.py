@@ -11,7 +11,7 @@ import ibukit as ik
 from ibukit import theory
 from ibukit.fisher_information.bits import BitInformation
 from ibukit.mechanisms.categorical import bit_reports
-from ibukit.mechanisms.categorical.unary import is_bits, is_unary
+from ibukit.mechanisms.categorical.independent_bits import is_bits, is_unary
 from ibukit.privacy import epsilon_ldp
 from ibukit.testing import check_channel, check_mechanism
 

@@ -17,7 +17,7 @@ from ibukit.estimators.certificate import as_estimate, certified_on_or_off_simpl
 from ibukit.estimators.inversion import NAMES, inv
 from ibukit.estimators.iterative_update import ibu
 from ibukit.estimators.maximum_likelihood import mle
-from ibukit.mechanisms.categorical.unary import IndependentBits
+from ibukit.mechanisms.categorical.independent_bits import IndependentBits
 from ibukit.mechanisms.inversion_error import inversion_error
 from ibukit.mechanisms.mixtures.average import average_mechanism
 from ibukit.tally.tally import Part, Tally, check_tally, make_part

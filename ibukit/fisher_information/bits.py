@@ -20,7 +20,7 @@ from scipy.special import gammaln
 
 from ibukit._ground.arguments import Floats
 from ibukit.mechanisms import SubsetSelection
-from ibukit.mechanisms.categorical.unary import IndependentBits
+from ibukit.mechanisms.categorical.independent_bits import IndependentBits
 
 Bits = IndependentBits | SubsetSelection
 # 1 / s as a sum of exponentials: the trapezoidal rule in log t errs by exp(-pi^2 / step) where the

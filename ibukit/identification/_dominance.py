@@ -27,7 +27,7 @@ from ibukit.mechanisms import (
     TruncatedGeometric,
     TruncatedPlanarGeometric,
 )
-from ibukit.mechanisms.categorical.unary import is_unary
+from ibukit.mechanisms.categorical.independent_bits import is_unary
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from ibukit.mechanisms import (
     TruncatedGeometric,
 )
 from ibukit.mechanisms.base import Mechanism
-from ibukit.mechanisms.categorical.unary import IndependentBits, is_unary
+from ibukit.mechanisms.categorical.independent_bits import IndependentBits, is_unary
 from ibukit.mechanisms.matrix import as_mechanism
 from ibukit.mechanisms.points import LinearLaplacePoints, PlanarLaplacePoints, PointReports
 

@@ -9,9 +9,9 @@ import numpy as np
 from ibukit._ground.arguments import Floats
 from ibukit.errors import NotInvertible
 from ibukit.mechanisms.base import FiniteMechanism, Mechanism
+from ibukit.mechanisms.categorical.independent_bits import is_bits
 from ibukit.mechanisms.categorical.randomized_response import RandomizedResponse
-from ibukit.mechanisms.categorical.unary import is_bits
-from ibukit.mechanisms.numeric.geometric import TruncatedGeometric
+from ibukit.mechanisms.numeric.truncated_geometric import TruncatedGeometric
 
 # off the unit matrix by more than rounding
 BIASED = 1e-8

@@ -8,7 +8,7 @@ from ibukit._ground.arguments import Floats
 from ibukit.domain.distributions import uniform
 from ibukit.errors import NotInvertible
 from ibukit.mechanisms import Mechanism
-from ibukit.mechanisms.categorical.unary import is_bits
+from ibukit.mechanisms.categorical.independent_bits import is_bits
 from ibukit.planning.dense import Dense, refuse_if_too_large
 from ibukit.planning.variance_models import as_listed, model_of
 from ibukit.theory import asymptotic_mse, inv_squared_error, inv_squared_error_range

@@ -8,7 +8,7 @@ from numpy.random import Generator
 
 from ibukit._ground.arguments import Floats
 from ibukit.mechanisms import FiniteMechanism, Mechanism, RandomizedResponse, TruncatedGeometric
-from ibukit.mechanisms.categorical.unary import is_bits
+from ibukit.mechanisms.categorical.independent_bits import is_bits
 from ibukit.planning.bits import BitModel
 from ibukit.planning.closed_forms import OnLine, Response
 from ibukit.planning.dense import Dense, refuse_if_too_large

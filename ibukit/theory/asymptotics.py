@@ -13,7 +13,7 @@ from ibukit.fisher_information import contrasts
 from ibukit.fisher_information.bits import BitInformation
 from ibukit.identification.identifiability import refuse_if_too_large_to_decompose
 from ibukit.mechanisms import FiniteMechanism, Mechanism, SubsetSelection
-from ibukit.mechanisms.categorical.unary import IndependentBits, is_bits, is_unary
+from ibukit.mechanisms.categorical.independent_bits import IndependentBits, is_bits, is_unary
 from ibukit.mechanisms.inversion_error import inversion_error
 from ibukit.mechanisms.matrix import as_mechanism
 

@@ -12,7 +12,7 @@ from ibukit._ground.arguments import Floats
 from ibukit.domain.distributions import project_to_simplex
 from ibukit.mechanisms import average_mechanism
 from ibukit.mechanisms.base import FiniteMechanism, Mechanism, require_mechanism
-from ibukit.mechanisms.categorical.unary import is_bits
+from ibukit.mechanisms.categorical.independent_bits import is_bits
 from ibukit.mechanisms.inversion_error import inverse_contrast, inversion_error
 from ibukit.theory._overflow import number_of_secrets, within_doubles
 

@@ -15,7 +15,7 @@ from ibukit._ground.threads import one_thread
 from ibukit.errors import NotInvertible
 from ibukit.identification.identifiability import identifiable, refuse_if_too_large_to_decompose
 from ibukit.mechanisms import Mechanism, RandomizedResponse, SubsetSelection
-from ibukit.mechanisms.categorical.unary import IndependentBits, is_bits
+from ibukit.mechanisms.categorical.independent_bits import IndependentBits, is_bits
 from ibukit.mechanisms.inversion_error import inverse_contrast
 from ibukit.mechanisms.matrix import as_mechanism
 

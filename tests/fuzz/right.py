@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 import ibukit as ik
-from ibukit.mechanisms.longitudinal.memoised import Chances
+from ibukit.mechanisms.longitudinal.chances import Chances
 from ibukit.solvers import METHODS, Problem
 
 TOLERANCES = (1e-9, 1e-6, 1e-3, 1e-12, 1e-17)

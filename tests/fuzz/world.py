@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 import ibukit as ik
-from ibukit.mechanisms.longitudinal.memoised import Chances
+from ibukit.mechanisms.longitudinal.chances import Chances
 
 ALPHABETS = ["number", "line", "labels", "distances", "grid", "oblong", "bounds"]
 COUNTS = ["a few", "some", "zeros", "one", "1e15", "1e3 and 1e15"]

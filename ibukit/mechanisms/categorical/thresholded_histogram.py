@@ -11,7 +11,7 @@ import numpy as np
 from ibukit._ground import arguments
 from ibukit._ground.typing import override
 from ibukit.domain.alphabet import Alphabet
-from ibukit.mechanisms.categorical.unary import BitsOfGivenChances
+from ibukit.mechanisms.categorical.independent_bits import BitsOfGivenChances
 from ibukit.mechanisms.epsilon_range import level
 
 

@@ -21,7 +21,8 @@ from ibukit.channels.lookup import MAX_LEVELS, pack_levels
 from ibukit.domain.alphabet import Alphabet, as_alphabet
 from ibukit.errors import AlphabetMismatch
 from ibukit.mechanisms.base import FiniteMechanism, Mechanism
-from ibukit.mechanisms.longitudinal.memoised import Chances, LongitudinalUnaryEncoding
+from ibukit.mechanisms.longitudinal.chances import Chances
+from ibukit.mechanisms.longitudinal.longitudinal_unary_encoding import LongitudinalUnaryEncoding
 from ibukit.mechanisms.matrix import MatrixMechanism
 
 # numbers in the matrix of all reports

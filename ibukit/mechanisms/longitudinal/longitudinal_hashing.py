@@ -11,8 +11,8 @@ from numpy.random import Generator
 from ibukit._ground.arguments import Ints
 from ibukit._ground.typing import override
 from ibukit.domain.alphabet import Alphabet
-from ibukit.mechanisms.longitudinal.memoised import LongitudinalResponse
-from ibukit.mechanisms.sketches.local_hashing import HashedReports
+from ibukit.mechanisms.longitudinal.longitudinal_response import LongitudinalResponse
+from ibukit.mechanisms.sketches.hashed_reports import HashedReports
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,12 @@ from ibukit._ground.arguments import Floats
 from ibukit.errors import AlphabetMismatch
 from ibukit.mechanisms.base import FiniteMechanism, Mechanism, require_same_alphabet
 from ibukit.mechanisms.categorical.bit_reports import BitReports
+from ibukit.mechanisms.categorical.independent_bits import IndependentBits
+from ibukit.mechanisms.categorical.optimized_unary_encoding import OptimizedUnaryEncoding
 from ibukit.mechanisms.categorical.randomized_response import RandomizedResponse
+from ibukit.mechanisms.categorical.rappor import Rappor
 from ibukit.mechanisms.categorical.subset_selection import SubsetSelection
-from ibukit.mechanisms.categorical.unary import (
-    IndependentBits,
-    OptimizedUnaryEncoding,
-    Rappor,
-    UnaryEncoding,
-)
+from ibukit.mechanisms.categorical.unary_encoding import UnaryEncoding
 from ibukit.mechanisms.matrix import MatrixMechanism
 
 

@@ -17,9 +17,9 @@ from ibukit.domain.alphabet import Line
 from ibukit.exact import Exact
 from ibukit.mechanisms.base import FiniteMechanism
 from ibukit.mechanisms.epsilon_range import level
-from ibukit.mechanisms.numeric.geometric import as_line
-from ibukit.mechanisms.points.laplace_points import LinearLaplacePoints
+from ibukit.mechanisms.numeric.line_alphabet import as_line
 from ibukit.mechanisms.points.lattice import LineLattice
+from ibukit.mechanisms.points.linear_laplace_points import LinearLaplacePoints
 from ibukit.tally.tally import Tally
 
 

@@ -1,10 +1,9 @@
-"""The square wave mechanism for numbers: reports near the secret are more probable than the rest by a factor e^eps."""
+"""The square wave mechanism for numbers."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -12,16 +11,17 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from ibukit._ground import arguments
-from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.arguments import Floats
 from ibukit._ground.typing import override
 from ibukit.domain.alphabet import Line
-from ibukit.mechanisms import FiniteMechanism
 from ibukit.mechanisms.epsilon_range import MIN_CHANCE, level
-from ibukit.mechanisms.numeric.geometric import as_line
+from ibukit.mechanisms.numeric.line_alphabet import as_line
 from ibukit.mechanisms.numeric.windows import NARROWEST, WindowReports, Windows
 
 # below it the two halves of b(eps) are power series, whose first terms do not cancel
 SMALL_EPSILON = 0.5
+
+
 SERIES = np.array([1 / math.factorial(n) for n in range(2, 20)])
 
 
@@ -199,86 +199,3 @@ def _mean_overlap(apart: Floats, report: float, secret: float, b: float) -> Floa
         return np.asarray((s**2 - more) / 2 / secret)
 
     return reached(b) - reached(-b)
-
-
-@dataclass(frozen=True)
-class DiscreteSquareWave(FiniteMechanism):
-    """The square wave on whole numbers.
-
-    P(z given x) = e^eps q if |z - x| <= b, else q, for the k + 2b integers from b below the line's
-    first value to b above its last. q = 1 / ((2b + 1) e^eps + k - 1). b is the largest whole number
-    of at most k times that of `SquareWave`; with b = 0 it is k-RR. These probabilities satisfy
-    epsilon-local differential privacy, tightly. Reports are simulated, see `Mechanism`.
-
-    Parameters
-    ----------
-    alphabet : Line or int
-        The k secrets, at least two; reports are integers of the line continued by b both ways.
-    epsilon : float
-        Nats, for all pairs of secrets.
-
-    Raises
-    ------
-    ValueError
-        If `epsilon` is not a number from 5e-15 to about 36.7 + log(k - 1), where the probability of
-        the truth rounds to 1 in doubles, or there are fewer than two secrets.
-    TypeError
-        If `alphabet` is not a Line.
-
-    References
-    ----------
-    .. [li2020] Li, Wang, Lopuhaä-Zwakenberg, Li and Škoric, "Estimating numerical distributions under local
-       differential privacy", SIGMOD 2020, section 5.
-
-    Examples
-    --------
-    >>> mechanism = DiscreteSquareWave(Line(1, 4), epsilon=1.0)
-    >>> mechanism.b, mechanism.report_alphabet
-    (1, Line(0, 5))
-    >>> mechanism.matrix()[0].round(4)
-    array([0.2437, 0.2437, 0.2437, 0.0896, 0.0896, 0.0896])
-    """
-
-    alphabet: Line
-    epsilon: float
-
-    if TYPE_CHECKING:  # the fields are what these become
-
-        def __init__(self, alphabet: Line | int, epsilon: float) -> None: ...
-
-    def __post_init__(self) -> None:
-        """Check and convert the fields."""
-        self._keep(alphabet=as_line(self.alphabet))
-        k = arguments.whole("number of secrets", len(self.alphabet), 2)
-        # where this matters, b is 0
-        self._keep(epsilon=level(self.epsilon, lambda eps: (k - 1) / (k - 1 + math.exp(eps))))
-
-    @cached_property
-    def b(self) -> int:
-        """How far from the secret a report may be to be among the probable ones."""
-        return math.floor(self.k * half_width(self.epsilon))
-
-    @property
-    @override
-    def m(self) -> int:
-        return self.k + 2 * self.b
-
-    @property
-    @override
-    def report_alphabet(self) -> Line:
-        return Line(self.alphabet.first - self.b, self.alphabet.last + self.b)
-
-    @override
-    def make_matrix(self) -> Floats:
-        near = np.abs(np.arange(self.m) - self.b - np.arange(self.k)[:, None]) <= self.b
-        less = math.exp(-self.epsilon)
-        return np.asarray(np.where(near, 1.0, less) / (2 * self.b + 1 + (self.k - 1) * less))
-
-    @override
-    def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:
-        n, window = len(secrets), 2 * self.b + 1
-        near = secrets + rng.integers(window, size=n)
-        rest = rng.integers(self.k - 1, size=n)
-        far = np.where(rest < secrets, rest, rest + window)
-        inside = window / (window + (self.k - 1) * math.exp(-self.epsilon))
-        return np.asarray(np.where(rng.random(n) < inside, near, far))

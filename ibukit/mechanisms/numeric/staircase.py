@@ -16,7 +16,7 @@ from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
 from ibukit.domain.alphabet import Line
 from ibukit.mechanisms.epsilon_range import MIN_CHANCE, MIN_EPSILON, level
-from ibukit.mechanisms.numeric.geometric import as_line
+from ibukit.mechanisms.numeric.line_alphabet import as_line
 from ibukit.mechanisms.numeric.windows import NARROWEST, RealReports
 from ibukit.mechanisms.points.real_numbers import real_numbers
 

@@ -14,7 +14,7 @@ from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
 from ibukit.domain.alphabet import Alphabet, Line
 from ibukit.errors import AlphabetMismatch
-from ibukit.mechanisms import FiniteMechanism
+from ibukit.mechanisms.base import FiniteMechanism
 from ibukit.mechanisms.points.real_numbers import real_numbers
 
 # Reports of other programs may lie beyond an end by the rounding of their own formulas, in parts of

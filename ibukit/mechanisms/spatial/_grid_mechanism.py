@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
-from ibukit.channels import Channel, DenseChannel
-from ibukit.channels.plane import DENSE_ENTRIES, PlaneChannel, worthwhile
+from ibukit.channels import Channel, DenseChannel, offset_masses
+from ibukit.channels.plane import DENSE_ENTRIES, PlaneChannel, remapped, worthwhile
 from ibukit.domain.grid import Grid
 from ibukit.domain.labels import in_order
 from ibukit.mechanisms.base import FiniteMechanism
+from ibukit.mechanisms.epsilon_range import level
 from ibukit.tally.tally import Tally
 
 USERS_PER_ROW = (
@@ -77,3 +79,52 @@ class GridMechanism(FiniteMechanism):
 def nearest_cell(grid: Grid, cells: Ints) -> Ints:
     """Codes of the grid's cells nearest to (row, column) pairs of the infinite grid."""
     return grid.codes(grid.nearest(cells))
+
+
+class RemappedNoise(GridMechanism):
+    """Noise on the cells of a plane, then the nearest cell of the grid."""
+
+    alphabet: Grid
+
+    @property
+    @abstractmethod
+    def _table(self) -> Floats:
+        """Mass of each offset (i, j), i, j >= 0."""
+
+    @override
+    def make_matrix(self) -> Floats:
+        return offset_masses.remapped_matrix(self.alphabet, self._table)
+
+    @override
+    def _plane_channel(self, reports: Ints) -> PlaneChannel:
+        return remapped(self.alphabet, self._table, reports)
+
+
+def check_grid_epsilon(
+    alphabet: Any,
+    epsilon: Any,
+    escape: Callable[[Grid, float], float],
+    *,
+    bounded: bool = True,
+) -> float:
+    """Return the epsilon of noise over cells; TypeError where the alphabet is not a grid.
+
+    Parameters
+    ----------
+    alphabet : Grid
+    epsilon : float
+    escape : callable
+        Probability at a given epsilon that the noise leaves its own cell.
+    bounded : bool
+        Refuse a grid without an end, on which no cell is nearest to what lies beyond the border.
+    """
+    if not isinstance(alphabet, Grid):
+        raise TypeError(
+            "alphabet must be a Grid, because the noise moves over cells of a plane; got "
+            f"{alphabet!r}"
+        )
+    if bounded:
+        len(alphabet)  # raises TooLarge for an unbounded grid
+    # `reach` refuses an epsilon so small that the noise spreads over too many cells.
+    offset_masses.reach(alphabet, arguments.positive("epsilon", epsilon))
+    return level(epsilon, lambda eps: escape(alphabet, eps), smallest=0.0)

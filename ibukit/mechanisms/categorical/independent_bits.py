@@ -1,0 +1,163 @@
+"""Base classes of unary encodings: bits that are flipped independently of each other."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import fields
+from functools import cached_property
+from typing import Any, ClassVar, TypeGuard
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from ibukit import exact
+from ibukit._ground.arguments import Floats
+from ibukit._ground.typing import override
+from ibukit.channels import BitChannel
+from ibukit.channels.line import MIN_LOG_FACTOR, split_factor
+from ibukit.mechanisms.base import Mechanism
+from ibukit.mechanisms.categorical.bit_reports import BitReports, Bits
+from ibukit.mechanisms.categorical.subset_selection import SubsetSelection
+from ibukit.mechanisms.epsilon_range import MIN_CHANCE
+
+# 2^16 reports and 16 secrets are a matrix of 8 MB; beyond, listing the reports is not what anyone
+# wants
+MAX_LISTED = 16
+
+
+class IndependentBits(BitReports):
+    """Bit x of the report is 1 with probability `p_one`, every other bit with probability `p_zero`.
+
+    The tally keeps only the distinct bit rows seen, packed. The 2^k reports are listed (``m``,
+    ``matrix()``, ``forward``, ``tally_counts``) for k <= 16: report code = the row read as a binary
+    number, bit 0 first.
+
+    A class of which this is all sets `bits_are_independent` in its own body. What is proved of
+    unary encodings is then said of it, and not of the classes that inherit from it, which may have
+    another law.
+    """
+
+    bits_are_independent: ClassVar[bool] = False
+    """Whether the bits are independent with these chances, asked of the exact class only (see `is_unary`)."""
+
+    @property
+    @abstractmethod
+    def p_hidden(self) -> float:
+        """1 - p_one without cancellation: probability that the secret's own bit is reported as 0."""
+
+    @property
+    @override
+    def m(self) -> int:
+        return int(2**self.k)
+
+    @override
+    def draw(self, secrets: NDArray[Any], rng: Generator) -> Bits:
+        rows = (rng.random((len(secrets), self.k)) < self.p_zero).astype(np.uint8)
+        rows[np.arange(len(secrets)), secrets] = rng.random(len(secrets)) < self.p_one
+        return rows
+
+    def _coins(self, own: exact.Chance, other: exact.Chance) -> exact.Exact:
+        """The same from the chances as they are, of which `epsilon` is the level."""
+        return exact.Exact(
+            lambda secrets, source: exact.bits(secrets, self.k, own, other, source),
+            lambda: self.epsilon,
+        )
+
+    @override
+    def channel(self, reports: NDArray[Any]) -> BitChannel:
+        scale, _ = split_factor(self._log_all_zero(reports))
+        one, zero = self.p_one / self.p_zero, self.p_hidden / (1 - self.p_zero)
+        return BitChannel(self.k, reports, one, zero, scale)
+
+    @override
+    def log_scale(self, reports: NDArray[Any]) -> Floats | None:
+        """What `channel` leaves out where a probability would underflow.
+
+        This happens with k in the thousands.
+        """
+        if self.k * np.log(min(self.p_zero, 1 - self.p_zero)) > MIN_LOG_FACTOR:
+            return None  # not even the least probable of all rows underflows
+        return split_factor(self._log_all_zero(reports))[1]
+
+    def _log_all_zero(self, reports: Bits) -> Floats:
+        """Log-probability of each row if no bit were the secret's."""
+        ones = np.bitwise_count(reports).sum(axis=1, dtype=np.int64)
+        return np.asarray(ones * np.log(self.p_zero) + (self.k - ones) * np.log1p(-self.p_zero))
+
+    @cached_property
+    @override
+    def _all_rows(self) -> Bits:
+        if self.k > MAX_LISTED:
+            raise ValueError(
+                f"the 2^{self.k} reports are not listed (k must be at most {MAX_LISTED}); use tally(rows)"
+            )
+        codes = np.arange(self.m)[:, None] >> np.arange(self.k)[::-1] & 1
+        return np.packbits(codes.astype(np.uint8), axis=1)
+
+    @override
+    def make_matrix(self) -> Floats:
+        bits = np.unpackbits(self._all_rows, axis=1, count=self.k).T
+        matrix = np.empty((self.k, self.m))
+        for x in range(self.k):
+            own = (np.arange(self.k) == x)[:, None]
+            one, zero = (
+                np.where(own, self.p_one, self.p_zero),
+                np.where(own, self.p_hidden, 1 - self.p_zero),
+            )
+            matrix[x] = np.where(bits, one, zero).prod(axis=0)
+        return matrix
+
+
+class BitsOfGivenChances(IndependentBits):
+    """Independent bits of which the chances are given, or follow from what is given; the level follows from them."""
+
+    @override
+    def _check_level(self) -> None:
+        self._check_chances()
+        least = min(self.p_zero, self.p_hidden)
+        if not least > MIN_CHANCE:
+            which = (
+                "another bit is 1" if self.p_zero <= self.p_hidden else "the secret's own bit is 0"
+            )
+            raise ValueError(
+                f"the chance that {which} must be above 2^-53, got {least:g} for {self._given}: in doubles it is drawn "
+                "as never, and such a report would rule secrets out"
+            )
+        if not self.contrast > 0:
+            raise ValueError(
+                f"the secret's own bit must be 1 more often than another, got {self.p_one:g} and {self.p_zero:g} for "
+                f"{self._given}"
+            )
+
+    @abstractmethod
+    def _check_chances(self) -> None:
+        """Check and convert the fields that the chances come from."""
+
+    @property
+    def _given(self) -> str:
+        """These fields, for messages."""
+        own = [field.name for field in fields(self) if field.name != "alphabet"]  # type: ignore[arg-type]
+        return ", ".join(f"{name}={getattr(self, name)!r}" for name in own)
+
+    @property
+    def epsilon(self) -> float:  # type: ignore[override]
+        """The tight level ln p (1 - q) / ((1 - p) q), in nats, for all pairs of secrets."""
+        # p/q = 1 + (p - q) / q and (1 - q) / (1 - p) = 1 + (p - q) / (1 - p), without cancellation
+        return math.log1p(self.contrast / self.p_zero) + math.log1p(self.contrast / self.p_hidden)
+
+
+def is_unary(mechanism: Mechanism) -> TypeGuard[IndependentBits]:
+    """Whether its class itself says that its bits are independent: a class that inherits from it may have another law.
+
+    It is asked for proofs.
+    """
+    return isinstance(mechanism, IndependentBits) and bool(
+        vars(type(mechanism)).get("bits_are_independent")
+    )
+
+
+def is_bits(mechanism: Mechanism) -> TypeGuard[IndependentBits | SubsetSelection]:
+    """The same with subset selection, whose reports are rows of bits, too."""
+    return is_unary(mechanism) or type(mechanism) is SubsetSelection

@@ -1,0 +1,86 @@
+"""Basic one-time RAPPOR: the symmetric unary encoding."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ibukit import exact
+from ibukit._ground.typing import override
+from ibukit.domain.alphabet import Alphabet
+from ibukit.mechanisms.categorical.independent_bits import IndependentBits
+
+
+@dataclass(frozen=True)
+class Rappor(IndependentBits):
+    """Basic one-time RAPPOR: one noisy bit for each secret.
+
+    Each of k bits is kept with probability p = e^(eps/2) / (1 + e^(eps/2)), else flipped. P(b given x) = p^k exp(-(1/2
+    + S(b)/2 - b_x) eps) with S(b) the number of ones. These probabilities satisfy epsilon-local differential privacy,
+    tightly. Reports are simulated, see `Mechanism`.
+
+    Parameters
+    ----------
+    alphabet : Alphabet or int
+        The k secrets; reports are rows of k bits.
+    epsilon : float
+        Nats, for all pairs of secrets.
+
+    Raises
+    ------
+    ValueError
+        If `epsilon` is not a number from 5e-15 to 73.4, where p rounds to 1 in doubles, or there
+        are fewer than two secrets.
+
+    References
+    ----------
+    .. [rappor] Erlingsson, Pihur and Korolova, "RAPPOR", CCS 2014.
+    .. [consistency] ElSalamouny and Palamidessi, arXiv:2508.09980, section 4.4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> mechanism = Rappor(10, epsilon=1.0)
+    >>> mechanism.randomize([3, 3], np.random.default_rng(1)).shape
+    (2, 10)
+    """
+
+    alphabet: Alphabet
+    epsilon: float
+    bits_are_independent = True
+
+    if TYPE_CHECKING:  # the fields are what these become
+
+        def __init__(self, alphabet: Alphabet | int, epsilon: float) -> None: ...
+
+    @override
+    def _lie(self, epsilon: float) -> float:
+        return math.exp(-epsilon / 2)
+
+    @property
+    @override
+    def p_one(self) -> float:
+        return float(1 / (1 + np.exp(-self.epsilon / 2)))
+
+    @property
+    @override
+    def p_zero(self) -> float:
+        return float(np.exp(-self.epsilon / 2) / (1 + np.exp(-self.epsilon / 2)))
+
+    @property
+    @override
+    def p_hidden(self) -> float:
+        return self.p_zero
+
+    @property
+    @override
+    def contrast(self) -> float:
+        return float(np.tanh(self.epsilon / 4))
+
+    def _exactly(self) -> exact.Exact:
+        half = Fraction(self.epsilon) / 2
+        return self._coins(exact.odds(1, -half), exact.odds(1, half))

@@ -1,0 +1,97 @@
+"""Unary encoding with any two probabilities."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from ibukit import exact
+from ibukit._ground import arguments
+from ibukit._ground.typing import override
+from ibukit.domain.alphabet import Alphabet
+from ibukit.mechanisms.categorical.independent_bits import BitsOfGivenChances
+
+
+@dataclass(frozen=True)
+class UnaryEncoding(BitsOfGivenChances):
+    """Unary encoding with any two chances: one noisy bit for each secret.
+
+    The secret's own bit is 1 with probability p, every other with probability q, each on its own.
+    These probabilities satisfy epsilon-local differential privacy, tightly, with epsilon = ln p (1
+    - q) / ((1 - p) q). `Rappor` is p = 1 - q, `OptimizedUnaryEncoding` is p = 1/2. Local hashing
+    with g buckets has the law of q = 1/g where all hash functions are equally likely. Reports are
+    simulated, see `Mechanism`.
+
+    Parameters
+    ----------
+    alphabet : Alphabet or int
+        The k secrets; reports are rows of k bits.
+    p : float
+        Probability that the secret's own bit is 1, below 1.
+    q : float
+        Probability that any other bit is 1, above 0 and below `p`.
+
+    Raises
+    ------
+    ValueError
+        If not 0 < q < p < 1, `q` or 1 - `p` is not above 2^-53, the least chance that is drawn in
+        doubles, or there are fewer than two secrets.
+
+    References
+    ----------
+    .. [oue] Wang, Blocki, Li and Jha, "Locally differentially private protocols for frequency estimation",
+       USENIX Security 2017, section 4.2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> mechanism = UnaryEncoding(4, p=0.6, q=0.2)
+    >>> round(mechanism.epsilon, 4)  # ln 6
+    1.7918
+    >>> mechanism.randomize([0, 0, 3], np.random.default_rng(1)).shape
+    (3, 4)
+    """
+
+    alphabet: Alphabet
+    p: float
+    q: float
+    bits_are_independent = True
+
+    if TYPE_CHECKING:  # the fields are what these become
+
+        def __init__(self, alphabet: Alphabet | int, p: float, q: float) -> None: ...
+
+    @override
+    def _check_chances(self) -> None:
+        p, q = (arguments.fraction(name, getattr(self, name), "()") for name in ("p", "q"))
+        if not q < p:
+            raise ValueError(
+                f"p must be larger than q, got p={p:g} and q={q:g}: the secret's own bit is the likelier one"
+            )
+        self._keep(p=p, q=q)
+
+    @property
+    @override
+    def p_one(self) -> float:
+        return self.p
+
+    @property
+    @override
+    def p_zero(self) -> float:
+        return self.q
+
+    @property
+    @override
+    def p_hidden(self) -> float:
+        return 1 - self.p
+
+    @property
+    @override
+    def contrast(self) -> float:
+        return self.p - self.q
+
+    def _exactly(self) -> exact.Exact:
+        p, q = Fraction(self.p), Fraction(self.q)
+        drawn = self._coins(exact.ratio(p), exact.ratio(q))
+        return drawn._replace(level=lambda: exact.log_up(p * (1 - q) / ((1 - p) * q)))

@@ -1,0 +1,121 @@
+"""Memoised k-ary randomized response."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.typing import override
+from ibukit.channels import Channel
+from ibukit.domain.alphabet import Alphabet, as_alphabet
+from ibukit.mechanisms.base import FiniteMechanism
+from ibukit.mechanisms.categorical.randomized_response import RandomizedResponse
+from ibukit.mechanisms.longitudinal.chances import check_levels
+
+
+@dataclass(frozen=True)
+class LongitudinalResponse(FiniteMechanism):
+    """One report of memoised k-RR (L-GRR): k-RR is kept, and each round is k-RR on it.
+
+    The first round is k-RR at `epsilon_inf`. The second is k-RR at the level at which one report is
+    k-RR at `epsilon`, tightly: e^eps2 = 1 + c (A + k) / (A - c) with A = e^epsilon_inf - 1 and c =
+    e^epsilon - 1. (The formula of the paper that proposed L-GRR is this one for k = 2 only; for
+    more secrets it leaves out the k - 2 other ways, and the reports are more private and less
+    useful than asked for.) Reports are simulated, see `Mechanism`.
+
+    Parameters
+    ----------
+    alphabet : Alphabet or int
+        The k secrets, which are also the reports.
+    epsilon : float
+        The level of one report, nats, for all pairs of secrets.
+    epsilon_inf : float
+        The level of what is kept, and so of any number of reports; above `epsilon`.
+
+    Raises
+    ------
+    ValueError
+        If `epsilon` is not below `epsilon_inf`, one of them is not a level of `RandomizedResponse`,
+        or there are fewer than two secrets.
+
+    References
+    ----------
+    .. [longitudinal] Arcolezi, Couchot, Al Bouna and Xiao, "Improving the utility of locally differentially private
+       protocols for longitudinal and multidimensional frequency estimates", Digital Commun. Netw.
+       2022.
+
+    Examples
+    --------
+    >>> mechanism = LongitudinalResponse(20, epsilon=1.0, epsilon_inf=2.0)
+    >>> round(mechanism.second.epsilon, 4)
+    2.371
+    >>> bool(np.allclose(mechanism.kept.matrix() @ mechanism.second.matrix(), mechanism.matrix()))
+    True
+    """
+
+    alphabet: Alphabet
+    epsilon: float
+    epsilon_inf: float
+
+    if TYPE_CHECKING:  # the fields are what these become
+
+        def __init__(
+            self, alphabet: Alphabet | int, epsilon: float, epsilon_inf: float
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        """Check and convert the fields."""
+        self._keep(alphabet=as_alphabet(self.alphabet))
+        first, forever = check_levels(self.epsilon, self.epsilon_inf)
+        self._keep(epsilon=first, epsilon_inf=forever)
+        self._keep(epsilon=self.once.epsilon, epsilon_inf=self.kept.epsilon)
+        try:
+            self.second  # noqa: B018
+        except ValueError:
+            raise ValueError(
+                f"epsilon_inf must be farther above epsilon, got {forever!r} and {first!r}: the second round would lie "
+                "with a probability that rounds to 0 in doubles"
+            ) from None
+
+    @cached_property
+    def once(self) -> RandomizedResponse:
+        """k-RR with the law of one report."""
+        return RandomizedResponse(self.alphabet, self.epsilon)
+
+    @cached_property
+    def kept(self) -> RandomizedResponse:
+        """The first round, whose answer is kept."""
+        return RandomizedResponse(self.alphabet, self.epsilon_inf)
+
+    @cached_property
+    def second(self) -> RandomizedResponse:
+        """What each round does to the kept answer."""
+        a, c = math.expm1(self.epsilon_inf), math.expm1(self.epsilon)
+        # A - c without cancellation
+        between = math.exp(self.epsilon) * math.expm1(self.epsilon_inf - self.epsilon)
+        return RandomizedResponse(self.alphabet, math.log1p(c * (a + self.k) / between))
+
+    @override
+    def make_matrix(self) -> Floats:
+        return self.once.make_matrix()
+
+    @override
+    def channel(self, reports: NDArray[Any]) -> Channel:
+        return self.once.channel(reports)
+
+    @override
+    def as_finite(self) -> FiniteMechanism:
+        return (
+            self.once if type(self) is LongitudinalResponse else self
+        )  # a class that inherits may have another law
+
+    @override
+    def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:
+        return np.asarray(self.second.draw(self.kept.draw(secrets, rng), rng))

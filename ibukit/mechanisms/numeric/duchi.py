@@ -1,0 +1,125 @@
+"""Duchi's mechanism for a mean: one of two numbers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+
+from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.typing import override
+from ibukit.domain.alphabet import Alphabet, Line
+from ibukit.errors import AlphabetMismatch
+from ibukit.mechanisms.numeric.unbiased_numbers import UnbiasedNumbers
+from ibukit.mechanisms.points.real_numbers import real_numbers
+
+# Other programs round Duchi's two points otherwise; a piecewise report is this near to one with a
+# chance of 1e-14.
+ULPS = 8
+
+
+@dataclass(frozen=True)
+class Duchi(UnbiasedNumbers):
+    """Duchi's mechanism for a mean: one of two numbers is reported.
+
+    The values of the line are the numbers t from -1 to 1, equally spaced. The report is C with
+    probability 1/2 + t / (2C), else -C. C = (e^eps + 1) / (e^eps - 1), so its expectation is t. Its
+    variance is C^2 - t^2. Two reports say no more than the mean: the matrix has rank 2, and all
+    distributions with the same mean are equally likely. These probabilities satisfy epsilon-local
+    differential privacy, tightly. Reports are simulated, see `Mechanism`.
+
+    Parameters
+    ----------
+    alphabet : Line or int
+        The k secrets, at least two. Reports are the real numbers -C and C, to some units in the
+        last place.
+    epsilon : float
+        Nats, for all pairs of secrets.
+
+    Raises
+    ------
+    ValueError
+        If `epsilon` is not a number from 5e-15 to 36.7, where the probability of one report rounds
+        to 1 in doubles, or there are fewer than two secrets.
+    TypeError
+        If `alphabet` is not a Line.
+
+    References
+    ----------
+    .. [duchi2018] Duchi, Jordan and Wainwright, "Minimax optimal procedures for locally private estimation", JASA
+       113(521), 2018.
+
+    Examples
+    --------
+    >>> mechanism = Duchi(Line(0, 4), epsilon=1.0)
+    >>> mechanism.matrix().round(4)
+    array([[0.7311, 0.2689],
+           [0.6155, 0.3845],
+           [0.5   , 0.5   ],
+           [0.3845, 0.6155],
+           [0.2689, 0.7311]])
+    >>> import ibukit as ik
+    >>> ik.theory.identifiable(mechanism).rank
+    2
+    """
+
+    alphabet: Line
+    epsilon: float
+
+    if TYPE_CHECKING:  # the fields are what these become
+
+        def __init__(self, alphabet: Line | int, epsilon: float) -> None: ...
+
+    @property
+    @override
+    def m(self) -> int:
+        return 2
+
+    @property
+    @override
+    def report_alphabet(self) -> Alphabet:
+        return Alphabet([-two_points(self.epsilon), two_points(self.epsilon)])
+
+    @override
+    def check_reports(self, reports: ArrayLike) -> Ints:
+        numbers, c = real_numbers("reports", reports), two_points(self.epsilon)
+        bad = ~is_point(numbers, c)
+        if bad.any():
+            first = int(np.argmax(bad))
+            raise AlphabetMismatch(
+                f"reports must be {-c!r} or {c!r}, got {numbers[first]} at index {first}"
+            )
+        return (numbers > 0).astype(np.int64)
+
+    @override
+    def restore_reports(self, kept: NDArray[Any]) -> Floats:
+        return np.asarray(np.where(kept == 1, 1.0, -1.0) * two_points(self.epsilon))
+
+    @override
+    def draw(self, secrets: NDArray[Any], rng: Generator) -> Floats:
+        return self.restore_reports(super().draw(secrets, rng))
+
+    @override
+    def make_matrix(self) -> Floats:
+        less = math.exp(-self.epsilon)
+        up = np.arange(self.k) / (self.k - 1)
+        # both in the form that has no difference: from 1 / (e^eps + 1) to e^eps / (e^eps + 1)
+        return np.stack([(1 - up + up * less), (up + (1 - up) * less)], axis=1) / (1 + less)
+
+    @override
+    def report_variance(self) -> Floats:
+        return two_points(self.epsilon) ** 2 - self.numbers**2
+
+
+def two_points(epsilon: float) -> float:
+    """Duchi's C = (e^eps + 1) / (e^eps - 1): reports are C and -C."""
+    return 1 / math.tanh(epsilon / 2)
+
+
+def is_point(numbers: Floats, c: float) -> NDArray[np.bool_]:
+    """Whether a number is c or -c but for rounding."""
+    return np.asarray(np.abs(np.abs(numbers) - c) <= ULPS * np.spacing(c))

@@ -1,0 +1,104 @@
+"""Base class of Gaussian noise: its concentrated and approximate privacy, and its densities."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import erfcx, ndtr
+
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats
+from ibukit.domain.alphabet import Line
+from ibukit.mechanisms.base import Mechanism
+
+# e^-800 is no double
+MAX_TERM = 40.0
+
+
+# fourth powers of what lies between are doubles
+MIN_SCALE, MAX_SCALE = 1e-50, 1e50
+
+
+class GaussianNoise(Mechanism):
+    """What Gaussian noise says of its privacy: no pure level, but concentrated and approximate ones."""
+
+    sigma: float
+
+    @property
+    def epsilon(self) -> float:  # type: ignore[override]
+        """No pure level holds: infinity. See `zcdp` and `delta`."""
+        return math.inf
+
+    @property
+    def diameter(self) -> float:
+        """The largest distance of two secrets."""
+        raise NotImplementedError
+
+    def zcdp(self, distance: float | None = None) -> float:
+        """The level rho of zero-concentrated differential privacy, d^2 / (2 sigma^2).
+
+        Parameters
+        ----------
+        distance : float, optional
+            For secrets at this distance; by default for all pairs.
+        """
+        return (self._distance(distance) / self.sigma) ** 2 / 2
+
+    def delta(self, epsilon: float, distance: float | None = None) -> float:
+        """The least delta of (epsilon, delta)-differential privacy.
+
+        Parameters
+        ----------
+        epsilon : float
+            Nats, from 0 on.
+        distance : float, optional
+            For secrets at this distance; by default for all pairs.
+        """
+        eps, d = arguments.from_zero("epsilon", epsilon), self._distance(distance)
+        if d == 0:
+            return 0.0
+        low, high = (eps * self.sigma / d + sign * d / (2 * self.sigma) for sign in (-1, 1))
+        if low > MAX_TERM:
+            return 0.0
+        # e^eps P(Z > high), which as such may be infinity times 0: high^2 - low^2 is 2 eps
+        level = math.exp(-(low**2) / 2) / 2
+        if low < 0:
+            return float(ndtr(-low) - level * erfcx(high / math.sqrt(2)))
+        # both terms are small and nearly the same
+        return float(level * (erfcx(low / math.sqrt(2)) - erfcx(high / math.sqrt(2))))
+
+    def _distance(self, distance: float | None) -> float:
+        d = self.diameter if distance is None else arguments.from_zero("distance", distance)
+        if d > MAX_SCALE:
+            raise ValueError(f"distance must be at most {MAX_SCALE:g}, got {d:g}")
+        return d
+
+
+def check_scale(sigma: Any) -> float:
+    """The deviation of noise on the real line or in the plane, whose powers must be doubles."""
+    scale = arguments.positive("sigma", sigma)
+    if not MIN_SCALE <= scale <= MAX_SCALE:
+        raise ValueError(
+            f"sigma must be from {MIN_SCALE:g} to {MAX_SCALE:g}, got {sigma!r}: take another unit"
+        )
+    return scale
+
+
+def beyond(line: Line, reports: NDArray[Any]) -> Floats:
+    """Distance of each report from the nearest value of the line."""
+    return np.asarray(
+        np.abs(reports - np.clip(np.rint(reports), line.first, line.last)), dtype=np.float64
+    )
+
+
+def from_nearest(line: Line, reports: NDArray[Any], sigma: float) -> Floats:
+    """Logarithms of the densities less that of the nearest secret, shape (k, s): differences of squares as products."""
+    nearest = np.clip(np.rint(reports), line.first, line.last)
+    x = line.values[:, None]
+    logs = (nearest - reports) - (reports - x.astype(np.float64))
+    logs *= nearest - x
+    logs /= 2 * sigma**2
+    return np.asarray(logs)

@@ -1,0 +1,130 @@
+"""Gaussian noise on a line."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+
+from ibukit._ground.arguments import Floats
+from ibukit._ground.typing import override
+from ibukit.domain.alphabet import Line
+from ibukit.mechanisms.matrix import MatrixMechanism
+from ibukit.mechanisms.numeric.gaussian_noise import (
+    GaussianNoise,
+    beyond,
+    check_scale,
+    from_nearest,
+)
+from ibukit.mechanisms.numeric.line_alphabet import as_line
+from ibukit.mechanisms.points.gaussian_merging import (
+    ascending_edges,
+    gaussian_bound,
+    masses_between,
+    square_side,
+)
+from ibukit.mechanisms.points.merging import Merged
+from ibukit.mechanisms.points.point_reports import PointReports
+
+
+@dataclass(frozen=True)
+class LinearGaussian(GaussianNoise, PointReports):
+    """Gaussian noise on a line: reports are real numbers.
+
+    The density of z given x is e^(-(z - x)^2 / (2 sigma^2)) / (sigma sqrt(2 pi)). No pure epsilon
+    holds; for secrets at distance d it satisfies d^2 / (2 sigma^2)-zCDP, and (eps,
+    delta)-differential privacy with the exact `delta`. What `tally.forward` and `tally.log_scale`
+    say are densities. Where many reports make a large matrix, close ones are merged into their
+    mean, see `merging_loss` in `ibukit.mechanisms.points`. Reports are simulated, see `Mechanism`.
+
+    Parameters
+    ----------
+    alphabet : Line or int
+        The k secrets; reports are real numbers in the units of the line.
+    sigma : float
+        In units of the line.
+
+    Raises
+    ------
+    ValueError
+        If `sigma` is not a number from 1e-50 to 1e50.
+    TypeError
+        If `alphabet` is not a Line.
+
+    References
+    ----------
+    .. [balle2018] Balle and Wang, "Improving the Gaussian mechanism for differential privacy", ICML 2018, theorem 8.
+
+    Examples
+    --------
+    >>> mechanism = LinearGaussian(Line(0, 9), sigma=3.0)
+    >>> mechanism.tally([-3.4, 4.1, 12.9]).n
+    3
+    >>> round(mechanism.delta(epsilon=1.0, distance=1), 6)
+    0.000208
+    """
+
+    alphabet: Line
+    sigma: float
+    dimension: ClassVar[int] = 1
+
+    if TYPE_CHECKING:  # the fields are what these become
+
+        def __init__(self, alphabet: Line | int, sigma: float) -> None: ...
+
+    def __post_init__(self) -> None:
+        """Check and convert the fields."""
+        self._keep(alphabet=as_line(self.alphabet), sigma=check_scale(self.sigma))
+        len(self.alphabet)  # a line without an end says so
+
+    @property
+    @override
+    def diameter(self) -> float:
+        return float(self.k - 1)
+
+    @property
+    @override
+    def side(self) -> float:
+        return square_side(self.diameter, self.sigma)
+
+    @override
+    def places(self) -> Floats:
+        return self.alphabet.values.astype(np.float64)
+
+    @override
+    def logs(self, points: Floats) -> Floats:
+        return from_nearest(self.alphabet, points[:, 0], self.sigma)
+
+    @override
+    def log_largest(self, points: Floats) -> Floats:
+        level = math.log(self.sigma) + math.log(2 * math.pi) / 2
+        return np.asarray(-(beyond(self.alphabet, points[:, 0]) ** 2) / (2 * self.sigma**2) - level)
+
+    @override
+    def merging_bound(self, means: Floats, merged: Merged) -> Floats:
+        return gaussian_bound(merged, self.diameter, self.sigma)
+
+    def binned(self, edges: ArrayLike) -> MatrixMechanism:
+        """The mechanism whose reports are binned.
+
+        Code i is from edges_(i-1) to edges_i; the first and the last bin have no end.
+
+        Parameters
+        ----------
+        edges : array_like, shape (m - 1,)
+            Ascending numbers that separate m bins.
+
+        Returns
+        -------
+        MatrixMechanism, m reports
+        """
+        at = ascending_edges("edges", edges)
+        return MatrixMechanism(masses_between(self.alphabet.values, at, self.sigma), self.alphabet)
+
+    @override
+    def draw(self, secrets: NDArray[Any], rng: Generator) -> Floats:
+        return self.alphabet.first + secrets + self.sigma * rng.standard_normal(len(secrets))

@@ -1,0 +1,154 @@
+"""Two-sided geometric noise on the integers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+
+from ibukit import exact
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.typing import override
+from ibukit.channels import LineChannel
+from ibukit.channels.line import split_factor
+from ibukit.domain.alphabet import Line
+from ibukit.domain.labels import in_order
+from ibukit.mechanisms.base import FiniteMechanism, Mechanism
+from ibukit.mechanisms.matrix import MatrixMechanism
+from ibukit.mechanisms.numeric.geometric_noise import GeometricNoise, check_epsilon
+from ibukit.mechanisms.numeric.line_alphabet import as_line
+from ibukit.mechanisms.numeric.truncated_geometric import TruncatedGeometric
+from ibukit.tally.tally import Tally, make_part
+
+
+@dataclass(frozen=True)
+class LinearGeometric(Mechanism):
+    """P(z given x) = (1 - a) / (1 + a) a^|z - x| for every integer z, with a = e^-eps.
+
+    These probabilities satisfy epsilon-d-privacy with d(x, y) = |x - y|, tightly. Reports are
+    simulated, see `Mechanism`.
+
+    Parameters
+    ----------
+    alphabet : Line or int
+        The k secrets; reports are any integers (labels of the line continued both ways, not codes).
+        The line may be without an end itself: then secrets are labels, too.
+    epsilon : float
+        Nats per unit of the line.
+
+    Raises
+    ------
+    ValueError
+        If `epsilon` is not a number from 5e-15, below which a report has the parity of its secret,
+        to 36.0, just above which numpy draws no noise other than 0.
+    TypeError
+        If `alphabet` is not a Line.
+
+    References
+    ----------
+    .. [consistency] ElSalamouny and Palamidessi, arXiv:2508.09980, eq. (6).
+    .. [ghosh] Ghosh, Roughgarden and Sundararajan, "Universally utility-maximizing privacy mechanisms", STOC 2009.
+
+    Examples
+    --------
+    >>> mechanism = LinearGeometric(Line(0, 9), epsilon=0.5)
+    >>> tally = mechanism.tally([-3, 4, 4, 12])
+    >>> tally.counts
+    array([1, 2, 1])
+
+    If the alphabet is unbounded, the estimate covers only the values between the reports:
+
+    >>> LinearGeometric(Line(0, None), epsilon=0.5).tally([-3, 4, 4, 12]).alphabet
+    Line(0, 12)
+    """
+
+    alphabet: Line
+    epsilon: float
+    metric = True
+
+    if TYPE_CHECKING:  # the fields are what these become
+
+        def __init__(self, alphabet: Line | int, epsilon: float) -> None: ...
+
+    def __post_init__(self) -> None:
+        """Check and convert the fields."""
+        self._keep(alphabet=as_line(self.alphabet), epsilon=check_epsilon(self.epsilon))
+
+    @property
+    def _noise(self) -> GeometricNoise:
+        return GeometricNoise(self.alphabet, self.epsilon)
+
+    @property
+    def decay(self) -> float:
+        """The ratio a = e^-eps of the probabilities of neighbouring reports."""
+        return self._noise.decay
+
+    @override
+    def check_reports(self, reports: ArrayLike) -> Ints:
+        return arguments.integers("reports", reports)
+
+    @override
+    def channel(self, reports: NDArray[Any]) -> LineChannel:
+        """Forward and adjoint on the given reports, in O(k + s).
+
+        A report beyond an end is that end's, times a factor of its own.
+        """
+        scale, _ = split_factor(self._log_factor(reports))
+        return LineChannel(self.k, self.decay, self._noise.truncate(reports), scale)
+
+    @override
+    def log_scale(self, reports: NDArray[Any]) -> Floats:
+        """What `channel` leaves out for reports far outside the line.
+
+        Their probability would underflow.
+        """
+        return split_factor(self._log_factor(reports))[1]
+
+    @override
+    def as_finite(self) -> FiniteMechanism:
+        """The truncated kind, which has the same information.
+
+        The columns beyond an end are multiples of the column at the end.
+        """
+        if type(self) is not LinearGeometric:  # a class that inherits may have another law
+            return super().as_finite()
+        if self.k == 1:
+            return MatrixMechanism([[1.0]], self.alphabet)
+        return TruncatedGeometric(self.alphabet, self.epsilon)
+
+    def _log_factor(self, reports: Ints) -> Floats:
+        beyond = np.maximum(
+            np.maximum(reports - self.alphabet.last, self.alphabet.first - reports), 0
+        )
+        return np.asarray(
+            np.log(-np.expm1(-self.epsilon)) - np.log1p(self.decay) - self.epsilon * beyond
+        )
+
+    def _exactly(self) -> exact.Exact:
+        return exact.Exact(self._noise.draw_exactly, lambda: self.epsilon)
+
+    @override
+    def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:
+        return self._noise.draw(secrets, rng)
+
+    @override
+    def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
+        """Draw the tally of a whole population in O(k + spread).
+
+        It follows the memoryless steps of the noise.
+        """
+        rng = arguments.generator(rng)
+        counts = in_order("secret_counts", secret_counts, self.alphabet)
+        inside, beyond_first, beyond_last = self._noise.spread(counts, rng)
+        above, stopped_above = self._noise.tail(beyond_last, rng)
+        below, stopped_below = self._noise.tail(beyond_first, rng)
+        reports = np.concatenate(
+            [self.alphabet.first - below, self.alphabet.values, self.alphabet.last + above]
+        )
+        return Tally(
+            (make_part(self, reports, np.concatenate([stopped_below, inside, stopped_above])),)
+        )

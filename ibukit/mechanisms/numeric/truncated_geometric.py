@@ -1,0 +1,137 @@
+"""Two-sided geometric noise, truncated to a line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+
+from ibukit import exact
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.typing import override
+from ibukit.channels import LineChannel
+from ibukit.domain.alphabet import Line
+from ibukit.domain.labels import in_order
+from ibukit.mechanisms.base import FiniteMechanism
+from ibukit.mechanisms.numeric.geometric_noise import GeometricNoise, check_epsilon
+from ibukit.mechanisms.numeric.line_alphabet import as_line
+from ibukit.tally.tally import Tally
+
+
+@dataclass(frozen=True)
+class TruncatedGeometric(FiniteMechanism):
+    """Geometric noise, then the nearest element of the line.
+
+    P(z given x) = c_z a^|z - x|, a = e^-eps. c_z = (1 - a) / (1 + a) inside and 1 / (1 + a) at the
+    two ends. These probabilities satisfy epsilon-d-privacy with d(x, y) = |x - y|, tightly; reports
+    are simulated, see `Mechanism`. The inverse of the matrix is tridiagonal, so `inv` takes O(k).
+
+    Parameters
+    ----------
+    alphabet : Line or int
+        The k secrets, at least two, which are also the reports (as codes 0..k-1).
+    epsilon : float
+        Nats per unit of the line.
+
+    Raises
+    ------
+    ValueError
+        If `epsilon` is not a number from 5e-15 to 36.0, as for `LinearGeometric`, or there are
+        fewer than two secrets.
+    TypeError
+        If `alphabet` is not a Line.
+
+    References
+    ----------
+    .. [consistency] ElSalamouny and Palamidessi, arXiv:2508.09980, eqs (7)-(11).
+    .. [kacem] Kacem and Palamidessi, "Geometric noise for locally private counting queries", PLAS 2018, eq. (5).
+
+    Examples
+    --------
+    >>> TruncatedGeometric(Line(0, 2), epsilon=1.0).matrix().round(4)
+    array([[0.7311, 0.17  , 0.0989],
+           [0.2689, 0.4621, 0.2689],
+           [0.0989, 0.17  , 0.7311]])
+    """
+
+    alphabet: Line
+    epsilon: float
+    metric = True
+
+    if TYPE_CHECKING:  # the fields are what these become
+
+        def __init__(self, alphabet: Line | int, epsilon: float) -> None: ...
+
+    def __post_init__(self) -> None:
+        """Check and convert the fields."""
+        self._keep(alphabet=as_line(self.alphabet), epsilon=check_epsilon(self.epsilon))
+        arguments.whole("number of secrets", len(self.alphabet), 2)
+
+    @property
+    def _noise(self) -> GeometricNoise:
+        return GeometricNoise(self.alphabet, self.epsilon)
+
+    @property
+    def decay(self) -> float:
+        """The ratio a = e^-eps of the probabilities of neighbouring reports."""
+        return self._noise.decay
+
+    @cached_property
+    def _factors(self) -> Floats:
+        """The papers' c_z, shape (k,)."""
+        c = np.full(self.k, -np.expm1(-self.epsilon) / (1 + self.decay))
+        c[[0, -1]] = 1 / (1 + self.decay)
+        return c
+
+    @override
+    def make_matrix(self) -> Floats:
+        return np.asarray(self._factors * np.exp(-self.epsilon * self.alphabet.distances()))
+
+    @override
+    def channel(self, reports: NDArray[Any]) -> LineChannel:
+        return LineChannel(self.k, self.decay, reports, self._factors[reports])
+
+    @override
+    def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:
+        return self._noise.truncate(self._noise.draw(secrets, rng))
+
+    def _exactly(self) -> exact.Exact:
+        noise = self._noise
+        return exact.Exact(
+            lambda secrets, source: noise.truncate(noise.draw_exactly(secrets, source)),
+            lambda: self.epsilon,
+        )
+
+    @override
+    def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
+        """Draw the tally of a whole population in O(k).
+
+        What runs off an end is reported there.
+        """
+        rng = arguments.generator(rng)
+        counts = in_order("secret_counts", secret_counts, self.alphabet)
+        seen, beyond_first, beyond_last = self._noise.spread(counts, rng)
+        seen[-1] += beyond_last
+        seen[0] += beyond_first
+        return self.tally_counts(seen)
+
+    @override
+    def _solve(self, q: Floats) -> Floats:
+        if (
+            type(self) is not TruncatedGeometric
+        ):  # an inverse has no certificate: a class that inherits has its own
+            return super()._solve(q)
+        # M = K diag(c), K_xz = a^|x - z|; (1 - a^2) K^-1 is tridiagonal: 1 + a^2 inside, 1 at the
+        # ends, -a beside
+        a = self.decay
+        u = q / self._factors
+        v = (1 + a * a) * u
+        v[[0, -1]] = u[[0, -1]]
+        v[1:] -= a * u[:-1]
+        v[:-1] -= a * u[1:]
+        return np.asarray(v / -np.expm1(-2 * self.epsilon))

@@ -1,0 +1,65 @@
+"""Base class of mechanisms for the mean of numbers from -1 to 1."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats
+from ibukit.domain.alphabet import Line
+from ibukit.mechanisms.epsilon_range import level
+from ibukit.mechanisms.numeric.line_alphabet import as_line
+from ibukit.mechanisms.numeric.windows import RealReports
+from ibukit.mechanisms.points.real_numbers import real_numbers
+
+
+class UnbiasedNumbers(RealReports):
+    """The values of a line as numbers t from -1 to 1, and reports whose expectation is t."""
+
+    alphabet: Line
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        """Check and convert the fields."""
+        self._keep(alphabet=as_line(self.alphabet), epsilon=level(self.epsilon, self._least_chance))
+        arguments.whole("number of secrets", len(self.alphabet), 2)
+
+    @staticmethod
+    def _least_chance(epsilon: float) -> float:
+        return 1 / (math.exp(epsilon) + 1)
+
+    @property
+    def numbers(self) -> Floats:
+        """The secrets as numbers from -1 to 1, shape (k,)."""
+        return np.linspace(-1, 1, self.k)
+
+    def estimate_mean(self, reports: ArrayLike) -> float:
+        """The mean of the secrets by the average of the reports, without bias.
+
+        Parameters
+        ----------
+        reports : array_like, shape (n,)
+            Real numbers as `randomize` draws them.
+
+        Returns
+        -------
+        float
+            In the line's units. It may lie outside the line.
+        """
+        average = float(np.mean(self._checked(reports)))
+        return self.alphabet.first + (self.k - 1) * (average + 1) / 2
+
+    def _checked(self, reports: ArrayLike) -> Floats:
+        """Reports that the mechanism can make, as they are; there is at least one."""
+        numbers = real_numbers("reports", reports)
+        if not len(numbers):
+            raise ValueError("reports must hold at least one report, there is none")
+        self.check_reports(numbers)
+        return numbers
+
+    def report_variance(self) -> Floats:
+        """Variance of a report given each secret, shape (k,), in units of half the line."""
+        raise NotImplementedError

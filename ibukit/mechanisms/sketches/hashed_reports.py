@@ -1,0 +1,207 @@
+"""Base class of local hashing: a report is a seed and a bucket."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.typing import override
+from ibukit.channels import BitChannel
+from ibukit.domain.alphabet import Alphabet, as_alphabet
+from ibukit.errors import AlphabetMismatch
+from ibukit.mechanisms.base import FiniteMechanism, Mechanism
+from ibukit.mechanisms.categorical.subset_selection import SubsetSelection
+from ibukit.mechanisms.categorical.unary_encoding import UnaryEncoding
+from ibukit.mechanisms.epsilon_range import level
+from ibukit.mechanisms.sketches import _hash_kernels
+
+# seeds are integers that are signed elsewhere, in tables for one: 0..2^63 - 1
+SEEDS = 2**63
+
+
+# what the kernels take
+MAX_BUCKETS = 2**31 - 1
+
+
+class HashedReports(Mechanism):
+    """A report is a seed and a bucket: the secret's own, under the hash function of the seed, more often than another.
+
+    The tally keeps seeds and buckets; the channel works out which secrets each report supports.
+    """
+
+    alphabet: Alphabet
+    epsilon: float
+    g: int
+    balanced: bool
+
+    in_rows: ClassVar[bool] = True
+    """That a report has several columns in a table, or is a list."""
+
+    hash_family: ClassVar[str] = "ibukit-splitmix64-v1"
+    """What a seed means; reports are to be kept with this name, and a family that differs will have another one."""
+
+    def __post_init__(self) -> None:
+        """Check and convert the fields that they share; choose the number of buckets where none is given."""
+        self._keep(alphabet=as_alphabet(self.alphabet))
+        arguments.whole("number of secrets", len(self.alphabet), 2)
+        self._keep(
+            epsilon=level(self.epsilon, lambda eps: (self._buckets_at(eps) - 1) * math.exp(-eps))
+        )
+        self._keep(g=self._buckets_at(self.epsilon))
+
+    def _buckets_at(self, epsilon: float) -> int:
+        most = self.k if self.balanced else MAX_BUCKETS
+        if self.g is None:
+            return min(best_buckets(epsilon), most)  # type: ignore[unreachable]
+        g = arguments.whole("g", self.g, 2)
+        if g > most:
+            raise ValueError(
+                f"g must be at most {most}{', the number of secrets' * self.balanced}, got {g}"
+            )
+        return g
+
+    @property
+    def truth(self) -> float:
+        """Probability of reporting the secret's own bucket, e^eps / (e^eps + g - 1)."""
+        return float(1 / (1 + (self.g - 1) * np.exp(-self.epsilon)))
+
+    @property
+    def lie(self) -> float:
+        """Probability of each other bucket, 1 / (e^eps + g - 1)."""
+        return float(self.truth * np.exp(-self.epsilon))
+
+    @property
+    def collision(self) -> float:
+        """Probability that two secrets share a bucket: 1/g, or that of a balanced hash."""
+        if not self.balanced:
+            return 1 / self.g
+        small, larger = divmod(self.k, self.g)
+        pairs = larger * (small + 1) * small + (self.g - larger) * small * (small - 1)
+        return pairs / (self.k * (self.k - 1))
+
+    def hash(self, seeds: ArrayLike, secrets: ArrayLike) -> Ints:
+        """The buckets of secrets, given as codes, each under its own seed: shape (n,)."""
+        seeds, secrets = (
+            arguments.integers("seeds", seeds),
+            arguments.codes("secrets", secrets, self.k),
+        )
+        if seeds.shape != secrets.shape:
+            raise ValueError(
+                f"seeds must be as many as secrets, got {len(seeds)} for {len(secrets)}"
+            )
+        _refuse_negative("seeds", seeds)
+        return _hash_kernels.buckets(seeds, secrets, self.k, self.g, self.balanced)
+
+    @override
+    def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:
+        n = len(secrets)
+        seeds = rng.integers(0, SEEDS, size=n)
+        own = _hash_kernels.buckets(
+            seeds, np.asarray(secrets, dtype=np.int64), self.k, self.g, self.balanced
+        )
+        return np.column_stack([seeds, self._perturb(own, rng)])
+
+    def _perturb(self, buckets: Ints, rng: Generator) -> Ints:
+        """k-RR on the buckets."""
+        # one draw among the other g - 1 buckets, by stepping over the secret's
+        other = rng.integers(1, self.g, size=len(buckets))
+        honest = rng.random(len(buckets)) < self.truth
+        return np.where(honest, buckets, (buckets + other) % self.g)
+
+    @override
+    def check_reports(self, reports: ArrayLike) -> Ints:
+        given = arguments.whole_array("reports", reports)
+        if given.ndim != 2 or given.shape[1] != 2:
+            raise AlphabetMismatch(
+                f"reports must be rows (seed, bucket) of shape (n, 2), got shape {given.shape}"
+            )
+        if given.dtype.kind not in "iu":
+            raise TypeError(
+                f"reports must be integers, got an array of {given.dtype}: seeds of up to 63 bits are not exact in "
+                "other numbers"
+            )
+        if given.dtype.kind == "u" and given.size and given.max() >= SEEDS:
+            raise AlphabetMismatch(f"reports must have seeds below 2^63, got {given.max()}")
+        rows = given.astype(np.int64)
+        _refuse_negative("seeds of reports", rows[:, 0])
+        bad = (rows[:, 1] < 0) | (rows[:, 1] >= self.g)
+        if bad.any():
+            first = int(np.argmax(bad))
+            raise AlphabetMismatch(
+                f"reports must have buckets 0..{self.g - 1}, got {rows[first, 1]} at index {first}"
+            )
+        return rows
+
+    @override
+    def channel(self, reports: NDArray[Any]) -> BitChannel:
+        rows = _hash_kernels.supports(reports, self.k, self.g, self.balanced)
+        return BitChannel(self.k, rows, self.truth, self.lie, np.full(len(rows), 1 / SEEDS))
+
+    @property
+    def ideal(self) -> FiniteMechanism:
+        """The mechanism of the same information if all hash functions were equally likely.
+
+        `UnaryEncoding` with the chances p and 1/g; `SubsetSelection` with sets of k / g secrets
+        where the buckets are balanced. For plans and theory: there the seeds cannot be listed.
+
+        Raises
+        ------
+        ValueError
+            If the buckets are balanced and g does not divide k.
+        """
+        if not self.balanced:
+            return UnaryEncoding(self.alphabet, self.truth, 1 / self.g)
+        if self.k % self.g:
+            raise ValueError(
+                f"g must divide the number of secrets, got g={self.g} and {self.k} secrets"
+            )
+        return SubsetSelection(self.alphabet, self.epsilon, self.k // self.g)
+
+    @override
+    def as_finite(self) -> FiniteMechanism:
+        """There is none: seeds cannot be listed.
+
+        Raises
+        ------
+        ValueError
+            Always.
+        """
+        raise ValueError(
+            f"mechanism must have reports that can be listed, got {self}, whose seeds cannot; ask of mechanism.ideal, "
+            "which has the law of all hash functions being equally likely"
+        )
+
+    @override
+    def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:
+        """The published estimator: the supports of each secret, debiased.
+
+        It need not sum to 1.
+        """
+        support = _hash_kernels.support_counts(reports, frequencies, self.k, self.g, self.balanced)
+        # truth - lie without cancellation
+        more = self.truth * -np.expm1(-self.epsilon)
+        chance = self.lie + more * self.collision
+        return np.asarray((support - chance * frequencies.sum()) / (more * (1 - self.collision)))
+
+
+def best_buckets(epsilon: float) -> int:
+    """The whole number g from 2 on with the least (e^eps - 1 + g)^2 / (g - 1), the smaller one of two."""
+    if epsilon > math.log(MAX_BUCKETS):
+        return MAX_BUCKETS
+    more = math.expm1(epsilon)
+    low = max(2, math.floor(more) + 2)
+    return min((low, low + 1), key=lambda g: (more + g) ** 2 / (g - 1))
+
+
+def _refuse_negative(name: str, seeds: Ints) -> None:
+    if (seeds < 0).any():
+        first = int(np.argmax(seeds < 0))
+        raise AlphabetMismatch(
+            f"{name} must be from 0 to 2^63 - 1, got {seeds[first]} at index {first}"
+        )

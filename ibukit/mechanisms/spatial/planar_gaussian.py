@@ -1,0 +1,168 @@
+"""Gaussian noise in the plane."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+
+from ibukit._ground.arguments import Floats
+from ibukit._ground.typing import override
+from ibukit.domain.grid import Grid
+from ibukit.mechanisms.matrix import MatrixMechanism
+from ibukit.mechanisms.numeric.gaussian_noise import (
+    GaussianNoise,
+    check_scale,
+)
+from ibukit.mechanisms.points.coordinates import (
+    Outside,
+    centres,
+    distances,
+    extent,
+    nearest_distance,
+    points_of,
+)
+from ibukit.mechanisms.points.gaussian_merging import (
+    ascending_edges,
+    gaussian_bound,
+    masses_between,
+    square_side,
+)
+from ibukit.mechanisms.points.merging import Merged
+from ibukit.mechanisms.points.point_reports import PointReports
+from ibukit.tally.tally import Tally
+
+
+@dataclass(frozen=True)
+class PlanarGaussian(GaussianNoise, PointReports):
+    """Gaussian noise in the plane: reports are points.
+
+    The density of z given x is e^(-r^2 / (2 sigma^2)) / (2 pi sigma^2), r the distance of z from
+    the centre of cell x. No pure epsilon holds; for secrets at distance d it satisfies d^2 / (2
+    sigma^2)-zCDP, and (eps, delta)-differential privacy with the exact `delta`. What
+    `tally.forward` and `tally.log_scale` say are densities. Where many reports make a large matrix,
+    close ones are merged into their mean, see `merging_loss` in `ibukit.mechanisms.points`. Reports
+    are simulated, see `Mechanism`.
+
+    Parameters
+    ----------
+    alphabet : Grid
+        The k secrets. Reports are (x, y), shape (n, 2), in the grid's unit from its south-west
+        corner.
+    sigma : float
+        Standard deviation in each direction, in the grid's unit, e.g. km.
+
+    Raises
+    ------
+    ValueError
+        If `sigma` is not a number from 1e-50 to 1e50.
+    TypeError
+        If `alphabet` is not a Grid.
+
+    References
+    ----------
+    .. [balle2018] Balle and Wang, "Improving the Gaussian mechanism for differential privacy", ICML 2018, theorem 8.
+
+    Examples
+    --------
+    >>> mechanism = PlanarGaussian(Grid(20, 14, cell_size=0.5), sigma=1.0)
+    >>> mechanism.tally([[3.25, 1.8], [2.1, 2.9], [-0.4, 1.2]]).n
+    3
+    """
+
+    alphabet: Grid
+    sigma: float
+
+    def __post_init__(self) -> None:
+        """Check and convert the fields."""
+        if not isinstance(self.alphabet, Grid):
+            raise TypeError(
+                f"alphabet must be a Grid, because the noise moves in the plane; got {self.alphabet!r}"
+            )
+        len(self.alphabet)  # a grid without an end says so
+        self._keep(sigma=check_scale(self.sigma))
+
+    @property
+    @override
+    def diameter(self) -> float:
+        return float(np.hypot(*(extent(self.alphabet) - self.alphabet.cell_shape[::-1])))
+
+    @property
+    @override
+    def side(self) -> float:
+        return square_side(self.diameter, self.sigma)
+
+    @override
+    def places(self) -> Floats:
+        return centres(self.alphabet)
+
+    @override
+    def logs(self, points: Floats) -> Floats:
+        away = distances(self.alphabet, points)
+        nearest = nearest_distance(self.alphabet, points)
+        # a difference of squares: far out the squares themselves would lose digits
+        return (nearest - away) * (nearest + away) / (2 * self.sigma**2)
+
+    @override
+    def log_largest(self, points: Floats) -> Floats:
+        nearest = nearest_distance(self.alphabet, points)
+        return np.asarray(
+            -((nearest / self.sigma) ** 2) / 2 - math.log(2 * math.pi) - 2 * math.log(self.sigma)
+        )
+
+    @override
+    def merging_bound(self, means: Floats, merged: Merged) -> Floats:
+        return gaussian_bound(merged, self.diameter, self.sigma)
+
+    def tally_points(
+        self, points: Any, outside: Outside = "raise", bins: int | None = None
+    ) -> Tally:
+        """Count reports that are points, or places on the globe.
+
+        As `tally`, but with a name for what happens to points outside the grid.
+
+        Parameters
+        ----------
+        points : array_like, shape (n, 2), or GeoSeries
+            Coordinates x and y, or places in any CRS, as for `PlanarLaplace.tally_points`.
+        outside : {"raise", "keep", "drop"}
+            What to do with points outside the grid. "keep" takes them where they are, which is
+            right for reports, because noise leaves the map.
+        bins : int, optional
+            Merge points in squares of the side `side` / `bins`, however few points there are.
+        """
+        return self.counted(
+            self.check_reports(points_of(self.alphabet, points, outside)), bins=bins
+        )
+
+    def binned(self, x_edges: ArrayLike, y_edges: ArrayLike) -> MatrixMechanism:
+        """The mechanism whose reports are binned to rectangles.
+
+        Those at the border have no end.
+
+        Parameters
+        ----------
+        x_edges, y_edges : array_like, shape (columns - 1,), shape (rows - 1,)
+            Ascending numbers that separate the columns and the rows of rectangles.
+
+        Returns
+        -------
+        MatrixMechanism
+            Report code = row * columns + column, from the south-west.
+        """
+        along, up = centres(self.alphabet).T
+        east = masses_between(along, ascending_edges("x_edges", x_edges), self.sigma)
+        north = masses_between(up, ascending_edges("y_edges", y_edges), self.sigma)
+        return MatrixMechanism(
+            (north[:, :, None] * east[:, None]).reshape(self.k, -1), self.alphabet
+        )
+
+    @override
+    def draw(self, secrets: NDArray[Any], rng: Generator) -> Floats:
+        return np.asarray(
+            centres(self.alphabet)[secrets] + self.sigma * rng.standard_normal((len(secrets), 2))
+        )

@@ -1,0 +1,214 @@
+"""Geometric noise on the infinite grid of cells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+
+from ibukit import exact
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats, Ints
+from ibukit._ground.typing import override
+from ibukit.channels import Channel, DenseChannel, offset_masses
+from ibukit.channels.line import split_factor
+from ibukit.channels.plane import infinite, worthwhile
+from ibukit.domain import geography
+from ibukit.domain.grid import Grid
+from ibukit.domain.labels import in_order
+from ibukit.mechanisms.base import Mechanism
+from ibukit.mechanisms.draws import drawable, on_all_sides
+from ibukit.mechanisms.spatial._grid_mechanism import (
+    check_grid_epsilon,
+)
+from ibukit.tally.tally import Tally, make_part
+
+# users whose reports are drawn one by one; of more, offsets are counted as they are drawn
+MAX_ONE_BY_ONE = 2**26
+
+
+@dataclass(frozen=True)
+class PlanarGeometric(Mechanism):
+    """Geometric noise on the infinite grid of cells.
+
+    P(z given x) = lambda exp(-eps d(x, z)) for every cell z of the infinite grid, d Euclidean
+    between centres. lambda = 1 / sum over all offsets (i, j) of exp(-eps |(i, j)|). These
+    probabilities satisfy epsilon-geo-indistinguishability, tightly. Reports are simulated, see
+    `Mechanism`.
+
+    Parameters
+    ----------
+    alphabet : Grid
+        The k secrets. Reports are integer cell coordinates (row, column) on the grid continued
+        without end, shape (n, 2); the grid's south-west cell is its `first`, (0, 0) unless said
+        otherwise. The grid may be without an end itself: then secrets are cell coordinates, too. If
+        it has bounds, reports may be points instead, as `Grid.codes` takes them, and are the cells
+        that hold them, also outside the bounds.
+    epsilon : float
+        Nats per unit of the grid, e.g. per km.
+
+    Raises
+    ------
+    ValueError
+        If `epsilon` is not a finite number above 0, or so small that the noise spreads over
+        millions of cells, or so large that it leaves its own cell with a probability of at most
+        2^-53.
+    TypeError
+        If `alphabet` is not a Grid.
+
+    References
+    ----------
+    .. [consistency] ElSalamouny and Palamidessi, arXiv:2508.09980, section 7.2.
+    .. [freewill] ElSalamouny and Palamidessi, arXiv:2307.07744, section 2.3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> mechanism = PlanarGeometric(Grid(20, 14, cell_size=0.5), epsilon=1.0)
+    >>> mechanism.tally([[3, 4], [3, 4], [-2, 7]]).counts
+    array([1, 2])
+
+    Points, (lat, lon) in degrees, of which the second is south of the grid:
+
+    >>> placed = PlanarGeometric(Grid.from_bounds(40.0, 40.2, -74.0, -73.8, 2, 2), epsilon=1.0)
+    >>> placed.tally([(40.05, -73.95), (39.95, -73.95)]).parts[0].reports
+    array([[-1,  0],
+           [ 0,  0]])
+
+    If the alphabet is unbounded, the estimate covers only the bounding box of the reports:
+
+    >>> anywhere = PlanarGeometric(Grid(None, None, cell_size=0.5, unit="km"), epsilon=1.0)
+    >>> anywhere.tally([[3, 4], [3, 4], [-2, 7]]).alphabet
+    Grid(6, 4, cell_size=0.5, unit='km', first=(-2, 4))
+    """
+
+    alphabet: Grid
+    epsilon: float
+    metric = True
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        escape = offset_masses.geometric_escape
+        self._keep(epsilon=check_grid_epsilon(self.alphabet, self.epsilon, escape, bounded=False))
+
+    @cached_property
+    def _table(self) -> Floats:
+        return offset_masses.geometric_table(self.alphabet, self.epsilon)
+
+    @cached_property
+    def _cumulative(self) -> Floats:
+        cumulative = np.cumsum(self._table * offset_masses.multiplicity(self._table.shape))
+        return np.asarray(cumulative / cumulative[-1])
+
+    @override
+    def code_reports(self, reports: ArrayLike) -> NDArray[Any]:
+        """Pairs (row, column); of points, the cells that hold them.
+
+        Pairs of floats that are all whole could be either, and are refused if the grid has bounds.
+        """
+        grid = self.alphabet
+        if not grid.bounded or grid.bounds is None:
+            return super().code_reports(reports)
+        pairs, are_points = geography.labels_of_cells(reports, "reports")
+        if not are_points:
+            return np.asarray(pairs)
+        unnamed = isinstance(pairs, np.ndarray) and not hasattr(reports, "columns")
+        if unnamed and len(pairs) and (pairs == np.rint(pairs)).all():
+            raise ValueError(
+                f"reports must be integers, which are (row, column), or points that are not all whole, got {pairs[0]} "
+                "first: points of any kind go in with a CRS, or in a frame with the columns lat and lon"
+            )
+        return (
+            geography.cells_beyond(*geography.positions(reports, "reports"), grid.edges())
+            + grid.first
+        )
+
+    @override
+    def check_reports(self, reports: ArrayLike) -> Ints:
+        cells = arguments.integers("reports", reports, ndim=2)
+        if cells.shape[1] != 2:
+            raise ValueError(
+                f"reports must be (row, column) pairs, shape (n, 2), got {cells.shape}"
+            )
+        return cells
+
+    @override
+    def channel(self, reports: NDArray[Any]) -> Channel:
+        """Forward and adjoint on the seen cells.
+
+        Each keeps its largest entry, so that far reports do not underflow.
+        """
+        if worthwhile(self.k, len(reports)):
+            largest, beyond = float(self._table[0, 0]), self._beyond(reports)
+            cells = self.check_reports(reports) - np.array(self.alphabet.first)
+            plane, far = infinite(self.alphabet, self.epsilon, largest, cells, beyond)
+            if len(far) < len(reports):
+                plane.columns[:] = self._columns(reports[far])
+                return plane
+        return DenseChannel(self._columns(reports))
+
+    def _columns(self, reports: Ints) -> Floats:
+        scale, _ = split_factor(self._log_factor(reports))
+        height, width = self.alphabet.cell_shape
+        north = (self.alphabet.values[:, :1] - reports[:, 0]) * height
+        east = (self.alphabet.values[:, 1:] - reports[:, 1]) * width
+        columns = np.hypot(north, east)
+        columns -= self._beyond(reports)
+        columns *= -self.epsilon
+        np.exp(columns, out=columns)
+        columns *= scale
+        return np.asarray(columns)
+
+    @override
+    def log_scale(self, reports: NDArray[Any]) -> Floats:
+        """What `channel` leaves out for reports far outside the grid.
+
+        Their probability would underflow.
+        """
+        return split_factor(self._log_factor(reports))[1]
+
+    def _beyond(self, reports: Ints) -> Floats:
+        """Distance of each report from the nearest cell of the grid."""
+        away = (reports - self.alphabet.nearest(reports)) * np.array(self.alphabet.cell_shape)
+        return np.asarray(np.hypot(away[:, 0], away[:, 1]))
+
+    def _log_factor(self, reports: Ints) -> Floats:
+        return np.asarray(np.log(self._table[0, 0]) - self.epsilon * self._beyond(reports))
+
+    @override
+    def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:
+        cells = self.alphabet.labels_of(secrets)
+        # the last entry of the table stands for all that is farther: mass below e^-45
+        drawn = np.searchsorted(self._cumulative, rng.random(len(cells)), side="right")
+        offsets = np.column_stack(np.unravel_index(drawn, self._table.shape))
+        return np.asarray(cells + offsets * rng.choice([-1, 1], size=offsets.shape))
+
+    @override
+    def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
+        """Draw the tally of a whole population.
+
+        Of more than 2^26 users by one multinomial per secret, over the offsets that `draw` makes.
+        """
+        rng = arguments.generator(rng)
+        counts = in_order("secret_counts", secret_counts, self.alphabet)
+        if counts.sum() <= MAX_ONE_BY_ONE:
+            return super().simulate(counts, rng)
+        north, east = self._table.shape
+        shares = drawable(np.diff(self._cumulative, prepend=0.0)).reshape(north, east)
+        reports = on_all_sides(counts.reshape(self.alphabet.n_rows, -1), shares, rng)
+        seen = np.argwhere(reports)
+        cells = seen - (north - 1, east - 1) + self.alphabet.first
+        return Tally((make_part(self, cells, reports[tuple(seen.T)]),))
+
+    def _exactly(self) -> exact.Exact:
+        return exact.Exact(self._noisy, lambda: self.epsilon)
+
+    def _noisy(self, secrets: NDArray[Any], source: exact.Source) -> Ints:
+        height, width = map(Fraction, self.alphabet.cell_shape)
+        offsets = exact.planar(Fraction(self.epsilon), height, width, len(secrets), source)
+        return np.asarray(self.alphabet.labels_of(secrets) + offsets)
