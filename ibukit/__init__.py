@@ -12,8 +12,10 @@ A mechanism turns reports into a tally, an estimator turns a tally into an estim
 
 import lazy_loader as _lazy
 
-_load, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)
-# These rooms are attributes, as `ibukit.testing`, but too special for `from ibukit import *`.
+# The stub `__init__.pyi` is the one list of names: type checkers read it, and so does lazy_loader,
+# which imports a name when it is first asked for.
+_load, _, __all__ = _lazy.attach_stub(__name__, __file__)
+# These rooms are attributes, as `ibukit.testing` is, but too special for `from ibukit import *`.
 for _room in (
     "bayes",
     "estimators",
@@ -25,7 +27,7 @@ for _room in (
     "testing",
 ):
     __all__.remove(_room)
-del _room
+del _room, _
 
 
 def __getattr__(name: str) -> object:
@@ -35,3 +37,8 @@ def __getattr__(name: str) -> object:
     from importlib.metadata import version
 
     return version(__name__)
+
+
+def __dir__() -> list[str]:
+    # Python adds every room that is loaded to the package; completion shows the public names only.
+    return sorted({*__all__, *(name for name in globals() if name.startswith("_"))})

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 import pickle
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.random import Generator
 from scipy import stats
 
-from ibukit import _deprecated, privacy
-from ibukit._deprecated import once_positional
+from ibukit import privacy
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit.channels import Channel
@@ -25,7 +23,6 @@ FALSE_ALARM = 1e-9
 SEED = 1
 
 
-@once_positional("rng", "n", "attained")
 def check_mechanism(
     mechanism: Mechanism, *, rng: Generator | None = None, n: int = 50_000, attained: bool = False
 ) -> None:
@@ -233,7 +230,6 @@ def _positive(n: int) -> Floats:
     return np.asarray(1 + (np.arange(1, n + 1) * (np.sqrt(5) - 1) / 2) % 1)
 
 
-@once_positional("rng")
 def check_tally(tally: Tally, *, rng: Generator | None = None) -> None:
     """Check that a tally keeps the contract.
 
@@ -296,11 +292,3 @@ def _close(got: Floats, expected: Floats, message: str) -> None:
 
 def _fixed() -> Generator:
     return np.random.Generator(np.random.PCG64(SEED))
-
-
-if not TYPE_CHECKING:
-    _OLD = {
-        name: f"_{name}"
-        for name in ("check_matrix", "check_operators", "check_epsilon", "check_sample")
-    }
-    __getattr__ = _deprecated.moved(__name__, _OLD, globals())

@@ -85,36 +85,6 @@ def test_a_version_that_the_changelog_does_not_begin_with_is_refused(tmp_path, m
         release.version_of_the_tree()
 
 
-def warnings_of(source: str) -> list[str]:
-    """The texts of the deprecations in a module, as written."""
-    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
-    return [
-        ast.unparse(call.args[0])
-        for call in calls
-        if isinstance(call.func, (ast.Name, ast.Attribute))
-        and ast.unparse(call.func).endswith("warn")
-        and any(
-            "DeprecationWarning" in ast.unparse(argument)
-            for argument in [*call.args, *(k.value for k in call.keywords)]
-        )
-    ]
-
-
-def test_each_deprecation_says_what_to_write_and_when_the_old_goes():
-    found = {
-        path: warnings_of(path.read_text("utf8"))
-        for path in sorted((ROOT / "ibukit").rglob("*.py"))
-    }
-    texts = [(path.name, text) for path, listed in found.items() for text in listed]
-    assert len(texts) >= 5
-    for name, text in texts:
-        assert "next release" in text, (name, text)
-        assert (
-            " is now " in text or "by keyword" in text or "instead" in text or "codes=True" in text
-        ), (name, text)
-    assert warnings_of("warn('f is bad', DeprecationWarning)") == ["'f is bad'"]
-
-
 def test_the_paper_cites_what_the_bibliography_has_and_shows_figures_that_exist():
     paper, shown = (
         (ROOT / "paper" / "paper.md").read_text("utf8"),

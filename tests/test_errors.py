@@ -38,18 +38,6 @@ def test_two_stand_on_top_and_the_others_in_errors():
     assert ik.IbukitError is ik.errors.IbukitError
 
 
-@pytest.mark.parametrize(
-    "name", sorted(set(BASES) - {"ConvergenceError", "MissingExtra", "NoExactSampler"})
-)
-def test_an_old_name_still_works_and_warns(name):
-    with pytest.warns(
-        DeprecationWarning, match=rf"ibukit\.{name} is now ibukit\.errors\.{name}"
-    ) as caught:
-        assert getattr(ik, name) is getattr(errors, name)
-    assert caught[0].filename == __file__
-    assert name not in dir(ik)
-
-
 def test_there_are_no_others():
     defined = {
         name

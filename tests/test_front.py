@@ -5,6 +5,7 @@ import pickle
 import subprocess
 import sys
 
+import cloudpickle
 import pytest
 
 import ibukit as ik
@@ -36,7 +37,6 @@ def test_nothing_but_public_names_is_seen_whatever_is_loaded():
     import ibukit.tally.tally  # noqa: F401
 
     assert [name for name in dir(ik) if not name.startswith("_")] == sorted(ik.__all__)
-    assert {name for name in vars(ik) if not name.startswith("_")} <= set(ik.__all__)
 
 
 def test_a_star_brings_the_public_names():
@@ -69,17 +69,21 @@ def test_a_function_is_not_hidden_by_the_module_of_its_name():
 
 def test_a_name_that_is_not_there_is_an_attribute_error():
     for name in ("nothing", "_nothing", "__wrapped__"):
-        with pytest.raises(AttributeError, match=f"module 'ibukit' has no attribute '{name}'"):
+        with pytest.raises(AttributeError, match=f"No ibukit attribute {name}"):
             getattr(ik, name)
 
 
 def test_a_module_that_lacks_something_says_what(monkeypatch):
-    monkeypatch.delitem(sys.modules, "ibukit.cli", raising=False)
-    monkeypatch.setitem(sys.modules, "argparse", None)
-    with pytest.raises(ModuleNotFoundError, match="argparse"):
-        ik.cli  # noqa: B018
+    monkeypatch.delitem(sys.modules, "ibukit.testing", raising=False)
+    monkeypatch.delitem(vars(ik), "testing", raising=False)
+    monkeypatch.setitem(sys.modules, "pickle", None)
+    with pytest.raises(ModuleNotFoundError, match="pickle"):
+        ik.testing  # noqa: B018
 
 
 def test_the_package_travels_to_workers():
-    # a function of a notebook that says `ik` is sent with what it names
-    assert pickle.loads(pickle.dumps(ik)) is ik
+    # A function of a notebook that says `ik` is sent with what it names, as joblib and dask do it.
+    names: dict[str, object] = {"__name__": "__main__"}
+    exec("import ibukit as ik\ndef k_of(mechanism): return ik, mechanism.k", names)
+    k_of = pickle.loads(cloudpickle.dumps(names["k_of"]))
+    assert k_of(ik.RandomizedResponse(3, 1.0)) == (ik, 3)

@@ -29,8 +29,6 @@ SHARED = {
     "ibukit._ground.dask_tasks",
     "ibukit.domain.geography",
     "ibukit.domain.efficiency",
-    "ibukit._front",
-    "ibukit._deprecated",
 }
 KINDS = {name for name in vars(channels) if name.endswith("Channel")}
 # these know what a channel is made of

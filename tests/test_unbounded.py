@@ -204,12 +204,6 @@ def test_reports_have_the_same_law_as_on_a_part_that_holds_the_secrets(whole, rn
     assert expected[often].sum() > 0.9 * len(many)
 
 
-def test_the_old_name_of_the_full_alphabet_warns():
-    tally = ik.LinearGeometric(LINES[1], 0.5).tally([3, 5])
-    with pytest.warns(DeprecationWarning, match="full_alphabet"):
-        assert tally.whole is tally.full_alphabet
-
-
 def test_no_report_at_all_is_named_on_an_alphabet_without_an_end_too():
     for alphabet in (ik.Line(0, None), ik.Line(0, 9)):
         with pytest.raises(ValueError, match="reports"):

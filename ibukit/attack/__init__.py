@@ -1,8 +1,5 @@
-"""Adversaries who want a lonely place to stand out: what they can do to a design, and what can be done about it."""
+"""Data poisoning: attacks on a tally, their detection, and estimates that withstand them."""
 
-from typing import TYPE_CHECKING
-
-from ibukit import _deprecated
 from ibukit.attack.breakdown import breakdown_fraction as breakdown_fraction
 from ibukit.attack.detection import Detection as Detection
 from ibukit.attack.detection import detect_poisoning as detect_poisoning
@@ -13,12 +10,3 @@ from ibukit.attack.poisoning import poison_outputs as poison_outputs
 from ibukit.attack.poisoning import poisoned_distribution as poisoned_distribution
 from ibukit.attack.robust import RobustEstimate as RobustEstimate
 from ibukit.attack.robust import robust_mle as robust_mle
-
-if not TYPE_CHECKING:
-    _OLD = {
-        "detect": "detect_poisoning",
-        "mix": "mix_with_public",
-        "poisoned": "poisoned_distribution",
-    }
-    __getattr__ = _deprecated.moved(__name__, _OLD, globals())
-del TYPE_CHECKING

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
-from ibukit._deprecated import once_positional
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit._ground.threads import one_thread
@@ -26,7 +25,6 @@ OF = ("distribution", "frequencies")
 POSTERIOR_METHODS = ("exact", "enumerate", "gibbs")
 
 
-@once_positional("method", "rng", "max_sweeps")
 def posterior(
     tally: Tally,
     alpha: ArrayLike,
@@ -192,7 +190,6 @@ def _exact(tally: Tally, prior: Floats) -> Exact:
     return posterior_of_totals(tally, prior) if law is None else law
 
 
-@once_positional("method", "rng", "max_sweeps", "strict")
 def posterior_mean(
     tally: Tally,
     alpha: ArrayLike,

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ibukit import privacy
-from ibukit._deprecated import hyphenated
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit._ground.threads import one_thread
@@ -140,7 +139,7 @@ def shokri(
         costs if adversary_loss is None else arguments.losses("adversary_loss", adversary_loss, k)
     )
     alike = np.array_equal(costs, guessed)
-    kind = _which(hyphenated("choice", choice, CHOICES), alike)
+    kind = _which(choice, alike)
     source = least_information.RateDistortionProblem(weights, costs)
     bound = _feasible(max_quality_loss, source)
     most = min(bound, float(source.without_information.min()))

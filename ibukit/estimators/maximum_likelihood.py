@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ibukit._deprecated import hyphenated
 from ibukit._ground import arguments
 from ibukit.estimate import ConvergenceError, Estimate, Status
 from ibukit.estimators.certificate import certified
@@ -84,7 +83,7 @@ def mle(tally: Tally, tol: float = 1e-9, method: str = "auto", *, strict: bool =
     tol = arguments.positive("tol", tol)
     problem = Problem(tally.operator, tally.counts, tally.n)
     theta, solver, n_iter, log_likelihood, gap = best_found(
-        problem, tol, hyphenated("method", method, METHODS)
+        problem, tol, method
     )
     closed = Status.CLOSED_FORM if solver.name == "closed-form" else Status.CONVERGED
     status = closed if gap <= tol else Status.MAX_ITER

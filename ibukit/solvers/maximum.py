@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ibukit._deprecated import hyphenated
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit._ground.threads import one_thread
@@ -202,7 +201,7 @@ def maximise(
             "counts has a report that no secret can produce: is this the channel that made it?"
         )
     problem = Problem(channel, weights)
-    best = best_found(problem, tol, hyphenated("method", method, METHODS))
+    best = best_found(problem, tol, method)
     maximum = Maximum(best.theta, best.solver.why(problem))
     if arguments.flag("strict", strict) and best.gap > max(tol, ROUNDING_OF_GAP):
         raise ConvergenceError(

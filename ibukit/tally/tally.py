@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal
-from warnings import warn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -283,16 +282,6 @@ class Tally(SavedTally, arguments.ReadOnlyArrays):
         It is for small cases and for tests.
         """
         return np.array([self.forward(row) for row in np.eye(self.k)])
-
-    @property
-    def whole(self) -> Alphabet | None:
-        """The old name of `full_alphabet`."""
-        warn(
-            "Tally.whole is now Tally.full_alphabet, and goes in the next release",
-            DeprecationWarning,
-            2,
-        )
-        return self.full_alphabet
 
     def __add__(self, other: Tally) -> Tally:
         if not isinstance(other, Tally):

@@ -9,7 +9,6 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 from scipy.special import betaln
 
-from ibukit._deprecated import once_positional
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit._ground.threads import one_thread
@@ -90,7 +89,6 @@ class BayesLimits:
         return entropy_factor(self.k) * float(np.exp(2 * self.k2 / (self.k - 1)))
 
 
-@once_positional("rng", "draws")
 def bayes_limits(
     mechanism: Mechanism | ArrayLike,
     alpha: ArrayLike,

@@ -9,14 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ibukit._deprecated import once_positional, reordered
 from ibukit._ground import arguments
 from ibukit._ground.threads import one_thread
 from ibukit.identification.identifiability import refuse_if_too_large_to_decompose
 from ibukit.theory._overflow import number_of_secrets, within_doubles
 
 
-@once_positional("k", "n")
 def posterior_entropy_bound(entropy: float, *, k: int, n: int | None = None) -> float:
     """Lower bound on the mean squared error of any estimate.
 
@@ -298,7 +296,6 @@ class BinaryResponseMse(NamedTuple):
     frequencies: float
 
 
-@reordered("(n, epsilon, alpha)")
 def binary_response_mse(epsilon: float, *, n: int, alpha: ArrayLike) -> BinaryResponseMse:
     """Mean squared errors of matrix inversion with two secrets.
 

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
-from ibukit._deprecated import reordered
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
 from ibukit.theory._overflow import number_of_secrets
@@ -33,7 +32,6 @@ def rappor_concavity_bound(
 ) -> float | Floats: ...
 
 
-@reordered("(n, k, epsilon, by)")
 def rappor_concavity_bound(
     k: int, epsilon: float, *, n: ArrayLike, by: By = "sets"
 ) -> float | Floats:

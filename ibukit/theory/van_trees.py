@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from ibukit._deprecated import reordered
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit.theory._overflow import number_of_secrets, within_doubles
@@ -20,7 +19,6 @@ POINTS = 200
 MAX_IN_A_PRIOR = 2**25
 
 
-@reordered("(n, k, epsilon, alpha, of)")
 def van_trees_bound(
     k: int,
     epsilon: float,
