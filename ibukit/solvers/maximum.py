@@ -15,7 +15,7 @@ from ibukit.channels import Channel
 from ibukit.errors import ConvergenceError, ImpossibleReport
 from ibukit.solvers import interior_point
 from ibukit.solvers.problem import Problem
-from ibukit.solvers.table import METHODS, Solver, candidates
+from ibukit.solvers.table import Solver, candidates
 
 # nats per report: below this a certificate is the rounding of g, which no other solver can mend.
 # The closed form under k-RR leaves 1.3e-14 with a million secrets, where it is exact; the other
