@@ -57,7 +57,7 @@ SEARCHES = {
 }
 # pages that show a file of the repository and nothing else, and those that stand for them
 LISTINGS = ("_modules/", "tests/")
-LISTINGS_SEEN = ("_modules/ibukit/grid.html", "tests/test_ibu.html")
+LISTINGS_SEEN = ("_modules/ibukit/domain/grid.html", "tests/test_ibu.html")
 # milliseconds: ten times what the longest page takes on a machine with nothing else to do
 PATIENCE = 300_000
 FROM_DISK = (

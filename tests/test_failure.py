@@ -87,7 +87,7 @@ def lame_programmes(monkeypatch):
 
 def lame_designs(monkeypatch):
     monkeypatch.setattr(
-        in_module("design.optimal_private"),
+        in_module("design.optimal.optimal_private"),
         "optimal_design",
         lambda _, start, measure: (start, 0.5),
     )
@@ -122,7 +122,7 @@ def lame_smoother(monkeypatch):
 
 
 def lame_chains(monkeypatch):
-    monkeypatch.setattr(in_module("posterior._gibbs"), "MIN_ESS", 10**9)
+    monkeypatch.setattr(in_module("bayes._gibbs"), "MIN_ESS", 10**9)
 
 
 def lame_steps(monkeypatch):
@@ -343,9 +343,7 @@ def findings(strict, lenient):
 @pytest.mark.parametrize("name", CASES)
 def test_a_miss_is_an_error_that_carries_the_best_result(name, monkeypatch):
     spoil, call = CASES[name]
-    monkeypatch.setattr(
-        in_module("posterior._gibbs"), "N_DRAWS", 250
-    )  # chains of any length may miss
+    monkeypatch.setattr(in_module("bayes._gibbs"), "N_DRAWS", 250)  # chains of any length may miss
     reached = call(True, False)  # where the goal is met nothing is raised
     assert same(reached, call(False, False))
     spoil(monkeypatch)

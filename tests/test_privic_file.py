@@ -178,8 +178,8 @@ import numpy as np
 from tqdm import tqdm
 tqdm.set_lock(threading.RLock())  # its own is shared with the children, and who is killed does not give it back
 sys.path.insert(0, sys.argv[1])
-from ibukit.design import _privic_file
-from ibukit.files import whole
+from ibukit.design.privic import state_file
+from ibukit.files import atomic
 from test_privic_file import run
 
 def child(work):
@@ -210,7 +210,7 @@ while kills < 50:
     os.close(there)
     if os.WIFSIGNALED(status):
         kills += 1
-        print(path.name, len(_privic_file.read(path)[1]) if path.exists() else -1)
+        print(path.name, len(state_file.read(path)[1]) if path.exists() else -1)
     else:
         assert os.WEXITSTATUS(status) == 0
         path = folder / f"killed-{int(path.name[7:]) + 1}"
@@ -224,7 +224,7 @@ def dying(line):
     left = line
     def trace(frame, event, arg):
         nonlocal left
-        if frame.f_code.co_filename != whole.__file__ or frame.f_code.co_name not in ("replace", "_sync"):
+        if frame.f_code.co_filename != atomic.__file__ or frame.f_code.co_name not in ("replace", "_sync"):
             return None
         if event == "line":
             left -= 1

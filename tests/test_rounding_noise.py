@@ -18,7 +18,7 @@ from rounding_noise import SIZE, Noise  # noqa: E402
 # made of them
 LOOP = """
 import ibukit as ik
-from ibukit.design import _privic_choices
+from ibukit.design.privic import options
 
 paris = ik.datasets.load_gowalla("privic_paris")
 
@@ -29,7 +29,7 @@ def drawn():
             print([tally.counts.tolist() for tally in loop.tallies()])
 
 drawn()
-_privic_choices.quantize = lambda p: p
+options.quantize = lambda p: p
 drawn()
 """
 # what each operator and each solver answers

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ibukit as ik
+from ibukit.tally import tally as module
 from ibukit.tally.tally import pool
-from ibukit.tally.tally import tally as module
 from ibukit.testing import check_tally
 
 GRID = ik.Grid(2, 2)
