@@ -39,7 +39,7 @@ def start(tmp_path, monkeypatch):
 
 def test_plain_until_so_much_was_worked_on_then_compiled_then_from_the_cache(start):
     loops, x = start(), np.array([4.0])
-    first = plain_first.PlainFirst(loops, "outer", 10)
+    first = plain_first.InterpretUntilWorthCompiling(loops, "outer", 10)
     for size in (4, 6):
         assert first.for_size(size).outer(x) == 1.25
     assert loops.outer.signatures == loops.inner.signatures == []
@@ -48,12 +48,12 @@ def test_plain_until_so_much_was_worked_on_then_compiled_then_from_the_cache(sta
     assert loops.outer.signatures
     assert first.for_size(1) is loops
     again = start()
-    assert plain_first.PlainFirst(again, "outer", 10).for_size(1) is again, "there is a file of it"
+    assert plain_first.InterpretUntilWorthCompiling(again, "outer", 10).for_size(1) is again, "there is a file of it"
 
 
 def test_a_large_problem_is_compiled_for_at_once(start):
     loops = start()
-    first = plain_first.PlainFirst(loops, "outer", 10)
+    first = plain_first.InterpretUntilWorthCompiling(loops, "outer", 10)
     assert first.for_size(11) is loops
     assert first.for_size(1) is loops, "the caller has compiled it"
 
@@ -61,7 +61,7 @@ def test_a_large_problem_is_compiled_for_at_once(start):
 def test_what_is_no_compiled_loop_is_left_alone(start):
     loops = start()
     loops.outer = loops.outer.py_func  # as with NUMBA_DISABLE_JIT=1
-    assert plain_first.PlainFirst(loops, "outer", 10).for_size(1) is loops
+    assert plain_first.InterpretUntilWorthCompiling(loops, "outer", 10).for_size(1) is loops
 
 
 def test_a_quotient_by_0_is_infinite_and_nobody_is_warned(start):
@@ -74,9 +74,9 @@ def test_the_line_has_one_answer_either_way(decay, rng, monkeypatch):
     q = rng.dirichlet(np.ones(40))
     compiled, steps = line.maximise(channel, q, 1e-10)
     used = plain_first.plain(_line_kernels)
-    monkeypatch.setattr(plain_first, "is_at_hand", lambda loop: False)
+    monkeypatch.setattr(plain_first, "is_compiled_or_cached", lambda loop: False)
     monkeypatch.setattr(plain_first, "plain", lambda loops: used)
-    monkeypatch.setattr(line, "LOOPS", plain_first.PlainFirst(_line_kernels, "climb", 10**6))
+    monkeypatch.setattr(line, "LOOPS", plain_first.InterpretUntilWorthCompiling(_line_kernels, "climb", 10**6))
     assert line.LOOPS.for_size(40) is used
     plain, again = line.maximise(channel, q, 1e-10)
     assert steps == again

@@ -1,4 +1,9 @@
-"""Checks of arguments that several rooms share: each returns the clean array or raises a named error."""
+"""Checks of arguments: each returns the clean value or raises an error that names the argument.
+
+Messages have three parts: the argument, the value that was refused, and what to do instead. numpy
+converts much silently (texts to numbers, True to 1, masked values to whatever the mask hides), so
+each check looks at the types before it converts.
+"""
 
 from __future__ import annotations
 
@@ -22,16 +27,18 @@ from ibukit.errors import AlphabetMismatch, InvalidDistribution, TooLarge
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-# what the sum of a few thousand doubles can be off by; a file with six decimals is off by far more
+# Absolute tolerance for the sum of probabilities. Rounding in a sum of a few thousand doubles stays
+# below it; a table printed with six decimals exceeds it, and the caller has to normalise it.
 SUM_TOLERANCE = 1e-9
-# sums and ratios of a hundred million of these are doubles
+# Range of Dirichlet parameters. Sums and ratios of 10^8 of them neither overflow nor underflow.
 MIN_ALPHA, MAX_ALPHA = 1e-300, 1e300
-# the sum of these in doubles may be off by rounding, so it stays a little below 2^63
+# Sums of counts from here on are refused. The sum is computed in doubles, whose rounding could hide
+# an overflow of 64 bits, so the limit lies a little below 2^63.
 MIN_TOO_MANY = 2.0**63 * (1 - 2.0**-20)
 
 
 def as_float(value: Real) -> float:
-    """The nearest double; infinite where a whole number or a fraction is beyond them all."""
+    """Return the nearest double; infinity if an int or a Fraction is too large for one."""
     try:
         return float(value)
     except OverflowError:
@@ -39,13 +46,15 @@ def as_float(value: Real) -> float:
 
 
 def readable(number: int) -> str:
-    """Three digits of a number of any size: formatted as a float, one of 400 digits would be an error of its own."""
+    """Format an int with three digits."""
+    # A Decimal holds any int; converted to a float, one of 400 digits would raise OverflowError.
     return f"{Decimal(number):.3g}"
 
 
 def positive(name: str, value: Any) -> float:
-    """A finite number above zero."""
-    if isinstance(value, bool) or not isinstance(value, Real):  # float() would take "2" and True
+    """Return a finite number above zero as a float."""
+    # float() alone would accept "2" and True.
+    if isinstance(value, bool) or not isinstance(value, Real):
         raise ValueError(f"{name} must be a number, got {value!r}")
     number = as_float(value)
     if not math.isfinite(number) or number <= 0:
@@ -54,13 +63,13 @@ def positive(name: str, value: Any) -> float:
 
 
 def from_zero(name: str, value: Any) -> float:
-    """A finite number that is not negative."""
+    """Return a finite number that is not negative as a float."""
     zero = not isinstance(value, bool) and isinstance(value, Real) and value == 0
     return 0.0 if zero else positive(name, value)
 
 
 def fraction(name: str, value: Any, ends: str) -> float:
-    """A number between 0 and 1; `ends` says which of the two belong, as "[)" for 0 <= value < 1."""
+    """Return a number between 0 and 1; `ends` is "[)" for 0 <= value < 1, "()" for both open."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise ValueError(f"{name} must be a number between 0 and 1, got {value!r}")
     number = as_float(value)
@@ -70,7 +79,7 @@ def fraction(name: str, value: Any, ends: str) -> float:
 
 
 def sides(name: str, value: Any) -> float | tuple[float, float]:
-    """The side of a square, or (height, width) of a rectangle that is none."""
+    """Return the side of a square as a number, other rectangles as (height, width)."""
     if not isinstance(value, (tuple, list, np.ndarray)):
         return positive(name, value)
     if np.ndim(value) != 1 or len(value) != 2:
@@ -80,7 +89,7 @@ def sides(name: str, value: Any) -> float | tuple[float, float]:
 
 
 def whole(name: str, value: Any, least: int, most: int | None = None) -> int:
-    """A whole number of at least `least`, and at most `most`."""
+    """Return an int of at least `least` and at most `most`; floats and bools are refused."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
         raise ValueError(f"{name} must be a whole number, got {value!r}")
     if value < least:
@@ -91,37 +100,37 @@ def whole(name: str, value: Any, least: int, most: int | None = None) -> int:
 
 
 def shown(number: int) -> str:
-    """A whole number with all its digits, unless there are too many to read."""
+    """Format an int with all its digits, or with three if it has more than 20."""
     return str(number) if abs(number) < 10**20 else readable(number)
 
 
 def users(n: ArrayLike, least: int) -> Ints:
-    """Numbers of users, of any shape, a single one included, if none is below `least`."""
+    """Return numbers of users, an array of any shape (also 0-dimensional), all at least `least`."""
     if not isinstance(n, (list, tuple)) and np.ndim(n) == 0:
         return np.array(whole("n", n, least, 2**63 - 1))
-    given = whole_array("n", n)
-    many = integers("n", given, ndim=given.ndim)
-    if (many < least).any():
-        raise ValueError(f"n must be at least {least}, got {many.min()}")
-    return many
+    array = whole_array("n", n)
+    numbers_of_users = integers("n", array, ndim=array.ndim)
+    if (numbers_of_users < least).any():
+        raise ValueError(f"n must be at least {least}, got {numbers_of_users.min()}")
+    return numbers_of_users
 
 
 def flag(name: str, value: Any) -> bool:
-    """True or False: "no" would be true, and an array is neither."""
+    """Return a bool; refuse strings, which would all be true, and arrays."""
     if not isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name} must be True or False, got {value!r}")
     return bool(value)
 
 
 def text(name: str, value: Any) -> str:
-    """A text."""
+    """Return a string."""
     if not isinstance(value, str):
         raise TypeError(f"{name} must be a text, got {value!r}")
     return value
 
 
 def items(name: str, values: Any, what: str) -> tuple[Any, ...]:
-    """What can be gone through, one by one."""
+    """Return `values` as a tuple; TypeError if it is not iterable."""
     try:
         return tuple(values)
     except TypeError:
@@ -129,7 +138,10 @@ def items(name: str, values: Any, what: str) -> tuple[Any, ...]:
 
 
 def takes(function: Callable[..., Any], number: int) -> bool:
-    """Whether a function can be called with so many arguments; True of builtins that do not say what they take."""
+    """Return whether a function can be called with `number` arguments.
+
+    True for builtins without a signature.
+    """
     try:
         signature = inspect.signature(function)
     except (ValueError, TypeError):
@@ -142,7 +154,7 @@ def takes(function: Callable[..., Any], number: int) -> bool:
 
 
 def path(name: str, value: Any) -> Path:
-    """The place of a file; "" would be that of a folder."""
+    """Return the path of a file; "" is refused, because it would mean the current folder."""
     if (
         not isinstance(value, (str, os.PathLike))
         or not os.fspath(value)
@@ -153,30 +165,33 @@ def path(name: str, value: Any) -> Path:
 
 
 def is_one_of(value: Any, known: Container[str]) -> bool:
-    """Whether a value is one of some texts; `in` would ask an array for its hash, or compare it number by number."""
+    """Return whether a value is one of some strings."""
+    # `in` alone would hash an array, or compare it element by element.
     return isinstance(value, str) and value in known
 
 
 def processes(name: str, number: int) -> int:
-    """A number of processes as joblib has it: not 0, and -1 for one on each core."""
+    """Return a number of processes in joblib's convention: not 0, and -1 for one on each core."""
     if whole(name, number, -(2**31)) == 0:
         raise ValueError(f"{name} must be a number of processes, or -1 for one on each core, got 0")
     return number
 
 
 def integers(name: str, values: ArrayLike, ndim: int = 1) -> Ints:
-    """An array of whole numbers (floats only where they are whole)."""
+    """Return an array of 64-bit integers; floats are accepted if all are whole."""
     array = whole_array(name, values)
     if array.ndim != ndim:
         raise ValueError(f"{name} must have {ndim} dimension(s), got shape {array.shape}")
     if array.size == 0:
         return np.zeros(array.shape, dtype=np.int64)
-    if array.dtype.kind == "O":  # nullable integers of pandas, and lists that mix kinds
+    # Arrays of objects are nullable integers of pandas, or lists that mix kinds of numbers.
+    if array.dtype.kind == "O":
         array = _unboxed(name, array)
     if array.dtype.kind not in "iuf":
         raise ValueError(f"{name} must be whole numbers, got an array of type {array.dtype}")
     if array.dtype.kind == "f":
-        array = array.astype(np.float64)  # 2^62 is no half
+        # float16 cannot hold 2^62, with which the entries are compared.
+        array = array.astype(np.float64)
         bad = ~(np.isfinite(array) & (array == np.floor(array)) & (np.abs(array) < 2.0**62))
         if bad.any():
             lost = " (a missing value: leave it out yourself)" if np.isnan(array[bad][0]) else ""
@@ -189,7 +204,7 @@ def integers(name: str, values: ArrayLike, ndim: int = 1) -> Ints:
 
 
 def _unboxed(name: str, array: NDArray[Any]) -> NDArray[Any]:
-    """Python's numbers as an array of numbers; anything else among them is named."""
+    """Convert an array of Python numbers to a numeric one; the error names any other element."""
     for index, value in enumerate(array.ravel().tolist()):
         if is_missing(value):
             raise ValueError(f"{name} has a missing value at index {index}: leave it out yourself")
@@ -199,14 +214,15 @@ def _unboxed(name: str, array: NDArray[Any]) -> NDArray[Any]:
 
 
 def is_missing(label: Any) -> bool:
-    """Whether a value stands for none: None, NaN, NaT, or the NA of pandas and numpy's mask."""
+    """Return whether a value is missing: None, NaN, NaT, pandas' NA or numpy's mask."""
     if label is None or label is np.ma.masked or type(label).__name__ in ("NAType", "NaTType"):
         return True
+    # NaN is the only number that differs from itself.
     return isinstance(label, (float, np.floating)) and label != label
 
 
 def whole_array(name: str, values: Any) -> NDArray[Any]:
-    """An array of what is one: a mask that hides something would be lost, and sets have no order."""
+    """Return `values` as an array; refuse masked values, sets, mappings, iterators and strings."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
         index = _first(np.ma.getmaskarray(values))
         raise ValueError(
@@ -216,7 +232,7 @@ def whole_array(name: str, values: Any) -> NDArray[Any]:
         raise ValueError(f"{name} must be a list, an array or a Series, got {_kind(values)}")
     try:
         return np.asarray(values)
-    except ValueError:  # rows of different lengths
+    except ValueError:
         raise ValueError(
             f"{name} must be a list, an array or a Series, got rows of different lengths"
         ) from None
@@ -225,10 +241,10 @@ def whole_array(name: str, values: Any) -> NDArray[Any]:
 def numbers(
     name: str, values: Any, what: str = "an array of numbers", error: type[ValueError] = ValueError
 ) -> Floats:
-    """An array of real numbers of any shape.
+    """Return an array of real numbers, of any shape, as doubles.
 
-    numpy would take what a mask hides, drop imaginary parts, read texts and count the days since
-    1970.
+    numpy alone would accept masked values, drop imaginary parts, parse texts and convert dates to
+    days since 1970.
     """
     rows = values if isinstance(values, (list, tuple)) else [values]
     if any(isinstance(row, np.ma.MaskedArray) and np.ma.is_masked(row) for row in rows):
@@ -239,17 +255,14 @@ def numbers(
             refuse_text(array)
         elif array.dtype.kind not in "biuf":
             raise TypeError(array.dtype)
-        return np.asarray(array, dtype=np.float64)
-    except (
-        TypeError,
-        ValueError,
-        OverflowError,
-    ):  # rows of different lengths, and whole numbers beyond the doubles
+        return array.astype(np.float64, copy=False)
+    # ValueError: rows of different lengths. OverflowError: an int that is too large for a double.
+    except (TypeError, ValueError, OverflowError):
         raise error(f"{name} must be {what}, got {_numbers_instead(values)}") from None
 
 
 def refuse_text(array: NDArray[Any]) -> None:
-    """TypeError where texts or complex numbers stand among objects, which would be read as numbers."""
+    """Raise TypeError if an array of objects holds texts or complex numbers."""
     for value in array.ravel().tolist():
         if isinstance(value, (str, bytes, complex, np.complexfloating)):
             raise TypeError(value)
@@ -259,7 +272,7 @@ def _numbers_instead(values: Any) -> str:
     try:
         kind = str(np.asarray(values).dtype.kind)
     except (ValueError, TypeError):
-        kind = ""  # rows of different lengths
+        kind = ""
     hints = {
         "c": ", complex ones: if the imaginary parts do not matter, pass the real part",
         "U": " of text",
@@ -268,14 +281,15 @@ def _numbers_instead(values: Any) -> str:
 
 
 def listed(name: str, values: Any) -> list[Any]:
-    """Labels one by one, each as it is: numpy would turn 1 into "1" beside "a"."""
+    """Return labels as a list, each of its own type."""
+    # numpy would turn the list [1, "a"] into ["1", "a"].
     if isinstance(values, (list, tuple)):
         return list(values)
     array = whole_array(name, values)
     if array.ndim != 1:
         raise ValueError(f"{name} must have 1 dimension, got shape {array.shape}")
-    many: list[Any] = array.tolist()
-    return many
+    labels: list[Any] = array.tolist()
+    return labels
 
 
 def _kind(values: Any) -> str:
@@ -285,7 +299,7 @@ def _kind(values: Any) -> str:
 
 
 def codes(name: str, values: ArrayLike, size: int) -> Ints:
-    """Integer codes 0..size-1."""
+    """Return integer codes, each from 0 to size - 1."""
     array = integers(name, values)
     if array.size and (array.min() < 0 or array.max() >= size):
         bad = (array < 0) | (array >= size)
@@ -297,7 +311,7 @@ def codes(name: str, values: ArrayLike, size: int) -> Ints:
 
 
 def weights(name: str, values: Any, size: int) -> Floats:
-    """Weights of `size` things: finite, not negative, the right number of them."""
+    """Return a vector of `size` weights: finite and not negative."""
     array = numbers(name, whole_array(name, values), "numbers").copy()
     if array.shape != (size,):
         raise AlphabetMismatch(
@@ -312,7 +326,7 @@ def weights(name: str, values: Any, size: int) -> Floats:
 
 
 def counts(name: str, values: ArrayLike, size: int) -> Ints:
-    """Counts of `size` things: whole, not negative, the right number of them."""
+    """Return a vector of `size` counts: integers, not negative."""
     array = integers(name, values)
     if array.shape != (size,):
         raise AlphabetMismatch(
@@ -327,18 +341,23 @@ def counts(name: str, values: ArrayLike, size: int) -> Ints:
 
 
 def refuse_too_many(name: str, many: NDArray[Any]) -> None:
-    """Refuse numbers of people whose sum is beyond 64 bits: it would come out negative; weights, beyond the doubles."""
+    """Raise TooLarge if counts sum to 2^63 or more, or weights to more than the largest double."""
+    # A sum of 64-bit integers beyond 2^63 would wrap round to a negative number.
     with np.errstate(over="ignore"):
         total = float(many.sum(dtype=np.float64))
     if not total < (MIN_TOO_MANY if many.dtype.kind == "i" else math.inf):
         raise TooLarge(
-            f"{name} must sum to less than {'2^63' if many.dtype.kind == 'i' else '1.8e308'}, got {total:.3g} in all: "
-            "divide them by a common factor, estimates depend on frequencies alone"
+            f"{name} must sum to less than {'2^63' if many.dtype.kind == 'i' else '1.8e308'}, "
+            f"got {total:.3g} in all: divide them by a common factor, estimates depend on "
+            "frequencies alone"
         )
 
 
 def distribution(name: str, values: ArrayLike, size: int | None = None) -> Floats:
-    """A probability vector: not negative, finite, summing to 1 within 1e-9. Never clipped or renormalised."""
+    """Return a probability vector: finite, not negative, with sum 1 within 1e-9.
+
+    It is never clipped or renormalised.
+    """
     array = numbers(name, values, error=InvalidDistribution)
     if array.ndim != 1 or array.size == 0:
         raise InvalidDistribution(f"{name} must be a non-empty vector, got shape {array.shape}")
@@ -346,7 +365,8 @@ def distribution(name: str, values: ArrayLike, size: int | None = None) -> Float
         raise AlphabetMismatch(
             f"{name} must have one probability for each of the {size} elements, got {array.size}"
         )
-    bad = ~(array >= 0)  # also true of NaN
+    # Written with a negation, because every comparison with NaN is false.
+    bad = ~(array >= 0)
     if bad.any():
         raise InvalidDistribution(
             f"{name} must not have negative or NaN entries, got {array[bad][0]} at {_first(bad)}"
@@ -360,7 +380,7 @@ def distribution(name: str, values: ArrayLike, size: int | None = None) -> Float
 
 
 def positive_distribution(name: str, values: ArrayLike, size: int, why: str) -> Floats:
-    """A distribution without zeros; `why` says what a 0 would do, and what to do instead."""
+    """Return a distribution without zeros; `why` ends the message: what a 0 does, what helps."""
     p = distribution(name, values, size)
     if not p.all():
         raise InvalidDistribution(
@@ -370,7 +390,7 @@ def positive_distribution(name: str, values: ArrayLike, size: int, why: str) -> 
 
 
 def vector(name: str, values: ArrayLike, size: int) -> Floats:
-    """A vector of `size` finite numbers: of others even a product with 0 is none."""
+    """Return a vector of `size` finite numbers."""
     array = numbers(name, values)
     if array.shape != (size,):
         raise AlphabetMismatch(f"{name} must have shape ({size},), got {array.shape}")
@@ -381,7 +401,7 @@ def vector(name: str, values: ArrayLike, size: int) -> Floats:
 
 
 def losses(name: str, values: ArrayLike, k: int, columns: int | None = None) -> Floats:
-    """What each answer costs under each secret, shape (k, answers): finite, not negative."""
+    """Return a matrix of losses, shape (k, answers): finite and not negative."""
     array = numbers(name, values)
     wanted = f"({k}, {'at least 1' if columns is None else columns})"
     if (
@@ -391,7 +411,8 @@ def losses(name: str, values: ArrayLike, k: int, columns: int | None = None) -> 
         or columns not in (None, array.shape[1])
     ):
         raise AlphabetMismatch(
-            f"{name} must have one row for each of the {k} secrets, shape {wanted}, got {array.shape}"
+            f"{name} must have one row for each of the {k} secrets, shape {wanted}, got "
+            f"{array.shape}"
         )
     bad = ~((array >= 0) & np.isfinite(array))
     if bad.any():
@@ -402,7 +423,7 @@ def losses(name: str, values: ArrayLike, k: int, columns: int | None = None) -> 
 
 
 def dirichlet_alpha(alpha: ArrayLike, k: int) -> Floats:
-    """The parameter alpha of a Dirichlet prior as a vector, shape (k,)."""
+    """Return the parameter alpha of a Dirichlet prior as a vector, shape (k,)."""
     array = numbers("alpha", alpha, f"a number or {k} numbers")
     if array.shape not in ((), (k,)):
         raise AlphabetMismatch(
@@ -418,21 +439,25 @@ def dirichlet_alpha(alpha: ArrayLike, k: int) -> Floats:
     bad = (array < MIN_ALPHA) | (array > MAX_ALPHA)
     if bad.any():
         raise ValueError(
-            f"alpha must be from {MIN_ALPHA:g} to {MAX_ALPHA:g}, so that doubles hold what comes of it, got "
-            f"{array[bad].ravel()[0]}"
+            f"alpha must be from {MIN_ALPHA:g} to {MAX_ALPHA:g}, so that doubles hold what comes "
+            "of "
+            f"it, got {array[bad].ravel()[0]}"
         )
     return np.array(np.broadcast_to(array, (k,)))
 
 
 def generator(rng: Any) -> np.random.Generator:
-    """A numpy random generator: a seed or None would hide where the randomness comes from."""
+    """Return a numpy random generator; seeds and None are refused."""
+    # A seed or None would hide in the call where the randomness comes from.
     if not isinstance(rng, np.random.Generator):
         raise TypeError(
-            f"rng must be a numpy.random.Generator, as numpy.random.default_rng(seed) makes it, got {rng!r}"
+            "rng must be a numpy.random.Generator, as numpy.random.default_rng(seed) makes it, "
+            f"got {rng!r}"
         )
     return rng
 
 
 def _first(bad: NDArray[np.bool_]) -> Any:
+    """Return the index of the first True: an int, or a tuple in more than one dimension."""
     where = np.argwhere(bad)[0]
     return int(where[0]) if where.size == 1 else tuple(int(i) for i in where)

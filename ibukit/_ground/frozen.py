@@ -1,4 +1,4 @@
-"""What keeps frozen classes frozen: arrays that cannot be written, and fields that `dataclasses.replace` finds."""
+"""Helpers of frozen dataclasses: read-only arrays, and arguments named differently from fields."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ P = ParamSpec("P")
 
 
 class ReadOnlyArrays:
-    """Of frozen classes: arrays come out of a pickle or a deep copy writable, these make them read-only again."""
+    """Mixin that keeps arrays read-only after unpickling or deep-copying."""
 
     def _keep(self, **values: Any) -> None:
-        """Set attributes: only while the object is made, and of what can be computed again."""
+        """Set attributes during construction, or cached ones that can be recomputed."""
+        # A frozen dataclass forbids plain assignment even in its own __init__.
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore the attributes."""
+        """Restore the attributes; numpy unpickles every array as a writable one."""
         for name, value in state.items():
             object.__setattr__(
                 self, name, frozen(value) if isinstance(value, np.ndarray) else value
@@ -29,10 +30,10 @@ class ReadOnlyArrays:
 
 
 def field_is(field: str, argument: str) -> Callable[[Callable[P, None]], Callable[P, None]]:
-    """Let an ``__init__`` take one of its arguments by the name of the field that keeps it, too.
+    """Let an ``__init__`` accept one of its arguments by the name of its field, too.
 
-    `dataclasses.replace` passes fields by their names. Where a method bears the argument's name the
-    field cannot, and the signature that people read has the argument alone.
+    `dataclasses.replace` passes fields by their names. A field cannot bear the argument's name if a
+    method has it already; the public signature shows the argument only.
     """
 
     def decorate(init: Callable[P, None]) -> Callable[P, None]:
@@ -48,6 +49,6 @@ def field_is(field: str, argument: str) -> Callable[[Callable[P, None]], Callabl
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """The same array, read-only: what a frozen object hands out must not change under it."""
+    """Make an array read-only and return it, so that nobody can change a frozen object."""
     array.setflags(write=False)
     return array

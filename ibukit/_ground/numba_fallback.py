@@ -1,8 +1,8 @@
-"""Compiled loops that run as plain Python first, where that takes less time than to compile them.
+"""Numba loops that run as plain Python until compiling them pays.
 
-To compile the loops of the line takes seconds, as often as numba's cache is empty; to run them once
-as plain Python, on a hundred secrets, some hundredths of a second. They are the same functions, so
-the answers are the same.
+Compiling the loops of the line takes seconds whenever numba's cache is empty; running them once as
+plain Python, on a hundred secrets, takes a few hundredths of a second. Both are the same functions,
+so the results are equal to the last bit.
 """
 
 from __future__ import annotations
@@ -15,43 +15,55 @@ from typing import Any
 import numpy as np
 
 
-class PlainFirst:
-    """The loops of a module: plain until so much was worked on, or `entry` has been compiled, here or in the cache.
+class InterpretUntilWorthCompiling:
+    """The loops of a module, interpreted until `budget` is used up or `entry` has been compiled.
 
-    Sizes add up over the process, and what has been worked on plainly stays far below the time that
-    compiling takes: a session of many small problems, or a large one, is compiled for.
+    The budget is the sum of the sizes of problems that are solved by interpreted loops; it is kept
+    so small that their time stays far below that of compiling. Many small problems, or a large one,
+    use it up, and then the loops are compiled. A compiled `entry` may come from this process or
+    from numba's cache on disk.
     """
 
-    def __init__(self, loops: ModuleType, entry: str, most: int):
+    def __init__(self, loops: ModuleType, entry: str, budget: int):
         self._loops = loops
         self._entry = entry
-        self._left = most
+        self._budget = budget
         self._compiled = False
 
     def for_size(self, size: int) -> Any:
-        """What has the loops as attributes, for a problem of this size."""
-        if self._compiled or size > self._left or is_at_hand(getattr(self._loops, self._entry)):
+        """Return a namespace with the loops to use for a problem of this size."""
+        if (
+            self._compiled
+            or size > self._budget
+            or is_compiled_or_cached(getattr(self._loops, self._entry))
+        ):
             self._compiled = True
             return self._loops
-        self._left -= size
+        self._budget -= size
         return plain(self._loops)
 
 
-def is_at_hand(loop: Any) -> bool:
-    """Whether a call takes no compiling: in this process or an earlier one it was compiled, or it is no numba loop."""
+def is_compiled_or_cached(loop: Any) -> bool:
+    """Return whether a call needs no compiling.
+
+    True if the loop was compiled in this process or an earlier one, or is not a numba loop (as with
+    NUMBA_DISABLE_JIT=1).
+    """
     if not hasattr(loop, "signatures") or loop.signatures:
         return True
-    # the index of a loop's file: MODULE.NAME-LINE.VERSION.nbi
+    # numba's index file of a cached loop is called MODULE.NAME-LINE.VERSION.nbi.
     name = f"{loop.py_func.__module__.rpartition('.')[2]}.{loop.__name__}-*.nbi"
     return any(Path(loop.stats.cache_path).glob(name))
 
 
 def plain(loops: ModuleType) -> SimpleNamespace:
-    """The loops of a module as Python runs them, calling one another; 1 / 0 is infinite there too."""
-    inside = dict(vars(loops))
-    found: dict[str, Callable[..., Any]] = {}
+    """Return the uncompiled loops of a module, which call one another uncompiled, too."""
+    # The copies get a global namespace of their own, in which each loop's name is its Python
+    # function. As in compiled code, 1 / 0 is infinite without a warning.
+    namespace = dict(vars(loops))
+    functions: dict[str, Callable[..., Any]] = {}
     for name, loop in vars(loops).items():
         if hasattr(loop, "py_func"):
-            inside[name] = FunctionType(loop.py_func.__code__, inside, name)
-            found[name] = np.errstate(all="ignore")(inside[name])
-    return SimpleNamespace(**found)
+            namespace[name] = FunctionType(loop.py_func.__code__, namespace, name)
+            functions[name] = np.errstate(all="ignore")(namespace[name])
+    return SimpleNamespace(**functions)

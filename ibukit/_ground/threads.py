@@ -1,7 +1,10 @@
-"""One thread for linear algebra: the same digits whatever the setting, and no threads that fight over small work.
+"""Threads: linear algebra runs on one, and large passes are shared among several on request.
 
-Passes over many reports share their pieces among threads where the user asks for that, with the
-same digits.
+BLAS adds in another order for each number of threads, so results would depend on the machine and on
+OMP_NUM_THREADS; for the small matrices of this package more threads are also slower. `one_thread`
+therefore sets BLAS to one thread. Inside ``scipy.fft.set_workers(n)`` passes over many reports are
+cut into pieces for n threads; the results of the pieces are added in a fixed order, so the digits
+stay the same.
 """
 
 from __future__ import annotations
@@ -22,12 +25,13 @@ from threadpoolctl import ThreadpoolController
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
 Share = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
-# seconds between two looks for work: a share of a stage, and many times what a look takes
-NAP = 2e-5
+# Poll interval of idle threads, in seconds: short against a stage of a convolution (about 1 ms),
+# long against one poll (below 1 microsecond).
+POLL_SECONDS = 2e-5
 
 
 class Library(Protocol):
-    """What threadpoolctl offers for each library of linear algebra."""
+    """The part of threadpoolctl's interface to a BLAS library that is used here."""
 
     @property
     def num_threads(self) -> int: ...
@@ -35,69 +39,72 @@ class Library(Protocol):
     def set_num_threads(self, num_threads: int) -> None: ...
 
 
-class _Visit:
-    """A thread that is inside: how deep, and to how many threads each library is set when it has left."""
+class _Entry:
+    """A thread inside the limit: its depth of nesting, and the numbers of threads to restore."""
 
-    def __init__(self, found: list[int]):
+    def __init__(self, threads_before: list[int]):
         self.depth = 1
-        self.found = found
+        self.threads_before = threads_before
 
 
 class OneThread:
-    """A limit of one thread that may be open any number of times, in one thread and in several.
+    """A reentrant limit of one BLAS thread, which several threads may hold at a time.
 
-    Most libraries have one number of threads for the whole process. Whoever came in first has found
-    the number of the user; if others are still inside when that thread leaves, the number is theirs
-    to restore.
+    Most libraries have one number of threads for the whole process. The thread that enters first
+    finds the user's number. If it leaves while others are still inside, it hands the duty to
+    restore that number over to them. (The limit of threadpoolctl itself would leave the number at 1
+    for ever when two threads overlap.)
     """
 
     def __init__(self, libraries: Sequence[Library]):
         self._libraries = libraries
-        self._inside: dict[int, _Visit] = {}
+        self._inside: dict[int, _Entry] = {}
         self._lock = Lock()
-        # since threadpoolctl 3.8 the first thread to set OpenBLAS is the only one that can, until
-        # it is released: calls of others do nothing. So it stays while the limit is open, and goes
-        # where the number has to be set again
+        # Since threadpoolctl 3.8 the first thread that sets OpenBLAS is the only one that can,
+        # until control is released; calls of other threads do nothing. So control stays with the
+        # thread while the limit is open, and is released before the number has to be set again.
         held = (getattr(library, "clear_controlling_thread", None) for library in libraries)
         self._holders = [release for release in dict.fromkeys(held) if release is not None]
 
     def _release(self) -> None:
+        """Let any thread set the number of threads again."""
         for release in self._holders:
             release(force=True)
 
     def __enter__(self) -> None:
         with self._lock:
-            visit = self._inside.get(get_ident())
-            if visit is not None:
-                visit.depth += 1
+            entry = self._inside.get(get_ident())
+            if entry is not None:
+                entry.depth += 1
                 return
-            found = [library.num_threads for library in self._libraries]
-            self._inside[get_ident()] = _Visit(found)
+            threads_before = [library.num_threads for library in self._libraries]
+            self._inside[get_ident()] = _Entry(threads_before)
             try:
-                for library, number in zip(self._libraries, found, strict=True):
+                for library, number in zip(self._libraries, threads_before, strict=True):
                     if number != 1:
                         self._set(library, 1)
-            except BaseException:  # as by Ctrl-C: without an entry there is no exit
+            # BaseException includes Ctrl-C. Python calls __exit__ only if __enter__ returned.
+            except BaseException:
                 self._leave(get_ident())
                 raise
 
     def __exit__(self, *error: object) -> None:
         with self._lock:
-            visit = self._inside[get_ident()]
-            visit.depth -= 1
-            if not visit.depth:
+            entry = self._inside[get_ident()]
+            entry.depth -= 1
+            if not entry.depth:
                 self._leave(get_ident())
 
     def _leave(self, thread: int) -> None:
-        found = self._inside.pop(thread).found
+        """Restore the numbers of threads, or leave that to a thread that is still inside."""
+        threads_before = self._inside.pop(thread).threads_before
         for other in self._inside.values():
-            for i, number in enumerate(found):
-                # it found the limit that had been set before it came: they share the number. Where
-                # it found another, as with MKL, each thread has a number of its own and restores
-                # that
-                if other.found[i] == 1:
-                    other.found[i], found[i] = number, 1
-        for library, number in zip(self._libraries, found, strict=True):
+            for i, number in enumerate(threads_before):
+                # The other thread found 1, our limit: both share one number, and it restores ours.
+                # If it found another number, as with MKL, each thread has its own and restores it.
+                if other.threads_before[i] == 1:
+                    other.threads_before[i], threads_before[i] = number, 1
+        for library, number in zip(self._libraries, threads_before, strict=True):
             if number != 1:
                 self._set(library, number)
         if not self._inside:
@@ -105,32 +112,32 @@ class OneThread:
 
     def _set(self, library: Library, number: int) -> None:
         library.set_num_threads(number)
-        if (
-            library.num_threads != number
-        ):  # another thread set it last, which may be at work elsewhere now
+        # The call did nothing if another thread, which may work elsewhere now, is in control.
+        if library.num_threads != number:
             self._release()
             library.set_num_threads(number)
 
     def before_fork(self) -> None:
-        """Let no other thread be half way in or out."""
+        """Wait until no other thread is in the middle of entering or leaving."""
         self._lock.acquire()
 
     def after_fork(self, child: bool) -> None:
-        """Go on; in the child the other threads are gone."""
+        """Release the lock; in the child process, forget the threads that do not exist there."""
         if child:
             for thread in [thread for thread in self._inside if thread != get_ident()]:
                 self._leave(thread)
         self._lock.release()
 
 
-_LIMIT: dict[str, OneThread] = {}  # one for the process: two would not know of each other
+# The one limit of the process, made at its first use: two limits would not know of each other.
+_LIMIT: dict[str, OneThread] = {}
 
 
-def _found() -> OneThread:
-    # scipy has a BLAS of its own, which must be loaded to be seen
+def _limit_of_loaded_libraries() -> OneThread:
+    # scipy has a BLAS of its own, which threadpoolctl sees only once it is loaded.
     import scipy.linalg  # noqa: F401
 
-    # looks at the loaded libraries once, in 2 ms
+    # Listing the loaded libraries takes 2 ms, so it is done once.
     limit = OneThread(ThreadpoolController().select(user_api="blas").lib_controllers)
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(
@@ -142,15 +149,15 @@ def _found() -> OneThread:
 
 
 def one_thread() -> AbstractContextManager[None]:
-    """While this is open BLAS runs on one thread, and its sums are in the same order whatever OMP_NUM_THREADS says."""
-    return _LIMIT.get("blas") or _LIMIT.setdefault("blas", _found())
+    """Return a context manager in which BLAS runs on one thread and adds in one order."""
+    return _LIMIT.get("blas") or _LIMIT.setdefault("blas", _limit_of_loaded_libraries())
 
 
 class _Pools:
-    """A pool for each number of threads that was asked for, which stays.
+    """One pool for each number of threads in use, kept for the life of the process.
 
-    New threads begin on the core of the thread that made them, and it takes the system some
-    milliseconds to move them: as long as a pass over a million reports.
+    A new thread begins on the core of the thread that made it, and the system takes some
+    milliseconds to move it: as long as a pass over a million reports.
     """
 
     def __init__(self) -> None:
@@ -160,7 +167,8 @@ class _Pools:
             os.register_at_fork(after_in_child=self._forget)
 
     def _forget(self) -> None:
-        self._pools, self._lock = {}, Lock()  # of a pool's threads none is in a child
+        # The threads of a pool do not exist in a forked child.
+        self._pools, self._lock = {}, Lock()
 
     def of(self, threads: int) -> ThreadPoolExecutor:
         with self._lock:
@@ -172,19 +180,21 @@ class _Pools:
 _POOLS = _Pools()
 
 
-def _in_a_copy(work: Callable[[Piece], Result], piece: Piece) -> Callable[[], Result]:
-    """The call in a context of its own: what numpy does about a division by 0 is the caller's decision."""
+def _in_context(work: Callable[[Piece], Result], piece: Piece) -> Callable[[], Result]:
+    """Bind work(piece) to a copy of the caller's context, which includes `numpy.errstate`."""
     return partial(copy_context().run, work, piece)
 
 
 def in_order(
     work: Callable[[Piece], Result], pieces: Iterable[Piece], worth_sharing: bool = True
 ) -> Iterator[Result]:
-    """work(piece) of each piece, in the order of the pieces: whoever adds them up gets the same bits.
+    """Yield work(piece) of each piece in the order of the pieces.
+
+    Their sum therefore has the same bits for any number of threads.
 
     Inside `scipy.fft.set_workers(n)`, which also sets the threads of Fourier transforms, n threads
-    share the pieces, one of which is the caller's. Without it there is one. At most 2 n results are
-    kept at a time. To hand a piece over takes some 50 microseconds.
+    share the pieces; the calling thread is one of them. Otherwise the caller works alone. At most
+    2 n results are held at a time. Handing a piece over takes about 50 microseconds.
     """
     from scipy import fft
 
@@ -200,36 +210,39 @@ def in_order(
                 yield _next(waiting)
         while waiting:
             yield _next(waiting)
-    finally:  # where a piece failed or nobody wants the rest
-        # those under way: others wait for a thread that may be with another caller, or are what the
-        # caller broke off
+    finally:
+        # A piece failed, or the caller wants no more. Pieces that have begun are waited for; the
+        # others are cancelled, since the pool's threads may be busy with another caller's work.
         wait([share.future for share in waiting if not share.future.cancel()])
 
 
 class _Share(Generic[Piece, Result]):
-    """A piece that whoever is free first takes: a thread of the pool, or the caller, who would wait for it."""
+    """A piece of work, taken by a thread of the pool or by the caller, whichever is free first."""
 
     def __init__(self, pool: ThreadPoolExecutor, work: Callable[[Piece], Result], piece: Piece):
         self._work, self._piece = work, piece
-        self.future: Future[Result] = pool.submit(_in_a_copy(work, piece))
+        self.future: Future[Result] = pool.submit(_in_context(work, piece))
 
     def take(self) -> bool:
-        """Work on it here and now, unless somebody does or did."""
+        """Do the work in the calling thread, unless another has begun it; return whether it was."""
+        # cancel() succeeds only for work that no thread of the pool has begun.
         if not self.future.cancel():
             return False
         from scipy import fft
 
         self.future = Future()
         try:
-            with fft.set_workers(1):  # as in the threads of the pool
+            # The threads of the pool have one worker each, too.
+            with fft.set_workers(1):
                 self.future.set_result(self._work(self._piece))
-        except Exception as error:  # raised where its turn is
+        # The error is raised when the result is due in the order of the pieces.
+        except Exception as error:
             self.future.set_exception(error)
         return True
 
 
 def _next(waiting: deque[_Share[Piece, Result]]) -> Result:
-    """The first one's result. Until it is there the calling thread works, too: to wake one more would take longer."""
+    """Return the result of the first piece; the calling thread works while it waits."""
     for share in list(waiting):
         if waiting[0].future.done():
             break
@@ -238,24 +251,26 @@ def _next(waiting: deque[_Share[Piece, Result]]) -> Result:
 
 
 class Team:
-    """The calling thread and some companions, who look for the next piece until all is done.
+    """The calling thread and some helpers, which poll for the next piece until all is done.
 
     The stages of a convolution take a millisecond or two. A thread that is woken for each of them
-    may begin on the core of the one that woke it, where it waits for as long until the system moves
-    it; one that looks up again and again is on a core of its own.
+    may begin on the core of the thread that woke it, and wait there for as long until the system
+    moves it; a thread that polls keeps a core of its own.
     """
 
     def __init__(self) -> None:
         self._pieces: deque[Callable[[], None]] = deque()
         self.is_done = False
 
-    def accompany(self) -> None:
-        """What a companion does."""
+    def work_until_done(self) -> None:
+        """Work on pieces, as a helper, until the team is dissolved."""
         while not self.is_done:
-            if not self._one():
-                time.sleep(NAP)
+            if not self._work_on_one():
+                time.sleep(POLL_SECONDS)
 
-    def _one(self) -> bool:
+    def _work_on_one(self) -> bool:
+        """Work on the next piece; return False if there is none."""
+        # popleft is atomic, so each piece goes to one thread.
         try:
             piece = self._pieces.popleft()
         except IndexError:
@@ -264,30 +279,31 @@ class Team:
         return True
 
     def share(self, work: Callable[[Piece], Result], pieces: Sequence[Piece]) -> list[Result]:
-        """Work on each piece by whoever is free; the results in the order of the pieces, or the first error."""
-        found: list[Any] = [None] * len(pieces)
-        left, errors = deque(range(len(pieces))), dict[int, BaseException]()
+        """Return work(piece) of each piece in their order, or raise the first error."""
+        results: list[Any] = [None] * len(pieces)
+        # One token for each unfinished piece; pop() is atomic, a counter would need a lock.
+        unfinished, errors = deque(range(len(pieces))), dict[int, BaseException]()
 
-        def one(number: int) -> None:
+        def work_on(number: int) -> None:
             try:
-                found[number] = work(pieces[number])
+                results[number] = work(pieces[number])
             except BaseException as error:
                 errors[number] = error
             finally:
-                left.pop()
+                unfinished.pop()
 
-        self._pieces.extend(_in_a_copy(one, number) for number in range(len(pieces)))
-        while left:
-            if not self._one():
-                time.sleep(NAP)
+        self._pieces.extend(_in_context(work_on, number) for number in range(len(pieces)))
+        while unfinished:
+            if not self._work_on_one():
+                time.sleep(POLL_SECONDS)
         if errors:
             raise errors[min(errors)]
-        return found
+        return results
 
 
 @contextmanager
 def team(worth_sharing: bool) -> Iterator[Share]:
-    """share(work, pieces) for stages one after the other, by the threads of `scipy.fft.set_workers`, or by one."""
+    """Yield ``share(work, pieces)``, which uses the threads of `scipy.fft.set_workers`."""
     from scipy import fft
 
     threads = fft.get_workers()
@@ -295,12 +311,13 @@ def team(worth_sharing: bool) -> Iterator[Share]:
         yield lambda work, pieces: list(map(work, pieces))
         return
     own, pool = Team(), _POOLS.of(threads - 1)
-    companions = [pool.submit(own.accompany) for _ in range(threads - 1)]
+    helpers = [pool.submit(own.work_until_done) for _ in range(threads - 1)]
     try:
-        with fft.set_workers(1):  # as in the companions' threads
+        # The helpers' threads have one worker each, too.
+        with fft.set_workers(1):
             yield own.share
     finally:
         own.is_done = True
-        # those that have begun: others wait for a thread that may be with the team of another
-        # caller
-        wait([companion for companion in companions if not companion.cancel()])
+        # Helpers that have begun are waited for; the others are cancelled, since their threads may
+        # be busy with the team of another caller.
+        wait([helper for helper in helpers if not helper.cancel()])

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ibukit._ground import arguments
-from ibukit._ground.dask_tasks import TURNS
+from ibukit._ground.dask_tasks import LINALG_LOCK
 from ibukit._ground.threads import one_thread
 from ibukit.channels.partitioned import Piece
 from ibukit.errors import AlphabetMismatch, DataChanged, ImpossibleReport
@@ -149,7 +149,7 @@ def computed(
     rows: NDArray[Any], weights: Any, mechanism: Mechanism, function: Piece, shared: Any
 ) -> Any:
     """function(channel, shared, weights) of the channel of some rows: the same bits wherever it is asked for."""
-    with TURNS, one_thread():
+    with LINALG_LOCK, one_thread():
         # one kind of array, and so one compiled kernel, whether the rows were computed here or came
         # by wire
         return function(mechanism.channel(arguments.frozen(rows.view())), shared, weights)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ibukit._ground.arguments import Floats, Ints
-from ibukit._ground.numba_fallback import PlainFirst
+from ibukit._ground.numba_fallback import InterpretUntilWorthCompiling
 from ibukit.channels import LineChannel
 from ibukit.solvers import _line_kernels as kernels
 from ibukit.solvers.interior_point import Settings, best_of
@@ -33,7 +33,7 @@ AIM = 1e-10
 
 # positions worked on in plain Python, at some hundred microseconds each: a small part of what
 # compiling takes
-LOOPS = PlainFirst(kernels, "climb", 3000)
+LOOPS = InterpretUntilWorthCompiling(kernels, "climb", 3000)
 
 
 def maximise(
