@@ -119,6 +119,30 @@ KINDS = [
     ik.MatrixMechanism(_rows(5, 7)),
     ik.UnaryEncoding(6, 0.6, 0.2),
 ]
+# one of each class that a test file of its own holds to its contract
+PROTOCOLS = [
+    ik.HadamardMechanism(6, 1.0),
+    ik.HadamardResponse(6, 1.0),
+    ik.HistogramEncoding(6, 1.0),
+    ik.ThresholdedHistogram(6, 1.0),
+    ik.DiscreteGaussian(ik.Line(-4, 3), 2.0),
+    ik.LinearGaussian(ik.Line(-4, 3), 2.0),
+    ik.PlanarGaussian(OBLONG, 2.0),
+    ik.Duchi(ik.Line(-4, 3), 1.0),
+    ik.Piecewise(ik.Line(-4, 3), 1.0),
+    ik.HybridMechanism(ik.Line(-4, 3), 1.0),
+    ik.SquareWave(ik.Line(-4, 3), 1.0),
+    ik.DiscreteSquareWave(ik.Line(-4, 3), 1.0),
+    ik.Staircase(ik.Line(-4, 3), 1.0),
+    ik.LocalHashing(6, 1.0),
+    ik.BloomRappor(6, bits=8, hashes=2, cohorts=4, f=0.5, p=0.5, q=0.75),
+    ik.CountMeanSketch(6, 1.0, rows=4, width=4),
+    ik.HadamardCountMeanSketch(6, 1.0, rows=4, width=4),
+    ik.LongitudinalResponse(6, 1.0, 2.0),
+    ik.LongitudinalUnaryEncoding.osue(6, 1.0, 2.0),
+    ik.LongitudinalHashing(6, 1.0, 2.0),
+    ik.LinkedRounds(6, (0.75, 0.25), (0.75, 0.25), 3),
+]
 
 
 def name(mechanism):

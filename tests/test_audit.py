@@ -9,6 +9,7 @@ import ibukit as ik
 from bit_trees import Seeded
 from ibukit.errors import TooLarge
 from ibukit.mechanisms import FiniteMechanism, Mechanism
+from ibukit.mechanisms.exact_samplers import registered_sampler
 from ibukit.mechanisms.points import PointReports
 from ibukit.privacy import audit, auditing
 
@@ -38,7 +39,7 @@ def released(mechanism, rng, leak=0.0):
     source = Seeded(rng)
 
     def draw(secrets):
-        reports = mechanism._released(secrets, False, source)
+        reports = mechanism._release_from(secrets, False, source)
         points = isinstance(mechanism, PointReports)
         if leak:
             truthful = rng.random(len(secrets)) < leak
@@ -65,7 +66,7 @@ def test_every_mechanism_with_a_sampler_is_audited():
         for kind in kinds
         if issubclass(kind, FiniteMechanism) and kind.draw is FiniteMechanism.draw
     }
-    assert {kind for kind in kinds if "_exactly" in vars(kind)} | by_matrix == {
+    assert {kind for kind in kinds if registered_sampler(kind)} | by_matrix == {
         type(one) for one in MECHANISMS
     }
 
@@ -111,7 +112,7 @@ def test_it_finds_the_secret_that_is_betrayed(rng):
     mechanism = ik.Rappor(6, 0.5)
 
     def draw(secrets):
-        rows = mechanism._released(secrets, False, Seeded(rng))
+        rows = mechanism._release_from(secrets, False, Seeded(rng))
         rows[secrets == 3] = np.eye(6, dtype=np.uint8)[3]
         return rows
 
@@ -171,14 +172,14 @@ def test_it_holds_as_often_as_it_says(rng):
     coin = ik.MatrixMechanism([[0.75, 0.25], [0.25, 0.75]])
     source = Seeded(rng)
     too_high = [
-        audit(coin, lambda x: coin._released(x, False, source), n=400, confidence=0.6).epsilon
+        audit(coin, lambda x: coin._release_from(x, False, source), n=400, confidence=0.6).epsilon
         > math.log(3)
         for _ in range(100)
     ]
     assert sum(too_high) <= 40 + 6 * math.sqrt(100 * 0.24)
     # negative control: without the bounds the quotient itself is too high about every second time
     plain = [
-        audit(coin, lambda x: coin._released(x, False, source), n=400, confidence=1e-9)
+        audit(coin, lambda x: coin._release_from(x, False, source), n=400, confidence=1e-9)
         for _ in range(100)
     ]
     assert sum(found.epsilon > math.log(3) for found in plain) > sum(too_high)

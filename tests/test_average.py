@@ -113,7 +113,7 @@ def test_subset_selections_of_one_size_average_to_one(k, mixture, data):
         [ik.SubsetSelection(k, epsilon, size) for epsilon in levels], weights
     )
     assert (type(average), average.size) == (ik.SubsetSelection, size)
-    rows = np.unpackbits(average._all_rows, axis=1, count=k).tolist()
+    rows = np.unpackbits(average._all_reports, axis=1, count=k).tolist()
     matrices = [estimation.subset_selection(k, epsilon, size, rows) for epsilon in levels]
     np.testing.assert_allclose(average.matrix(), free_will.average(matrices, weights), rtol=1e-12)
     if size == 1:  # k-RR

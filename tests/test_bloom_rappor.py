@@ -47,7 +47,7 @@ def written_out(mechanism):
 def test_the_matrix_follows_the_definition_and_the_level_is_attained(mechanism, rng):
     np.testing.assert_allclose(mechanism.matrix(), written_out(mechanism), rtol=1e-12)
     check_mechanism(mechanism, rng=rng, n=3000, attained=True)
-    check_channel(mechanism._channel)
+    check_channel(mechanism._full_channel)
     reports = mechanism.randomize(np.zeros(50, dtype=int), rng)
     assert np.array_equal(mechanism.restore_reports(mechanism.check_reports(reports)), reports)
 
@@ -127,7 +127,7 @@ def test_one_hash_without_collisions_is_a_unary_encoding():
 def test_least_squares_is_unbiased_and_says_where_it_is_not_defined(rng):
     mechanism = SMALL[0]
     theta = rng.dirichlet(np.ones(6))
-    every = mechanism._listed
+    every = mechanism._all_reports
     np.testing.assert_allclose(
         mechanism.invert(every, theta @ mechanism.matrix()), theta, atol=1e-11
     )

@@ -314,7 +314,7 @@ def test_bits_of_oue_and_subset_selections_are_pooled_too(rng):
     for part in tally.parts:
         q += [
             part.counts[(part.reports == row).all(axis=1)].sum() / tally.n
-            for row in average._all_rows
+            for row in average._all_reports
         ]
     expected = q @ np.linalg.pinv(average.matrix())
     np.testing.assert_allclose(

@@ -75,7 +75,7 @@ def test_secrets_collide_as_often_as_independent_ones():
 def test_the_contract_holds_and_the_level_is_attained(mechanism, rng):
     check_mechanism(mechanism, rng=rng, n=3000, attained=True)
     if mechanism.epsilon < 10:
-        check_channel(mechanism._channel)
+        check_channel(mechanism._full_channel)
     reports = mechanism.randomize(np.zeros(50, dtype=int), rng)
     assert np.array_equal(mechanism.restore_reports(mechanism.check_reports(reports)), reports)
 
@@ -83,7 +83,7 @@ def test_the_contract_holds_and_the_level_is_attained(mechanism, rng):
 @pytest.mark.parametrize("mechanism", SMALL, ids=name)
 def test_the_matrix_follows_the_definition(mechanism):
     e, k = math.exp(mechanism.epsilon), mechanism.k
-    reports = mechanism.restore_reports(mechanism._listed).astype(int)
+    reports = mechanism.restore_reports(mechanism._all_reports).astype(int)
     expected = np.empty((k, len(reports)))
     for x, (z, report) in itertools.product(range(k), enumerate(reports)):
         bucket = mechanism.buckets[report[0], x]
@@ -120,7 +120,7 @@ def test_the_published_estimate_over_all_hash_functions(kind, k, m, eps):
     theta = np.arange(1, k + 1) / (k * (k + 1) / 2)
     mechanisms = every_function(kind, k, m, eps)
     for mechanism in mechanisms:
-        every = mechanism._listed
+        every = mechanism._all_reports
         t = np.array([mechanism.invert(every[[z]], np.ones(1)) for z in range(mechanism.m)])
         first, second = first + mechanism.matrix() @ t, second + mechanism.matrix() @ t**2
         collide = mechanism.buckets[0][:, None] == mechanism.buckets[0]
@@ -170,7 +170,7 @@ def test_without_collisions_a_sketch_is_what_it_is_made_of():
         for m in every_function(ik.CountMeanSketch, 3, 3, 1.0)
         if len(set(m.buckets[0].tolist())) == 3
     )
-    bits = distinct.restore_reports(distinct._listed)[:, 1:][:, distinct.buckets[0]]
+    bits = distinct.restore_reports(distinct._all_reports)[:, 1:][:, distinct.buckets[0]]
     order = np.argsort(bits @ [4, 2, 1])
     np.testing.assert_allclose(distinct.matrix()[:, order], ik.Rappor(3, 1.0).matrix(), rtol=1e-12)
     same = [0, 1, 2]

@@ -45,7 +45,7 @@ def test_the_contract_holds_and_the_level_is_attained(mechanism, rng):
     check_mechanism(mechanism, rng=rng, n=3000, attained=True)
     assert np.abs(mechanism.matrix().sum(axis=1) - 1).max() < 1e-12
     if mechanism.epsilon < 10:
-        check_channel(mechanism._channel)
+        check_channel(mechanism._full_channel)
 
 
 @pytest.mark.parametrize("mechanism", RESPONSES, ids=name)

@@ -79,7 +79,7 @@ def test_unary_encodings_are_debiased_bit_by_bit(mechanism, rng):
     # exactly right on the reports' true distribution: a left inverse of the channel
     theta = rng.dirichlet(np.ones(6))
     matrix = naive.rappor(6, 1.3) if p_one != 0.5 else naive.oue(6, 1.3)
-    assert np.abs(mechanism.invert(mechanism._all_rows, theta @ matrix) - theta).max() <= 1e-13
+    assert np.abs(mechanism.invert(mechanism._all_reports, theta @ matrix) - theta).max() <= 1e-13
 
 
 @pytest.mark.parametrize("epsilon", [5e-15, 1e-12, 1e-6])

@@ -6,7 +6,6 @@ import pytest
 
 import ibukit as ik
 from ibukit.errors import AlphabetMismatch
-from ibukit.mechanisms import FiniteMechanism
 
 WORK = ["Private", "Self-emp", "Federal-gov"]
 RESPONSE = ik.RandomizedResponse(WORK, 1.0)
@@ -168,32 +167,3 @@ def test_without_an_end_labels_are_all_there_is(rng):
     endless = ik.LinearGeometric(ik.Line(None, None), 1.0)
     with pytest.raises(ValueError, match=r"codes must be False: Line\(None, None\) has no end"):
         endless.randomize([3, 4], rng, codes=True)
-
-
-class Old(FiniteMechanism):
-    """Written before `draw` had its name: `randomize`, on codes."""
-
-    def __init__(self, alphabet):
-        self._keep(alphabet=alphabet, epsilon=np.inf)
-
-    def make_matrix(self):
-        return np.eye(self.k)
-
-    def randomize(self, secrets, rng):
-        return np.asarray(secrets)[::-1]
-
-
-class OldHeir(ik.RandomizedResponse):
-    """The same, asking its parent."""
-
-    def randomize(self, secrets, rng):
-        return np.zeros_like(super().randomize(secrets, rng))
-
-
-def test_a_class_that_has_its_own_randomize_keeps_it(rng):
-    assert Old(ik.Alphabet(WORK)).randomize(["Private", "Self-emp"], rng).tolist() == [
-        "Self-emp",
-        "Private",
-    ]
-    assert OldHeir(WORK, 1.0).randomize(["Self-emp"] * 3, rng).tolist() == ["Private"] * 3
-    assert OldHeir(ik.Line(17, 20), 1.0).randomize([19, 18], rng).tolist() == [17, 17]

@@ -95,7 +95,7 @@ def test_the_law_of_the_lattice_by_every_branch_of_its_bits(monkeypatch):
     for secret, row in enumerate(matrix_of_line(steps)):
         expected = dict(enumerate(row.tolist()))
         assert_law(
-            lambda source, x=secret: int(mechanism._released([x], True, source)[0]),
+            lambda source, x=secret: int(mechanism._release_from([x], True, source)[0]),
             expected,
             3,
             11,
@@ -103,7 +103,7 @@ def test_the_law_of_the_lattice_by_every_branch_of_its_bits(monkeypatch):
         )
     with pytest.raises(AssertionError):
         assert_law(
-            lambda source: int(mechanism._released([1], True, source)[0]),
+            lambda source: int(mechanism._release_from([1], True, source)[0]),
             expected,
             3,
             11,
@@ -126,7 +126,7 @@ def test_both_directions_have_their_own_steps(rng, monkeypatch):
 def test_codes_have_the_law_of_the_matrix(mechanism, rng):
     n, secret = 30_000, mechanism.k - 2
     counts = np.bincount(
-        mechanism._released(np.full(n, secret), True, Seeded(rng)), minlength=mechanism.k
+        mechanism._release_from(np.full(n, secret), True, Seeded(rng)), minlength=mechanism.k
     )
     assert stats.chisquare(counts, n * mechanism.matrix()[secret]).pvalue > 1e-6
     other = type(mechanism)(mechanism.alphabet, mechanism.epsilon * 1.06)
@@ -134,12 +134,12 @@ def test_codes_have_the_law_of_the_matrix(mechanism, rng):
 
 
 def test_points_have_the_law_of_the_noise(rng):
-    off = ALL[3]._released(np.full(20_000, 6), True, Seeded(rng)) - [2.5 * 0.7, 1.5 * 0.5]
+    off = ALL[3]._release_from(np.full(20_000, 6), True, Seeded(rng)) - [2.5 * 0.7, 1.5 * 0.5]
     radius, angle = np.hypot(*off.T), np.arctan2(off[:, 1], off[:, 0])
     assert stats.kstest(radius, stats.gamma(2, scale=1 / 1.3).cdf).pvalue > 1e-6
     assert stats.kstest(radius, stats.gamma(2, scale=1.05 / 1.3).cdf).pvalue < 1e-6
     assert stats.kstest(angle, stats.uniform(-math.pi, 2 * math.pi).cdf).pvalue > 1e-6
-    off = ALL[2]._released(np.full(20_000, 2), True, Seeded(rng)) - 5
+    off = ALL[2]._release_from(np.full(20_000, 2), True, Seeded(rng)) - 5
     assert stats.kstest(off, stats.laplace(scale=1 / 0.7).cdf).pvalue > 1e-6
     assert stats.kstest(off, stats.laplace(scale=1.1 / 0.7).cdf).pvalue < 1e-6
 
@@ -195,7 +195,7 @@ def test_the_level_is_epsilon(mechanism):
 def test_reports_of_points_go_into_a_tally(rng):
     mechanism, theta = ik.PlanarLaplace(GRID, 4.0), np.arange(1, 13) / 78
     secrets = GRID.values[rng.choice(12, 1500, p=theta)]
-    points = mechanism.of_points._released(secrets, False, Seeded(rng))
+    points = mechanism.of_points._release_from(secrets, False, Seeded(rng))
     estimate = ik.mle(mechanism.tally_points(points, outside="keep"))
     assert ik.squared_l2(estimate.distribution, theta) < ik.squared_l2(ik.uniform(12), theta) / 3
     line = ik.LinearLaplace(LINE, 2.0)
@@ -235,7 +235,7 @@ def test_the_ends_of_what_fits():
         mechanism = LinearLaplacePoints(LINE, epsilon)
         assert mechanism.release_epsilon == epsilon
         off = (
-            np.abs(mechanism._released(np.zeros(20, dtype=int), True, OPERATING_SYSTEM) - 3)
+            np.abs(mechanism._release_from(np.zeros(20, dtype=int), True, OPERATING_SYSTEM) - 3)
             * epsilon
         )
         assert (

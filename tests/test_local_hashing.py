@@ -181,7 +181,7 @@ def test_all_balanced_ones_are_subset_selection():
         f for f in product(range(g), repeat=k) if np.bincount(f, minlength=g).tolist() == [2, 2, 2]
     ]
     matrix, same = np.zeros((k, 15)), ik.SubsetSelection(k, epsilon, 2)
-    rows = same.restore_reports(same._all_rows).tolist()
+    rows = same.restore_reports(same._all_reports).tolist()
     for function in functions:
         for y in range(g):
             support = np.array([bucket == y for bucket in function])

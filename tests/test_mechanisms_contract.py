@@ -12,7 +12,7 @@ import ibukit as ik
 import mechanism_cases
 from ibukit.mechanisms import FiniteMechanism
 from ibukit.testing import check_mechanism
-from mechanism_cases import ALL, ATTAINED, FINITE, KINDS, NOT_ATTAINED, UNBOUNDED, name
+from mechanism_cases import ALL, ATTAINED, FINITE, KINDS, NOT_ATTAINED, PROTOCOLS, UNBOUNDED, name
 
 N = 5000
 LISTED = [mechanism for mechanism in KINDS if isinstance(mechanism, FiniteMechanism)]
@@ -77,7 +77,7 @@ def test_nobody_is_lost(mechanism, rng):
     assert len(mechanism.randomize(secrets, rng, codes=True)) == counts.sum()
 
 
-@pytest.mark.parametrize("mechanism", KINDS, ids=name)
+@pytest.mark.parametrize("mechanism", [*KINDS, *PROTOCOLS], ids=name)
 def test_the_same_seed_gives_the_same_reports(mechanism):
     counts = np.full(mechanism.k, 20)
     secrets = np.repeat(np.arange(mechanism.k), counts)
@@ -89,7 +89,7 @@ def test_the_same_seed_gives_the_same_reports(mechanism):
     assert np.array_equal(parts[0].counts, parts[1].counts)
 
 
-@pytest.mark.parametrize("mechanism", KINDS, ids=name)
+@pytest.mark.parametrize("mechanism", [*KINDS, *PROTOCOLS], ids=name)
 def test_all_randomness_comes_from_the_generator_given(mechanism, monkeypatch):
     rng = np.random.default_rng(1)
 
@@ -117,7 +117,7 @@ def test_all_randomness_comes_from_the_generator_given(mechanism, monkeypatch):
         assert rng.bit_generator.state != before
 
 
-@pytest.mark.parametrize("mechanism", KINDS, ids=name)
+@pytest.mark.parametrize("mechanism", [*KINDS, *PROTOCOLS], ids=name)
 def test_pickled_and_equal(mechanism, rng):
     again = pickle.loads(pickle.dumps(mechanism))
     assert again == mechanism

@@ -229,8 +229,8 @@ def test_any_channel_may_lie_in_partitions():
         def __post_init__(self):
             pass
 
-        def randomize(self, secrets, rng):
-            return np.asarray(secrets) + rng.normal(size=len(secrets))
+        def draw(self, secrets, rng):
+            return secrets + rng.normal(size=len(secrets))
 
         def check_reports(self, reports):
             return np.asarray(reports, dtype=float)

@@ -81,7 +81,7 @@ def test_merged_reports_have_probabilities(mechanism):
     matrix = bits.grouped(mechanism, sizes)
     assert matrix.sum(axis=1) == pytest.approx([1, 1])
     # the chance that the first secret's own bit is set
-    rows = np.unpackbits(mechanism._all_rows, axis=1, count=mechanism.k)
+    rows = np.unpackbits(mechanism._all_reports, axis=1, count=mechanism.k)
     first, last = mechanism.matrix()[[0, -1]] @ rows[:, 0]
     assert (first, last) == pytest.approx((mechanism.p_one, mechanism.p_zero))
 

@@ -32,13 +32,14 @@ LISTED = [
 def test_the_law_is_the_matrix(mechanism, depth):
     """Each branch of the random bits is followed; what is left after `depth` of them bounds the difference."""
     codes = {
-        str(row.tolist()): z for z, row in enumerate(mechanism.restore_reports(mechanism._listed))
+        str(row.tolist()): z
+        for z, row in enumerate(mechanism.restore_reports(mechanism._all_reports))
     }
     for secret in (0, mechanism.k - 1):
         expected = {z: p for z, p in enumerate(mechanism.matrix()[secret]) if p}
 
         def draw(source, secret=secret):
-            report = mechanism._released([secret], True, source)
+            report = mechanism._release_from([secret], True, source)
             return codes[str(report[0].tolist())]
 
         assert_law(draw, expected, 2, depth, most_left=0.35)
@@ -49,7 +50,7 @@ def test_the_law_on_a_line_without_an_end():
     a = math.exp(-2.0)
     expected = {z: (1 - a) / (1 + a) * a ** abs(z - 7) for z in range(-20, 40)}
     assert_law(
-        lambda source: int(mechanism._released([7], False, source)[0]),
+        lambda source: int(mechanism._release_from([7], False, source)[0]),
         expected,
         2,
         11,
@@ -61,7 +62,7 @@ def test_a_mechanism_of_another_law_is_found():
     other = ik.RandomizedResponse(LINE, 1.5)
     expected = dict(enumerate(ik.RandomizedResponse(LINE, 1.0).matrix()[0]))
     with pytest.raises(AssertionError):
-        assert_law(lambda source: int(other._released([0], True, source)[0]), expected, 2, 10)
+        assert_law(lambda source: int(other._release_from([0], True, source)[0]), expected, 2, 10)
 
 
 @pytest.mark.parametrize(
@@ -143,7 +144,7 @@ def test_what_doubles_give_away_is_kept():
             self.left -= 1
             return np.full(n, 0 if self.left > 0 else 2**width - 1, dtype=np.uint64)
 
-    assert ik.LinearGeometric(2, 1.0)._released([0], True, Zeros(1001)).tolist() == [1000]
+    assert ik.LinearGeometric(2, 1.0)._release_from([0], True, Zeros(1001)).tolist() == [1000]
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ def test_rappor_and_oue_are_two_of_them(kind, epsilon):
 
 def test_the_estimate_of_its_bits_is_unbiased_with_the_published_variance():
     theta, p, q = np.array([0.6, 0.3, 0.1, 0.0]), UE.p, UE.q
-    law, reports = theta @ UE.matrix(), UE._all_rows
+    law, reports = theta @ UE.matrix(), UE._all_reports
     estimates = np.array([UE.invert(reports[[z]], np.ones(1)) for z in range(UE.m)])
     np.testing.assert_allclose(law @ estimates, theta, atol=1e-12)
     variance = q * (1 - q) / (p - q) ** 2 + theta * (1 - p - q) / (p - q) + theta * (1 - theta)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 import ibukit as ik
 from ibukit.channels import DenseChannel
+from ibukit.domain.report_kind import ReportKind
 
 
 def chances(f: float, p: float, q: float) -> tuple[float, float]:
@@ -26,7 +27,7 @@ class KnownFilters(ik.Mechanism):
     own: tuple[float, float]
     filters: NDArray[np.float64]
 
-    in_rows = True
+    report_kind = ReportKind.ROWS
 
     @property
     def epsilon(self) -> float:

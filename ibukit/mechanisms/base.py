@@ -1,10 +1,17 @@
-"""What every mechanism offers: draw a report, count reports, and say how probable they are."""
+"""Base classes `Mechanism` and `FiniteMechanism`.
+
+They stand in one file, because each mechanism can be asked for a finite one (`as_finite`). The
+public methods `randomize`, `release` and `tally` take and return labels, or codes with
+``codes=True``; the methods that a subclass defines (`draw`, `check_reports`, `channel`) work on
+codes alone.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import fields
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -18,15 +25,19 @@ from ibukit._ground.typing import override
 from ibukit.channels import Channel, DenseChannel
 from ibukit.domain.alphabet import Alphabet, Line, as_alphabet
 from ibukit.domain.labels import codes_of, in_order
+from ibukit.domain.report_kind import ReportKind
 from ibukit.errors import AlphabetMismatch, NoExactSampler, NotInvertible
-from ibukit.exact import Exact, Source, Table
-from ibukit.mechanisms._labelled import BY_PLACE, Labelled
+from ibukit.exact import OPERATING_SYSTEM, Exact, Source, Table
 from ibukit.mechanisms.draws import drawable, one_by_one
+from ibukit.mechanisms.exact_samplers import registered_sampler
 from ibukit.tally.tally import Part, Tally, check_tally, make_part
 
+# End of the error message for a label that is not in the alphabet.
+CODES_HINT = "; places in the alphabet are taken with codes=True"
 
-class Mechanism(Labelled):
-    """A channel from secrets to reports: P(report z | secret x) = M_xz.
+
+class Mechanism(arguments.ReadOnlyArrays, ABC):
+    r"""A channel from secrets to reports: :math:`P(\text{report }z\mid\text{secret }x)=M_{xz}`.
 
     What is said of its privacy is said of these probabilities. `randomize` and `simulate` are a
     *simulator*, for experiments. Do not run them on users' devices to release what they draw: they
@@ -71,13 +82,182 @@ class Mechanism(Labelled):
     metric: ClassVar[bool] = False
     """Whether `epsilon` is per unit of distance (d-privacy) or for all pairs of secrets (local DP)."""
 
+    report_kind: ClassVar[ReportKind] = ReportKind.NUMBERS
+    """Form in which tables and files hold the reports."""
+
     def __post_init__(self) -> None:
-        """Bring the fields that every mechanism has into shape; a subclass that has more to check calls this first."""
+        """Check and convert the fields of every mechanism; subclasses with more fields extend it."""
         self._keep(alphabet=as_alphabet(self.alphabet))
-        # a level of infinity is an honest one: no privacy
+        # An infinite epsilon is accepted: it states that there is no privacy.
         given: Any = self.__getstate__().get("epsilon", math.inf)
         if not isinstance(given, float) or given != math.inf:
             self._keep(epsilon=arguments.positive("epsilon", given))
+
+    @property
+    def k(self) -> int:
+        """Number of secrets."""
+        return len(self.alphabet)
+
+    @abstractmethod
+    def draw(self, secrets: NDArray[Any], rng: Generator) -> NDArray[Any]:
+        """Draw one report for each user, in codes; `randomize` and `simulate` call it.
+
+        Parameters
+        ----------
+        secrets : ndarray of int, shape (n,)
+            Codes of the users' true values; their labels where the alphabet has no end.
+        rng : numpy.random.Generator
+
+        Returns
+        -------
+        ndarray, n reports
+            Codes 0..m-1 where the reports can be listed.
+        """
+
+    @abstractmethod
+    def check_reports(self, reports: ArrayLike) -> NDArray[Any]:
+        """Bring reports into the form that the tally keeps.
+
+        Reports outside the alphabet raise `AlphabetMismatch`.
+        """
+
+    @abstractmethod
+    def channel(self, reports: NDArray[Any]) -> Channel:
+        """Forward and adjoint on the given reports (in the form of `check_reports`)."""
+
+    def log_scale(self, reports: NDArray[Any]) -> Floats | None:
+        """Logarithm of the factor that `channel` leaves out of each probability.
+
+        None if it leaves out nothing.
+        """
+        return None
+
+    def restore_reports(self, kept: NDArray[Any]) -> NDArray[Any]:
+        """Reports as `randomize` draws them, from the form that a tally keeps.
+
+        It undoes `check_reports`: a mechanism that overrides one of the two overrides both.
+
+        Parameters
+        ----------
+        kept : ndarray, shape (s,) or (s, width)
+            As `check_reports` returns them, and as they stand in ``tally.parts[i].reports``.
+
+        Returns
+        -------
+        ndarray, s reports
+            Codes, integers, pairs of coordinates, or rows of 0 and 1.
+        """
+        return kept
+
+    def code_reports(self, reports: ArrayLike) -> NDArray[Any]:
+        """Codes of reports given by their labels.
+
+        Reports that cannot be listed are their own names.
+        """
+        return arguments.whole_array("reports", reports)
+
+    def label_reports(self, reports: NDArray[Any]) -> NDArray[Any]:
+        """Labels of reports as `draw` returns them; it undoes `code_reports`."""
+        return reports
+
+    def as_finite(self) -> FiniteMechanism:
+        """A mechanism of the same information whose reports can be listed.
+
+        By default it is the mechanism itself if its reports can be listed, and a ValueError if not.
+        A mechanism whose columns are multiples of finitely many overrides it: reports may be merged
+        where each makes the secrets as probable as the others do, relative to each other. What is
+        known about limits and bounds is asked of this one.
+
+        Raises
+        ------
+        ValueError
+            If no list of reports says as much.
+        """
+        raise ValueError(
+            f"mechanism must have reports that can be listed, got {self}; a truncated kind has a "
+            "little less information, and so has the matrix of enough of its reports as a "
+            "MatrixMechanism, with one more column for the rest"
+        )
+
+    def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:
+        r"""The unbiased estimate v with :math:`\mathbb E[v]=\theta`, shape (k,).
+
+        It is computed from the frequencies of the reports seen.
+        """
+        raise NotInvertible(
+            f"{self} has no square channel matrix, so matrix inversion does not apply; use mle or ibu"
+        )
+
+    def randomize(self, secrets: ArrayLike, rng: Generator, *, codes: bool = False) -> NDArray[Any]:
+        """Simulate one report for each user; what leaves a device is drawn by `release`.
+
+        Parameters
+        ----------
+        secrets : sequence, n labels
+            The users' true values, as they stand in the alphabet.
+        rng : numpy.random.Generator
+        codes : bool
+            Secrets are places 0..k-1 in the alphabet instead of labels, and so are reports that can
+            be listed. On a grid, where labels are pairs, single numbers are always the places of
+            cells, as `Grid.locate` has them.
+
+        Returns
+        -------
+        ndarray, n reports
+            As `tally` takes them.
+
+        Raises
+        ------
+        AlphabetMismatch
+            If a secret is not in the alphabet.
+        ValueError
+            If a secret is missing.
+        """
+        rng = arguments.generator(rng)
+        return self._draw_labelled(secrets, codes, lambda places: self.draw(places, rng))
+
+    def release(self, secrets: ArrayLike, *, codes: bool = False) -> NDArray[Any]:
+        """Draw one report for each user, for release: without a rounding.
+
+        Random bits are those of the operating system. From secret to report there are whole numbers
+        only: the bits are compared with the digits of probabilities, as many as it takes.
+        `epsilon`, a double, is taken as the fraction that it is. A mechanism whose matrix is all
+        that is known of it is drawn from fractions next to the matrix, and Laplace noise on a fine
+        lattice. The level of what is drawn is `release_epsilon`. How long a draw takes is not
+        hidden, and there is no seed: nobody can draw the same reports again.
+
+        Parameters
+        ----------
+        secrets : sequence, n labels
+            The users' true values, as for `randomize`.
+        codes : bool
+            Secrets, and reports that can be listed, are places instead of labels, as for
+            `randomize`.
+
+        Returns
+        -------
+        ndarray, n reports
+            As `tally` takes them.
+
+        Raises
+        ------
+        NoExactSampler
+            If there is no such sampler; the message says what to take instead.
+        AlphabetMismatch
+            If a secret is not in the alphabet.
+        ValueError
+            If a secret is missing.
+        """
+        return self._release_from(secrets, codes, OPERATING_SYSTEM)
+
+    @property
+    def release_epsilon(self) -> float:
+        """The level of what `release` draws, rounded up where it is no double.
+
+        It is `epsilon` itself wherever a sampler follows from `epsilon`; otherwise that of the
+        fractions next to the matrix. It is per unit of distance where `metric` is True.
+        """
+        return self._exact_sampler().level()
 
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
         """Draw the tally of a whole population.
@@ -99,53 +279,98 @@ class Mechanism(Labelled):
         counts = in_order("secret_counts", secret_counts, self.alphabet)
         return self.tally(self.draw(one_by_one(counts, self), rng), codes=True)
 
-    def restore_reports(self, kept: NDArray[Any]) -> NDArray[Any]:
-        """Reports as `randomize` draws them, from the form that a tally keeps.
+    def _release_from(self, secrets: ArrayLike, codes: bool, source: Source) -> NDArray[Any]:
+        """Draw as `release` does, with random bits of this source."""
+        sampler = self._exact_sampler()
+        return self._draw_labelled(secrets, codes, lambda places: sampler.draw(places, source))
 
-        It undoes `check_reports`: a mechanism that overrides one of the two overrides both.
+    def _exact_sampler(self) -> Exact:
+        """The sampler without roundings of exactly this class, or the default one."""
+        make = registered_sampler(type(self))
+        return make(self) if make else self._default_exact_sampler()
+
+    def _default_exact_sampler(self) -> Exact:
+        raise NoExactSampler(
+            f"{type(self).__name__} has no sampler without roundings; take a mechanism over the "
+            "same secrets that has one, such as LinearGeometric or LinearLaplace on a line, "
+            "PlanarGeometric or PlanarLaplace on a grid, or a unary encoding"
+        )
+
+    def _draw_labelled(
+        self, secrets: ArrayLike, codes: bool, draw: Callable[[NDArray[Any]], NDArray[Any]]
+    ) -> NDArray[Any]:
+        """Draw from the codes of secrets; the reports are labels if the secrets were."""
+        if not self.alphabet.bounded:
+            if arguments.flag("codes", codes):
+                raise ValueError(
+                    f"codes must be False: {self.alphabet!r} has no end, and labels stand for "
+                    "themselves"
+                )
+            return draw(arguments.whole_array("secrets", secrets))
+        if arguments.flag("codes", codes) or self.alphabet.are_codes(secrets):
+            return draw(arguments.codes("secrets", secrets, self.k))
+        return self.label_reports(draw(codes_of("secrets", secrets, self.alphabet, CODES_HINT)))
+
+    def tally(
+        self,
+        reports: ArrayLike,
+        *,
+        counts: ArrayLike | None = None,
+        codes: bool = False,
+        weighted: bool = False,
+    ) -> Tally:
+        """Count the distinct reports.
+
+        Where the alphabet has no end the tally is over its part from which alone the reports can
+        best be explained (see `Tally.full_alphabet`).
 
         Parameters
         ----------
-        kept : ndarray, shape (s,) or (s, width)
-            As `check_reports` returns them, and as they stand in ``tally.parts[i].reports``.
-
-        Returns
-        -------
-        ndarray, s reports
-            Codes, integers, pairs of coordinates, or rows of 0 and 1.
-        """
-        return kept
-
-    def as_finite(self) -> FiniteMechanism:
-        """A mechanism of the same information whose reports can be listed.
-
-        By default it is the mechanism itself if its reports can be listed, and a ValueError if not.
-        A mechanism whose columns are multiples of finitely many overrides it: reports may be merged
-        where each makes the secrets as probable as the others do, relative to each other. What is
-        known about limits and bounds is asked of this one.
+        reports : sequence, n reports
+            Labels, where the reports can be listed: of a mechanism that reports secrets, those of
+            the alphabet. Otherwise the integers, pairs of coordinates or rows of bits that were
+            reported.
+        counts : array_like of int, shape (n,), optional
+            How often each was reported, once by default; a report may be there more than once.
+        codes : bool
+            Reports that can be listed are places 0..m-1 in their list instead of labels.
+        weighted : bool
+            Whether `counts` may be weights, any numbers that are not negative: what they do to
+            standard errors `tally_counts` says.
 
         Raises
         ------
+        AlphabetMismatch
+            If a report is not in the alphabet of reports.
+        ImpossibleReport
+            If no secret can produce a report.
         ValueError
-            If no list of reports says as much.
+            If a report is missing, or there is none at all.
         """
-        raise ValueError(
-            f"mechanism must have reports that can be listed, got {self}; a truncated kind has a little less "
-            "information, and so has the matrix of enough of its reports as a MatrixMechanism, with one more column "
-            "for the rest"
-        )
+        checked_reports = self._read_reports(reports, codes)
+        if arguments.flag("weighted", weighted) and counts is None:
+            raise ValueError("counts must be given where weighted is True, got None")
+        check = arguments.weights if weighted else arguments.counts
+        n = len(checked_reports)
+        return self._count(checked_reports, None if counts is None else check("counts", counts, n))
 
-    def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:
-        """The unbiased estimate v with E[v] = theta, shape (k,).
+    def _read_reports(self, reports: ArrayLike, codes: bool) -> NDArray[Any]:
+        """Reports, labels or codes, in the form of `check_reports`."""
+        as_codes = arguments.flag("codes", codes)
+        read = arguments.whole_array("reports", reports) if as_codes else self.code_reports(reports)
+        return self.check_reports(read)
 
-        It is computed from the frequencies of the reports seen.
-        """
-        raise NotInvertible(
-            f"{self} has no square channel matrix, so matrix inversion does not apply; use mle or ibu"
-        )
+    def _count(self, reports: NDArray[Any], counts: Ints | Floats | None) -> Tally:
+        """The tally of reports in the form of `check_reports`; each counts once by default."""
+        if self.alphabet.bounded or not len(reports):
+            return Tally((make_part(self, reports, counts),))
+        # No secret outside the window explains a report better than the nearest one inside.
+        window = self.alphabet.window(reports)
+        bounded: Mechanism = replace(self, alphabet=window)  # type: ignore[type-var]
+        return Tally((make_part(bounded, reports, counts),), full_alphabet=self.alphabet)
 
     def __getstate__(self) -> dict[str, Any]:
-        # only the parameters travel: matrices are computed again where they are needed
+        # Only the parameters are pickled: matrices are computed again where they are needed.
         return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
 
 
@@ -190,6 +415,8 @@ class FiniteMechanism(Mechanism):
     array([0.5, 0.5, 0. ])
     """
 
+    report_kind: ClassVar[ReportKind] = ReportKind.LABELS
+
     @property
     def m(self) -> int:
         """Number of possible reports."""
@@ -197,7 +424,7 @@ class FiniteMechanism(Mechanism):
 
     @property
     def report_alphabet(self) -> Alphabet:
-        """What the reports are called.
+        """Labels of the reports.
 
         They have the secrets' labels where there are as many reports, else 0..m-1. A mechanism
         whose reports are something else overrides it.
@@ -206,10 +433,10 @@ class FiniteMechanism(Mechanism):
 
     @override
     def code_reports(self, reports: ArrayLike) -> NDArray[Any]:
-        known = self.report_alphabet
-        if known.are_codes(reports):
+        labels = self.report_alphabet
+        if labels.are_codes(reports):
             return arguments.codes("reports", reports, self.m)
-        return codes_of("reports", reports, known, BY_PLACE)
+        return codes_of("reports", reports, labels, CODES_HINT)
 
     @override
     def label_reports(self, reports: NDArray[Any]) -> NDArray[Any]:
@@ -220,13 +447,13 @@ class FiniteMechanism(Mechanism):
         return self
 
     def make_matrix(self) -> Floats:
-        """Compute the channel matrix M_xz = P(z given x), shape (k, m).
+        r"""Compute the channel matrix :math:`M_{xz}=P(z\mid x)`, shape (k, m).
 
-        `matrix` asks once and keeps it.
+        `matrix` calls it once and keeps the result.
         """
         raise NotImplementedError(
-            f"{type(self).__name__} does not say its probabilities: define make_matrix(self), which returns an array "
-            "of shape (k, m) whose rows sum to 1"
+            f"{type(self).__name__} does not say its probabilities: define make_matrix(self), which "
+            "returns an array of shape (k, m) whose rows sum to 1"
         )
 
     @cached_property
@@ -234,31 +461,33 @@ class FiniteMechanism(Mechanism):
         return np.asarray(self.make_matrix(), dtype=np.float64)
 
     def matrix(self) -> Floats:
-        """The channel matrix M_xz = P(z given x), shape (k, m), read-only; rows sum to 1."""
+        r"""The channel matrix :math:`M_{xz}=P(z\mid x)`, shape (k, m), read-only; rows sum to 1."""
         return arguments.frozen(self._matrix)
 
     def _row(self, secret: int) -> Floats:
-        return np.asarray(self.matrix()[secret])
+        """Probabilities of all reports given one secret, shape (m,)."""
+        return self.matrix()[secret]
 
     @property
-    def _listed(self) -> NDArray[Any]:
+    def _all_reports(self) -> NDArray[Any]:
         """All possible reports, in the form that a tally keeps."""
         return np.arange(self.m)
 
     @cached_property
-    def _channel(self) -> Channel:
-        return self.channel(self._listed)
+    def _full_channel(self) -> Channel:
+        """The channel of all possible reports."""
+        return self.channel(self._all_reports)
 
     def forward(self, theta: ArrayLike) -> Floats:
-        """Distribution of the reports, theta M, shape (m,).
+        r"""Distribution of the reports, :math:`\theta M`, shape (m,).
 
         The secrets are distributed as `theta`.
         """
-        return self._channel.forward(arguments.vector("theta", theta, self.k))
+        return self._full_channel.forward(arguments.vector("theta", theta, self.k))
 
     def adjoint(self, w: ArrayLike) -> Floats:
         """Weights on the reports carried back to the secrets: M w, shape (k,)."""
-        return self._channel.adjoint(arguments.vector("w", w, self.m))
+        return self._full_channel.adjoint(arguments.vector("w", w, self.m))
 
     @override
     def channel(self, reports: NDArray[Any]) -> Channel:
@@ -293,72 +522,85 @@ class FiniteMechanism(Mechanism):
             If a label is there twice, a count is no whole number or negative, or there is no report
             at all.
         """
-        listed = self._listed  # first, because it refuses to list too many
+        every_report = self._all_reports  # first, because it refuses to list too many
         return Tally(
-            (make_part(self, listed, in_order("counts", counts, self.report_alphabet, weighted)),)
+            (
+                make_part(
+                    self, every_report, in_order("counts", counts, self.report_alphabet, weighted)
+                ),
+            )
         )
 
     @override
-    def _count(self, seen: NDArray[Any], often: Ints | Floats | None) -> Tally:
-        listed = type(self).check_reports is FiniteMechanism.check_reports and self.m <= len(seen)
-        if often is not None or not listed:
-            return super()._count(seen, often)
-        return Tally((make_part(self, np.arange(self.m), np.bincount(seen, minlength=self.m)),))
+    def _read_reports(self, reports: ArrayLike, codes: bool) -> NDArray[Any]:
+        if arguments.flag("codes", codes) or not self._reports_are_codes:
+            return super()._read_reports(reports, codes)
+        # Codes that were looked up in the list of all reports need no further check.
+        return self.code_reports(reports)
 
     @override
-    def _coded(self, reports: ArrayLike, codes: bool) -> NDArray[Any]:
-        if (
-            arguments.flag("codes", codes)
-            or type(self).check_reports is not FiniteMechanism.check_reports
-        ):
-            return super()._coded(reports, codes)
-        return self.code_reports(reports)  # found in a list of all: there is nothing more to check
+    def _count(self, reports: NDArray[Any], counts: Ints | Floats | None) -> Tally:
+        # Many reports that are codes are counted by `bincount` instead of being sorted.
+        if counts is None and self._reports_are_codes and self.m <= len(reports):
+            totals = np.bincount(reports, minlength=self.m)
+            return Tally((make_part(self, np.arange(self.m), totals),))
+        return super()._count(reports, counts)
+
+    @property
+    def _reports_are_codes(self) -> bool:
+        """Whether a tally keeps codes 0..m-1, because no class changed `check_reports`."""
+        return type(self).check_reports is FiniteMechanism.check_reports
 
     @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> NDArray[Any]:
         reports = np.empty(len(secrets), dtype=np.int64)
+        if not len(secrets):
+            return reports
+        # Users of one secret are drawn together, the secrets in ascending order.
         order = np.argsort(secrets, kind="stable")
-        for secret, users in zip(*_groups(secrets[order], order), strict=True):
+        present, starts = np.unique(secrets[order], return_index=True)
+        for secret, users in zip(present.tolist(), np.split(order, starts[1:]), strict=True):
             row = self._row(secret)
             reports[users] = rng.choice(self.m, size=len(users), p=row / row.sum())
         return reports
 
-    @cached_property
-    def _fractions(self) -> Table:
-        """The fractions that are released where only the matrix is known."""
-        return Table(self.matrix())
-
-    @override
-    def _exact_by_default(self) -> Exact:
-        if type(self).draw is not FiniteMechanism.draw:
-            raise NoExactSampler(
-                f"{type(self).__name__} has no sampler without roundings; release through its matrix: "
-                "MatrixMechanism(mechanism.matrix(), mechanism.alphabet, mechanism.report_alphabet)"
-            )
-        return self._exact_by_matrix()
-
-    def _exact_by_matrix(self) -> Exact:
-        def draw(secrets: NDArray[Any], source: Source) -> NDArray[Any]:
-            return self.restore_reports(self._listed[self._fractions.draw(secrets, source)])
-
-        def level() -> float:
-            table = self._fractions
-            return (
-                table.level_per_distance(self.alphabet.distances())
-                if self.metric
-                else table.level()
-            )
-
-        return Exact(draw, level)
-
     @override
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
+        # The reports of all users of one secret are one multinomial draw from its row.
         rng = arguments.generator(rng)
         counts = in_order("secret_counts", secret_counts, self.alphabet)
         present = np.flatnonzero(counts)
         rows = self.matrix()[present]
         drawn = rng.multinomial(counts[present], drawable(rows))
         return self.tally_counts(drawn.sum(axis=0))
+
+    @cached_property
+    def _fractions(self) -> Table:
+        """Fractions next to the matrix, for `release` where the matrix is all that is known."""
+        return Table(self.matrix())
+
+    @override
+    def _default_exact_sampler(self) -> Exact:
+        if type(self).draw is not FiniteMechanism.draw:
+            raise NoExactSampler(
+                f"{type(self).__name__} has no sampler without roundings; release through its "
+                "matrix: MatrixMechanism(mechanism.matrix(), mechanism.alphabet, "
+                "mechanism.report_alphabet)"
+            )
+        return self._matrix_sampler()
+
+    def _matrix_sampler(self) -> Exact:
+        """The sampler of the fractions next to the matrix."""
+
+        def draw(secrets: NDArray[Any], source: Source) -> NDArray[Any]:
+            return self.restore_reports(self._all_reports[self._fractions.draw(secrets, source)])
+
+        def level() -> float:
+            if self.metric:
+                return self._fractions.level_per_distance(self.alphabet.distances())
+            return self._fractions.level()
+
+        return Exact(draw, level)
 
     @override
     def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:
@@ -367,50 +609,47 @@ class FiniteMechanism(Mechanism):
         return self._solve(q)
 
     def _solve(self, q: Floats) -> Floats:
-        return np.asarray(q @ self._right_inverse)
+        """The estimate q M^-1, by the pseudo-inverse where M is not square."""
+        return q @ self._right_inverse
 
     @cached_property
     def _right_inverse(self) -> Floats:
+        """The pseudo-inverse V diag(1/s) U^T of M = U diag(s) V^T; it needs rank k."""
         u, s, vt = np.linalg.svd(self.matrix(), full_matrices=False)
+        # Singular values below the rounding of the largest one count as 0, as in `matrix_rank`.
         floor = s[0] * max(self.k, self.m) * np.finfo(float).eps
         if self.m < self.k or s[-1] <= floor:
             rank = int((s > floor).sum())
             raise NotInvertible(
-                f"the channel matrix has rank {rank} for {self.k} secrets (singular values from {s[-1]:.3g} to "
-                f"{s[0]:.3g}): different distributions give the same reports; mle and ibu still apply, not uniquely"
+                f"the channel matrix has rank {rank} for {self.k} secrets (singular values from "
+                f"{s[-1]:.3g} to {s[0]:.3g}): different distributions give the same reports; mle "
+                "and ibu still apply, not uniquely"
             )
-        return np.asarray(vt.T @ (u / s).T)
-
-
-def _groups(sorted_codes: Ints, order: Ints) -> tuple[list[int], list[Ints]]:
-    starts = (
-        np.flatnonzero(np.r_[True, sorted_codes[1:] != sorted_codes[:-1]])
-        if len(sorted_codes)
-        else np.array([], int)
-    )
-    return sorted_codes[starts].tolist(), np.split(order, starts[1:]) if len(starts) else []
+        return vt.T @ (u / s).T
 
 
 def single_part(tally: Tally) -> Part:
-    """The one part of a tally whose reports came through one mechanism."""
+    """Return the one part of a tally whose reports came through one mechanism."""
     if len(check_tally(tally).parts) != 1:
         raise ValueError(
-            f"tally must hold reports of one mechanism, it pools {len(tally.parts)}; use mle, ibu or gibu"
+            "tally must hold reports of one mechanism, it pools "
+            f"{len(tally.parts)}; use mle, ibu or gibu"
         )
     return tally.parts[0]
 
 
 def require_mechanism(mechanism: Any) -> Mechanism:
-    """The mechanism itself."""
+    """Return the mechanism itself; TypeError for anything else."""
     if not isinstance(mechanism, Mechanism):
         raise TypeError(
-            f"mechanism must be a mechanism, such as RandomizedResponse(k, epsilon), got {mechanism!r}"
+            "mechanism must be a mechanism, such as RandomizedResponse(k, epsilon), got "
+            f"{mechanism!r}"
         )
     return mechanism
 
 
 def require_same_alphabet(mechanisms: Sequence[Mechanism]) -> tuple[Mechanism, ...]:
-    """The mechanisms, if there is one at least and all are over one alphabet."""
+    """Return the mechanisms as a tuple, if there is at least one and all share one alphabet."""
     if isinstance(mechanisms, Mechanism):
         raise TypeError(
             f"mechanisms must be a sequence of mechanisms, got one: pass [{mechanisms}]"

@@ -67,7 +67,7 @@ def _norms(mechanism: FiniteMechanism) -> Floats:
     if type(mechanism).invert is FiniteMechanism.invert:
         rows = mechanism._right_inverse
     else:
-        reports = mechanism._listed
+        reports = mechanism._all_reports
         rows = np.array(
             [mechanism.invert(reports[z : z + 1], np.ones(1)) for z in range(len(reports))]
         )

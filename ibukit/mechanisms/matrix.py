@@ -23,6 +23,7 @@ from ibukit.exact import Exact
 from ibukit.mechanisms import _matrix_entries
 from ibukit.mechanisms.base import FiniteMechanism, Mechanism
 from ibukit.mechanisms.draws import drawable
+from ibukit.mechanisms.exact_samplers import exact_sampler
 from ibukit.tally.tally import Tally
 
 
@@ -278,14 +279,6 @@ class MatrixMechanism(FiniteMechanism):
             return super().draw(secrets, rng)
         return super().draw(secrets[rng.random(len(secrets)) < self.efficiency[secrets]], rng)
 
-    def _exactly(self) -> Exact:
-        if self.efficiency is not None:
-            raise NoExactSampler(
-                f"{self} loses reports, which is not released; take mechanism.with_silence, which reports that nothing "
-                "is seen, or mechanism.among_seen"
-            )
-        return self._exact_by_matrix()
-
     @override
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
         """Draw the tally of a whole population: one multinomial per secret.
@@ -300,6 +293,16 @@ class MatrixMechanism(FiniteMechanism):
         if not seen.any():
             raise ValueError("the tally is empty: at least one report is needed, and all were lost")
         return self.tally_counts(rng.multinomial(seen, drawable(self._rows_of_seen)).sum(axis=0))
+
+
+@exact_sampler(MatrixMechanism)
+def _matrix_mechanism_sampler(mechanism: MatrixMechanism) -> Exact:
+    if mechanism.efficiency is not None:
+        raise NoExactSampler(
+            f"{mechanism} loses reports, which is not released; take mechanism.with_silence, which reports that nothing "
+            "is seen, or mechanism.among_seen"
+        )
+    return mechanism._matrix_sampler()
 
 
 def _factor(columns: Floats) -> Floats | None:

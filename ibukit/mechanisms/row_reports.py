@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
+from ibukit.domain.report_kind import ReportKind
 from ibukit.errors import AlphabetMismatch, TooLarge
 from ibukit.mechanisms.base import Mechanism
 from ibukit.mechanisms.categorical.bit_reports import Bits, BitsInBlocks, WholeRows
@@ -29,27 +30,26 @@ NUMBER_BYTES = 4
 class RowReports(WholeRows):
     """Reports that are rows of numbers; those in one list are written out where they are few enough."""
 
-    in_rows: ClassVar[bool] = True
-    """That a report has several columns in a table, or is a list."""
+    report_kind: ClassVar[ReportKind] = ReportKind.ROWS
 
     @cached_property
     @override
-    def _listed(self) -> NDArray[Any]:
+    def _all_reports(self) -> NDArray[Any]:
         if self.k * self.m > MAX_LISTED_ENTRIES:
             raise TooLarge(
                 f"the {arguments.readable(self.m)} reports for {self.k} secrets are not listed (the matrix may have "
                 f"at most {MAX_LISTED_ENTRIES} entries); use tally(reports)"
             )
-        return self._all_reports()
+        return self._make_all_reports()
 
     @abstractmethod
-    def _all_reports(self) -> NDArray[Any]:
-        """What `_listed` keeps."""
+    def _make_all_reports(self) -> NDArray[Any]:
+        """What `_all_reports` keeps."""
 
     @override
     def make_matrix(self) -> Floats:
-        rows = self._channel.rows(np.arange(self.k))
-        left_out = self.log_scale(self._listed)
+        rows = self._full_channel.rows(np.arange(self.k))
+        left_out = self.log_scale(self._all_reports)
         return rows if left_out is None else rows * np.exp(left_out)
 
 
@@ -118,7 +118,7 @@ class NumberedBits(RowReports, BitsInBlocks):
         return self._join(numbers, np.unpackbits(packed, axis=1, count=self._bits))
 
     @override
-    def _all_reports(self) -> Bits:
+    def _make_all_reports(self) -> Bits:
         rows = np.arange(2**self._bits)[:, None] >> np.arange(self._bits)[::-1] & 1
         packed = np.packbits(rows.astype(np.uint8), axis=1)
         many = self._numbers[1]
@@ -198,5 +198,5 @@ class SignedIndices(RowReports):
         return columns
 
     @override
-    def _all_reports(self) -> Ints:
+    def _make_all_reports(self) -> Ints:
         return np.arange(self.m)

@@ -13,12 +13,12 @@ from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit._ground.typing import override
 from ibukit.channels.partitioned import PartitionedChannel, Partitions
+from ibukit.domain.report_kind import ReportKind
 from ibukit.errors import TooLarge
 from ibukit.mechanisms.base import Mechanism
 from ibukit.scale._files import count_here, keep_here
 from ibukit.scale._inputs import sources
 from ibukit.scale._worker_rows import count_there, keep_there
-from ibukit.tally.part import are_bits
 from ibukit.tally.tally import Part, Tally
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def tally(
     """
     if not isinstance(mechanism, Mechanism):
         raise TypeError(f"mechanism must be a mechanism, got {mechanism!r}")
-    if arguments.flag("packed", packed) and not are_bits(mechanism):
+    if arguments.flag("packed", packed) and mechanism.report_kind is not ReportKind.BITS:
         raise ValueError(f"packed must be False for {mechanism}, whose reports are no rows of bits")
     blocks, chosen = sources(rows, client, mechanism, packed)
     found = None

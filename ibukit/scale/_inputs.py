@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ibukit._ground.dask_tasks import check_client
+from ibukit.domain.report_kind import ReportKind
 from ibukit.errors import AlphabetMismatch, MissingExtra
 from ibukit.mechanisms.base import Mechanism
 from ibukit.scale._blocks import blocks_of
-from ibukit.tally.part import are_bits
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -78,7 +78,7 @@ def _delayed(rows: Any, mechanism: Mechanism, packed: bool) -> list[Any]:
 
     if isinstance(rows, Delayed):  # which says that it has any attribute
         return [rows]
-    if hasattr(rows, "rechunk") and are_bits(mechanism):
+    if hasattr(rows, "rechunk") and mechanism.report_kind is ReportKind.BITS:
         width = -(-mechanism.k // 8) if packed else mechanism.k
         if rows.ndim != 2 or rows.shape[1] != width:
             raise AlphabetMismatch(

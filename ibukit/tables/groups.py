@@ -14,6 +14,7 @@ from ibukit._ground import arguments
 from ibukit._ground.arguments import Ints
 from ibukit.domain.alphabet import Line
 from ibukit.domain.grid import Grid
+from ibukit.domain.report_kind import ReportKind
 from ibukit.errors import AlphabetMismatch
 from ibukit.tables.columns import Columns, Piece
 from ibukit.tables.mechanism_choice import chooser
@@ -26,7 +27,6 @@ from ibukit.tables.report_codes import (
     places,
     rows_of_lists,
 )
-from ibukit.tally.part import are_bits, are_real, are_rows
 
 HOW = ("raise", "drop")
 
@@ -149,8 +149,8 @@ class TableReports:
         given = values
         if values.ndim == 2:
             values = numbers_in_rows(values, self._source.textual)
-        unlisted = are_bits(mechanism) or are_real(mechanism) or are_rows(mechanism)
-        alphabet = None if unlisted else getattr(mechanism, "report_alphabet", None)
+        labelled = mechanism.report_kind is ReportKind.LABELS
+        alphabet = mechanism.report_alphabet if labelled else None
         if alphabet is None:
             reports, known = self._rows(values, mechanism)
             if self._how["unknown"] == "drop":
@@ -184,9 +184,9 @@ class TableReports:
         return places(values, alphabet, self._source.textual)
 
     def _rows(self, values: NDArray[Any], mechanism: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-        if are_bits(mechanism):
+        if mechanism.report_kind is ReportKind.BITS:
             return bit_rows(values, mechanism.k)
-        if values.ndim == 1 and are_rows(mechanism):
+        if values.ndim == 1 and mechanism.report_kind is ReportKind.ROWS:
             values = rows_of_lists(values)
         if values.ndim == 2:
             known = np.isfinite(values).all(axis=1)
@@ -270,13 +270,13 @@ def _are_swapped(values: NDArray[Any], bounds: tuple[float, float, float, float]
 
 
 def _reports_of(mechanism: Any) -> str:
-    if are_bits(mechanism):
+    if mechanism.report_kind is ReportKind.BITS:
         return f"rows of {mechanism.k} bits, as text or in as many columns"
-    if are_rows(mechanism):
+    if mechanism.report_kind is ReportKind.ROWS:
         return "rows of numbers, as lists or in as many columns"
-    alphabet = getattr(mechanism, "report_alphabet", None)
-    if alphabet is None or are_real(mechanism):
+    if mechanism.report_kind is not ReportKind.LABELS:
         return "numbers"
+    alphabet = mechanism.report_alphabet
     if isinstance(alphabet, (Line, Grid)):
         return repr(alphabet)
     labels = alphabet.values.tolist()

@@ -102,21 +102,6 @@ def make_part(
     return part
 
 
-def are_bits(mechanism: Any) -> bool:
-    """Whether its reports are rows of k bits: the probabilities of the secret's own bit and of any other say so."""
-    return hasattr(mechanism, "p_one") and hasattr(mechanism, "p_zero")
-
-
-def are_real(mechanism: Any) -> bool:
-    """Whether its reports are real numbers although they are counted by classes that can be listed."""
-    return bool(getattr(mechanism, "real_reports", False))
-
-
-def are_rows(mechanism: Any) -> bool:
-    """Whether its reports are rows of numbers that stand for themselves: it says so as `in_rows`."""
-    return bool(getattr(mechanism, "in_rows", False))
-
-
 def _distinct(reports: NDArray[Any], counts: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Sort the reports and add up the counts of equal ones; np.unique(axis=0) takes ten times as long for rows."""
     if reports.ndim == 1:

@@ -102,7 +102,7 @@ def test_another_level_is_noticed(name):
 def test_what_we_release_has_the_law_of_what_opendp_drew(name, rng):
     """Two samples of one law: chi-square with half of both together as expected."""
     mechanism, secret, report = SAME[name]
-    ours = mechanism._released(np.full(DRAWS, secret), False, Seeded(rng))
+    ours = mechanism._release_from(np.full(DRAWS, secret), False, Seeded(rng))
     if report is bits_of:
         ours = np.packbits(ours, axis=1)[:, 0]
     reports, counts = drawn(name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import Generator
@@ -16,6 +16,7 @@ from ibukit._ground.typing import override
 from ibukit.channels import BitChannel
 from ibukit.domain.alphabet import Alphabet, Line, as_alphabet
 from ibukit.domain.labels import in_order
+from ibukit.domain.report_kind import ReportKind
 from ibukit.errors import AlphabetMismatch
 from ibukit.mechanisms.base import FiniteMechanism
 from ibukit.mechanisms.draws import one_by_one
@@ -76,6 +77,8 @@ class BitReports(BitsInBlocks):
     alphabet: Alphabet
     epsilon: float
 
+    report_kind: ClassVar[ReportKind] = ReportKind.BITS
+
     def __post_init__(self) -> None:
         """Check and convert the fields that they share."""
         self._keep(alphabet=as_alphabet(self.alphabet))
@@ -109,13 +112,8 @@ class BitReports(BitsInBlocks):
 
     @cached_property
     @abstractmethod
-    def _all_rows(self) -> Bits:
+    def _all_reports(self) -> Bits:
         """All possible reports, packed, in ascending order; ValueError where they are too many."""
-
-    @property
-    @override
-    def _listed(self) -> Bits:
-        return self._all_rows
 
     @property
     @override

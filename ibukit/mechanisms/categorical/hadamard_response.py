@@ -174,7 +174,7 @@ class HadamardResponse(FiniteMechanism):
 
     @override
     def make_matrix(self) -> Floats:
-        return self._channel.rows(np.arange(self.k))
+        return self._full_channel.rows(np.arange(self.k))
 
     @override
     def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:

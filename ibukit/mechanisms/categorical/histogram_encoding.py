@@ -15,6 +15,7 @@ from ibukit._ground.arguments import Floats
 from ibukit._ground.typing import override
 from ibukit.channels import WrittenChannel
 from ibukit.domain.alphabet import Alphabet
+from ibukit.domain.report_kind import ReportKind
 from ibukit.errors import AlphabetMismatch, TooLarge
 from ibukit.mechanisms.base import Mechanism
 from ibukit.mechanisms.epsilon_range import level
@@ -74,8 +75,7 @@ class HistogramEncoding(Mechanism):
     alphabet: Alphabet
     epsilon: float
 
-    in_rows: ClassVar[bool] = True
-    """That a report has several columns in a table, or is a list."""
+    report_kind: ClassVar[ReportKind] = ReportKind.ROWS
 
     if TYPE_CHECKING:  # the fields are what these become
 

@@ -88,7 +88,7 @@ class IndependentBits(BitReports):
 
     @cached_property
     @override
-    def _all_rows(self) -> Bits:
+    def _all_reports(self) -> Bits:
         if self.k > MAX_LISTED:
             raise ValueError(
                 f"the 2^{self.k} reports are not listed (k must be at most {MAX_LISTED}); use tally(rows)"
@@ -98,7 +98,7 @@ class IndependentBits(BitReports):
 
     @override
     def make_matrix(self) -> Floats:
-        bits = np.unpackbits(self._all_rows, axis=1, count=self.k).T
+        bits = np.unpackbits(self._all_reports, axis=1, count=self.k).T
         matrix = np.empty((self.k, self.m))
         for x in range(self.k):
             own = (np.arange(self.k) == x)[:, None]

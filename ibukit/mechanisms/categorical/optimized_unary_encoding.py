@@ -13,6 +13,7 @@ from ibukit import exact
 from ibukit._ground.typing import override
 from ibukit.domain.alphabet import Alphabet
 from ibukit.mechanisms.categorical.independent_bits import IndependentBits
+from ibukit.mechanisms.exact_samplers import exact_sampler
 
 
 @dataclass(frozen=True)
@@ -79,5 +80,7 @@ class OptimizedUnaryEncoding(IndependentBits):
     def contrast(self) -> float:
         return float(np.tanh(self.epsilon / 2) / 2)
 
-    def _exactly(self) -> exact.Exact:
-        return self._coins(exact.ratio(Fraction(1, 2)), exact.odds(1, Fraction(self.epsilon)))
+
+@exact_sampler(OptimizedUnaryEncoding)
+def _optimized_unary_encoding_sampler(mechanism: OptimizedUnaryEncoding) -> exact.Exact:
+    return mechanism._coins(exact.ratio(Fraction(1, 2)), exact.odds(1, Fraction(mechanism.epsilon)))

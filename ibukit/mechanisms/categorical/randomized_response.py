@@ -20,6 +20,7 @@ from ibukit.domain.alphabet import Alphabet, as_alphabet
 from ibukit.domain.labels import in_order
 from ibukit.mechanisms.base import FiniteMechanism
 from ibukit.mechanisms.epsilon_range import level
+from ibukit.mechanisms.exact_samplers import exact_sampler
 from ibukit.tally.tally import Tally
 
 
@@ -95,13 +96,6 @@ class RandomizedResponse(FiniteMechanism):
         honest = rng.random(len(secrets)) < self.truth
         return np.where(honest, secrets, (secrets + other) % self.k)
 
-    def _exactly(self) -> exact.Exact:
-        lie = exact.odds(self.k - 1, Fraction(self.epsilon))
-        return exact.Exact(
-            lambda secrets, source: exact.response(secrets, self.k, lie, source),
-            lambda: self.epsilon,
-        )
-
     @override
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
         """Draw the tally of a whole population in O(k).
@@ -122,3 +116,12 @@ class RandomizedResponse(FiniteMechanism):
             return super()._solve(q)
         # truth - lie without cancellation, so that it stays above 0 for the smallest epsilon
         return np.asarray((q - self.lie * q.sum()) / (self.truth * -np.expm1(-self.epsilon)))
+
+
+@exact_sampler(RandomizedResponse)
+def _randomized_response_sampler(mechanism: RandomizedResponse) -> exact.Exact:
+    lie = exact.odds(mechanism.k - 1, Fraction(mechanism.epsilon))
+    return exact.Exact(
+        lambda secrets, source: exact.response(secrets, mechanism.k, lie, source),
+        lambda: mechanism.epsilon,
+    )

@@ -13,6 +13,7 @@ from ibukit import exact
 from ibukit._ground.typing import override
 from ibukit.domain.alphabet import Alphabet
 from ibukit.mechanisms.categorical.independent_bits import IndependentBits
+from ibukit.mechanisms.exact_samplers import exact_sampler
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,8 @@ class Rappor(IndependentBits):
     def contrast(self) -> float:
         return float(np.tanh(self.epsilon / 4))
 
-    def _exactly(self) -> exact.Exact:
-        half = Fraction(self.epsilon) / 2
-        return self._coins(exact.odds(1, -half), exact.odds(1, half))
+
+@exact_sampler(Rappor)
+def _rappor_sampler(mechanism: Rappor) -> exact.Exact:
+    half = Fraction(mechanism.epsilon) / 2
+    return mechanism._coins(exact.odds(1, -half), exact.odds(1, half))

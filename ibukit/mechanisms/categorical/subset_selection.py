@@ -22,6 +22,7 @@ from ibukit.channels.line import MIN_LOG_FACTOR
 from ibukit.domain.alphabet import Alphabet
 from ibukit.errors import AlphabetMismatch
 from ibukit.mechanisms.categorical.bit_reports import BitReports, Bits
+from ibukit.mechanisms.exact_samplers import exact_sampler
 
 # as many numbers as the matrix of a unary encoding of 16 secrets: 8 MB
 MAX_MATRIX_ENTRIES = 2**20
@@ -154,13 +155,6 @@ class SubsetSelection(BitReports):
             self._add(rows, users, secrets[users], more, rng)
         return rows
 
-    def _exactly(self) -> exact.Exact:
-        out = exact.odds(Fraction(self.k - self.size, self.size), Fraction(self.epsilon))
-        return exact.Exact(
-            lambda secrets, source: exact.subsets(secrets, self.k, self.size, out, source),
-            lambda: self.epsilon,
-        )
-
     def _add(
         self, rows: Bits, users: NDArray[np.int64], x: NDArray[np.int64], more: int, rng: Generator
     ) -> None:
@@ -209,7 +203,7 @@ class SubsetSelection(BitReports):
 
     @cached_property
     @override
-    def _all_rows(self) -> Bits:
+    def _all_reports(self) -> Bits:
         if self.k * self.m > MAX_MATRIX_ENTRIES:
             raise ValueError(
                 f"the sets of {self.size} among {self.k} secrets are not listed (the matrix may have at most "
@@ -222,9 +216,20 @@ class SubsetSelection(BitReports):
 
     @override
     def make_matrix(self) -> Floats:
-        bits = np.unpackbits(self._all_rows, axis=1, count=self.k).T
+        bits = np.unpackbits(self._all_reports, axis=1, count=self.k).T
         held, _ = self._held
         return np.where(bits, held, held * np.exp(-self.epsilon))
+
+
+@exact_sampler(SubsetSelection)
+def _subset_selection_sampler(mechanism: SubsetSelection) -> exact.Exact:
+    out = exact.odds(
+        Fraction(mechanism.k - mechanism.size, mechanism.size), Fraction(mechanism.epsilon)
+    )
+    return exact.Exact(
+        lambda secrets, source: exact.subsets(secrets, mechanism.k, mechanism.size, out, source),
+        lambda: mechanism.epsilon,
+    )
 
 
 def best_size(k: int, epsilon: float) -> int:

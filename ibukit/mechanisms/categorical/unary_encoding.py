@@ -11,6 +11,7 @@ from ibukit._ground import arguments
 from ibukit._ground.typing import override
 from ibukit.domain.alphabet import Alphabet
 from ibukit.mechanisms.categorical.independent_bits import BitsOfGivenChances
+from ibukit.mechanisms.exact_samplers import exact_sampler
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,9 @@ class UnaryEncoding(BitsOfGivenChances):
     def contrast(self) -> float:
         return self.p - self.q
 
-    def _exactly(self) -> exact.Exact:
-        p, q = Fraction(self.p), Fraction(self.q)
-        drawn = self._coins(exact.ratio(p), exact.ratio(q))
-        return drawn._replace(level=lambda: exact.log_up(p * (1 - q) / ((1 - p) * q)))
+
+@exact_sampler(UnaryEncoding)
+def _unary_encoding_sampler(mechanism: UnaryEncoding) -> exact.Exact:
+    p, q = Fraction(mechanism.p), Fraction(mechanism.q)
+    drawn = mechanism._coins(exact.ratio(p), exact.ratio(q))
+    return drawn._replace(level=lambda: exact.log_up(p * (1 - q) / ((1 - p) * q)))

@@ -17,6 +17,7 @@ from ibukit.domain.alphabet import Line
 from ibukit.exact import Exact
 from ibukit.mechanisms.base import FiniteMechanism
 from ibukit.mechanisms.epsilon_range import level
+from ibukit.mechanisms.exact_samplers import exact_sampler
 from ibukit.mechanisms.numeric.line_alphabet import as_line
 from ibukit.mechanisms.points.lattice import LineLattice
 from ibukit.mechanisms.points.linear_laplace_points import LinearLaplacePoints
@@ -111,9 +112,6 @@ class LinearLaplace(FiniteMechanism):
         noisy = secrets + rng.laplace(scale=1 / self.epsilon, size=len(secrets))
         return np.clip(np.rint(noisy), 0, self.k - 1).astype(np.int64)
 
-    def _exactly(self) -> Exact:
-        return Exact(LineLattice(self.alphabet, self.epsilon).codes, lambda: self.epsilon)
-
     @property
     def of_points(self) -> LinearLaplacePoints:
         """The same noise before it is rounded; reports are real numbers."""
@@ -151,3 +149,10 @@ class LinearLaplace(FiniteMechanism):
             above 0.
         """
         return self.of_points.counted(self.of_points.check_reports(values), bins=bins)
+
+
+@exact_sampler(LinearLaplace)
+def _linear_laplace_sampler(mechanism: LinearLaplace) -> Exact:
+    return Exact(
+        LineLattice(mechanism.alphabet, mechanism.epsilon).codes, lambda: mechanism.epsilon
+    )

@@ -18,6 +18,7 @@ from ibukit.channels.line import split_factor
 from ibukit.domain.alphabet import Line
 from ibukit.domain.labels import in_order
 from ibukit.mechanisms.base import FiniteMechanism, Mechanism
+from ibukit.mechanisms.exact_samplers import exact_sampler
 from ibukit.mechanisms.matrix import MatrixMechanism
 from ibukit.mechanisms.numeric.geometric_noise import GeometricNoise, check_epsilon
 from ibukit.mechanisms.numeric.line_alphabet import as_line
@@ -128,9 +129,6 @@ class LinearGeometric(Mechanism):
             np.log(-np.expm1(-self.epsilon)) - np.log1p(self.decay) - self.epsilon * beyond
         )
 
-    def _exactly(self) -> exact.Exact:
-        return exact.Exact(self._noise.draw_exactly, lambda: self.epsilon)
-
     @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:
         return self._noise.draw(secrets, rng)
@@ -152,3 +150,8 @@ class LinearGeometric(Mechanism):
         return Tally(
             (make_part(self, reports, np.concatenate([stopped_below, inside, stopped_above])),)
         )
+
+
+@exact_sampler(LinearGeometric)
+def _linear_geometric_sampler(mechanism: LinearGeometric) -> exact.Exact:
+    return exact.Exact(mechanism._noise.draw_exactly, lambda: mechanism.epsilon)

@@ -18,6 +18,7 @@ from ibukit.channels import LineChannel
 from ibukit.domain.alphabet import Line
 from ibukit.domain.labels import in_order
 from ibukit.mechanisms.base import FiniteMechanism
+from ibukit.mechanisms.exact_samplers import exact_sampler
 from ibukit.mechanisms.numeric.geometric_noise import GeometricNoise, check_epsilon
 from ibukit.mechanisms.numeric.line_alphabet import as_line
 from ibukit.tally.tally import Tally
@@ -100,13 +101,6 @@ class TruncatedGeometric(FiniteMechanism):
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:
         return self._noise.truncate(self._noise.draw(secrets, rng))
 
-    def _exactly(self) -> exact.Exact:
-        noise = self._noise
-        return exact.Exact(
-            lambda secrets, source: noise.truncate(noise.draw_exactly(secrets, source)),
-            lambda: self.epsilon,
-        )
-
     @override
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
         """Draw the tally of a whole population in O(k).
@@ -135,3 +129,12 @@ class TruncatedGeometric(FiniteMechanism):
         v[1:] -= a * u[:-1]
         v[:-1] -= a * u[1:]
         return np.asarray(v / -np.expm1(-2 * self.epsilon))
+
+
+@exact_sampler(TruncatedGeometric)
+def _truncated_geometric_sampler(mechanism: TruncatedGeometric) -> exact.Exact:
+    noise = mechanism._noise
+    return exact.Exact(
+        lambda secrets, source: noise.truncate(noise.draw_exactly(secrets, source)),
+        lambda: mechanism.epsilon,
+    )

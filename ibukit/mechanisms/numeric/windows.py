@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
 from ibukit.domain.alphabet import Alphabet, Line
+from ibukit.domain.report_kind import ReportKind
 from ibukit.errors import AlphabetMismatch
 from ibukit.mechanisms.base import FiniteMechanism
 from ibukit.mechanisms.points.real_numbers import real_numbers
@@ -51,8 +52,7 @@ class RealReports(FiniteMechanism):
     their classes.
     """
 
-    real_reports: ClassVar[bool] = True
-    """Tables hold numbers, not codes."""
+    report_kind: ClassVar[ReportKind] = ReportKind.REALS
 
     @property
     @override

@@ -16,6 +16,7 @@ from ibukit._ground.typing import override
 from ibukit.channels.points import SlopeChannel
 from ibukit.domain.alphabet import Line
 from ibukit.exact import Exact
+from ibukit.mechanisms.exact_samplers import exact_sampler
 from ibukit.mechanisms.numeric.line_alphabet import as_line
 from ibukit.mechanisms.points.lattice import LineLattice
 from ibukit.mechanisms.points.merging import Merged
@@ -126,5 +127,9 @@ class LinearLaplacePoints(PointReports):
             self.alphabet.first + secrets + rng.laplace(scale=1 / self.epsilon, size=len(secrets))
         )
 
-    def _exactly(self) -> Exact:
-        return Exact(LineLattice(self.alphabet, self.epsilon).points, lambda: self.epsilon)
+
+@exact_sampler(LinearLaplacePoints)
+def _linear_laplace_points_sampler(mechanism: LinearLaplacePoints) -> Exact:
+    return Exact(
+        LineLattice(mechanism.alphabet, mechanism.epsilon).points, lambda: mechanism.epsilon
+    )

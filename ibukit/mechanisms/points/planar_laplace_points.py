@@ -15,6 +15,7 @@ from ibukit._ground.arguments import Floats
 from ibukit._ground.typing import override
 from ibukit.domain.grid import Grid
 from ibukit.exact import Exact
+from ibukit.mechanisms.exact_samplers import exact_sampler
 from ibukit.mechanisms.points.coordinates import centres, distances, nearest_distance
 from ibukit.mechanisms.points.lattice import PlaneLattice
 from ibukit.mechanisms.points.merging import Merged
@@ -120,5 +121,9 @@ class PlanarLaplacePoints(PointReports):
         shift = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
         return np.asarray(centres(self.alphabet)[secrets] + shift)
 
-    def _exactly(self) -> Exact:
-        return Exact(PlaneLattice(self.alphabet, self.epsilon).points, lambda: self.epsilon)
+
+@exact_sampler(PlanarLaplacePoints)
+def _planar_laplace_points_sampler(mechanism: PlanarLaplacePoints) -> Exact:
+    return Exact(
+        PlaneLattice(mechanism.alphabet, mechanism.epsilon).points, lambda: mechanism.epsilon
+    )

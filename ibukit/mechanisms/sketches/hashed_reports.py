@@ -14,6 +14,7 @@ from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
 from ibukit.channels import BitChannel
 from ibukit.domain.alphabet import Alphabet, as_alphabet
+from ibukit.domain.report_kind import ReportKind
 from ibukit.errors import AlphabetMismatch
 from ibukit.mechanisms.base import FiniteMechanism, Mechanism
 from ibukit.mechanisms.categorical.subset_selection import SubsetSelection
@@ -40,8 +41,7 @@ class HashedReports(Mechanism):
     g: int
     balanced: bool
 
-    in_rows: ClassVar[bool] = True
-    """That a report has several columns in a table, or is a list."""
+    report_kind: ClassVar[ReportKind] = ReportKind.ROWS
 
     hash_family: ClassVar[str] = "ibukit-splitmix64-v1"
     """What a seed means; reports are to be kept with this name, and a family that differs will have another one."""

@@ -23,6 +23,7 @@ from ibukit.domain.grid import Grid
 from ibukit.domain.labels import in_order
 from ibukit.mechanisms.base import Mechanism
 from ibukit.mechanisms.draws import drawable, on_all_sides
+from ibukit.mechanisms.exact_samplers import exact_sampler
 from ibukit.mechanisms.spatial._grid_mechanism import (
     check_grid_epsilon,
 )
@@ -205,10 +206,12 @@ class PlanarGeometric(Mechanism):
         cells = seen - (north - 1, east - 1) + self.alphabet.first
         return Tally((make_part(self, cells, reports[tuple(seen.T)]),))
 
-    def _exactly(self) -> exact.Exact:
-        return exact.Exact(self._noisy, lambda: self.epsilon)
-
     def _noisy(self, secrets: NDArray[Any], source: exact.Source) -> Ints:
         height, width = map(Fraction, self.alphabet.cell_shape)
         offsets = exact.planar(Fraction(self.epsilon), height, width, len(secrets), source)
         return np.asarray(self.alphabet.labels_of(secrets) + offsets)
+
+
+@exact_sampler(PlanarGeometric)
+def _planar_geometric_sampler(mechanism: PlanarGeometric) -> exact.Exact:
+    return exact.Exact(mechanism._noisy, lambda: mechanism.epsilon)

@@ -14,6 +14,7 @@ from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
 from ibukit.channels import offset_masses
 from ibukit.domain.grid import Grid
+from ibukit.mechanisms.exact_samplers import exact_sampler
 from ibukit.mechanisms.points.coordinates import Outside, points_of
 from ibukit.mechanisms.points.lattice import PlaneLattice
 from ibukit.mechanisms.points.planar_laplace_points import PlanarLaplacePoints
@@ -98,9 +99,6 @@ class PlanarLaplace(RemappedNoise):
             self.alphabet, np.rint(self.alphabet.values[secrets] + shift).astype(np.int64)
         )
 
-    def _exactly(self) -> exact.Exact:
-        return exact.Exact(PlaneLattice(self.alphabet, self.epsilon).codes, lambda: self.epsilon)
-
     @property
     def of_points(self) -> PlanarLaplacePoints:
         """The same noise before it is rounded; reports are points."""
@@ -150,3 +148,10 @@ class PlanarLaplace(RemappedNoise):
         return mechanism.counted(
             mechanism.check_reports(points_of(self.alphabet, points, outside)), bins=bins
         )
+
+
+@exact_sampler(PlanarLaplace)
+def _planar_laplace_sampler(mechanism: PlanarLaplace) -> exact.Exact:
+    return exact.Exact(
+        PlaneLattice(mechanism.alphabet, mechanism.epsilon).codes, lambda: mechanism.epsilon
+    )

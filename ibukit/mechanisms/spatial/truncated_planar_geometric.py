@@ -13,6 +13,7 @@ from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
 from ibukit.channels import offset_masses
 from ibukit.domain.grid import Grid
+from ibukit.mechanisms.exact_samplers import exact_sampler
 from ibukit.mechanisms.spatial._grid_mechanism import (
     RemappedNoise,
     check_grid_epsilon,
@@ -77,9 +78,11 @@ class TruncatedPlanarGeometric(RemappedNoise):
             self.alphabet, PlanarGeometric(self.alphabet, self.epsilon).draw(secrets, rng)
         )
 
-    def _exactly(self) -> exact.Exact:
-        noisy = PlanarGeometric(self.alphabet, self.epsilon)._noisy
-        return exact.Exact(
-            lambda secrets, source: nearest_cell(self.alphabet, noisy(secrets, source)),
-            lambda: self.epsilon,
-        )
+
+@exact_sampler(TruncatedPlanarGeometric)
+def _truncated_planar_geometric_sampler(mechanism: TruncatedPlanarGeometric) -> exact.Exact:
+    noisy = PlanarGeometric(mechanism.alphabet, mechanism.epsilon)._noisy
+    return exact.Exact(
+        lambda secrets, source: nearest_cell(mechanism.alphabet, noisy(secrets, source)),
+        lambda: mechanism.epsilon,
+    )

@@ -1,0 +1,33 @@
+"""Registry of samplers without roundings: each belongs to one class exactly, and is not inherited.
+
+A class that inherits from a mechanism may have another law. A sampler that is proved exact for the
+parent would then be wrong for the heir, so it is looked up by the exact type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from ibukit.exact import Exact
+
+Kind = TypeVar("Kind")
+
+_SAMPLERS: dict[type, Callable[[Any], Exact]] = {}
+
+
+def exact_sampler(
+    kind: type[Kind],
+) -> Callable[[Callable[[Kind], Exact]], Callable[[Kind], Exact]]:
+    """Register a function as the maker of exact samplers of this class, but not of its heirs."""
+
+    def register(make: Callable[[Kind], Exact]) -> Callable[[Kind], Exact]:
+        _SAMPLERS[kind] = make
+        return make
+
+    return register
+
+
+def registered_sampler(kind: type) -> Callable[[Any], Exact] | None:
+    """Return the maker that was registered for exactly this class, or None."""
+    return _SAMPLERS.get(kind)
