@@ -30,7 +30,7 @@ slow: $(VENV)/.ok ## run the statistical tests that take minutes
 	$(BIN)/python -m pytest -q -n $(JOBS) -m slow
 
 fuzz: $(VENV)/.ok ## call every public name with wrong input, an answer or a clear error; SEED=0 EXAMPLES=10000
-	EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest -q -n $(JOBS) --dist=load -m slow tests/test_fuzz.py --hypothesis-seed=$(SEED)
+	EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest -q -n $(JOBS) --dist=load -m slow tests/house/test_fuzz.py --hypothesis-seed=$(SEED)
 
 portable: $(VENV)/.ok ## run all tests as if on eight other machines, an hour and a half; ONLY="prescott noise-1"
 	$(BIN)/python scripts/portable.py --jobs $(JOBS) $(if $(ONLY),--only "$(ONLY)")

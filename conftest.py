@@ -84,7 +84,11 @@ def pytest_collectstart(collector: pytest.Collector) -> None:
     gc.disable()
     whole = collector.config.args_source is pytest.Config.ArgsSource.TESTPATHS
     if whole and os.environ.get("PYTEST_XDIST_WORKER") == "gw1":
-        for path in sorted((Path(__file__).parent / "tests").glob("test_*.py"), reverse=True):
+        paths = (Path(__file__).parent / "tests").glob("*/test_*.py")
+        for path in sorted(
+            (path for path in paths if not (path.parent / "__init__.py").exists()), reverse=True
+        ):
+            sys.path.insert(0, str(path.parent))
             with contextlib.suppress(Exception):  # collecting it says what is wrong
                 importlib.import_module(path.stem)
 

@@ -141,8 +141,13 @@ def nearest(root: Path) -> dict[str, list[str]]:
     with (root / "tests" / "nearest_tests.csv").open(encoding="utf8", newline="") as file:
         rows = {f"ibukit/{row['module']}.py": row["tests"].split() for row in csv.DictReader(file)}
     compiled = {file: list(kernel_lines.TESTS) for file in modules(root, ROOMS) if is_kernel(file)}
+    paths = {
+        path.stem: path.relative_to(root).as_posix() for path in (root / "tests").rglob("test_*.py")
+    }
+    named = {file: [f"test_{name}" for name in names] for file, names in rows.items()}
     return {
-        file: [f"tests/test_{name}.py" for name in names] for file, names in rows.items()
+        file: [paths.get(name, f"tests/{name}.py") for name in names]
+        for file, names in named.items()
     } | compiled
 
 

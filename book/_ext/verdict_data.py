@@ -220,7 +220,7 @@ def _parts(node: ast.AST, assigned: dict[str, ast.expr]) -> Iterator[ast.AST]:
 
 def files_with_marks(root: Path) -> list[Path]:
     """The files of tests that carry an id."""
-    return [path for path in sorted((root / "tests").glob("test_*.py")) if marked_tests(path)]
+    return [path for path in sorted((root / "tests").rglob("test_*.py")) if marked_tests(path)]
 
 
 @cache

@@ -245,14 +245,12 @@ def sources(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
     for path in data.files_with_marks(Path(app.srcdir)):
         named = {name for places in data.marked_tests(path).values() for _, name in places}
         shown = app.builder.highlighter.highlight_block(path.read_text("utf8"), "python")
-        yield (
-            f"tests/{path.stem}",
-            {"title": f"tests/{path.name}", "body": _page(path.name, shown, named)},
-            "page.html",
-        )
+        place = path.relative_to(app.srcdir).as_posix()
+        context = {"title": place, "body": _page(place, shown, named)}
+        yield f"tests/{path.stem}", context, "page.html"
 
 
-def _page(name: str, shown: str, named: set[str]) -> str:
+def _page(place: str, shown: str, named: set[str]) -> str:
     """The highlighted source of a file, with anchors where its tests begin."""
     lines, inside = shown.splitlines(), ""
     for i, line in enumerate(lines):
@@ -265,7 +263,7 @@ def _page(name: str, shown: str, named: set[str]) -> str:
                     f'<span id="{data.anchor(inside + word)}" class="marked-test"></span>{line}'
                 )
     text = "The tests on this page carry codes of the <a href='../book/claims.html'>list of verdicts</a>."
-    return f"<h1>tests/{name}</h1><p>{text}</p>" + "\n".join(lines)
+    return f"<h1>{place}</h1><p>{text}</p>" + "\n".join(lines)
 
 
 def forget(app: Sphinx, env: BuildEnvironment, docname: str) -> None:

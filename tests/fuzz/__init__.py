@@ -1,1 +1,1 @@
-"""Every public function and class on every kind of wrong input; `make fuzz` runs it, tests/test_fuzz.py says how."""
+"""Every public function and class on every kind of wrong input: `make fuzz`, by tests/house/test_fuzz.py."""

@@ -11,8 +11,8 @@ from fuzz.world import MECHANISMS
 from ibukit import attack, identification, privacy, theory
 from ibukit.channels import Channel
 from ibukit.design import OptimalDesign
-from test_architecture import public_objects
-from test_public_names import ATTACK, NAMES, THEORY
+from public_names import ATTACK, NAMES, THEORY
+from source_rules import public_objects
 
 # rooms whose names are another's matter: what is drawn, what the book does with tables of ours,
 # what tests call
@@ -194,7 +194,7 @@ def registry():
 
 
 def names_that_must_be_here():
-    """The public names of tests/test_public_names.py, but modules, errors, and what nobody makes."""
+    """The public names of tests/public_names.py, but modules, errors, and what nobody makes."""
     homes = [(name, getattr(ik, name)) for name in NAMES]
     homes += [(f"attack.{name}", getattr(attack, name)) for name in ATTACK]
     homes += [(f"theory.{name}", getattr(theory, name)) for name in THEORY]

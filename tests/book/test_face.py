@@ -1,0 +1,156 @@
+"""What the book's extensions fold, list and say of a page, and what the browser check reads off a head."""
+
+import re
+from pathlib import Path
+from types import SimpleNamespace
+
+import cards
+import face
+import folds
+import pytest
+import sketches
+import theorems
+from sphinx.application import Sphinx
+from sphinx.errors import ConfigError
+from sphinx.util.docutils import docutils_namespace
+
+import page_facts
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize(
+    ("source", "is_check"),
+    [
+        ("assert a == b", True),
+        ("assert a\nassert b, 'why'", True),
+        ("for x in y:\n    assert x\n    assert not -x", True),
+        ("for x in y:\n    z = x\n    assert z", False),
+        ("a = f()\nassert a", False),
+        ("print(1)", False),
+        ("", False),
+        ("%matplotlib inline", False),
+    ],
+)
+def test_a_cell_of_checks_is_told_from_others(source, is_check):
+    assert folds.only_checks(source) is is_check
+
+
+@pytest.mark.parametrize(
+    ("source", "parts"),
+    [
+        ("a = 1\nprint(a)\nassert a\nassert not b", ("a = 1\nprint(a)", "assert a\nassert not b")),
+        ("assert a\nb = 1", ("assert a\nb = 1", "")),
+        ("b = 1\n# why\nassert (\n    b\n)", ("b = 1", "# why\nassert (\n    b\n)")),
+        ("for x in y:\n    assert x", ("", "for x in y:\n    assert x")),
+        ("for x in y:\n    z = x\n    assert z", ("for x in y:\n    z = x\n    assert z", "")),
+        ("b = 1  # assert", ("b = 1  # assert", "")),
+        ("assert a", ("", "assert a")),
+        ("%magic\nassert a", ("%magic\nassert a", "")),
+    ],
+)
+def test_the_checks_at_the_end_of_a_cell_are_set_aside(source, parts):
+    assert folds.final_checks(source) == parts
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("assert a", "all", False, False), "1 check passed"),
+        (("x = 1\nassert a\nassert b", "all", False, False), "2 checks passed"),
+        (("assert a", "input", True, False), "How this figure is drawn"),
+        (("rows()", "input", False, True), "How this table is made"),
+        (("x = 1", "input", False, False), "Show the code"),
+    ],
+)
+def test_a_fold_says_what_it_hides(arguments, says):
+    assert folds.prompt(*arguments) == says
+
+
+def test_the_theorems_of_a_cell_are_found():
+    text = "Text.\n\n```{prf:theorem} A name\n:label: thm-a\n\nFor $k=2.5$ it holds. More.\n```\n"
+    assert list(theorems.statements(text)) == [
+        ("thm-a", "theorem", "A name", "For $k=2.5$ it holds.")
+    ]
+    assert list(theorems.statements(text.replace(":label: thm-a", ""))) == []
+    assert next(theorems.statements(text.replace("For", "Let it. For"))).line == ""
+
+
+def test_every_chapter_has_a_sketch_and_no_other():
+    assert list(sketches.SKETCHES) == [file.rpartition("/")[2] for file in cards.chapters(ROOT)]
+
+
+def head(title, extra=""):
+    return f"""<head><meta name="viewport" content="a"/><meta name="description" content="a"/>
+    <meta property="og:title" content="a"/>{extra}<title>{title}</title></head>"""
+
+
+@pytest.mark.parametrize(
+    ("pages", "kinds"),
+    [
+        ({"a.html": head("A — Book"), "b.html": head("B — Book")}, 0),
+        ({"a.html": head("A — Book"), "b.html": head("A — Book")}, 1),
+        ({"a.html": head("Book — Book")}, 1),
+        ({"a.html": head("A — Book", '<meta name="viewport" content="b"/>')}, 1),
+        ({"a.html": "<head><title>A</title></head>"}, 3),
+        ({"a.html": '<head><meta http-equiv="Refresh" content="0"></head>'}, 0),
+    ],
+)
+def test_heads_are_judged(tmp_path, pages, kinds):
+    for name, text in pages.items():
+        (tmp_path / name).write_text(text, "utf8")
+    assert len(page_facts.heads(tmp_path, list(pages))) == kinds
+
+
+ADDRESS = "https://example.org/ibukit"
+
+
+def built(folder, monkeypatch, url="", repository=""):
+    """The head of a page, and the theme's options, of a book of one page with these addresses."""
+    monkeypatch.setenv("BOOK_URL", url)
+    monkeypatch.setenv("BOOK_REPOSITORY", repository)
+    (folder / "index.rst").write_text("A page\n======\n", "utf8")
+    (folder / "layout.html").write_text(
+        "{% extends '!layout.html' %}{% block extrahead %}{{ face_metadata }}{% endblock %}"
+    )
+    settings = {"extensions": ["face"], "templates_path": ["."], "html_theme": "basic"}
+    with docutils_namespace():
+        app = Sphinx(folder, None, folder / "out", folder / "tree", "html", settings, None, None)
+        app.build()
+    return (folder / "out" / "index.html").read_text("utf8").partition("</head>")[
+        0
+    ], app.config.html_theme_options
+
+
+def test_a_published_page_names_its_address_and_a_picture(tmp_path, monkeypatch):
+    head, _ = built(tmp_path, monkeypatch, f"{ADDRESS}/")
+    assert f'<meta property="og:url" content="{ADDRESS}/index.html" />' in head
+    assert f'<meta property="og:image" content="{ADDRESS}/_static/cover.png" />' in head
+    assert re.search(rf'<link rel="canonical" href="{ADDRESS}/index.html" ?/?>', head)
+    assert (ROOT / "book" / "_static" / "cover.png").read_bytes()[16:24] == bytes(
+        [0, 0, 4, 176, 0, 0, 2, 118]
+    )
+
+
+def test_without_an_address_nothing_is_said_of_it(tmp_path, monkeypatch):
+    head, options = built(tmp_path, monkeypatch)
+    assert 'property="og:title"' in head
+    assert not re.search("og:url|og:image|canonical", head)
+    assert options == {}
+
+
+def test_with_a_repository_pages_can_be_edited(monkeypatch):
+    config = SimpleNamespace(
+        html_baseurl="", book_repository=ADDRESS, html_theme_options={"show_toc_level": 2}
+    )
+    monkeypatch.delenv("BOOK_REPOSITORY", raising=False)
+    face.addresses(None, config)
+    options = {**config.html_theme_options}
+    assert options.pop("repository_url") == ADDRESS
+    assert options.pop("show_toc_level") == 2
+    assert options == dict.fromkeys(
+        ("use_repository_button", "use_edit_page_button", "use_source_button"), True
+    )
+    config.book_repository = "ibukit"
+    with pytest.raises(ConfigError, match="book_repository must begin with https"):
+        face.addresses(None, config)

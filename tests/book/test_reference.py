@@ -1,0 +1,78 @@
+"""The pages of the reference show every public name, and need no upkeep for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import rooms
+
+import ibukit
+
+ROOT = Path(__file__).resolve().parents[2]
+ROOMS = rooms.rooms_shown(ROOT)
+
+
+def test_every_public_name_is_in_a_room_of_the_pages():
+    shown = {name for room in ROOMS for name, _ in rooms.names_in(room)}
+    assert set(rooms.public_names()) - shown == set()
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_shows_what_a_reader_can_write(room):
+    names = rooms.names_in(room)
+    assert names
+    for name, thing in names:
+        found = ibukit
+        for part in name.split("."):
+            found = getattr(found, part)
+        assert found is thing
+        assert thing.__doc__
+
+
+def test_a_name_of_another_package_is_not_public():
+    assert "version" not in rooms.public_names()
+    assert "ibu" in rooms.public_names()
+
+
+def test_what_an_estimate_inherits_is_shown_with_it():
+    until = [base.__name__ for base in ibukit.Estimate.__mro__].index(
+        rooms.WITH_INHERITED["Estimate"]
+    )
+    shown = {name for base in ibukit.Estimate.__mro__[:until] for name in vars(base)}
+    assert {name for name in dir(ibukit.Estimate) if not name.startswith("_")} <= shown
+    assert "to_frame" not in vars(ibukit.Estimate), "else there is nothing to be shown"
+
+
+def test_no_room_is_shown_twice():
+    assert len(ROOMS) == len(set(ROOMS))
+
+
+@pytest.mark.parametrize(
+    ("source", "names"),
+    [
+        ("x = ik.mle(t)\nik.Tally.from_table(p)", {"mle", "Tally"}),
+        ("ik.datasets.load_gowalla('paris')", {"datasets.load_gowalla"}),
+        ("from ibukit import theory\ntheory.inv_bound_krr(3, 1.0)", {"theory.inv_bound_krr"}),
+        ("ik.theory.identifiable(m)", {"identification.identifiable"}),  # its other name
+        ("ik.nothing(mle)", set()),
+    ],
+)
+def test_what_a_chapter_calls_is_found(source, names):
+    assert rooms.called(source, rooms.entries(ROOT)) == names
+
+
+def test_relations_go_both_ways_and_never_to_oneself():
+    found = rooms.related(ROOT)
+    assert "mle" in found["ibu"]
+    assert "StoppingRule" in found["ibu"]  # which mentions it, and is not mentioned by it
+    assert all(
+        name not in others and len(others) <= rooms.MAX_RELATED for name, others in found.items()
+    )
+
+
+def test_every_chapter_uses_something_and_the_contents_decide_the_order():
+    users = rooms.used_in(ROOT)
+    slugs = [path.stem for path in rooms.chapters(ROOT)]
+    assert set(slugs) == {slug for name in users for slug in users[name]}
+    assert users["mle"] == [slug for slug in slugs if slug in users["mle"]]

@@ -1,0 +1,102 @@
+"""A release: one version, a recipe with our dependencies, an archive of the book, warnings that help."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import re
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+import yaml
+
+import release
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf8"))["project"]
+RECIPE = yaml.safe_load((ROOT / "packaging" / "recipe.yaml").read_text("utf8"))
+
+
+def test_the_recipe_has_our_version_command_and_dependencies():
+    assert RECIPE["context"]["version"] == PROJECT["version"]
+    (command,) = RECIPE["build"]["python"]["entry_points"]
+    assert command.split(" = ") == ["ibukit", PROJECT["scripts"]["ibukit"]]
+    wanted = {
+        "matplotlib-base" + d[10:] if d.startswith("matplotlib") else d
+        for d in PROJECT["dependencies"]
+    }
+    listed = {line.replace(" ", "") for line in RECIPE["requirements"]["run"]}
+    assert listed == wanted | {f"python{PROJECT['requires-python']}"}
+
+
+def test_the_recipe_is_tried_with_our_requirements_and_on_our_archive_only(tmp_path):
+    built = tomllib.loads((ROOT / "pyproject.toml").read_text("utf8"))["build-system"]["requires"]
+    assert set(release.requirements(RECIPE)) == {*PROJECT["dependencies"], *built, "pip"}
+    with pytest.raises(
+        release.Refused,
+        match=r"the recipe takes \.\./dist/ibukit-.*, the archive is ibukit-1\.tar\.gz",
+    ):
+        release.try_recipe(tmp_path / "ibukit-1.tar.gz", tmp_path)
+
+
+def pages(folder: Path) -> Path:
+    folder.mkdir()
+    (folder / "index.html").write_text("<title>a</title>", "utf8")
+    (folder / "book").mkdir()
+    (folder / "book" / "page.html").write_text("<title>b</title>", "utf8")
+    return folder
+
+
+def test_the_archive_of_the_book_has_the_same_bytes_wherever_it_is_packed(tmp_path):
+    hashes = set()
+    for place in ("one", "two"):
+        (tmp_path / f"made-{place}").mkdir()
+        archive = tmp_path / f"made-{place}" / "ibukit-1-book.zip"
+        release.book(pages(tmp_path / place), archive)
+        hashes.add(hashlib.sha256(archive.read_bytes()).hexdigest())
+    assert len(hashes) == 1
+    assert zipfile.ZipFile(archive).namelist() == [
+        "ibukit-1-book/book/page.html",
+        "ibukit-1-book/index.html",
+    ]
+
+
+def test_a_folder_without_a_book_is_refused(tmp_path):
+    with pytest.raises(release.Refused, match="make book"):
+        release.book(tmp_path, tmp_path / "ibukit-1-book.zip")
+
+
+def test_the_readme_begins_with_an_example_that_runs_alone():
+    (first, *_) = release.examples((ROOT / "README.md").read_text("utf8"))
+    tree = ast.parse(first)
+    assert {
+        alias.name for node in tree.body if isinstance(node, ast.Import) for alias in node.names
+    } == {"ibukit"}
+
+
+def test_a_version_that_the_changelog_does_not_begin_with_is_refused(tmp_path, monkeypatch):
+    for name in ("pyproject.toml", "CHANGELOG.md"):
+        (tmp_path / name).write_text((ROOT / name).read_text("utf8"), "utf8")
+    (tmp_path / "CHANGELOG.md").write_text("# Changelog\n\n## [0.0.9]\n", "utf8")
+    monkeypatch.setattr(release, "ROOT", tmp_path)
+    with pytest.raises(release.Refused, match=r"begins with version 0\.0\.9"):
+        release.version_of_the_tree()
+
+
+def test_the_paper_cites_what_the_bibliography_has_and_shows_figures_that_exist():
+    paper, shown = (
+        (ROOT / "paper" / "paper.md").read_text("utf8"),
+        (ROOT / "book" / "references.bib").read_text("utf8"),
+    )
+    head = yaml.safe_load(paper.split("---\n")[1])
+    assert {"title", "tags", "authors", "affiliations", "date", "bibliography"} <= set(head)
+    assert (ROOT / "paper" / head["bibliography"]).resolve() == ROOT / "book" / "references.bib"
+    cited = set(re.findall(r"@([a-z]+\d{4}[a-z]+)", paper))
+    assert len(cited) > 10
+    assert cited <= set(re.findall(r"^@\w+\{([^,]+),", shown, re.MULTILINE))
+    figures = re.findall(r"\]\(([^)]+)\)", paper)
+    assert figures
+    assert all((ROOT / "paper" / figure).is_file() for figure in figures)
+    assert 750 <= len(paper.split()) <= 1750

@@ -1,0 +1,98 @@
+"""What the rules of the house read: the sources of the package, their imports, and what they make public.
+
+A rule is a function from a module's name and source text to findings, so that each can be seen to
+find something.
+"""
+
+import ast
+import importlib
+import inspect
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import ibukit
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "ibukit"
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+
+
+def name_of(path):
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def layer_of(module):
+    """errors for ibukit.errors, estimators for ibukit.estimators.stopping, "" for the package itself."""
+    return [*module.split("."), ""][1]
+
+
+@cache
+def nodes(source):
+    """All nodes of a source's syntax tree, made once for all rules."""
+    return list(ast.walk(ast.parse(source)))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nodes_of_these_tests():
+    yield
+    nodes.cache_clear()  # a hundred megabytes
+
+
+def faults(paths, rule):
+    """What a rule finds in each of these files, from its name and its source; files without fault are left out."""
+    found = ((name_of(path), rule(name_of(path), path.read_text("utf8"))) for path in paths)
+    return {name: faults for name, faults in found if faults}
+
+
+def imports(source):
+    """Names of the modules that a source imports: at the top, in functions, for type checkers.
+
+    `from ibukit import datasets` gives ibukit.datasets.
+    """
+    found = []
+    for node in nodes(source):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            module = "." * node.level + (node.module or "")
+            found += (
+                [f"{module}.{alias.name}" for alias in node.names]
+                if module == "ibukit"
+                else [module]
+            )
+    return found
+
+
+def public_objects():
+    """Every function and class that a reader of the documentation is shown, with its dotted name."""
+    found = {f"ibukit.{name}": getattr(ibukit, name) for name in ibukit.__all__}
+    rooms = [
+        "attack",
+        "channels",
+        "claims",
+        "datasets",
+        "design",
+        "errors",
+        "identification",
+        "privacy",
+        "plotting",
+    ]
+    rooms += ["planning", "scale", "solvers", "testing", "theory"]
+    for module in rooms:
+        members = vars(importlib.import_module(f"ibukit.{module}"))
+        found |= {
+            f"ibukit.{module}.{name}": thing
+            for name, thing in members.items()
+            if not name.startswith("_")
+        }
+    return {
+        name: thing
+        for name, thing in found.items()
+        if (inspect.isfunction(thing) or inspect.isclass(thing))
+        and thing.__module__.startswith(
+            "ibukit" if name.count(".") == 1 else name.rpartition(".")[0]
+        )
+        and not getattr(thing, "_is_protocol", False)
+    }
