@@ -13,7 +13,7 @@ from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
 from ibukit.attack._targets import secrets_of, targets_in
 from ibukit.domain.alphabet import Alphabet
-from ibukit.domain.labels import in_order
+from ibukit.domain.labels import aligned_counts
 from ibukit.estimate import Estimate
 from ibukit.estimate.result import distribution_on
 from ibukit.mechanisms.base import single_part
@@ -77,7 +77,7 @@ def poison_inputs(
         if isinstance(counts, Mapping)
         else np.size(arguments.whole_array("counts", counts)),
     )
-    people: Ints = in_order("counts", counts, secrets)  # a copy
+    people: Ints = aligned_counts("counts", counts, secrets)  # a copy
     if not people.sum():
         raise ValueError("counts must hold at least one person, they are all 0")
     targets = targets_in(target, secrets)

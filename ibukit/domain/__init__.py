@@ -1,1 +1,1 @@
-"""The vocabulary of the package: alphabets, labels, distributions and linear functionals of them."""
+"""Alphabets, grids, labels and distributions, without any likelihood."""

@@ -1,4 +1,4 @@
-"""Alphabets: what a secret can be, in which order, and how far apart its values are."""
+"""Alphabets: the possible values of a secret, their order, and the distances between them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
 from ibukit.errors import AlphabetMismatch, TooLarge
 
-# elements of an unbounded alphabet between the reports: half a gigabyte for one vector
+# Largest number of elements that an estimate is made over: one vector of doubles takes 512 MB.
+# Unbounded alphabets whose reports span more raise TooLarge.
 MAX_LABELS = 2**26
-# integers of a line, which are listed when it is made: two gigabytes
+# Largest number of integers of a line, which are listed when it is made and then take 2 GB.
 MAX_ON_A_LINE = 2**28
 
 
@@ -58,20 +59,19 @@ class Alphabet(arguments.ReadOnlyArrays):
     bounded: ClassVar[bool] = True
     """Whether the labels can be listed; only a line or a grid may be without an end."""
 
-    # the argument is called `distances`, which the field cannot be: there is a method of that name
+    # The argument is called `distances`; the field cannot be, because a method has that name.
     @arguments.field_is("_distances", "distances")
     def __init__(self, values: Any, distances: ArrayLike | None = None, unit: str = ""):
         self._keep(values=values, _distances=distances, unit=arguments.text("unit", unit))
         self.__post_init__()
 
     def __post_init__(self) -> None:
-        """Check and convert the fields, of classes that inherit, too."""
-        _refuse_no_sequence(self.values)
+        """Check and convert the fields; subclasses that are dataclasses call this, too."""
+        _require_sequence(self.values)
         labels = arguments.whole_array("values", self.values)
         if labels.dtype.kind == "U" and not all(isinstance(label, str) for label in self.values):
-            labels = np.array(
-                list(self.values), dtype=object
-            )  # numpy would turn 1 into "1" beside "a"
+            # numpy has turned the 1 in [1, "a"] into "1"; an array of objects keeps it.
+            labels = np.array(list(self.values), dtype=object)
         if labels.ndim != 1 or labels.size == 0:
             several = (
                 "; join labels of several parts into one, as f'{a}/{b}'" if labels.ndim > 1 else ""
@@ -79,12 +79,14 @@ class Alphabet(arguments.ReadOnlyArrays):
             raise ValueError(
                 f"values must be a non-empty sequence of labels, got shape {labels.shape}{several}"
             )
-        given = labels.tolist()  # None is a label as any other, NaN and NA are not
-        if len(set(given)) != labels.size or any(
-            one is not None and arguments.is_missing(one) for one in given
+        # None is accepted as a label; NaN and NA are not, because they do not equal themselves.
+        listed = labels.tolist()
+        if len(set(listed)) != labels.size or any(
+            label is not None and arguments.is_missing(label) for label in listed
         ):
             raise ValueError(
-                "values must all be different and equal to themselves (not NaN): each label has one code"
+                "values must all be different and equal to themselves (not NaN): each label has "
+                "one code"
             )
         distances = None if self._distances is None else _metric(self._distances, labels.size)
         self._keep(values=arguments.frozen(labels.copy()), _distances=distances)
@@ -99,8 +101,7 @@ class Alphabet(arguments.ReadOnlyArrays):
         )
 
     def __eq__(self, other: object) -> bool:
-        # the unit is a label on the axes; two alphabets with the same values and distances are the
-        # same set
+        # The unit only labels axes; alphabets with the same values and distances are equal.
         return (
             isinstance(other, Alphabet)
             and type(self) is type(other)
@@ -137,17 +138,19 @@ class Alphabet(arguments.ReadOnlyArrays):
         ValueError
             If a label is missing (None, NaN, NA, masked): nothing is counted as something.
         """
-        categories, places = _categories(labels)
-        if categories is not None and places is not None:
-            _refuse_missing(places < 0, name)
-            occur = np.unique(places)  # a category without an instance need not be a label
-            return self.codes([categories[place] for place in occur], name=name)[
-                np.searchsorted(occur, places)
-            ]
+        categories, indices = _categories(labels)
+        if categories is not None and indices is not None:
+            _refuse_missing(indices < 0, name)
+            # Each category that occurs is looked up once; one that does not occur need not be a
+            # label.
+            occurring = np.unique(indices)
+            codes = self.codes([categories[index] for index in occurring], name=name)
+            return codes[np.searchsorted(occurring, indices)]
         wanted = arguments.listed(name, labels)
         try:
             return np.array([self._code_of[label] for label in wanted], dtype=np.int64)
-        except (KeyError, TypeError):  # a TypeError is a label that has no hash, and so is none
+        # TypeError: a value without a hash, such as a list, cannot be a label.
+        except (KeyError, TypeError):
             _refuse_missing([arguments.is_missing(label) for label in wanted], name)
             other = next(label for label in wanted if not _has(self._code_of, label))
             raise AlphabetMismatch(
@@ -155,9 +158,9 @@ class Alphabet(arguments.ReadOnlyArrays):
             ) from None
 
     def are_codes(self, labels: Any) -> bool:
-        """Whether these can be nothing but codes.
+        """Return whether the values can only be codes.
 
-        On a grid single numbers are, because a cell's label is a pair.
+        On a grid single numbers are codes, because the label of a cell is a pair.
         """
         return False
 
@@ -166,7 +169,8 @@ class Alphabet(arguments.ReadOnlyArrays):
 
         If the alphabet is unbounded, secrets are labels already.
         """
-        return np.asarray(self.values[arguments.codes("secrets", secrets, len(self))])
+        labels: NDArray[Any] = self.values[arguments.codes("secrets", secrets, len(self))]
+        return labels
 
     def window(self, labels: NDArray[Any]) -> Alphabet:
         """The bounded alphabet on which to estimate from reports with these labels.
@@ -205,7 +209,7 @@ class Line(Alphabet):
     False
     """
 
-    # what every alphabet has: here it follows from the ends, and the unit is the last argument
+    # Fields that every alphabet has: the values follow from the ends, the unit comes last.
     values: NDArray[Any] = field(init=False, repr=False)
     _distances: Floats | None = field(init=False, default=None, repr=False)
     unit: str = field(default="", kw_only=True)
@@ -214,24 +218,28 @@ class Line(Alphabet):
 
     def __init__(self, first: int | None, last: int | None, unit: str = ""):
         if type(self) is Line and (first is None or last is None):
-            # here and not in __new__, which would have to know the arguments of every class that
-            # inherits
+            # `Line(0, None)` is public, so the constructor has to change the class. A `__new__`
+            # with two arguments would break unpickling, which calls it with none, and subclasses
+            # with other arguments; one with *args would hide the arguments from inspect.signature.
             object.__setattr__(self, "__class__", UnboundedLine)
-            self.__init__(first, last, unit)  # type: ignore[misc]  # which is another one now
+            # This is now the __init__ of UnboundedLine.
+            self.__init__(first, last, unit)  # type: ignore[misc]
             return
         self._keep(first=first, last=last, unit=arguments.text("unit", unit))
         self.__post_init__()
 
     def __post_init__(self) -> None:
-        """Check the ends, and list what lies between them."""
-        named = (("first", self.first), ("last", self.last))
-        first, last = (arguments.whole(name, end, -(2**53)) for name, end in named)
+        """Check the ends and list the integers between them."""
+        # Beyond 2^53 neighbouring integers are equal as doubles.
+        first = arguments.whole("first", self.first, -(2**53))
+        last = arguments.whole("last", self.last, -(2**53))
         if last < first:
             raise ValueError(f"last must not be below first, got first={first}, last={last}")
         if last - first >= MAX_ON_A_LINE:
             raise TooLarge(
-                f"last must not lie so far from first: {arguments.readable(last - first + 1)} integers are more than "
-                f"can be listed ({MAX_ON_A_LINE}), got first={first}, last={last}; count in larger units"
+                f"last must not lie so far from first: {arguments.readable(last - first + 1)} "
+                f"integers are more than can be listed ({MAX_ON_A_LINE}), got first={first}, "
+                f"last={last}; count in larger units"
             )
         self._keep(first=first, last=last, values=arguments.frozen(np.arange(first, last + 1)))
 
@@ -244,11 +252,11 @@ class Line(Alphabet):
 
     @override
     def distances(self) -> Floats:
-        return np.asarray(np.abs(self.values[:, None] - self.values[None, :]), dtype=np.float64)
+        return np.abs(self.values[:, None] - self.values[None, :]).astype(np.float64)
 
     @override
     def codes(self, labels: Any, *, name: str = "labels") -> Ints:
-        """Codes of integers, shape (n,).
+        """Return codes of integers, shape (n,).
 
         An integer outside first..last raises `AlphabetMismatch`, a missing one ValueError.
         """
@@ -256,28 +264,31 @@ class Line(Alphabet):
         if array.size and (array.min() < self.first or array.max() > self.last):
             bad = (array < self.first) | (array > self.last)
             raise AlphabetMismatch(
-                f"{name} contains {array[bad][0]}, which is not in {self.first}..{self.last}, at index {bad.argmax()}"
+                f"{name} contains {array[bad][0]}, which is not in {self.first}..{self.last}, at "
+                f"index {bad.argmax()}"
             )
         return array - self.first if self.first else array
 
 
 class Unbounded:
-    """What has no end cannot be listed; the labels of secrets stand for themselves."""
+    """Mixin of unbounded alphabets: no length, codes or distances; labels are used directly."""
 
     bounded = False
     lacking: ClassVar[Mapping[str, str]] = {}
-    """Attributes that an instance may be without, and what they are."""
+    """Attributes that an instance may lack, with their names for messages."""
 
     def __getattr__(self, name: str) -> NoReturn:
-        # asked for what the instance does not have, and for nothing else
+        # Python calls __getattr__ only for attributes that are missing.
         if name in self.lacking:
             self._refuse(self.lacking[name])
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _refuse(self, what: str) -> NoReturn:
         raise TooLarge(
-            f"{self!r} has no end, and so no {what}: take a bounded alphabet. Without an end there are LinearGeometric "
-            "and PlanarGeometric with randomize(labels, rng) and tally(reports); estimates are over tally.alphabet"
+            f"{self!r} has no end, and so no {what}: take a bounded alphabet. Without an end there "
+            "are LinearGeometric and PlanarGeometric with randomize(labels, rng) and "
+            "tally(reports); "
+            "estimates are over tally.alphabet"
         )
 
     def __len__(self) -> int:
@@ -285,21 +296,21 @@ class Unbounded:
 
     @property
     def values(self) -> NDArray[Any]:
-        """Not to be listed."""
+        """Raise TooLarge: the values cannot be listed."""
         return self._refuse("list of values")
 
     def distances(self) -> Floats:
-        """Not to be listed."""
+        """Raise TooLarge: the distances cannot be listed."""
         return self._refuse("matrix of distances")
 
     def codes(self, labels: Any, *, name: str = "labels") -> Ints:
-        """Not to be counted: labels stand for themselves."""
+        """Raise TooLarge: there are no codes, labels are used directly."""
         return self._refuse("codes: the labels themselves are the secrets")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class UnboundedLine(Unbounded, Line):
-    """A line without a first or a last element: ``Line(None, None)``, ``Line(0, None)``, ``Line(None, 0)``."""
+    """A line without a first or a last element, as ``Line(0, None)`` makes it."""
 
     first: int = field(init=False)
     last: int = field(init=False)
@@ -314,19 +325,20 @@ class UnboundedLine(Unbounded, Line):
         unit: str = "",
         ends: tuple[int | None, int | None] | None = None,
     ):
-        # `dataclasses.replace` gives the ends, which can be read where a first or a last element
-        # cannot
+        # `dataclasses.replace` reads and passes the field `ends`; `first` or `last` is missing
+        # here.
         self._keep(
             ends=(first, last) if ends is None else tuple(ends), unit=arguments.text("unit", unit)
         )
         self.__post_init__()
 
     def __post_init__(self) -> None:
-        """Check the ends; one that is there has its name."""
+        """Check the ends, and set `first` or `last` if there is one."""
         ends: tuple[Any, ...] = self.ends
         if len(ends) != 2 or None not in ends:
             raise ValueError(
-                f"ends must be a pair with None in it, got {ends!r}; a line with both is Line(first, last)"
+                f"ends must be a pair with None in it, got {ends!r}; a line with both is "
+                "Line(first, last)"
             )
         known = {
             name: end for name, end in zip(("first", "last"), ends, strict=True) if end is not None
@@ -363,50 +375,61 @@ class UnboundedLine(Unbounded, Line):
 
 
 def refuse_if_too_wide(cells: int, alphabet: Alphabet) -> None:
-    """Refuse to list what lies between reports that are too far apart."""
+    """Raise TooLarge if the reports of an unbounded alphabet span too many elements."""
     if cells > MAX_LABELS:
         raise TooLarge(
-            f"reports must not lie so far apart: between them are {cells:.3g} elements of {alphabet!r}, more than "
-            f"{MAX_LABELS}; look at the farthest, or count in larger units"
+            f"reports must not lie so far apart: between them are {cells:.3g} elements of "
+            f"{alphabet!r}, more than {MAX_LABELS}; look at the farthest, or count in larger units"
         )
 
 
 def as_alphabet(alphabet: Alphabet | int | Sequence[Any]) -> Alphabet:
-    """The alphabet itself, which must have an end; labels in order, or an int k, which means Line(0, k - 1)."""
+    """Return a bounded alphabet from one, from a list of labels or from an int k.
+
+    k stands for Line(0, k - 1).
+    """
     if isinstance(alphabet, Alphabet):
-        len(alphabet)  # one without an end says that it has none, and what to do
-        return alphabet
+        return require_bounded(alphabet)
     if isinstance(alphabet, (list, tuple)) or np.ndim(alphabet) == 1:
         return Alphabet(alphabet)
     return Line(0, arguments.whole("alphabet", alphabet, 1) - 1)
 
 
+def require_bounded(alphabet: Alphabet) -> Alphabet:
+    """Return a bounded alphabet; raise TooLarge for one without an end."""
+    # The length of an unbounded alphabet raises the error, which says what to do.
+    len(alphabet)
+    return alphabet
+
+
 def _categories(labels: Any) -> tuple[Any, Ints | None]:
-    """The categories of categorical labels and which each label has, -1 where it is missing."""
+    """Return the categories of categorical labels and the index of each, -1 if it is missing."""
     categorical = getattr(labels, "cat", labels)
-    places = getattr(categorical, "codes", None)
-    if places is None or callable(places) or not hasattr(categorical, "categories"):
+    indices = getattr(categorical, "codes", None)
+    if indices is None or callable(indices) or not hasattr(categorical, "categories"):
         return None, None
-    return list(categorical.categories), np.asarray(places)
+    return list(categorical.categories), np.asarray(indices)
 
 
 def _refuse_missing(missing: Any, name: str) -> None:
     if np.any(missing):
         raise ValueError(
-            f"{name} has a missing value at index {int(np.argmax(missing))}: leave missing ones out yourself, or "
-            'count the whole table by Tally.from_table(..., missing="drop")'
+            f"{name} has a missing value at index {int(np.argmax(missing))}: leave missing ones "
+            "out "
+            'yourself, or count the whole table by Tally.from_table(..., missing="drop")'
         )
 
 
 def _has(code_of: Mapping[Any, int], label: Any) -> bool:
+    """Return whether a label has a code; False for values without a hash."""
     try:
         return label in code_of
     except TypeError:
         return False
 
 
-def _refuse_no_sequence(values: Any) -> None:
-    """What has no order, or can be read only once, or is no more than one."""
+def _require_sequence(values: Any) -> None:
+    """Reject scalars, sets, mappings and iterators as label sequences."""
     if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
         hint = (
             ", for 0..k-1 that is Line(0, k - 1)" if isinstance(values, (int, np.integer)) else ""
@@ -415,17 +438,19 @@ def _refuse_no_sequence(values: Any) -> None:
     if isinstance(values, (Set, Mapping, Iterator)):
         order = "sorted" if isinstance(values, Set) else "list"
         raise ValueError(
-            f"values must be a sequence of labels, in order, got {type(values).__name__}; pass {order}(values)"
+            f"values must be a sequence of labels, in order, got {type(values).__name__}; pass "
+            f"{order}(values)"
         )
 
 
 def _metric(distances: Any, k: int) -> Floats:
+    """Return distances as a symmetric matrix that is zero exactly on the diagonal."""
     if callable(distances):
         raise ValueError(
-            f"distances must be an array of shape ({k}, {k}), got {type(distances).__name__}; a function becomes one "
-            "by [[d(x, y) for y in values] for x in values]"
+            f"distances must be an array of shape ({k}, {k}), got {type(distances).__name__}; a "
+            "function becomes one by [[d(x, y) for y in values] for x in values]"
         )
-    # -0.0 is 0.0, also where bytes are compared and hashed
+    # Adding 0.0 turns -0.0 into 0.0: equality and hashes of alphabets compare bytes.
     d = arguments.numbers("distances", distances, f"an array of shape ({k}, {k})") + 0.0
     if d.shape != (k, k):
         raise ValueError(f"distances must have shape ({k}, {k}), got {d.shape}")

@@ -14,7 +14,7 @@ from ibukit.errors import InvalidDistribution, TooLarge
 
 
 class Population(Protocol):
-    """How many have each secret; a `datasets.Dataset` is one."""
+    """Counts of people with each secret; a `datasets.Dataset` is one."""
 
     @property
     def counts(self) -> Ints:
@@ -134,12 +134,15 @@ def quantize(p: ArrayLike, bits: int = 20) -> Floats:
     steps = arguments.whole("bits", bits, 1)
     if steps > 52:
         raise ValueError(f"bits must be at most 52, which is what a double has, got {bits}")
-    numerators = np.rint(np.ldexp(exact, steps))  # whole numbers: their sum is exact in any order
+    # The numerators are integers below 2^53, so their sum is exact in any order.
+    numerators = np.rint(np.ldexp(exact, steps))
     if not numerators.any():
         raise ValueError(
-            f"bits must be larger, got {bits}: each of the {len(exact)} probabilities is below half a step"
+            f"bits must be larger, got {bits}: each of the {len(exact)} probabilities is below "
+            "half a step"
         )
-    return np.asarray(numerators / numerators.sum())
+    quantized: Floats = numerators / numerators.sum()
+    return quantized
 
 
 def normalize(weights: ArrayLike) -> Floats:
@@ -169,8 +172,9 @@ def normalize(weights: ArrayLike) -> Floats:
         raise InvalidDistribution(
             f"weights must be finite, not negative and not all zero, got {weights!r}"
         )
-    w = w / w.max()  # so that neither tiny nor huge weights under- or overflow in the sum
-    return np.asarray(w / w.sum())
+    # Scaled to a maximum of 1, neither tiny nor huge weights underflow or overflow in the sum.
+    w = w / w.max()
+    return w / w.sum()
 
 
 def project_to_simplex(v: ArrayLike) -> Floats:
@@ -208,11 +212,10 @@ def project_to_simplex(v: ArrayLike) -> Floats:
     array = arguments.numbers("v", v)
     if array.ndim != 1 or array.size == 0 or not np.isfinite(array).all():
         raise ValueError(f"v must be a non-empty vector of finite numbers, got {v!r}")
-    from ot.utils import (
-        proj_simplex,  # here, because importing ot takes longer than importing ibukit
-    )
+    # Importing ot takes longer than importing ibukit, so it is done at the first call.
+    from ot.utils import proj_simplex
 
-    p = np.asarray(
-        proj_simplex(array - array.max()), dtype=np.float64
-    )  # a shift changes nothing but saves digits
-    return np.asarray(p / p.sum())
+    # A shift of v changes nothing; with a maximum of 0 fewer digits cancel. POT's result sums to 1
+    # up to rounding, which the division removes.
+    p: Floats = np.asarray(proj_simplex(array - array.max()), dtype=np.float64)
+    return p / p.sum()

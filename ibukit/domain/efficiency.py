@@ -1,8 +1,9 @@
-"""Reports that get lost: from all secrets to those that are seen, and back.
+r"""Reports that get lost: convert between all secrets and those that are seen.
 
-Secret x is seen with probability e_x. Of secrets distributed as theta, those seen are distributed
-as phi, with phi_x proportional to theta_x e_x; and theta_x is proportional to phi_x / e_x. Solvers
-work on phi, where rows sum to 1.
+Secret x is seen with probability e_x, its efficiency. If all secrets are distributed as theta,
+those seen are distributed as phi with :math:`\varphi_x \propto \theta_x e_x`, and
+:math:`\theta_x \propto \varphi_x / e_x`. Solvers work on phi, for which the rows of the matrix sum
+to 1.
 """
 
 from __future__ import annotations
@@ -16,33 +17,37 @@ from numpy.typing import ArrayLike, NDArray
 from ibukit._ground.arguments import Floats
 from ibukit.errors import MechanismMismatch
 
-# differences that are narrower are rounding
-WIDTH_OF_A_POINT = 1e-7
+# Ranges of a probability that are narrower are rounding of a linear programme, and so one point.
+POINT_TOLERANCE = 1e-7
 
 
 class Ranges(Protocol):
-    """What is known of all maximisers: the range of any weighted sum."""
+    """The set of all maximisers, which knows the range of any weighted sum."""
 
     def bounds(self, weights: ArrayLike) -> tuple[float, float]:
-        """The least and the greatest value."""
+        """Return the least and the greatest value of weights @ phi."""
 
 
 def efficiency_of(mechanism: Any) -> Floats | None:
-    """The probability of being seen that a mechanism states, if its reports may get lost."""
+    """Return the probability that each secret is seen, or None if no report gets lost."""
     efficiency: Floats | None = getattr(mechanism, "efficiency", None)
     return efficiency
 
 
-def all_that_is_seen(mechanism: Any) -> Floats:
-    """The matrix as an adversary sees it, shape (k, m): where reports get lost, the last is that nothing is seen."""
-    return matrix_of(getattr(mechanism, "with_silence", mechanism))
+def observable_matrix(mechanism: Any) -> Floats:
+    """Return the matrix as an adversary sees it, shape (k, m).
+
+    If reports get lost, the last column is the event that nothing is seen.
+    """
+    return matrix_of(getattr(mechanism, "with_null_report", mechanism))
 
 
 def matrix_of(mechanism: Any) -> Floats:
-    """The matrix of what has one."""
+    """Return the matrix of a mechanism whose reports can be listed; TypeError for others."""
     if not callable(getattr(mechanism, "matrix", None)):
         raise TypeError(
-            f"mechanism must have a matrix, which takes reports that can be listed, got {mechanism!r}; of an array "
+            "mechanism must have a matrix, which takes reports that can be listed, got "
+            f"{mechanism!r}; of an array "
             "make a MatrixMechanism, of noise without an end take the truncated kind"
         )
     matrix: Floats = mechanism.matrix()
@@ -50,56 +55,62 @@ def matrix_of(mechanism: Any) -> Floats:
 
 
 def refuse_other_efficiencies(mechanisms: Sequence[Any]) -> None:
-    """Reports of one population that are lost in different ways have no common distribution among those seen."""
+    """Raise MechanismMismatch if mechanisms differ in their efficiencies.
+
+    Pooled reports need one distribution phi of those seen; it depends on the efficiencies.
+    """
     first = efficiency_of(mechanisms[0])
     for mechanism in mechanisms:
         own = efficiency_of(mechanism)
+        # The common case is the same array, or None for both.
         if own is first:
             continue
         if own is None or first is None or not np.allclose(own, first, rtol=1e-9, atol=0):
             raise MechanismMismatch(
-                f"tallies add only where reports get lost alike, got {mechanisms[0]} and {mechanism}; if each secret "
-                "is sent through one of them with known probabilities, set their matrices, times these, side by side "
+                f"tallies add only where reports get lost alike, got {mechanisms[0]} and "
+                f"{mechanism}; if each secret "
+                "is sent through one of them with known probabilities, set their matrices, times "
+                "these, side by side "
                 "in one MatrixMechanism with efficiency=True"
             )
 
 
 def to_seen(theta: Floats, efficiency: Floats | None) -> Floats:
-    """The distribution of the secrets among those seen."""
+    """Convert the distribution theta of all secrets to phi, that of the secrets seen."""
     return theta if efficiency is None else _scaled(theta * efficiency)
 
 
 def to_all(phi: Floats, efficiency: Floats | None) -> Floats:
-    """The distribution of all secrets, from that among those seen."""
+    """Convert the distribution phi of the secrets seen to theta, that of all secrets."""
     return phi if efficiency is None else _scaled(phi / efficiency)
 
 
-def slopes(theta: Floats, efficiency: Floats) -> Floats:
-    """Derivatives of theta with respect to phi, d theta_x / d phi_y, shape (k, k).
-
-    theta = (phi / e) / S with S = sum_y phi_y / e_y, so d theta_x = (d phi_x / e_x - theta_x sum_y
-    d phi_y / e_y) / S.
-    """
+def jacobian_of_all(theta: Floats, efficiency: Floats) -> Floats:
+    """Return the derivatives of theta with respect to phi, d theta_x / d phi_y, shape (k, k)."""
+    # theta = (phi / e) / S with S = sum_y phi_y / e_y, so that
+    # d theta_x = (d phi_x / e_x - theta_x sum_y d phi_y / e_y) / S.
+    # With phi_y = theta_y e_y / sum theta e, S is the inverse of the mean efficiency theta @ e.
     inverse = 1 / efficiency
-    # with phi_y = theta_y e_y / sum theta e the sum S is the inverse of the mean efficiency
-    return np.asarray((theta @ efficiency) * (np.diag(inverse) - np.outer(theta, inverse)))
+    jacobian: Floats = (theta @ efficiency) * (np.diag(inverse) - np.outer(theta, inverse))
+    return jacobian
 
 
-def determined_among_all(found: Ranges, theta: Floats, efficiency: Floats) -> NDArray[np.bool_]:
-    """Which theta_x all maximisers phi among those seen agree on, shape (k,).
-
-    They do if phi_x / e_x = theta_x S for all of them, a linear equation: its two sides differ by 0
-    at one of them, and linear programmes give the range of the difference.
-    """
+def determined_among_all(
+    maximisers: Ranges, theta: Floats, efficiency: Floats
+) -> NDArray[np.bool_]:
+    """Return whether all maximisers agree on theta_x, for each secret x, shape (k,)."""
+    # All maximisers phi have the same theta_x if phi_x / e_x - theta_x S = 0 for each of them. The
+    # left side is linear in phi and 0 at one of them; linear programmes give its range.
     inverse = 1 / efficiency
     known = np.zeros(len(theta), dtype=bool)
     for x in range(len(theta)):
         difference = -theta[x] * inverse
         difference[x] += inverse[x]
-        low, high = found.bounds(difference / np.abs(difference).max())
-        known[x] = high - low <= WIDTH_OF_A_POINT
+        low, high = maximisers.bounds(difference / np.abs(difference).max())
+        known[x] = high - low <= POINT_TOLERANCE
     return known
 
 
 def _scaled(weights: Floats) -> Floats:
-    return np.asarray(weights / weights.sum())
+    scaled: Floats = weights / weights.sum()
+    return scaled

@@ -60,9 +60,9 @@ class Grid(Alphabet):
     (280, np.float64(0.7071))
     """
 
-    # what every alphabet has: here it follows from the numbers of cells. The unit, and what comes
-    # after it in the signature, are taken by name where dataclasses write one for a class that
-    # inherits: fields have another order
+    # Fields that every alphabet has: the values follow from the numbers of cells. The unit and the
+    # fields after it in the signature are keyword-only in the __init__ that dataclasses write for
+    # subclasses, because fields have another order there.
     values: NDArray[Any] = field(init=False, repr=False)
     _distances: Floats | None = field(init=False, default=None, repr=False)
     unit: str = field(default="", kw_only=True)
@@ -82,7 +82,8 @@ class Grid(Alphabet):
         first: tuple[int, int] = (0, 0),
     ):
         if type(self) is Grid and (n_rows is None or n_cols is None):
-            object.__setattr__(self, "__class__", UnboundedGrid)  # as for a line
+            # The constructor changes the class for the reasons given in `Line.__init__`.
+            object.__setattr__(self, "__class__", UnboundedGrid)
             self.__init__(n_rows, n_cols, cell_size, unit, bounds, first)  # type: ignore[misc]
             return
         self._keep(n_rows=n_rows, n_cols=n_cols, cell_size=cell_size, bounds=bounds, first=first)
@@ -90,7 +91,7 @@ class Grid(Alphabet):
         self.__post_init__()
 
     def __post_init__(self) -> None:
-        """Check the numbers, and list the cells."""
+        """Check the fields and list the cells."""
         n_rows, n_cols = (
             arguments.whole("n_rows", self.n_rows, 1),
             arguments.whole("n_cols", self.n_cols, 1),
@@ -108,7 +109,7 @@ class Grid(Alphabet):
         )
 
     @classmethod
-    @geography.in_doubt_by_name
+    @geography.refuse_ambiguous_edges
     def from_bounds(
         cls,
         lat0: float,
@@ -145,7 +146,9 @@ class Grid(Alphabet):
         """
         bounds = geography.check_bounds((lat0, lat1, lon0, lon1))
         n_rows, n_cols = arguments.whole("n_rows", n_rows, 1), arguments.whole("n_cols", n_cols, 1)
-        size = geography.true_cell(bounds, n_rows, n_cols) if cell_size is None else cell_size
+        size = (
+            geography.geodesic_cell_size(bounds, n_rows, n_cols) if cell_size is None else cell_size
+        )
         return cls(n_rows, n_cols, size, unit="km", bounds=bounds)
 
     @classmethod
@@ -186,13 +189,14 @@ class Grid(Alphabet):
     def __repr__(self) -> str:
         where = f", bounds={self.bounds}" if self.bounds else ""
         where += f", first={self.first}" if self.first != (0, 0) else ""
-        return f"Grid({self.n_rows}, {self.n_cols}, cell_size={self.cell_size}, unit={self.unit!r}{where})"
+        cells = f"{self.n_rows}, {self.n_cols}, cell_size={self.cell_size}"
+        return f"Grid({cells}, unit={self.unit!r}{where})"
 
     @override
     def _key(self) -> tuple[Any, ...]:
         key = (self.n_rows, self.n_cols, self.cell_shape, self.bounds)
-        # seeds are made of this: a grid that begins at the corner keeps the key it had before there
-        # were others
+        # Recorded seeds are hashes of this key. It existed before grids had a first cell, so the
+        # default one must not appear in it.
         return key if self.first == (0, 0) else (*key, self.first)
 
     @property
@@ -206,68 +210,70 @@ class Grid(Alphabet):
 
     def centers(self) -> Floats:
         """Northing and easting of cell centres from the corner, shape (k, 2), in `unit`."""
-        return np.asarray((self.values + 0.5) * self.cell_shape)
+        centers: Floats = (self.values + 0.5) * self.cell_shape
+        return centers
 
     @override
     def distances(self) -> Floats:
         return self._distances_between(np.arange(len(self)), np.arange(len(self)))
 
     def _distances_between(self, some: Ints, others: Ints) -> Floats:
-        """Those of `distances` between these codes, bit by bit, as they go by the integer offsets."""
+        """Return the distances between the cells of two lists of codes."""
+        # A distance depends on the offsets in rows and columns only. It is looked up in a table of
+        # all offsets, so that equal offsets have distances that are equal to the last bit.
         height, width = self.cell_shape
         lengths = np.hypot(
             (np.arange(self.n_rows) * height)[:, None], np.arange(self.n_cols) * width
         )
-        (row, col), (other_row, other_col) = (
-            np.divmod(some, self.n_cols),
-            np.divmod(others, self.n_cols),
-        )
-        return np.asarray(
-            lengths[np.abs(row[:, None] - other_row), np.abs(col[:, None] - other_col)]
-        )
+        row, col = np.divmod(some, self.n_cols)
+        other_row, other_col = np.divmod(others, self.n_cols)
+        between: Floats = lengths[
+            np.abs(row[:, None] - other_row), np.abs(col[:, None] - other_col)
+        ]
+        return between
 
     @override
     def codes(self, labels: Any, *, name: str = "labels") -> Ints:
-        """Codes of (row, column) pairs, or of points on the globe, or `AlphabetMismatch`.
+        """Return codes of (row, column) pairs or of points on the globe.
 
         Pairs of integers, shape (n, 2), are (row, column), and so are the columns row and col of a
         frame. On a grid with bounds pairs of floats, whole ones too, are (lat, lon) in degrees, and
-        whatever `locate` takes is located; points outside are an error here.
+        whatever `locate` takes is located. Pairs and points outside raise `AlphabetMismatch`.
         """
-        pairs, are_places = geography.labels_of_cells(labels, name)
-        if are_places and self.bounds is None:
+        pairs, are_points = geography.cells_or_points(labels, name)
+        if are_points and self.bounds is None:
             raise ValueError(
-                f"{name} must be pairs of integers, (row, column): the grid has no bounds, so no place"
+                f"{name} must be pairs of integers, (row, column): the grid has no bounds, so no "
+                "place"
             )
-        if are_places:
+        if are_points:
             return self.locate(pairs)
         cells = arguments.integers(name, pairs, ndim=2)
-        away = cells - self.first
-        bad = ((away < 0) | (away >= [self.n_rows, self.n_cols])).any(axis=1)
+        offsets = cells - self.first
+        bad = ((offsets < 0) | (offsets >= [self.n_rows, self.n_cols])).any(axis=1)
         if bad.any():
-            cell, start = (
-                tuple(map(int, cells[bad][0])),
-                f" from {self.first}" if self.first != (0, 0) else "",
-            )
+            cell = tuple(map(int, cells[bad][0]))
+            start = f" from {self.first}" if self.first != (0, 0) else ""
             degrees = "; (lat, lon) in degrees are floats" if self.bounds else ""
             size = f"{self.n_rows} x {self.n_cols} cells"
             raise AlphabetMismatch(f"{name} contains {cell}: outside {size}{start}{degrees}")
-        return np.asarray(away[:, 0] * self.n_cols + away[:, 1])
+        codes: Ints = offsets[:, 0] * self.n_cols + offsets[:, 1]
+        return codes
 
     @override
     def are_codes(self, labels: Any) -> bool:
         try:
             listed = isinstance(labels, (list, tuple, range, np.ndarray)) and np.ndim(labels) == 1
-        except ValueError:  # rows of different lengths
+        # numpy refuses rows of different lengths; they are no codes.
+        except ValueError:
             return False
         return listed and len(labels) > 0
 
     def nearest(self, cells: Ints) -> Ints:
-        """The nearest cells to (row, column) pairs anywhere, shape (n, 2)."""
-        low = np.array(self.first)
-        return np.asarray(
-            np.clip(cells, low, np.add(low, [self.n_rows - 1, self.n_cols - 1])), dtype=np.int64
-        )
+        """Return the nearest cells of the grid to any (row, column) pairs, shape (n, 2)."""
+        first = np.array(self.first)
+        last = np.add(first, [self.n_rows - 1, self.n_cols - 1])
+        return np.clip(cells, first, last).astype(np.int64)
 
     def locate(
         self, points: Any = None, lon: Any = None, outside: Outside = "raise", *, lat: Any = None
@@ -310,14 +316,17 @@ class Grid(Alphabet):
         """
         if self.bounds is None:
             raise ValueError(
-                "locate needs a grid with bounds: make it by Grid.covering(...) or Grid.from_bounds(...)"
+                "locate needs a grid with bounds: make it by Grid.covering(...) or "
+                "Grid.from_bounds(...)"
             )
         points = lat if points is None else points
-        if isinstance(lon, str):  # locate(points, "nearest")
+        # The call locate(points, "nearest") has the value of `outside` in the place of `lon`.
+        if isinstance(lon, str):
             lon, outside = None, lon
         y, x = geography.positions(points) if lon is None else geography.coordinates(points, lon)
         row, col = geography.cells(y, x, self.edges(), outside)
-        return np.asarray(row * self.n_cols + col, dtype=np.int64)
+        codes: Ints = row * self.n_cols + col
+        return codes
 
     def to_geodataframe(self, values: ArrayLike, name: str = "value") -> GeoDataFrame:
         """One row per cell (row, col, values, its rectangle) in code order.
@@ -344,7 +353,8 @@ class Grid(Alphabet):
         numbers = np.asarray(values)
         if numbers.shape != (len(self),):
             raise AlphabetMismatch(
-                f"values must have one number for each of the {len(self)} cells, got {numbers.shape}"
+                f"values must have one number for each of the {len(self)} cells, got "
+                f"{numbers.shape}"
             )
         frame = {"row": self.values[:, 0], "col": self.values[:, 1], name: numbers}
         return geography.rectangles(frame, self.edges(), in_degrees=self.bounds is not None)
@@ -356,13 +366,11 @@ class Grid(Alphabet):
         """
         height, width = self.cell_shape
         row, col = self.first
-        plain = (
-            row * height,
-            (row + self.n_rows) * height,
-            col * width,
-            (col + self.n_cols) * width,
+        rows, columns = (row, row + self.n_rows), (col, col + self.n_cols)
+        south, north, west, east = self.bounds or (
+            *(end * height for end in rows),
+            *(end * width for end in columns),
         )
-        south, north, west, east = self.bounds or plain
         return np.linspace(south, north, self.n_rows + 1), np.linspace(west, east, self.n_cols + 1)
 
     @classmethod
@@ -384,14 +392,11 @@ class Grid(Alphabet):
         >>> again == grid, values
         (True, array([0., 1., 2., 3., 4., 5.]))
         """
-        first, (n_rows, n_cols), cells = geography.cells_of(frame, name)
+        first, (n_rows, n_cols), cells = geography.cells_of_frame(frame, name)
         west, south, east, north = (float(edge) for edge in frame.total_bounds)
         if frame.crs is None:
-            size = (
-                cell_size
-                if cell_size is not None
-                else ((north - south) / n_rows, (east - west) / n_cols)
-            )
+            measured = ((north - south) / n_rows, (east - west) / n_cols)
+            size = measured if cell_size is None else cell_size
             grid = cls(n_rows, n_cols, size, first=first)
         else:
             edges = {"lat0": south, "lat1": north, "lon0": west, "lon1": east}
@@ -403,7 +408,7 @@ class Grid(Alphabet):
 class UnboundedGrid(Unbounded, Grid):
     """The cells of a plane that has no border: ``Grid(None, None, cell_size=0.5)``."""
 
-    # not among what `dataclasses.replace` passes on: they cannot be read, or cannot be given
+    # `dataclasses.replace` must not pass these on: they cannot be read, or are not accepted.
     n_rows: int = field(init=False)
     n_cols: int = field(init=False)
     bounds: Bounds | None = field(init=False, default=None)
@@ -422,11 +427,13 @@ class UnboundedGrid(Unbounded, Grid):
     ):
         if (n_rows, n_cols) != (None, None):
             raise ValueError(
-                f"n_rows and n_cols must both be None, or none of them, got {n_rows!r} and {n_cols!r}"
+                f"n_rows and n_cols must both be None, or none of them, got {n_rows!r} and "
+                f"{n_cols!r}"
             )
         if bounds is not None or first != (0, 0):
             raise ValueError(
-                f"bounds and first must be left out of a grid without an end, got {bounds} and {first}"
+                f"bounds and first must be left out of a grid without an end, got {bounds} and "
+                f"{first}"
             )
         self._keep(cell_size=cell_size, unit=arguments.text("unit", unit))
         self.__post_init__()

@@ -1,4 +1,4 @@
-"""Labels outside, codes inside: what people hand over is looked up in an alphabet, never taken for places in it."""
+"""Translate labels of users to codes; integers are looked up, too, never taken as codes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ibukit.errors import AlphabetMismatch
 
 
 def codes_of(name: str, labels: Any, alphabet: Alphabet, hint: str = "") -> Ints:
-    """Codes of an argument's labels, which the error calls by its name.
+    """Return the codes of labels; errors name the argument.
 
     Parameters
     ----------
@@ -23,11 +23,12 @@ def codes_of(name: str, labels: Any, alphabet: Alphabet, hint: str = "") -> Ints
     labels : sequence
         As `Alphabet.codes` takes them.
     alphabet : Alphabet
-        With an end.
+        A bounded one.
     hint : str
-        What to do where there are others, at the end of the message.
+        The end of the message if there are other labels: what to do.
     """
-    if type(alphabet) is Line and alphabet.first == 0:  # a label is its own code
+    # On the line 0..k-1 a label is its own code.
+    if type(alphabet) is Line and alphabet.first == 0:
         return arguments.codes(name, labels, len(alphabet))
     if isinstance(labels, Sized) and not len(labels):
         return np.zeros(0, dtype=np.int64)
@@ -37,55 +38,56 @@ def codes_of(name: str, labels: Any, alphabet: Alphabet, hint: str = "") -> Ints
         raise type(error)(f"{error}{hint}") from None
 
 
-def in_order(name: str, counts: Any, alphabet: Alphabet, weighted: bool = False) -> Any:
-    """Counts in the order of an alphabet, shape (k,): arrays have it, mappings and Series are aligned by label.
+def aligned_counts(name: str, counts: Any, alphabet: Alphabet, weighted: bool = False) -> Any:
+    """Return counts in the order of an alphabet, shape (k,).
+
+    Arrays have that order; mappings and Series are aligned by their labels.
 
     Parameters
     ----------
     name : str
         Of the argument.
     counts : array_like, mapping or Series
-        A label that is not there counts 0.
+        A label that is missing in a mapping or a Series counts 0.
     alphabet : Alphabet
     weighted : bool
-        Whether they may be weights, any numbers that are not negative; whole numbers otherwise.
+        Accept weights, which are any numbers that are not negative, instead of integers only.
 
     Raises
     ------
     AlphabetMismatch
         If a label is not in the alphabet, or an array has not one count for each label.
     ValueError
-        If a label is there twice, or a count is missing, no whole number or negative.
+        If a label occurs twice, or a count is missing, negative or not an integer.
     """
-    labelled, checked = (
-        _labelled(counts),
-        arguments.weights if arguments.flag("weighted", weighted) else arguments.counts,
-    )
+    check = arguments.weights if arguments.flag("weighted", weighted) else arguments.counts
+    labelled = _labelled(counts)
     if labelled is None:
-        return checked(name, counts, len(alphabet))
+        return check(name, counts, len(alphabet))
     labels, values = labelled
     hint = (
         "; counts with labels are aligned by them: give an array for counts in the alphabet's order"
     )
-    places = codes_of(name, labels, alphabet, hint)
-    if len(np.unique(places)) < len(places):
-        first = int(np.argmax(np.bincount(places) > 1))
+    codes = codes_of(name, labels, alphabet, hint)
+    if len(np.unique(codes)) < len(codes):
+        first = int(np.argmax(np.bincount(codes) > 1))
         (twice,) = alphabet.labels_of([first]).tolist()
         raise ValueError(
             f"{name} must have each label once, got {twice!r} twice: add its counts up first"
         )
-    given = checked(name, values, len(places))
-    numbers = np.zeros(len(alphabet), dtype=given.dtype)
-    numbers[places] = given
-    return numbers
+    checked = check(name, values, len(codes))
+    aligned = np.zeros(len(alphabet), dtype=checked.dtype)
+    aligned[codes] = checked
+    return aligned
 
 
 def _labelled(counts: Any) -> tuple[Any, Any] | None:
-    """Labels and counts of what has labels: mappings, and Series by their index."""
+    """Return labels and counts of a mapping or a Series; None for arrays and lists."""
     if isinstance(counts, Mapping):
         return list(counts.keys()), list(counts.values())
     index = getattr(counts, "index", None)
-    if index is None or callable(index):  # lists have a method of that name
+    # Lists have a method `index`.
+    if index is None or callable(index):
         return None
     if getattr(counts, "ndim", 1) != 1:
         raise ValueError(

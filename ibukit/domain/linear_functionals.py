@@ -145,7 +145,8 @@ def weights_of(of: Any, alphabet: Alphabet) -> Floats | None:
     k = len(alphabet)
     if weights.ndim not in (1, 2) or weights.size == 0 or weights.shape[-1] != k:
         raise AlphabetMismatch(
-            f"of must have one weight for each of the {k} secrets, shape ({k},) or (questions, {k}), got shape "
+            f"of must have one weight for each of the {k} secrets, shape ({k},) or (questions, "
+            f"{k}), got shape "
             f"{weights.shape}"
         )
     bad = ~(np.abs(weights) <= MAX_WEIGHT)
@@ -153,7 +154,8 @@ def weights_of(of: Any, alphabet: Alphabet) -> Floats | None:
         where = tuple(int(i) for i in np.argwhere(bad)[0])
         what = f"at most {MAX_WEIGHT:g}" if np.isfinite(weights[bad][0]) else "finite"
         raise ValueError(
-            f"of must be {what}, got {weights[bad][0]} at index {where[0] if len(where) == 1 else where}"
+            f"of must be {what}, got {weights[bad][0]} at index "
+            f"{where[0] if len(where) == 1 else where}"
         )
     return np.atleast_2d(weights)
 
@@ -170,7 +172,8 @@ def _numbers(of: Any) -> Floats:
 def _by_label(labels: Any, values: Any, alphabet: Alphabet) -> Floats:
     if getattr(values, "ndim", 1) != 1:
         raise ValueError(
-            "of must be an array, a Series or a mapping, got a frame: take frame.to_numpy(), in order"
+            "of must be an array, a Series or a mapping, got a frame: take frame.to_numpy(), in "
+            "order"
         )
     places = codes_of("of", list(labels), alphabet, HINT)
     if len(np.unique(places)) < len(places):

@@ -14,7 +14,7 @@ from ibukit._ground import arguments
 from ibukit._ground.arguments import SUM_TOLERANCE, Floats
 from ibukit._ground.typing import override
 from ibukit.domain.alphabet import Alphabet
-from ibukit.domain.labels import in_order
+from ibukit.domain.labels import aligned_counts
 from ibukit.domain.linear_functionals import Questions
 from ibukit.errors import AlphabetMismatch, ConvergenceError, InvalidDistribution
 from ibukit.estimate import Estimate, Status
@@ -219,7 +219,7 @@ def unfold(
     tol = arguments.positive("tol", tol)
     mechanism = _as_response(matrix, efficiency)
     labels = mechanism.report_alphabet
-    observed = np.asarray(in_order("counts", counts, labels, weighted=True))
+    observed = np.asarray(aligned_counts("counts", counts, labels, weighted=True))
     if not observed.any():
         raise ValueError("counts must not all be 0: there is nothing to unfold")
     extra = None if background is None else _given_for_all(background, labels)
@@ -319,4 +319,4 @@ def _given_for_all(background: Any, labels: Alphabet) -> Floats:
                 raise AlphabetMismatch(
                     f"background must have a number for each report, got none for {label!r}"
                 )
-    return np.asarray(in_order("background", background, labels, weighted=True))
+    return np.asarray(aligned_counts("background", background, labels, weighted=True))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ibukit._ground.arguments import Floats
-from ibukit.domain.efficiency import slopes, to_seen
+from ibukit.domain.efficiency import jacobian_of_all, to_seen
 from ibukit.fisher_information.dense import (
     FLAT_SHARE,
     FLAT_VALUE,
@@ -25,7 +25,7 @@ def covariance_of_all(tally: Tally, theta: Floats) -> Floats:
     efficiency = np.ones(tally.k) if tally.efficiency is None else tally.efficiency
     basis = contrasts(tally.k)
     seen = observed_information(tally.among_seen, to_seen(theta, efficiency))
-    return carried_over(basis.T @ seen @ basis, slopes(theta, efficiency) @ basis)
+    return carried_over(basis.T @ seen @ basis, jacobian_of_all(theta, efficiency) @ basis)
 
 
 def carried_over(information: Floats, derivatives: Floats) -> Floats:

@@ -24,7 +24,7 @@ from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
 from ibukit.channels import Channel, DenseChannel
 from ibukit.domain.alphabet import Alphabet, Line, as_alphabet
-from ibukit.domain.labels import codes_of, in_order
+from ibukit.domain.labels import aligned_counts, codes_of
 from ibukit.domain.report_kind import ReportKind
 from ibukit.errors import AlphabetMismatch, NoExactSampler, NotInvertible
 from ibukit.exact import OPERATING_SYSTEM, Exact, Source, Table
@@ -276,7 +276,7 @@ class Mechanism(arguments.ReadOnlyArrays, ABC):
             If reports are drawn one by one, and the users are more than 2^28.
         """
         rng = arguments.generator(rng)
-        counts = in_order("secret_counts", secret_counts, self.alphabet)
+        counts = aligned_counts("secret_counts", secret_counts, self.alphabet)
         return self.tally(self.draw(one_by_one(counts, self), rng), codes=True)
 
     def _release_from(self, secrets: ArrayLike, codes: bool, source: Source) -> NDArray[Any]:
@@ -526,7 +526,7 @@ class FiniteMechanism(Mechanism):
         return Tally(
             (
                 make_part(
-                    self, every_report, in_order("counts", counts, self.report_alphabet, weighted)
+                    self, every_report, aligned_counts("counts", counts, self.report_alphabet, weighted)
                 ),
             )
         )
@@ -568,7 +568,7 @@ class FiniteMechanism(Mechanism):
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
         # The reports of all users of one secret are one multinomial draw from its row.
         rng = arguments.generator(rng)
-        counts = in_order("secret_counts", secret_counts, self.alphabet)
+        counts = aligned_counts("secret_counts", secret_counts, self.alphabet)
         present = np.flatnonzero(counts)
         rows = self.matrix()[present]
         drawn = rng.multinomial(counts[present], drawable(rows))

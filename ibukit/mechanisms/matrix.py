@@ -17,7 +17,7 @@ from ibukit._ground.typing import override
 from ibukit.channels import DenseChannel
 from ibukit.channels.line import MIN_LOG_FACTOR
 from ibukit.domain.alphabet import Alphabet
-from ibukit.domain.labels import in_order
+from ibukit.domain.labels import aligned_counts
 from ibukit.errors import AlphabetMismatch, NoExactSampler
 from ibukit.exact import Exact
 from ibukit.mechanisms import _matrix_entries
@@ -219,7 +219,7 @@ class MatrixMechanism(FiniteMechanism):
         return self.entries if self.efficiency is None else self.entries / self.efficiency[:, None]
 
     @cached_property
-    def with_silence(self) -> MatrixMechanism:
+    def with_null_report(self) -> MatrixMechanism:
         """The same with one more report, the last: nothing is seen."""
         if self.efficiency is None:
             return self
@@ -288,7 +288,7 @@ class MatrixMechanism(FiniteMechanism):
         if self.efficiency is None:
             return super().simulate(secret_counts, rng)
         rng = arguments.generator(rng)
-        counts = in_order("secret_counts", secret_counts, self.alphabet)
+        counts = aligned_counts("secret_counts", secret_counts, self.alphabet)
         seen = rng.binomial(counts, self.efficiency)
         if not seen.any():
             raise ValueError("the tally is empty: at least one report is needed, and all were lost")
@@ -299,7 +299,7 @@ class MatrixMechanism(FiniteMechanism):
 def _matrix_mechanism_sampler(mechanism: MatrixMechanism) -> Exact:
     if mechanism.efficiency is not None:
         raise NoExactSampler(
-            f"{mechanism} loses reports, which is not released; take mechanism.with_silence, which reports that nothing "
+            f"{mechanism} loses reports, which is not released; take mechanism.with_null_report, which reports that nothing "
             "is seen, or mechanism.among_seen"
         )
     return mechanism._matrix_sampler()

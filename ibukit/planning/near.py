@@ -9,7 +9,7 @@ from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit.datasets import Dataset
 from ibukit.domain.alphabet import Alphabet
-from ibukit.domain.labels import in_order
+from ibukit.domain.labels import aligned_counts
 from ibukit.errors import AlphabetMismatch
 from ibukit.estimate.result import distribution_on
 
@@ -25,5 +25,5 @@ def distribution_of(near: Any, alphabet: Alphabet) -> Floats:
         near = near.distribution
     near = distribution_on("near", near, alphabet)
     if isinstance(near, Mapping) or not callable(getattr(near, "index", len)):
-        near = in_order("near", near, alphabet, weighted=True)
+        near = aligned_counts("near", near, alphabet, weighted=True)
     return arguments.distribution("near", near, len(alphabet))

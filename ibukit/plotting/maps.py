@@ -196,7 +196,7 @@ def _scale_bar(axes: Axes, grid: Grid, extent: Extent) -> None:
         "",
         "cell",
     ):  # a cell is no length, and the true one is known
-        unit, width = "km", geography.true_cell(grid.bounds, grid.n_rows, grid.n_cols)[1]
+        unit, width = "km", geography.geodesic_cell_size(grid.bounds, grid.n_rows, grid.n_cols)[1]
     one = grid.cell_shape[1] / width  # of the unit, on the axis
     third = (east - west) / 3 / one
     length = max(
@@ -249,7 +249,7 @@ def _places_of(
             "names need a grid with bounds: it is not known where on the globe this one is"
         )
     lat, lon = geography.positions(
-        names if geography.of_geopandas(names) else list(names.values()), "names"
+        names if geography.is_geopandas(names) else list(names.values()), "names"
     )
     lat0, lat1, lon0, lon1 = grid.bounds
     found = {}

@@ -71,7 +71,8 @@ def land_shares(grid: Grid, places: GeoDataFrame | GeoSeries) -> Floats:
     areas = geometry[solid & geometry.geom_type.isin(["Polygon", "MultiPolygon"]).to_numpy()]
     if not len(areas):
         raise ValueError(
-            "places must hold areas, polygons whose kind is land or water, to say what is land; got none"
+            "places must hold areas, polygons whose kind is land or water, to say what is land; "
+            "got none"
         )
     lat, lon = grid.edges()
     cells = shapely.box(lon[None, :-1], lat[:-1, None], lon[None, 1:], lat[1:, None]).ravel()
@@ -81,9 +82,10 @@ def land_shares(grid: Grid, places: GeoDataFrame | GeoSeries) -> Floats:
 
 def on_map(grid: Grid, places: GeoDataFrame | GeoSeries) -> tuple[Any, Any]:
     """Geometries in degrees and the kind of each, of places of which some are on the map."""
-    if not geography.of_geopandas(places):
+    if not geography.is_geopandas(places):
         raise TypeError(
-            f"places must be a GeoDataFrame or a GeoSeries, got {type(places).__name__}; read a file by "
+            f"places must be a GeoDataFrame or a GeoSeries, got {type(places).__name__}; read a "
+            "file by "
             "geopandas.read_file, or take ibukit.datasets.load_places"
         )
     if grid.bounds is None:
@@ -95,7 +97,8 @@ def on_map(grid: Grid, places: GeoDataFrame | GeoSeries) -> tuple[Any, Any]:
     if not geometry.intersects(_box(grid.bounds)).any():
         found = ", ".join(f"{end:.4f}" for end in geometry.total_bounds)
         raise AlphabetMismatch(
-            f"places must be on the map, west {west}, south {south}, east {east}, north {north}; these are within "
+            f"places must be on the map, west {west}, south {south}, east {east}, north {north}; "
+            "these are within "
             f"{found}: take those of this city, or set the CRS that they are in"
         )
     column = (

@@ -157,7 +157,8 @@ def audit(
         raise TypeError(f"release must be a function from labels to reports, got {release!r}")
     if not isinstance(getattr(mechanism, "alphabet", None), Alphabet):
         raise TypeError(
-            f"mechanism must be a mechanism, such as RandomizedResponse(k, epsilon), got {mechanism!r}"
+            "mechanism must be a mechanism, such as RandomizedResponse(k, epsilon), got "
+            f"{mechanism!r}"
         )
     level = arguments.fraction("confidence", confidence, "()")
     codes, labels = _secrets(mechanism.alphabet, secrets)
@@ -199,7 +200,8 @@ def _reports(release: Callable[[Any], Any], labels: NDArray[Any], each: int) -> 
         ) from error
     if reports.ndim == 0 or len(reports) != each * len(labels):
         raise ValueError(
-            f"release must return one report for each of {each * len(labels)} secrets, got an array of shape "
+            f"release must return one report for each of {each * len(labels)} secrets, got an "
+            "array of shape "
             f"{reports.shape}"
         )
     return np.asarray(reports.reshape(len(labels), each, *reports.shape[1:]))
@@ -240,7 +242,8 @@ def _counted(parts: Sequence[NDArray[Any]]) -> list[Ints]:
     s = int(which.max()) + 1
     if k * (k - 1) * s > MAX_COUNTS:
         raise TooLarge(
-            f"{k * (k - 1) // 2} pairs of secrets with {s} different reports are too many to compare (the product may "
+            f"{k * (k - 1) // 2} pairs of secrets with {s} different reports are too many to "
+            "compare (the product may "
             f"be at most {MAX_COUNTS // 2}); name some of the secrets: audit(..., secrets=...)"
         )
     ends = np.cumsum([part.shape[1] for part in parts])[:-1]

@@ -11,7 +11,7 @@ from scipy.special import rel_entr
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
 from ibukit.domain.alphabet import Alphabet
-from ibukit.domain.efficiency import all_that_is_seen
+from ibukit.domain.efficiency import observable_matrix
 
 # guesses whose expected losses differ by less, relatively, are alike: the sums are no more exact
 # than that
@@ -230,7 +230,7 @@ def quality_loss(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None 
     >>> round(ik.privacy.quality_loss(ik.TruncatedGeometric(ik.Line(0, 9), epsilon=1.0), ik.uniform(10)), 4)
     0.7163
     """
-    matrix = all_that_is_seen(mechanism)
+    matrix = observable_matrix(mechanism)
     weights = arguments.distribution("prior", prior, len(matrix))
     values = mechanism.alphabet.distances() if loss is None else loss
     return float(weights @ (matrix * arguments.losses("loss", values, *matrix.shape)).sum(axis=1))
@@ -271,7 +271,7 @@ def mutual_information(mechanism: HasMatrix, prior: ArrayLike) -> float:
     >>> round(ik.privacy.mutual_information(ik.RandomizedResponse(2, epsilon=1.0), prior=[0.5, 0.5]), 4)
     0.1109
     """
-    matrix = all_that_is_seen(mechanism)
+    matrix = observable_matrix(mechanism)
     weights = arguments.distribution("prior", prior, len(matrix))
     reports = weights @ matrix
     return max(0.0, float(weights @ rel_entr(matrix, reports).sum(axis=1, where=reports > 0)))
@@ -342,7 +342,7 @@ def exposure(mechanism: HasMatrix, prior: ArrayLike, secret: int) -> float:
     0.3177
     """
     row = _row(mechanism, secret)
-    matrix = all_that_is_seen(mechanism)
+    matrix = observable_matrix(mechanism)
     weights = arguments.distribution("prior", prior, len(matrix))
     made = (
         row > 0
@@ -384,26 +384,26 @@ def mean_displacement(mechanism: HasMatrix, secret: int, loss: ArrayLike | None 
     >>> round(ik.privacy.mean_displacement(mechanism, 5), 4), round(ik.privacy.mean_displacement(mechanism, 0), 4)
     (0.8403, 0.4254)
     """
-    prior = np.zeros(len(all_that_is_seen(mechanism)))
+    prior = np.zeros(len(observable_matrix(mechanism)))
     prior[arguments.codes("secret", [secret], len(prior))[0]] = 1
     return quality_loss(mechanism, prior, loss)
 
 
 def _row(mechanism: HasMatrix, secret: int) -> Floats:
-    matrix = all_that_is_seen(mechanism)
+    matrix = observable_matrix(mechanism)
     return np.asarray(matrix[arguments.codes("secret", [secret], len(matrix))[0]])
 
 
 def _costs(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None) -> Floats:
     """sum_x prior_x M_xy loss(x, z), shape (m, guesses)."""
-    matrix = all_that_is_seen(mechanism)
+    matrix = observable_matrix(mechanism)
     weights = arguments.distribution("prior", prior, len(matrix))
     values = mechanism.alphabet.distances() if loss is None else loss
     return np.asarray((matrix.T * weights) @ arguments.losses("loss", values, len(matrix)))
 
 
 def _logs(mechanism: HasMatrix) -> Floats:
-    matrix = all_that_is_seen(mechanism)
+    matrix = observable_matrix(mechanism)
     possible = matrix.any(axis=0)
     with np.errstate(divide="ignore"):
         return np.log(matrix[:, possible])

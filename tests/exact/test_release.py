@@ -194,9 +194,9 @@ def test_what_has_no_sampler_says_what_to_take(mechanism):
 
 def test_reports_that_get_lost_are_not_released():
     detector = ik.MatrixMechanism([[0.6, 0.2], [0.1, 0.3]], efficiency=True)
-    with pytest.raises(NoExactSampler, match=r"take mechanism\.with_silence"):
+    with pytest.raises(NoExactSampler, match=r"take mechanism\.with_null_report"):
         detector.release([0])
-    assert detector.with_silence.release([0, 1]).shape == (2,)
+    assert detector.with_null_report.release([0, 1]).shape == (2,)
 
 
 def test_many_reports_at_once():

@@ -15,7 +15,7 @@ from ibukit._ground.arguments import Floats
 from ibukit._ground.typing import override
 from ibukit.channels import BitChannel
 from ibukit.domain.alphabet import Alphabet, Line, as_alphabet
-from ibukit.domain.labels import in_order
+from ibukit.domain.labels import aligned_counts
 from ibukit.domain.report_kind import ReportKind
 from ibukit.errors import AlphabetMismatch
 from ibukit.mechanisms.base import FiniteMechanism
@@ -60,7 +60,7 @@ class BitsInBlocks(WholeRows):
         Bit rows are drawn in blocks, so that memory stays bounded.
         """
         rng = arguments.generator(rng)
-        counts = in_order("secret_counts", secret_counts, self.alphabet)
+        counts = aligned_counts("secret_counts", secret_counts, self.alphabet)
         secrets = one_by_one(counts, self)
         step = max(1, BITS_AT_ONCE // self._bits)
         starts = range(0, max(len(secrets), 1), step)

@@ -17,7 +17,7 @@ from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
 from ibukit.channels import ResponseChannel
 from ibukit.domain.alphabet import Alphabet, as_alphabet
-from ibukit.domain.labels import in_order
+from ibukit.domain.labels import aligned_counts
 from ibukit.mechanisms.base import FiniteMechanism
 from ibukit.mechanisms.epsilon_range import level
 from ibukit.mechanisms.exact_samplers import exact_sampler
@@ -103,7 +103,7 @@ class RandomizedResponse(FiniteMechanism):
         With probability truth - lie a report is the secret, else any value.
         """
         rng = arguments.generator(rng)
-        counts = in_order("secret_counts", secret_counts, self.alphabet)
+        counts = aligned_counts("secret_counts", secret_counts, self.alphabet)
         kept = rng.binomial(counts, self.truth - self.lie)
         blind = rng.multinomial(counts.sum() - kept.sum(), np.full(self.k, 1 / self.k))
         return self.tally_counts(kept + blind)

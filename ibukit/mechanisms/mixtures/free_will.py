@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit.domain.alphabet import Alphabet
-from ibukit.domain.labels import in_order
+from ibukit.domain.labels import aligned_counts
 from ibukit.mechanisms.base import Mechanism, require_same_alphabet
 from ibukit.mechanisms.draws import drawable
 from ibukit.tally.tally import Tally, pool
@@ -103,7 +103,7 @@ class FreeWill(arguments.ReadOnlyArrays):
         rng : numpy.random.Generator
         """
         rng = arguments.generator(rng)
-        counts = in_order("secret_counts", secret_counts, self.alphabet)
+        counts = aligned_counts("secret_counts", secret_counts, self.alphabet)
         if not counts.any():
             raise ValueError("secret_counts must count at least one user, got none")
         groups = rng.multinomial(counts, drawable(self.shares)).T

@@ -16,7 +16,7 @@ from ibukit._ground.typing import override
 from ibukit.channels import LineChannel
 from ibukit.channels.line import split_factor
 from ibukit.domain.alphabet import Line
-from ibukit.domain.labels import in_order
+from ibukit.domain.labels import aligned_counts
 from ibukit.mechanisms.base import FiniteMechanism, Mechanism
 from ibukit.mechanisms.exact_samplers import exact_sampler
 from ibukit.mechanisms.matrix import MatrixMechanism
@@ -140,7 +140,7 @@ class LinearGeometric(Mechanism):
         It follows the memoryless steps of the noise.
         """
         rng = arguments.generator(rng)
-        counts = in_order("secret_counts", secret_counts, self.alphabet)
+        counts = aligned_counts("secret_counts", secret_counts, self.alphabet)
         inside, beyond_first, beyond_last = self._noise.spread(counts, rng)
         above, stopped_above = self._noise.tail(beyond_last, rng)
         below, stopped_below = self._noise.tail(beyond_first, rng)

@@ -16,7 +16,7 @@ from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
 from ibukit.channels import LineChannel
 from ibukit.domain.alphabet import Line
-from ibukit.domain.labels import in_order
+from ibukit.domain.labels import aligned_counts
 from ibukit.mechanisms.base import FiniteMechanism
 from ibukit.mechanisms.exact_samplers import exact_sampler
 from ibukit.mechanisms.numeric.geometric_noise import GeometricNoise, check_epsilon
@@ -108,7 +108,7 @@ class TruncatedGeometric(FiniteMechanism):
         What runs off an end is reported there.
         """
         rng = arguments.generator(rng)
-        counts = in_order("secret_counts", secret_counts, self.alphabet)
+        counts = aligned_counts("secret_counts", secret_counts, self.alphabet)
         seen, beyond_first, beyond_last = self._noise.spread(counts, rng)
         seen[-1] += beyond_last
         seen[0] += beyond_first

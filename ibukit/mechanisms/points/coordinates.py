@@ -66,7 +66,7 @@ def points_of(grid: Grid, points: Any, outside: Outside) -> Floats:
         )
     at = (
         _on_the_map(grid, points)
-        if geography.of_geopandas(points)
+        if geography.is_geopandas(points)
         else real_numbers("points", points, 2)
     )
     size = extent(grid)

@@ -16,7 +16,7 @@ from ibukit._ground.typing import override
 from ibukit.channels import Channel, DenseChannel, offset_masses
 from ibukit.channels.plane import DENSE_ENTRIES, PlaneChannel, remapped, worthwhile
 from ibukit.domain.grid import Grid
-from ibukit.domain.labels import in_order
+from ibukit.domain.labels import aligned_counts
 from ibukit.mechanisms.base import FiniteMechanism
 from ibukit.mechanisms.epsilon_range import level
 from ibukit.tally.tally import Tally
@@ -62,7 +62,7 @@ class GridMechanism(FiniteMechanism):
         if not self._large:
             return super().simulate(secret_counts, rng)
         rng = arguments.generator(rng)
-        counts = in_order("secret_counts", secret_counts, self.alphabet)
+        counts = aligned_counts("secret_counts", secret_counts, self.alphabet)
         drawn = np.zeros(self.m, dtype=np.int64)
         many = counts > self.m // USERS_PER_ROW
         for secret in np.flatnonzero(many).tolist():

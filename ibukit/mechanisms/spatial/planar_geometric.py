@@ -20,7 +20,7 @@ from ibukit.channels.line import split_factor
 from ibukit.channels.plane import infinite, worthwhile
 from ibukit.domain import geography
 from ibukit.domain.grid import Grid
-from ibukit.domain.labels import in_order
+from ibukit.domain.labels import aligned_counts
 from ibukit.mechanisms.base import Mechanism
 from ibukit.mechanisms.draws import drawable, on_all_sides
 from ibukit.mechanisms.exact_samplers import exact_sampler
@@ -115,7 +115,7 @@ class PlanarGeometric(Mechanism):
         grid = self.alphabet
         if not grid.bounded or grid.bounds is None:
             return super().code_reports(reports)
-        pairs, are_points = geography.labels_of_cells(reports, "reports")
+        pairs, are_points = geography.cells_or_points(reports, "reports")
         if not are_points:
             return np.asarray(pairs)
         unnamed = isinstance(pairs, np.ndarray) and not hasattr(reports, "columns")
@@ -196,7 +196,7 @@ class PlanarGeometric(Mechanism):
         Of more than 2^26 users by one multinomial per secret, over the offsets that `draw` makes.
         """
         rng = arguments.generator(rng)
-        counts = in_order("secret_counts", secret_counts, self.alphabet)
+        counts = aligned_counts("secret_counts", secret_counts, self.alphabet)
         if counts.sum() <= MAX_ONE_BY_ONE:
             return super().simulate(counts, rng)
         north, east = self._table.shape
