@@ -20,12 +20,12 @@ from benchmarks.measure import clocked
 from benchmarks.run import results, write_growing
 from ibukit.design.optimal.extremal_columns import MAX_LOOKED_THROUGH
 
-MOST = 50
+MAX_SECRETS = 50
 LEVELS = (0.1, 0.5, 2.0)
 SECRETS = (8, 12, 14, 16, 20, 26, 30, 40, 50, 70, 100)
 # up to how many secrets each way is asked
 WAYS = {"listed": 14, "two halves": 20, "guessed": 100}
-LEAST = {"listed": 3, "two halves": 8, "guessed": 8}
+MIN_SECRETS = {"listed": 3, "two halves": 8, "guessed": 8}
 
 
 def row(way: str, k: int, eps: float, criterion: str) -> dict[str, object]:
@@ -56,7 +56,7 @@ def measured(most: int) -> Iterator[pd.DataFrame]:
         for eps in LEVELS:
             for criterion in ("mse", "emd"):
                 for way, limit in WAYS.items():
-                    if LEAST[way] <= k <= min(limit, most):
+                    if MIN_SECRETS[way] <= k <= min(limit, most):
                         rows.append(row(way, k, eps, criterion))
                         yield pd.DataFrame(rows)
 
@@ -68,7 +68,7 @@ def main() -> None:
     parser.add_argument(
         "--quick", action="store_true", help="up to 12 secrets; the result stays in _build"
     )
-    parser.add_argument("--most", type=int, default=MOST, help="secrets")
+    parser.add_argument("--most", type=int, default=MAX_SECRETS, help="secrets")
     asked = parser.parse_args()
     write_growing(
         measured(12 if asked.quick else asked.most), results("optimal_private", asked.quick)

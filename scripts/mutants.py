@@ -49,7 +49,7 @@ COPIED = (
     *("ibukit", "tests", "data", "scripts", "benchmarks"),
     *("book/_ext", "book/extend.md", "conftest.py", "pyproject.toml"),
 )
-LEAST = 0.9
+MIN_SCORE = 0.9
 
 
 @dataclass(frozen=True)
@@ -317,7 +317,7 @@ def main() -> int:
     print(
         f"score {100 * score:.0f} %, seed {arguments.seed}: of {len(drawn)} faults {counts}, {len(same)} without effect"
     )
-    return int(score < LEAST)
+    return int(score < MIN_SCORE)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,8 @@ find something.
 import ast
 import importlib
 import inspect
+import io
+import tokenize
 from functools import cache
 from pathlib import Path
 
@@ -17,6 +19,8 @@ import ibukit
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "ibukit"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
+FOLDERS = ("ibukit", "tests", "benchmarks", "scripts", "book")
+OURS = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
 
 
 def name_of(path):
@@ -44,6 +48,21 @@ def faults(paths, rule):
     """What a rule finds in each of these files, from its name and its source; files without fault are left out."""
     found = ((name_of(path), rule(name_of(path), path.read_text("utf8"))) for path in paths)
     return {name: faults for name, faults in found if faults}
+
+
+# what a line may hold beside code
+NO_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.ENDMARKER}
+NO_CODE |= {tokenize.INDENT, tokenize.DEDENT}
+
+
+def code_lines(source):
+    """The number of lines with code on them: no comments, no docstrings, no blank lines."""
+    texts = [node for node in nodes(source) if isinstance(node, ast.Expr)]
+    texts = [node for node in texts if isinstance(getattr(node.value, "value", None), str)]
+    prose = {line for node in texts for line in range(node.lineno, node.end_lineno + 1)}
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    code = (token for token in tokens if token.type not in NO_CODE)
+    return len({i for token in code for i in range(token.start[0], token.end[0] + 1)} - prose)
 
 
 def imports(source):

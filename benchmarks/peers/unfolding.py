@@ -10,7 +10,7 @@ from pyunfold import iterative_unfold
 from benchmarks.race import Answer, Contender, with_matrix
 from benchmarks.workloads import Workload
 
-MOST = 100 * 100  # entries of the matrix; 280 x 280 would need 46 GiB
+MAX_ENTRIES = 100 * 100  # entries of the matrix; 280 x 280 would need 46 GiB
 
 
 def _prepare(workload: Workload) -> Callable[[], Answer]:
@@ -36,6 +36,10 @@ def _prepare(workload: Workload) -> Callable[[], Answer]:
 def contenders() -> list[Contender]:
     return [
         Contender(
-            "PyUnfold", _prepare, with_matrix(MOST), slow=lambda w: True, packages=("pyunfold",)
+            "PyUnfold",
+            _prepare,
+            with_matrix(MAX_ENTRIES),
+            slow=lambda w: True,
+            packages=("pyunfold",),
         )
     ]

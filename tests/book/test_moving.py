@@ -18,7 +18,7 @@ from test_schematics import DARK, LIGHT, PAGES, markdown
 ROOT = Path(__file__).resolve().parents[2]
 FILES = {path.stem: path for path in sorted((ROOT / "book" / "moving").glob("*.json"))}
 SPECS = {name: json.loads(path.read_text("utf8")) for name, path in FILES.items()}
-LARGEST = 70_000  # bytes
+MAX_BYTES = 70_000  # bytes
 CSS = (ROOT / "book" / "_static" / "moving.css").read_text("utf8")
 NAMED = re.compile(r"^```\{moving\} (\S+)$", re.MULTILINE)
 AGES = ik.datasets.load_adult_ages()
@@ -89,7 +89,7 @@ def test_figures_are_small_and_have_titles_of_their_own():
     assert len(SPECS) >= 2
     assert len({spec["title"] for spec in SPECS.values()}) == len(SPECS)
     assert {
-        name: path.stat().st_size for name, path in FILES.items() if path.stat().st_size > LARGEST
+        name: path.stat().st_size for name, path in FILES.items() if path.stat().st_size > MAX_BYTES
     } == {}
 
 

@@ -28,7 +28,7 @@ PHONE, LEGIBLE = (
     340,
     9,
 )  # px: the width of a figure on a phone 390 px wide, and the least size of text on it
-LARGEST = 8_000  # bytes
+MAX_BYTES = 8_000  # bytes
 
 
 def variables(selector):
@@ -91,7 +91,7 @@ def test_there_are_schematics_and_both_themes_know_the_same_colours():
 @pytest.mark.parametrize("path", DRAWINGS, ids=lambda path: path.stem)
 def test_every_drawing_is_clean_small_and_legible(path):
     assert faults(path.read_text("utf8")) == []
-    assert path.stat().st_size <= LARGEST
+    assert path.stat().st_size <= MAX_BYTES
 
 
 GOOD = (

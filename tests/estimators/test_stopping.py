@@ -15,10 +15,10 @@ from oracles import chance, naive
 
 SOME = {instance.name: instance for instance in INSTANCES}
 KINDS = ["dense with zeros", "truncated geometric", "RAPPOR", "k-RR, geometric, truncated, RAPPOR"]
-MOST = 3000
+MAX_STEPS = 3000
 
 
-def by_hand(instance, met, most=MOST):
+def by_hand(instance, met, most=MAX_STEPS):
     """The first step at which `met(now, before)` holds, on the oracle's iterates, and how near the decisions were.
 
     `met` returns (value, bound): stop when value is below the bound. The margin tells that no

@@ -17,7 +17,7 @@ from foreign.inputs import DRAWS, LINE, LINE_EPSILON, SECRETS
 from foreign.record import read
 
 FALSE_ALARM = 1e-6
-LEAST = 10  # expected draws of a cell; rarer reports are taken together
+MIN_EXPECTED = 10  # expected draws of a cell; rarer reports are taken together
 PLACES = 8  # of opendp's byte
 
 
@@ -71,7 +71,7 @@ def drawn(name):
 
 def tail(observed, expected):
     """P(chi-square as large as this); cells with few expected draws are one, as is what never came."""
-    often = expected >= LEAST
+    often = expected >= MIN_EXPECTED
     observed, expected = observed[often], expected[often]
     rest = DRAWS - expected.sum()
     if rest > 1e-6:
@@ -110,7 +110,7 @@ def test_what_we_release_has_the_law_of_what_opendp_drew(name, rng):
     theirs = np.zeros(len(seen), dtype=int)
     theirs[np.searchsorted(seen, reports)] = counts
     table = np.array([theirs, [(ours == value).sum() for value in seen]])
-    often = table.sum(axis=0) >= 2 * LEAST
+    often = table.sum(axis=0) >= 2 * MIN_EXPECTED
     table = np.column_stack([table[:, often], table[:, ~often].sum(axis=1)])
     table = table[:, table.sum(axis=0) > 0]
     assert stats.chi2_contingency(table, correction=False).pvalue > FALSE_ALARM

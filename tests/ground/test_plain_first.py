@@ -48,7 +48,9 @@ def test_plain_until_so_much_was_worked_on_then_compiled_then_from_the_cache(sta
     assert loops.outer.signatures
     assert first.for_size(1) is loops
     again = start()
-    assert plain_first.InterpretUntilWorthCompiling(again, "outer", 10).for_size(1) is again, "there is a file of it"
+    assert plain_first.InterpretUntilWorthCompiling(again, "outer", 10).for_size(1) is again, (
+        "there is a file of it"
+    )
 
 
 def test_a_large_problem_is_compiled_for_at_once(start):
@@ -76,7 +78,9 @@ def test_the_line_has_one_answer_either_way(decay, rng, monkeypatch):
     used = plain_first.plain(_line_kernels)
     monkeypatch.setattr(plain_first, "is_compiled_or_cached", lambda loop: False)
     monkeypatch.setattr(plain_first, "plain", lambda loops: used)
-    monkeypatch.setattr(line, "LOOPS", plain_first.InterpretUntilWorthCompiling(_line_kernels, "climb", 10**6))
+    monkeypatch.setattr(
+        line, "LOOPS", plain_first.InterpretUntilWorthCompiling(_line_kernels, "climb", 10**6)
+    )
     assert line.LOOPS.for_size(40) is used
     plain, again = line.maximise(channel, q, 1e-10)
     assert steps == again

@@ -22,7 +22,7 @@ RAGGED = [[1.0], [0.5, 0.5]]
 THIRD = ik.uniform(3)
 HUGE = 10**400
 TABLE = pd.DataFrame({"report": [0]})
-LARGEST = 1.7e308
+NEARLY_MAX = 1.7e308
 RNG = np.random.default_rng(1)
 BITS = ik.SubsetSelection(3, 1.0)
 POINTS = [[40.71, -74.01], [40.79, -73.94]]
@@ -119,26 +119,26 @@ REFUSED = {
     "bits of a report": (lambda: ik.HadamardMechanism(3, 1.0, bits=HUGE), r"bits must leave .*got 1\.00e\+400"),
     "bins": (lambda: ik.PlanarLaplace(ik.Grid(2, 2), 1.0).tally_points([[0, 0]], bins=HUGE), "bins must be at most"),
     "a wide shift": (lambda: ik.DiscreteGaussian(3, 1.0).delta(1.0, distance=HUGE), "distance must be at most"),
-    "a far secret": (lambda: ik.DiscreteGaussian(3, 1.0).zcdp(LARGEST), "distance must be at most"),
+    "a far secret": (lambda: ik.DiscreteGaussian(3, 1.0).zcdp(NEARLY_MAX), "distance must be at most"),
     "a wide Gaussian": (lambda: ik.LinearGaussian(3, 1e300), "sigma must be from 1e-50 to 1e\\+50"),
     "a narrow Gaussian": (lambda: ik.PlanarGaussian(ik.Grid(2, 2), 1e-300), "sigma must be from 1e-50 to 1e\\+50"),
     "weight": (lambda: ik.mle(TALLY).standard_errors([1e300, 0, 0]), "of must be at most 1e\\+150"),
-    "level of Duchi": (lambda: ik.Duchi(3, LARGEST), "epsilon must be at most"),
-    "level of a wave": (lambda: ik.DiscreteSquareWave(3, LARGEST), "epsilon must be at most"),
-    "beta": (lambda: ik.blahut_arimoto(THIRD, 3, LARGEST), "beta must be at most"),
+    "level of Duchi": (lambda: ik.Duchi(3, NEARLY_MAX), "epsilon must be at most"),
+    "level of a wave": (lambda: ik.DiscreteSquareWave(3, NEARLY_MAX), "epsilon must be at most"),
+    "beta": (lambda: ik.blahut_arimoto(THIRD, 3, NEARLY_MAX), "beta must be at most"),
     "steps": (lambda: ik.blahut_arimoto(THIRD, 3, 1.0, steps=2**53), "steps must be at most"),
     "cycles": (lambda: ik.Privic(3).run([1, 1, 1], HUGE, 1), r"cycles must be at most \d+, got 1\.00e\+400"),
-    "large level of a design": (lambda: ik.optimal_private(THIRD, 3, LARGEST), "epsilon must be so small"),
+    "large level of a design": (lambda: ik.optimal_private(THIRD, 3, NEARLY_MAX), "epsilon must be so small"),
     "small alpha": (lambda: ik.posterior(TALLY, 5e-324), "alpha must be from 1e-300"),
-    "large alpha": (lambda: ik.posterior(TALLY, LARGEST), "alpha must be from 1e-300"),
+    "large alpha": (lambda: ik.posterior(TALLY, NEARLY_MAX), "alpha must be from 1e-300"),
     "repetitions": (lambda: ik.replicate(
         ik.datasets.load_adult_ages(), [ik.RandomizedResponse(ik.datasets.load_adult_ages().alphabet, 1.0)],
         {"inv": ik.inv}, HUGE, 1), r"repetitions must be at most \d+"),
     "n of a plan": (lambda: ik.plan(KRR, width=0.1).width(HUGE), "n must be at most"),
     "n of a bound": (lambda: theory.rappor_concavity_bound(3, 1.0, n=HUGE), "n must be at most"),
     "n of an audit": (lambda: ik.privacy.audit(KRR, KRR.release, n=HUGE), "n must be at most"),
-    "beta of a gap": (lambda: ik.design.information_gap(KRR, THIRD, LARGEST), "beta must be at most"),
-    "beta of an attack": (lambda: attack.breakdown_fraction(THIRD, 3, beta=LARGEST, target=0), "beta must be at most"),
+    "beta of a gap": (lambda: ik.design.information_gap(KRR, THIRD, NEARLY_MAX), "beta must be at most"),
+    "beta of an attack": (lambda: attack.breakdown_fraction(THIRD, 3, beta=NEARLY_MAX, target=0), "beta must be at most"),
     "epsilon of geometric noise": (lambda: theory.inv_bound_geometric(9, 5e-324), "epsilon must be such that"),
     "users of one posterior": (lambda: ik.posterior(KRR.tally_counts([10**15, 3, 1]), 0.5), "take method='gibbs'"),
     "epsilon of a design": (lambda: ik.optimal_private(THIRD, 3, 1e-180), "epsilon must be so large"),
@@ -197,7 +197,7 @@ def test_the_least_level_has_a_bound_too():
 @pytest.mark.filterwarnings("error")
 def test_a_huge_level_or_distance_leaves_nothing_or_all():
     noise = ik.LinearGaussian(4, 3.0)
-    assert noise.delta(LARGEST, 1.0) == ik.DiscreteGaussian(4, 3.0).delta(LARGEST) == 0.0
+    assert noise.delta(NEARLY_MAX, 1.0) == ik.DiscreteGaussian(4, 3.0).delta(NEARLY_MAX) == 0.0
     assert noise.delta(1.0, 1e50) == 1.0
     # where the exponents cancel: e^eps P(Z > high) is exp(-low^2 / 2) times a small number
     far = math.sqrt(2e20) * noise.sigma

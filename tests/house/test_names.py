@@ -1,26 +1,24 @@
-"""A constant of one name has one value throughout the package: its name says what it bounds."""
+"""How constants are named: a limit is MAX_ or MIN_, whatever it bounds."""
 
 import ast
-from collections import defaultdict
-from importlib import import_module
-from typing import ParamSpec, TypeVar
+import re
 
 import pytest
 
-from source_rules import SOURCES, name_of
+from source_rules import OURS, faults
 
-# each interior point has its settings, one try after the other, under the name that all three give
-# them
-OF_EACH_SOLVER = {"TRIES"}
+DIALECT = re.compile(r"_?(MOST|LEAST(?!_SQUARES)|FEWEST|LARGEST)(_|$)")
 
 
 def constants(source):
-    """The names in capitals that a module assigns at its top."""
+    """The names in capitals that a module or a class assigns."""
     targets = []
-    for node in ast.parse(source).body:
+    tree = ast.parse(source)
+    classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    for node in [line for block in (tree, *classes) for line in block.body]:
         if isinstance(node, ast.Assign):
             targets += node.targets
-        elif isinstance(node, ast.AnnAssign) and node.value is not None:
+        elif isinstance(node, ast.AnnAssign):
             targets.append(node.target)
     names = [
         part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)
@@ -28,43 +26,32 @@ def constants(source):
     return [name for name in names if name.isupper()]
 
 
-def ambiguous(values):
-    """Names with more than one value, from (name, module, value)."""
-    homes = defaultdict(list)
-    for name, module, value in values:
-        if all(value != other or type(value) is not type(other) for _, other in homes[name]):
-            homes[name].append((module, value))
-    return {name: [module for module, _ in each] for name, each in homes.items() if len(each) > 1}
+def limits_in_dialect(source):
+    """Constants that bound something and are called neither MAX_ nor MIN_."""
+    return [name for name in constants(source) if DIALECT.match(name)]
 
 
-def values_of(modules):
-    for module, source in modules.items():
-        for name in constants(source):
-            value = getattr(import_module(module), name)
-            if not isinstance(value, (ParamSpec, TypeVar)):  # which stand for any type
-                yield name, module, value
-
-
-def test_no_constant_has_two_values():
-    found = ambiguous(values_of({name_of(path): path.read_text("utf8") for path in SOURCES}))
-    assert {name: modules for name, modules in found.items() if name not in OF_EACH_SOLVER} == {}
+def test_limits_are_called_max_and_min():
+    assert faults(OURS, lambda name, source: limits_in_dialect(source)) == {}
 
 
 @pytest.mark.parametrize(
     ("source", "names"),
     [
-        ("MOST = 3", ["MOST"]),
-        ("MOST: int = 3\nLEAST: int", ["MOST"]),
-        ("MOST, LEAST = 3, 2", ["MOST", "LEAST"]),
-        ("most = Most = 3\ndef f():\n    MOST = 3", []),
+        ("MAX = 3", ["MAX"]),
+        ("MAX: int = 3\nMIN: int", ["MAX", "MIN"]),
+        ("MAX, MIN = 3, 2", ["MAX", "MIN"]),
+        ("class A:\n    LEVEL = 3\n    level = 3", ["LEVEL"]),
+        ("most = Most = 3\ndef f():\n    MAX = 3", []),
     ],
 )
 def test_constants_are_read_from_the_source(source, names):
     assert constants(source) == names
 
 
-def test_a_constant_of_two_values_is_found():
-    once = [("MOST", "a", 5000), ("MOST", "b", 5000), ("LEAST", "a", 1e-9)]
-    assert ambiguous(once) == {}
-    assert ambiguous([*once, ("MOST", "c", 12)]) == {"MOST": ["a", "c"]}
-    assert ambiguous([*once, ("LEAST", "c", (1e-9,))]) == {"LEAST": ["a", "c"]}
+@pytest.mark.parametrize(
+    "name", ["MOST_ROWS", "LEAST_MASS", "FEWEST_REPORTS", "LARGEST", "_LARGEST_STEP"]
+)
+def test_a_limit_of_another_name_is_found(name):
+    assert limits_in_dialect(f"{name} = 3") == [name]
+    assert limits_in_dialect("MAX_ROWS, MIN_MASS, LEAST_SQUARES, ALMOST = 3, 2, 1, 0") == []

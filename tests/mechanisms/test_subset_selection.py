@@ -146,7 +146,9 @@ def test_inversion_is_unbiased_by_the_pseudo_inverse_and_its_error_known(k, size
     assert v == pytest.approx(counts / counts.sum() @ np.linalg.pinv(matrix), abs=1e-11)
     assert v.sum() == pytest.approx(1, abs=1e-12)
     theta = rng.dirichlet(np.ones(k))
-    assert mechanism.invert(mechanism._all_reports, theta @ matrix) == pytest.approx(theta, abs=1e-12)
+    assert mechanism.invert(mechanism._all_reports, theta @ matrix) == pytest.approx(
+        theta, abs=1e-12
+    )
     squares = (np.linalg.pinv(matrix) ** 2).sum(axis=1)
     error = (theta @ matrix) @ squares - theta @ theta
     assert ik.theory.inv_squared_error(mechanism, theta) == pytest.approx(error, rel=1e-10)

@@ -14,10 +14,10 @@ from ibukit.solvers import _water_filling_kernels, water_filling
 from instances import unchecked
 from test_kernels import source
 
-SMALLEST, LARGEST = 1e-17, 700.0
+MIN_LEVEL, MAX_LEVEL = 1e-17, 700.0
 # down to where a double cannot hold e^eps - 1 beside 1, and up to where it can hardly hold e^-eps
 EPSILONS = [
-    SMALLEST,
+    MIN_LEVEL,
     1e-16,
     2e-16,
     3e-16,
@@ -29,7 +29,7 @@ EPSILONS = [
     1.0,
     30.0,
     300.0,
-    LARGEST,
+    MAX_LEVEL,
 ]
 
 

@@ -16,7 +16,7 @@ from ibukit.mechanisms.row_reports import RowReports
 from ibukit.mechanisms.sketches import _sketch_kernels
 
 # so that buckets and rows fit into 32 bits
-LARGEST = 2**31 - 1
+MAX_SIZE = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Sketch(RowReports):
         arguments.whole("number of secrets", self.k, 2)
         for name, least in (("rows", 1), ("width", 2), ("seed", 0)):
             value = arguments.whole(name, getattr(self, name), least)
-            if value > LARGEST:
+            if value > MAX_SIZE:
                 raise ValueError(f"{name} must be at most 2^31 - 1, got {value}")
             self._keep(**{name: value})
         if not any(
