@@ -229,7 +229,7 @@ def _refuse_outside(lat: Floats, lon: Floats, n: int, bounds: Bounds) -> NoRetur
         f"{len(lat)} of {n} points are outside the grid, the first is lat={lat[0]}, "
         f"lon={lon[0]}{hint}. If they are "
         'reports of a planar mechanism, take grid.locate(points, outside="nearest"): there these '
-        'mechanisms put noise '
+        "mechanisms put noise "
         "that leaves the grid. If they are positions of people, take a larger grid, as "
         "Grid.covering(points), or leave "
         'them out by outside="drop"'

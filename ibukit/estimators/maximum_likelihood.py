@@ -82,9 +82,7 @@ def mle(tally: Tally, tol: float = 1e-9, method: str = "auto", *, strict: bool =
     check_tally(tally, lossy=True, weighted=True)
     tol = arguments.positive("tol", tol)
     problem = Problem(tally.operator, tally.counts, tally.n)
-    theta, solver, n_iter, log_likelihood, gap = best_found(
-        problem, tol, method
-    )
+    theta, solver, n_iter, log_likelihood, gap = best_found(problem, tol, method)
     closed = Status.CLOSED_FORM if solver.name == "closed-form" else Status.CONVERGED
     status = closed if gap <= tol else Status.MAX_ITER
     best = certified(

@@ -1,4 +1,4 @@
-"""What may be handed in as a matrix of probabilities, and what its rows must sum to."""
+"""Conversion and checks of the matrix, labels and efficiencies given to `MatrixMechanism`."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from ibukit._ground.arguments import SUM_TOLERANCE, Floats, Ints
 from ibukit.domain.alphabet import Alphabet, as_alphabet
 from ibukit.errors import AlphabetMismatch, InvalidDistribution, TooLarge
 
-# a sparse matrix is written out: up to 2 GiB
+# Bytes of the dense form of a sparse matrix, 2 GiB; larger ones are refused.
 MAX_BYTES = 2**31
-# rows farther from their sum than this are no rounding of four digits or more, and are not mended
-# on request either
+# Largest deviation of a row's sum that may be rounding to four digits or more. Larger ones are
+# refused also with normalize=True.
 MAX_ROUNDING = 1e-4
 
 
-class Table(NamedTuple):
-    """A matrix as it was handed in, with the labels of its rows and columns where it had some."""
+class LabelledMatrix(NamedTuple):
+    """A matrix, and the labels of its rows and columns if it had some."""
 
     rows: Floats
     secrets: list[Any] | None = None
     reports: list[Any] | None = None
 
 
-def read(matrix: Any) -> Table:
-    """Any matrix as an array of its own, shape (k, m)."""
+def read_matrix(matrix: Any) -> LabelledMatrix:
+    """Copy a matrix of any kind into an array, shape (k, m), and read its labels."""
     secrets = reports = None
     if sparse.issparse(matrix):
-        matrix = _written_out(matrix)
+        matrix = _to_dense(matrix)
     elif hasattr(matrix, "columns") and hasattr(matrix, "to_numpy"):
         secrets, reports = _labels(getattr(matrix, "index", None)), _labels(matrix.columns)
         matrix = matrix.to_numpy()
@@ -46,31 +46,34 @@ def read(matrix: Any) -> Table:
         if given.dtype.kind == "O":
             arguments.refuse_text(given)
         array = np.array(given if given.dtype.kind in "biufO" else "text", dtype=np.float64)
-        array += 0.0  # -0.0 is 0.0, also where bytes are hashed
+        # Adding 0.0 turns -0.0 into 0.0: equal matrices must have equal bytes, which are hashed.
+        array += 0.0
     except (TypeError, ValueError, OverflowError):
         raise InvalidDistribution(
-            f"matrix must be a rectangular array of numbers, got {_what_else(matrix)}"
+            f"matrix must be a rectangular array of numbers, got {_describe(matrix)}"
         ) from None
     if array.ndim != 2 or 0 in array.shape:
         raise InvalidDistribution(
-            f"matrix must have two dimensions, got shape {array.shape}; it has one row for each secret and one column "
-            "for each report"
+            f"matrix must have two dimensions, got shape {array.shape}; it has one row for each "
+            "secret and one column for each report"
         )
-    return Table(array, secrets, reports)
+    return LabelledMatrix(array, secrets, reports)
 
 
-def _written_out(matrix: Any) -> Floats:
+def _to_dense(matrix: Any) -> Floats:
+    """The dense form of a sparse matrix; TooLarge if it takes more than 2 GiB."""
     n_bytes = 8.0 * matrix.shape[0] * matrix.shape[-1]
     if n_bytes > MAX_BYTES:
         raise TooLarge(
-            f"matrix of shape {matrix.shape} takes {n_bytes:.3g} bytes when it is written out (at most "
-            f"{MAX_BYTES:.3g}): merge secrets or reports, or take a mechanism that knows its structure"
+            f"matrix of shape {matrix.shape} takes {n_bytes:.3g} bytes when it is written out (at "
+            f"most {MAX_BYTES:.3g}): merge secrets or reports, or take a mechanism that knows its "
+            "structure"
         )
     return np.asarray(matrix.toarray())
 
 
 def _labels(index: Any) -> list[Any] | None:
-    """The labels of a DataFrame's rows or columns; None where they only number them."""
+    """The labels of a DataFrame's rows or columns; None if they only number them."""
     if index is None:
         return None
     labels = list(index)
@@ -78,7 +81,8 @@ def _labels(index: Any) -> list[Any] | None:
     return None if numbered else labels
 
 
-def _what_else(matrix: Any) -> str:
+def _describe(matrix: Any) -> str:
+    """What a matrix that could not be converted holds, for an error message."""
     try:
         if np.iscomplexobj(matrix):
             return "complex ones; if the imaginary parts do not matter, pass its real part"
@@ -91,12 +95,15 @@ def _what_else(matrix: Any) -> str:
         ]
         if None not in lengths and len(set(lengths)) > 1:
             x = next(i for i, length in enumerate(lengths) if length != lengths[0])
-            return f"rows of different lengths: row 0 has {lengths[0]} entries, row {x} has {lengths[x]}"
+            return (
+                f"rows of different lengths: row 0 has {lengths[0]} entries, row {x} has "
+                f"{lengths[x]}"
+            )
     return f"{type(matrix).__name__} with other entries"
 
 
 def refuse_entries(rows: Floats) -> None:
-    """Refuse what is no probability."""
+    """Raise InvalidDistribution if an entry is negative or NaN."""
     bad = ~(rows >= 0)
     if bad.any():
         x, z = np.argwhere(bad)[0]
@@ -105,19 +112,25 @@ def refuse_entries(rows: Floats) -> None:
         )
 
 
-def efficiencies(rows: Floats, efficiency: Any, secrets: Alphabet) -> Floats | None:
-    """The probability of being seen for each secret, shape (k,); None where nothing is ever lost."""
+def read_efficiency(rows: Floats, efficiency: Any, secrets: Alphabet) -> Floats | None:
+    """Probability of being seen for each secret, shape (k,); None if nothing is ever lost."""
     by_rows = isinstance(efficiency, (bool, np.bool_))
     if efficiency is None or (by_rows and not efficiency):
         return None
-    values = rows.sum(axis=1) if by_rows else _given(efficiency, secrets, rows.shape[1])
+    values = rows.sum(axis=1) if by_rows else _efficiency_values(efficiency, secrets, rows.shape[1])
     bad = ~((values > 0) & (values <= 1 + SUM_TOLERANCE))
     if bad.any():
         x = int(np.argmax(bad))
         if values[x] == 0:
-            why = "such a secret is never seen, and no report tells how frequent it is: leave its row out"
+            why = (
+                "such a secret is never seen, and no report tells how frequent it is: leave its "
+                "row out"
+            )
         elif by_rows and 0 <= values[x] - 1 <= MAX_ROUNDING:
-            why = "if that is rounding, MatrixMechanism(matrix, normalize=True) divides it out of rows that sum to 1"
+            why = (
+                "if that is rounding, MatrixMechanism(matrix, normalize=True) divides it out of "
+                "rows that sum to 1"
+            )
         else:
             why = "it is the probability that a secret is seen at all"
         what = (
@@ -131,8 +144,8 @@ def efficiencies(rows: Floats, efficiency: Any, secrets: Alphabet) -> Floats | N
     return None if (np.abs(values - 1) <= SUM_TOLERANCE).all() else np.minimum(values, 1.0)
 
 
-def _given(efficiency: Any, secrets: Alphabet, m: int) -> Floats:
-    """An efficiency for each secret, shape (k,), from a number, an array, or a dict or Series by label."""
+def _efficiency_values(efficiency: Any, secrets: Alphabet, m: int) -> Floats:
+    """Efficiencies in the order of the secrets, from a number, array, dict or Series."""
     k = len(secrets)
     if isinstance(efficiency, Mapping) or hasattr(efficiency, "reindex"):
         by_label, wanted = dict(efficiency.items()), secrets.values.tolist()
@@ -148,48 +161,59 @@ def _given(efficiency: Any, secrets: Alphabet, m: int) -> Floats:
     if values.shape not in ((), (k,)):
         hint = "; matrix has as many columns: is it transposed?" if values.shape == (m,) else ""
         raise AlphabetMismatch(
-            f"efficiency must have one value for each of the {k} secrets, got shape {values.shape}{hint}"
+            f"efficiency must have one value for each of the {k} secrets, got shape "
+            f"{values.shape}{hint}"
         )
     return np.array(np.broadcast_to(values, (k,)))
 
 
-def check_sums(rows: Floats, seen: Floats | None, normalize: bool) -> Floats:
-    """The rows if they sum to what they should: to 1, or to the efficiencies.
+def check_sums(rows: Floats, efficiency: Floats | None, normalize: bool) -> Floats:
+    """Return the rows if they sum to what they should: to 1, or to the efficiencies.
 
-    With efficiencies rows that sum to 1 are the probabilities among the reports seen, and are
-    multiplied by them.
+    With efficiencies, rows that sum to 1 are the probabilities among the reports that are seen, and
+    are multiplied by them. With `normalize`, rows that are off by rounding are divided by their
+    sum.
     """
     sums = rows.sum(axis=1)
-    target = np.ones(len(rows)) if seen is None else seen
-    if seen is not None and _worst(sums, 1.0) <= MAX_ROUNDING:
-        rows, sums = rows * seen[:, None], sums * seen
+    target = np.ones(len(rows)) if efficiency is None else efficiency
+    if efficiency is not None and _max_deviation(sums, 1.0) <= MAX_ROUNDING:
+        rows, sums = rows * efficiency[:, None], sums * efficiency
     off = np.abs(sums - target) / target
     allowed = MAX_ROUNDING if normalize else SUM_TOLERANCE
     bad = ~(off <= allowed)
     if bad.any():
-        raise InvalidDistribution(_advice(rows, sums, target, seen, normalize, int(np.argmax(bad))))
-    # a row that is near enough stays as it is, so that what is mended once is not changed again
+        row = int(np.argmax(bad))
+        raise InvalidDistribution(_advice(rows, sums, target, efficiency, normalize, row))
+    # A row within the tolerance is left as it is, so that normalizing twice changes nothing.
     return rows * np.where(off > SUM_TOLERANCE, target / sums, 1.0)[:, None] if normalize else rows
 
 
-def _worst(sums: Floats, target: Floats | float) -> float:
+def _max_deviation(sums: Floats, target: Floats | float) -> float:
     return float(np.abs(sums - target).max())
 
 
 def _advice(
-    rows: Floats, sums: Floats, target: Floats, seen: Floats | None, normalize: bool, x: int
+    rows: Floats, sums: Floats, target: Floats, efficiency: Floats | None, normalize: bool, x: int
 ) -> str:
-    """What is wrong with the sum of row x, and what that most often means."""
+    """Error message for the sum of row x, with the remedy that most often fits."""
     within = MAX_ROUNDING if normalize else SUM_TOLERANCE
-    wanted = "1" if seen is None else f"the efficiencies, or each to 1 (row {x}: {target[x]:.12g})"
-    message = f"matrix must have rows that sum to {wanted} (within {within:g}), row {x} sums to {sums[x]:.12g}; "
+    wanted = "1"
+    if efficiency is not None:
+        wanted = f"the efficiencies, or each to 1 (row {x}: {target[x]:.12g})"
+    message = (
+        f"matrix must have rows that sum to {wanted} (within {within:g}), row {x} sums to "
+        f"{sums[x]:.12g}; "
+    )
     if np.isfinite(sums).all() and float((np.abs(sums - target) / target).max()) <= MAX_ROUNDING:
         return message + "if that is rounding, normalize=True divides it out of each row"
     transposed = _if_transposed(rows)
     if transposed:
         return message.removesuffix("; ") + transposed
-    if seen is not None:
-        if rows.shape[0] == rows.shape[1] and _worst(rows.sum(axis=0), seen) <= MAX_ROUNDING:
+    if efficiency is not None:
+        if (
+            rows.shape[0] == rows.shape[1]
+            and _max_deviation(rows.sum(axis=0), efficiency) <= MAX_ROUNDING
+        ):
             return (
                 message
                 + "its columns do: is it transposed? Pass matrix.T, with one row for each secret"
@@ -198,30 +222,33 @@ def _advice(
     if (sums <= 1 + SUM_TOLERANCE).all():
         return (
             message
-            + "if reports get lost, so that a row sums to the probability that its secret is seen, pass "
-            "efficiency=True; if the columns are the secrets, pass matrix.T; if lost reports are counted, give them a "
-            "column of their own; if the entries are counts of trials, divide each row by the number of its trials"
+            + "if reports get lost, so that a row sums to the probability that its secret is seen, "
+            "pass efficiency=True; if the columns are the secrets, pass matrix.T; if lost reports "
+            "are counted, give them a column of their own; if the entries are counts of trials, "
+            "divide each row by the number of its trials"
         )
     return (
         message
-        + "is it transposed? It has one row for each secret and one column for each report. If its entries "
-        "are counts of trials, divide each row by the number of its trials"
+        + "is it transposed? It has one row for each secret and one column for each report. If its "
+        "entries are counts of trials, divide each row by the number of its trials"
     )
 
 
 def _if_transposed(rows: Floats) -> str:
-    """A hint where the columns sum to 1, which is how others write matrices; empty where they do not."""
+    """Hint that the matrix may be transposed; empty unless its columns sum to 1."""
     sums = rows.sum(axis=0)
     if not (np.abs(sums - 1) <= MAX_ROUNDING).all():
         return ""
     return "; its columns do: is it transposed? Pass matrix.T, with one row for each secret"
 
 
-def aligned(table: Table, alphabet: Any, reports: Any) -> tuple[Floats, Alphabet, Alphabet | None]:
+def align(
+    table: LabelledMatrix, alphabet: Any, reports: Any
+) -> tuple[Floats, Alphabet, Alphabet | None]:
     """Rows in the order of the secrets, columns in that of the reports, and both alphabets.
 
-    The labels of a table are its alphabets where none are given, and say what belongs together
-    where they are.
+    The labels of the matrix are the alphabets where none are given; otherwise rows and columns are
+    matched with the given alphabets by label.
     """
     rows, k, m = table.rows, *table.rows.shape
     if alphabet is None:
@@ -235,10 +262,9 @@ def aligned(table: Table, alphabet: Any, reports: Any) -> tuple[Floats, Alphabet
         if table.secrets is not None:
             rows = rows[_order("matrix has a row", table.secrets, secrets)]
     if reports is None:
-        # columns without labels beside rows that have some are numbers, not the secrets in their
-        # order
-        plain = None if table.secrets is None else as_alphabet(m)
-        return rows, secrets, plain if table.reports is None else Alphabet(table.reports)
+        # Columns without labels beside labelled rows are numbered: they are not the secrets.
+        numbered = None if table.secrets is None else as_alphabet(m)
+        return rows, secrets, numbered if table.reports is None else Alphabet(table.reports)
     named = as_labels(reports)
     if len(named) != m:
         raise AlphabetMismatch(
@@ -250,14 +276,14 @@ def aligned(table: Table, alphabet: Any, reports: Any) -> tuple[Floats, Alphabet
 
 
 def as_labels(given: Any) -> Alphabet:
-    """An alphabet, or the labels of one."""
+    """Return an alphabet, or make one of a number or of labels."""
     if isinstance(given, Alphabet) or np.ndim(given) == 0:
         return as_alphabet(given)
     return Alphabet(given)
 
 
 def _order(what: str, labels: list[Any], alphabet: Alphabet) -> Ints:
-    """The place of each label of the alphabet among those of the table."""
+    """Place of each label of the alphabet among the labels of the matrix."""
     place = {label: i for i, label in enumerate(labels)}
     wanted = alphabet.values.tolist()
     unknown = [label for label in labels if label not in set(wanted)]

@@ -28,7 +28,7 @@ from ibukit.domain.labels import aligned_counts, codes_of
 from ibukit.domain.report_kind import ReportKind
 from ibukit.errors import AlphabetMismatch, NoExactSampler, NotInvertible
 from ibukit.exact import OPERATING_SYSTEM, Exact, Source, Table
-from ibukit.mechanisms.draws import drawable, one_by_one
+from ibukit.mechanisms.draws import drawable, secrets_of_users
 from ibukit.mechanisms.exact_samplers import registered_sampler
 from ibukit.tally.tally import Part, Tally, check_tally, make_part
 
@@ -80,13 +80,13 @@ class Mechanism(arguments.ReadOnlyArrays, ABC):
     epsilon: float
 
     metric: ClassVar[bool] = False
-    """Whether `epsilon` is per unit of distance (d-privacy) or for all pairs of secrets (local DP)."""
+    """Whether `epsilon` is per unit of distance (d-privacy) instead of for all pairs (local DP)."""
 
     report_kind: ClassVar[ReportKind] = ReportKind.NUMBERS
     """Form in which tables and files hold the reports."""
 
     def __post_init__(self) -> None:
-        """Check and convert the fields of every mechanism; subclasses with more fields extend it."""
+        """Check and convert the fields of every mechanism; subclasses extend it."""
         self._keep(alphabet=as_alphabet(self.alphabet))
         # An infinite epsilon is accepted: it states that there is no privacy.
         given: Any = self.__getstate__().get("epsilon", math.inf)
@@ -185,7 +185,8 @@ class Mechanism(arguments.ReadOnlyArrays, ABC):
         It is computed from the frequencies of the reports seen.
         """
         raise NotInvertible(
-            f"{self} has no square channel matrix, so matrix inversion does not apply; use mle or ibu"
+            f"{self} has no square channel matrix, so matrix inversion does not apply; use mle or "
+            "ibu"
         )
 
     def randomize(self, secrets: ArrayLike, rng: Generator, *, codes: bool = False) -> NDArray[Any]:
@@ -277,7 +278,7 @@ class Mechanism(arguments.ReadOnlyArrays, ABC):
         """
         rng = arguments.generator(rng)
         counts = aligned_counts("secret_counts", secret_counts, self.alphabet)
-        return self.tally(self.draw(one_by_one(counts, self), rng), codes=True)
+        return self.tally(self.draw(secrets_of_users(counts, self), rng), codes=True)
 
     def _release_from(self, secrets: ArrayLike, codes: bool, source: Source) -> NDArray[Any]:
         """Draw as `release` does, with random bits of this source."""
@@ -452,8 +453,8 @@ class FiniteMechanism(Mechanism):
         `matrix` calls it once and keeps the result.
         """
         raise NotImplementedError(
-            f"{type(self).__name__} does not say its probabilities: define make_matrix(self), which "
-            "returns an array of shape (k, m) whose rows sum to 1"
+            f"{type(self).__name__} does not say its probabilities: define make_matrix(self), "
+            "which returns an array of shape (k, m) whose rows sum to 1"
         )
 
     @cached_property
@@ -526,7 +527,9 @@ class FiniteMechanism(Mechanism):
         return Tally(
             (
                 make_part(
-                    self, every_report, aligned_counts("counts", counts, self.report_alphabet, weighted)
+                    self,
+                    every_report,
+                    aligned_counts("counts", counts, self.report_alphabet, weighted),
                 ),
             )
         )

@@ -1,4 +1,4 @@
-"""Which levels a mechanism takes: those at which reports drawn in doubles neither give the secret away nor hide all."""
+"""Valid range of epsilon: outside it, float64 sampling is not private or carries no signal."""
 
 from __future__ import annotations
 
@@ -13,91 +13,96 @@ from ibukit.domain.alphabet import Alphabet, Line
 from ibukit.domain.grid import Grid
 
 # The uniform numbers of numpy are multiples of 2^-53, from 0 to 1 - 2^-53, and the doubles next to
-# 1 are no finer: a smaller chance of a lie is drawn as none at all. The chance counts, not the 32
-# bits to which `drawable` rounds: it keeps 32 significant bits of every entry, of the small ones
-# too, and divides by the sum afterwards.
-MIN_CHANCE = 2.0**-53
+# 1 are no finer: an event with a smaller probability is never drawn. `drawable` rounds to 32
+# significant bits of each probability, of the small ones too, so it does not raise this limit.
+MIN_PROBABILITY = 2.0**-53
 # numpy draws exponential variables of at most 44.4. Noise of 44.4 / eps must stay below 2^53:
-# beyond, doubles are even numbers only, and a report would have the parity of its secret. Nor do
-# doubles tell e^-eps from 1 much below.
+# beyond, doubles are even numbers only, and a report would have the parity of its secret. Doubles
+# hardly tell e^-eps from 1 for a smaller epsilon either.
 MIN_EPSILON = 5e-15
+# Distance of the bounds, relative to the upper one, at which the bisection for an error message
+# stops; the message shows four digits.
+BISECTION_TOLERANCE = 1e-9
 
 
-def level(epsilon: Any, lie: Callable[[float], float], smallest: float = MIN_EPSILON) -> float:
-    """A level that can be drawn in doubles.
+def check_epsilon(
+    epsilon: Any, rare_probability: Callable[[float], float], smallest: float = MIN_EPSILON
+) -> float:
+    """Return an epsilon at which reports can be drawn in doubles.
 
     Parameters
     ----------
     epsilon : float
-    lie : callable
-        From epsilon to the probability on which the sampler's lie hangs; it must fall.
+    rare_probability : callable
+        From epsilon to the probability of the rare event that keeps a secret private, such as a
+        report other than the secret. It must fall as epsilon grows.
     smallest : float
         The least epsilon that is accepted.
 
     Raises
     ------
     ValueError
-        If `epsilon` is not a finite number above 0, is below `smallest`, or its lie has no chance
-        above 2^-53.
+        If `epsilon` is not a finite number above 0, is below `smallest`, or the rare event has a
+        probability of at most 2^-53.
     """
     number = arguments.positive("epsilon", epsilon)
     if number < smallest:
         raise ValueError(
-            f"epsilon must be at least {smallest:g}, got {epsilon!r}: with less, doubles do not tell apart what "
-            "different secrets report, and noise leaves the whole numbers that they hold"
+            f"epsilon must be at least {smallest:g}, got {epsilon!r}: with less, doubles do not "
+            "tell apart what different secrets report, and noise leaves the whole numbers that "
+            "they hold"
         )
-    if not _is_drawn(lie, number):
+    if not _is_drawn(rare_probability, number):
+        largest = _largest_epsilon(number, rare_probability)
         raise ValueError(
-            f"epsilon must be at most {_largest(number, lie):.4g}, got {epsilon!r}: with more, the probability of the "
-            "truth rounds to 1 in doubles, and the reports that are drawn hide nothing"
+            f"epsilon must be at most {largest:.4g}, got {epsilon!r}: with more, the probability "
+            "of the truth rounds to 1 in doubles, and the reports that are drawn hide nothing"
         )
     return number
 
 
-def level_by_distance(epsilon: Any, alphabet: Alphabet, rate: float) -> float:
-    """A level of a mechanism that reports the nearest other secret with a probability near e^(-rate eps d)."""
-    nearest, farthest = extent(alphabet)
+def check_metric_epsilon(epsilon: Any, alphabet: Alphabet, rate: float) -> float:
+    """Return the epsilon of a mechanism with a probability near e^(-rate eps d) at distance d."""
+    nearest, farthest = distance_range(alphabet)
     if not farthest:
-        return arguments.positive(
-            "epsilon", epsilon
-        )  # a single secret is reported whatever the level
-    return level(epsilon, lambda eps: math.exp(-rate * eps * nearest), MIN_EPSILON / farthest)
+        # A single secret is reported whatever epsilon is.
+        return arguments.positive("epsilon", epsilon)
+    # The rarest event that must be drawn is that the report is not the secret, but its neighbour.
+    return check_epsilon(
+        epsilon, lambda eps: math.exp(-rate * eps * nearest), MIN_EPSILON / farthest
+    )
 
 
-def extent(alphabet: Alphabet) -> tuple[float, float]:
-    """The least and the largest distance of two different secrets; zeros where there is only one."""
+def distance_range(alphabet: Alphabet) -> tuple[float, float]:
+    """The least and the largest distance of two different secrets; zeros if there is only one."""
     k = len(alphabet)
     if k == 1:
         return 0.0, 0.0
     if isinstance(alphabet, Line):
         return 1.0, k - 1.0
     if isinstance(alphabet, Grid):
-        sides = [
-            (side, n)
-            for side, n in zip(alphabet.cell_shape, (alphabet.n_rows, alphabet.n_cols), strict=True)
-        ]
-        return min(side for side, n in sides if n > 1), math.hypot(
-            *(side * (n - 1) for side, n in sides)
-        )
-    if alphabet._distances is None:
+        sides = list(zip(alphabet.cell_shape, (alphabet.n_rows, alphabet.n_cols), strict=True))
+        nearest = min(side for side, n in sides if n > 1)
+        return nearest, math.hypot(*(side * (n - 1) for side, n in sides))
+    if alphabet._distances is None:  # the discrete metric
         return 1.0, 1.0
-    apart = alphabet._distances[~np.eye(k, dtype=bool)]
-    return float(apart.min()), float(apart.max())
+    different = alphabet._distances[~np.eye(k, dtype=bool)]
+    return float(different.min()), float(different.max())
 
 
-def _is_drawn(lie: Callable[[float], float], epsilon: float) -> bool:
-    """Whether the lie has a chance in doubles; where e^epsilon is beyond them it has none."""
+def _is_drawn(rare_probability: Callable[[float], float], epsilon: float) -> bool:
+    """Whether the rare event can be drawn in doubles; where e^epsilon overflows it cannot."""
     try:
-        return lie(epsilon) > MIN_CHANCE
+        return rare_probability(epsilon) > MIN_PROBABILITY
     except OverflowError:
         return False
 
 
-def _largest(refused: float, lie: Callable[[float], float]) -> float:
-    """The largest accepted level, rounded down to four digits."""
+def _largest_epsilon(refused: float, rare_probability: Callable[[float], float]) -> float:
+    """The largest accepted epsilon, by bisection, rounded down to four digits."""
     low, high = 0.0, refused
-    while high - low > 1e-9 * high:
+    while high - low > BISECTION_TOLERANCE * high:
         middle = (low + high) / 2
-        low, high = (middle, high) if _is_drawn(lie, middle) else (low, middle)
+        low, high = (middle, high) if _is_drawn(rare_probability, middle) else (low, middle)
     unit = 10.0 ** (math.floor(math.log10(low)) - 3)
     return math.floor(low / unit) * unit

@@ -1,4 +1,4 @@
-"""Any mechanism that can be written down as a matrix."""
+"""Mechanisms that are given as a matrix, and their composition."""
 
 from __future__ import annotations
 
@@ -67,18 +67,19 @@ class MatrixMechanism(FiniteMechanism):
 
     Notes
     -----
-    With phi_x = theta_x e_x / sum_y theta_y e_y, the distribution of the secrets among those seen, p = phi M / e has
-    row-stochastic entries, and theta_x is proportional to phi_x / e_x. The map between theta and phi is one to one, so
-    theta maximises the likelihood of the reports seen if and only if its phi does, and within the same gap: the
-    certificate of an estimate holds for theta. It is also the theta of the largest Poisson likelihood of the counts,
-    sum_z n_z log nu_z - nu_z with nu = N theta M, over all N and theta together: given theta, the best N is that with
-    sum_z nu_z = sum_z n_z, and what is left is the likelihood of the reports seen. If the number of lost reports is
-    known, use it: count them in a column 1 - e of their own, without `efficiency`.
+    With phi_x = theta_x e_x / sum_y theta_y e_y, the distribution of the secrets among those seen,
+    p = phi M / e has row-stochastic entries, and theta_x is proportional to phi_x / e_x. The map
+    between theta and phi is one to one, so theta maximises the likelihood of the reports seen if
+    and only if its phi does, and within the same gap: the certificate of an estimate holds for
+    theta. It is also the theta of the largest Poisson likelihood of the counts, sum_z n_z log nu_z
+    - nu_z with nu = N theta M, over all N and theta together: given theta, the best N is that with
+    sum_z nu_z = sum_z n_z, and what is left is the likelihood of the reports seen. If the number of
+    lost reports is known, use it: count them in a column 1 - e of their own, without `efficiency`.
 
     References
     ----------
-    .. [dagostini] D'Agostini, "A multidimensional unfolding method based on Bayes' theorem", Nucl. Instrum. Meth. A
-       362, 1995 (whose iteration with efficiencies is `ibu` here).
+    .. [dagostini] D'Agostini, "A multidimensional unfolding method based on Bayes' theorem", Nucl.
+       Instrum. Meth. A 362, 1995 (whose iteration with efficiencies is `ibu` here).
 
     Examples
     --------
@@ -100,10 +101,10 @@ class MatrixMechanism(FiniteMechanism):
     alphabet: Alphabet = None  # type: ignore[assignment]  # until it is made
     reports: Alphabet | None = None
     efficiency: Floats | None = None
-    """The probability of being seen, shape (k,); None where no report gets lost."""
+    """Probability of being seen, shape (k,); None if no report gets lost."""
     normalize: bool = False
 
-    # the argument is called `matrix`, which the field cannot be: there is a method of that name
+    # The argument is called `matrix`, which the field cannot be: there is a method of that name.
     @arguments.field_is("entries", "matrix")
     def __init__(
         self,
@@ -123,22 +124,24 @@ class MatrixMechanism(FiniteMechanism):
         self.__post_init__()
 
     def __post_init__(self) -> None:
-        """Check and convert the fields, of classes that inherit, too."""
+        """Check and convert the fields, also of classes that inherit."""
         normalize = arguments.flag("normalize", self.normalize)
-        table = _matrix_entries.read(self.entries)
+        table = _matrix_entries.read_matrix(self.entries)
         _matrix_entries.refuse_entries(table.rows)
         given: Any = self.efficiency
+        # Without efficiencies the sums are judged first, so that a message names the row as it was
+        # handed in. With them, rows are brought into the order of the secrets before.
         if given is None:
             table = table._replace(rows=_matrix_entries.check_sums(table.rows, None, normalize))
-        rows, secrets, reports = _matrix_entries.aligned(table, self.alphabet, self.reports)
-        seen = _matrix_entries.efficiencies(rows, given, secrets)
+        rows, secrets, reports = _matrix_entries.align(table, self.alphabet, self.reports)
+        efficiency = _matrix_entries.read_efficiency(rows, given, secrets)
         if given is not None:
-            rows = _matrix_entries.check_sums(rows, seen, normalize)
+            rows = _matrix_entries.check_sums(rows, efficiency, normalize)
         self._keep(
             entries=arguments.frozen(rows),
             alphabet=secrets,
             reports=reports,
-            efficiency=None if seen is None else arguments.frozen(seen),
+            efficiency=None if efficiency is None else arguments.frozen(efficiency),
             normalize=normalize,
         )
 
@@ -169,17 +172,14 @@ class MatrixMechanism(FiniteMechanism):
     @property
     @override
     def report_alphabet(self) -> Alphabet:
-        """The labels of the reports.
-
-        Those that were given, or the secrets if there are as many, or 0..m-1.
-        """
+        """Labels of the reports: those given, or the secrets if there are as many, or 0..m-1."""
         return super().report_alphabet if self.reports is None else self.reports
 
     @cached_property
     def epsilon(self) -> float:  # type: ignore[override]
         """The tight local-DP level of the matrix.
 
-        It is inf where some report rules some secret out. That nothing is seen is a report, too.
+        It is inf where some report rules some secret out. Seeing nothing counts as a report.
         """
         return privacy.epsilon_ldp(self)
 
@@ -191,36 +191,35 @@ class MatrixMechanism(FiniteMechanism):
     def as_finite(self) -> FiniteMechanism:
         if self.efficiency is not None:
             raise ValueError(
-                f"mechanism must not lose reports, got {self}; take mechanism.among_seen for what is known of those "
-                "seen, or give the lost ones a column of their own"
+                f"mechanism must not lose reports, got {self}; take mechanism.among_seen for what "
+                "is known of those seen, or give the lost ones a column of their own"
             )
         return self
 
     @cached_property
     @override
-    def _right_inverse(
-        self,
-    ) -> Floats:  # what is said of INV is said of reports that do not get lost
-        self.as_finite()
+    def _right_inverse(self) -> Floats:
+        self.as_finite()  # raises where reports get lost: INV is about reports that do not
         return super()._right_inverse
 
     @cached_property
     def among_seen(self) -> MatrixMechanism:
-        """The mechanism of those who are seen: rows divided by their efficiencies.
+        """The mechanism of the users whose reports are seen: rows divided by their efficiencies.
 
-        Its estimates are of the secrets among those seen.
+        Its estimates are of the secrets among these users.
         """
         if self.efficiency is None:
             return self
-        return MatrixMechanism(self._rows_of_seen, self.alphabet, self.report_alphabet)
+        return MatrixMechanism(self._normalized_rows, self.alphabet, self.report_alphabet)
 
     @cached_property
-    def _rows_of_seen(self) -> Floats:
+    def _normalized_rows(self) -> Floats:
+        """Probabilities of the reports given the secret and that a report is seen, shape (k, m)."""
         return self.entries if self.efficiency is None else self.entries / self.efficiency[:, None]
 
     @cached_property
     def with_null_report(self) -> MatrixMechanism:
-        """The same with one more report, the last: nothing is seen."""
+        """The mechanism with one more report, the last: nothing is seen."""
         if self.efficiency is None:
             return self
         return MatrixMechanism(
@@ -236,54 +235,54 @@ class MatrixMechanism(FiniteMechanism):
         """
         weights = arguments.vector("theta", theta, self.k)
         p = super().forward(weights if self.efficiency is None else weights * self.efficiency)
-        return p if self._left_out is None else p * self._left_out
+        return p if self._column_factors is None else p * self._column_factors
 
     @override
     def adjoint(self, w: ArrayLike) -> Floats:
         back = super().adjoint(
-            w if self._left_out is None else arguments.vector("w", w, self.m) * self._left_out
+            w
+            if self._column_factors is None
+            else arguments.vector("w", w, self.m) * self._column_factors
         )
         return back if self.efficiency is None else back * self.efficiency
 
     @cached_property
-    def _left_out(self) -> Floats | None:
-        """What `channel` leaves out of all the columns."""
-        return _factor(self._rows_of_seen)
+    def _column_factors(self) -> Floats | None:
+        """Factors that `channel` leaves out of all columns, shape (m,); None if it leaves none."""
+        return _factor(self._normalized_rows)
 
     @override
     def channel(self, reports: NDArray[Any]) -> DenseChannel:
-        """The matrix's columns of the given reports, its rows divided by the efficiencies.
+        """The columns of the given reports, its rows divided by the efficiencies.
 
-        Tiny columns keep their largest entry apart.
+        Columns of tiny entries are divided by their largest one, which `log_scale` has.
         """
-        columns = np.ascontiguousarray(self._rows_of_seen[:, reports])
+        columns = np.ascontiguousarray(self._normalized_rows[:, reports])
         factor = _factor(columns)
         return DenseChannel(columns if factor is None else columns / factor)
 
     @override
     def log_scale(self, reports: NDArray[Any]) -> Floats | None:
-        """What `channel` leaves out for the most improbable reports.
+        """Logarithm of the factor that `channel` leaves out of the most improbable reports.
 
         They are so improbable under every secret that a quotient would overflow.
         """
-        factor = _factor(self._rows_of_seen[:, reports])
+        factor = _factor(self._normalized_rows[:, reports])
         return None if factor is None else np.log(factor)
 
     @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> NDArray[Any]:
-        """One report for each user: codes 0..m-1, shape (n,).
-
-        Where reports get lost, those that are seen, which are fewer.
-        """
+        """Draw one report for each user: codes 0..m-1, shape (n,), or fewer if reports get lost."""
         if self.efficiency is None:
             return super().draw(secrets, rng)
-        return super().draw(secrets[rng.random(len(secrets)) < self.efficiency[secrets]], rng)
+        is_seen = rng.random(len(secrets)) < self.efficiency[secrets]
+        return super().draw(secrets[is_seen], rng)
 
     @override
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
         """Draw the tally of a whole population: one multinomial per secret.
 
-        Where reports get lost, the tally of those that are seen.
+        Where reports get lost, it is the tally of those that are seen.
         """
         if self.efficiency is None:
             return super().simulate(secret_counts, rng)
@@ -292,28 +291,28 @@ class MatrixMechanism(FiniteMechanism):
         seen = rng.binomial(counts, self.efficiency)
         if not seen.any():
             raise ValueError("the tally is empty: at least one report is needed, and all were lost")
-        return self.tally_counts(rng.multinomial(seen, drawable(self._rows_of_seen)).sum(axis=0))
+        return self.tally_counts(rng.multinomial(seen, drawable(self._normalized_rows)).sum(axis=0))
 
 
 @exact_sampler(MatrixMechanism)
 def _matrix_mechanism_sampler(mechanism: MatrixMechanism) -> Exact:
     if mechanism.efficiency is not None:
         raise NoExactSampler(
-            f"{mechanism} loses reports, which is not released; take mechanism.with_null_report, which reports that nothing "
-            "is seen, or mechanism.among_seen"
+            f"{mechanism} loses reports, which is not released; take mechanism.with_null_report, which "
+            "reports that nothing is seen, or mechanism.among_seen"
         )
     return mechanism._matrix_sampler()
 
 
 def _factor(columns: Floats) -> Floats | None:
-    """Largest entries of columns in which they are tiny, 1 for the others; None if there is no such column."""
+    """Largest entry of each column of tiny entries, 1 for the others; None if no column is tiny."""
     largest = columns.max(axis=0)
     tiny = (largest > 0) & (largest < np.exp(MIN_LOG_FACTOR))
     return np.where(tiny, largest, 1.0) if tiny.any() else None
 
 
 def as_mechanism(mechanism: Mechanism | ArrayLike) -> Mechanism:
-    """The mechanism itself; a row-stochastic matrix as a `MatrixMechanism`."""
+    """Return the mechanism itself, or a row-stochastic matrix as a `MatrixMechanism`."""
     return mechanism if isinstance(mechanism, Mechanism) else MatrixMechanism(mechanism)
 
 
@@ -347,7 +346,8 @@ def compose(mechanism: FiniteMechanism, channel: FiniteMechanism | ArrayLike) ->
     Randomized response over three values, of which the collector keeps only "first or not":
 
     >>> import ibukit as ik
-    >>> ik.compose(ik.RandomizedResponse(3, epsilon=1.0), [[1, 0], [0, 1], [0, 1]]).matrix().round(4)
+    >>> response = ik.RandomizedResponse(3, epsilon=1.0)
+    >>> ik.compose(response, [[1, 0], [0, 1], [0, 1]]).matrix().round(4)
     array([[0.5761, 0.4239],
            [0.2119, 0.7881],
            [0.2119, 0.7881]])
@@ -361,6 +361,7 @@ def compose(mechanism: FiniteMechanism, channel: FiniteMechanism | ArrayLike) ->
         raise AlphabetMismatch(
             f"channel must have one row for each of the {mechanism.m} reports, got {second.k} rows"
         )
+    # Lost reports stay lost: the rows of the product then sum to less than 1.
     lossy = any(getattr(kind, "efficiency", None) is not None for kind in (mechanism, second))
     reports = second.reports if isinstance(second, MatrixMechanism) else None
     return MatrixMechanism(

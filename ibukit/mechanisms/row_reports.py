@@ -1,7 +1,8 @@
-"""Forms of reports: a number and a row of bits, and indices with signs."""
+"""Base classes for reports in rows: a number and bits, or indices and signs."""
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from functools import cached_property
 from typing import Any, ClassVar
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
-from ibukit._ground import arguments
+from ibukit._ground import arguments, limits
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
 from ibukit.domain.report_kind import ReportKind
@@ -19,35 +20,35 @@ from ibukit.mechanisms.base import Mechanism
 from ibukit.mechanisms.categorical.bit_reports import Bits, BitsInBlocks, WholeRows
 from ibukit.tally.tally import Tally
 
-# entries of a matrix that is worth listing: half a gigabyte
-MAX_LISTED_ENTRIES = 2**26
-# reports that are counted in 63 bits
+# Number of different reports whose codes fit into 63 bits.
 MAX_CODES = 2**62
-# the number before the bits is kept in so many bytes, the most significant first
+# Bytes of the number before the bits, in the form that a tally keeps: the most significant first,
+# so that rows of bytes sort by this number.
 NUMBER_BYTES = 4
 
 
 class RowReports(WholeRows):
-    """Reports that are rows of numbers; those in one list are written out where they are few enough."""
+    """Reports that are rows of numbers, and are listed only if the matrix is small enough."""
 
     report_kind: ClassVar[ReportKind] = ReportKind.ROWS
 
     @cached_property
     @override
     def _all_reports(self) -> NDArray[Any]:
-        if self.k * self.m > MAX_LISTED_ENTRIES:
+        if self.k * self.m > (most := limits.max_dense_entries()):
             raise TooLarge(
-                f"the {arguments.readable(self.m)} reports for {self.k} secrets are not listed (the matrix may have "
-                f"at most {MAX_LISTED_ENTRIES} entries); use tally(reports)"
+                f"the {arguments.readable(self.m)} reports for {self.k} secrets are not listed "
+                f"(the matrix may have at most {most} entries); use tally(reports)"
             )
         return self._make_all_reports()
 
     @abstractmethod
     def _make_all_reports(self) -> NDArray[Any]:
-        """What `_all_reports` keeps."""
+        """List all reports, in the form that a tally keeps."""
 
     @override
     def make_matrix(self) -> Floats:
+        # The channel may leave a factor out of each column, so that nothing underflows.
         rows = self._full_channel.rows(np.arange(self.k))
         left_out = self.log_scale(self._all_reports)
         return rows if left_out is None else rows * np.exp(left_out)
@@ -62,7 +63,7 @@ class NumberedBits(RowReports, BitsInBlocks):
     @property
     @abstractmethod
     def _numbers(self) -> tuple[str, int]:
-        """What the number is called, and how many there are."""
+        """Name of the number for messages, and how many values it has."""
 
     @property
     @override
@@ -72,19 +73,21 @@ class NumberedBits(RowReports, BitsInBlocks):
     @override
     def check_reports(self, reports: ArrayLike) -> Bits:
         rows = arguments.whole_array("reports", reports)
-        name, many = self._numbers
+        name, size = self._numbers
         if rows.ndim != 2 or rows.shape[1] != 1 + self._bits:
             raise AlphabetMismatch(
-                f"reports must be rows of a {name} and {self._bits} bits, shape (n, {1 + self._bits}), got shape "
-                f"{rows.shape}"
+                f"reports must be rows of a {name} and {self._bits} bits, shape "
+                f"(n, {1 + self._bits}), got shape {rows.shape}"
             )
         if rows.dtype.kind not in "iu":
             rows = arguments.integers("reports", rows, ndim=2)
         numbers, bits = rows[:, 0].astype(np.int64), rows[:, 1:]
-        if ((numbers < 0) | (numbers >= many)).any():
-            first = int(np.argmax((numbers < 0) | (numbers >= many)))
+        unknown = (numbers < 0) | (numbers >= size)
+        if unknown.any():
+            first = int(np.argmax(unknown))
             raise AlphabetMismatch(
-                f"reports must have their {name} from 0 to {many - 1}, got {numbers[first]} at index {first}"
+                f"reports must have their {name} from 0 to {size - 1}, got {numbers[first]} at "
+                f"index {first}"
             )
         bad = (bits != 0) & (bits != 1)
         if bad.any():
@@ -100,12 +103,12 @@ class NumberedBits(RowReports, BitsInBlocks):
 
     @staticmethod
     def _split(kept: Bits) -> tuple[Ints, Bits]:
-        """The numbers and the packed bits of what a tally keeps."""
+        """Numbers and packed bits, from the form that a tally keeps."""
         head = np.ascontiguousarray(kept[:, :NUMBER_BYTES])
         return head.view(">u4").ravel().astype(np.int64), kept[:, NUMBER_BYTES:]
 
     def _join(self, numbers: Ints, bits: NDArray[Any]) -> NDArray[Any]:
-        """Reports as they are handed out, in as few bytes as the number needs."""
+        """Rows of numbers and bits, of the smallest integer type that holds the numbers."""
         rows = np.empty(
             (len(numbers), 1 + self._bits), dtype=np.min_scalar_type(self._numbers[1] - 1)
         )
@@ -119,23 +122,24 @@ class NumberedBits(RowReports, BitsInBlocks):
 
     @override
     def _make_all_reports(self) -> Bits:
+        # All rows of bits, in the order of the binary numbers that they spell, for each number.
         rows = np.arange(2**self._bits)[:, None] >> np.arange(self._bits)[::-1] & 1
         packed = np.packbits(rows.astype(np.uint8), axis=1)
-        many = self._numbers[1]
-        return self._packed(np.repeat(np.arange(many), len(packed)), np.tile(packed, (many, 1)))
+        size = self._numbers[1]
+        return self._packed(np.repeat(np.arange(size), len(packed)), np.tile(packed, (size, 1)))
 
 
 class SignedIndices(RowReports):
-    """A report is some indices, and then as many signs, +1 or -1, as `_signs` says: whole numbers, shape (n, width).
+    """A report is a row of indices, then of signs, +1 or -1: whole numbers, shape (n, width).
 
-    The tally keeps one code for each, in which the first index is the most significant and + comes
-    before -.
+    The tally keeps one code for each row: the indices and signs are its digits, the first index the
+    most significant, and + comes before -.
     """
 
     @property
     @abstractmethod
     def _indices(self) -> tuple[tuple[str, int], ...]:
-        """What each index is called, and how many there are."""
+        """Name of each index for messages, and how many values it has."""
 
     @property
     @abstractmethod
@@ -144,19 +148,18 @@ class SignedIndices(RowReports):
 
     @override
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
+        # The reports are drawn user by user: a list of all of them may be far too long.
         return Mechanism.simulate(self, secret_counts, rng)
 
     @property
     def _form(self) -> tuple[tuple[str, int], ...]:
+        """Name and size of each column."""
         return (*self._indices, *(("sign", 2),) * self._signs)
 
     @property
     @override
     def m(self) -> int:
-        product = 1
-        for _, size in self._form:
-            product *= size
-        return product
+        return math.prod(size for _, size in self._form)
 
     @override
     def check_reports(self, reports: ArrayLike) -> Ints:
@@ -164,26 +167,28 @@ class SignedIndices(RowReports):
         names = ", ".join(name for name, _ in self._form)
         if rows.ndim != 2 or rows.shape[1] != len(self._form):
             raise AlphabetMismatch(
-                f"reports must be rows ({names}), shape (n, {len(self._form)}), got shape {rows.shape}"
+                f"reports must be rows ({names}), shape (n, {len(self._form)}), got shape "
+                f"{rows.shape}"
             )
         rows = arguments.integers("reports", rows, ndim=2)
         codes = np.zeros(len(rows), dtype=np.int64)
         for i, (name, size) in enumerate(self._form):
             values = rows[:, i]
-            bad = (np.abs(values) != 1) if name == "sign" else (values < 0) | (values >= size)
+            is_sign = name == "sign"
+            bad = (np.abs(values) != 1) if is_sign else (values < 0) | (values >= size)
             if bad.any():
-                first, allowed = (
-                    int(np.argmax(bad)),
-                    "+1 or -1" if name == "sign" else f"from 0 to {size - 1}",
-                )
+                first = int(np.argmax(bad))
+                allowed = "+1 or -1" if is_sign else f"from 0 to {size - 1}"
                 raise AlphabetMismatch(
-                    f"reports must have their {name} {allowed}, got {values[first]} at index {first}"
+                    f"reports must have their {name} {allowed}, got {values[first]} at "
+                    f"index {first}"
                 )
-            codes = codes * size + (values < 0 if name == "sign" else values)
+            # A number with mixed bases: each column is one more digit.
+            codes = codes * size + (values < 0 if is_sign else values)
         return codes
 
     def _columns(self, codes: Ints) -> Ints:
-        """Indices, and 0 for + and 1 for -: shape (n, width)."""
+        """Digits of codes: the indices, and 0 for + and 1 for -, shape (n, width)."""
         columns = np.empty((len(codes), len(self._form)), dtype=np.int64)
         rest = codes
         for i, (_, size) in reversed(list(enumerate(self._form))):

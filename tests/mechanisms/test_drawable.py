@@ -8,7 +8,9 @@ from ibukit.mechanisms import draws
 
 def by_arithmetic(p):
     mantissa, exponent = np.frexp(p)
-    return np.ldexp(np.rint(np.ldexp(mantissa, draws.BITS)), exponent - draws.BITS)
+    return np.ldexp(
+        np.rint(np.ldexp(mantissa, draws.SIGNIFICANT_BITS)), exponent - draws.SIGNIFICANT_BITS
+    )
 
 
 KINDS = {

@@ -7,7 +7,7 @@ import pytest
 
 from ibukit.errors import TooLarge
 from ibukit.mechanisms import draws
-from ibukit.mechanisms.draws import drawable, on_all_sides
+from ibukit.mechanisms.draws import drawable, signed_offset_counts
 
 
 def test_probabilities_keep_32_bits_whatever_their_size(rng):
@@ -24,7 +24,7 @@ def test_noise_on_a_map_goes_to_every_side_alike(rng):
     people = np.zeros((4, 3), dtype=np.int64)
     people[1, 2] = 40_000
     shares = np.array([[0.1, 0.2, 0.1], [0.3, 0.2, 0.1]])
-    reports = on_all_sides(people, shares, rng)
+    reports = signed_offset_counts(people, shares, rng)
     assert reports.sum() == 40_000
     north, east = np.meshgrid(np.arange(-1, 2), np.arange(-2, 3), indexing="ij")
     expected = (
@@ -37,11 +37,11 @@ def test_noise_on_a_map_goes_to_every_side_alike(rng):
 
 @pytest.mark.parametrize("people", [np.array([[3, 0], [0, 2]]), np.array([[0, 7]])])
 def test_without_noise_all_stay_where_they_are(people, rng):
-    assert np.array_equal(on_all_sides(people, np.ones((1, 1)), rng), people)
+    assert np.array_equal(signed_offset_counts(people, np.ones((1, 1)), rng), people)
 
 
 def test_just_as_many_users_as_may_be_are_drawn_one_by_one(monkeypatch):
     monkeypatch.setattr(draws, "MAX_USERS", 5)
-    assert draws.one_by_one(np.array([2, 0, 3]), None).tolist() == [0, 0, 2, 2, 2]
+    assert draws.secrets_of_users(np.array([2, 0, 3]), None).tolist() == [0, 0, 2, 2, 2]
     with pytest.raises(TooLarge, match=r"at most 5 for NoneType.* got 6 users"):
-        draws.one_by_one(np.array([2, 1, 3]), None)
+        draws.secrets_of_users(np.array([2, 1, 3]), None)

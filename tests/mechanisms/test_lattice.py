@@ -12,7 +12,7 @@ from bit_trees import Seeded, assert_law
 from ibukit.errors import NoExactSampler
 from ibukit.exact import OPERATING_SYSTEM
 from ibukit.mechanisms.points import LinearLaplacePoints, PlanarLaplacePoints, lattice
-from ibukit.mechanisms.points.lattice import LineLattice, PlaneLattice, Steps
+from ibukit.mechanisms.points.lattice import LatticeAxis, LineLattice, PlaneLattice
 
 LINE = ik.Line(3, 6)
 GRID = ik.Grid(3, 4, cell_size=(0.5, 0.7), first=(2, -1))
@@ -22,7 +22,7 @@ names = pytest.mark.parametrize("mechanism", ALL, ids=lambda mechanism: type(mec
 
 
 def masses(steps, reach):
-    """Steps from -reach to reach, and where each comes from and goes to, shape (cells, cells, 2 reach + 1)."""
+    """LatticeAxis from -reach to reach, and where each comes from and goes to, shape (cells, cells, 2 reach + 1)."""
     noise = np.arange(-reach, reach + 1)
     places = steps.centre(np.arange(steps.cells))[:, None] + noise
     return noise, steps.nearest(places)[:, None] == np.arange(steps.cells)[:, None]
@@ -49,7 +49,7 @@ def matrix_of_plane(north, east):
 
 @pytest.mark.parametrize("fineness", [1, 4, 32])
 def test_the_law_is_that_of_continuous_noise_up_to_what_is_said(fineness, monkeypatch):
-    monkeypatch.setattr(lattice, "FINENESS", fineness)
+    monkeypatch.setattr(lattice, "STEPS_PER_SCALE", fineness)
     line, plane = LineLattice(LINE, 3.0), PlaneLattice(GRID, 3.0)
     for matrix, expected, eta in (
         (matrix_of_line(line.steps), ik.LinearLaplace(LINE, 3.0).matrix(), 1 / fineness),
@@ -71,7 +71,7 @@ def test_steps_are_as_fine_as_is_said_and_no_finer():
         (5e-15, 1.0, 9),
         (1e-7, 0.5, 3),
     ]:
-        steps = Steps.of(epsilon, side, cells)
+        steps = LatticeAxis.of(epsilon, side, cells)
         assert steps.nats * steps.each == Fraction(epsilon) * Fraction(side)
         assert steps.each % 2 == 1  # no place is between two cells
         assert steps.nats <= Fraction(1, 2**20)
@@ -88,7 +88,7 @@ def test_steps_are_as_fine_as_is_said_and_no_finer():
 
 def test_the_law_of_the_lattice_by_every_branch_of_its_bits(monkeypatch):
     """Three steps of 1.5 nats a unit; the matrix is that of the sums."""
-    monkeypatch.setattr(lattice, "FINENESS", Fraction(1, 2))
+    monkeypatch.setattr(lattice, "STEPS_PER_SCALE", Fraction(1, 2))
     mechanism = ik.LinearLaplace(ik.Line(3, 5), 4.5)
     steps = LineLattice(mechanism.alphabet, 4.5).steps
     assert (steps.each, steps.nats) == (3, Fraction(3, 2))
@@ -113,7 +113,7 @@ def test_the_law_of_the_lattice_by_every_branch_of_its_bits(monkeypatch):
 
 def test_both_directions_have_their_own_steps(rng, monkeypatch):
     """A step a cell, so that steps to the north are shorter than those to the east."""
-    monkeypatch.setattr(lattice, "FINENESS", Fraction(1, 10))
+    monkeypatch.setattr(lattice, "STEPS_PER_SCALE", Fraction(1, 10))
     made, n = PlaneLattice(ik.Grid(3, 3, cell_size=(0.4, 1.5)), 1.5), 10_000
     assert (made.north.each, made.east.each) == (1, 1)
     counts = np.bincount(made.codes(np.full(n, 3), Seeded(rng)), minlength=9)
@@ -160,7 +160,7 @@ def test_all_secrets_have_the_same_noise_on_one_lattice(kind):
 
 def test_a_report_is_made_of_its_place_alone(monkeypatch):
     """Doubles are added to no centre: two secrets that reach one place report the same double there."""
-    monkeypatch.setattr(lattice, "FINENESS", 2)
+    monkeypatch.setattr(lattice, "STEPS_PER_SCALE", 2)
     made = PlaneLattice(GRID, 1.3)
     secrets = np.repeat(np.arange(12), 300)
     places = made.draw(secrets, Seeded(np.random.default_rng(7)))
@@ -245,7 +245,9 @@ def test_the_ends_of_what_fits():
 
 @pytest.mark.parametrize("length", [1.0, 3.5 * 2**-20, 4.5 * 2**-20, 6 * 2**-20, 0.7, 0.3])
 def test_a_cell_has_the_least_odd_number_of_steps_that_are_fine_enough(length):
-    steps = Steps.of(length, 1.0, 4)
+    steps = LatticeAxis.of(length, 1.0, 4)
     assert steps.each % 2 == 1
-    assert steps.nats == Fraction(length) / steps.each <= Fraction(1, lattice.FINENESS)
-    assert steps.each == 1 or Fraction(length) / (steps.each - 2) > Fraction(1, lattice.FINENESS)
+    assert steps.nats == Fraction(length) / steps.each <= Fraction(1, lattice.STEPS_PER_SCALE)
+    assert steps.each == 1 or Fraction(length) / (steps.each - 2) > Fraction(
+        1, lattice.STEPS_PER_SCALE
+    )

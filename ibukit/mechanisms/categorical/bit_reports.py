@@ -19,8 +19,8 @@ from ibukit.domain.labels import aligned_counts
 from ibukit.domain.report_kind import ReportKind
 from ibukit.errors import AlphabetMismatch
 from ibukit.mechanisms.base import FiniteMechanism
-from ibukit.mechanisms.draws import one_by_one
-from ibukit.mechanisms.epsilon_range import level
+from ibukit.mechanisms.draws import secrets_of_users
+from ibukit.mechanisms.epsilon_range import check_epsilon
 from ibukit.tally.tally import Tally, make_part
 
 Bits = NDArray[np.uint8]
@@ -61,7 +61,7 @@ class BitsInBlocks(WholeRows):
         """
         rng = arguments.generator(rng)
         counts = aligned_counts("secret_counts", secret_counts, self.alphabet)
-        secrets = one_by_one(counts, self)
+        secrets = secrets_of_users(counts, self)
         step = max(1, BITS_AT_ONCE // self._bits)
         starts = range(0, max(len(secrets), 1), step)
         blocks = [self.check_reports(self.draw(secrets[i : i + step], rng)) for i in starts]
@@ -86,13 +86,13 @@ class BitReports(BitsInBlocks):
         self._check_level()
 
     def _check_level(self) -> None:
-        """Check and convert the fields that say how private it is: by default `epsilon`, through `_lie`."""
-        self._keep(epsilon=level(self.epsilon, self._lie))
+        """Check and convert the fields that say how private it is: by default `epsilon`, through `_rare_probability`."""
+        self._keep(epsilon=check_epsilon(self.epsilon, self._rare_probability))
 
-    def _lie(self, epsilon: float) -> float:
+    def _rare_probability(self, epsilon: float) -> float:
         """The odds of the sampler's lie, for which doubles must have room."""
         raise NotImplementedError(
-            f"{type(self).__name__} does not say how private it is: define _lie or _check_level"
+            f"{type(self).__name__} does not say how private it is: define _rare_probability or _check_level"
         )
 
     @property

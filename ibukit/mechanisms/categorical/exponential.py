@@ -12,7 +12,7 @@ from ibukit._ground.typing import override
 from ibukit.channels import plane
 from ibukit.domain.alphabet import Alphabet, as_alphabet
 from ibukit.domain.grid import Grid
-from ibukit.mechanisms.epsilon_range import level_by_distance
+from ibukit.mechanisms.epsilon_range import check_metric_epsilon
 from ibukit.mechanisms.spatial._grid_mechanism import GridMechanism
 
 
@@ -64,7 +64,7 @@ class Exponential(GridMechanism):
     def __post_init__(self) -> None:
         """Check and convert the fields."""
         self._keep(alphabet=as_alphabet(self.alphabet))
-        self._keep(epsilon=level_by_distance(self.epsilon, self.alphabet, rate=0.5))
+        self._keep(epsilon=check_metric_epsilon(self.epsilon, self.alphabet, rate=0.5))
 
     @override
     def make_matrix(self) -> Floats:

@@ -17,7 +17,7 @@ from ibukit.channels import BitChannel, Channel, HadamardChannel
 from ibukit.channels.base import slices_of
 from ibukit.domain.alphabet import Alphabet
 from ibukit.errors import TooLarge
-from ibukit.mechanisms.epsilon_range import level
+from ibukit.mechanisms.epsilon_range import check_epsilon
 from ibukit.mechanisms.row_reports import MAX_CODES, SignedIndices
 
 
@@ -52,16 +52,16 @@ class HadamardMechanism(SignedIndices):
 
     Notes
     -----
-    `inv` gives the published estimate: the mean of the signs times H_jx, over 2p - 1, where p = (e^eps + 2^(t-1) - 1) /
-    (e^eps + 2^t - 1) is the probability that a sign is right. With t = 1, n times its variance is c^2 - theta_x^2, c =
-    (e^eps + 1) / (e^eps - 1).
+    `inv` gives the published estimate: the mean of the signs times H_jx, over 2p - 1, where p =
+    (e^eps + 2^(t-1) - 1) / (e^eps + 2^t - 1) is the probability that a sign is right. With t = 1, n
+    times its variance is c^2 - theta_x^2, c = (e^eps + 1) / (e^eps - 1).
 
     References
     ----------
-    .. [cormode2021] Cormode, Maddock and Maple, "Frequency estimation under local differential privacy", PVLDB 14(11),
-       2021.
-    .. [acharya2019comm] Acharya and Sun, "Communication complexity in locally private distribution estimation and heavy
-       hitters", ICML 2019.
+    .. [cormode2021] Cormode, Maddock and Maple, "Frequency estimation under local differential
+       privacy", PVLDB 14(11), 2021.
+    .. [acharya2019comm] Acharya and Sun, "Communication complexity in locally private distribution
+       estimation and heavy hitters", ICML 2019.
 
     Examples
     --------
@@ -94,7 +94,9 @@ class HadamardMechanism(SignedIndices):
                 f"bits must leave at most 2^62 reports, got {bits}: with {self.k} secrets there are "
                 f"(2 * {self.order})^{bits}"
             )
-        self._keep(bits=t, epsilon=level(self.epsilon, lambda eps: (2**t - 1) * math.exp(-eps)))
+        self._keep(
+            bits=t, epsilon=check_epsilon(self.epsilon, lambda eps: (2**t - 1) * math.exp(-eps))
+        )
 
     @property
     def order(self) -> int:

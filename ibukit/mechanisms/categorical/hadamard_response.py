@@ -17,7 +17,7 @@ from ibukit._ground.typing import override
 from ibukit.channels import HadamardChannel
 from ibukit.domain.alphabet import Alphabet
 from ibukit.mechanisms.base import FiniteMechanism, Mechanism
-from ibukit.mechanisms.epsilon_range import level
+from ibukit.mechanisms.epsilon_range import check_epsilon
 from ibukit.tally.tally import Tally
 
 
@@ -59,13 +59,13 @@ class HadamardResponse(FiniteMechanism):
 
     Notes
     -----
-    `inv` gives the published estimate, the fast Walsh-Hadamard transform of the frequencies times c / (e^eps - 1). It
-    need not sum to 1.
+    `inv` gives the published estimate, the fast Walsh-Hadamard transform of the frequencies times c
+    / (e^eps - 1). It need not sum to 1.
 
     References
     ----------
-    .. [acharya2019] Acharya, Sun and Zhang, "Hadamard response: estimating distributions privately, efficiently, and
-       with little communication", AISTATS 2019.
+    .. [acharya2019] Acharya, Sun and Zhang, "Hadamard response: estimating distributions privately,
+       efficiently, and with little communication", AISTATS 2019.
 
     Examples
     --------
@@ -101,7 +101,9 @@ class HadamardResponse(FiniteMechanism):
         given = self.blocks
         self._keep(published=arguments.flag("published", self.published))
         self._keep(
-            epsilon=level(self.epsilon, lambda eps: (2 * self._blocks_at(eps) - 1) * math.exp(-eps))
+            epsilon=check_epsilon(
+                self.epsilon, lambda eps: (2 * self._blocks_at(eps) - 1) * math.exp(-eps)
+            )
         )
         self._keep(blocks=self._blocks_at(self.epsilon))
         if self.published and given not in (None, self.blocks):

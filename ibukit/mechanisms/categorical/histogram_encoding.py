@@ -18,7 +18,7 @@ from ibukit.domain.alphabet import Alphabet
 from ibukit.domain.report_kind import ReportKind
 from ibukit.errors import AlphabetMismatch, TooLarge
 from ibukit.mechanisms.base import Mechanism
-from ibukit.mechanisms.epsilon_range import level
+from ibukit.mechanisms.epsilon_range import check_epsilon
 
 # entries k x n of the densities that are kept, a gigabyte
 MAX_DENSITIES = 2**27
@@ -53,13 +53,13 @@ class HistogramEncoding(Mechanism):
 
     Notes
     -----
-    `inv` gives the published estimate, the mean of z: unbiased, with n times the variance 8 / eps^2 + theta_x (1 -
-    theta_x). A tally keeps the matrix of densities, 8 k n bytes.
+    `inv` gives the published estimate, the mean of z: unbiased, with n times the variance 8 / eps^2
+    + theta_x (1 - theta_x). A tally keeps the matrix of densities, 8 k n bytes.
 
     References
     ----------
-    .. [wang2017] Wang, Blocki, Li and Jha, "Locally differentially private protocols for frequency estimation",
-       USENIX Security 2017, section 4.2.
+    .. [wang2017] Wang, Blocki, Li and Jha, "Locally differentially private protocols for frequency
+       estimation", USENIX Security 2017, section 4.2.
 
     Examples
     --------
@@ -85,7 +85,7 @@ class HistogramEncoding(Mechanism):
         """Check and convert the fields."""
         super().__post_init__()
         arguments.whole("number of secrets", self.k, 2)
-        self._keep(epsilon=level(self.epsilon, lambda eps: math.exp(-eps / 2) / 2))
+        self._keep(epsilon=check_epsilon(self.epsilon, lambda eps: math.exp(-eps / 2) / 2))
 
     @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Floats:

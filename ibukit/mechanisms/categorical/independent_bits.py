@@ -20,7 +20,7 @@ from ibukit.channels.line import MIN_LOG_FACTOR, split_factor
 from ibukit.mechanisms.base import Mechanism
 from ibukit.mechanisms.categorical.bit_reports import BitReports, Bits
 from ibukit.mechanisms.categorical.subset_selection import SubsetSelection
-from ibukit.mechanisms.epsilon_range import MIN_CHANCE
+from ibukit.mechanisms.epsilon_range import MIN_PROBABILITY
 
 # 2^16 reports and 16 secrets are a matrix of 8 MB; beyond, listing the reports is not what anyone
 # wants
@@ -110,14 +110,14 @@ class IndependentBits(BitReports):
         return matrix
 
 
-class BitsOfGivenChances(IndependentBits):
+class BitsOfGivenProbabilities(IndependentBits):
     """Independent bits of which the chances are given, or follow from what is given; the level follows from them."""
 
     @override
     def _check_level(self) -> None:
-        self._check_chances()
+        self._check_probabilities()
         least = min(self.p_zero, self.p_hidden)
-        if not least > MIN_CHANCE:
+        if not least > MIN_PROBABILITY:
             which = (
                 "another bit is 1" if self.p_zero <= self.p_hidden else "the secret's own bit is 0"
             )
@@ -132,7 +132,7 @@ class BitsOfGivenChances(IndependentBits):
             )
 
     @abstractmethod
-    def _check_chances(self) -> None:
+    def _check_probabilities(self) -> None:
         """Check and convert the fields that the chances come from."""
 
     @property

@@ -39,8 +39,8 @@ class OptimizedUnaryEncoding(IndependentBits):
 
     References
     ----------
-    .. [oue] Wang, Blocki, Li and Jha, "Locally differentially private protocols for frequency estimation",
-       USENIX Security 2017.
+    .. [oue] Wang, Blocki, Li and Jha, "Locally differentially private protocols for frequency
+       estimation", USENIX Security 2017.
 
     Examples
     --------
@@ -57,7 +57,7 @@ class OptimizedUnaryEncoding(IndependentBits):
         def __init__(self, alphabet: Alphabet | int, epsilon: float) -> None: ...
 
     @override
-    def _lie(self, epsilon: float) -> float:
+    def _rare_probability(self, epsilon: float) -> float:
         return math.exp(-epsilon)
 
     @property

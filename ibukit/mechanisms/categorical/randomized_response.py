@@ -19,7 +19,7 @@ from ibukit.channels import ResponseChannel
 from ibukit.domain.alphabet import Alphabet, as_alphabet
 from ibukit.domain.labels import aligned_counts
 from ibukit.mechanisms.base import FiniteMechanism
-from ibukit.mechanisms.epsilon_range import level
+from ibukit.mechanisms.epsilon_range import check_epsilon
 from ibukit.mechanisms.exact_samplers import exact_sampler
 from ibukit.tally.tally import Tally
 
@@ -67,7 +67,7 @@ class RandomizedResponse(FiniteMechanism):
         """Check and convert the fields."""
         self._keep(alphabet=as_alphabet(self.alphabet))
         others = arguments.whole("number of secrets", len(self.alphabet), 2) - 1
-        self._keep(epsilon=level(self.epsilon, lambda eps: others * math.exp(-eps)))
+        self._keep(epsilon=check_epsilon(self.epsilon, lambda eps: others * math.exp(-eps)))
 
     @property
     def truth(self) -> float:

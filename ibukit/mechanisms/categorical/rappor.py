@@ -20,9 +20,9 @@ from ibukit.mechanisms.exact_samplers import exact_sampler
 class Rappor(IndependentBits):
     """Basic one-time RAPPOR: one noisy bit for each secret.
 
-    Each of k bits is kept with probability p = e^(eps/2) / (1 + e^(eps/2)), else flipped. P(b given x) = p^k exp(-(1/2
-    + S(b)/2 - b_x) eps) with S(b) the number of ones. These probabilities satisfy epsilon-local differential privacy,
-    tightly. Reports are simulated, see `Mechanism`.
+    Each of k bits is kept with probability p = e^(eps/2) / (1 + e^(eps/2)), else flipped. P(b given
+    x) = p^k exp(-(1/2 + S(b)/2 - b_x) eps) with S(b) the number of ones. These probabilities
+    satisfy epsilon-local differential privacy, tightly. Reports are simulated, see `Mechanism`.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class Rappor(IndependentBits):
         def __init__(self, alphabet: Alphabet | int, epsilon: float) -> None: ...
 
     @override
-    def _lie(self, epsilon: float) -> float:
+    def _rare_probability(self, epsilon: float) -> float:
         return math.exp(-epsilon / 2)
 
     @property

@@ -59,16 +59,17 @@ class SubsetSelection(BitReports):
 
     Notes
     -----
-    The C(k, size) reports are listed (``m``, ``matrix()``, ``forward``, ``tally_counts``) where the matrix has at most
-    2^20 entries: report code = place of the row among all, read as binary numbers, bit 0 first. The unbiased
-    estimator, each bit's frequency debiased, is the one by the pseudo-inverse.
+    The C(k, size) reports are listed (``m``, ``matrix()``, ``forward``, ``tally_counts``) where the
+    matrix has at most 2^20 entries: report code = place of the row among all, read as binary
+    numbers, bit 0 first. The unbiased estimator, each bit's frequency debiased, is the one by the
+    pseudo-inverse.
 
     References
     ----------
-    .. [ye2018] Ye and Barg, "Optimal schemes for discrete distribution estimation under locally differential privacy",
-       IEEE Trans. Inf. Theory 64(8), 2018.
-    .. [wang2016] Wang et al., "Mutual information optimally local private discrete distribution estimation",
-       arXiv:1607.08025.
+    .. [ye2018] Ye and Barg, "Optimal schemes for discrete distribution estimation under locally
+       differential privacy", IEEE Trans. Inf. Theory 64(8), 2018.
+    .. [wang2016] Wang et al., "Mutual information optimally local private discrete distribution
+       estimation", arXiv:1607.08025.
 
     Examples
     --------
@@ -98,7 +99,7 @@ class SubsetSelection(BitReports):
         self._keep(size=self._size_at(self.epsilon))
 
     @override
-    def _lie(self, epsilon: float) -> float:
+    def _rare_probability(self, epsilon: float) -> float:
         w = self._size_at(epsilon)
         return (self.k - w) / w * math.exp(-epsilon)
 

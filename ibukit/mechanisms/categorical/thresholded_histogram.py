@@ -11,12 +11,12 @@ import numpy as np
 from ibukit._ground import arguments
 from ibukit._ground.typing import override
 from ibukit.domain.alphabet import Alphabet
-from ibukit.mechanisms.categorical.independent_bits import BitsOfGivenChances
-from ibukit.mechanisms.epsilon_range import level
+from ibukit.mechanisms.categorical.independent_bits import BitsOfGivenProbabilities
+from ibukit.mechanisms.epsilon_range import check_epsilon
 
 
 @dataclass(frozen=True)
-class ThresholdedHistogram(BitsOfGivenChances):
+class ThresholdedHistogram(BitsOfGivenProbabilities):
     """Thresholded histogram encoding (THE): which noisy entries exceed a threshold.
 
     Laplace noise of scale 2 / nominal is added to each entry of the secret's one-hot row. Bit x of
@@ -47,8 +47,8 @@ class ThresholdedHistogram(BitsOfGivenChances):
 
     References
     ----------
-    .. [oue] Wang, Blocki, Li and Jha, "Locally differentially private protocols for frequency estimation",
-       USENIX Security 2017, section 4.3.
+    .. [oue] Wang, Blocki, Li and Jha, "Locally differentially private protocols for frequency
+       estimation", USENIX Security 2017, section 4.3.
 
     Examples
     --------
@@ -71,8 +71,8 @@ class ThresholdedHistogram(BitsOfGivenChances):
         self.__post_init__()
 
     @override
-    def _check_chances(self) -> None:
-        nominal = level(self.nominal, lambda epsilon: math.exp(-epsilon / 2))
+    def _check_probabilities(self) -> None:
+        nominal = check_epsilon(self.nominal, lambda epsilon: math.exp(-epsilon / 2))
         given: Any = self.threshold
         threshold = (
             best_threshold(nominal)

@@ -17,7 +17,7 @@ from ibukit.channels import plane
 from ibukit.domain.alphabet import Alphabet, Line, as_alphabet
 from ibukit.domain.grid import Grid
 from ibukit.errors import Infeasible
-from ibukit.mechanisms.epsilon_range import level_by_distance
+from ibukit.mechanisms.epsilon_range import check_metric_epsilon
 from ibukit.mechanisms.spatial._grid_mechanism import GridMechanism
 
 # an entry of mu this far below zero, against the largest, may be rounding
@@ -63,14 +63,14 @@ class TightConstraints(GridMechanism):
 
     Notes
     -----
-    For metrics in general the levels at which the mechanism exists need not be an interval: it may exist at some
-    epsilon, not at a larger one, and again above. If R = exp(-eps d) - I has row sums of at most r <= 1/2, then
-    mu = 1 - R mu gives mu >= 1 - r / (1 - r) >= 0.
+    For metrics in general the levels at which the mechanism exists need not be an interval: it may
+    exist at some epsilon, not at a larger one, and again above. If R = exp(-eps d) - I has row sums
+    of at most r <= 1/2, then mu = 1 - R mu gives mu >= 1 - r / (1 - r) >= 0.
 
     References
     ----------
-    .. [chatzikokolakis2017] K. Chatzikokolakis, E. ElSalamouny and C. Palamidessi, "Efficient utility improvement for
-       location privacy", PoPETs 2017(4).
+    .. [chatzikokolakis2017] K. Chatzikokolakis, E. ElSalamouny and C. Palamidessi, "Efficient
+       utility improvement for location privacy", PoPETs 2017(4).
 
     Examples
     --------
@@ -98,7 +98,7 @@ class TightConstraints(GridMechanism):
     def __post_init__(self) -> None:
         """Check and convert the fields, and that the mechanism exists."""
         self._keep(alphabet=as_alphabet(self.alphabet))
-        self._keep(epsilon=level_by_distance(self.epsilon, self.alphabet, rate=1.0))
+        self._keep(epsilon=check_metric_epsilon(self.epsilon, self.alphabet, rate=1.0))
         if not isinstance(self.alphabet, (Line, Grid)):
             _check_metric(self.alphabet.distances())
         mu = _weights(self.alphabet, self.epsilon)

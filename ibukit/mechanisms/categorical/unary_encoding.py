@@ -10,12 +10,12 @@ from ibukit import exact
 from ibukit._ground import arguments
 from ibukit._ground.typing import override
 from ibukit.domain.alphabet import Alphabet
-from ibukit.mechanisms.categorical.independent_bits import BitsOfGivenChances
+from ibukit.mechanisms.categorical.independent_bits import BitsOfGivenProbabilities
 from ibukit.mechanisms.exact_samplers import exact_sampler
 
 
 @dataclass(frozen=True)
-class UnaryEncoding(BitsOfGivenChances):
+class UnaryEncoding(BitsOfGivenProbabilities):
     """Unary encoding with any two chances: one noisy bit for each secret.
 
     The secret's own bit is 1 with probability p, every other with probability q, each on its own.
@@ -41,8 +41,8 @@ class UnaryEncoding(BitsOfGivenChances):
 
     References
     ----------
-    .. [oue] Wang, Blocki, Li and Jha, "Locally differentially private protocols for frequency estimation",
-       USENIX Security 2017, section 4.2.
+    .. [oue] Wang, Blocki, Li and Jha, "Locally differentially private protocols for frequency
+       estimation", USENIX Security 2017, section 4.2.
 
     Examples
     --------
@@ -64,7 +64,7 @@ class UnaryEncoding(BitsOfGivenChances):
         def __init__(self, alphabet: Alphabet | int, p: float, q: float) -> None: ...
 
     @override
-    def _check_chances(self) -> None:
+    def _check_probabilities(self) -> None:
         p, q = (arguments.fraction(name, getattr(self, name), "()") for name in ("p", "q"))
         if not q < p:
             raise ValueError(

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ibukit._ground import arguments
-from ibukit.mechanisms.epsilon_range import level
+from ibukit.mechanisms.epsilon_range import check_epsilon
 
 
 class Chances(NamedTuple):
@@ -41,7 +41,7 @@ def check_round(name: str, given: Any, ends: str) -> Chances:
 
 def check_levels(epsilon: Any, epsilon_inf: Any) -> tuple[float, float]:
     """The levels of one report and of what is kept."""
-    first = level(epsilon, lambda eps: math.exp(-eps / 2))
+    first = check_epsilon(epsilon, lambda eps: math.exp(-eps / 2))
     forever = arguments.positive("epsilon_inf", epsilon_inf)
     if not first < forever:
         raise ValueError(

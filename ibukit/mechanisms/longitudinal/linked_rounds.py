@@ -65,12 +65,14 @@ class LinkedRounds(Mechanism):
 
     Notes
     -----
-    The channel packs the counts, five of two rounds or three of five into a byte; from 256 rounds on it writes out a
-    number for each secret and distinct report. The estimate of `inv` is the published one: it averages the rounds.
+    The channel packs the counts, five of two rounds or three of five into a byte; from 256 rounds
+    on it writes out a number for each secret and distinct report. The estimate of `inv` is the
+    published one: it averages the rounds.
 
     References
     ----------
-    .. [rappor] Erlingsson, Pihur and Korolova, "RAPPOR", CCS 2014: what is kept bounds what all rounds tell.
+    .. [rappor] Erlingsson, Pihur and Korolova, "RAPPOR", CCS 2014: what is kept bounds what all
+       rounds tell.
 
     Examples
     --------

@@ -42,9 +42,9 @@ class LongitudinalHashing(HashedReports):
 
     References
     ----------
-    .. [longitudinal] Arcolezi, Couchot, Al Bouna and Xiao, "Improving the utility of locally differentially private
-       protocols for longitudinal and multidimensional frequency estimates", Digital Commun. Netw.
-       2022.
+    .. [longitudinal] Arcolezi, Couchot, Al Bouna and Xiao, "Improving the utility of locally
+       differentially private protocols for longitudinal and multidimensional frequency estimates",
+       Digital Commun. Netw. 2022.
 
     Examples
     --------

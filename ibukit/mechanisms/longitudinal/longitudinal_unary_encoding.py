@@ -14,12 +14,12 @@ from ibukit._ground import arguments
 from ibukit._ground.typing import override
 from ibukit.domain.alphabet import Alphabet
 from ibukit.mechanisms.categorical.bit_reports import Bits
-from ibukit.mechanisms.categorical.independent_bits import BitsOfGivenChances
+from ibukit.mechanisms.categorical.independent_bits import BitsOfGivenProbabilities
 from ibukit.mechanisms.longitudinal.chances import Chances, after_round, check_levels, check_round
 
 
 @dataclass(frozen=True)
-class LongitudinalUnaryEncoding(BitsOfGivenChances):
+class LongitudinalUnaryEncoding(BitsOfGivenProbabilities):
     """One report of a memoised unary encoding: fresh noise on bits that are kept.
 
     The first time a user reports, the bits of the one-hot secret are randomised by the *permanent*
@@ -53,9 +53,9 @@ class LongitudinalUnaryEncoding(BitsOfGivenChances):
     References
     ----------
     .. [rappor] Erlingsson, Pihur and Korolova, "RAPPOR", CCS 2014.
-    .. [longitudinal] Arcolezi, Couchot, Al Bouna and Xiao, "Improving the utility of locally differentially private
-       protocols for longitudinal and multidimensional frequency estimates", Digital Commun. Netw.
-       2022.
+    .. [longitudinal] Arcolezi, Couchot, Al Bouna and Xiao, "Improving the utility of locally
+       differentially private protocols for longitudinal and multidimensional frequency estimates",
+       Digital Commun. Netw. 2022.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class LongitudinalUnaryEncoding(BitsOfGivenChances):
         ) -> None: ...
 
     @override
-    def _check_chances(self) -> None:
+    def _check_probabilities(self) -> None:
         self._keep(
             permanent=check_round("permanent", self.permanent, "[]"),
             instantaneous=check_round("instantaneous", self.instantaneous, "()"),

@@ -69,7 +69,8 @@ def average_mechanism(
 
     Examples
     --------
-    The ten k-RRs of the paper's Table V average to one of a level below most of theirs, as small levels weigh more:
+    The ten k-RRs of the paper's Table V average to one of a level below most of theirs, as small
+    levels weigh more:
 
     >>> import ibukit as ik
     >>> levels = [3.00, 3.54, 3.96, 4.34, 4.69, 5.06, 5.46, 5.93, 6.60, 8.08]

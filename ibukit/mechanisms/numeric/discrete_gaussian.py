@@ -17,7 +17,12 @@ from ibukit._ground.typing import override
 from ibukit.channels import DenseChannel
 from ibukit.channels.line import split_factor
 from ibukit.domain.alphabet import Line
-from ibukit.mechanisms.numeric.gaussian_noise import MAX_TERM, GaussianNoise, beyond, from_nearest
+from ibukit.mechanisms.numeric.gaussian_noise import (
+    MAX_TERM,
+    GaussianNoise,
+    distance_beyond,
+    log_ratio_to_nearest,
+)
 from ibukit.mechanisms.numeric.line_alphabet import as_line
 
 # Below the first, discrete noise leaves its place with a probability below 2^-53; up to the second,
@@ -70,7 +75,8 @@ class DiscreteGaussian(GaussianNoise):
 
     References
     ----------
-    .. [canonne2020] Canonne, Kamath and Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020.
+    .. [canonne2020] Canonne, Kamath and Steinke, "The discrete Gaussian for differential privacy",
+       NeurIPS 2020.
 
     Examples
     --------
@@ -166,7 +172,7 @@ class DiscreteGaussian(GaussianNoise):
 
     @override
     def channel(self, reports: NDArray[Any]) -> DenseChannel:
-        columns = from_nearest(self.alphabet, reports, self.sigma)
+        columns = log_ratio_to_nearest(self.alphabet, reports, self.sigma)
         np.exp(columns, out=columns)
         columns *= split_factor(self._log_largest(reports))[0]
         return DenseChannel(columns)
@@ -181,7 +187,7 @@ class DiscreteGaussian(GaussianNoise):
 
     def _log_largest(self, reports: Ints) -> Floats:
         return np.asarray(
-            -(beyond(self.alphabet, reports) ** 2) / (2 * self.sigma**2) - self._log_total
+            -(distance_beyond(self.alphabet, reports) ** 2) / (2 * self.sigma**2) - self._log_total
         )
 
     @override

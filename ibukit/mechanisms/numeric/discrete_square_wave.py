@@ -16,7 +16,7 @@ from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
 from ibukit.domain.alphabet import Line
 from ibukit.mechanisms.base import FiniteMechanism
-from ibukit.mechanisms.epsilon_range import level
+from ibukit.mechanisms.epsilon_range import check_epsilon
 from ibukit.mechanisms.numeric.line_alphabet import as_line
 from ibukit.mechanisms.numeric.square_wave import half_width
 
@@ -47,8 +47,8 @@ class DiscreteSquareWave(FiniteMechanism):
 
     References
     ----------
-    .. [li2020] Li, Wang, Lopuhaä-Zwakenberg, Li and Škoric, "Estimating numerical distributions under local
-       differential privacy", SIGMOD 2020, section 5.
+    .. [li2020] Li, Wang, Lopuhaä-Zwakenberg, Li and Škoric, "Estimating numerical distributions
+       under local differential privacy", SIGMOD 2020, section 5.
 
     Examples
     --------
@@ -71,7 +71,9 @@ class DiscreteSquareWave(FiniteMechanism):
         self._keep(alphabet=as_line(self.alphabet))
         k = arguments.whole("number of secrets", len(self.alphabet), 2)
         # where this matters, b is 0
-        self._keep(epsilon=level(self.epsilon, lambda eps: (k - 1) / (k - 1 + math.exp(eps))))
+        self._keep(
+            epsilon=check_epsilon(self.epsilon, lambda eps: (k - 1) / (k - 1 + math.exp(eps)))
+        )
 
     @cached_property
     def b(self) -> int:

@@ -19,7 +19,7 @@ from ibukit.mechanisms.points.real_numbers import real_numbers
 
 # Other programs round Duchi's two points otherwise; a piecewise report is this near to one with a
 # chance of 1e-14.
-ULPS = 8
+MAX_ULPS = 8
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ class Duchi(UnbiasedNumbers):
 
     References
     ----------
-    .. [duchi2018] Duchi, Jordan and Wainwright, "Minimax optimal procedures for locally private estimation", JASA
-       113(521), 2018.
+    .. [duchi2018] Duchi, Jordan and Wainwright, "Minimax optimal procedures for locally private
+       estimation", JASA 113(521), 2018.
 
     Examples
     --------
@@ -122,4 +122,4 @@ def two_points(epsilon: float) -> float:
 
 def is_point(numbers: Floats, c: float) -> NDArray[np.bool_]:
     """Whether a number is c or -c but for rounding."""
-    return np.asarray(np.abs(np.abs(numbers) - c) <= ULPS * np.spacing(c))
+    return np.asarray(np.abs(np.abs(numbers) - c) <= MAX_ULPS * np.spacing(c))

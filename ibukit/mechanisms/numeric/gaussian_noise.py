@@ -77,7 +77,7 @@ class GaussianNoise(Mechanism):
         return d
 
 
-def check_scale(sigma: Any) -> float:
+def check_sigma(sigma: Any) -> float:
     """The deviation of noise on the real line or in the plane, whose powers must be doubles."""
     scale = arguments.positive("sigma", sigma)
     if not MIN_SCALE <= scale <= MAX_SCALE:
@@ -87,14 +87,14 @@ def check_scale(sigma: Any) -> float:
     return scale
 
 
-def beyond(line: Line, reports: NDArray[Any]) -> Floats:
+def distance_beyond(line: Line, reports: NDArray[Any]) -> Floats:
     """Distance of each report from the nearest value of the line."""
     return np.asarray(
         np.abs(reports - np.clip(np.rint(reports), line.first, line.last)), dtype=np.float64
     )
 
 
-def from_nearest(line: Line, reports: NDArray[Any], sigma: float) -> Floats:
+def log_ratio_to_nearest(line: Line, reports: NDArray[Any], sigma: float) -> Floats:
     """Logarithms of the densities less that of the nearest secret, shape (k, s): differences of squares as products."""
     nearest = np.clip(np.rint(reports), line.first, line.last)
     x = line.values[:, None]

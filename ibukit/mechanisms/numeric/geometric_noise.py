@@ -17,15 +17,15 @@ from numpy.typing import NDArray
 from ibukit import exact
 from ibukit._ground.arguments import Ints
 from ibukit.domain.alphabet import Line
-from ibukit.mechanisms.epsilon_range import level
+from ibukit.mechanisms.epsilon_range import check_epsilon
 
 
-def check_epsilon(epsilon: Any) -> float:
+def check_noise_epsilon(epsilon: Any) -> float:
     """Return an epsilon at which numpy draws noise other than 0."""
     # The noise is a difference of two geometric variables. numpy draws a geometric variable other
     # than 1 from a uniform number above 1 - e^-eps, and there is none unless e^-eps is at least
     # two units of 2^-53.
-    return level(epsilon, lambda eps: math.exp(-eps) / 2)
+    return check_epsilon(epsilon, lambda eps: math.exp(-eps) / 2)
 
 
 @dataclass(frozen=True)

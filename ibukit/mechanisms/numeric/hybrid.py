@@ -53,13 +53,14 @@ class HybridMechanism(UnbiasedNumbers):
 
     Notes
     -----
-    Codes of reports are those of the piecewise intervals, then -C and C of Duchi. A continuous report within eight
-    units in the last place of one of these counts as the point: that has a probability of about 1e-14.
+    Codes of reports are those of the piecewise intervals, then -C and C of Duchi. A continuous
+    report within eight units in the last place of one of these counts as the point: that has a
+    probability of about 1e-14.
 
     References
     ----------
-    .. [wang2019] Wang et al., "Collecting and analyzing multidimensional data with local differential privacy",
-       ICDE 2019, section III-C.
+    .. [wang2019] Wang et al., "Collecting and analyzing multidimensional data with local
+       differential privacy", ICDE 2019, section III-C.
 
     Examples
     --------

@@ -16,7 +16,7 @@ from ibukit._ground.typing import override
 from ibukit.domain.alphabet import Line
 from ibukit.exact import Exact
 from ibukit.mechanisms.base import FiniteMechanism
-from ibukit.mechanisms.epsilon_range import level
+from ibukit.mechanisms.epsilon_range import check_epsilon
 from ibukit.mechanisms.exact_samplers import exact_sampler
 from ibukit.mechanisms.numeric.line_alphabet import as_line
 from ibukit.mechanisms.points.lattice import LineLattice
@@ -56,7 +56,8 @@ class LinearLaplace(FiniteMechanism):
     References
     ----------
     .. [dwork] Dwork, McSherry, Nissim and Smith, "Calibrating noise to sensitivity", TCC 2006.
-    .. [consistency] ElSalamouny and Palamidessi, arXiv:2508.09980, section 7.3 (which does not say how it discretises).
+    .. [consistency] ElSalamouny and Palamidessi, arXiv:2508.09980, section 7.3 (which does not say
+       how it discretises).
 
     Examples
     --------
@@ -83,7 +84,7 @@ class LinearLaplace(FiniteMechanism):
         """Check and convert the fields."""
         self._keep(alphabet=as_line(self.alphabet))
         # a secret at an end is given away unless the noise leaves its cell on the other side
-        self._keep(epsilon=level(self.epsilon, lambda eps: math.exp(-eps / 2) / 2))
+        self._keep(epsilon=check_epsilon(self.epsilon, lambda eps: math.exp(-eps / 2) / 2))
         arguments.whole("number of secrets", len(self.alphabet), 2)
 
     @override

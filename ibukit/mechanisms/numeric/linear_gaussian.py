@@ -16,9 +16,9 @@ from ibukit.domain.alphabet import Line
 from ibukit.mechanisms.matrix import MatrixMechanism
 from ibukit.mechanisms.numeric.gaussian_noise import (
     GaussianNoise,
-    beyond,
-    check_scale,
-    from_nearest,
+    check_sigma,
+    distance_beyond,
+    log_ratio_to_nearest,
 )
 from ibukit.mechanisms.numeric.line_alphabet import as_line
 from ibukit.mechanisms.points.gaussian_merging import (
@@ -57,7 +57,8 @@ class LinearGaussian(GaussianNoise, PointReports):
 
     References
     ----------
-    .. [balle2018] Balle and Wang, "Improving the Gaussian mechanism for differential privacy", ICML 2018, theorem 8.
+    .. [balle2018] Balle and Wang, "Improving the Gaussian mechanism for differential privacy", ICML
+       2018, theorem 8.
 
     Examples
     --------
@@ -78,7 +79,7 @@ class LinearGaussian(GaussianNoise, PointReports):
 
     def __post_init__(self) -> None:
         """Check and convert the fields."""
-        self._keep(alphabet=as_line(self.alphabet), sigma=check_scale(self.sigma))
+        self._keep(alphabet=as_line(self.alphabet), sigma=check_sigma(self.sigma))
         len(self.alphabet)  # a line without an end says so
 
     @property
@@ -97,12 +98,14 @@ class LinearGaussian(GaussianNoise, PointReports):
 
     @override
     def logs(self, points: Floats) -> Floats:
-        return from_nearest(self.alphabet, points[:, 0], self.sigma)
+        return log_ratio_to_nearest(self.alphabet, points[:, 0], self.sigma)
 
     @override
     def log_largest(self, points: Floats) -> Floats:
         level = math.log(self.sigma) + math.log(2 * math.pi) / 2
-        return np.asarray(-(beyond(self.alphabet, points[:, 0]) ** 2) / (2 * self.sigma**2) - level)
+        return np.asarray(
+            -(distance_beyond(self.alphabet, points[:, 0]) ** 2) / (2 * self.sigma**2) - level
+        )
 
     @override
     def merging_bound(self, means: Floats, merged: Merged) -> Floats:

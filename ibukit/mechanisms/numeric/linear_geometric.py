@@ -20,7 +20,7 @@ from ibukit.domain.labels import aligned_counts
 from ibukit.mechanisms.base import FiniteMechanism, Mechanism
 from ibukit.mechanisms.exact_samplers import exact_sampler
 from ibukit.mechanisms.matrix import MatrixMechanism
-from ibukit.mechanisms.numeric.geometric_noise import GeometricNoise, check_epsilon
+from ibukit.mechanisms.numeric.geometric_noise import GeometricNoise, check_noise_epsilon
 from ibukit.mechanisms.numeric.line_alphabet import as_line
 from ibukit.mechanisms.numeric.truncated_geometric import TruncatedGeometric
 from ibukit.tally.tally import Tally, make_part
@@ -52,7 +52,8 @@ class LinearGeometric(Mechanism):
     References
     ----------
     .. [consistency] ElSalamouny and Palamidessi, arXiv:2508.09980, eq. (6).
-    .. [ghosh] Ghosh, Roughgarden and Sundararajan, "Universally utility-maximizing privacy mechanisms", STOC 2009.
+    .. [ghosh] Ghosh, Roughgarden and Sundararajan, "Universally utility-maximizing privacy
+       mechanisms", STOC 2009.
 
     Examples
     --------
@@ -77,7 +78,7 @@ class LinearGeometric(Mechanism):
 
     def __post_init__(self) -> None:
         """Check and convert the fields."""
-        self._keep(alphabet=as_line(self.alphabet), epsilon=check_epsilon(self.epsilon))
+        self._keep(alphabet=as_line(self.alphabet), epsilon=check_noise_epsilon(self.epsilon))
 
     @property
     def _noise(self) -> GeometricNoise:

@@ -11,9 +11,9 @@ import numpy as np
 from ibukit._ground.arguments import Floats
 from ibukit._ground.typing import override
 from ibukit.domain.alphabet import Line
-from ibukit.mechanisms.epsilon_range import MIN_CHANCE
+from ibukit.mechanisms.epsilon_range import MIN_PROBABILITY
 from ibukit.mechanisms.numeric.unbiased_numbers import UnbiasedNumbers
-from ibukit.mechanisms.numeric.windows import NARROWEST, WindowReports, Windows
+from ibukit.mechanisms.numeric.windows import MIN_WINDOW_SHARE, WindowReports, Windows
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class Piecewise(WindowReports, UnbiasedNumbers):
 
     References
     ----------
-    .. [wang2019] Wang et al., "Collecting and analyzing multidimensional data with local differential privacy",
-       ICDE 2019, section III-B.
+    .. [wang2019] Wang et al., "Collecting and analyzing multidimensional data with local
+       differential privacy", ICDE 2019, section III-B.
 
     Examples
     --------
@@ -65,10 +65,10 @@ class Piecewise(WindowReports, UnbiasedNumbers):
 
     @staticmethod
     @override
-    def _least_chance(epsilon: float) -> float:
+    def _rare_probability(epsilon: float) -> float:
         # a window is the part (C - 1) / 2C = 1 / (e^(eps/2) + 1) of the support, and missed with
         # the same probability
-        return 1 / (math.exp(epsilon / 2) + 1) * MIN_CHANCE / NARROWEST
+        return 1 / (math.exp(epsilon / 2) + 1) * MIN_PROBABILITY / MIN_WINDOW_SHARE
 
     @property
     def largest(self) -> float:

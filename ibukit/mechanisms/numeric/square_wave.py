@@ -14,9 +14,9 @@ from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit._ground.typing import override
 from ibukit.domain.alphabet import Line
-from ibukit.mechanisms.epsilon_range import MIN_CHANCE, level
+from ibukit.mechanisms.epsilon_range import MIN_PROBABILITY, check_epsilon
 from ibukit.mechanisms.numeric.line_alphabet import as_line
-from ibukit.mechanisms.numeric.windows import NARROWEST, WindowReports, Windows
+from ibukit.mechanisms.numeric.windows import MIN_WINDOW_SHARE, WindowReports, Windows
 
 # below it the two halves of b(eps) are power series, whose first terms do not cancel
 SMALL_EPSILON = 0.5
@@ -40,11 +40,12 @@ def half_width(epsilon: float) -> float:
 class SquareWave(WindowReports):
     """The square wave mechanism for numbers.
 
-    The k values of the line are the middles v_x = (x + 1/2) / k of k equal bins of [0, 1], and reports are real numbers
-    from -b to 1 + b: with density p = e^eps / (2 b e^eps + 1) where they are within b of v_x, q = p e^-eps elsewhere. b
-    = (eps e^eps - e^eps + 1) / (2 e^eps (e^eps - 1 - eps)). Reports between two neighbouring ends of such windows make
-    all secrets equally probable, so the likelihood is exact with at most 2k + 1 intervals of reports. These
-    probabilities satisfy epsilon-local differential privacy, tightly. Reports are simulated, see `Mechanism`.
+    The k values of the line are the middles v_x = (x + 1/2) / k of k equal bins of [0, 1], and
+    reports are real numbers from -b to 1 + b: with density p = e^eps / (2 b e^eps + 1) where they
+    are within b of v_x, q = p e^-eps elsewhere. b = (eps e^eps - e^eps + 1) / (2 e^eps (e^eps - 1 -
+    eps)). Reports between two neighbouring ends of such windows make all secrets equally probable,
+    so the likelihood is exact with at most 2k + 1 intervals of reports. These probabilities satisfy
+    epsilon-local differential privacy, tightly. Reports are simulated, see `Mechanism`.
 
     Parameters
     ----------
@@ -73,15 +74,15 @@ class SquareWave(WindowReports):
 
     Notes
     -----
-    Where reports and secrets are binned the matrix may be nearly singular: at k = 256, eps = 1, with as many bins of
-    reports, its condition number is above 1e15, against 555 with the intervals of "centre" and 589 of
-    `DiscreteSquareWave`. The maximum likelihood estimate is then a comb of few atoms. `ibukit.smooth` gives a smooth
-    one.
+    Where reports and secrets are binned the matrix may be nearly singular: at k = 256, eps = 1,
+    with as many bins of reports, its condition number is above 1e15, against 555 with the intervals
+    of "centre" and 589 of `DiscreteSquareWave`. The maximum likelihood estimate is then a comb of
+    few atoms. `ibukit.smooth` gives a smooth one.
 
     References
     ----------
-    .. [li2020] Li, Wang, Lopuhaä-Zwakenberg, Li and Škoric, "Estimating numerical distributions under local
-       differential privacy", SIGMOD 2020.
+    .. [li2020] Li, Wang, Lopuhaä-Zwakenberg, Li and Škoric, "Estimating numerical distributions
+       under local differential privacy", SIGMOD 2020.
 
     Examples
     --------
@@ -111,7 +112,9 @@ class SquareWave(WindowReports):
 
     def __post_init__(self) -> None:
         """Check and convert the fields."""
-        self._keep(alphabet=as_line(self.alphabet), epsilon=level(self.epsilon, _least_chance))
+        self._keep(
+            alphabet=as_line(self.alphabet), epsilon=check_epsilon(self.epsilon, _rare_probability)
+        )
         k = arguments.whole("number of secrets", len(self.alphabet), 2)
         if not arguments.is_one_of(self.secrets, ("centre", "uniform")):
             raise ValueError(f'secrets must be "centre" or "uniform", got {self.secrets!r}')
@@ -176,10 +179,13 @@ class SquareWave(WindowReports):
         return np.where(rng.random(n) < self.inside, near, far)
 
 
-def _least_chance(epsilon: float) -> float:
+def _rare_probability(epsilon: float) -> float:
     """The chance of a report outside the window, and the window's width in parts that doubles resolve."""
     b = half_width(epsilon)
-    return min(math.exp(-epsilon) / (2 * b + math.exp(-epsilon)), 2 * b * MIN_CHANCE / NARROWEST)
+    return min(
+        math.exp(-epsilon) / (2 * b + math.exp(-epsilon)),
+        2 * b * MIN_PROBABILITY / MIN_WINDOW_SHARE,
+    )
 
 
 def _mean_overlap(apart: Floats, report: float, secret: float, b: float) -> Floats:

@@ -15,9 +15,9 @@ from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
 from ibukit.domain.alphabet import Line
-from ibukit.mechanisms.epsilon_range import MIN_CHANCE, MIN_EPSILON, level
+from ibukit.mechanisms.epsilon_range import MIN_EPSILON, MIN_PROBABILITY, check_epsilon
 from ibukit.mechanisms.numeric.line_alphabet import as_line
-from ibukit.mechanisms.numeric.windows import NARROWEST, RealReports
+from ibukit.mechanisms.numeric.windows import MIN_WINDOW_SHARE, RealReports
 from ibukit.mechanisms.points.real_numbers import real_numbers
 
 
@@ -38,12 +38,13 @@ class _Classes(NamedTuple):
 class Staircase(RealReports):
     """Staircase noise on a line: reports are real numbers.
 
-    The density of the noise t is a e^(-j eps), j the number of steps at (i + gamma) D, i = 0, 1, ..., that are at most
-    |t|; a = (1 - e^-eps) / (2 D (gamma + (1 - gamma) e^-eps)). D = last - first is the line's width, the sensitivity of
-    the paper: so `epsilon` holds for all pairs of secrets, tightly, and epsilon-local differential privacy is
-    satisfied. It is not a level per unit of distance: the densities of two secrets next to each other differ by e^eps
-    where a step lies between them. Reports fall into finitely many classes; farther out the density repeats itself, a
-    step lower. Reports are simulated, see `Mechanism`.
+    The density of the noise t is a e^(-j eps), j the number of steps at (i + gamma) D, i = 0, 1,
+    ..., that are at most |t|; a = (1 - e^-eps) / (2 D (gamma + (1 - gamma) e^-eps)). D = last -
+    first is the line's width, the sensitivity of the paper: so `epsilon` holds for all pairs of
+    secrets, tightly, and epsilon-local differential privacy is satisfied. It is not a level per
+    unit of distance: the densities of two secrets next to each other differ by e^eps where a step
+    lies between them. Reports fall into finitely many classes; farther out the density repeats
+    itself, a step lower. Reports are simulated, see `Mechanism`.
 
     Parameters
     ----------
@@ -67,8 +68,8 @@ class Staircase(RealReports):
 
     References
     ----------
-    .. [geng2016] Geng and Viswanath, "The optimal noise-adding mechanism in differential privacy", IEEE Trans. Inf.
-       Theory 62(2), 2016.
+    .. [geng2016] Geng and Viswanath, "The optimal noise-adding mechanism in differential privacy",
+       IEEE Trans. Inf. Theory 62(2), 2016.
 
     Examples
     --------
@@ -94,16 +95,16 @@ class Staircase(RealReports):
         """Check and convert the fields; choose the step where none is given."""
         self._keep(alphabet=as_line(self.alphabet))
         width = arguments.whole("number of secrets", len(self.alphabet), 2) - 1
-        self._keep(epsilon=level(self.epsilon, _least_chance, MIN_EPSILON * width))
+        self._keep(epsilon=check_epsilon(self.epsilon, _rare_probability, MIN_EPSILON * width))
         given = self.gamma is not None
         gamma = (
             arguments.fraction("gamma", self.gamma, "[]")
             if given
             else 1 / (1 + math.exp(self.epsilon / 2))
         )
-        if 0 < gamma < NARROWEST:
+        if 0 < gamma < MIN_WINDOW_SHARE:
             raise ValueError(
-                f"gamma must be 0 or at least {NARROWEST:.3g}, got {gamma}: the step is too narrow"
+                f"gamma must be 0 or at least {MIN_WINDOW_SHARE:.3g}, got {gamma}: the step is too narrow"
             )
         self._keep(gamma=gamma)
 
@@ -226,8 +227,8 @@ def least_variance_gamma(epsilon: float) -> float:
 
     References
     ----------
-    .. [geng2016] Geng and Viswanath, "The optimal noise-adding mechanism in differential privacy", IEEE Trans. Inf.
-       Theory 62(2), 2016.
+    .. [geng2016] Geng and Viswanath, "The optimal noise-adding mechanism in differential privacy",
+       IEEE Trans. Inf. Theory 62(2), 2016.
 
     Examples
     --------
@@ -243,7 +244,7 @@ def least_variance_gamma(epsilon: float) -> float:
     return b * (1 + 2 * b) / 2 / (r * r + r * b + b * b) if c else 0.5
 
 
-def _least_chance(epsilon: float) -> float:
+def _rare_probability(epsilon: float) -> float:
     """The chance that the noise leaves the first step, and the step's width in parts that doubles resolve."""
     narrow = 1 / (1 + math.exp(epsilon / 2))
-    return narrow * MIN_CHANCE / NARROWEST
+    return narrow * MIN_PROBABILITY / MIN_WINDOW_SHARE

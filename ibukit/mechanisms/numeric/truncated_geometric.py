@@ -19,7 +19,7 @@ from ibukit.domain.alphabet import Line
 from ibukit.domain.labels import aligned_counts
 from ibukit.mechanisms.base import FiniteMechanism
 from ibukit.mechanisms.exact_samplers import exact_sampler
-from ibukit.mechanisms.numeric.geometric_noise import GeometricNoise, check_epsilon
+from ibukit.mechanisms.numeric.geometric_noise import GeometricNoise, check_noise_epsilon
 from ibukit.mechanisms.numeric.line_alphabet import as_line
 from ibukit.tally.tally import Tally
 
@@ -50,7 +50,8 @@ class TruncatedGeometric(FiniteMechanism):
     References
     ----------
     .. [consistency] ElSalamouny and Palamidessi, arXiv:2508.09980, eqs (7)-(11).
-    .. [kacem] Kacem and Palamidessi, "Geometric noise for locally private counting queries", PLAS 2018, eq. (5).
+    .. [kacem] Kacem and Palamidessi, "Geometric noise for locally private counting queries", PLAS
+       2018, eq. (5).
 
     Examples
     --------
@@ -70,7 +71,7 @@ class TruncatedGeometric(FiniteMechanism):
 
     def __post_init__(self) -> None:
         """Check and convert the fields."""
-        self._keep(alphabet=as_line(self.alphabet), epsilon=check_epsilon(self.epsilon))
+        self._keep(alphabet=as_line(self.alphabet), epsilon=check_noise_epsilon(self.epsilon))
         arguments.whole("number of secrets", len(self.alphabet), 2)
 
     @property

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit.domain.alphabet import Line
-from ibukit.mechanisms.epsilon_range import level
+from ibukit.mechanisms.epsilon_range import check_epsilon
 from ibukit.mechanisms.numeric.line_alphabet import as_line
 from ibukit.mechanisms.numeric.windows import RealReports
 from ibukit.mechanisms.points.real_numbers import real_numbers
@@ -24,11 +24,14 @@ class UnbiasedNumbers(RealReports):
 
     def __post_init__(self) -> None:
         """Check and convert the fields."""
-        self._keep(alphabet=as_line(self.alphabet), epsilon=level(self.epsilon, self._least_chance))
+        self._keep(
+            alphabet=as_line(self.alphabet),
+            epsilon=check_epsilon(self.epsilon, self._rare_probability),
+        )
         arguments.whole("number of secrets", len(self.alphabet), 2)
 
     @staticmethod
-    def _least_chance(epsilon: float) -> float:
+    def _rare_probability(epsilon: float) -> float:
         return 1 / (math.exp(epsilon) + 1)
 
     @property

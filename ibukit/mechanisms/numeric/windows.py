@@ -20,10 +20,10 @@ from ibukit.mechanisms.points.real_numbers import real_numbers
 
 # Reports of other programs may lie beyond an end by the rounding of their own formulas, in parts of
 # the whole length.
-SLACK = 1e-9
+END_TOLERANCE = 1e-9
 # A window narrower than this part of the support has few doubles in it, and what is drawn no longer
 # follows its law.
-NARROWEST = 2.0**-40
+MIN_WINDOW_SHARE = 2.0**-40
 
 
 class Windows(NamedTuple):
@@ -90,7 +90,7 @@ class IntervalReports(RealReports):
     @override
     def check_reports(self, reports: ArrayLike) -> Ints:
         numbers, (low, high) = real_numbers("reports", reports), self.breaks[[0, -1]]
-        slack = SLACK * (high - low)
+        slack = END_TOLERANCE * (high - low)
         bad = (numbers < low - slack) | (numbers > high + slack)
         if bad.any():
             first = int(np.argmax(bad))

@@ -21,8 +21,8 @@ def square_side(diameter: float, sigma: float) -> float:
 def gaussian_bound(merged: Merged, diameter: float, sigma: float) -> Floats:
     """By Hoeffding's lemma: but for a factor that depends on z alone the density is a mean of e^(z x / sigma^2).
 
-    A point apart from the mean of its square by t changes z x / sigma^2 by numbers in an interval of length
-    |t| diameter / sigma^2; terms linear in t sum to 0 over a square.
+    A point apart from the mean of its square by t changes z x / sigma^2 by numbers in an interval
+    of length |t| diameter / sigma^2; terms linear in t sum to 0 over a square.
     """
     return np.asarray((merged.apart * diameter / sigma**2) ** 2 / 8)
 

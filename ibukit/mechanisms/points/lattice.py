@@ -11,8 +11,8 @@ Each point stands for the rectangle around it, of which no place is farther than
 diagonal. There e^(-eps d) changes by a factor of at most e^(eps delta), and so does the sum by
 which it is divided. Hence the probability of a point, or of any set of points, is that of the
 continuous noise on these rectangles, times a factor between e^-eta and e^eta, eta = 2 eps delta.
-Steps of at most 2^-20 / eps make it at most 2^-20 on a line, sqrt(2) 2^-20 on a plane. Of two laws
-so near, the Kullback-Leibler divergence is at most eta^2 / 2 (Bun and Steinke, TCC 2016,
+LatticeAxis of at most 2^-20 / eps make it at most 2^-20 on a line, sqrt(2) 2^-20 on a plane. Of two
+laws so near, the Kullback-Leibler divergence is at most eta^2 / 2 (Bun and Steinke, TCC 2016,
 Proposition 3.3).
 """
 
@@ -32,13 +32,13 @@ from ibukit.domain.grid import Grid
 from ibukit.errors import NoExactSampler
 
 # steps of a lattice in the length 1 / epsilon, at least
-FINENESS = 2**20
+STEPS_PER_SCALE = 2**20
 # a report leaves the whole numbers of 64 bits with a probability below e^-2000
-MIN_NATS = Fraction(1, 2**50)
-STEPS_IN_A_ROW = 2**61
+MIN_NATS_PER_STEP = Fraction(1, 2**50)
+MAX_STEPS = 2**61
 
 
-class Steps(NamedTuple):
+class LatticeAxis(NamedTuple):
     """One direction: its cells, how many steps each is wide, and how many nats a step is."""
 
     cells: int
@@ -46,11 +46,11 @@ class Steps(NamedTuple):
     nats: Fraction
 
     @classmethod
-    def of(cls, epsilon: float, side: float, cells: int) -> Steps:
+    def of(cls, epsilon: float, side: float, cells: int) -> LatticeAxis:
         """The least odd number of steps that makes them fine enough."""
         length = Fraction(epsilon) * Fraction(side)
-        each = math.ceil(length * FINENESS) | 1
-        if length / each < MIN_NATS or cells * length * FINENESS > STEPS_IN_A_ROW:
+        each = math.ceil(length * STEPS_PER_SCALE) | 1
+        if length / each < MIN_NATS_PER_STEP or cells * length * STEPS_PER_SCALE > MAX_STEPS:
             raise NoExactSampler(
                 f"epsilon times the distance of neighbours, {epsilon:g} times {side:g}, must be from 2^-50 to 2^41 / "
                 f"{cells}, of so many cells in a row: noise without roundings is drawn in steps of 64-bit whole numbers"
@@ -75,7 +75,7 @@ class LineLattice:
 
     def __init__(self, line: Line, epsilon: float):
         self.line = line
-        self.steps = Steps.of(epsilon, 1.0, len(line))
+        self.steps = LatticeAxis.of(epsilon, 1.0, len(line))
 
     def draw(self, secrets: NDArray[Any], source: exact.Source) -> Ints:
         """Places in steps from the first element, shape (n,)."""
@@ -98,8 +98,8 @@ class PlaneLattice:
     def __init__(self, grid: Grid, epsilon: float):
         self.grid = grid
         height, width = grid.cell_shape
-        self.north = Steps.of(epsilon, height, grid.n_rows)
-        self.east = Steps.of(epsilon, width, grid.n_cols)
+        self.north = LatticeAxis.of(epsilon, height, grid.n_rows)
+        self.east = LatticeAxis.of(epsilon, width, grid.n_cols)
 
     def draw(self, secrets: NDArray[Any], source: exact.Source) -> Ints:
         """Places (north, east) in steps from the centre of the south-west cell, shape (n, 2)."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ibukit._ground.arguments import Floats, Ints
 
 # Neighbours are merged in squares of 1, 1/2, 1/4, ... 1/64 of a side until they would be too many.
-FINEST = 6
+MAX_HALVINGS = 6
 
 
 class Merged(NamedTuple):
@@ -44,7 +44,7 @@ def merge(points: Floats, counts: Floats | Ints, side: float) -> Merged:
 def merge_until_few(points: Floats, counts: Floats | Ints, side: float, most: int) -> Merged:
     """Merge in the smallest squares, parts of the given side, that leave at most so many points; else in whole ones."""
     merged = merge(points, counts, side)
-    for halvings in range(1, FINEST + 1):
+    for halvings in range(1, MAX_HALVINGS + 1):
         finer = merge(points, counts, side / 2**halvings)
         if len(finer.points) > most:
             break

@@ -19,7 +19,7 @@ from ibukit.channels.line import split_factor
 from ibukit.channels.lookup import levels_in_a_byte
 from ibukit.domain.alphabet import Alphabet
 from ibukit.errors import NotInvertible
-from ibukit.mechanisms.epsilon_range import MIN_CHANCE
+from ibukit.mechanisms.epsilon_range import MIN_PROBABILITY
 from ibukit.mechanisms.row_reports import NumberedBits
 from ibukit.mechanisms.sketches import _sketch_kernels
 
@@ -71,14 +71,15 @@ class BloomRappor(NumberedBits):
 
     Notes
     -----
-    `epsilon` is the tight level of one report, `lifetime_epsilon` that of all reports that one permanent response can
-    ever give. The published analysis fits debiased counts of bits by lasso and least squares; `inv` is the least
-    squares fit to all secrets, which is unbiased where the filters are independent.
+    `epsilon` is the tight level of one report, `lifetime_epsilon` that of all reports that one
+    permanent response can ever give. The published analysis fits debiased counts of bits by lasso
+    and least squares; `inv` is the least squares fit to all secrets, which is unbiased where the
+    filters are independent.
 
     References
     ----------
-    .. [erlingsson2014] Erlingsson, Pihur and Korolova, "RAPPOR: randomized aggregatable privacy-preserving ordinal
-       response", CCS 2014.
+    .. [erlingsson2014] Erlingsson, Pihur and Korolova, "RAPPOR: randomized aggregatable
+       privacy-preserving ordinal response", CCS 2014.
 
     Examples
     --------
@@ -135,7 +136,7 @@ class BloomRappor(NumberedBits):
                 f"p and q must differ, got {self.p} for both: the reports would say nothing"
             )
         chances = (self.p_set, 1 - self.p_set, self.p_clear, 1 - self.p_clear)
-        if not min(chances) > MIN_CHANCE:
+        if not min(chances) > MIN_PROBABILITY:
             raise ValueError(
                 f"f, p and q must leave each bit in doubt, got {self.f}, {self.p} and {self.q}: a bit is reported as 1 "
                 f"with probability {self.p_set:.3g} where the filter has it, and {self.p_clear:.3g} where not"

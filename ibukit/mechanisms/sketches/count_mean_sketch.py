@@ -14,7 +14,7 @@ from ibukit._ground.arguments import Floats
 from ibukit._ground.typing import override
 from ibukit.channels import BitChannel
 from ibukit.channels.line import split_factor
-from ibukit.mechanisms.epsilon_range import level
+from ibukit.mechanisms.epsilon_range import check_epsilon
 from ibukit.mechanisms.row_reports import NumberedBits
 from ibukit.mechanisms.sketches import _sketch_kernels
 from ibukit.mechanisms.sketches.sketch import Sketch
@@ -57,18 +57,19 @@ class CountMeanSketch(Sketch, NumberedBits):
 
     Notes
     -----
-    `inv` gives the published estimate. With m = width, it is m / (m - 1) times the mean of c b / 2 + 1/2 - 1/m over the
-    reports, where b = +1 or -1 is the bit of the secret's bucket and c = (e^(eps/2) + 1) / (e^(eps/2) - 1). It is
-    unbiased on average over random hash functions. If each report had a function of its own, n times its variance given
-    the secrets would be (m / (m - 1))^2 (c^2 - 1) / 4 + (1 - theta_x) / (m - 1). For given functions it has a bias that
-    no number of reports removes: m / (m - 1) sum_(y != x) theta_y (share of the rows where x and y collide - 1/m), of
-    which the root mean square over hash functions is at most ||theta|| / sqrt((m - 1) rows). The maximum likelihood
-    estimate has none.
+    `inv` gives the published estimate. With m = width, it is m / (m - 1) times the mean of c b / 2
+    + 1/2 - 1/m over the reports, where b = +1 or -1 is the bit of the secret's bucket and c =
+    (e^(eps/2) + 1) / (e^(eps/2) - 1). It is unbiased on average over random hash functions. If each
+    report had a function of its own, n times its variance given the secrets would be (m / (m -
+    1))^2 (c^2 - 1) / 4 + (1 - theta_x) / (m - 1). For given functions it has a bias that no number
+    of reports removes: m / (m - 1) sum_(y != x) theta_y (share of the rows where x and y collide -
+    1/m), of which the root mean square over hash functions is at most ||theta|| / sqrt((m - 1)
+    rows). The maximum likelihood estimate has none.
 
     References
     ----------
-    .. [apple2017] Differential Privacy Team, Apple, "Learning with privacy at scale", Apple Machine Learning Journal
-       1(8), 2017.
+    .. [apple2017] Differential Privacy Team, Apple, "Learning with privacy at scale", Apple Machine
+       Learning Journal 1(8), 2017.
 
     Examples
     --------
@@ -85,7 +86,7 @@ class CountMeanSketch(Sketch, NumberedBits):
     def __post_init__(self) -> None:
         """Check and convert the fields."""
         super().__post_init__()
-        self._keep(epsilon=level(self.epsilon, lambda eps: math.exp(-eps / 2)))
+        self._keep(epsilon=check_epsilon(self.epsilon, lambda eps: math.exp(-eps / 2)))
 
     @property
     @override

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
 from ibukit.channels import HadamardChannel
-from ibukit.mechanisms.epsilon_range import level
+from ibukit.mechanisms.epsilon_range import check_epsilon
 from ibukit.mechanisms.row_reports import SignedIndices
 from ibukit.mechanisms.sketches.sketch import Sketch
 
@@ -54,15 +54,16 @@ class HadamardCountMeanSketch(Sketch, SignedIndices):
 
     Notes
     -----
-    `inv` gives the published estimate: m / (m - 1) times the mean of c sign H_(h_j(x), l) - 1/m, with m = width and c =
-    (e^eps + 1) / (e^eps - 1). It is unbiased on average over random hash functions; a report of x itself
-    brings the variance (m / (m - 1))^2 (c^2 - 1), any other (m / (m - 1))^2 (c^2 - 1/m^2). For given functions it has
-    the bias of `CountMeanSketch`; the maximum likelihood estimate has none.
+    `inv` gives the published estimate: m / (m - 1) times the mean of c sign H_(h_j(x), l) - 1/m,
+    with m = width and c = (e^eps + 1) / (e^eps - 1). It is unbiased on average over random hash
+    functions; a report of x itself brings the variance (m / (m - 1))^2 (c^2 - 1), any other (m / (m
+    - 1))^2 (c^2 - 1/m^2). For given functions it has the bias of `CountMeanSketch`; the maximum
+    likelihood estimate has none.
 
     References
     ----------
-    .. [apple2017h] Differential Privacy Team, Apple, "Learning with privacy at scale", Apple Machine Learning Journal
-       1(8), 2017.
+    .. [apple2017h] Differential Privacy Team, Apple, "Learning with privacy at scale", Apple
+       Machine Learning Journal 1(8), 2017.
 
     Examples
     --------
@@ -80,7 +81,7 @@ class HadamardCountMeanSketch(Sketch, SignedIndices):
             raise ValueError(
                 f"width must be a power of two for a Hadamard sketch, got {self.width}"
             )
-        self._keep(epsilon=level(self.epsilon, lambda eps: math.exp(-eps)))
+        self._keep(epsilon=check_epsilon(self.epsilon, lambda eps: math.exp(-eps)))
 
     @property
     @override

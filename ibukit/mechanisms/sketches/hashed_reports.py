@@ -19,7 +19,7 @@ from ibukit.errors import AlphabetMismatch
 from ibukit.mechanisms.base import FiniteMechanism, Mechanism
 from ibukit.mechanisms.categorical.subset_selection import SubsetSelection
 from ibukit.mechanisms.categorical.unary_encoding import UnaryEncoding
-from ibukit.mechanisms.epsilon_range import level
+from ibukit.mechanisms.epsilon_range import check_epsilon
 from ibukit.mechanisms.sketches import _hash_kernels
 
 # seeds are integers that are signed elsewhere, in tables for one: 0..2^63 - 1
@@ -51,7 +51,9 @@ class HashedReports(Mechanism):
         self._keep(alphabet=as_alphabet(self.alphabet))
         arguments.whole("number of secrets", len(self.alphabet), 2)
         self._keep(
-            epsilon=level(self.epsilon, lambda eps: (self._buckets_at(eps) - 1) * math.exp(-eps))
+            epsilon=check_epsilon(
+                self.epsilon, lambda eps: (self._buckets_at(eps) - 1) * math.exp(-eps)
+            )
         )
         self._keep(g=self._buckets_at(self.epsilon))
 

@@ -52,18 +52,19 @@ class LocalHashing(HashedReports):
 
     Notes
     -----
-    `inv` gives the published unbiased estimator, the mean of ([H(x) = y] - c) / (p - c) over the reports, with c the
-    probability that a report supports a secret that is not its user's: 1/g. It is unbiased on average over the seeds
-    that users draw. It is no inverse of the matrix of the seeds that were drawn, so it has the noise of their hash
-    functions on top, and does not sum to 1. (With `balanced`, c is slightly smaller.) The likelihood knows which hash
-    functions were drawn.
+    `inv` gives the published unbiased estimator, the mean of ([H(x) = y] - c) / (p - c) over the
+    reports, with c the probability that a report supports a secret that is not its user's: 1/g. It
+    is unbiased on average over the seeds that users draw. It is no inverse of the matrix of the
+    seeds that were drawn, so it has the noise of their hash functions on top, and does not sum to
+    1. (With `balanced`, c is slightly smaller.) The likelihood knows which hash functions were
+    drawn.
 
     References
     ----------
-    .. [bassily2015] Bassily and Smith, "Local, private, efficient protocols for succinct histograms", STOC 2015: the
-       case g = 2.
-    .. [oue] Wang, Blocki, Li and Jha, "Locally differentially private protocols for frequency estimation",
-       USENIX Security 2017, section 4.4.
+    .. [bassily2015] Bassily and Smith, "Local, private, efficient protocols for succinct
+       histograms", STOC 2015: the case g = 2.
+    .. [oue] Wang, Blocki, Li and Jha, "Locally differentially private protocols for frequency
+       estimation", USENIX Security 2017, section 4.4.
 
     Examples
     --------

@@ -18,7 +18,7 @@ from ibukit.channels.plane import DENSE_ENTRIES, PlaneChannel, remapped, worthwh
 from ibukit.domain.grid import Grid
 from ibukit.domain.labels import aligned_counts
 from ibukit.mechanisms.base import FiniteMechanism
-from ibukit.mechanisms.epsilon_range import level
+from ibukit.mechanisms.epsilon_range import check_epsilon
 from ibukit.tally.tally import Tally
 
 USERS_PER_ROW = (
@@ -127,4 +127,4 @@ def check_grid_epsilon(
         len(alphabet)  # raises TooLarge for an unbounded grid
     # `reach` refuses an epsilon so small that the noise spreads over too many cells.
     offset_masses.reach(alphabet, arguments.positive("epsilon", epsilon))
-    return level(epsilon, lambda eps: escape(alphabet, eps), smallest=0.0)
+    return check_epsilon(epsilon, lambda eps: escape(alphabet, eps), smallest=0.0)

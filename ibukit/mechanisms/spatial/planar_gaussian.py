@@ -16,7 +16,7 @@ from ibukit.domain.grid import Grid
 from ibukit.mechanisms.matrix import MatrixMechanism
 from ibukit.mechanisms.numeric.gaussian_noise import (
     GaussianNoise,
-    check_scale,
+    check_sigma,
 )
 from ibukit.mechanisms.points.coordinates import (
     Outside,
@@ -65,7 +65,8 @@ class PlanarGaussian(GaussianNoise, PointReports):
 
     References
     ----------
-    .. [balle2018] Balle and Wang, "Improving the Gaussian mechanism for differential privacy", ICML 2018, theorem 8.
+    .. [balle2018] Balle and Wang, "Improving the Gaussian mechanism for differential privacy", ICML
+       2018, theorem 8.
 
     Examples
     --------
@@ -84,7 +85,7 @@ class PlanarGaussian(GaussianNoise, PointReports):
                 f"alphabet must be a Grid, because the noise moves in the plane; got {self.alphabet!r}"
             )
         len(self.alphabet)  # a grid without an end says so
-        self._keep(sigma=check_scale(self.sigma))
+        self._keep(sigma=check_sigma(self.sigma))
 
     @property
     @override

@@ -22,7 +22,7 @@ from ibukit.domain import geography
 from ibukit.domain.grid import Grid
 from ibukit.domain.labels import aligned_counts
 from ibukit.mechanisms.base import Mechanism
-from ibukit.mechanisms.draws import drawable, on_all_sides
+from ibukit.mechanisms.draws import drawable, signed_offset_counts
 from ibukit.mechanisms.exact_samplers import exact_sampler
 from ibukit.mechanisms.spatial._grid_mechanism import (
     check_grid_epsilon,
@@ -201,7 +201,7 @@ class PlanarGeometric(Mechanism):
             return super().simulate(counts, rng)
         north, east = self._table.shape
         shares = drawable(np.diff(self._cumulative, prepend=0.0)).reshape(north, east)
-        reports = on_all_sides(counts.reshape(self.alphabet.n_rows, -1), shares, rng)
+        reports = signed_offset_counts(counts.reshape(self.alphabet.n_rows, -1), shares, rng)
         seen = np.argwhere(reports)
         cells = seen - (north - 1, east - 1) + self.alphabet.first
         return Tally((make_part(self, cells, reports[tuple(seen.T)]),))

@@ -58,8 +58,10 @@ class PlanarLaplace(RemappedNoise):
 
     References
     ----------
-    .. [andres] Andrés, Bordenabe, Chatzikokolakis and Palamidessi, "Geo-indistinguishability", CCS 2013.
-    .. [consistency] ElSalamouny and Palamidessi, arXiv:2508.09980, section 7.3 (which does not say how it discretises).
+    .. [andres] Andrés, Bordenabe, Chatzikokolakis and Palamidessi, "Geo-indistinguishability", CCS
+       2013.
+    .. [consistency] ElSalamouny and Palamidessi, arXiv:2508.09980, section 7.3 (which does not say
+       how it discretises).
 
     Examples
     --------
