@@ -28,7 +28,7 @@ def main(rest: Sequence[str]) -> int:
     """Run the tests, print the lines that were not run; 1 where there are too many, or a test fails."""
     OUT.mkdir(parents=True, exist_ok=True)
     environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "COVERAGE_FILE": str(OUT / "lines")}
-    environment["PYTHONPATH"] = str(ROOT)
+    environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), str(ROOT / "book" / "_ext" / "claims")])
     coverage = [sys.executable, "-m", "coverage"]
     tests = [
         *coverage,

@@ -24,8 +24,8 @@ from tqdm import tqdm
 
 import ibukit as ik
 import notebooks
-from ibukit.claims import _repetitions as kept
-from ibukit.claims._code import code_of
+from ibukit_claims import _repetitions as kept
+from ibukit_claims._code import code_of
 
 ENDING = """
 import sys

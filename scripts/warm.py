@@ -81,7 +81,8 @@ def child(tree: str, arguments: list[str], limit: float, plain: bool, said: int)
     os.dup2(said, 1)
     os.dup2(said, 2)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    os.environ |= {"PYTHONPATH": tree, "HYPOTHESIS_PROFILE": "mutants"}
+    path = os.pathsep.join([tree, os.path.join(tree, "book", "_ext", "claims")])
+    os.environ |= {"PYTHONPATH": path, "HYPOTHESIS_PROFILE": "mutants"}
     if plain:
         os.environ["NUMBA_DISABLE_JIT"] = "1"
         importlib.import_module("numba").core.config.reload_config()

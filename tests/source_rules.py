@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import ibukit
+import ibukit_claims
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "ibukit"
@@ -90,7 +91,6 @@ def public_objects():
     rooms = [
         "attack",
         "channels",
-        "claims",
         "datasets",
         "design",
         "errors",
@@ -106,6 +106,7 @@ def public_objects():
             for name, thing in members.items()
             if not name.startswith("_")
         }
+    found |= {f"ibukit_claims.{name}": thing for name, thing in vars(ibukit_claims).items()}
     return {
         name: thing
         for name, thing in found.items()

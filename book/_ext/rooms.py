@@ -46,7 +46,7 @@ CALL = re.compile(r"\bik\.([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)")
 FROM_ROOM = re.compile(r"^from ibukit import (.+)$", re.MULTILINE)
 MENTION = re.compile(r"`~?(?:ibukit\.)?([A-Za-z_][\w.]*)`")
 # what every chapter does, and what no reader looks for in a chapter
-UNREMARKABLE = ("claims", "plotting", "testing", "errors")
+UNREMARKABLE = ("plotting", "testing", "errors")
 
 
 def _is_public(name: str, thing: Any) -> bool:

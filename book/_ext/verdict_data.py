@@ -238,7 +238,7 @@ def _read(path: Path, changed: int) -> tuple[tuple[str, ...], tuple[tuple[str, .
 
 
 def beside(html: str) -> list[tuple[str, ...]]:
-    """(what, where, ours, paper, verdict) of each row of a table that `ibukit.claims.show` draws."""
+    """(what, where, ours, paper, verdict) of each row of a table that `ibukit_claims.show` draws."""
     wanted = ("what", "where", "ours", "paper", "verdict")
     found = []
     for drawn in BeautifulSoup(html, "html.parser").find_all("table"):

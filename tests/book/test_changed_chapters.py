@@ -170,7 +170,7 @@ def test_each_part_of_a_setting_may_be_changed(stem, part):
 
 # Negative controls
 
-FIRST = "from ibukit import claims\n\nEPSILON, SEED = 0.05, 7\nclaims.published((EPSILON, SEED) == (0.05, 7))"
+FIRST = "import ibukit_claims as claims\n\nEPSILON, SEED = 0.05, 7\nclaims.published((EPSILON, SEED) == (0.05, 7))"
 CHECK = "x = EPSILON\nassert x == 0.05, 'a reason'\nassert x < 0.06\nprint('went on')"
 
 

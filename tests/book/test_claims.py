@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ibukit as ik
-from ibukit import claims
-from ibukit.claims import _beside, _published
+import ibukit_claims as claims
 from ibukit.datasets import DATA
+from ibukit_claims import _beside, _published
 
 FILES = sorted((DATA / "published").glob("*.csv"))
 STEMS = [path.stem for path in FILES]

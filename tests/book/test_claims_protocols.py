@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+import ibukit_claims as claims
 import repetitions
-from ibukit import claims
-from ibukit.claims import _repetitions as kept
+from ibukit_claims import _repetitions as kept
 
 NUMBERS = {"Wang2017-T2": 9 * 4, "Acharya2019-runs": 36 * 4, "Li2020-beta": 1}
 

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from ibukit import claims
-from ibukit.claims import _setting
+import ibukit_claims as claims
+from ibukit_claims import _setting
 
 NOT_HERE = [
     ("x is 1 (3.1)", False, "it is 2", "reproduced"),

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 
-from ibukit import claims
+import ibukit_claims as claims
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ import nbformat
 import numpy as np
 import pytest
 
+import ibukit_claims as claims
 import ledger
-from ibukit import claims
 
 ROOT = Path(__file__).resolve().parents[2]
 PAPERS = {"A": "consistency", "B": "geometric", "C": "freewill", "D": "estimators", "E": "privic"}

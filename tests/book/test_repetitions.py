@@ -11,11 +11,11 @@ import pytest
 from scipy.stats import binom
 
 import ibukit as ik
+import ibukit_claims as claims
 import notebooks
 import repetitions
-from ibukit import claims
 
-kept = importlib.import_module("ibukit.claims._repetitions")
+kept = importlib.import_module("ibukit_claims._repetitions")
 ASKS = ("claims.repeated", "claims.remembered")
 CHAPTERS = {
     p.stem: p for p in notebooks.chapters() if any(words in p.read_text("utf8") for words in ASKS)
@@ -189,7 +189,7 @@ def test_distances_are_kept_and_the_more_of_two(tmp_path):
 
 TOY = (
     """
-from ibukit import claims
+import ibukit_claims as claims
 import ibukit as ik
 EPSILON, SEED = 0.5, 7
 """,

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import ibukit as ik
+import ibukit_claims as claims
 import notebooks
-from ibukit import claims
 
 kept, published = (
-    importlib.import_module(f"ibukit.claims.{name}") for name in ("_repetitions", "_setting")
+    importlib.import_module(f"ibukit_claims.{name}") for name in ("_repetitions", "_setting")
 )
 code_of = kept.code_of
 AGES = ik.datasets.load_adult_ages()

@@ -12,7 +12,7 @@ from typing import Any
 import nbformat
 import pytest
 
-from ibukit import claims
+import ibukit_claims as claims
 
 CHAPTERS = sorted((Path(__file__).resolve().parents[2] / "book" / "chapters").glob("*.ipynb"))
 RESULTS = set(claims.VERDICTS) - {"setting", "open"}

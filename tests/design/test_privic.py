@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ibukit as ik
-from ibukit import claims
+import ibukit_claims as claims
 
 GRID = ik.Grid(3, 4)
 COUNTS = np.array([400, 0, 30, 10, 5, 0, 200, 80, 0, 0, 15, 60])

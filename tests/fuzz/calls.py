@@ -16,7 +16,7 @@ from source_rules import public_objects
 
 # rooms whose names are another's matter: what is drawn, what the book does with tables of ours,
 # what tests call
-ELSEWHERE = ("ibukit.claims.", "ibukit.plotting.", "ibukit.testing.")
+ELSEWHERE = ("ibukit_claims.", "ibukit.plotting.", "ibukit.testing.")
 # base classes, which are inherited from and not made; the channels, which mechanisms make of arrays
 # that are checked
 ABSTRACT = {ik.Channel, ik.Mechanism, ik.FiniteMechanism, ik.StoppingRule}

@@ -16,10 +16,12 @@ ROOT = Path(__file__).resolve().parents[2]
 USE_IT = """
 import json
 import ibukit as ik
+import ibukit_claims
 ages = ik.datasets.load_adult_ages()
 manhattan = ik.datasets.load_gowalla("manhattan")
 estimate = ik.ibu(ik.RandomizedResponse(3, epsilon=1.0).tally_counts([50, 30, 20]))
-print(json.dumps([ik.__file__, ages.n, manhattan.n, len(manhattan.alphabet), estimate.gap]))
+places = [ik.__file__, ibukit_claims.__file__]
+print(json.dumps([*places, ages.n, manhattan.n, len(manhattan.alphabet), estimate.gap]))
 """
 
 
@@ -66,6 +68,7 @@ def test_the_wheel_holds_the_package_and_its_tables_and_nothing_else(wheel):
     assert any(name.endswith("licenses/LICENSE") for name in names)
     assert {name.split("/")[0] for name in names} == {
         "ibukit",
+        "ibukit_claims",
         f"{wheel.name.split('-py3')[0]}.dist-info",
     }
     assert not [name for name in names if name.endswith((".nbi", ".nbc", ".pyc"))]
@@ -87,9 +90,10 @@ def test_the_wheel_works_outside_the_checkout(wheel, tmp_path):
     (site / "dependencies.pth").write_text(
         "\n".join({sysconfig.get_path("purelib"), sysconfig.get_path("platlib")})
     )
-    origin, n_ages, n_manhattan, n_cells, gap = json.loads(
+    origin, tool, n_ages, n_manhattan, n_cells, gap = json.loads(
         run(python, "-I", "-c", USE_IT, cwd=tmp_path)
     )
     assert Path(origin).is_relative_to(environment)
+    assert Path(tool).is_relative_to(environment)
     assert (n_ages, n_manhattan, n_cells) == (48_842, 98_061, 280)
     assert 0 <= gap <= 1e-6

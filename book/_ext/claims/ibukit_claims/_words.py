@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable
 
 from ibukit._ground import arguments
-from ibukit.claims._comparison import Comparison
-from ibukit.claims._published import AGREES, WITH_NOTE, InvalidClaim
-from ibukit.claims._setting import is_published, say
+from ibukit_claims._comparison import Comparison
+from ibukit_claims._published import AGREES, WITH_NOTE, InvalidClaim
+from ibukit_claims._setting import is_published, say
 
 # of the error of one estimator over that of another, chosen once for the whole book: two-sided for
 # "same" and "similar"

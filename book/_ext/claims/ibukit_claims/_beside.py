@@ -8,9 +8,9 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from ibukit._ground import arguments
-from ibukit.claims._comparison import Comparison
-from ibukit.claims._published import AGREES, KEY, InvalidClaim, load_published
-from ibukit.claims._setting import is_published, say
+from ibukit_claims._comparison import Comparison
+from ibukit_claims._published import AGREES, KEY, InvalidClaim, load_published
+from ibukit_claims._setting import is_published, say
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ibukit._ground.arguments import Floats
-from ibukit.claims._code import code_of
-from ibukit.claims._setting import is_published
 from ibukit.datasets import DATA
 from ibukit.evaluation import replicate
 from ibukit.mechanisms import FreeWill, Mechanism
 from ibukit.tally.tally import Tally
+from ibukit_claims._code import code_of
+from ibukit_claims._setting import is_published
 
 if TYPE_CHECKING:
     import pandas as pd

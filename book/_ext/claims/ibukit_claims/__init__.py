@@ -1,0 +1,25 @@
+"""A tool of the book: published numbers beside ours, with a verdict that is computed and must be the recorded one.
+
+The book has one vocabulary of verdicts. Results are *reproduced*, *fitted* (they agree, but a free
+choice of ours was made so that they do, and the note says which), *hold with a condition* (which
+the paper does not state, and the note does), *deviate* or are *not checkable*. A *setting* is an
+input, what the paper chose and we took over: it is no result and is never counted as one. *Open* is
+what no chapter has looked at yet.
+"""
+
+from ibukit_claims._beside import beside as beside
+from ibukit_claims._beside import check as check
+from ibukit_claims._beside import show as show
+from ibukit_claims._comparison import Comparison as Comparison
+from ibukit_claims._published import COLUMNS as COLUMNS
+from ibukit_claims._published import KEY as KEY
+from ibukit_claims._published import VERDICTS as VERDICTS
+from ibukit_claims._published import InvalidClaim as InvalidClaim
+from ibukit_claims._published import load_published as load_published
+from ibukit_claims._published import settings as settings
+from ibukit_claims._repetitions import remembered as remembered
+from ibukit_claims._repetitions import repeated as repeated
+from ibukit_claims._setting import published as published
+from ibukit_claims._words import MARGINS as MARGINS
+from ibukit_claims._words import agrees as agrees
+from ibukit_claims._words import statements as statements
