@@ -19,7 +19,7 @@ import pandas as pd
 import ibukit as ik
 from benchmarks.measure import clocked, peak_bytes
 from ibukit.channels import ResponseChannel
-from ibukit.tally.tally import Part
+from ibukit.tally.tally import TallyPart
 
 RESULTS = Path(__file__).parent / "results" / "unbounded.csv"
 USERS = 1_000_000
@@ -92,7 +92,7 @@ def responses(rng: np.random.Generator) -> Iterator[Case]:
     mechanism = ik.RandomizedResponse(k, 14.0)
     tally = mechanism.tally(mechanism.randomize(rng.zipf(1.5, few) % 1000, rng))
     counts, seen = tally.counts, len(tally.counts)
-    part = Part(Reported(mechanism, ik.Line(0, seen - 1)), np.arange(seen), counts)
+    part = TallyPart(Reported(mechanism, ik.Line(0, seen - 1)), np.arange(seen), counts)
     yield "a million values, k-RR", f"Line(0, {k - 1})", "reported", lambda: ik.Tally((part,))
     yield (
         "a million values, k-RR",

@@ -13,7 +13,7 @@ import numpy as np
 import ibukit as ik
 from benchmarks import draws
 from benchmarks.draws import CITY, MANHATTAN, SEED, TEN_EPSILONS
-from ibukit.tally.tally import make_part
+from ibukit.tally.tally import make_tally_part
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def finite(mechanism: Any) -> dict[str, Any]:
 
 
 def packed(k: int, epsilon: float) -> Callable[[np.ndarray], ik.Tally]:
-    return lambda rows: ik.Tally((make_part(ik.Rappor(k, epsilon), rows),))
+    return lambda rows: ik.Tally((make_tally_part(ik.Rappor(k, epsilon), rows),))
 
 
 def ten(counts: np.ndarray) -> ik.Tally:

@@ -20,7 +20,7 @@ from ibukit.channels import Channel
 from ibukit.domain.alphabet import Alphabet, Line
 from ibukit.estimate import Estimate
 from ibukit.estimators import mle
-from ibukit.tally.tally import Part, Tally
+from ibukit.tally.tally import Tally, TallyPart
 
 # nats per report: what explains the reports better by less than this does so by rounding
 ROUNDING_OF_GAIN = 1e-12
@@ -57,10 +57,10 @@ class WithAdversaries:
         return None if scale is None else np.where(self._own(reports), 0.0, scale)
 
 
-def with_adversaries(part: Part, report: int) -> Tally:
+def with_adversaries(part: TallyPart, report: int) -> Tally:
     """The same reports, as if some of them came from adversaries who send the report of this index."""
     own = tuple(np.ravel(part.reports[report]).tolist())
-    return Tally((Part(WithAdversaries(part.mechanism, own), part.reports, part.counts),))
+    return Tally((TallyPart(WithAdversaries(part.mechanism, own), part.reports, part.counts),))
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Scan(NamedTuple):
 
 
 def scan(
-    part: Part, honest: Estimate, tol: float, above: float = 0.0, but: Sequence[int] = ()
+    part: TallyPart, honest: Estimate, tol: float, above: float = 0.0, but: Sequence[int] = ()
 ) -> Scan:
     """Look for the report that adversaries explain best, if its likelihood ratio exceeds `above`.
 

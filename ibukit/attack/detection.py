@@ -17,7 +17,7 @@ from ibukit.estimate import ConvergenceError
 from ibukit.estimators import mle
 from ibukit.mechanisms.base import single_part
 from ibukit.solvers import interior_point
-from ibukit.tally.tally import Part, Tally, make_part
+from ibukit.tally.tally import Tally, TallyPart, make_tally_part
 
 MLE_TOL = 1e-9
 # reports that numpy divides into two halves of the same size; of more, each goes to one half or the
@@ -174,9 +174,9 @@ def _half(counts: Ints, rng: Generator) -> Ints:
     return np.asarray(rng.binomial(counts, 0.5))
 
 
-def _evidence(part: Part, counts: Ints) -> _Half:
+def _evidence(part: TallyPart, counts: Ints) -> _Half:
     """What the other reports say of the suspicion that these ones raise; reports by their index among all."""
-    here = make_part(part.mechanism, part.reports, counts)
+    here = make_tally_part(part.mechanism, part.reports, counts)
     alone = mle(Tally((here,)), MLE_TOL, strict=False)
     suspect, _, gap = scan(here, alone, MLE_TOL)
     gap = max(gap, alone.gap)
@@ -203,7 +203,7 @@ def _evidence(part: Part, counts: Ints) -> _Half:
     return _Half(log_evidence, int(seen[suspect.report]), share, gap)
 
 
-def _with_rest(part: Part) -> Floats:
+def _with_rest(part: TallyPart) -> Floats:
     """The channel on the reports seen, and all others as one: there may be infinitely many, and a row sums to 1."""
     seen = Tally((part,)).matrix() * np.exp(part.log_scale)
     return np.column_stack([seen, np.maximum(1 - seen.sum(axis=1), 0.0)])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from ibukit.domain.labels import aligned_counts
 from ibukit.estimate import Estimate
 from ibukit.estimate.result import distribution_on
 from ibukit.mechanisms.base import single_part
+from ibukit.tally.part import on_alphabet
 from ibukit.tally.tally import Tally
 
 
@@ -197,8 +197,10 @@ def poison_outputs(tally: Tally, report: Any, fraction: float, *, codes: bool = 
     array([500, 300, 200])
     """
     part = single_part(tally)
-    whole = tally.full_alphabet  # of which the part's mechanism has what lies between the reports
-    mechanism = part.mechanism if whole is None else replace(part.mechanism, alphabet=whole)
+    mechanism: Any = part.mechanism
+    if tally.full_alphabet is not None:
+        # The part's mechanism covers the span of the reports only.
+        mechanism = on_alphabet(mechanism, tally.full_alphabet)
     width = mechanism.restore_reports(part.reports[:1]).ndim - 1
     try:
         sent = [report] if np.ndim(report) == width else report
@@ -216,7 +218,8 @@ def poison_outputs(tally: Tally, report: Any, fraction: float, *, codes: bool = 
     adversaries = _adversaries(tally.n, arguments.fraction("fraction", fraction, "[)"))
     each = np.full(len(sent), adversaries // len(sent))
     each[: adversaries % len(sent)] += 1
-    mechanism.tally(sent, codes=codes)  # refuses an impossible report even where nobody sends it
+    # An impossible report is refused even if nobody sends it.
+    mechanism.tally(sent, codes=codes)
     return tally + mechanism.tally(sent, counts=each, codes=codes) if adversaries else tally
 
 

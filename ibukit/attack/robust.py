@@ -16,7 +16,7 @@ from ibukit.domain.grid import Grid
 from ibukit.estimate import ConvergenceError, Estimate
 from ibukit.estimators import Change, Discrepancy, Gap, Steps, ibu, mle
 from ibukit.mechanisms.base import single_part
-from ibukit.tally.tally import Part, Tally
+from ibukit.tally.tally import Tally, TallyPart
 
 Report = Any
 """A label, an integer, a pair of coordinates, or a row of bits."""
@@ -228,10 +228,11 @@ def _stopped(
     return ibu(joined, np.append((1 - shares.sum()) * first, shares), stop)
 
 
-def name_of(part: Part, report: int) -> Report:
+def name_of(part: TallyPart, report: int) -> Report:
     """A report that was seen, by its index, as the mechanism takes it: its label, but of a cell of a grid the place."""
-    made = part.mechanism.restore_reports(part.reports[[report]])
-    if not isinstance(getattr(part.mechanism, "report_alphabet", None), Grid):
-        made = part.mechanism.label_reports(made)
-    (name,) = made.tolist()
+    mechanism: Any = part.mechanism
+    restored = mechanism.restore_reports(part.reports[[report]])
+    if not isinstance(getattr(mechanism, "report_alphabet", None), Grid):
+        restored = mechanism.label_reports(restored)
+    (name,) = restored.tolist()
     return tuple(name) if isinstance(name, list) else name

@@ -19,7 +19,7 @@ from ibukit._ground.arguments import Floats, Ints
 from ibukit.bayes import _gibbs_kernels
 from ibukit.channels import BitChannel, ResponseChannel, facts
 from ibukit.errors import TooLarge
-from ibukit.tally.tally import Part, Tally
+from ibukit.tally.tally import Tally, TallyPart
 
 # numpy's multinomial takes some 60 times as long for an entry as the kernel does
 MANY_EQUAL_REPORTS = 64
@@ -37,7 +37,7 @@ def sampler_of(tally: Tally) -> Sampler:
     )
 
 
-def _sampler(part: Part, k: int) -> Sampler:
+def _sampler(part: TallyPart, k: int) -> Sampler:
     channel, counts = part.channel, part.counts
     if (krr := facts.as_response(channel)) is not None:
         return _Truths(krr, counts)

@@ -123,7 +123,7 @@ def posterior_under_response(tally: Tally, alpha: Floats) -> ResponsePosterior |
         alpha,
         found.frequencies[place],
         {"distribution": found.of_distribution[place], "frequencies": found.of_frequencies[place]},
-        found.log_evidence + tally.left_out,
+        found.log_evidence + tally.log_offset,
     )
 
 

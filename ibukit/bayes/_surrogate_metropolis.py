@@ -22,7 +22,7 @@ from ibukit.channels import facts
 from ibukit.estimate import ConvergenceError
 from ibukit.estimators.maximum_likelihood import mle
 from ibukit.solvers.bits import ROWS_A_SECRET, Rows
-from ibukit.tally.tally import Part, Tally
+from ibukit.tally.tally import Tally, TallyPart
 
 # the matrix of the parabola is dense
 MAX_SECRETS_MOVED = 512
@@ -98,7 +98,7 @@ def walked(
     return np.asarray(end / end.sum())
 
 
-def _hessian(part: Part, theta: Floats) -> Floats:
+def _hessian(part: TallyPart, theta: Floats) -> Floats:
     k = len(theta)
     if (bits := facts.as_bits(part.channel)) is not None:
         thinned = max(1, len(part.counts) // (4 * ROWS_A_SECRET * k))

@@ -98,9 +98,10 @@ class SavedEstimate:
         with file_format.sensible(arguments.path("path", path), WRITER_OF_ESTIMATES):
             kind = _kinds()[values["class"]]
             given = {name: made(value, arrays) for name, value in values["fields"].items()}
-            tally = (
-                None if values["tally"] is None else Tally._made(*content(values["tally"], arrays))
-            )
+            tally = None
+            if values["tally"] is not None:
+                parts, full_alphabet, dropped = content(values["tally"], arrays)
+                tally = Tally(parts, full_alphabet)._after_dropping(dict(dropped))
             status = import_module("ibukit.estimate").Status[values["status"]]
             given = {
                 name: frozen(value) if hasattr(value, "setflags") else value

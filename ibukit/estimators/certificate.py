@@ -109,7 +109,7 @@ def certified(
         distribution=arguments.frozen(to_all(theta, tally.efficiency)),
         # what the channel leaves out of a report's probability is a factor, the same for every
         # theta
-        log_likelihood=log_likelihood + tally.left_out,
+        log_likelihood=log_likelihood + tally.log_offset,
         gap=math.inf if off else excess,
         status=status,
         n_iter=n_iter,

@@ -20,7 +20,7 @@ from ibukit.estimators.maximum_likelihood import mle
 from ibukit.mechanisms.categorical.independent_bits import IndependentBits
 from ibukit.mechanisms.inversion_error import inversion_error
 from ibukit.mechanisms.mixtures.average import average_mechanism
-from ibukit.tally.tally import Part, Tally, check_tally, make_part
+from ibukit.tally.tally import Tally, TallyPart, check_tally, make_tally_part
 
 Estimator = Callable[..., Estimate | ArrayLike]
 
@@ -209,16 +209,18 @@ def combine_mechanisms(
     )
 
 
-def _compound(tally: Tally) -> Part:
+def _compound(tally: Tally) -> TallyPart:
     """All reports under the average mechanism."""
     shares = [part.counts.sum() / tally.n for part in tally.parts]
-    average = average_mechanism([part.mechanism for part in tally.parts], shares)
-    return make_part(average, np.concatenate([part.reports for part in tally.parts]), tally.counts)
+    mechanisms: list[Any] = [part.mechanism for part in tally.parts]
+    average = average_mechanism(mechanisms, shares)
+    return make_tally_part(average, np.concatenate([part.reports for part in tally.parts]), tally.counts)
 
 
-def _error(part: Part) -> float:
+def _error(part: TallyPart) -> float:
+    mechanism: Any = part.mechanism
     try:
-        error = inversion_error(part.mechanism)
+        error = inversion_error(mechanism)
     except NotInvertible as reason:
         raise NotInvertible(
             f'weights="variance" needs mechanisms that can be inverted: {reason}; use weights="users", or mle(tally)'
@@ -274,7 +276,7 @@ def _function(estimator: Estimator) -> Any:
     return _function(estimator.func) if isinstance(estimator, partial) else estimator
 
 
-def _name(estimator: Estimator, estimates: Sequence[Estimate], parts: Sequence[Part]) -> str:
+def _name(estimator: Estimator, estimates: Sequence[Estimate], parts: Sequence[TallyPart]) -> str:
     """INV-N, RAP-P, IBU, MLE, or the function's own name."""
     name, *others = {estimate.method for estimate in estimates}
     if name in NAMES and not others:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from ibukit._ground import arguments
 from ibukit.estimate import Estimate, Status
@@ -78,5 +78,6 @@ def inv(tally: Tally, post: Post = "project") -> Estimate:
         raise ValueError(f"post must be one of {', '.join(map(repr, POST))}, got {post!r}")
     part = single_part(tally)
     name, processed = POST[post]
-    v = processed(part.mechanism.invert(part.reports, tally.frequencies))
+    mechanism: Any = part.mechanism
+    v = processed(mechanism.invert(part.reports, tally.frequencies))
     return certified_on_or_off_simplex(tally, v, Status.CLOSED_FORM, 0, name)

@@ -23,7 +23,7 @@ from ibukit.estimators._poisson import maximise_signal
 from ibukit.estimators.maximum_likelihood import mle
 from ibukit.fisher_information import carried_over, covariance_of_all, of_sums
 from ibukit.mechanisms import MatrixMechanism
-from ibukit.tally.tally import Tally, make_part
+from ibukit.tally.tally import Tally, make_tally_part
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -262,7 +262,7 @@ def tally_of(mechanism: MatrixMechanism, counts: Floats) -> Tally:
     whole = (counts == np.rint(counts)).all() and counts.max() < 2.0**53
     return Tally(
         (
-            make_part(
+            make_tally_part(
                 mechanism, np.arange(mechanism.m), counts.astype(np.int64) if whole else counts
             ),
         )

@@ -10,14 +10,14 @@ from ibukit.domain.alphabet import Alphabet
 from ibukit.files import file_format
 from ibukit.files.file_format import Arrays
 from ibukit.files.mechanisms import made, told
-from ibukit.tally.part import Part, make_part
+from ibukit.tally.part import TallyPart, make_tally_part
 
 VERSION_OF_TALLIES = 1
 WRITER_OF_TALLIES = "Tally"
 
 
 def described(
-    parts: tuple[Part, ...],
+    parts: tuple[TallyPart, ...],
     full_alphabet: Alphabet | None,
     dropped: tuple[tuple[str, int], ...],
     arrays: Arrays,
@@ -25,9 +25,10 @@ def described(
     """The content of a tally as what JSON can hold."""
     listed = []
     for part in parts:
-        if type(part) is not Part:
+        if type(part) is not TallyPart:
             raise TypeError(
-                f"tally must be in memory to be written to a file, its reports lie elsewhere: {part.mechanism!r}; "
+                "tally must be in memory to be written to a file, its reports lie elsewhere: "
+                f"{part.mechanism!r}; "
                 "mechanism.tally(rows) makes a tally of those that fit"
             )
         mechanism = told(part.mechanism, arrays)
@@ -49,7 +50,7 @@ def described(
 
 def content(
     said: dict[str, Any], arrays: Arrays
-) -> tuple[tuple[Part, ...], Alphabet | None, tuple[tuple[str, int], ...]]:
+) -> tuple[tuple[TallyPart, ...], Alphabet | None, tuple[tuple[str, int], ...]]:
     """What `described` described."""
     parts = tuple(_part(each, arrays) for each in said["parts"])
     return (
@@ -59,82 +60,36 @@ def content(
     )
 
 
-def _part(said: dict[str, Any], arrays: Arrays) -> Part:
+def _part(said: dict[str, Any], arrays: Arrays) -> TallyPart:
     reports, counts = arrays[f"reports {said['place']}"], arrays[f"counts {said['place']}"]
-    part = make_part(made(said["mechanism"], arrays), reports.copy(), counts.copy())
+    part = make_tally_part(made(said["mechanism"], arrays), reports.copy(), counts.copy())
     if len(part.counts) != len(counts):
         raise ValueError("reports must be distinct and counted at least once")
-    return Part(part.mechanism, arguments.frozen(reports.copy()), arguments.frozen(counts.copy()))
+    return TallyPart(
+        part.mechanism, arguments.frozen(reports.copy()), arguments.frozen(counts.copy())
+    )
 
 
-class SavedTally:
-    """How a tally is written to a file, and read from one."""
+def write_tally(
+    path: str | os.PathLike[str],
+    parts: tuple[TallyPart, ...],
+    full_alphabet: Alphabet | None,
+    dropped: tuple[tuple[str, int], ...],
+) -> None:
+    """Write the content of a tally to a file."""
+    arrays: Arrays = {}
+    values = described(parts, full_alphabet, dropped, arrays)
+    file_format.write(
+        arguments.path("path", path), WRITER_OF_TALLIES, VERSION_OF_TALLIES, values, arrays
+    )
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Replace a file with the tally, all at once or not at all.
 
-        The file is plain: a line with its version and SHA-256, a line of JSON, then arrays as numpy
-        writes them.
-
-        Parameters
-        ----------
-        path : str or path
-
-        Raises
-        ------
-        TypeError
-            If a mechanism is not ibukit's own, its labels are neither strings nor numbers, or the
-            reports lie in partitions.
-        ForeignFile
-            If there is a folder, a pipe or a device at `path`.
-        DataChanged
-            If another is writing the file now.
-
-        Examples
-        --------
-        >>> import tempfile, ibukit as ik
-        >>> tally = ik.RandomizedResponse(["yes", "no"], epsilon=1.0).tally_counts([60, 40])
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     tally.save(f"{folder}/answers")
-        ...     ik.Tally.load(f"{folder}/answers")
-        Tally(n=100, k=2, 2 distinct reports of RandomizedResponse)
-        """
-        tally: Any = self
-        arrays: Arrays = {}
-        values = described(tally.parts, tally.full_alphabet, tally._dropped, arrays)
-        file_format.write(
-            arguments.path("path", path), WRITER_OF_TALLIES, VERSION_OF_TALLIES, values, arrays
-        )
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Any:
-        """The tally as `save` wrote it.
-
-        A file can only name mechanisms: nothing in it is executed.
-
-        Parameters
-        ----------
-        path : str or path
-
-        Raises
-        ------
-        ForeignFile
-            If it is no such file, or of another version.
-        DataChanged
-            If it was changed or cut short.
-        """
-        values, arrays, _ = file_format.read(
-            arguments.path("path", path), WRITER_OF_TALLIES, VERSION_OF_TALLIES
-        )
-        with file_format.sensible(arguments.path("path", path), WRITER_OF_TALLIES):
-            return cls._made(*content(values, arrays))
-
-    @classmethod
-    def _made(
-        cls,
-        parts: tuple[Part, ...],
-        full_alphabet: Alphabet | None,
-        dropped: tuple[tuple[str, int], ...],
-    ) -> Any:
-        tally: Any = cls(parts, full_alphabet)  # type: ignore[call-arg]  # the arguments of the one that inherits
-        return tally._after_dropping(dict(dropped))
+def read_tally(
+    path: str | os.PathLike[str],
+) -> tuple[tuple[TallyPart, ...], Alphabet | None, dict[str, int]]:
+    """Return the content of a tally from a file: its parts, full alphabet and dropped reports."""
+    file = arguments.path("path", path)
+    values, arrays, _ = file_format.read(file, WRITER_OF_TALLIES, VERSION_OF_TALLIES)
+    with file_format.sensible(file, WRITER_OF_TALLIES):
+        parts, full_alphabet, dropped = content(values, arrays)
+        return parts, full_alphabet, dict(dropped)

@@ -14,7 +14,7 @@ from ibukit._ground.arguments import Floats, Ints, readable
 from ibukit.channels import Channel
 from ibukit.channels.partitioned import PartitionedChannel, spread, sum_arrays
 from ibukit.errors import TooLarge
-from ibukit.tally.tally import Part, Tally
+from ibukit.tally.tally import Tally, TallyPart
 
 # order of the largest matrix that is inverted (0.8 GB), and of one whose eigenvectors are found (a
 # minute of time)
@@ -58,7 +58,7 @@ def root_weights(counts: Ints, p: Floats) -> Floats:
     return np.asarray(np.sqrt(counts) / p)
 
 
-def pieces_of(part: Part, rows: int) -> Iterator[tuple[slice, Channel]]:
+def pieces_of(part: TallyPart, rows: int) -> Iterator[tuple[slice, Channel]]:
     """A part's channel in stretches of reports, with `rows` rows of bounded size in all, and which reports they are."""
     size, total = max(1, MATRIX_ENTRIES_AT_ONCE // rows), len(part.counts)
     if total <= size:

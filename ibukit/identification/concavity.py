@@ -12,7 +12,7 @@ from ibukit._ground.threads import one_thread
 from ibukit.channels import facts
 from ibukit.identification import _binary_field, _null_spaces
 from ibukit.identification.identifiability import refuse_if_too_large_to_decompose
-from ibukit.tally.tally import Part, Tally, check_tally
+from ibukit.tally.tally import Tally, TallyPart, check_tally
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +117,7 @@ def strictly_concave(tally: Tally) -> Concavity:
         return _by_rank(spanned, k, _finite_only(tally))
 
 
-def _of_part(part: Part, k: int) -> Concavity | None:
+def _of_part(part: TallyPart, k: int) -> Concavity | None:
     """What the structure of one mechanism says; None where it has none, or the bits leave it open."""
     if (krr := facts.as_response(part.channel)) is not None:
         return _by_count("k-RR", krr.reports, k, None)

@@ -25,7 +25,7 @@ from ibukit.mechanisms import (
     TruncatedPlanarGeometric,
 )
 from ibukit.mechanisms.base import require_mechanism
-from ibukit.tally.tally import Part
+from ibukit.tally.tally import TallyPart
 
 if TYPE_CHECKING:
     from shapely import Polygon
@@ -162,9 +162,10 @@ def likely_subset(mechanism: Mechanism, reports: ArrayLike, *, codes: bool = Fal
     return _likely(mechanism.tally(reports, codes=codes).parts[0])
 
 
-def _likely(part: Part) -> Ints:
+def _likely(part: TallyPart) -> Ints:
     mechanism, seen = part.mechanism, part.reports
-    kind, alphabet = type(mechanism), mechanism.alphabet
+    kind = type(mechanism)
+    alphabet: Any = mechanism.alphabet
     # by the exact type: a class that inherits from one of these may have another law
     if kind in (RandomizedResponse, TruncatedGeometric) or (
         kind is Exponential and isinstance(alphabet, Line)
@@ -250,14 +251,14 @@ def _box(grid: Grid, cells: Ints) -> Ints:
     return grid.codes(np.stack(np.meshgrid(rows, cols, indexing="ij"), axis=-1).reshape(-1, 2))
 
 
-def _dominated(part: Part, among: Ints | None = None) -> NDArray[np.bool_]:
+def _dominated(part: TallyPart, among: Ints | None = None) -> NDArray[np.bool_]:
     """Whether each secret is dominated by another (both of those among which one asks)."""
     columns = np.ascontiguousarray(_rows(part, among).T)
     order = np.argsort(-columns.sum(axis=0), kind="stable")
     return np.array([_has_better(columns, x, order) for x in range(columns.shape[1])])
 
 
-def _rows(part: Part, among: Ints | None) -> Floats:
+def _rows(part: TallyPart, among: Ints | None) -> Floats:
     """Probabilities of the reports seen under each secret, shape (k, s), each report up to a factor of its own."""
     k = len(part.mechanism.alphabet)
     secrets = np.arange(k) if among is None else among

@@ -82,7 +82,7 @@ def boxes(asked: Asked) -> Ends:
     lower, upper = np.zeros(len(questions)), np.zeros(len(questions))
     for part in tally.parts:
         # as many boxes as all together have, at the same level each
-        own = 1 - (1 - asked.level) * part.mechanism.m / reports
+        own = 1 - (1 - asked.level) * finite(part.mechanism).m / reports
         low, high = ends(Boxes(Tally((part,)), own), questions)
         lower, upper = lower + part.n / tally.n * low, upper + part.n / tally.n * high
     return lower, upper

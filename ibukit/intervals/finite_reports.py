@@ -9,7 +9,7 @@ import numpy as np
 from ibukit._ground.arguments import Ints, readable
 from ibukit.errors import TooLarge
 from ibukit.mechanisms import FiniteMechanism
-from ibukit.tally.tally import Part, Tally
+from ibukit.tally.tally import Tally, TallyPart
 
 # numbers in the matrix of a programme
 MAX_BOXED = 2**22
@@ -30,7 +30,7 @@ def finite(mechanism: Any) -> FiniteMechanism:
     return mechanism
 
 
-def codes_of(part: Part) -> Ints:
+def codes_of(part: TallyPart) -> Ints:
     """The place of each report of a part among all reports, in the order of the matrix's columns, shape (s,)."""
     mechanism, reports = finite(part.mechanism), part.reports
     if reports.ndim == 1:
@@ -44,14 +44,14 @@ def codes_of(part: Part) -> Ints:
     return np.array([place[row.tobytes()] for row in reports], dtype=np.int64)
 
 
-def counted(part: Part) -> Ints:
+def counted(part: TallyPart) -> Ints:
     """How often each of all reports was seen, shape (m,)."""
     return np.bincount(codes_of(part), part.counts, minlength=finite(part.mechanism).m)
 
 
 def possible(tally: Tally) -> Tally:
     """Each mechanism with all reports that some secret can produce, once each, for the channel on them."""
-    parts: list[Part] = []
+    parts: list[TallyPart] = []
     for part in tally.parts:
         mechanism = finite(part.mechanism)
         there = mechanism.matrix().any(axis=0) | (counted(part) > 0)

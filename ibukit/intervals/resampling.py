@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -16,7 +17,7 @@ from ibukit.domain.distributions import quantize
 from ibukit.estimators import mle
 from ibukit.intervals.request import Asked, Ends
 from ibukit.solvers import Problem, maximise_near
-from ibukit.tally.tally import Tally, make_part, pool
+from ibukit.tally.tally import Tally, make_tally_part, pool
 
 KINDS_OF_BOOTSTRAP = ("parametric", "reports")
 # a number of draws may be whole but for rounding, as 1 / (1 - 0.95) is
@@ -144,10 +145,11 @@ def simulated(tally: Tally, theta: Floats, rng: Generator) -> Tally:
 
 def reports_of(tally: Tally, people: list[Ints], rng: Generator) -> Tally:
     """Reports of these people, numbers for each secret, one array for each part."""
+    mechanisms: list[Any] = [part.mechanism for part in tally.parts]
     return pool(
         [
-            part.mechanism.simulate(counts, rng)
-            for part, counts in zip(tally.parts, people, strict=True)
+            mechanism.simulate(counts, rng)
+            for mechanism, counts in zip(mechanisms, people, strict=True)
         ]
     )
 
@@ -156,7 +158,7 @@ def resampled(tally: Tally, rng: Generator) -> Tally:
     """As many reports of each part, drawn from its own with replacement."""
     return Tally(
         tuple(
-            make_part(part.mechanism, part.reports, rng.multinomial(part.n, part.counts / part.n))
+            make_tally_part(part.mechanism, part.reports, rng.multinomial(part.n, part.counts / part.n))
             for part in tally.parts
         )
     )

@@ -6,7 +6,7 @@ import numpy as np
 
 from ibukit._ground.arguments import Floats, Ints
 from ibukit.solvers import Problem, best_found
-from ibukit.tally.tally import Part, Tally
+from ibukit.tally.tally import Tally, TallyPart
 
 # reports from which numpy draws no hypergeometric numbers
 MAX_DRAWN = 10**9
@@ -35,7 +35,7 @@ def tally_of(tally: Tally, counts: Ints) -> Tally:
     for part, own in zip(tally.parts, np.split(counts, starts), strict=True):
         seen = own > 0
         if seen.any():
-            parts.append(Part(part.mechanism, part.reports[seen], own[seen]))
+            parts.append(TallyPart(part.mechanism, part.reports[seen], own[seen]))
     return Tally(tuple(parts))
 
 

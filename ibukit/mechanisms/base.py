@@ -30,7 +30,7 @@ from ibukit.errors import AlphabetMismatch, NoExactSampler, NotInvertible
 from ibukit.exact import OPERATING_SYSTEM, Exact, Source, Table
 from ibukit.mechanisms.draws import drawable, secrets_of_users
 from ibukit.mechanisms.exact_samplers import registered_sampler
-from ibukit.tally.tally import Part, Tally, check_tally, make_part
+from ibukit.tally.tally import Tally, TallyPart, check_tally, make_tally_part
 
 # End of the error message for a label that is not in the alphabet.
 CODES_HINT = "; places in the alphabet are taken with codes=True"
@@ -364,11 +364,11 @@ class Mechanism(arguments.ReadOnlyArrays, ABC):
     def _count(self, reports: NDArray[Any], counts: Ints | Floats | None) -> Tally:
         """The tally of reports in the form of `check_reports`; each counts once by default."""
         if self.alphabet.bounded or not len(reports):
-            return Tally((make_part(self, reports, counts),))
+            return Tally((make_tally_part(self, reports, counts),))
         # No secret outside the window explains a report better than the nearest one inside.
         window = self.alphabet.window(reports)
         bounded: Mechanism = replace(self, alphabet=window)  # type: ignore[type-var]
-        return Tally((make_part(bounded, reports, counts),), full_alphabet=self.alphabet)
+        return Tally((make_tally_part(bounded, reports, counts),), full_alphabet=self.alphabet)
 
     def __getstate__(self) -> dict[str, Any]:
         # Only the parameters are pickled: matrices are computed again where they are needed.
@@ -526,7 +526,7 @@ class FiniteMechanism(Mechanism):
         every_report = self._all_reports  # first, because it refuses to list too many
         return Tally(
             (
-                make_part(
+                make_tally_part(
                     self,
                     every_report,
                     aligned_counts("counts", counts, self.report_alphabet, weighted),
@@ -546,7 +546,7 @@ class FiniteMechanism(Mechanism):
         # Many reports that are codes are counted by `bincount` instead of being sorted.
         if counts is None and self._reports_are_codes and self.m <= len(reports):
             totals = np.bincount(reports, minlength=self.m)
-            return Tally((make_part(self, np.arange(self.m), totals),))
+            return Tally((make_tally_part(self, np.arange(self.m), totals),))
         return super()._count(reports, counts)
 
     @property
@@ -631,7 +631,7 @@ class FiniteMechanism(Mechanism):
         return vt.T @ (u / s).T
 
 
-def single_part(tally: Tally) -> Part:
+def single_part(tally: Tally) -> TallyPart:
     """Return the one part of a tally whose reports came through one mechanism."""
     if len(check_tally(tally).parts) != 1:
         raise ValueError(

@@ -19,7 +19,7 @@ from ibukit.mechanisms.base import Mechanism
 from ibukit.scale._files import count_here, keep_here
 from ibukit.scale._inputs import sources
 from ibukit.scale._worker_rows import count_there, keep_there
-from ibukit.tally.tally import Part, Tally
+from ibukit.tally.tally import Tally, TallyPart
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -28,41 +28,45 @@ if TYPE_CHECKING:
 MAX_COUNTED = 2**24
 
 
-class SpreadPart(Part):
+class SpreadPart(TallyPart):
     """Reports of one mechanism that lie in partitions, each counted once."""
 
     mergeable: ClassVar[bool] = False
 
-    def __init__(self, mechanism: Mechanism, channel: PartitionedChannel, left_out: float) -> None:
+    def __init__(
+        self, mechanism: Mechanism, channel: PartitionedChannel, log_offset: float
+    ) -> None:
         # as many counts as reports, in the memory of one
         ones = np.broadcast_to(np.int64(1), channel.size)
         self._keep(
-            mechanism=mechanism, counts=ones, channel=channel, left_out=left_out, n=channel.size
+            mechanism=mechanism, counts=ones, channel=channel, log_offset=log_offset, n=channel.size
         )
 
     @property
     def reports(self) -> NDArray[Any]:
         """They stay where they are."""
         raise TooLarge(
-            f"the {self.n} reports of this tally are not in memory, and this needs them one by one; mle, gap and what "
+            f"the {self.n} reports of this tally are not in memory, and this needs them one by "
+            "one; mle, gap and what "
             "else sums over the reports does not. mechanism.tally(rows) makes the tally in memory"
         )
 
     @property
     @override
     def log_scale(self) -> Floats:
-        if self.left_out:
+        if self.log_offset:
             raise TooLarge(
-                f"the factors of the {self.n} reports of this tally are not in memory, only their product"
+                f"the factors of the {self.n} reports of this tally are not in memory, only their "
+                "product"
             )
         return np.broadcast_to(0.0, self.counts.shape)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: vars(self)[name] for name in ("mechanism", "channel", "left_out", "n")}
+        return {name: vars(self)[name] for name in ("mechanism", "channel", "log_offset", "n")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Ones take no memory, but would in a pickle."""
-        SpreadPart.__init__(self, state["mechanism"], state["channel"], state["left_out"])
+        SpreadPart.__init__(self, state["mechanism"], state["channel"], state["log_offset"])
 
 
 def tally(
@@ -158,9 +162,9 @@ def _kept(
 ) -> Tally | None:
     partitions: Partitions
     if client is None:
-        partitions, left_out = keep_here(mechanism, blocks, packed)
+        partitions, log_offset = keep_here(mechanism, blocks, packed)
     else:
-        partitions, left_out = keep_there(client, mechanism, blocks, packed)
+        partitions, log_offset = keep_there(client, mechanism, blocks, packed)
     if not partitions.sizes:
         return None
-    return Tally((SpreadPart(mechanism, PartitionedChannel(partitions), left_out),))
+    return Tally((SpreadPart(mechanism, PartitionedChannel(partitions), log_offset),))

@@ -16,7 +16,7 @@ from ibukit._ground.threads import one_thread
 from ibukit.channels.partitioned import Piece
 from ibukit.errors import AlphabetMismatch, DataChanged, ImpossibleReport
 from ibukit.mechanisms.base import Mechanism
-from ibukit.tally.tally import Tally, make_part, pool
+from ibukit.tally.tally import Tally, make_tally_part, pool
 
 # a block of a file has at most so many rows, and at most so many bytes
 BLOCK_ROWS = 2**18
@@ -83,7 +83,7 @@ class Summary(NamedTuple):
 
     size: int
     digest: str
-    left_out: float
+    log_offset: float
     """Sum of the logarithms of the factors that the channel leaves out."""
 
 
@@ -100,13 +100,15 @@ def check_packed(mechanism: Mechanism, rows: ArrayLike) -> NDArray[np.uint8]:
     array, width = np.asarray(rows), -(-mechanism.k // 8)
     if array.dtype != np.uint8 or array.ndim != 2 or array.shape[1] != width:
         raise AlphabetMismatch(
-            f"packed rows must be bytes of shape (n, {width}), as numpy.packbits(rows, axis=1) makes them, got "
+            f"packed rows must be bytes of shape (n, {width}), as numpy.packbits(rows, axis=1) "
+            "makes them, got "
             f"{array.dtype} of shape {array.shape}"
         )
     bits = np.unpackbits(array, axis=1)
     if bits[:, mechanism.k :].any():
         raise AlphabetMismatch(
-            f"packed rows must have 0 in the {8 * width - mechanism.k} bits after the {mechanism.k} of a report"
+            f"packed rows must have 0 in the {8 * width - mechanism.k} bits after the "
+            f"{mechanism.k} of a report"
         )
     return np.asarray(mechanism.check_reports(bits[:, : mechanism.k]), dtype=np.uint8)
 
@@ -118,7 +120,8 @@ def summary(mechanism: Mechanism, rows: NDArray[Any], place: int) -> Summary:
     likely = mechanism.channel(rows).forward(np.full(mechanism.k, 1 / mechanism.k)) > 0
     if not likely.all():
         raise ImpossibleReport(
-            f"partition {place} of rows has {rows[np.argmin(likely)]}, which no secret can produce under {mechanism}; "
+            f"partition {place} of rows has {rows[np.argmin(likely)]}, which no secret can produce "
+            f"under {mechanism}; "
             "is this the mechanism that made the reports?"
         )
     scale = mechanism.log_scale(rows)
@@ -135,7 +138,7 @@ def counted(mechanism: Mechanism, rows: Any, packed: bool) -> Tally | None:
     if not len(rows):
         return None
     if packed:
-        return Tally((make_part(mechanism, kept(mechanism, rows, packed)),))
+        return Tally((make_tally_part(mechanism, kept(mechanism, rows, packed)),))
     return mechanism.tally(rows.to_numpy() if hasattr(rows, "to_numpy") else rows)
 
 

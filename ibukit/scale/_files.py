@@ -65,9 +65,9 @@ def keep_here(
     mechanism: Mechanism, blocks: Sequence[Block], packed: bool
 ) -> tuple[InBlocks, float]:
     """Check all blocks, and leave them where they are; what their channels leave out of the log-likelihood."""
-    sizes, left_out = [], 0.0
+    sizes, log_offset = [], 0.0
     for place, block in enumerate(watched(blocks, "check the reports")):
         found = summary(mechanism, kept(mechanism, block.read(), packed), place)
         sizes.append(found.size)
-        left_out += found.left_out
-    return InBlocks(mechanism, tuple(blocks), tuple(sizes), packed), left_out
+        log_offset += found.log_offset
+    return InBlocks(mechanism, tuple(blocks), tuple(sizes), packed), log_offset

@@ -45,7 +45,8 @@ def sources(
         )
     if client is not None:
         raise TypeError(
-            "rows must not be arrays of this machine where client is given: their workers' copies could not be "
+            "rows must not be arrays of this machine where client is given: their workers' copies "
+            "could not be "
             "restored; save them as .npy files that the workers can read, or leave client out"
         )
     return [block for one in each for block in blocks_of(one)], None
@@ -62,7 +63,8 @@ def _default() -> Client:
         found: Client = default_client()
     except ValueError:
         raise ValueError(
-            "client must be given for Dask collections where none was made before: dask.distributed.Client() starts "
+            "client must be given for Dask collections where none was made before: "
+            "dask.distributed.Client() starts "
             "workers on this machine, Client(address) finds those of a cluster"
         ) from None
     return found

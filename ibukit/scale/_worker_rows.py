@@ -126,7 +126,7 @@ def keep_there(
     )
     there = [(one, found.size) for one, found in zip(same, summaries, strict=True) if found.size]
     partitions = OnWorkers(client, mechanism.k, given, *_columns(there))
-    return partitions, sum(found.left_out for found in summaries)
+    return partitions, sum(found.log_offset for found in summaries)
 
 
 def _columns(pairs: list[tuple[Future, int]]) -> tuple[tuple[Future, ...], tuple[int, ...]]:
@@ -168,7 +168,9 @@ def _summary(rows: NDArray[Any], place: int, mechanism: Mechanism) -> Summary:
 def _same(rows: NDArray[Any], known: str, place: int) -> NDArray[Any]:
     if len(rows) and digest(rows) != known:
         raise DataChanged(
-            f"partition {place} of rows was lost with its worker, and came out differently when it was computed again; "
-            "rows must be the same whenever they are computed: random ones from a seed of their own in each partition"
+            f"partition {place} of rows was lost with its worker, and came out differently when it "
+            "was computed again; "
+            "rows must be the same whenever they are computed: random ones from a seed of their "
+            "own in each partition"
         )
     return rows

@@ -1,8 +1,8 @@
-"""The reports that came through one mechanism: which were seen, how often, and how probable each secret makes them."""
+"""One part of a tally: the distinct reports of one mechanism, their counts and their channel."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
@@ -17,22 +17,22 @@ from ibukit.errors import ImpossibleReport
 
 
 class ReportModel(Protocol):
-    """What a tally needs of a mechanism: the secrets, and the channel on given reports. Hashable, comparable."""
+    """The interface of a mechanism that a tally needs; it is hashable and comparable."""
 
     @property
     def alphabet(self) -> Alphabet:
-        """The secrets."""
+        """The alphabet of the secrets."""
 
     def channel(self, reports: NDArray[Any]) -> Channel:
-        """The columns of given reports."""
+        """Return the columns of the matrix for these reports, as an operator."""
 
     def log_scale(self, reports: NDArray[Any]) -> Floats | None:
-        """Logarithm of the factor that the channel leaves out of each report, if any."""
+        """Return the logarithm of the factor that `channel` leaves out of each column, or None."""
 
 
 @dataclass(frozen=True, eq=False)
-class Part(arguments.ReadOnlyArrays):
-    """The reports that came through one mechanism: the distinct ones seen, sorted, and their counts.
+class TallyPart(arguments.ReadOnlyArrays):
+    """Distinct reports of one mechanism, sorted, and their counts.
 
     Parameters
     ----------
@@ -40,15 +40,15 @@ class Part(arguments.ReadOnlyArrays):
     reports : ndarray, shape (s,) or (s, width)
         Codes, integers, cell coordinates or packed bit rows, as the mechanism keeps them.
     counts : ndarray of int, shape (s,)
-        All at least 1. Where reports are weighted, the sums of their weights: floats above 0.
+        All at least 1. If reports are weighted, the sums of their weights: floats above 0.
     """
 
-    mechanism: Any
+    mechanism: ReportModel
     reports: NDArray[Any]
     counts: Ints
 
     mergeable: ClassVar[bool] = True
-    """Whether it joins with others of its mechanism where tallies are added."""
+    """Whether it joins with other parts of an equal mechanism when tallies are added."""
 
     @cached_property
     def channel(self) -> Channel:
@@ -58,7 +58,7 @@ class Part(arguments.ReadOnlyArrays):
 
     @cached_property
     def log_scale(self) -> Floats:
-        """Logarithm of the factor left out of each seen report's probability, shape (s,); mostly 0."""
+        """Log of the factor that the channel leaves out of each column, shape (s,); mostly 0."""
         scale: Floats | None = self.mechanism.log_scale(self.reports)
         return np.broadcast_to(0.0, self.counts.shape) if scale is None else scale
 
@@ -69,20 +69,23 @@ class Part(arguments.ReadOnlyArrays):
         return total
 
     @cached_property
-    def left_out(self) -> float:
-        """sum_z counts_z log_scale_z."""
+    def log_offset(self) -> float:
+        """The sum of counts times `log_scale`: what the channel leaves out of the likelihood."""
         return float(self.counts @ self.log_scale)
 
     def __getstate__(self) -> dict[str, Any]:
-        # channels are rebuilt where they are needed: a tally travels to workers as reports and
-        # counts
+        # Channels are rebuilt where they are needed: a tally travels to workers as reports and
+        # counts only.
         return {"mechanism": self.mechanism, "reports": self.reports, "counts": self.counts}
 
 
-def make_part(
+def make_tally_part(
     mechanism: ReportModel, reports: NDArray[Any], counts: Ints | Floats | None = None
-) -> Part:
-    """A part from reports that may repeat (each counted once by default); checks that each is possible."""
+) -> TallyPart:
+    """Make a part from reports that may repeat; raise ImpossibleReport if one has probability 0.
+
+    Each report counts once by default.
+    """
     counts = np.ones(len(reports), dtype=np.int64) if counts is None else counts
     seen = counts > 0
     if not seen.any():
@@ -91,25 +94,37 @@ def make_part(
         )
     arguments.refuse_too_many("counts", counts)
     reports, counts = _distinct(reports[seen], counts[seen])
-    part = Part(mechanism, arguments.frozen(reports), arguments.frozen(counts))
+    part = TallyPart(mechanism, arguments.frozen(reports), arguments.frozen(counts))
+    # A report is possible if the uniform distribution gives it a probability above 0.
     k = len(mechanism.alphabet)
     likely = part.channel.forward(np.full(k, 1 / k)) > 0
     if not likely.all():
         raise ImpossibleReport(
-            f"reports contains {part.reports[np.argmin(likely)]}, which no secret can produce under {mechanism}; "
-            "is this the mechanism that made the reports?"
+            f"reports contains {part.reports[np.argmin(likely)]}, which no secret can produce "
+            "under "
+            f"{mechanism}; is this the mechanism that made the reports?"
         )
     return part
 
 
+def on_alphabet(mechanism: Any, alphabet: Alphabet) -> Any:
+    """Return the same mechanism on another alphabet."""
+    return replace(mechanism, alphabet=alphabet)
+
+
 def _distinct(reports: NDArray[Any], counts: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Sort the reports and add up the counts of equal ones; np.unique(axis=0) takes ten times as long for rows."""
+    """Sort the reports and add up the counts of equal ones."""
+    # np.unique(axis=0) takes ten times as long for rows: it compares them as blocks of bytes.
     if reports.ndim == 1:
+        # Reports that are sorted and distinct already need no work.
         if (reports[1:] > reports[:-1]).all():
             return reports.copy(), counts.copy()
         order = np.argsort(reports, kind="stable")
     else:
+        # lexsort takes its last key as the first criterion.
         order = np.lexsort(_words(reports).T[::-1])
+    # Equal reports are neighbours now; each run of them begins where a report differs from the one
+    # before.
     reports = reports[order]
     differs = reports[1:] != reports[:-1]
     starts = np.flatnonzero(np.r_[True, differs if reports.ndim == 1 else differs.any(axis=1)])
@@ -117,8 +132,9 @@ def _distinct(reports: NDArray[Any], counts: NDArray[Any]) -> tuple[NDArray[Any]
 
 
 def _words(rows: NDArray[Any]) -> NDArray[Any]:
-    """Packed bit rows as few 64-bit words that sort alike; other rows as they are."""
+    """Return packed bit rows as few 64-bit words in the same order; other rows unchanged."""
     if rows.dtype != np.uint8:
         return rows
+    # Big-endian words compare as their bytes do, one after the other.
     padded = np.pad(rows, ((0, 0), (0, -rows.shape[1] % 8)))
     return padded.view(">u8").astype(np.uint64)

@@ -1,9 +1,10 @@
-"""The tally is the likelihood: which reports were seen how often, and how probable each secret makes them."""
+"""Tallies: counts of the distinct reports seen, with their likelihood as a linear operator."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal
@@ -17,31 +18,33 @@ from ibukit.channels import Channel, StackedChannel
 from ibukit.domain.alphabet import Alphabet
 from ibukit.domain.efficiency import efficiency_of, refuse_other_efficiencies
 from ibukit.errors import AlphabetMismatch, TooLarge
-from ibukit.files.tallies import SavedTally
-from ibukit.tally.part import Part as Part
-from ibukit.tally.part import make_part as make_part
+from ibukit.files.tallies import read_tally, write_tally
+from ibukit.tally.part import TallyPart as TallyPart
+from ibukit.tally.part import make_tally_part as make_tally_part
+from ibukit.tally.part import on_alphabet
 
 
 @dataclass(frozen=True, eq=False)
-class Tally(SavedTally, arguments.ReadOnlyArrays):
-    """Counts of the distinct reports seen, with their likelihood.
+class Tally(arguments.ReadOnlyArrays):
+    r"""Counts of the distinct reports seen, with their likelihood.
 
     It has forward and adjoint on just those reports. The log-likelihood of a distribution theta of
-    the secrets is ``sum_z counts_z log(forward(theta)_z)`` up to a constant. Tallies are made by
-    mechanisms (``mechanism.tally(reports)``, ``.simulate(...)``, ``.tally_counts(...)``) and add:
-    ``t1 + t2`` pools reports of the same or of different mechanisms over the same secrets.
+    the secrets is :math:`\sum_z c_z \log (\theta M)_z` up to a constant, with c the counts and M
+    the matrix of the mechanism. Tallies are made by mechanisms (``mechanism.tally(reports)``,
+    ``.simulate(...)``, ``.tally_counts(...)``) and add: ``t1 + t2`` pools reports of the same or of
+    different mechanisms over the same secrets.
 
     Parameters
     ----------
-    parts : tuple of Part
+    parts : tuple of TallyPart
         One for each different mechanism.
     full_alphabet : Alphabet, optional
         The alphabet of the secrets, if it is unbounded. `alphabet` is then the part of it between
         the reports: on a line from the least to the largest, in the plane their bounding box. Any
         secret outside makes every report less probable than the nearest one inside does, whatever
-        the (geometric) mechanism. So a maximum likelihood estimate is 0 outside, and g_x = sum_z
-        q_z M_xz / (theta M)_z of the certificate is largest inside: estimates and gaps over
-        `alphabet` are those over the whole.
+        the (geometric) mechanism. So a maximum likelihood estimate is 0 outside, and
+        :math:`g_x = \sum_z q_z M_{xz} / (\theta M)_z` of the certificate is largest inside:
+        estimates and gaps over `alphabet` are those over the full alphabet.
 
     Examples
     --------
@@ -53,7 +56,7 @@ class Tally(SavedTally, arguments.ReadOnlyArrays):
     (5, array([3, 1, 1]), array([0.6, 0.2, 0.2]))
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[TallyPart, ...]
     full_alphabet: Alphabet | None = None
     _dropped: ClassVar[tuple[tuple[str, int], ...]] = ()
 
@@ -91,7 +94,7 @@ class Tally(SavedTally, arguments.ReadOnlyArrays):
     def efficiency(self) -> Floats | None:
         """The probability that each secret is seen at all, shape (k,).
 
-        None where no report gets lost. See `MatrixMechanism`.
+        None if no report gets lost. See `MatrixMechanism`.
         """
         return efficiency_of(self.parts[0].mechanism)
 
@@ -104,22 +107,27 @@ class Tally(SavedTally, arguments.ReadOnlyArrays):
         """
         if self.efficiency is None:
             return self
-        parts = [Part(part.mechanism.among_seen, part.reports, part.counts) for part in self.parts]
-        return Tally(tuple(parts), self.full_alphabet)
+        # Every mechanism with an efficiency has its counterpart among the secrets seen.
+        mechanisms: list[Any] = [part.mechanism for part in self.parts]
+        parts = tuple(
+            TallyPart(mechanism.among_seen, part.reports, part.counts)
+            for mechanism, part in zip(mechanisms, self.parts, strict=True)
+        )
+        return Tally(parts, self.full_alphabet)
 
     @cached_property
     def log_scale(self) -> Floats:
-        """What to add to log(forward(theta)) to get the log-probability, shape (s,).
+        """Terms to add to log(forward(theta)) to get the log-probability, shape (s,).
 
-        0 but for reports so improbable under every secret that a double could not hold the
-        probability.
+        They are 0, except for reports that are so improbable under every secret that a double could
+        not hold the probability.
         """
         return self._join([part.log_scale for part in self.parts])
 
     @cached_property
-    def left_out(self) -> float:
-        """sum_z counts_z log_scale_z, what to add to a channel's log-likelihood."""
-        return sum(part.left_out for part in self.parts)
+    def log_offset(self) -> float:
+        """The sum of counts times `log_scale`, to be added to a channel's log-likelihood."""
+        return sum(part.log_offset for part in self.parts)
 
     @property
     def dropped(self) -> Mapping[str, int]:
@@ -187,35 +195,88 @@ class Tally(SavedTally, arguments.ReadOnlyArrays):
             If a column or a value is missing, a count or an epsilon is refused, or no report is
             left.
         TypeError
-            If `table` is no table, or `mechanism` does not suit `epsilon` and `by`.
+            If `table` is not a table, or `mechanism` does not suit `epsilon` and `by`.
 
         Examples
         --------
         >>> import ibukit as ik, pandas as pd
-        >>> table = pd.DataFrame({"report": ["car", "bus", "?", "car"], "eps": [1.0, 1.0, 2.0, 2.0]})
+        >>> columns = {"report": ["car", "bus", "?", "car"], "eps": [1.0, 1.0, 2.0, 2.0]}
         >>> of_epsilon = lambda eps: ik.RandomizedResponse(["bus", "car"], eps)
-        >>> ik.Tally.from_table(table, of_epsilon, epsilon="eps", unknown="drop")
-        Tally(n=3, k=2, 3 distinct reports of RandomizedResponse, RandomizedResponse; dropped 1 unknown)
+        >>> table = pd.DataFrame(columns)
+        >>> tally = ik.Tally.from_table(table, of_epsilon, epsilon="eps", unknown="drop")
+        >>> tally.n, tally.counts, dict(tally.dropped)
+        (3, array([1, 1, 1]), {'unknown': 1})
         """
-        from ibukit.tables import TableReports  # what reads tables is loaded where there is one
+        # Libraries that read tables are loaded only if there is one.
+        from ibukit.tables import TableReports
 
-        found = TableReports(
+        rows = TableReports(
             table, mechanism, report, count, epsilon, by, unknown, missing, weighted
         )
-        more = (
-            {"weighted": True} if weighted else {}
-        )  # which a mechanism of one's own need not take
+        # Mechanisms of other packages need not have the argument `weighted`.
+        more = {"weighted": True} if weighted else {}
         tallies = [
-            each.mechanism.tally(each.reports, counts=each.counts, codes=each.codes, **more)
-            for each in found.groups()
+            group.mechanism.tally(group.reports, counts=group.counts, codes=group.codes, **more)
+            for group in rows.groups()
         ]
         if not tallies:
-            left_out = f": {_counted(found.dropped)} were dropped" if found.dropped else ""
-            raise ValueError(f"table must hold at least one report, none is left{left_out}")
-        return pool(tallies)._after_dropping(found.dropped)
+            dropped = f": {_counted(rows.dropped)} were dropped" if rows.dropped else ""
+            raise ValueError(f"table must hold at least one report, none is left{dropped}")
+        return pool(tallies)._after_dropping(rows.dropped)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Replace a file with the tally, all at once or not at all.
+
+        The file is plain: a line with its version and SHA-256, a line of JSON, then arrays as numpy
+        writes them.
+
+        Parameters
+        ----------
+        path : str or path
+
+        Raises
+        ------
+        TypeError
+            If a mechanism is not ibukit's own, its labels are neither strings nor numbers, or the
+            reports lie in partitions.
+        ForeignFile
+            If there is a folder, a pipe or a device at `path`.
+        DataChanged
+            If another is writing the file now.
+
+        Examples
+        --------
+        >>> import tempfile, ibukit as ik
+        >>> tally = ik.RandomizedResponse(["yes", "no"], epsilon=1.0).tally_counts([60, 40])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     tally.save(f"{folder}/answers")
+        ...     ik.Tally.load(f"{folder}/answers")
+        Tally(n=100, k=2, 2 distinct reports of RandomizedResponse)
+        """
+        write_tally(path, self.parts, self.full_alphabet, self._dropped)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Tally:
+        """Return the tally that `save` wrote.
+
+        A file can only name mechanisms: nothing in it is executed.
+
+        Parameters
+        ----------
+        path : str or path
+
+        Raises
+        ------
+        ForeignFile
+            If it is not such a file, or of another version.
+        DataChanged
+            If it was changed or cut short.
+        """
+        parts, full_alphabet, dropped = read_tally(path)
+        return cls(parts, full_alphabet)._after_dropping(dropped)
 
     def _after_dropping(self, dropped: Mapping[str, int]) -> Tally:
-        # no field: what was left out is no part of the likelihood
+        # This is not a field, because dropped reports are not part of the likelihood.
         self._keep(_dropped=tuple(sorted(dropped.items())))
         return self
 
@@ -223,8 +284,8 @@ class Tally(SavedTally, arguments.ReadOnlyArrays):
         """Probability of each seen report, shape (s,).
 
         The secrets are distributed as `theta`. With several mechanisms the probability is that
-        under the mechanism which the report came through. Where reports get lost, it is that of
-        being seen, and as this report.
+        under the mechanism which the report came through. If reports get lost, it is the
+        probability to be seen and to be this report.
 
         Parameters
         ----------
@@ -242,9 +303,9 @@ class Tally(SavedTally, arguments.ReadOnlyArrays):
         )
 
     def adjoint(self, w: ArrayLike) -> Floats:
-        """Carry weights on the seen reports back to the secrets, shape (k,).
+        r"""Carry weights on the seen reports back to the secrets, shape (k,).
 
-        The result is sum_z M_xz w_z.
+        The result is :math:`\sum_z M_{xz} w_z`.
 
         Parameters
         ----------
@@ -263,7 +324,7 @@ class Tally(SavedTally, arguments.ReadOnlyArrays):
     def operator(self) -> Channel:
         """Forward and adjoint without the checks, for inner loops.
 
-        Where reports get lost, they are of the secrets among those seen.
+        If reports get lost, they are operators on the secrets among those seen.
         """
         channels = tuple(part.channel for part in self.parts)
         return channels[0] if len(channels) == 1 else StackedChannel(channels, self.k, self._starts)
@@ -272,7 +333,7 @@ class Tally(SavedTally, arguments.ReadOnlyArrays):
     def _starts(self) -> tuple[int, ...]:
         return tuple(np.cumsum([len(part.counts) for part in self.parts])[:-1].tolist())
 
-    def split(self, w: Floats) -> Iterator[tuple[Part, Floats]]:
+    def split(self, w: Floats) -> Iterator[tuple[TallyPart, Floats]]:
         """Each part with its stretch of a vector over all seen reports."""
         return zip(self.parts, np.split(w, self._starts), strict=True)
 
@@ -289,11 +350,11 @@ class Tally(SavedTally, arguments.ReadOnlyArrays):
         return pool([self, other])
 
     def __radd__(self, other: Any) -> Tally:
-        # sum() starts from the number 0
+        # sum() starts from the number 0.
         return self if isinstance(other, int) and other == 0 else NotImplemented
 
     def __getstate__(self) -> dict[str, Any]:
-        # as for a part: what is cached here (the operator, joined counts) is not worth sending
+        # As for a part, cached values (the operator, joined counts) are left out and recomputed.
         return {"parts": self.parts, "full_alphabet": self.full_alphabet, "_dropped": self._dropped}
 
     def __repr__(self) -> str:
@@ -301,7 +362,8 @@ class Tally(SavedTally, arguments.ReadOnlyArrays):
         more = ", ..." if len(self.parts) > 3 else ""
         where = "" if self.full_alphabet is None else f" of {self.full_alphabet!r}"
         lost = f"; dropped {_counted(self.dropped)}" if self._dropped else ""
-        return f"Tally(n={self.n}, k={self.k}{where}, {len(self.counts)} distinct reports of {names}{more}{lost})"
+        reports = f"{len(self.counts)} distinct reports of {names}{more}"
+        return f"Tally(n={self.n}, k={self.k}{where}, {reports}{lost})"
 
     @staticmethod
     def _join(arrays: list[NDArray[Any]]) -> NDArray[Any]:
@@ -309,26 +371,29 @@ class Tally(SavedTally, arguments.ReadOnlyArrays):
 
 
 def pool(tallies: Sequence[Tally]) -> Tally:
-    """The sum of one tally or more, in time linear in their number: a `sum` of thousands would copy as it goes."""
+    """Return the sum of one or more tallies, in time linear in their number."""
+    # sum() of thousands of tallies would copy the growing total each time.
     first = tallies[0]
     for tally in tallies:
         if _secrets(tally) != _secrets(first):
             raise AlphabetMismatch(
-                f"tallies add only over the same secrets, got {_secrets(first)!r} and {_secrets(tally)!r}"
+                f"tallies add only over the same secrets, got {_secrets(first)!r} and "
+                f"{_secrets(tally)!r}"
             )
     parts = [part for tally in tallies for part in tally.parts]
+    # Over an unbounded alphabet all parts get the same window, which spans the reports of all.
     if first.full_alphabet is not None and len(tallies) > 1:
         window = first.full_alphabet.window(np.concatenate([part.reports for part in parts]))
         parts = [
-            Part(replace(part.mechanism, alphabet=window), part.reports, part.counts)
+            TallyPart(on_alphabet(part.mechanism, window), part.reports, part.counts)
             for part in parts
         ]
     refuse_other_efficiencies([part.mechanism for part in parts])
-    groups: dict[Any, list[Part]] = {}
+    groups: dict[Any, list[TallyPart]] = {}
     for part in parts:
         groups.setdefault(part.mechanism if part.mergeable else object(), []).append(part)
     dropped: dict[str, int] = {}
-    for reason, number in (left_out for tally in tallies for left_out in tally._dropped):
+    for reason, number in (pair for tally in tallies for pair in tally._dropped):
         dropped[reason] = dropped.get(reason, 0) + number
     return Tally(
         tuple(_merged(same) for same in groups.values()), first.full_alphabet
@@ -336,7 +401,7 @@ def pool(tallies: Sequence[Tally]) -> Tally:
 
 
 def _counted(dropped: Mapping[str, int]) -> str:
-    # sums of weights, which are floats, without the digits that are rounding
+    # Sums of weights are floats; the format "g" leaves out digits that are rounding.
     return ", ".join(
         f"{number:{'g' if isinstance(number, float) else ''}} {why}"
         for why, number in dropped.items()
@@ -344,47 +409,59 @@ def _counted(dropped: Mapping[str, int]) -> str:
 
 
 def _secrets(tally: Tally) -> Alphabet:
+    """Return the alphabet of the secrets, the unbounded one if there is one."""
     return tally.alphabet if tally.full_alphabet is None else tally.full_alphabet
 
 
-def _merged(parts: list[Part]) -> Part:
+def _merged(parts: list[TallyPart]) -> TallyPart:
+    """Join parts of equal mechanisms."""
     if len(parts) == 1:
         return parts[0]
     reports = np.concatenate([part.reports for part in parts])
-    return make_part(parts[0].mechanism, reports, np.concatenate([part.counts for part in parts]))
+    return make_tally_part(
+        parts[0].mechanism, reports, np.concatenate([part.counts for part in parts])
+    )
 
 
 def check_bounded(tally: Tally, why: str) -> Tally:
-    """The tally itself; one over secrets without an end raises TooLarge, for what depends on all of them."""
+    """Return the tally; raise TooLarge if its alphabet is unbounded.
+
+    `why` says in the message what depends on all secrets.
+    """
     if check_tally(tally).full_alphabet is not None:
         raise TooLarge(
-            f"tally must be over a bounded alphabet, because {why}; {tally.full_alphabet!r} has no end: make the "
-            "mechanism on the part of it that you mean"
+            f"tally must be over a bounded alphabet, because {why}; {tally.full_alphabet!r} has no "
+            "end: make the mechanism on the part of it that you mean"
         )
     return tally
 
 
 def check_tally(tally: Any, *, lossy: bool = False, weighted: bool = False) -> Tally:
-    """The tally itself; anything else raises TypeError and says how to make one.
+    """Return the tally; raise TypeError for anything else, which says how to make one.
 
-    Only with `lossy` may reports have got lost: who asks for it divides the efficiencies out of its
-    result. Only with `weighted` may counts be weights: then nothing may depend on how many people
-    there are.
+    A tally with lost reports is accepted only with `lossy`: the caller then divides its result by
+    the efficiencies. Weights are accepted only with `weighted`: the result of the caller then does
+    not depend on the number of people.
     """
     if not isinstance(tally, Tally):
-        hint = "; from counts and a matrix: unfold(counts, matrix), or MatrixMechanism(matrix).tally_counts(counts)"
+        hint = (
+            "; from counts and a matrix: unfold(counts, matrix), or "
+            "MatrixMechanism(matrix).tally_counts(counts)"
+        )
         raise TypeError(
-            f"tally must be a Tally, as mechanism.tally(reports) makes it, got {type(tally).__name__}"
-            + (hint if hasattr(tally, "__len__") else "")
+            "tally must be a Tally, as mechanism.tally(reports) makes it, got "
+            f"{type(tally).__name__}" + (hint if hasattr(tally, "__len__") else "")
         )
     if not lossy and tally.efficiency is not None:
         raise ValueError(
-            "tally must be of reports that do not get lost, got one with efficiencies; mle, ibu, gibu and gap take it, "
+            "tally must be of reports that do not get lost, got one with efficiencies; mle, ibu, "
+            "gibu and gap take it, "
             "and tally.among_seen is the tally of the secrets among those seen"
         )
     if not weighted and tally.counts.dtype.kind == "f":
         raise ValueError(
-            "tally must hold whole counts, got weights: this depends on how many people there are; mle, gap, and ibu "
+            "tally must hold whole counts, got weights: this depends on how many people there are; "
+            "mle, gap, and ibu "
             "with a rule other than Discrepancy take weights"
         )
     return tally

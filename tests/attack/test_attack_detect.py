@@ -9,7 +9,7 @@ from scipy import stats
 import ibukit as ik
 from ibukit.attack import detection
 from ibukit.attack.detection import _evidence
-from ibukit.tally.tally import Part
+from ibukit.tally.tally import TallyPart
 
 PLACES = ik.Grid(4, 5)
 ISLAND = 19
@@ -26,7 +26,7 @@ def factors(mechanism, first):
     result = np.empty(m)
     for z in range(m):
         one = (np.arange(m) == z).astype(int)
-        part = Part(mechanism, np.arange(m), first + one)
+        part = TallyPart(mechanism, np.arange(m), first + one)
         result[z] = math.exp(_evidence(part, first).log_evidence)
     return result
 
@@ -56,7 +56,7 @@ def test_the_evidence_is_a_product_over_the_reports(rng):
     mechanism = elastic()
     first = rng.multinomial(500, mechanism.forward(HONEST))
     second = rng.multinomial(400, mechanism.forward(HONEST))
-    part = Part(mechanism, np.arange(20), first + second)
+    part = TallyPart(mechanism, np.arange(20), first + second)
     expected = second @ np.log(factors(mechanism, first))
     assert _evidence(part, first).log_evidence == pytest.approx(expected, abs=1e-6)
 

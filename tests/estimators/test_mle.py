@@ -7,7 +7,7 @@ from hypothesis import given
 import ibukit as ik
 from hard_cases import EXTREMES, FAMILIES, draw, draw_lopsided
 from ibukit.solvers import table
-from ibukit.tally.tally import Part
+from ibukit.tally.tally import TallyPart
 from instances import INSTANCES, NAMES, tallies
 from mechanism_cases import KINDS
 from oracles import naive
@@ -265,7 +265,7 @@ HOLES = ik.MatrixMechanism([[1.0, 0.0, 0.0, 0.0], [0.5, 0.0, 0.5, 0.0]], ik.Line
         lambda: HOLES.tally_counts([5, 0, 1, 1]),
         lambda: HOLES.tally([0, 2]) + HOLES.tally([3]),
         lambda: ik.RandomizedResponse(2, 1.0).tally([0, 1]) + HOLES.tally([3]),
-        lambda: ik.Tally((Part(HOLES, np.array([3]), np.array([1])),)) + HOLES.tally([0]),
+        lambda: ik.Tally((TallyPart(HOLES, np.array([3]), np.array([1])),)) + HOLES.tally([0]),
         lambda: ik.compose(
             ik.RandomizedResponse(2, 1.0), [[0.5, 0.5, 0.0, 0.0], [0, 1.0, 0.0, 0.0]]
         ).tally([3]),

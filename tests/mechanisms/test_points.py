@@ -177,7 +177,7 @@ def between(mechanism, points, bins, thetas):
     assert merged.n == exact.n
 
     def mean(tally, theta):
-        return (tally.counts @ np.log(tally.forward(theta)) + tally.left_out) / tally.n
+        return (tally.counts @ np.log(tally.forward(theta)) + tally.log_offset) / tally.n
 
     return [mean(exact, theta) - mean(merged, theta) for theta in thetas], merging_loss(merged)
 

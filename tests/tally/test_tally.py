@@ -143,13 +143,13 @@ def test_a_pool_of_many_is_merged_once_for_each_mechanism(monkeypatch):
     """So that thousands take linear time; one after the other they would be copied again and again."""
     mechanisms = [ik.RandomizedResponse(4, epsilon) for epsilon in (0.5, 1.0, 2.0)]
     many = [mechanism.tally([z]) for z in (0, 1, 2, 3, 0) for mechanism in mechanisms[: 1 + z]]
-    made, make = [], module.make_part
+    made, make = [], module.make_tally_part
 
     def counting(mechanism, reports, counts=None):
         made.append((mechanism, len(reports)))
         return make(mechanism, reports, counts)
 
-    monkeypatch.setattr(module, "make_part", counting)
+    monkeypatch.setattr(module, "make_tally_part", counting)
     pooled = pool(many)
     assert made == [(mechanisms[0], 5), (mechanisms[1], 3), (mechanisms[2], 2)]
     assert pooled.n == len(many) == 10

@@ -7,7 +7,7 @@ import pytest
 
 import ibukit as ik
 from ibukit.channels import DenseChannel
-from ibukit.tally.tally import Part, Tally
+from ibukit.tally.tally import Tally, TallyPart
 from ibukit.testing import check_tally
 from instances import TransposedAdjoint, TransposedForward
 
@@ -44,7 +44,7 @@ class Stub:
 
 
 def tally_of(channel_class, counts=(3, 4, 5)):
-    return Tally((Part(Stub(channel_class), np.arange(3), np.array(counts)),))
+    return Tally((TallyPart(Stub(channel_class), np.arange(3), np.array(counts)),))
 
 
 def test_the_stub_is_sound(rng):

@@ -24,7 +24,7 @@ from ibukit.estimators.certificate import certified
 from ibukit.estimators.maximum_likelihood import mle
 from ibukit.files.file_format import ANYTHING
 from ibukit.mechanisms import MatrixMechanism
-from ibukit.tally.tally import Part, Tally, check_tally, pool
+from ibukit.tally.tally import Tally, TallyPart, check_tally, pool
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -235,7 +235,8 @@ class Privic:
                 raise ConvergenceError(
                     f"tol was missed, the gap is {found.gap:.3g}; strict=False goes on", whole
                 )
-            counts = np.zeros(part.mechanism.m, dtype=np.int64)
+            finite: Any = part.mechanism
+            counts = np.zeros(finite.m, dtype=np.int64)
             counts[part.reports] = part.counts
             finished = Cycle(
                 theta, arguments.frozen(counts), whole.gap, whole.n_iter, whole.status.name, method
@@ -251,7 +252,7 @@ class Privic:
                 raise
         return whole
 
-    def _part(self, tally: Tally) -> Part:
+    def _part(self, tally: Tally) -> TallyPart:
         if check_tally(tally).alphabet != self.alphabet:
             raise AlphabetMismatch(
                 f"tally must be of the secrets {self.alphabet!r}, it is of {tally.alphabet!r}"

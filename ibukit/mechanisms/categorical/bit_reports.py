@@ -21,7 +21,7 @@ from ibukit.errors import AlphabetMismatch
 from ibukit.mechanisms.base import FiniteMechanism
 from ibukit.mechanisms.draws import secrets_of_users
 from ibukit.mechanisms.epsilon_range import check_epsilon
-from ibukit.tally.tally import Tally, make_part
+from ibukit.tally.tally import Tally, make_tally_part
 
 Bits = NDArray[np.uint8]
 
@@ -65,7 +65,7 @@ class BitsInBlocks(WholeRows):
         step = max(1, BITS_AT_ONCE // self._bits)
         starts = range(0, max(len(secrets), 1), step)
         blocks = [self.check_reports(self.draw(secrets[i : i + step], rng)) for i in starts]
-        return Tally((make_part(self, np.concatenate(blocks)),))
+        return Tally((make_tally_part(self, np.concatenate(blocks)),))
 
 
 class BitReports(BitsInBlocks):

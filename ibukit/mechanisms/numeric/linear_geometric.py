@@ -23,7 +23,7 @@ from ibukit.mechanisms.matrix import MatrixMechanism
 from ibukit.mechanisms.numeric.geometric_noise import GeometricNoise, check_noise_epsilon
 from ibukit.mechanisms.numeric.line_alphabet import as_line
 from ibukit.mechanisms.numeric.truncated_geometric import TruncatedGeometric
-from ibukit.tally.tally import Tally, make_part
+from ibukit.tally.tally import Tally, make_tally_part
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ class LinearGeometric(Mechanism):
             [self.alphabet.first - below, self.alphabet.values, self.alphabet.last + above]
         )
         return Tally(
-            (make_part(self, reports, np.concatenate([stopped_below, inside, stopped_above])),)
+            (make_tally_part(self, reports, np.concatenate([stopped_below, inside, stopped_above])),)
         )
 
 

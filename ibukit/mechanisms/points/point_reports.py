@@ -15,7 +15,7 @@ from ibukit.channels import Channel, DenseChannel
 from ibukit.mechanisms.base import Mechanism
 from ibukit.mechanisms.points.merging import Merged, merge, merge_until_few
 from ibukit.mechanisms.points.real_numbers import real_numbers
-from ibukit.tally.tally import Tally, make_part
+from ibukit.tally.tally import Tally, make_tally_part
 
 
 class PointReports(Mechanism):
@@ -96,10 +96,10 @@ class PointReports(Mechanism):
         """
         counts: Any = np.ones(len(seen), dtype=np.int64) if often is None else often
         if bins is None and self.k * len(seen) <= self.most_entries:
-            return Tally((make_part(self, seen, counts),))
+            return Tally((make_tally_part(self, seen, counts),))
         seen, counts = seen[counts > 0], counts[counts > 0]
         if not len(seen):
-            return Tally((make_part(self, seen, counts),))  # which says that it is empty
+            return Tally((make_tally_part(self, seen, counts),))  # which says that it is empty
         points = seen[:, :-1]
         if bins is None:
             merged = merge_until_few(points, counts, self.side, self.most_entries // self.k)
@@ -108,7 +108,7 @@ class PointReports(Mechanism):
         bounds = counts * (seen[:, -1] + self.merging_bound(merged.points, merged))
         mean_bound = np.bincount(merged.group, bounds) / merged.counts
         return Tally(
-            (make_part(self, np.column_stack([merged.points, mean_bound]), merged.counts),)
+            (make_tally_part(self, np.column_stack([merged.points, mean_bound]), merged.counts),)
         )
 
 

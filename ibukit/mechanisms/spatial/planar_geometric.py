@@ -27,7 +27,7 @@ from ibukit.mechanisms.exact_samplers import exact_sampler
 from ibukit.mechanisms.spatial._grid_mechanism import (
     check_grid_epsilon,
 )
-from ibukit.tally.tally import Tally, make_part
+from ibukit.tally.tally import Tally, make_tally_part
 
 # users whose reports are drawn one by one; of more, offsets are counted as they are drawn
 MAX_ONE_BY_ONE = 2**26
@@ -204,7 +204,7 @@ class PlanarGeometric(Mechanism):
         reports = signed_offset_counts(counts.reshape(self.alphabet.n_rows, -1), shares, rng)
         seen = np.argwhere(reports)
         cells = seen - (north - 1, east - 1) + self.alphabet.first
-        return Tally((make_part(self, cells, reports[tuple(seen.T)]),))
+        return Tally((make_tally_part(self, cells, reports[tuple(seen.T)]),))
 
     def _noisy(self, secrets: NDArray[Any], source: exact.Source) -> Ints:
         height, width = map(Fraction, self.alphabet.cell_shape)
