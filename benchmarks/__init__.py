@@ -1,1 +1,3 @@
-"""Time and memory of `ibukit.mle` beside its peers, and against the size of the problem; see README.md."""
+"""Time and memory of `ibukit.mle` beside its peers,
+and against the size of the problem; see README.md.
+"""

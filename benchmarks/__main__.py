@@ -1,4 +1,5 @@
-"""`make bench`: every workload's race, cost against k, first-call time, the bars, and parts of their own.
+"""`make bench`: every workload's race, cost against k, first-call time,
+the bars, and parts of their own.
 
 Its last lines say how long each step took, and which ended with an error; then the command ends
 with 1.
@@ -113,7 +114,8 @@ def main() -> None:
         failed += [part] if ended.returncode else []
     missed = judged[judged.met == tables.VERDICT[False]]
     print(
-        f"\n{len(missed)} of {len(judged)} bars missed, {(judged.met == tables.VERDICT[None]).sum()} not measured"
+        f"\n{len(missed)} of {len(judged)} bars missed,"
+        f" {(judged.met == tables.VERDICT[None]).sum()} not measured"
     )
     for row in missed.itertuples():
         print(f"MISSED: {row.bar}: {row.required} required, {row.measured} measured")

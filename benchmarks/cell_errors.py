@@ -1,4 +1,5 @@
-"""Standard errors of all cells of a plane without a matrix, beside those by the matrix and those of single cells.
+"""Standard errors of all cells of a plane without a matrix,
+beside those by the matrix and those of single cells.
 
     .venv/bin/python -m benchmarks.cell_errors [--quick]
 

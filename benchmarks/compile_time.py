@@ -1,4 +1,5 @@
-"""What the first call of a session costs: with the kernels still to be compiled, and with them in numba's cache.
+"""What the first call of a session costs:
+with the kernels still to be compiled, and with them in numba's cache.
 
 A short line is worked out by plain Python, so a line that is compiled for has a row of its own.
 

@@ -1,4 +1,5 @@
-"""`python -m benchmarks.dense`: `mle` on kinds of dense channels that it was not built for, beside Clarabel and BLAS.
+"""`python -m benchmarks.dense`:
+`mle` on kinds of dense channels that it was not built for, beside Clarabel and BLAS.
 
 Clarabel is asked through cvxpy, on the problem and on its dual, and through its own Python
 interface, which saves the time that cvxpy takes. `mle` is asked for the gap that each of them
@@ -93,7 +94,9 @@ def by_cvxpy(kind: Kind, dual: bool) -> Callable[[], Answer]:
 
 
 def by_clarabel(kind: Kind, dual: bool) -> Callable[[], Answer]:
-    """Exponential cones (t, 1, nu) written out as Clarabel takes them; making the sparse matrix is in the time."""
+    """Exponential cones (t, 1, nu) written out as Clarabel takes them;
+    making the sparse matrix is in the time.
+    """
     import clarabel
     from scipy import sparse
 
@@ -181,7 +184,9 @@ def _fresh(kind: Kind, tol: float) -> ik.Estimate:
 
 
 def in_blas_calls(kind: Kind, gap: float = 1e-6) -> float:
-    """An iteration of the path, in units of its product and its factor: medians of both, in turns."""
+    """An iteration of the path, in units of its product and its factor:
+    medians of both, in turns.
+    """
     matrix = kind.columns / kind.columns.max(axis=0)
     k, s = matrix.shape
     in_reports = s < FEW_REPORTS * k
@@ -211,7 +216,10 @@ def judge(table: pd.DataFrame) -> list[Bar]:
     for name, rows in table.groupby("kind", sort=False):
         fastest = rows[rows.peer.str.startswith("cvxpy")].sort_values("peer_seconds").iloc[0]
         met = fastest.ratio >= TIMES and fastest.gap <= max(fastest.peer_gap, FINEST)
-        told = f"{fastest.ratio:.1f} ({fastest.peer}, gap {fastest.peer_gap:.0e} to our {max(fastest.gap, 0):.0e})"
+        told = (
+            f"{fastest.ratio:.1f} ({fastest.peer}, gap {fastest.peer_gap:.0e} to our"
+            f" {max(fastest.gap, 0):.0e})"
+        )
         bars.append(
             Bar(f"dense, {name}: fastest Clarabel by cvxpy / ours", f">= {TIMES}", told, bool(met))
         )
@@ -254,8 +262,9 @@ def main() -> None:
     for name in asked.only or (QUICK if asked.quick else KINDS):
         found = race(name, 2 if asked.quick else 3)
         rows += found
+        shown = tables.text(pd.DataFrame(found).drop(columns=["kind", "k", "s"]))
         print(
-            f"\n{KINDS[name][0]}\n{tables.text(pd.DataFrame(found).drop(columns=['kind', 'k', 's']))}",
+            f"\n{KINDS[name][0]}\n{shown}",
             flush=True,
         )
     path = ROOT / "_build" / "bench" / "quick" / "dense.csv" if asked.quick else RESULTS

@@ -1,4 +1,5 @@
-"""Dense channels that no solver here was built for: smooth kernels, random ones, products, and tiny ones.
+"""Dense channels that no solver here was built for:
+smooth kernels, random ones, products, and tiny ones.
 
 Each has a matrix, shape (k, s), whose rows are laws of a report, and a hundred thousand reports
 drawn with fixed seeds.
@@ -24,7 +25,9 @@ def laws(weights: np.ndarray) -> np.ndarray:
 
 
 def around(k: int, s: int, kernel: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    """A kernel of the distance between the secret's place and the report's, both on the unit interval."""
+    """A kernel of the distance between the secret's place and the report's,
+    both on the unit interval.
+    """
     return laws(kernel((np.arange(k)[:, None] + 0.5) / k - (np.arange(s) + 0.5) / s))
 
 
@@ -49,7 +52,9 @@ def lifetimes(k: int, s: int) -> np.ndarray:
 
 
 def ordinal(k: int, grades: int) -> np.ndarray:
-    """Thurstone's law of categorical judgement: a latent number plus normal noise, between thresholds."""
+    """Thurstone's law of categorical judgement:
+    a latent number plus normal noise, between thresholds.
+    """
     latent, cuts = np.linspace(-2.5, 2.5, k)[:, None], np.linspace(-2, 2, grades - 1)
     below = np.hstack([np.zeros((k, 1)), ndtr(cuts - latent), np.ones((k, 1))])
     return laws(np.diff(below, axis=1))
@@ -112,7 +117,9 @@ KINDS: dict[str, tuple[str, Callable[[np.random.Generator], np.ndarray]]] = {
 
 
 def drawn(name: str, seed: int = SEED) -> tuple[np.ndarray, np.ndarray]:
-    """The matrix of a kind and the counts of its reports: three hills of people, and a few everywhere."""
+    """The matrix of a kind and the counts of its reports:
+    three hills of people, and a few everywhere.
+    """
     number = list(KINDS).index(name)
     rng = np.random.default_rng([seed, 24, number])
     matrix = KINDS[name][1](rng)

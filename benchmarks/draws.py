@@ -26,7 +26,9 @@ CITY = ik.Grid(256, 256)
 
 
 def load(name: str, folder: Path = DATA) -> np.ndarray:
-    """Counts of all reports, or packed bit rows, or for the mixed workload counts of secrets; drawn on first use."""
+    """Counts of all reports, or packed bit rows,
+    or for the mixed workload counts of secrets; drawn on first use.
+    """
     wanted = folder / f"{name}.npy"
     if not wanted.exists():
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,5 @@
-"""Figure 9 of the comparison of IBU with INV, all of it, through `ik.replicate`: what it costs, on one core and on two.
+"""Figure 9 of the comparison of IBU with INV, all of it, through `ik.replicate`:
+what it costs, on one core and on two.
 
     .venv/bin/python -m benchmarks.figure9 [--quick]
 

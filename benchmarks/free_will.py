@@ -38,7 +38,9 @@ MAX_PRODUCTS, MAX_MEMORY = 4.0, 2000.0
 
 @dataclass
 class Row:
-    """One way to the maximum; `per_step` in microseconds for each mechanism, as are the two products."""
+    """One way to the maximum;
+    `per_step` in microseconds for each mechanism, as are the two products.
+    """
 
     case: str
     method: str
@@ -75,7 +77,9 @@ def rappors() -> list[ik.Mechanism]:
 
 
 def matrices() -> list[ik.Mechanism]:
-    """Users' own: half of the time the truth, or else anything, more of some reports than of others."""
+    """Users' own: half of the time the truth, or else anything,
+    more of some reports than of others.
+    """
     drawn = (
         np.random.default_rng([SEED, i]).dirichlet(np.full(K, 0.1), K) for i in range(MECHANISMS)
     )
@@ -114,7 +118,9 @@ def tally_of(case: str) -> ik.Tally:
 
 
 def products(stack: np.ndarray) -> float:
-    """Microseconds of a matrix and a vector, the mean of forward and adjoint, over a stack of matrices."""
+    """Microseconds of a matrix and a vector, the mean of forward and adjoint,
+    over a stack of matrices.
+    """
     theta = np.full(K, 1 / K)
 
     def all_of_them() -> None:

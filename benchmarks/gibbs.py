@@ -1,4 +1,5 @@
-"""Effective samples of the posterior a CPU second: ours beside a plain Gibbs sampler on whole arrays of numpy.
+"""Effective samples of the posterior a CPU second:
+ours beside a plain Gibbs sampler on whole arrays of numpy.
 
     .venv/bin/python -m benchmarks.gibbs [--quick]
 
@@ -10,10 +11,11 @@ neither, and `judging` says what it is. Ours is charged with all else that it do
 on; the plain one begins at the maximum of the likelihood, which is not charged, nor is the first
 half of its sweeps.
 
-Where the plain chains do not meet, no run of a sensible length says how slow they are, but short ones from draws of
-the posterior do. Data augmentation is a reversible chain with no negative eigenvalue, so the correlation r_t of a
-coordinate after t sweeps is a mean of powers l^t. Hence, from the correlation after m sweeps alone, r_t >= r_m up to t
-= m and, by Jensen, r_t >= r_m^(t / m) from there on, and a sample costs
+Where the plain chains do not meet, no run of a sensible length says how slow they are, but short
+ones from draws of the posterior do. Data augmentation is a reversible chain with no negative
+eigenvalue, so the correlation r_t of a coordinate after t sweeps is a mean of powers l^t. Hence,
+from the correlation after m sweeps alone, r_t >= r_m up to t = m and, by Jensen, r_t >= r_m^(t / m)
+from there on, and a sample costs
 
     1 + 2 sum_t r_t >= 1 + 2 (m - 1) r_m + 2 r_m / (1 - r_m^(1 / m))
 
@@ -42,7 +44,9 @@ LAGS = (1, 8, 64)
 
 
 def plain(tally: ik.Tally, starts: np.ndarray, sweeps: int, rng: np.random.Generator) -> np.ndarray:
-    """Draws of E[F | p, reports], the starts among them: shape (chains, sweeps + 1, k); prior Dirichlet(1, ..., 1)."""
+    """Draws of E[F | p, reports], the starts among them: shape (chains, sweeps + 1, k);
+    prior Dirichlet(1, ..., 1).
+    """
     columns = np.ascontiguousarray(tally.matrix().T)
     counts, shares = tally.counts, tally.counts / tally.counts.sum()
     draws = np.empty((len(starts), sweeps + 1, tally.k))
@@ -57,7 +61,9 @@ def plain(tally: ik.Tally, starts: np.ndarray, sweeps: int, rng: np.random.Gener
 
 
 def sweeps_a_sample(paths: np.ndarray, variance: np.ndarray) -> float:
-    """At least so many, for the slowest secret, from paths (starts, sweeps + 1, k) that begin in the posterior."""
+    """At least so many, for the slowest secret, from paths (starts, sweeps + 1,
+    k) that begin in the posterior.
+    """
 
     def least(some: np.ndarray) -> np.ndarray:
         found = []

@@ -18,7 +18,9 @@ def describe(contenders: list[Contender], run: str) -> pd.DataFrame:
 
 
 def facts(packages: set[str], run: str) -> pd.DataFrame:
-    """The machine, and the versions of these packages and of those that everything here stands on."""
+    """The machine, and the versions of these packages and of those
+    that everything here stands on.
+    """
     told = {
         "run": run,
         "processor": _processor(),

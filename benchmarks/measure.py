@@ -54,7 +54,9 @@ def limit_memory(n_bytes: int) -> None:
 
 
 def peak_bytes(call: Callable[[], Any]) -> int | None:
-    """Highest resident memory during the call less that before it; None where Linux does not tell."""
+    """Highest resident memory during the call less that before it;
+    None where Linux does not tell.
+    """
     if not CLEAR.exists():
         return None
     with contextlib.suppress(AttributeError, OSError):

@@ -1,4 +1,5 @@
-"""The best private mechanism on small grids: value, gap to the proven bound, and the known mechanisms beside it.
+"""The best private mechanism on small grids:
+value, gap to the proven bound, and the known mechanisms beside it.
 
     .venv/bin/python -m benchmarks.optimal_grids [--quick]
 
@@ -29,7 +30,9 @@ RIVALS = {
 
 
 def row(grid: ik.Grid, cells: str, eps: float) -> dict[str, object]:
-    """One design, and the mechanisms that are known; a cell's nearest neighbour is at distance 1."""
+    """One design, and the mechanisms that are known;
+    a cell's nearest neighbour is at distance 1.
+    """
     prior = ik.uniform(len(grid))
     best, seconds = clocked(lambda: ik.optimal_private(prior, grid, eps, strict=False))
     found: dict[str, object] = {

@@ -1,4 +1,5 @@
-"""How long the best private mechanism on a line takes: columns listed, looked through in two halves, and guessed.
+"""How long the best private mechanism on a line takes:
+columns listed, looked through in two halves, and guessed.
 
     .venv/bin/python -m benchmarks.optimal_private [--quick] [--most SECRETS]
 

@@ -1,4 +1,5 @@
-"""Noise on large planes: what the maximum costs from 256 x 256 to 1024 x 1024 cells, and over a city without an end.
+"""Noise on large planes:
+what the maximum costs from 256 x 256 to 1024 x 1024 cells, and over a city without an end.
 
     .venv/bin/python -m benchmarks.planes [--quick | NAME ...]
 
@@ -39,7 +40,9 @@ def tally(side: int) -> ik.Tally:
 
 
 def check_ins() -> ik.Tally:
-    """As in `benchmarks.unbounded`: spread evenly over the cells of half a kilometre in which they are known."""
+    """As in `benchmarks.unbounded`:
+    spread evenly over the cells of half a kilometre in which they are known.
+    """
     rng = np.random.default_rng(SEED)
     known = ik.datasets.load_gowalla("paris")
     held = rng.choice(len(known.alphabet), 10**6, p=known.distribution)

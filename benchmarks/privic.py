@@ -1,4 +1,5 @@
-"""PRIVIC: how long a cycle takes in the authors' program and here, in turns, and whether the results are the same.
+"""PRIVIC: how long a cycle takes in the authors' program and here, in turns,
+and whether the results are the same.
 
     .venv/bin/python -m benchmarks.privic FOLDER [ROUNDS]
 
@@ -77,7 +78,9 @@ def silent(call: Callable[[], Any]) -> Any:
 
 
 def one_round(text: str, city: str) -> list[dict[str, object]]:
-    """Both programs, from the same prior and the same reports; theirs count the cells from the other corner."""
+    """Both programs, from the same prior and the same reports;
+    theirs count the cells from the other corner.
+    """
     name, ba_steps, ibu_steps, ending = CITIES[city]
     data = ik.datasets.load_gowalla(name)
     grid, k = data.alphabet, len(data.alphabet)

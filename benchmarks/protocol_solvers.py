@@ -1,4 +1,5 @@
-"""How long `ibukit.mle` takes on each protocol's reports, beside optimised unary encoding's with the same people.
+"""How long `ibukit.mle` takes on each protocol's reports,
+beside optimised unary encoding's with the same people.
 
     .venv/bin/python -m benchmarks.protocol_solvers [--quick]
 
@@ -62,7 +63,9 @@ def timed(
     protocols: dict[str, Callable[[int, float], ik.Mechanism]],
     compiled: bool = False,
 ) -> pd.DataFrame:
-    """A row for each protocol; the first round is in no clock, unless everything has been compiled before."""
+    """A row for each protocol;
+    the first round is in no clock, unless everything has been compiled before.
+    """
     share = ik.normalize(1 / np.arange(1, k + 1))
     people = np.random.default_rng(SEED).multinomial(n, share)
     samples: dict[str, list[float]] = {name: [] for name in protocols}

@@ -1,4 +1,6 @@
-"""A race: several contenders on one workload, one after the other in every round, so that a busy moment hits all."""
+"""A race: several contenders on one workload, one after the other in every round,
+so that a busy moment hits all.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ class Answer:
 def with_matrix(
     entries: float = np.inf, secrets: float = np.inf, square: bool = False
 ) -> Callable[[Workload], bool]:
-    """Workloads that have a dense matrix, of at most so many entries and rows, or only square ones."""
+    """Workloads that have a dense matrix,
+    of at most so many entries and rows, or only square ones.
+    """
 
     def suits(workload: Workload) -> bool:
         if workload.matrix is None:
@@ -51,7 +55,9 @@ SMALL_MATRIX = with_matrix(entries=10**5)
 
 @dataclass(frozen=True)
 class Contender:
-    """A solver: `prepare` does off the clock what its user has done already, and returns the call to be timed."""
+    """A solver: `prepare` does off the clock what its user has done already,
+    and returns the call to be timed.
+    """
 
     name: str
     prepare: Callable[[Workload], Callable[[], Answer]]
@@ -101,7 +107,9 @@ class _Lane:
 
 
 def race(workload: Workload, contenders: list[Contender], rounds: int, limit: float) -> list[Row]:
-    """Median CPU seconds, iterations and certified gap of each contender; `limit` CPU seconds for each call."""
+    """Median CPU seconds, iterations and certified gap of each contender;
+    `limit` CPU seconds for each call.
+    """
     lanes = [_Lane(contender, Row(workload.name, contender.name)) for contender in contenders]
     for number in range(-1, rounds):
         for lane in lanes[number % len(lanes) :] + lanes[: number % len(lanes)]:

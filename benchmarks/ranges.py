@@ -1,4 +1,5 @@
-"""How long the ranges of all probabilities take, by one walk along the vertices and by a linear programme each.
+"""How long the ranges of all probabilities take,
+by one walk along the vertices and by a linear programme each.
 
     .venv/bin/python -m benchmarks.ranges [--quick] [--limit SECONDS]
 
@@ -30,7 +31,9 @@ WAYS = ("one walk", "a programme each")
 
 
 def cut_map(k: int, rng: np.random.Generator) -> ik.MatrixMechanism:
-    """Planar noise on a square of k cells, of which the last row and column are reported as those before them."""
+    """Planar noise on a square of k cells,
+    of which the last row and column are reported as those before them.
+    """
     side = round(k**0.5)
     near = np.minimum(np.indices((side, side)), side - 2)
     codes = (near[0] * (side - 1) + near[1]).ravel()
@@ -57,7 +60,9 @@ def few(k: int, rng: np.random.Generator) -> ik.MatrixMechanism:
 
 
 def half(k: int, rng: np.random.Generator) -> ik.MatrixMechanism:
-    """The same with k / 2 reports: every range is far from every other, and each entry of the tableau counts."""
+    """The same with k / 2 reports:
+    every range is far from every other, and each entry of the tableau counts.
+    """
     return ik.MatrixMechanism(rng.dirichlet(np.ones(k // 2), k))
 
 

@@ -1,4 +1,5 @@
-"""Shokri's mechanism: how long its linear programme takes in each of its forms, and the rank of what it returns.
+"""Shokri's mechanism: how long its linear programme takes in each of its forms,
+and the rank of what it returns.
 
     .venv/bin/python -m benchmarks.shokri [LIMIT]
 
@@ -59,7 +60,8 @@ def as_dense(rows: sparse.sparray) -> np.ndarray:
 
 
 def mirrored(grid: ik.Grid, bound: float) -> np.ndarray:
-    """An optimum that is symmetric about both axes, found with a quarter of the variables: both sides must be even.
+    """An optimum that is symmetric about both axes,
+    found with a quarter of the variables: both sides must be even.
 
     The mean of an optimum and its mirror images is optimal, so there is one. As in the package it
     is a feasible point of the optima, with the nearest guesses first and then those that are

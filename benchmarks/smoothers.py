@@ -1,4 +1,5 @@
-"""Which smoother: a penalised likelihood (`ibukit.smooth`), a smoothed EM or a prior of few parameters.
+"""Which smoother: a penalised likelihood (`ibukit.smooth`),
+a smoothed EM or a prior of few parameters.
 
     .venv/bin/python -m benchmarks.smoothers [REPETITIONS]
 
@@ -37,7 +38,9 @@ RIDGE = 1.0
 
 
 def folds(counts: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Split the reports at random into parts; each is held out once. The same split for the same counts."""
+    """Split the reports at random into parts; each is held out once.
+    The same split for the same counts.
+    """
     rng, left = np.random.default_rng(0), counts.copy()
     for i in range(FOLDS):
         held = rng.binomial(left, 1 / (FOLDS - i))
@@ -50,7 +53,9 @@ def log_likelihood(theta: np.ndarray, matrix: np.ndarray, counts: np.ndarray) ->
 
 
 def smoothed_em(tally: ik.Tally, by: str) -> np.ndarray:
-    """Silverman et al. 1990: theta <- (theta g) S to a fixed point, S a Gaussian kernel on the neighbours."""
+    """Silverman et al. 1990:
+    theta <- (theta g) S to a fixed point, S a Gaussian kernel on the neighbours.
+    """
     matrix, counts = tally.matrix(), tally.counts
     kernels = gaussian_kernels(tally.alphabet)
     path = [ik.uniform(tally.k)]
@@ -98,7 +103,9 @@ def path_laplacian(n: int) -> np.ndarray:
 
 
 def few_parameters(tally: ik.Tally, by: str) -> np.ndarray:
-    """Efron 2016: theta = softmax(B a), B splines, a ridge on the length of a; as many splines as the reports want."""
+    """Efron 2016: theta = softmax(B a), B splines, a ridge on the length of a;
+    as many splines as the reports want.
+    """
     matrix, counts = tally.matrix(), tally.counts
     bases = spline_bases(tally.alphabet)
     found = [fitted(matrix, counts, basis, np.full(basis.shape[1], 1e-3)) for basis in bases]
@@ -167,7 +174,9 @@ ESTIMATORS = {
 
 
 def measured(repetitions: int, n_jobs: int = 2) -> pd.DataFrame:
-    """Mean EMD and TV with their standard errors, and both as multiples of those of `smooth` on the same tallies."""
+    """Mean EMD and TV with their standard errors,
+    and both as multiples of those of `smooth` on the same tallies.
+    """
     ages, map_ = ik.datasets.load_adult_ages(), ik.datasets.load_gowalla("manhattan")
     tables = []
     for data, kind in ((ages, ik.TruncatedGeometric), (map_, ik.TruncatedPlanarGeometric)):

@@ -24,7 +24,9 @@ def frame_of_races(rows: Iterable[Row]) -> pd.DataFrame:
 
 
 def rows_of_races(path: Path) -> list[Row]:
-    """The rows of an earlier run. Contenders race within a workload, so that one workload can be run anew."""
+    """The rows of an earlier run.
+    Contenders race within a workload, so that one workload can be run anew.
+    """
     table = pd.read_csv(path, dtype={"iterations": "Int64"}).drop(columns="ratio")
     filled = table.astype(object).where(table.notna(), None)
     return [Row(**{**row, "note": row["note"] or ""}) for row in filled.to_dict("records")]

@@ -1,4 +1,5 @@
-"""What two threads bring: `mle` on bits, and steps of `ibu` on planes, with scipy.fft.set_workers(1) and (2).
+"""What two threads bring:
+`mle` on bits, and steps of `ibu` on planes, with scipy.fft.set_workers(1) and (2).
 
     .venv/bin/python -m benchmarks.threads [--quick]
 
@@ -58,7 +59,9 @@ def _steps(side: int) -> Callable[[], Any]:
 
 
 def timed(call: Callable[[], Any], threads: int) -> tuple[float, float, float]:
-    """Seconds by the clock, CPU seconds of the process, and those of the thread that has most of them."""
+    """Seconds by the clock, CPU seconds of the process,
+    and those of the thread that has most of them.
+    """
     with fft.set_workers(threads):
         start = time.perf_counter(), time.process_time(), time.thread_time()
         call()

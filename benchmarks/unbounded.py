@@ -1,4 +1,5 @@
-"""Alphabets without an end: what it costs to estimate on the likely subset, and on a larger alphabet that was guessed.
+"""Alphabets without an end:
+what it costs to estimate on the likely subset, and on a larger alphabet that was guessed.
 
     .venv/bin/python -m benchmarks.unbounded
 

@@ -18,7 +18,9 @@ from ibukit.tally.tally import make_tally_part
 
 @dataclass(frozen=True)
 class Workload:
-    """One maximum-likelihood problem: a fresh tally whenever asked for, and its matrix where one is thinkable."""
+    """One maximum-likelihood problem:
+    a fresh tally whenever asked for, and its matrix where one is thinkable.
+    """
 
     name: str
     title: str

@@ -1,4 +1,6 @@
-"""A sampler's law by following every branch of its random bits, until too little is undecided to matter."""
+"""A sampler's law by following every branch of its random bits,
+until too little is undecided to matter.
+"""
 
 from collections import defaultdict
 from fractions import Fraction
@@ -42,7 +44,9 @@ class Seeded:
 
 
 def law(sampler, digits=2, depth=10):
-    """Probability of each outcome that is reached within about `depth` bits, and what is left: exact fractions."""
+    """Probability of each outcome that is reached within about `depth` bits,
+    and what is left: exact fractions.
+    """
     found, left = defaultdict(Fraction), Fraction(0)
     todo = [((), Fraction(1))]
     while todo:
@@ -61,7 +65,9 @@ def law(sampler, digits=2, depth=10):
 
 
 def assert_law(sampler, probabilities, digits=2, depth=10, most_left=0.1):
-    """No outcome has more than its probability already, or less than it even with all that is left."""
+    """No outcome has more than its probability already,
+    or less than it even with all that is left.
+    """
     found, left = law(sampler, digits, depth)
     assert left <= most_left
     assert set(found) <= set(probabilities)

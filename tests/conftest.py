@@ -1,4 +1,6 @@
-"""What every test shares: one source of randomness, one Hypothesis profile, and the ids of claims and errata."""
+"""What every test shares:
+one source of randomness, one Hypothesis profile, and the ids of claims and errata.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,9 @@ def closed_figures() -> Iterator[None]:
 
 @pytest.fixture
 def collected(request: pytest.FixtureRequest) -> tuple[set[Path], Carried]:
-    """What this run has collected: the files with a test, and for each mark and id the tests that carry it."""
+    """What this run has collected:
+    the files with a test, and for each mark and id the tests that carry it.
+    """
     return request.config.stash[FILES], request.config.stash[CARRIED]
 
 

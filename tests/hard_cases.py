@@ -103,7 +103,9 @@ FAMILIES = [
 
 
 def nearly_duplicate_rows(rng, k, m):
-    """Half of the rows differ from the first in the third digit at most, in the fifteenth at least."""
+    """Half of the rows differ from the first in the third digit at most,
+    in the fifteenth at least.
+    """
     matrix = _rows(rng, k, m)
     copies = rng.integers(0, k, k // 2 + 1)
     matrix[copies] = matrix[0] * (
@@ -183,13 +185,17 @@ EXTREMES = [
 
 
 def draw(family, rng):
-    """A row-stochastic matrix of the family, and counts: of the model (n from 1 to 1e7) or of something else."""
+    """A row-stochastic matrix of the family, and counts:
+    of the model (n from 1 to 1e7) or of something else.
+    """
     matrix, model, n = _draw_model(family, rng)
     return matrix, rng.multinomial(n, model) * matrix.any(axis=0)
 
 
 def draw_lopsided(family, rng):
-    """The same with counts in the manner of no sample: each of another size, or one report a thousand million times."""
+    """The same with counts in the manner of no sample:
+    each of another size, or one report a thousand million times.
+    """
     matrix, model, _ = _draw_model(family, rng)
     possible = matrix.any(axis=0)
     if rng.integers(0, 2) == 0:

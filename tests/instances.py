@@ -1,4 +1,6 @@
-"""Small tallies beside their dense channels from the oracle, random ones for Hypothesis, and spoilt ones."""
+"""Small tallies beside their dense channels from the oracle,
+random ones for Hypothesis, and spoilt ones.
+"""
 
 from dataclasses import dataclass, field
 
@@ -13,7 +15,9 @@ from oracles import naive
 
 @dataclass(frozen=True)
 class Instance:
-    """A tally of the package; the matrix and the counts of the same reports, by the oracle, in any order."""
+    """A tally of the package;
+    the matrix and the counts of the same reports, by the oracle, in any order.
+    """
 
     name: str
     tally: ik.Tally
@@ -89,7 +93,8 @@ def instances():
 
 
 def unchecked(kind, alphabet, epsilon):
-    """A mechanism of a level that is refused, because drawn in doubles it gives the secret away or nothing at all.
+    """A mechanism of a level that is refused,
+    because drawn in doubles it gives the secret away or nothing at all.
 
     Its probabilities are right all the same, and put estimators to the test.
     """
@@ -112,7 +117,9 @@ WEIGHTS = st.sampled_from([0.0, 1.0, 2.0, 5.0, 0.1, 1e-3, 1e-8]) | st.floats(0.0
 
 @st.composite
 def matrices(draw, max_k=5, max_m=5):
-    """A row-stochastic matrix, with zeros, equal rows and unused columns among its possibilities."""
+    """A row-stochastic matrix, with zeros,
+    equal rows and unused columns among its possibilities.
+    """
     shape = draw(st.tuples(st.integers(1, max_k), st.integers(1, max_m)))
     weights = draw(arrays(np.float64, shape, elements=WEIGHTS))
     weights[~weights.any(axis=1), 0] = 1.0
@@ -200,7 +207,9 @@ class TransposedForward(DenseChannel):
 
 
 def with_operator(tally, operator):
-    """The same reports through another operator; a fresh tally, so that the original stays whole."""
+    """The same reports through another operator;
+    a fresh tally, so that the original stays whole.
+    """
     copy = ik.Tally(tally.parts)
     vars(copy)["operator"] = operator
     return copy

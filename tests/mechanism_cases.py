@@ -1,4 +1,6 @@
-"""Mechanisms of every kind, small and large, private and not, for the tests of what all of them promise."""
+"""Mechanisms of every kind, small and large, private and not,
+for the tests of what all of them promise.
+"""
 
 import numpy as np
 

@@ -1,4 +1,5 @@
-"""Small cases of all other compiled loops, for runs without JIT: `make kernels` and `make mutants` name this file.
+"""Small cases of all other compiled loops, for runs without JIT:
+`make kernels` and `make mutants` name this file.
 
 Not collected by `make test`, whose tests meet the loops compiled. What is checked are laws:
 matrices written out, exact fractions, recursions against lists of all secrets.
@@ -352,7 +353,9 @@ def test_moves_of_a_walk_keep_mass_slope_and_the_law():
 
 
 def test_a_user_is_added_to_probabilities_of_any_size():
-    """Two secrets: the rank of a total is its first number, and taking one away moves back by one."""
+    """Two secrets: the rank of a total is its first number,
+    and taking one away moves back by one.
+    """
     steps, column, alpha = (
         np.ones((1, 4), dtype=np.int64),
         np.array([0.3, 0.9]),
@@ -375,7 +378,9 @@ def test_a_user_is_added_to_probabilities_of_any_size():
     ids=["no report", "no total"],
 )
 def test_what_is_impossible_says_nothing_of_the_size_of_the_rest(first, powers, likely):
-    """A secret that cannot have sent the report, or a total before it that cannot be, however large its power."""
+    """A secret that cannot have sent the report,
+    or a total before it that cannot be, however large its power.
+    """
     mantissas, exponents = np.array([first, 0.75, 0.0]), np.array(powers)
     add_user(
         mantissas,

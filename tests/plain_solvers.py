@@ -1,4 +1,5 @@
-"""Small cases of the compiled loops of solvers, for runs without JIT: `make kernels` and `make mutants` name this file.
+"""Small cases of the compiled loops of solvers, for runs without JIT:
+`make kernels` and `make mutants` name this file.
 
 Not collected by `make test`, whose tests meet the loops compiled. What is checked are laws:
 matrices written out, exact fractions, recursions against lists of all secrets.
@@ -152,7 +153,9 @@ def test_a_newton_step_on_a_line_solves_its_equations(rng):
 
 
 def test_a_step_keeps_the_digits_of_a_small_mass(rng):
-    """theta s = target, linearised, to the last digits of theta: a difference of y would leave four of them."""
+    """theta s = target, linearised, to the last digits of theta:
+    a difference of y would leave four of them.
+    """
     seen, decay, target = np.array([0, 1, 4, 6, 7]), 0.6, 1e-13
     work = _workspace(rng.dirichlet(np.ones(5)), seen, decay)
     theta, s = np.array([0.4, 1e-12, 0.3, 3e-12, 0.3]), np.array([1e-9, 0.2, 2e-9, 0.1, 1e-9])
@@ -173,7 +176,9 @@ def test_a_step_keeps_the_digits_of_a_small_mass(rng):
 
 @pytest.mark.parametrize("careful", [False, True])
 def test_a_step_far_from_the_end_goes_nine_tenths_of_the_way_to_the_boundary(careful, rng):
-    """And no further: the nearest keeps a tenth; a bold one near the end keeps less, but a thousandth."""
+    """And no further: the nearest keeps a tenth;
+    a bold one near the end keeps less, but a thousandth.
+    """
     kept = []
     for _ in range(10):
         seen = np.arange(8)
@@ -208,7 +213,9 @@ def test_newtons_step_on_a_support_is_that_of_its_hessian(rng):
 
 
 def climbed(q, eps, goal=1e-9, em_steps=3, most=100, patience=8):
-    """The excess that a climb ends with, its steps, and whether the point that it keeps has that excess."""
+    """The excess that a climb ends with, its steps,
+    and whether the point that it keeps has that excess.
+    """
     seen = np.arange(len(q))
     work = _workspace(np.array(q), seen, math.exp(-eps))
     best, steps = _line_kernels.climb(work, goal, em_steps, 0.1, False, 1e-8, most, patience)

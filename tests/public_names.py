@@ -1,4 +1,6 @@
-"""The public names, of the package and of two of its rooms: a change of the lists is a change of the contract."""
+"""The public names, of the package and of two of its rooms:
+a change of the lists is a change of the contract.
+"""
 
 NAMES = [
     "Alphabet",

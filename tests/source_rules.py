@@ -1,4 +1,5 @@
-"""What the rules of the house read: the sources of the package, their imports, and what they make public.
+"""What the rules of the house read:
+the sources of the package, their imports, and what they make public.
 
 A rule is a function from a module's name and source text to findings, so that each can be seen to
 find something.
@@ -29,7 +30,9 @@ def name_of(path):
 
 
 def layer_of(module):
-    """errors for ibukit.errors, estimators for ibukit.estimators.stopping, "" for the package itself."""
+    """errors for ibukit.errors, estimators for ibukit.estimators.stopping,
+    "" for the package itself.
+    """
     return [*module.split("."), ""][1]
 
 
@@ -46,7 +49,9 @@ def nodes_of_these_tests():
 
 
 def faults(paths, rule):
-    """What a rule finds in each of these files, from its name and its source; files without fault are left out."""
+    """What a rule finds in each of these files, from its name and its source;
+    files without fault are left out.
+    """
     found = ((name_of(path), rule(name_of(path), path.read_text("utf8"))) for path in paths)
     return {name: faults for name, faults in found if faults}
 
@@ -86,7 +91,9 @@ def imports(source):
 
 
 def public_objects():
-    """Every function and class that a reader of the documentation is shown, with its dotted name."""
+    """Every function and class that a reader
+    of the documentation is shown, with its dotted name.
+    """
     found = {f"ibukit.{name}": getattr(ibukit, name) for name in ibukit.__all__}
     rooms = [
         "attack",

@@ -1,4 +1,6 @@
-"""RAPPOR with somebody else's hash functions, as a mechanism: the likelihood of the whole filter."""
+"""RAPPOR with somebody else's hash functions, as a mechanism:
+the likelihood of the whole filter.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,9 @@ class KnownFilters(ik.Mechanism):
         return np.asarray(reports, dtype=np.uint8)
 
     def channel(self, reports: NDArray[Any]) -> DenseChannel:
-        """Over each report's largest: a bit of a secret's filter multiplies its likelihood by one of two ratios."""
+        """Over each report's largest:
+        a bit of a secret's filter multiplies its likelihood by one of two ratios.
+        """
         one, other = self.own
         ratios = np.log([(1 - one) / (1 - other), one / other])
         logs = np.empty((self.k, len(reports)))

@@ -1,4 +1,5 @@
-"""google/rappor: its hash functions and its published analysis, in Python, for its own programs do not run here.
+"""google/rappor: its hash functions and its published analysis, in Python,
+for its own programs do not run here.
 
 Its analysis is R (glmnet, limSolve) and its Python client is Python 2. So the reports are drawn by
 its law and with its hash functions (MD5 of the cohort, four bytes, and the word), and its analysis

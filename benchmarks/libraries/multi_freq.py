@@ -99,7 +99,9 @@ def longitudinal_unary(k: int, eps: float) -> Session:
 
 
 def longitudinal_response(k: int, eps: float) -> Session:
-    """Its second round is too noisy, so the law of its reports is k-RR at a level below the one asked for."""
+    """Its second round is too noisy,
+    so the law of its reports is k-RR at a level below the one asked for.
+    """
     grr = k_rr_twice(k, eps, LATER * eps)
     level = float(np.log(grr[0] / grr[1]))
     return Session(
@@ -111,7 +113,9 @@ def longitudinal_response(k: int, eps: float) -> Session:
 
 
 def k_rr_twice(k: int, eps: float, eps_inf: float) -> tuple[float, float]:
-    """Chances of one's own value and of another in a report of its L_GRR: from its p1 and p2, with every path."""
+    """Chances of one's own value and of another in a report of its L_GRR:
+    from its p1 and p2, with every path.
+    """
     e, first = np.exp(eps), np.exp(eps_inf)
     p1 = first / (first + k - 1)
     q1 = (1 - p1) / (k - 1)

@@ -1,4 +1,6 @@
-"""Every protocol that the installed libraries have, by the name of its client: what the page lists line by line."""
+"""Every protocol that the installed libraries have, by the name of its client:
+what the page lists line by line.
+"""
 
 from __future__ import annotations
 
@@ -40,13 +42,16 @@ def _names(package: str, is_protocol: Callable[[str, Any], bool]) -> set[str]:
         name
         for module in _modules(package)
         for name, thing in vars(module).items()
-        if is_protocol(name, thing) and getattr(thing, "__module__", "").startswith(package.split(".")[0])
+        if is_protocol(name, thing)
+        and getattr(thing, "__module__", "").startswith(package.split(".")[0])
         and name not in ("FreqOracleClient", "HeavyHitterClient")
-    }  # fmt: skip
+    }
 
 
 def _modules(package: str) -> Iterator[Any]:
-    """All modules under a package; what is only simulation is left out, and what cannot be imported."""
+    """All modules under a package;
+    what is only simulation is left out, and what cannot be imported.
+    """
     try:
         root = importlib.import_module(package)
     except ImportError:

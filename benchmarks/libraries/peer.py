@@ -26,7 +26,7 @@ class Session:
     estimators: dict[str, Estimator]
     """By the library's own names; the first is the one whose time counts for `derived`."""
     convert: Callable[[Any], tuple[ik.Mechanism, Any]]
-    """The mechanism with the law of these reports (up to a factor that no secret changes), and its reports."""
+    """The mechanism with the law of these reports (up to a factor of the report); its reports."""
     derived: dict[str, Callable[[Vector], Vector]] = field(default_factory=dict)
     """What the library makes of its first estimate: clipped, projected."""
     inverts: bool = True
@@ -83,7 +83,8 @@ def as_bits(reports: Sequence[Any]) -> NDArray[np.uint8]:
 
 
 def of_supports(k: int, epsilon: float, supports: NDArray[Any], share: float | None = None) -> Any:
-    """A report that is e^eps times as likely for the secrets that it supports as for the others: unary encoding's law.
+    """A report that is e^eps times as likely for the secrets that it supports as
+    for the others: unary encoding's law.
 
     The likelihood of a set of secrets under `UnaryEncoding(p, q)` is p (1 - q) / ((1 - p) q) times
     as large for a secret in it as for one outside. Any p and q with that ratio give the same
@@ -97,5 +98,7 @@ def of_supports(k: int, epsilon: float, supports: NDArray[Any], share: float | N
 
 
 def table(functions: Sequence[Callable[[Any], int]], values: Sequence[Any]) -> NDArray[np.int64]:
-    """The hash of each value under each function, shape (functions, values), by calling the library's own."""
+    """The hash of each value under each function, shape (functions, values),
+    by calling the library's own.
+    """
     return np.array([[function(value) for value in values] for function in functions])

@@ -98,7 +98,9 @@ def unary(optimised: bool) -> Any:
 
 
 def hash_rows(reports: Any, k: int, g: int) -> Any:
-    """Which secrets have the reported bucket, by the library's hash of the text of each, one call each."""
+    """Which secrets have the reported bucket,
+    by the library's hash of the text of each, one call each.
+    """
     words = [str(x) for x in range(k)]
     return np.array(
         [[xxhash.xxh32(w, seed=s).intdigest() % g == y for w in words] for y, s in reports],
@@ -240,7 +242,9 @@ def private_count_sketch(k: int, eps: float) -> Session:
 
 
 def rappor(k: int, eps: float) -> Session:
-    """Its hash functions and its server; the reports are drawn as the paper has them, for its client clears no bit."""
+    """Its hash functions and its server;
+    the reports are drawn as the paper has them, for its client clears no bit.
+    """
     f = 2 / (1 + np.exp(eps / (2 * HASHES)))
     server = fo.RAPPORServer(f, BITS, HASHES, k, COHORTS, index_mapper=same)
     filters = np.zeros((COHORTS, k, BITS))

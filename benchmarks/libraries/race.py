@@ -1,4 +1,6 @@
-"""One repetition after the other: a library's client makes reports, its estimators and ours get the same ones."""
+"""One repetition after the other:
+a library's client makes reports, its estimators and ours get the same ones.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,8 @@ class _Lane:
 
 
 def race(peer: Peer, setting: Setting, limit: float = np.inf) -> list[dict[str, object]]:
-    """Rows of the table; repetitions end early where the CPU seconds are used up, and the row says how many there were.
+    """Rows of the table; repetitions end early where the CPU seconds are used up,
+    and the row says how many there were.
 
     The contenders take turns within each repetition, and the first, which compiles, is run once
     before. An estimator that needs more than `CALL` seconds for one estimate is not asked again,

@@ -1,4 +1,6 @@
-"""The results as one small table for each setting, in Markdown, for the page and for whoever reads on a screen."""
+"""The results as one small table for each setting, in Markdown,
+for the page and for whoever reads on a screen.
+"""
 
 from __future__ import annotations
 
@@ -87,7 +89,9 @@ SHORT = {
 
 
 def short(table: pd.DataFrame) -> str:
-    """Ten thousand people at the least and the largest epsilon: what is published, repaired by the library, the MLE."""
+    """Ten thousand people at the least and the largest epsilon:
+    what is published, repaired by the library, the MLE.
+    """
     head = [
         "protocol",
         "published, ε = 1",

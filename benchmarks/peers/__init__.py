@@ -21,7 +21,9 @@ PEERS = (
 
 
 def contenders(structured: bool = False) -> tuple[list[Contender], list[str]]:
-    """All contenders at hand, and a line for each that is not; only ours where no peer can do without a matrix."""
+    """All contenders at hand, and a line for each that is not;
+    only ours where no peer can do without a matrix.
+    """
     found: list[Contender] = []
     missing = []
     for name in PEERS[:1] if structured else PEERS:

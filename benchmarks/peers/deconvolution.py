@@ -1,4 +1,6 @@
-"""scikit-image: Richardson-Lucy, which is IBU for noise that is the same everywhere; no stopping rule."""
+"""scikit-image: Richardson-Lucy,
+which is IBU for noise that is the same everywhere; no stopping rule.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""multi-freq-ldpy: its IBU uses the matrix where the transpose belongs, so it is right for symmetric ones only."""
+"""multi-freq-ldpy: its IBU uses the matrix where the transpose belongs,
+so it is right for symmetric ones only.
+"""
 
 from __future__ import annotations
 

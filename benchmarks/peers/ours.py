@@ -1,4 +1,6 @@
-"""`ibukit.mle` from a fresh tally to a certified estimate, and the yardsticks that bars are measured in."""
+"""`ibukit.mle` from a fresh tally to a certified estimate,
+and the yardsticks that bars are measured in.
+"""
 
 from __future__ import annotations
 

@@ -41,7 +41,9 @@ def numpy_steps(columns: np.ndarray, q: np.ndarray, theta: np.ndarray, steps: in
 
 @numba.njit(cache=True, fastmath={"reassoc", "contract", "nsz", "arcp"})
 def ibu_loops(columns, q, theta, steps, tol):
-    """Up to `steps` steps in place, row by row; stops when the gap is at most tol: (steps taken, gap there)."""
+    """Up to `steps` steps in place, row by row; stops when the gap is at most tol:
+    (steps taken, gap there).
+    """
     k, s = columns.shape
     ratio, g = np.empty(s), np.empty(k)
     gap = np.inf

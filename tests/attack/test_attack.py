@@ -1,4 +1,6 @@
-"""Adversaries added to people and to reports, maps mixed, and the fraction from which they count at all."""
+"""Adversaries added to people and to reports, maps mixed,
+and the fraction from which they count at all.
+"""
 
 import numpy as np
 import pytest

@@ -21,7 +21,9 @@ def elastic():
 
 
 def factors(mechanism, first):
-    """What each possible report multiplies the evidence by, given the counts of the half that raised the suspicion."""
+    """What each possible report multiplies the evidence by,
+    given the counts of the half that raised the suspicion.
+    """
     m = mechanism.m
     result = np.empty(m)
     for z in range(m):

@@ -1,4 +1,6 @@
-"""What adversaries claim and send is named by its label; by its code where that is asked for by name."""
+"""What adversaries claim and send is named by its label;
+by its code where that is asked for by name.
+"""
 
 from functools import partial
 

@@ -1,4 +1,6 @@
-"""The robust estimate: an honest likelihood where it should be, a proof always, the attack found, few false alarms."""
+"""The robust estimate: an honest likelihood where it should be, a proof always,
+the attack found, few false alarms.
+"""
 
 import numpy as np
 import pytest

@@ -1,4 +1,6 @@
-"""Credible intervals: the posterior's own, sums against integrals over a grid, and how often they hold."""
+"""Credible intervals: the posterior's own,
+sums against integrals over a grid, and how often they hold.
+"""
 
 import numpy as np
 import pytest
@@ -179,7 +181,9 @@ def test_bad_input_is_named():
     "target", ["distribution", pytest.param("frequencies", marks=pytest.mark.slow)]
 )
 def test_the_ends_of_drawn_intervals_vary_as_their_errors_say(target):
-    """Ten seeds: the spread of the ends, over the errors that each seed claims; 3.5 deviations of a chi-squared."""
+    """Ten seeds: the spread of the ends, over the errors that each seed claims;
+    3.5 deviations of a chi-squared.
+    """
     of, seeds = [[0.0, 1.0, 3.0], [3.0, 0.0, 1.0]], range(10)
     drawn = [
         ik.posterior(SMALL, 1.0, target, method="gibbs", rng=np.random.default_rng(seed))

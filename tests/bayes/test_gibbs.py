@@ -1,4 +1,5 @@
-"""Posteriors by simulation: the law of the draws is that of the recursion, and what has not converged says so.
+"""Posteriors by simulation:
+the law of the draws is that of the recursion, and what has not converged says so.
 
 The seeds are fixed; FALSE_ALARM is the rate at which a comparison would fail a correct program if
 they were not.
@@ -67,7 +68,9 @@ PRIORS = {
 
 
 def assert_law(tally, alpha, of, draws):
-    """Mean, variance and quartiles of the draws, each within its own Monte-Carlo error of the exact one."""
+    """Mean, variance and quartiles of the draws,
+    each within its own Monte-Carlo error of the exact one.
+    """
     exact = ik.posterior(tally, alpha, of)
     frequencies = ik.posterior(tally, alpha, "frequencies").mean
     lower, upper = exact.interval(0.5)
@@ -252,7 +255,9 @@ def test_a_step_of_bits_is_one_of_columns(monkeypatch, rng):
 
 
 def slow_case(rng):
-    """Noisy bits of many users, without long steps: an estimate that needs some ten thousand sweeps."""
+    """Noisy bits of many users, without long steps:
+    an estimate that needs some ten thousand sweeps.
+    """
     return ik.OptimizedUnaryEncoding(8, 0.5).simulate(rng.multinomial(1000, np.full(8, 1 / 8)), rng)
 
 
@@ -379,7 +384,9 @@ def test_chains_that_stay_apart_have_a_large_r_hat():
 
 
 def test_stages_go_on_until_both_diagnostics_are_good(monkeypatch, rng):
-    """Nearly enough is not enough: neither two thirds of the effective draws nor half as much again of R-hat - 1."""
+    """Nearly enough is not enough:
+    neither two thirds of the effective draws nor half as much again of R-hat - 1.
+    """
     enough, near = _gibbs.MIN_ESS, _gibbs.MAX_R_HAT - 1
     stages = [(enough / 1.5, 1.0), (enough, 1 + 1.5 * near), (enough, 1 + near * (1 - 1e-9))]
     told = iter(stages)

@@ -1,4 +1,6 @@
-"""Posteriors at sizes that no recursion reaches: worlds are drawn from the prior, and intervals hold what they say."""
+"""Posteriors at sizes that no recursion reaches:
+worlds are drawn from the prior, and intervals hold what they say.
+"""
 
 import numpy as np
 import pytest
@@ -11,7 +13,9 @@ LEVEL = 0.8
 
 
 def world(mechanism, n, rng):
-    """A distribution from Jeffreys' prior, the frequencies of n secrets from it, and their reports."""
+    """A distribution from Jeffreys' prior,
+    the frequencies of n secrets from it, and their reports.
+    """
     p = rng.dirichlet(np.full(mechanism.k, 0.5))
     secrets = rng.multinomial(n, p)
     return p, secrets / n, mechanism.simulate(secrets, rng)
@@ -23,7 +27,9 @@ def covered(posterior, truth):
 
 
 def assert_level(held, secrets):
-    """Each holds the truth with probability LEVEL; that they are hardly dependent makes the number binomial."""
+    """Each holds the truth with probability LEVEL;
+    that they are hardly dependent makes the number binomial.
+    """
     assert stats.binomtest(held, secrets, LEVEL).pvalue > FALSE_ALARM, f"{held} of {secrets}"
 
 

@@ -1,4 +1,6 @@
-"""Exact posteriors: recursion, enumeration and quadrature agree; the mean is the estimate of least squared error."""
+"""Exact posteriors: recursion, enumeration and quadrature agree;
+the mean is the estimate of least squared error.
+"""
 
 import math
 
@@ -70,7 +72,9 @@ def test_the_law_of_the_totals_is_that_of_all_secrets_listed(k, b, n, prior):
 
 
 def bayes_error(mechanism, alpha, n, of, estimator=None):
-    """(87): the error of an estimator, by default the posterior mean; and the sum of all counts' probabilities."""
+    """(87): the error of an estimator, by default the posterior mean;
+    and the sum of all counts' probabilities.
+    """
     total, error = 0.0, 0.0
     for counts in oracle.report_counts(n, mechanism.m):
         tally = mechanism.tally_counts(counts)

@@ -1,4 +1,6 @@
-"""The posterior under k-RR by line integrals: right for any size, or an error by name, and for k-RR only."""
+"""The posterior under k-RR by line integrals:
+right for any size, or an error by name, and for k-RR only.
+"""
 
 import importlib
 from fractions import Fraction

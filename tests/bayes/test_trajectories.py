@@ -1,4 +1,5 @@
-"""Trajectories of the posterior's chains: arcs and reflections, the law they keep, and when chains take them.
+"""Trajectories of the posterior's chains:
+arcs and reflections, the law they keep, and when chains take them.
 
 The seeds are fixed; FALSE_ALARM is the rate at which a comparison would fail a correct program if
 they were not.
@@ -23,7 +24,9 @@ def height(t, centre, off, speed):
 
 
 def by_small_steps(off, velocity, centre, covariance, time):
-    """The same motion, every wall looked for in small steps: off, velocity and the walls met, in their order."""
+    """The same motion, every wall looked for in small steps:
+    off, velocity and the walls met, in their order.
+    """
     walls = []
     while True:
         grid = np.linspace(0, time, 4001)[:, None]

@@ -1,4 +1,5 @@
-"""A reader may change the setting of a chapter: what was checked in the published one is then said, and raises nothing.
+"""A reader may change the setting of a chapter:
+what was checked in the published one is then said, and raises nothing.
 
 `make test` changes a quick chapter, `make slow` all of them, the seed and the rest of the setting
 on their own.
@@ -53,7 +54,9 @@ def switches(tree: ast.AST) -> list[ast.Call]:
 
 
 def setting(source: str) -> dict[str, ast.Constant]:
-    """The names and numbers that a cell says are its published setting; ValueError where it does not say so."""
+    """The names and numbers that a cell says are its published setting;
+    ValueError where it does not say so.
+    """
     tree = ast.parse(source)
     given, calls = assigned(tree), switches(tree)
     try:
@@ -99,7 +102,9 @@ def faults(notebook: Any) -> list[str]:
 
 
 def changed(notebook: Any, *parts: str) -> Any:
-    """The notebook with "seed" another one, or "rest" (epsilon, or what is like it) twice what it is."""
+    """The notebook with "seed" another one, or "rest" (epsilon,
+    or what is like it) twice what it is.
+    """
     [first, *_] = code_cells(notebook)
     lines = first["source"].split("\n")
     numbers = {
@@ -170,7 +175,10 @@ def test_each_part_of_a_setting_may_be_changed(stem, part):
 
 # Negative controls
 
-FIRST = "import ibukit_claims as claims\n\nEPSILON, SEED = 0.05, 7\nclaims.published((EPSILON, SEED) == (0.05, 7))"
+FIRST = (
+    "import ibukit_claims as claims\n\nEPSILON, SEED = 0.05, 7\nclaims.published((EPSILON, SEED) =="
+    " (0.05, 7))"
+)
 CHECK = "x = EPSILON\nassert x == 0.05, 'a reason'\nassert x < 0.06\nprint('went on')"
 
 
@@ -219,7 +227,9 @@ def without_the_switch() -> Any:
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory):
-    """The cells of each toy, run one toy after the other: they share a kernel, whose start is what takes the time."""
+    """The cells of each toy, run one toy after the other:
+    they share a kernel, whose start is what takes the time.
+    """
     fixed = toy(FIRST, CHECK, "[1, 2][int(20 * EPSILON)]")
     toys = {
         "broken": without_the_switch(),  # first, as no switch has been called before it

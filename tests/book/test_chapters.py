@@ -1,4 +1,6 @@
-"""What every chapter must have, read off the notebook files themselves (nbval runs them beside this)."""
+"""What every chapter must have,
+read off the notebook files themselves (nbval runs them beside this).
+"""
 
 from __future__ import annotations
 

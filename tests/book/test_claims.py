@@ -1,4 +1,6 @@
-"""Published numbers beside ours: the tables are in order, and a verdict is believed only when the numbers give it."""
+"""Published numbers beside ours:
+the tables are in order, and a verdict is believed only when the numbers give it.
+"""
 
 import csv
 import math

@@ -1,4 +1,6 @@
-"""Published numbers on protocols in use, single tables that the book repeats: they have no lines in the ledger."""
+"""Published numbers on protocols in use, single tables that the book repeats:
+they have no lines in the ledger.
+"""
 
 import numpy as np
 import pytest

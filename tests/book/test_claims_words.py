@@ -1,4 +1,6 @@
-"""Words of comparison have one margin each, and a verdict on a sentence is believed only when its test bears it out."""
+"""Words of comparison have one margin each,
+and a verdict on a sentence is believed only when its test bears it out.
+"""
 
 import math
 import re

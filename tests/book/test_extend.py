@@ -1,4 +1,6 @@
-"""The page *Write your own mechanism*: its code keeps the contract, knows public names only, and is shown in full."""
+"""The page *Write your own mechanism*:
+its code keeps the contract, knows public names only, and is shown in full.
+"""
 
 import ast
 import importlib

@@ -1,4 +1,6 @@
-"""What the book's extensions fold, list and say of a page, and what the browser check reads off a head."""
+"""What the book's extensions fold, list and say of a page,
+and what the browser check reads off a head.
+"""
 
 import re
 from pathlib import Path

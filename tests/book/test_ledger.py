@@ -1,4 +1,6 @@
-"""The lists of claims and errata: complete, in order, and what the tests and chapters say they test."""
+"""The lists of claims and errata:
+complete, in order, and what the tests and chapters say they test.
+"""
 
 from __future__ import annotations
 
@@ -216,7 +218,9 @@ def test_tags_of_the_chapters_name_rows_and_stand_on_cells_that_assert():
 
 
 def carried(files, ids):
-    """The errata that tests and chapters carry, from this run's own collection where that was of all tests."""
+    """The errata that tests and chapters carry,
+    from this run's own collection where that was of all tests.
+    """
     if {*(ROOT / "tests").glob("*/test_*.py")} <= files:
         tags = {row for kind, row, _, _ in ledger.tagged_cells() if kind == "erratum"}
         return dict.fromkeys(ids["erratum"].keys() | tags, "here")

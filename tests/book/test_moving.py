@@ -1,4 +1,6 @@
-"""The figures that move: their numbers are those of the package, and the still picture is drawn from them."""
+"""The figures that move:
+their numbers are those of the package, and the still picture is drawn from them.
+"""
 
 import json
 import re

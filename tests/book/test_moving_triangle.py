@@ -20,11 +20,16 @@ STARTS = [[0.02, 0.96, 0.02], [0.5, 0.2, 0.3]]
 SCRIPT = (ROOT / "book" / "_static" / "moving-triangle.js").read_text("utf8")
 # likelihood, gap, maxima of each case, and the distribution after 1, 10 and 300 steps
 RUN = """cases => cases.map(({ matrix, counts, start }) => {
-  const { seen, likelihood, step, gap, maxima } = window.ibukitMoving.triangle, reports = seen(matrix, counts);
+  const { seen, likelihood, step, gap, maxima } = window.ibukitMoving.triangle;
+  const reports = seen(matrix, counts);
   let theta = start;
   const walk = [];
-  for (let i = 1; i <= 300; i++) { theta = step(reports, theta); if ([1, 10, 300].includes(i)) walk.push(theta); }
-  return { likelihood: likelihood(reports, start), gap: gap(reports, start), maxima: maxima(reports), walk };
+  for (let i = 1; i <= 300; i++) {
+    theta = step(reports, theta);
+    if ([1, 10, 300].includes(i)) walk.push(theta);
+  }
+  const found = { likelihood: likelihood(reports, start), gap: gap(reports, start) };
+  return { ...found, maxima: maxima(reports), walk };
 })"""
 TOL = 1e-9
 
@@ -42,7 +47,8 @@ def run():
     )
     if found is None:
         pytest.skip(
-            "there is no Chromium to run the script in; `make browser` needs one and checks the same"
+            "there is no Chromium to run the script in; `make browser` needs one and checks the"
+            " same"
         )
     from playwright.sync_api import sync_playwright
 
@@ -69,7 +75,9 @@ GRID = [
 
 @cache
 def known(i):
-    """What ibukit computes in a case: the tally, numbers and walk at the start, the best likelihood, the maxima."""
+    """What ibukit computes in a case:
+    the tally, numbers and walk at the start, the best likelihood, the maxima.
+    """
     case = GRID[i]
     tally, start = (
         ik.MatrixMechanism(case["matrix"]).tally_counts(case["counts"]),

@@ -1,4 +1,6 @@
-"""The page of notation speaks of names that exist: one symbol, one name, in the book and in the code."""
+"""The page of notation speaks of names that exist:
+one symbol, one name, in the book and in the code.
+"""
 
 import inspect
 import json
@@ -145,8 +147,14 @@ FORMULA = re.compile(r"\$\$(.+?)\$\$|(?<![\\$])\$([^$]+?)\$", re.DOTALL)
 # Notation says
 ONE_MEANING = {
     r"\lambda": "comparison fast-ibu stopping",
-    r"\beta": "attack counterexamples geometric-noise mechanisms privic privic-measured shokri silent-designs",
-    "K": "concavity consistency counterexamples geometric-noise privic privic-measured silent-designs",
+    r"\beta": (
+        "attack counterexamples geometric-noise mechanisms privic privic-measured shokri"
+        " silent-designs"
+    ),
+    "K": (
+        "concavity consistency counterexamples geometric-noise privic privic-measured"
+        " silent-designs"
+    ),
     "D": "privic shokri",
     r"\ell": "ages counterexamples fast-ibu fixed-points stopping",
 }
@@ -165,7 +173,9 @@ def formulas(text):
 
 
 def letters(text):
-    """Which of the letters with one meaning the formulas of a text use; an index makes another symbol of a letter."""
+    """Which of the letters with one meaning the formulas of a text use;
+    an index makes another symbol of a letter.
+    """
     plain = [symbols.WORDS.sub(" ", formula) for formula in formulas(text)]
     ways = {letter: rf"{symbols.letter(letter)}(?!_[\d{{])" for letter in ONE_MEANING}
     return {

@@ -1,4 +1,6 @@
-"""How the tables of cells are set: numbers to the right, by their points, with their errors, powers of ten raised."""
+"""How the tables of cells are set:
+numbers to the right, by their points, with their errors, powers of ten raised.
+"""
 
 from __future__ import annotations
 

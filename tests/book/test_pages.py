@@ -1,4 +1,5 @@
-"""The form of a chapter's page: a question, a picture, an answer; the story; the evidence; the exercises.
+"""The form of a chapter's page: a question, a picture, an answer; the story;
+the evidence; the exercises.
 
 What a reader meets is counted: words and lines of code that are not folded, above the heading
 *Evidence*.
@@ -42,7 +43,9 @@ def text(cell: Any) -> str:
 
 
 def words(markdown: str) -> int:
-    """How many words a reader meets: without folds, formulas, code and the options of directives."""
+    """How many words a reader meets:
+    without folds, formulas, code and the options of directives.
+    """
     seen = FOLDS.sub(" ", markdown)
     # a caption is read, its directive and the text for those who do not see the picture is not
     seen = re.sub(
@@ -203,11 +206,15 @@ def code(source: str, *tags: str, shows: str = "") -> dict[str, Any]:
     }
 
 
-HEAD = "# Page\n\n**Question.** Does it?\n\n```{schematic} x\n:name: x\n:alt: x\n\nA sketch.\n```\n\n**Answer.** Yes.\n\n"
+HEAD = (
+    "# Page\n\n**Question.** Does it?\n\n```{schematic} x\n:name: x\n:alt: x\n\nA"
+    " sketch.\n```\n\n**Answer.** Yes.\n\n"
+)
 NEEDS = "**You need** averages. **Time:** 10 minutes."
 TWO = (
-    ":::{exercise} One (easy, by hand)\n:label: a\n:::\n\n:::{solution-start} a\n:class: dropdown\n:::\n\nIt is 2.\n\n"
-    ":::{solution-end}\n:::\n\n:::{exercise} Two (easy, by hand)\n:label: b\n:::\n\n"
+    ":::{exercise} One (easy, by hand)\n:label: a\n:::\n\n:::{solution-start} a\n:class:"
+    " dropdown\n:::\n\nIt is 2.\n\n:::{solution-end}\n:::\n\n:::{exercise} Two (easy, by"
+    " hand)\n:label: b\n:::\n\n"
 )
 
 

@@ -1,4 +1,5 @@
-"""Colours in the chapters: none is written by hand where the dictionary of estimators should give it.
+"""Colours in the chapters:
+none is written by hand where the dictionary of estimators should give it.
 
 ``python tests/test_plotting_book.py`` lists what is.
 """
@@ -25,7 +26,9 @@ DARK = re.compile(r"cividis")
 
 
 def by_hand(source: str) -> list[str]:
-    """Colours that a cell names itself: of the palette by position, of matplotlib's cycle, or by their hex digits."""
+    """Colours that a cell names itself:
+    of the palette by position, of matplotlib's cycle, or by their hex digits.
+    """
     found = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Attribute) and node.attr == "PALETTE":
@@ -56,7 +59,9 @@ def series(source: str) -> list[str]:
 
 
 def cells(path: Path) -> list[tuple[int, str]]:
-    """Places and sources of the cells of code, with what is said to IPython as the Python that it becomes."""
+    """Places and sources of the cells of code,
+    with what is said to IPython as the Python that it becomes.
+    """
     plain = TransformerManager().transform_cell
     return [
         (i, plain(c["source"]))
@@ -89,7 +94,10 @@ def test_no_estimator_has_a_colour_of_its_own(path):
         ('ax.plot(x, color=plotting.PALETTE[4], label="MLE, certified")', ["PALETTE"], ["MLE"]),
         ('LOOK = {"Norm-Sub": ("#0072B2", "s"), "truth": "C1"}', ["#0072B2", "C1"], ["INV-P"]),
         (
-            'for name, look in plotting.looks(found).items():\n    ax.plot(x, **look.line(), color="black")',
+            (
+                "for name, look in plotting.looks(found).items():\n    ax.plot(x, **look.line(),"
+                ' color="black")'
+            ),
             [],
             [],
         ),

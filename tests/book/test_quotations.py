@@ -1,4 +1,6 @@
-"""Where we deviate from a paper, the paper's own words stand on the page, in quotation marks, with their place."""
+"""Where we deviate from a paper, the paper's own words stand on the page,
+in quotation marks, with their place.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The kept distances of the chapters: complete, in order, and made anew in part (`make slow`: all of them)."""
+"""The kept distances of the chapters:
+complete, in order, and made anew in part (`make slow`: all of them).
+"""
 
 from __future__ import annotations
 

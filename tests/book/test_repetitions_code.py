@@ -1,4 +1,6 @@
-"""Kept numbers are those of the code that a chapter has now: whoever changes an estimator is told so."""
+"""Kept numbers are those of the code that a chapter has now:
+whoever changes an estimator is told so.
+"""
 
 import importlib
 import linecache
@@ -48,14 +50,17 @@ def test_the_chapters_own_estimators_are_those_of_the_file():
 @pytest.mark.parametrize(
     ("old", "new", "name"),
     [
-        ("return np.bincount(t.parts[0].reports, t.frequencies", "return np.bincount(t.parts[0].reports, t.counts",
-         "noisy reports"),
+        (
+            "return np.bincount(t.parts[0].reports, t.frequencies",
+            "return np.bincount(t.parts[0].reports, t.counts",
+            "noisy reports",
+        ),
         ("ik.Steps(300)", "ik.Steps(301)", "IBU, 300 steps"),
         ('post="project"', 'post="normalize"', "INV-P"),
         ('"MLE": ik.mle', '"MLE": ik.ibu', "MLE"),
         ('"smooth": ik.smooth', '"smooth": lambda t: ik.smooth(t)', "smooth"),
     ],
-)  # fmt: skip
+)
 def test_an_estimator_changed_in_a_copy_of_the_chapter_is_told(old, new, name):
     changed = cell_of_the_chapter().replace(old, new, 1)
     with pytest.raises(
@@ -103,7 +108,10 @@ BASE = "LEVEL = 3\ndef f(t):\n    return t + LEVEL\n"
 @pytest.mark.parametrize(
     "source",
     [
-        'LEVEL = 3\n\n\ndef f(t):  # what it is\n    """Says something."""\n    return (\n        t + LEVEL\n    )\n',
+        (
+            'LEVEL = 3\n\n\ndef f(t):  # what it is\n    """Says something."""\n    return (\n     '
+            "   t + LEVEL\n    )\n"
+        ),
         "OTHER = 4\nLEVEL = 3\ndef f(t: float) -> float:\n    return t + LEVEL\n",
     ],
 )
@@ -126,8 +134,10 @@ def test_what_it_reads_is_part_of_it(source):
 
 
 def test_of_two_on_one_line_each_has_its_own():
-    found = in_a_notebook("pair = [lambda x: x + 1, lambda x: x + 2]\ndef odd(n):\n    return n and not even(n)\n"
-                          "def even(n):\n    return not odd(n)\n")  # fmt: skip
+    found = in_a_notebook(
+        "pair = [lambda x: x + 1, lambda x: x + 2]\ndef odd(n):\n    return n and not even(n)\n"
+        "def even(n):\n    return not odd(n)\n"
+    )
     first, second = found["pair"]
     assert code_of(first) != code_of(second)
     assert code_of(first) == code_of(lambda x: x + 1)

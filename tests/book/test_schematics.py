@@ -95,8 +95,8 @@ def test_every_drawing_is_clean_small_and_legible(path):
 
 
 GOOD = (
-    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 600 90" font-size="18">'
-    '<path d="M0 0h9" stroke="var(--ik-ibu, #009E73)"/><g fill="currentColor"><text x="9" y="40">a</text></g></svg>'
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 600 90" font-size="18"><path d="M0 0h9"'
+    ' stroke="var(--ik-ibu, #009E73)"/><g fill="currentColor"><text x="9" y="40">a</text></g></svg>'
 )
 
 
@@ -279,7 +279,9 @@ def test_what_a_figure_lacks_is_said(tmp_path, old, new, complaint):
 
 
 def drawn_and_computed(noise=0.05):
-    """The heights of the dots, the curves and the level in spectrum.svg, and what they have to be."""
+    """The heights of the dots, the curves and the level in spectrum.svg,
+    and what they have to be.
+    """
     drawing = ET.parse(ROOT / "book" / "schematics" / "spectrum.svg").getroot()
     dots = [float(dot.get("cy")) for dot in drawing.iter(f"{SVG}circle")]
     paths = [path.get("d") for path in drawing.iter(f"{SVG}path")]

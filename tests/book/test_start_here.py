@@ -1,4 +1,6 @@
-"""The first chapter asks for averages only: what it writes is introduced in words, and its pencil is right."""
+"""The first chapter asks for averages only:
+what it writes is introduced in words, and its pencil is right.
+"""
 
 import json
 import re

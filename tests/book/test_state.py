@@ -1,4 +1,6 @@
-"""The page of faults: each row names a test that exists and runs, and each test of a fault has its row."""
+"""The page of faults: each row names a test that exists and runs,
+and each test of a fault has its row.
+"""
 
 import ast
 import re

@@ -1,4 +1,6 @@
-"""The page of verdicts: what it reads, what it counts, what it links, and the check of the built page."""
+"""The page of verdicts: what it reads, what it counts, what it links,
+and the check of the built page.
+"""
 
 from __future__ import annotations
 
@@ -99,7 +101,8 @@ def test_the_tests_that_carry_a_row_are_those_that_pytest_collects(collected):
 
 MARKS = """
 import pytest
-LIST = [pytest.param(1, marks=pytest.mark.ledger("A-D03")), pytest.param(2, marks=pytest.mark.ledger(CODES["x"]))]
+LIST = [pytest.param(1, marks=pytest.mark.ledger("A-D03")),
+        pytest.param(2, marks=pytest.mark.ledger(CODES["x"]))]
 CODES = {"x": "A-P2"}
 both = pytest.mark.parametrize("k", LIST)
 
@@ -156,8 +159,10 @@ def test_former_anchors_of_errata_stay(name, former):
 
 
 def test_an_entry_with_numbers_that_are_wrong_in_different_ways():
-    error = {(ours, printed): data.Number("x", "y", printed, ours, "fitted").error for ours, printed in
-             [("1,100", "1000"), ("–", "3"), ("0.1", "0"), ("2", "unreadable")]}  # fmt: skip
+    error = {
+        (ours, printed): data.Number("x", "y", printed, ours, "fitted").error
+        for ours, printed in [("1,100", "1000"), ("–", "3"), ("0.1", "0"), ("2", "unreadable")]
+    }
     assert error[("1,100", "1000")] == pytest.approx(0.1)
     assert [error[key] for key in (("–", "3"), ("0.1", "0"), ("2", "unreadable"))] == [
         None,

@@ -1,4 +1,6 @@
-"""One vocabulary of verdicts, no circular rows, no estimates without errors: read off the chapters' own files."""
+"""One vocabulary of verdicts, no circular rows, no estimates without errors:
+read off the chapters' own files.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ PASSES_ON = {
 }
 DECIMAL = re.compile(r"\d\.\d")
 BARE = "without-error"
-"""The tag of a cell whose table needs none: formulas, enumerations, settings, timings, or one tally shown as itself."""
+"""The tag of a cell whose table needs no error: formulas, enumerations, settings, timings,
+or one tally shown as itself.
+"""
 
 
 def code_cells(notebook: Any) -> Iterator[Any]:
@@ -92,7 +96,9 @@ def tables(cell: Any) -> Iterator[list[list[str]]]:
 
 
 def wrong_words(notebook: Any) -> list[str]:
-    """Verdicts that are shown and are none, that a chapter words by itself, or that rest on a literal."""
+    """Verdicts that are shown and are none, that a chapter words by itself,
+    or that rest on a literal.
+    """
     faults = []
     for cell in code_cells(notebook):
         for table in tables(cell):
@@ -121,7 +127,9 @@ def wrong_words(notebook: Any) -> list[str]:
 
 
 class Circle:
-    """Which names of a chapter hold numbers that were read off a published table and handed on unchanged."""
+    """Which names of a chapter hold numbers
+    that were read off a published table and handed on unchanged.
+    """
 
     def __init__(self) -> None:
         self.names: set[str] = set()
@@ -294,7 +302,10 @@ def test_wrong_words_are_found(notebook, says):
 
 def test_right_words_pass():
     shown = html(["what", "verdict"], *[["x", word] for word in sorted(RESULTS)])
-    source = "%matplotlib inline\nrows = [('it holds', x > 1, 'so it does', 'reproduced'), ('y', None, '', 'not checkable')]"
+    source = (
+        "%matplotlib inline\nrows = [('it holds', x > 1, 'so it does', 'reproduced'), ('y', None,"
+        " '', 'not checkable')]"
+    )
     assert wrong_words(chapter(source, outputs=[shown])) == []
 
 

@@ -1,4 +1,6 @@
-"""Hadamard signs and tables of levels as channels: the transform against the matrix, and the solvers that take them."""
+"""Hadamard signs and tables of levels as channels:
+the transform against the matrix, and the solvers that take them.
+"""
 
 from dataclasses import replace
 
@@ -98,7 +100,9 @@ def test_levels_are_the_matrix(shape, many, rng):
 
 
 def test_nothing_cancels_where_no_secret_has_the_sign():
-    """The columns of which only `low` is left: P - (P + N) / 2 would leave rounding errors in its place."""
+    """The columns of which only `low` is left:
+    P - (P + N) / 2 would leave rounding errors in its place.
+    """
     channel = replace(signs(40, 1, 1, 64, 500), low=1e-16, high=1.0, scale=np.ones(500))
     matrix = channel.rows(np.arange(40))
     theta = RNG.dirichlet(np.full(40, 0.01))

@@ -104,7 +104,9 @@ def test_single_precision_is_enough_for_a_parabola(kind, thinned, rng):
 
 @pytest.mark.parametrize("kind", [LevelChannel, WrittenChannel])
 def test_what_single_precision_does_not_reach_is_doubled(kind, rng):
-    """A secret that is e^100 times as likely as those that have mass: its square is beyond single precision."""
+    """A secret that is e^100 times as likely as those that have mass:
+    its square is beyond single precision.
+    """
     channel, theta = drawn(kind, rng, (1e-44, 2e-44, 1.0)), np.zeros(12)
     some = channel.take(np.flatnonzero(channel.rows(np.array([0]))[0] < 1e-40))
     theta[0], counts = 1.0, np.ones(some.size)
@@ -124,7 +126,9 @@ def test_counts_share_bytes(rounds, bytes_, rng):
 
 @pytest.mark.parametrize(("name", "most"), [("5 linked rounds", 2.5), ("SHE", 0.1)])
 def test_no_copy_of_the_matrix_is_made(name, most, rng):
-    """Beside what the channel keeps, as a multiple of it: of SHE 8 bytes a number, of linked rounds a third of one."""
+    """Beside what the channel keeps, as a multiple of it:
+    of SHE 8 bytes a number, of linked rounds a third of one.
+    """
     mechanism = PROTOCOLS[name](100)
     secrets = np.repeat(np.arange(100), people(100, 20_000, rng))
     channel, counts = mechanism.channel(mechanism.draw(secrets, rng)), np.ones(20_000)

@@ -1,4 +1,6 @@
-"""Planar kernels by Fourier transform against their dense matrices: accuracy, transposes, and the laws of draws."""
+"""Planar kernels by Fourier transform against their dense matrices:
+accuracy, transposes, and the laws of draws.
+"""
 
 import pickle
 
@@ -50,7 +52,9 @@ def case(name, grid, eps, rng, reports=None):
 
 @pytest.mark.parametrize("factor", [1.0, 1e-12, 1e12])
 def test_a_kernel_reaches_as_far_in_any_unit(factor, rng):
-    """What is left out of it is small beside its own largest number: its unit stands in the reports' scale."""
+    """What is left out of it is small beside its own largest number:
+    its unit stands in the reports' scale.
+    """
     cells = np.column_stack([np.zeros(200, dtype=int), np.arange(200)])
     kernel = np.exp(-np.arange(200.0))
     ones, none = np.ones(200), np.empty((200, 0))
@@ -71,7 +75,9 @@ def test_a_kernel_reaches_as_far_in_any_unit(factor, rng):
 @pytest.mark.parametrize("shape", [(40, 3), (3, 40), (12, 12), (1, 500)], ids=str)
 @pytest.mark.parametrize("sides", [(1.0, 1.0), (0.5, 2.0)], ids=str)
 def test_noise_reaches_as_far_as_a_half_line_of_offsets_needs(shape, sides):
-    """At a distance D to its side the first term left out is e^-45 of the nearest, and the one before is not."""
+    """At a distance D to its side the first term left out is e^-45 of the nearest,
+    and the one before is not.
+    """
     grid, eps = ik.Grid(*shape, cell_size=sides), 0.3
     for axis, cells in enumerate(offset_masses.reach(grid, eps)):
         # how far the noise goes beyond the grid on this axis, from the far corner of the other
@@ -338,7 +344,9 @@ def test_remapped_noise_on_a_grid_agrees_with_the_oracle():
 
 @pytest.mark.parametrize(("height", "width", "rel"), [(489.0, 288.0, 5e-12), (60.0, 50.0, 1e-13)])
 def test_laplace_noise_of_cells_far_wider_than_it(height, width, rel):
-    """Where it ends after a few cells each mass has its digits, however small: privacy is about ratios."""
+    """Where it ends after a few cells each mass has its digits,
+    however small: privacy is about ratios.
+    """
     table = offset_masses.laplace_table(ik.Grid(1, 1, (height, width)), 1.0)
     nodes, weights = np.polynomial.legendre.leggauss(24)
     panels = np.arange(-39, 40, 2) / 40  # the middles of 40 in a cell

@@ -1,4 +1,6 @@
-"""The command line: the same numbers as the library, exit codes, and errors in one line on standard error."""
+"""The command line: the same numbers as the library, exit codes,
+and errors in one line on standard error.
+"""
 
 import csv
 import gzip

@@ -1,4 +1,6 @@
-"""Mechanisms on the command line: matrices, files of parameters, and what `ibukit check` tells of them."""
+"""Mechanisms on the command line:
+matrices, files of parameters, and what `ibukit check` tells of them.
+"""
 
 import csv
 import io

@@ -1,4 +1,6 @@
-"""Protocols on the command line: by name, with their parameters from a file, and seeds that keep all their digits."""
+"""Protocols on the command line:
+by name, with their parameters from a file, and seeds that keep all their digits.
+"""
 
 import io
 import json

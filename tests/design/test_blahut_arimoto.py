@@ -1,4 +1,6 @@
-"""The Blahut-Arimoto mechanism: the paper's steps, their duality with IBU, the privacy, the optimum and its proof."""
+"""The Blahut-Arimoto mechanism:
+the paper's steps, their duality with IBU, the privacy, the optimum and its proof.
+"""
 
 import numpy as np
 import pytest
@@ -13,7 +15,9 @@ CITIES = ("paris", "san_francisco")
 
 
 def step_by_step(prior, distances, beta, steps, c=None):
-    """Each channel in turn from its predecessor's distribution of reports, as the definition says."""
+    """Each channel in turn from its predecessor's distribution
+    of reports, as the definition says.
+    """
     kernel = np.exp(-beta * distances)
     c = np.full(len(prior), 1 / len(prior)) if c is None else np.asarray(c)
     for _ in range(steps):
@@ -62,7 +66,9 @@ def test_twice_beta_bounds_the_privacy(k, seed, beta, steps):
 
 
 def test_duality_with_ibu_is_bitwise():
-    """The distribution of the reports runs through IBU's iterates on the transposed kernel, to the last bit."""
+    """The distribution of the reports runs through IBU's iterates on the transposed kernel, to the
+    last bit.
+    """
     prior, line = np.array([0.125, 0.25, 0.5, 0.125]), ik.Line(0, 3)
     kernel = np.exp(-0.75 * line.distances())
     # symmetric, and scaled to rows that a mechanism may have: a common factor cancels, if it is a

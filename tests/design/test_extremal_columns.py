@@ -1,4 +1,6 @@
-"""Extremal columns: counted, compared with all trees, and complete: every private column is a mixture of them."""
+"""Extremal columns: counted, compared with all trees, and complete:
+every private column is a mixture of them.
+"""
 
 from math import comb
 
@@ -92,7 +94,10 @@ def test_every_private_column_is_a_mixture(k, seed, kind):
     ],
 )
 def test_too_many_are_refused(distances, k):
-    told = rf"alphabet of {k} secrets has too many .* 10 secrets, 16 with equal distances, 17 .* and 100 on a line"
+    told = (
+        rf"alphabet of {k} secrets has too many .* 10 secrets, 16 with equal distances, 17 .* and"
+        r" 100 on a line"
+    )
     with pytest.raises(ik.errors.TooLarge, match=told):
         extremal_logs(distances)
 

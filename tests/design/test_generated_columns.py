@@ -1,4 +1,6 @@
-"""Columns of a path found by their price: against all of them listed, and the bound against columns left out."""
+"""Columns of a path found by their price:
+against all of them listed, and the bound against columns left out.
+"""
 
 import numpy as np
 import pytest

@@ -1,4 +1,6 @@
-"""Whether truncated geometric noise is the best epsilon-d-private mechanism: at small epsilon it is not."""
+"""Whether truncated geometric noise is the best epsilon-d-private mechanism:
+at small epsilon it is not.
+"""
 
 import numpy as np
 import pytest
@@ -108,7 +110,9 @@ def coins(k, eps):
 
 @pytest.mark.parametrize("k", [2, 3, 5, 8])
 def test_at_little_information_one_coin_for_each_gap_is_best_in_earth_movers_distance(k, rng):
-    """Its distance is sqrt(2/pi) (k - 1) / eps in the limit, whatever the prior; geometric noise has eps^(-3/2)."""
+    """Its distance is sqrt(2/pi) (k - 1) / eps in the limit, whatever the prior;
+    geometric noise has eps^(-3/2).
+    """
     np.testing.assert_allclose(coins(k, 0.3).sum(axis=1), 1, rtol=1e-12)
     for prior in (ik.uniform(k), 0.9 * rng.dirichlet(np.ones(k)) + 0.1 / k):
         best = ik.optimal_private(prior, k, 1e-3, "emd")

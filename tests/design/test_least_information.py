@@ -1,4 +1,6 @@
-"""The channel of least mutual information at a given loss: against proofs of optimality and a long iteration."""
+"""The channel of least mutual information at a given loss:
+against proofs of optimality and a long iteration.
+"""
 
 import numpy as np
 import pytest
@@ -11,7 +13,9 @@ from oracles import shokri as oracle
 
 
 def beta_of(prior, matrix, loss):
-    """The beta of A_xy ~ q_y exp(-beta loss), from the two most different possible losses of one row."""
+    """The beta of A_xy ~ q_y exp(-beta loss),
+    from the two most different possible losses of one row.
+    """
     q = prior @ matrix
     made = np.flatnonzero(q > 1e-9)
     x = int(np.flatnonzero(prior > 0)[0])
@@ -58,7 +62,9 @@ def test_no_channel_on_the_map_has_less_information(bound):
 @pytest.mark.parametrize("beta", [0.5, 1.0, 3.0])
 @pytest.mark.parametrize("seed", range(4))
 def test_a_long_iteration_agrees(seed, beta):
-    """Blahut and Arimoto's steps shed a probability that vanishes only slowly, hence so many of them."""
+    """Blahut and Arimoto's steps shed a probability
+    that vanishes only slowly, hence so many of them.
+    """
     line, prior = ik.Line(0, 5), np.random.default_rng(seed).dirichlet(np.ones(6))
     other = oracle.blahut_arimoto(prior, line.distances(), beta, steps=20_000)
     bound = float(prior @ (other * line.distances()).sum(axis=1))
@@ -112,7 +118,9 @@ def test_a_symmetric_problem_has_a_symmetric_answer(bound):
 
 @pytest.mark.parametrize("share", [0.25, 0.5, 0.75])
 def test_where_the_loss_jumps_two_channels_are_mixed(share):
-    """A bit that may also be left out, at a price of 0.1: the curve of least information has a straight stretch."""
+    """A bit that may also be left out, at a price of 0.1:
+    the curve of least information has a straight stretch.
+    """
     price = 0.1
     loss = np.array([[0, 1, price], [1, 0, price], [5, 5, 5.0]])
     prior = np.array([0.5, 0.5, 0.0])

@@ -1,4 +1,6 @@
-"""Lines of more secrets than have their columns looked through: the relaxed bound, and the columns that are guessed."""
+"""Lines of more secrets than have their columns looked through:
+the relaxed bound, and the columns that are guessed.
+"""
 
 import sys
 
@@ -95,7 +97,9 @@ def test_the_same_of_fourteen_secrets(scale, roots):
 @settings(max_examples=40)
 @given(PATHS, st.booleans(), st.integers(0, 2**32))
 def test_any_multipliers_certify_no_more_than_is_true(path, roots, seed):
-    """Wrong ones are loose or prove nothing: what they say of a column's score holds for every column."""
+    """Wrong ones are loose or prove nothing:
+    what they say of a column's score holds for every column.
+    """
     steps, theta = path
     rng, n = np.random.default_rng(seed), len(steps)
     measure, forms = measure_of(steps, roots), Forms.of(steps, theta)
@@ -213,7 +217,9 @@ def test_twenty_five_and_twenty_six_secrets_continue_each_other(eps):
 
 
 def test_walks_that_are_missed_show_in_the_gap(monkeypatch):
-    """Negative control: columns with one peak alone are far from the best, and the bound is the same."""
+    """Negative control: columns with one peak alone are far from the best,
+    and the bound is the same.
+    """
     steps, theta, measure = np.full(25, 0.3), ik.uniform(26), measure_of(np.full(25, 0.3), False)
     bound = relaxed(steps, theta, measure).bound
     monkeypatch.setattr(heuristic_paths, "wandered", lambda logs, *given: logs[:0])
@@ -250,7 +256,9 @@ def test_a_line_too_long_for_doubles_is_refused():
 @given(PATHS, st.booleans())
 @settings(max_examples=15)
 def test_scores_of_turned_columns(path, roots):
-    """Against the columns themselves, each turned and scored; where steps are long, only their order counts."""
+    """Against the columns themselves, each turned and scored;
+    where steps are long, only their order counts.
+    """
     steps, theta = path
     steps = np.minimum(steps, 1.0)
     k, n = len(theta), len(steps)

@@ -1,4 +1,6 @@
-"""The best private mechanism: against other solvers and closed forms, and the bound against every other channel."""
+"""The best private mechanism:
+against other solvers and closed forms, and the bound against every other channel.
+"""
 
 import numpy as np
 import pytest
@@ -26,7 +28,9 @@ ALPHABETS = [
 
 @st.composite
 def problems(draw, alphabets=ALPHABETS):
-    """An alphabet, a prior without zeros, a level from nearly nothing to nearly everything, and a criterion."""
+    """An alphabet, a prior without zeros,
+    a level from nearly nothing to nearly everything, and a criterion.
+    """
     alphabet = draw(st.sampled_from(alphabets))
     k = len(alphabet)
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
@@ -89,7 +93,9 @@ def test_a_little_less_privacy_does_go_below_the_bound(criterion):
 
 @pytest.mark.parametrize("criterion", KINDS)
 def test_a_bound_from_too_few_columns_is_none(criterion):
-    """Without one of the extremal columns that are used, what is proved is false: the true optimum is below it."""
+    """Without one of the extremal columns that are used, what is proved is false:
+    the true optimum is below it.
+    """
     k, eps, prior = 4, 0.5, ik.uniform(4)
     columns = oracle.walks(k, eps)
     columns /= (columns @ prior)[:, None]

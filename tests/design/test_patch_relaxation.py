@@ -1,4 +1,6 @@
-"""Designs on grids: the bound by patches against all columns where they can be listed, and columns that climb."""
+"""Designs on grids: the bound by patches against all columns
+where they can be listed, and columns that climb.
+"""
 
 import numpy as np
 import pytest
@@ -78,7 +80,9 @@ def test_a_patch_of_all_secrets_leaves_nothing(eps):
 
 @pytest.mark.parametrize("eps", [pytest.param(0.2, marks=pytest.mark.slow), 0.5, 2.0])
 def test_ten_cells_by_patches_of_nine(eps, rng):
-    """Columns that climb come to the optimum of all 15,030, and the bound is within three hundredths."""
+    """Columns that climb come to the optimum of all 15,030,
+    and the bound is within three hundredths.
+    """
     theta = 0.5 * rng.dirichlet(np.ones(10)) + 0.05
     best = exact(eps * GRID.distances(), theta)
     logs, weights, bound = climbed_columns(eps * GRID.distances(), theta, measure_of(10))
@@ -137,7 +141,9 @@ def test_patches_of_a_grid_are_squares():
 
 @pytest.mark.parametrize("eps", [pytest.param(0.2, marks=pytest.mark.slow), 2.0])
 def test_columns_climb_to_extremal_ones(eps, rng):
-    """From anywhere private, never down, and to columns of the list; the best of them is nearly the best of all."""
+    """From anywhere private, never down, and to columns of the list;
+    the best of them is nearly the best of all.
+    """
     distances, theta = eps * GRID.distances(), ik.uniform(10)
     listed = extremal_logs(distances)
     told = relaxed_by_patches(distances, theta, measure_of(10))
@@ -157,7 +163,9 @@ def test_columns_climb_to_extremal_ones(eps, rng):
 
 
 def test_sixteen_cells():
-    """A private mechanism, better than the known ones by far, and its gap tells the relaxation's."""
+    """A private mechanism, better than the known ones by far,
+    and its gap tells the relaxation's.
+    """
     grid, prior = ik.Grid(4, 4), ik.uniform(16)
     with pytest.raises(
         ik.ConvergenceError, match=r"the optimum was missed.* the bound is of a relaxation"
@@ -200,7 +208,9 @@ def test_many_cells(side, eps, gap, rival, share):
 
 
 def test_columns_that_are_missed_show_in_the_gap(monkeypatch):
-    """Negative control: peaks and valleys alone are far from the best, and the bound is the same."""
+    """Negative control: peaks and valleys alone are far from the best,
+    and the bound is the same.
+    """
     distances, theta = 0.5 * GRID.distances(), ik.uniform(10)
     bound = relaxed_by_patches(distances, theta, measure_of(10)).bound
     monkeypatch.setattr(climbing, "_gathered", lambda *given: np.empty((0, 10)))

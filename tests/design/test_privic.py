@@ -1,4 +1,6 @@
-"""The incremental loop against its definition: the cycle, what the paper leaves open, and what is refused."""
+"""The incremental loop against its definition:
+the cycle, what the paper leaves open, and what is refused.
+"""
 
 import numpy as np
 import pytest
@@ -16,7 +18,8 @@ OTHER = ik.normalize(np.arange(12, 0, -1))
 
 
 def oracle(tallies, beta, ba_steps, ibu_steps, start, ba_start, restart, average):
-    """Algorithm 1 line by line, on the reports that were drawn: the distributions and the mechanisms.
+    """Algorithm 1 line by line, on the reports that were drawn:
+    the distributions and the mechanisms.
 
     A mechanism is made for the distribution in whole multiples of 2^-20, which the paper does not
     say.
@@ -183,7 +186,9 @@ def test_zeros_are_taken_where_no_update_starts_from_them(rng):
 
 
 def test_what_vanishes_in_a_long_run_does_not_end_it():
-    """The middle of three is empty: each step takes a share of its probability, until a double holds no less."""
+    """The middle of three is empty:
+    each step takes a share of its probability, until a double holds no less.
+    """
     loop = ik.Privic(3, beta=2.0, ba_steps=1, ibu_steps=300, start=[0.5, 1e-300, 0.5])
     loop.run(lambda mechanism, rng: mechanism.tally_counts([500, 1, 500]), 20, seed=1)
     assert loop.distributions[:, 1].min() == loop.distribution[1] == np.finfo(float).tiny

@@ -1,4 +1,6 @@
-"""The file of a PRIVIC loop: killed at any moment it loses no cycle, and nothing but its own is read."""
+"""The file of a PRIVIC loop:
+killed at any moment it loses no cycle, and nothing but its own is read.
+"""
 
 import hashlib
 import itertools
@@ -106,7 +108,9 @@ def test_users_of_before_the_restart_are_recognised(tmp_path, rng):
 
 
 def test_the_mechanism_of_the_running_cycle_is_read_and_not_computed(tmp_path, monkeypatch, rng):
-    """On another machine the last digits may be others, and the users' reports would not be recognised."""
+    """On another machine the last digits may be others,
+    and the users' reports would not be recognised.
+    """
     loop = begun(path=tmp_path / "state")
     tally = loop.mechanism().simulate(COUNTS, rng)
 
@@ -176,7 +180,8 @@ import os, signal, sys, threading, time
 from pathlib import Path
 import numpy as np
 from tqdm import tqdm
-tqdm.set_lock(threading.RLock())  # its own is shared with the children, and who is killed does not give it back
+# its own lock is shared with the children, and who is killed does not give it back
+tqdm.set_lock(threading.RLock())
 sys.path.insert(0, sys.argv[1])
 from ibukit.design.privic import state_file
 from ibukit.files import atomic
@@ -224,7 +229,8 @@ def dying(line):
     left = line
     def trace(frame, event, arg):
         nonlocal left
-        if frame.f_code.co_filename != atomic.__file__ or frame.f_code.co_name not in ("replace", "_sync"):
+        code = frame.f_code
+        if code.co_filename != atomic.__file__ or code.co_name not in ("replace", "_sync"):
             return None
         if event == "line":
             left -= 1

@@ -1,4 +1,6 @@
-"""Reflections that change nothing: found where they are, not where they are not, and of no account to the proof."""
+"""Reflections that change nothing:
+found where they are, not where they are not, and of no account to the proof.
+"""
 
 import numpy as np
 import pytest
@@ -54,7 +56,9 @@ def test_those_of_a_grid(rows, columns, blocks):
     "name", ["a cell that is more common", "a cell that is elsewhere", "equal distances"]
 )
 def test_none_where_there_are_none_or_too_many(name, rng):
-    """Negative control: one probability or one distance that differs, in the fifth digit, and there is none left."""
+    """Negative control: one probability or one distance that differs,
+    in the fifth digit, and there is none left.
+    """
     grid = ik.Grid(3, 4)
     distances, theta = grid.distances(), ik.uniform(12)
     if name == "a cell that is more common":
@@ -128,7 +132,8 @@ def test_weights_of_columns_for_their_images_are_as_good_as_of_all(rng):
 
 
 def test_reflections_that_are_none_prove_nothing_that_is_false(monkeypatch, rng):
-    """Negative control: a prior without symmetries is given a grid's, and the bound still holds, as images are proven.
+    """Negative control: a prior without symmetries is given a grid's,
+    and the bound still holds, as images are proven.
 
     The method then solves another problem, and what it proves of this one is worse.
     """

@@ -1,4 +1,6 @@
-"""The optimal mechanism: its value, both choices among the optima, two losses, and what is refused."""
+"""The optimal mechanism:
+its value, both choices among the optima, two losses, and what is refused.
+"""
 
 import numpy as np
 import pytest
@@ -17,7 +19,9 @@ TABLE = [1, 4, 7, 10, 13, 16, 19, 22, 24.5, 28]
 
 @st.composite
 def problems(draw):
-    """A prior (some with impossible secrets), a loss (some whole, with ties) and a bound between the useful ends."""
+    """A prior (some with impossible secrets), a loss (some whole,
+    with ties) and a bound between the useful ends.
+    """
     k = draw(st.integers(1, 6))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     loss = rng.integers(0, 4, (k, k)).astype(float) if draw(st.booleans()) else rng.random((k, k))
@@ -128,7 +132,9 @@ def test_the_ten_optima_of_least_information_can_be_told_apart_by_their_average(
 
 @pytest.mark.erratum("C6")
 def test_other_optima_leave_open_what_their_average_and_even_their_pool_could_tell():
-    """Secrets 0 and 1 are always reported alike: each of the ten is optimal, and no estimator can tell them apart."""
+    """Secrets 0 and 1 are always reported alike:
+    each of the ten is optimal, and no estimator can tell them apart.
+    """
     nearly_the_truth = np.eye(100)
     nearly_the_truth[0] = nearly_the_truth[
         1
@@ -186,7 +192,9 @@ def test_an_adversary_who_only_wants_the_exact_cell():
 
 
 def test_no_guess_is_left_out_though_the_programme_begins_with_few():
-    """An adversary with many more guesses than the first nine, the best of them far from the report."""
+    """An adversary with many more guesses than the first nine,
+    the best of them far from the report.
+    """
     rng = np.random.default_rng(3)
     loss, adversary_loss = rng.random((15, 15)), rng.random((15, 80))
     maximum, _ = oracle.linear_programme(ik.uniform(15), loss, adversary_loss, 0.2)
@@ -327,7 +335,9 @@ def test_what_cannot_be_is_refused_by_name(call, error, words):
 
 
 def test_rounding_does_not_choose_the_vertex(rng, monkeypatch):
-    """Optima are many: a prior that differs in its sixteenth digit ended at another one, as another machine would."""
+    """Optima are many: a prior that differs in its sixteenth digit ended at another one,
+    as another machine would.
+    """
     line, uniform = ik.Line(0, 19), ik.uniform(20)
 
     def spread(**how):

@@ -1,4 +1,6 @@
-"""Probability vectors: the projection is the nearest point, the checks refuse what they should and change nothing."""
+"""Probability vectors: the projection is the nearest point,
+the checks refuse what they should and change nothing.
+"""
 
 import numpy as np
 import pytest
@@ -18,7 +20,9 @@ VECTORS = arrays(
 
 
 def assert_projection(v, p):
-    """The optimality conditions: on the simplex, and p_x = max(v_x - tau, 0) with the same tau everywhere."""
+    """The optimality conditions:
+    on the simplex, and p_x = max(v_x - tau, 0) with the same tau everywhere.
+    """
     slack = 1e-14 * (1 + np.abs(v).max())
     assert (p >= 0).all()
     assert abs(p.sum() - 1) <= 1e-15 * (1 + len(p))

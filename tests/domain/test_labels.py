@@ -1,4 +1,6 @@
-"""Labels are the language of the outside: what is handed over in another form is looked up or refused, never reread."""
+"""Labels are the language of the outside:
+what is handed over in another form is looked up or refused, never reread.
+"""
 
 import numpy as np
 import pandas as pd
@@ -100,7 +102,9 @@ def test_codes_are_taken_by_name_alone():
     "kind", [ik.TruncatedGeometric, ik.LinearLaplace, ik.LinearGeometric, ik.Exponential]
 )
 def test_ages_are_ages(kind, rng):
-    """Once they were taken for places on a line from 17, and the mean age came out 17 years too high."""
+    """Once they were taken for places on a line from 17,
+    and the mean age came out 17 years too high.
+    """
     line, values = ik.Line(17, 90), np.arange(17, 91)
     ages = rng.binomial(60, 0.4, 3000) + 20
     mechanism = kind(line, 0.5)

@@ -1,4 +1,6 @@
-"""Alphabets without an end: what they refuse, and that the part between the reports is all an estimate needs."""
+"""Alphabets without an end:
+what they refuse, and that the part between the reports is all an estimate needs.
+"""
 
 import copy
 import pickle

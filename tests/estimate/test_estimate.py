@@ -1,4 +1,6 @@
-"""Estimates: one frozen type for all estimators, which prints on a line, travels, and knows its reports."""
+"""Estimates: one frozen type for all estimators, which prints on a line,
+travels, and knows its reports.
+"""
 
 import pickle
 

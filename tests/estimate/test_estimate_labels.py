@@ -1,4 +1,6 @@
-"""An estimate answers in labels: one probability, tables, a map, JSON, HTML, drawings, and as a distribution."""
+"""An estimate answers in labels:
+one probability, tables, a map, JSON, HTML, drawings, and as a distribution.
+"""
 
 import copy
 import json

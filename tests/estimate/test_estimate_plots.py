@@ -1,4 +1,6 @@
-"""Drawings of estimates, read back: bars for labels, steps on a line, a map; and what cannot be drawn."""
+"""Drawings of estimates, read back: bars for labels, steps on a line, a map;
+and what cannot be drawn.
+"""
 
 from itertools import pairwise
 

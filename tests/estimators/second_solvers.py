@@ -5,7 +5,9 @@ from scipy import optimize
 
 
 def by_quasi_newton(matrix, counts):
-    """Maximise sum_z q_z log (w M)_z - sum_x w_x over w >= 0: the maximiser sums to 1 by itself (Poisson form)."""
+    """Maximise sum_z q_z log (w M)_z - sum_x w_x over w >= 0:
+    the maximiser sums to 1 by itself (Poisson form).
+    """
     columns, q = _seen(matrix, counts)
 
     def objective(w):
@@ -25,7 +27,8 @@ def by_quasi_newton(matrix, counts):
 
 
 def by_least_squares(matrix, counts, steps=30):
-    """Newton's method with the constraints inside, by non-negative least squares (Wang 2007, the CNM algorithm).
+    """Newton's method with the constraints inside,
+    by non-negative least squares (Wang 2007, the CNM algorithm).
 
     Around theta with p = theta M the objective is, up to a constant, -1/2 sum_z q_z ((phi M)_z /
     p_z - 2)^2. Half the way, and half again, until the likelihood does not fall; a step of EM where
@@ -57,7 +60,9 @@ def _seen(matrix, counts):
 
 
 def _least_squares(rows, wanted):
-    """Min |rows theta - wanted| over the simplex; the sum enters as one more row of a large weight."""
+    """Min |rows theta - wanted| over the simplex;
+    the sum enters as one more row of a large weight.
+    """
     rows = np.vstack([rows, np.full(rows.shape[1], 1e3)])
     try:
         found, _ = optimize.nnls(rows, np.append(wanted, 1e3), maxiter=50 * rows.shape[1])

@@ -1,4 +1,6 @@
-"""The gap is a bound on what any other distribution could gain: always, everywhere, for every estimator."""
+"""The gap is a bound on what any other distribution could gain:
+always, everywhere, for every estimator.
+"""
 
 import math
 
@@ -28,7 +30,9 @@ def mean_log_likelihood(tally, theta):
 
 
 def assert_bounded(tally, theta, other):
-    """For one theta or several: mean log-likelihood of `other` <= that of theta + gap, up to the sums' rounding."""
+    """For one theta or several:
+    mean log-likelihood of `other` <= that of theta + gap, up to the sums' rounding.
+    """
     if np.ndim(theta) == 2:
         for each in theta:
             assert_bounded(tally, each, other)

@@ -1,4 +1,6 @@
-"""Combining results and combining mechanisms: against loops, the linear system, and exact variances."""
+"""Combining results and combining mechanisms:
+against loops, the linear system, and exact variances.
+"""
 
 from functools import partial
 
@@ -166,9 +168,15 @@ def test_raw_averages_may_lie_on_the_simplex_though_no_part_does():
     def one_sided(tally):
         low = tally.parts[0].mechanism.epsilon < 1
         return ik.Estimate(
-            np.array([1.5, -0.5] if low else [-0.5, 1.5]), -np.inf, np.inf, ik.Status.OFF_SIMPLEX, 0, "",
-            tally.alphabet, tally,
-        )  # fmt: skip
+            np.array([1.5, -0.5] if low else [-0.5, 1.5]),
+            -np.inf,
+            np.inf,
+            ik.Status.OFF_SIMPLEX,
+            0,
+            "",
+            tally.alphabet,
+            tally,
+        )
 
     tally = ik.RandomizedResponse(2, 0.5).tally([0, 1]) + ik.RandomizedResponse(2, 2.0).tally(
         [0, 1]
@@ -240,7 +248,9 @@ def test_inverse_variances_are_the_best_of_fixed_weights_at_uniform_secrets(name
 
 
 def test_averages_of_raw_inversions_are_unbiased(rng):
-    """E of the estimate is the estimate at the expected frequencies; n so large that these are whole numbers."""
+    """E of the estimate is the estimate at the expected frequencies;
+    n so large that these are whole numbers.
+    """
     theta = rng.dirichlet(np.ones(K))
     pool = POOLS["mixed"]
     sizes = np.array([0.2, 0.5, 0.3]) * 1e15

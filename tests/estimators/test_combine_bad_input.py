@@ -78,7 +78,10 @@ TWO = KRR.tally([0, 1, 2, 3]) + MORE.tally([0, 1, 2, 3])
             KRR.tally([1]) + NOISE.tally([9]),
             {"estimator": ik.mle, "weights": "variance"},
             ik.errors.NotInvertible,
-            'weights="variance" needs mechanisms that can be inverted: LinearGeometric.*; use weights="users", or mle',
+            (
+                'weights="variance" needs mechanisms that can be inverted: LinearGeometric.*; use'
+                ' weights="users", or mle'
+            ),
         ),
         (
             TWO + ik.MatrixMechanism(np.full((4, 4), 0.25)).tally([0]),

@@ -1,4 +1,5 @@
-"""`Discrepancy` as a statistical rule: what its two sides are under the truth, when it stops, and what that is worth.
+"""`Discrepancy` as a statistical rule:
+what its two sides are under the truth, when it stops, and what that is worth.
 
 A mean is refused four standard errors away (by chance once in 15,000), a quantile where chance
 would do it as seldom.
@@ -29,7 +30,9 @@ class Sides:
 
 
 def sides(mechanism, theta, n, draws, rng, believed=None):
-    """Deviance and its expectation at the truth, shape (draws, 2); `believed` made the reports, says the rule."""
+    """Deviance and its expectation at the truth, shape (draws, 2);
+    `believed` made the reports, says the rule.
+    """
     found, rule = [], Sides()
     for _ in range(draws):
         tally = mechanism.simulate(rng.multinomial(n, theta), rng)
@@ -149,7 +152,9 @@ def test_the_expected_share_is_the_oracles(mean):
 
 
 def stops(mechanism, counts, draws, rng):
-    """Each tally's stop, its MLE, and the deviance that is left there less what the rule expects."""
+    """Each tally's stop, its MLE,
+    and the deviance that is left there less what the rule expects.
+    """
     rule = Sides()
     for _ in range(draws):
         tally = mechanism.simulate(counts, rng)
@@ -205,7 +210,9 @@ def test_the_stop_is_nearer_to_the_truth_than_the_maximum(case, rng):
 
 
 def test_a_target_is_out_of_reach_from_two_gaps_a_report_on():
-    """The maximum's deviance is at most 2 n gap below this one: at 2.5 the target may be reached."""
+    """The maximum's deviance is at most 2 n gap below this one:
+    at 2.5 the target may be reached.
+    """
     tally = ik.RandomizedResponse(3, 1.0).tally_counts([50, 30, 20])
 
     def beyond(gaps):

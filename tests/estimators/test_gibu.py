@@ -34,7 +34,9 @@ def groups(rng):
 
 
 def algorithm_1(groups, n_iter):
-    """Free-will paper, Algorithm 1: theta'_x = 1/n sum_A n_A sum_z q^A_z theta_x A_xz / sum_u theta_u A_uz."""
+    """Free-will paper, Algorithm 1:
+    theta'_x = 1/n sum_A n_A sum_z q^A_z theta_x A_xz / sum_u theta_u A_uz.
+    """
     n = sum(int(counts.sum()) for _, _, counts in groups)
     theta = np.full(K, 1 / K)
     for _ in range(n_iter):

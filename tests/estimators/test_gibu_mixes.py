@@ -1,4 +1,6 @@
-"""GIBU over mechanisms of any kinds: a loop over the users, other people's maximisers, and the order of pooling."""
+"""GIBU over mechanisms of any kinds:
+a loop over the users, other people's maximisers, and the order of pooling.
+"""
 
 import itertools
 

@@ -1,4 +1,6 @@
-"""The iteration itself: against the oracle step by step, its laws, and what it accepts as a start."""
+"""The iteration itself: against the oracle step by step, its laws,
+and what it accepts as a start.
+"""
 
 import math
 

@@ -1,4 +1,6 @@
-"""Matrix inversion: its closed forms against linear algebra, its repairs against their definitions, its refusals."""
+"""Matrix inversion: its closed forms against linear algebra,
+its repairs against their definitions, its refusals.
+"""
 
 import numpy as np
 import pytest
@@ -52,7 +54,9 @@ def test_the_tridiagonal_inverse_on_a_long_line(k):
 
 @pytest.mark.parametrize(("mechanism", "matrix"), SQUARE, ids=IDS)
 def test_its_error_is_that_of_the_inverse_matrix(mechanism, matrix, rng):
-    """N E ||v - theta||^2 = sum_z (theta M)_z ||r_z||^2 - ||theta||^2, with r_z the rows of M^-1."""
+    """N E ||v - theta||^2 = sum_z (theta M)_z ||r_z||^2 - ||theta||^2,
+    with r_z the rows of M^-1.
+    """
     norms = (np.linalg.inv(matrix) ** 2).sum(axis=1)
     for theta in (
         rng.dirichlet(np.ones(len(matrix))),

@@ -1,4 +1,6 @@
-"""The certified maximiser: its promise on thousands of problems, and other ways to the same maximum."""
+"""The certified maximiser:
+its promise on thousands of problems, and other ways to the same maximum.
+"""
 
 import numpy as np
 import pytest
@@ -129,7 +131,9 @@ def test_the_comparison_sees_a_distribution_that_is_not_the_maximiser():
 
 
 def water_filling(counts, eps):
-    """k-RR: theta_x = max(c q_x - 1/(e^eps - 1), 0), with the c, found by bisection, that makes it sum to 1."""
+    """k-RR: theta_x = max(c q_x - 1/(e^eps - 1), 0), with the c,
+    found by bisection, that makes it sum to 1.
+    """
     q = counts / counts.sum()
     floor = 1 / np.expm1(eps)
     low, high = 0.0, (1 + len(q) * floor) / q.max()

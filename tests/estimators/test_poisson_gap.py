@@ -8,7 +8,9 @@ from ibukit.estimators._poisson import gap, maximise_signal
 
 @pytest.mark.parametrize("signal", [0.1, 1.0, 3.0])
 def test_where_the_background_explains_more_than_was_seen_the_bound_is_that_of_no_signal(signal):
-    """One secret, seen in two places alike: there the bound is the log-likelihood that a signal costs, no more."""
+    """One secret, seen in two places alike:
+    there the bound is the log-likelihood that a signal costs, no more.
+    """
     m, n, b = np.array([[0.5, 0.5]]), np.array([5.0, 5.0]), np.array([10.0, 10.0])
     lost = signal - 10 * np.log1p(signal / 20)
     assert gap(np.array([signal]), m, n, b) == pytest.approx(lost / 10, rel=1e-9)

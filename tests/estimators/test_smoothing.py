@@ -1,4 +1,6 @@
-"""The penalised maximum is what the oracle's step ends in, is certified, and moves with the problem as it should."""
+"""The penalised maximum is what the oracle's step ends in, is certified,
+and moves with the problem as it should.
+"""
 
 import math
 

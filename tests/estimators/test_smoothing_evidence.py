@@ -1,4 +1,6 @@
-"""The penalty on a large plane: the slope of the evidence against differences of the exact one, and where it ends."""
+"""The penalty on a large plane:
+the slope of the evidence against differences of the exact one, and where it ends.
+"""
 
 import math
 

@@ -1,4 +1,6 @@
-"""`smooth` of the frequencies is what the reports say of the users, if these are drawn from the smooth distribution."""
+"""`smooth` of the frequencies is what the reports say of the users,
+if these are drawn from the smooth distribution.
+"""
 
 import itertools
 import math

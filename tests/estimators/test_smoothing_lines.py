@@ -1,4 +1,6 @@
-"""On a line with geometric noise a step of `smooth` costs O(k), and its answers are those of the dense matrix."""
+"""On a line with geometric noise a step of `smooth` costs O(k),
+and its answers are those of the dense matrix.
+"""
 
 import numpy as np
 import pytest

@@ -1,4 +1,5 @@
-"""What holds on average: bias, error, consistency, the law of the likelihood ratio, the fit at the truth.
+"""What holds on average:
+bias, error, consistency, the law of the likelihood ratio, the fit at the truth.
 
 Every check is a function that can fail, and is seen to fail on a wrong reference. The seeds are
 fixed; FALSE_ALARM is the rate at which a check would fail a correct program if they were not.
@@ -23,7 +24,9 @@ MECHANISMS = {
 
 
 def assert_mean(samples, expected):
-    """The mean of independent rows is `expected`, judged by its own standard error, coordinate by coordinate."""
+    """The mean of independent rows is `expected`, judged by its own standard error,
+    coordinate by coordinate.
+    """
     samples = np.asarray(samples, dtype=float).reshape(len(samples), -1)
     error = samples.std(axis=0, ddof=1) / np.sqrt(len(samples))
     z = np.abs(samples.mean(axis=0) - expected) / error
@@ -121,7 +124,9 @@ def slope(mechanism, believed, sizes, repetitions, rng):
 
 
 def assert_consistent(mechanism, believed, sizes, repetitions, rng):
-    """Slope -1/2, within what medians of errors with a coefficient of variation below 0.5 scatter."""
+    """Slope -1/2, within what medians of errors with a coefficient
+    of variation below 0.5 scatter.
+    """
     log_n = np.log(sizes)
     scatter = 1.25 * 0.5 / np.sqrt(repetitions) / np.sqrt(((log_n - log_n.mean()) ** 2).sum())
     found = slope(mechanism, believed, sizes, repetitions, rng)
@@ -156,7 +161,9 @@ def test_the_check_of_consistency_sees_a_wrong_channel(name, rng):
 
 
 def likelihood_ratios(rng, repetitions=400, n=20_000):
-    """2 (L(MLE) - L(truth)): chi-square with k - 1 degrees of freedom at an interior truth, by Wilks."""
+    """2 (L(MLE) - L(truth)):
+    chi-square with k - 1 degrees of freedom at an interior truth, by Wilks.
+    """
     mechanism, found = ik.RandomizedResponse(4, 2.0), []
     for _ in range(repetitions):
         tally = mechanism.simulate(rng.multinomial(n, THETA), rng)

@@ -19,7 +19,8 @@ MAX_STEPS = 3000
 
 
 def by_hand(instance, met, most=MAX_STEPS):
-    """The first step at which `met(now, before)` holds, on the oracle's iterates, and how near the decisions were.
+    """The first step at which `met(now, before)` holds, on the oracle's iterates,
+    and how near the decisions were.
 
     `met` returns (value, bound): stop when value is below the bound. The margin tells that no
     decision hangs on the last digits, in which two correct programs may differ.

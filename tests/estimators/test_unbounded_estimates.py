@@ -1,4 +1,6 @@
-"""What is estimated on the part between the reports is the estimate on every larger part, and its certificate holds."""
+"""What is estimated on the part between the reports is the estimate on every larger part,
+and its certificate holds.
+"""
 
 import numpy as np
 import pytest

@@ -1,4 +1,6 @@
-"""Reports that get lost, and unfolding with a background: against iterations and optimisers of others."""
+"""Reports that get lost, and unfolding with a background:
+against iterations and optimisers of others.
+"""
 
 from dataclasses import fields
 
@@ -36,7 +38,9 @@ def poisson(numbers, response, counts, background=0.0):
 
 
 def iterated(response, counts, background, steps):
-    """Richardson and Lucy's iteration with efficiencies and a background, as physicists write it."""
+    """Richardson and Lucy's iteration with efficiencies
+    and a background, as physicists write it.
+    """
     numbers, efficiency = np.ones(len(response)), response.sum(axis=1)
     for _ in range(steps):
         numbers = numbers * (response @ (counts / (numbers @ response + background))) / efficiency

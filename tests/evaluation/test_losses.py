@@ -1,4 +1,6 @@
-"""Losses: the earth mover's distance by four programs, the laws of a distance, units, and bad input."""
+"""Losses: the earth mover's distance by four programs,
+the laws of a distance, units, and bad input.
+"""
 
 import numpy as np
 import ot

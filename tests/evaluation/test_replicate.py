@@ -1,4 +1,6 @@
-"""Repetitions: the numbers of a loop written by hand, whatever the order, the processes and the interruptions."""
+"""Repetitions: the numbers of a loop written by hand, whatever the order,
+the processes and the interruptions.
+"""
 
 import importlib
 from dataclasses import replace

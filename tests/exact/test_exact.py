@@ -1,4 +1,6 @@
-"""Draws without roundings: digits of chances against series of fractions, and laws by following every bit."""
+"""Draws without roundings:
+digits of chances against series of fractions, and laws by following every bit.
+"""
 
 import math
 from fractions import Fraction
@@ -174,7 +176,9 @@ def test_a_table_is_drawn_as_it_is():
 
 
 def test_a_table_follows_all_its_digits():
-    """With few of them the tree has an end, and every probability is that of the weights: none is left."""
+    """With few of them the tree has an end,
+    and every probability is that of the weights: none is left.
+    """
     table = exact.Table(np.array([[0.3, 0.0, 0.7]]))
     table.bits, table.weights = 6, lambda _: [19, 0, 45]
     found, left = law(lambda source: int(table.draw(np.array([0]), source)[0]), digits=4, depth=20)
@@ -213,7 +217,9 @@ def test_the_operating_systems_bits_fill_their_width():
 
 
 def test_one_file_alone_asks_the_operating_system():
-    """What is drawn in experiments has a seed; the architecture's test does not know this source of bits."""
+    """What is drawn in experiments has a seed;
+    the architecture's test does not know this source of bits.
+    """
     assert [name_of(path) for path in SOURCES if "urandom" in path.read_text("utf8")] == [
         "ibukit.exact.random_bits"
     ]
@@ -227,7 +233,9 @@ RATES = [
 
 
 def offsets_of(rates, rng):
-    """Along both sides: uniform up to what is computed, a few nats, a step or none, and the last ones."""
+    """Along both sides: uniform up to what is computed, a few nats,
+    a step or none, and the last ones.
+    """
     columns = []
     for rate in rates:
         most = min(acceptance_bounds.STEPS_COMPUTED, int(acceptance_bounds.NATS_COMPUTED / rate))
@@ -292,7 +300,9 @@ def test_roots_and_exponentials_of_whole_numbers(rng):
 
 @pytest.mark.parametrize("digits", [4, 31, 64])
 def test_an_offset_is_kept_by_all_digits_of_its_chance(digits):
-    """The word before that of the chance keeps it, the next one does not, and its own is followed by more."""
+    """The word before that of the chance keeps it, the next one does not,
+    and its own is followed by more.
+    """
     rate, sizes = Fraction(1, 2**10), np.array([[500, 900]])
     chance = exact.distance_excess(Fraction(1), 500 * rate, 300 * rate, acceptance_bounds.MIN_SLOPE)
     head, more = chance.floor(digits), chance.floor(2 * digits) & 2**digits - 1

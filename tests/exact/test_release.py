@@ -1,4 +1,6 @@
-"""What `release` draws: the laws of the classes, the level that is claimed, labels, and what has no sampler."""
+"""What `release` draws: the laws of the classes, the level that is claimed,
+labels, and what has no sampler.
+"""
 
 import math
 from dataclasses import dataclass
@@ -30,7 +32,9 @@ LISTED = [
 
 @pytest.mark.parametrize(("mechanism", "depth"), LISTED, ids=lambda case: str(case)[:30])
 def test_the_law_is_the_matrix(mechanism, depth):
-    """Each branch of the random bits is followed; what is left after `depth` of them bounds the difference."""
+    """Each branch of the random bits is followed;
+    what is left after `depth` of them bounds the difference.
+    """
     codes = {
         str(row.tolist()): z
         for z, row in enumerate(mechanism.restore_reports(mechanism._all_reports))
@@ -128,7 +132,8 @@ def test_the_level_is_infinite_where_a_report_rules_a_secret_out():
 
 
 def test_what_doubles_give_away_is_kept():
-    """Of geometric noise drawn in doubles no report is farther than about 36 / epsilon; here the tail goes on.
+    """Of geometric noise drawn
+    in doubles no report is farther than about 36 / epsilon; here the tail goes on.
 
     The bits that decide are handed in: noise of 1000 at epsilon 1 needs some 1500 zeros, and there
     they are.

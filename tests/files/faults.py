@@ -1,4 +1,6 @@
-"""What happens to files and who writes them: full disks, interrupts, closed folders, strange content."""
+"""What happens to files and who writes them:
+full disks, interrupts, closed folders, strange content.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ import numpy as np
 
 @contextlib.contextmanager
 def full_disk(size: int) -> Iterator[None]:
-    """No file may grow beyond so many bytes: the system itself stops a write halfway, as on a full disk."""
+    """No file may grow beyond so many bytes:
+    the system itself stops a write halfway, as on a full disk.
+    """
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -32,7 +36,9 @@ def full_disk(size: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def read_only_folder() -> Iterator[Path]:
-    """A folder in which nobody may write, with a file `old`; an administrator, who may always, is somebody else now."""
+    """A folder in which nobody may write, with a file `old`;
+    an administrator, who may always, is somebody else now.
+    """
     with tempfile.TemporaryDirectory() as name:  # that of pytest belongs to one user
         folder = Path(name)
         (folder / "old").write_bytes(b"as it was")

@@ -1,4 +1,6 @@
-"""What files are tied to: the same text in every session, and another one where something differs."""
+"""What files are tied to:
+the same text in every session, and another one where something differs.
+"""
 
 from functools import partial
 

@@ -380,7 +380,9 @@ def test_parameters_of_strangers_are_not_executed(suffix, text, tmp_path, monkey
 
 
 def test_the_faults_are_there(tmp_path):
-    """What the other tests lean on: a write is stopped halfway, a folder refuses, a pickle does execute."""
+    """What the other tests lean on:
+    a write is stopped halfway, a folder refuses, a pickle does execute.
+    """
     path = tmp_path / "half"
     with full_disk(10), path.open("wb", buffering=0) as file:
         assert file.write(b"x" * 20) == 10

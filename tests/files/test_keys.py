@@ -1,4 +1,6 @@
-"""Which random numbers a mechanism meets: the recorded words, what they may depend on and what they may not."""
+"""Which random numbers a mechanism meets:
+the recorded words, what they may depend on and what they may not.
+"""
 
 import dataclasses
 

@@ -19,7 +19,9 @@ REFUSED = (ik.errors.ForeignFile, ik.errors.DataChanged)
 
 
 def one_of_each():
-    """Mechanisms of every form: with arrays, with others inside, without an end, with labels of all kinds."""
+    """Mechanisms of every form:
+    with arrays, with others inside, without an end, with labels of all kinds.
+    """
     more = [
         ik.FreeWill([ik.RandomizedResponse(3, 1.0), ik.Rappor(3, 2.0)], [0.25, 0.75]),
         ik.PlanarGeometric(ik.Grid(None, None, cell_size=(1.0, 0.5), unit="km"), 1.0),
@@ -133,7 +135,9 @@ class Bomb:
 
 
 def test_no_file_is_executed(tally, tmp_path, monkeypatch):
-    """Whoever can write the checksum can write anything: numbers and names of mechanisms, and no more."""
+    """Whoever can write the checksum can write anything:
+    numbers and names of mechanisms, and no more.
+    """
     monkeypatch.chdir(tmp_path)
     bomb = pickle.dumps(Bomb())
     hostile = {

@@ -1,4 +1,6 @@
-"""Variances on a plane without a matrix: against the matrix, and refused where they are not proved."""
+"""Variances on a plane without a matrix:
+against the matrix, and refused where they are not proved.
+"""
 
 import numpy as np
 import pytest

@@ -1,4 +1,6 @@
-"""Standard errors at every size: against exact fractions, against a matrix, and where there is none to be had."""
+"""Standard errors at every size:
+against exact fractions, against a matrix, and where there is none to be had.
+"""
 
 import pickle
 from dataclasses import replace
@@ -47,7 +49,9 @@ TALLIES = {
 
 
 def probabilities(tally):
-    """The columns as they are: what an operator makes of them is another machine's in its last digits."""
+    """The columns as they are:
+    what an operator makes of them is another machine's in its last digits.
+    """
     return np.concatenate([part.channel.rows(np.arange(tally.k)) for part in tally.parts], axis=1)
 
 
@@ -68,7 +72,9 @@ def test_covariances_are_those_of_exact_arithmetic(name, rng):
 
 
 def by_singular_values(tally, theta):
-    """Pseudo-inverse on the directions that keep the sum; inf where a flat one moves a probability."""
+    """Pseudo-inverse on the directions that keep the sum;
+    inf where a flat one moves a probability.
+    """
     k = tally.k
     columns = tally.matrix()
     centred = (columns - columns.mean(axis=0)) * np.sqrt(tally.counts) / (theta @ columns)

@@ -1,1 +1,3 @@
-"""What other programs answer, recorded once, and how far their answers are ours; README.md has the table."""
+"""What other programs answer, recorded once,
+and how far their answers are ours; README.md has the table.
+"""

@@ -1,4 +1,6 @@
-"""The inputs that every program is given: whole numbers and closed formulas, so that nothing has to be recorded."""
+"""The inputs that every program is given:
+whole numbers and closed formulas, so that nothing has to be recorded.
+"""
 
 import numpy as np
 

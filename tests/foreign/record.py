@@ -53,14 +53,17 @@ def read(name: str) -> dict[str, Any]:
     hashes = dict(reversed(line.split("  ")) for line in SUMS.read_text("utf8").splitlines())
     if sha256(path) != hashes[path.name]:
         raise ValueError(
-            f"{path.name} is not what was recorded: its SHA-256 is {sha256(path)}. Run `make foreign`."
+            f"{path.name} is not what was recorded: its SHA-256 is {sha256(path)}. Run `make"
+            " foreign`."
         )
     answers: dict[str, Any] = json.loads(path.read_text("utf8"))
     return answers
 
 
 def _record_all(privic: list[str]) -> None:
-    """Run the scripts one after the other, each in a process of its own, and say whose program is missing."""
+    """Run the scripts one after the other, each in a process of its own,
+    and say whose program is missing.
+    """
     missing = []
     for script in sorted(HERE.glob("record_*.py")):
         name = script.stem.removeprefix("record_")

@@ -1,4 +1,6 @@
-"""Clarabel, through cvxpy: the primal and the dual problem of the maximum likelihood, by its default and tightly."""
+"""Clarabel, through cvxpy:
+the primal and the dual problem of the maximum likelihood, by its default and tightly.
+"""
 
 from importlib.metadata import version
 

@@ -1,4 +1,6 @@
-"""mixsqp, in R: the maximum likelihood of both instances by its default control and by a tight one."""
+"""mixsqp, in R: the maximum likelihood of both instances
+by its default control and by a tight one.
+"""
 
 import subprocess
 

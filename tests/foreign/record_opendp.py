@@ -1,4 +1,6 @@
-"""opendp: how often each of its exact samplers gave each report, and the levels that it says they have."""
+"""opendp: how often each of its exact samplers gave each report,
+and the levels that it says they have.
+"""
 
 from collections import Counter
 from importlib.metadata import version

@@ -1,4 +1,5 @@
-"""The PRIVIC authors' functions on a small city; their module reads its data when imported, so they are taken singly.
+"""The PRIVIC authors' functions on a small city;
+their module reads its data when imported, so they are taken singly.
 
 The first argument is the path of privic_functions.py in a checkout of github.com/blitzwas/PRIVIC,
 commit 21a460cf.
@@ -40,7 +41,8 @@ def functions(path):
 
 if len(sys.argv) < 2:
     sys.exit(
-        "name privic_functions.py: git clone https://github.com/blitzwas/PRIVIC, then make foreign PRIVIC=..."
+        "name privic_functions.py: git clone https://github.com/blitzwas/PRIVIC, then make foreign"
+        " PRIVIC=..."
     )
 file = Path(sys.argv[1])
 blahut_arimoto, ibu, laplace, distance = functions(file)

@@ -1,4 +1,6 @@
-"""pure-ldp: its servers on reports that are given, and the levels that its RAPPOR chooses and says it has."""
+"""pure-ldp: its servers on reports that are given,
+and the levels that its RAPPOR chooses and says it has.
+"""
 
 from importlib.metadata import version
 

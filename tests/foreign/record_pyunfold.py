@@ -1,4 +1,6 @@
-"""PyUnfold: D'Agostini's unfolding from a flat start, by its default rule, with its statistical errors."""
+"""PyUnfold: D'Agostini's unfolding from a flat start, by its default rule,
+with its statistical errors.
+"""
 
 from importlib.metadata import version
 

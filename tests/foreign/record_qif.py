@@ -1,4 +1,6 @@
-"""qif: its IBU by its own rule and to the end, its matrices and measures, and its optimal mechanism."""
+"""qif: its IBU by its own rule and to the end, its matrices and measures,
+and its optimal mechanism.
+"""
 
 from importlib.metadata import version
 

@@ -99,7 +99,9 @@ def test_the_authors_blahut_arimoto_is_ours():
 
 
 def test_the_authors_laplace_is_an_exponential_mechanism_of_twice_its_parameter():
-    """Each row is divided by its sum, so its level is not the parameter: on this city 30 % above."""
+    """Each row is divided by its sum,
+    so its level is not the parameter: on this city 30 % above.
+    """
     theirs = read("privic")
     np.testing.assert_allclose(
         theirs["Laplace"], ik.Exponential(CITY, 2 * BETA).matrix(), rtol=1e-12

@@ -1,4 +1,5 @@
-"""opendp's exact samplers: the law that it drew from, 100,000 times each, is the law of our `release`.
+"""opendp's exact samplers:
+the law that it drew from, 100,000 times each, is the law of our `release`.
 
 What was drawn is fixed, and our own bits have a seed, so a test has one outcome. When drawn anew, a
 right sampler fails each of the seven tests of a law with probability 1e-6, and each of the seven
@@ -70,7 +71,9 @@ def drawn(name):
 
 
 def tail(observed, expected):
-    """P(chi-square as large as this); cells with few expected draws are one, as is what never came."""
+    """P(chi-square as large as this);
+    cells with few expected draws are one, as is what never came.
+    """
     often = expected >= MIN_EXPECTED
     observed, expected = observed[often], expected[often]
     rest = DRAWS - expected.sum()

@@ -1,4 +1,6 @@
-"""qif, PyUnfold, mixsqp and Clarabel on the same two likelihoods: their steps, their ends and their errors."""
+"""qif, PyUnfold, mixsqp and Clarabel on the same two likelihoods:
+their steps, their ends and their errors.
+"""
 
 import numpy as np
 import pytest
@@ -85,7 +87,8 @@ def test_the_default_rule_of_pyunfold_stops_far_from_the_maximum(name, best):
 
 
 def errors(matrix, counts, steps, swapped):
-    """Standard deviations of an IBU's numbers, each count Poisson: the derivative goes along with the steps.
+    """Standard deviations of an IBU's numbers, each count Poisson:
+    the derivative goes along with the steps.
 
     With `swapped` the derivative so far and the new weights stand in each other's place in the last
     product.
@@ -126,7 +129,9 @@ def by_differences(matrix, counts, steps, h=1e-3):
 
 @pytest.mark.parametrize("name", ["small", "line", "line, 25 steps"])
 def test_the_statistical_errors_of_pyunfold_are_not_those_of_its_steps(name):
-    """From the third step on two factors are swapped in its derivative: it is off by up to 14 %, both ways."""
+    """From the third step on two factors are swapped in its derivative:
+    it is off by up to 14 %, both ways.
+    """
     theirs = read("pyunfold")[name]
     (matrix, counts), steps = INSTANCES[name.split(",")[0]], theirs["num_iterations"]
     right = by_differences(matrix, counts, steps)

@@ -1,4 +1,6 @@
-"""multi-freq-ldpy and pure-ldp on the same reports; benchmarks/results/library_errors.csv has what they get wrong."""
+"""multi-freq-ldpy and pure-ldp on the same reports;
+benchmarks/results/library_errors.csv has what they get wrong.
+"""
 
 from pathlib import Path
 
@@ -26,7 +28,9 @@ TALLIES = {
 
 
 def second_round():
-    """L-GRR's two rounds of k-RR: the second with the chance that it computes, p in the first and q beside it."""
+    """L-GRR's two rounds of k-RR:
+    the second with the chance that it computes, p in the first and q beside it.
+    """
     e, first = np.exp(EPSILON), np.exp(2 * EPSILON)
     p1 = first / (first + SECRETS - 1)
     q1 = (1 - p1) / (SECRETS - 1)
@@ -57,7 +61,9 @@ def test_the_ibu_of_multi_freq_ldpy_is_the_maximum_for_k_rr():
 
 
 def test_its_ibu_of_bits_is_not_their_maximum():
-    """It takes the frequencies of the bits for those of reports; bits of one user say more together."""
+    """It takes the frequencies of the bits for those of reports;
+    bits of one user say more together.
+    """
     theta = read("multi_freq_ldpy")["OUE IBU"]
     assert ik.gap(TALLIES["OUE"], theta) > 0.01
     # each one a report of k-RR, with 1/2 for the secret and 1 / (e^eps + 1) for any other, up to a
@@ -69,7 +75,9 @@ def test_its_ibu_of_bits_is_not_their_maximum():
 
 
 def test_its_longitudinal_k_rr_has_another_level_than_the_one_asked_for():
-    """Its estimates fit its own reports. The matrix of its IBU leaves out the paths by a third value."""
+    """Its estimates fit its own reports.
+    The matrix of its IBU leaves out the paths by a third value.
+    """
     theirs = read("multi_freq_ldpy")
     p1, q1, p2, q2 = second_round()
     own, other, paths = p1 * p2 + (1 - p1) * q2, p1 * q2 + q1 * p2, (SECRETS - 2) * q1 * q2
@@ -95,7 +103,9 @@ def printed(library, part):
 
 
 def test_its_ibu_takes_the_matrix_for_its_transpose():
-    """So it solves A theta = q where the reports have A^T theta = q: its numbers are no distribution."""
+    """So it solves A theta = q where the reports have A^T theta = q:
+    its numbers are no distribution.
+    """
     theirs = read("multi_freq_ldpy")["IBU of a matrix that is not symmetric"]
     np.testing.assert_allclose(theirs, np.linalg.solve(TWO, TWO_FREQUENCIES), atol=1e-9)
     assert round(theirs[0], 2) == printed("multi-freq-ldpy", "IBU multiplies by the matrix")[0]
@@ -116,7 +126,9 @@ def test_its_variance_does_not_depend_on_the_frequency():
 
 
 def test_the_rappor_of_pure_ldp_spends_more_than_was_asked_for():
-    """Its own level counts the hash functions, its choice of f does not; and two digits round to no noise at all."""
+    """Its own level counts the hash functions, its choice of f does not;
+    and two digits round to no noise at all.
+    """
     theirs = read("pure_ldp")
     f, none = theirs["RAPPOR f of 3 and 12"]
     assert f == round(2 / (1 + np.exp(3 / 2)), 2)

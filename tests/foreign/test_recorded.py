@@ -1,4 +1,6 @@
-"""Each recorded file has its hash, its script and its line in the table, and a number that was changed is noticed."""
+"""Each recorded file has its hash, its script and its line in the table,
+and a number that was changed is noticed.
+"""
 
 import json
 import re

@@ -1,1 +1,3 @@
-"""Every public function and class on every kind of wrong input: `make fuzz`, by tests/house/test_fuzz.py."""
+"""Every public function and class on every kind of wrong input:
+`make fuzz`, by tests/house/test_fuzz.py.
+"""

@@ -1,4 +1,6 @@
-"""Each public name with the calls that a reader makes of it: the function, the class, the methods of what it makes."""
+"""Each public name with the calls that a reader makes of it:
+the function, the class, the methods of what it makes.
+"""
 
 import inspect
 from collections.abc import Callable
@@ -111,7 +113,9 @@ def _call(name, function, owner, run, kind=None):
 
 
 def _fits(name, function):
-    """Whether a reader calls this method: what modules promise to each other takes arrays that are checked."""
+    """Whether a reader calls this method:
+    what modules promise to each other takes arrays that are checked.
+    """
     return name not in EXTENSION and not any(map(promised, parameters(function).values()))
 
 

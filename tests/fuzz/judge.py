@@ -1,4 +1,6 @@
-"""What may come of a call: a right answer, or an error that names the argument; within its time, and without a NaN."""
+"""What may come of a call: a right answer, or an error that names the argument;
+within its time, and without a NaN.
+"""
 
 import faulthandler
 import math
@@ -28,12 +30,15 @@ class Unclear(AssertionError):
 
 
 class TooSlow(BaseException):
-    """No answer in time: not an Exception, so that nothing in between takes it for one of its own."""
+    """No answer in time: not an Exception,
+    so that nothing in between takes it for one of its own.
+    """
 
 
 @contextmanager
 def watched(seconds=SECONDS):
-    """Interrupt after so many seconds of processor time, on a busy machine too, or ten times as many by the clock.
+    """Interrupt after so many seconds of processor time, on a busy machine too,
+    or ten times as many by the clock.
 
     Where compiled code does not listen, print where it is and end the process.
     """
@@ -90,7 +95,9 @@ def outcomes(calls, seconds=SECONDS):
 
 
 def check_error(error, arguments):
-    """A named error, or one of wrong values, wrong types or a file that is not there, which names an argument."""
+    """A named error, or one of wrong values,
+    wrong types or a file that is not there, which names an argument.
+    """
     if isinstance(error, ik.IbukitError):
         if isinstance(error, ik.ConvergenceError) and isinstance(error.estimate, ik.Estimate):
             check_answer(error.estimate)
@@ -150,7 +157,9 @@ def check_estimate(estimate):
 
 
 def check_gap(estimate, tally):
-    """No other distribution has a mean log-likelihood above that of the estimate by more than the gap."""
+    """No other distribution has a mean log-likelihood above that
+    of the estimate by more than the gap.
+    """
     theta = np.asarray(estimate.distribution)
     seen = tally.counts > 0
     q = tally.frequencies[seen]
@@ -168,7 +177,8 @@ def check_gap(estimate, tally):
         other = level(rival)
         if other > own + estimate.gap + ROUNDING * max(1.0, abs(own)):
             raise Unclear(
-                f"{rival} has a mean log-likelihood of {other}, the estimate {own} and a gap {estimate.gap}"
+                f"{rival} has a mean log-likelihood of {other}, the estimate {own} and a gap"
+                f" {estimate.gap}"
             )
 
 

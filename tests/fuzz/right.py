@@ -1,4 +1,6 @@
-"""A right value for every parameter of the public functions, by its name, with its owner's in front if need be."""
+"""A right value for every parameter of the public functions, by its name,
+with its owner's in front if need be.
+"""
 
 import inspect
 import re
@@ -251,14 +253,18 @@ def parameters(function):
 
 
 def key_of(owner: str, name: str) -> str:
-    """Where the right value of a parameter stands: under its owner's name and its own, or its own."""
+    """Where the right value of a parameter stands:
+    under its owner's name and its own, or its own.
+    """
     cls, _, method = owner.partition(".")
     keys = (f"{owner}.{name}", f"{method}.{name}", f"{cls}.{name}", name)
     return next((key for key in keys if key in RIGHT), "")
 
 
 def promised(parameter) -> bool:
-    """Whether an argument is a promise between modules: an array by its type, or what only they make."""
+    """Whether an argument is a promise between modules:
+    an array by its type, or what only they make.
+    """
     return (
         re.match(
             r"NDArray|Floats|Ints|Bits|Iterate|Merged|Problem|Channel", str(parameter.annotation)

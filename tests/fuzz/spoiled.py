@@ -1,4 +1,6 @@
-"""What people hand in by mistake: values of no use anywhere, a right value spoiled, a right value in another dress."""
+"""What people hand in by mistake:
+values of no use anywhere, a right value spoiled, a right value in another dress.
+"""
 
 from decimal import Decimal
 from fractions import Fraction

@@ -1,4 +1,6 @@
-"""A small world that fits together: an alphabet, a mechanism over it, a tally of its reports, an estimate of that."""
+"""A small world that fits together:
+an alphabet, a mechanism over it, a tally of its reports, an estimate of that.
+"""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -59,7 +61,9 @@ IN_THE_PLANE = {"PlanarGeometric", "TruncatedPlanarGeometric", "PlanarLaplace", 
 
 @dataclass(frozen=True)
 class World:
-    """What Hypothesis chooses; all else follows from it, so that a failure is repeated from one printed line."""
+    """What Hypothesis chooses;
+    all else follows from it, so that a failure is repeated from one printed line.
+    """
 
     k: int = 3
     letters: str = "number"

@@ -17,7 +17,10 @@ SQUARE = np.array([[0.9, 0.1], [0.3, 0.7]])
         (SQUARE.T, r"row 0 sums to 1\.2; its columns do: is it transposed\? Pass matrix\.T"),
         (
             SQUARE * 0.5,
-            r"row 0 sums to 0\.5; if reports get lost, .* pass efficiency=True; if the columns are the secr",
+            (
+                r"row 0 sums to 0\.5; if reports get lost, .* pass efficiency=True; if the columns"
+                r" are the secr"
+            ),
         ),
         (SQUARE * 10, r"row 0 sums to 10; is it transposed\?"),
         (SQUARE * (1 + 1e-6), r"row 0 sums to 1\.000001; if that is rounding, normalize=True"),

@@ -1,4 +1,6 @@
-"""The named errors: where they live, what they are, and that each message names the argument and the value."""
+"""The named errors: where they live, what they are,
+and that each message names the argument and the value.
+"""
 
 import pickle
 

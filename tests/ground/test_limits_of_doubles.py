@@ -1,4 +1,6 @@
-"""Numbers at the limits of doubles: a result or a named error, never an OverflowError on the way."""
+"""Numbers at the limits of doubles:
+a result or a named error, never an OverflowError on the way.
+"""
 
 from fractions import Fraction
 
@@ -19,7 +21,9 @@ HUGE = 10**400
     "family", FAMILIES, ids=lambda family: getattr(family, "__name__", str(family))
 )
 def test_a_tolerance_below_what_doubles_can_tell_is_missed_quietly(family, rng):
-    """Steps go on where slack times mass has vanished, and a quotient of two such products has no bounds."""
+    """Steps go on where slack times mass has vanished,
+    and a quotient of two such products has no bounds.
+    """
     for _ in range(8):
         matrix, counts = draw(family, rng)
         keep = counts > 0
@@ -31,7 +35,7 @@ def test_a_tolerance_below_what_doubles_can_tell_is_missed_quietly(family, rng):
 
 
 def test_bits_that_are_set_by_chance_once_in_1e282_reports():
-    """One row of a report over another has a probability ratio whose square is beyond the doubles."""
+    """The ratio of the probabilities of two rows has a square that is beyond the doubles."""
     mechanism = unchecked(ik.Rappor, 8, 1300.0)
     tally = mechanism.tally(np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1))
     channel = tally.parts[0].channel

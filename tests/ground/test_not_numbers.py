@@ -1,4 +1,6 @@
-"""What numpy would take for numbers without a word: masks, imaginary parts, texts, dates, sums beyond 64 bits."""
+"""What numpy would take for numbers without a word:
+masks, imaginary parts, texts, dates, sums beyond 64 bits.
+"""
 
 import numpy as np
 import pytest
@@ -165,7 +167,9 @@ def test_a_mechanism_without_a_matrix_is_named():
 
 
 def test_four_billion_reports_are_tested_for_an_attack(monkeypatch):
-    """Numpy draws halves of less than 10^9; above, each report goes to one by a coin, with the same level."""
+    """Numpy draws halves of less than 10^9;
+    above, each report goes to one by a coin, with the same level.
+    """
     people = np.random.default_rng(1)
     attacked = K3.tally_counts(np.array([2, 1, 1]) * 10**9)
     assert not attack.detect_poisoning(attacked, rng=people).attacked
@@ -179,7 +183,9 @@ def test_four_billion_reports_are_tested_for_an_attack(monkeypatch):
 @pytest.mark.parametrize("k", [3, 4])
 @pytest.mark.filterwarnings("error")
 def test_a_nat_of_epsilon_costs_half_a_nat_of_entropy_for_each_free_number(k):
-    """C_F is of the order of e^-eps where reports hide little: it is a difference of far larger covariances."""
+    """C_F is of the order of e^-eps where reports hide little:
+    it is a difference of far larger covariances.
+    """
     levels = (30.0, 36.0)
     near, far = (
         bayes_limits(ik.RandomizedResponse(k, e), 1.0, rng=np.random.default_rng(1), draws=50)
@@ -192,7 +198,9 @@ def test_a_nat_of_epsilon_costs_half_a_nat_of_entropy_for_each_free_number(k):
 
 @pytest.mark.parametrize("distortion", [1e-30, 1e-100, 1e-300])
 def test_next_to_nothing_of_distortion(distortion):
-    """Neighbours are at distance 1, so the distortion is about 2 exp(-beta) times the chance of an inner secret."""
+    """Neighbours are at distance 1,
+    so the distortion is about 2 exp(-beta) times the chance of an inner secret.
+    """
     point = ik.rate_distortion(ik.uniform(5), ik.Line(0, 4), distortion=distortion)
     assert point.gap <= 1e-9
     assert point.distortion == pytest.approx(distortion, rel=1e-9)

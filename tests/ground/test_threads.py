@@ -1,4 +1,6 @@
-"""One thread for linear algebra: in several threads at once, and what the user had set is restored."""
+"""One thread for linear algebra:
+in several threads at once, and what the user had set is restored.
+"""
 
 import subprocess
 import sys
@@ -51,7 +53,9 @@ def user_sets(number):
 
 
 def first_in_first_out(limit):
-    """Two threads, the second comes later and stays longer: what it sees alone, and what is left behind."""
+    """Two threads, the second comes later and stays longer:
+    what it sees alone, and what is left behind.
+    """
     second_in, first_out = threading.Event(), threading.Event()
 
     def stays_longer():

@@ -1,4 +1,6 @@
-"""Extremes that a user may meet: noise that no integer holds, files that are not quite CSV, tolerances too fine."""
+"""Extremes that a user may meet:
+noise that no integer holds, files that are not quite CSV, tolerances too fine.
+"""
 
 import copy
 import csv
@@ -30,7 +32,9 @@ def estimated(file, out, *options):
 @pytest.mark.parametrize("kind", [ik.LinearGeometric, ik.TruncatedGeometric])
 @pytest.mark.parametrize("epsilon", [4.9e-15, 1e-17, 1e-30, 5e-324])
 def test_noise_that_integers_cannot_hold_is_refused(kind, epsilon):
-    """Draws above 2^53 are even, those above 2^63 are cut; two of these differ by 0, and the report is the secret."""
+    """Draws above 2^53 are even, those above 2^63 are cut;
+    two of these differ by 0, and the report is the secret.
+    """
     with pytest.raises(ValueError, match=f"epsilon must be at least 5e-15, got {epsilon!r}"):
         kind(4, epsilon)
 

@@ -145,7 +145,10 @@ def test_an_import_downstream_is_found(module, source):
 
 
 def test_what_type_checkers_alone_read_counts():
-    source = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from ibukit.estimate import Estimate\n"
+    source = (
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from ibukit.estimate import"
+        " Estimate\n"
+    )
     assert wrong_way("ibukit.errors", source) == ["ibukit.estimate"]
 
 
@@ -177,7 +180,9 @@ def test_reading_the_book_is_found(source):
 
 
 def global_randomness(source, seeded=()):
-    """Anything random but a Generator that was handed in; `seeded` may be called with an argument to make one."""
+    """Anything random but a Generator that was handed in;
+    `seeded` may be called with an argument to make one.
+    """
     findings = [
         name for name in imports(source) if name.split(".")[0] in ("random", "secrets", "uuid")
     ]
@@ -431,7 +436,9 @@ def public_methods(kind):
 
 
 def first_line_errors(thing):
-    """Docstrings of a public thing and of its methods whose first line is too long or is no sentence."""
+    """Docstrings of a public thing and
+    of its methods whose first line is too long or is no sentence.
+    """
     members = dict(public_methods(thing)) if inspect.isclass(thing) else {}
     return [
         f"{name}: {first!r} has {len(first)} characters"
@@ -452,7 +459,9 @@ def test_a_long_first_line_is_found():
         """Short enough."""
 
         def long(self):
-            """A sentence that says what it returns, how it is computed, and why, all on one line."""
+            """A sentence that says what it returns, how it is computed,
+            and why, all on one line.
+            """
 
         @cached_property
         def open(self):

@@ -1,4 +1,6 @@
-"""Orders and spellings of arguments: one for all, and no call in another order is taken for this one."""
+"""Orders and spellings of arguments:
+one for all, and no call in another order is taken for this one.
+"""
 
 import inspect
 from functools import partial

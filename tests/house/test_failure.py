@@ -1,4 +1,6 @@
-"""One rule for failure: what iterates takes `strict`, and where it misses its goal the error carries what is best."""
+"""One rule for failure: what iterates takes `strict`,
+and where it misses its goal the error carries what is best.
+"""
 
 import ast
 import functools
@@ -40,7 +42,9 @@ def in_module(name):
 
 
 def lame_solvers(monkeypatch):
-    """Every solver stops on the way, at a point between the one it finds and the uniform distribution."""
+    """Every solver stops on the way,
+    at a point between the one it finds and the uniform distribution.
+    """
 
     def run(solver, problem, tol):
         theta, steps = solver.run(problem, tol)
@@ -308,7 +312,9 @@ def distributions_in(found):
 
 
 def usable(found):
-    """Whether a result can be gone on with: distributions that are ones, numbers that are finite."""
+    """Whether a result can be gone on with:
+    distributions that are ones, numbers that are finite.
+    """
     numbers = [
         number
         for number in (found if isinstance(found, tuple) else (found,))
@@ -320,7 +326,9 @@ def usable(found):
 
 
 def findings(strict, lenient):
-    """What is wrong with the way in which a call with `strict` fails, beside what it returns without."""
+    """What is wrong with the way in which a call with `strict` fails,
+    beside what it returns without.
+    """
     try:
         strict()
     except ik.ConvergenceError as error:
@@ -436,7 +444,9 @@ def test_a_bare_error_is_found(source):
 
 
 def raising(source):
-    """Public functions and methods that raise ConvergenceError themselves, with the names of their arguments."""
+    """Public functions and methods that raise ConvergenceError themselves,
+    with the names of their arguments.
+    """
     tree = ast.walk(ast.parse(source)) if "ConvergenceError" in source else ()
     functions = [node for node in tree if isinstance(node, ast.FunctionDef)]
     return {

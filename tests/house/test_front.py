@@ -1,4 +1,6 @@
-"""The package's front: names are loaded when asked for, and which ones are seen does not depend on what is loaded."""
+"""The package's front: names are loaded when asked for,
+and which ones are seen does not depend on what is loaded.
+"""
 
 import json
 import pickle

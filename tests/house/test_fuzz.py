@@ -1,4 +1,5 @@
-"""Every public name on every kind of wrong input: a right answer, or an error that says which argument.
+"""Every public name on every kind of wrong input:
+a right answer, or an error that says which argument.
 
 Hypothesis chooses a small world, a call, and what is wrong with its arguments. `make fuzz SEED=0
 EXAMPLES=10000` runs as many examples in all, shared among the public names; a failure prints the

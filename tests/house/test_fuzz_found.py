@@ -1,4 +1,6 @@
-"""What `make fuzz` found, each in one line: the error names the argument, or the answer is right."""
+"""What `make fuzz` found, each in one line:
+the error names the argument, or the answer is right.
+"""
 
 import math
 

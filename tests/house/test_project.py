@@ -1,4 +1,6 @@
-"""The promises of the project's own files: commands that exist, one version, a clean lock, nothing of one machine."""
+"""The promises of the project's own files:
+commands that exist, one version, a clean lock, nothing of one machine.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What one room may know of another: no private names, no types of channels, no circles, no crowd."""
+"""What one room may know of another:
+no private names, no types of channels, no circles, no crowd.
+"""
 
 import ast
 from collections import Counter
@@ -77,7 +79,9 @@ def test_a_private_name_from_another_room_is_found(source):
 
 
 def taken_from_evaluation(source):
-    """What design may not lean on: it chooses a mechanism, and how that is measured later is not its business."""
+    """What design may not lean on:
+    it chooses a mechanism, and how that is measured later is not its business.
+    """
     return [
         f"{where}.{name}"
         for where, name in imported(source)
@@ -151,7 +155,9 @@ def test_asking_for_a_channels_type_is_found(source):
 
 
 def graph(sources):
-    """Each module with the modules of ours that it imports; a package is its __init__, where a name of it is wanted."""
+    """Each module with the modules of ours that it imports;
+    a package is its __init__, where a name of it is wanted.
+    """
     wanted = {}
     for module, source in sources.items():
         plain = {
@@ -207,7 +213,9 @@ def test_no_folder_is_crowded():
 
 
 def checks_of_types(source):
-    """isinstance where it decides what to do: not in an argument's check, whose branch raises or makes the argument."""
+    """isinstance where it decides what to do:
+    not in an argument's check, whose branch raises or makes the argument.
+    """
     guards = set()
     for node in nodes(source):
         body = node.body if isinstance(node, ast.If) else []

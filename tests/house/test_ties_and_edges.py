@@ -1,4 +1,5 @@
-"""Where a rule turns: at ties, at equality, at the last user, at the least double. Each test states one law.
+"""Where a rule turns: at ties, at equality, at the last user, at the least double.
+Each test states one law.
 
 Cases that are symmetric, even or far from the turn pass with the rule on the wrong side of it.
 """
@@ -30,7 +31,9 @@ K3 = ik.RandomizedResponse(3, epsilon=1.0)
 
 @pytest.mark.parametrize("shape", [(100, 2), (2, 100), (7, 3)])
 def test_a_map_on_its_side_has_the_same_noise(shape):
-    """The way that the noise reaches north grows with the columns as that to the east does with the rows."""
+    """The way that the noise reaches north grows with the columns as
+    that to the east does with the rows.
+    """
     upright, lying = (
         ik.Grid(*shape, cell_size=(0.5, 1.0)),
         ik.Grid(*shape[::-1], cell_size=(1.0, 0.5)),
@@ -44,7 +47,9 @@ def test_a_map_on_its_side_has_the_same_noise(shape):
 
 
 def test_one_user_has_the_noise_of_one_of_many():
-    """P(0) = tanh(eps / 2), and each unit farther out has e^-eps times that; the walk's last users are no exception."""
+    """P(0) = tanh(eps / 2), and each unit farther out has e^-eps times that;
+    the walk's last users are no exception.
+    """
     mechanism, rng, draws = ik.LinearGeometric(ik.Line(0, 0), 1.0), np.random.default_rng(7), 250
     away = np.array([abs(mechanism.simulate([1], rng).parts[0].reports[0]) for _ in range(draws)])
     for distance, probability in enumerate(np.tanh(0.5) * np.exp(-np.arange(4.0)) * [1, 2, 2, 2]):
@@ -54,7 +59,9 @@ def test_one_user_has_the_noise_of_one_of_many():
 
 @pytest.mark.parametrize("gap", [1e-14, 1e-9, 1e-4, 0.1, 3.0, 1e3])
 def test_no_ratio_of_a_maximum_is_above_what_the_gap_allows(gap):
-    """Where q_z h(p'_z / p_z) <= gap for h(u) = u - 1 - log u, u <= 1 + r needs h(1 + r) >= gap / q_z."""
+    """Where q_z h(p'_z / p_z) <= gap for h(u) = u - 1 - log u,
+    u <= 1 + r needs h(1 + r) >= gap / q_z.
+    """
     tally = ik.MatrixMechanism(np.eye(3)).tally_counts([6, 3, 1])
     q = tally.frequencies
     most = mle_set.most_of_ratios(tally, q, gap)  # of the identity: 1 + r at each report
@@ -183,7 +190,9 @@ def test_the_words_for_zeros_of_either_sign_are_the_same():
 
 @pytest.mark.parametrize("mechanism", KINDS, ids=lambda mechanism: type(mechanism).__name__)
 def test_the_gap_looks_at_secrets_without_mass_too(mechanism):
-    """The secret that fits the reports best has the largest ratio of all where an estimate gives it nothing."""
+    """The secret that fits the reports best has the largest ratio of all
+    where an estimate gives it nothing.
+    """
     k = mechanism.k
     tally = mechanism.simulate(1000 * (np.arange(k) == 0), np.random.default_rng(3))
     rows = tally.matrix()

@@ -1,4 +1,6 @@
-"""Random mechanisms with reports, and an estimate on some of the secrets only, for the tests of likely subsets."""
+"""Random mechanisms with reports, and an estimate on some of the secrets only,
+for the tests of likely subsets.
+"""
 
 import numpy as np
 
@@ -52,6 +54,8 @@ def columns(mechanism, reports):
 
 
 def on_these(rows, counts):
-    """The tally of the same reports if these are the only secrets: their rows, and all other reports in one column."""
+    """The tally of the same reports if these are the only secrets:
+    their rows, and all other reports in one column.
+    """
     rest = np.maximum(1 - rows.sum(axis=1), 0)
     return ik.MatrixMechanism(np.column_stack([rows, rest])).tally_counts([*counts, 0])

@@ -1,4 +1,6 @@
-"""strictly_concave: three equivalent tests, structure against the matrix, and how many reports are enough."""
+"""strictly_concave: three equivalent tests, structure against the matrix,
+and how many reports are enough.
+"""
 
 from itertools import combinations
 
@@ -121,7 +123,9 @@ def test_many_bit_rows_are_read_only_until_they_suffice(rng):
 
 @pytest.mark.ledger("A-T1", "A-L1")
 def test_rank_curvature_and_pairs_agree(rng):
-    """Rank k of [1, G], negative definite Hessian on the tangent space, and no two distributions alike to G."""
+    """Rank k of [1, G], negative definite Hessian on the tangent space,
+    and no two distributions alike to G.
+    """
     answers = []
     for _ in range(200):
         k, s = rng.integers(2, 6, 2)
@@ -283,14 +287,18 @@ def test_the_reason_has_the_least_singular_value():
 
 @pytest.mark.parametrize(("second", "rank"), [(1e-14, 1), (1e-12, 2)])
 def test_what_is_rounding_in_a_tall_matrix_depends_on_its_length(second, rank):
-    """The largest singular value times the longer side times eps, as in numpy: 400 rows leave 9e-14."""
+    """The largest singular value times the longer side times eps,
+    as in numpy: 400 rows leave 9e-14.
+    """
     tall = np.zeros((400, 2))
     tall[0, 0], tall[1, 1] = 1.0, second
     assert _null_spaces.span([tall], 400).rank == np.linalg.matrix_rank(tall) == rank
 
 
 def test_the_row_of_ones_counts_where_bits_are_one_row_short():
-    """Two of three secrets' rows were seen: the third is what is left of the ones, and no matrix is decomposed."""
+    """Two of three secrets' rows were seen:
+    the third is what is left of the ones, and no matrix is decomposed.
+    """
     answer = ik.theory.strictly_concave(ik.Rappor(3, 1.0).tally([[1, 0, 0], [0, 1, 0]]))
     assert answer
     assert answer.reason.startswith(

@@ -1,4 +1,6 @@
-"""The conditions for consistency: every family's answers, what zeros change, and what is not identified."""
+"""The conditions for consistency:
+every family's answers, what zeros change, and what is not identified.
+"""
 
 from dataclasses import FrozenInstanceError, dataclass
 
@@ -188,9 +190,10 @@ def test_what_is_no_matrix():
 
 def test_readable():
     found = consistency(HOLES)
-    assert repr(found) == (
-        "Consistency(consistent; identification yes, compactness yes, continuity not by this route, "
-        "dominance not by this route)"
+    assert (
+        repr(found)
+        == "Consistency(consistent; identification yes, compactness yes, continuity not by this"
+        " route, dominance not by this route)"
     )
     assert repr(consistency(MERGED)).startswith("Consistency(not consistent; identification no, ")
     lines = str(found).splitlines()

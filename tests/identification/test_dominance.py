@@ -1,4 +1,6 @@
-"""What dominates |log P(z given phi)| for all phi: smallest entries by formula, and bounds for unbounded noise."""
+"""What dominates |log P(z given phi)| for all phi:
+smallest entries by formula, and bounds for unbounded noise.
+"""
 
 import itertools
 import math
@@ -138,7 +140,9 @@ def test_thousands_of_bits(epsilon):
 
 
 def log_probabilities(mechanism, reports, phi):
-    """Of untruncated noise, in logarithms: log sum_x phi_x e^(-eps |z - x|) plus the logarithm of the constant."""
+    """Of untruncated noise, in logarithms:
+    log sum_x phi_x e^(-eps |z - x|) plus the logarithm of the constant.
+    """
     eps = mechanism.epsilon
     if isinstance(mechanism, ik.LinearGeometric):
         away = np.abs(reports[:, None] - mechanism.alphabet.values)
@@ -185,7 +189,9 @@ def window(mechanism, decades=45.0):
 
 
 def on_line(mechanism, reports):
-    """d(z) = eps (|z - a| + l) - log c, with a the first value of the line, l = last - first, shape of `reports`."""
+    """d(z) = eps (|z - a| + l) - log c, with a the first value of the line,
+    l = last - first, shape of `reports`.
+    """
     first, last = mechanism.alphabet.first, mechanism.alphabet.last
     return mechanism.epsilon * (np.abs(reports - first) + (last - first)) + _dominance._minus_log_c(
         mechanism
@@ -202,7 +208,9 @@ def test_no_two_cells_are_farther_apart_than_the_corners(size):
 
 
 def on_plane(mechanism, reports):
-    """d(z) = eps (|z - a| + l) - log lambda, with a a corner's cell, l the distance to the opposite corner's cell."""
+    """d(z) = eps (|z - a| + l) - log lambda, with a a corner's cell,
+    l the distance to the opposite corner's cell.
+    """
     away = (reports - mechanism.alphabet.first) * np.array(mechanism.alphabet.cell_shape)
     away = np.hypot(away[:, 0], away[:, 1])
     return mechanism.epsilon * (away + _dominance._diagonal(mechanism)) - np.log(

@@ -1,4 +1,6 @@
-"""All fixed points of the iteration: counted by hand, held against the map itself, and met by long runs of it."""
+"""All fixed points of the iteration:
+counted by hand, held against the map itself, and met by long runs of it.
+"""
 
 import itertools
 from fractions import Fraction
@@ -143,7 +145,9 @@ def test_a_maximiser_comes_first_even_if_hardly_likelier():
 
 
 def test_rows_that_differ_in_rare_reports_only():
-    """Without the rare reports the third row is the mean of the others; g = 1 at the uniform distribution, by hand."""
+    """Without the rare reports the third row is the mean of the others;
+    g = 1 at the uniform distribution, by hand.
+    """
     rare = 1e-20 * np.array([[2, 2], [2, 2], [1, 3]])
     matrix = np.column_stack([[0.5, 0.2, 0.35], [0.5, 0.8, 0.65], rare])
     points = fixed_points(ik.MatrixMechanism(matrix).tally_counts([21, 39, 100, 140]))
@@ -173,7 +177,9 @@ def test_rows_that_differ_in_their_twelfth_digit_are_not_taken_for_dependent():
 
 @pytest.mark.parametrize("share", [0.003, 3e-9])
 def test_a_continuum_beside_a_report_in_a_billion(share):
-    """All secrets but the first make the rare report likelier than it is, so every face with the first fits exactly."""
+    """All secrets but the first make the rare report likelier than it is,
+    so every face with the first fits exactly.
+    """
     tally = ik.MatrixMechanism([[1, 0], [1 - share, share], [0.5, 0.5], [0.9, 0.1]]).tally_counts(
         [10**9, 1]
     )
@@ -189,7 +195,9 @@ def test_a_continuum_beside_a_report_in_a_billion(share):
 
 @pytest.mark.parametrize("epsilon", [1e-3, 1e-2, 0.1, 0.0002461793967957444])
 def test_secrets_that_are_seen_equally_rarely(epsilon):
-    """By symmetry the uniform distribution on any of them is fixed, with 1e9 reports of another kind, too."""
+    """By symmetry the uniform distribution on any of them is fixed,
+    with 1e9 reports of another kind, too.
+    """
     matrix = naive.k_rr(38, epsilon)[[12, 30, 4, 18]]
     tally = ik.MatrixMechanism(matrix).tally_counts([1] * 10 + [10**9] + [1] * 27)
     points = fixed_points(tally)
@@ -203,7 +211,9 @@ TWINS = ik.MatrixMechanism([[0.45, 0.10, 0.45], [0.05, 0.90, 0.05], [0.45, 0.10,
 
 
 def test_a_continuum():
-    """Matrix (12) of the consistency paper: nothing distinguishes the first secret from the third."""
+    """Matrix (12) of the consistency paper:
+    nothing distinguishes the first secret from the third.
+    """
     tally = TWINS.tally_counts([1, 4, 1])
     points = fixed_points(tally)
     assert_fixed(tally, points)
@@ -237,7 +247,9 @@ def test_a_continuum_that_a_border_cuts_off():
 
 
 def some_mle_is_positive(tally):
-    """Maximise min theta over the distributions that fit as well as one maximiser: a program in the full space."""
+    """Maximise min theta over the distributions that fit as well as one maximiser:
+    a program in the full space.
+    """
     columns = tally.matrix()
     k, s = columns.shape
     scale = columns.max(axis=0)
@@ -267,7 +279,9 @@ def test_a_continuum_of_maximisers_reaches_inside_where_a_linear_program_says_so
 
 
 def test_dependent_only_on_the_reports_seen():
-    """An unseen report tells two rows apart; among the seen ones the second secret is half as likely as the first."""
+    """An unseen report tells two rows apart;
+    among the seen ones the second secret is half as likely as the first.
+    """
     tally = ik.MatrixMechanism([[0.6, 0.4, 0.0], [0.3, 0.2, 0.5], [0.1, 0.9, 0.0]]).tally_counts(
         [5, 5, 0]
     )
@@ -277,7 +291,9 @@ def test_dependent_only_on_the_reports_seen():
 
 
 def test_impossible_reports_leave_faces_out():
-    """Under the first two secrets alone the third report cannot be: there the map is not defined."""
+    """Under the first two secrets alone the third report cannot be:
+    there the map is not defined.
+    """
     matrix = [[0.5, 0.5, 0.0], [0.2, 0.8, 0.0], [0.1, 0.1, 0.8]]
     points = fixed_points(ik.MatrixMechanism(matrix).tally_counts([3, 3, 2]))
     assert not {(0,), (1,), (0, 1)} & supports(points)
@@ -301,7 +317,9 @@ def test_one_secret():
 
 
 def test_one_report():
-    """L = log p of that report: the vertices, and the faces on which all secrets make it equally likely."""
+    """L = log p of that report:
+    the vertices, and the faces on which all secrets make it equally likely.
+    """
     points = fixed_points(ik.TruncatedGeometric(5, 0.5).tally([2]))
     assert {tuple(point.support.tolist()): point.dimension for point in points} == {
         **dict.fromkeys([(0,), (1,), (2,), (3,), (4,)], 0),
@@ -390,7 +408,9 @@ def unlisted_ends(tally, points, rng):
 
 
 def random_tally(seed):
-    """Random rows with a duplicate in every third, and counts that most such rows explain poorly."""
+    """Random rows with a duplicate in every third,
+    and counts that most such rows explain poorly.
+    """
     rng = np.random.default_rng(seed)
     matrix = rng.dirichlet(np.full(5, 0.7), 4)
     if seed % 3 == 0:

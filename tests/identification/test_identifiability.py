@@ -1,4 +1,6 @@
-"""identifiable: against ranks in fractions, with null vectors that are checked and never believed."""
+"""identifiable: against ranks in fractions,
+with null vectors that are checked and never believed.
+"""
 
 import numpy as np
 import pytest
@@ -10,7 +12,9 @@ from oracles import exact
 
 
 def integer_channel(rng):
-    """Weights, whose rank is known without rounding, and the channel with these rows divided by their sums."""
+    """Weights, whose rank is known without rounding,
+    and the channel with these rows divided by their sums.
+    """
     k, m = rng.integers(1, 9, 2)
     weights = rng.integers(0, 10, (k, m))
     weights[:, rng.integers(m)] += 1  # no row of zeros

@@ -1,4 +1,6 @@
-"""Which secrets can carry mass: the definition against all pairs, each family against the estimate on all secrets."""
+"""Which secrets can carry mass:
+the definition against all pairs, each family against the estimate on all secrets.
+"""
 
 import numpy as np
 import pytest
@@ -175,7 +177,8 @@ def test_a_chain_of_ever_better_elements_needs_its_end():
 @pytest.mark.erratum("A14")
 @pytest.mark.parametrize("m", [2, 10, 50])
 def test_the_nearest_element_need_not_exist(m):
-    """X = {1 - 1/i} and 5, one report of 2: each 1 - 1/i is unlikely because of the next, as the proposition says.
+    """X = {1 - 1/i} and 5, one report of 2:
+    each 1 - 1/i is unlikely because of the next, as the proposition says.
 
     So {5} is likely, and the theorem on likely subsets fails for it. With an end the last element
     is the nearest.

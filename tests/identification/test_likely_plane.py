@@ -1,4 +1,6 @@
-"""Likely subsets of a map: what no cell beats, the region around the hull, and where that region is not enough."""
+"""Likely subsets of a map:
+what no cell beats, the region around the hull, and where that region is not enough.
+"""
 
 import numpy as np
 import pytest
@@ -93,7 +95,9 @@ def test_offsets_a_few_cells_long_are_not_enough():
     ids=["truncated geometric", "exponential", "Laplace"],
 )
 def test_half_the_diagonal_of_a_cell_is_no_margin_on_a_map_that_ends(kind, lost):
-    """The margin of the paper is over all of the plane, so on a map it keeps every cell; this one is smaller."""
+    """The margin of the paper is over all of the plane,
+    so on a map it keeps every cell; this one is smaller.
+    """
     grid = ik.Grid(20, 14, cell_size=0.5)
     mechanism = kind(grid, 0.2)
     reports = grid.codes([[5, 0], [0, 5]])

@@ -18,12 +18,16 @@ TWELVE = ik.MatrixMechanism([[0.45, 0.10, 0.45], [0.05, 0.90, 0.05], [0.45, 0.10
 
 
 def endless(mechanism, theta):
-    """The tally of so many reports that their frequencies are their probabilities, to fifteen digits."""
+    """The tally of so many reports
+    that their frequencies are their probabilities, to fifteen digits.
+    """
     return mechanism.tally_counts(np.rint(1e15 * mechanism.forward(theta)).astype(np.int64))
 
 
 def cut_grid(side, epsilon):
-    """Planar noise on side x side cells, of which the collector keeps the last row and column out."""
+    """Planar noise on side x side cells,
+    of which the collector keeps the last row and column out.
+    """
     grid = ik.Grid(side, side)
     keep = np.minimum(np.indices((side, side)), side - 2)
     cut = np.eye((side - 1) ** 2)[(keep[0] * (side - 1) + keep[1]).ravel()]
@@ -130,7 +134,9 @@ def test_masses_that_are_forced_to_nothing_take_dimensions_away():
 
 @pytest.mark.ledger("A-X12", "A-F5b")
 def test_a_corner_from_which_every_free_direction_leads_out_is_the_only_maximiser():
-    """The third secret is seen as half of each other: nothing but masses that are not negative tells them apart."""
+    """The third secret is seen as half of each other:
+    nothing but masses that are not negative tells them apart.
+    """
     mechanism = ik.MatrixMechanism([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.375, 0.375, 0.25]])
     found = ik.theory.mle_set(mechanism.tally_counts([500, 250, 250]))
     assert (found.unique, found.dimension, found.points.tolist()) == (True, 0, [[1, 0, 0]])
@@ -171,7 +177,9 @@ def test_a_sum_can_be_determined_where_its_terms_are_not():
 
 
 def test_where_the_mle_is_always_unique_the_general_way_says_so_too(rng):
-    """k-RR and geometric noise charge reported values only: 40 cases against the same channel as a plain matrix."""
+    """k-RR and geometric noise charge reported values only:
+    40 cases against the same channel as a plain matrix.
+    """
     for _ in range(40):
         k = rng.integers(2, 12)
         mechanism = rng.choice([ik.RandomizedResponse, ik.TruncatedGeometric])(
@@ -246,7 +254,9 @@ def test_one_report_one_secret_and_none_of_use():
 @pytest.mark.slow
 @pytest.mark.ledger("A-X64")
 def test_a_real_map_cut_at_its_border():
-    """San Francisco in 16 x 24 cells of which 14 x 20 are reported: 384 secrets, a polytope of 104 dimensions."""
+    """San Francisco in 16 x 24 cells of which 14 x 20 are reported:
+    384 secrets, a polytope of 104 dimensions.
+    """
     city = ik.datasets.load_gowalla("san_francisco")
     rows, columns = np.divmod(np.arange(384), 24)
     codes = np.clip(rows - 1, 0, 13) * 20 + np.clip(columns - 2, 0, 19)
@@ -305,7 +315,9 @@ def test_width_is_what_the_documentation_says():
     ("size", "determined"), [(1.0, True), (1e-6, True), (1e-10, False), (0.0, False)]
 )
 def test_masses_that_hardly_move_along_a_direction_are_no_coordinates(size, determined):
-    """Two masses that are 0 at a vertex, the second of which moves by `size` of the first in its own direction."""
+    """Two masses that are 0 at a vertex,
+    the second of which moves by `size` of the first in its own direction.
+    """
     polytope = Polytope(
         np.array([0.3, 0.3, 0.2, 0.2]), np.array([[1.0, 0.0, -1.0, 0.0], [0.0, size, 0.0, -1.0]])
     )
@@ -371,7 +383,9 @@ def test_a_vertex_is_read_to_the_last_digit():
 
 
 def test_the_bound_on_ratios_is_the_root_that_the_gap_allows():
-    """Every report tells its secret, so the bound is 1 + r, with r^2 = 4/3 c r + 2 c and c = gap / q."""
+    """Every report tells its secret, so the bound is 1 + r,
+    with r^2 = 4/3 c r + 2 c and c = gap / q.
+    """
     tally = ik.MatrixMechanism(np.eye(2)).tally_counts([50, 50])
     for gap in (1e-6, 0.01, 0.4):
         r = most_of_ratios(tally, np.full(2, 0.5), gap) - 1

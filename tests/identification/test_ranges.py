@@ -1,4 +1,6 @@
-"""The walk along the vertices of a polytope: against a linear programme for each end, closed forms, and rounding."""
+"""The walk along the vertices of a polytope:
+against a linear programme for each end, closed forms, and rounding.
+"""
 
 import numpy as np
 import pytest
@@ -21,7 +23,9 @@ def basis_of(rows):
 
 @st.composite
 def polytopes(draw):
-    """Small ones: most of their vertices have more zeros than they need, and some masses are 0 in all of them."""
+    """Small ones: most of their vertices have more zeros than they need,
+    and some masses are 0 in all of them.
+    """
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     size = draw(st.integers(2, 9))
     kind = draw(st.sampled_from(["general", "whole numbers", "alike"]))
@@ -206,7 +210,9 @@ def test_ends_without_a_solution_are_counted_one_by_one(monkeypatch):
 
 
 def test_a_corner_with_a_negative_mass_is_no_corner():
-    """Where rounding led there, the walk ends: from a third each along (1, -3, 2) the first mass ends last."""
+    """Where rounding led there, the walk ends:
+    from a third each along (1, -3, 2) the first mass ends last.
+    """
     at = Dictionary(np.full(3, 1 / 3), np.array([[1.0, -3.0, 2.0]]) / np.sqrt(14))
     at.elements = np.array([0])
     with pytest.raises(Stuck):

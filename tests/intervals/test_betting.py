@@ -1,4 +1,6 @@
-"""Bets against the ends of an interval: against brute force, how often they hold, and beside the profile."""
+"""Bets against the ends of an interval:
+against brute force, how often they hold, and beside the profile.
+"""
 
 import math
 
@@ -103,7 +105,9 @@ def test_the_end_of_the_frequencies_is_that_of_the_bets(seed):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_what_bets_pay_is_what_they_are_expected_to(seed):
-    """Against any distribution the mean of lam_z / g is 1: the reports one at a time have the payments."""
+    """Against any distribution the mean of lam_z / g is 1:
+    the reports one at a time have the payments.
+    """
     rng = np.random.default_rng(seed)
     mechanism = ik.MatrixMechanism(rng.dirichlet(np.ones(4), 3))
     guessed, w = rng.dirichlet(np.ones(3)), np.array([0.0, 0.3, 1.0])
@@ -117,7 +121,9 @@ def test_what_bets_pay_is_what_they_are_expected_to(seed):
 
 
 class Greedy(Betting):
-    """The control: bets designed from the reports that they are laid on, at fifty times the risk."""
+    """The control: bets designed from the reports
+    that they are laid on, at fifty times the risk.
+    """
 
     def __init__(self, asked, seed, share):
         super().__init__(asked._replace(level=max(0.0, 1 - 50 * (1 - asked.level))), seed, share)
@@ -193,7 +199,9 @@ def test_greedy_bets_are_seen_not_to_hold():
 
 
 def test_people_who_differ_between_mechanisms_are_counted_as_they_are():
-    """Half the people are one and half the other, each with a mechanism of their own: no one distribution fits."""
+    """Half the people are one and half the other, each with a mechanism of their own:
+    no one distribution fits.
+    """
     one, other = ik.RandomizedResponse(2, 3.0), ik.RandomizedResponse(2, 2.0)
     rng = np.random.default_rng(3)
     estimate = ik.mle(one.simulate([5000, 0], rng) + other.simulate([0, 5000], rng))

@@ -1,4 +1,6 @@
-"""Simulated thresholds: fits against a grid, ends against exact laws, and how often they hold at a vertex."""
+"""Simulated thresholds: fits against a grid, ends against exact laws,
+and how often they hold at a vertex.
+"""
 
 import numpy as np
 import pytest
@@ -85,7 +87,9 @@ def test_what_no_distribution_explains_is_out():
 
 
 def exact_law(v, n, p):
-    """Ratios of v of all tallies of n reports of two secrets, and their probabilities; p the chance of the truth."""
+    """Ratios of v of all tallies of n reports of two secrets, and their probabilities;
+    p the chance of the truth.
+    """
     seen = np.arange(n + 1)
     best, here = np.clip(seen / n, 1 - p, p), v * p + (1 - v) * (1 - p)
     ratios = 2 * (seen * np.log(best / here) + (n - seen) * np.log((1 - best) / (1 - here)))

@@ -19,7 +19,9 @@ MERGED = ik.compose(ik.RandomizedResponse(3, 1.0), [[1, 0], [0, 1], [0, 1]]).tal
 
 
 def instance(seed):
-    """A channel, its tally, and a question: noise weak or strong, reports few or many, truth inside or not."""
+    """A channel, its tally, and a question:
+    noise weak or strong, reports few or many, truth inside or not.
+    """
     rng = np.random.default_rng(seed)
     k, m = rng.integers(2, 7), rng.integers(2, 10)
     matrix = rng.dirichlet(np.full(m, rng.choice([0.3, 1.0, 5.0])), k)
@@ -88,7 +90,9 @@ def test_a_general_solver_ends_where_the_profile_does(seed):
 
 @pytest.mark.slow
 def test_a_conic_solver_ends_where_the_profile_does():
-    """500 instances by cvxpy 1.9.3 and Clarabel 0.11, on the problem as it is written, tolerances 1e-11."""
+    """500 instances by cvxpy 1.9.3 and Clarabel 0.11,
+    on the problem as it is written, tolerances 1e-11.
+    """
     recorded = np.loadtxt(
         Path(__file__).parents[1] / "oracles" / "profile_ends.csv", delimiter=",", skiprows=1
     )
@@ -100,7 +104,9 @@ def test_a_conic_solver_ends_where_the_profile_does():
 
 
 def test_between_the_ends_everything_is_as_likely():
-    """Along the path of the fits the likelihood falls to the threshold at the end: a binomial profile by hand."""
+    """Along the path of the fits the likelihood falls to the threshold at the end:
+    a binomial profile by hand.
+    """
     tally = ik.RandomizedResponse(2, 1.0).tally_counts([600, 400])
     lower, upper = ik.mle(tally).interval(LEVEL, of=[1, 0], method="profile")
     for end in (lower, upper):

@@ -1,4 +1,6 @@
-"""Errors and intervals of sums of probabilities: of the distribution, and of the people's own frequencies."""
+"""Errors and intervals of sums of probabilities:
+of the distribution, and of the people's own frequencies.
+"""
 
 import numpy as np
 import pytest
@@ -55,7 +57,9 @@ def test_labels_truth_values_and_single_questions_ask_the_same(name):
 
 @pytest.mark.parametrize("counts", [[7, 0, 5, 3], [7, 0, 0, 3], [0, 0, 0, 9]])
 def test_reports_that_nobody_made(counts):
-    """Under k-RR an unseen report leaves a direction flat where there are two: beside the generic computation."""
+    """Under k-RR an unseen report leaves a direction flat where there are two:
+    beside the generic computation.
+    """
     theta = np.full(4, 0.25)
     krr = ik.RandomizedResponse(4, 1.0)
     questions = [[1, 0, 0, 0], [0, 1, 0, 0], [0, 1, 1, 0], [1, 1, 1, 0], [3, 1, 1, 2]]
@@ -92,7 +96,9 @@ PEOPLE = np.array([900, 600, 300, 150, 30, 20])
 
 
 def spread(mechanism, questions, target, draws=1500):
-    """Root mean squares of the errors beside the standard errors that are promised, for each question."""
+    """Root mean squares of the errors beside the standard errors
+    that are promised, for each question.
+    """
     rng, theta = np.random.default_rng(5), PEOPLE / PEOPLE.sum()
     errors, promised = [], []
     for _ in range(draws):
@@ -112,7 +118,7 @@ def test_errors_are_as_large_as_they_are_promised(target):
 
 
 def test_the_two_targets_are_told_apart():
-    """The control: errors about these people are promised too large as errors of the distribution."""
+    """The control: errors about these people are too large for errors of the distribution."""
     questions = np.array([[1.0, 0, 0, 0, 0, 0]])
     krr, rng = ik.RandomizedResponse(6, 2.5), np.random.default_rng(5)
     estimate = ik.mle(krr.simulate(PEOPLE, rng))

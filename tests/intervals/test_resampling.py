@@ -20,7 +20,9 @@ def estimates(n):
 
 
 def has_tails(ends, values, chances, level, draws):
-    """Whether each end leaves (1 - level) / 2 of a law with atoms outside, up to the luck of the draws."""
+    """Whether each end leaves (1 - level) / 2 of a law with atoms outside,
+    up to the luck of the draws.
+    """
     tail = (1 - level) / 2
     margin = SIGMAS * np.sqrt(tail * (1 - tail) / draws) + 1 / draws
     lower, upper = ends
@@ -113,7 +115,9 @@ def test_each_part_is_drawn_by_itself():
 
 
 def held(mechanism, theta, n, repetitions, level=0.9, truth=None, **options):
-    """The share of tallies whose interval has the first probability; with `truth` the secrets are the same in each."""
+    """The share of tallies whose interval has the first probability;
+    with `truth` the secrets are the same in each.
+    """
     rng, covers = np.random.default_rng(8), 0
     for _ in range(repetitions):
         people = rng.multinomial(n, theta) if truth is None else truth
@@ -139,7 +143,9 @@ def test_it_holds_inside():
 
 @pytest.mark.slow
 def test_what_is_of_the_frequencies_does_not_hold_of_the_distribution():
-    """The control: where reports are nearly the secrets, intervals of frequencies leave out the luck of the draw."""
+    """The control: where reports are nearly the secrets,
+    intervals of frequencies leave out the luck of the draw.
+    """
     inside = (ik.RandomizedResponse(3, 4.0), [0.5, 0.3, 0.2], 600, 50)
     assert off(held(*inside, target="frequencies"), 0.9, 50) < -2 * SIGMAS
 

@@ -125,7 +125,9 @@ def test_a_largest_answer_that_no_equal_weights_exclude_is_excluded():
 
 
 def covers(mechanism, theta, n, draws, level, of_splits):
-    """Of each of the draws, whether the true theta_0 is in the interval; `of_splits` makes the region of a tally."""
+    """Of each of the draws, whether the true theta_0 is in the interval;
+    `of_splits` makes the region of a tally.
+    """
     rng, w = np.random.default_rng(8), np.eye(len(theta))[0]
     for draw in range(draws):
         with one_thread():

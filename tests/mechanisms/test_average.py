@@ -1,4 +1,6 @@
-"""The average mechanism: closed forms against sums of matrices and long arithmetic, and what an average of bits is."""
+"""The average mechanism:
+closed forms against sums of matrices and long arithmetic, and what an average of bits is.
+"""
 
 import numpy as np
 import pytest

@@ -1,4 +1,6 @@
-"""RAPPOR with Bloom filters: the likelihood of the whole filter by its definition, levels by enumeration."""
+"""RAPPOR with Bloom filters:
+the likelihood of the whole filter by its definition, levels by enumeration.
+"""
 
 import itertools
 import math
@@ -71,7 +73,9 @@ def test_the_lifetime_level_is_that_of_the_permanent_response(mechanism):
 
 
 def test_filters_of_coinciding_hashes_have_their_own_level():
-    """Five bits for six hash functions: few secrets set the same number, and no pair is disjoint."""
+    """Five bits for six hash functions:
+    few secrets set the same number, and no pair is disjoint.
+    """
     mechanism = SMALL[-1]
     sizes = {int(n) for cohort in range(2) for n in mechanism.filters(cohort).sum(axis=1)}
     assert len(sizes) > 1
@@ -97,7 +101,9 @@ def test_the_published_levels():
 
 
 def test_the_level_of_many_secrets_is_found_soon():
-    """Of 20 000 secrets there are 200 million pairs in each cohort; one at the largest distance ends the search."""
+    """Of 20 000 secrets there are 200 million pairs in each cohort;
+    one at the largest distance ends the search.
+    """
     for hashes, bits in ((3, 64), (5, 7)):
         many = ik.BloomRappor(20_000, bits, hashes, 64, 0.3, 0.4, 0.7)
         one, zero = many.p_set / many.p_clear, (1 - many.p_clear) / (1 - many.p_set)

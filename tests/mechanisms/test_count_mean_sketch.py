@@ -1,4 +1,6 @@
-"""Count mean sketches: the hash family, laws by enumeration, and the floor that the likelihood does not have."""
+"""Count mean sketches: the hash family, laws by enumeration,
+and the floor that the likelihood does not have.
+"""
 
 import itertools
 import math
@@ -99,7 +101,9 @@ def test_the_matrix_follows_the_definition(mechanism):
 
 
 def every_function(kind, k, width, epsilon):
-    """A mechanism for each of the width^k hash functions but those that tell nobody apart, and how many there are."""
+    """A mechanism for each of the width^k hash functions but those
+    that tell nobody apart, and how many there are.
+    """
     wanted, found = width**k - width, {}
     for seed in range(100_000):
         buckets = tuple(_sketch_kernels.buckets(np.array([0]), k, width, seed)[0].tolist())

@@ -1,4 +1,5 @@
-"""Levels that doubles cannot draw are refused: the largest that are taken still lie, the smallest do not leak a parity.
+"""Levels that doubles cannot draw are refused:
+the largest that are taken still lie, the smallest do not leak a parity.
 
 A simulator is not private in the strict sense at any level; what is tested here is that it is not
 plainly open.
@@ -123,7 +124,9 @@ def test_the_extent_of_an_alphabet(alphabet, extent):
 
 
 def generator_of(word):
-    """A generator of numpy whose next 624 words of 32 bits are all this one: its most extreme uniform numbers."""
+    """A generator of numpy whose next 624 words of 32 bits are all this one:
+    its most extreme uniform numbers.
+    """
     y = word  # undo the tempering of the Mersenne twister, step by step from the last
     y ^= y >> 18
     y ^= (y << 15) & 0xEFC60000
@@ -161,7 +164,8 @@ def test_what_it_draws_at_the_largest_levels_and_beyond():
 
 
 def test_no_report_farther_than_the_last_number():
-    """Laplace noise ends at 53 log 2 / eps: some reports are impossible, and rule secrets out, as the docstring says.
+    """Laplace noise ends at 53 log 2 / eps:
+    some reports are impossible, and rule secrets out, as the docstring says.
 
     Its negative numbers end one binary digit earlier, which is why no level above 104 log 2 = 72.09
     is taken.

@@ -1,4 +1,6 @@
-"""What draws are made from: probabilities rounded to 32 bits, and noise on a map that goes to every side alike."""
+"""What draws are made from:
+probabilities rounded to 32 bits, and noise on a map that goes to every side alike.
+"""
 
 from fractions import Fraction
 

@@ -1,4 +1,6 @@
-"""Our classes as parents: what inherits from them is checked as they are, and `dataclasses.replace` works on all."""
+"""Our classes as parents:
+what inherits from them is checked as they are, and `dataclasses.replace` works on all.
+"""
 
 import pickle
 from dataclasses import dataclass, field, fields, replace

@@ -1,4 +1,6 @@
-"""Users who pick their mechanisms: the law of every group's reports, and a population like any other to `replicate`."""
+"""Users who pick their mechanisms:
+the law of every group's reports, and a population like any other to `replicate`.
+"""
 
 import pickle
 from functools import partial

@@ -1,4 +1,6 @@
-"""Hadamard response and the Hadamard mechanism: matrices by their definition, variances by enumeration, tables."""
+"""Hadamard response and the Hadamard mechanism:
+matrices by their definition, variances by enumeration, tables.
+"""
 
 import itertools
 import math
@@ -128,7 +130,9 @@ def test_what_one_sign_costs(k, eps, published, likelihood):
 
 
 def bounds_from_least(mechanism):
-    """n times the sum of the published variances at uniform secrets, over the least that any mechanism has."""
+    """n times the sum of the published variances at uniform secrets,
+    over the least that any mechanism has.
+    """
     k, e, c = (
         mechanism.k,
         math.exp(mechanism.epsilon),

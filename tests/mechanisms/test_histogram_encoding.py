@@ -59,7 +59,9 @@ def moments(eps, power, x):
 
 @pytest.mark.parametrize("eps", [0.5, 1.0, 2.0, 4.0])
 def test_the_efficient_estimate_of_many_secrets(eps):
-    """w (r - 1) is unbiased, and w is its variance where the secret is rare: less than the published 8 / eps^2."""
+    """w (r - 1) is unbiased, and w is its variance where the secret is rare:
+    less than the published 8 / eps^2.
+    """
     exact = 3 / (2 * math.exp(eps / 2) + math.exp(-eps) - 3)
     assert eps != 1 or round(exact, 3) == 4.509
     assert moments(eps, 1, 0) == pytest.approx(1, rel=1e-10)

@@ -1,4 +1,6 @@
-"""Laplace noise as it is released: geometric on a fine lattice, its law beside the continuous one, and its level."""
+"""Laplace noise as it is released:
+geometric on a fine lattice, its law beside the continuous one, and its level.
+"""
 
 import math
 from fractions import Fraction
@@ -22,7 +24,9 @@ names = pytest.mark.parametrize("mechanism", ALL, ids=lambda mechanism: type(mec
 
 
 def masses(steps, reach):
-    """LatticeAxis from -reach to reach, and where each comes from and goes to, shape (cells, cells, 2 reach + 1)."""
+    """LatticeAxis from -reach to reach, and where each comes from and goes to,
+    shape (cells, cells, 2 reach + 1).
+    """
     noise = np.arange(-reach, reach + 1)
     places = steps.centre(np.arange(steps.cells))[:, None] + noise
     return noise, steps.nearest(places)[:, None] == np.arange(steps.cells)[:, None]
@@ -146,7 +150,9 @@ def test_points_have_the_law_of_the_noise(rng):
 
 @pytest.mark.parametrize("kind", [LineLattice, PlaneLattice])
 def test_all_secrets_have_the_same_noise_on_one_lattice(kind):
-    """The same bits, moved by the way from one centre to the other: so no place has another constant."""
+    """The same bits, moved by the way from one centre to the other:
+    so no place has another constant.
+    """
     made = kind(LINE if kind is LineLattice else GRID, 1.3)
     secrets = np.arange(4)
     places = [made.draw(np.full(50, x), Seeded(np.random.default_rng(5))) for x in secrets]
@@ -159,7 +165,9 @@ def test_all_secrets_have_the_same_noise_on_one_lattice(kind):
 
 
 def test_a_report_is_made_of_its_place_alone(monkeypatch):
-    """Doubles are added to no centre: two secrets that reach one place report the same double there."""
+    """Doubles are added to no centre:
+    two secrets that reach one place report the same double there.
+    """
     monkeypatch.setattr(lattice, "STEPS_PER_SCALE", 2)
     made = PlaneLattice(GRID, 1.3)
     secrets = np.repeat(np.arange(12), 300)

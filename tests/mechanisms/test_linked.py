@@ -1,4 +1,6 @@
-"""Several rounds of one user: their law and level, and what is lost where they are pooled as if of different users."""
+"""Several rounds of one user:
+their law and level, and what is lost where they are pooled as if of different users.
+"""
 
 import math
 import pickle
@@ -54,7 +56,9 @@ def test_one_round_is_the_protocol():
 
 
 def test_the_level_grows_to_that_of_what_is_kept():
-    """RAPPOR, f = 1/2, p = 1/2, q = 3/4, with h = 2 bits a secret, which have twice the level of one."""
+    """RAPPOR, f = 1/2, p = 1/2, q = 3/4, with h = 2 bits a secret,
+    which have twice the level of one.
+    """
     levels = [2 * ik.LinkedRounds.of(RAPPOR, rounds).epsilon for rounds in (1, 2, 5, 300)]
     assert levels == pytest.approx([1.0743, 2.0170, 3.6560, 4 * math.log(3)], abs=5e-5)
     assert ik.LinkedRounds.of(RAPPOR, 300).epsilon == pytest.approx(RAPPOR.epsilon_inf, rel=1e-9)
@@ -62,7 +66,9 @@ def test_the_level_grows_to_that_of_what_is_kept():
 
 
 def null_variances(linked):
-    """Variance for one user, of a rare secret's frequency: the least, and that of averaged rounds."""
+    """Variance for one user, of a rare secret's frequency:
+    the least, and that of averaged rounds.
+    """
     own, other = (np.exp(law) for law in linked._log_laws)
     s = np.arange(linked.rounds + 1)
     averaged = (other @ s**2 - (other @ s) ** 2) / linked.rounds**2 / linked.one_round.contrast**2
@@ -89,7 +95,9 @@ def test_averaging_is_unbiased_and_has_the_variance_of_the_formula():
 
 
 def pooled_information(linked, theta):
-    """The error n E ||estimate - theta||^2 of the maximum of the likelihood in which rounds are independent."""
+    """The error n E ||estimate - theta||^2 of the maximum of the likelihood in
+    which rounds are independent.
+    """
     one, k = linked.one_round, linked.k
     basis = np.linalg.svd(np.ones((1, k)))[2][1:]
     rows = one.matrix()

@@ -1,4 +1,6 @@
-"""Local hashing: the hash family, the law given the hash, and what it has in common with bits and sets."""
+"""Local hashing: the hash family, the law given the hash,
+and what it has in common with bits and sets.
+"""
 
 import math
 import pickle
@@ -67,7 +69,9 @@ def test_the_balanced_hash_is_the_stated_one(k, g):
 
 
 def test_the_hash_is_pinned():
-    """Reports that were collected name hash functions by their seeds: a change here needs another name."""
+    """Reports that were collected name hash functions by their seeds:
+    a change here needs another name.
+    """
     assert LH.hash_family == "ibukit-splitmix64-v1"
     assert LH(10, 1.0, 4).hash([1] * 10, range(10)).tolist() == [1, 3, 0, 3, 0, 3, 2, 0, 0, 0]
     assert LH(10, 1.0, 3, True).hash([1] * 10, range(10)).tolist() == [0, 0, 2, 1, 1, 1, 0, 0, 2, 2]
@@ -203,7 +207,9 @@ def test_all_balanced_ones_are_subset_selection():
 
 @pytest.mark.parametrize(("k", "g", "balanced"), [(4, 3, False), (5, 2, True), (6, 3, True)])
 def test_the_published_estimator_is_unbiased_over_the_hashes(k, g, balanced):
-    """E[T_x] for each secret, by the chance that two secrets share a bucket; and the formula of the variance."""
+    """E[T_x] for each secret, by the chance that two secrets share a bucket;
+    and the formula of the variance.
+    """
     mechanism = LH(k, 1.0, g, balanced)
     functions = list(product(range(g), repeat=k))
     if balanced:

@@ -1,4 +1,6 @@
-"""What every mechanism promises: probabilities, samplers, privacy, and nothing random but the generator."""
+"""What every mechanism promises:
+probabilities, samplers, privacy, and nothing random but the generator.
+"""
 
 import pickle
 import re

@@ -119,7 +119,9 @@ def test_composing_with_a_mechanism_and_with_the_identity(rng):
 
 
 def test_five_by_five_cells_truncated_to_four_by_four(rng):
-    """The consistency paper's example (section 6.4) of a mechanism from which theta cannot be identified."""
+    """The consistency paper's example (section 6.4) of a mechanism from
+    which theta cannot be identified.
+    """
     large, small = ik.Grid(5, 5, cell_size=1.0), ik.Grid(4, 4, cell_size=1.0)
     truncate = np.eye(16)[small.codes(np.minimum(large.values, 3))]
     mechanism = ik.compose(ik.TruncatedPlanarGeometric(large, 0.5), truncate)
@@ -140,7 +142,9 @@ def test_five_by_five_cells_truncated_to_four_by_four(rng):
 @pytest.mark.ledger("B-D4")
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=20), st.floats(0.01, 5))
 def test_a_counting_query_followed_by_geometric_noise_is_a_mechanism(query, eps):
-    """F(x) in 0..n for each x; the noise turns the count i into j with probability C_ij, a stochastic matrix."""
+    """F(x) in 0..n for each x;
+    the noise turns the count i into j with probability C_ij, a stochastic matrix.
+    """
     noise = ik.TruncatedGeometric(10, eps)
     mechanism = ik.compose(ik.MatrixMechanism(np.eye(10)[query]), noise)
     assert np.array_equal(mechanism.matrix(), noise.matrix()[query])

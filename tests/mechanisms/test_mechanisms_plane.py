@@ -1,4 +1,4 @@
-"""Planar geometric and planar Laplace noise against brute force over a large window and quadrature."""
+"""Planar geometric and planar Laplace noise against sums over a large window and quadrature."""
 
 import math
 
@@ -98,7 +98,9 @@ def test_all_cells_of_the_infinite_grid_have_probability_one(eps):
 )
 @pytest.mark.parametrize("mechanism", [ik.TruncatedPlanarGeometric, ik.PlanarLaplace])
 def test_epsilon_holds_from_one_border_to_the_other(mechanism, grid, eps):
-    """The border's sums need terms that are negligible beside 1 but not beside the others of a far secret."""
+    """The border's sums need terms
+    that are negligible beside 1 but not beside the others of a far secret.
+    """
     assert ik.privacy.epsilon_metric(mechanism(grid, eps)) <= eps * (1 + 1e-12)
 
 
@@ -278,7 +280,9 @@ def test_a_population_stands_where_its_grid_does(rng):
 
 
 def test_a_grid_of_more_entries_than_a_matrix_may_have_keeps_its_law(monkeypatch, rng):
-    """By rows for many users of a cell, one by one for few, in blocks; false alarms 1e-9 a comparison."""
+    """By rows for many users of a cell, one by one for few, in blocks;
+    false alarms 1e-9 a comparison.
+    """
     monkeypatch.setattr(_grid_mechanism, "DENSE_ENTRIES", 9 * 9)
     monkeypatch.setattr(_grid_mechanism, "USERS_PER_ROW", 1)  # up to 12 users of a cell are few
     monkeypatch.setattr(_grid_mechanism, "USERS_AT_ONCE", 5)

@@ -87,7 +87,9 @@ def test_the_variance_of_one_report_beside_oue(name, factor):
 
 
 def test_rappor_of_two_stages():
-    """f = 1/2, p = 1/2, q = 3/4 of the RAPPOR paper: with h = 2 hashes 1.0743, and 4 ln 3 for ever."""
+    """f = 1/2, p = 1/2, q = 3/4 of the RAPPOR paper:
+    with h = 2 hashes 1.0743, and 4 ln 3 for ever.
+    """
     mechanism = UE.rappor(3, f=0.5, p=0.5, q=0.75)
     assert 2 * mechanism.epsilon == pytest.approx(1.0743, abs=5e-5)
     assert 2 * mechanism.epsilon_inf == pytest.approx(4 * math.log(3), rel=1e-12)
@@ -125,7 +127,9 @@ def test_two_rounds_of_response_are_response(k, first, forever):
 
 
 def test_a_second_round_that_forgets_the_other_ways_is_right_for_two_secrets_only():
-    """The literature's L-GRR takes p_s = p1 p2 + q1 q2 and q_s = p1 q2 + q1 p2 of the k ways there are."""
+    """The literature's L-GRR takes p_s = p1 p2 + q1 q2
+    and q_s = p1 q2 + q1 p2 of the k ways there are.
+    """
 
     def attained(k, first, forever):
         e1, kept = math.exp(first), ik.RandomizedResponse(k, forever)

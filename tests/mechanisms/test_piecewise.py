@@ -136,7 +136,9 @@ def test_the_likelihood_knows_which_way_a_hybrid_report_was_made():
 
 
 def published_over_best(mechanism, theta):
-    """Variance of the average of reports over the least one of an estimate of the mean from their classes."""
+    """Variance of the average of reports over the least one of an estimate
+    of the mean from their classes.
+    """
     t, matrix = mechanism.numbers, mechanism.matrix()
     with one_thread():
         w, u = np.linalg.eigh((matrix / (theta @ matrix)) @ matrix.T)

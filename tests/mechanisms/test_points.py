@@ -1,4 +1,6 @@
-"""Laplace noise as people release it: real numbers and points, with the density of the noise as likelihood."""
+"""Laplace noise as people release it:
+real numbers and points, with the density of the noise as likelihood.
+"""
 
 import math
 import pickle
@@ -169,7 +171,9 @@ def test_a_place_is_on_the_side_of_the_grid_that_is_the_nearer_way_round_the_glo
 
 
 def between(mechanism, points, bins, thetas):
-    """Mean log-likelihood of points less that of their merged tally, at some distributions, and the bound."""
+    """Mean log-likelihood of points less that of their merged tally,
+    at some distributions, and the bound.
+    """
     exact, merged = (
         mechanism.tally_points(points, "keep"),
         mechanism.tally_points(points, "keep", bins),
@@ -390,7 +394,9 @@ def test_noise_on_points_identifies_the_distribution(mechanism):
 
 
 def test_what_merging_may_do_is_the_documented_bound():
-    """eps min(2 t, t^2 / (2 (rho - t))) + (eps t)^2 / 2, for a mean inside, at rho <= t, and far away."""
+    """eps min(2 t, t^2 / (2 (rho - t))) + (eps t)^2 / 2, for a mean inside,
+    at rho <= t, and far away.
+    """
     grid, eps, t = ik.Grid(2, 2), 0.7, 0.4
     means = np.array([[0.0, 0.1], [0.5, 0.2], [50.0, 0.0]])
     rho = np.linalg.norm(means[:, None] - PlanarLaplacePoints(grid, eps).places(), axis=2).min(

@@ -1,4 +1,6 @@
-"""Reports of the planar geometric mechanism as points: the cells of the infinite grid that hold them."""
+"""Reports of the planar geometric mechanism as points:
+the cells of the infinite grid that hold them.
+"""
 
 import geopandas
 import numpy as np

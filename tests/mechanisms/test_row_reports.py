@@ -1,4 +1,6 @@
-"""What every protocol promises whose reports are rows of numbers, and what everything downstream makes of them."""
+"""What every protocol promises whose reports are rows of numbers,
+and what everything downstream makes of them.
+"""
 
 import pickle
 
@@ -62,7 +64,9 @@ def test_reports_by_their_form(mechanism, rng):
 
 @pytest.mark.parametrize("mechanism", KINDS, ids=name)
 def test_reports_in_tables(mechanism, rng):
-    """A column for each number, or one of lists; the number of a report that is a code is a label."""
+    """A column for each number, or one of lists;
+    the number of a report that is a code is a label.
+    """
     reports = mechanism.randomize(rng.integers(0, 6, 60), rng)
     wanted = mechanism.tally(reports)
     tables = [(pd.DataFrame({"report": reports.tolist()}), "report")]

@@ -1,4 +1,6 @@
-"""The square wave mechanism: its window, its exact matrix for points and bins, its sampler at the ends."""
+"""The square wave mechanism:
+its window, its exact matrix for points and bins, its sampler at the ends.
+"""
 
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -58,7 +60,9 @@ def test_points_have_few_classes_and_the_level_is_tight(k, eps):
 
 
 def exact_matrix(k, m, b, eps, uniform):
-    """By fractions: lengths, or areas as second differences of squares, which lose no digits there."""
+    """By fractions: lengths, or areas as second differences of squares,
+    which lose no digits there.
+    """
     b = Fraction(b)
     less = Fraction(float(np.exp(-eps)))
     p = 1 / (2 * b + less)
@@ -133,7 +137,9 @@ def test_the_contract_also_at_both_ends(mechanism, rng):
 
 
 class TossedAside(ik.SquareWave):
-    """What a program in use draws: outside the window, left or right by a coin, whatever the secret."""
+    """What a program in use draws:
+    outside the window, left or right by a coin, whatever the secret.
+    """
 
     def draw(self, secrets, rng):
         n = len(secrets)

@@ -1,4 +1,6 @@
-"""Negative controls: each check of the contract must be seen to fail on a mechanism that is broken in one place."""
+"""Negative controls: each check of the contract must be seen to fail on a mechanism
+that is broken in one place.
+"""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -237,7 +239,9 @@ def test_a_bias_of_the_last_secret_alone_is_caught(rng):
     ids=lambda m: type(m).__name__,
 )
 def test_false_alarms_come_at_the_stated_rate(mechanism, rng, monkeypatch):
-    """1e-9 is too rare to watch; at 1e-2 a correct sampler must fail about once in a hundred tests."""
+    """1e-9 is too rare to watch;
+    at 1e-2 a correct sampler must fail about once in a hundred tests.
+    """
     monkeypatch.setattr(testing, "FALSE_ALARM", 1e-2)
     alarms = 0
     for _ in range(3000):
@@ -255,7 +259,9 @@ def test_false_alarms_come_at_the_stated_rate(mechanism, rng, monkeypatch):
 
 @dataclass(frozen=True)
 class Coin(Mechanism):
-    """Reports the secret or, on heads, its negative: the shortest mechanism on integers there is."""
+    """Reports the secret or, on heads, its negative:
+    the shortest mechanism on integers there is.
+    """
 
     alphabet: ik.Line = ik.Line(1, 4)  # noqa: RUF009 (immutable)
     epsilon: float = float("inf")

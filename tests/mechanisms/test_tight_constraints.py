@@ -1,4 +1,6 @@
-"""The tight-constraints mechanism: its equations, what is tight, what it is on known alphabets, where there is none."""
+"""The tight-constraints mechanism:
+its equations, what is tight, what it is on known alphabets, where there is none.
+"""
 
 import pickle
 import re
@@ -59,7 +61,9 @@ def test_every_pair_of_secrets_attains_the_bound_and_none_exceeds_it(k, seed, ep
 
 
 def test_the_exponential_mechanism_leaves_every_constraint_loose():
-    """The negative control: there the normaliser depends on the secret, and half of epsilon is set aside for it."""
+    """The negative control: there the normaliser depends on the secret,
+    and half of epsilon is set aside for it.
+    """
     matrix, d = ik.Exponential(OBLONG, 2.0).matrix(), OBLONG.distances()
     log_ratios = np.log(matrix.diagonal() / matrix)
     assert (log_ratios[d > 0] < 2.0 * d[d > 0] * 0.99).all()
@@ -110,7 +114,9 @@ def test_where_it_certainly_exists(k, seed, factor):
 
 
 def test_the_levels_at_which_it_exists_need_not_be_an_interval():
-    """A metric that exists, does not, and exists again: the threshold in the message is one of several."""
+    """A metric that exists, does not, and exists again:
+    the threshold in the message is one of several.
+    """
     rng = np.random.default_rng(0)
     for _ in range(400):
         d = rng.random((6, 6)) + 0.05
@@ -161,7 +167,9 @@ def test_a_copy_that_travelled_is_the_same():
 
 
 def test_a_secret_that_is_never_reported_is_no_reason_to_refuse():
-    """The middle of a star of three: at epsilon = log 2 its weight is 0, and rounding may make it less."""
+    """The middle of a star of three:
+    at epsilon = log 2 its weight is 0, and rounding may make it less.
+    """
     d = np.full((4, 4), 2.0)
     d[0], d[:, 0] = 1.0, 1.0
     np.fill_diagonal(d, 0)

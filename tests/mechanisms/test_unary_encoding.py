@@ -1,4 +1,6 @@
-"""Unary encoding with any two chances: the level they give, and what is proved of it as of RAPPOR and OUE."""
+"""Unary encoding with any two chances:
+the level they give, and what is proved of it as of RAPPOR and OUE.
+"""
 
 import dataclasses
 import math

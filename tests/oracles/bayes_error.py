@@ -1,4 +1,5 @@
-"""Mean squared errors and entropies under a Dirichlet prior, over all report counts. This file may not import ibukit.
+"""Mean squared errors and entropies under a Dirichlet prior, over all report counts.
+This file may not import ibukit.
 
 Integrals over the simplex by breaking a stick, each piece with its own Gauss rule: exact for the
 polynomials that the likelihoods are, whatever the prior's parameter.
@@ -13,7 +14,9 @@ from scipy.special import betaln, gammaln, roots_jacobi, xlogy
 
 
 def beta_nodes(a, b, order):
-    """Points and weights of the mean under Beta(a, b), exact for polynomials below degree 2 order."""
+    """Points and weights of the mean under Beta(a, b),
+    exact for polynomials below degree 2 order.
+    """
     x, w = roots_jacobi(order, b - 1, a - 1)
     return (1 + x) / 2, w / w.sum()
 
@@ -85,7 +88,9 @@ def posterior_entropy(matrix, alpha, n, order):
 
 
 def binary_response_entropies(eps, alpha, n, order):
-    """h(P | reports) of one coordinate and H(F | reports) for two secrets under randomised response, any n."""
+    """h(P | reports) of one coordinate and H(F | reports)
+    for two secrets under randomised response, any n.
+    """
     rho = math.exp(eps) / (math.exp(eps) + 1)
     p, weights = beta_nodes(*alpha, order)
     prior = log_density(np.c_[p, 1 - p], alpha)
@@ -115,7 +120,9 @@ def binary_response_entropies(eps, alpha, n, order):
 
 
 def binary_response_joint(eps, alpha, n):
-    """P(S = s, T = t): how many report the first of two secrets, and how many have it, shape (n + 1, n + 1)."""
+    """P(S = s, T = t): how many report the first of two secrets,
+    and how many have it, shape (n + 1, n + 1).
+    """
     rho = math.exp(eps) / (math.exp(eps) + 1)
     joint = np.empty((n + 1, n + 1))
     for t in range(n + 1):
@@ -128,7 +135,9 @@ def binary_response_joint(eps, alpha, n):
 
 
 def binary_inversion_errors(eps, alpha, n):
-    """Mean squared errors of the debiased count of two secrets, over all counts, from the joint law of S, T and P."""
+    """Mean squared errors of the debiased count of two secrets, over all counts,
+    from the joint law of S, T and P.
+    """
     joint = binary_response_joint(eps, alpha, n)
     s, t = np.arange(n + 1)[:, None], np.arange(n + 1)[None, :]
     v = ((math.exp(eps) + 1) * s / n - 1) / (math.exp(eps) - 1)
@@ -139,7 +148,9 @@ def binary_inversion_errors(eps, alpha, n):
 
 
 def k1_k2_at(matrix, p):
-    """-1/2 log det J and 1/2 [log det N - log det J - sum log p], letter by letter from (36)-(40)."""
+    """-1/2 log det J and 1/2 [log det N - log det J - sum log p],
+    letter by letter from (36)-(40).
+    """
     k, m = matrix.shape
     j, n = np.zeros((k - 1, k - 1)), np.zeros((k - 1, k - 1))
     for y in range(m):

@@ -14,7 +14,9 @@ def expected_deviance_term(mean):
 
 
 def expected_deviance(matrix, counts, theta):
-    """The sum over the reports seen of what each adds on average, less one for the sum of the counts."""
+    """The sum over the reports seen of what each adds on average,
+    less one for the sum of the counts.
+    """
     n = sum(counts)
     return (
         sum(

@@ -1,4 +1,6 @@
-"""Optimal estimation by slow, obvious routes: listed channels, exact information. This file may not import ibukit."""
+"""Optimal estimation by slow, obvious routes: listed channels, exact information.
+This file may not import ibukit.
+"""
 
 import itertools
 import math
@@ -67,7 +69,9 @@ def exact_subset_selection(k, eps, size):
 
 
 def exact_asymptotic_mse(matrix, theta):
-    """tr J^-1 - ||theta||^2 in fractions, J = M diag(theta M)^-1 M^T; theta of doubles is normalised exactly."""
+    """tr J^-1 - ||theta||^2 in fractions, J = M diag(theta M)^-1 M^T;
+    theta of doubles is normalised exactly.
+    """
     p = [Fraction(x) for x in theta]
     p = [x / sum(p) for x in p]
     k, m = len(matrix), len(matrix[0])
@@ -94,6 +98,8 @@ def _trace_of_inverse(matrix):
 
 
 def tangent_inverse(matrix, theta):
-    """C = J^-1 - theta theta^T, the inverse of J on the directions that keep the sum, shape (k, k)."""
+    """C = J^-1 - theta theta^T,
+    the inverse of J on the directions that keep the sum, shape (k, k).
+    """
     information = (matrix / (theta @ matrix)) @ matrix.T
     return np.linalg.inv(information) - np.outer(theta, theta)

@@ -1,4 +1,6 @@
-"""Ranks without rounding, and all vertices of a small polytope by trying every basis: slow and obvious."""
+"""Ranks without rounding,
+and all vertices of a small polytope by trying every basis: slow and obvious.
+"""
 
 from fractions import Fraction
 from itertools import combinations
@@ -7,7 +9,9 @@ import numpy as np
 
 
 def rank(rows):
-    """Rank of a matrix of integers (or of doubles, taken at their word), by elimination in fractions."""
+    """Rank of a matrix of integers (or of doubles, taken at their word),
+    by elimination in fractions.
+    """
     left = [[Fraction(x) for x in row] for row in np.asarray(rows).tolist()]
     done = 0
     for column in range(len(left[0])):
@@ -35,7 +39,9 @@ def rank_over_two(rows):
 
 
 def vertices(matrix, fit, tolerance=1e-9):
-    """Extreme points of {theta >= 0 : theta matrix = fit, sum theta = 1}: independent rows on the support."""
+    """Extreme points of {theta >= 0 : theta matrix = fit, sum theta = 1}:
+    independent rows on the support.
+    """
     k = len(matrix)
     columns = np.column_stack([np.ones(k), np.asarray(matrix) / fit])
     found = []

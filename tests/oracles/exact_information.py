@@ -1,4 +1,6 @@
-"""The inverse of the observed information in exact fractions: nothing is rounded until it is found."""
+"""The inverse of the observed information in exact fractions:
+nothing is rounded until it is found.
+"""
 
 from fractions import Fraction
 
@@ -20,7 +22,9 @@ def inverse(matrix):
 
 
 def covariance(matrix, theta, counts):
-    """B (B^T J B)^-1 B^T, where the columns of B are e_i - e_last; all reports have their column in `matrix`."""
+    """B (B^T J B)^-1 B^T, where the columns of B are e_i - e_last;
+    all reports have their column in `matrix`.
+    """
     entries = [[Fraction(float(entry)) for entry in row] for row in matrix]
     theta = [Fraction(float(mass)) for mass in theta]
     k, reports = len(entries), range(len(counts))

@@ -1,4 +1,5 @@
-"""Users with mechanisms of their own, written from the free-will paper's formulas. This file may not import ibukit.
+"""Users with mechanisms of their own, written from the free-will paper's formulas.
+This file may not import ibukit.
 
 Matrices have one row for each secret; weights and sizes belong to the matrices in their order.
 """
@@ -74,14 +75,18 @@ def inv_of_bits(bit_frequencies, eps):
 
 
 def inv_error(matrix, theta):
-    """N E ||q B - theta||^2 of one mechanism, from the covariance of a report's indicator vector."""
+    """N E ||q B - theta||^2 of one mechanism,
+    from the covariance of a report's indicator vector.
+    """
     p = theta @ matrix
     inverse = np.linalg.inv(matrix)
     return float(np.trace(inverse.T @ (np.diag(p) - np.outer(p, p)) @ inverse))
 
 
 def compound_error(matrices, weights, theta, inverse=None):
-    """N E ||q[n] B - theta||^2, B the inverse of the average: a sum over the groups of the covariances of a report."""
+    """N E ||q[n] B - theta||^2, B the inverse of the average:
+    a sum over the groups of the covariances of a report.
+    """
     inverse = np.linalg.inv(average(matrices, weights)) if inverse is None else inverse
     total = 0.0
     for w, matrix in zip(weights, matrices, strict=True):
@@ -91,7 +96,9 @@ def compound_error(matrices, weights, theta, inverse=None):
 
 
 def compound_bit_error(encodings, weights, theta):
-    """The same for bits debiased by their average: encodings are pairs (chance of the own bit, of another bit)."""
+    """The same for bits debiased by their average:
+    encodings are pairs (chance of the own bit, of another bit).
+    """
     one, zero = (
         math.fsum(w * e[i] for w, e in zip(weights, encodings, strict=True)) for i in (0, 1)
     )

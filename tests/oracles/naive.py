@@ -1,4 +1,5 @@
-"""Slow loops written from the papers' formulas, to compare the package with. This file may not import ibukit.
+"""Slow loops written from the papers' formulas, to compare the package with.
+This file may not import ibukit.
 
 Conventions: channel matrices have one row for each secret and one column for each report; a grid's
 cells are counted row by row from the south-west corner; bit 0 of a unary report is its most
@@ -50,7 +51,9 @@ def all_bit_rows(k):
 
 
 def unary(k, p_one, p_zero, rows=None):
-    """Each bit by itself: bit x of secret x is set with probability p_one, every other with p_zero."""
+    """Each bit by itself: bit x of secret x is set
+    with probability p_one, every other with p_zero.
+    """
     rows = all_bit_rows(k) if rows is None else rows
     matrix = np.empty((k, len(rows)))
     for x in range(k):
@@ -70,7 +73,9 @@ def rappor(k, eps, rows=None):
 
 
 def rappor_closed_form(bits, x, eps):
-    """P(b given x) = p^k e^(-(1/2 + S(b)/2 - b_x) eps), the lemma of section 4.4 of the consistency paper."""
+    """P(b given x) = p^k e^(-(1/2 + S(b)/2 - b_x) eps),
+    the lemma of section 4.4 of the consistency paper.
+    """
     p = math.exp(eps / 2) / (1 + math.exp(eps / 2))
     return p ** len(bits) * math.exp(-(0.5 + sum(bits) / 2 - bits[x]) * eps)
 
@@ -101,7 +106,9 @@ def truncated_geometric(k, eps):
 
 
 def planar_lambda(height, width, eps, exponent=46.0):
-    """1 / sum of exp(-eps d) over the offsets of the infinite grid, cut where a term is below e^-exponent."""
+    """1 / sum of exp(-eps d) over the offsets of the infinite grid,
+    cut where a term is below e^-exponent.
+    """
     north, east = math.ceil(exponent / (eps * height)), math.ceil(exponent / (eps * width))
     terms = (
         math.exp(-eps * math.hypot(i * height, j * width))
@@ -112,7 +119,9 @@ def planar_lambda(height, width, eps, exponent=46.0):
 
 
 def planar_geometric(secrets, reports, height, width, eps):
-    """Planar geometric mechanism: lambda exp(-eps d) for (row, column) pairs anywhere on the infinite grid."""
+    """Planar geometric mechanism:
+    lambda exp(-eps d) for (row, column) pairs anywhere on the infinite grid.
+    """
     scale = planar_lambda(height, width, eps)
     return np.array(
         [
@@ -162,7 +171,9 @@ def linear_laplace(k, eps):
 
 
 def planar_cell(x, z, n_rows, n_cols, height, width):
-    """The box (south, north, west, east), seen from the centre of cell x, of the points whose nearest cell is z."""
+    """The box (south, north, west, east), seen from the centre of cell x,
+    of the points whose nearest cell is z.
+    """
     (r, c), (u, v) = x, z
     south = -math.inf if u == 0 else (u - r - 0.5) * height
     north = math.inf if u == n_rows - 1 else (u - r + 0.5) * height
@@ -172,7 +183,9 @@ def planar_cell(x, z, n_rows, n_cols, height, width):
 
 
 def planar_laplace_polar(south, north, west, east, eps):
-    """Mass of eps^2/(2 pi) e^(-eps r) on a box: the radial integral in closed form, quadrature over the angle."""
+    """Mass of eps^2/(2 pi) e^(-eps r) on a box:
+    the radial integral in closed form, quadrature over the angle.
+    """
 
     def along(angle):
         near, far = 0.0, math.inf
@@ -208,7 +221,9 @@ def planar_laplace_polar(south, north, west, east, eps):
 
 
 def planar_laplace_cartesian(south, north, west, east, eps):
-    """The same mass by quadrature of the density in both coordinates; for boxes that do not hold the origin."""
+    """The same mass by quadrature of the density in both coordinates;
+    for boxes that do not hold the origin.
+    """
 
     def density(y, x):
         return eps**2 / (2 * math.pi) * math.exp(-eps * math.hypot(x, y))
@@ -272,7 +287,9 @@ def log_likelihood(matrix, counts, theta):
 
 
 def ibu_step(matrix, counts, theta):
-    """Algorithm 1 of the consistency paper: theta'_x = sum_z q_z theta_x M_xz / sum_u theta_u M_uz."""
+    """Algorithm 1 of the consistency paper:
+    theta'_x = sum_z q_z theta_x M_xz / sum_u theta_u M_uz.
+    """
     k, n = len(matrix), sum(counts)
     new = [0.0] * k
     for z, count in enumerate(counts):

@@ -1,4 +1,5 @@
-"""The posterior of a Dirichlet prior by quadrature, by listing all secrets, and by simulation. May not import ibukit.
+"""The posterior of a Dirichlet prior by quadrature, by listing all secrets,
+and by simulation. May not import ibukit.
 
 Channel matrices have one row for each secret; `counts` are those of the reports, one for each
 column.
@@ -12,7 +13,8 @@ from scipy import special
 
 
 def simplex_rule(alpha, points):
-    """Nodes and weights of a Gauss rule for Dirichlet(alpha): P_x = V_x (1 - P_0 - ... - P_(x-1)), the V_x beta.
+    """Nodes and weights of a Gauss rule for Dirichlet(alpha): P_x = V_x (1 - P_0 - ...
+    - P_(x-1)), the V_x beta.
 
     Exact for polynomials of degree up to 2 points - 1 in p, because a polynomial in p of that
     degree is one in each V.
@@ -53,7 +55,8 @@ def by_quadrature(matrix, counts, alpha):
 
 
 def of_two_secrets(matrix, counts, alpha, step=0.00125):
-    """As `by_quadrature` for two secrets and any number of reports: the trapezoidal rule for the logarithm of the odds.
+    """As `by_quadrature` for two secrets and any number of reports:
+    the trapezoidal rule for the logarithm of the odds.
 
     It needs a posterior that is wider than the step. Its tails are those of the prior, e^(-alpha
     |v|).
@@ -84,7 +87,9 @@ def of_two_secrets(matrix, counts, alpha, step=0.00125):
 
 
 def by_listing(matrix, counts, alpha):
-    """The law of the totals from all k^n lists of secrets, {totals: probability}, and the evidence."""
+    """The law of the totals from all k^n lists of secrets, {totals:
+    probability}, and the evidence.
+    """
     k = len(matrix)
     reports = [z for z, count in enumerate(counts) for _ in range(count)]
     found = {}

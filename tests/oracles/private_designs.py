@@ -1,4 +1,6 @@
-"""Private channels by brute force: extremal columns from all trees, the criteria from J itself, the best by SLSQP."""
+"""Private channels by brute force:
+extremal columns from all trees, the criteria from J itself, the best by SLSQP.
+"""
 
 import itertools
 
@@ -9,7 +11,9 @@ from oracles import naive
 
 
 def walks(k, eps):
-    """All columns on a line that go up or down by the factor e^eps at each step, shape (2^(k-1), k)."""
+    """All columns on a line that go up or down by the factor e^eps
+    at each step, shape (2^(k-1), k).
+    """
     columns = []
     for steps in itertools.product((1, -1), repeat=k - 1):
         column = [1.0]
@@ -20,7 +24,9 @@ def walks(k, eps):
 
 
 def extremal_columns(distances, eps):
-    """Columns that keep all bounds and attain k - 1 of them that connect all secrets: every tree, every orientation."""
+    """Columns that keep all bounds and attain k - 1 of them that connect all secrets:
+    every tree, every orientation.
+    """
     k = len(distances)
     found = set()
     for tree in itertools.combinations(itertools.combinations(range(k), 2), k - 1):
@@ -49,7 +55,9 @@ def covariance(matrix, theta):
 
 
 def criterion(matrix, theta, kind):
-    """tr C, or sqrt(2/pi) times the standard deviations of the cumulative sums, for a line of unit steps."""
+    """tr C, or sqrt(2/pi) times the standard deviations of the cumulative sums,
+    for a line of unit steps.
+    """
     c = covariance(matrix, theta)
     if kind == "mse":
         return np.trace(c)
@@ -70,7 +78,9 @@ def log_criterion(matrix, theta, kind):
 
 
 def best_weights(columns, theta, kind):
-    """Least criterion over mixtures of given columns, and its channel: SLSQP on the weights, a convex problem."""
+    """Least criterion over mixtures of given columns, and its channel:
+    SLSQP on the weights, a convex problem.
+    """
     columns = columns / (columns @ theta)[:, None]
     n = len(columns)
     # weights that belong to a channel, the smallest as large as possible
@@ -94,7 +104,8 @@ def best_weights(columns, theta, kind):
 
 
 def best_channel(distances, eps, theta, kind, m, rng, enough, starts=6, at_most=60):
-    """Least criterion over all private channels with m reports: SLSQP on the entries themselves, from many starts.
+    """Least criterion over all private channels with m reports:
+    SLSQP on the entries themselves, from many starts.
 
     Which starts lead to the least differs from machine to machine: the search goes on until one is
     at `enough`.

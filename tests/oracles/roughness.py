@@ -1,4 +1,6 @@
-"""Good's roughness, a step that smooths, and the evidence, from their formulas. This file may not import ibukit."""
+"""Good's roughness, a step that smooths, and the evidence, from their formulas.
+This file may not import ibukit.
+"""
 
 import math
 
@@ -54,7 +56,9 @@ def step(matrix, counts, theta, penalty, pairs):
 
 
 def excess(matrix, counts, theta, penalty, pairs):
-    """Largest slope of L - penalty R towards a point mass: no distribution is better by more. All theta positive."""
+    """Largest slope of L - penalty R towards a point mass:
+    no distribution is better by more. All theta positive.
+    """
     p, k = theta @ matrix, len(theta)
     slope = np.zeros(k)
     for z, count in enumerate(counts):
@@ -67,7 +71,9 @@ def excess(matrix, counts, theta, penalty, pairs):
 
 
 def laplace_evidence(matrix, counts, theta, penalty, pairs, h=1e-3):
-    """L - penalty R + (k - 1)/2 log penalty - 1/2 log det H, H by differences along great circles of sqrt theta."""
+    """L - penalty R + (k - 1)/2 log penalty - 1/2 log det H,
+    H by differences along great circles of sqrt theta.
+    """
     root = np.sqrt(theta)
     tangent = linalg.null_space(root[None, :])
     d = tangent.shape[1]
@@ -90,7 +96,9 @@ def laplace_evidence(matrix, counts, theta, penalty, pairs, h=1e-3):
 
 
 def exact_log_evidence_of_two(matrix, counts, penalty):
-    """log of integral exp(L - penalty R) / integral exp(-penalty R) for two neighbours, over the quarter circle."""
+    """log of integral exp(L - penalty R) / integral exp(-penalty R)
+    for two neighbours, over the quarter circle.
+    """
     pairs, angles = [(0, 1, 1.0)], np.linspace(0, math.pi / 2, 200_001)[1:-1]
     thetas = np.array([np.cos(angles) ** 2, np.sin(angles) ** 2])
     penalised = counts @ np.log(matrix.T @ thetas)

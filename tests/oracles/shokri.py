@@ -1,4 +1,6 @@
-"""Shokri et al.'s game and the rate-distortion problem, written from their definitions. May not import ibukit."""
+"""Shokri et al.'s game and the rate-distortion problem,
+written from their definitions. May not import ibukit.
+"""
 
 import itertools
 import math
@@ -8,7 +10,9 @@ from scipy.optimize import linprog
 
 
 def expected_loss(prior, matrix, loss, guess_of):
-    """What a deterministic strategy costs the adversary: guess_of[y] is the guess after report y."""
+    """What a deterministic strategy costs the adversary:
+    guess_of[y] is the guess after report y.
+    """
     total = 0.0
     for x in range(len(prior)):
         for y in range(len(matrix[0])):
@@ -17,7 +21,9 @@ def expected_loss(prior, matrix, loss, guess_of):
 
 
 def best_strategy(prior, matrix, loss):
-    """Least expected loss over all strategies, and the first strategy in the order of their digits that has it."""
+    """Least expected loss over all strategies,
+    and the first strategy in the order of their digits that has it.
+    """
     guesses, m = len(loss[0]), len(matrix[0])
     strategies = itertools.product(range(guesses), repeat=m)
     costs = [(expected_loss(prior, matrix, loss, strategy), strategy) for strategy in strategies]
@@ -26,7 +32,9 @@ def best_strategy(prior, matrix, loss):
 
 
 def linear_programme(prior, loss, adversary_loss, bound):
-    """The whole programme as a dense table, all guesses in it: the maximum and a mechanism that has it."""
+    """The whole programme as a dense table, all guesses in it:
+    the maximum and a mechanism that has it.
+    """
     k, m, guesses = len(prior), len(loss[0]), len(adversary_loss[0])
     n = k * m + m
     beaten, spent, sums = [], np.zeros(n), []
@@ -70,7 +78,9 @@ def mutual_information(prior, matrix):
 
 
 def blahut_arimoto(prior, loss, beta, steps):
-    """A after so many steps of A_xy ~ q_y exp(-beta loss(x, y)), q = prior A, from the uniform distribution."""
+    """A after so many steps of A_xy ~ q_y exp(-beta loss(x, y)), q = prior A,
+    from the uniform distribution.
+    """
     kernel = np.exp(-beta * np.asarray(loss))
     q = np.full(kernel.shape[1], 1 / kernel.shape[1])
     for _ in range(steps):
@@ -81,7 +91,8 @@ def blahut_arimoto(prior, loss, beta, steps):
 
 
 def least_information(prior, loss, beta, q, bound):
-    """No channel with an expected loss of at most `bound` has less mutual information than this, whatever beta and q.
+    """No channel with an expected loss of
+    at most `bound` has less mutual information than this, whatever beta and q.
 
     From -max_q sum_x prior_x log p_x - beta bound, p = sum_y q_y exp(-beta loss), the maximum being
     at most the value at q plus log max_y sum_x prior_x exp(-beta loss(x, y)) / p_x.

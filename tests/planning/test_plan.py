@@ -1,4 +1,6 @@
-"""Plans: the least variances against the bordered information, the worst case against a search, n against its width."""
+"""Plans: the least variances against the bordered information,
+the worst case against a search, n against its width.
+"""
 
 import numpy as np
 import pytest
@@ -34,7 +36,9 @@ def matrix_of(mechanism):
 
 
 def covariance(matrix, theta):
-    """The inverse of the Fisher information of one report, in the coordinates theta_1..theta_k-1."""
+    """The inverse of the Fisher information of one report,
+    in the coordinates theta_1..theta_k-1.
+    """
     basis = np.vstack([np.eye(len(theta) - 1), -np.ones(len(theta) - 1)])
     information = (matrix / (theta @ matrix)) @ matrix.T
     return basis @ np.linalg.inv(basis.T @ information @ basis) @ basis.T
@@ -293,7 +297,9 @@ def test_what_is_not_identified_has_no_plan():
 
 
 def spread_of(mechanism, plan, weights, draws, seed):
-    """Mean width of the intervals and standard deviation of the answers, each against what was planned."""
+    """Mean width of the intervals and standard deviation of the answers,
+    each against what was planned.
+    """
     rng = np.random.default_rng(seed)
     answers, widths = np.empty(draws), np.empty(draws)
     for i in range(draws):

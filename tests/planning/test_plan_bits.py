@@ -1,4 +1,6 @@
-"""Plans for bits without a list of the reports: moments against the list, groups of secrets against single ones."""
+"""Plans for bits without a list of the reports:
+moments against the list, groups of secrets against single ones.
+"""
 
 import numpy as np
 import pytest

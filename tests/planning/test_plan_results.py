@@ -70,9 +70,10 @@ def test_the_plot_shows_what_can_be_read_off():
 
 def test_plans_say_what_they_are():
     mechanism = ik.RandomizedResponse(3, 1.0)
-    assert repr(ik.plan(mechanism, level=0.9)) == (
-        f"Plan(RandomizedResponse(k=3, epsilon=1), n={ik.plan(mechanism, level=0.9).n:,} for width 0.01 at level 0.9, "
-        "worst case)"
+    assert (
+        repr(ik.plan(mechanism, level=0.9))
+        == f"Plan(RandomizedResponse(k=3, epsilon=1), n={ik.plan(mechanism, level=0.9).n:,} for"
+        " width 0.01 at level 0.9, worst case)"
     )
     assert "near the given distribution)" in repr(ik.plan(mechanism, near=ik.uniform(3)))
     assert repr(ik.plan([mechanism, mechanism])).count("Plan(") == 2

@@ -1,4 +1,6 @@
-"""Plans of mechanisms whose reports cannot be listed: against lists, closed forms, and the spread of estimates."""
+"""Plans of mechanisms whose reports cannot be listed:
+against lists, closed forms, and the spread of estimates.
+"""
 
 import numpy as np
 import pytest

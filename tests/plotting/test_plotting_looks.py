@@ -1,4 +1,6 @@
-"""One colour for each estimator in the figures of all helpers, light enough, dark enough, and the same bytes again."""
+"""One colour for each estimator in the figures of all helpers, light enough, dark enough,
+and the same bytes again.
+"""
 
 import base64
 import io
@@ -34,7 +36,9 @@ pytestmark = pytest.mark.usefixtures("closed_figures")
 
 
 def drawn(figure):
-    """Name and colour of each labelled series of a figure, and of each panel that has a series' name for a title."""
+    """Name and colour of each labelled series of a figure,
+    and of each panel that has a series' name for a title.
+    """
     found = []
     for axes in figure.axes:
         handles, labels = axes.get_legend_handles_labels()
@@ -176,7 +180,9 @@ def contrast(one, two):
 
 
 def in_dark_theme(color, amount):
-    """What ``invert(amount) hue-rotate(180deg)`` makes of a colour, by the formulas of the CSS filters."""
+    """What ``invert(amount) hue-rotate(180deg)`` makes of a colour,
+    by the formulas of the CSS filters.
+    """
     channels = np.array(to_rgb(color))
     turned = channels * (1 - amount) + (1 - channels) * amount
     weights = np.array([0.213, 0.715, 0.072])

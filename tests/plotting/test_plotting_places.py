@@ -1,4 +1,6 @@
-"""Maps with the outlines of places: where they are drawn, what is land, what is refused; panels of one size."""
+"""Maps with the outlines of places:
+where they are drawn, what is land, what is refused; panels of one size.
+"""
 
 import matplotlib
 

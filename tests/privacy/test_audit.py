@@ -1,4 +1,6 @@
-"""An audit bounds what a sampler gives away from below: it catches one that leaks, and blames none that does not."""
+"""An audit bounds what a sampler gives away from below:
+it catches one that leaks, and blames none that does not.
+"""
 
 import math
 
@@ -35,7 +37,9 @@ MECHANISMS = [
 
 
 def released(mechanism, rng, leak=0.0):
-    """`release` with bits that have a seed; a share of the reports is the secret itself, of points its centre."""
+    """`release` with bits that have a seed;
+    a share of the reports is the secret itself, of points its centre.
+    """
     source = Seeded(rng)
 
     def draw(secrets):
@@ -51,7 +55,9 @@ def released(mechanism, rng, leak=0.0):
 
 
 def in_quarters(points):
-    """Quarters of a cell or a unit, of which some are seen again; what is made of a report tells no more than it."""
+    """Quarters of a cell or a unit, of which some are seen again;
+    what is made of a report tells no more than it.
+    """
     return np.floor(4 * points).astype(np.int64)
 
 
@@ -122,7 +128,9 @@ def test_it_finds_the_secret_that_is_betrayed(rng):
 
 
 def test_the_bound_is_that_of_clopper_and_pearson():
-    """Of secrets that are reported as they are, none of n is seen under the other: the bounds are in closed form."""
+    """Of secrets that are reported as they are, none of n is seen under the other:
+    the bounds are in closed form.
+    """
     found = audit(ik.RandomizedResponse(2, 1.0), lambda secrets: secrets, n=4000, confidence=0.9)
     assert (found.seen, found.n) == ((1000, 0), 1000)
     assert found.epsilon == pytest.approx(math.log(0.05**0.001 / (1 - 0.05**0.001)), rel=1e-9)
@@ -168,7 +176,9 @@ def test_the_bound_is_per_unit_of_distance():
 
 
 def test_it_holds_as_often_as_it_says(rng):
-    """A coin of level log 3: bounds of 60 % confidence are too high in at most 40 of 100, but for chance."""
+    """A coin of level log 3:
+    bounds of 60 % confidence are too high in at most 40 of 100, but for chance.
+    """
     coin = ik.MatrixMechanism([[0.75, 0.25], [0.25, 0.75]])
     source = Seeded(rng)
     too_high = [

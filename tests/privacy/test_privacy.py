@@ -79,7 +79,9 @@ def test_the_order_of_the_reports_does_not_matter(channel, random):
 @pytest.mark.parametrize("k", [2, 5, 20])
 @pytest.mark.parametrize("eps", [0.1, 1.0, 4.0])
 def test_randomized_response_is_d_private_on_integers(k, eps):
-    """LDP at epsilon is d-privacy at epsilon wherever distances are at least 1, here attained by neighbours."""
+    """LDP at epsilon is d-privacy at epsilon wherever distances are at least 1,
+    here attained by neighbours.
+    """
     assert epsilon_metric(ik.RandomizedResponse(k, eps)) == pytest.approx(eps, rel=1e-12)
     assert epsilon_ldp(ik.TruncatedGeometric(k, eps)) == pytest.approx(eps * (k - 1), rel=1e-12)
 
@@ -87,7 +89,9 @@ def test_randomized_response_is_d_private_on_integers(k, eps):
 @pytest.mark.ledger("B-D1")
 @pytest.mark.parametrize("eps", [0.3, 2.0])
 def test_noise_on_a_count_is_differentially_private_for_the_records(eps):
-    """Databases of five records that do or do not have a property; adjacent ones differ in one record."""
+    """Databases of five records that do or do not have a property;
+    adjacent ones differ in one record.
+    """
     databases = np.array(list(itertools.product((0, 1), repeat=5)))
     differ = (databases[:, None] != databases).sum(axis=2)
     noise = ik.TruncatedGeometric(6, eps)
@@ -173,7 +177,9 @@ def test_a_useless_channel_reveals_nothing():
     ],
 )
 def test_privacy_and_truth_at_the_ends(mechanism):
-    """Epsilon to infinity is no mechanism at all, and is refused; the more privacy the farther from the truth."""
+    """Epsilon to infinity is no mechanism at all, and is refused;
+    the more privacy the farther from the truth.
+    """
     truth = [np.diag(mechanism(eps).matrix()).min() for eps in (0.2, 1.0, 5.0, 30.0, 36.0)]
     assert truth == sorted(truth)
     assert 1 - 1e-12 < truth[-1] < 1
@@ -197,7 +203,9 @@ def test_unary_encodings_at_the_end(rng):
 
 @st.composite
 def games(draw):
-    """A channel with zeros here and there, a prior and a loss, small enough to try every strategy."""
+    """A channel with zeros here and there, a prior and a loss,
+    small enough to try every strategy.
+    """
     k, m, guesses = draw(st.integers(1, 4)), draw(st.integers(1, 4)), draw(st.integers(1, 4))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     matrix = rng.dirichlet(np.full(m, 0.5), k)
@@ -258,7 +266,9 @@ def test_a_report_that_is_never_made_is_guessed_as_the_first():
 
 
 def test_equals_by_symmetry_are_equals_whatever_the_rounding():
-    """Both middles are as good; a unit in the last place of one probability makes either look better."""
+    """Both middles are as good;
+    a unit in the last place of one probability makes either look better.
+    """
     mechanism, line, middle = ik.MatrixMechanism(np.ones((4, 1))), ik.Line(0, 3), 0.35
     better = set()
     for first, second in ((middle, np.nextafter(middle, 1)), (np.nextafter(middle, 1), middle)):

@@ -1,4 +1,5 @@
-"""As if on another machine: every operator and every linear solve of the package answers with other last digits.
+"""As if on another machine:
+every operator and every linear solve of the package answers with other last digits.
 
 Of a number x it makes x (1 + u), |u| <= 2^-50, about four units in the last place: what another
 processor, another BLAS or another order of a sum may answer as well. u is a hash of the seed and of
@@ -62,7 +63,9 @@ class Noise:
         return made
 
     def before_updates(self, updates_of: Callable[..., Any]) -> Callable[..., Any]:
-        """The same for what makes the compiled steps of IBU: every one of them divides the noisy q by p."""
+        """The same for what makes the compiled steps of IBU:
+        every one of them divides the noisy q by p.
+        """
 
         @functools.wraps(updates_of)
         def made(channel: Any, q: Any) -> Any:

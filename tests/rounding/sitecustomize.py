@@ -1,4 +1,5 @@
-"""Python imports this file by itself where its folder is on PYTHONPATH: in notebooks' kernels and in workers, too.
+"""Python imports this file by itself where its folder is on PYTHONPATH:
+in notebooks' kernels and in workers, too.
 
 With IBUKIT_ROUNDING_NOISE set to a whole number, that seed's noise is in the package as soon as it
 is imported.

@@ -1,4 +1,6 @@
-"""Reports in partitions, on this machine: the same likelihood, the same certificate, and no more of it in memory."""
+"""Reports in partitions, on this machine:
+the same likelihood, the same certificate, and no more of it in memory.
+"""
 
 import io
 import pickle
@@ -100,7 +102,9 @@ def test_mle_is_the_same_call_with_the_same_certificate(tmp_path):
 
 
 def test_equal_partitions_give_equal_bits(tmp_path):
-    """Where the rows lie, and whether they are packed, makes no difference; how they are cut does."""
+    """Where the rows lie, and whether they are packed,
+    makes no difference; how they are cut does.
+    """
     paths = [saved(tmp_path / f"{i}.npy", rows) for i, rows in enumerate(np.split(ROWS, 10))]
     packed = [
         saved(tmp_path / f"packed{i}.npy", np.packbits(rows, axis=1))

@@ -1,4 +1,6 @@
-"""Reports on the workers of a real cluster, of which some are killed: the same bits, and nothing lost."""
+"""Reports on the workers of a real cluster, of which some are killed:
+the same bits, and nothing lost.
+"""
 
 import io
 import logging
@@ -42,7 +44,8 @@ HOW = {
 
 @pytest.fixture(scope="module", autouse=True)
 def forked():
-    """Workers are forks of one process that has loaded what all need; else each loads it, and who follows a dead one.
+    """Workers are forks of one process that has loaded what all need;
+    else each loads it, and who follows a dead one.
 
     Where a process cannot be forked each worker starts anew.
     """
@@ -120,7 +123,9 @@ def test_workers_give_the_bits_of_this_machine(client, undisturbed, score):
 
 
 def test_standard_errors_are_added_up_by_the_workers(client, undisturbed):
-    """k x k numbers come from each partition: the bits of this machine, and what all rows in memory give."""
+    """k x k numbers come from each partition:
+    the bits of this machine, and what all rows in memory give.
+    """
     found = replace(undisturbed, tally=scale.tally(blocks(), RAPPOR, client)).standard_errors()
     assert found.tobytes() == undisturbed.standard_errors().tobytes()
     memory = replace(undisturbed, tally=RAPPOR.tally(np.concatenate(rows())))
@@ -143,7 +148,9 @@ def test_a_worker_killed_in_mid_run_changes_no_bit(client, undisturbed, in_the_t
 
 
 def test_rows_that_come_out_differently_are_found_out(in_the_third_pass):
-    """Of one worker all rows are lost; of two the other may have copies of them, and then nothing is."""
+    """Of one worker all rows are lost;
+    of two the other may have copies of them, and then nothing is.
+    """
     mechanism = Doomed(K, 2.0, str(in_the_third_pass))
     with (
         LocalCluster(n_workers=1, **HOW) as cluster,

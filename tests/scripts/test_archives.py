@@ -1,4 +1,6 @@
-"""A release: one version, a recipe with our dependencies, an archive of the book, warnings that help."""
+"""A release: one version, a recipe with our dependencies,
+an archive of the book, warnings that help.
+"""
 
 from __future__ import annotations
 

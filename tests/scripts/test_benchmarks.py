@@ -1,4 +1,6 @@
-"""The benchmarks' own logic at tiny size: draws, race, certificate, verdicts, tables. Nothing here times anything."""
+"""The benchmarks' own logic at tiny size: draws, race, certificate, verdicts, tables.
+Nothing here times anything.
+"""
 
 import importlib.util
 from itertools import count
@@ -38,7 +40,9 @@ def tiny():
 
 
 def rows(seconds, gap=1e-12):
-    """Races in which everything of ours takes `seconds`, 10 iterations, 2 units of memory, and reaches `gap`."""
+    """Races in which everything of ours takes `seconds`, 10 iterations,
+    2 units of memory, and reaches `gap`.
+    """
     found = [Row(name, "ibukit", seconds, 10, gap, 1, 2.0) for name in workloads.WORKLOADS]
     for name in ("W1", "W2-0.2", "W2-1", "W2-3", "W5"):
         found += [
@@ -65,9 +69,11 @@ def test_bars_are_missed_by_a_slow_one():
     slow = verdicts(rows(15.0))
     # what does not depend on our own time alone is still met
     assert {bar for bar, met in slow.items() if met} == {
-        bar for bar in slow if any(word in bar for word in ("gap", "iterations", "passes over", "memory", "slowest"))
+        bar
+        for bar in slow
+        if any(word in bar for word in ("gap", "iterations", "passes over", "memory", "slowest"))
         or bar.startswith(("W1: ", "W6-line: "))
-    }  # fmt: skip
+    }
 
 
 def test_bars_are_missed_by_one_that_stops_early_uses_memory_or_steps():

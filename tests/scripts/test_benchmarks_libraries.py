@@ -1,4 +1,6 @@
-"""Other libraries' protocols: our side of the race, without the libraries, and the page that lists their names."""
+"""Other libraries' protocols:
+our side of the race, without the libraries, and the page that lists their names.
+"""
 
 import re
 from pathlib import Path
@@ -140,13 +142,35 @@ def test_fake_data_of_zeros_is_a_unary_encoding():
     fake = ik.UnaryEncoding(k, p, q).matrix()
     reports = np.array(np.unravel_index(np.arange(2**k), (2,) * k)).T
     zeros = np.prod(np.where(reports == 1, q, 1 - q), axis=1)
-    rows = np.array([np.prod(np.where(reports == 1, [p if i == x else q for i in range(k)],
-                     [1 - p if i == x else 1 - q for i in range(k)]), axis=1) for x in range(k)])  # fmt: skip
+    rows = np.array(
+        [
+            np.prod(
+                np.where(
+                    reports == 1,
+                    [p if i == x else q for i in range(k)],
+                    [1 - p if i == x else 1 - q for i in range(k)],
+                ),
+                axis=1,
+            )
+            for x in range(k)
+        ]
+    )
     assert sorted(rows[0]) == pytest.approx(sorted(fake[0]))
     mixed = rows / d + (1 - 1 / d) * zeros
     one = p / d + (1 - 1 / d) * q
-    expected = np.array([np.prod(np.where(reports == 1, [one if i == x else q for i in range(k)],
-                         [1 - one if i == x else 1 - q for i in range(k)]), axis=1) for x in range(k)])  # fmt: skip
+    expected = np.array(
+        [
+            np.prod(
+                np.where(
+                    reports == 1,
+                    [one if i == x else q for i in range(k)],
+                    [1 - one if i == x else 1 - q for i in range(k)],
+                ),
+                axis=1,
+            )
+            for x in range(k)
+        ]
+    )
     np.testing.assert_allclose(mixed, expected, rtol=1e-12)
 
 

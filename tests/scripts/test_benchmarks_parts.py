@@ -1,4 +1,6 @@
-"""The logic of the benchmarks that `make bench` starts as processes of their own: Figure 9, Gibbs, threads."""
+"""The logic of the benchmarks that `make bench` starts as processes of their own:
+Figure 9, Gibbs, threads.
+"""
 
 from types import SimpleNamespace
 

@@ -1,4 +1,6 @@
-"""`make mutants`: which faults are planted, and that those found, harmless and endless are told apart."""
+"""`make mutants`: which faults are planted, and that those found,
+harmless and endless are told apart.
+"""
 
 import ast
 import csv

@@ -1,4 +1,6 @@
-"""`make portable` says what it ran: a machine that was not emulated and a test that failed both end it with 1."""
+"""`make portable` says what it ran:
+a machine that was not emulated and a test that failed both end it with 1.
+"""
 
 import pytest
 

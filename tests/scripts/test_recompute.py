@@ -1,4 +1,6 @@
-"""The scripts that recompute data/ from the publishers' files, on small files made up in the publishers' formats."""
+"""The scripts that recompute data/ from the publishers' files,
+on small files made up in the publishers' formats.
+"""
 
 import gzip
 import importlib
@@ -24,7 +26,10 @@ def script(monkeypatch):
 
 
 def person(age, workclass, income="<=50K"):
-    return f"{age}, {workclass}, 77516, Bachelors, 13, Never-married, Sales, Own-child, X, Y, 0, 0, 40, Z, {income}"
+    return (
+        f"{age}, {workclass}, 77516, Bachelors, 13, Never-married, Sales, Own-child, X, Y, 0, 0,"
+        f" 40, Z, {income}"
+    )
 
 
 def test_adult_counts_ages_and_classes(script, tmp_path, monkeypatch):

@@ -1,4 +1,6 @@
-"""Other machines emulated: the noise is as small as it says, it is everywhere, and what feeds draws withstands it."""
+"""Other machines emulated:
+the noise is as small as it says, it is everywhere, and what feeds draws withstands it.
+"""
 
 import os
 import subprocess
@@ -38,8 +40,10 @@ import numpy as np
 import ibukit as ik
 tally = ik.RandomizedResponse(3, 1.0).tally_counts([5, 3, 2])
 third = np.full(3, 1 / 3)
-numbers = [*tally.forward(third), *tally.adjoint(third), ik.gap(tally, third), *ik.inv(tally, post="none").distribution]
-numbers += [*ik.ibu(tally, stop=ik.Steps(5)).distribution, *ik.mle(tally, method="dense").distribution]
+numbers = [*tally.forward(third), *tally.adjoint(third), ik.gap(tally, third)]
+numbers += [*ik.inv(tally, post="none").distribution]
+numbers += [*ik.ibu(tally, stop=ik.Steps(5)).distribution]
+numbers += [*ik.mle(tally, method="dense").distribution]
 # too many secrets for least squares, so it takes systems of equations
 many = ik.RandomizedResponse(40, 1.0).tally_counts(range(1, 41))
 numbers += [*ik.mle(many, method="dense").distribution]
@@ -84,7 +88,9 @@ def test_noise_is_small_and_everywhere_and_twice_the_same(rng):
 
 @pytest.fixture(scope="module")
 def quiet_and_noisy():
-    """The lines of one process without noise and of one with it, as starting them is most of what they cost."""
+    """The lines of one process without noise and of one with it,
+    as starting them is most of what they cost.
+    """
     return [python(NUMBERS + LOOP, noise=seed).splitlines() for seed in (None, 1)]
 
 

@@ -20,7 +20,9 @@ PICTURE = {"image/png": "iVBORw0KGgo=", "text/plain": "<Thing at 0x7f3c2a>"}
 
 @pytest.fixture
 def notebook():
-    """Two code cells as Jupyter leaves them: run out of order, with times, a picture and an address."""
+    """Two code cells as Jupyter leaves them:
+    run out of order, with times, a picture and an address.
+    """
     output = v4.new_output("execute_result", data=dict(PICTURE), execution_count=7)
     first = v4.new_code_cell(
         "1", execution_count=7, outputs=[output], metadata={"execution": {"t": "now"}}
@@ -114,12 +116,20 @@ for number, words in ((zmq.ENOTSOCK, "at its end"), (zmq.ETERM, "in the midst"))
 
 
 def test_a_kernel_that_ends_complains_of_no_closed_socket(tmp_path):
-    """That a thread of it still writes then is a matter of chance: here it says so itself; all else it says as ever."""
+    """That a thread of it still writes then is a matter of chance: here it says so itself;
+    all else it says as ever.
+    """
     (tmp_path / "right.ipynb").write_text(
         notebooks.dump(v4.new_notebook(cells=[v4.new_code_cell(COMPLAIN)])), "utf8"
     )
-    run = "import json, sys\nfrom pathlib import Path\nimport nbformat, notebooks\nnotebooks.ROOT = Path(sys.argv[1])\n"
-    run += "book = notebooks.execute(nbformat.read(notebooks.ROOT / 'right.ipynb', 4), notebooks.ROOT)\n"
+    run = (
+        "import json, sys\nfrom pathlib import Path\nimport nbformat, notebooks\nnotebooks.ROOT ="
+        " Path(sys.argv[1])\n"
+    )
+    run += (
+        "book = notebooks.execute(nbformat.read(notebooks.ROOT / 'right.ipynb', 4),"
+        " notebooks.ROOT)\n"
+    )
     run += "print(json.dumps(book.cells[0].outputs))"
     command = [sys.executable, "-c", run, str(tmp_path)]
     found = subprocess.run(
@@ -132,10 +142,15 @@ def test_a_kernel_that_ends_complains_of_no_closed_socket(tmp_path):
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has ports only")
 def test_kernels_take_no_port_that_another_may_have(tmp_path):
-    """Those of the chapters' tests, which nbval starts in this process, and those that run and build the book."""
+    """Those of the chapters' tests, which nbval starts in this process,
+    and those that run and build the book.
+    """
     assert {KernelManager().transport for _ in range(2)} == {"ipc"}
     assert KernelManager().ip != KernelManager().ip
-    ask = "from ipykernel.connect import get_connection_info\nprint(get_connection_info(unpack=True)['transport'])"
+    ask = (
+        "from ipykernel.connect import"
+        " get_connection_info\nprint(get_connection_info(unpack=True)['transport'])"
+    )
     book = v4.new_notebook(cells=[v4.new_code_cell(ask)])
     assert notebooks.execute(book, tmp_path).cells[0].outputs[0].text == "ipc\n"
 

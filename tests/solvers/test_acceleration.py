@@ -1,4 +1,6 @@
-"""Accelerated ibu: the same maximum in few evaluations, a likelihood that never falls, and secrets that come back."""
+"""Accelerated ibu: the same maximum in few evaluations, a likelihood that never falls,
+and secrets that come back.
+"""
 
 import numpy as np
 import pytest

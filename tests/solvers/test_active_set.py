@@ -1,4 +1,6 @@
-"""The solver that asks a channel for forward and adjoint only: the same maximum as the dense one, with few rows."""
+"""The solver that asks a channel for forward and adjoint only:
+the same maximum as the dense one, with few rows.
+"""
 
 import numpy as np
 import pytest
@@ -33,7 +35,9 @@ class Counted(Channel):
 
 
 class SameParity(Channel):
-    """Somebody else's channel: the own secret with probability `truth`, else any of the same parity."""
+    """Somebody else's channel:
+    the own secret with probability `truth`, else any of the same parity.
+    """
 
     def __init__(self, k, truth):
         self.k, self.truth = k, truth

@@ -1,4 +1,6 @@
-"""Unary encodings from their packed bits: the parabola, its maximum, how often the rows are read, and pools."""
+"""Unary encodings from their packed bits:
+the parabola, its maximum, how often the rows are read, and pools.
+"""
 
 import tracemalloc
 
@@ -107,7 +109,9 @@ def test_a_step_ends_at_the_maximum_of_parabola_and_others(with_others, rng):
     g_others = problem.others.adjoint(problem.q_others / problem.others.forward(theta))
 
     def objective(phi):
-        """Minus the rows' parabola around theta, minus the others' likelihood, plus the sum, then 1."""
+        """Minus the rows' parabola around theta,
+        minus the others' likelihood, plus the sum, then 1.
+        """
         step, fitted = phi - theta, problem.others.forward(phi)
         value = (
             phi.sum()

@@ -1,4 +1,6 @@
-"""Many rows of bits: a first maximum of some of them, pairs of few set bits one by one, and how often all are read."""
+"""Many rows of bits: a first maximum of some of them, pairs of few set bits one by one,
+and how often all are read.
+"""
 
 import tracemalloc
 

@@ -1,4 +1,6 @@
-"""What a step changes in the gradient corrects the Hessian that was counted from some of the rows."""
+"""What a step changes in the gradient corrects the Hessian
+that was counted from some of the rows.
+"""
 
 import numpy as np
 import pytest

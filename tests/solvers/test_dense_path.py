@@ -1,4 +1,6 @@
-"""The interior point on a matrix: its systems, its path beside the general one, few secrets by least squares."""
+"""The interior point on a matrix:
+its systems, its path beside the general one, few secrets by least squares.
+"""
 
 from itertools import islice
 
@@ -237,7 +239,9 @@ def test_other_matrices_of_many_secrets_are_left_to_the_path(rng, monkeypatch):
 
 
 def test_where_many_secrets_gain_mass_the_path_is_left_to_find_them(rng, monkeypatch):
-    """Between sharp edges of equal noise the law is fitted in many places, which the first slopes do not show."""
+    """Between sharp edges of equal noise the law is fitted in many places,
+    which the first slopes do not show.
+    """
     solved = calls(monkeypatch, "nnls", "dposv")
     place = (np.arange(180)[:, None] + 0.5) / 180 - (np.arange(200) + 0.5) / 200
     matrix = 1.0 * (np.abs(place) < 0.08)

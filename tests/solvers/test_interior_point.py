@@ -1,4 +1,6 @@
-"""The interior point from inside: its linear systems, what stays exact along the path, exact zeros at the end."""
+"""The interior point from inside:
+its linear systems, what stays exact along the path, exact zeros at the end.
+"""
 
 from dataclasses import replace
 from itertools import islice
@@ -161,7 +163,9 @@ def test_both_linear_maps_stay_exact_along_the_path(shape, rng):
 @pytest.mark.parametrize("share", [0.9, 0.99])
 @pytest.mark.parametrize("reach", [0.0, 0.3])
 def test_second_order_terms_that_hinder_are_weighed_less(reach, share, rng):
-    """The change goes a tenth farther than with all of them, at least, and leads nowhere else; or it is as it was."""
+    """The change goes a tenth farther than with all of them, at least,
+    and leads nowhere else; or it is as it was.
+    """
     gained = 0
     for _ in range(40):
         theta = rng.uniform(0.1, 1.0, 12)
@@ -193,7 +197,9 @@ def test_second_order_terms_that_hinder_are_weighed_less(reach, share, rng):
 
 
 def quadratic_optimum(model, q, curved):
-    """Min 1/2 theta H theta + c . theta - q . log(theta M) over theta >= 0, by a quasi-Newton method with bounds."""
+    """Min 1/2 theta H theta + c . theta - q .
+    log(theta M) over theta >= 0, by a quasi-Newton method with bounds.
+    """
 
     def objective(theta):
         p = model.forward(theta)
@@ -380,7 +386,9 @@ def test_a_guess_that_hardly_explains_a_report_does_not_leave_the_doubles():
 
 
 def test_a_loose_tolerance_has_zeros_where_the_certificate_allows_them(rng):
-    """Above 1e-6 the support is not solved for: what the path drives to zero is left out, if that keeps within tol."""
+    """Above 1e-6 the support is not solved for:
+    what the path drives to zero is left out, if that keeps within tol.
+    """
     with_zeros = 0
     for _ in range(20):
         matrix, q = rng.random((40, 30)) ** 4, rng.dirichlet(np.ones(30))
@@ -400,7 +408,9 @@ def test_a_gap_of_exactly_the_tolerance_needs_no_other_try():
 def test_where_the_support_cannot_be_told_at_the_goal_the_path_goes_on_until_it_can(
     monkeypatch, rng
 ):
-    """Two guesses too early: the third is taken, with its zeros; and a face without a vertex ends all the same."""
+    """Two guesses too early: the third is taken, with its zeros;
+    and a face without a vertex ends all the same.
+    """
     model, q, theta = vertex(rng)
     guess, guesses = Dense.cross_over, []
     monkeypatch.setattr(least_squares_steps, "maximise", lambda matrix, q, tol: None)

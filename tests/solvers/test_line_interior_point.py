@@ -1,4 +1,6 @@
-"""The solver on a line against dense linear algebra, the dense solver, extreme noise levels and large sizes."""
+"""The solver on a line against dense linear algebra, the dense solver,
+extreme noise levels and large sizes.
+"""
 
 import tracemalloc
 from dataclasses import replace
@@ -38,7 +40,9 @@ def assert_certified(channel, q, tol):
 
 
 def draw(rng, k_max=300, log_eps=(-6, 1.7)):
-    """A channel and frequencies: truncated or not, n from 1 to 1e7, of the model or (a quarter) of anything."""
+    """A channel and frequencies:
+    truncated or not, n from 1 to 1e7, of the model or (a quarter) of anything.
+    """
     k = int(np.exp(rng.uniform(0, np.log(k_max))))
     eps = np.clip(10 ** rng.uniform(*log_eps), 5e-15, 36.0)  # others cannot be drawn from
     truncated = k > 1 and rng.integers(2)
@@ -78,7 +82,9 @@ def large(k, n, eps, rng):
 
 
 def state(rng, k, eps, gaps=True):
-    """A work array at a random interior point, and the dense kernel matrix on the same positions."""
+    """A work array at a random interior point,
+    and the dense kernel matrix on the same positions.
+    """
     seen = np.cumsum(rng.integers(1, 4, k)) if gaps else np.arange(k)
     work = line._workspace(rng.dirichlet(np.ones(k)), seen, np.exp(-eps))
     K = np.exp(-eps * np.abs(seen[:, None] - seen))
@@ -388,7 +394,9 @@ def test_ten_million_secrets(rng):
 
 @pytest.mark.parametrize("decay", [0.3, 0.9, 0.999, 1.0])
 def test_costs_are_what_other_rows_are(decay, rng):
-    """Over {c . theta = 1} the maximiser is that of the matrix with rows M_x / c_x, divided by c."""
+    """Over {c . theta = 1} the maximiser is that of the matrix
+    with rows M_x / c_x, divided by c.
+    """
     k, cost = 30, rng.uniform(0.2, 2, 30)
     channel = LineChannel(k, decay, rng.integers(0, k, 12), rng.uniform(0.5, 1, 12))
     q = rng.dirichlet(np.ones(12))

@@ -1,4 +1,6 @@
-"""Many reports of channels that are neither bits nor written out: alone, and pooled with all other kinds."""
+"""Many reports of channels that are neither bits nor written out:
+alone, and pooled with all other kinds.
+"""
 
 import numpy as np
 import pytest
@@ -12,7 +14,9 @@ K = 6
 
 
 def levels(rng, size=4000):
-    """Reports with one of three entries for each secret, drawn from a distribution of the secrets."""
+    """Reports with one of three entries for each secret,
+    drawn from a distribution of the secrets.
+    """
     table = np.array([0.2, 0.5, 1.0])
     found = LevelChannel(K, pack_levels(rng.integers(0, 3, (size, K)), 3), table, np.ones(size))
     return found, rng.multinomial(3 * size, np.full(size, 1 / size)) + 1
@@ -66,7 +70,9 @@ def test_a_hessian_of_all_is_the_likelihoods_own(rng):
 
 
 def test_a_pool_of_every_kind_is_certified(rng):
-    """Bits, levels, Hadamard's few reports, k-RR, a line and a channel that only its two maps are known of."""
+    """Bits, levels, Hadamard's few reports, k-RR,
+    a line and a channel that only its two maps are known of.
+    """
     theta = rng.dirichlet(np.ones(K))
     mechanisms = [
         ik.Rappor(K, 1.0),

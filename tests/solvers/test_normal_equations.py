@@ -1,4 +1,5 @@
-"""The linear systems of interior points against the same systems written out: what solves them wrongly only ends later.
+"""The linear systems of interior points against the same systems written out:
+what solves them wrongly only ends later.
 
 A certified maximum does not depend on its steps, so that these are met here one at a time.
 """
@@ -96,7 +97,9 @@ def test_newton_finds_the_point_where_every_ratio_is_one_and_says_where_it_left_
 
 
 def test_a_support_is_mended_where_the_guess_has_a_secret_too_many_or_too_few():
-    """The maximum of (q_z) on three values: the third explains nothing, the first two everything."""
+    """The maximum of (q_z) on three values:
+    the third explains nothing, the first two everything.
+    """
     rows = np.array([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.4, 0.4, 0.2]])
     q, best = np.array([0.45, 0.45, 0.10]), np.array([0.5, 0.5, 0.0])
     for s in (np.array([0.0, 0.0, 1.0]), np.zeros(3), np.array([0.0, 1.0, 0.0])):

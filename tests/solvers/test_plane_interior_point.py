@@ -1,4 +1,6 @@
-"""The interior point for planar channels against the dense one, and on grids that only it can do."""
+"""The interior point for planar channels against the dense one,
+and on grids that only it can do.
+"""
 
 import warnings
 from functools import cache
@@ -29,7 +31,9 @@ NAMES = ["truncated geometric", "laplace", "exponential"]
 
 @cache
 def masses(name, grid, eps):
-    """What the noise gives to each cell: of wide Laplace noise it takes a second, and tests ask more than once."""
+    """What the noise gives to each cell:
+    of wide Laplace noise it takes a second, and tests ask more than once.
+    """
     return (
         offset_masses.geometric_table
         if name == "truncated geometric"

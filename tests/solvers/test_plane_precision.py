@@ -1,4 +1,6 @@
-"""What the planar solver does in single precision and on few nodes, and that neither is felt in the answer."""
+"""What the planar solver does in single precision and on few nodes,
+and that neither is felt in the answer.
+"""
 
 from dataclasses import replace
 

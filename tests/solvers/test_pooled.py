@@ -1,4 +1,6 @@
-"""Reports of several mechanisms as one model: every channel's own normal matrix against the product written out."""
+"""Reports of several mechanisms as one model:
+every channel's own normal matrix against the product written out.
+"""
 
 import numpy as np
 import pytest

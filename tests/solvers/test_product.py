@@ -1,4 +1,6 @@
-"""Products in single precision without the interpreter's lock, against numpy's and against scipy's."""
+"""Products in single precision without the interpreter's lock,
+against numpy's and against scipy's.
+"""
 
 import ctypes
 

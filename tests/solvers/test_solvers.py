@@ -1,4 +1,6 @@
-"""Which solver mle takes for which tally, why, what happens when one misses, and that all of them agree."""
+"""Which solver mle takes for which tally, why, what happens when one misses,
+and that all of them agree.
+"""
 
 import os
 import subprocess
@@ -369,9 +371,11 @@ for name, mechanism, tol in {todo!r}:
     rng = np.random.default_rng(3)
     tally = mechanism.simulate(rng.multinomial(20_000, p / p.sum()), rng)
     if name == "pooled":
-        tally = tally + ik.RandomizedResponse(mechanism.k, 3.0).simulate(rng.multinomial(20_000, p / p.sum()), rng)
+        other = ik.RandomizedResponse(mechanism.k, 3.0)
+        tally = tally + other.simulate(rng.multinomial(20_000, p / p.sum()), rng)
     estimate = ik.mle(tally, tol=tol, method=name)
-    print(name, estimate.n_iter, hashlib.sha256(estimate.distribution.tobytes()).hexdigest(), sep=": ")
+    bits = hashlib.sha256(estimate.distribution.tobytes()).hexdigest()
+    print(name, estimate.n_iter, bits, sep=": ")
 """
 
 

@@ -1,4 +1,6 @@
-"""The maximum where the mass of each secret has a price and all together cost 1, as intervals ask for it."""
+"""The maximum where the mass of each secret has a price
+and all together cost 1, as intervals ask for it.
+"""
 
 import numpy as np
 import pytest

@@ -12,7 +12,9 @@ from ibukit.solvers.interior_point import maximise
 
 
 def blurred(rng):
-    """A smooth kernel on 60 secrets, three of which have mass: far from the maximiser nearly all seem to."""
+    """A smooth kernel on 60 secrets, three of which have mass:
+    far from the maximiser nearly all seem to.
+    """
     x, width, n = np.arange(60), 6.0, 10**5
     matrix = np.exp(-((x[:, None] - np.arange(90) + 15) ** 2) / (2 * width**2)) + 1e-12
     matrix /= matrix.sum(axis=1, keepdims=True)

@@ -1,4 +1,6 @@
-"""The compiled steps of every structure: against the oracle, their own source, and plain forward and adjoint."""
+"""The compiled steps of every structure:
+against the oracle, their own source, and plain forward and adjoint.
+"""
 
 import itertools
 

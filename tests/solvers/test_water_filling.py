@@ -1,4 +1,6 @@
-"""The closed form of randomized response against the same in exact fractions, and at the ends of the doubles."""
+"""The closed form of randomized response against the same in exact fractions,
+and at the ends of the doubles.
+"""
 
 from fractions import Fraction
 
@@ -34,7 +36,9 @@ EPSILONS = [
 
 
 def exactly(q, contrast, off):
-    """The maximiser from the doubles in q, without rounding: secrets join in the order of their counts."""
+    """The maximiser from the doubles in q, without rounding:
+    secrets join in the order of their counts.
+    """
     q, contrast, off = (
         [Fraction(float(x)) for x in q],
         Fraction(float(contrast)),

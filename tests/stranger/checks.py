@@ -15,6 +15,8 @@ MECHANISMS = [
 
 
 def check(mechanism):
-    """Raise AssertionError with the finding if a sampler, a matrix, a level or a shortcut is wrong."""
+    """Raise AssertionError with the finding if a sampler, a matrix,
+    a level or a shortcut is wrong.
+    """
     check_mechanism(mechanism, rng=np.random.default_rng(1))
     check_channel(mechanism.channel(np.arange(mechanism.m)))

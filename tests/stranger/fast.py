@@ -12,7 +12,9 @@ from stranger.refusals import WithRefusals
 
 @dataclass(frozen=True, eq=False)
 class RefusalChannel(Channel):
-    """Every secret makes report z with probability `same`, and its own report with `more` on top."""
+    """Every secret makes report z with probability `same`,
+    and its own report with `more` on top.
+    """
 
     k: int
     own: np.ndarray

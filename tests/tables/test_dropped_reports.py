@@ -1,4 +1,6 @@
-"""Reports that a mechanism refuses, left out of a table on request: rows of numbers, real numbers, seeds."""
+"""Reports that a mechanism refuses, left out of a table on request:
+rows of numbers, real numbers, seeds.
+"""
 
 import numpy as np
 import pandas as pd

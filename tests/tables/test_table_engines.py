@@ -43,7 +43,9 @@ def made_by_dask(i, columns=None):
 
 
 def test_dask_counts_on_its_workers_and_reads_only_what_is_asked_for(lengths):
-    """40 partitions, of which every other one has categories of its own, are added up in two levels."""
+    """40 partitions, of which every other one has categories of its own,
+    are added up in two levels.
+    """
     asked = []
 
     def made(i, columns=None):

@@ -1,4 +1,6 @@
-"""Weights in `Tally.from_table`: sums of numbers, from every engine, and only where they are asked for."""
+"""Weights in `Tally.from_table`:
+sums of numbers, from every engine, and only where they are asked for.
+"""
 
 import dask.dataframe
 import duckdb

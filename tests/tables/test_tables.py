@@ -1,4 +1,6 @@
-"""`Tally.from_table`: the same tally from every engine, and nothing counted as something that it is not."""
+"""`Tally.from_table`: the same tally from every engine,
+and nothing counted as something that it is not.
+"""
 
 import datetime
 import pickle

@@ -39,7 +39,9 @@ kinds = pytest.mark.parametrize(
 
 
 def content(tally):
-    """What a tally says, whatever the order of its parts: the counts of each mechanism's distinct reports."""
+    """What a tally says, whatever the order of its parts:
+    the counts of each mechanism's distinct reports.
+    """
     return {
         part.mechanism: {
             np.asarray(report).tobytes(): int(count)
@@ -140,7 +142,9 @@ def test_pooling_many_at_once_is_their_sum(many):
 
 
 def test_a_pool_of_many_is_merged_once_for_each_mechanism(monkeypatch):
-    """So that thousands take linear time; one after the other they would be copied again and again."""
+    """So that thousands take linear time;
+    one after the other they would be copied again and again.
+    """
     mechanisms = [ik.RandomizedResponse(4, epsilon) for epsilon in (0.5, 1.0, 2.0)]
     many = [mechanism.tally([z]) for z in (0, 1, 2, 3, 0) for mechanism in mechanisms[: 1 + z]]
     made, make = [], module.make_tally_part

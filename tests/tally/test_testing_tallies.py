@@ -1,4 +1,6 @@
-"""Negative controls: each check of a tally must be seen to fail on a tally that is broken in one place."""
+"""Negative controls: each check of a tally must be seen to fail on a tally
+that is broken in one place.
+"""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,6 @@
-"""The limit of the earth mover's distance: from J itself, by simulation, and what has no such limit."""
+"""The limit of the earth mover's distance:
+from J itself, by simulation, and what has no such limit.
+"""
 
 import numpy as np
 import pytest
@@ -29,7 +31,9 @@ def test_it_is_that_of_the_normal_limit(k, seed, eps):
     "mechanism", [ik.RandomizedResponse(4, 1.0), ik.TruncatedGeometric(4, 1.0), ik.Rappor(4, 1.0)]
 )
 def test_the_mean_distance_of_many_estimates(mechanism, rng):
-    """400 estimates from 20,000 reports each; a right limit is 5 standard errors off once in a million runs."""
+    """400 estimates from 20,000 reports each;
+    a right limit is 5 standard errors off once in a million runs.
+    """
     theta, n = np.array([0.4, 0.3, 0.2, 0.1]), 20_000
     found = []
     for _ in range(400):

@@ -1,4 +1,6 @@
-"""The limit of n E ||MLE - theta||^2: against exact fractions, finite differences, and simulated estimates."""
+"""The limit of n E ||MLE - theta||^2:
+against exact fractions, finite differences, and simulated estimates.
+"""
 
 import numpy as np
 import pytest
@@ -63,7 +65,9 @@ def test_structure_and_matrix_agree(kind, k, rng):
 
 
 def test_where_no_matrix_fits(rng):
-    """Against the uniform case in closed form, relabelled secrets, and J as a mean over sampled reports."""
+    """Against the uniform case in closed form, relabelled secrets,
+    and J as a mean over sampled reports.
+    """
     for mechanism in (ik.OptimizedUnaryEncoding(40, 1.0), ik.SubsetSelection(30, 1.0)):
         k = mechanism.k
         nearly = ik.normalize(np.ones(k) + 1e-9 * np.arange(k))
@@ -114,7 +118,9 @@ def test_all_integers_tell_no_more_than_the_truncated_ones(rng):
 
 
 def test_the_information_is_the_curvature_of_the_expected_log_likelihood(rng):
-    """Finite differences of sum_z (theta M)_z log (phi M)_z at phi = theta, along an orthonormal basis."""
+    """Finite differences of sum_z (theta M)_z log (phi M)_z at phi = theta,
+    along an orthonormal basis.
+    """
     mechanism = ik.SubsetSelection(5, 1.2)
     matrix = estimation.subset_selection(5, 1.2, mechanism.size)
     theta = np.array([0.3, 0.25, 0.2, 0.15, 0.1])
@@ -151,7 +157,9 @@ def test_the_information_is_the_curvature_of_the_expected_log_likelihood(rng):
     ids=lambda mechanism: type(mechanism).__name__,
 )
 def test_it_is_the_error_of_simulated_estimates(mechanism, rng):
-    """To five of the simulation's standard errors plus what is known to vanish with n; a tenth off would be seen."""
+    """To five of the simulation's standard errors plus what is known to vanish with n;
+    a tenth off would be seen.
+    """
     n, theta = 20_000, np.array([0.4, 0.3, 0.2, 0.1])
     errors = []
     for secrets in rng.multinomial(n, theta, size=600):

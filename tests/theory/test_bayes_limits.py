@@ -1,4 +1,6 @@
-"""Errors of the best estimates under a prior: limits for many users, the paper's constants, and van Trees for few."""
+"""Errors of the best estimates under a prior:
+limits for many users, the paper's constants, and van Trees for few.
+"""
 
 import math
 import sys
@@ -61,7 +63,9 @@ def test_no_bound_is_above_the_limit(prior, k, rng):
     ids=lambda value: type(value).__name__,
 )
 def test_the_constants_are_the_papers_letter_by_letter(mechanism, matrix):
-    """The same points drawn twice: our short forms against (36)-(40), and traces against the inverse of J."""
+    """The same points drawn twice:
+    our short forms against (36)-(40), and traces against the inverse of J.
+    """
     k, alpha = len(matrix), 0.7
     limits = bayes_limits(mechanism, alpha, rng=np.random.default_rng(3), draws=200)
     if k == 2:
@@ -180,7 +184,9 @@ def test_van_trees_is_below_the_exact_least_error(case, alpha):
 
 
 def test_van_trees_would_fail_with_less_information(rng):
-    """A level too low, as if the reports said less than they do, is caught: the test above can fail."""
+    """A level too low, as if the reports said less than they do,
+    is caught: the test above can fail.
+    """
     caught = [
         (matrix_eps, alpha, n)
         for matrix_eps in (1.0, 2.0)
@@ -195,7 +201,9 @@ def test_van_trees_would_fail_with_less_information(rng):
 @pytest.mark.parametrize("alpha", [0.5, 1.0, 3.0])
 @pytest.mark.parametrize("k", [2, 3])
 def test_the_information_that_van_trees_counts_is_the_most_there_is(k, alpha):
-    """E tr(S J S) by exact nodes: at most v for every mechanism, and v for sets of the worst size."""
+    """E tr(S J S) by exact nodes:
+    at most v for every mechanism, and v for sets of the worst size.
+    """
     points, weights = bayes_error.dirichlet_nodes(np.full(k, alpha), 120)
     total = k * alpha
     spread = (total - alpha) / (total + 1)

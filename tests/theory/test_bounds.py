@@ -1,4 +1,6 @@
-"""The error of matrix inversion: exact against linear algebra and against draws, and where the papers' bounds hold."""
+"""The error of matrix inversion:
+exact against linear algebra and against draws, and where the papers' bounds hold.
+"""
 
 import numpy as np
 import pytest

@@ -1,4 +1,6 @@
-"""The error of inverting an average: brute force, the papers' bounds and what they leave out, and simulation."""
+"""The error of inverting an average:
+brute force, the papers' bounds and what they leave out, and simulation.
+"""
 
 import numpy as np
 import pytest
@@ -115,7 +117,9 @@ def test_of_bits_it_is_the_sum_of_their_variances(encoding, rng):
 @pytest.mark.slow
 @mixes
 def test_it_is_the_error_of_simulated_estimates(name, rng):
-    """To five of its own standard errors, and an error of a quarter would be seen. The groups have fixed sizes."""
+    """To five of its own standard errors, and an error of a quarter would be seen.
+    The groups have fixed sizes.
+    """
     mechanisms, _, _ = weighted(name, rng)
     sizes = rng.integers(10, 40, len(mechanisms))
     n, theta = sizes.sum(), rng.dirichlet(np.ones(K))

@@ -1,4 +1,6 @@
-"""Lower bounds on the error of any estimate: never violated, attained where they are said to be, and not for show."""
+"""Lower bounds on the error of any estimate:
+never violated, attained where they are said to be, and not for show.
+"""
 
 import itertools
 import math
@@ -66,7 +68,9 @@ def test_no_mechanism_is_below_a_bound(kind, k, rng):
 
 @pytest.mark.parametrize("k", SECRETS)
 def test_a_mechanism_of_a_higher_level_is_caught(k):
-    """Each bound fails for a mechanism that gives away more than it is told: the test above can fail."""
+    """Each bound fails for a mechanism
+    that gives away more than it is told: the test above can fail.
+    """
     uniform = ik.uniform(k)
     for eps in (0.1, 1.0):
         value = asymptotic_mse(ik.SubsetSelection(k, eps), uniform)
@@ -232,7 +236,7 @@ def to_lattice(v):
 
 @pytest.mark.parametrize("k", [2, 3, 4, 6])
 def test_the_correction_for_whole_numbers(k, rng):
-    """The noise that fills the gaps between whole vectors has the second moment that is taken off."""
+    """Noise that fills the gaps between whole vectors has the second moment that is taken off."""
     cube = rng.random((4000, k - 1))
     points = np.c_[cube, -cube.sum(axis=1)]
     squares = np.array([((point - to_lattice(point)) ** 2).sum() for point in points])

@@ -1,4 +1,6 @@
-"""The bound on the MLE's mean error: over all samples with the worst maximiser, its proof step by step, its limits."""
+"""The bound on the MLE's mean error:
+over all samples with the worst maximiser, its proof step by step, its limits.
+"""
 
 import itertools
 from math import factorial
@@ -43,7 +45,9 @@ def one_maximiser(matrix, counts):
 
 
 def maximisers(matrix, counts):
-    """The corners of {phi: phi M = the maximiser's law of the reports seen}: every maximiser lies between them."""
+    """The corners of {phi: phi M = the maximiser's law of the reports seen}:
+    every maximiser lies between them.
+    """
     theta, k = one_maximiser(matrix, counts), len(matrix)
     equal = np.vstack([matrix[:, counts > 0].T, np.ones(k)])
     law, rank, corners = equal @ theta, np.linalg.matrix_rank(equal), [theta]

@@ -213,7 +213,9 @@ SIZES = [
 
 
 def concave_draws(n, k, epsilon, layout, rng):
-    """How many of DRAWS runs of RAPPOR on the same secrets leave the likelihood strictly concave."""
+    """How many of DRAWS runs
+    of RAPPOR on the same secrets leave the likelihood strictly concave.
+    """
     secrets = np.tile(LAYOUTS[layout](n, k, rng), DRAWS)
     bits = ik.Rappor(k, epsilon).randomize(secrets, rng).reshape(DRAWS, n, k)
     rows = np.concatenate([np.ones((DRAWS, 1, k)), bits], axis=1)
@@ -221,7 +223,9 @@ def concave_draws(n, k, epsilon, layout, rng):
 
 
 def is_a_lower_bound(bound, concave):
-    """Whether so many concave draws are compatible with a probability of at least `bound`: 4 standard errors."""
+    """Whether so many concave draws are compatible with a probability of
+    at least `bound`: 4 standard errors.
+    """
     return concave / DRAWS >= bound - 4 * np.sqrt(bound * (1 - bound) / DRAWS)
 
 
