@@ -57,9 +57,9 @@ def _is_public(name: str, thing: Any) -> bool:
 
 
 def public_names() -> dict[str, str]:
-    """Every public class and function of ``ibukit`` and the room it comes from."""
+    """Every public class and function of ``ibukit`` and the module it comes from."""
     things = {name: getattr(ibukit, name) for name in ibukit.__all__}
-    return {n: t.__module__.split(".")[1] for n, t in things.items() if _is_public(n, t)}
+    return {n: t.__module__.removeprefix("ibukit.") for n, t in things.items() if _is_public(n, t)}
 
 
 def _namespace(room: str) -> ModuleType:
@@ -69,17 +69,17 @@ def _namespace(room: str) -> ModuleType:
 
 def names_in(room: str) -> list[tuple[str, Any]]:
     """The names of one room as a reader writes them after ``ibukit.``, with what they mean."""
-    names = [name for name, home in public_names().items() if home == room]
+    names = [name for name, home in public_names().items() if f"{home}.".startswith(f"{room}.")]
     # what others inherit from stands first
     found = [
         (name, getattr(ibukit, name))
         for name in sorted(names, key=lambda name: [*BASES, name].index(name))
     ]
+    if "." in room:
+        return found  # a folder or a file of a room: the room itself says what is public
     module = _namespace(room)
     if found and not hasattr(module, "__path__"):
-        return (
-            found  # what else a file defines is for its neighbours; a package names what is public
-        )
+        return found
     home = f"{module.__name__}."
     members = [
         (n, t)
