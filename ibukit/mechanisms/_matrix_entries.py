@@ -69,7 +69,7 @@ def _to_dense(matrix: Any) -> Floats:
             f"most {MAX_BYTES:.3g}): merge secrets or reports, or take a mechanism that knows its "
             "structure"
         )
-    return np.asarray(matrix.toarray())
+    return matrix.toarray()
 
 
 def _labels(index: Any) -> list[Any] | None:

@@ -119,7 +119,7 @@ def test_a_single_secret_has_nothing_to_hide():
 )
 def test_the_extent_of_an_alphabet(alphabet, extent):
     off = alphabet.distances()[~np.eye(len(alphabet), dtype=bool)]
-    assert epsilon_range.extent(alphabet) == pytest.approx(extent)
+    assert epsilon_range.distance_range(alphabet) == pytest.approx(extent)
     assert (off.min(), off.max()) == pytest.approx(extent)
 
 

@@ -73,7 +73,7 @@ def test_the_estimate_is_unbiased_and_its_variance_as_stated(mechanism):
     t, matrix = per_report(mechanism), mechanism.matrix()
     np.testing.assert_allclose(matrix @ t, np.eye(k), atol=1e-12 * np.abs(t).max())
     theta = np.arange(1, k + 1) / (k * (k + 1) / 2)
-    block = mechanism._places // mechanism.order
+    block = mechanism._rows // mechanism.order
     of_block = np.bincount(block, theta)[block]
     stated = c * (2 + (e - 1) * of_block) / (e - 1) ** 2 - theta**2
     np.testing.assert_allclose(theta @ matrix @ t**2 - theta**2, stated, rtol=1e-10)
@@ -138,7 +138,7 @@ def bounds_from_least(mechanism):
         math.exp(mechanism.epsilon),
         2 * mechanism.blocks - 1 + math.exp(mechanism.epsilon),
     )
-    block = mechanism._places // mechanism.order
+    block = mechanism._rows // mechanism.order
     of_block = np.bincount(block)[block] / k
     variance = (c * (2 + (e - 1) * of_block) / (e - 1) ** 2 - 1 / k**2).sum()
     return variance / (4 * (k - 1) ** 2 * e / (k * (e - 1) ** 2))

@@ -1,4 +1,4 @@
-"""Reports that are rows of k bits, packed: what unary encodings and subset selection have in common."""
+"""Base classes for reports that are rows of bits, which a tally keeps packed."""
 
 from __future__ import annotations
 
@@ -25,11 +25,15 @@ from ibukit.tally.tally import Tally, make_tally_part
 
 Bits = NDArray[np.uint8]
 
+# Bits that are drawn at a time: 64 MB as bytes, 512 MB as the uniform numbers that they come from.
 BITS_AT_ONCE = 2**26
 
 
 class WholeRows(FiniteMechanism):
-    """Reports that are rows and stand for themselves: a list of all is for counts of them, and mostly too long."""
+    """Reports that are rows and stand for themselves, without labels.
+
+    The list of all reports, which is mostly too long, is only for `tally_counts` and `matrix`.
+    """
 
     @property
     @override
@@ -46,12 +50,12 @@ class WholeRows(FiniteMechanism):
 
 
 class BitsInBlocks(WholeRows):
-    """Rows with bits in them, which take an eighth of the memory once they are packed."""
+    """Rows with bits in them, which take an eighth of the memory when they are packed."""
 
     @property
     @abstractmethod
     def _bits(self) -> int:
-        """Bits of a report."""
+        """Number of bits of a report."""
 
     @override
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
@@ -69,7 +73,7 @@ class BitsInBlocks(WholeRows):
 
 
 class BitReports(BitsInBlocks):
-    """A report is a row of k bits, of which bit x is set more often if the secret is x.
+    """A report is a row of k bits; bit x is more often 1 if the secret is x.
 
     The tally keeps only the distinct rows seen, packed.
     """
@@ -80,19 +84,20 @@ class BitReports(BitsInBlocks):
     report_kind: ClassVar[ReportKind] = ReportKind.BITS
 
     def __post_init__(self) -> None:
-        """Check and convert the fields that they share."""
+        """Check and convert the fields that all of them have."""
         self._keep(alphabet=as_alphabet(self.alphabet))
         arguments.whole("number of secrets", len(self.alphabet), 2)
         self._check_level()
 
     def _check_level(self) -> None:
-        """Check and convert the fields that say how private it is: by default `epsilon`, through `_rare_probability`."""
+        """Check and convert the fields that determine the privacy: by default `epsilon`."""
         self._keep(epsilon=check_epsilon(self.epsilon, self._rare_probability))
 
     def _rare_probability(self, epsilon: float) -> float:
-        """The odds of the sampler's lie, for which doubles must have room."""
+        """Probability or odds of the rare event that must be drawn, see `check_epsilon`."""
         raise NotImplementedError(
-            f"{type(self).__name__} does not say how private it is: define _rare_probability or _check_level"
+            f"{type(self).__name__} does not say how private it is: define _rare_probability or "
+            "_check_level"
         )
 
     @property
@@ -113,7 +118,7 @@ class BitReports(BitsInBlocks):
     @cached_property
     @abstractmethod
     def _all_reports(self) -> Bits:
-        """All possible reports, packed, in ascending order; ValueError where they are too many."""
+        """All possible reports, packed, in ascending order; ValueError if they are too many."""
 
     @property
     @override
@@ -128,7 +133,8 @@ class BitReports(BitsInBlocks):
                 f"reports must be bit rows of shape (n, {self.k}), got shape {rows.shape}"
             )
         if rows.dtype != bool:
-            if rows.dtype.kind == "O":  # NA is not even unequal to 0
+            if rows.dtype.kind == "O":
+                # Each entry is judged by itself: pandas.NA is neither equal nor unequal to 0.
                 bad = np.array(
                     [arguments.is_missing(bit) or bit not in (0, 1) for bit in rows.ravel()],
                     dtype=bool,
@@ -150,6 +156,7 @@ class BitReports(BitsInBlocks):
 
         For unary encodings it need not sum to 1.
         """
-        # bits are counted by the kernel of the adjoint with one = 1 and zero = 0
+        # Bit y is 1 with probability p_zero + contrast theta_y. The bits are counted by the kernel
+        # of the adjoint, with weight 1 for a bit that is 1, and 0 for one that is 0.
         ones = BitChannel(self.k, reports, 1.0, 0.0, np.ones(len(reports))).adjoint(frequencies)
         return (ones - self.p_zero) / self.contrast

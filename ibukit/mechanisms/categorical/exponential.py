@@ -68,11 +68,12 @@ class Exponential(GridMechanism):
 
     @override
     def make_matrix(self) -> Floats:
+        # Half of epsilon for the weight, half for the normaliser N_x, which depends on x as well.
         weights = np.exp(-self.epsilon / 2 * self.alphabet.distances())
-        return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+        return weights / weights.sum(axis=1, keepdims=True)
 
     @override
     def _plane_channel(self, reports: Ints) -> plane.PlaneChannel:
         grid = self.alphabet
-        assert isinstance(grid, Grid)  # asked for only then
+        assert isinstance(grid, Grid)  # called for grids only
         return plane.row_normalised(grid, self.epsilon / 2, reports)

@@ -1,4 +1,4 @@
-"""The Hadamard mechanism: some signs of the secret's row, of random columns, and a lie about all of them at times."""
+"""The Hadamard mechanism: randomized response on signs of the secret's row."""
 
 from __future__ import annotations
 
@@ -89,10 +89,10 @@ class HadamardMechanism(SignedIndices):
         arguments.whole("number of secrets", self.k, 2)
         t = arguments.whole("bits", self.bits, 1)
         if t > math.log2(MAX_CODES) / math.log2(2 * self.order):
-            bits = arguments.shown(t)
+            shown = arguments.shown(t)
             raise TooLarge(
-                f"bits must leave at most 2^62 reports, got {bits}: with {self.k} secrets there are "
-                f"(2 * {self.order})^{bits}"
+                f"bits must leave at most 2^62 reports, got {shown}: with {self.k} secrets there "
+                f"are (2 * {self.order})^{shown}"
             )
         self._keep(
             bits=t, epsilon=check_epsilon(self.epsilon, lambda eps: (2**t - 1) * math.exp(-eps))
@@ -100,7 +100,7 @@ class HadamardMechanism(SignedIndices):
 
     @property
     def order(self) -> int:
-        """Number K of columns, the least power of two that is at least k."""
+        """Number K of columns, the smallest power of two that is at least k."""
         return 1 << (self.k - 1).bit_length()
 
     @property
@@ -114,60 +114,66 @@ class HadamardMechanism(SignedIndices):
         return self.bits
 
     @property
-    def _others(self) -> float:
-        """(2^t - 1) e^-eps: how often the signs are not all true, to how often they are."""
+    def _false_odds(self) -> float:
+        """(2^t - 1) e^-eps, the odds that the signs are not all true."""
         return ((1 << self.bits) - 1) * math.exp(-self.epsilon)
 
     @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:
         n, t = len(secrets), self.bits
         indices = rng.integers(0, self.order, (n, t))
+        # H_jx is -1 if j and x share an odd number of bits.
         minus = np.bitwise_count(indices & secrets[:, None]) % 2
-        lies = np.flatnonzero(rng.random(n) >= 1 / (1 + self._others))
-        # one of the 2^t - 1 other patterns: some of the signs turned, at least one
-        turned = rng.integers(1, 2**t, len(lies))[:, None] >> np.arange(t) & 1
-        minus[lies] ^= turned.astype(minus.dtype)
+        lies = np.flatnonzero(rng.random(n) >= 1 / (1 + self._false_odds))
+        # A lie is one of the 2^t - 1 other patterns of signs: at least one sign is flipped.
+        flipped = rng.integers(1, 2**t, len(lies))[:, None] >> np.arange(t) & 1
+        minus[lies] ^= flipped.astype(minus.dtype)
         return np.hstack([indices, 1 - 2 * minus.astype(np.int64)])
 
     @override
     def channel(self, reports: NDArray[Any]) -> Channel:
         columns = self._columns(reports)
         indices, minus = columns[:, : self.bits], columns[:, self.bits :] == 1
-        high = float(self.order) ** -self.bits / (1 + self._others)
+        high = float(self.order) ** -self.bits / (1 + self._false_odds)
         low = high * math.exp(-self.epsilon)
         if self.bits > 1:
+            # Each report has a row of bits: secret x's is 1 if all its signs are those reported.
             packed = agreeing_signs(indices, minus, self.k)
             return BitChannel(
                 self.k, packed, 1.0, math.exp(-self.epsilon), np.full(len(reports), high)
             )
-        places, nothing = (
-            np.arange(self.k, dtype=np.int32)[None],
-            np.zeros(len(reports), dtype=np.int64),
-        )
-        column, ones = np.ascontiguousarray(indices[:, 0]), np.ones(len(reports))
+        # With one sign a report the sums over reports are a fast Walsh-Hadamard transform.
+        rows = np.arange(self.k, dtype=np.int32)[None]
+        group, scale = np.zeros(len(reports), dtype=np.int64), np.ones(len(reports))
+        column = np.ascontiguousarray(indices[:, 0])
         return HadamardChannel(
-            places, self.order, self.order, nothing, column, minus[:, 0].copy(), low, high, ones
+            rows, self.order, self.order, group, column, minus[:, 0].copy(), low, high, scale
         )
 
     @override
     def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:
+        # The mean over the report's signs of sign times H_jx, each by the transform of a mechanism
+        # with one sign, over 2 p - 1 = (1 - e^-eps) / (1 + (2^t - 1) e^-eps).
         one = replace(self, bits=1)
         columns, total = self._columns(reports), np.zeros(self.k)
         for i in range(self.bits):
             channel = one.channel(2 * columns[:, i] + columns[:, self.bits + i])
             total += replace(channel, low=-1.0, high=1.0).adjoint(frequencies)  # type: ignore[type-var]
-        # 2 p - 1 = (1 - e^-eps) / (1 + (2^t - 1) e^-eps)
-        return np.asarray(total / self.bits * (1 + self._others) / -math.expm1(-self.epsilon))
+        return total / self.bits * (1 + self._false_odds) / -math.expm1(-self.epsilon)
 
 
 def agreeing_signs(indices: Ints, minus: NDArray[np.bool_], k: int) -> NDArray[np.uint8]:
-    """Packed bits of the secrets whose signs are all those of the report; both arrays of shape (s, t)."""
+    """Packed bits, shape (s, ceil(k / 8)): 1 if all signs of the secret are those of the report.
+
+    Both arrays have shape (s, t).
+    """
     packed = np.empty((len(indices), -(-k // 8)), dtype=np.uint8)
-    smallest = np.min_scalar_type(max(k - 1, int(indices.max(initial=0))))
-    indices, secrets = indices.astype(smallest), np.arange(k, dtype=smallest)
-    for some in slices_of(len(indices)):
-        agree = np.ones((len(indices[some]), k), dtype=bool)
-        for column, sign in zip(indices[some].T, minus[some].T, strict=True):
+    # Small integers make the bit counts faster.
+    dtype = np.min_scalar_type(max(k - 1, int(indices.max(initial=0))))
+    indices, secrets = indices.astype(dtype), np.arange(k, dtype=dtype)
+    for block in slices_of(len(indices)):
+        agree = np.ones((len(indices[block]), k), dtype=bool)
+        for column, sign in zip(indices[block].T, minus[block].T, strict=True):
             agree &= (np.bitwise_count(column[:, None] & secrets) & 1) == sign[:, None]
-        packed[some] = np.packbits(agree, axis=1)
+        packed[block] = np.packbits(agree, axis=1)
     return packed

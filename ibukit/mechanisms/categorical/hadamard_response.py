@@ -1,4 +1,4 @@
-"""Hadamard response: one of two probabilities, by the sign of the secret's row in the report's column."""
+"""Hadamard response: a report's probability is high if the secret's sign there is +."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class HadamardResponse(FiniteMechanism):
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        """Check and convert the fields; choose the number of blocks where none is given."""
+        """Check and convert the fields; choose the number of blocks if none is given."""
         super().__post_init__()
         arguments.whole("number of secrets", self.k, 2)
         given = self.blocks
@@ -108,7 +108,8 @@ class HadamardResponse(FiniteMechanism):
         self._keep(blocks=self._blocks_at(self.epsilon))
         if self.published and given not in (None, self.blocks):
             raise ValueError(
-                f"blocks must be left out where published is True, got {given}: the paper chooses them"
+                f"blocks must be left out where published is True, got {given}: the paper chooses "
+                "them"
             )
 
     def _blocks_at(self, epsilon: float) -> int:
@@ -122,7 +123,7 @@ class HadamardResponse(FiniteMechanism):
 
     @cached_property
     def order(self) -> int:
-        """Number b of columns of a block, a power of two above its secrets' number."""
+        """Number b of columns of a block, a power of two above the number of its secrets."""
         return 1 << (-(-self.k // self.blocks)).bit_length()
 
     @property
@@ -131,34 +132,39 @@ class HadamardResponse(FiniteMechanism):
         return self.blocks * self.order
 
     @cached_property
-    def _places(self) -> Ints:
-        """Block b + row of each secret; row 0 has no signs and is nobody's."""
+    def _rows(self) -> Ints:
+        """Row of each secret, counted over all blocks: block times b, plus the row in the block.
+
+        Row 0 of a block is + everywhere, so no secret has it.
+        """
         secrets = np.arange(self.k)
         if self.published:
             return secrets // (self.order - 1) * self.order + secrets % (self.order - 1) + 1
         return secrets % self.blocks * self.order + secrets // self.blocks + 1
 
     @property
-    def _others(self) -> float:
-        """(2B - 1) e^-eps: how often a report is not in the secret's set, to how often it is."""
+    def _false_odds(self) -> float:
+        """(2B - 1) e^-eps, the odds that a report is not in the secret's set."""
         return (2 * self.blocks - 1) * math.exp(-self.epsilon)
 
     @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:
         n, b = len(secrets), self.order
-        place, lot, column = self._places[secrets], rng.random(n), rng.integers(0, b, n)
-        row, block = place & (b - 1), place // b
-        # one of the row's bits turns a column of the other sign into one of this; half of the
-        # columns are right
-        wanted = lot >= 1 / (1 + self._others)
-        wrong = (np.bitwise_count(row & column) % 2 == 1) != wanted
+        rows, uniform, column = self._rows[secrets], rng.random(n), rng.integers(0, b, n)
+        row, block = rows & (b - 1), rows // b
+        # One uniform number decides: a column of the secret's set, one of its block with the other
+        # sign, or (`away`) any column of another block. The column is drawn uniformly; if its sign
+        # is the wrong one, flipping the lowest bit of the row in it gives a uniform one of the
+        # other sign.
+        wants_minus = uniform >= 1 / (1 + self._false_odds)
+        wrong = (np.bitwise_count(row & column) % 2 == 1) != wants_minus
         column = np.where(wrong, column ^ (row & -row), column)
-        away = lot >= (1 + math.exp(-self.epsilon)) / (1 + self._others)
+        away = uniform >= (1 + math.exp(-self.epsilon)) / (1 + self._false_odds)
         if self.blocks > 1:
             users = np.flatnonzero(away)
             block[users] = (block[users] + rng.integers(1, self.blocks, len(users))) % self.blocks
             column[users] = rng.integers(0, b, len(users))
-        return np.asarray(block * b + column)
+        return block * b + column
 
     @override
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
@@ -166,12 +172,12 @@ class HadamardResponse(FiniteMechanism):
 
     @override
     def channel(self, reports: NDArray[Any]) -> HadamardChannel:
-        s, high = len(reports), 1 / (self.order // 2 * (1 + self._others))
-        places = self._places.astype(np.int32)[None]
-        nothing, plus = np.zeros(s, dtype=np.int64), np.zeros(s, dtype=bool)
+        s, high = len(reports), 1 / (self.order // 2 * (1 + self._false_odds))
+        rows = self._rows.astype(np.int32)[None]
+        group, minus = np.zeros(s, dtype=np.int64), np.zeros(s, dtype=bool)
         low = high * math.exp(-self.epsilon)
         return HadamardChannel(
-            places, self.m, self.order, nothing, reports, plus, low, high, np.ones(s)
+            rows, self.m, self.order, group, reports, minus, low, high, np.ones(s)
         )
 
     @override
@@ -180,21 +186,25 @@ class HadamardResponse(FiniteMechanism):
 
     @override
     def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:
+        # Twice the frequency of the set S_x less that of the block is the mean of x's signs there.
+        # Rows of a Hadamard matrix are orthogonal, so its expectation is 0 under every other
+        # secret, and (e^eps - 1) / c under x itself.
         signs = replace(self.channel(reports), low=0.0, high=1.0)
         in_block = np.bincount(reports // self.order, frequencies, self.blocks)[
-            self._places // self.order
+            self._rows // self.order
         ]
-        scale = (1 + self._others) / -math.expm1(-self.epsilon)
-        return np.asarray(scale * (2 * signs.adjoint(frequencies) - in_block))
+        scale = (1 + self._false_odds) / -math.expm1(-self.epsilon)
+        return scale * (2 * signs.adjoint(frequencies) - in_block)
 
 
 def best_blocks(k: int, epsilon: float) -> int:
-    """The power of two that minimises 4 B + (e^eps - 1)^2 / B, at most k; the smaller of two equal ones."""
+    r"""The smallest power of two B <= k with the least :math:`4B+(e^\varepsilon-1)^2/B`."""
+    # Both terms are multiplied by e^(-2 eps), so that a large epsilon does not overflow.
     powers = [1 << j for j in range(k.bit_length())]
     return min(powers, key=lambda b: 4 * b * math.exp(-2 * epsilon) + math.expm1(-epsilon) ** 2 / b)
 
 
 def published_blocks(k: int, epsilon: float) -> int:
-    """2^(ceil(log2 min(e^eps, 2k)) - 1)."""
+    r"""The paper's number of blocks, :math:`2^{\lceil\log_2\min(e^\varepsilon,2k)\rceil-1}`."""
     doubled = min(epsilon / math.log(2), math.log2(2 * k))
     return 1 << (max(math.ceil(doubled), 1) - 1)

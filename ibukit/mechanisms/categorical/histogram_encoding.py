@@ -1,4 +1,4 @@
-"""Summed histograms: the secret as a vector of zeros and a one, and Laplace noise on each entry."""
+"""Summed histogram encoding: Laplace noise on each entry of a one-hot row."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ibukit.errors import AlphabetMismatch, TooLarge
 from ibukit.mechanisms.base import Mechanism
 from ibukit.mechanisms.epsilon_range import check_epsilon
 
-# entries k x n of the densities that are kept, a gigabyte
+# Entries k x n of the densities that a channel keeps: a gigabyte.
 MAX_DENSITIES = 2**27
 
 
@@ -118,9 +118,11 @@ class HistogramEncoding(Mechanism):
     def channel(self, reports: NDArray[Any]) -> WrittenChannel:
         if reports.size > MAX_DENSITIES:
             raise TooLarge(
-                f"the densities of {len(reports)} reports for {self.k} secrets are too many, they may have at most "
-                f"{MAX_DENSITIES} entries; tally fewer reports"
+                f"the densities of {len(reports)} reports for {self.k} secrets are too many, they "
+                f"may have at most {MAX_DENSITIES} entries; tally fewer reports"
             )
+        # |z_x| - |z_x - 1| = 2 clip(z_x, 0, 1) - 1 is all in which the density given x differs from
+        # that of noise alone. The channel has e^(eps (clip - 1)), at most 1; `log_scale` the rest.
         numbers = np.clip(reports, 0.0, 1.0) - 1
         numbers *= self.epsilon
         return WrittenChannel(np.exp(numbers, out=numbers))
@@ -128,8 +130,9 @@ class HistogramEncoding(Mechanism):
     @override
     def log_scale(self, reports: NDArray[Any]) -> Floats:
         distances = np.abs(reports).sum(axis=1)
-        return np.asarray(self.k * math.log(self.epsilon / 4) + self.epsilon / 2 * (1 - distances))
+        return self.k * math.log(self.epsilon / 4) + self.epsilon / 2 * (1 - distances)
 
     @override
     def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:
-        return np.asarray(frequencies @ reports)
+        # Noise has mean 0, so the mean of the reports is an estimate of the one-hot rows' mean.
+        return frequencies @ reports

@@ -22,8 +22,7 @@ from ibukit.mechanisms.categorical.bit_reports import BitReports, Bits
 from ibukit.mechanisms.categorical.subset_selection import SubsetSelection
 from ibukit.mechanisms.epsilon_range import MIN_PROBABILITY
 
-# 2^16 reports and 16 secrets are a matrix of 8 MB; beyond, listing the reports is not what anyone
-# wants
+# Number of secrets up to which the 2^k reports are listed: with 16, the matrix takes 8 MB.
 MAX_LISTED = 16
 
 
@@ -40,12 +39,12 @@ class IndependentBits(BitReports):
     """
 
     bits_are_independent: ClassVar[bool] = False
-    """Whether the bits are independent with these chances, asked of the exact class only (see `is_unary`)."""
+    """Whether the bits are independent; asked of the exact class only, see `is_unary`."""
 
     @property
     @abstractmethod
     def p_hidden(self) -> float:
-        """1 - p_one without cancellation: probability that the secret's own bit is reported as 0."""
+        """Probability that the secret's own bit is 0: 1 - p_one, computed without cancellation."""
 
     @property
     @override
@@ -54,12 +53,13 @@ class IndependentBits(BitReports):
 
     @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Bits:
+        # All bits are drawn as those of other secrets first; then the secret's own is overwritten.
         rows = (rng.random((len(secrets), self.k)) < self.p_zero).astype(np.uint8)
         rows[np.arange(len(secrets)), secrets] = rng.random(len(secrets)) < self.p_one
         return rows
 
     def _coins(self, own: exact.Chance, other: exact.Chance) -> exact.Exact:
-        """The same from the chances as they are, of which `epsilon` is the level."""
+        """Sampler of bits with these exact probabilities, of which `epsilon` is the level."""
         return exact.Exact(
             lambda secrets, source: exact.bits(secrets, self.k, own, other, source),
             lambda: self.epsilon,
@@ -67,32 +67,36 @@ class IndependentBits(BitReports):
 
     @override
     def channel(self, reports: NDArray[Any]) -> BitChannel:
-        scale, _ = split_factor(self._log_all_zero(reports))
+        # P(row | x) is that of a row in which no bit is the secret's, times the ratio of the bit x:
+        # p_one / p_zero if it is 1, (1 - p_one) / (1 - p_zero) if it is 0.
+        scale, _ = split_factor(self._log_no_secret(reports))
         one, zero = self.p_one / self.p_zero, self.p_hidden / (1 - self.p_zero)
         return BitChannel(self.k, reports, one, zero, scale)
 
     @override
     def log_scale(self, reports: NDArray[Any]) -> Floats | None:
-        """What `channel` leaves out where a probability would underflow.
+        """Logarithm of what `channel` leaves out where a probability would underflow.
 
         This happens with k in the thousands.
         """
         if self.k * np.log(min(self.p_zero, 1 - self.p_zero)) > MIN_LOG_FACTOR:
-            return None  # not even the least probable of all rows underflows
-        return split_factor(self._log_all_zero(reports))[1]
+            return None  # not even the least probable row underflows
+        return split_factor(self._log_no_secret(reports))[1]
 
-    def _log_all_zero(self, reports: Bits) -> Floats:
-        """Log-probability of each row if no bit were the secret's."""
+    def _log_no_secret(self, reports: Bits) -> Floats:
+        """Log-probability of each row if no bit is the secret's, shape (s,)."""
         ones = np.bitwise_count(reports).sum(axis=1, dtype=np.int64)
-        return np.asarray(ones * np.log(self.p_zero) + (self.k - ones) * np.log1p(-self.p_zero))
+        return ones * np.log(self.p_zero) + (self.k - ones) * np.log1p(-self.p_zero)
 
     @cached_property
     @override
     def _all_reports(self) -> Bits:
         if self.k > MAX_LISTED:
             raise ValueError(
-                f"the 2^{self.k} reports are not listed (k must be at most {MAX_LISTED}); use tally(rows)"
+                f"the 2^{self.k} reports are not listed (k must be at most {MAX_LISTED}); use "
+                "tally(rows)"
             )
+        # Row i spells i as a binary number, bit 0 first.
         codes = np.arange(self.m)[:, None] >> np.arange(self.k)[::-1] & 1
         return np.packbits(codes.astype(np.uint8), axis=1)
 
@@ -102,56 +106,57 @@ class IndependentBits(BitReports):
         matrix = np.empty((self.k, self.m))
         for x in range(self.k):
             own = (np.arange(self.k) == x)[:, None]
-            one, zero = (
-                np.where(own, self.p_one, self.p_zero),
-                np.where(own, self.p_hidden, 1 - self.p_zero),
-            )
+            one = np.where(own, self.p_one, self.p_zero)
+            zero = np.where(own, self.p_hidden, 1 - self.p_zero)
             matrix[x] = np.where(bits, one, zero).prod(axis=0)
         return matrix
 
 
 class BitsOfGivenProbabilities(IndependentBits):
-    """Independent bits of which the chances are given, or follow from what is given; the level follows from them."""
+    """Independent bits whose probabilities are given; the level `epsilon` follows from them."""
 
     @override
     def _check_level(self) -> None:
         self._check_probabilities()
+        # The two rare events that hide the secret must both be drawn at times.
         least = min(self.p_zero, self.p_hidden)
         if not least > MIN_PROBABILITY:
-            which = (
-                "another bit is 1" if self.p_zero <= self.p_hidden else "the secret's own bit is 0"
-            )
+            event = "the secret's own bit is 0"
+            if self.p_zero <= self.p_hidden:
+                event = "another bit is 1"
             raise ValueError(
-                f"the chance that {which} must be above 2^-53, got {least:g} for {self._given}: in doubles it is drawn "
-                "as never, and such a report would rule secrets out"
+                f"the chance that {event} must be above 2^-53, got {least:g} for "
+                f"{self._shown_fields}: in doubles it is drawn as never, and such a report would "
+                "rule secrets out"
             )
         if not self.contrast > 0:
             raise ValueError(
-                f"the secret's own bit must be 1 more often than another, got {self.p_one:g} and {self.p_zero:g} for "
-                f"{self._given}"
+                f"the secret's own bit must be 1 more often than another, got {self.p_one:g} and "
+                f"{self.p_zero:g} for {self._shown_fields}"
             )
 
     @abstractmethod
     def _check_probabilities(self) -> None:
-        """Check and convert the fields that the chances come from."""
+        """Check and convert the fields that the probabilities come from."""
 
     @property
-    def _given(self) -> str:
-        """These fields, for messages."""
+    def _shown_fields(self) -> str:
+        """The fields that the probabilities come from, for error messages."""
         own = [field.name for field in fields(self) if field.name != "alphabet"]  # type: ignore[arg-type]
         return ", ".join(f"{name}={getattr(self, name)!r}" for name in own)
 
     @property
     def epsilon(self) -> float:  # type: ignore[override]
         """The tight level ln p (1 - q) / ((1 - p) q), in nats, for all pairs of secrets."""
-        # p/q = 1 + (p - q) / q and (1 - q) / (1 - p) = 1 + (p - q) / (1 - p), without cancellation
+        # p / q = 1 + (p - q) / q and (1 - q) / (1 - p) = 1 + (p - q) / (1 - p): for close p and q
+        # the logarithms are computed without cancellation.
         return math.log1p(self.contrast / self.p_zero) + math.log1p(self.contrast / self.p_hidden)
 
 
 def is_unary(mechanism: Mechanism) -> TypeGuard[IndependentBits]:
-    """Whether its class itself says that its bits are independent: a class that inherits from it may have another law.
+    """Whether theorems about unary encodings hold: the class itself declares independent bits.
 
-    It is asked for proofs.
+    A class that inherits from it may have another law, and must declare it again.
     """
     return isinstance(mechanism, IndependentBits) and bool(
         vars(type(mechanism)).get("bits_are_independent")
@@ -159,5 +164,5 @@ def is_unary(mechanism: Mechanism) -> TypeGuard[IndependentBits]:
 
 
 def is_bits(mechanism: Mechanism) -> TypeGuard[IndependentBits | SubsetSelection]:
-    """The same with subset selection, whose reports are rows of bits, too."""
+    """Whether a mechanism is a unary encoding (see `is_unary`) or subset selection."""
     return is_unary(mechanism) or type(mechanism) is SubsetSelection

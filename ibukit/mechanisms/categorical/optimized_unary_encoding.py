@@ -78,6 +78,7 @@ class OptimizedUnaryEncoding(IndependentBits):
     @property
     @override
     def contrast(self) -> float:
+        # 1/2 - 1 / (e^eps + 1), without cancellation.
         return float(np.tanh(self.epsilon / 2) / 2)
 
 

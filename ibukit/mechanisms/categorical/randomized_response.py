@@ -1,4 +1,4 @@
-"""k-ary randomized response: the truth with one probability, any other value with another."""
+"""k-ary randomized response (k-RR)."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class RandomizedResponse(FiniteMechanism):
 
     @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:
-        # one draw among the other k - 1 values, by stepping over the secret
+        # A lie is uniform among the other k - 1 values: 1 to k - 1 places after the secret, cyclic.
         other = rng.integers(1, self.k, size=len(secrets))
         honest = rng.random(len(secrets)) < self.truth
         return np.where(honest, secrets, (secrets + other) % self.k)
@@ -104,18 +104,19 @@ class RandomizedResponse(FiniteMechanism):
         """
         rng = arguments.generator(rng)
         counts = aligned_counts("secret_counts", secret_counts, self.alphabet)
-        kept = rng.binomial(counts, self.truth - self.lie)
-        blind = rng.multinomial(counts.sum() - kept.sum(), np.full(self.k, 1 / self.k))
-        return self.tally_counts(kept + blind)
+        honest = rng.binomial(counts, self.truth - self.lie)
+        uniform = rng.multinomial(counts.sum() - honest.sum(), np.full(self.k, 1 / self.k))
+        return self.tally_counts(honest + uniform)
 
     @override
     def _solve(self, q: Floats) -> Floats:
-        if (
-            type(self) is not RandomizedResponse
-        ):  # an inverse has no certificate: a class that inherits has its own
+        # The closed form holds for the exact type: a class that inherits may have another law, and
+        # nothing would certify the result.
+        if type(self) is not RandomizedResponse:
             return super()._solve(q)
-        # truth - lie without cancellation, so that it stays above 0 for the smallest epsilon
-        return np.asarray((q - self.lie * q.sum()) / (self.truth * -np.expm1(-self.epsilon)))
+        # (q - lie sum q) / (truth - lie), with the difference computed without cancellation, so
+        # that it stays above 0 for the smallest epsilon.
+        return (q - self.lie * q.sum()) / (self.truth * -np.expm1(-self.epsilon))
 
 
 @exact_sampler(RandomizedResponse)

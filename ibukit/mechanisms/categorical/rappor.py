@@ -80,10 +80,12 @@ class Rappor(IndependentBits):
     @property
     @override
     def contrast(self) -> float:
+        # (e^(eps/2) - 1) / (e^(eps/2) + 1), without cancellation.
         return float(np.tanh(self.epsilon / 4))
 
 
 @exact_sampler(Rappor)
 def _rappor_sampler(mechanism: Rappor) -> exact.Exact:
+    # A bit is 1 with the odds e^(eps/2) if it is the secret's, and e^(-eps/2) if not.
     half = Fraction(mechanism.epsilon) / 2
     return mechanism._coins(exact.odds(1, -half), exact.odds(1, half))

@@ -1,4 +1,4 @@
-"""Subset selection: the report is a set of secrets, which holds the user's own more often than any other."""
+"""Subset selection: the report is a set of secrets, more often one with the user's own."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ibukit.errors import AlphabetMismatch
 from ibukit.mechanisms.categorical.bit_reports import BitReports, Bits
 from ibukit.mechanisms.exact_samplers import exact_sampler
 
-# as many numbers as the matrix of a unary encoding of 16 secrets: 8 MB
+# Entries of the largest matrix that is listed, 8 MB: that of a unary encoding of 16 secrets.
 MAX_MATRIX_ENTRIES = 2**20
 
 
@@ -94,7 +94,7 @@ class SubsetSelection(BitReports):
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        """Check and convert the fields; choose the size where none is given."""
+        """Check and convert the fields; choose the size if none is given."""
         super().__post_init__()
         self._keep(size=self._size_at(self.epsilon))
 
@@ -109,7 +109,8 @@ class SubsetSelection(BitReports):
         w = arguments.whole("size", self.size, 1)
         if w >= self.k:
             raise ValueError(
-                f"size must be at most k - 1 = {self.k - 1}, got {w}: all {self.k} secrets say nothing"
+                f"size must be at most k - 1 = {self.k - 1}, got {w}: all {self.k} secrets say "
+                "nothing"
             )
         return w
 
@@ -126,12 +127,12 @@ class SubsetSelection(BitReports):
     @property
     @override
     def p_zero(self) -> float:
-        # without cancellation where the set has one element
+        # (size - p_one) / (k - 1), without cancellation if the set has one element.
         return float((self.size - 1 + self.p_hidden) / (self.k - 1))
 
     @property
     def p_hidden(self) -> float:
-        """1 - p_one without cancellation: probability that the secret is not in the set."""
+        """Probability that the secret is not in the set: 1 - p_one, without cancellation."""
         out = (self.k - self.size) * np.exp(-self.epsilon)
         return float(out / (self.size + out))
 
@@ -142,26 +143,26 @@ class SubsetSelection(BitReports):
 
     @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Bits:
-        """One report for each user: rows of 0 and 1, shape (n, k).
-
-        Each row has `size` ones.
-        """
+        """Draw one report for each user: rows of 0 and 1 with `size` ones, shape (n, k)."""
         rows = np.zeros((len(secrets), self.k), dtype=np.uint8)
+        # First whether the set holds the secret, then the rest of the set, uniformly among the
+        # other secrets.
         held = rng.random(len(secrets)) < self.p_one
         rows[held, secrets[held]] = 1
-        for users, more in (
+        for users, rest in (
             (np.flatnonzero(held), self.size - 1),
             (np.flatnonzero(~held), self.size),
         ):
-            self._add(rows, users, secrets[users], more, rng)
+            self._add_others(rows, users, secrets[users], rest, rng)
         return rows
 
-    def _add(
-        self, rows: Bits, users: NDArray[np.int64], x: NDArray[np.int64], more: int, rng: Generator
+    def _add_others(
+        self, rows: Bits, users: NDArray[np.int64], x: NDArray[np.int64], size: int, rng: Generator
     ) -> None:
-        """Set `more` bits of each user, uniformly among the k - 1 others: Floyd's way, one step a bit."""
-        for j in range(self.k - 1 - more, self.k - 1):
-            # the others are counted from the secret onwards
+        """Set `size` bits of each user, uniformly among the k - 1 others, by Floyd's algorithm."""
+        # A random subset of 0..n-1: for j = n - size, ..., n - 1 draw t from 0..j, and take t, or j
+        # if t is taken already. Element t is the secret t + 1 places after the user's own.
+        for j in range(self.k - 1 - size, self.k - 1):
             place = (x + 1 + rng.integers(0, j + 1, size=len(users))) % self.k
             taken = rows[users, place] == 1
             place[taken] = (x[taken] + 1 + j) % self.k
@@ -175,7 +176,8 @@ class SubsetSelection(BitReports):
         if wrong.any():
             first = int(np.argmax(wrong))
             raise AlphabetMismatch(
-                f"reports must be sets of {self.size} secrets, the row at index {first} has {ones[first]} ones"
+                f"reports must be sets of {self.size} secrets, the row at index {first} has "
+                f"{ones[first]} ones"
             )
         return rows
 
@@ -188,7 +190,7 @@ class SubsetSelection(BitReports):
 
     @override
     def log_scale(self, reports: NDArray[Any]) -> Floats | None:
-        """What `channel` leaves out where a double cannot count the sets.
+        """Logarithm of what `channel` leaves out where a double cannot count the sets.
 
         This happens with k in the thousands.
         """
@@ -197,7 +199,7 @@ class SubsetSelection(BitReports):
 
     @cached_property
     def _held(self) -> tuple[float, float]:
-        """Probability p_one / C(k-1, size-1) of each set that holds the secret, as a factor and a logarithm."""
+        """Probability p_one / C(k-1, size-1) of a set with the secret: factor and logarithm."""
         sets = math.comb(self.k - 1, self.size - 1)
         log = math.log(self.p_one) - math.log(sets)
         return (self.p_one / sets, 0.0) if log >= MIN_LOG_FACTOR else (1.0, log)
@@ -207,9 +209,10 @@ class SubsetSelection(BitReports):
     def _all_reports(self) -> Bits:
         if self.k * self.m > MAX_MATRIX_ENTRIES:
             raise ValueError(
-                f"the sets of {self.size} among {self.k} secrets are not listed (the matrix may have at most "
-                f"{MAX_MATRIX_ENTRIES} entries); use tally(rows)"
+                f"the sets of {self.size} among {self.k} secrets are not listed (the matrix may "
+                f"have at most {MAX_MATRIX_ENTRIES} entries); use tally(rows)"
             )
+        # `combinations` lists the sets in descending order of their rows, read as binary numbers.
         members = np.array(list(combinations(range(self.k), self.size)))[::-1]
         rows = np.zeros((self.m, self.k), dtype=np.uint8)
         np.put_along_axis(rows, members, 1, axis=1)
@@ -234,9 +237,9 @@ def _subset_selection_sampler(mechanism: SubsetSelection) -> exact.Exact:
 
 
 def best_size(k: int, epsilon: float) -> int:
-    """Of the whole numbers next to k / (e^eps + 1), at least 1, the one of least asymptotic error."""
+    """The whole number next to k / (e^eps + 1), at least 1, with the least asymptotic error."""
     low = max(1, int(k * np.exp(-epsilon) / (1 + np.exp(-epsilon))))
     sizes = np.array([low, min(low + 1, k - 1)])
-    # the asymptotic error at uniform secrets without what does not depend on the size
+    # The asymptotic error at uniform secrets, up to a factor that does not depend on the size.
     errors = (sizes + (k - sizes) * np.exp(-epsilon)) ** 2 / (sizes * (k - sizes))
     return int(sizes[errors.argmin()])

@@ -1,4 +1,4 @@
-"""Thresholded histogram encoding: Laplace noise on each entry of a one-hot row, of which one bit is told."""
+"""Thresholded histogram encoding: one bit of each noisy entry of a one-hot row."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ class ThresholdedHistogram(BitsOfGivenProbabilities):
 
     alphabet: Alphabet
     nominal: float
-    """The level of the noisy entries, of which the threshold leaves one bit each."""
+    """Level of the noisy entries; the threshold leaves one bit of each."""
     threshold: float
     bits_are_independent = True
 
-    # the argument is called `epsilon`, which the field cannot be: the level of the bits is another
-    # number
+    # The argument is called `epsilon`, which the field cannot be: the attribute `epsilon` is the
+    # level of the bits, another number.
     @arguments.field_is("nominal", "epsilon")
     def __init__(self, alphabet: Any, epsilon: float, threshold: float | None = None):
         self._keep(alphabet=alphabet, nominal=epsilon, threshold=threshold)
@@ -99,14 +99,17 @@ class ThresholdedHistogram(BitsOfGivenProbabilities):
     @property
     @override
     def contrast(self) -> float:
+        # p - q = 1 - e^(nominal (t - 1) / 2) / 2 - e^(-nominal t / 2) / 2. The 1 is shared by the
+        # two differences from 1, so that nothing cancels at a small level.
         t = self.threshold
         return -(math.expm1(self.nominal * (t - 1) / 2) + math.expm1(-self.nominal * t / 2)) / 2
 
 
 def best_threshold(nominal: float) -> float:
-    """The t in [1/2, 1] with the least q (1 - q) / (p - q)^2."""
-    # with u = e^(nominal t / 2) and a = e^(-nominal / 2) it is (2u - 1) / (1 + a u^2 - 2u)^2, and
-    # its slope is 0 where 3 a u^2 - 2 (1 + a) u + 1 = 0; the smaller root is below the range
+    r"""The t in [1/2, 1] with the least :math:`q(1-q)/(p-q)^2`."""
+    # With u = e^(nominal t / 2) and a = e^(-nominal / 2) the variance is
+    # (2u - 1) / (1 + a u^2 - 2u)^2, and its slope is 0 where 3 a u^2 - 2 (1 + a) u + 1 = 0. The
+    # smaller root is below the range of u.
     a = math.exp(-nominal / 2)
     u = (1 + a + math.sqrt(1 - a + a * a)) / (3 * a)
     return float(np.clip(2 * math.log(u) / nominal, 0.5, 1.0))

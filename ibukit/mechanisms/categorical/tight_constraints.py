@@ -1,4 +1,4 @@
-"""The mechanism in which each report is as likely under every other secret as privacy demands, and no likelier."""
+"""The mechanism in which all constraints of metric privacy are tight."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from ibukit.errors import Infeasible
 from ibukit.mechanisms.epsilon_range import check_metric_epsilon
 from ibukit.mechanisms.spatial._grid_mechanism import GridMechanism
 
-# an entry of mu this far below zero, against the largest, may be rounding
-ROUNDING_OF_MU = 1e-13
-# distances that people type in are rounded
-TRIANGLE = 1e-9
-# a threshold in an error message is right within this fraction of it
-THRESHOLD = 1e-6
+# An entry of mu this far below zero, relative to the largest, may be rounding, and counts as 0.
+MU_TOLERANCE = 1e-13
+# Relative violation of the triangle inequality that is accepted: people type in rounded distances.
+TRIANGLE_TOLERANCE = 1e-9
+# Relative error of the smallest feasible epsilon that an error message names.
+THRESHOLD_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class TightConstraints(GridMechanism):
         def __init__(self, alphabet: Alphabet | int, epsilon: float) -> None: ...
 
     def __post_init__(self) -> None:
-        """Check and convert the fields, and that the mechanism exists."""
+        """Check and convert the fields; Infeasible if the mechanism does not exist."""
         self._keep(alphabet=as_alphabet(self.alphabet))
         self._keep(epsilon=check_metric_epsilon(self.epsilon, self.alphabet, rate=1.0))
         if not isinstance(self.alphabet, (Line, Grid)):
@@ -108,29 +108,31 @@ class TightConstraints(GridMechanism):
 
     @cached_property
     def _mu(self) -> Floats:
-        # a pickle carries the parameters only
+        # A pickle carries the parameters only, so the weights are solved for again after it.
         mu = _weights(self.alphabet, self.epsilon)
-        assert mu is not None  # it existed when this was made
+        assert mu is not None  # the mechanism existed when it was made
         return mu
 
     @override
     def make_matrix(self) -> Floats:
-        return np.asarray(self._mu * np.exp(-self.epsilon * self.alphabet.distances()))
+        return self._mu * np.exp(-self.epsilon * self.alphabet.distances())
 
     @override
     def _plane_channel(self, reports: Ints) -> plane.PlaneChannel:
         grid = self.alphabet
-        assert isinstance(grid, Grid)  # asked for only then
+        assert isinstance(grid, Grid)  # called for grids only
         return plane.column_scaled(grid, self.epsilon, reports, self._mu[reports])
 
 
 def _check_metric(distances: Floats) -> None:
+    """Raise ValueError if a way through other secrets is shorter than a distance."""
     shortest = shortest_path(distances)
-    if (shortest < distances * (1 - TRIANGLE)).any():
-        x, y = np.argwhere(shortest < distances * (1 - TRIANGLE))[0]
+    if (shortest < distances * (1 - TRIANGLE_TOLERANCE)).any():
+        x, y = np.argwhere(shortest < distances * (1 - TRIANGLE_TOLERANCE))[0]
         raise ValueError(
-            f"alphabet must have distances that satisfy the triangle inequality, got {distances[x, y]:g} between "
-            f"{x} and {y}, where the way through others is {shortest[x, y]:g}"
+            "alphabet must have distances that satisfy the triangle inequality, got "
+            f"{distances[x, y]:g} between {x} and {y}, where the way through others is "
+            f"{shortest[x, y]:g}"
         )
 
 
@@ -138,7 +140,8 @@ def _weights(alphabet: Alphabet, epsilon: float) -> Floats | None:
     """The weights mu, shape (k,), or None if one is negative."""
     if not isinstance(alphabet, Line):
         return _solve(alphabet.distances(), epsilon)
-    # in closed form: at a tiny epsilon the rounding of exp(-eps d) would leave nothing to solve
+    # On a line the equations have a closed form, that of `TruncatedGeometric`. They are not solved
+    # numerically: at a tiny epsilon the matrix exp(-eps d) rounds to one of ones only.
     mu = np.full(len(alphabet), np.tanh(epsilon / 2))
     mu[[0, -1]] = 1 / (1 + np.exp(-epsilon))
     return mu if len(mu) > 1 else np.ones(1)
@@ -152,21 +155,25 @@ def _solve(distances: Floats, epsilon: float) -> Floats | None:
             mu = np.linalg.solve(kernel, np.ones(len(kernel)))
     except np.linalg.LinAlgError:
         return None
-    if not mu.min() >= -ROUNDING_OF_MU * mu.max():
+    if not mu.min() >= -MU_TOLERANCE * mu.max():
         return None
     mu = np.maximum(mu, 0)
     return mu if (np.abs(kernel @ mu - 1) < arguments.SUM_TOLERANCE).all() else None
 
 
 def _infeasible_message(distances: Floats, epsilon: float) -> str:
+    """Error message that names an epsilon at which the mechanism exists."""
+    # From `certain` on the other entries of each row of exp(-eps d) sum to at most 1/2, which is
+    # enough (see the Notes of the class). Below it, bisection finds one threshold of perhaps many.
     k = len(distances)
     certain = float(np.log(2 * (k - 1)) / distances[~np.eye(k, dtype=bool)].min())
     low, high = epsilon, max(certain, epsilon)
-    while high > low * (1 + THRESHOLD):
+    while high > low * (1 + THRESHOLD_TOLERANCE):
         middle = (low * high) ** 0.5
         low, high = (middle, high) if _solve(distances, middle) is None else (low, middle)
     return (
-        f"epsilon={epsilon:g} is too small for the tight-constraints mechanism on these {k} secrets: some report would "
-        f"have a negative probability. It exists at epsilon={high:.6g} (by bisection) and at every epsilon from "
-        f"{certain:.6g} on; the exponential and the planar geometric mechanism exist at any"
+        f"epsilon={epsilon:g} is too small for the tight-constraints mechanism on these {k} "
+        "secrets: some report would have a negative probability. It exists at "
+        f"epsilon={high:.6g} (by bisection) and at every epsilon from {certain:.6g} on; the "
+        "exponential and the planar geometric mechanism exist at any"
     )

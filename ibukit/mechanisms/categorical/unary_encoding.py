@@ -16,7 +16,7 @@ from ibukit.mechanisms.exact_samplers import exact_sampler
 
 @dataclass(frozen=True)
 class UnaryEncoding(BitsOfGivenProbabilities):
-    """Unary encoding with any two chances: one noisy bit for each secret.
+    """Unary encoding with any two probabilities: one noisy bit for each secret.
 
     The secret's own bit is 1 with probability p, every other with probability q, each on its own.
     These probabilities satisfy epsilon-local differential privacy, tightly, with epsilon = ln p (1
@@ -68,7 +68,8 @@ class UnaryEncoding(BitsOfGivenProbabilities):
         p, q = (arguments.fraction(name, getattr(self, name), "()") for name in ("p", "q"))
         if not q < p:
             raise ValueError(
-                f"p must be larger than q, got p={p:g} and q={q:g}: the secret's own bit is the likelier one"
+                f"p must be larger than q, got p={p:g} and q={q:g}: the secret's own bit is the "
+                "likelier one"
             )
         self._keep(p=p, q=q)
 
@@ -95,6 +96,7 @@ class UnaryEncoding(BitsOfGivenProbabilities):
 
 @exact_sampler(UnaryEncoding)
 def _unary_encoding_sampler(mechanism: UnaryEncoding) -> exact.Exact:
+    # p and q are the fractions that their doubles are, so the level is computed from fractions.
     p, q = Fraction(mechanism.p), Fraction(mechanism.q)
     drawn = mechanism._coins(exact.ratio(p), exact.ratio(q))
     return drawn._replace(level=lambda: exact.log_up(p * (1 - q) / ((1 - p) * q)))

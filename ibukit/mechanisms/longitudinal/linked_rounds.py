@@ -153,12 +153,12 @@ class LinkedRounds(Mechanism):
         So much more often is the secret's own bit 1 in s rounds than another.
         """
         own, other = self._log_laws
-        return np.asarray(np.exp(own - other))
+        return np.exp(own - other)
 
     @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:
         kept = self.one_round.memoise(secrets, rng)
-        return np.asarray(rng.binomial(self.rounds, np.where(kept, *self.instantaneous)))
+        return rng.binomial(self.rounds, np.where(kept, *self.instantaneous))
 
     @override
     def check_reports(self, reports: ArrayLike) -> NDArray[np.uint16]:
@@ -199,7 +199,7 @@ class LinkedRounds(Mechanism):
 
     def _log_chance(self, reports: NDArray[Any]) -> Floats:
         """Log-probability of each row if no bit were the secret's."""
-        return np.asarray(self._log_laws[1][reports].sum(axis=1))
+        return self._log_laws[1][reports].sum(axis=1)
 
     @override
     def as_finite(self) -> FiniteMechanism:
@@ -223,4 +223,4 @@ class LinkedRounds(Mechanism):
         It need not sum to 1.
         """
         ones = frequencies @ reports / self.rounds
-        return np.asarray((ones - self.one_round.p_zero) / self.one_round.contrast)
+        return (ones - self.one_round.p_zero) / self.one_round.contrast

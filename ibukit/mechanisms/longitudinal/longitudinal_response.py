@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
@@ -53,6 +52,7 @@ class LongitudinalResponse(FiniteMechanism):
 
     Examples
     --------
+    >>> import numpy as np
     >>> mechanism = LongitudinalResponse(20, epsilon=1.0, epsilon_inf=2.0)
     >>> round(mechanism.second.epsilon, 4)
     2.371
@@ -118,4 +118,4 @@ class LongitudinalResponse(FiniteMechanism):
 
     @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:
-        return np.asarray(self.second.draw(self.kept.draw(secrets, rng), rng))
+        return self.second.draw(self.kept.draw(secrets, rng), rng)

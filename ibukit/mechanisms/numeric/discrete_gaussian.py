@@ -186,14 +186,14 @@ class DiscreteGaussian(GaussianNoise):
         return split_factor(self._log_largest(reports))[1]
 
     def _log_largest(self, reports: Ints) -> Floats:
-        return np.asarray(
+        return (
             -(distance_beyond(self.alphabet, reports) ** 2) / (2 * self.sigma**2) - self._log_total
         )
 
     @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:
         values = self.alphabet.labels_of(secrets)
-        return np.asarray(values + self._noise(len(values), rng))
+        return values + self._noise(len(values), rng)
 
     def _noise(self, n: int, rng: Generator) -> Ints:
         """Discrete Laplace noise of scale t, kept with probability e^(-(|z| - sigma^2 / t)^2 / (2 sigma^2))."""

@@ -94,7 +94,7 @@ class DiscreteSquareWave(FiniteMechanism):
     def make_matrix(self) -> Floats:
         near = np.abs(np.arange(self.m) - self.b - np.arange(self.k)[:, None]) <= self.b
         less = math.exp(-self.epsilon)
-        return np.asarray(np.where(near, 1.0, less) / (2 * self.b + 1 + (self.k - 1) * less))
+        return np.where(near, 1.0, less) / (2 * self.b + 1 + (self.k - 1) * less)
 
     @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:
@@ -103,4 +103,4 @@ class DiscreteSquareWave(FiniteMechanism):
         rest = rng.integers(self.k - 1, size=n)
         far = np.where(rest < secrets, rest, rest + window)
         inside = window / (window + (self.k - 1) * math.exp(-self.epsilon))
-        return np.asarray(np.where(rng.random(n) < inside, near, far))
+        return np.where(rng.random(n) < inside, near, far)

@@ -97,7 +97,7 @@ class Duchi(UnbiasedNumbers):
 
     @override
     def restore_reports(self, kept: NDArray[Any]) -> Floats:
-        return np.asarray(np.where(kept == 1, 1.0, -1.0) * two_points(self.epsilon))
+        return np.where(kept == 1, 1.0, -1.0) * two_points(self.epsilon)
 
     @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Floats:
@@ -122,4 +122,4 @@ def two_points(epsilon: float) -> float:
 
 def is_point(numbers: Floats, c: float) -> NDArray[np.bool_]:
     """Whether a number is c or -c but for rounding."""
-    return np.asarray(np.abs(np.abs(numbers) - c) <= MAX_ULPS * np.spacing(c))
+    return np.abs(np.abs(numbers) - c) <= MAX_ULPS * np.spacing(c)

@@ -101,4 +101,4 @@ def log_ratio_to_nearest(line: Line, reports: NDArray[Any], sigma: float) -> Flo
     logs = (nearest - reports) - (reports - x.astype(np.float64))
     logs *= nearest - x
     logs /= 2 * sigma**2
-    return np.asarray(logs)
+    return logs

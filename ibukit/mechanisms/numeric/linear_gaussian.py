@@ -103,9 +103,7 @@ class LinearGaussian(GaussianNoise, PointReports):
     @override
     def log_largest(self, points: Floats) -> Floats:
         level = math.log(self.sigma) + math.log(2 * math.pi) / 2
-        return np.asarray(
-            -(distance_beyond(self.alphabet, points[:, 0]) ** 2) / (2 * self.sigma**2) - level
-        )
+        return -(distance_beyond(self.alphabet, points[:, 0]) ** 2) / (2 * self.sigma**2) - level
 
     @override
     def merging_bound(self, means: Floats, merged: Merged) -> Floats:

@@ -126,9 +126,7 @@ class LinearGeometric(Mechanism):
         beyond = np.maximum(
             np.maximum(reports - self.alphabet.last, self.alphabet.first - reports), 0
         )
-        return np.asarray(
-            np.log(-np.expm1(-self.epsilon)) - np.log1p(self.decay) - self.epsilon * beyond
-        )
+        return np.log(-np.expm1(-self.epsilon)) - np.log1p(self.decay) - self.epsilon * beyond
 
     @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:

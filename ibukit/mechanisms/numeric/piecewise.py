@@ -96,4 +96,4 @@ class Piecewise(WindowReports, UnbiasedNumbers):
     @override
     def report_variance(self) -> Floats:
         less, half = math.expm1(self.epsilon / 2), math.exp(self.epsilon / 2)
-        return np.asarray(self.numbers**2 / less + (half + 3) / (3 * less**2))
+        return self.numbers**2 / less + (half + 3) / (3 * less**2)

@@ -202,6 +202,6 @@ def _mean_overlap(apart: Floats, report: float, secret: float, b: float) -> Floa
         if not secret:
             return s
         more = np.maximum(s - report, 0) ** 2 + np.maximum(s - secret, 0) ** 2
-        return np.asarray((s**2 - more) / 2 / secret)
+        return (s**2 - more) / 2 / secret
 
     return reached(b) - reached(-b)

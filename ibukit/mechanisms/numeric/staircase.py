@@ -196,7 +196,7 @@ class Staircase(RealReports):
     def restore_reports(self, kept: NDArray[Any]) -> Floats:
         breaks, _, _, _, code = self._classes
         _, one = np.unique(code, return_index=True)
-        return np.asarray(self.alphabet.first + (breaks[1:] + breaks[:-1])[one[kept]] / 2)
+        return self.alphabet.first + (breaks[1:] + breaks[:-1])[one[kept]] / 2
 
     @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Floats:
@@ -205,9 +205,7 @@ class Staircase(RealReports):
         place = rng.random(n)
         upper = rng.random(n) < self._upper
         away = stretch + np.where(upper, self.gamma * place, self.gamma + (1 - self.gamma) * place)
-        return np.asarray(
-            self.alphabet.first + (secrets + rng.choice([-1, 1], n) * away * self.width)
-        )
+        return self.alphabet.first + (secrets + rng.choice([-1, 1], n) * away * self.width)
 
 
 def least_variance_gamma(epsilon: float) -> float:

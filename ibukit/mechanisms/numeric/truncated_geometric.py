@@ -92,7 +92,7 @@ class TruncatedGeometric(FiniteMechanism):
 
     @override
     def make_matrix(self) -> Floats:
-        return np.asarray(self._factors * np.exp(-self.epsilon * self.alphabet.distances()))
+        return self._factors * np.exp(-self.epsilon * self.alphabet.distances())
 
     @override
     def channel(self, reports: NDArray[Any]) -> LineChannel:
@@ -129,7 +129,7 @@ class TruncatedGeometric(FiniteMechanism):
         v[[0, -1]] = u[[0, -1]]
         v[1:] -= a * u[:-1]
         v[:-1] -= a * u[1:]
-        return np.asarray(v / -np.expm1(-2 * self.epsilon))
+        return v / -np.expm1(-2 * self.epsilon)
 
 
 @exact_sampler(TruncatedGeometric)

@@ -101,7 +101,7 @@ class IntervalReports(RealReports):
 
     @override
     def restore_reports(self, kept: NDArray[Any]) -> Floats:
-        return np.asarray((self.breaks[kept] + self.breaks[kept + 1]) / 2)
+        return (self.breaks[kept] + self.breaks[kept + 1]) / 2
 
     @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Floats:
@@ -111,7 +111,7 @@ class IntervalReports(RealReports):
         """A uniform point of each interval, never its upper end."""
         low, high = self.breaks[intervals], self.breaks[intervals + 1]
         points = low + (high - low) * rng.random(len(intervals))
-        return np.asarray(np.minimum(points, np.nextafter(high, low)))
+        return np.minimum(points, np.nextafter(high, low))
 
 
 class WindowReports(IntervalReports):

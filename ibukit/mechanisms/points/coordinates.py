@@ -37,7 +37,7 @@ def distances(grid: Grid, points: Floats) -> Floats:
             (grid.n_cols, grid.n_rows), grid.cell_shape[::-1], points.T, strict=True
         )
     )
-    return np.asarray(np.hypot(north[:, None], east).reshape(len(grid), len(points)))
+    return np.hypot(north[:, None], east).reshape(len(grid), len(points))
 
 
 def nearest_distance(grid: Grid, points: Floats) -> Floats:
@@ -45,7 +45,7 @@ def nearest_distance(grid: Grid, points: Floats) -> Floats:
     sides = np.array(grid.cell_shape[::-1])
     cell = np.clip(np.floor(points / sides), 0, np.array([grid.n_cols, grid.n_rows]) - 1)
     away = points - (cell + 0.5) * sides
-    return np.asarray(np.hypot(away[:, 0], away[:, 1]))
+    return np.hypot(away[:, 0], away[:, 1])
 
 
 def points_of(grid: Grid, points: Any, outside: Outside) -> Floats:

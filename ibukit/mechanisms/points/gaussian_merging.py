@@ -24,7 +24,7 @@ def gaussian_bound(merged: Merged, diameter: float, sigma: float) -> Floats:
     A point apart from the mean of its square by t changes z x / sigma^2 by numbers in an interval
     of length |t| diameter / sigma^2; terms linear in t sum to 0 over a square.
     """
-    return np.asarray((merged.apart * diameter / sigma**2) ** 2 / 8)
+    return (merged.apart * diameter / sigma**2) ** 2 / 8
 
 
 def ascending_edges(name: str, edges: ArrayLike) -> Floats:
@@ -45,4 +45,4 @@ def masses_between(values: NDArray[Any], edges: Floats, sigma: float) -> Floats:
     low, high = z[:, :-1], z[:, 1:]
     # on the right of the secret the tails are subtracted, which are small there
     right = low > 0
-    return np.asarray(np.where(right, ndtr(-low) - ndtr(-high), ndtr(high) - ndtr(low)))
+    return np.where(right, ndtr(-low) - ndtr(-high), ndtr(high) - ndtr(low))

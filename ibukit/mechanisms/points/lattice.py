@@ -67,7 +67,7 @@ class LatticeAxis(NamedTuple):
 
     def in_cells(self, places: Ints) -> Floats:
         """The distances of places from the centre of the first cell, in cells: one double for each place."""
-        return np.asarray(places / self.each)
+        return places / self.each
 
 
 class LineLattice:
@@ -79,9 +79,7 @@ class LineLattice:
 
     def draw(self, secrets: NDArray[Any], source: exact.Source) -> Ints:
         """Places in steps from the first element, shape (n,)."""
-        return np.asarray(
-            self.steps.centre(secrets) + exact.two_sided(self.steps.nats, len(secrets), source)
-        )
+        return self.steps.centre(secrets) + exact.two_sided(self.steps.nats, len(secrets), source)
 
     def codes(self, secrets: NDArray[Any], source: exact.Source) -> Ints:
         """Codes of the nearest elements."""
@@ -89,7 +87,7 @@ class LineLattice:
 
     def points(self, secrets: NDArray[Any], source: exact.Source) -> Floats:
         """Real numbers: places on the lattice, each rounded to a double."""
-        return np.asarray(self.line.first + self.steps.in_cells(self.draw(secrets, source)))
+        return self.line.first + self.steps.in_cells(self.draw(secrets, source))
 
 
 class PlaneLattice:
@@ -106,12 +104,12 @@ class PlaneLattice:
         row, col = np.divmod(secrets, self.grid.n_cols)
         centres = np.column_stack([self.north.centre(row), self.east.centre(col)])
         noise = exact.planar(Fraction(1), self.north.nats, self.east.nats, len(secrets), source)
-        return np.asarray(centres + noise)
+        return centres + noise
 
     def codes(self, secrets: NDArray[Any], source: exact.Source) -> Ints:
         """Codes of the nearest cells."""
         north, east = self.draw(secrets, source).T
-        return np.asarray(self.north.nearest(north) * self.grid.n_cols + self.east.nearest(east))
+        return self.north.nearest(north) * self.grid.n_cols + self.east.nearest(east)
 
     def points(self, secrets: NDArray[Any], source: exact.Source) -> Floats:
         """(x, y) from the south-west corner: places on the lattice, each coordinate rounded to a double."""

@@ -88,14 +88,12 @@ class LinearLaplacePoints(PointReports):
     def logs(self, points: Floats) -> Floats:
         at = points[:, 0] - self.alphabet.first
         nearest = np.abs(at - np.clip(np.rint(at), 0, self.k - 1))
-        return np.asarray(-self.epsilon * (np.abs(at - np.arange(self.k)[:, None]) - nearest))
+        return -self.epsilon * (np.abs(at - np.arange(self.k)[:, None]) - nearest)
 
     @override
     def log_largest(self, points: Floats) -> Floats:
         nearest = np.clip(np.rint(points[:, 0]), self.alphabet.first, self.alphabet.last)
-        return np.asarray(
-            math.log(self.epsilon / 2) - self.epsilon * np.abs(points[:, 0] - nearest)
-        )
+        return math.log(self.epsilon / 2) - self.epsilon * np.abs(points[:, 0] - nearest)
 
     @override
     def merging_bound(self, means: Floats, merged: Merged) -> Floats:
@@ -107,7 +105,7 @@ class LinearLaplacePoints(PointReports):
         """
         at = means[:, 0] - self.alphabet.first
         inside = (at > 0) & (at < self.k - 1)
-        return np.asarray((self.epsilon * merged.apart) ** 2 / 2 * inside[merged.group])
+        return (self.epsilon * merged.apart) ** 2 / 2 * inside[merged.group]
 
     @override
     def channel(self, reports: NDArray[Any]) -> SlopeChannel:

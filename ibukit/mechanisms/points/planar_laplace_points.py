@@ -97,7 +97,7 @@ class PlanarLaplacePoints(PointReports):
     @override
     def log_largest(self, points: Floats) -> Floats:
         level = 2 * math.log(self.epsilon) - math.log(2 * math.pi)
-        return np.asarray(level - self.epsilon * nearest_distance(self.alphabet, points))
+        return level - self.epsilon * nearest_distance(self.alphabet, points)
 
     @override
     def merging_bound(self, means: Floats, merged: Merged) -> Floats:
@@ -112,14 +112,14 @@ class PlanarLaplacePoints(PointReports):
         t = merged.apart
         room = nearest_distance(self.alphabet, means)[merged.group] - t
         curved = np.divide(t**2 / 2, room, out=np.full(len(t), np.inf), where=room > 0)
-        return np.asarray(self.epsilon * np.minimum(2 * t, curved) + (self.epsilon * t) ** 2 / 2)
+        return self.epsilon * np.minimum(2 * t, curved) + (self.epsilon * t) ** 2 / 2
 
     @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Floats:
         radius = rng.gamma(2.0, 1 / self.epsilon, size=len(secrets))
         angle = rng.uniform(0, 2 * np.pi, size=len(secrets))
         shift = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
-        return np.asarray(centres(self.alphabet)[secrets] + shift)
+        return centres(self.alphabet)[secrets] + shift
 
 
 @exact_sampler(PlanarLaplacePoints)

@@ -254,7 +254,7 @@ class BloomRappor(NumberedBits):
         """Log-probability of each report if no bit were set, and what the table leaves out."""
         ones = np.bitwise_count(packed).sum(axis=1, dtype=np.int64)
         empty = ones * math.log(self.p_clear) + (self.bits - ones) * math.log1p(-self.p_clear)
-        return np.asarray(empty + self._table[2] - math.log(self.cohorts))
+        return empty + self._table[2] - math.log(self.cohorts)
 
     @override
     def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:
@@ -273,7 +273,7 @@ class BloomRappor(NumberedBits):
                 f"the filters of the cohorts seen have rank {rank} for {self.k} secrets: least squares has many "
                 "solutions; take more bits or cohorts, or mle"
             )
-        return np.asarray(np.linalg.solve(normal, right))
+        return np.asarray(np.linalg.solve(normal, right), dtype=np.float64)
 
     def filters(self, cohort: int) -> Floats:
         """The Bloom filters of a cohort: 1 where the secret sets the bit, shape (k, bits)."""

@@ -132,14 +132,12 @@ class CountMeanSketch(Sketch, NumberedBits):
     def _log_all_zero(self, reports: NDArray[Any]) -> Floats:
         """Log-probability of each report if no bit were set before the noise."""
         ones = np.bitwise_count(self._split(reports)[1]).sum(axis=1, dtype=np.int64)
-        return np.asarray(
-            self.width * math.log(self._kept) - ones * self.epsilon / 2 - math.log(self.rows)
-        )
+        return self.width * math.log(self._kept) - ones * self.epsilon / 2 - math.log(self.rows)
 
     @override
     def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:
         bits = BitChannel(self.k, self._bits_of_secrets(reports), 1.0, -1.0, np.ones(len(reports)))
         c, m = 1 / math.tanh(self.epsilon / 4), self.width
-        return np.asarray(
+        return (
             m / (m - 1) * (c / 2 * bits.adjoint(frequencies) + (1 / 2 - 1 / m) * frequencies.sum())
         )

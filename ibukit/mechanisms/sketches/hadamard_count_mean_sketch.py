@@ -118,4 +118,4 @@ class HadamardCountMeanSketch(Sketch, SignedIndices):
     def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:
         signs = replace(self.channel(reports), low=-1.0, high=1.0)
         c, m = 1 / math.tanh(self.epsilon / 2), self.width
-        return np.asarray(m / (m - 1) * (c * signs.adjoint(frequencies) - frequencies.sum() / m))
+        return m / (m - 1) * (c * signs.adjoint(frequencies) - frequencies.sum() / m)

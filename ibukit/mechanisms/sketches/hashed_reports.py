@@ -189,7 +189,7 @@ class HashedReports(Mechanism):
         # truth - lie without cancellation
         more = self.truth * -np.expm1(-self.epsilon)
         chance = self.lie + more * self.collision
-        return np.asarray((support - chance * frequencies.sum()) / (more * (1 - self.collision)))
+        return (support - chance * frequencies.sum()) / (more * (1 - self.collision))
 
 
 def best_buckets(epsilon: float) -> int:

@@ -68,7 +68,7 @@ class LocalHashing(HashedReports):
 
     Examples
     --------
-    >>> import ibukit as ik
+    >>> import numpy as np, ibukit as ik
     >>> mechanism = LocalHashing(100, epsilon=1.0)
     >>> mechanism.g, round(mechanism.truth, 4)
     (4, 0.4754)

@@ -51,7 +51,7 @@ class GridMechanism(FiniteMechanism):
 
     @override
     def _row(self, secret: int) -> Floats:
-        return np.asarray(self._full_channel.rows(np.array([secret]))[0])
+        return self._full_channel.rows(np.array([secret]))[0]
 
     @override
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:

@@ -111,9 +111,7 @@ class PlanarGaussian(GaussianNoise, PointReports):
     @override
     def log_largest(self, points: Floats) -> Floats:
         nearest = nearest_distance(self.alphabet, points)
-        return np.asarray(
-            -((nearest / self.sigma) ** 2) / 2 - math.log(2 * math.pi) - 2 * math.log(self.sigma)
-        )
+        return -((nearest / self.sigma) ** 2) / 2 - math.log(2 * math.pi) - 2 * math.log(self.sigma)
 
     @override
     def merging_bound(self, means: Floats, merged: Merged) -> Floats:
@@ -164,6 +162,4 @@ class PlanarGaussian(GaussianNoise, PointReports):
 
     @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Floats:
-        return np.asarray(
-            centres(self.alphabet)[secrets] + self.sigma * rng.standard_normal((len(secrets), 2))
-        )
+        return centres(self.alphabet)[secrets] + self.sigma * rng.standard_normal((len(secrets), 2))

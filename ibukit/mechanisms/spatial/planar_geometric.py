@@ -104,7 +104,7 @@ class PlanarGeometric(Mechanism):
     @cached_property
     def _cumulative(self) -> Floats:
         cumulative = np.cumsum(self._table * offset_masses.multiplicity(self._table.shape))
-        return np.asarray(cumulative / cumulative[-1])
+        return cumulative / cumulative[-1]
 
     @override
     def code_reports(self, reports: ArrayLike) -> NDArray[Any]:
@@ -163,7 +163,7 @@ class PlanarGeometric(Mechanism):
         columns *= -self.epsilon
         np.exp(columns, out=columns)
         columns *= scale
-        return np.asarray(columns)
+        return columns
 
     @override
     def log_scale(self, reports: NDArray[Any]) -> Floats:
@@ -176,10 +176,10 @@ class PlanarGeometric(Mechanism):
     def _beyond(self, reports: Ints) -> Floats:
         """Distance of each report from the nearest cell of the grid."""
         away = (reports - self.alphabet.nearest(reports)) * np.array(self.alphabet.cell_shape)
-        return np.asarray(np.hypot(away[:, 0], away[:, 1]))
+        return np.hypot(away[:, 0], away[:, 1])
 
     def _log_factor(self, reports: Ints) -> Floats:
-        return np.asarray(np.log(self._table[0, 0]) - self.epsilon * self._beyond(reports))
+        return np.log(self._table[0, 0]) - self.epsilon * self._beyond(reports)
 
     @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:
@@ -187,7 +187,7 @@ class PlanarGeometric(Mechanism):
         # the last entry of the table stands for all that is farther: mass below e^-45
         drawn = np.searchsorted(self._cumulative, rng.random(len(cells)), side="right")
         offsets = np.column_stack(np.unravel_index(drawn, self._table.shape))
-        return np.asarray(cells + offsets * rng.choice([-1, 1], size=offsets.shape))
+        return cells + offsets * rng.choice([-1, 1], size=offsets.shape)
 
     @override
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
@@ -209,7 +209,7 @@ class PlanarGeometric(Mechanism):
     def _noisy(self, secrets: NDArray[Any], source: exact.Source) -> Ints:
         height, width = map(Fraction, self.alphabet.cell_shape)
         offsets = exact.planar(Fraction(self.epsilon), height, width, len(secrets), source)
-        return np.asarray(self.alphabet.labels_of(secrets) + offsets)
+        return self.alphabet.labels_of(secrets) + offsets
 
 
 @exact_sampler(PlanarGeometric)
