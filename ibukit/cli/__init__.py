@@ -1,4 +1,4 @@
-"""The command line: from reports to an estimate, what a mechanism lets through, and how many reports it takes."""
+"""The command line: ``ibukit estimate``, ``ibukit check`` and ``ibukit plan``."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
-from importlib import import_module
+from collections.abc import Sequence
 
 from ibukit.cli.arguments import parser
 from ibukit.errors import IbukitError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; the exit code is 0, 2 with one line on standard error, or 130 after Ctrl-C.
+    """Run the command line and return its exit code.
+
+    The code is 0, or 2 with one line on standard error, or 130 after Ctrl-C.
 
     Examples
     --------
@@ -23,21 +24,38 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     try:
         options = parser().parse_args(arguments)
-        _command(options.command)(options)
+        COMMANDS[options.command](options)
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:  # the reader of the output has seen enough, as `head` does
+    # The reader of the output, such as `head`, has closed the pipe.
+    except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except (IbukitError, ValueError, TypeError, OSError, MemoryError) as error:
-        # what the library calls an argument is an option here
+        # Messages of the library name its arguments; here they are options.
         message = re.sub(r'\b(unknown|missing)="drop"', r"--\1 drop", " ".join(str(error).split()))
         print(f"ibukit: {message}", file=sys.stderr)
         return 2
     return 0
 
 
-def _command(name: str) -> Callable[[argparse.Namespace], None]:
-    # commands load what they need, and `ibukit --version` nothing
-    run: Callable[[argparse.Namespace], None] = import_module(f"ibukit.cli.{name}").run
-    return run
+# Each command imports what it needs when it runs, so that `ibukit --version` loads nothing.
+def _check(options: argparse.Namespace) -> None:
+    from ibukit.cli.check import run
+
+    run(options)
+
+
+def _estimate(options: argparse.Namespace) -> None:
+    from ibukit.cli.estimate import run
+
+    run(options)
+
+
+def _plan(options: argparse.Namespace) -> None:
+    from ibukit.cli.plan import run
+
+    run(options)
+
+
+COMMANDS = {"check": _check, "estimate": _estimate, "plan": _plan}

@@ -1,4 +1,4 @@
-"""What can be written on the command line."""
+"""Commands and options of the command line."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ ESTIMATE_BY = ("mle", "ibu", "inv", "inv-n", "inv-p")
 
 EXAMPLES = """examples:
   ibukit estimate reports.csv --mechanism k-rr --labels bike,bus,car,train --epsilon 2
-  ibukit estimate reports-eps.csv --mechanism k-rr --labels bike,bus,car,train --epsilon-column eps --interval 0.95
-  ibukit estimate ages.csv.gz --mechanism truncated-geometric --first 17 --k 74 --epsilon 0.5 --out ages.json
+  ibukit estimate reports-eps.csv --mechanism k-rr --labels bike,bus,car,train \
+--epsilon-column eps --interval 0.95
+  ibukit estimate ages.csv.gz --mechanism truncated-geometric --first 17 --k 74 --epsilon 0.5 \
+--out ages.json
   ibukit estimate reports.csv --mechanism matrix.csv --column report --unknown drop --out shares.csv
   ibukit estimate - --mechanism mechanism.json < reports.csv
   ibukit plan k-rr --labels bike,bus,car,train --epsilon 2 --width 0.02
@@ -21,12 +23,12 @@ EXAMPLES = """examples:
 
 class _OneLineParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        # argparse would print the usage first: several lines
+        # argparse would print several lines of usage before the message.
         self.exit(2, f"ibukit: {message} (see {self.prog} --help)\n")
 
 
 class _Version(argparse.Action):
-    """Print the version, which takes as long to find as all else here, when it is asked for."""
+    """Print the version, which is looked up only then because it takes time."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
         from importlib.metadata import version
@@ -36,7 +38,7 @@ class _Version(argparse.Action):
 
 
 def parser() -> argparse.ArgumentParser:
-    """The parser of all commands."""
+    """Return the parser of all commands."""
     top = _OneLineParser(
         prog="ibukit", description="Reconstruct distributions from locally private reports."
     )

@@ -12,13 +12,13 @@ from ibukit.estimate import Estimate
 from ibukit.estimators import Gap, Steps, ibu, inv, mle
 from ibukit.tables import TableReports
 from ibukit.tables.readers import PARQUET, open_table
-from ibukit.tables.table import Source
+from ibukit.tables.table import ReportTable
 from ibukit.tables.text import TextFile
 from ibukit.tally.tally import Tally
 
 
 def run(options: argparse.Namespace) -> None:
-    """Read, estimate, write."""
+    """Read the reports, estimate their distribution, and write it."""
     estimator = _estimator(options)
     mechanism = mechanism_of(options)
     check_output(options.out)
@@ -26,14 +26,14 @@ def run(options: argparse.Namespace) -> None:
     write(estimate, options.interval, options.out)
     print(estimate, file=sys.stderr)
     if estimate.tally is not None and estimate.tally.dropped:
-        left_out = ", ".join(
+        dropped = ", ".join(
             f"{number} {reason}" for reason, number in estimate.tally.dropped.items()
         )
-        print(f"dropped: {left_out}", file=sys.stderr)
+        print(f"dropped: {dropped}", file=sys.stderr)
 
 
 def _estimator(options: argparse.Namespace) -> Any:
-    """A function from a tally to an estimate; refuses what does not apply to it."""
+    """Return the function from a tally to an estimate; refuse options that do not apply."""
     name = options.estimator or ("mle" if options.steps is None else "ibu")
     if options.steps is not None and name != "ibu":
         raise ValueError(
@@ -62,22 +62,22 @@ def _tally(options: argparse.Namespace, mechanism: Any) -> Tally:
     if path.endswith(PARQUET):
         if options.delimiter is not None:
             raise ValueError("--delimiter does not apply to Parquet: leave it out")
-        source: Source = open_table(path)
-        return Tally.from_table(source, mechanism, **_columns(options, source))
+        table = open_table(path)
+        return Tally.from_table(table, mechanism, **_columns(options, table))
     text = TextFile(path, options.delimiter)
     text.headless = _is_report(text, mechanism, options)
     return Tally.from_table(text, mechanism, **_columns(options, text))
 
 
-def _columns(options: argparse.Namespace, source: Source) -> dict[str, Any]:
-    """The arguments of `Tally.from_table` that the options stand for."""
+def _columns(options: argparse.Namespace, table: ReportTable) -> dict[str, Any]:
+    """Return the arguments of `Tally.from_table` that the options stand for."""
     others = (options.epsilon_column, options.count_column)
     report = options.column
     if report is None:
-        report = [name for name in source.names if name not in others]
+        report = [name for name in table.names if name not in others]
         if len(report) != 1:
             raise ValueError(
-                f"--column must name one of the columns {source.names} of {options.reports}"
+                f"--column must name one of the columns {table.names} of {options.reports}"
             )
     return {
         "report": report[0] if len(report) == 1 else report,
@@ -90,7 +90,7 @@ def _columns(options: argparse.Namespace, source: Source) -> dict[str, Any]:
 
 
 def _is_report(text: TextFile, mechanism: Any, options: argparse.Namespace) -> bool:
-    """Whether the first line is a report and not the name of the only column."""
+    """Return whether the first line is a report instead of the name of the only column."""
     if len(text.names) != 1 or options.column or options.epsilon_column or options.count_column:
         return False
     return TableReports(text, mechanism, report=text.names[0]).takes(text.names[0])

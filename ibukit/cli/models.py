@@ -1,4 +1,4 @@
-"""From options to a mechanism: by name with its alphabet and epsilon, from a matrix, from a file of parameters."""
+"""Make a mechanism from options: by name, from a matrix, or from a file of parameters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ibukit.domain.grid import Grid
 from ibukit.errors import MissingExtra
 from ibukit.mechanisms import MatrixMechanism, Mechanism
 
-# names that are shorter or older than those of the classes
+# Common short names of mechanisms, and the hyphenated names of their classes.
 SHORT = {
     "k-rr": "randomized-response",
     "geometric": "linear-geometric",
@@ -31,8 +31,8 @@ OF_ALPHABET = ("labels", "k", "first", "rows", "cols", "cell_size", "bounds")
 
 
 def named_mechanisms() -> dict[str, Callable[..., Mechanism]]:
-    """Every mechanism of an alphabet and parameters, by its hyphenated name and shorter ones."""
-    found: dict[str, Callable[..., Mechanism]] = {}
+    """Return every mechanism whose first argument is an alphabet, by its hyphenated names."""
+    named: dict[str, Callable[..., Mechanism]] = {}
     for name, thing in vars(mechanisms).items():
         kind = (
             inspect.isclass(thing)
@@ -40,12 +40,12 @@ def named_mechanisms() -> dict[str, Callable[..., Mechanism]]:
             and not inspect.isabstract(thing)
         )
         if kind and next(iter(inspect.signature(thing).parameters), None) == "alphabet":
-            found[re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower()] = thing
-    return found | {short: found[long] for short, long in SHORT.items()}
+            named[re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower()] = thing
+    return named | {short: named[long] for short, long in SHORT.items()}
 
 
 def mechanism_of(options: argparse.Namespace) -> Any:
-    """The mechanism, or a function from an epsilon to it where a column says the epsilon."""
+    """Return the mechanism, or a function from epsilon to it if a column holds the epsilons."""
     name = options.mechanism
     parameters: dict[str, Any] = {}
     if name.endswith((".yaml", ".yml", ".json")):
@@ -71,7 +71,8 @@ def mechanism_of(options: argparse.Namespace) -> Any:
     missing = [each for each in required if each not in ("epsilon", *parameters)]
     if missing:
         raise ValueError(
-            f"{name} needs {', '.join(missing)}: give --mechanism a file of parameters (.yaml, .json) that has them"
+            f"{name} needs {', '.join(missing)}: give --mechanism a file of parameters (.yaml, "
+            ".json) that has them"
         )
     if "epsilon" not in accepted:
         _refuse(options, ("epsilon", "epsilon_column"), f"{name}, which has no such parameter")
@@ -86,7 +87,7 @@ def mechanism_of(options: argparse.Namespace) -> Any:
 
 
 def alphabet_of(options: argparse.Namespace) -> Alphabet:
-    """The secrets: labels, whole numbers or the cells of a grid."""
+    """Return the alphabet of the secrets: labels, integers or the cells of a grid."""
     if options.rows is not None or options.cols is not None:
         _refuse(options, ("labels", "k", "first"), "--rows and --cols, a grid")
         if options.rows is None or options.cols is None:
@@ -112,7 +113,7 @@ def alphabet_of(options: argparse.Namespace) -> Alphabet:
 
 
 def matrix_of(path: Path, labels: list[Any] | None = None) -> MatrixMechanism:
-    """The mechanism of a matrix file; a header and a first column that are no numbers are labels."""
+    """Return the mechanism of a matrix file; a header and a first column of text are labels."""
     if path.suffix == ".npy":
         try:
             matrix = np.load(path, allow_pickle=False)
@@ -166,7 +167,7 @@ def _number(text: str) -> float | None:
 
 
 def _fill_in(options: argparse.Namespace, path: Path) -> tuple[str, dict[str, Any]]:
-    """Set options from a file of parameters; the name of the mechanism, and parameters of its own."""
+    """Set options from a file; return the mechanism's name and its other parameters."""
     content = _parameters(path)
     if not isinstance(content, dict) or not isinstance(content.get("mechanism"), str):
         raise ValueError(f'{path} must hold parameters by name, "mechanism" among them')
@@ -174,7 +175,7 @@ def _fill_in(options: argparse.Namespace, path: Path) -> tuple[str, dict[str, An
     name: str = own.pop("mechanism")
     kind = named_mechanisms().get(name)
     accepted = set(inspect.signature(kind).parameters) - {"alphabet", "epsilon"} if kind else set()
-    # a sketch has rows of its own, which are no grid's
+    # The parameter `rows` of a sketch is not the option --rows of a grid.
     for key in [key for key in own if key in {"epsilon", *OF_ALPHABET} - accepted]:
         if getattr(options, key, None) is not None:
             raise ValueError(f"--{key.replace('_', '-')} must be left out, {path} has it")
@@ -207,7 +208,8 @@ def _parameters(path: Path) -> Any:
 
 
 def _labels(given: Any) -> list[Any]:
-    if isinstance(given, (list, tuple)):  # from a file of parameters
+    # A file of parameters has a list.
+    if isinstance(given, (list, tuple)):
         return [str(label) for label in given]
     if Path(given).is_file():
         return Path(given).read_text("utf-8-sig").splitlines()

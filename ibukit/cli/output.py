@@ -1,4 +1,4 @@
-"""An estimate as CSV, JSON, Parquet or GeoJSON."""
+"""Write an estimate as CSV, JSON, Parquet or GeoJSON."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SUFFIXES = (".csv", ".json", ".parquet", ".geojson")
 
 
 def check_output(out: str | None) -> None:
-    """Refuse what could not be written, before anything is computed."""
+    """Refuse an output that cannot be written, before anything is computed."""
     if out is None:
         return
     if Path(out).suffix not in SUFFIXES:
@@ -24,9 +24,9 @@ def check_output(out: str | None) -> None:
 
 
 def write(estimate: Estimate, level: float | None, out: str | None) -> None:
-    """Write what `to_frame`, `to_json` or `to_geodataframe` make, with intervals where a level is given.
+    """Write an estimate, with intervals if there is a level.
 
-    A file is replaced as a whole: who reads it meets no half of it.
+    A file is replaced as a whole, so that nobody reads half of it.
     """
     if out is None:
         sys.stdout.write(_csv(estimate, level))
@@ -53,7 +53,8 @@ def _json(estimate: Estimate, level: float | None) -> str:
 def _geojson(estimate: Estimate, level: float | None) -> str:
     if not isinstance(estimate.alphabet, Grid) or estimate.alphabet.bounds is None:
         raise ValueError(
-            "--out must not be GeoJSON: only the cells of a grid with --bounds have a place on the map"
+            "--out must not be GeoJSON: only the cells of a grid with --bounds have a place on the "
+            "map"
         )
     return str(estimate.to_geodataframe(level).to_json()) + "\n"
 

@@ -1,4 +1,4 @@
-"""``ibukit plan``: how many reports it takes for intervals of a given width."""
+"""``ibukit plan``: number of reports needed for intervals of a given width."""
 
 from __future__ import annotations
 
@@ -17,49 +17,51 @@ from ibukit.domain.distributions import normalize
 from ibukit.domain.grid import Grid
 from ibukit.errors import NotInvertible
 from ibukit.planning import Plan, plan
-from ibukit.tables.report_codes import cells, numbers_in_rows, places
+from ibukit.tables.report_codes import codes_of_cells, codes_of_values, numbers_in_rows
 
-# columns that say how much a label has; else the last one does
+# Names of the column of amounts in a file of counts; without one of them it is the last column.
 AMOUNTS = ("probability", "count")
 
 
 def run(options: argparse.Namespace) -> None:
-    """Print one fact a line."""
+    """Print the plan, one number on each line."""
     mechanism = mechanism_of(options)
     alphabet = mechanism.alphabet
     weights = None if options.of is None else _region(options.of, alphabet)
     near = None if options.near is None else _near(Path(options.near), alphabet)
-    found = plan(mechanism, options.width, options.level, weights, near)
+    planned = plan(mechanism, options.width, options.level, weights, near)
     print(f"secrets: {mechanism.k}")
-    print(f"width: {found.target:g}, at level {found.level:g}")
-    print(f"reports needed: {found.n}, {_where(found, options.near)}")
-    if found.gap > 1e-6:
-        print(f"of these at most {found.gap:.2%} too many")
+    print(f"width: {planned.target:g}, at level {planned.level:g}")
+    print(f"reports needed: {planned.n}, {_where(planned, options.near)}")
+    if planned.gap > 1e-6:
+        print(f"of these at most {planned.gap:.2%} too many")
     if weights is None:
-        label = alphabet.labels_of(np.array([found.question])).tolist()[0]
+        label = alphabet.labels_of(np.array([planned.question])).tolist()[0]
         print(
-            f"least certain: {label} where its probability is {found.distribution[found.question]:.4g}"
+            f"least certain: {label} where its probability is "
+            f"{planned.distribution[planned.question]:.4g}"
         )
     for estimator, name in (("mle", "maximum likelihood"), ("inv", "matrix inversion")):
         try:
-            error = f"{found.error(found.n, estimator):.4g}"
+            error = f"{planned.error(planned.n, estimator):.4g}"
         except NotInvertible:
             error = "does not apply"
         print(f"root mean square error of {name}, all secrets together: {error}")
 
 
-def _where(found: Plan, file: str | None) -> str:
-    return "whatever the distribution" if found.worst_case else f"near the distribution in {file}"
+def _where(planned: Plan, file: str | None) -> str:
+    return "whatever the distribution" if planned.worst_case else f"near the distribution in {file}"
 
 
 def _region(text: str, alphabet: Alphabet) -> Floats:
-    """1 for the labels that are named, 0 for the others."""
+    """Return weights that are 1 for the named labels and 0 for the others."""
     labels = np.array([label.strip() for label in text.split(",")], dtype=object)
     if isinstance(alphabet, Grid):
         raise ValueError(
-            "--of must name labels or whole numbers, which the cells of a grid are not: use ik.plan(of=...)"
+            "--of must name labels or whole numbers, which the cells of a grid are not: use "
+            "ik.plan(of=...)"
         )
-    codes = places(labels, alphabet, textual=True)
+    codes = codes_of_values(labels, alphabet, textual=True)
     if (codes < 0).any():
         raise ValueError(f"--of must name secrets, got {labels[codes < 0][0]!r}")
     weights = np.zeros(len(alphabet))
@@ -68,13 +70,14 @@ def _region(text: str, alphabet: Alphabet) -> Floats:
 
 
 def _near(path: Path, alphabet: Alphabet) -> Floats:
-    """The distribution in a CSV file: labels, or rows and columns of a grid, then counts or probabilities."""
+    """Return the distribution in a CSV file: labels or cells, then counts or probabilities."""
     with path.open(newline="", encoding="utf-8-sig") as file:
         rows = [(lines.line_num, row) for lines in [csv.reader(file)] for row in lines if row]
     wide = 2 if isinstance(alphabet, Grid) else 1
     if len(rows) < 2 or len(rows[0][1]) <= wide:
         raise ValueError(
-            f"{path} must have a line of column names, and lines with {wide} column(s) of labels and counts"
+            f"{path} must have a line of column names, and lines with {wide} column(s) of labels "
+            "and counts"
         )
     names = [name.strip().lower() for name in rows[0][1]]
     amount = next((names.index(name) for name in AMOUNTS if name in names), len(names) - 1)
@@ -96,16 +99,16 @@ def _near(path: Path, alphabet: Alphabet) -> Floats:
 
 def _codes(labels: list[list[str]], alphabet: Alphabet) -> NDArray[np.int64]:
     if not isinstance(alphabet, Grid):
-        return places(
+        return codes_of_values(
             np.array([row[0].strip() for row in labels], dtype=object), alphabet, textual=True
         )
     pairs = np.full((len(labels), 2), "", dtype=object)
-    for place, row in enumerate(labels):
-        pairs[place, : len(row)] = row
+    for index, row in enumerate(labels):
+        pairs[index, : len(row)] = row
     numbers = numbers_in_rows(pairs, textual=True)
     whole = np.isfinite(numbers).all(axis=1)
     codes = np.full(len(labels), -1, dtype=np.int64)
-    codes[whole] = cells(numbers[whole].astype(np.int64), alphabet)
+    codes[whole] = codes_of_cells(numbers[whole].astype(np.int64), alphabet)
     return codes
 
 

@@ -1,4 +1,4 @@
-"""Tables of reports: which reports they hold, how often and through which mechanism, counted by the table's engine."""
+"""Tables of reports: each engine counts the distinct reports of its table by mechanism."""
 
 from ibukit.tables.groups import Group as Group
 from ibukit.tables.groups import TableReports as TableReports

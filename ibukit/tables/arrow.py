@@ -1,4 +1,4 @@
-"""Streams and datasets of Arrow, which may be larger than memory."""
+"""Arrow streams and datasets, which may be larger than memory."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from ibukit._ground.typing import override
 from ibukit.errors import MissingExtra
 from ibukit.tables.columns import Columns, Piece
 from ibukit.tables.frames import ByDuckDB, as_frame, parquet
-from ibukit.tables.table import Source
+from ibukit.tables.table import ReportTable
 
-# rows of partial counts that are added up at once
+# Rows of partial counts that are collected before they are added up, which bounds the memory.
 MAX_PARTIAL = 2**20
-# how far Arrow reads ahead: its own settings take four times the memory
-FEW = {"batch_readahead": 4, "fragment_readahead": 1}
+# Batches and files that Arrow reads ahead; its default settings take four times the memory.
+READ_AHEAD = {"batch_readahead": 4, "fragment_readahead": 1}
 
 
-class Batches(Source):
-    """Batches of Arrow, one after the other."""
+class ArrowBatches(ReportTable):
+    """A stream of Arrow batches."""
 
     def __init__(self, schema: Any, batches: Any) -> None:
         self._schema, self._batches = schema, batches
@@ -45,11 +45,16 @@ class Batches(Source):
             yield columns.piece(columns.added(parts))
 
 
-class Dataset(Batches):
-    """A dataset of Arrow: DuckDB counts what Arrow reads, or reads the files itself if they are all there is to it."""
+class ArrowDataset(ArrowBatches):
+    """An Arrow dataset, which DuckDB counts if it can.
+
+    DuckDB reads plain Parquet files itself, and other datasets through an Arrow scanner.
+    """
 
     def __init__(self, dataset: Any) -> None:
-        super().__init__(dataset.schema, lambda names: dataset.to_batches(columns=names, **FEW))
+        super().__init__(
+            dataset.schema, lambda names: dataset.to_batches(columns=names, **READ_AHEAD)
+        )
         self._dataset = dataset
 
     @override
@@ -68,16 +73,17 @@ class Dataset(Batches):
             files = _files(self._dataset, wanted)
             if files:
                 return parquet(files)
-            scanner = self._dataset.scanner(columns=wanted, **FEW)
+            scanner = self._dataset.scanner(columns=wanted, **READ_AHEAD)
             return ByDuckDB("of Arrow", lambda duckdb: duckdb.from_arrow(scanner))
         except MissingExtra:
             return None
 
 
 def _same_in_duckdb(schema: Any, wanted: list[str]) -> bool:
-    """Whether DuckDB has these columns as Arrow does: it does not tell capital letters from small ones in names."""
+    """Return whether DuckDB reads the columns with the same values as Arrow."""
     import pyarrow.types as types
 
+    # DuckDB does not distinguish capital letters from small ones in names.
     if len({name.lower() for name in schema.names}) < len(schema.names):
         return False
     alike = (
@@ -94,10 +100,9 @@ def _same_in_duckdb(schema: Any, wanted: list[str]) -> bool:
 
 
 def _files(dataset: Any, wanted: list[str]) -> list[str]:
-    """The Parquet files of this machine whose columns are those of a dataset; none if Arrow adds or changes anything.
+    """Return the local Parquet files of a dataset; none if Arrow adds to them or changes them.
 
-    Reading strings takes DuckDB an eighth of Arrow's time, because it does not write out what is
-    stored once.
+    DuckDB reads strings in an eighth of Arrow's time, because it does not expand dictionaries.
     """
     import pyarrow.dataset as ds
     from pyarrow.fs import LocalFileSystem
@@ -105,18 +110,21 @@ def _files(dataset: Any, wanted: list[str]) -> list[str]:
     there = isinstance(dataset, ds.FileSystemDataset) and isinstance(
         dataset.filesystem, LocalFileSystem
     )
-    filtered = getattr(dataset, "_scan_options", True)  # it has no public name
+    # A filter of the dataset has no public name. If the private one is gone, assume a filter.
+    filtered = getattr(dataset, "_scan_options", True)
     if not there or filtered or not isinstance(dataset.format, ds.ParquetFileFormat):
         return []
+    # DuckDB would expand a file name with these characters as a pattern.
     pattern = any(sign in file for file in dataset.files for sign in "*?[")
-    whole = not pattern and all(
+    unchanged = not pattern and all(
         _unchanged(part, dataset.schema, wanted) for part in dataset.get_fragments()
     )
-    return dataset.files if whole else []
+    return dataset.files if unchanged else []
 
 
 def _unchanged(part: Any, schema: Any, wanted: list[str]) -> bool:
-    """Whether a file's columns are the dataset's: not of its folder's name, not of other types, not of some rows."""
+    """Return whether the dataset has all rows of a file, and its columns from the file itself."""
+    # A column may also come from the name of the folder, or have been cast to another type.
     import pyarrow.dataset as ds
 
     own = part.physical_schema

@@ -1,4 +1,4 @@
-"""Which columns are asked for, and one piece of a table counted by its own engine."""
+"""Columns of a table that are read, and pieces of it counted by its own engine."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from numpy.typing import NDArray
 from ibukit._ground.arguments import Ints
 from ibukit.errors import MissingExtra
 
-# the names of the columns while they are counted: those of the table may clash
+# Names of the columns while they are counted; the table's own names may clash.
 BY, COUNT, BAD = "by", "count", "bad"
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Counted reports: each row is a report, seen so often.
+    """Counted reports: each row is a report with its count.
 
     Parameters
     ----------
     values : ndarray, shape (s,) or (s, width)
         Labels as Python objects or numbers; rows where a report has several columns or is a list.
     missing : ndarray of bool, shape (s,)
-        Where the report or what names its mechanism is missing.
+        True if the report or the value that names its mechanism is missing.
     by : ndarray of object, shape (s,), or None
-        What names the mechanism.
+        Values that name the mechanism.
     counts : ndarray of int, shape (s,)
         Of float, if they are sums of weights.
     """
@@ -40,7 +40,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of the report, of what names the mechanism, and of the counts."""
+    """Names of the columns of the report, of the mechanism, and of the counts."""
 
     report: tuple[str, ...]
     by: str | None
@@ -49,42 +49,45 @@ class Columns:
     """Whether the counts may be weights, any numbers from 0 on."""
 
     def named(self, frame: Any) -> Any:
-        """The columns that count, under names of our own; what is computed may still be only planned."""
-        asked = [nw.col(name).alias(key) for name, key in zip(self.report, self.keys, strict=False)]
+        """Return the used columns under internal names; lazy frames stay lazy."""
+        selected = [
+            nw.col(name).alias(key) for name, key in zip(self.report, self.keys, strict=False)
+        ]
         if self.by is not None:
-            asked.append(nw.col(self.by).alias(BY))
+            selected.append(nw.col(self.by).alias(BY))
         if self.count is not None:
-            asked.append(nw.col(self.count).alias(COUNT))
-        frame = _plain(frame.select(*asked))
+            selected.append(nw.col(self.count).alias(COUNT))
+        frame = _without_dictionaries(frame.select(*selected))
         return frame if self.count is None else self._whole_counts(frame)
 
     @property
     def wanted(self) -> list[str]:
-        """The table's own names of the columns that count, each once."""
+        """The table's own names of the columns that are used, each once."""
         return [
             name for name in dict.fromkeys([*self.report, self.by, self.count]) if name is not None
         ]
 
     @property
     def wanted_counts(self) -> str:
-        """What the column of counts must hold, in words."""
+        """The values that the column of counts must hold, in words."""
         return "weights, finite numbers" if self.weighted else "counts, whole numbers"
 
     @property
     def keys(self) -> list[str]:
-        """Names of the columns of the report, and of what names the mechanism."""
+        """Internal names of the columns to group by: those of the report and of the mechanism."""
         return [f"report{i}" for i in range(len(self.report))] + ([] if self.by is None else [BY])
 
     def worth_grouping(self, frame: Any) -> bool:
-        """Whether reports repeat: coordinates and bits in columns of their own hardly do."""
+        """Return whether reports repeat so often that grouping them pays."""
         schema = frame.collect_schema()
         kinds = [schema[f"report{i}"] for i in range(len(self.report))]
-        if len(kinds) > 1:  # rows and columns of cells do
+        # Of reports in several columns, cells (row, column) repeat; coordinates and bits hardly do.
+        if len(kinds) > 1:
             return len(kinds) == 2 and all(kind.is_integer() for kind in kinds)
         return not _holds_lists(frame, kinds[0])
 
     def grouped(self, frame: Any) -> nw.DataFrame[Any]:
-        """The distinct reports of a frame of `named` columns, and how often each was seen."""
+        """Return the distinct reports of a frame from `named`, with their counts."""
         groups = frame.group_by(self.keys)
         if self.count is None:
             return collected(groups.agg(nw.len().alias(COUNT)))
@@ -93,20 +96,20 @@ class Columns:
         return rows.drop(BAD)
 
     def added(self, parts: list[nw.DataFrame[Any]]) -> nw.DataFrame[Any]:
-        """The sum of several of what `grouped` returns."""
+        """Return the sum of several results of `grouped`."""
         if len(parts) == 1:
             return parts[0]
         return collected(nw.concat(parts).group_by(self.keys).agg(nw.col(COUNT).sum()))
 
     def piece(self, rows: nw.DataFrame[Any]) -> Piece:
-        """The reports of a computed frame, whether its rows are grouped or not."""
+        """Return the reports of a computed frame, whether its rows are grouped or not."""
         if BAD in rows.columns:
             self._refuse_bad_counts(rows, rows)
         if len(self.report) > 1:
             values, missing = _matrix([rows[f"report{i}"] for i in range(len(self.report))])
         elif _holds_lists(rows, rows.schema["report0"]):
             values = _objects(rows["report0"].to_list())
-            missing = np.array([_has_hole(row) for row in values], dtype=bool)
+            missing = np.array([_has_missing(row) for row in values], dtype=bool)
         else:
             values, missing = _values(rows["report0"])
         by = None
@@ -122,6 +125,7 @@ class Columns:
         return Piece(values, missing, by, np.asarray(counts, dtype=kind))
 
     def _whole_counts(self, frame: Any) -> Any:
+        """Return the frame with wide counts and a column that marks those that are refused."""
         dtype = frame.collect_schema()[COUNT]
         if not dtype.is_numeric():
             raise ValueError(
@@ -133,7 +137,8 @@ class Columns:
             wide = n.cast(nw.Float64)
             bad = bad | ~wide.is_finite()
         elif dtype.is_integer():
-            wide = n.cast(nw.Int64)  # narrow integers would overflow in some engines' sums
+            # In some engines the sum of narrow integers overflows.
+            wide = n.cast(nw.Int64)
         else:
             bad = bad | (n.round(0) != n)
         return frame.with_columns(bad.cast(nw.Int64).fill_null(1).alias(BAD), wide.alias(COUNT))
@@ -146,12 +151,13 @@ class Columns:
         fraction = not self.weighted and value is not None and value > 0 and np.isfinite(value)
         hint = "; say weighted=True if these are weights" if fraction else ""
         raise ValueError(
-            f"column {self.count!r} must hold {self.wanted_counts} from 0 on, it contains {shown}{hint}"
+            f"column {self.count!r} must hold {self.wanted_counts} from 0 on, it contains "
+            f"{shown}{hint}"
         )
 
 
 def collected(frame: Any) -> nw.DataFrame[Any]:
-    """The rows of a frame that its engine has not computed yet."""
+    """Return the computed rows of a lazy frame."""
     if not isinstance(frame, nw.LazyFrame):
         return cast("nw.DataFrame[Any]", frame)
     try:
@@ -162,8 +168,9 @@ def collected(frame: Any) -> nw.DataFrame[Any]:
         ) from error
 
 
-def _plain(frame: Any) -> Any:
-    """The frame with Arrow's dictionaries written out: chunks with different ones are not grouped by Arrow."""
+def _without_dictionaries(frame: Any) -> Any:
+    """Return the frame with dictionary columns of Arrow decoded."""
+    # Arrow cannot group chunks whose dictionaries differ.
     if not frame.implementation.is_pyarrow():
         return frame
     table = frame.to_native()
@@ -185,13 +192,14 @@ def _holds_lists(frame: Any, dtype: Any) -> bool:
 
 def _objects(values: list[Any]) -> NDArray[Any]:
     array = np.empty(len(values), dtype=object)
-    for place, value in enumerate(values):  # numpy would take lists of one length for a matrix
-        array[place] = value
+    # numpy alone would turn lists of one length into a matrix.
+    for index, value in enumerate(values):
+        array[index] = value
     return array
 
 
 def _values(column: nw.Series[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """A column's values and which are missing: null, and NaN, whatever the engine calls them."""
+    """Return the values of a column and whether each is missing, as null or NaN."""
     import pandas as pd
 
     if column.dtype.is_integer() and not column.null_count():
@@ -202,7 +210,7 @@ def _values(column: nw.Series[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
 
 
 def _matrix(columns: list[nw.Series[Any]]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Columns side by side; numbers where all of them are."""
+    """Return columns side by side as a matrix, and whether a value of each row is missing."""
     pairs = [_numbers(column) for column in columns]
     missing = np.logical_or.reduce([lost for _, lost in pairs])
     return np.column_stack([values for values, _ in pairs]), missing
@@ -214,7 +222,7 @@ def _numbers(column: nw.Series[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     ):
         values, missing = _values(column)
         filled = np.where(missing, 0, values)
-        # whole numbers stay what they are where one is missing: cells, and no degrees
+        # Integers stay integers although one is missing: they are cells, floats would be degrees.
         return filled.astype(np.int64) if column.dtype.is_signed_integer() else filled, missing
     values = np.asarray(column.to_numpy())
     values = values.astype(np.uint8) if values.dtype == bool else values
@@ -222,5 +230,5 @@ def _numbers(column: nw.Series[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     return np.where(missing, 0, values), missing
 
 
-def _has_hole(row: Any) -> bool:
+def _has_missing(row: Any) -> bool:
     return row is None or any(value is None or value != value for value in row)

@@ -1,4 +1,4 @@
-"""Frames that narwhals knows, and files and Arrow's datasets as frames of DuckDB."""
+"""Frames that narwhals knows; Parquet files and Arrow datasets as frames of DuckDB."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import narwhals as nw
 from ibukit._ground.typing import override
 from ibukit.errors import MissingExtra
 from ibukit.tables.columns import Columns, Piece, collected
-from ibukit.tables.table import Source
+from ibukit.tables.table import ReportTable
 
 
-class Frame(Source):
+class Frame(ReportTable):
     """A frame that narwhals knows: pandas, Polars, Arrow tables, DuckDB, Spark and others."""
 
     def __init__(self, frame: Any) -> None:
@@ -37,12 +37,12 @@ class Frame(Source):
 
 
 class ByDuckDB(Frame):
-    """A relation of DuckDB's over files, or over what Arrow reads."""
+    """A DuckDB relation over files or over an Arrow scanner."""
 
     def __init__(self, shown: str, relation: Callable[[Any], Any]) -> None:
         self._shown, self._duckdb = shown, _duckdb()
         self._connection = self._duckdb.connect()
-        # the order of the rows does not matter, and keeping it takes memory
+        # Counts do not depend on the order of rows, and keeping it takes memory.
         self._connection.execute("SET preserve_insertion_order = false")
         try:
             super().__init__(nw.from_native(relation(self._connection)))
@@ -59,37 +59,35 @@ class ByDuckDB(Frame):
             raise self._unreadable(error) from None
 
     def _unreadable(self, error: Exception) -> ValueError:
-        said = " ".join(str(error).split())
-        return ValueError(f"table {self._shown} cannot be read: {said[:500]}")
+        message = " ".join(str(error).split())
+        return ValueError(f"table {self._shown} cannot be read: {message[:500]}")
 
 
 def parquet(files: list[str]) -> ByDuckDB:
-    """Files of Parquet, read by DuckDB in a stream."""
-    by_name = not _alike(files)  # which takes a third more time
+    """Return the table of Parquet files, which DuckDB reads in a stream."""
+    # Matching columns by name takes a third more time, so it is done only if it may be needed.
+    by_name = not _have_equal_schemas(files)
     return ByDuckDB(
         ", ".join(files[:3]), lambda duckdb: duckdb.read_parquet(files, union_by_name=by_name)
     )
 
 
-def _alike(files: list[str]) -> bool:
-    """Whether it is certain that the files have the same columns in the same order."""
+def _have_equal_schemas(files: list[str]) -> bool:
+    """Return whether the files certainly have the same columns in the same order."""
     if len(files) == 1:
         return True
     try:
         from pyarrow.parquet import read_schema
 
         first, *others = (read_schema(file) for file in files)
-    except (
-        ModuleNotFoundError,
-        OSError,
-        ValueError,
-    ):  # not here, elsewhere, or no Parquet: that is for DuckDB to say
+    # pyarrow is missing, a file is remote, or not Parquet: DuckDB will tell.
+    except (ModuleNotFoundError, OSError, ValueError):
         return False
     return all(first.equals(other) for other in others)
 
 
 def reader_of(stream: Any) -> Any:
-    """Batches of whatever speaks Arrow."""
+    """Return a reader of the batches of any object with the Arrow stream interface."""
     try:
         import pyarrow as pa
     except ModuleNotFoundError as error:
@@ -98,7 +96,7 @@ def reader_of(stream: Any) -> Any:
 
 
 def as_frame(batch: Any) -> Any:
-    """A batch of Arrow as narwhals has it."""
+    """Return an Arrow batch as a narwhals frame."""
     import pyarrow as pa
 
     return nw.from_native(pa.Table.from_batches([batch]), eager_only=True)
@@ -113,7 +111,7 @@ def _duckdb() -> Any:
 
 
 def missing_extra(package: str) -> MissingExtra:
-    """The error that says what to install."""
+    """Return the error that says what to install."""
     return MissingExtra(
         f'this table needs {package}, which is not installed: pip install "ibukit[tables]"'
     )

@@ -1,4 +1,4 @@
-"""The reports of a table by mechanism, with what is missing or unknown refused, or counted where it is left out."""
+"""Reports of a table by mechanism; missing and unknown ones are refused, or dropped and counted."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from ibukit.domain.grid import Grid
 from ibukit.domain.report_kind import ReportKind
 from ibukit.errors import AlphabetMismatch
 from ibukit.tables.columns import Columns, Piece
-from ibukit.tables.mechanism_choice import chooser
+from ibukit.tables.mechanism_choice import mechanism_finder
 from ibukit.tables.readers import open_table
 from ibukit.tables.report_codes import (
     bit_rows,
-    cells,
+    codes_of_cells,
+    codes_of_values,
     number_in,
     numbers_in_rows,
-    places,
     rows_of_lists,
 )
 
-HOW = ("raise", "drop")
+ACTIONS = ("raise", "drop")
 
 
 class Group(NamedTuple):
-    """Reports of one mechanism as its `tally` takes them, with their counts."""
+    """Reports of one mechanism in the form that its `tally` takes, with their counts."""
 
     mechanism: Any
     reports: NDArray[Any]
@@ -41,7 +41,7 @@ class Group(NamedTuple):
 
 
 class TableReports:
-    """The reports of a table: iterate `groups`, then read what was `dropped`.
+    """The reports of a table: iterate over `groups`, then read the counts in `dropped`.
 
     Parameters
     ----------
@@ -61,63 +61,66 @@ class TableReports:
         missing: str = "raise",
         weighted: bool = False,
     ) -> None:
-        for name, how in (("unknown", unknown), ("missing", missing)):
-            if not arguments.is_one_of(how, HOW):
-                raise ValueError(f'{name} must be "raise" or "drop", got {how!r}')
+        for name, action in (("unknown", unknown), ("missing", missing)):
+            if not arguments.is_one_of(action, ACTIONS):
+                raise ValueError(f'{name} must be "raise" or "drop", got {action!r}')
         if arguments.flag("weighted", weighted) and count is None:
             raise ValueError(
                 "count must name the column of weights where weighted is True, got None"
             )
-        self._how = {"unknown": unknown, "missing": missing}
-        self._choose = chooser(mechanism, epsilon, by)
-        self._source = open_table(table)
-        many = (
+        self._action = {"unknown": unknown, "missing": missing}
+        self._choose = mechanism_finder(mechanism, epsilon, by)
+        self._table = open_table(table)
+        report_columns = (
             (report,)
             if isinstance(report, str)
             else arguments.items("report", report, "a column, or several")
         )
-        self.columns = Columns(many, by if epsilon is None else epsilon, count, weighted)
+        self.columns = Columns(report_columns, by if epsilon is None else epsilon, count, weighted)
         self._check_columns()
         self.dropped: dict[str, int] = {}
+        # Codes and counts of reports that can be listed, by the id of their mechanism.
         self._listed: dict[int, tuple[Any, list[Ints], list[Ints]]] = {}
 
     def _check_columns(self) -> None:
-        there = self._source.names
+        names = self._table.names
         roles: list[tuple[str, str | None]] = [("report", name) for name in self.columns.report]
         roles += [("epsilon or by", self.columns.by), ("count", self.columns.count)]
         if not self.columns.report:
             raise ValueError("report must name a column, or several, got none")
         for role, name in roles:
-            if name is not None and not _is_in(there, name):
-                shown = ", ".join(map(repr, there[:20])) + (", ..." if len(there) > 20 else "")
+            if name is not None and not _is_in(names, name):
+                shown = ", ".join(map(repr, names[:20])) + (", ..." if len(names) > 20 else "")
                 raise ValueError(
                     f"{role} must name a column of the table, got {name!r}; the columns are {shown}"
                 )
 
     def groups(self) -> Iterator[Group]:
-        """Reports with their mechanism; those that can be listed come last, added up."""
+        """Yield reports by mechanism; those that can be listed come last, added up."""
         try:
-            for piece in self._source.pieces(self.columns):
+            for piece in self._table.pieces(self.columns):
                 for mechanism, rows in self._by_mechanism(piece):
-                    yield from self._taken(mechanism, piece.values[rows], piece.counts[rows])
+                    yield from self._groups_of(mechanism, piece.values[rows], piece.counts[rows])
         except ValueError as error:
-            found = self._source.find(self.columns, self.check)
-            if found is None:
+            # In a text file the line of the first refused row is looked for.
+            located = self._table.find(self.columns, self.check)
+            if located is None:
                 raise
-            kind = AlphabetMismatch if isinstance(found[1], AlphabetMismatch) else ValueError
-            raise kind(f"{found[0]}: {found[1]}") from error
+            line, reason = located
+            kind = AlphabetMismatch if isinstance(reason, AlphabetMismatch) else ValueError
+            raise kind(f"{line}: {reason}") from error
         for mechanism, codes, counts in self._listed.values():
-            many = np.concatenate(counts)
-            if many.any():
-                yield Group(mechanism, np.concatenate(codes), many, True)
+            all_counts = np.concatenate(counts)
+            if all_counts.any():
+                yield Group(mechanism, np.concatenate(codes), all_counts, True)
 
     def check(self, piece: Piece) -> None:
-        """Raise what `groups` would raise at a piece."""
+        """Raise the error that `groups` would raise at this piece."""
         for mechanism, rows in self._by_mechanism(piece):
-            list(self._taken(mechanism, piece.values[rows], piece.counts[rows]))
+            list(self._groups_of(mechanism, piece.values[rows], piece.counts[rows]))
 
     def takes(self, report: Any) -> bool:
-        """Whether the mechanism, if there is one for all, can make a report."""
+        """Return whether the one mechanism of the table can make a report."""
         values = np.empty(1, dtype=object)
         values[0] = report
         try:
@@ -127,40 +130,40 @@ class TableReports:
         return True
 
     def _by_mechanism(self, piece: Piece) -> Iterator[tuple[Any, Ints]]:
-        """Each mechanism of a piece with the places of its rows; missing and unknown ones are refused or dropped."""
+        """Yield each mechanism with the indices of its rows; refuse or drop all other rows."""
         if piece.missing.any():
             self._leave_out("missing", piece.counts[piece.missing], self._missing)
-        here = np.flatnonzero(~piece.missing)
+        present = np.flatnonzero(~piece.missing)
         if piece.by is None:
-            yield self._choose(None, self.columns.by, self._source.textual), here
+            yield self._choose(None, self.columns.by, self._table.textual), present
             return
         named: dict[Any, list[int]] = {}
-        for place, value in zip(here.tolist(), piece.by[here].tolist(), strict=True):
-            named.setdefault(value, []).append(place)
+        for row, value in zip(present.tolist(), piece.by[present].tolist(), strict=True):
+            named.setdefault(value, []).append(row)
         for value, rows in named.items():
-            mechanism = self._choose(value, self.columns.by, self._source.textual)
+            mechanism = self._choose(value, self.columns.by, self._table.textual)
             if mechanism is None:
                 self._leave_out("unknown", piece.counts[rows], partial(self._no_mechanism, value))
             else:
                 yield mechanism, np.array(rows, dtype=np.int64)
 
-    def _taken(self, mechanism: Any, values: NDArray[Any], counts: Ints) -> Iterator[Group]:
-        """The reports in the form that the mechanism takes; those that can be listed are kept for the end."""
-        given = values
+    def _groups_of(self, mechanism: Any, values: NDArray[Any], counts: Ints) -> Iterator[Group]:
+        """Yield the reports of one mechanism; those that can be listed are kept for the end."""
+        original = values
         if values.ndim == 2:
-            values = numbers_in_rows(values, self._source.textual)
+            values = numbers_in_rows(values, self._table.textual)
         labelled = mechanism.report_kind is ReportKind.LABELS
         alphabet = mechanism.report_alphabet if labelled else None
         if alphabet is None:
             reports, known = self._rows(values, mechanism)
-            if self._how["unknown"] == "drop":
-                known[known] = _taken_by(mechanism, reports[known])
+            if self._action["unknown"] == "drop":
+                known[known] = _accepted_by(mechanism, reports[known])
         else:
             reports = self._codes(values, alphabet, mechanism)
             known = reports >= 0
         if not known.all():
             self._leave_out(
-                "unknown", counts[~known], partial(self._unknown, given[~known], mechanism)
+                "unknown", counts[~known], partial(self._unknown, original[~known], mechanism)
             )
         reports, counts = reports[known], counts[known]
         if alphabet is not None:
@@ -174,14 +177,15 @@ class TableReports:
         named = list(self.columns.report)
         if isinstance(alphabet, Grid):
             if len(named) == 2:
-                return cells(values, alphabet)
+                return codes_of_cells(values, alphabet)
             ends = "latitude and longitude" if alphabet.bounds is not None else "row and column"
             raise ValueError(
-                f"report must name two columns for {_name(mechanism)} on a grid, {ends}, got {named}"
+                f"report must name two columns for {_name(mechanism)} on a grid, {ends}, got "
+                f"{named}"
             )
         if len(named) > 1:
             raise ValueError(f"report must name one column for {_name(mechanism)}, got {named}")
-        return places(values, alphabet, self._source.textual)
+        return codes_of_values(values, alphabet, self._table.textual)
 
     def _rows(self, values: NDArray[Any], mechanism: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         if mechanism.report_kind is ReportKind.BITS:
@@ -193,9 +197,9 @@ class TableReports:
             return np.where(known[:, None], values, 0), known
         if values.dtype != object:
             return values, np.ones(len(values), dtype=bool)
-        # whole numbers on a line, or what else the mechanism takes: it judges numbers itself
+        # The mechanism itself judges numbers: here only values that are not numbers are marked.
         read: list[Any] = [
-            number_in(v) if isinstance(v, str) and self._source.textual else v
+            number_in(v) if isinstance(v, str) and self._table.textual else v
             for v in values.tolist()
         ]
         good = [isinstance(value, Real) and not isinstance(value, bool) for value in read]
@@ -203,7 +207,7 @@ class TableReports:
         return np.array(numbers), np.array(good, dtype=bool)
 
     def _leave_out(self, reason: str, counts: Ints, error: Callable[[], Exception]) -> None:
-        if self._how[reason] == "raise":
+        if self._action[reason] == "raise":
             raise error()
         self.dropped[reason] = self.dropped.get(reason, 0) + counts.sum().item()
 
@@ -211,7 +215,8 @@ class TableReports:
         columns = ", ".join(map(repr, self.columns.report))
         other = "" if self.columns.by is None else f" or {self.columns.by!r}"
         return ValueError(
-            f'column {columns}{other} has missing values; fill them in, or leave these reports out by missing="drop"'
+            f"column {columns}{other} has missing values; fill them in, or leave these reports out "
+            'by missing="drop"'
         )
 
     def _unknown(self, values: NDArray[Any], mechanism: Any) -> Exception:
@@ -222,19 +227,22 @@ class TableReports:
         more = f" and {len(shown) - 3} more" if len(shown) > 3 else ""
         columns = ", ".join(map(repr, self.columns.report))
         return AlphabetMismatch(
-            f"column {columns} contains {', '.join(shown[:3])}{more}, no report of {_name(mechanism)}, whose reports "
-            f"are {_reports_of(mechanism)}; {_advice(values, mechanism)}"
+            f"column {columns} contains {', '.join(shown[:3])}{more}, no report of "
+            f"{_name(mechanism)}, whose reports are {_reports_of(mechanism)}; "
+            f"{_advice(values, mechanism)}"
         )
 
     def _no_mechanism(self, value: Any) -> Exception:
         return AlphabetMismatch(
-            f"column {self.columns.by!r} contains {value!r}, for which there is no mechanism; add it to the mapping, "
+            f"column {self.columns.by!r} contains {value!r}, for which there is no mechanism; add "
+            "it to the mapping, "
             'or say unknown="drop" to leave its reports out'
         )
 
 
-def _taken_by(mechanism: Any, reports: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which reports the mechanism takes: it judges all at once, so halves are asked about where it refuses."""
+def _accepted_by(mechanism: Any, reports: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return whether the mechanism accepts each report."""
+    # A mechanism judges an array as a whole. If it refuses one, its halves are judged recursively.
     try:
         mechanism.check_reports(mechanism.code_reports(reports))
     except ValueError:
@@ -242,7 +250,7 @@ def _taken_by(mechanism: Any, reports: NDArray[Any]) -> NDArray[np.bool_]:
             return np.zeros(len(reports), dtype=bool)
         half = len(reports) // 2
         return np.concatenate(
-            [_taken_by(mechanism, part) for part in (reports[:half], reports[half:])]
+            [_accepted_by(mechanism, part) for part in (reports[:half], reports[half:])]
         )
     return np.ones(len(reports), dtype=bool)
 
@@ -258,7 +266,7 @@ def _advice(values: NDArray[Any], mechanism: Any) -> str:
 
 
 def _are_swapped(values: NDArray[Any], bounds: tuple[float, float, float, float] | None) -> bool:
-    """Whether a point would be inside the other way round: one that is a report as it is does not come here."""
+    """Return whether rejected points are inside the bounds with the coordinates swapped."""
     if bounds is None or values.ndim != 2 or values.shape[1] != 2:
         return False
     south, north, west, east = bounds
@@ -284,7 +292,8 @@ def _reports_of(mechanism: Any) -> str:
 
 
 def _is_in(names: Sequence[str], name: Any) -> bool:
-    """Whether a column has this name; an array would be compared with the names number by number."""
+    """Return whether a column has this name."""
+    # A value without a hash, such as an array, is not a name; `in` a list would compare elements.
     try:
         return name in set(names)
     except TypeError:

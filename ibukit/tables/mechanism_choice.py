@@ -1,4 +1,4 @@
-"""Which mechanism a report came through: one for all, or by the value of a column."""
+"""Find the mechanism of a report: one for all, or by the value of a column."""
 
 from __future__ import annotations
 
@@ -10,25 +10,26 @@ from typing import Any
 from ibukit.tables.report_codes import number_in
 
 
-def chooser(
+def mechanism_finder(
     mechanism: Any, epsilon: str | None, by: str | None
 ) -> Callable[[Any, str | None, bool], Any]:
-    """A function from a value of the column that names mechanisms to one; None for a value without any."""
+    """Return a function from a value of the column to its mechanism, or None if it has none."""
     if epsilon is not None and by is not None:
         raise ValueError(f"epsilon and by must not both be given, got {epsilon!r} and {by!r}")
     if by is not None:
         if not isinstance(mechanism, Mapping):
             raise TypeError(
-                f"mechanism must be a mapping from values of {by!r} to mechanisms, got {mechanism!r}"
+                f"mechanism must be a mapping from values of {by!r} to mechanisms, got "
+                f"{mechanism!r}"
             )
-        return _Given(mechanism)
+        return _MechanismOfValue(mechanism)
     if epsilon is not None:
         if _is_mechanism(mechanism) or not callable(mechanism):
             raise TypeError(
                 f"mechanism must be called with each epsilon of {epsilon!r}, as in lambda eps: "
                 f"RandomizedResponse(labels, eps), got {mechanism!r}"
             )
-        return _OfEpsilon(mechanism)
+        return _MechanismOfEpsilon(mechanism)
     if not _is_mechanism(mechanism):
         needs = "epsilon" if callable(mechanism) else "by" if isinstance(mechanism, Mapping) else ""
         other = (
@@ -38,8 +39,8 @@ def chooser(
     return lambda value, column, textual: mechanism
 
 
-class _Given:
-    """Mechanisms by the value of a column."""
+class _MechanismOfValue:
+    """Mechanisms of a mapping, by the value of a column."""
 
     def __init__(self, mechanisms: Mapping[Any, Any]) -> None:
         for value, mechanism in mechanisms.items():
@@ -54,8 +55,8 @@ class _Given:
         return (self._of_text if textual else self._of).get(value)
 
 
-class _OfEpsilon:
-    """Mechanisms by their epsilon, each made once."""
+class _MechanismOfEpsilon:
+    """Mechanisms by their epsilon; each is made once."""
 
     def __init__(self, make: Callable[[float], Any]) -> None:
         self._make, self._made = make, dict[float, Any]()

@@ -1,4 +1,4 @@
-"""Frames of Dask: the workers count, each its partitions, and add the counts up."""
+"""Frames of Dask: workers count their partitions and add the counts up in a tree."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ import numpy as np
 
 from ibukit._ground.typing import override
 from ibukit.tables.columns import Columns, Piece
-from ibukit.tables.table import Source
+from ibukit.tables.table import ReportTable
 
-# counts of so many partitions are added at once
-ADDED_AT_ONCE = 16
+# Number of counted partitions that one task adds up: a tree of this width needs few levels, and
+# each task holds few tables.
+PARTS_PER_SUM = 16
 
 
-class Partitions(Source):
+class Partitions(ReportTable):
     """A frame of Dask, whose partitions are frames of pandas.
 
-    narwhals is handing Dask over to a package of its own; frames of pandas it keeps.
+    narwhals moves its support of Dask to another package; that of pandas stays.
     """
 
     def __init__(self, frame: Any) -> None:
@@ -36,25 +37,27 @@ class Partitions(Source):
     def pieces(self, columns: Columns) -> Iterator[Piece]:
         import dask
 
-        # only these columns are read, where Dask reads files
+        # Selecting the columns first lets Dask read only these from files.
         parts = self._frame[columns.wanted].to_delayed()
-        if not self._surely_repeat(columns):
+        if not self._repeat_for_certain(columns):
             take = dask.delayed(_piece)
             yield from dask.compute(*(take(part, columns) for part in parts))
             return
         count, add = dask.delayed(_grouped), dask.delayed(_added)
+        # Each round adds up groups of counted partitions, until one table is left.
         level = [count(part, columns) for part in parts]
         while len(level) > 1:
             groups = [
-                level[start : start + ADDED_AT_ONCE]
-                for start in range(0, len(level), ADDED_AT_ONCE)
+                level[start : start + PARTS_PER_SUM]
+                for start in range(0, len(level), PARTS_PER_SUM)
             ]
             level = [add(group, columns) for group in groups]
         (rows,) = dask.compute(*level)
         yield columns.piece(_of_pandas(rows))
 
-    def _surely_repeat(self, columns: Columns) -> bool:
-        """Whether reports repeat; Python's objects may be lists, which only a partition can tell."""
+    def _repeat_for_certain(self, columns: Columns) -> bool:
+        """Return whether grouping pays in every partition."""
+        # A column of Python objects may hold lists, which only the partitions can tell.
         if len(columns.report) == 1 and isinstance(
             self._frame.dtypes[columns.report[0]], np.dtypes.ObjectDType
         ):
@@ -76,6 +79,7 @@ def _grouped(partition: Any, columns: Columns) -> Any:
 
 
 def _added(parts: list[Any], columns: Columns) -> Any:
-    """The sum of several counts; empty ones have types of their own."""
+    """Return the sum of several counts."""
+    # Empty partitions are left out, because the types of their columns may differ.
     some = [part for part in parts if len(part)] or parts[:1]
     return columns.added([_of_pandas(part) for part in some]).to_native()

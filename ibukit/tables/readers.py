@@ -1,4 +1,4 @@
-"""What a table is: a frame of any engine, a dataset or stream of Arrow, partitions of Dask, files."""
+"""Open tables: frames of any engine, Arrow datasets and streams, Dask partitions, and files."""
 
 from __future__ import annotations
 
@@ -9,36 +9,37 @@ from typing import Any
 
 import narwhals as nw
 
-from ibukit.tables.arrow import Batches, Dataset
+from ibukit.tables.arrow import ArrowBatches, ArrowDataset
 from ibukit.tables.frames import Frame, parquet, reader_of
 from ibukit.tables.partitions import Partitions
-from ibukit.tables.table import Source
+from ibukit.tables.table import ReportTable
 from ibukit.tables.text import TextFile, TextFiles
 
 PARQUET = (".parquet", ".pq", ".parq")
 DELIMITED = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 
 
-def open_table(table: Any) -> Source:
-    """What can be asked for its columns and counted, from what people have; TypeError for anything else."""
-    if isinstance(table, Source):
+def open_table(table: Any) -> ReportTable:
+    """Return a `ReportTable` of a frame, dataset or path; TypeError for anything else."""
+    if isinstance(table, ReportTable):
         return table
     if isinstance(table, (str, os.PathLike)) or (
         isinstance(table, (list, tuple))
         and table
         and all(isinstance(path, (str, os.PathLike)) for path in table)
     ):
-        many = table if isinstance(table, (list, tuple)) else [table]
-        return _files([file for path in many for file in _found(os.fspath(path))])
+        paths = table if isinstance(table, (list, tuple)) else [table]
+        return _files([file for path in paths for file in _expand(os.fspath(path))])
+    # Dask and Arrow are recognised by the module of the class, so that neither has to be installed.
     home = type(table).__module__.split(".")[0]
     if home in ("dask", "dask_expr") and hasattr(table, "to_delayed") and hasattr(table, "columns"):
         return Partitions(table)
     if home == "pyarrow" and hasattr(table, "to_batches") and not hasattr(table, "column_names"):
         scanner = not hasattr(table, "schema")
         return (
-            Batches(table.projected_schema, lambda names: table.to_batches())
+            ArrowBatches(table.projected_schema, lambda names: table.to_batches())
             if scanner
-            else Dataset(table)
+            else ArrowDataset(table)
         )
     try:
         frame = nw.from_native(table, allow_series=True)
@@ -51,15 +52,16 @@ def open_table(table: Any) -> Source:
     except TypeError:
         if hasattr(table, "__arrow_c_stream__"):
             reader = reader_of(table)
-            return Batches(reader.schema, lambda names: reader)
+            return ArrowBatches(reader.schema, lambda names: reader)
     raise TypeError(
-        "table must be a frame (pandas, Polars, Arrow, DuckDB, Dask, Spark) or the path of Parquet or CSV files, got "
+        "table must be a frame (pandas, Polars, Arrow, DuckDB, Dask, Spark) or the path of Parquet "
+        "or CSV files, got "
         f"{type(table).__name__}; mechanism.tally(reports) counts a single sequence"
     )
 
 
-def _found(path: str) -> list[str]:
-    """The files that a path stands for: a file, a folder of files, a pattern; what is no path on this machine."""
+def _expand(path: str) -> list[str]:
+    """Return the files of a path, which may be a file, a folder, a pattern or a URL."""
     if "://" in path or os.path.isfile(path):
         return [path]
     if os.path.isdir(path):
@@ -75,16 +77,19 @@ def _found(path: str) -> list[str]:
     return files
 
 
-def _files(files: list[str]) -> Source:
+def _files(files: list[str]) -> ReportTable:
+    """Return the table of files of one format."""
     for file in files:
         if not file.endswith(PARQUET + DELIMITED):
             raise ValueError(
-                f"table {file!r} must be Parquet (.parquet) or text (.csv, .tsv, also .gz); read other formats with "
+                f"table {file!r} must be Parquet (.parquet) or text (.csv, .tsv, also .gz); read "
+                "other formats with "
                 "your own library and pass the frame"
             )
     columnar = [file.endswith(PARQUET) for file in files]
     if any(columnar) and not all(columnar):
         raise ValueError(
-            "table must be files of one format, got Parquet and text: count each on its own, tallies add"
+            "table must be files of one format, got Parquet and text: count each on its own, "
+            "tallies add"
         )
     return parquet(files) if all(columnar) else TextFiles([TextFile(file) for file in files])

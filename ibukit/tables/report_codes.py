@@ -1,4 +1,7 @@
-"""From the values of a column to the places of an alphabet, and to rows of bits; -1 or False where there is none."""
+"""Convert values of columns to codes of an alphabet or to rows of bits.
+
+A value that is not a label has the code -1; one that is not a row of bits is marked False.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +19,8 @@ from ibukit.domain.grid import Grid
 from ibukit.errors import AlphabetMismatch
 
 
-def places(values: NDArray[Any], alphabet: Alphabet, textual: bool) -> Ints:
-    """Codes of values, -1 for what is no label.
+def codes_of_values(values: NDArray[Any], alphabet: Alphabet, textual: bool) -> Ints:
+    """Return codes of values, -1 for values that are not labels.
 
     Parameters
     ----------
@@ -25,7 +28,7 @@ def places(values: NDArray[Any], alphabet: Alphabet, textual: bool) -> Ints:
         None of them missing.
     alphabet : Alphabet
     textual : bool
-        Whether a text stands for the label that is written so.
+        Whether a text matches the label that is written so.
     """
     if isinstance(alphabet, Line):
         numbers, known = whole_numbers(values, textual)
@@ -36,7 +39,7 @@ def places(values: NDArray[Any], alphabet: Alphabet, textual: bool) -> Ints:
 
 
 def whole_numbers(values: NDArray[Any], textual: bool) -> tuple[Ints, NDArray[np.bool_]]:
-    """Whole numbers, and which of the values are some; truth values are none."""
+    """Return the values as integers, and whether each is one; booleans are not."""
     if values.dtype.kind in "iu":
         known = values <= np.iinfo(np.int64).max
         return np.where(known, values, 0).astype(np.int64), np.asarray(known)
@@ -55,7 +58,7 @@ def _whole(value: Any, textual: bool) -> int | None:
 
 
 def numbers_in_rows(values: NDArray[Any], textual: bool) -> NDArray[Any]:
-    """Rows of numbers, shape (s, width), NaN for what is none; whole numbers keep all their digits."""
+    """Return rows of numbers, shape (s, width), NaN for other values; integers stay integers."""
     if values.dtype != object and values.dtype.kind != "U":
         return values
     import pandas as pd
@@ -70,7 +73,7 @@ def numbers_in_rows(values: NDArray[Any], textual: bool) -> NDArray[Any]:
 
 
 def number_in(text: str) -> int | float | None:
-    """The number that a text is, None if it is none."""
+    """Return the number that a text represents, or None."""
     for kind in (int, float):
         try:
             return kind(text)
@@ -80,8 +83,8 @@ def number_in(text: str) -> int | float | None:
 
 
 def _finder(alphabet: Alphabet, textual: bool) -> Callable[[Any], int]:
-    """A function from a value to its code, -1 if there is none."""
-    labels = alphabet.values.tolist()  # noqa: PD011 -- of an alphabet, no frame
+    """Return a function from a value to its code, -1 if it has none."""
+    labels = alphabet.values.tolist()  # noqa: PD011 -- an alphabet is not a frame
     code_of = {label: code for code, label in enumerate(labels)}
     code_of_text = {str(label): code for code, label in enumerate(labels)} if textual else {}
     if textual and len(code_of_text) < len(labels):
@@ -98,14 +101,14 @@ def _finder(alphabet: Alphabet, textual: bool) -> Callable[[Any], int]:
             value = value if code is not None else number_in(value)
             return code if code is not None else code_of.get(value, -1)
         code = code_of.get(value, -1)
-        # Python holds True for 1; a column of truth values does not mean the labels 0 and 1
+        # True == 1 in Python: booleans must not match integer labels.
         return code if code < 0 or isinstance(value, bool) == isinstance(labels[code], bool) else -1
 
     return find
 
 
 def bit_rows(values: NDArray[Any], width: int) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
-    """Rows of 0 and 1, shape (s, width), and which of the values are one.
+    """Return rows of 0 and 1, shape (s, width), and whether each value is such a row.
 
     Parameters
     ----------
@@ -119,21 +122,22 @@ def bit_rows(values: NDArray[Any], width: int) -> tuple[NDArray[np.uint8], NDArr
             known = ((values == 0) | (values == 1)).all(axis=1)
             rows[known] = values[known]
         return rows, known
+    # Texts are decoded together: the characters "0" and "1" become 0 and 1, others are larger.
     texts = np.array([isinstance(value, str) for value in values], dtype=bool)
     fits = [len(value) == width and value.isascii() for value in values[texts]]
     at = np.flatnonzero(texts)[np.array(fits, dtype=bool)]
     read = np.frombuffer("".join(values[at]).encode(), dtype=np.uint8).reshape(-1, width) - ord("0")
     good = (read <= 1).all(axis=1)
     rows[at[good]], known[at[good]] = read[good], True
-    for place in np.flatnonzero(~texts):
-        row = np.asarray(values[place]) if np.ndim(values[place]) == 1 else np.zeros(0)
+    for index in np.flatnonzero(~texts):
+        row = np.asarray(values[index]) if np.ndim(values[index]) == 1 else np.zeros(0)
         if row.shape == (width,) and row.dtype.kind in "biuf" and ((row == 0) | (row == 1)).all():
-            rows[place], known[place] = row, True
+            rows[index], known[index] = row, True
     return rows, known
 
 
 def rows_of_lists(values: NDArray[Any]) -> NDArray[Any]:
-    """Lists of one length as rows of numbers, shape (s, width); as they are where they are none."""
+    """Return lists of one length as rows, shape (s, width); other values unchanged."""
     widths = {len(value) if np.ndim(value) == 1 else 0 for value in values}
     return (
         np.array([list(value) for value in values])
@@ -142,10 +146,10 @@ def rows_of_lists(values: NDArray[Any]) -> NDArray[Any]:
     )
 
 
-def cells(pairs: NDArray[Any], grid: Grid) -> Ints:
-    """Codes of the cells of (row, column) pairs, or of (lat, lon) points if the grid has bounds; -1 outside.
+def codes_of_cells(pairs: NDArray[Any], grid: Grid) -> Ints:
+    """Return codes of cells of (row, column) pairs or (lat, lon) points, -1 outside the grid.
 
-    As for the grid itself, integers are rows and columns.
+    As in `Grid.codes`, integers are rows and columns; floats are points if the grid has bounds.
 
     Parameters
     ----------
@@ -154,9 +158,10 @@ def cells(pairs: NDArray[Any], grid: Grid) -> Ints:
     """
     codes = np.full(len(pairs), -1, dtype=np.int64)
     if grid.bounds is None or pairs.dtype.kind in "iu":
-        away = np.asarray(pairs, dtype=np.float64) - grid.first
-        inside = ((away >= 0) & (away < [grid.n_rows, grid.n_cols]) & (away % 1 == 0)).all(axis=1)
-        codes[inside] = (away[inside] @ [grid.n_cols, 1]).astype(np.int64)
+        offsets = np.asarray(pairs, dtype=np.float64) - grid.first
+        size = [grid.n_rows, grid.n_cols]
+        inside = ((offsets >= 0) & (offsets < size) & (offsets % 1 == 0)).all(axis=1)
+        codes[inside] = (offsets[inside] @ [grid.n_cols, 1]).astype(np.int64)
         return codes
     south, north, west, east = grid.bounds
     lat, lon = np.asarray(pairs, dtype=np.float64).T

@@ -1,4 +1,4 @@
-"""What is asked of a table, whatever it is."""
+"""Interface of a table of reports, for every engine and file format."""
 
 from __future__ import annotations
 
@@ -8,23 +8,26 @@ from collections.abc import Callable, Iterator
 from ibukit.tables.columns import Columns, Piece
 
 
-class Source(ABC):
-    """Something with columns whose reports can be counted piece by piece."""
+class ReportTable(ABC):
+    """A table whose reports can be counted piece by piece."""
 
     textual = False
-    """Whether labels are read as text, and stand for those that are written so."""
+    """Whether values are read as text; they then match the labels that are written so."""
 
     @property
     @abstractmethod
     def names(self) -> list[str]:
-        """The columns there are."""
+        """Names of all columns."""
 
     @abstractmethod
     def pieces(self, columns: Columns) -> Iterator[Piece]:
-        """The counted reports, in one piece or several."""
+        """Yield the counted reports, in one piece or several."""
 
     def find(
         self, columns: Columns, check: Callable[[Piece], None]
     ) -> tuple[str, Exception] | None:
-        """Where the first row is that `check` refuses, and its error; None for what has no places."""
+        """Return the place of the first row that `check` refuses, and its error.
+
+        None for tables whose rows have no line numbers.
+        """
         return None

@@ -1,4 +1,4 @@
-"""Delimited text as a table: read in a stream, and every error with its line."""
+"""Delimited text as a table, read in a stream; every error names its line."""
 
 from __future__ import annotations
 
@@ -19,13 +19,15 @@ import narwhals as nw
 
 from ibukit._ground.typing import override
 from ibukit.tables.columns import Columns, Piece
-from ibukit.tables.table import Source
+from ibukit.tables.table import ReportTable
 
-LINES_AT_ONCE = 2**18
-DAMAGED = (gzip.BadGzipFile, EOFError, zlib.error)
+# Lines that are read and counted at a time: some 20 MB of text.
+CHUNK_LINES = 2**18
+# Errors of a gzip file that is damaged or cut short.
+GZIP_ERRORS = (gzip.BadGzipFile, EOFError, zlib.error)
 
 
-class TextFile(Source):
+class TextFile(ReportTable):
     """A file of delimited text, also gzipped, or standard input as "-"."""
 
     textual = True
@@ -91,13 +93,16 @@ class TextFile(Source):
         def error_of(rows: Any) -> Exception | None:
             try:
                 check(self._piece(columns, rows))
-            except Exception as error:  # whatever it is, it is what is looked for
+            # Any error of these rows is the one that is looked for.
+            except Exception as error:
                 return error
             return None
 
         if self._chunk is None or error_of(self._chunk) is None:
             return None
-        low, high = 0, len(self._chunk)  # rows before `low` pass, those before `high` do not
+        # Bisection for the first row that fails: the rows before `low` pass, those before `high`
+        # fail.
+        low, high = 0, len(self._chunk)
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if error_of(self._chunk.iloc[low:middle]) else (middle, high)
@@ -129,28 +134,30 @@ class TextFile(Source):
                 "names": range(len(self._header)),
                 "skiprows": 0 if self.headless else 1,
             }
-            with pd.read_csv(file, chunksize=LINES_AT_ONCE, **options) as chunks:
+            with pd.read_csv(file, chunksize=CHUNK_LINES, **options) as chunks:
                 for chunk in chunks:
                     bar.update(raw.tell() - bar.n)
                     yield chunk
 
     @contextmanager
     def _named_errors(self) -> Iterator[None]:
-        """Errors of reading, with file and line."""
+        """Turn errors of reading into ValueErrors with file and line."""
         import pandas as pd
 
         try:
             yield
         except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
-            raise ValueError(self._uneven() or f"{self.shown} cannot be read: {error}") from None
+            raise ValueError(
+                self._too_many_fields() or f"{self.shown} cannot be read: {error}"
+            ) from None
         except pd.errors.EmptyDataError:
             return
         except UnicodeDecodeError:
             raise ValueError(self._undecodable()) from None
-        except DAMAGED as error:
+        except GZIP_ERRORS as error:
             raise ValueError(self._damaged(error)) from None
 
-    def _uneven(self) -> str | None:
+    def _too_many_fields(self) -> str | None:
         wide = len(self._header)
         for line, row in self._rows():
             if len(row) > wide:
@@ -164,21 +171,23 @@ class TextFile(Source):
                     content.decode("utf-8")
                 except UnicodeDecodeError as error:
                     byte = content[error.start]
-                    return f"line {line} of {self.shown} must be UTF-8, byte {error.start + 1} is 0x{byte:02x}"
+                    place = f"line {line} of {self.shown}"
+                    return f"{place} must be UTF-8, byte {error.start + 1} is 0x{byte:02x}"
         return f"{self.shown} must be UTF-8"
 
     def _damaged(self, error: Exception) -> str:
         line = 1
         try:
             with self._content() as file:
-                for line, _ in enumerate(file, 2):  # noqa: B007 -- the last line that could be read is the answer
+                # The last line that could be read is the answer.
+                for line, _ in enumerate(file, 2):  # noqa: B007
                     pass
-        except DAMAGED:
+        except GZIP_ERRORS:
             pass
         return f"line {line} of {self.shown} cannot be unzipped: {error}"
 
     def _rows(self) -> Iterator[tuple[int, list[str]]]:
-        """Rows with the line that each ends on."""
+        """Yield each row with the number of the line on which it ends."""
         try:
             with self._content() as file:
                 lines = csv.reader(
@@ -190,7 +199,7 @@ class TextFile(Source):
                     yield lines.line_num, row
         except UnicodeDecodeError:
             raise ValueError(self._undecodable()) from None
-        except DAMAGED as error:
+        except GZIP_ERRORS as error:
             raise ValueError(self._damaged(error)) from None
         except csv.Error as error:
             raise ValueError(f"{self.shown} cannot be read: {error}") from None
@@ -204,24 +213,26 @@ class TextFile(Source):
         return self._path.open("rb")
 
     def _spooled(self) -> Path:
-        """A copy of standard input, which must be read twice if something is wrong."""
-        self._spool = tempfile.NamedTemporaryFile(prefix="ibukit-")  # noqa: SIM115 -- it lives as long as the table
+        """Copy standard input to a file: it is read a second time to locate an error."""
+        # The temporary file lives as long as the table.
+        self._spool = tempfile.NamedTemporaryFile(prefix="ibukit-")  # noqa: SIM115
         shutil.copyfileobj(sys.stdin.buffer, self._spool)
         self._spool.flush()
         return Path(self._spool.name)
 
 
-class TextFiles(Source):
+class TextFiles(ReportTable):
     """Several files of delimited text with the same columns, in any order."""
 
     textual = True
 
     def __init__(self, files: list[TextFile]) -> None:
-        self._files, self._now = files, files[0]
+        self._files, self._current = files, files[0]
         for file in files:
             if set(file.names) != set(self.names):
                 raise ValueError(
-                    f"files must have the same columns, {files[0].shown} has {self.names} and {file.shown} {file.names}"
+                    f"files must have the same columns, {files[0].shown} has {self.names} and "
+                    f"{file.shown} {file.names}"
                 )
 
     @property
@@ -232,11 +243,11 @@ class TextFiles(Source):
     @override
     def pieces(self, columns: Columns) -> Iterator[Piece]:
         for file in self._files:
-            self._now = file
+            self._current = file
             yield from file.pieces(columns)
 
     @override
     def find(
         self, columns: Columns, check: Callable[[Piece], None]
     ) -> tuple[str, Exception] | None:
-        return self._now.find(columns, check)
+        return self._current.find(columns, check)

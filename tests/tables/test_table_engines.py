@@ -196,7 +196,7 @@ def test_files_whose_columns_are_in_another_order_are_read_by_name(second, tmp_p
     for name, order in (("1", ["report", "other"]), ("2", second)):
         pq.write_table(pa.table({key: columns[key] for key in order}), tmp_path / f"{name}.parquet")
     # today's DuckDB goes by names in either case, older ones did not
-    assert frames._alike([str(file) for file in sorted(tmp_path.iterdir())]) == (
+    assert frames._have_equal_schemas([str(file) for file in sorted(tmp_path.iterdir())]) == (
         second == ["report", "other"]
     )
     tally = ik.Tally.from_table(tmp_path, ik.RandomizedResponse(["a", "b"], 1.0))
