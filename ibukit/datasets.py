@@ -271,12 +271,12 @@ def load_privic_island(stated: int = 0) -> Floats:
 
 
 def load_privic_epsilons() -> dict[str, Floats]:
-    """The tight epsilons per cell in the PRIVIC authors' program, one for each beta.
+    r"""Tight epsilons per cell in the PRIVIC authors' program, one for each beta.
 
     Returns
     -------
     dict
-        Arrays of 25 numbers under "beta", "paris" and "san_francisco".
+        Arrays of 25 numbers under ":math:`\beta`", "paris" and "san_francisco".
 
     Examples
     --------

@@ -26,15 +26,15 @@ SEED = 1
 def check_mechanism(
     mechanism: Mechanism, *, rng: Generator | None = None, n: int = 50_000, attained: bool = False
 ) -> None:
-    """Check that a mechanism keeps the contract.
+    r"""Check that a mechanism keeps the contract.
 
     Raise AssertionError with the finding if not. Where the reports can be listed: the matrix has
-    non-negative entries and rows that sum to 1 within 1e-12, `forward` and `adjoint` are theta M
-    and M w (relative error 1e-10), and the tight privacy level does not exceed `epsilon`. For every
-    mechanism: `draw` and `simulate` follow the probabilities that the tally states, by chi-square
-    tests on up to eight secrets, and `check_tally` holds for what they draw. Reports expected fewer
-    than five times are pooled, so for noise that spreads n reports over more than n / 5 values this
-    says little of the sampler: raise n.
+    non-negative entries and rows that sum to 1 within 1e-12, `forward` and `adjoint` are
+    :math:`\theta M` and M w (relative error 1e-10), and the tight privacy level does not exceed
+    `epsilon`. For every mechanism: `draw` and `simulate` follow the probabilities that the tally
+    states, by chi-square tests on up to eight secrets, and `check_tally` holds for what they draw.
+    Reports expected fewer than five times are pooled, so for noise that spreads n reports over more
+    than n / 5 values this says little of the sampler: raise n.
 
     Parameters
     ----------
@@ -140,13 +140,14 @@ def _check_sample(tally: Tally, secret: int, sampler: str) -> None:
 
 
 def check_channel(channel: Channel) -> None:
-    """Check a channel's shortcuts against its forward and adjoint.
+    r"""Check a channel's shortcuts against its forward and adjoint.
 
     Raise AssertionError with the finding if they disagree. `forward` and `adjoint` are linear and
     each other's transpose; `rows`, `gram` and `add_gram` are the matrix M that `forward` means, and
-    M diag(w) M^T; `score` is what one forward and one adjoint say, `certificate` what `score` says;
-    `scaled` and `unit_columns` multiply each report by a factor; `take` keeps the reports asked
-    for, `with_one_more` adds a row; pickled, it is the same (relative error 1e-10 throughout).
+    :math:`M\,\operatorname{diag} (w)\,M^{\top}`; `score` is what one forward and one adjoint say,
+    `certificate` what `score` says; `scaled` and `unit_columns` multiply each report by a factor;
+    `take` keeps the reports asked for, `with_one_more` adds a row; pickled, it is the same
+    (relative error 1e-10 throughout).
 
     Parameters
     ----------

@@ -29,15 +29,17 @@ def breakdown_fraction(
     codes: bool = False,
     strict: bool = True,
 ) -> float:
-    """The fraction of adversaries that makes the mechanism report `target`.
+    r"""The fraction of adversaries that makes the mechanism report `target`.
 
     It is the f with g(f) = 1, from which on the optimal mechanism reports it. The mechanism is the
-    one that minimises I(x; y) + beta E d(x, y) for (1 - f) prior + f delta_target, as
-    `blahut_arimoto` tends to. With c(f) the best distribution of reports if `target` were
-    forbidden, it is worth reporting if and only if
+    one that minimises :math:`I(x;y)+\beta\,\mathbb E\,d(x,y)` for (1 - f) prior + f
+    :math:`\delta_{\mathrm{target}}`, as `blahut_arimoto` tends to. With c(f) the best distribution
+    of reports if `target` were forbidden, it is worth reporting if and only if
 
-        g(f) = sum_x ((1 - f) prior_x + f [x = target]) exp(-beta d(x, target)) / sum_w c_w(f)
-        exp(-beta d(x, w)) > 1.
+    .. math::
+
+        g(f)=\sum_x\bigl((1-f)\,\mathrm{prior}_x+f\,[x=\mathrm{target}]\bigr)\frac{e^{-\beta
+        d(x,\mathrm{target})}}{\sum_w c_w(f)\,e^{-\beta d(x,w)}}>1.
 
     Up to this fraction adversaries who claim to be there change nothing for the people who are: not
     one report is made at the target.
@@ -76,9 +78,10 @@ def breakdown_fraction(
 
     Notes
     -----
-    c(f) is certified by the solver of `mle`, and a bracketing root-finder solves log g(f) = 0 on [0, 1]: at f = 1 it is
-    beta times the distance to the nearest other report. It returns a crossing; that there is no other we have seen in
-    every case that we looked at, and not proven.
+    c(f) is certified by the solver of `mle`, and a bracketing root-finder solves
+    :math:`\log g(f) = 0` on [0, 1]: at f = 1 it is :math:`\beta` times the distance to the nearest
+    other report. It returns a crossing; that there is no other we have seen in every case that we
+    looked at, and not proven.
 
     References
     ----------

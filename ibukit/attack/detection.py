@@ -29,14 +29,15 @@ MIN_DIVISOR = np.finfo(float).tiny
 
 @dataclass(frozen=True)
 class Detection:
-    """What `detect_poisoning` found.
+    r"""What `detect_poisoning` found.
 
     Attributes
     ----------
     attacked : bool
-        Whether the evidence reached 1 / false_alarms.
+        Whether the evidence reached :math:`1/\mathrm{false\_alarms}`.
     p_value : float
-        min(1, 1 / evidence): at most alpha with probability at most alpha, if everybody is honest.
+        :math:`\min(1,1/\mathrm{evidence})`: at most :math:`\alpha` with probability at most
+        :math:`\alpha`, if everybody is honest.
     log_evidence : float
         Logarithm of the e-value, whose expectation is at most 1 if everybody is honest.
     report : label, integer, tuple of int or None
@@ -62,18 +63,19 @@ class Detection:
 def detect_poisoning(
     tally: Tally, false_alarms: float = 0.01, *, rng: Generator, strict: bool = True
 ) -> Detection:
-    """Test whether all reports came through the mechanism.
+    r"""Test whether all reports came through the mechanism.
 
     The alternative is adversaries who all send the same report. The reports are divided at random
     into two halves; of a billion or more, each goes to one of them by the toss of a coin. From the
-    first, Q_z = (1 - gamma) (theta M)_z + gamma [z = y] is estimated with the adversaries y that
-    suit it best, and the honest distribution P = theta' M nearest to Q, the one that maximises
-    sum_z Q_z log (theta' M)_z. The second half then has the evidence
+    first, :math:`Q_{z} = (1 - \gamma)\,(\theta\,M)_{z} + \gamma\,[z = y]` is estimated with the
+    adversaries y that suit it best, and the honest distribution :math:`P = \theta'\,M` nearest to
+    Q, the one that maximises :math:`\sum_{z} Q_{z}\,\log (\theta'\,M)_{z}`. The second half then
+    has the evidence
 
-        E = prod_i r(z_i) / max_x sum_z M_xz r(z),    r = Q / P,
+        :math:`E=\prod_i\frac{r(z_i)}{\max_x\sum_z M_{xz}\,r(z)}`, r = Q / P,
 
     (a factor for each report i), and so the other way round; `evidence` is the mean of both. An
-    attack is announced where it reaches 1 / false_alarms.
+    attack is announced where it reaches :math:`1/\mathrm{false\_alarms}`.
 
     Parameters
     ----------
@@ -102,12 +104,14 @@ def detect_poisoning(
 
     Notes
     -----
-    The level is exact, not asymptotic. Given the first half, each factor r(z) / max_x g_x, g_x = sum_z M_xz r(z), has
-    an expectation of at most 1 whatever the person's secret x is; so has their product, whatever the secrets of all
-    honest people are, and by Markov's inequality it reaches 1 / alpha with probability at most alpha. That is also why
-    adversaries who lie about their secret but keep to the mechanism are not detected: to any test they are honest
-    people with another secret, so its power against them is at most its level.
-    For P the maximiser, max g is 1 up to its gap: the certificate of an estimate is what makes it a test.
+    The level is exact, not asymptotic. Given the first half, each factor :math:`r(z)/\max_x g_x`,
+    :math:`g_x=\sum_z M_{xz}\,r(z)`, has an expectation of at most 1 whatever the person's secret x
+    is; so has their product, whatever the secrets of all honest people are, and by Markov's
+    inequality it reaches :math:`1 / \alpha` with probability at most :math:`\alpha`. That is also
+    why adversaries who lie about their secret but keep to the mechanism are not detected: to any
+    test they are honest people with another secret, so its power against them is at most its level.
+    For P the maximiser, :math:`\max g` is 1 up to its gap: the certificate of an estimate is what
+    makes it a test.
 
     Adversaries who divide themselves among many reports are found only as far as one of these
     stands out.

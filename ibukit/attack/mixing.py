@@ -65,20 +65,23 @@ def coarse_map(weights: ArrayLike, grid: Grid, block: int) -> Floats:
 
 
 def mix_with_public(distribution: ArrayLike, public: ArrayLike, weight: float) -> Floats:
-    """Design for lambda theta + (1 - lambda) public instead of the estimate theta.
+    r"""Design for a mixture of the estimate with a public distribution.
 
-    A fraction f of adversaries is worth lambda f in the mixture, and the crowd around a place keeps
-    at least the share (1 - lambda) of what `public` gives it. So it helps where lambda is small:
-    what is designed for is then mostly the public map.
+    The prior of the design is :math:`\lambda\,\theta + (1 - \lambda)\,\mathrm{public}` instead of
+    the estimate :math:`\theta`.
+
+    A fraction f of adversaries is worth :math:`\lambda\,f` in the mixture, and the crowd around a
+    place keeps at least the share :math:`(1 - \lambda)` of what `public` gives it. So it helps
+    where :math:`\lambda` is small: what is designed for is then mostly the public map.
 
     Parameters
     ----------
     distribution : array_like, shape (k,)
-        The estimate theta.
+        The estimate :math:`\theta`.
     public : array_like, shape (k,)
         A map that no report enters, as a census; see `coarse_map`.
     weight : float
-        The share lambda of the estimate, from 0 to 1.
+        The share :math:`\lambda` of the estimate, from 0 to 1.
 
     Returns
     -------

@@ -27,13 +27,13 @@ def poison_inputs(
     *,
     alphabet: Alphabet | Sequence[Any] | int | None = None,
 ) -> Ints:
-    """Add adversaries who claim the secret `target`.
+    r"""Add adversaries who claim the secret `target`.
 
-    The counts become counts_x + a [x = target], a = round(f n / (1 - f)). f = a / (n + a) is the
-    adversaries' fraction of all who take part, up to rounding to whole people; the n honest people
-    stay as they are. From here on the adversaries keep to the protocol, so reports drawn from these
-    counts are distributed exactly as those of honest people with the prior `poisoned_distribution`:
-    no test of the reports can tell.
+    The counts become :math:`\mathrm{counts}_{x} + a` [x = target], a = round(f n / (1 - f)). f = a
+    / (n + a) is the adversaries' fraction of all who take part, up to rounding to whole people; the
+    n honest people stay as they are. From here on the adversaries keep to the protocol, so reports
+    drawn from these counts are distributed exactly as those of honest people with the prior
+    `poisoned_distribution`: no test of the reports can tell.
 
     Parameters
     ----------
@@ -94,12 +94,14 @@ def poisoned_distribution(
     *,
     alphabet: Alphabet | Sequence[Any] | int | None = None,
 ) -> Floats:
-    """What a population with adversaries looks like: (1 - f) pi + f delta_target.
+    r"""Return the distribution of a population with adversaries.
+
+    It is :math:`(1 - f)\,\pi + f\,\delta_{\mathrm{target}}`.
 
     Parameters
     ----------
     distribution : array_like, shape (k,), or Estimate
-        That of the honest people, pi.
+        That of the honest people, :math:`\pi`.
     target : label or sequence of labels
         The secret that the adversaries claim, or several different ones, each claimed by as many.
         On a grid numbers are the places of cells.
@@ -160,7 +162,8 @@ def poison_outputs(tally: Tally, report: Any, fraction: float, *, codes: bool = 
 
     They send a = round(f n / (1 - f)) times the report y. f = a / (n + a) is their fraction of all
     reports, up to rounding. Who claims the place x but keeps to the mechanism sends y with
-    probability M_xy only: it takes 1 / M_xy of them to add as many reports y as one of these does.
+    probability :math:`M_{xy}` only: it takes :math:`1 / M_{xy}` of them to add as many reports y as
+    one of these does.
 
     Parameters
     ----------

@@ -24,14 +24,14 @@ Report = Any
 
 @dataclass(frozen=True)
 class RobustEstimate:
-    """What `robust_mle` found.
+    r"""What `robust_mle` found.
 
     Attributes
     ----------
     estimate : Estimate
         Of the honest people. Its `log_likelihood` and `gap` are those of the model with
-        adversaries, if there are any: no theta and shares together with the same `reports` fit
-        better by more than `gap` nats per report. It has no tally, hence no standard errors, if
+        adversaries, if there are any: no :math:`\theta` and shares together with the same `reports`
+        fit better by more than `gap` nats per report. It has no tally, hence no standard errors, if
         adversaries were found.
     share : float
         The adversaries' share of the reports, the sum of `shares`; 0 if none were found.
@@ -83,32 +83,39 @@ def robust_mle(
     *,
     strict: bool = True,
 ) -> RobustEstimate:
-    """Estimate the distribution and a few reports' adversaries together.
+    r"""Estimate the distribution and a few reports' adversaries together.
 
-    Maximise L(theta, gamma) = sum_z counts_z log((1 - sum_y gamma_y) (theta M)_z + gamma_z) over
-    few y. A share gamma_y of the reports comes from adversaries who skip the mechanism and all send
-    the report y, which is not known. The report that explains most is found first. It enters only
-    if it explains the reports much better than honest people alone: if the likelihood ratio 2 (max
-    L with y - max L without) exceeds `threshold`. Then the next report is sought in the same way,
-    beside those found, until none exceeds it or adversaries would be half of all. If the first does
-    not exceed it, the estimate is that of `mle`.
+    Maximise
+
+    .. math::
+
+        L(\theta,\gamma)=\sum_z\mathrm{counts}_z\,\log\Bigl(\bigl(1-\sum_y\gamma_y\bigr)(\theta
+        M)_z+\gamma_z\Bigr)
+
+    over few y. A share :math:`\gamma_{y}` of the reports comes from adversaries who skip the
+    mechanism and all send the report y, which is not known. The report that explains most is found
+    first. It enters only if it explains the reports much better than honest people alone: if the
+    likelihood ratio 2 (:math:`\max L` with :math:`y - \max L` without) exceeds `threshold`. Then
+    the next report is sought in the same way, beside those found, until none exceeds it or
+    adversaries would be half of all. If the first does not exceed it, the estimate is that of
+    `mle`.
 
     Parameters
     ----------
     tally : Tally
         Reports of one mechanism.
     threshold : float
-        At least 0. If theta were known, honest people would exceed it with probability at most m
-        exp(-threshold / 2), for m possible reports, by Chernoff's bound: below 1 % for m = 200 at
-        the default of 20. For theta estimated that is a rule of thumb; `detect_poisoning` has a
-        level that is proven. With 0 and ``most=1`` the largest ratio itself is found, however
-        small.
+        At least 0. If :math:`\theta` were known, honest people would exceed it with probability at
+        most m exp(-threshold / 2), for m possible reports, by Chernoff's bound: below 1 % for m =
+        200 at the default of 20. For :math:`\theta` estimated that is a rule of thumb;
+        `detect_poisoning` has a level that is proven. With 0 and ``most=1`` the largest ratio
+        itself is found, however small.
     tol : float
         How far each maximum is certified, in nats per report.
     stop : Gap, Change, Steps or Discrepancy, optional
         A rule of `ibu`, for a design that lives on early stopping: shares and reports are found by
-        maximisation as always, and the estimate is then IBU's on theta and the shares together,
-        begun at those shares. None, the default: the maximiser.
+        maximisation as always, and the estimate is then IBU's on :math:`\theta` and the shares
+        together, begun at those shares. None, the default: the maximiser.
     start : array_like, shape (k,), optional
         Where IBU starts, by default from the uniform distribution; only with `stop`.
     most : int, optional
@@ -136,10 +143,12 @@ def robust_mle(
 
     Notes
     -----
-    For given reports y_1, ..., y_j the model is a mixture of k + j secrets, of which the last j always send one of
-    these each, and L is concave in their probabilities: the solvers and the gap of `mle` apply as they are. Not every y
-    is tried: the dual of the problem without it bounds every ratio, and the search ends where the best one exceeds the
-    bounds of all others. The reports are found one by one; no proof says that no others together would fit better.
+    For given reports :math:`y_{1}`, ..., :math:`y_{j}` the model is a mixture of k + j secrets, of
+    which the last j always send one of these each, and L is concave in their probabilities: the
+    solvers and the gap of `mle` apply as they are. Not every y is tried: the dual of the problem
+    without it bounds every ratio, and the search ends where the best one exceeds the bounds of all
+    others. The reports are found one by one; no proof says that no others together would fit
+    better.
 
     What is not found: adversaries who divide themselves among so many reports that none of these
     stands out by itself (in the book's experiment, 1 % of 10,000 reports divided among nine

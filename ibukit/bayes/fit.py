@@ -35,13 +35,14 @@ def posterior(
     max_sweeps: int = 100_000,
     strict: bool = False,
 ) -> Posterior:
-    """The posterior of the distribution, or of the frequencies.
+    r"""The posterior of the distribution, or of the frequencies.
 
-    The prior is P ~ Dirichlet(alpha); the frequencies are F = T / n; both are given the reports. P
-    has the density proportional to prod_z (sum_x p_x M_xz)^counts_z prod_x p_x^(alpha_x - 1), and
-    T_x is the number of users with secret x. Given T, P is Dirichlet(alpha + T), so that E[P |
-    reports] = (alpha + n E[F | reports]) / (alpha_0 + n) with alpha_0 = sum_x alpha_x: one of the
-    two means gives the other.
+    The prior is P ~ Dirichlet(:math:`\alpha`); the frequencies are F = T / n; both are given the
+    reports. P has the density proportional to prod_z (:math:`\sum_{x} p_{x}\,M_{xz}`)^counts_z
+    :math:`\prod_{x} p_{x}^{\alpha_{x} - 1}`, and :math:`T_{x}` is the number of users with secret
+    x. Given T, P is Dirichlet(:math:`\alpha + T`), so that E[P | reports] = (alpha + n
+    :math:`\mathbb E[F\mid \text{reports}]`) / (:math:`\alpha_{0} + n`) with
+    :math:`\alpha_{0} = \sum_{x} \alpha_{x}`: one of the two means gives the other.
 
     Parameters
     ----------
@@ -69,14 +70,14 @@ def posterior(
     Returns
     -------
     Posterior
-        ``status`` MAX_ITER where `max_sweeps` sweeps were not enough for R-hat <= 1.01 and an
-        effective sample size of 400, of every secret.
+        ``status`` MAX_ITER where `max_sweeps` sweeps were not enough for :math:`\hat R \le 1.01`
+        and an effective sample size of 400, of every secret.
 
     Raises
     ------
     ConvergenceError
-        If `strict` and R-hat is above 1.01 or the effective sample size below 400; carries the
-        posterior as ``.estimate``.
+        If `strict` and :math:`\hat R` is above 1.01 or the effective sample size below 400; carries
+        the posterior as ``.estimate``.
     AlphabetMismatch
         If `alpha` has another length than the alphabet.
     ValueError
@@ -91,17 +92,21 @@ def posterior(
 
     Notes
     -----
-    Under k-RR, where report z has the probability l + c theta_z, each report of z either tells or is drawn from theta.
-    Of the s_z reports of z, t_z tell. By 1 / Gamma(a) = (1 / 2 pi i) integral of e^u u^-a du the sum over all t is a
-    product, and with A = alpha_0
+    Under k-RR, where report z has the probability :math:`l + c\,\theta_{z}`, each report of z
+    either tells or is drawn from :math:`\theta`. Of the :math:`s_{z}` reports of z, :math:`t_{z}`
+    tell. By 1 / Gamma(a) = (:math:`1 / 2\,\pi\,i`) integral of :math:`e^{u}\,u^{-a}` du the sum
+    over all t is a product, and with :math:`A = \alpha_{0}`
 
-        E[F_x | reports] = int H ((A + n) T_x + alpha_x (n - T)) du / (n int H (A + T) du),
-        H(u) = e^u u^(-A - 1) prod_z B_z,   B_z = sum_t C(s_z, t) alpha_z ... (alpha_z + t - 1) (c / u)^t l^(s_z - t),
+        :math:`\mathbb E[F_{x}\mid\text{reports}]` = int
+        :math:`H\,((A + n)\,T_{x} + \alpha_{x}\,(n - T))` du / (n int H (A + T) du),
+        :math:`H(u) = e^{u}\,u^{-A - 1}\,\prod_{z} B_{z}`,
+        :math:`B_{z} = \sum_{t} C(s_{z}, t)\,\alpha_{z}` ...
+        :math:`(\alpha_{z} + t - 1)\,(c / u)^{t}\,l^{s_{z} - t}`,
 
-    where T_z is the mean of t under the terms of B_z, and T = sum_z T_z: O(n) steps for each of
-    some tens to thousands of points [contour]_. Two rules without a common point must agree to 1e-9
-    in every mean and to 1e-7 in every standard deviation. Only what is k-RR itself is computed so,
-    and no pool of several levels.
+    where :math:`T_{z}` is the mean of t under the terms of :math:`B_{z}`, and
+    :math:`T = \sum_{z} T_{z}`: O(n) steps for each of some tens to thousands of points [contour]_.
+    Two rules without a common point must agree to 1e-9 in every mean and to 1e-7 in every standard
+    deviation. Only what is k-RR itself is computed so, and no pool of several levels.
 
     Gibbs alternates between the secrets that reports tell and P. A report's column of the channel
     is its least entry plus the rest; by the first part it tells nothing, and only secrets of the
@@ -110,9 +115,10 @@ def posterior(
     touches the log-likelihood [approximation]_: draws are then nearly independent. Where many
     reports make the parabola a good one, as the chains find out while they warm up, all but one
     sweep in fifty are trajectories under it alone, reflected where a probability would fall below 0
-    [trajectories]_, at the cost of one likelihood each; not where alpha is below 1 and they meet
-    such walls. The mean is that of the drawn p's E[F | p, reports], which has less noise than draws
-    of F. Chains start at draws from a wide prior.
+    [trajectories]_, at the cost of one likelihood each; not where :math:`\alpha` is below 1 and
+    they meet such walls. The mean is that of the drawn p's
+    :math:`\mathbb E[F\mid p, \text{reports}]`, which has less noise than draws of F. Chains start
+    at draws from a wide prior.
 
     References
     ----------
@@ -200,11 +206,12 @@ def posterior_mean(
     max_sweeps: int = 100_000,
     strict: bool = False,
 ) -> Estimate:
-    """The posterior mean: of all estimates the least mean squared error.
+    r"""The posterior mean: of all estimates the least mean squared error.
 
-    E[P | reports] or E[F | reports] under P ~ Dirichlet(alpha). The error is averaged over the
-    prior, the secrets and the reports, and summed over the alphabet. The mean alone of `posterior`,
-    as an estimate like every other, with its likelihood and gap.
+    :math:`\mathbb E[P\mid \text{reports}]` or :math:`\mathbb E[F\mid \text{reports}]` under P ~
+    Dirichlet(:math:`\alpha`). The error is averaged over the prior, the secrets and the reports,
+    and summed over the alphabet. The mean alone of `posterior`, as an estimate like every other,
+    with its likelihood and gap.
 
     Parameters
     ----------
@@ -228,14 +235,14 @@ def posterior_mean(
     -------
     Estimate
         ``status`` CLOSED_FORM, for Gibbs CONVERGED or MAX_ITER; for Gibbs ``method`` says the least
-        effective sample size and the largest R-hat, and ``n_iter`` the sweeps. It does not aim at
-        the maximum of the likelihood, so ``gap`` is not small. For credible intervals ask
+        effective sample size and the largest :math:`\hat R`, and ``n_iter`` the sweeps. It does not
+        aim at the maximum of the likelihood, so ``gap`` is not small. For credible intervals ask
         `posterior`.
 
     Raises
     ------
     ConvergenceError
-        If `strict` and R-hat is above 1.01 or the effective sample size below 400; carries
+        If `strict` and :math:`\hat R` is above 1.01 or the effective sample size below 400; carries
         ``.estimate``.
     AlphabetMismatch, ValueError, TooLarge, TypeError
         As `posterior`.

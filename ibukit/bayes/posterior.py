@@ -22,32 +22,35 @@ Law = Exact | Draws
 
 @dataclass(frozen=True, eq=False)
 class Posterior(arguments.ReadOnlyArrays):
-    """What the reports and a Dirichlet prior say of each secret's probability.
+    r"""What the reports and a Dirichlet prior say of each secret's probability.
 
-    It is the law of the probabilities P_x, or of the frequencies F_x = T_x / n.
+    It is the law of the probabilities :math:`P_{x}`, or of the frequencies
+    :math:`F_{x} = T_{x} / n`.
 
     Attributes
     ----------
     mean : ndarray, shape (k,)
-        E[P_x | reports] or E[F_x | reports], in the alphabet's order; sums to 1.
+        :math:`\mathbb E[P_{x}\mid\text{reports}]` or :math:`\mathbb E[F_{x}\mid\text{reports}]`, in
+        the alphabet's order; sums to 1.
     standard_deviations : ndarray, shape (k,)
-        Of the posterior: how uncertain P_x or F_x still is.
+        Of the posterior: how uncertain :math:`P_{x}` or :math:`F_{x}` still is.
     of : str
         "distribution" or "frequencies".
     method : str
         "exact", "enumerate" or "gibbs".
     status : Status
-        CLOSED_FORM of what is exact; for Gibbs CONVERGED, or MAX_ITER where R-hat or the effective
-        sample size is not good enough to rely on.
+        CLOSED_FORM of what is exact; for Gibbs CONVERGED, or MAX_ITER where :math:`\hat R` or the
+        effective sample size is not good enough to rely on.
     n_iter : int
         Sweeps of each chain; 0 for what is exact.
     effective_sample_size : ndarray, shape (k,)
         Of the draws that `mean` is the mean of, bulk; inf for what is exact.
     r_hat : ndarray, shape (k,)
-        Rank-normalised split R-hat of the same draws, 1 for what is exact.
+        Rank-normalised split :math:`\hat R` of the same draws, 1 for what is exact.
     log_evidence : float
         Log-probability of the reports under prior and mechanism, in nats, in the order in which
-        they came: add log(n! / prod_z counts_z!) for that of their counts. NaN for Gibbs.
+        they came: add :math:`\log\bigl(n!/\prod_z\mathrm{counts}_z!\bigr)` for that of their
+        counts. NaN for Gibbs.
     alphabet : Alphabet
 
     Examples
@@ -93,11 +96,11 @@ class Posterior(arguments.ReadOnlyArrays):
     def interval(self, level: float = 0.95, of: Any = None) -> tuple[Any, Any]:
         """Equal-tailed credible intervals, each holding with probability `level`.
 
-        P_x or F_x is in each with this posterior probability. What is exact: quantiles of the
-        mixture of beta distributions that P_x has, by root finding to 1e-14; of F_x the discrete
-        quantiles, which hold at least `level`; under k-RR, too, these need the recursion over the
-        totals. Gibbs: quantiles of the draws of P_x or F_x; `interval_errors` says how far they may
-        be off.
+        :math:`P_{x}` or :math:`F_{x}` is in each with this posterior probability. What is exact:
+        quantiles of the mixture of beta distributions that :math:`P_{x}` has, by root finding to
+        1e-14; of :math:`F_{x}` the discrete quantiles, which hold at least `level`; under k-RR,
+        too, these need the recursion over the totals. Gibbs: quantiles of the draws of
+        :math:`P_{x}` or :math:`F_{x}`; `interval_errors` says how far they may be off.
 
         Parameters
         ----------

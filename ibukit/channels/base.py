@@ -16,7 +16,7 @@ from ibukit.channels._gram_kernels import mirror
 
 
 class Score(NamedTuple):
-    """What one look at all reports says about a distribution theta.
+    r"""What one look at all reports says about a distribution :math:`\theta`.
 
     Examples
     --------
@@ -35,7 +35,7 @@ class Score(NamedTuple):
     """The least p; 0 where it is no positive number."""
 
     def gap(self, n: float) -> float:
-        """The certificate for n reports: log max g / n, nats per report."""
+        r"""The certificate for n reports: :math:`\log \max g / n`, nats per report."""
         return gap_between(self.least, float(self.g[self.g.argmax()]) / n)
 
 
@@ -49,7 +49,7 @@ def gap_between(least: float, largest: float) -> float:
 
 
 class Channel(ABC):
-    """The probabilities M_xz of the reports seen, as an operator.
+    """The probabilities :math:`M_{xz}` of the reports seen, as an operator.
 
     They are the columns of a mechanism's matrix that belong to these reports. A factor that depends
     on the report alone may be left out, because it moves neither a maximiser nor its gap; the
@@ -98,17 +98,17 @@ class Channel(ABC):
 
     @abstractmethod
     def forward(self, theta: Floats) -> Floats:
-        """Probability of each seen report, sum_x theta_x M_xz, shape (s,)."""
+        r"""Probability of each seen report, :math:`\sum_{x} \theta_x\,M_{xz}`, shape (s,)."""
 
     @abstractmethod
     def adjoint(self, w: Floats) -> Floats:
-        """Weights on the reports carried back to the secrets, sum_z M_xz w_z.
+        r"""Carry weights on the reports to the secrets: :math:`\sum_{z} M_{xz}\,w_{z}`.
 
         Shape (s,) in, shape (k,) out.
         """
 
     def score(self, theta: Floats, counts: Floats | Ints) -> Score:
-        """Log-likelihood and slopes at theta.
+        r"""Log-likelihood and slopes at :math:`\theta`.
 
         Without a vector as long as the reports, where that can be avoided.
         """
@@ -123,7 +123,7 @@ class Channel(ABC):
         )
 
     def certificate(self, theta: Floats, counts: Floats | Ints, n: float) -> tuple[float, float]:
-        """Log-likelihood at theta, and its gap for n reports, nats per report.
+        r"""Log-likelihood at :math:`\theta`, and its gap for n reports, nats per report.
 
         Without a vector as long as the secrets, where that can be avoided.
         """
@@ -131,7 +131,7 @@ class Channel(ABC):
         return score.log_likelihood, score.gap(n)
 
     def rows(self, secrets: Ints) -> Floats:
-        """M_xz of given secrets, shape (len(secrets), s)."""
+        """:math:`M_{xz}` of given secrets, shape (len(secrets), s)."""
         rows, unit = np.empty((len(secrets), self.size)), np.zeros(self.k)
         for row, x in zip(rows, secrets, strict=True):
             unit[x] = 1.0
@@ -140,14 +140,14 @@ class Channel(ABC):
         return rows
 
     def gram(self, weights: Floats) -> Floats:
-        """M diag(weights) M^T, shape (k, k)."""
+        r"""M diag(weights) :math:`M^{\top}`, shape (k, k)."""
         total = np.zeros((self.k, self.k), order="F")
         self.add_gram(total, weights)
         mirror(total)
         return total
 
     def add_gram(self, total: Floats, weights: Floats) -> None:
-        """Add the lower triangle of M diag(weights) M^T to `total`.
+        r"""Add the lower triangle of M diag(weights) :math:`M^{\top}` to `total`.
 
         `total` is in Fortran order; what is above its diagonal is not read.
         """
@@ -165,7 +165,7 @@ class Channel(ABC):
         return self.scaled(1 / self.rows(np.arange(self.k)).max(axis=0))
 
     def scaled(self, factor: Floats) -> Channel:
-        """The same with report z scaled by factor_z, shape (s,)."""
+        r"""The same with report z scaled by :math:`\mathrm{factor}_{z}`, shape (s,)."""
         return ScaledChannel(self, factor)
 
     def take(self, reports: slice | Ints) -> Channel:

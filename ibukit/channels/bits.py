@@ -25,7 +25,7 @@ BYTES_TO_SHARE = 2**21
 class BitChannel(Channel):
     """Unary encodings from packed bits, k/8 look-ups a report.
 
-    M_xz = scale_z (`one` if bit x of report z is set, else `zero`).
+    :math:`M_{xz}` = scale_z (`one` if bit x of report z is set, else `zero`).
 
     Parameters
     ----------
@@ -85,9 +85,9 @@ class BitChannel(Channel):
         return np.asarray(self.zero * weights.sum() + (self.one - self.zero) * per_bit)
 
     def add_pairs(self, w: Floats, total: Floats) -> None:
-        """Add to total_xy the sum of w over the rows with bits x and y set.
+        r"""Add to total_xy the sum of w over the rows with bits x and y set.
 
-        For y <= x, and whatever the entries are.
+        For :math:`y \le x`, and whatever the entries are.
         """
         _bit_kernels.add_pairs(self.packed, w, total)
 

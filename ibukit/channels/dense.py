@@ -22,7 +22,7 @@ class DenseChannel(Channel):
     Parameters
     ----------
     columns : ndarray, shape (k, s)
-        M_xz, one column for each report.
+        :math:`M_{xz}`, one column for each report.
 
     Examples
     --------
@@ -87,16 +87,16 @@ def lower_gram(columns: Floats, weights: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class WrittenChannel(Channel):
-    """The numbers of many reports, written out report by report.
+    r"""The numbers of many reports, written out report by report.
 
-    M_xz = numbers_zx, as in a `DenseChannel`, for continuous reports, of which there may be as many
-    as users. Entries of a report are best at most some e^epsilon apart: then few passes find the
-    maximum. Each reads memory once.
+    :math:`M_{xz}` = numbers_zx, as in a `DenseChannel`, for continuous reports, of which there may
+    be as many as users. Entries of a report are best at most some :math:`e^{\varepsilon}` apart:
+    then few passes find the maximum. Each reads memory once.
 
     Parameters
     ----------
     numbers : ndarray, shape (s, k)
-        M_xz, one row for each report.
+        :math:`M_{xz}`, one row for each report.
 
     Examples
     --------

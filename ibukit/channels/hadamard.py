@@ -22,13 +22,13 @@ MIN_REPORTS = 30
 
 @dataclass(frozen=True, eq=False)
 class HadamardChannel(Channel):
-    """Hadamard signs by the fast Walsh-Hadamard transform, O(K log K).
+    r"""Hadamard signs by the fast Walsh-Hadamard transform, :math:`O(K\,\log K)`.
 
-    M_xz = scale_z (`high` if the sign of secret x in the column of report z is the report's own,
-    else `low`). Signs are those of Sylvester's matrix, H_rc = (-1)^(number of bits that r and c
-    share), of `order` rows. Several such matrices may stand on a diagonal: where the secret's row
-    is in another block than the report's column, the entry is `low`. In each group of reports (a
-    row of a sketch, say) the secrets have rows of their own.
+    :math:`M_{xz}` = scale_z (`high` if the sign of secret x in the column of report z is the
+    report's own, else `low`). Signs are those of Sylvester's matrix, :math:`H_{rc}` = (-1)^(number
+    of bits that r and c share), of `order` rows. Several such matrices may stand on a diagonal:
+    where the secret's row is in another block than the report's column, the entry is `low`. In each
+    group of reports (a row of a sketch, say) the secrets have rows of their own.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class HadamardChannel(Channel):
 
     @override
     def add_gram(self, total: Floats, weights: Floats) -> None:
-        """By two transforms for each group and k^2 look-ups.
+        """By two transforms for each group and :math:`k^{2}` look-ups.
 
         The product of two rows is a row. Where groups have few reports, from the matrix.
         """

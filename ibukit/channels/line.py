@@ -24,9 +24,9 @@ def split_factor(log_factor: Floats) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True, eq=False)
 class LineChannel(Channel):
-    """Geometric noise on a line by two recursive sweeps, O(k + s).
+    r"""Geometric noise on a line by two recursive sweeps, O(k + s).
 
-    M_xz = scale_z decay^|x - position_z|.
+    .. math:: M_{xz}=\mathrm{scale}_z\,\mathrm{decay}^{|x-\mathrm{position}_z|}.
 
     Parameters
     ----------

@@ -59,8 +59,8 @@ def pack_levels(levels: NDArray[Any], many: int) -> NDArray[np.uint8]:
 class LevelChannel(Channel):
     """Entries out of a short table, packed, one look-up a byte.
 
-    M_xz = scale_z table[level_zx]. With three to six different entries a report takes k/3 bytes, or
-    fewer.
+    :math:`M_{xz}` = scale_z table[level_zx]. With three to six different entries a report takes k/3
+    bytes, or fewer.
 
     Parameters
     ----------

@@ -35,9 +35,10 @@ MAX_NATS = 30.0
 
 @dataclass(frozen=True, eq=False)
 class PlaneChannel(Channel):
-    """Planar noise on a grid, by Fourier transforms.
+    r"""Planar noise on a grid, by Fourier transforms.
 
-    M_xz = factor_x kernels[kind_z][|row_x - row_z|, |col_x - col_z|] scale_z.
+    :math:`M_{xz}` = factor_x kernels[kind_z][|row_x - row_z|, |col_x - col_z|]
+    :math:`\mathrm{scale}_{z}`.
 
     Each kind of report is a convolution. Noise remapped to the grid has four: reports inside, on a
     southern or northern border (their kernel is a sum over a half-line of offsets), on a western or
@@ -164,7 +165,7 @@ class PlaneChannel(Channel):
         return Score(float(counts @ np.log(p)) if least > 0 else -math.inf, g, max(least, 0.0))
 
     def fit(self, theta: Floats, q: Floats | Ints, p: Floats, g: Floats) -> None:
-        """Fill p = forward(theta) and g = adjoint(q / p), for theta >= 0."""
+        r"""Fill p = forward(:math:`\theta`) and g = adjoint(q / p), :math:`\theta \ge 0`."""
         given, factor, filled = (values.reshape(self.shape) for values in (theta, self.factor, g))
         mass = np.empty(self.shape)
         squares: list[float] = []  # added up exactly, whoever comes first
@@ -240,7 +241,7 @@ class PlaneChannel(Channel):
         return columns
 
     def adjoint_of_squares(self, w: Floats) -> Floats:
-        """The diagonal of M diag(w) M^T: every entry squared, times w >= 0.
+        r"""Diagonal of :math:`M\operatorname{diag}(w)\,M^{\top}`, for :math:`w \ge 0`.
 
         It is for preconditioners, asked for once a step, and keeps nothing.
         """
@@ -251,7 +252,7 @@ class PlaneChannel(Channel):
         return np.maximum(back, 0.0)
 
     def gram_product(self, w: Floats, x: Floats) -> Floats:
-        """M diag(w) M^T x, with the errors of Fourier transforms."""
+        r""":math:`M\operatorname{diag}(w)\,M^{\top}x`, with the errors of Fourier transforms."""
         weights, back = w * self.scale**2, np.empty(self.shape)
         given, factor = x.reshape(self.shape), self.factor.reshape(self.shape)
 
@@ -270,7 +271,10 @@ class PlaneChannel(Channel):
 
     @cached_property
     def gram_single(self) -> gram.Gram:
-        """M diag(w) M^T in single precision, without the reports written out."""
+        r"""Gram matrix in single precision, without the reports written out.
+
+        It is :math:`M\,\operatorname{diag}(w)\,M^{\top}`.
+        """
         return gram.Gram(self.shape, self.factor, self.kernels, self.kinds, self.cells, self.scale)
 
     @cached_property

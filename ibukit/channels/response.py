@@ -18,7 +18,7 @@ from ibukit.channels.base import Channel, Score, gap_between
 class ResponseChannel(Channel):
     """k-ary randomized response in O(k).
 
-    M_xz = `diagonal` if report z is secret x itself, else `off`.
+    :math:`M_{xz}` = `diagonal` if report z is secret x itself, else `off`.
 
     Parameters
     ----------
@@ -86,9 +86,9 @@ class ResponseChannel(Channel):
 
     @override
     def add_gram(self, total: Floats, weights: Floats) -> None:
-        """A constant, and more in the rows and columns of the reports.
+        r"""A constant, and more in the rows and columns of the reports.
 
-        It is off^2 sum w everywhere, and most where a row and a column of a report meet.
+        It is off^2 :math:`\sum w` everywhere, and most where a row and a column of a report meet.
         """
         contrast = self.diagonal - self.off
         own = np.zeros(self.k)

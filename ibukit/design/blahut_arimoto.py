@@ -32,13 +32,20 @@ def blahut_arimoto(
     start: ArrayLike | None = None,
     strict: bool = True,
 ) -> MatrixMechanism:
-    """The mechanism of least information for its distortion.
+    r"""The mechanism of least information for its distortion.
 
-    Minimise I(x; y) + beta E d(x, y): C_xy = c_y exp(-beta d(x, y)) / sum_w c_w exp(-beta d(x, w)).
-    Blahut and Arimoto alternate between the channel C and c_y = sum_x prior_x C_xy, the
-    distribution of its reports. That is the iterative Bayesian update for c, with exp(-beta d) from
-    y to x as the mechanism and the prior as the frequencies of the reports, and it is computed by
-    the same routine. Every c that is nowhere 0 gives a channel of 2 beta-d-privacy.
+    Minimise
+
+    .. math::
+
+        I(x;y)+\beta\,\mathbb E\,d(x,y):\qquad C_{xy}=\frac{c_y\,e^{-\beta d(x,y)}}{\sum_w
+        c_w\,e^{-\beta d(x,w)}}.
+
+    Blahut and Arimoto alternate between the channel C and
+    :math:`c_y=\sum_x\mathrm{prior}_x\,C_{xy}`, the distribution of its reports. That is the
+    iterative Bayesian update for c, with :math:`\exp (-\beta\,d)` from y to x as the mechanism and
+    the prior as the frequencies of the reports, and it is computed by the same routine. Every c
+    that is nowhere 0 gives a channel of :math:`2\,\beta`-d-privacy.
 
     Parameters
     ----------
@@ -54,9 +61,9 @@ def blahut_arimoto(
         Channels computed, the first of them from `start`: so c is improved steps - 1 times. None
         for the optimum.
     tol : float, optional
-        With ``steps=None``: I + beta E d is at most this many nats above the least there is, by
-        proof; 1e-9 by default, and at least 1e-12. The optimum comes from the solver of `mle`,
-        which does not crawl where probabilities vanish.
+        With ``steps=None``: :math:`I + \beta\,E\,d` is at most this many nats above the least there
+        is, by proof; 1e-9 by default, and at least 1e-12. The optimum comes from the solver of
+        `mle`, which does not crawl where probabilities vanish.
     start : array_like, shape (k,), optional
         The distribution c of the reports to begin with, nowhere 0, as a 0 would stay; uniform by
         default. Only with `steps`: the optimum does not depend on it.

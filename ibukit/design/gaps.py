@@ -19,14 +19,19 @@ from ibukit.errors import ConvergenceError
 def information_gap(
     mechanism: privacy.HasMatrix, prior: ArrayLike, beta: float, loss: ArrayLike | None = None
 ) -> float:
-    """How far I(x; y) + beta E d(x, y) is above its minimum at most, in nats.
+    r"""Bound how far a mechanism is from the best exchange of privacy for distance.
 
-    The certificate of `blahut_arimoto`, for any mechanism: with c_y = sum_x prior_x M_xy no
-    mechanism has less than
+    The bound is on :math:`I(x;y)+\beta\,\mathbb E\,d(x,y)` above its minimum, in nats.
 
-        -sum_x prior_x log sum_y c_y exp(-beta d(x, y)) - log max_y sum_x prior_x exp(-beta d(x, y)) / Z_x,
+    The certificate of `blahut_arimoto`, for any mechanism: with
+    :math:`c_{y} = \sum_{x} \mathrm{prior}_{x}\,M_{xy}` no mechanism has less than
 
-    where Z_x is the first logarithm's argument, and the gap is the difference.
+    .. math::
+
+        -\sum_{x} \mathrm{prior}_{x}\,\log \sum_{y} c_{y}\,\exp (-\beta\,d(x, y)) - \log
+        \max_{y} \sum_{x} \mathrm{prior}_{x}\,\exp (-\beta\,d(x, y)) / Z_{x},
+
+    where :math:`Z_{x}` is the first logarithm's argument, and the gap is the difference.
 
     Parameters
     ----------
@@ -96,14 +101,15 @@ def protection_gap(
     *,
     strict: bool = True,
 ) -> float:
-    """How far the adversary's loss is below what any mechanism reaches, at most.
+    r"""How far the adversary's loss is below what any mechanism reaches, at most.
 
     The certificate of `shokri`, for any mechanism whose user's loss is at most Q =
-    `max_quality_loss`. With one loss for both no mechanism has more than min(Q, min_g sum_x prior_x
-    l(x, g)). With two, by weak duality, none has more than lambda Q + sum_x prior_x max_y (sum_z
-    w_yz l'(x, z) - lambda l(x, y)), l' the adversary's loss, for any lambda >= 0 and any weights
-    w_y of guesses that sum to 1; these come from the linear programme, and the bound is computed
-    anew.
+    `max_quality_loss`. With one loss for both no mechanism has more than
+    :math:`\min (Q, \min_{g} \sum_{x} \mathrm{prior}_{x}\,l(x, g))`. With two, by weak duality, none
+    has more than :math:`\lambda\,Q + \sum_{x} \mathrm{prior}_{x}\,\max_{y} (\sum_{z} w_{yz}\,l'(x,
+    z) - \lambda\,l(x, y))`, l' the adversary's loss, for any :math:`\lambda \ge 0` and any weights
+    :math:`w_{y}` of guesses that sum to 1; these come from the linear programme, and the bound is
+    computed anew.
 
     Parameters
     ----------

@@ -21,9 +21,9 @@ from ibukit.mechanisms import MatrixMechanism
 
 @dataclass(frozen=True)
 class RateDistortion(arguments.ReadOnlyArrays):
-    """A point of the rate-distortion curve, and the channel that attains it.
+    r"""A point of the rate-distortion curve, and the channel that attains it.
 
-    R(D) = min I(x; y) over all channels with E d(x, y) <= D.
+    .. math:: R(D)=\min_{\mathbb E\,d(x,y)\le D}I(x;y).
 
     Attributes
     ----------
@@ -79,12 +79,12 @@ def rate_distortion(
     tol: float = 1e-9,
     strict: bool = True,
 ) -> RateDistortion:
-    """The channel that tells least at a given distortion or trade-off.
+    r"""The channel that tells least at a given distortion or trade-off.
 
-    Minimise I(x; y) + beta E d(x, y) over all channels, or I(x; y) over those with E d(x, y) <= D.
-    The two are one problem: for each D below that of the best constant report there is a beta, the
-    slope of R(D). It is found by a root-finder on log beta, around the optimum that the solver of
-    `mle` computes and certifies.
+    Minimise :math:`I(x;y)+\beta\,\mathbb E\,d(x,y)` over all channels, or I(x; y) over those with
+    :math:`E\,d(x, y) \le D`. The two are one problem: for each D below that of the best constant
+    report there is a :math:`\beta`, the slope of R(D). It is found by a root-finder on
+    :math:`\log \beta`, around the optimum that the solver of `mle` computes and certifies.
 
     Parameters
     ----------

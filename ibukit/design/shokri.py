@@ -33,24 +33,29 @@ def shokri(
     *,
     strict: bool = True,
 ) -> MatrixMechanism:
-    """The mechanism that protects best at a bounded loss of quality.
+    r"""The mechanism that protects best at a bounded loss of quality.
 
-    Maximise the adversary's loss sum_y min_z sum_x prior_x A_xy l(x, z) where the user's is at most
-    Q. The user's loss is sum_xy prior_x A_xy l(x, y), the adversary knows the prior and the
+    Maximise the adversary's loss
+
+    .. math:: \sum_y\min_z\sum_x\mathrm{prior}_x\,A_{xy}\,\ell(x,z)
+
+    where the user's is at most Q. The user's loss is
+    :math:`\sum_{xy}\mathrm{prior}_x\,A_{xy}\,\ell(x,y)`, the adversary knows the prior and the
     mechanism A, and guesses best. With one loss l for both the maximum is min(Q, Qmax), Qmax =
-    min_g sum_x prior_x l(x, g), and many mechanisms reach it; `choice` says which is returned.
+    :math:`\min_{g} \sum_{x} \mathrm{prior}_{x}\,l(x, g)`, and many mechanisms reach it; `choice`
+    says which is returned.
 
     Parameters
     ----------
     prior : array_like, shape (k,)
         How the secrets are distributed, known to the adversary. For a secret of probability 0 the
-        problem says nothing: its row is q_y exp(-beta l(x, y)), like the others, if the choice is
-        "least-information", and the distribution of all reports if it is "vertex".
+        problem says nothing: its row is :math:`q_{y}\,\exp (-\beta\,l(x, y))`, like the others, if
+        the choice is "least-information", and the distribution of all reports if it is "vertex".
     alphabet : Alphabet or int
         The k secrets, which are also what can be reported.
     max_quality_loss : float
-        Q, in the loss's unit: at least Qmin = sum_x prior_x min_y l(x, y), which is 0 for
-        distances.
+        Q, in the loss's unit: at least Qmin =
+        :math:`\sum_{x} \mathrm{prior}_{x}\,\min_{y} l(x, y)`, which is 0 for distances.
     loss : array_like, shape (k, k), optional
         What report y costs the user whose secret is x, l(x, y); by default the alphabet's
         distances.
@@ -60,10 +65,11 @@ def shokri(
         Which of the optimal mechanisms:
 
         - "least-information", the default for one loss: the one whose reports have the least mutual information
-          with the secrets. It is the solution of the rate-distortion problem, A_xy proportional to
-          q_y exp(-beta l(x, y)) at the beta at which the loss is Q. It does not depend on a solver:
-          for distances on a line or a grid and a positive prior there is only one. For Q >= Qmax,
-          where no information is left, the report is uniform over the minimisers g of Qmax.
+          with the secrets. It is the solution of the rate-distortion problem, :math:`A_{xy}`
+          proportional to :math:`q_{y}\,\exp (-\beta\,l(x, y))` at the :math:`\beta` at which the
+          loss is Q. It does not depend on a solver: for distances on a line or a grid and a
+          positive prior there is only one. For Q >= Qmax, where no information is left, the report
+          is uniform over the minimisers g of Qmax.
         - "vertex", the default for two losses, for which the other is not defined: a vertex of the set of optima, for
           one loss of those whose loss is min(Q, Qmax). It is the cheapest under fixed generic
           prices of the entries, so that another machine or solver ends at the same.
@@ -97,10 +103,11 @@ def shokri(
 
     Notes
     -----
-    The maximum is V(Q) <= Q, because the adversary may guess the report itself; V is concave, and equal to Q at Qmin
-    and at Qmax (a constant report), so it is Q between. Every optimum whose loss is Q is therefore a mechanism whose
-    report is itself a best guess. Reporting the truth except with probability Q / Qmax (for distances), when it is the
-    constant, is one of them; the rate-distortion channel is another, since replacing each report by its best guess
+    The maximum is :math:`V(Q) \le Q`, because the adversary may guess the report itself; V is
+    concave, and equal to Q at Qmin and at Qmax (a constant report), so it is Q between. Every
+    optimum whose loss is Q is therefore a mechanism whose report is itself a best guess. Reporting
+    the truth except with probability Q / Qmax (for distances), when it is the constant, is one of
+    them; the rate-distortion channel is another, since replacing each report by its best guess
     would otherwise lower the loss without more information.
 
     Tens of milliseconds on a line of 100 values, tenths of a second on a grid of 400 cells; the

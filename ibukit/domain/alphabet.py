@@ -24,9 +24,9 @@ MAX_ON_A_LINE = 2**28
 
 @dataclass(frozen=True, eq=False)
 class Alphabet(arguments.ReadOnlyArrays):
-    """A finite set of labels with distances between them.
+    r"""A finite set of labels with distances between them.
 
-    The metric d is the discrete one, d(x, y) = [x != y], unless distances are given.
+    The metric d is the discrete one, :math:`d(x, y) = [x \ne y]`, unless distances are given.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ class Alphabet(arguments.ReadOnlyArrays):
 
 @dataclass(frozen=True, eq=False)
 class Line(Alphabet):
-    """The integers first..last with d(x, y) = |x - y|.
+    """The integers first..last with :math:`d(x,y)=|x-y|`.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ class Population(Protocol):
 
 
 def uniform(k: int) -> Floats:
-    """The uniform distribution, theta_x = 1/k.
+    r"""The uniform distribution, :math:`\theta_x=1/k`.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def uniform(k: int) -> Floats:
     ValueError
         If `k` is not a whole number of at least 1.
     TooLarge
-        If it is more than 2^28.
+        If it is more than :math:`2^{28}`.
 
     Examples
     --------
@@ -62,9 +62,10 @@ def uniform(k: int) -> Floats:
 
 
 def check_distribution(p: ArrayLike, name: str = "p") -> Floats:
-    """Check that a vector is a probability distribution, and return it.
+    r"""Check that a vector is a probability distribution, and return it.
 
-    That is p_x >= 0 and sum_x p_x = 1 (within 1e-9); nothing is clipped or renormalised.
+    That is :math:`p_x\ge0,\ \textstyle\sum_x p_x=1` (within 1e-9); nothing is clipped or
+    renormalised.
 
     Parameters
     ----------
@@ -92,7 +93,9 @@ def check_distribution(p: ArrayLike, name: str = "p") -> Floats:
 
 
 def quantize(p: ArrayLike, bits: int = 20) -> Floats:
-    """Round to a grid: q_x = m_x / sum_u m_u with m_x = round(2^bits p_x).
+    r"""Round probabilities to a grid of binary fractions.
+
+    .. math:: q_x=\frac{m_x}{\sum_u m_u},\qquad m_x=\operatorname{round}(2^{\mathrm{bits}}\,p_x).
 
     For what random draws depend on. Two computers agree on an estimate up to its last digits only;
     made into a mechanism, these decide now and then how a draw falls, and from there on two
@@ -105,13 +108,14 @@ def quantize(p: ArrayLike, bits: int = 20) -> Floats:
     p : array_like, shape (k,)
         A distribution.
     bits : int
-        From 1 to 52. The grid's step is 2^-bits, by default about 1e-6, which is far below the
-        statistical error of an estimate from fewer than 10^10 reports.
+        From 1 to 52. The grid's step is :math:`2^{-\mathrm{bits}}`, by default about 1e-6, which is
+        far below the statistical error of an estimate from fewer than 10^10 reports.
 
     Returns
     -------
     ndarray, shape (k,)
-        Within 2^-bits of p in the mean over the entries; 0 where p_x is below half a step.
+        Within :math:`2^{-\mathrm{bits}}` of p in the mean over the entries; 0 where :math:`p_{x}`
+        is below half a step.
 
     Raises
     ------
@@ -146,7 +150,7 @@ def quantize(p: ArrayLike, bits: int = 20) -> Floats:
 
 
 def normalize(weights: ArrayLike) -> Floats:
-    """Divide by the sum: p_x = w_x / sum_u w_u.
+    r"""Divide by the sum: :math:`p_x=\frac{w_x}{\sum_u w_u}`.
 
     Parameters
     ----------
@@ -178,7 +182,9 @@ def normalize(weights: ArrayLike) -> Floats:
 
 
 def project_to_simplex(v: ArrayLike) -> Floats:
-    """Project onto the simplex: argmin ||p - v||_2 over p >= 0, sum p = 1.
+    r"""Project onto the simplex: the nearest distribution in Euclidean distance.
+
+    It is :math:`\arg\min_p\lVert p-v\rVert_2` over :math:`p \ge 0`, :math:`\sum_x p_x = 1`.
 
     Parameters
     ----------
@@ -188,7 +194,7 @@ def project_to_simplex(v: ArrayLike) -> Floats:
     Returns
     -------
     ndarray, shape (k,)
-        max(v - tau, 0) with the tau that makes it sum to 1.
+        :math:`\max(v-\tau,0)` with the tau that makes it sum to 1.
 
     Raises
     ------
@@ -197,7 +203,7 @@ def project_to_simplex(v: ArrayLike) -> Floats:
 
     Notes
     -----
-    Solved by sorting, O(k log k) [wang2013projection]_; the sort is POT's.
+    Solved by sorting, :math:`O(k\,\log k)` [wang2013projection]_; the sort is POT's.
 
     References
     ----------

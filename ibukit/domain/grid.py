@@ -50,8 +50,8 @@ class Grid(Alphabet):
         If a number of cells or a size is not positive, or the bounds are not increasing, or given
         without an end.
     TooLarge
-        If it has more than 2^26 cells, or one without an end is asked for its length, values, codes
-        or distances.
+        If it has more than :math:`2^{26}` cells, or one without an end is asked for its length,
+        values, codes or distances.
 
     Examples
     --------
@@ -174,7 +174,7 @@ class Grid(Alphabet):
         ValueError
             If a position is missing, there is none, or they have no CRS; if cells equal in degrees
             cannot hold them, at a pole and on both sides of longitude 180; if there would be more
-            than 2^26 cells (`TooLarge`).
+            than :math:`2^{26}` cells (`TooLarge`).
 
         Examples
         --------

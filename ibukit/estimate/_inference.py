@@ -29,7 +29,7 @@ class Inferred(Labelled):
         target: str = "distribution",
         **options: Any,
     ) -> tuple[Any, Any]:
-        """Intervals of the probabilities, or of weighted sums.
+        r"""Intervals of the probabilities, or of weighted sums.
 
         - ``"wald"``: w . theta -+ c standard errors, which cover with probability about `level` at distributions
           without zeros. Cut at what any distribution can have, 0 and 1 for a probability; void
@@ -43,11 +43,11 @@ class Inferred(Labelled):
           tallies simulated from the most likely distribution with the answer v. Covers with
           probability about `level` at the boundary, too.
         - ``"guaranteed"``: covers with probability at least `level` at any number of reports, for any mechanism,
-          without conditions. `by` says how: "boxes", the range over all theta whose reports are as
-          probable as their Clopper-Pearson intervals say, for all questions at once; "betting",
-          bets against each end that are designed from a tenth of the reports, narrower where
-          reports are of many kinds; "split", "cross-fitted" and "averaged", likelihood ratios of
-          halves of the reports (universal inference), also where reports cannot be listed.
+          without conditions. `by` says how: "boxes", the range over all :math:`\theta` whose
+          reports are as probable as their Clopper-Pearson intervals say, for all questions at once;
+          "betting", bets against each end that are designed from a tenth of the reports, narrower
+          where reports are of many kinds; "split", "cross-fitted" and "averaged", likelihood ratios
+          of halves of the reports (universal inference), also where reports cannot be listed.
         - ``"credible"``: holds w . theta with probability `level` under the posterior of the prior Dirichlet(`alpha`).
         - ``"bootstrap"``: quantiles of the estimates of `draws` tallies, simulated from this estimate or, with
           kind="reports", drawn from the reports. Covers too rarely at the boundary.
@@ -69,8 +69,8 @@ class Inferred(Labelled):
         **options
             Of the method. "calibrated": draws=400, seed=0. "guaranteed": by="boxes", seed=0, and
             share=0.1 (the pilot, "betting"), share=0.5 ("split") or splits=10 ("averaged").
-            "credible": alpha=1.0, seed=0. "bootstrap": draws=1000, seed=0, kind="parametric",
-            n_jobs=1.
+            "credible": :math:`\alpha = 1.0`, seed=0. "bootstrap": draws=1000, seed=0,
+            kind="parametric", n_jobs=1.
 
         Returns
         -------

@@ -49,7 +49,7 @@ class Status(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Estimate(Inferred, SavedEstimate, ReadOnlyArrays):
-    """An estimate of the distribution of the secrets.
+    r"""An estimate of the distribution of the secrets.
 
     It answers in labels: ``estimate[label]`` is a probability, `to_series` and `to_frame` have the
     labels for an index, `plot` draws them. `distribution` is in the alphabet's order, and an
@@ -62,8 +62,8 @@ class Estimate(Inferred, SavedEstimate, ReadOnlyArrays):
         Probabilities in the alphabet's order. On the simplex unless `status` is OFF_SIMPLEX (raw
         matrix inversion).
     log_likelihood : float
-        L = sum_z counts_z log P(z), in nats, total over all reports; -inf where a seen report has
-        probability 0.
+        :math:`L = \sum_{z} \mathrm{counts}_{z}\,\log P(z)`, in nats, total over all reports; -inf
+        where a seen report has probability 0.
     gap : float
         Nats per report: no distribution has a mean log-likelihood above that of this one by more
         than `gap`. It bounds the likelihood, not the distance to the truth. inf off the simplex.
@@ -131,24 +131,27 @@ class Estimate(Inferred, SavedEstimate, ReadOnlyArrays):
         return determined(tally, self.distribution)
 
     def standard_errors(self, of: Any = None, target: str = "distribution") -> Any:
-        """Asymptotic standard errors, of each probability or of weighted sums.
+        r"""Asymptotic standard errors, of each probability or of weighted sums.
 
         They are the square roots of the diagonal of the inverse observed information. The
-        information is J_xy = sum_z counts_z M_xz M_yz / (theta M)_z^2 on the directions that keep
-        the sum 1: the errors of an efficient estimator of an interior distribution. They ignore
-        that probabilities are not negative, so where many are estimated as 0 they are too large;
-        and they do not count the bias of stopping early. Where the reports seen do not determine a
-        secret's probability at all, its standard error is inf.
+        information is
+        :math:`J_{xy} = \sum_{z} \mathrm{counts}_{z}\,M_{xz}\,M_{yz} / (\theta\,M)_{z}^{2}` on the
+        directions that keep the :math:`\sum 1`: the errors of an efficient estimator of an interior
+        distribution. They ignore that probabilities are not negative, so where many are estimated
+        as 0 they are too large; and they do not count the bias of stopping early. Where the reports
+        seen do not determine a secret's probability at all, its standard error is inf.
 
         Parameters
         ----------
         of : array_like of shape (k,) or (r, k), or mapping, optional
-            Weights of the sum w . theta: one question, or one in each row; truth values are 0 and
-            1. A mapping has the weights of some labels. None: every probability, computed once.
+            Weights of the :math:`\sum w \cdot \theta`: one question, or one in each row; truth
+            values are 0 and 1. A mapping has the weights of some labels. None: every probability,
+            computed once.
         target : {"distribution", "frequencies"}
             Errors as an estimate of the distribution that people come from, or of these people's
-            own frequencies F. The second are smaller: their square is w V w - (sum_x w_x^2 theta_x
-            - (w . theta)^2) / n, because the luck of who was asked is no error then.
+            own frequencies F. The second are smaller: their square is w V w -
+            (:math:`\sum_{x} w_{x}^{2}\,\theta_x` - :math:`(w \cdot \theta)^{2}`) / n, because the
+            luck of who was asked is no error then.
 
         Returns
         -------
@@ -186,11 +189,11 @@ class Estimate(Inferred, SavedEstimate, ReadOnlyArrays):
         return questions.answer(self._errors(questions, target))
 
     def covariance(self) -> Floats:
-        """Asymptotic covariances of the probabilities, shape (k, k).
+        r"""Asymptotic covariances of the probabilities, shape (k, k).
 
         All of what `standard_errors` takes the diagonal of: the inverse observed information on the
-        directions that keep the sum. Each row sums to 0. The variance of sum_x w_x theta_x is ``w @
-        covariance @ w``.
+        directions that keep the sum. Each row sums to 0. The variance of
+        :math:`\sum_{x} w_{x}\,\theta_x` is ``w @ covariance @ w``.
 
         Returns
         -------

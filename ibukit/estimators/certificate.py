@@ -16,14 +16,21 @@ from ibukit.tally.tally import Tally, check_tally
 
 
 def gap(tally: Tally, distribution: ArrayLike) -> float:
-    """Certify a distribution: how far its likelihood may be from the maximum.
+    r"""Certify a distribution: how far its likelihood may be from the maximum.
 
-    max over phi of mean log-likelihood(phi) - mean log-likelihood(theta) <= gap. With g_x = sum_z
-    q_z M_xz / (theta M)_z the gap is log max_x g_x, because for any phi on the simplex, by Jensen,
-    sum_z q_z log((phi M)_z / (theta M)_z) <= log sum_x phi_x g_x <= log max_x g_x. Where the
-    secrets' alphabet has no end it holds for all phi on the whole of it: see `Tally.full_alphabet`.
-    Where reports get lost with known efficiencies, the likelihood is that of the reports seen, and
-    theta and phi are distributions of all secrets.
+    .. math:: \max_\phi\;\frac{L(\phi)-L(\theta)}{n}\;\le\;\mathrm{gap}.
+
+    With :math:`g_x=\sum_z q_z\,\frac{M_{xz}}{(\theta M)_z}` the gap is :math:`\log\max_x g_x`,
+    because for any :math:`\phi` on the simplex, by Jensen,
+
+    .. math::
+
+        \sum_z q_z\log\frac{(\phi M)_z}{(\theta M)_z}\;\le\;\log\sum_x\phi_x
+        g_x\;\le\;\log\max_x g_x.
+
+    Where the secrets' alphabet has no end it holds for all :math:`\phi` on the whole of it: see
+    `Tally.full_alphabet`. Where reports get lost with known efficiencies, the likelihood is that of
+    the reports seen, and :math:`\theta` and :math:`\phi` are distributions of all secrets.
 
     Parameters
     ----------

@@ -43,19 +43,24 @@ def combine_results(
     strict: bool | None = None,
     **options: Any,
 ) -> Estimate:
-    """Combine results, [INV]_R, [RAP]_R or [IBU]_R.
+    r"""Combine results: the average of one estimate for each mechanism.
 
-    theta = sum_A w_A estimator(reports of A). With ``weights="users"`` w_A = n_A / n, as the paper
-    has it: ``combine_results(tally, inv, post="normalize")`` and ``combine_results(tally, ibu,
-    stop=...)`` are its [INV]_R and [IBU]_R, and `inv` on RAPPOR tallies is its [RAP]_R. A careful
-    mechanism then counts as much as a careless one, whose estimate may be a thousand times as
-    precise.
+    The papers call it :math:`[\mathrm{INV}]_{R}`, :math:`[\mathrm{RAP}]_{R}` or
+    :math:`[\mathrm{IBU}]_{R}`.
 
-    With ``weights="variance"`` w_A is proportional to n_A / e_A, with e_A the exact
-    `theory.inv_squared_error` of the mechanism where the secrets are uniform: of all fixed weights
-    those of least expected squared error there. Averages of raw INV stay unbiased, so take the
-    nearest distribution once, to the average: ``combine_results(tally, inv, weights="variance",
-    post="none", project=True)``.
+    .. math:: \theta=\sum_A w_A\,\mathrm{estimator}(\text{reports of }A).
+
+    With ``weights="users"`` :math:`w_A=n_A/n`, as the paper has it:
+    ``combine_results(tally, inv, post="normalize")`` and ``combine_results(tally, ibu, stop=...)``
+    are its :math:`[\mathrm{INV}]_{R}` and :math:`[\mathrm{IBU}]_{R}`, and `inv` on RAPPOR tallies
+    is its :math:`[\mathrm{RAP}]_{R}`. A careful mechanism then counts as much as a careless one,
+    whose estimate may be a thousand times as precise.
+
+    With ``weights="variance"`` :math:`w_{A}` is proportional to :math:`n_{A} / e_{A}`, with
+    :math:`e_{A}` the exact `theory.inv_squared_error` of the mechanism where the secrets are
+    uniform: of all fixed weights those of least expected squared error there. Averages of raw INV
+    stay unbiased, so take the nearest distribution once, to the average:
+    ``combine_results(tally, inv, weights="variance", post="none", project=True)``.
 
     Parameters
     ----------
@@ -131,14 +136,18 @@ def combine_results(
 def combine_mechanisms(
     tally: Tally, estimator: Estimator = inv, *, strict: bool | None = None, **options: Any
 ) -> Estimate:
-    """Combine mechanisms, [INV]_M, [RAP]_M or [IBU]_M.
+    r"""Combine mechanisms: one estimate for the average mechanism of all reports.
 
-    The estimator takes all reports as if all came through A[n]. A[n] = sum_A (n_A / n) A is the
-    average mechanism, q[n] the frequencies of all reports together. [INV]_M solves v A[n] = q[n]
-    and is unbiased, since q[n] has the mean theta A[n] although no report has that law. [RAP]_M
-    does the same bit by bit. [IBU]_M maximises sum_z q[n]_z log (theta A[n])_z, which is nobody's
-    likelihood: it may be consistent, and it throws away which report came through which mechanism.
-    ``ibu(tally)`` and ``mle(tally)`` (GIBU) do not.
+    The papers call it :math:`[\mathrm{INV}]_{M}`, :math:`[\mathrm{RAP}]_{M}` or
+    :math:`[\mathrm{IBU}]_{M}`.
+
+    The estimator takes all reports as if all came through A[n]. :math:`A[n]=\sum_A\frac{n_A}{n}\,A`
+    is the average mechanism, q[n] the frequencies of all reports together.
+    :math:`[\mathrm{INV}]_{M}` solves :math:`v\,A[n]=q[n]` and is unbiased, since q[n] has the mean
+    :math:`\theta` A[n] although no report has that law. :math:`[\mathrm{RAP}]_{M}` does the same
+    bit by bit. :math:`[\mathrm{IBU}]_{M}` maximises :math:`\sum_z q[n]_z\,\log(\theta A[n])_z`,
+    which is nobody's likelihood: it may be consistent, and it throws away which report came through
+    which mechanism. ``ibu(tally)`` and ``mle(tally)`` (GIBU) do not.
 
     Parameters
     ----------
@@ -214,7 +223,9 @@ def _compound(tally: Tally) -> TallyPart:
     shares = [part.counts.sum() / tally.n for part in tally.parts]
     mechanisms: list[Any] = [part.mechanism for part in tally.parts]
     average = average_mechanism(mechanisms, shares)
-    return make_tally_part(average, np.concatenate([part.reports for part in tally.parts]), tally.counts)
+    return make_tally_part(
+        average, np.concatenate([part.reports for part in tally.parts]), tally.counts
+    )
 
 
 def _error(part: TallyPart) -> float:

@@ -19,13 +19,18 @@ DEFAULT_CHANGE = Change(1e-3)
 
 
 def ems(tally: Tally, stop: StoppingRule = DEFAULT_CHANGE, max_iter: int = 10_000) -> Estimate:
-    """EM with smoothing (EMS) on a line: IBU's update, then a moving average.
+    r"""EM with smoothing (EMS) on a line: IBU's update, then a moving average.
 
-    theta_x <- sum_z q_z theta_x M_xz / (theta M)_z, then theta_x <- (theta_(x-1) + 2 theta_x +
-    theta_(x+1)) / 4, at the ends (2 theta_x + theta of the neighbour) / 3, divided by the sum; from
-    the uniform distribution. It is the estimator that came with the square wave mechanism. No
-    function is known that it maximises, and the likelihood may fall on the way; `gap` says how far
-    from the maximum it ends. `smooth` chooses how much to smooth from the reports.
+    .. math:: \theta_x\leftarrow\sum_z q_z\,\frac{\theta_x M_{xz}}{(\theta M)_z},
+
+    then
+
+    .. math:: \theta_x\leftarrow\frac{\theta_{x-1}+2\theta_x+\theta_{x+1}}{4},
+
+    at the ends (:math:`2\,\theta_{x} + \theta` of the neighbour) / 3, divided by the sum; from the
+    uniform distribution. It is the estimator that came with the square wave mechanism. No function
+    is known that it maximises, and the likelihood may fall on the way; `gap` says how far from the
+    maximum it ends. `smooth` chooses how much to smooth from the reports.
 
     Parameters
     ----------

@@ -20,11 +20,11 @@ Post = Literal[
 
 
 def inv(tally: Tally, post: Post = "project") -> Estimate:
-    """Matrix inversion: v = q M^-1, then INV-N, INV-P or another repair.
+    r"""Matrix inversion: :math:`v=q\,M^{-1}`, then INV-N, INV-P or another repair.
 
-    v is the unbiased estimate of the secrets' distribution: E[v M] = theta M. It can have negative
-    entries. INV-N sets these to 0 and rescales; INV-P takes the nearest point of the simplex,
-    argmin ||p - v||_2.
+    v is the unbiased estimate of the secrets' distribution: :math:`\mathbb E[vM]=\theta M`. It can
+    have negative entries. INV-N sets these to 0 and rescales; INV-P takes the nearest point of the
+    simplex, :math:`\arg\min_p\lVert p-v\rVert_2`.
 
     Parameters
     ----------

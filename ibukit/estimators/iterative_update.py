@@ -32,17 +32,24 @@ def ibu(
     strict: bool = False,
     accelerate: bool = False,
 ) -> Estimate:
-    """The iterative Bayesian update, with a bound on what is left to gain.
+    r"""The iterative Bayesian update, with a bound on what is left to gain.
 
-    Maximise L(theta) = sum_z counts_z log (theta M)_z over the simplex. Each step is theta_x <-
-    sum_z q_z theta_x M_xz / (theta M)_z: the average posterior of a user's secret. L never falls,
-    and from a full-support start the iteration tends to a maximiser, slowly: the number of steps is
-    a smoothing parameter, so record it with every number. For the maximiser itself `mle` is faster.
+    Maximise
 
-    With `accelerate` the steps are extrapolated (Anderson acceleration of log theta, damped and
-    safeguarded): the same fixed points, and still L never falls, in some hundred evaluations of the
-    step's formula where the plain iteration needs hundreds of thousands. What lies on the way is no
-    longer IBU's.
+    .. math:: L(\theta)=\sum_z\mathrm{counts}_z\,\log(\theta M)_z
+
+    over the simplex. Each step is
+
+    .. math:: \theta_x\leftarrow\sum_z q_z\,\frac{\theta_x M_{xz}}{(\theta M)_z}:
+
+    the average posterior of a user's secret. L never falls, and from a full-support start the
+    iteration tends to a maximiser, slowly: the number of steps is a smoothing parameter, so record
+    it with every number. For the maximiser itself `mle` is faster.
+
+    With `accelerate` the steps are extrapolated (Anderson acceleration of :math:`\log \theta`,
+    damped and safeguarded): the same fixed points, and still L never falls, in some hundred
+    evaluations of the step's formula where the plain iteration needs hundreds of thousands. What
+    lies on the way is no longer IBU's.
 
     Parameters
     ----------
@@ -168,10 +175,13 @@ def gibu(
     strict: bool = False,
     accelerate: bool = False,
 ) -> Estimate:
-    """Generalised IBU: one estimate from the reports of several mechanisms.
+    r"""Generalised IBU: one estimate from the reports of several mechanisms.
 
-    Maximise sum_A sum_z counts^A_z log (theta M^A)_z over the simplex, one term a mechanism. The same as ``ibu(t1 + t2
-    + ...)``.
+    Maximise
+
+    .. math:: \sum_A\sum_z\mathrm{counts}^A_z\,\log(\theta M^A)_z
+
+    over the simplex, one term a mechanism. The same as ``ibu(t1 + t2 + ...)``.
 
     Parameters
     ----------

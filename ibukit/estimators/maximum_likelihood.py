@@ -10,11 +10,15 @@ from ibukit.tally.tally import Tally, check_tally
 
 
 def mle(tally: Tally, tol: float = 1e-9, method: str = "auto", *, strict: bool = True) -> Estimate:
-    """The maximum likelihood estimate, with a proof that it is one.
+    r"""The maximum likelihood estimate, with a proof that it is one.
 
-    Maximise L(theta) = sum_z counts_z log (theta M)_z over the simplex. Where reports get lost with
-    known efficiencies, (theta M)_z is divided by sum_z (theta M)_z, the share that is seen: theta
-    is the distribution of all secrets (see `MatrixMechanism`).
+    Maximise
+
+    .. math:: L(\theta)=\sum_z\mathrm{counts}_z\,\log(\theta M)_z
+
+    over the simplex. Where reports get lost with known efficiencies, :math:`(\theta M)_z` is
+    divided by :math:`\sum_z(\theta M)_z`, the share that is seen: :math:`\theta` is the
+    distribution of all secrets (see `MatrixMechanism`).
 
     Parameters
     ----------

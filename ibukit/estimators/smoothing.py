@@ -37,14 +37,17 @@ def smooth(
     *,
     strict: bool = True,
 ) -> Estimate:
-    """The maximum penalised likelihood estimate, a smooth distribution.
+    r"""The maximum penalised likelihood estimate, a smooth distribution.
 
-    Maximise L(theta) - penalty R(theta) over the simplex. R(theta) = sum over neighbours x, y of
-    (sqrt theta_x - sqrt theta_y)^2 / d(x, y)^2 is Good's roughness: small where neighbours have
-    nearly the same probability, relative to how large it is. Neighbours are consecutive integers of
-    a Line, and cells of a Grid that share a side. Both terms are concave, so that there is one
-    maximiser, whether or not the reports identify the distribution, and it can be certified. It
-    tends to the MLE as the penalty vanishes and to the uniform distribution as it grows.
+    Maximise L(:math:`\theta`) - penalty :math:`R(\theta)` over the simplex.
+
+    .. math:: R(\theta)=\sum_{x\sim y}\frac{(\sqrt{\theta_x}-\sqrt{\theta_y})^2}{d(x,y)^2}
+
+    is Good's roughness: small where neighbours have nearly the same probability, relative to how
+    large it is. Neighbours are consecutive integers of a Line, and cells of a Grid that share a
+    side. Both terms are concave, so that there is one maximiser, whether or not the reports
+    identify the distribution, and it can be certified. It tends to the MLE as the penalty vanishes
+    and to the uniform distribution as it grows.
 
     Parameters
     ----------
@@ -57,9 +60,9 @@ def smooth(
         The penalised mean log-likelihood is certified to be within `tol` nats per report of its
         maximum.
     of : str
-        "distribution", of which the users are a sample: theta itself; or "frequencies" among the
-        users themselves: F_x = sum_z q_z theta_x M_xz / (theta M)_z, the mean over the reports of
-        what each says of its sender's secret.
+        "distribution", of which the users are a sample: :math:`\theta` itself; or "frequencies"
+        among the users themselves: :math:`F_{x}` = :math:`\sum_{z} q_z\,\theta_x\,M_{xz}` /
+        :math:`(\theta M)_z`, the mean over the reports of what each says of its sender's secret.
     strict : bool
         Raise where `tol` is missed. False returns the best estimate found, with the status
         MAX_ITER.
@@ -85,22 +88,25 @@ def smooth(
 
     Notes
     -----
-    With gamma_x = n g_x - penalty dR/dtheta_x, where g are the ratios of `ibu`, concavity gives for any phi that
-    its penalised log-likelihood exceeds that of theta by at most max gamma - theta . gamma. A step
-    of Newton's method on log theta costs O(k) for one mechanism of geometric noise on a line (0.4 s of work for 2,000
-    values, 11 s for 100,000). For one mechanism of planar noise on more than 1,024 cells a step at a given penalty
-    takes conjugate gradients by Fourier transforms, and memory for some vectors of k numbers (6 s of work for 256 x 256
-    cells). They end where the system is solved to a part in 10^4, which may cost a step more and leaves the certificate
-    what it is. Otherwise a step takes a matrix of shape (k, k): for alphabets of some thousand values. A penalty that
-    is a tiny fraction of the default one makes a comb, as the MLE is, and may be beyond certifying.
+    With gamma_x = n :math:`g_{x}` - penalty dR/dtheta_x, where g are the ratios of `ibu`, concavity
+    gives for any :math:`\phi` that its penalised log-likelihood exceeds that of :math:`\theta` by
+    at most :math:`\max \gamma - \theta \cdot \gamma`. A step of Newton's method on
+    :math:`\log \theta` costs O(k) for one mechanism of geometric noise on a line (0.4 s of work for
+    2,000 values, 11 s for 100,000). For one mechanism of planar noise on more than 1,024 cells a
+    step at a given penalty takes conjugate gradients by Fourier transforms, and memory for some
+    vectors of k numbers (6 s of work for 256 x 256 cells). They end where the system is solved to a
+    part in 10^4, which may cost a step more and leaves the certificate what it is. Otherwise a step
+    takes a matrix of shape (k, k): for alphabets of some thousand values. A penalty that is a tiny
+    fraction of the default one makes a comb, as the MLE is, and may be beyond certifying.
 
     Which of the two: people drawn from a smooth distribution are not themselves smoothly
-    distributed, and with weak noise the reports tell how they are. theta leaves that out, F takes
-    in as much of it as the reports bear: F is one step of `ibu` from theta and is E[F | reports] if
-    the users were drawn from theta, the estimate of least squared error then. It is no less likely
-    than theta, tends to theta where reports tell nothing, and is the reports' own distribution
-    where they tell all. Where the frequencies of these users are wanted, take F: with noise so weak
-    that the raw reports are closer to them than theta is, it is as close as the reports.
+    distributed, and with weak noise the reports tell how they are. :math:`\theta` leaves that out,
+    F takes in as much of it as the reports bear: F is one step of `ibu` from :math:`\theta` and is
+    :math:`\mathbb E[F\mid \text{reports}]` if the users were drawn from :math:`\theta`, the
+    estimate of least squared error then. It is no less likely than :math:`\theta`, tends to
+    :math:`\theta` where reports tell nothing, and is the reports' own distribution where they tell
+    all. Where the frequencies of these users are wanted, take F: with noise so weak that the raw
+    reports are closer to them than :math:`\theta` is, it is as close as the reports.
 
     Why this smoother: it was chosen on the ages of Adult and on Manhattan's check-ins, each at four
     strengths of rather strong noise. There smoothed EM [silverman]_ and g-modelling [efron]_, with
@@ -176,14 +182,16 @@ def smooth(
 
 
 def choose_penalty(tally: Tally) -> float:
-    """The penalty of most evidence, for `smooth`.
+    r"""The penalty of most evidence, for `smooth`.
 
-    argmax over lambda of log integral exp(L - lambda R) / integral exp(-lambda R). Read as a prior,
-    exp(-lambda R(theta)) is a Bingham distribution of sqrt theta on the sphere. Both integrals are
-    over that sphere by Laplace's approximation, the second around the uniform distribution: up to a
-    constant the logarithm is L - lambda R + (k - 1)/2 log lambda - 1/2 log det H at the penalised
-    maximum, H the second derivatives there along the sphere. No truth, no random splits of the
-    reports: the same tally gives the same penalty.
+    .. math:: \arg\max_\lambda\;\log\frac{\int e^{L-\lambda R}}{\int e^{-\lambda R}}.
+
+    Read as a prior, :math:`\exp (-\lambda\,R(\theta))` is a Bingham distribution of
+    :math:`\sqrt{\theta}` on the sphere. Both integrals are over that sphere by Laplace's
+    approximation, the second around the uniform distribution: up to a constant the logarithm is
+    :math:`L-\lambda R+\tfrac{k-1}{2}\log\lambda-\tfrac12\log\det H` at the penalised maximum, H the
+    second derivatives there along the sphere. No truth, no random splits of the reports: the same
+    tally gives the same penalty.
 
     Parameters
     ----------
@@ -207,10 +215,12 @@ def choose_penalty(tally: Tally) -> float:
 
     Notes
     -----
-    For one mechanism of planar noise on more than 2,000 cells log det H is not computed, but how it changes with the
-    penalty: d log det H / d log lambda = tr H^-1 H' is the mean of k + x . (H' - H) x over random x of covariance
-    H^-1, of which sixteen are drawn by conjugate gradients, the same ones for every tally. What this leaves uncertain
-    of the penalty, some hundredths of itself, costs less than a nat of evidence.
+    For one mechanism of planar noise on more than 2,000 cells :math:`\log \det H` is not computed,
+    but how it changes with the penalty:
+    :math:`d\,\log \det H / d\,\log \lambda = \operatorname{tr} H^{-1}\,H'` is the mean of k + x .
+    (H' - H) x over random x of covariance :math:`H^{-1}`, of which sixteen are drawn by conjugate
+    gradients, the same ones for every tally. What this leaves uncertain of the penalty, some
+    hundredths of itself, costs less than a nat of evidence.
 
     References
     ----------

@@ -127,7 +127,7 @@ class Gap:
         arguments.positive("tol", self.tol)
 
     def met(self, now: Iterate, before: Iterate | None) -> bool:
-        """Whether gap <= tol."""
+        r"""Whether :math:`\mathrm{gap} \le \mathrm{tol}`."""
         # on the logarithm, as it is reported: exp(tol) overflows for a large tol and rounds up for
         # a tiny one
         return now.gap <= self.tol
@@ -135,14 +135,14 @@ class Gap:
 
 @dataclass(frozen=True)
 class Change:
-    """Stop when a step changes little, as the papers do.
+    r"""Stop when a step changes little, as the papers do.
 
     It says nothing about how far the maximum is.
 
     Parameters
     ----------
     tol : float
-        The papers' delta.
+        The papers' :math:`\delta`.
     of : {"log_likelihood", "mean_log_likelihood", "distribution"}
         |L(theta^t) - L(theta^(t-1))| in nats, total over the reports (ElSalamouny and Palamidessi, consistency,
         Algorithm 1); the same per report (their free-will paper, Algorithm 1); or max_x |theta^t_x - theta^(t-1)_x|.
@@ -206,20 +206,21 @@ class Steps:
 
 @dataclass(frozen=True)
 class Discrepancy:
-    """Stop when the fit is as good as chance allows.
+    r"""Stop when the fit is as good as chance allows.
 
-    The deviance has then first fallen to its degrees of freedom. The deviance is 2 sum_z counts_z
-    log(q_z / P(z)) over the reports seen. If the reports are drawn from P, its mean is the number
-    of distinct reports less one for each mechanism, where each is expected often. Where some are
-    expected seldom, as far from all secrets in unbounded noise, its mean is larger: that of sum_z
-    t(n P(z)) over the reports seen, again less one for each mechanism, with t(mu) = E[2 C log(C /
-    mu) given C >= 1] for a Poisson C of mean mu. The rule takes this sum, at the fit in hand, for
-    the degrees of freedom; t is 1 for large mu.
+    The deviance has then first fallen to its degrees of freedom. The deviance is
+    :math:`2\sum_z\mathrm{counts}_z\,\log\frac{q_z}{P(z)}` over the reports seen. If the reports are
+    drawn from P, its mean is the number of distinct reports less one for each mechanism, where each
+    is expected often. Where some are expected seldom, as far from all secrets in unbounded noise,
+    its mean is larger: that of :math:`\sum_{z} t(n\,P(z))` over the reports seen, again less one
+    for each mechanism, with :math:`t(\mu)=\mathbb E\bigl[2C\log\tfrac C\mu\mid C\ge1\bigr]` for a
+    Poisson C of mean :math:`\mu`. The rule takes this sum, at the fit in hand, for the degrees of
+    freedom; t is 1 for large :math:`\mu`.
 
     The means are those of secrets that are a sample themselves. For the distribution of these n
-    users alone they are a little too large, by sum_xz theta_x M_xz^2 / P(z) - 1: much, where the
-    mechanism hardly hides anything. Where nearly every report is different (RAPPOR with many bits)
-    the deviance says nothing about the fit.
+    users alone they are a little too large, by :math:`\sum_{xz} \theta_x\,M_{xz}^{2} / P(z) - 1`:
+    much, where the mechanism hardly hides anything. Where nearly every report is different (RAPPOR
+    with many bits) the deviance says nothing about the fit.
 
     Parameters
     ----------

@@ -93,11 +93,11 @@ class Unfolded(Estimate):
         )
 
     def count_errors(self) -> Floats:
-        """Asymptotic standard errors of `counts`, shape (k,).
+        r"""Asymptotic standard errors of `counts`, shape (k,).
 
-        They are the square roots of the diagonal of the inverse of the observed information sum_z
-        n_z M_xz M_yz / nu_z^2 of the Poisson likelihood; inf where the counts do not determine a
-        number. They take weights for numbers of events.
+        They are the square roots of the diagonal of the inverse of the observed information
+        :math:`\sum_{z} n_{z}\,M_{xz}\,M_{yz} / \nu_{z}^{2}` of the Poisson likelihood; inf where
+        the counts do not determine a number. They take weights for numbers of events.
         """
         return np.asarray(
             np.sqrt(np.diag(carried_over(self._information, np.eye(len(self.distribution)))))
@@ -146,12 +146,16 @@ def unfold(
     tol: float = 1e-9,
     strict: bool = True,
 ) -> Unfolded:
-    """Unfold counts: the most likely numbers behind them, with a proof.
+    r"""Unfold counts: the most likely numbers behind them, with a proof.
 
-    Maximise sum_z n_z log nu_z - nu_z, nu = lambda M + b, over all lambda_x >= 0: counts n_z are
-    Poisson with the means nu_z, lambda_x is the expected number of the secret x, and b_z are
-    expected from elsewhere. Without a background this is `mle`, and the distribution lambda / sum
-    lambda also maximises the likelihood given the number of counts.
+    Maximise
+
+    .. math:: \sum_z n_z\log\nu_z-\nu_z,\qquad\nu=\lambda M+b,
+
+    over all :math:`\lambda_{x} \ge 0`: counts :math:`n_{z}` are Poisson with the means
+    :math:`\nu_{z}`, :math:`\lambda_{x}` is the expected number of the secret x, and :math:`b_{z}`
+    are expected from elsewhere. Without a background this is `mle`, and the distribution
+    :math:`\lambda / \sum \lambda` also maximises the likelihood given the number of counts.
 
     Parameters
     ----------
@@ -159,9 +163,9 @@ def unfold(
         How often each report was seen. Weights or expected counts will do as well as whole numbers.
         Labels of a dict or a Series are those of the reports.
     matrix : array_like, DataFrame, scipy sparse matrix or MatrixMechanism, shape (k, m)
-        M_xz = P(seen as z given x), a row for each secret and a column for each report, as
-        `MatrixMechanism` takes it. A row that sums to less than 1 is taken as it is: its secret is
-        seen with that probability.
+        :math:`M_{xz}` = P(seen as z given x), a row for each secret and a column for each report,
+        as `MatrixMechanism` takes it. A row that sums to less than 1 is taken as it is: its secret
+        is seen with that probability.
     efficiency : array_like or True, optional
         The probability that each secret is seen. The rows must sum to these, or each to 1 (as for
         `MatrixMechanism`). By default, and with True, what the rows sum to.
@@ -176,8 +180,8 @@ def unfold(
     -------
     Unfolded
         An `Estimate` with `counts`, `count_errors()`, `total` and `expected`. `gap` bounds how far
-        the Poisson likelihood is from its maximum over all lambda, in nats per report, and
-        `log_likelihood` is that likelihood without log n_z!.
+        the Poisson likelihood is from its maximum over all :math:`\lambda`, in nats per report, and
+        `log_likelihood` is that likelihood without :math:`\log n_{z}`!.
 
     Raises
     ------
@@ -196,10 +200,13 @@ def unfold(
 
     Notes
     -----
-    Let mu_x = lambda_x e_x be the numbers seen, T their sum, G = max_x g_x with g_x = sum_z n_z M_xz / (e_x nu_z), and
-    c = sum_z n_z b_z / nu_z. For any mu*, by Jensen, sum_z n_z log(nu*_z / nu_z) <= n log((T* G + c) / n), and the
-    largest value of this less T* - T is n log G - n + c / G + T (for c <= n G): the gap. For a given T the problem is
-    that of `mle` with the matrix M / e + b / T, and T is found from T = n - c.
+    Let :math:`\mu_{x} = \lambda_{x}\,e_{x}` be the numbers seen, T their sum, G =
+    :math:`\max_{x} g_x` with :math:`g_x` = :math:`\sum_{z} n_{z}\,M_{xz} / (e_{x}\,\nu_{z})`, and
+    :math:`c = \sum_{z} n_{z}\,b_{z} / \nu_{z}`. For any :math:`\mu`*, by Jensen,
+    :math:`\sum_{z} n_{z}` log(:math:`\nu`*_z / nu_z) <= n :math:`\log ((T \cdot G + c) / n)`, and
+    the largest value of this less T* - T is :math:`n\,\log G - n + c / G + T` (for
+    :math:`c \le n\,G`): the gap. For a given T the problem is that of `mle` with the matrix M / e +
+    b / T, and T is found from T = n - c.
 
     References
     ----------

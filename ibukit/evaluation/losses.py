@@ -16,11 +16,12 @@ from ibukit.estimate.result import Estimate, distribution_on
 
 
 def emd(p: ArrayLike, q: ArrayLike, alphabet: Alphabet | int, *, strict: bool = True) -> float:
-    """Earth mover's distance, in the unit of the alphabet.
+    r"""Earth mover's distance, in the unit of the alphabet.
 
-    min sum_xy T_xy d(x, y) over T >= 0 with row sums p and column sums q. On a line in closed form,
-    sum_x |P(x) - Q(x)| with P, Q the distribution functions; on other alphabets exactly, by POT's
-    network simplex.
+    .. math:: \min_{T\ge0}\sum_{xy}T_{xy}\,d(x,y)
+
+    with row sums p and column sums q. On a line in closed form, :math:`\sum_x|P(x)-Q(x)|` with P, Q
+    the distribution functions; on other alphabets exactly, by POT's network simplex.
 
     Parameters
     ----------
@@ -97,9 +98,11 @@ def _transport(supply: Floats, demand: Floats, distances: Floats, strict: bool) 
 
 
 def total_variation(p: ArrayLike, q: ArrayLike) -> float:
-    """Total variation distance between two distributions.
+    r"""Total variation distance between two distributions.
 
-    It is the max over events of |p(A) - q(A)| = sum_x |p_x - q_x| / 2.
+    It is the
+
+    .. math:: \max_A|p(A)-q(A)|=\tfrac12\sum_x|p_x-q_x|.
 
     Parameters
     ----------
@@ -128,7 +131,7 @@ def total_variation(p: ArrayLike, q: ArrayLike) -> float:
 
 
 def squared_l2(p: ArrayLike, q: ArrayLike) -> float:
-    """Squared Euclidean distance: sum_x (p_x - q_x)^2.
+    r"""Squared Euclidean distance: :math:`\sum_x(p_x-q_x)^2`.
 
     Parameters
     ----------

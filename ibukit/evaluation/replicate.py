@@ -59,7 +59,7 @@ def replicate(
     losses: Mapping[str, Loss] | None = None,
     client: Client | None = None,
 ) -> pd.DataFrame:
-    """Repeat an experiment: reports, estimates and their losses.
+    r"""Repeat an experiment: reports, estimates and their losses.
 
     Each time: tally ~ mechanism.simulate(population.counts), then each estimator on that tally,
     then its losses. The secrets are fixed, the reports are drawn anew in each repetition, and all
@@ -73,8 +73,8 @@ def replicate(
         Over that alphabet; no two of the same class and epsilon or of the same name, as the table
         could not tell these apart.
     estimators : mapping from str to callable
-        From a tally to an `Estimate` or a distribution, shape (k,): ``ik.mle``, ``partial(ik.ibu,
-        stop=ik.Steps(10))``, a lambda. Nothing random.
+        From a tally to an `Estimate` or a distribution, shape (k,): ``ik.mle``,
+        ``partial(ik.ibu, stop=ik.Steps(10))``, a :math:`\lambda`. Nothing random.
     repetitions : int
         Of each mechanism.
     seed : int
@@ -129,11 +129,12 @@ def replicate(
 
     Notes
     -----
-    Repetition r of a mechanism draws from ``SeedSequence(seed, spawn_key=(*words, r))``, where the four words are a
-    digest of the mechanism's recorded name and parameters; of a matrix, of a weighted mean of its entries in steps of
-    2^-16, so that last digits do not decide. So a row depends on `seed`, population, mechanism, estimator and r only:
-    not on `n_jobs` or `client`, on the order, on what else is asked for or on how many repetitions. Linear algebra runs
-    on one thread.
+    Repetition r of a mechanism draws from ``SeedSequence(seed, spawn_key=(*words, r))``, where the
+    four words are a digest of the mechanism's recorded name and parameters; of a matrix, of a
+    weighted mean of its entries in steps of :math:`2^{-16}`, so that last digits do not decide. So
+    a row depends on `seed`, population, mechanism, estimator and r only: not on `n_jobs` or
+    `client`, on the order, on what else is asked for or on how many repetitions. Linear algebra
+    runs on one thread.
 
     An error in an estimator is raised with a note that says which mechanism, estimator and
     repetition it was.

@@ -17,7 +17,7 @@ from ibukit.tally.tally import Tally, TallyPart, check_tally
 
 @dataclass(frozen=True, eq=False)
 class Concavity(arguments.ReadOnlyArrays):
-    """Whether L is strictly concave, with the evidence.
+    r"""Whether L is strictly concave, with the evidence.
 
     It is true or false as `strictly_concave` is.
 
@@ -31,8 +31,8 @@ class Concavity(arguments.ReadOnlyArrays):
         Dimension of the differences of distributions that the reports seen can tell from 0, at most
         k - 1.
     direction : ndarray, shape (k,), or None
-        Where not strictly concave: w with sum w = 0, sum |w| = 2 and w G = 0, along which L does
-        not change.
+        Where not strictly concave: w with :math:`\sum w = 0`, :math:`\sum |w| = 2` and w G = 0,
+        along which L does not change.
     reason : str
 
     Examples
@@ -58,14 +58,15 @@ class Concavity(arguments.ReadOnlyArrays):
 
 
 def strictly_concave(tally: Tally) -> Concavity:
-    """Whether the log-likelihood of these reports is strictly concave.
+    r"""Whether the log-likelihood of these reports is strictly concave.
 
-    It is if w = 0 is the only w with sum w = 0 and w G = 0, where G has a column for every report
-    seen. L is strictly concave where it is finite exactly then, because L(theta + t w) is constant
-    in t where w G = 0 and strictly concave in t where not. Equivalently the matrix of G and the
-    ones vector has rank k. k-RR, geometric noise on a line (at least k - 1 distinct reports, those
-    beyond an end counting as that end) and unary encodings (the bit rows, first over the field with
-    two elements, then over the reals) are answered without the matrix G.
+    It is if w = 0 is the only w with :math:`\sum w = 0` and w G = 0, where G has a column for every
+    report seen. L is strictly concave where it is finite exactly then, because
+    :math:`L(\theta + t\,w)` is constant in t where w G = 0 and strictly concave in t where not.
+    Equivalently the matrix of G and the ones vector has rank k. k-RR, geometric noise on a line (at
+    least k - 1 distinct reports, those beyond an end counting as that end) and unary encodings (the
+    bit rows, first over the field with two elements, then over the reals) are answered without the
+    matrix G.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ class Answer(Enum):
 
 @dataclass(frozen=True)
 class Condition:
-    """One condition of the theorem.
+    r"""One condition of the theorem.
 
     Attributes
     ----------
@@ -46,8 +46,8 @@ class Condition:
         NOT_BY_THIS_ROUTE where the condition fails, but the conclusion can be reached without it.
     reason : str
     bound : float or None
-        Of dominance, where it holds: a number that E[sup_phi |log P(Z given phi)|] does not exceed,
-        in nats.
+        Of dominance, where it holds: a number that E[sup_phi :math:`|\log P(Z \mid \phi)|`] does
+        not exceed, in nats.
 
     Examples
     --------
@@ -139,10 +139,10 @@ class Consistency:
 
 
 def consistency(mechanism: Mechanism | ArrayLike) -> Consistency:
-    """Check whether the estimate tends to the truth as n grows.
+    r"""Check whether the estimate tends to the truth as n grows.
 
-    The estimate is argmax_theta sum_i log P(Z_i given theta), the limit one in probability. With
-    P(z given phi) = sum_x phi_x M_xz and theta the truth:
+    The estimate is :math:`\arg\max_\theta\sum_i\log P(Z_i\mid\theta)`, the limit one in
+    probability. With :math:`P(z\mid\phi)=\sum_x\phi_x M_{xz}` and :math:`\theta` the truth:
 
     1. identification: P(. given phi) = P(. given theta) only if phi = theta;
     2. compactness: the distributions phi of the secrets form a compact set;
@@ -151,10 +151,10 @@ def consistency(mechanism: Mechanism | ArrayLike) -> Consistency:
 
     Together they are sufficient. The first is necessary: of two distributions with the same law of
     reports no estimator can find both. On a finite alphabet it is also enough. Where some secret
-    never gives a report that others give, 3 and 4 fail, because log P is minus infinity there; but
-    log P <= 0 needs no bound from below: by the one-sided argument [wald]_ [vaart]_ it is enough
-    that it is upper semicontinuous, on a compact set, with E[log P(Z given theta)], minus the
-    entropy of the report, finite.
+    never gives a report that others give, 3 and 4 fail, because :math:`\log P` is minus infinity
+    there; but :math:`\log P \le 0` needs no bound from below: by the one-sided argument [wald]_
+    [vaart]_ it is enough that it is upper semicontinuous, on a compact set, with
+    :math:`E[\log P(Z \mid \theta)]`, minus the entropy of the report, finite.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ MAX_NEWTON_STEPS = 200
 
 @dataclass(frozen=True, eq=False)
 class FixedPoint(arguments.ReadOnlyArrays):
-    """A distribution that the iterative Bayesian update does not move.
+    r"""A distribution that the iterative Bayesian update does not move.
 
     Attributes
     ----------
@@ -38,10 +38,10 @@ class FixedPoint(arguments.ReadOnlyArrays):
     support : ndarray of int
         Codes of the secrets with positive probability.
     is_mle : bool
-        Whether it maximises the likelihood: g_x <= 1 for all x, within rounding (a gap of at most
-        1e-9 nats).
+        Whether it maximises the likelihood: :math:`g_x` <= 1 for all x, within rounding (a gap of
+        at most 1e-9 nats).
     largest_ratio : float
-        max_x g_x; its logarithm is the `gap`.
+        :math:`\max_{x} g_x`; its logarithm is the `gap`.
     dimension : int
         0 where it is the only fixed point with this support, otherwise the dimension of the set of
         them.
@@ -73,15 +73,16 @@ class FixedPoint(arguments.ReadOnlyArrays):
 
 
 def fixed_points(tally: Tally, *, strict: bool = True) -> tuple[FixedPoint, ...]:
-    """Find every fixed point of the iterative Bayesian update.
+    r"""Find every fixed point of the iterative Bayesian update.
 
-    They are the theta with theta_x g_x = theta_x for all x, where g_x = sum_z q_z M_xz / (theta
-    M)_z. The iterative Bayesian update replaces theta_x by theta_x g_x, so theta is fixed exactly
-    when g_x = 1 on its support, which is to say: when it maximises the likelihood among the
-    distributions with no mass elsewhere. It is a maximum likelihood estimate exactly when g_x <= 1
-    for the other secrets, too. So each face of the simplex (each of the 2^k - 1 possible supports)
-    holds fixed points with full support there exactly if the likelihood restricted to it has a
-    maximiser in its relative interior; and then those are all of its maximisers there.
+    They are the :math:`\theta` with :math:`\theta_x\,g_x` = :math:`\theta_x` for all x, where
+    :math:`g_x=\sum_z q_z\,\frac{M_{xz}}{(\theta M)_z}`. The iterative Bayesian update replaces
+    :math:`\theta_x` by :math:`\theta_x\,g_x`, so :math:`\theta` is fixed exactly when :math:`g_x` =
+    1 on its support, which is to say: when it maximises the likelihood among the distributions with
+    no mass elsewhere. It is a maximum likelihood estimate exactly when :math:`g_x` <= 1 for the
+    other secrets, too. So each face of the simplex (each of the :math:`2^{k} - 1` possible
+    supports) holds fixed points with full support there exactly if the likelihood restricted to it
+    has a maximiser in its relative interior; and then those are all of its maximisers there.
 
     Parameters
     ----------
@@ -104,14 +105,15 @@ def fixed_points(tally: Tally, *, strict: bool = True) -> tuple[FixedPoint, ...]
         If there are more than 12 secrets.
     ConvergenceError
         With `strict`, if of some support it is neither proved that it has none nor one found with
-        g_x within 1e-12 of 1. The others are the error's `estimate`.
+        :math:`g_x` within 1e-12 of 1. The others are the error's `estimate`.
 
     Notes
     -----
-    A distribution under which some report seen is impossible is not in the map's domain (g would be infinite) and is
-    left out, as are vertices of that kind. What is returned is certified: on the support g_x is within 1e-12 of 1, by
-    Newton's method from the maximiser that an interior point method finds. A probability counts as 0 where errors of
-    1e-13 in g could account for it (in ill-conditioned channels, where it is below 1e-9).
+    A distribution under which some report seen is impossible is not in the map's domain (g would be
+    infinite) and is left out, as are vertices of that kind. What is returned is certified: on the
+    support :math:`g_x` is within 1e-12 of 1, by Newton's method from the maximiser that an interior
+    point method finds. A probability counts as 0 where errors of 1e-13 in g could account for it
+    (in ill-conditioned channels, where it is below 1e-9).
 
     References
     ----------

@@ -31,7 +31,7 @@ from ibukit.mechanisms.points import LinearLaplacePoints, PlanarLaplacePoints, P
 
 @dataclass(frozen=True, eq=False)
 class Identifiability(arguments.ReadOnlyArrays):
-    """Whether theta -> theta M is one-to-one, with the evidence.
+    r"""Whether :math:`\theta` -> :math:`\theta M` is one-to-one, with the evidence.
 
     It is true or false as `identifiable` is.
 
@@ -43,9 +43,9 @@ class Identifiability(arguments.ReadOnlyArrays):
     rank : int
         How many of its columns are independent.
     null_vector : ndarray, shape (k,), or None
-        Where not identifiable: w with w M = 0, sum w = 0 and sum |w| = 2. Its positive part and
-        minus its negative part are two distributions without a common secret under which every
-        report is equally probable. The first of its largest entries is positive.
+        Where not identifiable: w with w M = 0, :math:`\sum w = 0` and :math:`\sum |w| = 2`. Its
+        positive part and minus its negative part are two distributions without a common secret
+        under which every report is equally probable. The first of its largest entries is positive.
     reason : str
 
     Examples
@@ -85,14 +85,14 @@ class Identifiability(arguments.ReadOnlyArrays):
 
 
 def identifiable(mechanism: Mechanism | ArrayLike) -> Identifiability:
-    """Whether different distributions always give different reports.
+    r"""Whether different distributions always give different reports.
 
-    That is whether theta M = phi M implies theta = phi for all distributions theta, phi: rank M =
-    k. It is the condition without which no estimator is consistent at every theta, and with which
-    the maximum likelihood estimate is. k-RR, unary encodings (RAPPOR, OUE), subset selection,
-    geometric and Gaussian noise, and Laplace noise whose reports are points are answered by theory,
-    at any size; other mechanisms by the singular values of their matrix, to the rounding of
-    doubles.
+    That is whether :math:`\theta M` = phi M implies :math:`\theta = \phi` for all distributions
+    :math:`\theta`, :math:`\phi`: rank M = k. It is the condition without which no estimator is
+    consistent at every :math:`\theta`, and with which the maximum likelihood estimate is. k-RR,
+    unary encodings (RAPPOR, OUE), subset selection, geometric and Gaussian noise, and Laplace noise
+    whose reports are points are answered by theory, at any size; other mechanisms by the singular
+    values of their matrix, to the rounding of doubles.
 
     Parameters
     ----------
@@ -114,10 +114,12 @@ def identifiable(mechanism: Mechanism | ArrayLike) -> Identifiability:
 
     Notes
     -----
-    Theory: k-RR is (1 - s) 11^T / k + s I with s > 0. The columns e^(-eps |x - z|) of geometric noise on a line have
-    a tridiagonal inverse, on whatever integers x; in the plane e^(-eps |x - z|) is strictly positive definite for
-    distinct points [schoenberg]_. Of a unary encoding's columns those of the rows with one bit set suffice. The columns
-    of two sets of subset selection that differ in one element, x here and y there, differ by a multiple of e_x - e_y.
+    Theory: k-RR is :math:`(1 - s)\,11^{\top} / k + s` I with s > 0. The columns
+    :math:`e^{-\varepsilon\,|x - z|}` of geometric noise on a line have a tridiagonal inverse, on
+    whatever integers x; in the plane :math:`e^{-\varepsilon\,|x - z|}` is strictly positive
+    definite for distinct points [schoenberg]_. Of a unary encoding's columns those of the rows with
+    one bit set suffice. The columns of two sets of subset selection that differ in one element, x
+    here and y there, differ by a multiple of :math:`e_{x} - e_{y}`.
 
     References
     ----------

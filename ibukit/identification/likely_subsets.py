@@ -43,11 +43,11 @@ def dominated(
 ) -> NDArray[np.bool_]:
     """Which secrets are less likely than another, whatever was reported.
 
-    These are the x' with M_x'z <= M_xz for all reports z seen, and < for one of them, for some x.
-    No maximum likelihood estimate gives them mass: what it gave to x' would be better placed at x.
-    On a finite alphabet the other secrets are thus a likely subset, the smallest in the paper's
-    sense: each of those left out is dominated by one that stays, because a chain of ever better
-    secrets ends.
+    These are the x' with :math:`M_{x}`'z <= :math:`M_{xz}` for all reports z seen, and < for one of
+    them, for some x. No maximum likelihood estimate gives them mass: what it gave to x' would be
+    better placed at x. On a finite alphabet the other secrets are thus a likely subset, the
+    smallest in the paper's sense: each of those left out is dominated by one that stays, because a
+    chain of ever better secrets ends.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def dominated(
     Raises
     ------
     TooLarge
-        If k secrets on s distinct reports make more than 2^25 probabilities.
+        If k secrets on s distinct reports make more than :math:`2^{25}` probabilities.
     AlphabetMismatch, ImpossibleReport, ValueError
         If the reports are not the mechanism's, or none.
 
@@ -86,13 +86,13 @@ def dominated(
 
 
 def likely_subset(mechanism: Mechanism, reports: ArrayLike, *, codes: bool = False) -> Ints:
-    """Secrets that carry all mass of every maximum likelihood estimate.
+    r"""Secrets that carry all mass of every maximum likelihood estimate.
 
     This is proven for each secret that is left out. An estimate over these secrets alone, with 0
     for all others, is one over the whole alphabet, and its certificate is one over the whole
     alphabet. What is left out is either dominated by a single secret (see `dominated`), or by a
-    mixture: sum_x w_x M_xz >= M_x'z for all reports z seen, with > for one of them, for weights w
-    that sum to at most 1.
+    mixture: :math:`\sum_x w_x M_{xz}\ge M_{x'z}` for all reports z seen, with > for one of them,
+    for weights w that sum to at most 1.
 
     Parameters
     ----------
@@ -119,22 +119,24 @@ def likely_subset(mechanism: Mechanism, reports: ArrayLike, *, codes: bool = Fal
     -----
     - `RandomizedResponse`: the values reported. Any of them dominates all that were not.
     - `LinearGeometric`, `TruncatedGeometric`, `Exponential` on a `Line`: the values reported (those beyond an end
-      count as the end). There M_xz = f_z g_x e^(-c|x - z|) with g = 1, or g_x = 1 / N_x and c = eps
-      / 2 for the exponential mechanism. Let x lie between two neighbouring reports a < b. As e^(cx)
-      and e^(-cx) are interpolated exactly by A = sinh(c (b - x)) / sinh(c (b - a)) and B = sinh(c
-      (x - a)) / sinh(c (b - a)), M_xz = A (g_x / g_a) M_az + B (g_x / g_b) M_bz for every report z.
-      These weights sum to less than 1: for g = 1 because cosh is convex; for the exponential
-      mechanism because N is a sum of terms e^(-c|x - y|) of which those with y <= a or y >= b are
-      interpolated, and those with y in between, among them y = x, exceed the interpolation. So the
-      mixture of a and b, scaled to sum 1, gives every report more. Beyond the last report b M_xz =
-      e^(-c(x - b)) (g_x / g_b) M_bz, and N_b < e^(c(x - b)) N_x. That the nearer value is the
-      likelier one, which the exponential mechanism need not fulfil on a line that ends, is not
-      used.
+      count as the end). There :math:`M_{xz}` = f_z :math:`g_x` e^(-c|x - z|) with g = 1, or
+      :math:`g_x` = 1 / N_x and :math:`c = \varepsilon / 2` for the exponential mechanism. Let x lie
+      between two neighbouring reports a < b. As :math:`e^{cx}` and :math:`e^{-cx}` are interpolated
+      exactly by A = sinh(c (b - x)) / sinh(c (b - a)) and B = sinh(c (x - a)) / sinh(c (b - a)),
+      :math:`M_{xz}` = A :math:`(g_{x} / g_{a})\,M_{az} + B\,(g_{x} / g_{b})\,M_{bz}` for every
+      report z. These weights sum to less than 1: for g = 1 because cosh is convex; for the
+      exponential mechanism because N is a sum of terms :math:`e^{-c|x-y|}` of which those with
+      :math:`y \le a` or :math:`y \ge b` are interpolated, and those with y in between, among them y
+      = x, exceed the interpolation. So the mixture of a and b, scaled to :math:`\sum 1`, gives
+      every report more. Beyond the last report b :math:`M_{xz}` = e^(-c(x - b))
+      :math:`(g_{x} / g_{b})\,M_{bz}`, and :math:`N_{b} < e^{c(x - b)}\,N_{x}`. That the nearer
+      value is the likelier one, which the exponential mechanism need not fulfil on a line that
+      ends, is not used.
     - `LinearLaplace`: from the least to the largest report.
     - `PlanarGeometric`: the cells that no cell dominates, found without comparing pairs. They lie in the bounding
-      box of the reports and within delta' = sqrt(delta^2 + 2 delta d_max) of their convex hull (see
-      `likely_region`). Where reports lie outside the grid, the cells of the grid that are in their
-      bounding box or nearest to it.
+      box of the reports and within :math:`\delta'=\sqrt{\delta^2+2\,\delta\,d_{\max}}` of their
+      convex hull (see `likely_region`). Where reports lie outside the grid, the cells of the grid
+      that are in their bounding box or nearest to it.
     - `TruncatedPlanarGeometric`, `PlanarLaplace`: the cells in the bounding box of the reports: a step towards it
       along an axis makes every report more likely, also those at a border, which stand for all
       beyond. A strip around the hull with the margin of a grid without an end (`likely_region`)
@@ -184,14 +186,14 @@ def _likely(part: TallyPart) -> Ints:
 
 
 def likely_region(grid: Grid, reports: ArrayLike) -> Polygon:
-    """The paper's region around the reported cells, widened by a margin.
+    r"""The paper's region around the reported cells, widened by a margin.
 
-    It is the convex hull of reported cells' centres, grown by delta' = sqrt(delta^2 + 2 delta
-    d_max) in all directions. delta is half the diagonal of a cell, as on a grid without an end,
-    d_max the largest distance between two reports. Where the probability of every report falls with
-    its distance and all reports lie in the grid, cells outside are dominated by the one nearest to
-    where the way to the hull meets it. Truncated noise is not of that kind: there this region may
-    miss the maximum.
+    It is the convex hull of reported cells' centres, grown by
+    :math:`\delta'=\sqrt{\delta^2+2\,\delta\,d_{\max}}` in all directions. :math:`\delta` is half
+    the diagonal of a cell, as on a grid without an end, :math:`d_{\mathrm{max}}` the largest
+    distance between two reports. Where the probability of every report falls with its distance and
+    all reports lie in the grid, cells outside are dominated by the one nearest to where the way to
+    the hull meets it. Truncated noise is not of that kind: there this region may miss the maximum.
 
     Parameters
     ----------

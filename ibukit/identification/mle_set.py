@@ -77,7 +77,7 @@ class MleSet(arguments.ReadOnlyArrays):
         return np.asarray(self.upper - self.lower <= WIDTH_OF_A_POINT)
 
     def bounds(self, weights: ArrayLike, *, strict: bool = True) -> tuple[float, float]:
-        """Least and greatest sum_x weights_x theta_x over all MLEs.
+        r"""Least and greatest sum_x weights_x :math:`\theta_x` over all MLEs.
 
         With weights 0 and 1 the probability of an event, with the secrets' values the mean: what
         the reports say of a sum, even where they do not determine its terms.
@@ -125,9 +125,9 @@ class MleSet(arguments.ReadOnlyArrays):
         return min(ends), max(ends)
 
     def distance(self, theta: ArrayLike, *, strict: bool = True) -> float:
-        """Total variation distance from a distribution to the nearest MLE.
+        r"""Total variation distance from a distribution to the nearest MLE.
 
-        It is the min over phi of sum_x |theta_x - phi_x| / 2.
+        It is the min over :math:`\phi` of :math:`\sum_{x} |\theta_{x} - \phi_{x}| / 2`.
 
         Parameters
         ----------
@@ -169,14 +169,15 @@ class MleSet(arguments.ReadOnlyArrays):
 
 
 def mle_set(tally: Tally, *, strict: bool = True) -> MleSet:
-    """All maximum likelihood estimates of a tally, as a polytope.
+    r"""All maximum likelihood estimates of a tally, as a polytope.
 
-    The maximisers of L(theta) = sum_z counts_z log (theta G)_z are {theta on the simplex : theta G
-    = theta_hat G}. L is strictly concave in the fitted probabilities theta G, so all MLEs share
-    those of one of them, theta_hat, and with them the ratios g_x; and none has mass where g_x < 1.
-    Of the secrets that are left, linear programmes give the range of each probability. Where it is
-    a point, the reports determine it; where not, no estimator can tell from these reports alone,
-    and a single estimate hides it.
+    The maximisers of :math:`L(\theta)=\sum_z\mathrm{counts}_z\,\log(\theta G)_z` are
+    :math:`\{\theta\text{ on the simplex}:\theta G=\hat\theta G\}`. L is strictly concave in the
+    fitted probabilities :math:`\theta\,G`, so all MLEs share those of one of them, theta_hat, and
+    with them the ratios :math:`g_x`; and none has mass where :math:`g_x` < 1. Of the secrets that
+    are left, linear programmes give the range of each probability. Where it is a point, the reports
+    determine it; where not, no estimator can tell from these reports alone, and a single estimate
+    hides it.
 
     Parameters
     ----------
@@ -200,11 +201,13 @@ def mle_set(tally: Tally, *, strict: bool = True) -> MleSet:
 
     Notes
     -----
-    The secrets without mass are found with a proof. Let the gap of theta_hat be G and p its fit, and u_z = p_z / p*_z
-    with the fit p* of the MLEs. Then sum_z q_z h(u_z) <= G with h(u) = u - 1 - log u [1]_, hence abs(u_z - 1) <= r_z
-    where h(1 + r_z) = G / q_z, and g*_x <= sum_z q_z M_xz (1 + r_z) / p_z; a secret where that is below 1 has mass 0 in
-    every MLE. Under k-RR and under geometric noise on a line the MLE charges reported values only, whose rows are
-    independent: it is always unique, even where L is not strictly concave.
+    The secrets without mass are found with a proof. Let the gap of theta_hat be G and p its fit,
+    and :math:`u_z=p_z/p^*_z` with the fit p* of the MLEs. Then :math:`\sum_{z} q_z\,h(u_{z}) \le G`
+    with :math:`h(u) = u - 1 - \log u` [1]_, hence abs(:math:`u_{z} - 1`) <= r_z where
+    h(:math:`1 + r_{z}`) = G / :math:`q_z`, and g*_x <=
+    :math:`\sum_{z} q_z\,M_{xz}\,(1 + r_{z}) / p_{z}`; a secret where that is below 1 has mass 0 in
+    every MLE. Under k-RR and under geometric noise on a line the MLE charges reported values only,
+    whose rows are independent: it is always unique, even where L is not strictly concave.
 
     .. [1] sum q log u <= sum q (u - 1) - sum q h(u), and sum q (u - 1) = sum_x theta_hat_x g*_x - 1 <= 0.
 

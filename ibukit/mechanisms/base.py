@@ -274,7 +274,7 @@ class Mechanism(arguments.ReadOnlyArrays, ABC):
         Raises
         ------
         TooLarge
-            If reports are drawn one by one, and the users are more than 2^28.
+            If reports are drawn one by one, and the users are more than :math:`2^{28}`.
         """
         rng = arguments.generator(rng)
         counts = aligned_counts("secret_counts", secret_counts, self.alphabet)
@@ -462,7 +462,7 @@ class FiniteMechanism(Mechanism):
         return np.asarray(self.make_matrix(), dtype=np.float64)
 
     def matrix(self) -> Floats:
-        r"""The channel matrix :math:`M_{xz}=P(z\mid x)`, shape (k, m), read-only; rows sum to 1."""
+        r"""Channel matrix of :math:`P(z\mid x)`, shape (k, m), read-only; rows sum to 1."""
         return arguments.frozen(self._matrix)
 
     def _row(self, secret: int) -> Floats:
@@ -499,13 +499,13 @@ class FiniteMechanism(Mechanism):
         return arguments.codes("reports", reports, self.m)
 
     def tally_counts(self, counts: ArrayLike, *, weighted: bool = False) -> Tally:
-        """The tally of reports that are already counted.
+        r"""The tally of reports that are already counted.
 
         Weights, as surveys have them, count as numbers of people. Estimates and their gaps are then
         those of the weighted likelihood. Standard errors are about right if the weights w of all
-        people sum to the effective sample size (sum w)^2 / sum w^2: scale them so first, or divide
-        the errors by the root of that over sum w. What depends on whole counts (posteriors,
-        `Discrepancy`) refuses weights.
+        people sum to the effective sample :math:`\mathrm{size}\,(\sum w)^{2} / \sum w^{2}`: scale
+        them so first, or divide the errors by the root of that over :math:`\sum w`. What depends on
+        whole counts (posteriors, `Discrepancy`) refuses weights.
 
         Parameters
         ----------

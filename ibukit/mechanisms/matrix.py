@@ -29,11 +29,12 @@ from ibukit.tally.tally import Tally
 
 @dataclass(frozen=True, eq=False)
 class MatrixMechanism(FiniteMechanism):
-    """P(z given x) = M_xz for any row-stochastic matrix M of shape (k, m).
+    r""":math:`P(z\mid x)=M_{xz}` for any row-stochastic matrix M of shape (k, m).
 
-    With `efficiency`, reports may get lost: secret x is seen with probability e_x = sum_z M_xz < 1,
-    and nobody counts how many were not. What is seen has then the distribution p_z = (theta M)_z /
-    sum_x theta_x e_x, and estimates are of theta, the distribution of all secrets (see Notes).
+    With `efficiency`, reports may get lost: secret x is seen with probability
+    :math:`e_x=\sum_z M_{xz}<1`, and nobody counts how many were not. What is seen has then the
+    distribution :math:`p_z=\frac{(\theta M)_z}{\sum_x\theta_x e_x}`, and estimates are of
+    :math:`\theta`, the distribution of all secrets (see Notes).
 
     Parameters
     ----------
@@ -47,9 +48,9 @@ class MatrixMechanism(FiniteMechanism):
         The m reports; by default the labels of a DataFrame's columns, or the secrets if there are
         as many, or Line(0, m - 1).
     efficiency : True, float, array_like, dict or Series, optional
-        The probability e_x that a secret x is seen at all, above 0. True for the sums of the rows.
-        The rows must sum to these, or each to 1: they are then the probabilities among those seen,
-        and are multiplied by e_x.
+        The probability :math:`e_{x}` that a secret x is seen at all, above 0. True for the sums of
+        the rows. The rows must sum to these, or each to 1: they are then the probabilities among
+        those seen, and are multiplied by :math:`e_{x}`.
     normalize : bool
         Divide each row by its sum (times its efficiency), if it is off by rounding, at most 1e-4:
         for matrices of 32 bits or of few digits. By default nothing is changed.
@@ -67,14 +68,17 @@ class MatrixMechanism(FiniteMechanism):
 
     Notes
     -----
-    With phi_x = theta_x e_x / sum_y theta_y e_y, the distribution of the secrets among those seen,
-    p = phi M / e has row-stochastic entries, and theta_x is proportional to phi_x / e_x. The map
-    between theta and phi is one to one, so theta maximises the likelihood of the reports seen if
-    and only if its phi does, and within the same gap: the certificate of an estimate holds for
-    theta. It is also the theta of the largest Poisson likelihood of the counts, sum_z n_z log nu_z
-    - nu_z with nu = N theta M, over all N and theta together: given theta, the best N is that with
-    sum_z nu_z = sum_z n_z, and what is left is the likelihood of the reports seen. If the number of
-    lost reports is known, use it: count them in a column 1 - e of their own, without `efficiency`.
+    With :math:`\phi_{x}` = :math:`\theta_x\,e_{x} / \sum_{y} \theta_{y}\,e_{y}`, the distribution
+    of the secrets among those seen, :math:`p = \phi\,M / e` has row-stochastic entries, and
+    :math:`\theta_x` is proportional to :math:`\phi_{x} / e_{x}`. The map between :math:`\theta` and
+    :math:`\phi` is one to one, so :math:`\theta` maximises the likelihood of the reports seen if
+    and only if its :math:`\phi` does, and within the same gap: the certificate of an estimate holds
+    for :math:`\theta`. It is also the :math:`\theta` of the largest Poisson likelihood of the
+    counts, :math:`\sum_{z} n_{z}\,\log \nu_{z} - \nu_{z}` with :math:`\nu = N\,\theta M`, over all
+    N and :math:`\theta` together: given :math:`\theta`, the best N is that with
+    :math:`\sum_{z} \nu_{z} = \sum_{z} n_{z}`, and what is left is the likelihood of the reports
+    seen. If the number of lost reports is known, use it: count them in a column 1 - e of their own,
+    without `efficiency`.
 
     References
     ----------
@@ -228,7 +232,7 @@ class MatrixMechanism(FiniteMechanism):
 
     @override
     def forward(self, theta: ArrayLike) -> Floats:
-        """Probability of each report, theta M, shape (m,).
+        r"""Probability of each report, :math:`\theta M`, shape (m,).
 
         The secrets are distributed as `theta`. Where reports get lost, they sum to the share that
         is seen.
@@ -317,7 +321,9 @@ def as_mechanism(mechanism: Mechanism | ArrayLike) -> Mechanism:
 
 
 def compose(mechanism: FiniteMechanism, channel: FiniteMechanism | ArrayLike) -> MatrixMechanism:
-    """Post-process every report by another channel: (M C)_xw = sum_z M_xz C_zw.
+    r"""Post-process every report by another channel.
+
+    .. math:: (MC)_{xw}=\sum_z M_{xz}\,C_{zw}.
 
     Post-processing never weakens the privacy of `mechanism`; it can destroy what makes the secrets'
     distribution identifiable, as when the reports of a 5 x 5 grid are truncated to 4 x 4 cells.

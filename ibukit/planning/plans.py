@@ -59,13 +59,13 @@ def plan(
     *,
     rng: Generator | None = None,
 ) -> Plan | Plans:
-    """How many reports it takes for intervals of a given width.
+    r"""How many reports it takes for intervals of a given width.
 
-    The smallest n with 2 z sqrt(v / n) <= width, z the normal quantile at (1 + level) / 2. v is the
-    variance of the best estimate of w . theta from one report, for the question of which it is
-    largest:
+    The smallest n with :math:`2z\sqrt{v/n}\le\mathrm{width}`, z the normal quantile at (1 + level)
+    / 2. v is the variance of the best estimate of :math:`w \cdot \theta` from one report, for the
+    question of which it is largest:
 
-        v(theta) = min over u with M u = w of sum_z p_z u_z^2 - (w . theta)^2,    p = theta M,
+    .. math:: v(\theta)=\min_{u:\,Mu=w}\;\sum_z p_z u_z^2-(w\cdot\theta)^2,\qquad p=\theta M,
 
     which is w C w with C the inverse Fisher information, `theory.asymptotic_mse` being its trace.
     Near a distribution it is taken there; without one it is the largest over all distributions.
@@ -80,9 +80,9 @@ def plan(
     level : float
         Strictly between 0 and 1.
     of : array_like, shape (k,) or (questions, k), optional
-        Weights w of the questions w . theta: 1 inside a region and 0 outside, or the values for
-        their mean. A mapping or Series is one question with weights by label, 0 for the labels that
-        it has not. By default each single probability.
+        Weights w of the questions :math:`w \cdot \theta`: 1 inside a region and 0 outside, or the
+        values for their mean. A mapping or Series is one question with weights by label, 0 for the
+        labels that it has not. By default each single probability.
     near : array_like, shape (k,), Estimate, Dataset, mapping or Series, optional
         The distribution that is expected. By default the worst case, whatever the distribution.
     rng : numpy.random.Generator, optional
@@ -119,13 +119,14 @@ def plan(
     `level` in the limit of many reports, at distributions without zeros. Where `near` has zeros v is its limit from
     inside. There the maximum likelihood estimate is not normal: it never goes below 0, and is 0 about half of the time.
 
-    Worst case: each u bounds v from above at every distribution, by sum_x theta_x c_x - (w .
-    theta)^2 with c_x = sum_z M_xz u_z^2, of which the maximum is found exactly. v is concave, so at
-    the worst theta its own u gives the bound v itself. k-RR, geometric noise on a line and every
-    matrix with independent columns have one u. Otherwise Newton's method climbs v inside the
+    Worst case: each u bounds v from above at every distribution, by
+    :math:`\sum_{x} \theta_x\,c_{x} - (w \cdot \theta)^{2}` with :math:`c_{x}` =
+    :math:`\sum_{z} M_{xz}\,u_{z}^{2}`, of which the maximum is found exactly. v is concave, so at
+    the worst :math:`\theta` its own u gives the bound v itself. k-RR, geometric noise on a line and
+    every matrix with independent columns have one u. Otherwise Newton's method climbs v inside the
     simplex until bound and value agree to 1e-7, and n is from the bound. Secrets of unary encodings
     and subset selection that a question weighs alike are merged first, because they are
-    exchangeable; where many are left, sums over their 2^k reports are found as in
+    exchangeable; where many are left, sums over their :math:`2^{k}` reports are found as in
     `theory.asymptotic_mse`, to the rounding of doubles.
 
     If each report comes through one of several mechanisms, with known chances, set their matrices,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan(arguments.ReadOnlyArrays):
-    """How many reports of one mechanism it takes, as `plan` finds it.
+    r"""How many reports of one mechanism it takes, as `plan` finds it.
 
     Attributes
     ----------
@@ -37,11 +37,12 @@ class Plan(arguments.ReadOnlyArrays):
         Of the intervals.
     variance : float
         Of the least certain answer, for one report: its standard error from n reports is
-        sqrt(variance / n). In the worst case an upper bound for all distributions.
+        :math:`\sqrt{\mathrm{variance}/n}`. In the worst case an upper bound for all distributions.
     gap : float
         By how much `variance` may be too large, relative to itself: some distribution needs at
-        least (1 - gap) n reports. 0 near a distribution and where a closed form gives the worst
-        case; else next to 0, or more where there are too many questions to look at each.
+        least :math:`(1 - \mathrm{gap})\,n` reports. 0 near a distribution and where a closed form
+        gives the worst case; else next to 0, or more where there are too many questions to look at
+        each.
     question : int
         Which is the least certain: a row of `of`, or the code of a secret.
     distribution : ndarray, shape (k,)
@@ -84,7 +85,9 @@ class Plan(arguments.ReadOnlyArrays):
     def width(self, n: ArrayLike) -> float | Floats: ...
 
     def width(self, n: ArrayLike) -> float | Floats:
-        """Width of the widest interval from n reports, 2 z sqrt(variance / n).
+        r"""Width of the widest interval from n reports.
+
+        It is :math:`2z\sqrt{\mathrm{variance}/n}`.
 
         Parameters
         ----------
@@ -112,11 +115,11 @@ class Plan(arguments.ReadOnlyArrays):
     def error(self, n: ArrayLike, estimator: str = "mle") -> float | Floats: ...
 
     def error(self, n: ArrayLike, estimator: str = "mle") -> float | Floats:
-        """Root mean square error of the whole distribution.
+        r"""Root mean square error of the whole distribution.
 
-        It is sqrt(E ||estimate - theta||_2^2). The expectation is over the secrets, drawn
-        independently from theta, and the noise. In the worst case it is that of the theta for which
-        it is largest, mostly another one than `distribution`.
+        It is sqrt(E ||estimate - :math:`\theta`||_2^2). The expectation is over the secrets, drawn
+        independently from :math:`\theta`, and the noise. In the worst case it is that of the
+        :math:`\theta` for which it is largest, mostly another one than `distribution`.
 
         Parameters
         ----------

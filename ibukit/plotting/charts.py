@@ -26,9 +26,9 @@ def channel(
     first_secret: int = 0,
     first_report: int = 0,
 ) -> Axes:
-    """Draw a channel matrix, one row per secret, one column per report.
+    r"""Draw a channel matrix, one row per secret, one column per report.
 
-    The first secret is on top; colour is P(z given x), white is 0.
+    The first secret is on top; colour is :math:`P(z \mid x)`, white is 0.
 
     Parameters
     ----------

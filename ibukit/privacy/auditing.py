@@ -95,16 +95,17 @@ def audit(
     confidence: float = 0.99,
     secrets: ArrayLike | None = None,
 ) -> Audit:
-    """Bound the level of a sampler from below by what it reports.
+    r"""Bound the level of a sampler from below by what it reports.
 
-    Of two secrets x, y and a set E of reports, a sampler of level epsilon has P(E | x) <= e^epsilon
-    P(E | y). One half of `n` reports chooses x, y and E: a quarter ranks the reports by how much
-    likelier one secret makes them than the other, the next quarter chooses how many of the ranks to
-    take. On the other half the two probabilities are bounded after Clopper and Pearson, each with
-    half of what `confidence` leaves, and the logarithm of the quotient of the bounds (over the
-    distance of x and y where the level is per unit of distance) is a bound of epsilon. It proves a
-    leak where it is above the level that is claimed. It never proves that there is none: what a
-    sampler does once in 10^9 reports is not seen in 10^7.
+    Of two secrets x, y and a set E of reports, a sampler of level epsilon has
+    :math:`P(E\mid x)\le e^{\varepsilon}P(E\mid y)`. One half of `n` reports chooses x, y and E: a
+    quarter ranks the reports by how much likelier one secret makes them than the other, the next
+    quarter chooses how many of the ranks to take. On the other half the two probabilities are
+    bounded after Clopper and Pearson, each with half of what `confidence` leaves, and the logarithm
+    of the quotient of the bounds (over the distance of x and y where the level is per unit of
+    distance) is a bound of epsilon. It proves a leak where it is above the level that is claimed.
+    It never proves that there is none: what a sampler does once in 10^9 reports is not seen in
+    10^7.
 
     Parameters
     ----------

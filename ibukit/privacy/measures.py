@@ -30,9 +30,9 @@ class HasMatrix(Protocol):
 
 
 def epsilon_ldp(mechanism: HasMatrix) -> float:
-    """The least epsilon of local differential privacy.
+    r"""The least epsilon of local differential privacy.
 
-    It is the max over x, x', z of log(M_xz / M_x'z).
+    It is the max over x, x', z of :math:`\log\frac{M_{xz}}{M_{x'z}}`.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def epsilon_ldp(mechanism: HasMatrix) -> float:
     -------
     float
         In nats; inf if a report is possible under one secret and impossible under another. An entry
-        too small for a double, below about e^-745, counts as impossible.
+        too small for a double, below about :math:`e^{-745}`, counts as impossible.
 
     References
     ----------
@@ -60,10 +60,10 @@ def epsilon_ldp(mechanism: HasMatrix) -> float:
 
 
 def epsilon_metric(mechanism: HasMatrix) -> float:
-    """The least epsilon of d-privacy, per unit of distance.
+    r"""The least epsilon of d-privacy, per unit of distance.
 
-    It is the max over x != x', z of log(M_xz / M_x'z) / d(x, x'). Geo-indistinguishability is
-    d-privacy with d in km, and epsilon is then per km.
+    It is the max over :math:`x \ne x'`, z of :math:`\frac{\log(M_{xz}/M_{x'z})}{d(x,x')}`.
+    Geo-indistinguishability is d-privacy with d in km, and epsilon is then per km.
 
     Parameters
     ----------
@@ -100,7 +100,9 @@ def epsilon_metric(mechanism: HasMatrix) -> float:
 
 
 def best_guess(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None = None) -> Ints:
-    """The best guess after each report: argmin_z sum_x prior_x M_xy loss(x, z).
+    r"""The best guess after each report.
+
+    .. math:: \arg\min_z\sum_x\mathrm{prior}_x\,M_{xy}\,\mathrm{loss}(x,z).
 
     Parameters
     ----------
@@ -147,10 +149,14 @@ def best_guess(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None = 
 
 
 def adversary_loss(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None = None) -> float:
-    """The adversary's expected loss by best guesses.
+    r"""The adversary's expected loss by best guesses.
 
-    It is sum_y min_z sum_x prior_x M_xy loss(x, z). The larger, the more private the mechanism is
-    against an adversary with this prior and this loss.
+    It is
+
+    .. math:: \sum_y\min_z\sum_x\mathrm{prior}_x\,M_{xy}\,\mathrm{loss}(x,z).
+
+    The larger, the more private the mechanism is against an adversary with this prior and this
+    loss.
 
     Parameters
     ----------
@@ -192,7 +198,9 @@ def adversary_loss(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | Non
 
 
 def quality_loss(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None = None) -> float:
-    """The user's expected loss: sum_xy prior_x M_xy loss(x, y).
+    r"""The user's expected loss.
+
+    .. math:: \sum_{xy}\mathrm{prior}_x\,M_{xy}\,\mathrm{loss}(x,y).
 
     Parameters
     ----------
@@ -237,9 +245,11 @@ def quality_loss(mechanism: HasMatrix, prior: ArrayLike, loss: ArrayLike | None 
 
 
 def mutual_information(mechanism: HasMatrix, prior: ArrayLike) -> float:
-    """What a report tells about its secret on average, in nats.
+    r"""What a report tells about its secret on average, in nats.
 
-    I(x; y) = sum_xy prior_x M_xy log(M_xy / sum_w prior_w M_wy).
+    .. math::
+
+        I(x;y)=\sum_{xy}\mathrm{prior}_x\,M_{xy}\,\log\frac{M_{xy}}{\sum_w\mathrm{prior}_w\,M_{wy}}.
 
     Parameters
     ----------
@@ -278,7 +288,7 @@ def mutual_information(mechanism: HasMatrix, prior: ArrayLike) -> float:
 
 
 def block_mass(mechanism: HasMatrix, secret: int, block: ArrayLike) -> float:
-    """The probability of a set of reports under one secret: sum_{y in B} M_xy.
+    r"""Probability of a set of reports under one secret, :math:`\sum_{y\in B} M_{xy}`.
 
     Parameters
     ----------
@@ -313,11 +323,18 @@ def block_mass(mechanism: HasMatrix, secret: int, block: ArrayLike) -> float:
 
 
 def exposure(mechanism: HasMatrix, prior: ArrayLike, secret: int) -> float:
-    """How far its own reports give a secret away.
+    r"""How far its own reports give a secret away.
 
-    It is E[P(x | Y) | x] = sum_y M_xy prior_x M_xy / (prior M)_y. What an adversary who knows the
-    prior believes of the true secret on seeing its report, on average over the reports: prior_x
-    where the reports tell nothing, 1 where they tell all.
+    It is
+
+    .. math::
+
+        \mathbb E[P(x\mid Y)\mid x]=\sum_y
+        M_{xy}\,\frac{\mathrm{prior}_x\,M_{xy}}{(\mathrm{prior}\,M)_y}.
+
+    What an adversary who knows the prior believes of the true secret on seeing its report, on
+    average over the reports: :math:`\mathrm{prior}_{x}` where the reports tell nothing, 1 where
+    they tell all.
 
     Parameters
     ----------
@@ -353,7 +370,9 @@ def exposure(mechanism: HasMatrix, prior: ArrayLike, secret: int) -> float:
 
 
 def mean_displacement(mechanism: HasMatrix, secret: int, loss: ArrayLike | None = None) -> float:
-    """How far from the secret its reports are, on average: sum_y M_xy d(x, y).
+    r"""Return the mean distance of each secret's reports from it.
+
+    For secret x it is :math:`\sum_{y} M_{xy}\,d(x, y)`.
 
     Parameters
     ----------

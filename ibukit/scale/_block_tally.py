@@ -74,12 +74,12 @@ def tally(
 ) -> Tally:
     """The tally of reports that need not fit in memory, on disk or on Dask workers.
 
-    Where there are few possible reports (at most 2^24, as k-RR's or a line's are), or where they
-    are integers on an unbounded alphabet, they are counted where they lie, and the tally is one
-    like any other. Where counting reduces nothing, as with rows of bits, they are checked, packed,
-    and stay in partitions. The tally then has the same likelihood, and ``ik.mle(tally)`` the same
-    certificate: each pass over the rows is a sum in each partition, and the sums are added in the
-    order of the partitions.
+    Where there are few possible reports (at most :math:`2^{24}`, as k-RR's or a line's are), or
+    where they are integers on an unbounded alphabet, they are counted where they lie, and the tally
+    is one like any other. Where counting reduces nothing, as with rows of bits, they are checked,
+    packed, and stay in partitions. The tally then has the same likelihood, and ``ik.mle(tally)``
+    the same certificate: each pass over the rows is a sum in each partition, and the sums are added
+    in the order of the partitions.
 
     Parameters
     ----------
@@ -102,8 +102,8 @@ def tally(
     -------
     Tally
         `mle`, `gap` and pooling by ``+`` take it as they take any other. Of what else there is,
-        some needs a number for each report (`ibu`: up to 2^27 of them), and some the reports
-        themselves, which raises TooLarge.
+        some needs a number for each report (`ibu`: up to :math:`2^{27}` of them), and some the
+        reports themselves, which raises TooLarge.
 
     Raises
     ------

@@ -56,7 +56,7 @@ class Found(NamedTuple):
 
 
 def best_found(problem: Problem, tol: float, method: str = "auto") -> Found:
-    """The first point certified to `tol` of the solvers that suit, or the best of all.
+    r"""The first point certified to `tol` of the solvers that suit, or the best of all.
 
     What `mle` and `maximise` share: it checks nothing and raises nothing.
 
@@ -65,15 +65,15 @@ def best_found(problem: Problem, tol: float, method: str = "auto") -> Found:
     problem : Problem
         A channel and its counts.
     tol : float
-        For the certificate log max_x g_x, in nats per report; below 1e-13 that is rounding, and no
-        other is tried.
+        For the certificate :math:`\log\max_x g_x`, in nats per report; below 1e-13 that is
+        rounding, and no other is tried.
     method : str
         "auto", or the name of a solver.
 
     Returns
     -------
     Found
-        `theta`, the `solver`, its `n_iter`, and `log_likelihood` and `gap` at theta.
+        `theta`, the `solver`, its `n_iter`, and `log_likelihood` and `gap` at :math:`\theta`.
 
     Examples
     --------
@@ -147,12 +147,12 @@ def maximise(
     *,
     strict: bool = True,
 ) -> Maximum:
-    """Maximise sum_z counts_z log (theta M)_z over the simplex.
+    r"""Maximise :math:`\sum_z\mathrm{counts}_z\log(\theta M)_z` over the simplex.
 
     M are the channel's entries. `mle`, the designs and the attacks are built on this; it knows
     neither tallies nor estimates. The solvers that suit the channel are tried, the best suited
-    first, until the certificate log max_x g_x, g = M (q / theta M), is at most `tol`, or 1e-13,
-    which is rounding.
+    first, until the certificate :math:`\log\max_x g_x`, g = M (q / :math:`\theta M`), is at most
+    `tol`, or 1e-13, which is rounding.
 
     Parameters
     ----------

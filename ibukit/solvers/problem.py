@@ -14,7 +14,7 @@ from ibukit.channels import Channel, StackedChannel
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Maximise sum_z counts_z log (theta M)_z over the simplex.
+    r"""Maximise :math:`\sum_z\mathrm{counts}_z\log(\theta M)_z` over the simplex.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class Problem:
         return tuple(zip(self.channel.channels, pieces, strict=True))
 
     def gap(self, theta: Floats) -> float:
-        """The certificate, log max g, nats per report.
+        r"""The certificate, :math:`\log \max g`, nats per report.
 
         It is inf if a report seen has no probability.
         """

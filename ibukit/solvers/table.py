@@ -44,7 +44,7 @@ MIN_ENTRIES_OF_SKETCH = 2**20
 
 @dataclass(frozen=True)
 class Solver:
-    """A way to the maximum, when it can be used, and when it is the best.
+    r"""A way to the maximum, when it can be used, and when it is the best.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class Solver:
         Which solver it is and why it was taken, in words, for a problem.
     run : callable
         From a problem and a tolerance to a point, shape (k,), and the number of steps. The
-        tolerance is on max g - 1.
+        tolerance is on :math:`\max g - 1`.
 
     Examples
     --------

@@ -28,11 +28,11 @@ from ibukit.tally.part import on_alphabet
 class Tally(arguments.ReadOnlyArrays):
     r"""Counts of the distinct reports seen, with their likelihood.
 
-    It has forward and adjoint on just those reports. The log-likelihood of a distribution theta of
-    the secrets is :math:`\sum_z c_z \log (\theta M)_z` up to a constant, with c the counts and M
-    the matrix of the mechanism. Tallies are made by mechanisms (``mechanism.tally(reports)``,
-    ``.simulate(...)``, ``.tally_counts(...)``) and add: ``t1 + t2`` pools reports of the same or of
-    different mechanisms over the same secrets.
+    It has forward and adjoint on just those reports. The log-likelihood of a distribution
+    :math:`\theta` of the secrets is :math:`\sum_z c_z \log (\theta M)_z` up to a constant, with c
+    the counts and M the matrix of the mechanism. Tallies are made by mechanisms
+    (``mechanism.tally(reports)``, ``.simulate(...)``, ``.tally_counts(...)``) and add: ``t1 + t2``
+    pools reports of the same or of different mechanisms over the same secrets.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ class Tally(arguments.ReadOnlyArrays):
 
     @cached_property
     def log_scale(self) -> Floats:
-        """Terms to add to log(forward(theta)) to get the log-probability, shape (s,).
+        r"""Terms that make log(forward(theta)) the log-probability, shape (s,).
 
         They are 0, except for reports that are so improbable under every secret that a double could
         not hold the probability.
@@ -149,7 +149,7 @@ class Tally(arguments.ReadOnlyArrays):
         missing: Literal["raise", "drop"] = "raise",
         weighted: bool = False,
     ) -> Tally:
-        """Count the reports of a table, where the table lives.
+        r"""Count the reports of a table, where the table lives.
 
         The table's engine counts equal reports, and only the distinct ones travel. Reports of
         different mechanisms make one pooled tally.
@@ -184,8 +184,9 @@ class Tally(arguments.ReadOnlyArrays):
             counts both.
         weighted : bool
             Whether `count` holds weights, as surveys have them: each counts as so many people.
-            Standard errors are about right if the weights w of all people sum to (sum w)^2 / sum
-            w^2, see `FiniteMechanism.tally_counts`. `n` and `dropped` are then sums of weights.
+            Standard errors are about right if the weights w of all people sum to
+            :math:`(\sum w)^{2} / \sum w^{2}`, see `FiniteMechanism.tally_counts`. `n` and `dropped`
+            are then sums of weights.
 
         Raises
         ------

@@ -15,14 +15,18 @@ from ibukit.theory.asymptotics import positive_distribution, principal_axes
 
 
 def asymptotic_emd(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
-    """The limiting earth mover's distance of the MLE on a line.
+    r"""The limiting earth mover's distance of the MLE on a line.
 
-    The limit of sqrt(n) E EMD(MLE, theta) is sqrt(2/pi) sum_j gap_j sqrt((S C S^T)_jj). C is the
-    asymptotic covariance of the maximum likelihood estimate, as in `asymptotic_mse`, S sums up to
-    the j-th of the k - 1 gaps between neighbours, and gap_j is how wide it is. On a line the earth
-    mover's distance is the sum of the absolute differences of the distribution functions, each of
-    which tends to a normal variable, and sqrt(2/pi) sigma is the mean absolute value of one of
-    standard deviation sigma.
+    The limit of :math:`\sqrt{n}\,E` EMD(MLE, :math:`\theta`) is
+
+    .. math:: \sqrt{\tfrac2\pi}\,\sum_j\mathrm{gap}_j\sqrt{(SCS^\top)_{jj}}.
+
+    C is the asymptotic covariance of the maximum likelihood estimate, as in `asymptotic_mse`, S
+    sums up to the j-th of the k - 1 gaps between neighbours, and :math:`\mathrm{gap}_{j}` is how
+    wide it is. On a line the earth mover's distance is the sum of the absolute differences of the
+    distribution functions, each of which tends to a normal variable, and
+    :math:`\sqrt{2 / \pi}\,\sigma` is the mean absolute value of one of standard deviation
+    :math:`\sigma`.
 
     Parameters
     ----------
@@ -35,7 +39,7 @@ def asymptotic_emd(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
     Returns
     -------
     float
-        In the alphabet's unit; divided by sqrt(n), the earth mover's distance to expect.
+        In the alphabet's unit; divided by :math:`\sqrt{n}`, the earth mover's distance to expect.
 
     Raises
     ------
@@ -45,7 +49,7 @@ def asymptotic_emd(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
     AlphabetMismatch
         If it does not have one probability for each secret.
     NotInvertible
-        If the reports do not identify theta.
+        If the reports do not identify :math:`\theta`.
     ValueError
         If the alphabet is not on a line (there is no such formula in the plane), or the reports
         cannot be listed.

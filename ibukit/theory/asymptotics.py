@@ -19,19 +19,22 @@ from ibukit.mechanisms.matrix import as_mechanism
 
 
 def asymptotic_mse(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
-    """The limiting mean squared error of the MLE, times n.
+    r"""The limiting mean squared error of the MLE, times n.
 
-    The limit of n E ||MLE - theta||_2^2 as n grows is tr C, C the inverse of J on the directions
-    that keep the sum. J = M diag(theta M)^-1 M^T is the Fisher information of one report, C = Z
-    (Z^T J Z)^-1 Z^T with Z an orthonormal basis of {v : sum v = 0}, and tr C = tr J^-1 -
-    ||theta||_2^2. No regular estimator has a smaller limit at every theta. The expectation is over
-    the secrets, drawn independently from theta, and the noise; where the secrets' own frequencies
-    are the goal, the limit is 1 - ||theta||_2^2 smaller.
+    The limit of :math:`n\,\mathbb E\lVert\mathrm{MLE}-\theta\rVert_2^2` as n grows is
+    :math:`\operatorname{tr} C`, C the inverse of J on the directions that keep the sum.
+    :math:`J=M\,\operatorname{diag}(\theta M)^{-1}M^\top` is the Fisher information of one report,
+    :math:`C=Z\,(Z^\top JZ)^{-1}Z^\top` with Z an orthonormal basis of {v : :math:`\sum v = 0`}, and
+    :math:`\operatorname{tr}C=\operatorname{tr}J^{-1}-\lVert\theta\rVert_2^2`. No regular estimator
+    has a smaller limit at every :math:`\theta`. The expectation is over the secrets, drawn
+    independently from :math:`\theta`, and the noise; where the secrets' own frequencies are the
+    goal, the limit is :math:`1 - \lVert \theta\rVert _{2}^{2}` smaller.
 
     With as many reports as secrets it is the error of matrix inversion, `inv_squared_error`, at
     every n. O(k) for k-RR and geometric noise on a line, and for unary encodings and subset
-    selection at uniform theta; O(k^3) for unary encodings at any other theta, O(k^3) again for each
-    of about k / 4 turns for subset selection; from the matrix for everything else.
+    selection at uniform :math:`\theta`; :math:`O(k^{3})` for unary encodings at any other
+    :math:`\theta`, :math:`O(k^{3})` again for each of about k / 4 turns for subset selection; from
+    the matrix for everything else.
 
     Parameters
     ----------
@@ -54,21 +57,26 @@ def asymptotic_mse(mechanism: Mechanism | ArrayLike, theta: ArrayLike) -> float:
     AlphabetMismatch
         If it does not have one probability for each secret.
     NotInvertible
-        If the reports do not identify theta, so that some direction has no information at all.
+        If the reports do not identify :math:`\theta`, so that some direction has no information at
+        all.
     ValueError
         If the reports cannot be listed and no structure replaces the list.
 
     Notes
     -----
-    k-RR: on the directions that keep the sum J is diag(d^2 / (theta M)), d = truth - lie, so C is
-    (diag(theta M) - (theta M)^T (theta M)) / d^2. Two-sided geometric noise on all integers has the information of the
-    truncated, as the columns beyond an end are multiples of the column at the end. Of a unary encoding the column of a
-    row b is a common factor times 1 + c (b_x - q), with q the chance of a bit by noise alone and c = (p - q) / (q (1 -
-    q)), so on those directions J = c^2 E[b_x b_y / s], s = 1 + c sum_x theta_x (b_x - q), with b_x independent of
-    chance q; 1 / s = int exp(-s t) dt turns the expectation over 2^k rows into products, integrated to the rounding of
-    doubles. Sets of `size` are such rows given their number of ones, which a discrete Fourier transform picks out.
-    Subset selection at uniform theta: (k-1)^2 (w e^eps + k - w)^2 / (k w (k-w) (e^eps - 1)^2)
-    with w the size of the sets.
+    k-RR: on the directions that keep the :math:`\sum J` is
+    :math:`\operatorname{diag} (d^{2} / (\theta\,M))`, d = truth - lie, so C is
+    :math:`(\operatorname{diag} (\theta\,M) - (\theta\,M)^{\top}\,(\theta\,M)) / d^{2}`. Two-sided
+    geometric noise on all integers has the information of the truncated, as the columns beyond an
+    end are multiples of the column at the end. Of a unary encoding the column of a row b is a
+    common factor times :math:`1 + c\,(b_{x} - q)`, with q the chance of a bit by noise alone and c
+    = (p - q) / (q (1 - q)), so on those directions :math:`J = c^{2}\,E[b_{x}\,b_{y} / s]`, s = 1 +
+    c :math:`\sum_{x} \theta_x\,(b_{x} - q)`, with :math:`b_{x}` independent of chance q; 1 / s =
+    int :math:`\exp (-s\,t)` dt turns the expectation over :math:`2^{k}` rows into products,
+    integrated to the rounding of doubles. Sets of `size` are such rows given their number of ones,
+    which a discrete Fourier transform picks out. Subset selection at uniform :math:`\theta`:
+    :math:`(k - 1)^{2}\,(w\,e^{\varepsilon} + k - w)^{2} / (k\,w\,(k - w)\,(e^{\varepsilon} -
+    1)^{2})` with w the size of the sets.
 
     References
     ----------

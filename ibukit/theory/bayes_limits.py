@@ -25,20 +25,23 @@ DRAWN_ENTRIES_AT_ONCE = 2**22
 
 @dataclass(frozen=True)
 class BayesLimits:
-    """Limits for many users under a Dirichlet prior, and the paper's bounds.
+    r"""Limits for many users under a Dirichlet prior, and the paper's bounds.
 
     The bounds are on these limits. See `bayes_limits`.
 
     Attributes
     ----------
     k1 : float
-        K1 = -1/2 E log det J_P in k - 1 coordinates, nats.
+        :math:`K_1 = -1 / 2\,E\,\log \det J_{P}` in k - 1 coordinates, nats.
     k2 : float
-        K2 = 1/2 E log det C_F in k - 1 coordinates, nats.
+        :math:`K_2 = 1 / 2\,E\,\log \det C_{F}` in k - 1 coordinates, nats.
     distribution : float
-        Limit of n E ||E[P | reports] - P||^2: E tr C_P.
+        Limit of :math:`n\,\mathbb E\lVert\mathbb E[P\mid\text{reports}]-P\rVert^2`:
+        :math:`E\,\operatorname{tr} C_{P}`.
     frequencies : float
-        Limit of n E ||E[F | reports] - F||^2: E tr C_F = E tr C_P - E[1 - ||P||^2].
+        Limit of :math:`n\,\mathbb E\lVert\mathbb E[F\mid\text{reports}]-F\rVert^2`:
+        :math:`E\,\operatorname{tr} C_{F} = E\,\operatorname{tr} C_{P} - E[1 - \lVert P\rVert
+        ^{2}]`.
 
     Examples
     --------
@@ -74,17 +77,17 @@ class BayesLimits:
 
     @property
     def distribution_bound(self) -> float:
-        """The paper's bound (51) with the larger constant.
+        r"""The paper's bound (51) with the larger constant.
 
-        (k-1) k^(1/(k-1)) exp(2 K1 / (k-1)), at most `distribution`.
+        :math:`(k - 1)\,k^{1 / (k - 1)}\,\exp (2\,K_1 / (k - 1))`, at most `distribution`.
         """
         return entropy_factor(self.k) * float(np.exp(2 * self.k1 / (self.k - 1)))
 
     @property
     def frequencies_bound(self) -> float:
-        """The paper's bound (52) with the larger constant.
+        r"""The paper's bound (52) with the larger constant.
 
-        (k-1) k^(1/(k-1)) exp(2 K2 / (k-1)), at most `frequencies`.
+        :math:`(k - 1)\,k^{1 / (k - 1)}\,\exp (2\,K_2 / (k - 1))`, at most `frequencies`.
         """
         return entropy_factor(self.k) * float(np.exp(2 * self.k2 / (self.k - 1)))
 
@@ -97,16 +100,22 @@ def bayes_limits(
     draws: int = 10_000,
     strict: bool = True,
 ) -> BayesLimits:
-    """The limits of n times the least mean squared errors.
+    r"""The limits of n times the least mean squared errors.
 
     With them come the constants K1 and K2 of the posterior entropies. For P drawn from
-    Dirichlet(alpha), J_p = sum_z d_z d_z^T / (p M)_z with d_z = (M_xz - M_kz)_{x<k} and C_F =
-    J_P^-1 - (diag P - P P^T):
+    Dirichlet(:math:`\alpha`), :math:`J_{p} = \sum_{z} d_{z}\,d_{z}^{\top} / (p\,M)_{z}` with
+    :math:`d_{z} = (M_{xz} - M_{kz})_{x < k}` and
+    :math:`C_{F} = J_{P}^{-1} - (\operatorname{diag} P - P\,P^{\top})`:
 
-        h(P | reports) + (k-1)/2 log n -> K1 + (k-1)/2 log(2 pi e),         K1 = -1/2 E log det J_P,
-        H(F | reports) - (k-1)/2 log n -> K2 + (k-1)/2 log(2 pi e),         K2 = 1/2 E log det C_F,
-        n E ||E[P | reports] - P||^2 -> E tr C_P >= (k-1) k^(1/(k-1)) exp(2 K1 / (k-1)),
-        n E ||E[F | reports] - F||^2 -> E tr C_F >= (k-1) k^(1/(k-1)) exp(2 K2 / (k-1)),
+    .. math::
+
+        h(P\mid\text{reports})+\tfrac{k-1}2\log n\to K_1+\tfrac{k-1}2\log(2\pi e), \qquad K_1 =
+        -1 / 2\,E\,\log \det J_{P}, \qquad H(F\mid\text{reports})-\tfrac{k-1}2\log n\to
+        K_2+\tfrac{k-1}2\log(2\pi e), \qquad K_2 = 1 / 2\,E\,\log \det C_{F}, \qquad n\,\mathbb
+        E\lVert\mathbb E[P\mid\text{reports}]-P\rVert^2\to\mathbb
+        E\operatorname{tr}C_P\ge(k-1)\,k^{1/(k-1)}\,e^{2K_1/(k-1)}, \qquad n\,\mathbb
+        E\lVert\mathbb E[F\mid\text{reports}]-F\rVert^2\to\mathbb
+        E\operatorname{tr}C_F\ge(k-1)\,k^{1/(k-1)}\,e^{2K_2/(k-1)},
 
     traces over all k secrets. By quadrature for two secrets, by Monte Carlo for more.
 
@@ -143,13 +152,16 @@ def bayes_limits(
 
     Notes
     -----
-    The limits of the errors, the larger constant and the short form of K2 are ours; the rest is (41), (42), (51) and
-    (52). K2 is stated as 1/2 E[log det
-    N_P - log det J_P - sum_x log P_x], N_p the mean over reports of the covariance of the secret given the report; N =
-    S - S J S with S = diag p - p p^T in k - 1 coordinates, whose determinant is prod_x p_x, gives C_F = J^-1 S^-1 N
-    and det C_F = det N / (det J prod_x p_x). The limits of the errors are the posterior's: it is asymptotically
-    Gaussian with covariance C_P / n. That the bounds lie below them is the geometric mean of the k - 1 positive
-    eigenvalues, whose product is k times the determinant, and Jensen's inequality.
+    The limits of the errors, the larger constant and the short form of K2 are ours; the rest is
+    (41), (42), (51) and (52). K2 is stated as
+    :math:`1 / 2\,E[\log \det N_{P} - \log \det J_{P} - \sum_{x} \log P_{x}]`, :math:`N_{p}` the
+    mean over reports of the covariance of the secret given the report; N = S - S J S with
+    :math:`S = \operatorname{diag} p - p\,p^{\top}` in k - 1 coordinates, whose determinant is
+    :math:`\prod_{x} p_{x}`, gives :math:`C_{F} = J^{-1}\,S^{-1}\,N` and
+    :math:`\det C_{F} = \det N / (\det J\,\prod_{x} p_{x})`. The limits of the errors are the
+    posterior's: it is asymptotically Gaussian with covariance :math:`C_{P} / n`. That the bounds
+    lie below them is the geometric mean of the k - 1 positive eigenvalues, whose product is k times
+    the determinant, and Jensen's inequality.
 
     References
     ----------

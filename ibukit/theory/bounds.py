@@ -18,14 +18,19 @@ from ibukit.theory._overflow import number_of_secrets, within_doubles
 
 
 def inv_squared_error(mechanism: Mechanism, theta: ArrayLike) -> float:
-    """The exact squared error of raw INV, times n.
+    r"""The exact squared error of raw INV, times n.
 
-    n E ||v - theta||_2^2 = sum_z (theta M)_z ||r_z||_2^2 - ||theta||_2^2. v = q M^-1 is the mean of
-    r_z over the reports, with r_z the row of M^-1 that belongs to the report z, and unbiased; the n
-    secrets are drawn independently from theta and the expectation is over them and the noise. For
-    unary encodings and subset selection v is each bit's debiased frequency, and the error sum_y m_y
-    (1 - m_y) / (p - q)^2 with m_y the probability that bit y is set. O(k) for these, k-RR and
-    truncated geometric noise.
+    .. math::
+
+        n\,\mathbb E\lVert v-\theta\rVert_2^2=\sum_z(\theta M)_z\,\lVert
+        r_z\rVert_2^2-\lVert\theta\rVert_2^2.
+
+    :math:`v=q\,M^{-1}` is the mean of :math:`r_{z}` over the reports, with :math:`r_{z}` the row of
+    :math:`M^{-1}` that belongs to the report z, and unbiased; the n secrets are drawn independently
+    from :math:`\theta` and the expectation is over them and the noise. For unary encodings and
+    subset selection v is each bit's debiased frequency, and the error
+    :math:`\sum_y\frac{m_y(1-m_y)}{(p-q)^2}` with :math:`m_{y}` the probability that bit y is set.
+    O(k) for these, k-RR and truncated geometric noise.
 
     Parameters
     ----------
@@ -69,11 +74,13 @@ def inv_squared_error(mechanism: Mechanism, theta: ArrayLike) -> float:
 
 
 def inv_squared_error_range(mechanism: Mechanism) -> tuple[float, float]:
-    """The least and the greatest of `inv_squared_error`.
+    r"""The least and the greatest of `inv_squared_error`.
 
-    They are over all distributions of the secrets. It is c . theta - ||theta||^2 with c_x = sum_z
-    M_xz ||r_z||^2 (unary encodings: plus a constant), concave in theta: the least is at a single
-    secret, the greatest at the point of the simplex nearest to c / 2.
+    They are over all distributions of the secrets. It is
+    :math:`c \cdot \theta - \lVert \theta\rVert ^{2}` with
+    :math:`c_x=\sum_z M_{xz}\lVert r_z\rVert^2` (unary encodings: plus a constant), concave in
+    :math:`\theta`: the least is at a single secret, the greatest at the point of the simplex
+    nearest to c / 2.
 
     Parameters
     ----------
@@ -105,21 +112,24 @@ def inv_squared_error_range(mechanism: Mechanism) -> tuple[float, float]:
 def compound_squared_error(
     mechanisms: Sequence[Mechanism], theta: ArrayLike, weights: ArrayLike | None = None
 ) -> float:
-    """The exact squared error of combined mechanisms, times n.
+    r"""The exact squared error of combined mechanisms, times n.
 
-    This is n E ||v - theta||_2^2 of raw [INV]_M and [RAP]_M: what pooling the mechanisms' reports
-    costs. v = q[n] B inverts the average A[n] = sum_A w_A A at the pooled reports' frequencies, B =
-    A[n]^-1. With e the error `inv_squared_error` of one mechanism A[n], which all users would
-    share, it is
+    This is :math:`n\,\mathbb E\lVert v-\theta\rVert_2^2` of raw :math:`[\mathrm{INV}]_{M}` and
+    :math:`[\mathrm{RAP}]_{M}`: what pooling the mechanisms' reports costs. v = q[n] B inverts the
+    average :math:`A[n]=\sum_A w_A A` at the pooled reports' frequencies, :math:`B = A[n]^{-1}`.
+    With e the error `inv_squared_error` of one mechanism A[n], which all users would share, it is
 
-        e(A[n], theta) - sum_A w_A ||theta A B - theta||_2^2.
+    .. math:: e(A[n],\theta)-\sum_A w_A\lVert\theta AB-\theta\rVert_2^2.
 
-    So e(A[n], theta), which the paper proves to be an upper bound for k-RRs and for RAPPORs, is one
-    for all mechanisms with an invertible average, by Jensen's inequality, with equality exactly if
-    theta A B = theta for every A. For k-RRs the difference is a^2 k (k ||theta||^2 - 1) times the
-    variance of 1 / (k - 1 + e^eps) over the users, with a the factor (e^eps[n] + k - 1) / (e^eps[n]
-    - 1); for RAPPORs b^2 (k - 4 + 4 ||theta||^2) times that of 1 / (1 + e^(eps/2)), with b =
-    (e^(eps[n]/2) + 1) / (e^(eps[n]/2) - 1).
+    So :math:`e(A[n], \theta)`, which the paper proves to be an upper bound for k-RRs and for
+    RAPPORs, is one for all mechanisms with an invertible average, by Jensen's inequality, with
+    equality exactly if :math:`\theta` A :math:`B = \theta` for every A. For k-RRs the difference is
+    :math:`a^{2}\,k\,(k\,\lVert \theta\rVert ^{2} - 1)` times the variance of
+    :math:`1 / (k - 1 + e^{\varepsilon})` over the users, with a the factor
+    :math:`(e^{\varepsilon[n]} + k - 1) / (e^{\varepsilon[n]} - 1)`; for RAPPORs
+    :math:`b^{2}\,(k - 4 + 4\,\lVert \theta\rVert ^{2})` times that of
+    :math:`1 / (1 + e^{\varepsilon / 2})`, with
+    :math:`b = (e^{\varepsilon[n] / 2} + 1) / (e^{\varepsilon[n] / 2} - 1)`.
 
     Parameters
     ----------
@@ -184,10 +194,12 @@ def _expected(mechanism: Mechanism, average: FiniteMechanism, theta: Floats) -> 
 
 
 def inv_bound_krr(k: int, epsilon: float) -> float:
-    """The papers' upper bound on the error of INV under k-RR.
+    r"""The papers' upper bound on the error of INV under k-RR.
 
-    ((e^eps + k - 1) / (e^eps - 1))^2 on n E ||v - theta||_2^2. The exact value is the bound times 1
-    - ||theta M||_2^2.
+    .. math:: \left(\frac{e^\varepsilon+k-1}{e^\varepsilon-1}\right)^2
+
+    on :math:`n\,\mathbb E\lVert v-\theta\rVert_2^2`. The exact value is the bound times
+    :math:`1-\lVert\theta M\rVert_2^2`.
 
     Parameters
     ----------
@@ -216,12 +228,14 @@ def inv_bound_krr(k: int, epsilon: float) -> float:
 
 
 def inv_bound_geometric(k: int, epsilon: float) -> float:
-    """The papers' lower bound on the error of INV under geometric noise.
+    r"""The papers' lower bound on the error of INV under geometric noise.
 
-    b^3 - 2 a b^2 - 2, a = e^-eps, b = 1 / (1 - a), on n E ||v - theta||_2^2. Under truncated
-    geometric noise on a line of k >= 3, for every theta and every a in (0, 1). The paper states it
-    for every k, and for a > 1/2; at k = 2 it fails. It is loose: on the ages the error is a hundred
-    times as large.
+    .. math:: b^3-2ab^2-2,\qquad a=e^{-\varepsilon},\quad b=\frac1{1-a},
+
+    on :math:`n\,\mathbb E\lVert v-\theta\rVert_2^2`. Under truncated geometric noise on a line of
+    :math:`k \ge 3`, for every :math:`\theta` and every a in (0, 1). The paper states it for every
+    k, and for a > 1/2; at k = 2 it fails. It is loose: on the ages the error is a hundred times as
+    large.
 
     Parameters
     ----------

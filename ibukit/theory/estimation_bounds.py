@@ -16,17 +16,22 @@ from ibukit.theory._overflow import number_of_secrets, within_doubles
 
 
 def posterior_entropy_bound(entropy: float, *, k: int, n: int | None = None) -> float:
-    """Lower bound on the mean squared error of any estimate.
+    r"""Lower bound on the mean squared error of any estimate.
 
     It comes from how uncertain the reports leave the reader. For the distribution, with h the differential entropy h(P
     | reports) of any k - 1 of its k probabilities:
 
-        E ||P-hat - P||^2 >= c exp(2 h / (k-1)),    c = (k-1) k^(1/(k-1)) / (2 pi e).
+    .. math::
+
+        \mathbb E\lVert\hat P-P\rVert^2\ge c\,e^{2h/(k-1)},\qquad
+        c=\frac{(k-1)\,k^{1/(k-1)}}{2\pi e}.
 
     For the frequencies F of n users, with H the entropy H(F | reports):
 
-        n^2 E ||F-hat - F||^2 >= max(k e(H) - k/12, 2 pi e c e(H) - (k-1)(k+2) / (12 k)),
-        e(H) = exp(2 H / (k-1)) / (2 pi e).
+    .. math::
+
+        n^{2}\,E\,\lVert \hat F - F\rVert ^{2} \ge \max (k\,e(H) - k / 12, 2\,\pi\,e\,c\,e(H) -
+        (k - 1)(k + 2) / (12\,k)), \qquad e(H) = \exp (2\,H / (k - 1)) / (2\,\pi\,e).
 
     Parameters
     ----------
@@ -49,8 +54,9 @@ def posterior_entropy_bound(entropy: float, *, k: int, n: int | None = None) -> 
 
     Notes
     -----
-    This is (23) with k in the place of 2 pi e c, which is smaller for k > 2. (24) is stated without the terms taken off
-    here and is then true only for large n: k-RR at k = 2, epsilon = 9, n = 3 breaks it.
+    This is (23) with k in the place of :math:`2\,\pi\,e\,c`, which is smaller for k > 2. (24) is
+    stated without the terms taken off here and is then true only for large n: k-RR at k = 2,
+    :math:`\varepsilon = 9`, n = 3 breaks it.
 
     Proof of (23) with c: the covariance of P given the reports has k - 1 positive eigenvalues,
     whose product is k times the determinant of any k - 1 rows and columns; their sum is at least k
@@ -58,8 +64,8 @@ def posterior_entropy_bound(entropy: float, *, k: int, n: int | None = None) -> 
     covariance; exp is convex, which carries the bound from each outcome to the mean. For whole
     numbers T = n F add noise that makes a density of them: uniform on the unit cube in k - 1
     coordinates gives the first form, as in [massey]_, averaged over the coordinate left out;
-    uniform on the Voronoi cell of the lattice of whole vectors with sum 0, of volume sqrt k and
-    second moment (k-1)(k+2) / (12 k), the other [conway]_.
+    uniform on the Voronoi cell of the lattice of whole vectors with :math:`\sum 0`, of volume
+    :math:`\sqrt{k}` and second moment (k-1)(k+2) / (12 k), the other [conway]_.
 
     References
     ----------
@@ -111,7 +117,7 @@ def entropy_factor(k: int) -> float:
 
 @dataclass(frozen=True)
 class LdpBounds:
-    """What epsilon alone says, in the form of the paper's theorems. See `ldp_bounds`.
+    r"""What epsilon alone says, in the form of the paper's theorems. See `ldp_bounds`.
 
     Attributes
     ----------
@@ -120,9 +126,9 @@ class LdpBounds:
     k2 : float
         K2 is at least this, in nats.
     distribution : float
-        The limit of n E ||P-hat - P||^2 is at least this.
+        The limit of :math:`n\,E\,\lVert \hat P - P\rVert ^{2}` is at least this.
     frequencies : float
-        The limit of n E ||F-hat - F||^2 is at least this.
+        The limit of :math:`n\,E\,\lVert \hat F - F\rVert ^{2}` is at least this.
 
     Examples
     --------
@@ -137,13 +143,15 @@ class LdpBounds:
 
 
 def ldp_bounds(k: int, epsilon: float) -> LdpBounds:
-    """What every epsilon-private mechanism leaves, whatever the prior.
+    r"""What every epsilon-private mechanism leaves, whatever the prior.
 
     The bounds are as the paper's theorems put it.
 
-        K1 >= -(k-1) log(e^eps - 1),    K2 >= -k eps/2 - (k-1) log(e^eps - 1),
-        lim n E ||P-hat - P||^2 >= k / (e^eps - 1)^2,
-        lim n E ||F-hat - F||^2 >= k e^(-k eps / (k-1)) / (e^eps - 1)^2.
+        :math:`K_1 \ge -(k - 1)\,\log (e^{\varepsilon} - 1)`,
+        :math:`K_2 \ge -k\,\varepsilon / 2 - (k - 1)\,\log (e^{\varepsilon} - 1)`, lim
+        :math:`n\,E\,\lVert \hat P - P\rVert ^{2} \ge k / (e^{\varepsilon} - 1)^{2}`, lim
+        :math:`n\,E\,\lVert \hat F - F\rVert ^{2} \ge k\,e^{-k\,\varepsilon / (k - 1)} /
+        (e^{\varepsilon} - 1)^{2}`.
 
     Far from what is attainable but for k = 2 and small epsilon; `least_asymptotic_mse` is closer
     everywhere.
@@ -166,13 +174,16 @@ def ldp_bounds(k: int, epsilon: float) -> LdpBounds:
 
     Notes
     -----
-    The constants are ours. What the paper says of its own (any prior, k / (n eps^2) for small epsilon, tight at k = 2)
-    holds of these. Unlike (60) they do not depend on the number of reports. Proof: with m_z the least entry of column
-    z, the differences of its entries are at most (e^eps - 1) m_z, (theta M)_z >= m_z and sum_z m_z <= 1, so the trace
-    of J in k - 1 coordinates is at most (k-1)(e^eps - 1)^2, and its determinant at most the (k-1)th power of a (k-1)th
-    of that. Given report z the secrets have probabilities psi_x >=
-    e^-eps theta_x, and log det is concave, so log det N >= sum_z (theta M)_z sum_x log psi_x >= -k eps + sum_x log
-    theta_x. Then (51) and (52).
+    The constants are ours. What the paper says of its own (any prior,
+    :math:`k / (n\,\varepsilon^{2})` for small epsilon, tight at k = 2) holds of these. Unlike (60)
+    they do not depend on the number of reports. Proof: with :math:`m_{z}` the least entry of column
+    z, the differences of its entries are at most :math:`(e^{\varepsilon} - 1)\,m_{z}`,
+    :math:`(\theta M)_z` >= m_z and :math:`\sum_{z} m_{z} \le 1`, so the trace of J in k - 1
+    coordinates is at most :math:`(k - 1)(e^{\varepsilon} - 1)^{2}`, and its determinant at most the
+    (k-1)th power of a (k-1)th of that. Given report z the secrets have probabilities psi_x >=
+    e^-eps :math:`\theta_x`, and log det is concave, so :math:`\log \det N` >=
+    :math:`\sum_z(\theta M)_z` sum_x log psi_x >= -k :math:`\varepsilon` + sum_x log
+    :math:`\theta_x`. Then (51) and (52).
 
     References
     ----------
@@ -196,20 +207,26 @@ def ldp_bounds(k: int, epsilon: float) -> LdpBounds:
 
 
 def least_asymptotic_mse(k: int, epsilon: float, theta: ArrayLike | None = None) -> float:
-    """Lower bound on `asymptotic_mse` over all private mechanisms.
+    r"""Lower bound on `asymptotic_mse` over all private mechanisms.
 
-    They are the epsilon-private ones, at theta or, without it, at every theta. At every theta:
+    They are the epsilon-private ones, at :math:`\theta` or, without it, at every :math:`\theta`. At
+    every :math:`\theta`:
 
-        tr C >= (k-1)^2 / (k (e^(eps/2) - 1)^2).
+    .. math:: \operatorname{tr}C\ge\frac{(k-1)^2}{k\,(e^{\varepsilon/2}-1)^2}.
 
-    At a given theta also, with s_i the singular values of D^(1/2) (I - theta^(1/2) theta^(1/2)^T),
-    D = diag(theta):
+    At a given :math:`\theta` also, with :math:`s_{i}` the singular values of
+    :math:`D^{1 / 2}\,(I - \theta^{1 / 2}\,{\theta^{1 / 2}}^{\top})`,
+    :math:`D = \operatorname{diag} (\theta)`:
 
-        tr C >= 4 e^eps / (e^eps - 1)^2 (sum_i s_i)^2,
+    .. math::
 
-    and sum_i s_i >= sum_x sqrt(theta_x) (1 - theta_x), with equality at uniform theta, where the
-    bound is 4 (k-1)^2 e^eps / (k (e^eps - 1)^2). `SubsetSelection` attains that one wherever k /
-    (e^eps + 1) is whole.
+        \operatorname{tr} C \ge 4\,e^{\varepsilon} / (e^{\varepsilon} - 1)^{2}\,(\sum_{i}
+        s_{i})^{2},
+
+    and :math:`\sum_{i} s_{i} \ge \sum_{x} \sqrt{\theta_{x}}` (1 - :math:`\theta_x`), with equality
+    at uniform :math:`\theta`, where the bound is
+    :math:`4\,(k - 1)^{2}\,e^{\varepsilon} / (k\,(e^{\varepsilon} - 1)^{2})`. `SubsetSelection`
+    attains that one wherever :math:`k / (e^{\varepsilon} + 1)` is whole.
 
     Parameters
     ----------
@@ -223,13 +240,14 @@ def least_asymptotic_mse(k: int, epsilon: float, theta: ArrayLike | None = None)
     Returns
     -------
     float
-        To be divided by n. Under any prior the limit of n E ||P-hat - P||^2 is at least the mean of
-        it, and for the frequencies 1 - ||theta||^2 less.
+        To be divided by n. Under any prior the limit of :math:`n\,E\,\lVert \hat P - P\rVert ^{2}`
+        is at least the mean of it, and for the frequencies :math:`1 - \lVert \theta\rVert ^{2}`
+        less.
 
     Raises
     ------
     ValueError
-        If `k` or `epsilon` is out of range, or k is above 5,000 with a theta.
+        If `k` or `epsilon` is out of range, or k is above 5,000 with a :math:`\theta`.
     InvalidDistribution
         If `theta` is not on the simplex.
     AlphabetMismatch
@@ -237,16 +255,25 @@ def least_asymptotic_mse(k: int, epsilon: float, theta: ArrayLike | None = None)
 
     Notes
     -----
-    Both bounds are ours, and stronger than (59) in its provable form. That no mechanism has a smaller worst
-    case than subset selection, in the limit of many users, is due to Ye and Barg [ye2017]_; here it is proved at
-    uniform theta, with what holds at others. Proofs: write M_xz = m_z (1 + c u_xz), c = e^eps - 1, u in [0, 1]. (1) The
-    trace of J on the directions that keep the sum is at most c^2 k sum_z m_z s_z (1 - s_z), where s_z is the mean of
-    u_xz over x, and sum_z m_z (1 + c s_z) = 1, so it is at most c^2 k max_s s (1-s) / (1 + c s) = k (e^(eps/2) - 1)^2;
-    and tr J^-1 >= (k-1)^2 / tr J. (2) W = D^(1/2) J D^(1/2) has theta^(1/2) as eigenvector of 1; the sum of its other
-    eigenvalues is sum_z m_z c^2 Var_theta(u_z) / (1 + c v_z), v_z the mean of u_xz under theta, at most sum_z (theta
-    M)_z c^2 v_z (1 - v_z) / (1 + c v_z)^2 <= c^2 / (4 e^eps). With Q the projection orthogonal to theta^(1/2), tr C =
-    tr(W^-1 Q D Q) on its range, and by Cauchy and Schwarz tr W tr(W^-1 B) >= (tr B^(1/2))^2. At k = 2 k-RR attains the
-    first at every theta in the limit of small epsilon.
+    Both bounds are ours, and stronger than (59) in its provable form. That no mechanism has a
+    smaller worst case than subset selection, in the limit of many users, is due to Ye and Barg
+    [ye2017]_; here it is proved at uniform :math:`\theta`, with what holds at others. Proofs: write
+    :math:`M_{xz}` = m_z :math:`(1 + c\,u_{xz})`, :math:`c = e^{\varepsilon} - 1`, u in [0, 1]. (1)
+    The trace of J on the directions that keep the sum is at most
+    :math:`c^{2}\,k\,\sum_{z} m_{z}\,s_{z}\,(1 - s_{z})`, where :math:`s_{z}` is the mean of
+    :math:`u_{xz}` over x, and :math:`\sum_{z} m_{z}\,(1 + c\,s_{z}) = 1`, so it is at most
+    :math:`c^{2}\,k\,\max_{s} s\,(1 - s) / (1 + c\,s) = k\,(e^{\varepsilon / 2} - 1)^{2}`; and
+    :math:`\operatorname{tr} J^{-1} \ge (k - 1)^{2} / \operatorname{tr} J`. (2)
+    :math:`W = D^{1 / 2}\,J\,D^{1 / 2}` has :math:`\theta^{1 / 2}` as eigenvector of 1; the sum of
+    its other eigenvalues is
+    :math:`\sum_{z} m_{z}\,c^{2}\,\operatorname{Var}_{\theta} (u_{z}) / (1 + c\,v_{z})`,
+    :math:`v_{z}` the mean of :math:`u_{xz}` under :math:`\theta`, at most :math:`\sum_z(\theta
+    M)_z\,c^{2}\,v_{z}\,(1 - v_{z}) / (1 + c\,v_{z})^{2} \le c^{2} / (4\,e^{\varepsilon})`. With Q
+    the projection orthogonal to :math:`\theta^{1 / 2}`,
+    :math:`\operatorname{tr} C = \operatorname{tr} (W^{-1}\,Q\,D\,Q)` on its range, and by Cauchy
+    and Schwarz :math:`\operatorname{tr} W\,\operatorname{tr} (W^{-1}\,B) \ge (\operatorname{tr}
+    B^{1 / 2})^{2}`. At k = 2 k-RR attains the first at every :math:`\theta` in the limit of small
+    epsilon.
 
     References
     ----------
@@ -277,14 +304,14 @@ def least_asymptotic_mse(k: int, epsilon: float, theta: ArrayLike | None = None)
 
 
 class BinaryResponseMse(NamedTuple):
-    """The errors of matrix inversion with two secrets. See `binary_response_mse`.
+    r"""The errors of matrix inversion with two secrets. See `binary_response_mse`.
 
     Attributes
     ----------
     distribution : float
-        E ||v - P||^2, summed over the two secrets.
+        :math:`E\,\lVert v - P\rVert ^{2}`, summed over the two secrets.
     frequencies : float
-        E ||v - F||^2, summed over the two secrets.
+        :math:`E\,\lVert v - F\rVert ^{2}`, summed over the two secrets.
 
     Examples
     --------
@@ -297,11 +324,13 @@ class BinaryResponseMse(NamedTuple):
 
 
 def binary_response_mse(epsilon: float, *, n: int, alpha: ArrayLike) -> BinaryResponseMse:
-    """Mean squared errors of matrix inversion with two secrets.
+    r"""Mean squared errors of matrix inversion with two secrets.
 
     They are those under randomised response, in closed form.
 
-        distribution (2/n) (e^eps / (e^eps - 1)^2 + E[P_1 P_2]),    frequencies (2/n) e^eps / (e^eps - 1)^2,
+        distribution
+        :math:`(2 / n)\,(e^{\varepsilon} / (e^{\varepsilon} - 1)^{2} + E[P_{1}\,P_{2}])`,
+        frequencies :math:`(2 / n)\,e^{\varepsilon} / (e^{\varepsilon} - 1)^{2}`,
 
     for P drawn from a Dirichlet prior, and both summed over the two secrets.
 
@@ -312,8 +341,8 @@ def binary_response_mse(epsilon: float, *, n: int, alpha: ArrayLike) -> BinaryRe
     n : int
         Number of users.
     alpha : float or array_like, shape (2,)
-        The prior's parameter; it matters only through E[P_1 P_2] = alpha_1 alpha_2 / (alpha_0
-        (alpha_0 + 1)).
+        The prior's parameter; it matters only through
+        :math:`E[P_{1}\,P_{2}] = \alpha_{1}\,\alpha_{2} / (\alpha_{0}\,(\alpha_{0} + 1))`.
 
     Returns
     -------
@@ -329,9 +358,11 @@ def binary_response_mse(epsilon: float, *, n: int, alpha: ArrayLike) -> BinaryRe
 
     Notes
     -----
-    Proof: given P the count of a report is binomial, given the secrets a sum of two
-    binomials with variance n e^eps / (e^eps + 1)^2. For small epsilon n times these tends to the bounds of `ldp_bounds`
-    at k = 2, with ratios e^eps + (e^eps - 1)^2 E[P_1 P_2] and e^(3 eps).
+    Proof: given P the count of a report is binomial, given the secrets a sum of two binomials with
+    variance :math:`n\,e^{\varepsilon} / (e^{\varepsilon} + 1)^{2}`. For small
+    :math:`\varepsilon\,n` times these tends to the bounds of `ldp_bounds` at k = 2, with ratios
+    :math:`e^{\varepsilon} + (e^{\varepsilon} - 1)^{2}\,E[P_{1}\,P_{2}]` and
+    :math:`e^{3\,\varepsilon}`.
 
     References
     ----------

@@ -33,13 +33,17 @@ def mle_error_bound(mechanism: Mechanism | ArrayLike, n: ArrayLike) -> float | F
 
 
 def mle_error_bound(mechanism: Mechanism | ArrayLike, n: ArrayLike) -> float | Floats:
-    """Upper bound on the mean error of the MLE.
+    r"""Upper bound on the mean error of the MLE.
 
-    E ||MLE - theta||_2 <= D sqrt((m-1) / (2n)) (1 + 1 / sqrt(m)), for every theta and every n. m is
-    the number of possible reports and D = max_{y,z} ||R_y - R_z||_2 the diameter of the rows of a
-    matrix R with w M R = w for all w that sum to 0. It holds for any choice among several
-    maximisers. No two distributions are farther apart than sqrt(2): where the bound is larger, it
-    says nothing.
+    .. math::
+
+        \mathbb E\lVert\mathrm{MLE}-\theta\rVert_2\le
+        D\,\sqrt{\frac{m-1}{2n}}\,\left(1+\frac1{\sqrt m}\right),
+
+    for every :math:`\theta` and every n. m is the number of possible reports and
+    :math:`D=\max_{y,z}\lVert R_y-R_z\rVert_2` the diameter of the rows of a matrix R with w M R = w
+    for all w that sum to 0. It holds for any choice among several maximisers. No two distributions
+    are farther apart than :math:`\sqrt{2}`: where the bound is larger, it says nothing.
 
     Parameters
     ----------
@@ -71,24 +75,28 @@ def mle_error_bound(mechanism: Mechanism | ArrayLike, n: ArrayLike) -> float | F
     Source: ours. That identification makes the estimate consistent is classical for finitely many reports [rao]_
     [birch]_.
 
-    Proof: with p = theta M, q the shares of the reports and p-hat = MLE M,
+    Proof: with p = :math:`\theta M`, q the shares of the reports and :math:`\hat p` = MLE M,
 
-        MLE - theta = (p-hat - q) R + (q - p) R.
+        MLE - :math:`\theta = (\hat p - q)\,R + (q - p)\,R`.
 
-    A vector u that sums to 0 is ||u||_1 / 2 times the difference of two distributions, so ||u R||_2 <= ||u||_1 D / 2.
-    The MLE is no farther from the data than the truth is, D(q || p-hat) <= D(q || p), so that by Pinsker's inequality
-    ||p-hat - q||_1 <= sqrt(2 D(q || p)), and D(q || p) <= sum_z (q_z - p_z)^2 / p_z has a mean of at most (m-1) / n.
-    The second term is the error of matrix inversion: n E ||(q - p) R||_2^2 is the variance of one row, which is half
-    the mean square distance of two independent ones, at most D^2 (1 - 1/m) / 2. Both roots by Jensen's inequality.
+    A vector u that sums to 0 is :math:`\lVert u\rVert _{1} / 2` times the difference of two
+    distributions, so :math:`\lVert u\,R\rVert _{2} \le \lVert u\rVert _{1}\,D / 2`. The MLE is no
+    farther from the data than the truth is, :math:`D(q\Vert\hat p)\le D(q\Vert p)`, so that by
+    Pinsker's inequality :math:`\lVert\hat p-q\rVert_1\le\sqrt{2D(q\Vert p)}`, and
+    :math:`D(q\Vert p)\le\sum_z\frac{(q_z-p_z)^2}{p_z}` has a mean of at most (m-1) / n. The second
+    term is the error of matrix inversion: :math:`n\,E\,\lVert (q - p)\,R\rVert _{2}^{2}` is the
+    variance of one row, which is half the mean square distance of two independent ones, at most
+    :math:`D^{2}\,(1 - 1 / m) / 2`. Both roots by Jensen's inequality.
 
-    With r >= D / 2 the greatest distance of a row from any centre c, max_z ||R_z - c||_2, it is
-    below the simpler 2 r sqrt(2 (m-1) / n), and below that with 1/s for r, s the smallest singular
+    With :math:`r \ge D / 2` the greatest distance of a row from any centre c,
+    :math:`\max_{z} \lVert R_{z} - c\rVert _{2}`, it is below the simpler
+    :math:`2\,r\,\sqrt{2\,(m - 1) / n}`, and below that with 1/s for r, s the smallest singular
     value of M.
 
     R is the one with the smallest D of three least-squares solutions: those in which all reports
-    weigh the same (the pseudo-inverse, with r <= 1/s), as much as their probability under the
-    uniform distribution, and so that the longest row becomes short. For m = k there is but one D.
-    Unary encodings and subset selection have closed forms.
+    weigh the same (the pseudo-inverse, with :math:`r \le 1 / s`), as much as their probability
+    under the uniform distribution, and so that the longest row becomes short. For m = k there is
+    but one D. Unary encodings and subset selection have closed forms.
 
     References
     ----------

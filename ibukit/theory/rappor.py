@@ -35,16 +35,17 @@ def rappor_concavity_bound(
 def rappor_concavity_bound(
     k: int, epsilon: float, *, n: ArrayLike, by: By = "sets"
 ) -> float | Floats:
-    """Lower bound on P(L strictly concave) under RAPPOR.
+    r"""Lower bound on P(L strictly concave) under RAPPOR.
 
-    It holds whatever the n users' secrets are. By sets, with c = tanh(eps/4) and the sum over the
-    even s from 2 to k:
+    It holds whatever the n users' secrets are. By sets, with :math:`c = \tanh (\varepsilon / 4)`
+    and the sum over the even s from 2 to k:
 
-        max(0, 1 - sum_s C(k, s) ((1 + c^s) / 2)^n).
+    .. math:: \max\Bigl(0,\;1-\sum_s\binom ks\Bigl(\frac{1+c^s}{2}\Bigr)^{\!n}\Bigr).
 
-    By the paper's product, with p = e^(eps/2) / (1 + e^(eps/2)), which is never larger:
+    By the paper's product, with :math:`p=\frac{e^{\varepsilon/2}}{1+e^{\varepsilon/2}}`, which is
+    never larger:
 
-        prod_{j=1..k} max(0, 1 - p^n 2^(j-1)).
+    .. math:: \prod_{j = 1 \ldots k} \max (0, 1 - p^{n}\,2^{j - 1}).
 
     The probability is over the noise of basic one-time RAPPOR.
 
@@ -76,15 +77,15 @@ def rappor_concavity_bound(
     elements, bounded from below by letting each row avoid the span of those before it; independent over that field,
     they are independent over the reals, and then no two distributions give all the reports seen the same probabilities.
 
-    The sum is ours. Proof: if L is not strictly concave, some w != 0 of whole numbers, not all
-    even, sums to 0 over the secrets and over the bits of every report. The secrets at which w is
-    odd are an even number s >= 2, and in every report an even number of their bits is set. The bits
-    are independent and E (-1)^bit is c, or -c for the user's own secret, so that this happens with
-    probability (1 +- c^s) / 2 for each user. Add over all sets.
+    The sum is ours. Proof: if L is not strictly concave, some :math:`w \ne 0` of whole numbers, not
+    all even, sums to 0 over the secrets and over the bits of every report. The secrets at which w
+    is odd are an even number :math:`s \ge 2`, and in every report an even number of their bits is
+    set. The bits are independent and E (-1)^bit is c, or -c for the user's own secret, so that this
+    happens with probability :math:`(1 \pm c^{s}) / 2` for each user. Add over all sets.
 
-    It is never below the product: there are 2^(k-1) - 1 such sets, and (1 + c^s) / 2 <= (1 + c^2) /
-    2 = p^2 + (1-p)^2 <= p, so that it is at least 1 - 2^(k-1) p^n, the product's last factor. Where
-    it says 0, both say nothing.
+    It is never below the product: there are :math:`2^{k - 1} - 1` such sets, and
+    :math:`(1 + c^{s}) / 2 \le (1 + c^{2}) / 2 = p^{2} + (1 - p)^{2} \le p`, so that it is at least
+    :math:`1 - 2^{k - 1}\,p^{n}`, the product's last factor. Where it says 0, both say nothing.
 
     References
     ----------

@@ -27,29 +27,40 @@ def van_trees_bound(
     alpha: ArrayLike,
     of: Literal["distribution", "frequencies"] = "distribution",
 ) -> float:
-    """Lower bound on the mean squared error of any estimate.
+    r"""Lower bound on the mean squared error of any estimate.
 
     It is for n reports of any epsilon-private mechanism. The mechanism is non-interactive: chosen
     before the first report, the same for all or one for each user.
 
-    P is drawn from a Dirichlet(alpha) prior, alpha_0 = sum alpha, t = E[1 - ||P||^2]:
+    P is drawn from a Dirichlet(:math:`\alpha`) prior, :math:`\alpha_{0} = \sum \alpha`,
+    :math:`t=\mathbb E[1-\lVert P\rVert^2]`:
 
-        E ||P-hat - P||^2 >= t^2 / (n v + alpha_0 t),    v >= E tr(S_P J_P S_P),    S_p = diag(p) - p p^T,
+    .. math::
+
+        \mathbb E\lVert\hat P-P\rVert^2\ge\frac{t^2}{nv+\alpha_0t},\qquad v\ge\mathbb
+        E\operatorname{tr}(S_PJ_PS_P),\quad S_p=\operatorname{diag}(p)-pp^\top,
 
     where for equal alphas v is the greatest, over sets of j of the k secrets, of
 
-        c^2 (alpha_1 + 1) (1 / (j alpha_1 + 1) + 1 / ((k-j) alpha_1 + 1)) / (1 + c j/k) E[U^2
-        (1-U)^2 / (1 + c U)],
+    .. math::
 
-    c = e^eps - 1, U of Beta(j alpha_1, (k-j) alpha_1), which subset selection attains, and for
-    others v = (e^eps - 1)^2 / (4 e^eps) E[||P||^2]^(1/2). At n = 0 it would be t / alpha_0, the
-    prior's own variance and the error of the constant guess E[P]. If every alpha is above 2, also
+        c^{2}\,(\alpha_{1} + 1)\,(1 / (j\,\alpha_{1} + 1) + 1 / ((k - j)\,\alpha_{1} + 1)) / (1
+        + c\,j / k)\,E[U^{2}\,(1 - U)^{2} / (1 + c\,U)],
 
-        E ||P-hat - P||^2 >= (k-1)^2 / (n k (e^(eps/2) - 1)^2 + I),
+    :math:`c = e^{\varepsilon} - 1`, U of Beta(:math:`j\,\alpha_{1}`, :math:`(k - j)\,\alpha_{1}`),
+    which subset selection attains, and for others
+    :math:`v = (e^{\varepsilon} - 1)^{2} / (4\,e^{\varepsilon})\,E[\lVert P\rVert ^{2}]^{1 / 2}`. At
+    n = 0 it would be :math:`t / \alpha_{0}`, the prior's own variance and the error of the constant
+    guess E[P]. If every :math:`\alpha` is above 2, also
+
+    .. math::
+
+        E\,\lVert \hat P - P\rVert ^{2} \ge (k - 1)^{2} / (n\,k\,(e^{\varepsilon / 2} - 1)^{2} +
+        I),
 
     I the expected squared gradient of the prior's log density along the simplex. For the
-    frequencies the bound on the distribution, B, becomes ((alpha_0 + n) / n)^2 (B - t / (alpha_0 +
-    n)).
+    frequencies the bound on the distribution, B, becomes
+    :math:`((\alpha_{0} + n) / n)^{2}\,(B - t / (\alpha_{0} + n))`.
 
     Parameters
     ----------
@@ -78,17 +89,25 @@ def van_trees_bound(
 
     Notes
     -----
-    The paper has bounds for n to infinity only; this one is ours. Another private form of the inequality is in
-    [asoodeh]_. Proof: for a field C(p) of matrices that vanishes fast enough at the border, partial integration gives
-    E[(P-hat - P) . (C grad log L + div(f C) / f)] = E tr C, f the prior's density and L the likelihood; Cauchy and
-    Schwarz, and the score's mean 0 given P, give E ||P-hat - P||^2 (n E tr(C J C^T) + E ||div(f C) / f||^2) >=
-    (E tr C)^2. C = S_p has div(f C) / f = alpha - alpha_0 p, whose expected square is alpha_0 t, for every alpha > 0.
-    With M_xz = m_z (1 + c u_xz) and w the mean of u_xz under P, tr(S J S) = sum_z m_z c^2 sum_x P_x^2 (u_xz - w)^2 /
-    (1 + c w). Its mean is convex in u_z (a square over a linear function), and sum_z m_z (1 + c mean_x u_xz) = 1, so
-    sets, u in {0, 1}, are the worst; equal alphas make their size all that matters. For other alphas the trace is at
-    most max_x P_x <= ||P|| times the bound c^2 / (4 e^eps) in the notes of `least_asymptotic_mse`. C = identity needs
-    alpha > 2, and its J has a trace of at most k (e^(eps/2) - 1)^2 as there. For the frequencies: given the secrets, P
-    is Dirichlet(alpha + n F), with mean (alpha + n F) / (alpha_0 + n) and a variance of t / (alpha_0 + n) on average.
+    The paper has bounds for n to infinity only; this one is ours. Another private form of the
+    inequality is in [asoodeh]_. Proof: for a field C(p) of matrices that vanishes fast enough at
+    the border, partial integration gives E[:math:`(\hat P - P)` . (C grad :math:`\log L` + div(f C)
+    / f)] = E :math:`\operatorname{tr} C`, f the prior's density and L the likelihood; Cauchy and
+    Schwarz, and the score's mean 0 given P, give :math:`E\,\lVert \hat P - P\rVert ^{2}`
+    (:math:`n\,E\,\operatorname{tr} (C\,J\,C^{\top}) + E` ||div(f C) / f||^2) >= (E tr C)^2.
+    :math:`C = S_{p}` has div(f C) / f = alpha - :math:`\alpha_{0}\,p`, whose expected square is
+    :math:`\alpha_{0}\,t`, for every :math:`\alpha > 0`. With :math:`M_{xz}` = m_z
+    :math:`(1 + c\,u_{xz})` and w the mean of :math:`u_{xz}` under P, :math:`\operatorname{tr}
+    (S\,J\,S) = \sum_{z} m_{z}\,c^{2}\,\sum_{x} P_{x}^{2}\,(u_{xz} - w)^{2} / (1 + c\,w)`. Its mean
+    is convex in :math:`u_{z}` (a square over a linear function), and
+    :math:`\sum_{z} m_{z}\,(1 + c\,\operatorname{mean}_{x} u_{xz}) = 1`, so sets, u in {0, 1}, are
+    the worst; equal alphas make their size all that matters. For other alphas the trace is at most
+    :math:`\max_{x} P_{x} \le \lVert P\rVert ` times the bound :math:`c^{2} / (4\,e^{\varepsilon})`
+    in the notes of `least_asymptotic_mse`. C = identity needs :math:`\alpha > 2`, and its J has a
+    trace of at most :math:`k\,(e^{\varepsilon / 2} - 1)^{2}` as there. For the frequencies: given
+    the secrets, P is Dirichlet(:math:`\alpha + n\,F`), with mean
+    :math:`(\alpha + n\,F) / (\alpha_{0} + n)` and a variance of :math:`t / (\alpha_{0} + n)` on
+    average.
 
     References
     ----------
@@ -99,8 +118,8 @@ def van_trees_bound(
 
     Examples
     --------
-    Ten thousand reports on a thousand secrets at epsilon = 1: no mechanism with any estimator is much better than to
-    answer 1/k for each without looking.
+    Ten thousand reports on a thousand secrets at :math:`\varepsilon = 1`: no mechanism with any
+    estimator is much better than to answer 1/k for each without looking.
 
     >>> bound = van_trees_bound(k=1024, epsilon=1.0, n=10_000, alpha=0.5)
     >>> constant = (1 - 1 / 1024) / (512 + 1)

@@ -31,12 +31,13 @@ if TYPE_CHECKING:
 
 
 class Privic:
-    """PRIVIC: a mechanism and an estimate that improve each other in cycles.
+    r"""PRIVIC: a mechanism and an estimate that improve each other in cycles.
 
-    M^t = BA(theta^(t-1), beta); reports q^t through M^t; theta^t = IBU(M^t, q^t) from theta^(t-1).
-    Nobody knows the distribution that a good mechanism needs, so both are made in turn: users
-    report through `mechanism`, and `collect` ends the cycle with their reports. Every mechanism is
-    2 beta-d-private, whatever was reported before.
+    :math:`M^{t}` = BA(:math:`\theta^{t - 1}`, :math:`\beta`); reports :math:`q^{t}` through
+    :math:`M^{t}`; :math:`\theta^{t}` = IBU(:math:`M^{t}`, :math:`q^{t}`) from
+    :math:`\theta^{t - 1}`. Nobody knows the distribution that a good mechanism needs, so both are
+    made in turn: users report through `mechanism`, and `collect` ends the cycle with their reports.
+    Every mechanism is :math:`2\,\beta`-d-private, whatever was reported before.
 
     Parameters
     ----------
@@ -51,7 +52,7 @@ class Privic:
         Steps of `ibu` in each cycle; None for the certified maximum, by `mle`, which does not
         depend on where an iteration starts.
     start : array_like, shape (k,), optional
-        The first distribution theta^0, nowhere 0; uniform by default.
+        The first distribution :math:`\theta^{0}`, nowhere 0; uniform by default.
     ba_start : array_like, shape (k,), optional
         Where `blahut_arimoto` starts in every cycle, nowhere 0; uniform by default. Only with
         `ba_steps`.
@@ -60,9 +61,10 @@ class Privic:
         default it starts at the last distribution: Algorithm 1, and what the paper's tables follow
         from.
     combine : {"last", "average"}
-        theta^t is this cycle's estimate mu^t, or that of all the cycles, each weighted by its
-        number of reports: theta^t = (n_t mu^t + (n_1 + ... + n_(t-1)) theta^(t-1)) / (n_1 + ... +
-        n_t). Algorithm 1 has the average, the paper's tables follow from the last.
+        :math:`\theta^{t}` is this cycle's estimate :math:`\mu^{t}`, or that of all the cycles, each
+        weighted by its number of reports: :math:`\theta^{t} = (n_{t}\,\mu^{t} + (n_{1} + \dots +
+        n_{t - 1})\,\theta^{t - 1}) / (n_{1} + \dots + n_{t})`. Algorithm 1 has the average, the
+        paper's tables follow from the last.
     tol : float
         With ``ba_steps=None`` or ``ibu_steps=None``: nats within which that optimum is certified.
     path : str or path, optional
@@ -87,11 +89,12 @@ class Privic:
 
     Notes
     -----
-    The steps are few on purpose: they smooth. At the certified maximum of every cycle the estimates follow the noise.
-    With unlimited users they tend to the truth if exp(-beta d) is invertible, as for Euclidean d; else they may not.
+    The steps are few on purpose: they smooth. At the certified maximum of every cycle the estimates
+    follow the noise. With unlimited users they tend to the truth if :math:`\exp (-\beta\,d)` is
+    invertible, as for Euclidean d; else they may not.
 
-    A mechanism is made for `quantize` of theta^(t-1), so that a seed has the same draws on every
-    computer.
+    A mechanism is made for `quantize` of :math:`\theta^{t - 1}`, so that a seed has the same draws
+    on every computer.
 
     Where Algorithm 1 is inconsistent, reports go through the mechanism that was built last, and N
     cycles are N, not N + 1. The first row of the paper's Tables III and IV is the start: their row
@@ -163,7 +166,7 @@ class Privic:
 
     @property
     def distribution(self) -> Floats:
-        """The current estimate theta^t, shape (k,); at first the start."""
+        r"""The current estimate :math:`\theta^{t}`, shape (k,); at first the start."""
         return self._cycles[-1].distribution if self._cycles else self._choices.start
 
     @property
@@ -184,7 +187,7 @@ class Privic:
     def collect(
         self, tally: Tally, estimate: Estimate | ArrayLike | None = None, *, strict: bool = True
     ) -> Estimate:
-        """End the cycle: from its reports to the next distribution and the next mechanism.
+        r"""End the cycle: from its reports to the next distribution and the next mechanism.
 
         With a `path` the new state is in the file when this returns; after an error nothing has
         changed.
@@ -194,7 +197,8 @@ class Privic:
         tally : Tally
             Of reports through this cycle's `mechanism`.
         estimate : Estimate or array_like, shape (k,), optional
-            What you make of this tally, mu^t, in the place of the update: a robust estimate, say.
+            What you make of this tally, :math:`\mu^{t}`, in the place of the update: a robust
+            estimate, say.
         strict : bool
             Raise where `tol` is missed, with ``ibu_steps=None`` or ``ba_steps=None``. False goes on
             with what is best.

@@ -113,7 +113,7 @@ class BitReports(BitsInBlocks):
     @property
     @abstractmethod
     def contrast(self) -> float:
-        """p_one - p_zero, above 0 for the smallest epsilon."""
+        r""":math:`p_{\mathrm{one}} - p_{\mathrm{zero}}`, above 0 for the smallest epsilon."""
 
     @cached_property
     @abstractmethod

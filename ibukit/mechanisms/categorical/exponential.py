@@ -18,12 +18,17 @@ from ibukit.mechanisms.spatial._grid_mechanism import GridMechanism
 
 @dataclass(frozen=True)
 class Exponential(GridMechanism):
-    """The exponential mechanism: near reports are more probable than far ones.
+    r"""The exponential mechanism: near reports are more probable than far ones.
 
-    P(z given x) = exp(-eps d(x, z) / 2) / N_x with N_x = sum_z exp(-eps d(x, z) / 2). These
-    probabilities satisfy epsilon-d-privacy; the tight level is in general lower, because N_x varies
-    less than the bound allows. Reports are simulated, see `Mechanism`. Where N_x varies, as near a
-    border, the nearer secret need not be the likelier one: see the chapter on mechanisms.
+    .. math::
+
+        P(z\mid x)=\frac{e^{-\varepsilon d(x,z)/2}}{N_x},\qquad N_x=\sum_z e^{-\varepsilon
+        d(x,z)/2}.
+
+    These probabilities satisfy epsilon-d-privacy; the tight level is in general lower, because
+    :math:`N_{x}` varies less than the bound allows. Reports are simulated, see `Mechanism`. Where
+    :math:`N_{x}` varies, as near a border, the nearer secret need not be the likelier one: see the
+    chapter on mechanisms.
 
     Parameters
     ----------
@@ -35,9 +40,9 @@ class Exponential(GridMechanism):
     Raises
     ------
     ValueError
-        If `epsilon` is not a finite number above 0, or so small that eps times the largest distance
-        is below 5e-15, or so large that e^(-eps d / 2) is at most 2^-53 for the least distance d of
-        two secrets.
+        If `epsilon` is not a finite number above 0, or so small that :math:`\varepsilon` times the
+        largest distance is below 5e-15, or so large that :math:`e^{-\varepsilon\,d / 2}` is at most
+        :math:`2^{-53}` for the least distance d of two secrets.
 
     References
     ----------

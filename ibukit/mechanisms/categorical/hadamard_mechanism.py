@@ -23,11 +23,17 @@ from ibukit.mechanisms.row_reports import MAX_CODES, SignedIndices
 
 @dataclass(frozen=True)
 class HadamardMechanism(SignedIndices):
-    """Hadamard mechanism: t random columns and the signs of the secret there.
+    r"""Hadamard mechanism: t random columns and the signs of the secret there.
 
-    Columns j_1..j_t are drawn uniformly from 0..K-1, K = 2^ceil(log2 k), with replacement. The
-    secret's signs there, of Sylvester's Hadamard matrix H_jx, go through 2^t-ary randomized
-    response. P(j, signs given x) = K^-t (e^eps if all signs are H_jx, else 1) / (e^eps + 2^t - 1).
+    Columns :math:`j_{1} \ldots j_{t}` are drawn uniformly from 0..K-1, K =
+    :math:`2^{\lceil\log_2 k\rceil}`, with replacement. The secret's signs there, of Sylvester's
+    Hadamard matrix :math:`H_{jx}`, go through :math:`2^{t}`-ary randomized response.
+
+    .. math::
+
+        P(j,\text{signs}\mid x)=K^{-t}\,\frac{e^\varepsilon\text{ if all signs are
+        }H_{jx},\text{ else }1}{e^\varepsilon+2^t-1}.
+
     These probabilities satisfy epsilon-local differential privacy, tightly. Reports are simulated,
     see `Mechanism`. With t = 1 this is the 1-bit Hadamard response: the law of `HadamardResponse`
     with one block of 2K columns, restricted to the secrets in odd rows.
@@ -44,17 +50,18 @@ class HadamardMechanism(SignedIndices):
     Raises
     ------
     ValueError
-        If `epsilon` is not a number from 5e-15 to about 36.7 + log(2^t - 1), where the signs are
-        the true ones with a probability that rounds to 1 in doubles, there are fewer than two
-        secrets, or `bits` is no whole number above 0.
+        If `epsilon` is not a number from 5e-15 to about :math:`36.7 + \log (2^{t} - 1)`, where the
+        signs are the true ones with a probability that rounds to 1 in doubles, there are fewer than
+        two secrets, or `bits` is no whole number above 0.
     TooLarge
-        If there are more than 2^62 reports, (2K)^t.
+        If there are more than :math:`2^{62}` reports, (2K)^t.
 
     Notes
     -----
-    `inv` gives the published estimate: the mean of the signs times H_jx, over 2p - 1, where p =
-    (e^eps + 2^(t-1) - 1) / (e^eps + 2^t - 1) is the probability that a sign is right. With t = 1, n
-    times its variance is c^2 - theta_x^2, c = (e^eps + 1) / (e^eps - 1).
+    `inv` gives the published estimate: the mean of the signs times :math:`H_{jx}`, over 2p - 1,
+    where :math:`p = (e^{\varepsilon} + 2^{t - 1} - 1) / (e^{\varepsilon} + 2^{t} - 1)` is the
+    probability that a sign is right. With t = 1, n times its variance is
+    :math:`c^{2} - \theta_{x}^{2}`, :math:`c = (e^{\varepsilon} + 1) / (e^{\varepsilon} - 1)`.
 
     References
     ----------

@@ -23,18 +23,26 @@ from ibukit.tally.tally import Tally
 
 @dataclass(frozen=True)
 class HadamardResponse(FiniteMechanism):
-    """Hadamard response: the report is a column, more often one of sign +.
+    r"""Hadamard response: the report is a column, more often one of sign +.
 
-    There are B blocks of b = 2^j columns each, K = B b reports in all. Each secret x has a block
-    and one of the rows 1..b-1 of Sylvester's Hadamard matrix H_rc = (-1)^(number of bits that r and
-    c share). Its set S_x are the b/2 columns of its block where its row is +. P(z given x) = (e^eps
-    if z is in S_x, else 1) / (b/2 (e^eps + 2B - 1)). These probabilities satisfy epsilon-local
-    differential privacy, tightly. Reports are simulated, see `Mechanism`.
+    There are B blocks of :math:`b = 2^{j}` columns each, K = B b reports in all. Each secret x has
+    a block and one of the rows 1..b-1 of Sylvester's Hadamard matrix :math:`H_{rc}` = (-1)^(number
+    of bits that r and c share). Its set :math:`S_{x}` are the b/2 columns of its block where its
+    row is +.
 
-    With c = 2B - 1 + e^eps, the estimate of each secret is unbiased and has n times the variance c
-    (2 + (e^eps - 1) theta_block) / (e^eps - 1)^2 - theta_x^2, where theta_block is the probability
-    of the secret's block. So few secrets a block are good, and so are few blocks; the blocks should
-    have equally many secrets.
+    .. math::
+
+        P(z\mid x)=\frac{e^\varepsilon\text{ if }z\in S_x,\text{ else }1}{\frac
+        b2\,(e^\varepsilon+2B-1)}.
+
+    These probabilities satisfy epsilon-local differential privacy, tightly. Reports are simulated,
+    see `Mechanism`.
+
+    With c = 2B - :math:`1 + e^{\varepsilon}`, the estimate of each secret is unbiased and has n
+    times the variance
+    :math:`\frac{c\,\bigl(2+(e^\varepsilon-1)\,\theta_{\mathrm{block}}\bigr)}{(e^\varepsilon-1)^2}-\theta_x^2`,
+    where :math:`\theta_{\mathrm{block}}` is the probability of the secret's block. So few secrets a
+    block are good, and so are few blocks; the blocks should have equally many secrets.
 
     Parameters
     ----------
@@ -43,12 +51,12 @@ class HadamardResponse(FiniteMechanism):
     epsilon : float
         Nats, for all pairs of secrets.
     blocks : int, optional
-        B, from 1 to k. By default the power of two that minimises 4 B + (e^eps - 1)^2 / B, which is
-        n times the sum of the variances at equal blocks but for factors and small terms. Secret x
-        goes to block x mod B.
+        B, from 1 to k. By default the power of two that minimises
+        :math:`4\,B + (e^{\varepsilon} - 1)^{2} / B`, which is n times the sum of the variances at
+        equal blocks but for factors and small terms. Secret x goes to block x mod B.
     published : bool
-        Whether to take the paper's B, the power of two from min(e^eps, 2k) / 2 to less than twice
-        that, and to fill one block after the other.
+        Whether to take the paper's B, the power of two from min(:math:`e^{\varepsilon}`, 2k) / 2 to
+        less than twice that, and to fill one block after the other.
 
     Raises
     ------
@@ -59,8 +67,8 @@ class HadamardResponse(FiniteMechanism):
 
     Notes
     -----
-    `inv` gives the published estimate, the fast Walsh-Hadamard transform of the frequencies times c
-    / (e^eps - 1). It need not sum to 1.
+    `inv` gives the published estimate, the fast Walsh-Hadamard transform of the frequencies times
+    :math:`c / (e^{\varepsilon} - 1)`. It need not sum to 1.
 
     References
     ----------

@@ -26,17 +26,20 @@ MAX_DENSITIES = 2**27
 
 @dataclass(frozen=True)
 class HistogramEncoding(Mechanism):
-    """Summed histogram encoding (SHE): a one among zeros, with Laplace noise.
+    r"""Summed histogram encoding (SHE): a one among zeros, with Laplace noise.
 
-    The report is z = e_x + noise in each of k coordinates, of density (eps/4) e^(-eps |t| / 2). Its
-    density given x is (eps/4)^k e^(-(eps/2) sum_i |z_i|) e^(eps (clip(z_x, 0, 1) - 1/2)), where
-    clip(z_x, 0, 1) is z_x moved into [0, 1]. These probabilities satisfy epsilon-local differential
-    privacy, tightly. Reports are simulated, see `Mechanism`.
+    The report is z = e_x + noise in each of k coordinates, of density
+    :math:`(\varepsilon / 4)\,e^{-\varepsilon\,|t| / 2}`. Its density given x is (eps/4)^k
+    e^(:math:`-(\varepsilon / 2)\,\sum_{i} |z_{i}|`) e^(:math:`\varepsilon` (clip(:math:`z_{x}`, 0,
+    1) - 1/2)), where clip(:math:`z_{x}`, 0, 1) is :math:`z_{x}` moved into [0, 1]. These
+    probabilities satisfy epsilon-local differential privacy, tightly. Reports are simulated, see
+    `Mechanism`.
 
     Reports are continuous: `Tally.forward` gives densities, up to the factor e^log_scale, which
     does not depend on the secret. The exact likelihood needs much less data than the published
-    mean: as k grows, n times the variance of an estimate goes to 3 / (2 e^(eps/2) + e^-eps - 3)
-    instead of 8 / eps^2.
+    mean: as k grows, n times the variance of an estimate goes to
+    :math:`3 / (2\,e^{\varepsilon / 2} + e^{-\varepsilon} - 3)` instead of
+    :math:`8 / \varepsilon^{2}`.
 
     Parameters
     ----------
@@ -49,12 +52,12 @@ class HistogramEncoding(Mechanism):
     ------
     ValueError
         If `epsilon` is not a number from 5e-15 to 72.08, where noise that hides the secret's one
-        has a probability below 2^-53, or there are fewer than two secrets.
+        has a probability below :math:`2^{-53}`, or there are fewer than two secrets.
 
     Notes
     -----
     `inv` gives the published estimate, the mean of z: unbiased, with n times the variance 8 / eps^2
-    + theta_x (1 - theta_x). A tally keeps the matrix of densities, 8 k n bytes.
+    + :math:`\theta_x` (1 - :math:`\theta_x`). A tally keeps the matrix of densities, 8 k n bytes.
 
     References
     ----------

@@ -44,7 +44,7 @@ class IndependentBits(BitReports):
     @property
     @abstractmethod
     def p_hidden(self) -> float:
-        """Probability that the secret's own bit is 0: 1 - p_one, computed without cancellation."""
+        r"""Probability that the secret's own bit is 0: :math:`1 - p_{\mathrm{one}}`, computed without cancellation."""
 
     @property
     @override
@@ -147,7 +147,10 @@ class BitsOfGivenProbabilities(IndependentBits):
 
     @property
     def epsilon(self) -> float:  # type: ignore[override]
-        """The tight level ln p (1 - q) / ((1 - p) q), in nats, for all pairs of secrets."""
+        r"""Tight level in nats, the same for all pairs of secrets.
+
+        It is :math:`\ln\frac{p\,(1 - q)}{(1 - p)\,q}`.
+        """
         # p / q = 1 + (p - q) / q and (1 - q) / (1 - p) = 1 + (p - q) / (1 - p): for close p and q
         # the logarithms are computed without cancellation.
         return math.log1p(self.contrast / self.p_zero) + math.log1p(self.contrast / self.p_hidden)

@@ -18,11 +18,11 @@ from ibukit.mechanisms.exact_samplers import exact_sampler
 
 @dataclass(frozen=True)
 class OptimizedUnaryEncoding(IndependentBits):
-    """Optimised unary encoding (OUE): one noisy bit for each secret.
+    r"""Optimised unary encoding (OUE): one noisy bit for each secret.
 
-    The secret's bit is 1 with probability 1/2, every other with probability 1 / (e^eps + 1). These
-    probabilities satisfy epsilon-local differential privacy, tightly. Reports are simulated, see
-    `Mechanism`.
+    The secret's bit is 1 with probability 1/2, every other with probability
+    :math:`\frac{1}{e^\varepsilon+1}`. These probabilities satisfy epsilon-local differential
+    privacy, tightly. Reports are simulated, see `Mechanism`.
 
     Parameters
     ----------

@@ -26,7 +26,14 @@ from ibukit.tally.tally import Tally
 
 @dataclass(frozen=True)
 class RandomizedResponse(FiniteMechanism):
-    """k-RR: P(z given x) = e^eps / (k - 1 + e^eps) if z = x, else 1 / (k - 1 + e^eps).
+    r"""k-RR: the secret itself with a probability, or else any of the others.
+
+    .. math::
+
+        P(z\mid x)=\begin{cases}
+        \dfrac{e^\varepsilon}{k-1+e^\varepsilon}&\text{if }z=x,\\[1ex]
+        \dfrac{1}{k-1+e^\varepsilon}&\text{else.}
+        \end{cases}
 
     The matrix satisfies epsilon-local differential privacy, tightly. Reports are simulated, see
     `Mechanism`.
@@ -41,8 +48,8 @@ class RandomizedResponse(FiniteMechanism):
     Raises
     ------
     ValueError
-        If `epsilon` is not a number from 5e-15 to about 36.7 + log(k - 1), where P(truth) rounds to
-        1 in doubles, or there are fewer than two secrets.
+        If `epsilon` is not a number from 5e-15 to about :math:`36.7 + \log (k - 1)`, where P(truth)
+        rounds to 1 in doubles, or there are fewer than two secrets.
 
     References
     ----------
@@ -71,12 +78,15 @@ class RandomizedResponse(FiniteMechanism):
 
     @property
     def truth(self) -> float:
-        """Probability of reporting the secret itself, e^eps / (k - 1 + e^eps)."""
+        r"""Probability of reporting the secret itself.
+
+        It is :math:`\frac{e^{\varepsilon}}{k - 1 + e^{\varepsilon}}`.
+        """
         return float(1 / (1 + (self.k - 1) * np.exp(-self.epsilon)))
 
     @property
     def lie(self) -> float:
-        """Probability of each other value, 1 / (k - 1 + e^eps)."""
+        r"""Probability of each other value, :math:`1 / (k - 1 + e^{\varepsilon})`."""
         return float(self.truth * np.exp(-self.epsilon))
 
     @override

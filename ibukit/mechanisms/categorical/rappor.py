@@ -18,11 +18,15 @@ from ibukit.mechanisms.exact_samplers import exact_sampler
 
 @dataclass(frozen=True)
 class Rappor(IndependentBits):
-    """Basic one-time RAPPOR: one noisy bit for each secret.
+    r"""Basic one-time RAPPOR: one noisy bit for each secret.
 
-    Each of k bits is kept with probability p = e^(eps/2) / (1 + e^(eps/2)), else flipped. P(b given
-    x) = p^k exp(-(1/2 + S(b)/2 - b_x) eps) with S(b) the number of ones. These probabilities
-    satisfy epsilon-local differential privacy, tightly. Reports are simulated, see `Mechanism`.
+    Each of k bits is kept with probability :math:`p=\frac{e^{\varepsilon/2}}{1+e^{\varepsilon/2}}`,
+    else flipped.
+
+    .. math:: P(b\mid x)=p^k\,e^{-(1/2+S(b)/2-b_x)\,\varepsilon}
+
+    with S(b) the number of ones. These probabilities satisfy epsilon-local differential privacy,
+    tightly. Reports are simulated, see `Mechanism`.
 
     Parameters
     ----------

@@ -30,14 +30,23 @@ MAX_MATRIX_ENTRIES = 2**20
 
 @dataclass(frozen=True)
 class SubsetSelection(BitReports):
-    """The report is a set of `size` secrets, more often with the true one.
+    r"""The report is a set of `size` secrets, more often with the true one.
 
-    The set S is drawn with P(S given x) = (e^eps if x is in S, else 1) / D. D = C(k-1, size-1)
-    e^eps + C(k-1, size). The user's own secret is in S with probability size e^eps / (size e^eps +
-    k - size); the rest of S is drawn uniformly. These probabilities satisfy epsilon-local
-    differential privacy, tightly. Reports are simulated, see `Mechanism`. A set of one secret is
-    k-RR. Where k / (e^eps + 1) is whole, no epsilon-private mechanism has a smaller asymptotic
-    error at uniform secrets; see `ibukit.theory.least_asymptotic_mse`.
+    The set S is drawn with
+
+    .. math::
+
+        P(S\mid x)=\frac1D\begin{cases}e^\varepsilon&\text{if }x\in
+        S,\\1&\text{else}\end{cases}.
+
+    .. math:: D=\binom{k-1}{\mathrm{size}-1}e^\varepsilon+\binom{k-1}{\mathrm{size}}.
+
+    The user's own secret is in S with probability
+    :math:`\frac{\mathrm{size}\;e^\varepsilon}{\mathrm{size}\;e^\varepsilon+k-\mathrm{size}}`; the
+    rest of S is drawn uniformly. These probabilities satisfy epsilon-local differential privacy,
+    tightly. Reports are simulated, see `Mechanism`. A set of one secret is k-RR. Where
+    :math:`k / (e^{\varepsilon} + 1)` is whole, no epsilon-private mechanism has a smaller
+    asymptotic error at uniform secrets; see `ibukit.theory.least_asymptotic_mse`.
 
     Parameters
     ----------
@@ -46,23 +55,26 @@ class SubsetSelection(BitReports):
     epsilon : float
         Nats, for all pairs of secrets.
     size : int, optional
-        From 1 to k - 1. By default, of the two whole numbers next to k / (e^eps + 1) (but at least
-        1) the one with the smaller (size e^eps + k - size)^2 / (size (k - size)), to which the
-        asymptotic error at uniform secrets is proportional; the smaller of two equal ones.
+        From 1 to k - 1. By default, of the two whole numbers next to
+        :math:`k / (e^{\varepsilon} + 1)` (but at least 1) the one with the smaller
+        :math:`(\mathrm{size}\,e^{\varepsilon} + k - \mathrm{size})^{2} / (\mathrm{size}\,(k -
+        \mathrm{size}))`, to which the asymptotic error at uniform secrets is proportional; the
+        smaller of two equal ones.
 
     Raises
     ------
     ValueError
-        If `epsilon` is not a number from 5e-15 to about 36.7 + log(k / size - 1), where the secret
-        is in the set with a probability that rounds to 1 in doubles, there are fewer than two
-        secrets, or `size` is not a whole number from 1 to k - 1.
+        If `epsilon` is not a number from 5e-15 to about
+        :math:`36.7 + \log (k / \mathrm{size} - 1)`, where the secret is in the set with a
+        probability that rounds to 1 in doubles, there are fewer than two secrets, or `size` is not
+        a whole number from 1 to k - 1.
 
     Notes
     -----
     The C(k, size) reports are listed (``m``, ``matrix()``, ``forward``, ``tally_counts``) where the
-    matrix has at most 2^20 entries: report code = place of the row among all, read as binary
-    numbers, bit 0 first. The unbiased estimator, each bit's frequency debiased, is the one by the
-    pseudo-inverse.
+    matrix has at most :math:`2^{20}` entries: report code = place of the row among all, read as
+    binary numbers, bit 0 first. The unbiased estimator, each bit's frequency debiased, is the one
+    by the pseudo-inverse.
 
     References
     ----------
@@ -132,7 +144,7 @@ class SubsetSelection(BitReports):
 
     @property
     def p_hidden(self) -> float:
-        """Probability that the secret is not in the set: 1 - p_one, without cancellation."""
+        r"""Probability that the secret is not in the set: :math:`1 - p_{\mathrm{one}}`, without cancellation."""
         out = (self.k - self.size) * np.exp(-self.epsilon)
         return float(out / (self.size + out))
 

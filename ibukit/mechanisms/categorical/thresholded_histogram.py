@@ -17,7 +17,7 @@ from ibukit.mechanisms.epsilon_range import check_epsilon
 
 @dataclass(frozen=True)
 class ThresholdedHistogram(BitsOfGivenProbabilities):
-    """Thresholded histogram encoding (THE): which noisy entries exceed a threshold.
+    r"""Thresholded histogram encoding (THE): which noisy entries exceed a threshold.
 
     Laplace noise of scale 2 / nominal is added to each entry of the secret's one-hot row. Bit x of
     the report says whether entry x is above the threshold t. So the secret's own bit is 1 with
@@ -35,15 +35,15 @@ class ThresholdedHistogram(BitsOfGivenProbabilities):
         The level of the noise, nats; kept as ``nominal``. The attribute `epsilon` is the tight
         level of the reports.
     threshold : float, optional
-        From 0 to 1. By default the one with the least q (1 - q) / (p - q)^2, the variance of the
-        published estimate where a secret is rare; it is between 1/2 and 1.
+        From 0 to 1. By default the one with the least :math:`q\,(1 - q) / (p - q)^{2}`, the
+        variance of the published estimate where a secret is rare; it is between 1/2 and 1.
 
     Raises
     ------
     ValueError
         If `epsilon` is not a number from 5e-15 to 73.4, `threshold` is not a number from 0 to 1, a
-        chance is not above 2^-53, the least that is drawn in doubles, or there are fewer than two
-        secrets.
+        chance is not above :math:`2^{-53}`, the least that is drawn in doubles, or there are fewer
+        than two secrets.
 
     References
     ----------

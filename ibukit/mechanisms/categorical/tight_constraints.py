@@ -30,14 +30,19 @@ THRESHOLD_TOLERANCE = 1e-6
 
 @dataclass(frozen=True)
 class TightConstraints(GridMechanism):
-    """The mechanism with all constraints of metric privacy tight.
+    r"""The mechanism with all constraints of metric privacy tight.
 
-    P(z given x) = mu_z exp(-eps d(x, z)) where mu solves sum_z exp(-eps d(x, z)) mu_z = 1 for every
-    x. It exists where no mu_z is negative. These probabilities satisfy epsilon-d-privacy, by the
-    triangle inequality: M_xz / M_yz = exp(eps (d(y, z) - d(x, z))). For report z the bound is
-    attained between z and every other secret (and wherever z is at an end of a shortest way), so
-    each pair of secrets attains it with the reports that are these two secrets, unless one of them
-    is never reported (mu_z = 0). Reports are simulated, see `Mechanism`.
+    .. math::
+
+        P(z\mid x)=\mu_z\,e^{-\varepsilon d(x,z)},\qquad\sum_z e^{-\varepsilon
+        d(x,z)}\mu_z=1\text{ for every }x.
+
+    It exists where no :math:`\mu_{z}` is negative. These probabilities satisfy epsilon-d-privacy,
+    by the triangle inequality: :math:`M_{xz}/M_{yz}=e^{\varepsilon(d(y,z)-d(x,z))}`. For report z
+    the bound is attained between z and every other secret (and wherever z is at an end of a
+    shortest way), so each pair of secrets attains it with the reports that are these two secrets,
+    unless one of them is never reported :math:`(\mu_{z} = 0)`. Reports are simulated, see
+    `Mechanism`.
 
     On a line it always exists and is `TruncatedGeometric`; for the discrete metric it is k-RR. In
     the plane it exists from some epsilon on.
@@ -53,19 +58,21 @@ class TightConstraints(GridMechanism):
     Raises
     ------
     Infeasible
-        If some mu_z is negative. The message says at which larger epsilon the mechanism exists: at
-        a threshold that is found by bisection, and certainly where exp(-eps d(x, y)) summed over
-        all y != x is at most 1/2 for each x.
+        If some :math:`\mu_{z}` is negative. The message says at which larger epsilon the mechanism
+        exists: at a threshold that is found by bisection, and certainly where
+        :math:`\exp (-\varepsilon\,d(x, y))` summed over all :math:`y \ne x` is at most 1/2 for each
+        x.
     ValueError
-        If `epsilon` is not a finite number above 0, or so small that eps times the largest distance
-        is below 5e-15, or so large that e^(-eps d) is at most 2^-53 for the least distance d of two
-        secrets; or if the distances are no metric.
+        If `epsilon` is not a finite number above 0, or so small that :math:`\varepsilon` times the
+        largest distance is below 5e-15, or so large that :math:`e^{-\varepsilon\,d}` is at most
+        :math:`2^{-53}` for the least distance d of two secrets; or if the distances are no metric.
 
     Notes
     -----
     For metrics in general the levels at which the mechanism exists need not be an interval: it may
-    exist at some epsilon, not at a larger one, and again above. If R = exp(-eps d) - I has row sums
-    of at most r <= 1/2, then mu = 1 - R mu gives mu >= 1 - r / (1 - r) >= 0.
+    exist at some epsilon, not at a larger one, and again above. If
+    :math:`R = \exp (-\varepsilon\,d) - I` has row sums of at most :math:`r \le 1 / 2`, then
+    :math:`\mu = 1 - R\,\mu` gives :math:`\mu \ge 1 - r / (1 - r) \ge 0`.
 
     References
     ----------

@@ -16,13 +16,13 @@ from ibukit.mechanisms.exact_samplers import exact_sampler
 
 @dataclass(frozen=True)
 class UnaryEncoding(BitsOfGivenProbabilities):
-    """Unary encoding with any two probabilities: one noisy bit for each secret.
+    r"""Unary encoding with any two probabilities: one noisy bit for each secret.
 
     The secret's own bit is 1 with probability p, every other with probability q, each on its own.
-    These probabilities satisfy epsilon-local differential privacy, tightly, with epsilon = ln p (1
-    - q) / ((1 - p) q). `Rappor` is p = 1 - q, `OptimizedUnaryEncoding` is p = 1/2. Local hashing
-    with g buckets has the law of q = 1/g where all hash functions are equally likely. Reports are
-    simulated, see `Mechanism`.
+    These probabilities satisfy epsilon-local differential privacy, tightly, with
+    :math:`\varepsilon = \ln p\,(1 - q) / ((1 - p)\,q)`. `Rappor` is p = 1 - q,
+    `OptimizedUnaryEncoding` is p = 1/2. Local hashing with g buckets has the law of q = 1/g where
+    all hash functions are equally likely. Reports are simulated, see `Mechanism`.
 
     Parameters
     ----------
@@ -36,8 +36,8 @@ class UnaryEncoding(BitsOfGivenProbabilities):
     Raises
     ------
     ValueError
-        If not 0 < q < p < 1, `q` or 1 - `p` is not above 2^-53, the least chance that is drawn in
-        doubles, or there are fewer than two secrets.
+        If not 0 < q < p < 1, `q` or 1 - `p` is not above :math:`2^{-53}`, the least chance that is
+        drawn in doubles, or there are fewer than two secrets.
 
     References
     ----------

@@ -31,16 +31,17 @@ MAX_MATRIX_ENTRIES = 2**20
 
 @dataclass(frozen=True)
 class LinkedRounds(Mechanism):
-    """T rounds of a memoised unary encoding, known to come from the same user.
+    r"""T rounds of a memoised unary encoding, known to come from the same user.
 
     The user keeps bits randomised by the permanent chances (p1, q1), and T times reports them
     randomised afresh by the instantaneous chances (p2, q2), as in `LongitudinalUnaryEncoding`. A
     report here is how often each bit was 1, a row of k counts from 0 to T: the order of the rounds
     tells nothing more. A bit that was 1 before both rounds has the law of s ones P1(s) = C(T, s)
     (p1 p2^s (1 - p2)^(T - s) + (1 - p1) q2^s (1 - q2)^(T - s)), one that was 0 has P0 with q1 in
-    the place of p1. So P(s given x) = P1(s_x) prod_{y != x} P0(s_y), and with L = P1 / P0, which
-    grows with s, the tight level is `epsilon` = ln L(T) / L(0). It grows with T towards
-    `epsilon_inf`, the level of the kept bits. Reports are simulated, see `Mechanism`.
+    the place of p1. So P(s given x) = P1(:math:`s_{x}`) prod_{:math:`y \ne x`} P0(:math:`s_{y}`),
+    and with L = P1 / P0, which grows with s, the tight level is `epsilon` = ln L(T) / L(0). It
+    grows with T towards `epsilon_inf`, the level of the kept bits. Reports are simulated, see
+    `Mechanism`.
 
     Rounds of one user that are pooled as if they were of different users still give a consistent
     estimate, but one with a larger variance than this likelihood's, and with standard errors that
@@ -128,7 +129,7 @@ class LinkedRounds(Mechanism):
 
     @property
     def epsilon(self) -> float:  # type: ignore[override]
-        """The tight level of all rounds together, ln L(T) / L(0).
+        r"""The tight level of all rounds together, :math:`\ln L(T) / L(0)`.
 
         In nats, for all pairs of secrets.
         """

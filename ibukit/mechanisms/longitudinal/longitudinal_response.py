@@ -21,13 +21,14 @@ from ibukit.mechanisms.longitudinal.chances import check_levels
 
 @dataclass(frozen=True)
 class LongitudinalResponse(FiniteMechanism):
-    """One report of memoised k-RR (L-GRR): k-RR is kept, and each round is k-RR on it.
+    r"""One report of memoised k-RR (L-GRR): k-RR is kept, and each round is k-RR on it.
 
     The first round is k-RR at `epsilon_inf`. The second is k-RR at the level at which one report is
-    k-RR at `epsilon`, tightly: e^eps2 = 1 + c (A + k) / (A - c) with A = e^epsilon_inf - 1 and c =
-    e^epsilon - 1. (The formula of the paper that proposed L-GRR is this one for k = 2 only; for
-    more secrets it leaves out the k - 2 other ways, and the reports are more private and less
-    useful than asked for.) Reports are simulated, see `Mechanism`.
+    k-RR at `epsilon`, tightly: :math:`e^{\varepsilon_2}=1+\frac{c\,(A+k)}{A-c}` with
+    :math:`A = e^{\varepsilon_{\mathrm{inf}}} - 1` and :math:`c = e^{\varepsilon} - 1`. (The formula
+    of the paper that proposed L-GRR is this one for k = 2 only; for more secrets it leaves out the
+    k - 2 other ways, and the reports are more private and less useful than asked for.) Reports are
+    simulated, see `Mechanism`.
 
     Parameters
     ----------

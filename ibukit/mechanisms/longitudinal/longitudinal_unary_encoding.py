@@ -47,8 +47,8 @@ class LongitudinalUnaryEncoding(BitsOfGivenProbabilities):
     Raises
     ------
     ValueError
-        If chances are not so, one of the report's is not above 2^-53, the least that is drawn in
-        doubles, or there are fewer than two secrets.
+        If chances are not so, one of the report's is not above :math:`2^{-53}`, the least that is
+        drawn in doubles, or there are fewer than two secrets.
 
     References
     ----------

@@ -25,9 +25,9 @@ from ibukit.mechanisms.matrix import MatrixMechanism
 def average_mechanism(
     mechanisms: Sequence[Mechanism], weights: ArrayLike | None = None
 ) -> FiniteMechanism:
-    """The average of mechanisms with the same secrets and the same reports.
+    r"""The average of mechanisms with the same secrets and the same reports.
 
-    A[n] = sum_A w_A A. In closed form where there is one, in time linear in the number of
+    :math:`A[n]=\sum_A w_A A`. In closed form where there is one, in time linear in the number of
     mechanisms:
 
     - k-RRs average to a k-RR, with 1 / (k - 1 + e^eps[n]) = sum_A w_A / (k - 1 + e^eps_A);

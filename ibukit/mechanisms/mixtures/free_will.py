@@ -21,12 +21,12 @@ from ibukit.tally.tally import Tally, pool
 
 @dataclass(frozen=True, eq=False)
 class FreeWill(arguments.ReadOnlyArrays):
-    """Every user reports through a mechanism of their own choice.
+    r"""Every user reports through a mechanism of their own choice.
 
-    The report of user i, who chose A^i, has the law theta A^i. Users choose independently of each
-    other and of their secret, A with probability `shares`. The report says which mechanism it came
-    through; a tally keeps the groups apart. Mechanisms may differ in level, in kind and in their
-    reports.
+    The report of user i, who chose :math:`A^{i}`, has the law :math:`\theta\,A^{i}`. Users choose
+    independently of each other and of their secret, A with probability `shares`. The report says
+    which mechanism it came through; a tally keeps the groups apart. Mechanisms may differ in level,
+    in kind and in their reports.
 
     Parameters
     ----------

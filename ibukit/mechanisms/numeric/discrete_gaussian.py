@@ -51,12 +51,13 @@ MAX_SHIFT = 2**53
 
 @dataclass(frozen=True)
 class DiscreteGaussian(GaussianNoise):
-    """Discrete Gaussian noise on the integers.
+    r"""Discrete Gaussian noise on the integers.
 
-    P(z given x) is proportional to e^(-(z - x)^2 / (2 sigma^2)) for every integer z. No pure
-    epsilon holds, because far out the ratio of two secrets grows without end; for secrets at
-    distance d it satisfies d^2 / (2 sigma^2)-zCDP, and (eps, delta)-differential privacy with the
-    exact `delta`. Reports are simulated, see `Mechanism`.
+    :math:`P(z \mid x)` is proportional to :math:`e^{-(z-x)^2/(2\sigma^2)}` for every integer z. No
+    pure epsilon holds, because far out the ratio of two secrets grows without end; for secrets at
+    distance d it satisfies :math:`d^2/(2\sigma^2)`-zCDP, and
+    :math:`(\varepsilon, \delta)`-differential privacy with the exact `delta`. Reports are
+    simulated, see `Mechanism`.
 
     Parameters
     ----------
@@ -64,7 +65,7 @@ class DiscreteGaussian(GaussianNoise):
         The k secrets; reports are integers (labels of the line continued both ways, not codes). The
         line may be without an end itself: then secrets are labels, too.
     sigma : float
-        In units of the line. The variance of the noise is a little below sigma^2.
+        In units of the line. The variance of the noise is a little below :math:`\sigma^{2}`.
 
     Raises
     ------
@@ -130,10 +131,10 @@ class DiscreteGaussian(GaussianNoise):
 
     @override
     def delta(self, epsilon: float, distance: float | None = None) -> float:
-        """The least delta of (epsilon, delta)-differential privacy.
+        r"""The least :math:`\delta` of :math:`(\varepsilon, \delta)`-differential privacy.
 
-        It is P(Z > eps sigma^2 / d - d/2) - e^eps P(Z > eps sigma^2 / d + d/2) for secrets at
-        distance d.
+        It is :math:`P(Z > \varepsilon\,\sigma^{2} / d - d / 2) - e^{\varepsilon}\,P(Z >
+        \varepsilon\,\sigma^{2} / d + d / 2)` for secrets at distance d.
 
         Parameters
         ----------

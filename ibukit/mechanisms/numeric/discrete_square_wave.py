@@ -23,12 +23,13 @@ from ibukit.mechanisms.numeric.square_wave import half_width
 
 @dataclass(frozen=True)
 class DiscreteSquareWave(FiniteMechanism):
-    """The square wave on whole numbers.
+    r"""The square wave on whole numbers.
 
-    P(z given x) = e^eps q if |z - x| <= b, else q, for the k + 2b integers from b below the line's
-    first value to b above its last. q = 1 / ((2b + 1) e^eps + k - 1). b is the largest whole number
-    of at most k times that of `SquareWave`; with b = 0 it is k-RR. These probabilities satisfy
-    epsilon-local differential privacy, tightly. Reports are simulated, see `Mechanism`.
+    :math:`P(z \mid x) = e^{\varepsilon}\,q` if :math:`|z - x| \le b`, else q, for the k + 2b
+    integers from b below the line's first value to b above its last.
+    :math:`q=\frac{1}{(2b+1)\,e^\varepsilon+k-1}`. b is the largest whole number of at most k times
+    that of `SquareWave`; with b = 0 it is k-RR. These probabilities satisfy epsilon-local
+    differential privacy, tightly. Reports are simulated, see `Mechanism`.
 
     Parameters
     ----------
@@ -40,8 +41,8 @@ class DiscreteSquareWave(FiniteMechanism):
     Raises
     ------
     ValueError
-        If `epsilon` is not a number from 5e-15 to about 36.7 + log(k - 1), where the probability of
-        the truth rounds to 1 in doubles, or there are fewer than two secrets.
+        If `epsilon` is not a number from 5e-15 to about :math:`36.7 + \log (k - 1)`, where the
+        probability of the truth rounds to 1 in doubles, or there are fewer than two secrets.
     TypeError
         If `alphabet` is not a Line.
 

@@ -24,13 +24,14 @@ MAX_ULPS = 8
 
 @dataclass(frozen=True)
 class Duchi(UnbiasedNumbers):
-    """Duchi's mechanism for a mean: one of two numbers is reported.
+    r"""Duchi's mechanism for a mean: one of two numbers is reported.
 
     The values of the line are the numbers t from -1 to 1, equally spaced. The report is C with
-    probability 1/2 + t / (2C), else -C. C = (e^eps + 1) / (e^eps - 1), so its expectation is t. Its
-    variance is C^2 - t^2. Two reports say no more than the mean: the matrix has rank 2, and all
-    distributions with the same mean are equally likely. These probabilities satisfy epsilon-local
-    differential privacy, tightly. Reports are simulated, see `Mechanism`.
+    probability 1/2 + t / (2C), else -C. :math:`C=\frac{e^\varepsilon+1}{e^\varepsilon-1}`, so its
+    expectation is t. Its variance is :math:`C^{2} - t^{2}`. Two reports say no more than the mean:
+    the matrix has rank 2, and all distributions with the same mean are equally likely. These
+    probabilities satisfy epsilon-local differential privacy, tightly. Reports are simulated, see
+    `Mechanism`.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ class GaussianNoise(Mechanism):
         raise NotImplementedError
 
     def zcdp(self, distance: float | None = None) -> float:
-        """The level rho of zero-concentrated differential privacy, d^2 / (2 sigma^2).
+        r"""Level :math:`\rho=d^2/(2\sigma^2)` of zero-concentrated differential privacy.
 
         Parameters
         ----------
@@ -48,7 +48,7 @@ class GaussianNoise(Mechanism):
         return (self._distance(distance) / self.sigma) ** 2 / 2
 
     def delta(self, epsilon: float, distance: float | None = None) -> float:
-        """The least delta of (epsilon, delta)-differential privacy.
+        r"""The least :math:`\delta` of :math:`(\varepsilon, \delta)`-differential privacy.
 
         Parameters
         ----------

@@ -26,17 +26,18 @@ from ibukit.tally.tally import Tally
 
 @dataclass(frozen=True)
 class LinearLaplace(FiniteMechanism):
-    """Laplace noise on a line, rounded to the nearest element.
+    r"""Laplace noise on a line, rounded to the nearest element.
 
-    Noise of density (eps/2) e^(-eps |t|) is added to the secret, then the nearest element of the
-    line is reported. The noise is drawn in the continuum and rounded afterwards; what falls beyond
-    an end is reported as that end. So the matrix is, exactly, P(z given x) = the noise's mass on [z
-    - 1/2 - x, z + 1/2 - x], with the outer limits of the two ends at infinity. These probabilities
-    satisfy epsilon-d-privacy with d(x, y) = |x - y| (rounding is post-processing), tightly for k >=
-    3. Reports are simulated, see `Mechanism`: noise beyond 36.74 / eps is never drawn. `release`
-    draws geometric noise on a lattice of steps of at most 2^-20 / eps and reports the nearest
-    element: the probability of each report is that of the matrix times a factor between e^-eta and
-    e^eta, eta = 2^-20 < 1e-6.
+    Noise of density :math:`\frac{\varepsilon}{2}\,e^{-\varepsilon|t|}` is added to the secret, then
+    the nearest element of the line is reported. The noise is drawn in the continuum and rounded
+    afterwards; what falls beyond an end is reported as that end. So the matrix is, exactly, P(z
+    given x) = the noise's mass on [z - 1/2 - x, z + 1/2 - x], with the outer limits of the two ends
+    at infinity. These probabilities satisfy epsilon-d-privacy with :math:`d(x,y)=|x-y|` (rounding
+    is post-processing), tightly for :math:`k \ge 3`. Reports are simulated, see `Mechanism`: noise
+    beyond :math:`36.74 / \varepsilon` is never drawn. `release` draws geometric noise on a lattice
+    of steps of at most :math:`2^{-20} / \varepsilon` and reports the nearest element: the
+    probability of each report is that of the matrix times a factor between :math:`e^{-\eta}` and
+    :math:`e^{\eta}`, :math:`\eta = 2^{-20} < 10^{-6}`.
 
     Parameters
     ----------
@@ -119,12 +120,12 @@ class LinearLaplace(FiniteMechanism):
         return LinearLaplacePoints(self.alphabet, self.epsilon)
 
     def tally_points(self, values: ArrayLike, bins: int | None = None) -> Tally:
-        """Count reports that are real numbers, as people released them.
+        r"""Count reports that are real numbers, as people released them.
 
         They say more than the nearest elements of the line. The likelihood of a number z is the
-        density of the noise, (eps/2) e^(-eps |z - x|), for each element x, in O(1) a report.
-        Numbers beyond an end of the line count as they are. Where there are more than 2^22 / k
-        numbers, those close together are merged into their mean;
+        density of the noise, :math:`(\varepsilon / 2)\,e^{-\varepsilon\,|z - x|}`, for each element
+        x, in O(1) a report. Numbers beyond an end of the line count as they are. Where there are
+        more than :math:`2^{22} / k` numbers, those close together are merged into their mean;
         `ibukit.mechanisms.points.merging_loss` bounds what that may cost, in nats per report: next
         to nothing, because the density is smooth between two neighbours of the line.
 

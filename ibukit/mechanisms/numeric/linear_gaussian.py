@@ -33,13 +33,15 @@ from ibukit.mechanisms.points.point_reports import PointReports
 
 @dataclass(frozen=True)
 class LinearGaussian(GaussianNoise, PointReports):
-    """Gaussian noise on a line: reports are real numbers.
+    r"""Gaussian noise on a line: reports are real numbers.
 
-    The density of z given x is e^(-(z - x)^2 / (2 sigma^2)) / (sigma sqrt(2 pi)). No pure epsilon
-    holds; for secrets at distance d it satisfies d^2 / (2 sigma^2)-zCDP, and (eps,
-    delta)-differential privacy with the exact `delta`. What `tally.forward` and `tally.log_scale`
-    say are densities. Where many reports make a large matrix, close ones are merged into their
-    mean, see `merging_loss` in `ibukit.mechanisms.points`. Reports are simulated, see `Mechanism`.
+    The density of z given x is
+    :math:`e^{-(z - x)^{2} / (2\,\sigma^{2})} / (\sigma\,\sqrt{2\,\pi})`. No pure epsilon holds; for
+    secrets at distance d it satisfies :math:`d^2/(2\sigma^2)`-zCDP, and
+    :math:`(\varepsilon, \delta)`-differential privacy with the exact `delta`. What `tally.forward`
+    and `tally.log_scale` say are densities. Where many reports make a large matrix, close ones are
+    merged into their mean, see `merging_loss` in `ibukit.mechanisms.points`. Reports are simulated,
+    see `Mechanism`.
 
     Parameters
     ----------

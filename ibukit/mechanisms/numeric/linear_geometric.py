@@ -28,9 +28,13 @@ from ibukit.tally.tally import Tally, make_tally_part
 
 @dataclass(frozen=True)
 class LinearGeometric(Mechanism):
-    """P(z given x) = (1 - a) / (1 + a) a^|z - x| for every integer z, with a = e^-eps.
+    r"""Geometric noise on all integers.
 
-    These probabilities satisfy epsilon-d-privacy with d(x, y) = |x - y|, tightly. Reports are
+    .. math::
+
+        P(z\mid x)=\frac{1-a}{1+a}\,a^{|z-x|}\text{ for every integer }z,\qquad a=e^{-\varepsilon}.
+
+    These probabilities satisfy epsilon-d-privacy with :math:`d(x,y)=|x-y|`, tightly. Reports are
     simulated, see `Mechanism`.
 
     Parameters
@@ -86,7 +90,7 @@ class LinearGeometric(Mechanism):
 
     @property
     def decay(self) -> float:
-        """The ratio a = e^-eps of the probabilities of neighbouring reports."""
+        r"""Ratio :math:`a=e^{-\varepsilon}` of the probabilities of neighbouring reports."""
         return self._noise.decay
 
     @override
@@ -147,7 +151,11 @@ class LinearGeometric(Mechanism):
             [self.alphabet.first - below, self.alphabet.values, self.alphabet.last + above]
         )
         return Tally(
-            (make_tally_part(self, reports, np.concatenate([stopped_below, inside, stopped_above])),)
+            (
+                make_tally_part(
+                    self, reports, np.concatenate([stopped_below, inside, stopped_above])
+                ),
+            )
         )
 
 

@@ -18,14 +18,14 @@ from ibukit.mechanisms.numeric.windows import MIN_WINDOW_SHARE, WindowReports, W
 
 @dataclass(frozen=True)
 class Piecewise(WindowReports, UnbiasedNumbers):
-    """The piecewise mechanism for a mean.
+    r"""The piecewise mechanism for a mean.
 
     The values of the line are the numbers t from -1 to 1, equally spaced. Reports are real numbers
-    from -C to C, C = (e^(eps/2) + 1) / (e^(eps/2) - 1): with density p = (e^eps - e^(eps/2)) / (2
-    e^(eps/2) + 2) from (C+1) t / 2 - (C-1) / 2 on for a length of C - 1, and p e^-eps elsewhere.
-    The expectation of a report is t. With k secrets at most 2k - 1 intervals of reports say all.
-    These probabilities satisfy epsilon-local differential privacy, tightly. Reports are simulated,
-    see `Mechanism`.
+    from -C to C, :math:`C=\frac{e^{\varepsilon/2}+1}{e^{\varepsilon/2}-1}`: with density
+    :math:`p=\frac{e^\varepsilon-e^{\varepsilon/2}}{2e^{\varepsilon/2}+2}` from (C+1) t / 2 - (C-1)
+    / 2 on for a length of C - 1, and :math:`p\,e^{-\varepsilon}` elsewhere. The expectation of a
+    report is t. With k secrets at most 2k - 1 intervals of reports say all. These probabilities
+    satisfy epsilon-local differential privacy, tightly. Reports are simulated, see `Mechanism`.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class Piecewise(WindowReports, UnbiasedNumbers):
 
     @property
     def largest(self) -> float:
-        """The largest report C, coth(eps / 4)."""
+        r"""The largest report C, coth(:math:`\varepsilon / 4`)."""
         return 1 / math.tanh(self.epsilon / 4)
 
     @property

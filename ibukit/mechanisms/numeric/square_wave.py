@@ -38,13 +38,20 @@ def half_width(epsilon: float) -> float:
 
 @dataclass(frozen=True)
 class SquareWave(WindowReports):
-    """The square wave mechanism for numbers.
+    r"""The square wave mechanism for numbers.
 
-    The k values of the line are the middles v_x = (x + 1/2) / k of k equal bins of [0, 1], and
-    reports are real numbers from -b to 1 + b: with density p = e^eps / (2 b e^eps + 1) where they
-    are within b of v_x, q = p e^-eps elsewhere. b = (eps e^eps - e^eps + 1) / (2 e^eps (e^eps - 1 -
-    eps)). Reports between two neighbouring ends of such windows make all secrets equally probable,
-    so the likelihood is exact with at most 2k + 1 intervals of reports. These probabilities satisfy
+    The k values of the line are the middles :math:`v_{x} = (x + 1 / 2) / k` of k equal bins of [0,
+    1], and reports are real numbers from -b to 1 + b: with density
+    :math:`p=\frac{e^\varepsilon}{2b\,e^\varepsilon+1}` where they are within b of :math:`v_{x}`,
+    :math:`q = p\,e^{-\varepsilon}` elsewhere.
+
+    .. math::
+
+        b=\frac{\varepsilon
+        e^\varepsilon-e^\varepsilon+1}{2e^\varepsilon(e^\varepsilon-1-\varepsilon)}.
+
+    Reports between two neighbouring ends of such windows make all secrets equally probable, so the
+    likelihood is exact with at most 2k + 1 intervals of reports. These probabilities satisfy
     epsilon-local differential privacy, tightly. Reports are simulated, see `Mechanism`.
 
     Parameters
@@ -74,10 +81,10 @@ class SquareWave(WindowReports):
 
     Notes
     -----
-    Where reports and secrets are binned the matrix may be nearly singular: at k = 256, eps = 1,
-    with as many bins of reports, its condition number is above 1e15, against 555 with the intervals
-    of "centre" and 589 of `DiscreteSquareWave`. The maximum likelihood estimate is then a comb of
-    few atoms. `ibukit.smooth` gives a smooth one.
+    Where reports and secrets are binned the matrix may be nearly singular: at k = 256,
+    :math:`\varepsilon = 1`, with as many bins of reports, its condition number is above 1e15,
+    against 555 with the intervals of "centre" and 589 of `DiscreteSquareWave`. The maximum
+    likelihood estimate is then a comb of few atoms. `ibukit.smooth` gives a smooth one.
 
     References
     ----------

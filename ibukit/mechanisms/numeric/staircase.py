@@ -36,15 +36,16 @@ class _Classes(NamedTuple):
 
 @dataclass(frozen=True)
 class Staircase(RealReports):
-    """Staircase noise on a line: reports are real numbers.
+    r"""Staircase noise on a line: reports are real numbers.
 
-    The density of the noise t is a e^(-j eps), j the number of steps at (i + gamma) D, i = 0, 1,
-    ..., that are at most |t|; a = (1 - e^-eps) / (2 D (gamma + (1 - gamma) e^-eps)). D = last -
-    first is the line's width, the sensitivity of the paper: so `epsilon` holds for all pairs of
-    secrets, tightly, and epsilon-local differential privacy is satisfied. It is not a level per
-    unit of distance: the densities of two secrets next to each other differ by e^eps where a step
-    lies between them. Reports fall into finitely many classes; farther out the density repeats
-    itself, a step lower. Reports are simulated, see `Mechanism`.
+    The density of the noise t is a :math:`e^{-j\,\varepsilon}`, j the number of steps at
+    :math:`(i + \gamma)\,D`, i = 0, 1, ..., that are at most |t|;
+    :math:`a=\frac{1-e^{-\varepsilon}}{2D\,(\gamma+(1-\gamma)\,e^{-\varepsilon})}`. D = last - first
+    is the line's width, the sensitivity of the paper: so `epsilon` holds for all pairs of secrets,
+    tightly, and epsilon-local differential privacy is satisfied. It is not a level per unit of
+    distance: the densities of two secrets next to each other differ by :math:`e^{\varepsilon}`
+    where a step lies between them. Reports fall into finitely many classes; farther out the density
+    repeats itself, a step lower. Reports are simulated, see `Mechanism`.
 
     Parameters
     ----------
@@ -54,15 +55,15 @@ class Staircase(RealReports):
     epsilon : float
         Nats, for all pairs of secrets.
     gamma : float, optional
-        Where in a stretch of length D the step lies, from 0 to 1. By default 1 / (1 + e^(eps/2)),
-        at which the mean absolute noise is least; `least_variance_gamma` gives that of the least
-        variance.
+        Where in a stretch of length D the step lies, from 0 to 1. By default
+        :math:`1 / (1 + e^{\varepsilon / 2})`, at which the mean absolute noise is least;
+        `least_variance_gamma` gives that of the least variance.
 
     Raises
     ------
     ValueError
         If `epsilon` is not a number from 5e-15 D to about 55, there are fewer than two secrets, or
-        `gamma` is not a number from 0 to 1 or is below 2^-40 but not 0.
+        `gamma` is not a number from 0 to 1 or is below :math:`2^{-40}` but not 0.
     TypeError
         If `alphabet` is not a Line.
 

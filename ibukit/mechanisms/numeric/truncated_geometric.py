@@ -26,11 +26,14 @@ from ibukit.tally.tally import Tally
 
 @dataclass(frozen=True)
 class TruncatedGeometric(FiniteMechanism):
-    """Geometric noise, then the nearest element of the line.
+    r"""Geometric noise, then the nearest element of the line.
 
-    P(z given x) = c_z a^|z - x|, a = e^-eps. c_z = (1 - a) / (1 + a) inside and 1 / (1 + a) at the
-    two ends. These probabilities satisfy epsilon-d-privacy with d(x, y) = |x - y|, tightly; reports
-    are simulated, see `Mechanism`. The inverse of the matrix is tridiagonal, so `inv` takes O(k).
+    .. math:: P(z\mid x)=c_z\,a^{|z-x|},
+
+    :math:`a=e^{-\varepsilon}`.
+    :math:`c_z=\frac{1-a}{1+a}\text{ inside and }\frac{1}{1+a}\text{ at the two ends}`. These
+    probabilities satisfy epsilon-d-privacy with :math:`d(x,y)=|x-y|`, tightly; reports are
+    simulated, see `Mechanism`. The inverse of the matrix is tridiagonal, so `inv` takes O(k).
 
     Parameters
     ----------
@@ -80,7 +83,7 @@ class TruncatedGeometric(FiniteMechanism):
 
     @property
     def decay(self) -> float:
-        """The ratio a = e^-eps of the probabilities of neighbouring reports."""
+        r"""Ratio :math:`a=e^{-\varepsilon}` of the probabilities of neighbouring reports."""
         return self._noise.decay
 
     @cached_property

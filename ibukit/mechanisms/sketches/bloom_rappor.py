@@ -29,16 +29,17 @@ MAX_HASHES = 15
 
 @dataclass(frozen=True)
 class BloomRappor(NumberedBits):
-    """RAPPOR with Bloom filters: one noisy filter of the user's cohort.
+    r"""RAPPOR with Bloom filters: one noisy filter of the user's cohort.
 
     Each user belongs to one of `cohorts`, at random. The cohort's hash functions set up to `hashes`
-    of `bits` bits, the set B_x. The permanent response makes each bit 1 with probability f/2, 0
-    with probability f/2, and leaves it otherwise; the instantaneous one reports 1 with probability
-    q where the result is 1, else p. So one report has 1 with probability q* = f (p + q) / 2 + (1 -
-    f) q on the bits of B_x, and p* = f (p + q) / 2 + (1 - f) p elsewhere, independently. With t of
-    the |B_x| bits reported as 1, P(cohort, report given x) is proportional to (q* / p*)^t ((1 - q*)
-    / (1 - p*))^(|B_x| - t). Hash functions of one secret may coincide, then |B_x| < hashes. Reports
-    are simulated, see `Mechanism`.
+    of `bits` bits, the set :math:`B_{x}`. The permanent response makes each bit 1 with probability
+    f/2, 0 with probability f/2, and leaves it otherwise; the instantaneous one reports 1 with
+    probability q where the result is 1, else p. So one report has 1 with probability q* = f (p + q)
+    / 2 + (1 - f) q on the bits of :math:`B_{x}`, and p* = f (p + q) / 2 + (1 - f) p elsewhere,
+    independently. With t of the :math:`|B_{x}|` bits reported as 1, P(cohort, report given x) is
+    proportional to (q* / p*)^t ((1 - q*) / (1 - p*))^(:math:`|B_{x}| - t`). Hash functions of one
+    secret may coincide, then :math:`|B_{x}| < \mathrm{hashes}`. Reports are simulated, see
+    `Mechanism`.
 
     The hash functions are public and known: the likelihood is that of the whole filter, exactly.
 
@@ -66,8 +67,8 @@ class BloomRappor(NumberedBits):
     ------
     ValueError
         If `bits`, `hashes`, `cohorts` or `seed` is no whole number or out of range, `f`, `p` or `q`
-        is no probability, p and q are equal, p* or q* is closer to 0 or 1 than 2^-53, there are
-        fewer than two secrets, or all have the same filter in each cohort.
+        is no probability, p and q are equal, p* or q* is closer to 0 or 1 than :math:`2^{-53}`,
+        there are fewer than two secrets, or all have the same filter in each cohort.
 
     Notes
     -----
@@ -164,20 +165,20 @@ class BloomRappor(NumberedBits):
 
     @cached_property
     def epsilon(self) -> float:  # type: ignore[override]
-        """The tight level of one report, nats, for all pairs of secrets.
+        r"""The tight level of one report, nats, for all pairs of secrets.
 
-        The largest |Bx without By| max(a, b) - |By without Bx| min(a, b) over cohorts and pairs,
-        where a and b are ln (q* / p*) and ln ((1 - q*) / (1 - p*)).
+        The largest |Bx without By| :math:`\max (a, b)` - |By without Bx| :math:`\min (a, b)` over
+        cohorts and pairs, where a and b are ln (q* / p*) and ln ((1 - q*) / (1 - p*)).
         """
         one, zero = self._log_ratios
         return self._farthest(max(one, zero), -min(one, zero))
 
     @cached_property
     def lifetime_epsilon(self) -> float:
-        """The tight level of the permanent response, which no number of reports exceeds.
+        r"""The tight level of the permanent response, which no number of reports exceeds.
 
-        ln ((1 - f/2) / (f/2)) for each bit in which two filters differ; inf where f is 0. The
-        reports of one user that share a permanent response approach it.
+        :math:`\ln ((1 - f / 2) / (f / 2))` for each bit in which two filters differ; inf where f is
+        0. The reports of one user that share a permanent response approach it.
         """
         if self.f == 0:
             return math.inf

@@ -22,13 +22,14 @@ from ibukit.mechanisms.sketches.sketch import Sketch
 
 @dataclass(frozen=True)
 class CountMeanSketch(Sketch, NumberedBits):
-    """Count mean sketch (CMS): the bits of a hashed secret's bucket vector.
+    r"""Count mean sketch (CMS): the bits of a hashed secret's bucket vector.
 
-    Each user draws one of `rows` hash functions h_j, sets bit h_j(x) of `width` bits, and keeps
-    each bit with probability e^(eps/2) / (1 + e^(eps/2)), else flips it. P(j, b given x) = p^width
-    exp(-(1/2 + S(b)/2 - b_(h_j(x))) eps) / rows with S(b) the number of ones and p the probability
-    that a bit is kept. These probabilities satisfy epsilon-local differential privacy, tightly.
-    Reports are simulated, see `Mechanism`.
+    Each user draws one of `rows` hash functions :math:`h_{j}`, sets bit :math:`h_{j}(x)` of `width`
+    bits, and keeps each bit with probability :math:`\frac{e^{\varepsilon/2}}{1+e^{\varepsilon/2}}`,
+    else flips it. P(j, b given x) = p^width
+    exp(:math:`-(1 / 2 + S(b) / 2 - b_{h_{j}(x)})\,\varepsilon`) / rows with S(b) the number of ones
+    and p the probability that a bit is kept. These probabilities satisfy epsilon-local differential
+    privacy, tightly. Reports are simulated, see `Mechanism`.
 
     The hash functions are public and known: given them, the likelihood is exact, whatever secrets
     collide. The published estimator knows them only on average.
@@ -36,8 +37,8 @@ class CountMeanSketch(Sketch, NumberedBits):
     Parameters
     ----------
     alphabet : Alphabet or int
-        The k secrets; reports are the row j and the bits, shape (n, 1 + width). Secrets are hashed
-        by their places in the alphabet.
+        The k secrets; reports are the row j and the bits, shape :math:`(n, 1 + \mathrm{width})`.
+        Secrets are hashed by their places in the alphabet.
     epsilon : float
         Nats, for all pairs of secrets.
     rows : int
@@ -57,14 +58,16 @@ class CountMeanSketch(Sketch, NumberedBits):
 
     Notes
     -----
-    `inv` gives the published estimate. With m = width, it is m / (m - 1) times the mean of c b / 2
-    + 1/2 - 1/m over the reports, where b = +1 or -1 is the bit of the secret's bucket and c =
-    (e^(eps/2) + 1) / (e^(eps/2) - 1). It is unbiased on average over random hash functions. If each
-    report had a function of its own, n times its variance given the secrets would be (m / (m -
-    1))^2 (c^2 - 1) / 4 + (1 - theta_x) / (m - 1). For given functions it has a bias that no number
-    of reports removes: m / (m - 1) sum_(y != x) theta_y (share of the rows where x and y collide -
-    1/m), of which the root mean square over hash functions is at most ||theta|| / sqrt((m - 1)
-    rows). The maximum likelihood estimate has none.
+    `inv` gives the published estimate. With :math:`m = \mathrm{width}`, it is m / (m - 1) times the
+    mean of c b / 2 + 1/2 - 1/m over the reports, where b = +1 or -1 is the bit of the secret's
+    bucket and :math:`c = (e^{\varepsilon / 2} + 1) / (e^{\varepsilon / 2} - 1)`. It is unbiased on
+    average over random hash functions. If each report had a function of its own, n times its
+    variance given the secrets would be (m / (m - 1))^2 (:math:`c^{2} - 1`) / 4 + (1 -
+    :math:`\theta_x`) / (m - 1). For given functions it has a bias that no number of reports
+    removes: :math:`m / (m - 1)\,\sum_{y \ne x} \theta_{y}` (share of the rows where x and y collide
+    - 1/m), of which the root mean square over hash functions is at most
+    :math:`\lVert \theta\rVert ` / :math:`\sqrt{(m-1)\,\mathrm{rows}}`. The maximum likelihood
+    estimate has none.
 
     References
     ----------

@@ -20,11 +20,12 @@ from ibukit.mechanisms.sketches.sketch import Sketch
 
 @dataclass(frozen=True)
 class HadamardCountMeanSketch(Sketch, SignedIndices):
-    """Hadamard count mean sketch (HCMS): one noisy sign of a hashed secret.
+    r"""Hadamard count mean sketch (HCMS): one noisy sign of a hashed secret.
 
-    Each user draws one of `rows` hash functions h_j and a column l of the Hadamard matrix of
-    `width` rows, and reports the sign H_(h_j(x), l), flipped with probability 1 / (e^eps + 1). P(j,
-    l, sign given x) = (e^eps if the sign is that of x, else 1) / (rows width (e^eps + 1)). These
+    Each user draws one of `rows` hash functions :math:`h_{j}` and a column l of the Hadamard matrix
+    of `width` rows, and reports the sign :math:`H_{h_{j}(x), l}`, flipped with probability
+    :math:`\frac{1}{e^\varepsilon+1}`. P(j, l, sign given x) = (:math:`e^{\varepsilon}` if the sign
+    is that of x, else 1) / (rows :math:`\mathrm{width}\,(e^{\varepsilon} + 1)`). These
     probabilities satisfy epsilon-local differential privacy, tightly. Reports are simulated, see
     `Mechanism`. The hash functions are those of `CountMeanSketch`, public and known, so that the
     likelihood is exact.
@@ -54,11 +55,12 @@ class HadamardCountMeanSketch(Sketch, SignedIndices):
 
     Notes
     -----
-    `inv` gives the published estimate: m / (m - 1) times the mean of c sign H_(h_j(x), l) - 1/m,
-    with m = width and c = (e^eps + 1) / (e^eps - 1). It is unbiased on average over random hash
-    functions; a report of x itself brings the variance (m / (m - 1))^2 (c^2 - 1), any other (m / (m
-    - 1))^2 (c^2 - 1/m^2). For given functions it has the bias of `CountMeanSketch`; the maximum
-    likelihood estimate has none.
+    `inv` gives the published estimate: m / (m - 1) times the mean of c sign
+    :math:`H_{h_{j}(x), l} - 1 / m`, with :math:`m = \mathrm{width}` and
+    :math:`c = (e^{\varepsilon} + 1) / (e^{\varepsilon} - 1)`. It is unbiased on average over random
+    hash functions; a report of x itself brings the variance :math:`(m / (m - 1))^{2}\,(c^{2} - 1)`,
+    any other :math:`(m / (m - 1))^{2}\,(c^{2} - 1 / m^{2})`. For given functions it has the bias of
+    `CountMeanSketch`; the maximum likelihood estimate has none.
 
     References
     ----------

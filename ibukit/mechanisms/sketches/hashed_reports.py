@@ -70,12 +70,15 @@ class HashedReports(Mechanism):
 
     @property
     def truth(self) -> float:
-        """Probability of reporting the secret's own bucket, e^eps / (e^eps + g - 1)."""
+        r"""Probability of reporting the secret's own bucket.
+
+        It is :math:`\frac{e^{\varepsilon}}{e^{\varepsilon} + g - 1}`.
+        """
         return float(1 / (1 + (self.g - 1) * np.exp(-self.epsilon)))
 
     @property
     def lie(self) -> float:
-        """Probability of each other bucket, 1 / (e^eps + g - 1)."""
+        r"""Probability of each other bucket, :math:`1 / (e^{\varepsilon} + g - 1)`."""
         return float(self.truth * np.exp(-self.epsilon))
 
     @property

@@ -12,14 +12,15 @@ from ibukit.mechanisms.sketches.hashed_reports import HashedReports
 
 @dataclass(frozen=True)
 class LocalHashing(HashedReports):
-    """Local hashing (BLH, OLH): a hash of the user's own, and k-RR on its buckets.
+    r"""Local hashing (BLH, OLH): a hash of the user's own, and k-RR on its buckets.
 
-    A user draws a seed, uniformly from 0..2^63 - 1, hashes the secret to a bucket 0..g-1 by the
-    hash function of this seed, and reports the seed and a bucket: the secret's own with probability
-    p = e^eps / (e^eps + g - 1), each other with probability 1 / (e^eps + g - 1). So P(seed, y given
-    x) = 2^-63 (p if H(x) = y, else 1 / (e^eps + g - 1)): given the hash, whatever it is, the
-    likelihood is exact. These probabilities satisfy epsilon-local differential privacy, tightly
-    unless a hash function sends all secrets to one bucket. Reports are simulated, see `Mechanism`.
+    A user draws a seed, uniformly from :math:`0 \ldots 2^{63} - 1`, hashes the secret to a bucket
+    0..g-1 by the hash function of this seed, and reports the seed and a bucket: the secret's own
+    with probability :math:`p=\frac{e^\varepsilon}{e^\varepsilon+g-1}`, each other with probability
+    :math:`1 / (e^{\varepsilon} + g - 1)`. So P(seed, y given x) = 2^-63 (p if H(x) = y, else
+    :math:`1 / (e^{\varepsilon} + g - 1)`): given the hash, whatever it is, the likelihood is exact.
+    These probabilities satisfy epsilon-local differential privacy, tightly unless a hash function
+    sends all secrets to one bucket. Reports are simulated, see `Mechanism`.
 
     The hash family is ibukit's own (`hash_family`): 64-bit integer arithmetic, the same on every
     machine. g = 2 is BLH, the default g is OLH's.
@@ -32,9 +33,9 @@ class LocalHashing(HashedReports):
         Nats, for all pairs of secrets.
     g : int, optional
         The number of buckets, at least 2; with `balanced` at most k. By default the whole number
-        with the least (e^eps - 1 + g)^2 / (g - 1), to which the variance of the published estimate
-        is proportional where a secret is rare. It is next to e^eps + 1, but not always the nearest.
-        With `balanced`, at most k.
+        with the least :math:`(e^{\varepsilon} - 1 + g)^{2} / (g - 1)`, to which the variance of the
+        published estimate is proportional where a secret is rare. It is next to
+        :math:`e^{\varepsilon} + 1`, but not always the nearest. With `balanced`, at most k.
     balanced : bool
         Whether every bucket gets k / g secrets, up to rounding, by a shuffle of the secrets in
         place of a hash. Where g divides k this has the law of `SubsetSelection` with sets of k / g
@@ -44,9 +45,9 @@ class LocalHashing(HashedReports):
     Raises
     ------
     ValueError
-        If `epsilon` is not a number from 5e-15 to about 36.7 + log(g - 1), where the secret's
-        bucket is reported with a probability that rounds to 1 in doubles, `g` is not a whole number
-        from 2 on, or there are fewer than two secrets.
+        If `epsilon` is not a number from 5e-15 to about :math:`36.7 + \log (g - 1)`, where the
+        secret's bucket is reported with a probability that rounds to 1 in doubles, `g` is not a
+        whole number from 2 on, or there are fewer than two secrets.
     TypeError
         If `balanced` is not True or False.
 

@@ -56,7 +56,7 @@ class Sketch(RowReports):
 
     @cached_property
     def buckets(self) -> NDArray[np.int32]:
-        """The buckets h_j(x) of all secrets under all functions, shape (rows, k)."""
+        """Buckets :math:`h_{j}(x)` of all secrets under all functions, shape (rows, k)."""
         return arguments.frozen(self._buckets_of(np.arange(self.rows)))
 
     def _buckets_of(self, rows: Ints) -> NDArray[np.int32]:

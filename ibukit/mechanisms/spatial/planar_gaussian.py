@@ -39,14 +39,14 @@ from ibukit.tally.tally import Tally
 
 @dataclass(frozen=True)
 class PlanarGaussian(GaussianNoise, PointReports):
-    """Gaussian noise in the plane: reports are points.
+    r"""Gaussian noise in the plane: reports are points.
 
-    The density of z given x is e^(-r^2 / (2 sigma^2)) / (2 pi sigma^2), r the distance of z from
-    the centre of cell x. No pure epsilon holds; for secrets at distance d it satisfies d^2 / (2
-    sigma^2)-zCDP, and (eps, delta)-differential privacy with the exact `delta`. What
-    `tally.forward` and `tally.log_scale` say are densities. Where many reports make a large matrix,
-    close ones are merged into their mean, see `merging_loss` in `ibukit.mechanisms.points`. Reports
-    are simulated, see `Mechanism`.
+    The density of z given x is :math:`e^{-r^{2} / (2\,\sigma^{2})} / (2\,\pi\,\sigma^{2})`, r the
+    distance of z from the centre of cell x. No pure epsilon holds; for secrets at distance d it
+    satisfies :math:`d^2/(2\sigma^2)`-zCDP, and :math:`(\varepsilon, \delta)`-differential privacy
+    with the exact `delta`. What `tally.forward` and `tally.log_scale` say are densities. Where many
+    reports make a large matrix, close ones are merged into their mean, see `merging_loss` in
+    `ibukit.mechanisms.points`. Reports are simulated, see `Mechanism`.
 
     Parameters
     ----------

@@ -35,12 +35,12 @@ MAX_ONE_BY_ONE = 2**26
 
 @dataclass(frozen=True)
 class PlanarGeometric(Mechanism):
-    """Geometric noise on the infinite grid of cells.
+    r"""Geometric noise on the infinite grid of cells.
 
-    P(z given x) = lambda exp(-eps d(x, z)) for every cell z of the infinite grid, d Euclidean
-    between centres. lambda = 1 / sum over all offsets (i, j) of exp(-eps |(i, j)|). These
-    probabilities satisfy epsilon-geo-indistinguishability, tightly. Reports are simulated, see
-    `Mechanism`.
+    :math:`P(z \mid x) = \lambda\,\exp (-\varepsilon\,d(x, z))` for every cell z of the infinite
+    grid, d Euclidean between centres. lambda = 1 / sum over all offsets (i, j) of
+    :math:`\exp (-\varepsilon\,|(i, j)|)`. These probabilities satisfy
+    epsilon-geo-indistinguishability, tightly. Reports are simulated, see `Mechanism`.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class PlanarGeometric(Mechanism):
     ValueError
         If `epsilon` is not a finite number above 0, or so small that the noise spreads over
         millions of cells, or so large that it leaves its own cell with a probability of at most
-        2^-53.
+        :math:`2^{-53}`.
     TypeError
         If `alphabet` is not a Grid.
 
@@ -193,7 +193,8 @@ class PlanarGeometric(Mechanism):
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
         """Draw the tally of a whole population.
 
-        Of more than 2^26 users by one multinomial per secret, over the offsets that `draw` makes.
+        Of more than :math:`2^{26}` users by one multinomial per secret, over the offsets that
+        `draw` makes.
         """
         rng = arguments.generator(rng)
         counts = aligned_counts("secret_counts", secret_counts, self.alphabet)

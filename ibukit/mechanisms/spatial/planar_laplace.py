@@ -28,17 +28,18 @@ from ibukit.tally.tally import Tally
 
 @dataclass(frozen=True)
 class PlanarLaplace(RemappedNoise):
-    """Laplace noise in the plane, rounded to the nearest cell.
+    r"""Laplace noise in the plane, rounded to the nearest cell.
 
-    Noise of density eps^2/(2 pi) e^(-eps r) is added to the centre of the secret cell; the nearest
-    cell is reported. The noise is drawn in the continuum and discretised afterwards; what falls
-    outside the grid goes to its nearest cell. So the matrix holds the noise's mass on each cell,
-    border cells reaching to infinity; it is computed by Gauss-Legendre quadrature (rows sum to 1
-    within 1e-12). These probabilities satisfy epsilon-geo-indistinguishability; the tight level is
-    a little lower. Reports are simulated, see `Mechanism`. `release` draws geometric noise on a
-    lattice of steps of at most 2^-20 / eps and reports the nearest cell: the probability of each
-    report is that of the matrix times a factor between e^-eta and e^eta, eta = sqrt(2) 2^-20 <
-    1.4e-6.
+    Noise of density :math:`\frac{\varepsilon^2}{2\pi}\,e^{-\varepsilon r}` is added to the centre
+    of the secret cell; the nearest cell is reported. The noise is drawn in the continuum and
+    discretised afterwards; what falls outside the grid goes to its nearest cell. So the matrix
+    holds the noise's mass on each cell, border cells reaching to infinity; it is computed by
+    Gauss-Legendre quadrature (rows sum to 1 within 1e-12). These probabilities satisfy
+    epsilon-geo-indistinguishability; the tight level is a little lower. Reports are simulated, see
+    `Mechanism`. `release` draws geometric noise on a lattice of steps of at most
+    :math:`2^{-20} / \varepsilon` and reports the nearest cell: the probability of each report is
+    that of the matrix times a factor between :math:`e^{-\eta}` and :math:`e^{\eta}`,
+    :math:`\eta = \sqrt{2}\,2^{-20} < 1.4\times 10^{-6}`.
 
     Parameters
     ----------
@@ -52,7 +53,7 @@ class PlanarLaplace(RemappedNoise):
     ValueError
         If `epsilon` is not a finite number above 0, or so small that the noise spreads over
         millions of cells, or so large that it leaves its own cell with a probability of at most
-        2^-53.
+        :math:`2^{-53}`.
     TypeError
         If `alphabet` is not a Grid.
 
@@ -109,13 +110,14 @@ class PlanarLaplace(RemappedNoise):
     def tally_points(
         self, points: Any, outside: Outside = "raise", bins: int | None = None
     ) -> Tally:
-        """Count reports that are points, which say more than the cells that hold them.
+        r"""Count reports that are points, which say more than the cells that hold them.
 
-        The likelihood of a point z is the density of the noise, eps^2/(2 pi) e^(-eps |z - x|), for
-        each cell's centre x: people are taken to be in the middle of their cells, as by `tally`. No
-        more points than make a matrix of 2^25 entries are taken as they are. Of more, those close
-        together are merged into their mean, in the smallest squares that leave few enough; with a
-        million points on 400 cells these are about an eighth of a cell wide.
+        The likelihood of a point z is the density of the noise,
+        :math:`\varepsilon^{2} / (2\,\pi)\,e^{-\varepsilon\,|z - x|}`, for each cell's centre x:
+        people are taken to be in the middle of their cells, as by `tally`. No more points than make
+        a matrix of :math:`2^{25}` entries are taken as they are. Of more, those close together are
+        merged into their mean, in the smallest squares that leave few enough; with a million points
+        on 400 cells these are about an eighth of a cell wide.
         `ibukit.mechanisms.points.merging_loss` bounds what that may cost, in nats per report.
 
         Parameters

@@ -24,12 +24,12 @@ from ibukit.mechanisms.spatial.planar_geometric import PlanarGeometric
 
 @dataclass(frozen=True)
 class TruncatedPlanarGeometric(RemappedNoise):
-    """Planar geometric noise, then the nearest cell of the grid.
+    r"""Planar geometric noise, then the nearest cell of the grid.
 
-    P(z given x) = sum over the cells w of the infinite grid whose nearest cell is z of lambda
-    exp(-eps d(x, w)): a border cell gets all that lies beyond it. These probabilities satisfy
-    epsilon-geo-indistinguishability (remapping is post-processing). Reports are simulated, see
-    `Mechanism`. Towards a border the nearer secret need not be the likelier one.
+    P(z given x) = sum over the cells w of the infinite grid whose nearest cell is z of
+    :math:`\lambda\,\exp (-\varepsilon\,d(x, w))`: a border cell gets all that lies beyond it. These
+    probabilities satisfy epsilon-geo-indistinguishability (remapping is post-processing). Reports
+    are simulated, see `Mechanism`. Towards a border the nearer secret need not be the likelier one.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class TruncatedPlanarGeometric(RemappedNoise):
     ValueError
         If `epsilon` is not a finite number above 0, or so small that the noise spreads over
         millions of cells, or so large that it leaves its own cell with a probability of at most
-        2^-53.
+        :math:`2^{-53}`.
     TypeError
         If `alphabet` is not a Grid.
 
