@@ -46,7 +46,7 @@ mutants: $(VENV)/.ok ## plant N small faults and count those that tests find, mi
 	$(BIN)/python scripts/mutants.py $(if $(N),--n $(N)) $(if $(SEED),--seed $(SEED)) $(if $(ROOM),--room "$(ROOM)")
 
 kernels: $(VENV)/.ok ## run every compiled loop without compiling; 98 % of the lines must be met
-	$(BIN)/python scripts/kernel_lines.py
+	$(BIN)/python scripts/kernel_coverage.py
 
 lint: $(VENV)/.ok ## check style (ruff) and types (mypy)
 	$(BIN)/ruff check .
@@ -66,8 +66,8 @@ ledger: $(VENV)/.ok ## print, per chapter, which published claims have a test
 browser: book ## check every built page in headless Chromium
 	$(BIN)/python scripts/check_book.py --self-test
 	$(BIN)/python scripts/check_book.py --jobs $(JOBS)
-	$(BIN)/python scripts/check_moving.py --self-test
-	$(BIN)/python scripts/check_moving.py
+	$(BIN)/python scripts/check_moving_figures.py --self-test
+	$(BIN)/python scripts/check_moving_figures.py
 
 wheel: $(VENV)/.ok ## build the wheel into dist/
 	$(BIN)/python -m build --wheel --no-isolation --outdir dist

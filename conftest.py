@@ -1,4 +1,4 @@
-"""How chapters are run as tests: with time enough on a busy machine, first, and with one thread for each worker."""
+"""Run the chapters as tests: first, with time enough on a busy machine, one thread a worker."""
 
 import contextlib
 import gc
@@ -60,7 +60,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_configure() -> None:
-    """One thread in a worker and in the kernels that it starts, unless the environment asks for another number.
+    """One thread in a worker and in its kernels, unless the environment asks for another number.
 
     And bytecode is kept beside the compiled kernels: forty processes would compile the package,
     each worker rewrite the asserts of all tests, which is most of what collecting them takes.
@@ -105,7 +105,7 @@ def pytest_unconfigure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give every cell the time it may take; put long chapters first, so that no worker is left alone with one."""
+    """Give every cell its time; put long chapters first, so that no worker is left with one."""
     cells = Counter(item.path for item in items if isinstance(item, IPyNbCell))
     for notebook in {item.parent for item in items if isinstance(item, IPyNbCell)}:
         notebook.skip_compare += (DRAWING,)

@@ -7,11 +7,11 @@ the other.
 
 Three things would otherwise let a wrong book look right:
 
-* The execution cache is keyed on the cells of a chapter alone, so a change in ibukit/, data/ or the results of the
-  benchmarks leaves old numbers standing. Those folders are therefore hashed, and a new hash empties
-  _build. (Not _build/bench.)
-* Sphinx does not read an unchanged page twice, so the warnings of a failed build are gone in the next one. After a
-  failure the parsed pages are dropped.
+* The execution cache is keyed on the cells of a chapter alone, so a change in ibukit/, data/ or the
+  results of the benchmarks leaves old numbers standing. Those folders are therefore hashed, and a
+  new hash empties _build. (Not _build/bench.)
+* Sphinx does not read an unchanged page twice, so the warnings of a failed build are gone in the
+  next one. After a failure the parsed pages are dropped.
 * Without -W a chapter that raises still ends in success.
 """
 
@@ -86,7 +86,7 @@ def run_ahead(path: Path, cache: Path) -> bool:
 
 
 def one_thread() -> None:
-    """Chapters that share the cores: threads of BLAS that wait for one in a loop take twice the time."""
+    """Share the cores among chapters: threads of BLAS that wait in a loop take twice the time."""
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
 
@@ -104,7 +104,7 @@ def run_all_ahead(jobs: int, paths: list[Path], cache: Path) -> list[Path]:
 
 
 def executes() -> bool:
-    """Whether the configuration has chapters run into the cache, and not taken as they are stored."""
+    """True if the configuration runs chapters into the cache; False if it takes stored outputs."""
     config = yaml.safe_load((ROOT / "_config.yml").read_text("utf8"))
     return bool(config["execute"]["execute_notebooks"] == "cache")
 

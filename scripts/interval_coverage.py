@@ -1,4 +1,4 @@
-"""How often intervals hold, and how wide they are: draw reports of people with a known truth again and again.
+"""Measure how often intervals hold and how wide they are, on repeated draws from a known truth.
 
     python scripts/interval_coverage.py [--methods wald profile ...] [--settings ages ...] [--draws
     1000] [--to FILE]
@@ -72,7 +72,7 @@ class Setting(NamedTuple):
     theta: np.ndarray
     sizes: Sequence[int]
     cells: dict[str, int]
-    """The largest share, and one at the boundary of what is possible: of nobody, or of hardly anybody."""
+    """The largest share, and one at the boundary: of nobody, or of hardly anybody."""
 
 
 def blocks(city: str, cells: int) -> tuple[ik.Grid, np.ndarray]:
@@ -199,12 +199,12 @@ def write(path: Path, rows: Sequence[dict[str, Any]]) -> None:
 
 
 def key(row: dict[str, Any]) -> tuple[str, ...]:
-    """What a row is about."""
+    """The columns that identify a row."""
     return tuple(str(row[name]) for name in KEY)
 
 
 def can(setting: Setting, n: int, method: str) -> bool:
-    """Whether a method takes this channel, and in seconds."""
+    """True if a method takes this channel, and takes it in seconds."""
     name = setting.name
     if method in (
         "boxes",

@@ -1,9 +1,9 @@
-"""Print, per chapter, what became of the papers' claims (or of their errata) and where that is tested.
+"""Print, per chapter, the verdicts on the papers' claims (or errata) and the tests of each.
 
 Settings, which are inputs that a paper chose, are counted apart from results.
 
     python scripts/ledger.py [--chapter SLUG] [--open] [--errata]
-    python scripts/ledger.py --write     set the status of every erratum in data/errata.csv to what the tests say
+    python scripts/ledger.py --write     set the status of each erratum from the tests
 
 A row has a test when a test carries its id, as in ``@pytest.mark.ledger("A-T1")``, or a chapter's
 code cell does, as in the tag ``ledger:A-T1``. A tagged cell must assert something, or it would only
@@ -35,7 +35,7 @@ Places = dict[str, list[str]]
 
 
 def rows(kind: str, root: Path = ROOT) -> list[Row]:
-    """The rows of data/ledger.csv (`kind` "ledger") or data/errata.csv ("erratum"), in the order of the file."""
+    """The rows of data/ledger.csv (`kind` "ledger") or data/errata.csv ("erratum"), in order."""
     with (root / "data" / TABLES[kind]).open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
@@ -50,7 +50,7 @@ CHAPTERS = titles()
 
 
 class _Marks:
-    """A pytest plugin: remembers the ids that the collected tests carry, parametrised and slow ones included."""
+    """A pytest plugin that remembers the ids of all collected tests, the slow ones included."""
 
     def __init__(self) -> None:
         self.found: dict[str, Places] = {kind: defaultdict(list) for kind in TABLES}
@@ -65,7 +65,7 @@ class _Marks:
 
 
 def marks(root: Path = ROOT) -> dict[str, Places]:
-    """Where the tests carry each id: kind -> id -> "file::test". Stops where pytest cannot collect them."""
+    """The tests of each id: kind -> id -> "file::test". Stops where pytest cannot collect them."""
     plugin, shown = _Marks(), io.StringIO()
     options = [
         "--collect-only",
@@ -88,7 +88,7 @@ def marks(root: Path = ROOT) -> dict[str, Places]:
 
 
 def tagged_cells(root: Path = ROOT) -> list[tuple[str, str, str, bool]]:
-    """Every tag of the book's cells that names a row: (kind, id, "file#cell", whether the cell asserts)."""
+    """Every tag of a cell that names a row: (kind, id, "file#cell", whether the cell asserts)."""
     found = []
     for path in sorted((root / "book").rglob("*.ipynb")):
         if ".ipynb_checkpoints" in path.parts:
@@ -103,7 +103,7 @@ def tagged_cells(root: Path = ROOT) -> list[tuple[str, str, str, bool]]:
 
 
 def tag_faults(root: Path = ROOT) -> list[str]:
-    """What is wrong with the cells' tags: an id that names no row, a cell that asserts nothing."""
+    """The faults of the cells' tags: an id that names no row, a cell that asserts nothing."""
     known = {kind: {row["id"] for row in rows(kind, root)} for kind in TABLES}
     faults = []
     for kind, row, place, asserts in tagged_cells(root):
@@ -111,13 +111,14 @@ def tag_faults(root: Path = ROOT) -> list[str]:
             faults.append(f"{place}: the tag {kind}:{row} names no row of data/{TABLES[kind]}")
         if not asserts:
             faults.append(
-                f"{place}: the tag {kind}:{row} stands on a cell without an assert or a verdict of claims"
+                f"{place}: the tag {kind}:{row} stands on a cell without an assert or a verdict of"
+                " claims"
             )
     return faults
 
 
 def places(root: Path = ROOT) -> dict[str, Places]:
-    """Where each id is tested, by tests and chapters: kind -> id -> places. Stops where a tag is wrong."""
+    """The tests and cells of each id: kind -> id -> places. Stops where a tag is wrong."""
     if faults := tag_faults(root):
         raise SystemExit("\n".join(faults))
     found = marks(root)
@@ -127,7 +128,7 @@ def places(root: Path = ROOT) -> dict[str, Places]:
 
 
 def status(row: Row, tested: Places) -> str:
-    """What the column `status` of data/errata.csv must say of an erratum."""
+    """The right entry of an erratum in the column `status` of data/errata.csv."""
     return "recomputed" if tested.get(row["id"]) else "study"
 
 
@@ -145,7 +146,7 @@ def write_status(tested: Places, root: Path = ROOT) -> int:
 
 
 def chapter_report(slug: str, table: list[Row], tested: Places, only_open: bool = False) -> str:
-    """The lines of one chapter: its rows with a test and where, then its open rows and what they say."""
+    """The lines of one chapter: its rows with their tests, then its open rows with their claims."""
     closed = [row for row in table if tested.get(row["id"])]
     lines = [f"{CHAPTERS[slug]} ({slug}): {len(closed)} of {len(table)} rows have a test"]
     if not only_open:
@@ -162,12 +163,12 @@ def chapter_report(slug: str, table: list[Row], tested: Places, only_open: bool 
 
 
 def word(row: Row) -> str:
-    """What became of a claim, or the class of an erratum."""
+    """The verdict on a claim, or the class of an erratum."""
     return row.get("verdict") or row["class"]
 
 
 def summary(table: list[Row], tested: Places) -> str:
-    """How many rows have each verdict or class, settings apart from results, and how many have a test."""
+    """The number of rows of each verdict or class, settings apart, and the number with a test."""
     found = Counter(map(word, table))
     settings, rest = (
         found.pop("setting", 0),
@@ -217,7 +218,8 @@ def main(argv: list[str] | None = None) -> int:
     found = places(options.root)
     if options.write:
         print(
-            f"{write_status(found['erratum'], options.root)} rows of data/{TABLES['erratum']} changed"
+            f"{write_status(found['erratum'], options.root)} rows of data/{TABLES['erratum']}"
+            " changed"
         )
         return 0
     kind = "erratum" if options.errata else "ledger"

@@ -20,7 +20,7 @@ YEARS = {x: str(x) for x in (0, 20, 40, 60, 80)}
 
 
 def reports_of_ages(epsilon: float) -> tuple[ik.TruncatedGeometric, np.ndarray]:
-    """The mechanism on the ages, and the reports of the 48,842 people that the landing page draws, too."""
+    """The mechanism on the ages, and the same reports of 48,842 people as on the landing page."""
     ages = ik.datasets.load_adult_ages()
     mechanism = ik.TruncatedGeometric(ages.alphabet, epsilon=epsilon)
     return mechanism, mechanism.randomize(
@@ -79,8 +79,8 @@ def epsilon_and_steps() -> dict[str, Any]:
         )
         gaps.append([plain(e.gap) for e in path])
     label = (
-        "The shares of the ages from 0 to 99. Grey: the true ages, a hump between 17 and 90. Dotted: the reports, "
-        "spread over all ages. Green: the estimate, close to the grey hump."
+        "The shares of the ages from 0 to 99. Grey: the true ages, a hump between 17 and 90."
+        " Dotted: the reports, spread over all ages. Green: the estimate, close to the grey hump."
     )
     panel = ages_panel(0.045, {0: "0", 0.02: "0.02", 0.04: "0.04"}, 230, label)
     panel["marks"] += [
@@ -105,8 +105,11 @@ def epsilon_and_steps() -> dict[str, Any]:
         ],
         "panels": [panel],
         "said": {
-            "text": "With ε = {epsilon} the reports are {raw} years from the true distribution (EMD). After {steps} "
-            "steps the estimate is {emd} years from it; its gap is {gap} nats per report.",
+            "text": (
+                "With ε = {epsilon} the reports are {raw} years from the true distribution (EMD)."
+                " After {steps} steps the estimate is {emd} years from it; its gap is {gap} nats"
+                " per report."
+            ),
             "values": {
                 "raw": table("epsilon", raw),
                 "emd": table("epsilon steps", emds),
@@ -117,7 +120,7 @@ def epsilon_and_steps() -> dict[str, Any]:
 
 
 def hump_to_comb() -> dict[str, Any]:
-    """One tally of the ages, from the first step of IBU to the 300,000th: the curve, and its error."""
+    """One tally of the ages from the first step of IBU to the 300,000th: curve and error."""
     ages = ik.datasets.load_adult_ages()
     mechanism, reports = reports_of_ages(0.05)
     tally = mechanism.tally(reports)
@@ -129,15 +132,18 @@ def hump_to_comb() -> dict[str, Any]:
         0.08,
         {x / 100: f"{x / 100:g}" for x in (0, 2, 4, 6, 8)},
         240,
-        "The shares of the ages. Grey: the true ages, a hump. Green: the estimate. It is flat at the first step, "
-        "follows the hump after a few hundred and is a comb of spikes at the end.",
+        "The shares of the ages. Grey: the true ages, a hump. Green: the estimate. It is flat at"
+        " the first step, follows the hump after a few hundred and is a comb of spikes at the end.",
     )
     shape["marks"].append(
         curve("IBU", "IBU", table("steps", [rounded(e.distribution) for e in path]))
     )
     error = {
-        "label": "The distance of the estimate to the truth against the number of steps, both axes logarithmic. It "
-        "falls from 11 years to less than one, and rises again towards that of the maximum of the likelihood.",
+        "label": (
+            "The distance of the estimate to the truth against the number of steps, both axes"
+            " logarithmic. It falls from 11 years to less than one, and rises again towards that of"
+            " the maximum of the likelihood."
+        ),
         "height": 240,
         "x": axis(0.8, 400_000, {1: "1", 100: "100", 10_000: "10,000"}, "steps of IBU", log=True),
         "y": axis(
@@ -180,8 +186,11 @@ def hump_to_comb() -> dict[str, Any]:
         "play": "steps",
         "panels": [shape, error],
         "said": {
-            "text": "After {steps} steps the estimate is {emd} years from the true distribution (EMD), and its gap is "
-            "{gap} nats per report. The highest share is {highest} %. The MLE is {mle} years from the truth.",
+            "text": (
+                "After {steps} steps the estimate is {emd} years from the true distribution (EMD),"
+                " and its gap is {gap} nats per report. The highest share is {highest} %. The MLE"
+                " is {mle} years from the truth."
+            ),
             "values": {
                 "emd": table("steps", [f"{x:.2f}" for x in off]),
                 "gap": table("steps", [plain(e.gap) for e in path]),
@@ -193,7 +202,7 @@ def hump_to_comb() -> dict[str, Any]:
 
 
 def penalty() -> dict[str, Any]:
-    """The reports of the landing page once more: the smoother from no penalty to one that leaves nothing."""
+    """The smoother on the reports of the landing page, from no penalty to an overwhelming one."""
     ages = ik.datasets.load_adult_ages()
     mechanism, reports = reports_of_ages(0.05)
     tally = mechanism.tally(reports)
@@ -207,8 +216,9 @@ def penalty() -> dict[str, Any]:
         0.06,
         {x / 100: f"{x / 100:g}" for x in (0, 2, 4, 6)},
         240,
-        "The shares of the ages. Grey: the true ages, a hump. Pink: the smooth estimate. With a small penalty it has "
-        "spikes, with a large one it is flat; in between it follows the hump.",
+        "The shares of the ages. Grey: the true ages, a hump. Pink: the smooth estimate. With a"
+        " small penalty it has spikes, with a large one it is flat; in between it follows the"
+        " hump.",
     )
     shape["marks"].append(
         curve("smooth", "smooth", table("penalty", [rounded(e.distribution) for e in fits]))
@@ -220,8 +230,10 @@ def penalty() -> dict[str, Any]:
         "unit": 0.001,
     }
     error = {
-        "label": "The distance of the smooth estimate to the truth against the penalty, both axes logarithmic. It has "
-        "a minimum in between, near the penalty that the reports choose.",
+        "label": (
+            "The distance of the smooth estimate to the truth against the penalty, both axes"
+            " logarithmic. It has a minimum in between, near the penalty that the reports choose."
+        ),
         "height": 240,
         "x": axis(0.006, 2e7, ticks, "penalty ρ", log=True),
         "y": axis(
@@ -265,119 +277,18 @@ def penalty() -> dict[str, Any]:
         "play": "penalty",
         "panels": [shape, error],
         "said": {
-            "text": "With the penalty {penalty} the estimate is {emd} years from the true distribution (EMD), and its "
-            "log-likelihood is {below} nats below the maximum. The reports choose the penalty {chosen}, whose estimate "
-            "is {auto} years off; the MLE is {mle} years off.",
+            "text": (
+                "With the penalty {penalty} the estimate is {emd} years from the true distribution"
+                " (EMD), and its log-likelihood is {below} nats below the maximum. The reports"
+                " choose the penalty {chosen}, whose estimate is {auto} years off; the MLE is {mle}"
+                " years off."
+            ),
             "values": {
                 "emd": table("penalty", [f"{x:.2f}" for x in off]),
                 "below": table("penalty", [f"{x:,.0f}" if x >= 10 else f"{x:.1f}" for x in below]),
                 "chosen": plain(chosen),
                 "auto": f"{ik.emd(auto.distribution, ages.distribution, ages.alphabet):.2f}",
                 "mle": f"{off_most:.2f}",
-            },
-        },
-    }
-
-
-def person() -> dict[str, Any]:
-    """What somebody of an age reports, and what a report says about the age."""
-    ages = ik.datasets.load_adult_ages()
-    line, prior = ages.alphabet, ages.distribution
-    mechanisms = {
-        "geometric, ε = 0.05 per year": ik.TruncatedGeometric(line, epsilon=0.05),
-        "geometric, ε = 0.2 per year": ik.TruncatedGeometric(line, epsilon=0.2),
-        "exponential, ε = 0.2 per year": ik.Exponential(line, epsilon=0.2),
-        "k-RR, ε = 2": ik.RandomizedResponse(line, epsilon=2.0),
-    }
-    who, reports = list(range(17, 90, 4)), list(range(0, 100, 4))
-    rows, posteriors, near, means, sds = [], [], [], [], []
-    for mechanism in mechanisms.values():
-        M = mechanism.matrix()
-        joint = prior[:, None] * M
-        post = [joint[:, z] / joint[:, z].sum() for z in reports]
-        rows.append([rounded(M[x]) for x in who])
-        near.append([f"{100 * M[x, max(0, x - 5) : x + 6].sum():.0f}" for x in who])
-        posteriors.append([rounded(p) for p in post])
-        middle = [p @ line.values for p in post]
-        means.append([f"{m:.1f}" for m in middle])
-        sds.append(
-            [
-                f"{np.sqrt(p @ (line.values - m) ** 2):.1f}"
-                for p, m in zip(post, middle, strict=True)
-            ]
-        )
-    ticks = {x / 100: f"{x / 100:g}" for x in (0, 2, 4, 6, 8)}
-    row = {
-        "label": "The probability of each report for a person of the chosen age. With the geometric mechanism it falls "
-        "from the age to both sides; what falls outside is reported as 0 or 99.",
-        "height": 220,
-        "x": axis(0, 99, YEARS, "reported age"),
-        "y": axis(0, 0.1, ticks | {0.1: "0.1"}, "probability of the report"),
-        "marks": [
-            {
-                "kind": "upright",
-                "look": "second",
-                "key": "the person's age",
-                "x": table("age", who),
-            },
-            curve("first", "reports of this person", table("mechanism age", rows)),
-        ],
-        "pad": {"x": "age"},
-    }
-    posterior = ages_panel(
-        0.06,
-        {x / 100: f"{x / 100:g}" for x in (0, 2, 4, 6)},
-        220,
-        "The distribution of the ages of all people, grey, and of those with the chosen report, blue: near the report "
-        "it is higher than the grey.",
-    )
-    posterior["x"]["title"] = "age"
-    posterior["y"]["title"] = "probability of the age"
-    posterior["marks"] += [
-        {"kind": "upright", "look": "grey", "key": "the report", "x": table("report", reports)},
-        curve(
-            "posterior mean", "ages of those who report this", table("mechanism report", posteriors)
-        ),
-    ]
-    posterior["pad"] = {"x": "report"}
-    before = prior @ line.values
-    spread = np.sqrt(prior @ (line.values - before) ** 2)
-    return {
-        "title": "One person, one mechanism: what is reported, and what a report says",
-        "controls": [
-            {
-                "name": "mechanism",
-                "label": "mechanism",
-                "kind": "select",
-                "values": list(mechanisms),
-                "start": 0,
-            },
-            {
-                "name": "age",
-                "label": "age of the person",
-                "values": [str(x) for x in who],
-                "at": who,
-                "start": 1,
-            },
-            {
-                "name": "report",
-                "label": "a report",
-                "values": [str(z) for z in reports],
-                "at": reports,
-                "start": 15,
-            },
-        ],
-        "panels": [row, posterior],
-        "said": {
-            "text": "With probability {near} % a person of {age} reports an age at most 5 years off. Those who report "
-            "{report} are {mean} years old on average, with a standard deviation of {sd}; all people are {before}, "
-            "with {spread}.",
-            "values": {
-                "near": table("mechanism age", near),
-                "mean": table("mechanism report", means),
-                "sd": table("mechanism report", sds),
-                "before": f"{before:.1f}",
-                "spread": f"{spread:.1f}",
             },
         },
     }

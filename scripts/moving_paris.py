@@ -17,7 +17,7 @@ STEPS = 10  # of Blahut and Arimoto, as in the paper
 
 
 def liars() -> dict[str, Any]:
-    """What somebody at a lonely place reports, while others claim to be there."""
+    """The reports from a lonely place, while other people claim to be there."""
     grid = ik.datasets.load_gowalla("privic_paris").alphabet
     island = ik.normalize(ik.datasets.load_privic_island())
     # the published map is drawn as seen in a mirror
@@ -52,8 +52,11 @@ def liars() -> dict[str, Any]:
         for i, (least, band) in enumerate(zip(BANDS, bands, strict=True))
     ]
     city = {
-        "label": "A map of 11 by 15 cells: the probability that somebody at the lonely place A, in the middle of an "
-        "empty square, reports a cell. Without liars the reports fall in the crowd outside; with many, on A.",
+        "label": (
+            "A map of 11 by 15 cells: the probability that somebody at the lonely place A, in the"
+            " middle of an empty square, reports a cell. Without liars the reports fall in the"
+            " crowd outside; with many, on A."
+        ),
         "height": 288,
         "x": axis(-0.5, grid.n_cols - 0.5, {}, "a cell is about half a kilometre wide"),
         "y": axis(-0.5, grid.n_rows - 0.5, {}, "where a person at A is reported"),
@@ -65,8 +68,10 @@ def liars() -> dict[str, Any]:
     y = table("beta", [rounded(row, 0.01) for row in exposure])
     dot = table("beta liars", [rounded(row, 0.01) for row in exposure])
     curve = {
-        "label": "The exposure of the person at A against the share of liars. It rises first, and falls again where so "
-        "many lie that a report of A loses its meaning.",
+        "label": (
+            "The exposure of the person at A against the share of liars. It rises first, and falls"
+            " again where so many lie that a report of A loses its meaning."
+        ),
         "height": 288,
         "x": axis(0, 40, {i: str(i) for i in (0, 10, 20, 30, 40)}, "liars (% of the users)"),
         "y": axis(0, 25, {i: str(i) for i in (0, 5, 10, 15, 20, 25)}, "exposure of A (%)"),
@@ -102,9 +107,12 @@ def liars() -> dict[str, Any]:
         "play": "liars",
         "panels": [city, curve],
         "said": {
-            "text": "At β = {beta} and with {liars} liars, a person at A reports A with a probability of {own} %, and "
-            "is reported {away} cells away on average. An observer who knows the map believes in the right place with "
-            "a probability of {exposure} % on average.",
+            "text": (
+                "At β = {beta} and with {liars} liars, a person at A reports A with a probability"
+                " of {own} %, and is reported {away} cells away on average. An observer who knows"
+                " the map believes in the right place with a probability of {exposure} % on"
+                " average."
+            ),
             "values": {
                 "own": table("beta liars", own),
                 "away": table("beta liars", away),

@@ -1,4 +1,4 @@
-"""What the figures that move are described with: tables, axes, numbers as text."""
+"""The vocabulary in which moving figures are described: tables, axes, numbers as text."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def rounded(values: Iterable[float], unit: float = SHARE) -> list[int]:
 
 
 def table(by: str, values: list[Any]) -> dict[str, Any]:
-    """What depends on controls."""
+    """A value for each setting of some controls."""
     return {"by": by.split(), "values": values}
 
 

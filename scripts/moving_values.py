@@ -13,7 +13,7 @@ from moving_parts import axis, plain, table
 
 
 def threshold_questions(k: int, epsilon: float) -> ik.MatrixMechanism:
-    """The answers to "at least 1?", ..., "at least k - 1?", each by randomised response; after the chapter."""
+    """The answers to "at least 1?", ..., "at least k - 1?", each by randomised response."""
     truth = np.tri(k, k - 1, -1)
     sheets = np.array(list(product((0, 1), repeat=k - 1)))
     right = 1 / (1 + np.exp(-epsilon))
@@ -32,7 +32,7 @@ SIMPLE = {
 
 
 def best_mechanism() -> dict[str, Any]:
-    """Which of three simple mechanisms has the least error, and what the best of all would have."""
+    """The simple mechanism with the least error, beside the best of all mechanisms."""
     losses = {
         "squared error": (ik.theory.asymptotic_mse, "mse"),
         "EMD": (ik.theory.asymptotic_emd, "emd"),
@@ -106,8 +106,11 @@ def best_mechanism() -> dict[str, Any]:
         ],
         "panels": [
             {
-                "label": "A table of squares, the number of values across and epsilon upwards. With a small epsilon "
-                "the threshold questions have the least error of three mechanisms, with a large one the geometric.",
+                "label": (
+                    "A table of squares, the number of values across and epsilon upwards. With a"
+                    " small epsilon the threshold questions have the least error of three"
+                    " mechanisms, with a large one the geometric."
+                ),
                 "height": 300,
                 "x": axis(
                     -0.5,
@@ -126,9 +129,11 @@ def best_mechanism() -> dict[str, Any]:
             }
         ],
         "said": {
-            "text": "With {k} values and ε = {epsilon}, {winner}. Its limiting error, N times the squared error or √N "
-            "times the EMD: geometric {geometric}, questions {questions}, k-RR {krr}; the least that any private "
-            "mechanism has is {least}.",
+            "text": (
+                "With {k} values and ε = {epsilon}, {winner}. Its limiting error, N times the"
+                " squared error or √N times the EMD: geometric {geometric}, questions {questions},"
+                " k-RR {krr}; the least that any private mechanism has is {least}."
+            ),
             "values": {
                 name.replace("k-RR", "krr"): table("loss k epsilon", values)
                 for name, values in texts.items()
@@ -169,8 +174,9 @@ def triangle() -> dict[str, Any]:
         {"kind": "dot", "look": "IBU", "key": "end", "at": {"is": "now"}},
     ]
     label = (
-        "The triangle of all distributions of three secrets. Shaded: where the likelihood of the reports is close to "
-        "its maximum. Orange: all maxima. Green: the steps of IBU from its start to the maxima."
+        "The triangle of all distributions of three secrets. Shaded: where the likelihood of the"
+        " reports is close to its maximum. Orange: all maxima. Green: the steps of IBU from its"
+        " start to the maxima."
     )
     return {
         "title": "The triangle: reports, likelihood, maxima, and the walk of IBU",
@@ -236,8 +242,11 @@ def triangle() -> dict[str, Any]:
             }
         ],
         "said": {
-            "text": "After {steps} steps IBU gives the secrets 1, 2 and 3 the shares {shares} %. It is {missing} nats "
-            "per report below the maximum, and its gap says: at most {gap}. {maxima}",
+            "text": (
+                "After {steps} steps IBU gives the secrets 1, 2 and 3 the shares {shares} %. It is"
+                " {missing} nats per report below the maximum, and its gap says: at most {gap}."
+                " {maxima}"
+            ),
             "values": {name: {"is": name} for name in ("shares", "missing", "gap", "maxima")},
         },
     }

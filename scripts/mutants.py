@@ -1,13 +1,13 @@
-"""Plant small faults into copies of the package, one at a time, and see whether the tests nearest to each find it.
+"""Plant small faults into a copy of the package, one by one, and run the tests nearest to each.
 
     python scripts/mutants.py [--n 60] [--seed 0] [--room "solvers bayes/_gibbs"] [--limit 120]
 
-A seeded sample of all faults of `plant` in ROOMS. The tests of a module are its row in
+A seeded sample of all faults of `source_faults` in ROOMS. The tests of a module are its row in
 tests/nearest_tests.csv and its own doctests, stopped at the first that fails; a kernel's are those
-of `kernel_lines`, without JIT. A run beyond the limit of processor time counts as found. In the end
-all tests that found a fault are run without one, so that none is counted that fails anyway. Faults
-that change no result are in tests/equivalent_mutants.csv, with the reason. Printed: each fault that
-no test found, and the score. Exit 1 where fewer than 90 % are found.
+of `kernel_coverage`, without JIT. A run beyond the limit of processor time counts as found. In the
+end all tests that found a fault are run without one, so that none is counted that fails anyway.
+Faults that change no result are in tests/equivalent_mutants.csv, with the reason. Printed: each
+fault that no test found, and the score. Exit 1 where fewer than 90 % are found.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-import kernel_lines
-import plant
-import warm
+import kernel_coverage
+import pytest_server
+import source_faults
 
 ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "_build" / "mutants"
@@ -57,7 +57,7 @@ class Mutant:
     """A fault and the file, relative to the root, that it is planted into."""
 
     file: str
-    fault: plant.Fault
+    fault: source_faults.Fault
     text: str
 
     @property
@@ -69,7 +69,7 @@ class Mutant:
 
     @property
     def name(self) -> tuple[str, str, str, str]:
-        """The file, the line above, the line, and what it becomes: that tells it where line numbers move."""
+        """The file, the line above, the line and what it becomes, not its number."""
         above = ["", *self.text.splitlines()][self.fault.line - 1].strip()
         return self.file, above, *self.lines
 
@@ -80,14 +80,14 @@ class Mutant:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What came of a run: "found", "endless" or "survived"; and the tests that failed."""
+    """The result of a run: "found", "endless" or "survived"; and the tests that failed."""
 
     kind: str
     tests: tuple[str, ...] = ()
 
 
 def is_kernel(file: str) -> bool:
-    """Whether a file's functions are compiled."""
+    """True if the functions of a file are compiled."""
     return file.endswith("kernels.py")
 
 
@@ -103,7 +103,7 @@ def modules(root: Path, rooms: Sequence[str]) -> list[str]:
 
 
 def sample(root: Path, rooms: Sequence[str], n: int, seed: int) -> list[Mutant]:
-    """`n` of all faults, each as likely, in the order of their files; all of them if there are no more.
+    """Sample `n` of all faults, in the order of their files; all of them if there are no more.
 
     Those whose names have the least hashes with the seed: a change elsewhere leaves a fault in its
     sample.
@@ -111,7 +111,7 @@ def sample(root: Path, rooms: Sequence[str], n: int, seed: int) -> list[Mutant]:
     every = []
     for file in modules(root, rooms):
         text = (root / file).read_text("utf8")
-        every += [Mutant(file, fault, text) for fault in plant.faults(text)]
+        every += [Mutant(file, fault, text) for fault in source_faults.faults(text)]
     hashes = [hashlib.sha256(repr((seed, *mutant.name)).encode()).digest() for mutant in every]
     by_hash = sorted(range(len(every)), key=hashes.__getitem__)
     programs = (i for i in by_hash if is_program(every[i].fault.planted(every[i].text)))
@@ -119,7 +119,7 @@ def sample(root: Path, rooms: Sequence[str], n: int, seed: int) -> list[Mutant]:
 
 
 def is_program(source: str) -> bool:
-    """Whether Python takes a text: what it does not take would be found without a test."""
+    """True if a text is Python: what is none would be found without a test."""
     try:
         ast.parse(source)
     except SyntaxError:
@@ -140,7 +140,9 @@ def nearest(root: Path) -> dict[str, list[str]]:
     """For each module the test files that are nearest to it, the nearest first."""
     with (root / "tests" / "nearest_tests.csv").open(encoding="utf8", newline="") as file:
         rows = {f"ibukit/{row['module']}.py": row["tests"].split() for row in csv.DictReader(file)}
-    compiled = {file: list(kernel_lines.TESTS) for file in modules(root, ROOMS) if is_kernel(file)}
+    compiled = {
+        file: list(kernel_coverage.TESTS) for file in modules(root, ROOMS) if is_kernel(file)
+    }
     paths = {
         path.stem: path.relative_to(root).as_posix() for path in (root / "tests").rglob("test_*.py")
     }
@@ -152,7 +154,7 @@ def nearest(root: Path) -> dict[str, list[str]]:
 
 
 def copy(root: Path, to: Path) -> None:
-    """Bring the copy of the tree up to date; what is the same stays, with what was compiled from it."""
+    """Bring the copy of the tree up to date; unchanged files stay, with their compiled code."""
     ours = {
         p
         for name in COPIED
@@ -195,9 +197,9 @@ def planted(tree: Path, mutant: Mutant) -> Iterator[None]:
 
 
 @cache
-def server() -> warm.Warm:
+def server() -> pytest_server.PytestServer:
     """The process that runs all tests."""
-    return warm.Warm()
+    return pytest_server.PytestServer()
 
 
 def run(tree: Path, arguments: Sequence[str], limit: float, plain: bool) -> Verdict:
@@ -205,7 +207,7 @@ def run(tree: Path, arguments: Sequence[str], limit: float, plain: bool) -> Verd
     quiet = (
         "-W",
         "ignore::pytest.PytestAssertRewriteWarning",
-        *(kernel_lines.QUIET if plain else ()),
+        *(kernel_coverage.QUIET if plain else ()),
     )
     command = ["-q", "--tb=no", "-p", "no:cacheprovider", *quiet, *arguments]
     code, said, _ = server().pytest(tree, command, limit, plain)
@@ -218,7 +220,7 @@ def run(tree: Path, arguments: Sequence[str], limit: float, plain: bool) -> Verd
 
 
 def tests_of(tree: Path, file: str, near: dict[str, list[str]]) -> list[str]:
-    """What is run for a module: its doctests, then the tests nearest to it."""
+    """The tests to run for a module: the tests nearest to it, then its doctests."""
     own = [file] if ">>>" in (tree / file).read_text("utf8") and not is_kernel(file) else []
     return [*near[file], *own]
 
@@ -226,7 +228,7 @@ def tests_of(tree: Path, file: str, near: dict[str, list[str]]) -> list[str]:
 def judge(
     mutants: Sequence[Mutant], tree: Path, near: dict[str, list[str]], limit: float
 ) -> dict[Mutant, str]:
-    """What came of each fault, after a run without a fault of every test that found one."""
+    """The result of each fault, after a run without a fault of every test that found one."""
     verdicts: dict[Mutant, Verdict] = {}
     with tqdm(mutants, unit="fault") as bar:
         for mutant in bar:
@@ -251,7 +253,10 @@ def stands(
     near: dict[str, list[str]],
     limit: float,
 ) -> bool:
-    """Whether the tests that found a fault pass without one; all of them, where they did not end or could not start."""
+    """True if the tests that found a fault pass without one.
+
+    If they did not end or could not start, all tests of the module must pass.
+    """
     verdict, plain = verdicts[mutant], is_kernel(mutant.file)
     if verdict.kind == "survived":
         return True
@@ -315,7 +320,8 @@ def main() -> int:
     }
     counts = ", ".join(f"{many} {kind}" for kind, many in counted.items())
     print(
-        f"score {100 * score:.0f} %, seed {arguments.seed}: of {len(drawn)} faults {counts}, {len(same)} without effect"
+        f"score {100 * score:.0f} %, seed {arguments.seed}: of {len(drawn)} faults {counts},"
+        f" {len(same)} without effect"
     )
     return int(score < MIN_SCORE)
 

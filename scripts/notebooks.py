@@ -1,7 +1,7 @@
 """Keep the chapters in one canonical form, so that a change in a file is a change in the book.
 
     python scripts/notebooks.py run   [FILE ...]   run the chapters and write them back
-    python scripts/notebooks.py check [FILE ...]   exit 1 where a chapter was not run or is not canonical
+    python scripts/notebooks.py check [FILE ...]   exit 1 if one was not run or is not canonical
 
 Canonical means: cells are called CHAPTER-00, CHAPTER-01, ...; executed cells are counted 1, 2, ...;
 no times, no kernel version, no address of an object; text outputs kept, because the tests compare
@@ -48,7 +48,9 @@ LAST_WORDS = """
 import errno
 import logging
 logging.getLogger("tornado.general").addFilter(
-    lambda record, closed=errno.ENOTSOCK: not (record.exc_info and getattr(record.exc_info[1], "errno", 0) == closed)
+    lambda record, closed=errno.ENOTSOCK: (
+        not record.exc_info or getattr(record.exc_info[1], "errno", 0) != closed
+    )
 )
 del errno, logging
 """
@@ -63,7 +65,7 @@ def chapters() -> list[Path]:
 
 
 def kernel_settings() -> dict[str, str]:
-    """What kernels find in their environment: settings of this project, and not those in somebody's home.
+    """The environment of kernels: the settings of this project, not those in somebody's home.
 
     A kernel warns that it talks to its notebook over TCP. It does so on one machine here, and
     nobody has to act on it. No kernel keeps a history: those that run at once, or one after
@@ -79,7 +81,7 @@ def kernel_settings() -> dict[str, str]:
 
 
 def without_ports() -> None:
-    """Let the kernels that this process starts from here on talk through files, not ports (on Windows they cannot).
+    """Let the kernels that this process starts talk through files, not ports, except on Windows.
 
     Who starts a kernel looks for free ports, and the kernel takes them half a second later: of many
     that start at once, one finds now and then that another has its port, and complains or dies.
@@ -154,7 +156,7 @@ def never_run(notebook: NotebookNode) -> list[int]:
 
 
 def execute(notebook: NotebookNode, folder: Path, **options: Any) -> NotebookNode:
-    """Run a notebook as if it stood in a folder, with nbclient's options (the notebook is changed and returned)."""
+    """Run a notebook in place, as if it stood in a folder, with nbclient's options; return it."""
     without_ports()
     client = NotebookClient(
         notebook,
@@ -174,7 +176,10 @@ def run(path: Path) -> str | None:
     try:
         execute(notebook, path.parent)
     except CellExecutionError as error:
-        return f"{path.relative_to(ROOT)}: a cell failed; the file is unchanged\n{COLOUR.sub('', str(error))}"
+        return (
+            f"{path.relative_to(ROOT)}: a cell failed; the file is"
+            f" unchanged\n{COLOUR.sub('', str(error))}"
+        )
     new = dump(canonical(notebook, path.stem))
     if new != path.read_text("utf8"):
         path.write_text(new, "utf8")

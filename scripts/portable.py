@@ -1,4 +1,4 @@
-"""Run the suite as if on other machines: other kernels of BLAS, numpy, numba and libm, other threads, rounding noise.
+"""Run the suite as if on other machines: other kernels of BLAS, numpy, numba and libm, and noise.
 
     python scripts/portable.py [--jobs N] [--only "NAME ..."] [PYTEST ARGUMENT ...]
 
@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import one_run
+import suite_run
 
 ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "_build" / "portable"
@@ -43,8 +43,9 @@ import scipy.linalg
 from numpy._core import _multiarray_umath as umath
 import ibukit
 noise = sys.modules.get("rounding_noise")
+libraries = threadpoolctl.threadpool_info()
 print(json.dumps({
-    "blas": sorted({lib["architecture"] for lib in threadpoolctl.threadpool_info() if lib.get("architecture")}),
+    "blas": sorted({lib["architecture"] for lib in libraries if lib.get("architecture")}),
     "simd": [name for name in umath.__cpu_dispatch__ if umath.__cpu_features__[name]],
     "numba": str(numba.core.config.CPU_NAME or "host"),
     "noise": bool(noise),
@@ -60,13 +61,13 @@ class Machine:
     blas: str | None = None
     """The kernels of OpenBLAS; None for those that it chooses."""
     simd: str | None = None
-    """The newest of numpy's sets of instructions that is left on: "avx512", "avx2" or "none"; None for all."""
+    """The newest of numpy's instruction sets left on: "avx512", "avx2" or "none"; None for all."""
     numba: str | None = None
     threads: int | None = None
     noise: int | None = None
     """Seed of the rounding noise."""
     needs: str = ""
-    """What the processor must have, as the kernel calls it."""
+    """The feature that the processor must have, as the kernel calls it."""
     more: dict[str, str] = field(default_factory=dict)
 
     def environment(self, features: Sequence[str]) -> dict[str, str]:
@@ -95,7 +96,7 @@ class Machine:
         )
 
     def missed(self, seen: dict[str, object]) -> str:
-        """What the probe found otherwise than asked for; "" if nothing."""
+        """The differences of what the probe found from what was asked for; "" if there are none."""
         wanted = SAME_KERNELS.get(self.blas or "", {self.blas})
         blas = set(seen["blas"])  # type: ignore[call-overload]
         if self.blas and not blas <= wanted:
@@ -124,7 +125,10 @@ MACHINES = (
 
 
 def can_run(machine: Machine) -> bool:
-    """Whether this processor has what the machine needs; told on Linux alone, elsewhere no kernels can be chosen."""
+    """True if this processor has what the machine needs.
+
+    Linux alone tells; elsewhere no kernels can be chosen.
+    """
     info = Path("/proc/cpuinfo")
     if not machine.blas:
         return True
@@ -134,7 +138,7 @@ def can_run(machine: Machine) -> bool:
 
 
 def probe(environment: dict[str, str]) -> dict[str, object]:
-    """What the libraries say they run in this environment."""
+    """The kernels that the libraries say they run in this environment."""
     found = subprocess.run(
         [sys.executable, "-c", PROBE],
         cwd=ROOT,
@@ -152,7 +156,7 @@ def run(machine: Machine, features: Sequence[str], jobs: int, rest: Sequence[str
     if missed := machine.missed(probe(environment)):
         print(f"{machine.name:10} NOT EMULATED: {missed}", flush=True)
         return False
-    return one_run.run(
+    return suite_run.run(
         machine.name, sys.executable, ROOT, OUT, environment, ["-n", str(jobs), *rest]
     )
 

@@ -41,7 +41,7 @@ class Refused(Exception):
 
 
 def run(*command: str | Path, cwd: Path = ROOT) -> str:
-    """What a command prints, run where no variable points to this tree."""
+    """The output of a command, run where no variable points to this tree."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     done = subprocess.run(
         command,
@@ -57,14 +57,15 @@ def run(*command: str | Path, cwd: Path = ROOT) -> str:
 
 
 def version_of_the_tree() -> str:
-    """The version, which must be the newest of the changelog, and the tree, which must be as committed."""
+    """The version, after checks that the changelog has it and that the tree is as committed."""
     version = str(tomllib.loads((ROOT / "pyproject.toml").read_text("utf8"))["project"]["version"])
     newest = re.search(
         r"^## \[?(\d[^\] ]*)", (ROOT / "CHANGELOG.md").read_text("utf8"), re.MULTILINE
     )
     if newest is None or newest[1] != version:
         raise Refused(
-            f"CHANGELOG.md begins with version {newest and newest[1]}, pyproject.toml says {version}"
+            f"CHANGELOG.md begins with version {newest and newest[1]}, pyproject.toml says"
+            f" {version}"
         )
     if changed := run("git", "status", "--short"):
         raise Refused(f"these files are not as committed; commit or remove them first:\n{changed}")
@@ -95,7 +96,7 @@ def readme_of(built: Path, python: Path) -> str:
 
 
 def install_and_try(built: Path, folder: Path) -> Path:
-    """Install one file into a fresh environment, run the first example of its README, return that Python."""
+    """Install one file into a fresh environment, run its README's example, return that Python."""
     home = folder / built.suffix[1:]
     run(BIN / "uv", "venv", "-q", "-p", sys.executable, home)
     python = home / ("Scripts" if os.name == "nt" else "bin") / "python"
@@ -110,13 +111,14 @@ def install_and_try(built: Path, folder: Path) -> Path:
         raise Refused(f"the example imported {said.splitlines()[-1]}, not what was installed")
     printed = "\n".join(said.splitlines()[:-1])
     print(
-        f"{built.name}: installed in a fresh environment; the README's first example prints\n{printed}"
+        f"{built.name}: installed in a fresh environment; the README's first example"
+        f" prints\n{printed}"
     )
     return python
 
 
 def requirements(recipe: dict[str, Any]) -> list[str]:
-    """What the recipe asks of conda, as the Python index calls it."""
+    """The requirements of the recipe, by their names in the Python index."""
     asked = recipe["requirements"]["host"] + recipe["requirements"]["run"]
     pairs = [
         (name, bound)
@@ -149,7 +151,8 @@ def try_recipe(archive: Path, folder: Path) -> None:
         for line in test.get("script", []):
             command, *words = line.split()
             print(
-                f"the recipe's test: {line}: {run(python.with_name(command), *words, cwd=empty).strip()}"
+                f"the recipe's test: {line}:"
+                f" {run(python.with_name(command), *words, cwd=empty).strip()}"
             )
 
 

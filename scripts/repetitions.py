@@ -1,4 +1,4 @@
-"""Make the distances anew that chapters read from data/repetitions: run a chapter, and keep what it repeats.
+"""Recompute the distances that chapters read from data/repetitions by running the chapters.
 
     python scripts/repetitions.py CHAPTER [...] [--to FOLDER]
 
@@ -76,7 +76,7 @@ def read(path: Path) -> list[dict[str, str]]:
 
 
 def key(row: dict[str, Any]) -> tuple[str, ...]:
-    """What a row is about."""
+    """The columns that identify a row."""
     return tuple(
         str(row[name]) for name in (kept.ASKED if "estimator" in row else kept.COMPUTED[:3])
     )
@@ -96,7 +96,7 @@ def add(path: Path, rows: Sequence[dict[str, Any]], columns: Sequence[str] = kep
 
 
 def recorder(path: str, n_jobs: int = 2) -> Callable[..., Any]:
-    """What takes the place of `claims.repeated` while a chapter is run here: computes, and adds to the file."""
+    """The stand-in of `claims.repeated` while a chapter runs here: it computes and adds a row."""
 
     def repeated(
         chapter: str,
@@ -120,7 +120,7 @@ def recorder(path: str, n_jobs: int = 2) -> Callable[..., Any]:
 
 
 def keeper(path: str) -> Callable[..., Any]:
-    """The same for `claims.remembered`."""
+    """The stand-in of `claims.remembered`."""
 
     def remembered(
         chapter: str, what: str, tallies: Iterable[Any], compute: Callable[[], Any]

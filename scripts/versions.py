@@ -1,4 +1,4 @@
-"""Run the tests, without the chapters, on every supported Python, and on the lowest versions of the dependencies.
+"""Run the tests, without the chapters, on every supported Python and on the lowest dependencies.
 
     python scripts/versions.py [--jobs N] [--only "NAME ..."] [--tests "PATH ..."] [PYTEST ARGUMENT
     ...]
@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import one_run
+import suite_run
 
 ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "_build" / "versions"
@@ -28,7 +28,8 @@ UV = Path(sys.executable).with_name("uv")
 EXTRAS = ".[bayes,data,test,book]"
 WHAT_IS_HERE = """
 import platform, numpy, scipy, numba
-print(platform.python_version(), "numpy", numpy.__version__, "scipy", scipy.__version__, "numba", numba.__version__)
+libraries = (numpy, scipy, numba)
+print(platform.python_version(), *(f"{each.__name__} {each.__version__}" for each in libraries))
 """
 
 
@@ -89,7 +90,7 @@ def run(version: Version, jobs: int, rest: Sequence[str]) -> bool:
         print(f"{version.name:10} left out: {reason}", flush=True)
         return True
     python = OUT / version.name / "bin" / "python"
-    well = one_run.run(version.name, python, ROOT, OUT, os.environ, ["-n", str(jobs), *rest])
+    well = suite_run.run(version.name, python, ROOT, OUT, os.environ, ["-n", str(jobs), *rest])
     shown = subprocess.run(
         [python, "-c", WHAT_IS_HERE], capture_output=True, text=True, check=False
     )

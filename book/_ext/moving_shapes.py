@@ -1,6 +1,6 @@
 """What the marks of a moving figure look like for a choice: the attributes that ``moving.js`` sets when it moves them.
 
-A figure is one JSON file in ``book/moving`` (written by ``scripts/moving.py``): its controls, its
+A figure is one JSON file in ``book/moving`` (written by ``scripts/moving_figures.py``): its controls, its
 panels with their axes and marks, and the sentence below. A number that depends on controls stands
 in a *table*, ``{"by": ["epsilon", "steps"], "values": [[...], ...]}``: the choice of each control
 picks one entry. The still picture is drawn here from the first choice, and the script draws every

@@ -1,7 +1,7 @@
 """What the moving triangle computes: the likelihood of three secrets, its maxima and the walk of IBU, by ibukit.
 
 `world` returns what the script ``moving-triangle.js`` computes for the same choice, so that the
-still picture is the first of the script's pictures and ``scripts/check_moving.py`` can compare the
+still picture is the first of the script's pictures and ``scripts/check_moving_figures.py`` can compare the
 two.
 """
 

@@ -1,4 +1,4 @@
-"""What the scripts here share: fetch a publisher's file once, or take a local copy."""
+"""Fetch a publisher's file once, or take a local copy: shared by the scripts here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read the errors that Acharya, Sun and Zhang store with their program into data/published/protocols.csv.
+"""Read the errors stored with the program of Acharya, Sun and Zhang into data/published.
 
 python scripts/recompute/acharya.py [--from FOLDER] [--to FOLDER]
 
@@ -67,7 +67,8 @@ def errors(path: Path, distribution: str, k: int, level: str) -> dict[str, float
     said = [stored[name][-1] for name in ("absz", "privacy", "repetition", "indices")]
     if said != [k, float(level), REPETITIONS, PEOPLE]:
         raise ValueError(
-            f"{path.name} must be of {k} secrets at {level}, {REPETITIONS} repetitions of a million people, got {said}"
+            f"{path.name} must be of {k} secrets at {level}, {REPETITIONS} repetitions of a million"
+            f" people, got {said}"
         )
     if not np.allclose(stored["prob"], shares(distribution, k), rtol=1e-9):
         raise ValueError(

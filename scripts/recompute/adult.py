@@ -20,7 +20,7 @@ HASHES = {
 
 
 def count_people(lines: Iterable[str]) -> tuple[Counter[int], Counter[str]]:
-    """Ages and work classes in lines of adult.data or adult.test (whose first line is a comment)."""
+    """Ages and work classes in lines of adult.data, or of adult.test after its comment."""
     ages: Counter[int] = Counter()
     classes: Counter[str] = Counter()
     for line in lines:
@@ -33,7 +33,7 @@ def count_people(lines: Iterable[str]) -> tuple[Counter[int], Counter[str]]:
 
 
 def main() -> None:
-    """Write ages.csv and workclass.csv of all people, ages_train.csv and workclass_train.csv of the training file."""
+    """Write ages.csv and workclass.csv of all people, and ..._train.csv of the training file."""
     chosen = options(__doc__ or "", list(HASHES))
     paths: list[Path] = [obtain(UCI + name, known, chosen.folder) for name, known in HASHES.items()]
     (train_ages, train_classes), (test_ages, test_classes) = (

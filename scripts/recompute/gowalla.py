@@ -1,4 +1,4 @@
-"""Recompute data/gowalla/ from the check-ins that SNAP distributes. Needs the network (about 100 MB).
+"""Recompute data/gowalla/ from the check-ins of SNAP. Needs the network (about 100 MB).
 
 python scripts/recompute/gowalla.py [--from FOLDER] [--to FOLDER]
 """
@@ -20,7 +20,7 @@ CHUNK = 500_000
 
 
 def positions(path: Path) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Latitudes and longitudes of the check-ins (user, time, latitude, longitude, place; tab-separated) in pieces."""
+    """Latitudes and longitudes of the check-ins, in pieces of the tab-separated file."""
     columns = ["user", "time", "lat", "lon", "place"]
     for piece in pd.read_csv(
         path, sep="\t", names=columns, usecols=["lat", "lon"], chunksize=CHUNK
@@ -30,7 +30,7 @@ def positions(path: Path) -> Iterator[tuple[np.ndarray, np.ndarray]]:
 
 
 def count_checkins(path: Path, city: str) -> np.ndarray:
-    """How many check-ins fall in each cell of the city's grid."""
+    """The number of check-ins in each cell of the city's grid."""
     grid = datasets.load_gowalla(city).alphabet
     counts = np.zeros(len(grid), dtype=np.int64)
     for lat, lon in positions(path):

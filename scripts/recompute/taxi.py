@@ -1,4 +1,4 @@
-"""Recompute data/taxi/ from the sample of yellow-cab trips that great_expectations distributes. Needs the network.
+"""Recompute data/taxi/ from the yellow-cab trips of great_expectations. Needs the network.
 
 python scripts/recompute/taxi.py [--from FOLDER] [--to FOLDER]
 """
@@ -26,7 +26,7 @@ LABELS = {
 
 
 def count_trips(path: Path) -> tuple[Counter[int], Counter[int]]:
-    """Trips of a monthly file by distance in hundredths of a mile (above 0) and by way of payment (blank is 0)."""
+    """Trips of a month by distance, in hundredths of a mile, and by way of payment (blank is 0)."""
     trips = pd.read_csv(path, usecols=["trip_distance", "payment_type"])
     hundredths = (trips["trip_distance"] * 100).round().astype(int)
     payments = trips["payment_type"].fillna(0).astype(int)
@@ -34,7 +34,7 @@ def count_trips(path: Path) -> tuple[Counter[int], Counter[int]]:
 
 
 def bins(hundredths: Counter[int], size: int = 3, n_bins: int = 1000) -> list[int]:
-    """Counts of the bins (0, size], (size, 2 size], ... hundredths of a mile; what is farther is left out."""
+    """Counts of the bins (0, size], (size, 2 size], ... hundredths of a mile, without the rest."""
     counts = [0] * n_bins
     for distance, trips in hundredths.items():
         if distance <= size * n_bins:

@@ -16,7 +16,7 @@ from sphinx.application import Sphinx
 from sphinx.errors import ConfigError
 from sphinx.util.docutils import docutils_namespace
 
-import page_facts
+import page_checks
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -101,7 +101,7 @@ def head(title, extra=""):
 def test_heads_are_judged(tmp_path, pages, kinds):
     for name, text in pages.items():
         (tmp_path / name).write_text(text, "utf8")
-    assert len(page_facts.heads(tmp_path, list(pages))) == kinds
+    assert len(page_checks.heads(tmp_path, list(pages))) == kinds
 
 
 ADDRESS = "https://example.org/ibukit"

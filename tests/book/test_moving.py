@@ -13,7 +13,7 @@ import moving_shapes as shapes
 import numpy as np
 import pytest
 
-import check_moving
+import check_moving_figures
 import ibukit as ik
 from test_schematics import DARK, LIGHT, PAGES, markdown
 
@@ -315,5 +315,5 @@ def test_the_liars_of_paris():
 
 def test_each_fault_of_the_browser_check_has_its_place():
     """A script that is rewritten must not leave `make browser` without its negative controls."""
-    for name, (file, swap, _) in check_moving.BROKEN.items():
+    for name, (file, swap, _) in check_moving_figures.BROKEN.items():
         assert not file or swap[0] in (ROOT / "book" / "_static" / file).read_text("utf8"), name

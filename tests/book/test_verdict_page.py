@@ -17,7 +17,7 @@ import verdict_data as data
 import verdict_html as html
 from verdicts import link_tables
 
-import check_verdicts
+import check_verdict_page
 import ledger
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,8 +53,8 @@ def test_totals_are_those_of_the_data_and_count_no_setting():
     bars = html.bars(totals, data.n_settings(ROOT), "claims.html")
     assert f"<strong>{len(results)} results of five papers</strong>" in bars
     assert f"Another {213 - len(results)} rows are settings" in bars
-    assert check_verdicts.totals(bars, check_verdicts.rows()) == []
-    assert check_verdicts.totals(bars.replace(">34<", ">35<"), check_verdicts.rows()) != []
+    assert check_verdict_page.totals(bars, check_verdict_page.rows()) == []
+    assert check_verdict_page.totals(bars.replace(">34<", ">35<"), check_verdict_page.rows()) != []
 
 
 def test_every_printed_result_has_our_number_beside_it_unless_it_cannot_be_checked():
@@ -248,12 +248,12 @@ def built(tmp_path):
     )
     with (folder / "book" / "chapters" / "comparison.html").open("a") as file:
         file.write(links)
-    check_verdicts._anchors.cache_clear()
+    check_verdict_page._anchors.cache_clear()
     return folder
 
 
 def test_a_good_page_passes(built):
-    assert check_verdicts.look(built) == []
+    assert check_verdict_page.look(built) == []
 
 
 @pytest.mark.parametrize(
@@ -281,6 +281,6 @@ def test_a_broken_page_is_found(built, page, old, new, says):
     text = path.read_text("utf8")
     assert old in text
     path.write_text(text.replace(old, new), "utf8")
-    check_verdicts._anchors.cache_clear()
-    found = check_verdicts.look(built)
+    check_verdict_page._anchors.cache_clear()
+    found = check_verdict_page.look(built)
     assert any(says in complaint for complaint in found), found[:3]

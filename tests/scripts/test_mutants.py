@@ -7,10 +7,10 @@ import csv
 
 import pytest
 
-import kernel_lines
+import kernel_coverage
 import mutants
-import plant
-import warm
+import pytest_server
+import source_faults
 
 SOURCE = '''"""A docstring < with 1 + 1."""
 from typing import TYPE_CHECKING
@@ -31,7 +31,7 @@ def f(x: "list[1]", é=2) -> int:
 
 
 def test_every_kind_of_fault_is_planted_where_it_stands():
-    found = {(fault.line, fault.old, fault.new) for fault in plant.faults(SOURCE)}
+    found = {(fault.line, fault.old, fault.new) for fault in source_faults.faults(SOURCE)}
     condition = "x[0] == 0 or é < 3"
     expected = {
         (8, "2", "3"),
@@ -53,13 +53,13 @@ def test_every_kind_of_fault_is_planted_where_it_stands():
 
 
 def test_a_planted_text_differs_in_its_stretch_alone():
-    for fault in plant.faults(SOURCE):
+    for fault in source_faults.faults(SOURCE):
         text = fault.planted(SOURCE)
         ast.parse(text)
         assert text[: fault.start] == SOURCE[: fault.start]
         assert text.endswith(SOURCE[fault.start + len(fault.old) :])
     with pytest.raises(ValueError, match="the text has changed"):
-        plant.faults(SOURCE)[0].planted(SOURCE[1:])
+        source_faults.faults(SOURCE)[0].planted(SOURCE[1:])
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def test_a_fault_is_found_or_survives_and_the_copy_is_as_before(tree, monkeypatc
     monkeypatch.delenv(
         "IBUKIT_ROUNDING_NOISE", raising=False
     )  # the package below has nothing that could be noisy
-    server = warm.Warm(foreign=())
+    server = pytest_server.PytestServer(foreign=())
     monkeypatch.setattr(mutants, "server", lambda: server)
     source = (tree / "ibukit/privacy/m.py").read_text("utf8")
     tests = mutants.nearest(tree)["ibukit/privacy/m.py"]
@@ -179,7 +179,7 @@ def test_every_named_equivalent_is_a_fault_of_today():
         wanted = [i for i, line in enumerate(text.splitlines(), 1) if line.strip() in lines]
         every = {
             mutants.Mutant(file, fault, text).name
-            for fault in plant.faults(text)
+            for fault in source_faults.faults(text)
             if fault.line in wanted
         }
         assert rows <= every, file
@@ -188,4 +188,4 @@ def test_every_named_equivalent_is_a_fault_of_today():
 
 
 def test_the_tests_without_jit_are_there():
-    assert all((mutants.ROOT / test).is_file() for test in kernel_lines.TESTS)
+    assert all((mutants.ROOT / test).is_file() for test in kernel_coverage.TESTS)

@@ -1,4 +1,4 @@
-"""Every small fault that can be planted into a source file: an operator, a constant, a condition, a line left out.
+"""The small faults that can be planted into a source: operators, constants, conditions, lines.
 
 A fault is a stretch of the text and what stands there instead, so that a faulty file differs from
 the right one in that stretch alone. What only changes a word is no fault: docstrings, annotations,
@@ -58,11 +58,11 @@ class Text:
         return self.begins[line - 1] + len(self.lines[line - 1].encode()[:column].decode())
 
     def start(self, node: ast.expr | ast.stmt) -> int:
-        """Where a node begins."""
+        """The offset at which a node begins."""
         return self.place(node.lineno, node.col_offset)
 
     def end(self, node: ast.expr | ast.stmt) -> int:
-        """Where a node ends."""
+        """The offset at which a node ends."""
         return self.place(node.end_lineno or 0, node.end_col_offset or 0)
 
     def change(self, start: int, end: int, new: str) -> Fault:
@@ -78,7 +78,7 @@ class Text:
         return self.source[self.start(node) : self.end(node)]
 
     def operator(self, left: ast.expr, right: ast.expr) -> Iterator[Fault]:
-        """The operator between two operands becomes its neighbour; not where a comment stands between them."""
+        """The operator between two operands becomes its neighbour, unless a comment is there."""
         begin, gap = self.end(left), self.source[self.end(left) : self.start(right)]
         hit = re.fullmatch(r"[\s)]*(\S+?)[\s(]*", gap)
         if hit and hit[1] in SWAPPED:
@@ -86,14 +86,14 @@ class Text:
 
 
 def is_text(node: ast.AST) -> bool:
-    """Whether a node is, for certain, a text."""
+    """True if a node is a text for certain."""
     return isinstance(node, ast.JoinedStr) or (
         isinstance(node, ast.Constant) and isinstance(node.value, str)
     )
 
 
 def is_equation(node: ast.expr) -> bool:
-    """Whether a condition is one == or !=, whose swap is its negation."""
+    """True if a condition is one == or !=, whose swap is its negation."""
     return (
         isinstance(node, ast.Compare)
         and len(node.ops) == 1

@@ -1,9 +1,10 @@
 """Compute the numbers of the figures that move, and write them to book/moving.
 
-    python scripts/moving.py [NAME ...]
+    python scripts/moving_figures.py [NAME ...]
 
-Each figure is a function of moving_ages, moving_values or moving_paris. It describes the controls,
-the panels with their marks, and the sentence, in the form that book/_ext/moving_shapes.py explains.
+Each figure is a function of moving_ages, moving_person, moving_values or moving_paris. It describes
+the controls, the panels with their marks, and the sentence, in the form that
+book/_ext/moving_shapes.py explains.
 The numbers are rounded to what the figure shows. The same seed gives the same file.
 """
 
@@ -18,6 +19,7 @@ from typing import Any
 
 import moving_ages
 import moving_paris
+import moving_person
 import moving_values
 
 FOLDER = Path(__file__).resolve().parents[1] / "book" / "moving"
@@ -26,7 +28,7 @@ FIGURES: dict[str, Callable[[], dict[str, Any]]] = {
     "hump-to-comb": moving_ages.hump_to_comb,
     "penalty": moving_ages.penalty,
     "best-mechanism": moving_values.best_mechanism,
-    "person": moving_ages.person,
+    "person": moving_person.person,
     "liars": moving_paris.liars,
     "triangle": moving_values.triangle,
 }

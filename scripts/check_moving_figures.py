@@ -1,6 +1,6 @@
-"""Move every moving figure of the built book by the keyboard, and by a finger, and compare what it shows with Python.
+"""Move every moving figure of the built book by keyboard and finger, and compare it with Python.
 
-    python scripts/check_moving.py [--self-test] [--html _build/html]
+    python scripts/check_moving_figures.py [--self-test] [--html _build/html]
 
 Of each figure in book/moving each control is moved through all that it offers. At some of these
 choices the words of the sentence and the places of the marks must be those that `moving_shapes`
@@ -22,7 +22,16 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "book" / "_ext")]
 
-from moving_shapes import Choice, Spec, complete, first_choice, said, shape  # noqa: E402 (the path is set above)
+from moving_shapes import (  # noqa: E402
+    Choice,
+    Spec,
+    complete,
+    first_choice,
+    said,
+    shape,
+)
+
+from headless_browser import chromium  # noqa: E402 - the path is set above
 
 WIDTHS = (1280, 390)
 LEGIBLE = 9.0  # px
@@ -30,12 +39,14 @@ NEAR = 0.11  # of a place, in units of the picture: one decimal is written, and 
 FEW = 6  # so many choices of each control are compared, and the last; the keys go through all
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 SHOWN = """box => ({
-  said: Object.fromEntries([...box.querySelectorAll('[data-say]')].map(node => [node.dataset.say, node.textContent])),
+  said: Object.fromEntries(
+    [...box.querySelectorAll('[data-say]')].map(node => [node.dataset.say, node.textContent])),
   marks: [...box.querySelectorAll('.moving-plot')].map(plot => [...plot.children].map(mark =>
     Object.fromEntries([...mark.attributes].map(a => [a.name, a.value])))),
 })"""
 SMALLEST = """box => Math.min(...[...box.querySelectorAll('svg text')].map(text => {
-  const scale = text.getScreenCTM().a; return parseFloat(getComputedStyle(text).fontSize) * scale; }))"""
+  const scale = text.getScreenCTM().a;
+  return parseFloat(getComputedStyle(text).fontSize) * scale; }))"""
 
 
 def specs(root: Path = ROOT) -> dict[str, Spec]:
@@ -48,7 +59,7 @@ def specs(root: Path = ROOT) -> dict[str, Spec]:
 
 
 def near(wanted: str, got: str, most: float) -> bool:
-    """Whether two texts have the same words, and numbers that are as near as this."""
+    """True if two texts have the same words, and numbers within a tolerance."""
     ours, theirs = ([float(x) for x in NUMBER.findall(text)] for text in (wanted, got))
     same = NUMBER.sub("", wanted) == NUMBER.sub("", got) and len(ours) == len(theirs)
     return same and all(abs(a - b) <= most for a, b in zip(ours, theirs, strict=True))
@@ -60,7 +71,7 @@ def unit(text: str) -> float:
 
 
 def differences(spec: Spec, stand: Choice, shown: dict[str, Any]) -> list[str]:
-    """Where the page does not show what Python computes for a choice."""
+    """The differences of the page from what Python computes for a choice."""
     choice = complete(spec, stand)
     # what the page computes may round otherwise
     slack = 1.01 if "computed" in spec else 0.0
@@ -74,13 +85,14 @@ def differences(spec: Spec, stand: Choice, shown: dict[str, Any]) -> list[str]:
             for name, value in shape(panel, mark, choice).items():
                 if not near(value, attributes.get(name, ""), NEAR):
                     found.append(
-                        f"a {mark['kind']} of {mark['look']} has {name} {attributes.get(name, '')[:40]!r}"
+                        f"a {mark['kind']} of {mark['look']} has {name}"
+                        f" {attributes.get(name, '')[:40]!r}"
                     )
     return [f"{text} at {stand}" for text in found]
 
 
 def operate(tab: Any, box: Any, spec: Spec) -> list[str]:
-    """What is wrong when somebody moves the controls by the keyboard, one after the other."""
+    """The faults that show when the controls are moved by the keyboard, one after the other."""
     choice = first_choice(spec)
     found = differences(spec, choice, box.evaluate(SHOWN))
     for control in spec["controls"]:
@@ -100,7 +112,7 @@ def operate(tab: Any, box: Any, spec: Spec) -> list[str]:
 
 
 def drag(tab: Any, box: Any, spec: Spec) -> list[str]:
-    """What is wrong when a finger goes to the right end of a plot on which one chooses."""
+    """The faults that show when a finger goes to the right end of a plot on which one chooses."""
     found = []
     for i, panel in enumerate(spec["panels"]):
         if "computed" in spec:
@@ -126,7 +138,7 @@ def drag(tab: Any, box: Any, spec: Spec) -> list[str]:
 
 
 def drag_the_start(tab: Any, box: Any) -> list[str]:
-    """What is wrong when the start is dragged to a place in the triangle: it must be there then."""
+    """The faults that show when the start is dragged to a place in the triangle."""
     place = box.locator(".moving-pad").bounding_box()
     x, y = place["x"] + 0.55 * place["width"], place["y"] + 0.6 * place["height"]
     tab.mouse.move(x, y + 30)
@@ -142,7 +154,7 @@ def drag_the_start(tab: Any, box: Any) -> list[str]:
 
 
 def visit(browser: Any, url: str, width: int, script: bool = True) -> tuple[list[str], int]:
-    """What is wrong with the figures of one page, and how many there are."""
+    """The faults of the figures of one page, and the number of figures."""
     context = browser.new_context(
         viewport={"width": width, "height": 900}, java_script_enabled=script
     )
@@ -183,14 +195,14 @@ def pages(html: Path) -> list[Path]:
 
 
 def check(browser: Any, html: Path) -> list[str]:
-    """What is wrong with the figures of the built book."""
+    """The faults of the figures of the built book."""
     found, seen, shown = [], 0, set()
     for page in pages(html):
         shown |= set(re.findall(r'class="moving"[^>]*aria-label="([^"]+)"', page.read_text("utf8")))
         for width, script in (*((width, True) for width in WIDTHS), (390, False)):
             complaints, many = visit(browser, page.resolve().as_uri(), width, script)
             found, seen = found + complaints, seen + many
-    print(f"check_moving: {seen} figures looked at, {len(found)} findings")
+    print(f"check_moving_figures: {seen} figures looked at, {len(found)} findings")
     return found + [f"no page shows {title!r}" for title in sorted(set(specs()) - shown)]
 
 
@@ -249,7 +261,9 @@ def self_test(browser: Any) -> list[str]:
             ):
                 missed.append(f"{name}: expected {change[2]!r}, found {found[:3]}")
     print(
-        f"check_moving --self-test: {len(BROKEN) - len(missed)} of {len(BROKEN)} pages judged as they deserve"
+        f"check_moving_figures --self-test: {len(BROKEN) - len(missed)} of {len(BROKEN)} pages"
+        " judged as"
+        " they deserve"
     )
     return missed
 
@@ -264,8 +278,6 @@ def main() -> int:
     )
     parser.add_argument("--html", type=Path, default=ROOT / "_build" / "html")
     arguments = parser.parse_args()
-    from check_book import chromium
-
     with chromium() as browser:
         found = self_test(browser) if arguments.self_test else check(browser, arguments.html)
     print(*found[:40], sep="\n", end="\n" if found else "")

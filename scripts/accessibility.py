@@ -28,8 +28,10 @@ COLOURS = """async () => {
     if (e === null) return '';
     if (!above.has(e)) {
       const s = getComputedStyle(e);
-      const own = [e.tagName, e.className.baseVal ?? e.className, e.id && e.getAttribute('style'), s.opacity, s.filter];
-      if (s.backgroundColor !== CLEAR || s.backgroundImage !== 'none') own.push(s.backgroundColor, s.backgroundImage);
+      const named = e.className.baseVal ?? e.className, style = e.id && e.getAttribute('style');
+      const own = [e.tagName, named, style, s.opacity, s.filter];
+      const painted = s.backgroundColor !== CLEAR || s.backgroundImage !== 'none';
+      if (painted) own.push(s.backgroundColor, s.backgroundImage);
       if (s.position !== 'static') own.push(s.position);
       above.set(e, ground(e.parentElement) + '>' + own.join(' '));
     }
@@ -40,7 +42,8 @@ COLOURS = """async () => {
   for (const e of document.body.querySelectorAll('*')) {
     if (!speaks(e)) continue;
     const s = getComputedStyle(e);
-    const look = [ground(e), s.color, s.fontSize, s.fontWeight, s.textShadow, e.checkVisibility()].join('|');
+    const font = [s.color, s.fontSize, s.fontWeight, s.textShadow];
+    const look = [ground(e), ...font, e.checkVisibility()].join('|');
     if (!looks.has(look)) looks.set(look, []);
     looks.get(look).push(e);
   }
@@ -53,7 +56,7 @@ COLOURS = """async () => {
 
 
 def violations(tab: Page, *, colours: bool, others: bool = True) -> list[tuple[str, str]]:
-    """What axe-core finds: the rule, and how bad it is and where."""
+    """The rules that the page breaks by axe-core, each with how badly and where."""
     tab.evaluate(SOURCE)
     found = []
     for script in [OTHER_RULES] * others + [COLOURS] * colours:

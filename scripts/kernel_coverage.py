@@ -1,6 +1,6 @@
 """Run small cases of every compiled loop without JIT and say which of their lines were run.
 
-    python scripts/kernel_lines.py [PYTEST ARGUMENT ...]
+    python scripts/kernel_coverage.py [PYTEST ARGUMENT ...]
 
 The lines of ibukit's `_*kernels.py`, met by `TESTS`; without compiling, as compiled lines are
 seen by no tool. Exit 1 where a test fails or fewer than 98 % of the lines are run.
@@ -25,7 +25,7 @@ QUIET = ("-W", "ignore::RuntimeWarning")
 
 
 def main(rest: Sequence[str]) -> int:
-    """Run the tests, print the lines that were not run; 1 where there are too many, or a test fails."""
+    """Run the tests, print the lines not run; 1 where there are too many, or a test fails."""
     OUT.mkdir(parents=True, exist_ok=True)
     environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "COVERAGE_FILE": str(OUT / "lines")}
     environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), str(ROOT / "book" / "_ext" / "claims")])

@@ -1,4 +1,4 @@
-"""What is read off a built page: by a script in the browser (`FACTS`, `judge`), and from the file (`heads`)."""
+"""The facts about a built page, by a script in the browser and from the file, and their faults."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ HEAVIEST = 1_500_000  # bytes of a page with its pictures, without what all page
 # What all pages share is loaded once for the site.
 SHARED = re.compile(r"/_static/|/searchindex\.js")
 # Pages whose code may be wider than its column: listings of the package's source, whose lines have
-# 120 columns, and the examples in docstrings.
+# 100 columns, and the examples in docstrings.
 CODE_MAY_BE_WIDE = ("_modules/", "book/reference/", "tests/")
 # what the head of every page has once
 ONCE = ('name="viewport"', 'name="description"', 'property="og:title"')
@@ -23,7 +23,8 @@ WAIT_UNTIL_DRAWN = """async () => {
   await document.fonts.ready;
 }"""
 FACTS = """async () => {
-  const decoration = i => i.getAttribute('role') === 'presentation' || i.closest('[aria-hidden=true], .navbar-brand');
+  const decoration = i => i.getAttribute('role') === 'presentation'
+    || i.closest('[aria-hidden=true], .navbar-brand');
   const shown = [...document.images].filter(i => !decoration(i));
   const name = i => i.getAttribute('src').split('/').pop();
   const formulas = [...document.querySelectorAll('.math')];
@@ -37,13 +38,15 @@ FACTS = """async () => {
   const cut = [...document.querySelectorAll('main table')].filter(e => e.checkVisibility()
     && e.getBoundingClientRect().left + e.scrollWidth > width + 1 && !above(e, ['auto', 'scroll']));
   const code = [...document.querySelectorAll('main pre')]
-    .filter(e => e.checkVisibility() && e.scrollWidth > e.clientWidth + 1 && !e.closest('.cell_output'));
+    .filter(e => e.checkVisibility() && e.scrollWidth > e.clientWidth + 1)
+    .filter(e => !e.closest('.cell_output'));
   const icon = document.querySelector('link[rel~=icon]');
   const loads = async url => { try { return (await fetch(url)).ok; } catch { return false; } };
   return {
     unloaded: [...document.images].filter(i => !i.complete || i.naturalWidth === 0).map(name),
     unnamed: shown.filter(i => !i.alt.trim() || /\\.(png|jpe?g|svg)$/i.test(i.alt)).map(name),
-    raw: formulas.filter(f => !f.querySelector('mjx-container')).map(f => f.textContent.slice(0, 60)),
+    raw: formulas.filter(f => !f.querySelector('mjx-container'))
+      .map(f => f.textContent.slice(0, 60)),
     wrong: [...document.querySelectorAll('mjx-merror')].map(e => e.textContent.slice(0, 60)),
     sideways: document.documentElement.scrollWidth - width,
     widest: wide.slice(0, 3).map(e => e.tagName.toLowerCase() + '.' + e.className),
@@ -62,7 +65,7 @@ LISTS = {
 
 
 def judge(facts: dict[str, Any], page: str, widest: bool) -> list[tuple[str, str]]:
-    """What of the facts about a page is wrong: kind and detail. Code is judged at the largest width only."""
+    """The faults of a page, by kind and detail; its code is judged at the largest width only."""
     found = [(kind, detail) for key, kind in LISTS.items() for detail in facts[key]]
     if facts["sideways"] > 1:
         found.append(("scrolls sideways", f"{facts['sideways']} px: {', '.join(facts['widest'])}"))
@@ -79,7 +82,7 @@ def judge(facts: dict[str, Any], page: str, widest: bool) -> list[tuple[str, str
 
 
 def heads(html: Path, names: list[str]) -> list[tuple[str, str, str]]:
-    """What is wrong with the heads of pages: page, kind and detail."""
+    """The faults of the heads of pages: page, kind and detail."""
     found, titles = [], defaultdict(list)
     for name in names:
         head = (html / name).read_text("utf8").partition("</head>")[0]

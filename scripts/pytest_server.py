@@ -1,6 +1,6 @@
-"""Run pytest again and again in processes that begin with the foreign packages imported.
+"""A server that runs pytest again and again, with the foreign packages already imported.
 
-    python scripts/warm.py [PACKAGE ...]
+    python scripts/pytest_server.py [PACKAGE ...]
 
 Each line of standard input is a job: JSON with the folder, pytest's arguments, the seconds of
 processor time it may take and whether it runs without JIT. Each line of the answer: JSON with the
@@ -45,8 +45,8 @@ FOREIGN += ("jupyter_client.manager", "sklearn", "matplotlib.pyplot")
 PATIENCE = 40  # a processor shared by so many still runs a job to its end
 
 
-class Warm:
-    """The server of this file, seen from another process; what it imports beforehand is `foreign`."""
+class PytestServer:
+    """The server of this file, seen from another process; `foreign` is imported beforehand."""
 
     def __init__(self, foreign: tuple[str, ...] = FOREIGN) -> None:
         single = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -61,7 +61,7 @@ class Warm:
     def pytest(
         self, tree: Path, arguments: list[str], limit: float, plain: bool
     ) -> tuple[int | None, str, float]:
-        """The exit code of a run, None where it took longer than `limit`; what it said; and the processor time."""
+        """The exit code of a run (None beyond `limit`), its output, and its processor time."""
         if self.server.stdin is None or self.server.stdout is None:
             raise RuntimeError("the server has no pipes")
         print(json.dumps([str(tree), arguments, limit, plain]), file=self.server.stdin, flush=True)
@@ -117,7 +117,7 @@ def run(
 
 
 def wait(job: int, limit: float) -> tuple[int, resource.struct_rusage]:
-    """How a job ended and what it used; it and what it started are killed after `limit` seconds."""
+    """The status and the use of a job; it and its children are killed after `limit` seconds."""
     end = time.monotonic() + limit
     ended, status, used = os.wait4(job, os.WNOHANG)
     while not ended:

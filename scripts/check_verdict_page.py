@@ -1,6 +1,6 @@
 """Judge the built page of verdicts: its rows, its links, its totals and its filters.
 
-    python scripts/check_verdicts.py [--self-test] [--html _build/html]
+    python scripts/check_verdict_page.py [--self-test] [--html _build/html]
 
 Every row of data/ledger.csv and data/errata.csv must have its anchor, each link from a row must
 lead to an anchor that is there, and so must each link from a chapter to a row; the totals must be
@@ -22,11 +22,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from headless_browser import chromium, serve
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, ERRATA = "book/claims.html", "book/errata.html"
 MIN_LINKS = 200  # from the chapters to the rows: fewer would say that the links are gone
 HEAVIEST = 1_500_000  # bytes of a page without what pages share
-SHOWN = "() => [...document.querySelectorAll('.verdict-row')].filter(row => row.checkVisibility()).map(row => row.id)"
+SHOWN = (
+    "() => [...document.querySelectorAll('.verdict-row')].filter(row =>"
+    " row.checkVisibility()).map(row => row.id)"
+)
 
 
 def rows(root: Path = ROOT) -> dict[str, dict[str, str]]:
@@ -67,7 +72,7 @@ def _dead(path: Path, html: str) -> list[str]:
 
 
 def look(html: Path, root: Path = ROOT) -> list[str]:
-    """What is wrong with the built files."""
+    """The faults of the built files."""
     path, complaints, known = (html / PAGE).resolve(), [], rows(root)
     if not path.is_file():
         return [f"{PAGE} is not there"]
@@ -110,7 +115,7 @@ def look(html: Path, root: Path = ROOT) -> list[str]:
 
 
 def totals(text: str, known: dict[str, dict[str, str]]) -> list[str]:
-    """Where the bars and their key do not say what the data say."""
+    """The differences of the bars and their key from the data."""
     complaints = []
     results = [row for row in known.values() if row["kind"] == "claim" and row["word"] != "setting"]
     said = re.search(r"<strong>(\d+) results of five papers</strong>", text)
@@ -155,7 +160,7 @@ TRIALS: list[tuple[dict[str, str], Any]] = [
 
 
 def operate(tab: Any, url: str, root: Path = ROOT) -> list[str]:
-    """What is wrong with the page when somebody uses it: filters, order, addresses, keyboard.
+    """The faults that show when somebody uses the page: filters, order, addresses, keyboard.
 
     `tab` is a page of Playwright, `url` the address of the page of verdicts.
     """
@@ -245,18 +250,13 @@ BROKEN = {
 
 def self_test(html: Path) -> list[str]:
     """The faults that are not found; each is made in a copy of the page that is good."""
-    from playwright.sync_api import sync_playwright
-
-    from check_book import FLAGS, find_chromium
-
     missed, good = [], (html / PAGE).read_text("utf8")
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+    with tempfile.TemporaryDirectory() as folder, chromium() as browser:
         copy = Path(folder) / "html"
         for name in ("book", "tests", "_static"):
             shutil.copytree(
                 html / name, copy / name, ignore=shutil.ignore_patterns("*.woff2", "mathjax")
             )
-        browser = playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS)
         for name, (change, says) in {"nothing": (lambda t: t, None), **BROKEN}.items():
             (copy / PAGE).write_text(change(good), "utf8")
             _anchors.cache_clear()
@@ -267,15 +267,15 @@ def self_test(html: Path) -> list[str]:
                 says and not any(says in text for text in found)
             ):
                 missed.append(f"{name}: expected {says!r}, found {found[:3]}")
-        browser.close()
     print(
-        f"check_verdicts --self-test: {len(BROKEN) + 1 - len(missed)} of {len(BROKEN) + 1} pages judged as they deserve"
+        f"check_verdict_page --self-test: {len(BROKEN) + 1 - len(missed)} of {len(BROKEN) + 1}"
+        " pages judged as they deserve"
     )
     return missed
 
 
 def use(browser: Any, url: str, patience: int = 300_000) -> list[str]:
-    """Open the page in a tab of its own and use it; what cannot be used within so many milliseconds is a complaint."""
+    """Use the page in a tab of its own; complain of what cannot be used within the milliseconds."""
     tab = browser.new_page()
     tab.set_default_timeout(patience)
     try:
@@ -299,16 +299,10 @@ def main() -> int:
     if arguments.self_test:
         found = self_test(arguments.html)
     else:
-        from playwright.sync_api import sync_playwright
-
-        from check_book import FLAGS, find_chromium, serve
-
         found = look(arguments.html)
-        with sync_playwright() as playwright, serve(arguments.html) as home:
-            browser = playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS)
+        with chromium() as browser, serve(arguments.html) as home:
             found += use(browser, home + PAGE)
-            browser.close()
-        print(f"check_verdicts: {len(rows())} rows, {len(found)} findings")
+        print(f"check_verdict_page: {len(rows())} rows, {len(found)} findings")
     for text in found:
         print(text, file=sys.stderr)
     return int(bool(found))
