@@ -158,7 +158,9 @@ def resampled(tally: Tally, rng: Generator) -> Tally:
     """As many reports of each part, drawn from its own with replacement."""
     return Tally(
         tuple(
-            make_tally_part(part.mechanism, part.reports, rng.multinomial(part.n, part.counts / part.n))
+            make_tally_part(
+                part.mechanism, part.reports, rng.multinomial(part.n, part.counts / part.n)
+            )
             for part in tally.parts
         )
     )

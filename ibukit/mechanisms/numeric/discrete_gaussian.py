@@ -25,27 +25,27 @@ from ibukit.mechanisms.numeric.gaussian_noise import (
 )
 from ibukit.mechanisms.numeric.line_alphabet import as_line
 
-# Below the first, discrete noise leaves its place with a probability below 2^-53; up to the second,
-# sums over all integers that matter take seconds.
+# Below the first sigma, noise other than 0 has a probability below 2^-53, and is never drawn. Up to
+# the second, sums over all integers that matter take seconds.
 MIN_SIGMA = 0.12
 
 
 MAX_SIGMA = 1e7
 
 
-# from here on the sum over all integers is that of an integral but for its dual's first term, below
-# e^-19
+# From this sigma on the sum over all integers is the integral times 1 + 2 e^(-2 pi^2 sigma^2), by
+# Poisson's summation formula; the next term is below e^-78.
 WIDE_SIGMA = 1.0
 
 
-# what lies ten deviations farther out than the largest term is below the rounding of a sum
+# Terms this many deviations farther out than the largest one are below the rounding of the sum.
 DEVIATIONS = 10.0
 
 
 TERMS_AT_ONCE = 2**20
 
 
-# beyond it a whole number and the next are the same double
+# Largest distance: beyond it, a whole number and the next are the same double.
 MAX_SHIFT = 2**53
 
 
@@ -115,7 +115,7 @@ class DiscreteGaussian(GaussianNoise):
         if self.sigma < WIDE_SIGMA:
             z = np.arange(1, math.ceil(MAX_TERM * WIDE_SIGMA) + 1)
             return float(np.log1p(2 * np.exp(-(z**2) / (2 * self.sigma**2)).sum()))
-        # Poisson's summation formula: the next term is e^(-8 pi^2 sigma^2)
+        # Poisson's summation formula, of whose dual sum one term is enough.
         dual = 2 * math.exp(-2 * (math.pi * self.sigma) ** 2) if self.sigma < MAX_TERM else 0.0
         return math.log(self.sigma * math.sqrt(2 * math.pi)) + math.log1p(dual)
 
@@ -125,6 +125,7 @@ class DiscreteGaussian(GaussianNoise):
         if self.sigma < WIDE_SIGMA:
             z = np.arange(1, math.ceil(MAX_TERM * WIDE_SIGMA) + 1)
             return float(2 * (z**2 * np.exp(-(z**2) / (2 * self.sigma**2) - self._log_total)).sum())
+        # The second derivative of the same formula.
         s2 = self.sigma**2
         dual = math.exp(-2 * math.pi**2 * s2) if self.sigma < MAX_TERM else 0.0
         return s2 * (1 - 8 * math.pi**2 * s2 * dual / (1 + 2 * dual))
@@ -149,8 +150,8 @@ class DiscreteGaussian(GaussianNoise):
             raise ValueError(f"distance must be at most {MAX_SHIFT}, got {arguments.readable(d)}")
         if d == 0:
             return 0.0
-        # where one secret is more than e^eps times as probable as one d farther on: no difference
-        # of tails
+        # delta is the sum of P(z) - e^eps P(z + d) over the z where this is positive, all z from
+        # `nearest` on. The terms are summed, because the difference of two tails would cancel.
         nearest = eps * self.sigma**2 / d - d / 2
         if nearest > MAX_TERM * self.sigma:
             return 0.0
@@ -163,7 +164,8 @@ class DiscreteGaussian(GaussianNoise):
         for low in range(start, stop, TERMS_AT_ONCE):
             z = np.arange(low, min(low + TERMS_AT_ONCE, stop), dtype=np.float64)
             own = np.exp(-(z**2) / (2 * self.sigma**2) - self._log_total)
-            more = (2 * z * d + d**2) / (2 * self.sigma**2) - eps  # z itself against z + d
+            # Logarithm of P(z) / (e^eps P(z + d)).
+            more = (2 * z * d + d**2) / (2 * self.sigma**2) - eps
             total += float((own * -np.expm1(-np.maximum(more, 0))).sum())
         return total
 
@@ -180,7 +182,7 @@ class DiscreteGaussian(GaussianNoise):
 
     @override
     def log_scale(self, reports: NDArray[Any]) -> Floats:
-        """What `channel` leaves out for reports far outside the line.
+        """Logarithm of what `channel` leaves out for reports far outside the line.
 
         Their probability would underflow.
         """
@@ -197,7 +199,9 @@ class DiscreteGaussian(GaussianNoise):
         return values + self._noise(len(values), rng)
 
     def _noise(self, n: int, rng: Generator) -> Ints:
-        """Discrete Laplace noise of scale t, kept with probability e^(-(|z| - sigma^2 / t)^2 / (2 sigma^2))."""
+        """Draw n values of discrete Gaussian noise."""
+        # Rejection sampling of Canonne, Kamath and Steinke, algorithm 3: discrete Laplace noise of
+        # scale t is kept with probability e^(-(|z| - sigma^2 / t)^2 / (2 sigma^2)).
         t = math.floor(self.sigma) + 1
         noise = np.empty(n, dtype=np.int64)
         todo = np.arange(n)

@@ -71,14 +71,14 @@ class DiscreteSquareWave(FiniteMechanism):
         """Check and convert the fields."""
         self._keep(alphabet=as_line(self.alphabet))
         k = arguments.whole("number of secrets", len(self.alphabet), 2)
-        # where this matters, b is 0
+        # The limit is that of k-RR: at an epsilon so large, b is 0.
         self._keep(
             epsilon=check_epsilon(self.epsilon, lambda eps: (k - 1) / (k - 1 + math.exp(eps)))
         )
 
     @cached_property
     def b(self) -> int:
-        """How far from the secret a report may be to be among the probable ones."""
+        """Largest distance from the secret of a report that is among the probable ones."""
         return math.floor(self.k * half_width(self.epsilon))
 
     @property
@@ -101,6 +101,8 @@ class DiscreteSquareWave(FiniteMechanism):
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:
         n, window = len(secrets), 2 * self.b + 1
         near = secrets + rng.integers(window, size=n)
+        # The k - 1 improbable reports are numbered from the left; those to the right of the window
+        # are its width farther on.
         rest = rng.integers(self.k - 1, size=n)
         far = np.where(rest < secrets, rest, rest + window)
         inside = window / (window + (self.k - 1) * math.exp(-self.epsilon))

@@ -17,8 +17,9 @@ from ibukit.errors import AlphabetMismatch
 from ibukit.mechanisms.numeric.unbiased_numbers import UnbiasedNumbers
 from ibukit.mechanisms.points.real_numbers import real_numbers
 
-# Other programs round Duchi's two points otherwise; a piecewise report is this near to one with a
-# chance of 1e-14.
+# Distance, in units in the last place, within which a number counts as one of the two points:
+# other programs round them otherwise. A piecewise report is this near to one with a probability of
+# 1e-14.
 MAX_ULPS = 8
 
 
@@ -108,11 +109,13 @@ class Duchi(UnbiasedNumbers):
     def make_matrix(self) -> Floats:
         less = math.exp(-self.epsilon)
         up = np.arange(self.k) / (self.k - 1)
-        # both in the form that has no difference: from 1 / (e^eps + 1) to e^eps / (e^eps + 1)
+        # The probabilities of both points go from 1 / (e^eps + 1) to e^eps / (e^eps + 1), linearly
+        # in t. They are written as sums, without differences that would cancel.
         return np.stack([(1 - up + up * less), (up + (1 - up) * less)], axis=1) / (1 + less)
 
     @override
     def report_variance(self) -> Floats:
+        # The square of a report is always C^2, and its expectation is t.
         return two_points(self.epsilon) ** 2 - self.numbers**2
 
 
@@ -122,5 +125,5 @@ def two_points(epsilon: float) -> float:
 
 
 def is_point(numbers: Floats, c: float) -> NDArray[np.bool_]:
-    """Whether a number is c or -c but for rounding."""
+    """Whether numbers are c or -c up to rounding."""
     return np.abs(np.abs(numbers) - c) <= MAX_ULPS * np.spacing(c)

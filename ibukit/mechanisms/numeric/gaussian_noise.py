@@ -1,4 +1,4 @@
-"""Base class of Gaussian noise: its concentrated and approximate privacy, and its densities."""
+"""Base class of Gaussian noise: its privacy (zCDP, and exact delta), and density ratios."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from ibukit._ground.arguments import Floats
 from ibukit.domain.alphabet import Line
 from ibukit.mechanisms.base import Mechanism
 
-# e^-800 is no double
+# Number of deviations beyond which e^(-x^2 / 2) is 0 in doubles: e^-800.
 MAX_TERM = 40.0
 
 
-# fourth powers of what lies between are doubles
+# Range of sigma and of distances: the fourth powers of all numbers between are doubles.
 MIN_SCALE, MAX_SCALE = 1e-50, 1e50
 
 
 class GaussianNoise(Mechanism):
-    """What Gaussian noise says of its privacy: no pure level, but concentrated and approximate ones."""
+    """Gaussian noise: no pure level of privacy, but a concentrated and an approximate one."""
 
     sigma: float
 
@@ -60,15 +60,18 @@ class GaussianNoise(Mechanism):
         eps, d = arguments.from_zero("epsilon", epsilon), self._distance(distance)
         if d == 0:
             return 0.0
+        # Balle and Wang, theorem 8: delta = P(Z > low) - e^eps P(Z > high) with
+        # low, high = eps sigma / d -+ d / (2 sigma), Z standard normal.
         low, high = (eps * self.sigma / d + sign * d / (2 * self.sigma) for sign in (-1, 1))
         if low > MAX_TERM:
             return 0.0
-        # e^eps P(Z > high), which as such may be infinity times 0: high^2 - low^2 is 2 eps
-        level = math.exp(-(low**2) / 2) / 2
+        # Since high^2 - low^2 = 2 eps, e^eps P(Z > high) = e^(-low^2 / 2) erfcx(high / sqrt 2) / 2,
+        # where e^eps alone might overflow.
+        weight = math.exp(-(low**2) / 2) / 2
         if low < 0:
-            return float(ndtr(-low) - level * erfcx(high / math.sqrt(2)))
-        # both terms are small and nearly the same
-        return float(level * (erfcx(low / math.sqrt(2)) - erfcx(high / math.sqrt(2))))
+            return float(ndtr(-low) - weight * erfcx(high / math.sqrt(2)))
+        # P(Z > low) in the same form: both terms are small and nearly equal.
+        return float(weight * (erfcx(low / math.sqrt(2)) - erfcx(high / math.sqrt(2))))
 
     def _distance(self, distance: float | None) -> float:
         d = self.diameter if distance is None else arguments.from_zero("distance", distance)
@@ -78,7 +81,7 @@ class GaussianNoise(Mechanism):
 
 
 def check_sigma(sigma: Any) -> float:
-    """The deviation of noise on the real line or in the plane, whose powers must be doubles."""
+    """Return the standard deviation of continuous noise, if its powers are doubles."""
     scale = arguments.positive("sigma", sigma)
     if not MIN_SCALE <= scale <= MAX_SCALE:
         raise ValueError(
@@ -95,7 +98,9 @@ def distance_beyond(line: Line, reports: NDArray[Any]) -> Floats:
 
 
 def log_ratio_to_nearest(line: Line, reports: NDArray[Any], sigma: float) -> Floats:
-    """Logarithms of the densities less that of the nearest secret, shape (k, s): differences of squares as products."""
+    """Log-density at each report given each secret, less that of the nearest secret, (k, s)."""
+    # The difference of the squares (z - nearest)^2 - (z - x)^2 is written as a product: far out the
+    # squares themselves would lose digits.
     nearest = np.clip(np.rint(reports), line.first, line.last)
     x = line.values[:, None]
     logs = (nearest - reports) - (reports - x.astype(np.float64))

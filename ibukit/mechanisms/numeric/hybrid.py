@@ -19,7 +19,8 @@ from ibukit.mechanisms.numeric.piecewise import Piecewise
 from ibukit.mechanisms.numeric.unbiased_numbers import UnbiasedNumbers
 from ibukit.mechanisms.points.real_numbers import real_numbers
 
-# up to this level, 0.6094, the hybrid mechanism is Duchi's alone
+# Up to this epsilon, 0.6094, Duchi's mechanism alone has the least worst-case variance of all
+# mixtures of the two (Wang et al., section III-C).
 HYBRID_FROM = math.log(
     (-5 + 2 * math.cbrt(6353 - 405 * math.sqrt(241)) + 2 * math.cbrt(6353 + 405 * math.sqrt(241)))
     / 27
@@ -100,6 +101,7 @@ class HybridMechanism(UnbiasedNumbers):
         piecewise, duchi = self._arms
         if not self._intervals:
             return duchi.check_reports(numbers)
+        # Codes are those of the piecewise intervals, then -C and C.
         points = is_point(numbers, two_points(self.epsilon))
         return np.where(points, self._intervals + (numbers > 0), piecewise.check_reports(numbers))
 
@@ -115,10 +117,10 @@ class HybridMechanism(UnbiasedNumbers):
     @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Floats:
         piecewise, duchi = self._arms
-        wide = rng.random(len(secrets)) < self.piecewise_share
+        is_piecewise = rng.random(len(secrets)) < self.piecewise_share
         reports = np.empty(len(secrets))
-        reports[wide] = piecewise.draw(secrets[wide], rng)
-        reports[~wide] = duchi.draw(secrets[~wide], rng)
+        reports[is_piecewise] = piecewise.draw(secrets[is_piecewise], rng)
+        reports[~is_piecewise] = duchi.draw(secrets[~is_piecewise], rng)
         return reports
 
     @override
@@ -126,12 +128,14 @@ class HybridMechanism(UnbiasedNumbers):
         piecewise, duchi = self._arms
         if not self._intervals:
             return duchi.make_matrix()
+        # A report tells through which mechanism it was made, so the columns stand side by side.
         share = self.piecewise_share
         rest = math.exp(-self.epsilon / 2)
         return np.hstack([share * piecewise.make_matrix(), rest * duchi.make_matrix()])
 
     @override
     def report_variance(self) -> Floats:
+        # Both arms have the expectation t, so the variances average.
         share = self.piecewise_share
-        wide, narrow = (arm.report_variance() for arm in self._arms)
-        return share * wide + (1 - share) * narrow
+        piecewise, duchi = (arm.report_variance() for arm in self._arms)
+        return share * piecewise + (1 - share) * duchi

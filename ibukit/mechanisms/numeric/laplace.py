@@ -1,4 +1,4 @@
-"""Laplace noise on the real line, then the nearest element of the alphabet."""
+"""Laplace noise on a line, rounded to the nearest element."""
 
 from __future__ import annotations
 
@@ -84,18 +84,17 @@ class LinearLaplace(FiniteMechanism):
     def __post_init__(self) -> None:
         """Check and convert the fields."""
         self._keep(alphabet=as_line(self.alphabet))
-        # a secret at an end is given away unless the noise leaves its cell on the other side
+        # A secret at an end is given away unless the noise leaves its cell on the inner side.
         self._keep(epsilon=check_epsilon(self.epsilon, lambda eps: math.exp(-eps / 2) / 2))
         arguments.whole("number of secrets", len(self.alphabet), 2)
 
     @override
     def make_matrix(self) -> Floats:
         d = self.alphabet.distances()
-        # each case in the form that keeps its relative accuracy: no differences of distribution
-        # functions
-        edge = np.maximum(
-            d - 0.5, 0
-        )  # where the cell begins, but for the secret's own, which does not use it
+        # Masses of cells, each in the form that keeps its relative accuracy: no differences of
+        # distribution functions. `edge` is the distance at which the cell begins; the secret's own
+        # cell does not use it.
+        edge = np.maximum(d - 0.5, 0)
         inside = np.where(
             d == 0, -np.expm1(-self.epsilon / 2), np.exp(-self.epsilon * edge) * self._half_cell
         )
@@ -106,7 +105,7 @@ class LinearLaplace(FiniteMechanism):
 
     @property
     def _half_cell(self) -> float:
-        # the mass of a cell whose near edge lies at t is e^(-eps t) (1 - e^-eps) / 2
+        # The mass of a cell whose near edge is at distance t is e^(-eps t) times this.
         return float(-np.expm1(-self.epsilon) / 2)
 
     @override
@@ -116,7 +115,7 @@ class LinearLaplace(FiniteMechanism):
 
     @property
     def of_points(self) -> LinearLaplacePoints:
-        """The same noise before it is rounded; reports are real numbers."""
+        """The mechanism of the noise before it is rounded; reports are real numbers."""
         return LinearLaplacePoints(self.alphabet, self.epsilon)
 
     def tally_points(self, values: ArrayLike, bins: int | None = None) -> Tally:

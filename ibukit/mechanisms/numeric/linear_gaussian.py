@@ -82,7 +82,7 @@ class LinearGaussian(GaussianNoise, PointReports):
     def __post_init__(self) -> None:
         """Check and convert the fields."""
         self._keep(alphabet=as_line(self.alphabet), sigma=check_sigma(self.sigma))
-        len(self.alphabet)  # a line without an end says so
+        len(self.alphabet)  # raises TooLarge for an unbounded line
 
     @property
     @override

@@ -101,14 +101,14 @@ class LinearGeometric(Mechanism):
     def channel(self, reports: NDArray[Any]) -> LineChannel:
         """Forward and adjoint on the given reports, in O(k + s).
 
-        A report beyond an end is that end's, times a factor of its own.
+        A report beyond an end has the probability of that end, times a factor of its own.
         """
         scale, _ = split_factor(self._log_factor(reports))
         return LineChannel(self.k, self.decay, self._noise.truncate(reports), scale)
 
     @override
     def log_scale(self, reports: NDArray[Any]) -> Floats:
-        """What `channel` leaves out for reports far outside the line.
+        """Logarithm of what `channel` leaves out for reports far outside the line.
 
         Their probability would underflow.
         """
@@ -120,13 +120,14 @@ class LinearGeometric(Mechanism):
 
         The columns beyond an end are multiples of the column at the end.
         """
-        if type(self) is not LinearGeometric:  # a class that inherits may have another law
-            return super().as_finite()
+        if type(self) is not LinearGeometric:
+            return super().as_finite()  # a class that inherits may have another law
         if self.k == 1:
             return MatrixMechanism([[1.0]], self.alphabet)
         return TruncatedGeometric(self.alphabet, self.epsilon)
 
     def _log_factor(self, reports: Ints) -> Floats:
+        """Logarithm of (1 - a) / (1 + a), times a for each unit beyond an end."""
         beyond = np.maximum(
             np.maximum(reports - self.alphabet.last, self.alphabet.first - reports), 0
         )

@@ -66,8 +66,9 @@ class Piecewise(WindowReports, UnbiasedNumbers):
     @staticmethod
     @override
     def _rare_probability(epsilon: float) -> float:
-        # a window is the part (C - 1) / 2C = 1 / (e^(eps/2) + 1) of the support, and missed with
-        # the same probability
+        # A window is the part (C - 1) / 2C = 1 / (e^(eps/2) + 1) of the support, and a report is
+        # outside it with the same probability. The width is the stricter limit: see
+        # MIN_WINDOW_SHARE.
         return 1 / (math.exp(epsilon / 2) + 1) * MIN_PROBABILITY / MIN_WINDOW_SHARE
 
     @property
@@ -78,6 +79,7 @@ class Piecewise(WindowReports, UnbiasedNumbers):
     @property
     @override
     def windows(self) -> Windows:
+        # The width is C - 1, and the windows' starts go from -C to 1 in equal steps.
         width = 2 / math.expm1(self.epsilon / 2)
         return Windows(
             -self.largest, (2 + width) / (self.k - 1), width, np.arange(self.k), self.k - 1
@@ -95,5 +97,6 @@ class Piecewise(WindowReports, UnbiasedNumbers):
 
     @override
     def report_variance(self) -> Floats:
+        # Published: t^2 / (e^(eps/2) - 1) + (e^(eps/2) + 3) / (3 (e^(eps/2) - 1)^2).
         less, half = math.expm1(self.epsilon / 2), math.exp(self.epsilon / 2)
         return self.numbers**2 / less + (half + 3) / (3 * less**2)

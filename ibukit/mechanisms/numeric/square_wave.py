@@ -18,21 +18,26 @@ from ibukit.mechanisms.epsilon_range import MIN_PROBABILITY, check_epsilon
 from ibukit.mechanisms.numeric.line_alphabet import as_line
 from ibukit.mechanisms.numeric.windows import MIN_WINDOW_SHARE, WindowReports, Windows
 
-# below it the two halves of b(eps) are power series, whose first terms do not cancel
-SMALL_EPSILON = 0.5
-
-
+# Below this epsilon the numerator and the denominator of b(eps) are summed as power series: their
+# closed forms, such as e^eps - 1 - eps, would cancel. 18 terms reach the last digit of a double.
+SERIES_EPSILON = 0.5
 SERIES = np.array([1 / math.factorial(n) for n in range(2, 20)])
 
 
 def half_width(epsilon: float) -> float:
-    """The b of the paper, from 1/2 down to 0: (eps e^eps - e^eps + 1) / (2 e^eps (e^eps - 1 - eps))."""
-    if epsilon < SMALL_EPSILON:
-        # both halves divided by eps^2
+    r"""Half the width of a window in the paper's scale, from 1/2 down to 0.
+
+    .. math::
+       b=\frac{\varepsilon e^\varepsilon-e^\varepsilon+1}
+              {2e^\varepsilon(e^\varepsilon-1-\varepsilon)}
+    """
+    if epsilon < SERIES_EPSILON:
+        # Both divided by eps^2: sum_n (-eps)^n / (n + 2)! over sum_n eps^n / (n + 2)!, times 1/2.
         above, below = (
             float(SERIES @ sign ** np.arange(len(SERIES))) for sign in (-epsilon, epsilon)
         )
         return above / below / 2
+    # Numerator and denominator are divided by e^eps.
     return (epsilon + math.expm1(-epsilon)) / (math.expm1(epsilon) - epsilon) / 2
 
 
@@ -162,8 +167,9 @@ class SquareWave(WindowReports):
     def make_matrix(self) -> Floats:
         if self.report_bins is None:
             return super().make_matrix()
-        # the middles of the bins of secrets and of reports, shifted together so that these are
-        # -1/2..1/2
+        # Distances of the middles of report bins from those of secrets' bins, both shifted so that
+        # they are symmetric around 0. The matrix is the low density on the whole report bin, and
+        # the excess of the high one on the part of it that lies in the window.
         k, m, length = self.k, self.report_bins, 1 + 2 * self.b
         apart = ((2 * np.arange(m) + 1 - m) / (2 * m) * length) - (
             (2 * np.arange(k) + 1 - k) / (2 * k)
@@ -179,15 +185,15 @@ class SquareWave(WindowReports):
         n = len(secrets)
         v = (secrets + (rng.random(n) if self.secrets == "uniform" else 0.5)) / self.k
         near = np.minimum(v - self.b + 2 * self.b * rng.random(n), 1 + self.b)
-        # what is left of the support on both sides of the window has length 1, wherever the window
-        # is
+        # The support without the window has length 1, wherever the window is: a uniform number
+        # below v falls to the left of the window, one above it to the right.
         rest = rng.random(n)
         far = np.where(rest < v, rest - self.b, rest + self.b)
         return np.where(rng.random(n) < self.inside, near, far)
 
 
 def _rare_probability(epsilon: float) -> float:
-    """The chance of a report outside the window, and the window's width in parts that doubles resolve."""
+    """Probability of a report outside the window, or less if doubles hardly resolve the window."""
     b = half_width(epsilon)
     return min(
         math.exp(-epsilon) / (2 * b + math.exp(-epsilon)),
@@ -196,19 +202,27 @@ def _rare_probability(epsilon: float) -> float:
 
 
 def _mean_overlap(apart: Floats, report: float, secret: float, b: float) -> Floats:
-    """The length of a report's bin within b of the secret, on average over the secret's bin.
+    """Length of a report's bin within b of the secret, on average over the secret's bin.
 
-    `apart` is the distance of the bins' middles, the other two are the bins' lengths. The area of
-    the pairs (v, u) with u - v <= c is a sum of squares of clipped lengths: second differences of
-    c^2 / 2 lose six digits at 1024 bins.
+    Parameters
+    ----------
+    apart : ndarray
+        Distance of the bins' middles.
+    report, secret : float
+        Lengths of the bins; 0 for a secret in the middle of its bin.
+    b : float
+        Half the width of the window.
     """
+    # For u uniform in the report's bin and v in the secret's, the area of the pairs with u - v <= c
+    # is that of a triangle cut off a rectangle. It is summed from squares of clipped lengths:
+    # second differences of c^2 / 2 would lose six digits at 1024 bins.
     low = apart - (report + secret) / 2  # the least u - v
 
-    def reached(c: float) -> Floats:
+    def mean_length_up_to(c: float) -> Floats:
         s = np.clip(c - low, 0, report + secret)
         if not secret:
             return s
         more = np.maximum(s - report, 0) ** 2 + np.maximum(s - secret, 0) ** 2
         return (s**2 - more) / 2 / secret
 
-    return reached(b) - reached(-b)
+    return mean_length_up_to(b) - mean_length_up_to(-b)

@@ -1,4 +1,4 @@
-"""The staircase mechanism: noise whose density falls in steps, each by a factor e^-eps."""
+"""The staircase mechanism: noise whose density falls in steps by a factor e^-eps."""
 
 from __future__ import annotations
 
@@ -22,14 +22,17 @@ from ibukit.mechanisms.points.real_numbers import real_numbers
 
 
 class _Classes(NamedTuple):
-    """Intervals of reports, counted from the line's first value, and which of them make the secrets equally likely."""
+    """Intervals of reports, in units from the line's first value, and their classes.
+
+    Reports of one class make all secrets equally likely, relative to each other.
+    """
 
     breaks: Floats
     gaps: Floats
     steps: Ints
-    """Number of steps down at each secret, shape (k, intervals)."""
+    """Number of steps down from each secret's own density, shape (k, intervals)."""
     repeated: NDArray[np.bool_]
-    """Whether an interval stands for itself and its copies farther out, each a step lower."""
+    """Whether an interval also stands for its copies farther out, each a step lower."""
     code: Ints
     """Class of each interval."""
 
@@ -93,7 +96,7 @@ class Staircase(RealReports):
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        """Check and convert the fields; choose the step where none is given."""
+        """Check and convert the fields; choose gamma if none is given."""
         self._keep(alphabet=as_line(self.alphabet))
         width = arguments.whole("number of secrets", len(self.alphabet), 2) - 1
         self._keep(epsilon=check_epsilon(self.epsilon, _rare_probability, MIN_EPSILON * width))
@@ -105,7 +108,8 @@ class Staircase(RealReports):
         )
         if 0 < gamma < MIN_WINDOW_SHARE:
             raise ValueError(
-                f"gamma must be 0 or at least {MIN_WINDOW_SHARE:.3g}, got {gamma}: the step is too narrow"
+                f"gamma must be 0 or at least {MIN_WINDOW_SHARE:.3g}, got {gamma}: the step is too "
+                "narrow"
             )
         self._keep(gamma=gamma)
 
@@ -120,7 +124,7 @@ class Staircase(RealReports):
 
     @property
     def _upper(self) -> float:
-        """Of a stretch of length D, the probability of the part before the step."""
+        """Probability that the noise lies before the step of its stretch of length D."""
         return self.gamma / (self.gamma + (1 - self.gamma) * self._less)
 
     @property
@@ -134,7 +138,10 @@ class Staircase(RealReports):
         return self.width**2 * self._moment(2)
 
     def _moment(self, power: int) -> float:
-        """E|t / D|^power, 1 or 2: i is geometric, and where in the stretch t lies does not depend on it."""
+        """The moment E|t / D|^power of the noise, for the powers 1 and 2."""
+        # |t| / D = i + u, where the number i of whole stretches is geometric with ratio e^-eps, and
+        # u in [0, 1) is independent of it: uniform before the step or after it. i1 and i2 are the
+        # moments of i, `first` and `second` those of u.
         i1 = self._less / -math.expm1(-self.epsilon)
         i2 = i1 * (1 + self._less) / -math.expm1(-self.epsilon)
         g, upper = self.gamma, self._upper
@@ -146,19 +153,21 @@ class Staircase(RealReports):
     def _classes(self) -> _Classes:
         k, width, step = self.k, self.width, self.gamma * self.width
         x = np.arange(k)
-        # an end is whole + sign step: differences of rounded ends would lose digits where the steps
-        # are narrow
+        # The density given x steps down at x + (i + gamma) D and at x - (i + gamma) D. Such an end
+        # is kept as an integer plus or minus gamma D: differences of rounded ends would lose
+        # digits where the steps are narrow.
         wrapped = x[:-1] - width * ((x[:-1] + step) >= width)
         end = width + int(wrapped.min())
-        # beyond the first end to the right of the line all ends are at x + step, modulo the width;
-        # the left mirrors it
+        # Beyond the first end to the right of the line all ends are those of x + gamma D, modulo
+        # D: from there on the pattern of the intervals repeats itself, so one period is enough. The
+        # left side mirrors the right one.
         whole = np.concatenate([x, width + wrapped, [end, end + width]])
         whole, sign = np.r_[whole, width - whole], np.repeat([1.0, -1.0], len(whole))
         at = whole + sign * step
         order = np.argsort(at, kind="stable")
         order = order[(at[order] >= -end - step) & (at[order] <= end + width + step)]
         gaps = np.diff(whole[order]) + np.diff(sign[order]) * step
-        # two ends that are the same but for rounding are one
+        # Two ends that differ by rounding only are one.
         order = order[np.r_[True, gaps > 8 * np.spacing(2.0 * width)]]
         breaks, gaps = at[order], np.diff(whole[order]) + np.diff(sign[order]) * step
         low, high = width - end - step, end + step
@@ -178,6 +187,7 @@ class Staircase(RealReports):
         height = -math.expm1(-self.epsilon) / (
             2 * self.width * (self.gamma + (1 - self.gamma) * self._less)
         )
+        # Copies of an interval farther out have e^-eps, e^-2eps, ... of its mass: a geometric sum.
         copies = np.where(repeated, 1 / -math.expm1(-self.epsilon), 1.0)
         masses = height * np.exp(-self.epsilon * steps) * (gaps * copies)
         matrix = np.zeros((self.m, self.k))
@@ -187,6 +197,7 @@ class Staircase(RealReports):
     @override
     def check_reports(self, reports: ArrayLike) -> Ints:
         breaks, _, _, _, code = self._classes
+        # Reports beyond the repeated period are shifted back into it by whole widths.
         at = real_numbers("reports", reports) - self.alphabet.first
         low, high = breaks[0] + self.width, breaks[-1] - self.width
         at = np.where(at > high, high + np.fmod(at - high, self.width), at)
@@ -202,6 +213,8 @@ class Staircase(RealReports):
     @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Floats:
         n = len(secrets)
+        # The composition of the paper: a geometric number of stretches, one of the two parts of the
+        # stretch, a uniform place in the part, and a sign.
         stretch = rng.geometric(-math.expm1(-self.epsilon), n) - 1.0
         place = rng.random(n)
         upper = rng.random(n) < self._upper
@@ -235,15 +248,15 @@ def least_variance_gamma(epsilon: float) -> float:
     0.4167
     """
     eps = arguments.positive("epsilon", epsilon)
-    b, c = math.exp(-eps), -math.expm1(-eps)
-    # b - 2 b^2 + 2 b^4 - b^5 = b (1-b)^3 (1+b); the difference of two numbers near 1 / c that is
-    # left goes without cancellation by r^3 - b^3 over r^2 + r b + b^2, where r^3 = b (1+b) / 2 and
-    # r^3 - b^3 = b (1-b) (1+2b) / 2
+    b = math.exp(-eps)
+    # The polynomial factors: b - 2 b^2 + 2 b^4 - b^5 = b (1-b)^3 (1+b). So gamma is (r - b) / (1-b)
+    # with r^3 = b (1+b) / 2. For small eps both r and b are near 1; without cancellation
+    #     r - b = (r^3 - b^3) / (r^2 + r b + b^2),   r^3 - b^3 = b (1-b) (1+2b) / 2.
     r = math.cbrt(b * (1 + b) / 2)
-    return b * (1 + 2 * b) / 2 / (r * r + r * b + b * b) if c else 0.5
+    return b * (1 + 2 * b) / 2 / (r * r + r * b + b * b) if math.expm1(-eps) else 0.5
 
 
 def _rare_probability(epsilon: float) -> float:
-    """The chance that the noise leaves the first step, and the step's width in parts that doubles resolve."""
+    """Width of the default first step, in units of the least one that doubles resolve."""
     narrow = 1 / (1 + math.exp(epsilon / 2))
     return narrow * MIN_PROBABILITY / MIN_WINDOW_SHARE

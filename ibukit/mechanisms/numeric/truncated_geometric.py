@@ -88,7 +88,7 @@ class TruncatedGeometric(FiniteMechanism):
 
     @cached_property
     def _factors(self) -> Floats:
-        """The papers' c_z, shape (k,)."""
+        """Factors c_z of the columns, shape (k,)."""
         c = np.full(self.k, -np.expm1(-self.epsilon) / (1 + self.decay))
         c[[0, -1]] = 1 / (1 + self.decay)
         return c
@@ -120,12 +120,12 @@ class TruncatedGeometric(FiniteMechanism):
 
     @override
     def _solve(self, q: Floats) -> Floats:
-        if (
-            type(self) is not TruncatedGeometric
-        ):  # an inverse has no certificate: a class that inherits has its own
+        # The closed form holds for the exact type: a class that inherits may have another law, and
+        # nothing would certify the result.
+        if type(self) is not TruncatedGeometric:
             return super()._solve(q)
-        # M = K diag(c), K_xz = a^|x - z|; (1 - a^2) K^-1 is tridiagonal: 1 + a^2 inside, 1 at the
-        # ends, -a beside
+        # M = K diag(c) with K_xz = a^|x - z|, and (1 - a^2) K^-1 is tridiagonal: 1 + a^2 on the
+        # diagonal (1 at the two ends), -a beside it.
         a = self.decay
         u = q / self._factors
         v = (1 + a * a) * u

@@ -17,7 +17,11 @@ from ibukit.mechanisms.points.real_numbers import real_numbers
 
 
 class UnbiasedNumbers(RealReports):
-    """The values of a line as numbers t from -1 to 1, and reports whose expectation is t."""
+    """Values of a line as numbers t from -1 to 1, and reports whose expectation is t.
+
+    So the average of the reports estimates the mean of the secrets without bias, whatever their
+    distribution; `estimate_mean` scales it back to the line.
+    """
 
     alphabet: Line
     epsilon: float
@@ -32,6 +36,7 @@ class UnbiasedNumbers(RealReports):
 
     @staticmethod
     def _rare_probability(epsilon: float) -> float:
+        """Least probability of a report of Duchi's mechanism, that of the point far from t = 1."""
         return 1 / (math.exp(epsilon) + 1)
 
     @property
@@ -56,7 +61,7 @@ class UnbiasedNumbers(RealReports):
         return self.alphabet.first + (self.k - 1) * (average + 1) / 2
 
     def _checked(self, reports: ArrayLike) -> Floats:
-        """Reports that the mechanism can make, as they are; there is at least one."""
+        """Reports as an array; ValueError if there is none, or the mechanism cannot make one."""
         numbers = real_numbers("reports", reports)
         if not len(numbers):
             raise ValueError("reports must hold at least one report, there is none")

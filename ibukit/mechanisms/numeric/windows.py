@@ -1,4 +1,9 @@
-"""Real reports whose density is high in a window around the secret and low elsewhere, as finitely many intervals."""
+"""Base classes of mechanisms whose reports are real numbers, counted by finitely many classes.
+
+The density of a window mechanism is high in a window around the secret, and low elsewhere. Between
+two neighbouring ends of windows it is constant for every secret, so the interval in which a report
+lies says as much as the report.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +23,11 @@ from ibukit.errors import AlphabetMismatch
 from ibukit.mechanisms.base import FiniteMechanism
 from ibukit.mechanisms.points.real_numbers import real_numbers
 
-# Reports of other programs may lie beyond an end by the rounding of their own formulas, in parts of
-# the whole length.
+# Distance beyond an end of the support at which reports are accepted, relative to its length: other
+# programs round their own formulas.
 END_TOLERANCE = 1e-9
-# A window narrower than this part of the support has few doubles in it, and what is drawn no longer
-# follows its law.
+# Smallest width of a window relative to the support. A narrower one has few doubles in it, and what
+# is drawn no longer follows its law.
 MIN_WINDOW_SHARE = 2.0**-40
 
 
@@ -95,7 +100,8 @@ class IntervalReports(RealReports):
         if bad.any():
             first = int(np.argmax(bad))
             raise AlphabetMismatch(
-                f"reports must be numbers from {low:.6g} to {high:.6g}, got {numbers[first]} at index {first}"
+                f"reports must be numbers from {low:.6g} to {high:.6g}, got {numbers[first]} at "
+                f"index {first}"
             )
         return np.clip(np.searchsorted(self.breaks, numbers, side="right") - 1, 0, self.m - 1)
 
@@ -115,12 +121,15 @@ class IntervalReports(RealReports):
 
 
 class WindowReports(IntervalReports):
-    """Windows of one width around each secret: density `inside` / width in them, the rest uniform on the support."""
+    """Windows of one width around the secrets: a high density inside, a low one outside.
+
+    The density is `inside` / width in the secret's window, and `outside` on the rest of the support.
+    """
 
     @property
     @abstractmethod
     def windows(self) -> Windows:
-        """Where the windows are."""
+        """Position and width of the windows."""
 
     @property
     @abstractmethod
@@ -130,22 +139,24 @@ class WindowReports(IntervalReports):
     @property
     @abstractmethod
     def outside(self) -> float:
-        """Density outside the window, without cancellation."""
+        """Density outside the window, computed without cancellation."""
 
     @cached_property
     def _ends(self) -> tuple[Floats, Floats, Ints]:
-        """Starts of the intervals, widths, and the code of each window's first and last interval, shape (2, k).
+        """Starts of the intervals, their widths, and first and last code of each window, (2, k).
 
-        Widths are sums of whole steps and widths of windows: differences of rounded ends would lose
-        digits where the windows are narrow.
+        Widths of intervals are sums of whole steps and widths of windows: differences of rounded
+        ends would lose digits where the windows are narrow.
         """
+        # Each end is start + steps * step + widths * width: the support's start, the windows'
+        # starts, their ends, and the support's end.
         w = self.windows
         steps = np.concatenate([[0], w.places, w.places, [w.last]])
         widths = np.concatenate([[0], np.zeros(self.k), np.ones(self.k), [1]])
         at = steps * w.step + widths * w.width
         order = np.argsort(at, kind="stable")
         gaps = np.diff(steps[order]) * w.step + np.diff(widths[order]) * w.width
-        # two ends that are the same but for rounding are one
+        # Two ends that differ by rounding only are one.
         new = np.r_[True, gaps > 4 * np.finfo(float).eps * w.length]
         code = np.empty(len(at), dtype=np.int64)
         code[order] = np.cumsum(new) - 1
