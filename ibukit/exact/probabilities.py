@@ -1,8 +1,8 @@
-"""Probabilities as real numbers, known to any number of binary digits: fractions, and functions of e^-r.
+"""Probabilities as real numbers with any number of binary digits: fractions and functions of e^-r.
 
-A uniform real number is below a chance with exactly that chance. Both are compared digit by digit,
-and the first digits nearly always decide; where they do not, more are computed and more are drawn.
-So nothing is rounded, whatever the number of digits that were computed at first.
+A uniform real number is below p with probability exactly p. Both are compared digit by digit, and
+the first digits nearly always decide; if they are equal, more are computed and more are drawn. So
+nothing is rounded, whatever the number of digits that were computed at first.
 
 The logarithm and the exponential function are those of `decimal`, which rounds them correctly to
 any number of digits: one step down and one up are bounds.
@@ -25,75 +25,81 @@ from fractions import Fraction
 
 Bounds = tuple[Fraction, Fraction]
 
-# decimal digits for the first try, beyond those that are asked for
+# Decimal digits that are computed beyond the requested ones, so that the first try nearly always
+# suffices; and digits of a logarithm before it is rounded to a double.
 SPARE_DIGITS = 12
 LOG_DIGITS = 60
 
 
-class Chance:
-    """A real number from 0 to 1, 1 excluded, by bounds that can be as narrow as one likes.
+class ExactProbability:
+    """A real number in [0, 1), given by bounds that can be arbitrarily narrow.
 
     Parameters
     ----------
     bounds : callable
-        From a number of decimal digits to fractions below and above it.
+        A function from a number of decimal digits to fractions below and above the number.
     """
 
     def __init__(self, bounds: Callable[[int], Bounds]):
         self._bounds = bounds
 
     def floor(self, digits: int) -> int:
-        """The whole number just below 2^digits times the chance: its first binary digits."""
+        """Return floor(2^digits p), which has the first binary digits of p."""
         precision = SPARE_DIGITS + digits // 3
         while True:
-            low, high = (shifted(bound, digits) for bound in self._bounds(precision))
+            low, high = (floor_shifted(bound, digits) for bound in self._bounds(precision))
             if low == high:
                 return low
-            precision *= (
-                2  # it ends: none of these numbers but the fractions has finitely many digits
-            )
+            # The bounds have the same floor in the end: of these numbers only the fractions, whose
+            # bounds are equal, have finitely many binary digits.
+            precision *= 2
 
 
-def shifted(number: Fraction, digits: int) -> int:
-    """The whole number just below 2^digits times a fraction that is not negative."""
+def floor_shifted(number: Fraction, digits: int) -> int:
+    """Return floor(2^digits number) of a fraction that is not negative."""
     return (number.numerator << digits) // number.denominator
 
 
-def ratio(number: Fraction) -> Chance:
-    """A rational chance."""
+def rational(number: Fraction) -> ExactProbability:
+    """Return a rational probability."""
     if not 0 <= number < 1:
         raise ValueError(f"number must be from 0 to 1, 1 excluded, got {number}")
-    return Chance(lambda _: (number, number))
+    return ExactProbability(lambda _: (number, number))
 
 
-def exponential(exponent: Fraction) -> Chance:
-    """The chance e^-exponent of an exponent above 0."""
-    return Chance(lambda precision: exp_minus(exponent, exponent, precision))
+def exponential(exponent: Fraction) -> ExactProbability:
+    """Return the probability e^-exponent of an exponent above 0."""
+    return ExactProbability(lambda precision: exp_minus_bounds(exponent, exponent, precision))
 
 
-def odds(factor: Fraction | int, exponent: Fraction) -> Chance:
-    """The chance of which the odds are c : 1, where c is the factor times e^-exponent."""
+def odds(factor: Fraction | int, exponent: Fraction) -> ExactProbability:
+    """Return the probability with odds c : 1, where c is the factor times e^-exponent."""
 
     def bounds(precision: int) -> Bounds:
-        low, high = (factor * bound for bound in exp_minus(exponent, exponent, precision))
+        low, high = (factor * bound for bound in exp_minus_bounds(exponent, exponent, precision))
         return low / (1 + low), high / (1 + high)
 
-    return Chance(bounds)
+    return ExactProbability(bounds)
 
 
-def distance_excess(epsilon: Fraction, north: Fraction, east: Fraction, slope: Fraction) -> Chance:
-    """The chance e^-(epsilon (d - slope (north + east))) with d the root of north^2 + east^2, d the larger."""
+def distance_excess(
+    epsilon: Fraction, north: Fraction, east: Fraction, slope: Fraction
+) -> ExactProbability:
+    """Return e^-(epsilon (d - slope (north + east))) with d the root of north^2 + east^2.
+
+    The slope must be so small that the exponent is not positive.
+    """
 
     def bounds(precision: int) -> Bounds:
-        low, high = root(north**2 + east**2, precision)
+        low, high = sqrt_bounds(north**2 + east**2, precision)
         less = slope * (north + east)
-        return exp_minus(epsilon * (low - less), epsilon * (high - less), precision)
+        return exp_minus_bounds(epsilon * (low - less), epsilon * (high - less), precision)
 
-    return Chance(bounds)
+    return ExactProbability(bounds)
 
 
-def log_up(number: Fraction) -> float:
-    """The natural logarithm of a fraction from 1, rounded up to a double."""
+def log_rounded_up(number: Fraction) -> float:
+    """Return the natural logarithm of a fraction of at least 1, rounded up to a double."""
     above = _context(LOG_DIGITS, ROUND_CEILING).divide(
         Decimal(number.numerator), Decimal(number.denominator)
     )
@@ -105,16 +111,17 @@ def log_up(number: Fraction) -> float:
     return nearest if Decimal(nearest) >= exact else math.nextafter(nearest, math.inf)
 
 
-def exp_minus(least: Fraction, most: Fraction, precision: int) -> Bounds:
-    """Bounds of e^-r for all r from `least` to `most`."""
+def exp_minus_bounds(least: Fraction, most: Fraction, precision: int) -> Bounds:
+    """Return bounds of e^-r that hold for all r from `least` to `most`."""
+    # The decimal functions are rounded correctly; one step outwards makes their results bounds.
     context = _context(precision)
     highest = context.next_plus(context.exp(_rounded(least, precision, ROUND_FLOOR).copy_negate()))
     lowest = context.next_minus(context.exp(_rounded(most, precision, ROUND_CEILING).copy_negate()))
     return _fraction(lowest), _fraction(highest)
 
 
-def root(number: Fraction, precision: int) -> Bounds:
-    """Bounds of the square root."""
+def sqrt_bounds(number: Fraction, precision: int) -> Bounds:
+    """Return bounds of the square root."""
     context = _context(precision)
     highest = context.next_plus(context.sqrt(_rounded(number, precision, ROUND_CEILING)))
     lowest = context.next_minus(context.sqrt(_rounded(number, precision, ROUND_FLOOR)))
@@ -126,7 +133,7 @@ def _rounded(number: Fraction, precision: int, way: str) -> Decimal:
 
 
 def _context(precision: int, way: str = ROUND_HALF_EVEN) -> Context:
-    """A context of its own: the thread's may raise or round as its user likes, and a sum with it would round."""
+    """Return a decimal context that does not depend on the settings of the thread."""
     return Context(
         prec=precision,
         rounding=way,

@@ -1,4 +1,4 @@
-"""Where random bits come from, and what a mechanism says of how it is drawn from them."""
+"""Sources of random bits, and the exact sampler of a mechanism that draws from them."""
 
 from __future__ import annotations
 
@@ -11,37 +11,38 @@ from numpy.typing import NDArray
 
 Words = NDArray[np.uint64]
 
+# Number of bits of a word, the largest number that is drawn at a time.
 WORD = 64
 
 
-class Source(Protocol):
-    """Independent fair bits; tests hand in bits of their own, to follow every branch of a sampler."""
+class RandomBits(Protocol):
+    """Independent fair bits; tests pass bits of their own, to follow every branch of a sampler."""
 
     digits: int
-    """How many binary digits of a uniform number are drawn at a time, from 1 to 64."""
+    """Number of binary digits of a uniform number that are drawn at a time, from 1 to 64."""
 
     def draw(self, n: int, width: int) -> Words:
-        """`n` whole numbers, each uniform from 0 to 2^width - 1."""
+        """Return `n` integers, each uniform from 0 to 2^width - 1."""
 
 
 class OperatingSystem:
-    """The operating system's generator, made for keys: what was drawn does not tell what will be."""
+    """The cryptographic generator of the operating system: past draws do not predict later ones."""
 
     digits = WORD
 
     def draw(self, n: int, width: int) -> Words:
-        """`n` whole numbers, each uniform from 0 to 2^width - 1."""
+        """Return `n` integers, each uniform from 0 to 2^width - 1."""
         words = np.frombuffer(os.urandom(n * WORD // 8), dtype=np.uint64)
-        return np.asarray(words >> np.uint64(WORD - width))
+        return words >> np.uint64(WORD - width)
 
 
 OPERATING_SYSTEM = OperatingSystem()
 
 
-class Exact(NamedTuple):
-    """How reports are drawn without a rounding, and the level that they then have."""
+class ExactSampler(NamedTuple):
+    """A sampler without rounding, and the privacy parameter of the law that it draws from."""
 
-    draw: Callable[[NDArray[Any], Source], NDArray[Any]]
+    draw: Callable[[NDArray[Any], RandomBits], NDArray[Any]]
     """From the codes of secrets, shape (n,), to reports in the form of a mechanism's `draw`."""
-    level: Callable[[], float]
-    """The least epsilon of the law that is drawn, rounded up where it is no double."""
+    epsilon: Callable[[], float]
+    """Return the least epsilon of the law that is drawn, rounded up to a double."""

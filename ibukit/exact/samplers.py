@@ -1,4 +1,8 @@
-"""Samplers that compare digits: coins, whole numbers, geometric variables, and the reports made of them."""
+"""Samplers that compare binary digits: coins, uniform and geometric integers, and reports.
+
+A coin with probability p compares a uniform number with p, digit by digit from the first on. A word
+of digits decides nearly always. The result of each sampler follows its law exactly.
+"""
 
 from __future__ import annotations
 
@@ -10,158 +14,188 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ibukit._ground.arguments import Ints
-from ibukit.exact.acceptance_bounds import CHANCE_DIGITS, MIN_SLOPE, excess_bounds
-from ibukit.exact.probabilities import Chance, distance_excess, exponential, odds
-from ibukit.exact.random_bits import Source
+from ibukit.exact.acceptance_bounds import MIN_SLOPE, PROBABILITY_DIGITS, acceptance_bounds
+from ibukit.exact.probabilities import ExactProbability, distance_excess, exponential, odds
+from ibukit.exact.random_bits import RandomBits
 
 Bools = NDArray[np.bool_]
 
-# coins of rows of bits drawn at once: 32 MB of random bits
-COINS_AT_ONCE = 2**22
+# Bits of reports that are drawn at a time, each from a word of 64 random bits: 32 MB.
+BITS_PER_CHUNK = 2**22
 
 
-def flip(chance: Chance, n: int, source: Source) -> Bools:
-    """`n` independent coins of one chance."""
-    return flips([chance], np.zeros(n, dtype=np.int64), source)
+def flip(probability: ExactProbability, n: int, random_bits: RandomBits) -> Bools:
+    """Toss `n` independent coins of one probability."""
+    return flip_each([probability], np.zeros(n, dtype=np.int64), random_bits)
 
 
-def flips(chances: Sequence[Chance], which: Ints, source: Source) -> Bools:
-    """One coin for each entry of `which`, with the chance that it points to."""
-    digits = source.digits
-    heads = np.array([chance.floor(digits) for chance in chances], dtype=np.uint64)[which]
-    words = source.draw(len(which), digits)
+def flip_each(
+    probabilities: Sequence[ExactProbability], indices: Ints, random_bits: RandomBits
+) -> Bools:
+    """Toss one coin for each index, with the probability of that index."""
+    digits = random_bits.digits
+    heads = np.array([probability.floor(digits) for probability in probabilities], dtype=np.uint64)[
+        indices
+    ]
+    words = random_bits.draw(len(indices), digits)
     fell = words < heads
-    for place in np.flatnonzero(words == heads).tolist():  # once in 2^64
-        fell[place] = _by_more_digits(chances[int(which[place])], source)
-    return np.asarray(fell)
+    # The first digits are equal once in 2^64 tosses.
+    for place in np.flatnonzero(words == heads).tolist():
+        fell[place] = _compare_more_digits(probabilities[int(indices[place])], random_bits)
+    return fell
 
 
-def _is_below(word: int, chance: Chance, source: Source) -> bool:
-    """Whether the uniform number that begins with this word is below the chance."""
-    head = chance.floor(source.digits)
-    return _by_more_digits(chance, source) if word == head else word < head
+def _uniform_is_below(word: int, probability: ExactProbability, random_bits: RandomBits) -> bool:
+    """Return whether the uniform number that begins with this word is below the probability."""
+    head = probability.floor(random_bits.digits)
+    return _compare_more_digits(probability, random_bits) if word == head else word < head
 
 
-def _by_more_digits(chance: Chance, source: Source) -> bool:
-    """Whether a uniform number that begins like the chance goes on to be below it."""
-    known, last = source.digits, 2**source.digits
+def _compare_more_digits(probability: ExactProbability, random_bits: RandomBits) -> bool:
+    """Return whether a uniform number is below the probability, if their first digits agree."""
+    known, last = random_bits.digits, 2**random_bits.digits
     while True:
-        known += source.digits
-        here, word = chance.floor(known) % last, int(source.draw(1, source.digits)[0])
+        known += random_bits.digits
+        here, word = (
+            probability.floor(known) % last,
+            int(random_bits.draw(1, random_bits.digits)[0]),
+        )
         if word != here:
             return bool(word < here)
 
 
-def below(k: int, n: int, source: Source) -> Ints:
-    """`n` whole numbers, each uniform from 0 to k - 1: what lies beyond is drawn again."""
+def uniform_below(k: int, n: int, random_bits: RandomBits) -> Ints:
+    """Draw `n` integers, each uniform from 0 to k - 1."""
+    # Numbers of as many bits as k - 1 are drawn; those from k on are rejected and drawn again.
     numbers = np.zeros(n, dtype=np.int64)
     width = (k - 1).bit_length()
     left = np.arange(n if width else 0)
     while len(left):
-        words = source.draw(len(left), width)
+        words = random_bits.draw(len(left), width)
         good = words < np.uint64(k)
         numbers[left[good]] = words[good]
         left = left[~good]
     return numbers
 
 
-def geometric(exponent: Fraction, n: int, source: Source) -> Ints:
-    """`n` whole numbers N from 0, each with P(N >= t) = e^-(exponent t).
-
-    The binary digits of such a number are independent, digit j being 1 with odds e^-(exponent 2^j)
-    : 1, and what is left above them is such a number with the exponent 2^j. The digits are drawn
-    until it is at least 1, what is left by steps.
-    """
+def geometric(exponent: Fraction, n: int, random_bits: RandomBits) -> Ints:
+    """Draw `n` integers N >= 0 with P(N >= t) = e^-(exponent t)."""
+    # The binary digits of N are independent; digit j is 1 with odds e^-(exponent 2^j) : 1. The
+    # integer N // 2^j above the first j digits is geometric, too, with the exponent times 2^j.
+    # Digits are drawn until that exponent is at least 1; the rest is then small and is drawn one
+    # step at a time.
     numbers = np.zeros(n, dtype=np.int64)
     unit = 1
     while exponent * unit < 1:
-        numbers += unit * flip(odds(1, exponent * unit), n, source)
+        numbers += unit * flip(odds(1, exponent * unit), n, random_bits)
         unit *= 2
     more = exponential(exponent * unit)
     going = np.arange(n)
     while len(going):
-        going = going[flip(more, len(going), source)]
+        going = going[flip(more, len(going), random_bits)]
         numbers[going] += unit
     return numbers
 
 
-def two_sided(exponent: Fraction, n: int, source: Source) -> Ints:
-    """`n` whole numbers, each z with a probability proportional to e^-(exponent |z|): differences of two geometric."""
-    return np.asarray(geometric(exponent, n, source) - geometric(exponent, n, source))
+def two_sided_geometric(exponent: Fraction, n: int, random_bits: RandomBits) -> Ints:
+    """Draw `n` integers z with probabilities proportional to e^-(exponent |z|)."""
+    # The difference of two independent geometric integers has this law.
+    return geometric(exponent, n, random_bits) - geometric(exponent, n, random_bits)
 
 
-def planar(epsilon: Fraction, height: Fraction, width: Fraction, n: int, source: Source) -> Ints:
-    """`n` offsets (i, j), each with a probability proportional to e^-(epsilon d), d the root of (i h)^2 + (j w)^2.
+def planar_geometric(
+    epsilon: Fraction, height: Fraction, width: Fraction, n: int, random_bits: RandomBits
+) -> Ints:
+    """Draw `n` offsets (i, j) with probabilities proportional to e^-(epsilon d), shape (n, 2).
 
-    Shape (n, 2). An offset is drawn with e^-(epsilon c (|i| h + |j| w)), c the MIN_SLOPE, and kept
-    with the quotient.
+    The distance d is the root of (i height)^2 + (j width)^2.
     """
+    # Rejection sampling: an offset is proposed with the law e^-(epsilon c (|i| height + |j|
+    # width)), whose two sides are independent, and accepted with the quotient of the two laws. With
+    # c = MIN_SLOPE the quotient is at most 1.
     offsets = np.zeros((n, 2), dtype=np.int64)
     left = np.arange(n)
     while len(left):
         drawn = np.column_stack(
-            [two_sided(epsilon * MIN_SLOPE * side, len(left), source) for side in (height, width)]
+            [
+                two_sided_geometric(epsilon * MIN_SLOPE * side, len(left), random_bits)
+                for side in (height, width)
+            ]
         )
-        kept: Bools = np.asarray(~drawn.any(axis=1))  # no offset at all is kept for certain
+        # The offset (0, 0) is always accepted.
+        kept: Bools = np.asarray(~drawn.any(axis=1))
         tried = np.flatnonzero(~kept)
         if len(tried):
-            kept[tried] = _kept(np.abs(drawn[tried]), epsilon, height, width, source)
+            kept[tried] = _accepted(np.abs(drawn[tried]), epsilon, height, width, random_bits)
         offsets[left[kept]] = drawn[kept]
         left = left[~kept]
     return offsets
 
 
-def _kept(
-    sizes: Ints, epsilon: Fraction, height: Fraction, width: Fraction, source: Source
+def _accepted(
+    sizes: Ints, epsilon: Fraction, height: Fraction, width: Fraction, random_bits: RandomBits
 ) -> Bools:
-    """One coin for each offset; where the first digits of its chance do not decide, all are computed."""
-    words = source.draw(len(sizes), source.digits)
-    low, high = excess_bounds((epsilon * height, epsilon * width), sizes)
-    # the uniform number is from `first` to `first` + `room`
-    spare = source.digits - CHANCE_DIGITS
+    """Return whether each offset is accepted, which takes one coin each."""
+    words = random_bits.draw(len(sizes), random_bits.digits)
+    low, high = acceptance_bounds((epsilon * height, epsilon * width), sizes)
+    # In units of 2^-31 the uniform number is known to be from `first` to `first` + `room`. Below
+    # the lower bound it is accepted, from the upper bound on rejected; only between them are the
+    # digits of the acceptance probability computed.
+    spare = random_bits.digits - PROBABILITY_DIGITS
     first = (words >> np.uint64(max(spare, 0))).astype(np.int64) << max(-spare, 0)
     room = 1 << max(-spare, 0)
-    kept: Bools = np.asarray(first + room <= low)
+    kept: Bools = first + room <= low
     for place in np.flatnonzero(~kept & (first < high)).tolist():
         i, j = sizes[place].tolist()
-        kept[place] = _is_below(
-            int(words[place]), distance_excess(epsilon, i * height, j * width, MIN_SLOPE), source
+        kept[place] = _uniform_is_below(
+            int(words[place]),
+            distance_excess(epsilon, i * height, j * width, MIN_SLOPE),
+            random_bits,
         )
     return kept
 
 
-def response(secrets: Ints, k: int, lie: Chance, source: Source) -> Ints:
-    """Codes below k: the secret, or with the chance of a lie any other, all alike."""
-    lies = flip(lie, len(secrets), source)
-    other = 1 + below(
-        k - 1, len(secrets), source
-    )  # for everybody: how long it takes does not tell who lies
+def randomized_response(
+    secrets: Ints, k: int, lie: ExactProbability, random_bits: RandomBits
+) -> Ints:
+    """Draw codes below k: the secret, or with probability `lie` another one, uniformly."""
+    lies = flip(lie, len(secrets), random_bits)
+    # Another code is drawn for everybody, so that the time taken does not tell who lies.
+    other = 1 + uniform_below(k - 1, len(secrets), random_bits)
     return np.where(lies, (secrets + other) % k, secrets)
 
 
-def bits(secrets: Ints, k: int, own: Chance, other: Chance, source: Source) -> NDArray[np.uint8]:
-    """Rows of k independent bits, 1 with the chance `own` at the secret and with `other` elsewhere."""
+def independent_bits(
+    secrets: Ints, k: int, own: ExactProbability, other: ExactProbability, random_bits: RandomBits
+) -> NDArray[np.uint8]:
+    """Draw rows of k independent bits, 1 with probability `own` at the secret, else `other`."""
     rows = np.empty((len(secrets), k), dtype=np.uint8)
-    step = max(1, COINS_AT_ONCE // k)
+    step = max(1, BITS_PER_CHUNK // k)
     for start in range(0, len(secrets), step):
         part = secrets[start : start + step]
         block = rows[start : start + step]
-        block[:] = flip(other, len(part) * k, source).reshape(len(part), k)
-        block[np.arange(len(part)), part] = flip(own, len(part), source)
+        block[:] = flip(other, len(part) * k, random_bits).reshape(len(part), k)
+        block[np.arange(len(part)), part] = flip(own, len(part), random_bits)
     return rows
 
 
-def subsets(secrets: Ints, k: int, size: int, out: Chance, source: Source) -> NDArray[np.uint8]:
-    """Rows of k bits with `size` ones: with the chance `out` without the secret, all such rows alike, else with it."""
+def subsets(
+    secrets: Ints, k: int, size: int, out: ExactProbability, random_bits: RandomBits
+) -> NDArray[np.uint8]:
+    """Draw rows of k bits with `size` ones, without the secret with probability `out`.
+
+    All rows with the secret have equal probabilities, and so have all without it.
+    """
     rows: NDArray[Any] = np.zeros((len(secrets), k), dtype=np.uint8)
-    held = ~flip(out, len(secrets), source)
+    held = ~flip(out, len(secrets), random_bits)
     rows[held, secrets[held]] = 1
     for users, more in ((np.flatnonzero(held), size - 1), (np.flatnonzero(~held), size)):
         x = secrets[users]
-        for j in range(
-            k - 1 - more, k - 1
-        ):  # Floyd's way among the others, counted from the secret onwards
-            place = (x + 1 + below(j + 1, len(users), source)) % k
+        # Floyd's algorithm for a random subset of the other k - 1 secrets, which are counted from
+        # the secret onwards: draw from the first j + 1, and take number j itself if the draw is
+        # taken.
+        for j in range(k - 1 - more, k - 1):
+            place = (x + 1 + uniform_below(j + 1, len(users), random_bits)) % k
             taken = rows[users, place] == 1
             place[taken] = (x[taken] + 1 + j) % k
             rows[users, place] = 1

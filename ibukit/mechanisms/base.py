@@ -27,7 +27,7 @@ from ibukit.domain.alphabet import Alphabet, Line, as_alphabet
 from ibukit.domain.labels import aligned_counts, codes_of
 from ibukit.domain.report_kind import ReportKind
 from ibukit.errors import AlphabetMismatch, NoExactSampler, NotInvertible
-from ibukit.exact import OPERATING_SYSTEM, Exact, Source, Table
+from ibukit.exact import OPERATING_SYSTEM, ExactSampler, RandomBits, RationalMatrix
 from ibukit.mechanisms.draws import drawable, secrets_of_users
 from ibukit.mechanisms.exact_samplers import registered_sampler
 from ibukit.tally.tally import Tally, TallyPart, check_tally, make_tally_part
@@ -258,7 +258,7 @@ class Mechanism(arguments.ReadOnlyArrays, ABC):
         It is `epsilon` itself wherever a sampler follows from `epsilon`; otherwise that of the
         fractions next to the matrix. It is per unit of distance where `metric` is True.
         """
-        return self._exact_sampler().level()
+        return self._exact_sampler().epsilon()
 
     def simulate(self, secret_counts: ArrayLike, rng: Generator) -> Tally:
         """Draw the tally of a whole population.
@@ -280,17 +280,19 @@ class Mechanism(arguments.ReadOnlyArrays, ABC):
         counts = aligned_counts("secret_counts", secret_counts, self.alphabet)
         return self.tally(self.draw(secrets_of_users(counts, self), rng), codes=True)
 
-    def _release_from(self, secrets: ArrayLike, codes: bool, source: Source) -> NDArray[Any]:
-        """Draw as `release` does, with random bits of this source."""
+    def _release_from(
+        self, secrets: ArrayLike, codes: bool, random_bits: RandomBits
+    ) -> NDArray[Any]:
+        """Draw as `release` does, drawing from the given random bits."""
         sampler = self._exact_sampler()
-        return self._draw_labelled(secrets, codes, lambda places: sampler.draw(places, source))
+        return self._draw_labelled(secrets, codes, lambda places: sampler.draw(places, random_bits))
 
-    def _exact_sampler(self) -> Exact:
+    def _exact_sampler(self) -> ExactSampler:
         """The sampler without roundings of exactly this class, or the default one."""
         make = registered_sampler(type(self))
         return make(self) if make else self._default_exact_sampler()
 
-    def _default_exact_sampler(self) -> Exact:
+    def _default_exact_sampler(self) -> ExactSampler:
         raise NoExactSampler(
             f"{type(self).__name__} has no sampler without roundings; take a mechanism over the "
             "same secrets that has one, such as LinearGeometric or LinearLaplace on a line, "
@@ -578,12 +580,12 @@ class FiniteMechanism(Mechanism):
         return self.tally_counts(drawn.sum(axis=0))
 
     @cached_property
-    def _fractions(self) -> Table:
+    def _fractions(self) -> RationalMatrix:
         """Fractions next to the matrix, for `release` where the matrix is all that is known."""
-        return Table(self.matrix())
+        return RationalMatrix(self.matrix())
 
     @override
-    def _default_exact_sampler(self) -> Exact:
+    def _default_exact_sampler(self) -> ExactSampler:
         if type(self).draw is not FiniteMechanism.draw:
             raise NoExactSampler(
                 f"{type(self).__name__} has no sampler without roundings; release through its "
@@ -592,18 +594,20 @@ class FiniteMechanism(Mechanism):
             )
         return self._matrix_sampler()
 
-    def _matrix_sampler(self) -> Exact:
+    def _matrix_sampler(self) -> ExactSampler:
         """The sampler of the fractions next to the matrix."""
 
-        def draw(secrets: NDArray[Any], source: Source) -> NDArray[Any]:
-            return self.restore_reports(self._all_reports[self._fractions.draw(secrets, source)])
+        def draw(secrets: NDArray[Any], random_bits: RandomBits) -> NDArray[Any]:
+            return self.restore_reports(
+                self._all_reports[self._fractions.draw(secrets, random_bits)]
+            )
 
-        def level() -> float:
+        def epsilon() -> float:
             if self.metric:
-                return self._fractions.level_per_distance(self.alphabet.distances())
-            return self._fractions.level()
+                return self._fractions.epsilon_per_distance(self.alphabet.distances())
+            return self._fractions.epsilon()
 
-        return Exact(draw, level)
+        return ExactSampler(draw, epsilon)
 
     @override
     def invert(self, reports: NDArray[Any], frequencies: Floats) -> Floats:

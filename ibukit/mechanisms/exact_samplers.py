@@ -9,25 +9,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from ibukit.exact import Exact
+from ibukit.exact import ExactSampler
 
 Kind = TypeVar("Kind")
 
-_SAMPLERS: dict[type, Callable[[Any], Exact]] = {}
+_SAMPLERS: dict[type, Callable[[Any], ExactSampler]] = {}
 
 
 def exact_sampler(
     kind: type[Kind],
-) -> Callable[[Callable[[Kind], Exact]], Callable[[Kind], Exact]]:
+) -> Callable[[Callable[[Kind], ExactSampler]], Callable[[Kind], ExactSampler]]:
     """Register a function as the maker of exact samplers of this class, but not of its heirs."""
 
-    def register(make: Callable[[Kind], Exact]) -> Callable[[Kind], Exact]:
+    def register(make: Callable[[Kind], ExactSampler]) -> Callable[[Kind], ExactSampler]:
         _SAMPLERS[kind] = make
         return make
 
     return register
 
 
-def registered_sampler(kind: type) -> Callable[[Any], Exact] | None:
+def registered_sampler(kind: type) -> Callable[[Any], ExactSampler] | None:
     """Return the maker that was registered for exactly this class, or None."""
     return _SAMPLERS.get(kind)

@@ -19,7 +19,7 @@ from ibukit.channels.line import MIN_LOG_FACTOR
 from ibukit.domain.alphabet import Alphabet
 from ibukit.domain.labels import aligned_counts
 from ibukit.errors import AlphabetMismatch, NoExactSampler
-from ibukit.exact import Exact
+from ibukit.exact import ExactSampler
 from ibukit.mechanisms import _matrix_entries
 from ibukit.mechanisms.base import FiniteMechanism, Mechanism
 from ibukit.mechanisms.draws import drawable
@@ -299,7 +299,7 @@ class MatrixMechanism(FiniteMechanism):
 
 
 @exact_sampler(MatrixMechanism)
-def _matrix_mechanism_sampler(mechanism: MatrixMechanism) -> Exact:
+def _matrix_mechanism_sampler(mechanism: MatrixMechanism) -> ExactSampler:
     if mechanism.efficiency is not None:
         raise NoExactSampler(
             f"{mechanism} loses reports, which is not released; take mechanism.with_null_report, which "

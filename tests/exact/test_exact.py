@@ -40,7 +40,7 @@ def test_digits_of_the_exponential_are_those_of_its_series(exponent, digits):
     [
         exact.odds(9, Fraction(0.5)),
         exact.odds(Fraction(3, 2), -Fraction(2)),
-        exact.ratio(Fraction(0.1)),
+        exact.rational(Fraction(0.1)),
         exact.distance_excess(Fraction(0.3), Fraction(1), Fraction(2), Fraction(7, 10)),
     ],
     ids=["odds", "likely", "fraction", "distance"],
@@ -56,7 +56,7 @@ def test_chances_are_what_they_are_called():
     near = {
         exact.odds(9, Fraction(0.5)): 9 / (9 + math.exp(0.5)),
         exact.odds(1, -Fraction(2)): 1 / (1 + math.exp(-2)),
-        exact.ratio(Fraction(0.1)): 0.1,
+        exact.rational(Fraction(0.1)): 0.1,
         exact.distance_excess(Fraction(0.3), Fraction(3), Fraction(4), Fraction(7, 10)): math.exp(
             -0.3 * 0.1
         ),
@@ -64,14 +64,14 @@ def test_chances_are_what_they_are_called():
     for chance, value in near.items():
         assert chance.floor(60) / 2**60 == pytest.approx(value, rel=1e-14)
     with pytest.raises(ValueError, match=r"number must be from 0 to 1"):
-        exact.ratio(Fraction(1))
+        exact.rational(Fraction(1))
 
 
 @pytest.mark.parametrize(
     "number", [Fraction(3, 2), Fraction(2**200, 3), 1 + Fraction(1, 2**80), Fraction(1)]
 )
 def test_a_logarithm_is_rounded_up(number):
-    above = exact.log_up(number)
+    above = exact.log_rounded_up(number)
     # e^-log is at most 1 / number, and one double less would be too little
     if number == 1:
         assert above == 0
@@ -92,12 +92,12 @@ COINS = {
 @pytest.mark.parametrize("digits", [1, 3])
 def test_a_coin_falls_with_its_chance(name, digits):
     number, p = COINS[name]
-    coin = exact.ratio(number)
+    coin = exact.rational(number)
     assert_law(lambda source: bool(exact.flip(coin, 1, source)[0]), {True: p, False: 1 - p}, digits)
 
 
 def test_a_coin_that_stops_after_some_digits_is_found():
-    class Short(exact.Chance):
+    class Short(exact.ExactProbability):
         def floor(self, digits):
             return super().floor(3) << digits >> 3
 
@@ -111,11 +111,11 @@ def test_a_coin_that_stops_after_some_digits_is_found():
 
 
 def test_whole_numbers_are_alike():
-    found, left = law(lambda source: int(exact.below(5, 1, source)[0]), depth=12)
+    found, left = law(lambda source: int(exact.uniform_below(5, 1, source)[0]), depth=12)
     assert len(set(found.values())) == 1
     assert sum(found.values()) + left == 1
     assert sorted(found) == [0, 1, 2, 3, 4]
-    assert exact.below(1, 3, exact.OPERATING_SYSTEM).tolist() == [0, 0, 0]
+    assert exact.uniform_below(1, 3, exact.OPERATING_SYSTEM).tolist() == [0, 0, 0]
 
 
 @pytest.mark.parametrize("exponent", [Fraction(2), Fraction(1, 2)], ids=["steps", "digits"])
@@ -131,7 +131,7 @@ def test_noise_on_both_sides():
     a = math.exp(-1.5)
     expected = {z: (1 - a) / (1 + a) * a ** abs(z) for z in range(-20, 21)}
     assert_law(
-        lambda source: int(exact.two_sided(Fraction(3, 2), 1, source)[0]),
+        lambda source: int(exact.two_sided_geometric(Fraction(3, 2), 1, source)[0]),
         expected,
         3,
         11,
@@ -142,7 +142,7 @@ def test_noise_on_both_sides():
 def test_noise_on_the_plane_has_the_law_of_its_distance():
     """By its moments: the tree of its bits is too deep."""
     epsilon, (height, width), n = 0.9, (1.0, 0.5), 40_000
-    drawn = exact.planar(
+    drawn = exact.planar_geometric(
         Fraction(epsilon), Fraction(height), Fraction(width), n, exact.OPERATING_SYSTEM
     )
     rows, cols = np.meshgrid(np.arange(-60, 61), np.arange(-120, 121), indexing="ij")
@@ -165,7 +165,7 @@ def test_noise_on_the_plane_has_the_law_of_its_distance():
 
 def test_a_table_is_drawn_as_it_is():
     matrix = np.array([[0.5, 0.25, 0.25, 0.0], [0.1, 0.2, 0.0, 0.7]])
-    table = exact.Table(matrix)
+    table = exact.RationalMatrix(matrix)
     for x, row in enumerate(matrix):
         assert sum(table.weights(x)) == 2**table.bits
         assert [weight / 2**table.bits for weight in table.weights(x)] == pytest.approx(
@@ -179,7 +179,7 @@ def test_a_table_follows_all_its_digits():
     """With few of them the tree has an end,
     and every probability is that of the weights: none is left.
     """
-    table = exact.Table(np.array([[0.3, 0.0, 0.7]]))
+    table = exact.RationalMatrix(np.array([[0.3, 0.0, 0.7]]))
     table.bits, table.weights = 6, lambda _: [19, 0, 45]
     found, left = law(lambda source: int(table.draw(np.array([0]), source)[0]), digits=4, depth=20)
     assert left == 0
@@ -188,23 +188,23 @@ def test_a_table_follows_all_its_digits():
 
 def test_tiny_entries_stay_above_0():
     matrix = np.array([[1.0, 5e-324, 1e-30], [1.0, 1e-300, 1e-30]])
-    table = exact.Table(matrix)
+    table = exact.RationalMatrix(matrix)
     assert all(all(table.weights(x)) for x in range(2))
-    assert table.level() == pytest.approx(math.log(1e-300 / 5e-324), rel=1e-12)
+    assert table.epsilon() == pytest.approx(math.log(1e-300 / 5e-324), rel=1e-12)
 
 
 def test_the_level_of_a_table():
-    table = exact.Table(np.array([[0.75, 0.25, 0.0], [0.5, 0.5, 0.0], [0.25, 0.75, 0.0]]))
-    assert table.level() == exact.log_up(Fraction(3))  # the last column is of no secret
-    assert exact.Table(np.array([[0.5, 0.5], [1.0, 0.0]])).level() == math.inf
-    per_distance = table.level_per_distance(np.array([[0.0, 1, 2], [1, 0, 1], [2, 1, 0]]))
+    table = exact.RationalMatrix(np.array([[0.75, 0.25, 0.0], [0.5, 0.5, 0.0], [0.25, 0.75, 0.0]]))
+    assert table.epsilon() == exact.log_rounded_up(Fraction(3))  # the last column is of no secret
+    assert exact.RationalMatrix(np.array([[0.5, 0.5], [1.0, 0.0]])).epsilon() == math.inf
+    per_distance = table.epsilon_per_distance(np.array([[0.0, 1, 2], [1, 0, 1], [2, 1, 0]]))
     assert math.log(2) <= per_distance < math.log(2) + 1e-12
 
 
 def test_a_table_too_large_for_its_level_is_refused(monkeypatch):
-    monkeypatch.setattr(tables, "MAX_FRACTIONS", 3)
+    monkeypatch.setattr(tables, "MAX_INTEGERS", 3)
     with pytest.raises(TooLarge, match=r"the matrix has 4 entries.* at most 3: merge"):
-        exact.Table(np.eye(2)).level()
+        exact.RationalMatrix(np.eye(2)).epsilon()
 
 
 def test_the_operating_systems_bits_fill_their_width():
@@ -238,7 +238,7 @@ def offsets_of(rates, rng):
     """
     columns = []
     for rate in rates:
-        most = min(acceptance_bounds.STEPS_COMPUTED, int(acceptance_bounds.NATS_COMPUTED / rate))
+        most = min(acceptance_bounds.MAX_STEPS, int(acceptance_bounds.MAX_NATS / rate))
         near = rng.integers(0, min(most, int(8 / rate)) + 1, 60)
         columns.append(
             np.concatenate(
@@ -251,15 +251,15 @@ def offsets_of(rates, rng):
 
 def sure(rates, sizes):
     """For each offset, whether the bounds in whole numbers hold its chance, as its digits say."""
-    low, high = acceptance_bounds.excess_bounds(rates, sizes)
+    low, high = acceptance_bounds.acceptance_bounds(rates, sizes)
     digits = []
     for i, j in sizes.tolist():
         chance = exact.distance_excess(
             Fraction(1), i * rates[0], j * rates[1], acceptance_bounds.MIN_SLOPE
         )
-        digits.append(chance.floor(acceptance_bounds.CHANCE_DIGITS))
+        digits.append(chance.floor(acceptance_bounds.PROBABILITY_DIGITS))
     digits = np.array(digits)
-    assert (high - low <= 2 * acceptance_bounds.CHANCE_SLACK).all()
+    assert (high - low <= 2 * acceptance_bounds.ROUNDING_SLACK).all()
     return (low <= digits) & (digits < high)
 
 
@@ -270,13 +270,13 @@ def test_bounds_in_whole_numbers_hold_the_chance(rates, rng):
 
 def test_bounds_that_are_too_near_are_found(rng, monkeypatch):
     sizes = offsets_of(RATES[1], rng)
-    monkeypatch.setattr(acceptance_bounds, "CHANCE_SLACK", acceptance_bounds.CHANCE_SLACK // 16)
+    monkeypatch.setattr(acceptance_bounds, "ROUNDING_SLACK", acceptance_bounds.ROUNDING_SLACK // 16)
     assert not sure(RATES[1], sizes).all()
 
 
 def test_what_is_too_large_for_64_bits_is_left_to_the_digits():
     rates = (Fraction(1), Fraction(1, 2**40))
-    low, high = acceptance_bounds.excess_bounds(
+    low, high = acceptance_bounds.acceptance_bounds(
         rates, np.array([[65, 0], [0, 2**32 + 1], [10**18, 10**18], [64, 2**32]])
     )
     assert low[:3].tolist() == [0, 0, 0]
@@ -288,11 +288,11 @@ def test_roots_and_exponentials_of_whole_numbers(rng):
     roots = np.concatenate(
         [np.arange(1, 40), 2**31 - np.arange(1, 40), rng.integers(0, 2**31, 200)]
     )
-    assert (acceptance_bounds.whole_root(roots**2) == roots).all()
-    assert (acceptance_bounds.whole_root(roots**2 - 1) == roots - 1).all()
-    assert (acceptance_bounds.whole_root(roots**2 + 2 * roots) == roots).all()
+    assert (acceptance_bounds.integer_sqrt(roots**2) == roots).all()
+    assert (acceptance_bounds.integer_sqrt(roots**2 - 1) == roots - 1).all()
+    assert (acceptance_bounds.integer_sqrt(roots**2 + 2 * roots) == roots).all()
     exponents = np.concatenate([[0, 1, 1023, 1024, 2**20, 2**30 - 1], rng.integers(0, 2**27, 100)])
-    found = acceptance_bounds.exp_table(exponents)
+    found = acceptance_bounds.exp_minus_fixed_point(exponents)
     assert found[0] == 2**31
     for exponent, number in list(zip(exponents.tolist(), found.tolist(), strict=True))[1:]:
         assert 0 <= exp_minus(Fraction(exponent, 2**24), 31) - number <= 5
@@ -312,5 +312,5 @@ def test_an_offset_is_kept_by_all_digits_of_its_chance(digits):
         ([head, more - 1], True),
         ([head, more + 1], False),
     ):
-        kept = samplers._kept(sizes, Fraction(1), rate, rate / 3, Scripted(words, digits))
+        kept = samplers._accepted(sizes, Fraction(1), rate, rate / 3, Scripted(words, digits))
         assert kept.tolist() == [expected]

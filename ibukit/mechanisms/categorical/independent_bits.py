@@ -58,10 +58,14 @@ class IndependentBits(BitReports):
         rows[np.arange(len(secrets)), secrets] = rng.random(len(secrets)) < self.p_one
         return rows
 
-    def _coins(self, own: exact.Chance, other: exact.Chance) -> exact.Exact:
+    def _coins(
+        self, own: exact.ExactProbability, other: exact.ExactProbability
+    ) -> exact.ExactSampler:
         """Sampler of bits with these exact probabilities, of which `epsilon` is the level."""
-        return exact.Exact(
-            lambda secrets, source: exact.bits(secrets, self.k, own, other, source),
+        return exact.ExactSampler(
+            lambda secrets, random_bits: exact.independent_bits(
+                secrets, self.k, own, other, random_bits
+            ),
             lambda: self.epsilon,
         )
 

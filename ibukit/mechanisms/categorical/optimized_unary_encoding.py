@@ -83,5 +83,7 @@ class OptimizedUnaryEncoding(IndependentBits):
 
 
 @exact_sampler(OptimizedUnaryEncoding)
-def _optimized_unary_encoding_sampler(mechanism: OptimizedUnaryEncoding) -> exact.Exact:
-    return mechanism._coins(exact.ratio(Fraction(1, 2)), exact.odds(1, Fraction(mechanism.epsilon)))
+def _optimized_unary_encoding_sampler(mechanism: OptimizedUnaryEncoding) -> exact.ExactSampler:
+    return mechanism._coins(
+        exact.rational(Fraction(1, 2)), exact.odds(1, Fraction(mechanism.epsilon))
+    )

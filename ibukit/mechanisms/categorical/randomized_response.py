@@ -130,9 +130,11 @@ class RandomizedResponse(FiniteMechanism):
 
 
 @exact_sampler(RandomizedResponse)
-def _randomized_response_sampler(mechanism: RandomizedResponse) -> exact.Exact:
+def _randomized_response_sampler(mechanism: RandomizedResponse) -> exact.ExactSampler:
     lie = exact.odds(mechanism.k - 1, Fraction(mechanism.epsilon))
-    return exact.Exact(
-        lambda secrets, source: exact.response(secrets, mechanism.k, lie, source),
+    return exact.ExactSampler(
+        lambda secrets, random_bits: exact.randomized_response(
+            secrets, mechanism.k, lie, random_bits
+        ),
         lambda: mechanism.epsilon,
     )

@@ -89,7 +89,7 @@ class Rappor(IndependentBits):
 
 
 @exact_sampler(Rappor)
-def _rappor_sampler(mechanism: Rappor) -> exact.Exact:
+def _rappor_sampler(mechanism: Rappor) -> exact.ExactSampler:
     # A bit is 1 with the odds e^(eps/2) if it is the secret's, and e^(-eps/2) if not.
     half = Fraction(mechanism.epsilon) / 2
     return mechanism._coins(exact.odds(1, -half), exact.odds(1, half))

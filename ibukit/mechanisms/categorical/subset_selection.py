@@ -238,12 +238,14 @@ class SubsetSelection(BitReports):
 
 
 @exact_sampler(SubsetSelection)
-def _subset_selection_sampler(mechanism: SubsetSelection) -> exact.Exact:
+def _subset_selection_sampler(mechanism: SubsetSelection) -> exact.ExactSampler:
     out = exact.odds(
         Fraction(mechanism.k - mechanism.size, mechanism.size), Fraction(mechanism.epsilon)
     )
-    return exact.Exact(
-        lambda secrets, source: exact.subsets(secrets, mechanism.k, mechanism.size, out, source),
+    return exact.ExactSampler(
+        lambda secrets, random_bits: exact.subsets(
+            secrets, mechanism.k, mechanism.size, out, random_bits
+        ),
         lambda: mechanism.epsilon,
     )
 

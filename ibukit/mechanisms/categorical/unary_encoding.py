@@ -95,8 +95,8 @@ class UnaryEncoding(BitsOfGivenProbabilities):
 
 
 @exact_sampler(UnaryEncoding)
-def _unary_encoding_sampler(mechanism: UnaryEncoding) -> exact.Exact:
+def _unary_encoding_sampler(mechanism: UnaryEncoding) -> exact.ExactSampler:
     # p and q are the fractions that their doubles are, so the level is computed from fractions.
     p, q = Fraction(mechanism.p), Fraction(mechanism.q)
-    drawn = mechanism._coins(exact.ratio(p), exact.ratio(q))
-    return drawn._replace(level=lambda: exact.log_up(p * (1 - q) / ((1 - p) * q)))
+    drawn = mechanism._coins(exact.rational(p), exact.rational(q))
+    return drawn._replace(epsilon=lambda: exact.log_rounded_up(p * (1 - q) / ((1 - p) * q)))

@@ -52,9 +52,9 @@ class GeometricNoise:
         noise = rng.geometric(self._stop, (2, len(values)))
         return values + noise[0] - noise[1]
 
-    def draw_exactly(self, secrets: NDArray[Any], source: exact.Source) -> Ints:
+    def draw_exactly(self, secrets: NDArray[Any], random_bits: exact.RandomBits) -> Ints:
         """Draw one noisy value for each secret (a code), without roundings."""
-        noise = exact.two_sided(Fraction(self.epsilon), len(secrets), source)
+        noise = exact.two_sided_geometric(Fraction(self.epsilon), len(secrets), random_bits)
         return self.line.labels_of(secrets) + noise
 
     def truncate(self, values: Ints) -> Ints:

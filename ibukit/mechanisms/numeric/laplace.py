@@ -14,7 +14,7 @@ from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
 from ibukit.domain.alphabet import Line
-from ibukit.exact import Exact
+from ibukit.exact import ExactSampler
 from ibukit.mechanisms.base import FiniteMechanism
 from ibukit.mechanisms.epsilon_range import check_epsilon
 from ibukit.mechanisms.exact_samplers import exact_sampler
@@ -153,7 +153,7 @@ class LinearLaplace(FiniteMechanism):
 
 
 @exact_sampler(LinearLaplace)
-def _linear_laplace_sampler(mechanism: LinearLaplace) -> Exact:
-    return Exact(
+def _linear_laplace_sampler(mechanism: LinearLaplace) -> ExactSampler:
+    return ExactSampler(
         LineLattice(mechanism.alphabet, mechanism.epsilon).codes, lambda: mechanism.epsilon
     )

@@ -161,5 +161,5 @@ class LinearGeometric(Mechanism):
 
 
 @exact_sampler(LinearGeometric)
-def _linear_geometric_sampler(mechanism: LinearGeometric) -> exact.Exact:
-    return exact.Exact(mechanism._noise.draw_exactly, lambda: mechanism.epsilon)
+def _linear_geometric_sampler(mechanism: LinearGeometric) -> exact.ExactSampler:
+    return exact.ExactSampler(mechanism._noise.draw_exactly, lambda: mechanism.epsilon)

@@ -136,9 +136,9 @@ class TruncatedGeometric(FiniteMechanism):
 
 
 @exact_sampler(TruncatedGeometric)
-def _truncated_geometric_sampler(mechanism: TruncatedGeometric) -> exact.Exact:
+def _truncated_geometric_sampler(mechanism: TruncatedGeometric) -> exact.ExactSampler:
     noise = mechanism._noise
-    return exact.Exact(
-        lambda secrets, source: noise.truncate(noise.draw_exactly(secrets, source)),
+    return exact.ExactSampler(
+        lambda secrets, random_bits: noise.truncate(noise.draw_exactly(secrets, random_bits)),
         lambda: mechanism.epsilon,
     )

@@ -52,8 +52,10 @@ class LatticeAxis(NamedTuple):
         each = math.ceil(length * STEPS_PER_SCALE) | 1
         if length / each < MIN_NATS_PER_STEP or cells * length * STEPS_PER_SCALE > MAX_STEPS:
             raise NoExactSampler(
-                f"epsilon times the distance of neighbours, {epsilon:g} times {side:g}, must be from 2^-50 to 2^41 / "
-                f"{cells}, of so many cells in a row: noise without roundings is drawn in steps of 64-bit whole numbers"
+                f"epsilon times the distance of neighbours, {epsilon:g} times {side:g}, must be "
+                "from 2^-50 to 2^41 / "
+                f"{cells}, of so many cells in a row: noise without roundings is drawn in steps of "
+                "64-bit whole numbers"
             )
         return cls(cells, each, length / each)
 
@@ -77,17 +79,19 @@ class LineLattice:
         self.line = line
         self.steps = LatticeAxis.of(epsilon, 1.0, len(line))
 
-    def draw(self, secrets: NDArray[Any], source: exact.Source) -> Ints:
+    def draw(self, secrets: NDArray[Any], random_bits: exact.RandomBits) -> Ints:
         """Places in steps from the first element, shape (n,)."""
-        return self.steps.centre(secrets) + exact.two_sided(self.steps.nats, len(secrets), source)
+        return self.steps.centre(secrets) + exact.two_sided_geometric(
+            self.steps.nats, len(secrets), random_bits
+        )
 
-    def codes(self, secrets: NDArray[Any], source: exact.Source) -> Ints:
+    def codes(self, secrets: NDArray[Any], random_bits: exact.RandomBits) -> Ints:
         """Codes of the nearest elements."""
-        return self.steps.nearest(self.draw(secrets, source))
+        return self.steps.nearest(self.draw(secrets, random_bits))
 
-    def points(self, secrets: NDArray[Any], source: exact.Source) -> Floats:
+    def points(self, secrets: NDArray[Any], random_bits: exact.RandomBits) -> Floats:
         """Real numbers: places on the lattice, each rounded to a double."""
-        return self.line.first + self.steps.in_cells(self.draw(secrets, source))
+        return self.line.first + self.steps.in_cells(self.draw(secrets, random_bits))
 
 
 class PlaneLattice:
@@ -99,21 +103,23 @@ class PlaneLattice:
         self.north = LatticeAxis.of(epsilon, height, grid.n_rows)
         self.east = LatticeAxis.of(epsilon, width, grid.n_cols)
 
-    def draw(self, secrets: NDArray[Any], source: exact.Source) -> Ints:
+    def draw(self, secrets: NDArray[Any], random_bits: exact.RandomBits) -> Ints:
         """Places (north, east) in steps from the centre of the south-west cell, shape (n, 2)."""
         row, col = np.divmod(secrets, self.grid.n_cols)
         centres = np.column_stack([self.north.centre(row), self.east.centre(col)])
-        noise = exact.planar(Fraction(1), self.north.nats, self.east.nats, len(secrets), source)
+        noise = exact.planar_geometric(
+            Fraction(1), self.north.nats, self.east.nats, len(secrets), random_bits
+        )
         return centres + noise
 
-    def codes(self, secrets: NDArray[Any], source: exact.Source) -> Ints:
+    def codes(self, secrets: NDArray[Any], random_bits: exact.RandomBits) -> Ints:
         """Codes of the nearest cells."""
-        north, east = self.draw(secrets, source).T
+        north, east = self.draw(secrets, random_bits).T
         return self.north.nearest(north) * self.grid.n_cols + self.east.nearest(east)
 
-    def points(self, secrets: NDArray[Any], source: exact.Source) -> Floats:
+    def points(self, secrets: NDArray[Any], random_bits: exact.RandomBits) -> Floats:
         """(x, y) from the south-west corner: places on the lattice, each coordinate rounded to a double."""
-        north, east = self.draw(secrets, source).T
+        north, east = self.draw(secrets, random_bits).T
         height, width = self.grid.cell_shape
         return np.column_stack(
             [(self.east.in_cells(east) + 0.5) * width, (self.north.in_cells(north) + 0.5) * height]

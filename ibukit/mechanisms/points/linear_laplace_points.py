@@ -15,7 +15,7 @@ from ibukit._ground.arguments import Floats
 from ibukit._ground.typing import override
 from ibukit.channels.points import SlopeChannel
 from ibukit.domain.alphabet import Line
-from ibukit.exact import Exact
+from ibukit.exact import ExactSampler
 from ibukit.mechanisms.exact_samplers import exact_sampler
 from ibukit.mechanisms.numeric.line_alphabet import as_line
 from ibukit.mechanisms.points.lattice import LineLattice
@@ -127,7 +127,7 @@ class LinearLaplacePoints(PointReports):
 
 
 @exact_sampler(LinearLaplacePoints)
-def _linear_laplace_points_sampler(mechanism: LinearLaplacePoints) -> Exact:
-    return Exact(
+def _linear_laplace_points_sampler(mechanism: LinearLaplacePoints) -> ExactSampler:
+    return ExactSampler(
         LineLattice(mechanism.alphabet, mechanism.epsilon).points, lambda: mechanism.epsilon
     )

@@ -14,7 +14,7 @@ from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit._ground.typing import override
 from ibukit.domain.grid import Grid
-from ibukit.exact import Exact
+from ibukit.exact import ExactSampler
 from ibukit.mechanisms.exact_samplers import exact_sampler
 from ibukit.mechanisms.points.coordinates import centres, distances, nearest_distance
 from ibukit.mechanisms.points.lattice import PlaneLattice
@@ -123,7 +123,7 @@ class PlanarLaplacePoints(PointReports):
 
 
 @exact_sampler(PlanarLaplacePoints)
-def _planar_laplace_points_sampler(mechanism: PlanarLaplacePoints) -> Exact:
-    return Exact(
+def _planar_laplace_points_sampler(mechanism: PlanarLaplacePoints) -> ExactSampler:
+    return ExactSampler(
         PlaneLattice(mechanism.alphabet, mechanism.epsilon).points, lambda: mechanism.epsilon
     )

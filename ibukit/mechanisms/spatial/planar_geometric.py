@@ -207,12 +207,14 @@ class PlanarGeometric(Mechanism):
         cells = seen - (north - 1, east - 1) + self.alphabet.first
         return Tally((make_tally_part(self, cells, reports[tuple(seen.T)]),))
 
-    def _noisy(self, secrets: NDArray[Any], source: exact.Source) -> Ints:
+    def _noisy(self, secrets: NDArray[Any], random_bits: exact.RandomBits) -> Ints:
         height, width = map(Fraction, self.alphabet.cell_shape)
-        offsets = exact.planar(Fraction(self.epsilon), height, width, len(secrets), source)
+        offsets = exact.planar_geometric(
+            Fraction(self.epsilon), height, width, len(secrets), random_bits
+        )
         return self.alphabet.labels_of(secrets) + offsets
 
 
 @exact_sampler(PlanarGeometric)
-def _planar_geometric_sampler(mechanism: PlanarGeometric) -> exact.Exact:
-    return exact.Exact(mechanism._noisy, lambda: mechanism.epsilon)
+def _planar_geometric_sampler(mechanism: PlanarGeometric) -> exact.ExactSampler:
+    return exact.ExactSampler(mechanism._noisy, lambda: mechanism.epsilon)

@@ -155,7 +155,7 @@ class PlanarLaplace(RemappedNoise):
 
 
 @exact_sampler(PlanarLaplace)
-def _planar_laplace_sampler(mechanism: PlanarLaplace) -> exact.Exact:
-    return exact.Exact(
+def _planar_laplace_sampler(mechanism: PlanarLaplace) -> exact.ExactSampler:
+    return exact.ExactSampler(
         PlaneLattice(mechanism.alphabet, mechanism.epsilon).codes, lambda: mechanism.epsilon
     )

@@ -80,9 +80,9 @@ class TruncatedPlanarGeometric(RemappedNoise):
 
 
 @exact_sampler(TruncatedPlanarGeometric)
-def _truncated_planar_geometric_sampler(mechanism: TruncatedPlanarGeometric) -> exact.Exact:
+def _truncated_planar_geometric_sampler(mechanism: TruncatedPlanarGeometric) -> exact.ExactSampler:
     noisy = PlanarGeometric(mechanism.alphabet, mechanism.epsilon)._noisy
-    return exact.Exact(
-        lambda secrets, source: nearest_cell(mechanism.alphabet, noisy(secrets, source)),
+    return exact.ExactSampler(
+        lambda secrets, random_bits: nearest_cell(mechanism.alphabet, noisy(secrets, random_bits)),
         lambda: mechanism.epsilon,
     )
