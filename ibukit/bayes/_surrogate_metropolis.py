@@ -21,7 +21,7 @@ from ibukit.bayes._gibbs_kernels import surrogate_walk
 from ibukit.channels import facts
 from ibukit.estimate import ConvergenceError
 from ibukit.estimators.maximum_likelihood import mle
-from ibukit.solvers.bits import ROWS_A_SECRET, Rows
+from ibukit.solvers.bits import ROWS_A_SECRET, BitReports
 from ibukit.tally.tally import Tally, TallyPart
 
 # the matrix of the parabola is dense
@@ -102,5 +102,5 @@ def _hessian(part: TallyPart, theta: Floats) -> Floats:
     k = len(theta)
     if (bits := facts.as_bits(part.channel)) is not None:
         thinned = max(1, len(part.counts) // (4 * ROWS_A_SECRET * k))
-        return Rows(bits, part.counts).hessian(theta, thinned)
+        return BitReports(bits, part.counts).hessian(theta, thinned)
     return part.channel.gram(part.counts / part.channel.forward(theta) ** 2)

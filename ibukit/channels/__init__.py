@@ -4,10 +4,10 @@ from ibukit.channels.base import Channel as Channel
 from ibukit.channels.base import Score as Score
 from ibukit.channels.bits import BitChannel as BitChannel
 from ibukit.channels.dense import DenseChannel as DenseChannel
-from ibukit.channels.dense import WrittenChannel as WrittenChannel
+from ibukit.channels.dense import RowMajorChannel as RowMajorChannel
 from ibukit.channels.hadamard import HadamardChannel as HadamardChannel
 from ibukit.channels.line import LineChannel as LineChannel
-from ibukit.channels.lookup import LevelChannel as LevelChannel
+from ibukit.channels.lookup import LookupChannel as LookupChannel
 from ibukit.channels.plane import PlaneChannel as PlaneChannel
 from ibukit.channels.response import ResponseChannel as ResponseChannel
 from ibukit.channels.stacked import StackedChannel as StackedChannel

@@ -170,11 +170,11 @@ class Channel(ABC):
 
     def take(self, reports: slice | Ints) -> Channel:
         """The channel of some of the reports, by their places."""
-        return TakenChannel(self, np.arange(self.size)[reports])
+        return SubsetChannel(self, np.arange(self.size)[reports])
 
     def with_one_more(self, row: Floats) -> Channel:
         """The same with one more secret, the last, whose entries are `row`, shape (s,)."""
-        return JoinedChannel(self, row)
+        return AugmentedChannel(self, row)
 
 
 SHORTCUTS = frozenset(
@@ -193,7 +193,7 @@ SHORTCUTS = frozenset(
 
 
 @dataclass(frozen=True, eq=False)
-class TakenChannel(Channel):
+class SubsetChannel(Channel):
     """Some of another channel's reports."""
 
     whole: Channel
@@ -247,7 +247,7 @@ class ScaledChannel(Channel):
 
 
 @dataclass(frozen=True, eq=False)
-class JoinedChannel(Channel):
+class AugmentedChannel(Channel):
     """Another channel with one more secret."""
 
     first: Channel
@@ -272,7 +272,7 @@ class JoinedChannel(Channel):
         return np.append(self.first.adjoint(w), self.row @ w)
 
 
-def sum_of(scores: Iterable[Score]) -> Score:
+def sum_scores(scores: Iterable[Score]) -> Score:
     """The score of all reports from those of some each."""
     each = list(scores)
     total = np.sum([score.g for score in each], axis=0)

@@ -11,7 +11,7 @@ from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.threads import in_order
 from ibukit._ground.typing import override
 from ibukit.channels import _bit_kernels
-from ibukit.channels.base import Channel, Score, slices_of, sum_of
+from ibukit.channels.base import Channel, Score, slices_of, sum_scores
 
 # rows that are worth handing to a thread; and how many bytes of rows there must be for one of
 # these, so that a handful of vectors as long as a stretch are less than all rows
@@ -58,7 +58,7 @@ class BitChannel(Channel):
         return len(self.packed)
 
     @property
-    def rows_at_once(self) -> int:
+    def min_rows_per_slice(self) -> int:
         """Rows of a stretch, at least, where a pass over all of them is cut."""
         return min(ROWS_FOR_A_THREAD, self.packed.nbytes // BYTES_FOR_A_ROW)
 
@@ -94,8 +94,8 @@ class BitChannel(Channel):
     @override
     def score(self, theta: Floats, counts: Floats | Ints) -> Score:
         score = Channel.score
-        stretches = slices_of(self.size, self.rows_at_once)
-        return sum_of(
+        stretches = slices_of(self.size, self.min_rows_per_slice)
+        return sum_scores(
             in_order(
                 lambda rows: score(self.take(rows), theta, counts[rows]),
                 stretches,

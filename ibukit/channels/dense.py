@@ -12,7 +12,7 @@ from scipy.linalg.blas import dsyrk
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
 from ibukit.channels._score_kernels import score_written
-from ibukit.channels.base import Channel, Score, slices_of, sum_of
+from ibukit.channels.base import Channel, Score, slices_of, sum_scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +86,7 @@ def lower_gram(columns: Floats, weights: Floats) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class WrittenChannel(Channel):
+class RowMajorChannel(Channel):
     r"""The numbers of many reports, written out report by report.
 
     :math:`M_{xz}` = numbers_zx, as in a `DenseChannel`, for continuous reports, of which there may
@@ -101,7 +101,7 @@ class WrittenChannel(Channel):
     Examples
     --------
     >>> import numpy as np
-    >>> WrittenChannel(np.array([[0.9, 0.3], [0.1, 0.7]])).forward(np.array([0.5, 0.5]))
+    >>> RowMajorChannel(np.array([[0.9, 0.3], [0.1, 0.7]])).forward(np.array([0.5, 0.5]))
     array([0.6, 0.4])
     """
 
@@ -127,7 +127,7 @@ class WrittenChannel(Channel):
 
     @override
     def score(self, theta: Floats, counts: Floats | Ints) -> Score:
-        return sum_of(self._score_of(some, theta, counts) for some in slices_of(self.size))
+        return sum_scores(self._score_of(some, theta, counts) for some in slices_of(self.size))
 
     def _score_of(self, some: slice, theta: Floats, counts: Floats | Ints) -> Score:
         mine = np.ascontiguousarray(counts[some], dtype=np.float64)
@@ -152,13 +152,13 @@ class WrittenChannel(Channel):
             total += lower_gram(self.numbers[some].T, weights[some])
 
     @override
-    def unit_columns(self) -> WrittenChannel:
-        return WrittenChannel(self.numbers / self.numbers.max(axis=1, keepdims=True))
+    def unit_columns(self) -> RowMajorChannel:
+        return RowMajorChannel(self.numbers / self.numbers.max(axis=1, keepdims=True))
 
     @override
-    def scaled(self, factor: Floats) -> WrittenChannel:
-        return WrittenChannel(self.numbers * factor[:, None])
+    def scaled(self, factor: Floats) -> RowMajorChannel:
+        return RowMajorChannel(self.numbers * factor[:, None])
 
     @override
-    def take(self, reports: slice | Ints) -> WrittenChannel:
-        return WrittenChannel(self.numbers[reports])
+    def take(self, reports: slice | Ints) -> RowMajorChannel:
+        return RowMajorChannel(self.numbers[reports])

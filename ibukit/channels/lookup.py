@@ -12,19 +12,19 @@ from numpy.typing import NDArray
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
 from ibukit.channels import _bit_kernels
-from ibukit.channels.base import Channel, Score, slices_of, sum_of
+from ibukit.channels.base import Channel, Score, slices_of, sum_scores
 from ibukit.channels.dense import lower_gram
 
 # what a byte can tell apart
 MAX_LEVELS = 256
 
 
-def levels_in_a_byte(many: int) -> int:
+def levels_per_byte(many: int) -> int:
     """How many levels, each one of `many`, fit into a byte: 5 of three, 3 of five or six, 1 from seventeen on.
 
     Examples
     --------
-    >>> [levels_in_a_byte(many) for many in (1, 2, 3, 6, 16, 17, 256)]
+    >>> [levels_per_byte(many) for many in (1, 2, 3, 6, 16, 17, 256)]
     [8, 8, 5, 3, 2, 1, 1]
     """
     found = 8
@@ -44,7 +44,7 @@ def pack_levels(levels: NDArray[Any], many: int) -> NDArray[np.uint8]:
     >>> pack_levels(np.array([[0, 1, 2, 3]]), many=6)
     array([[  8, 108]], dtype=uint8)
     """
-    each = levels_in_a_byte(many)
+    each = levels_per_byte(many)
     s, k = levels.shape
     packed = np.zeros((s, -(-k // each)), dtype=np.uint8)
     for i in range(each):
@@ -56,7 +56,7 @@ def pack_levels(levels: NDArray[Any], many: int) -> NDArray[np.uint8]:
 
 
 @dataclass(frozen=True, eq=False)
-class LevelChannel(Channel):
+class LookupChannel(Channel):
     """Entries out of a short table, packed, one look-up a byte.
 
     :math:`M_{xz}` = scale_z table[level_zx]. With three to six different entries a report takes k/3
@@ -66,7 +66,7 @@ class LevelChannel(Channel):
     ----------
     k : int
         Number of secrets.
-    packed : ndarray of uint8, shape (s, ceil(k / levels_in_a_byte(len(table))))
+    packed : ndarray of uint8, shape (s, ceil(k / levels_per_byte(len(table))))
         Place of each entry in the table, as `pack_levels` writes them.
     table : ndarray, shape (at most 256,)
         The different entries, up to the report's scale.
@@ -77,7 +77,7 @@ class LevelChannel(Channel):
     --------
     >>> import numpy as np
     >>> packed = pack_levels(np.array([[0, 1], [2, 0]]), many=3)
-    >>> LevelChannel(2, packed, np.array([0.1, 0.2, 0.4]), np.ones(2)).forward(np.array([0.5, 0.5]))
+    >>> LookupChannel(2, packed, np.array([0.1, 0.2, 0.4]), np.ones(2)).forward(np.array([0.5, 0.5]))
     array([0.15, 0.25])
     """
 
@@ -94,7 +94,7 @@ class LevelChannel(Channel):
     @property
     def each(self) -> int:
         """Levels in a byte."""
-        return levels_in_a_byte(len(self.table))
+        return levels_per_byte(len(self.table))
 
     @cached_property
     def _entries(self) -> Floats:
@@ -121,7 +121,7 @@ class LevelChannel(Channel):
 
     @override
     def score(self, theta: Floats, counts: Floats | Ints) -> Score:
-        return sum_of(
+        return sum_scores(
             Channel.score(self.take(rows), theta, counts[rows]) for rows in slices_of(self.size)
         )
 
@@ -141,16 +141,16 @@ class LevelChannel(Channel):
             total += lower_gram(piece._written().T, weights[some] * piece.scale**2)
 
     @override
-    def unit_columns(self) -> LevelChannel:
+    def unit_columns(self) -> LookupChannel:
         largest = np.concatenate(
             [self.take(some)._written().max(axis=1) for some in slices_of(self.size)]
         )
         return replace(self, scale=1 / largest)
 
     @override
-    def scaled(self, factor: Floats) -> LevelChannel:
+    def scaled(self, factor: Floats) -> LookupChannel:
         return replace(self, scale=self.scale * factor)
 
     @override
-    def take(self, reports: slice | Ints) -> LevelChannel:
+    def take(self, reports: slice | Ints) -> LookupChannel:
         return replace(self, packed=self.packed[reports], scale=self.scale[reports])

@@ -13,7 +13,7 @@ import numpy as np
 
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
-from ibukit.channels.base import Channel, Score, sum_of
+from ibukit.channels.base import Channel, Score, sum_scores
 from ibukit.errors import TooLarge
 
 # results that are folded at once; what is folded with what depends on the partitions alone
@@ -130,7 +130,7 @@ class PartitionedChannel(Channel):
 
     @override
     def score(self, theta: Floats, counts: Floats | Ints) -> Score:
-        found: Score = self.total(_score, theta, counts, sum_of)
+        found: Score = self.total(_score, theta, counts, sum_scores)
         return found
 
     @override

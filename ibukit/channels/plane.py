@@ -16,7 +16,7 @@ from ibukit.channels import _plane_kernels, offset_masses
 from ibukit.channels.base import Channel, Score
 from ibukit.channels.fourier import gram
 from ibukit.channels.fourier.convolution import Convolutions, Job
-from ibukit.channels.fourier.padded_transforms import Padded
+from ibukit.channels.fourier.padded_transforms import PaddedGrid
 from ibukit.domain.grid import Grid
 
 DENSE_ENTRIES = 2**22  # 32 MB: up to here a dense channel is as fast, and exact to the last digit
@@ -309,7 +309,7 @@ class PlaneChannel(Channel):
     @cached_property
     def _convolutions(self) -> Convolutions:
         return Convolutions.of(
-            Padded(self.shape, self._lengths), self._tables, self.kinds, self.cells
+            PaddedGrid(self.shape, self._lengths), self._tables, self.kinds, self.cells
         )
 
     @property

@@ -10,7 +10,7 @@ import numpy as np
 
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
-from ibukit.channels.base import Channel, Score, sum_of
+from ibukit.channels.base import Channel, Score, sum_scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ class StackedChannel(Channel):
 
     @override
     def score(self, theta: Floats, counts: Floats | Ints) -> Score:
-        return sum_of(channel.score(theta, own) for channel, own in self._with(counts))
+        return sum_scores(channel.score(theta, own) for channel, own in self._with(counts))
 
     @override
     def rows(self, secrets: Ints) -> Floats:

@@ -14,7 +14,7 @@ from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
 from ibukit.channels import DenseChannel
 from ibukit.channels.dense import lower_gram
-from ibukit.solvers.interior_point_model import Curved, Model, Point, System
+from ibukit.solvers.interior_point_model import Model, Point, QuadraticTerm, System
 
 Solver = Callable[[Floats], Floats]
 
@@ -50,11 +50,11 @@ class NormalEquations(Model):
         return cross_over(self, q, theta, s, tol)
 
     @override
-    def system(self, point: Point, curved: Curved, shrink: bool) -> System | None:
+    def system(self, point: Point, curved: QuadraticTerm, shrink: bool) -> System | None:
         solve = self.factor(point.lam / point.nu, point.s / point.theta, curved, shrink)
         return None if solve is None else lambda r, near, centring: solve(r)
 
-    def factor(self, w: Floats, d: Floats, curved: Curved, shrink: bool) -> Solver | None:
+    def factor(self, w: Floats, d: Floats, curved: QuadraticTerm, shrink: bool) -> Solver | None:
         """A solver of (M diag(w) M^T + H + diag(d)) x = r by Cholesky; None if it fails even with a ridge of 1e-7."""
         own = (
             self.diagonal(w)
@@ -82,7 +82,7 @@ class NormalEquations(Model):
 
         return solve
 
-    def _normal(self, w: Floats, d: Floats, curved: Curved, rows: Ints | None) -> Floats:
+    def _normal(self, w: Floats, d: Floats, curved: QuadraticTerm, rows: Ints | None) -> Floats:
         normal = self.gram(w, rows)
         if curved.hessian is not None:
             normal = normal + (
@@ -93,7 +93,7 @@ class NormalEquations(Model):
 
 
 @dataclass(frozen=True, eq=False)
-class Dense(NormalEquations):
+class DenseModel(NormalEquations):
     """A matrix, shape (k, s)."""
 
     matrix: Floats
@@ -123,11 +123,11 @@ class Dense(NormalEquations):
         return lower_gram(self.matrix if rows is None else self.matrix[rows], w)
 
     @override
-    def accurate(self) -> Dense:
-        return Dense(self.matrix, by_reports=self.k > MAX_SECRETS_SQUARED)
+    def accurate(self) -> DenseModel:
+        return DenseModel(self.matrix, by_reports=self.k > MAX_SECRETS_SQUARED)
 
     @override
-    def factor(self, w: Floats, d: Floats, curved: Curved, shrink: bool) -> Solver | None:
+    def factor(self, w: Floats, d: Floats, curved: QuadraticTerm, shrink: bool) -> Solver | None:
         if curved.present or not self.by_reports or self.matrix.shape[1] > 0.7 * self.k:
             return super().factor(w, d, curved, shrink)
         by_reports = cholesky(lambda: self._normal_of_reports(w, d))

@@ -23,14 +23,14 @@ from scipy.optimize import nnls
 from ibukit._ground.arguments import Floats, Ints, frozen
 from ibukit._ground.threads import in_order
 from ibukit._ground.typing import override
-from ibukit.channels import BitChannel, Channel, LevelChannel, WrittenChannel
+from ibukit.channels import BitChannel, Channel, LookupChannel, RowMajorChannel
 from ibukit.channels.base import slices_of
 from ibukit.channels.partitioned import PartitionedChannel, spread, sum_arrays
 from ibukit.solvers.dense.product import Singles, lower_product
 from ibukit.solvers.em import evaluate, updates_of
 from ibukit.solvers.interior_point import path
-from ibukit.solvers.interior_point_model import Curved
-from ibukit.solvers.pooled import Pooled
+from ibukit.solvers.interior_point_model import QuadraticTerm
+from ibukit.solvers.pooled import PooledModel
 
 Bits = NDArray[np.uint8]
 
@@ -97,10 +97,10 @@ class Reports:
 
 
 @dataclass(frozen=True, eq=False)
-class Written(Reports):
+class DenseReports(Reports):
     """Reports whose entries are quickly written out in single precision."""
 
-    channel: LevelChannel | WrittenChannel
+    channel: LookupChannel | RowMajorChannel
 
     @override
     def hessian(self, theta: Floats, thinned: int) -> Floats:
@@ -120,7 +120,7 @@ class Written(Reports):
 
 
 @dataclass(frozen=True, eq=False)
-class Rows(Reports):
+class BitReports(Reports):
     """The seen rows of one unary encoding."""
 
     channel: BitChannel
@@ -132,7 +132,7 @@ class Rows(Reports):
             return evaluate(updates_of(self.channel.take(stretch), q), theta, len(q))[1]
 
         g = np.zeros(self.channel.k)
-        stretches = slices_of(len(self.counts), self.channel.rows_at_once)
+        stretches = slices_of(len(self.counts), self.channel.min_rows_per_slice)
         for share in in_order(of, stretches, self.channel.worth_sharing):
             g += share
         return g
@@ -214,7 +214,7 @@ def _pairs_of_many(bits: BitChannel, w: Floats) -> tuple[Singles, float]:
 
 
 @dataclass(frozen=True, eq=False)
-class Elsewhere(Reports):
+class PartitionedReports(Reports):
     """Reports that lie in partitions: what is summed over them is computed where they are."""
 
     channel: PartitionedChannel
@@ -236,16 +236,16 @@ def _hessian_there(thinned: int, channel: Channel, theta: Floats, weights: Float
 def many(channel: Channel, counts: Floats | Ints, total: float = 1.0) -> Reports:
     """The reports of a channel in the form that suits them."""
     if isinstance(channel, PartitionedChannel):
-        return Elsewhere(channel, counts, total)
+        return PartitionedReports(channel, counts, total)
     if isinstance(channel, BitChannel):
-        return Rows(channel, counts, total)
-    if isinstance(channel, (LevelChannel, WrittenChannel)):
-        return Written(channel, counts, total)
+        return BitReports(channel, counts, total)
+    if isinstance(channel, (LookupChannel, RowMajorChannel)):
+        return DenseReports(channel, counts, total)
     return Reports(channel, counts, total)
 
 
 def maximise(
-    bits: Sequence[Reports], others: Pooled, q_others: Floats, tol: float
+    bits: Sequence[Reports], others: PooledModel, q_others: Floats, tol: float
 ) -> tuple[Floats, int]:
     """The maximiser over the simplex and the number of passes over the rows, rounded up.
 
@@ -296,7 +296,7 @@ def _climb(problem: _Problem, tol: float, theta: Floats | None = None) -> tuple[
 @dataclass(frozen=True, eq=False)
 class _Problem:
     bits: Sequence[Reports]
-    others: Pooled
+    others: PooledModel
     q_others: Floats
 
     def gradient(self, theta: Floats) -> Floats:
@@ -344,7 +344,7 @@ class _Problem:
             found = _least_squares(hessian, 1 - g - hessian @ theta)
             if found is not None:
                 return found
-        curved = Curved(hessian, 1 - (g - self.gradient_of_others(theta)) - hessian @ theta)
+        curved = QuadraticTerm(hessian, 1 - (g - self.gradient_of_others(theta)) - hessian @ theta)
         k = self.others.k
         start = np.maximum(theta, 1e-3 / k)
         point = None

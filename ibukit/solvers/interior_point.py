@@ -22,10 +22,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ibukit._ground.arguments import Floats
-from ibukit.solvers._normal_equations import Dense
+from ibukit.solvers._normal_equations import DenseModel
 from ibukit.solvers.dense import least_squares_steps
 from ibukit.solvers.dense.central_path import MIN_COORDINATE, DensePath
-from ibukit.solvers.interior_point_model import Curved, Model, Point, System
+from ibukit.solvers.interior_point_model import Model, Point, QuadraticTerm, System
 
 # a tolerance above which a matrix is not worth the way to the exact zeros, which takes as long as
 # some steps
@@ -80,9 +80,9 @@ def maximise(matrix: Floats, q: Floats, tol: float) -> tuple[Floats, int]:
     )  # a factor of a report changes neither theta nor g
     largest = np.maximum.reduce(scaled, axis=1)
     if largest[largest.argmin()] > 0:
-        return _maximise_dense(Dense(np.ascontiguousarray(scaled)), q, tol)
+        return _maximise_dense(DenseModel(np.ascontiguousarray(scaled)), q, tol)
     live = largest > 0  # the others explain nothing that was seen
-    found, steps = _maximise_dense(Dense(np.ascontiguousarray(scaled[live])), q, tol)
+    found, steps = _maximise_dense(DenseModel(np.ascontiguousarray(scaled[live])), q, tol)
     theta = np.zeros(len(matrix))
     theta[live] = found
     return theta, steps
@@ -91,11 +91,11 @@ def maximise(matrix: Floats, q: Floats, tol: float) -> tuple[Floats, int]:
 def from_support(matrix: Floats, q: Floats, theta: Floats, tol: float) -> Floats | None:
     """The same maximiser by Newton's steps from a point that has mass where it has; None where they do not reach it."""
     scaled = matrix / matrix.max(axis=0)
-    excess, found = Dense(scaled).cross_over(q, theta, np.where(theta > 0, 0.0, 1.0), tol)
+    excess, found = DenseModel(scaled).cross_over(q, theta, np.where(theta > 0, 0.0, 1.0), tol)
     return found if excess <= tol else None
 
 
-def _maximise_dense(model: Dense, q: Floats, tol: float) -> tuple[Floats, int]:
+def _maximise_dense(model: DenseModel, q: Floats, tol: float) -> tuple[Floats, int]:
     few = least_squares_steps.maximise(model.matrix, q, tol)
     if few is not None:
         return few
@@ -166,7 +166,9 @@ def _one_try(model: Model, q: Floats, tol: float, settings: Settings) -> tuple[C
 
 
 @np.errstate(divide="ignore", over="ignore", invalid="ignore")
-def _dense_try(model: Dense, q: Floats, tol: float, settings: Settings) -> tuple[Certified, int]:
+def _dense_try(
+    model: DenseModel, q: Floats, tol: float, settings: Settings
+) -> tuple[Certified, int]:
     """The same on a matrix, in fewer calls; where little is asked, zeros are what can be cut off."""
     path = DensePath(model.matrix, q, settings.em_steps, settings.uniform_share)
     best, at_goal = (np.inf, path.theta), None
@@ -207,7 +209,7 @@ def _dense_try(model: Dense, q: Floats, tol: float, settings: Settings) -> tuple
             return at_goal or (best, path.steps)
 
 
-def _trimmed(model: Dense, q: Floats, path: DensePath) -> Certified:
+def _trimmed(model: DenseModel, q: Floats, path: DensePath) -> Certified:
     """Without what the path is driving to zero."""
     theta = np.where(path.theta > path.s, path.theta, 0.0)
     total = theta.sum()
@@ -228,7 +230,7 @@ def em_start(model: Model, q: Floats, settings: Settings) -> Floats:
 
 
 def path(
-    model: Model, q: Floats, start: Floats, careful: bool, curved: Curved | None = None
+    model: Model, q: Floats, start: Floats, careful: bool, curved: QuadraticTerm | None = None
 ) -> Iterator[Point]:
     """Follow the central path from `start` (positive), one Newton step for each point; ends where none can be solved.
 
@@ -236,7 +238,7 @@ def path(
     that s = c + H theta - M lam; its residual is carried because theta and s move by different
     lengths.
     """
-    curved = curved or Curved.none()
+    curved = curved or QuadraticTerm.none()
     point: Point | None = _first(model, q, start, curved)
     del start
     for step in range(10**6):
@@ -249,7 +251,7 @@ def path(
         del system
 
 
-def _first(model: Model, q: Floats, theta: Floats, curved: Curved) -> Point:
+def _first(model: Model, q: Floats, theta: Floats, curved: QuadraticTerm) -> Point:
     nu = model.forward(theta)
     lam = q / nu
     upper = np.maximum(
@@ -271,7 +273,7 @@ class Direction(NamedTuple):
 
 
 def _step(
-    model: Model, q: Floats, point: Point, curved: Curved, system: System, careful: bool
+    model: Model, q: Floats, point: Point, curved: QuadraticTerm, system: System, careful: bool
 ) -> Point | None:
     """One predictor and corrector; None where numbers give out."""
     theta, s, lam, nu, mu = point.theta, point.s, point.lam, point.nu, point.mu

@@ -18,14 +18,14 @@ System = Callable[[Floats, Floats | None, float], Floats]
 
 
 @dataclass(frozen=True)
-class Curved:
+class QuadraticTerm:
     """The quadratic part 1/2 theta H theta + (c - 1) . theta of an objective; absent for a plain likelihood."""
 
     hessian: Floats | None
     c: Floats
 
     @classmethod
-    def none(cls) -> Curved:
+    def none(cls) -> QuadraticTerm:
         """No quadratic part; c is 1 everywhere."""
         return cls(None, np.ones(1))
 
@@ -80,7 +80,7 @@ class Model(ABC):
         return self.channel.rows(which)
 
     @abstractmethod
-    def system(self, point: Point, curved: Curved, shrink: bool) -> System | None:
+    def system(self, point: Point, curved: QuadraticTerm, shrink: bool) -> System | None:
         """A solver of (M diag(lam / nu) M^T + H + diag(s / theta)) x = r; None where there is none."""
 
     @abstractmethod

@@ -23,7 +23,7 @@ from ibukit.channels.plane import PlaneChannel
 from ibukit.solvers._plane_cross_over import conjugate_gradients, cross_over
 from ibukit.solvers._plane_preconditioner import Preconditioner
 from ibukit.solvers.interior_point import Settings, maximise_model
-from ibukit.solvers.interior_point_model import Curved, Model, Point, System
+from ibukit.solvers.interior_point_model import Model, Point, QuadraticTerm, System
 
 # a guess of the support takes conjugate gradients, too: it waits for a point that is certified
 TRIES = (
@@ -36,11 +36,11 @@ TRIES = (
 
 def maximise(channel: PlaneChannel, q: Floats, tol: float) -> tuple[Floats, int]:
     """The maximiser of q . log(theta M) over the simplex, to max g - 1 <= tol or as far as it gets; and the steps."""
-    return maximise_model(Convolutions(channel, Preconditioner(channel)), q, tol, TRIES)
+    return maximise_model(PlaneModel(channel, Preconditioner(channel)), q, tol, TRIES)
 
 
 @dataclass(frozen=True, eq=False)
-class Convolutions(Model):
+class PlaneModel(Model):
     """A planar channel; a solution may leave `residual` of each product theta s, or of mu."""
 
     channel: PlaneChannel
@@ -62,11 +62,11 @@ class Convolutions(Model):
         return float((a * b).mean())
 
     @override
-    def accurate(self) -> Convolutions:
+    def accurate(self) -> PlaneModel:
         return replace(self, residual=0.01, farthest=0.9)
 
     @override
-    def system(self, point: Point, curved: Curved, shrink: bool) -> System | None:
+    def system(self, point: Point, curved: QuadraticTerm, shrink: bool) -> System | None:
         d, w = point.s / point.theta, point.lam / point.nu
         normal = self.channel.adjoint_of_squares(w)
         if not self.preconditioner.factor(d, np.maximum(normal, 1e-12 * normal.max())):

@@ -21,14 +21,14 @@ STRUCTURED = (DenseChannel, ResponseChannel, LineChannel, HadamardChannel)
 
 
 @dataclass(frozen=True, eq=False)
-class Pooled(NormalEquations):
+class PooledModel(NormalEquations):
     """Dense, line, k-RR and Hadamard channels over the same secrets, stacked."""
 
     channels: tuple[Channel, ...]
     k: int
 
     @classmethod
-    def of(cls, channels: tuple[Channel, ...], k: int) -> Pooled:
+    def of(cls, channels: tuple[Channel, ...], k: int) -> PooledModel:
         """With each column scaled, which changes neither theta nor g."""
         return cls(tuple(channel.unit_columns() for channel in channels), k)
 

@@ -20,7 +20,7 @@ from ibukit.channels.hadamard import MIN_REPORTS
 from ibukit.channels.partitioned import PartitionedChannel
 from ibukit.channels.plane import PlaneChannel
 from ibukit.solvers import active_set, anderson, bits, interior_point, line, plane, water_filling
-from ibukit.solvers.pooled import STRUCTURED, Pooled
+from ibukit.solvers.pooled import STRUCTURED, PooledModel
 from ibukit.solvers.problem import Problem
 
 # of these there may be as many reports as users
@@ -159,7 +159,10 @@ def _bits_run(problem: Problem, tol: float) -> tuple[Floats, int]:
             )
             q_others.append(counts / problem.n)
     return bits.maximise(
-        rows, Pooled.of(tuple(others), problem.k), np.concatenate([np.empty(0), *q_others]), tol
+        rows,
+        PooledModel.of(tuple(others), problem.k),
+        np.concatenate([np.empty(0), *q_others]),
+        tol,
     )
 
 
@@ -191,7 +194,7 @@ def _is_large_sketch(channel: Channel) -> bool:
 
 def _pooled_run(problem: Problem, tol: float) -> tuple[Floats, int]:
     return interior_point.maximise_model(
-        Pooled.of(tuple(channel for channel, _ in problem.parts), problem.k), problem.q, tol
+        PooledModel.of(tuple(channel for channel, _ in problem.parts), problem.k), problem.q, tol
     )
 
 

@@ -15,8 +15,8 @@ from ibukit.channels.fourier import padded_transforms
 from ibukit.channels.fourier.convolution import Convolutions
 from ibukit.channels.fourier.few_cells import FewCells
 from ibukit.channels.fourier.few_lines import FewColumns, FewRows
-from ibukit.channels.fourier.padded_transforms import Padded, cut
-from ibukit.channels.fourier.scattered_cells import Everywhere
+from ibukit.channels.fourier.padded_transforms import PaddedGrid, cut
+from ibukit.channels.fourier.scattered_cells import ScatteredCells
 
 OUTSIDE = 3  # reports lie up to so many lines beyond the field
 seeds = st.integers(0, 2**32)
@@ -52,7 +52,7 @@ def problem(shape, reach, rng, precision=np.float64):
     away = np.abs(np.indices(shape).reshape(2, -1).T[:, None] - cells)
     inside = (away <= reach).all(axis=2)
     matrix = np.where(inside, tables[kinds, *np.minimum(away, reach).transpose(2, 0, 1)], 0.0)
-    return Convolutions.of(Padded(shape, lengths), tables, kinds, cells, precision), matrix
+    return Convolutions.of(PaddedGrid(shape, lengths), tables, kinds, cells, precision), matrix
 
 
 @contextmanager
@@ -83,7 +83,7 @@ def test_values_are_sums_over_what_a_kernel_reaches(cut, precision, shape, reach
     rng = np.random.default_rng(seed)
     with cutting(cut):
         found, matrix = problem(shape, reach, rng, precision)
-    assert {type(piece) for piece in found.pieces} >= {Everywhere, FewCells}
+    assert {type(piece) for piece in found.pieces} >= {ScatteredCells, FewCells}
     field, weights = (rng.normal(size=size).astype(precision) for size in matrix.shape)
     with cutting(cut):
         values, back = found.read(field), found.drop(weights)
@@ -127,9 +127,11 @@ def test_other_kernels_for_the_same_reports(rng):
 def test_a_single_kind(kind, cut, rng):
     cells, table = places(kind, (14, 18), rng), rng.random((1, 5, 6))
     with cutting(cut):
-        found = Convolutions.of(Padded((14, 18), (30, 32)), table, np.zeros(len(cells), int), cells)
+        found = Convolutions.of(
+            PaddedGrid((14, 18), (30, 32)), table, np.zeros(len(cells), int), cells
+        )
     assert [type(piece) for piece in found.pieces] == [
-        [Everywhere, FewRows, FewColumns, FewCells][kind]
+        [ScatteredCells, FewRows, FewColumns, FewCells][kind]
     ]
     away = np.abs(np.indices((14, 18)).reshape(2, -1).T[:, None] - cells)
     inside = (away[..., 0] < 5) & (away[..., 1] < 6)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.linalg import hadamard
 
-from ibukit.channels import DenseChannel, HadamardChannel, LevelChannel
+from ibukit.channels import DenseChannel, HadamardChannel, LookupChannel
 from ibukit.channels._sign_kernels import transform
 from ibukit.channels.lookup import pack_levels
 from ibukit.solvers.maximum import best_found
@@ -36,7 +36,7 @@ def signs(k, groups, blocks, order, s, rng=RNG, low=0.1, high=0.7):
 
 def levels(k, s, rng=RNG):
     table = np.array([1e-3, 0.2, 0.5, 1.0, 3.0])
-    return LevelChannel(
+    return LookupChannel(
         k, pack_levels(rng.integers(0, len(table), (s, k)), len(table)), table, rng.random(s) + 0.5
     )
 
@@ -89,7 +89,7 @@ class Flipped(HadamardChannel):
 def test_levels_are_the_matrix(shape, many, rng):
     k, s = shape
     table, raw, scale = rng.random(many), rng.integers(0, many, (s, k)), rng.random(s) + 0.5
-    channel = LevelChannel(k, pack_levels(raw, many), table, scale)
+    channel = LookupChannel(k, pack_levels(raw, many), table, scale)
     if channel.size < 100:
         check_channel(channel)
     matrix = table[raw].T * scale

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import ibukit as ik
-from ibukit.channels import DenseChannel, LevelChannel, WrittenChannel
+from ibukit.channels import DenseChannel, LookupChannel, RowMajorChannel
 from ibukit.channels.lookup import pack_levels
 from ibukit.solvers import Problem, bits, maximise
 from ibukit.solvers.maximum import best_found
@@ -58,7 +58,7 @@ def test_the_maximum_is_that_of_the_matrix(name, k, rng):
 def test_a_wrong_entry_is_told_by_the_matrix(name, rng):
     tally = PROTOCOLS[name](10).simulate(people(10, 800, rng), rng)
     wrong = tally.operator
-    if isinstance(wrong, WrittenChannel):
+    if isinstance(wrong, RowMajorChannel):
         wrong = replace(wrong, numbers=wrong.numbers**0.9)
     else:
         wrong = replace(wrong, table=wrong.table**0.9)
@@ -69,7 +69,7 @@ def test_a_wrong_entry_is_told_by_the_matrix(name, rng):
 @pytest.mark.parametrize("shape", [(1, 2), (30, 3), (70, 11), (5000, 2)])
 def test_written_numbers_are_the_matrix(shape, rng):
     numbers = rng.random(shape) + 0.1
-    channel = WrittenChannel(numbers)
+    channel = RowMajorChannel(numbers)
     if channel.size < 100:
         check_channel(channel)
     theta, w = rng.random(channel.k), rng.integers(1, 9, channel.size)
@@ -80,29 +80,29 @@ def test_written_numbers_are_the_matrix(shape, rng):
 
 
 def test_a_report_without_probability_certifies_nothing():
-    channel = WrittenChannel(np.array([[1.0, 0.0], [0.5, 0.5]]))
+    channel = RowMajorChannel(np.array([[1.0, 0.0], [0.5, 0.5]]))
     score = channel.score(np.array([0.0, 1.0]), np.ones(2))
     assert (score.log_likelihood, score.least, score.gap(2)) == (-np.inf, 0.0, np.inf)
 
 
 def drawn(kind, rng, table=(0.2, 0.5, 1.0), k=12, s=900):
     levels, scale, table = rng.integers(0, len(table), (s, k)), rng.random(s) + 0.5, np.array(table)
-    if kind is LevelChannel:
-        return LevelChannel(k, pack_levels(levels, len(table)), table, scale)
-    return WrittenChannel(table[levels] * scale[:, None])
+    if kind is LookupChannel:
+        return LookupChannel(k, pack_levels(levels, len(table)), table, scale)
+    return RowMajorChannel(table[levels] * scale[:, None])
 
 
-@pytest.mark.parametrize("kind", [LevelChannel, WrittenChannel])
+@pytest.mark.parametrize("kind", [LookupChannel, RowMajorChannel])
 @pytest.mark.parametrize("thinned", [1, 7])
 def test_single_precision_is_enough_for_a_parabola(kind, thinned, rng):
     channel, counts, theta = drawn(kind, rng), rng.integers(1, 5, 900), rng.dirichlet(np.ones(12))
-    quick, exact = (way(channel, counts, counts.sum()) for way in (bits.Written, bits.Reports))
+    quick, exact = (way(channel, counts, counts.sum()) for way in (bits.DenseReports, bits.Reports))
     found, right = quick.hessian(theta, thinned), exact.hessian(theta, thinned)
     np.testing.assert_allclose(found, right, rtol=1e-5)
     assert not np.array_equal(found, right)
 
 
-@pytest.mark.parametrize("kind", [LevelChannel, WrittenChannel])
+@pytest.mark.parametrize("kind", [LookupChannel, RowMajorChannel])
 def test_what_single_precision_does_not_reach_is_doubled(kind, rng):
     """A secret that is e^100 times as likely as those that have mass:
     its square is beyond single precision.
@@ -110,7 +110,7 @@ def test_what_single_precision_does_not_reach_is_doubled(kind, rng):
     channel, theta = drawn(kind, rng, (1e-44, 2e-44, 1.0)), np.zeros(12)
     some = channel.take(np.flatnonzero(channel.rows(np.array([0]))[0] < 1e-40))
     theta[0], counts = 1.0, np.ones(some.size)
-    found = bits.Written(some, counts, some.size).hessian(theta, 1)
+    found = bits.DenseReports(some, counts, some.size).hessian(theta, 1)
     np.testing.assert_array_equal(found, bits.Reports(some, counts, some.size).hessian(theta, 1))
     assert np.isfinite(found).all()
     assert found.max() > 1e80
@@ -132,7 +132,7 @@ def test_no_copy_of_the_matrix_is_made(name, most, rng):
     mechanism = PROTOCOLS[name](100)
     secrets = np.repeat(np.arange(100), people(100, 20_000, rng))
     channel, counts = mechanism.channel(mechanism.draw(secrets, rng)), np.ones(20_000)
-    kept = channel.numbers.nbytes if isinstance(channel, WrittenChannel) else channel.packed.nbytes
+    kept = channel.numbers.nbytes if isinstance(channel, RowMajorChannel) else channel.packed.nbytes
     maximise(
         channel, counts, 1e-9
     )  # so that nothing is compiled, or made once, in what is measured

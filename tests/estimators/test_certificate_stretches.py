@@ -51,7 +51,7 @@ def test_likelihood_and_gap_are_those_of_all_rows(k, n, rng):
 def test_one_impossible_row_in_any_stretch_is_seen(secret, rng):
     tally = many_rows(14, 60_000, rng)
     operator = tally.operator
-    assert len(list(slices_of(len(tally.counts), operator.rows_at_once))) >= 2
+    assert len(list(slices_of(len(tally.counts), operator.min_rows_per_slice))) >= 2
     certain = BitChannel(14, operator.packed, 1.0, 0.0, np.ones(len(operator.packed)))
     other = with_operator(tally, certain)
     # the first stretch has no row with bit 0 set, and the last has only such rows

@@ -40,7 +40,7 @@ def test_bits_that_are_set_by_chance_once_in_1e282_reports():
     tally = mechanism.tally(np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1))
     channel = tally.parts[0].channel
     assert channel.one > 1e280
-    hessian = bits.Rows(channel, tally.counts, tally.n).hessian(np.full(8, 1 / 8), 1)
+    hessian = bits.BitReports(channel, tally.counts, tally.n).hessian(np.full(8, 1 / 8), 1)
     rows = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).T
     # next to a ratio of 1e282 the bits that are not set do not count, but where none is set
     seen = rows[:, rows.any(axis=0)]

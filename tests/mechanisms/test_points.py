@@ -11,7 +11,7 @@ import pytest
 from scipy import integrate, stats
 
 import ibukit as ik
-from ibukit.channels.points import SlopeChannel
+from ibukit.channels.points import LaplaceChannel
 from ibukit.mechanisms.points import LinearLaplacePoints, PlanarLaplacePoints, merging_loss
 from ibukit.mechanisms.points.merging import Merged, merge
 from ibukit.testing import check_channel, check_tally
@@ -289,7 +289,7 @@ def test_the_likelihood_of_a_number_is_the_density_of_the_noise(eps, rng):
 
 
 def test_one_secret_and_reports_on_both_sides():
-    channel = SlopeChannel(
+    channel = LaplaceChannel(
         1, 0.5, np.array([-1, 0, 0]), np.array([7.0, 0.3, 1.0]), np.array([0.2, 9.0, 0.0])
     )
     np.testing.assert_allclose(channel.forward(np.ones(1)), [0.2, 0.3, 1.0], rtol=1e-12)

@@ -11,8 +11,8 @@ from scipy import optimize
 import ibukit as ik
 from ibukit.channels import BitChannel
 from ibukit.solvers import _em_kernels, bits
-from ibukit.solvers.bits import Rows, _Problem
-from ibukit.solvers.pooled import Pooled
+from ibukit.solvers.bits import BitReports, _Problem
+from ibukit.solvers.pooled import PooledModel
 
 ENCODINGS = [ik.Rappor, ik.OptimizedUnaryEncoding]
 encodings = pytest.mark.parametrize("encoding", ENCODINGS)
@@ -32,7 +32,7 @@ def drawn(encoding, k, epsilon, n, rng, p=None):
 def rows_of(tally, weight=1.0):
     """The rows with weights that are no multiples of one number, and their matrix."""
     q = tally.frequencies * (1 + np.arange(len(tally.counts)) % 7)
-    rows = Rows(tally.operator, weight * q / q.sum())
+    rows = BitReports(tally.operator, weight * q / q.sum())
     matrix = tally.matrix()
     return rows, matrix / matrix.max(axis=0)
 
@@ -75,11 +75,11 @@ def problem_of(bits, others=()):
     rows, kept, q = [], [], [np.empty(0)]
     for part, share in tally.split(tally.frequencies):
         if isinstance(part.channel, BitChannel):
-            rows.append(Rows(part.channel, part.counts, tally.n))
+            rows.append(BitReports(part.channel, part.counts, tally.n))
         else:
             kept.append(part.channel)
             q.append(share)
-    return tally, _Problem(rows, Pooled.of(tuple(kept), tally.k), np.concatenate(q))
+    return tally, _Problem(rows, PooledModel.of(tuple(kept), tally.k), np.concatenate(q))
 
 
 def test_g_of_a_pool(rng):
@@ -164,8 +164,8 @@ def test_many_secrets_of_bits_alone(rng):
 
 def test_the_hessian_is_thinned_where_rows_are_many(monkeypatch, rng):
     def every(n, k):
-        rows = [Rows(None, np.empty(size)) for size in n]
-        return _Problem(rows, Pooled((), k), np.empty(0)).thinning()
+        rows = [BitReports(None, np.empty(size)) for size in n]
+        return _Problem(rows, PooledModel((), k), np.empty(0)).thinning()
 
     assert every([100_000], 20) == 10  # a tenth
     assert every([1_000_000], 100) == 10
@@ -178,7 +178,9 @@ def test_the_hessian_is_thinned_where_rows_are_many(monkeypatch, rng):
 def test_a_new_hessian_is_made_where_it_costs_less_than_the_steps_it_saves():
     def pays(rate, to_go, n=10**5, k=100):
         channel = BitChannel(k, np.broadcast_to(np.uint8(255), (n, k // 8)), 2.0, 1.0, np.empty(0))
-        return _Problem([Rows(channel, np.empty(n))], Pooled((), k), np.empty(0)).pays(rate, to_go)
+        return _Problem([BitReports(channel, np.empty(n))], PooledModel((), k), np.empty(0)).pays(
+            rate, to_go
+        )
 
     assert not pays(0.09, 1e9)  # a digit a step is quick
     assert pays(1.0, 1.5)  # no progress at all, or away from it
@@ -259,7 +261,7 @@ def test_with_hardly_any_information_there_is_one_too(epsilon, rng):
 def test_uniform_is_found_in_one_pass():
     tally = ik.Rappor(8, 1.0).tally(np.eye(8, dtype=int))
     theta, passes = bits.maximise(
-        [Rows(tally.operator, tally.frequencies)], Pooled((), 8), np.empty(0), 1e-12
+        [BitReports(tally.operator, tally.frequencies)], PooledModel((), 8), np.empty(0), 1e-12
     )
     assert passes == 1
     np.testing.assert_allclose(theta, 1 / 8)
@@ -269,7 +271,7 @@ def test_the_best_is_returned_where_passes_run_out(monkeypatch, rng):
     tally = drawn(ik.Rappor, 10, 1.0, 5000, rng)
     monkeypatch.setattr(bits, "MAX_PASSES", 4)
     theta, passes = bits.maximise(
-        [Rows(tally.operator, tally.frequencies)], Pooled((), 10), np.empty(0), 1e-30
+        [BitReports(tally.operator, tally.frequencies)], PooledModel((), 10), np.empty(0), 1e-30
     )
     assert passes == 4
     assert abs(theta.sum() - 1) <= 1e-14

@@ -9,8 +9,8 @@ import pytest
 
 import ibukit as ik
 from ibukit.solvers import _em_kernels, bits
-from ibukit.solvers.bits import Reports, Rows
-from ibukit.solvers.pooled import Pooled
+from ibukit.solvers.bits import BitReports, Reports
+from ibukit.solvers.pooled import PooledModel
 
 
 def drawn(k, epsilon, n, rng, mechanism=ik.LocalHashing):
@@ -21,21 +21,21 @@ def drawn(k, epsilon, n, rng, mechanism=ik.LocalHashing):
 @pytest.mark.parametrize("thinned", [1, 3])
 def test_pairs_of_few_bits_give_the_hessian_of_all(thinned, monkeypatch, rng):
     tally = drawn(203, 4.0, 3000, rng)
-    rows = Rows(tally.operator, tally.counts, 3000)
+    rows = BitReports(tally.operator, tally.counts, 3000)
     assert rows._few_ones
     theta = rng.dirichlet(np.ones(203))
     found = rows.hessian(theta, thinned)
-    monkeypatch.setattr(Rows, "_few_ones", False)
+    monkeypatch.setattr(BitReports, "_few_ones", False)
     np.testing.assert_allclose(found, rows.hessian(theta, thinned), rtol=1e-5)  # single precision
     assert not np.array_equal(found, rows.hessian(theta, thinned))
 
 
 def test_where_many_bits_are_set_they_are_multiplied(rng):
-    assert not Rows(drawn(200, 1.0, 3000, rng).operator, np.ones(3000))._few_ones
-    assert Rows(drawn(200, 4.0, 3000, rng).operator, np.ones(3000)).work() < 3000 * 200**2 / 2
+    assert not BitReports(drawn(200, 1.0, 3000, rng).operator, np.ones(3000))._few_ones
+    assert BitReports(drawn(200, 4.0, 3000, rng).operator, np.ones(3000)).work() < 3000 * 200**2 / 2
 
 
-@pytest.mark.parametrize("kind", [Rows, Reports])
+@pytest.mark.parametrize("kind", [BitReports, Reports])
 def test_a_part_of_the_reports_has_the_weight_of_all(kind, rng):
     tally = drawn(20, 1.0, 5000, rng)
     counts = rng.integers(1, 5, len(tally.counts))
@@ -46,14 +46,14 @@ def test_a_part_of_the_reports_has_the_weight_of_all(kind, rng):
     np.testing.assert_allclose(some.gradient(theta), all_rows.gradient(theta), atol=0.1)
 
 
-@pytest.mark.parametrize("kind", [Rows, Reports])
+@pytest.mark.parametrize("kind", [BitReports, Reports])
 def test_a_first_maximum_changes_the_way_and_not_the_end(kind, monkeypatch, rng):
     k, n = 100, 60_000
     tally = drawn(k, 4.0, n, rng)
 
     def solved():
         return bits.maximise(
-            [kind(tally.operator, tally.counts, n)], Pooled((), k), np.empty(0), 1e-10
+            [kind(tally.operator, tally.counts, n)], PooledModel((), k), np.empty(0), 1e-10
         )
 
     without, _ = solved()
@@ -71,12 +71,12 @@ def test_a_first_maximum_that_is_wrong_costs_passes_and_no_accuracy(monkeypatch,
     tally = drawn(k, 1.0, n, rng)
     monkeypatch.setattr(bits, "MIN_SECRETS_FOR_FIRST", k)
     monkeypatch.setattr(
-        Rows,
+        BitReports,
         "some",
-        lambda rows, thinned: Rows(rows.channel.take(slice(200)), rows.counts[:200], 200),
+        lambda rows, thinned: BitReports(rows.channel.take(slice(200)), rows.counts[:200], 200),
     )
     found, _ = bits.maximise(
-        [Rows(tally.operator, tally.counts, n)], Pooled((), k), np.empty(0), 1e-9
+        [BitReports(tally.operator, tally.counts, n)], PooledModel((), k), np.empty(0), 1e-9
     )
     assert ik.gap(tally, found) < 1e-9
 
@@ -111,8 +111,8 @@ def test_a_first_maximum_needs_rows_in_proportion_to_the_secrets(monkeypatch, rn
     tally = drawn(k, 1.0, 2 * enough, rng)
 
     def first(n):
-        rows = Rows(tally.operator.take(slice(n)), tally.counts[:n], n)
-        return bits._Problem([rows], Pooled((), k), np.empty(0)).of_some()
+        rows = BitReports(tally.operator.take(slice(n)), tally.counts[:n], n)
+        return bits._Problem([rows], PooledModel((), k), np.empty(0)).of_some()
 
     assert len(tally.counts) > enough
     assert first(enough) is not None
@@ -129,8 +129,8 @@ def test_a_step_beside_other_reports_ends_where_its_equations_are_solved(monkeyp
         bits, "path", lambda *args: (points.append(point) or point for point in path(*args))
     )
     problem = bits._Problem(
-        [Rows(tally.operator, tally.counts, 2 * n)],
-        Pooled((response.operator,), k),
+        [BitReports(tally.operator, tally.counts, 2 * n)],
+        PooledModel((response.operator,), k),
         response.counts / (2 * n),
     )
     theta = np.full(k, 1 / k)

@@ -7,8 +7,8 @@ import pytest
 
 import ibukit as ik
 from ibukit.solvers import bits
-from ibukit.solvers.bits import Rows
-from ibukit.solvers.pooled import Pooled
+from ibukit.solvers.bits import BitReports
+from ibukit.solvers.pooled import PooledModel
 
 
 def test_the_corrected_hessian_explains_the_step_and_stays_definite(rng):
@@ -40,7 +40,7 @@ def test_it_saves_passes_over_the_rows(monkeypatch, rng):
 
     def solved():
         return bits.maximise(
-            [Rows(tally.operator, tally.counts, n)], Pooled((), k), np.empty(0), 1e-9
+            [BitReports(tally.operator, tally.counts, n)], PooledModel((), k), np.empty(0), 1e-9
         )
 
     found, passes = solved()

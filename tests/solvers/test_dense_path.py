@@ -9,7 +9,7 @@ import pytest
 
 import ibukit as ik
 from ibukit.solvers import interior_point
-from ibukit.solvers._normal_equations import Dense
+from ibukit.solvers._normal_equations import DenseModel
 from ibukit.solvers.dense import least_squares_steps, sparse_gram
 from ibukit.solvers.dense import systems as dense_systems
 from ibukit.solvers.dense.central_path import DensePath
@@ -113,7 +113,7 @@ def test_few_entries_do_not_change_the_answer(rng, monkeypatch):
 def test_it_is_the_general_path(shape, rng):
     matrix, q = problem(rng, *shape)
     settings = interior_point.TRIES[0]
-    model = Dense(matrix)
+    model = DenseModel(matrix)
     start = interior_point.em_start(model, q, settings)
     own = DensePath(matrix, q, settings.em_steps, settings.uniform_share)
     for point in islice(

@@ -10,7 +10,7 @@ import pytest
 from scipy import optimize
 
 from ibukit.solvers import interior_point
-from ibukit.solvers._normal_equations import Dense, cholesky, cross_over
+from ibukit.solvers._normal_equations import DenseModel, cholesky, cross_over
 from ibukit.solvers.dense import least_squares_steps
 from ibukit.solvers.interior_point import (
     TRIES,
@@ -21,7 +21,7 @@ from ibukit.solvers.interior_point import (
     maximise_model,
     path,
 )
-from ibukit.solvers.interior_point_model import Curved
+from ibukit.solvers.interior_point_model import QuadraticTerm
 
 SHAPES = [
     (12, 30),
@@ -33,12 +33,12 @@ shapes = pytest.mark.parametrize("shape", SHAPES, ids=str)
 
 def model_of(rng, k, s):
     matrix = rng.random((k, s)) ** 4
-    return Dense(matrix / matrix.max(axis=0)), rng.dirichlet(np.ones(s))
+    return DenseModel(matrix / matrix.max(axis=0)), rng.dirichlet(np.ones(s))
 
 
 def curved_of(rng, k, size=1.0):
     factor = rng.normal(size=(k, k)) * size
-    return Curved(factor @ factor.T / k, 1 + rng.normal(size=k) * size)
+    return QuadraticTerm(factor @ factor.T / k, 1 + rng.normal(size=k) * size)
 
 
 def uniform(k):
@@ -53,7 +53,7 @@ def uniform(k):
 def test_a_factor_solves_its_system(shape, quadratic, rng):
     model, _ = model_of(rng, *shape)
     k = model.k
-    curved = curved_of(rng, k) if quadratic else Curved.none()
+    curved = curved_of(rng, k) if quadratic else QuadraticTerm.none()
     w, d, r = rng.random(shape[1]), 10 ** rng.uniform(-2, 1, k), rng.normal(size=k)
     system = (model.matrix * w) @ model.matrix.T + np.diag(d) + (curved.hessian if quadratic else 0)
     for own in (model, model.accurate()):
@@ -65,7 +65,7 @@ def test_a_factor_solves_its_system(shape, quadratic, rng):
 @pytest.mark.parametrize("quadratic", [False, True])
 def test_secrets_with_a_large_diagonal_are_solved_for_one_by_one(quadratic, rng):
     model, _ = model_of(rng, 30, 40)
-    curved = curved_of(rng, 30, 0.1) if quadratic else Curved.none()
+    curved = curved_of(rng, 30, 0.1) if quadratic else QuadraticTerm.none()
     w = rng.random(40)
     d = np.where(np.arange(30) % 3 == 0, 1e7, 1.0)
     r = rng.normal(size=30) * d
@@ -88,9 +88,9 @@ def test_secrets_with_a_large_diagonal_are_solved_for_one_by_one(quadratic, rng)
 def test_large_means_a_thousand_times_the_own_entry(times, shrunk, quadratic, rng):
     model, _ = model_of(rng, 30, 40)
     curved = (
-        replace(Curved.none(), hessian=np.diag(rng.uniform(5, 50, 30)))
+        replace(QuadraticTerm.none(), hessian=np.diag(rng.uniform(5, 50, 30)))
         if quadratic
-        else Curved.none()
+        else QuadraticTerm.none()
     )
     w, r = rng.random(40), rng.normal(size=30)
     own = model.diagonal(w) + (curved.hessian.diagonal() if quadratic else 0)
@@ -110,21 +110,21 @@ def test_the_accurate_system_holds_where_the_quick_one_cancels(rng):
         )
 
     quick, accurate = (
-        own.factor(w, d, Curved.none(), False)(r) for own in (model, model.accurate())
+        own.factor(w, d, QuadraticTerm.none(), False)(r) for own in (model, model.accurate())
     )
     assert error(accurate) <= 1e-14
     assert error(quick) >= 1e-10
     # without its refinement it would cancel much earlier
     d, r = np.ones(60), model.adjoint(w * model.forward(x)) + x
-    assert error(model.factor(w, d, Curved.none(), False)(r)) <= 1e-14
+    assert error(model.factor(w, d, QuadraticTerm.none(), False)(r)) <= 1e-14
     # beyond some thousands of secrets their system is too large, and the quick one has to do
-    assert Dense(np.ones((5001, 1))).accurate().by_reports
-    assert not Dense(np.ones((5000, 1))).accurate().by_reports
+    assert DenseModel(np.ones((5001, 1))).accurate().by_reports
+    assert not DenseModel(np.ones((5000, 1))).accurate().by_reports
 
 
 def test_a_distribution_without_a_report_proves_nothing():
-    assert Dense(np.eye(2)).excess(uniform(2), np.array([1.0, 0.0])) == np.inf
-    assert Dense(np.eye(2)).excess(uniform(2), np.array([0.25, 0.75])) == pytest.approx(1.0)
+    assert DenseModel(np.eye(2)).excess(uniform(2), np.array([1.0, 0.0])) == np.inf
+    assert DenseModel(np.eye(2)).excess(uniform(2), np.array([0.25, 0.75])) == pytest.approx(1.0)
 
 
 def test_a_ridge_only_where_it_is_needed():
@@ -243,7 +243,7 @@ def test_with_a_quadratic_part_the_path_ends_where_a_general_solver_does(seed, s
 def test_the_quadratic_part_is_felt(rng):
     model, q = model_of(rng, 5, 4)
     plain, _ = maximise_model(model, q, 1e-12)
-    curved = Curved(np.diag([1e3, 0, 0, 0, 0.0]), np.ones(5))
+    curved = QuadraticTerm(np.diag([1e3, 0, 0, 0, 0.0]), np.ones(5))
     *_, point = islice(path(model, q, uniform(5), False, curved), 40)
     assert plain[0] > 0.05
     assert point.theta[0] < 1e-2 * plain[0]
@@ -365,13 +365,13 @@ def test_a_guess_with_one_secret_too_few_or_too_many_is_mended(rng):
 
 
 def test_a_guess_that_leads_nowhere_is_infinitely_bad():
-    model = Dense(np.eye(3))
+    model = DenseModel(np.eye(3))
     q, nothing, all_ = uniform(3), np.zeros(3), np.ones(3)
     assert cross_over(model, q, nothing, all_, 1e-9)[0] == np.inf  # no support at all
     assert (
         cross_over(model, q, np.array([1.0, 1.0, 0]), np.array([0, 0, 1.0]), 1e-9)[0] == np.inf
     )  # a report without
-    wide = Dense(np.eye(3)[:, :2] + 0.1)
+    wide = DenseModel(np.eye(3)[:, :2] + 0.1)
     assert (
         cross_over(wide, uniform(2), all_, nothing, 1e-9)[0] == np.inf
     )  # more unknowns than equations
@@ -379,7 +379,7 @@ def test_a_guess_that_leads_nowhere_is_infinitely_bad():
 
 def test_a_guess_that_hardly_explains_a_report_does_not_leave_the_doubles():
     # 1e-170 is above 0, but its square is not
-    model = Dense(np.array([[1.0, 1e-170], [0.5, 1.0]]))
+    model = DenseModel(np.array([[1.0, 1e-170], [0.5, 1.0]]))
     assert (
         cross_over(model, uniform(2), np.array([1.0, 0.0]), np.array([0.0, 1.0]), 1e-9)[0] == np.inf
     )
@@ -393,7 +393,7 @@ def test_a_loose_tolerance_has_zeros_where_the_certificate_allows_them(rng):
     for _ in range(20):
         matrix, q = rng.random((40, 30)) ** 4, rng.dirichlet(np.ones(30))
         theta, _ = maximise(matrix, q, 1e-2)
-        assert Dense(matrix).excess(q, theta) <= 1e-2
+        assert DenseModel(matrix).excess(q, theta) <= 1e-2
         assert theta.sum() == pytest.approx(1, abs=1e-12)
         with_zeros += bool((theta == 0).any())
     assert with_zeros >= 4
@@ -412,18 +412,18 @@ def test_where_the_support_cannot_be_told_at_the_goal_the_path_goes_on_until_it_
     and a face without a vertex ends all the same.
     """
     model, q, theta = vertex(rng)
-    guess, guesses = Dense.cross_over, []
+    guess, guesses = DenseModel.cross_over, []
     monkeypatch.setattr(least_squares_steps, "maximise", lambda matrix, q, tol: None)
 
     def late(self, *args):
         guesses.append(args)
         return guess(self, *args) if len(guesses) > 2 else (np.inf, args[1])
 
-    monkeypatch.setattr(Dense, "cross_over", late)
+    monkeypatch.setattr(DenseModel, "cross_over", late)
     found, _ = maximise(model.matrix, q, 1e-7)
     assert len(guesses) >= 3
     assert np.array_equal(found > 0, theta > 0)
-    monkeypatch.setattr(Dense, "cross_over", lambda self, *args: (np.inf, args[1]))
+    monkeypatch.setattr(DenseModel, "cross_over", lambda self, *args: (np.inf, args[1]))
     never, steps = maximise(model.matrix, q, 1e-7)
     assert model.excess(q, never) <= 1e-7
     assert steps < 40

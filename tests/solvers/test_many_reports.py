@@ -7,7 +7,7 @@ import pytest
 
 import ibukit as ik
 from ibukit.channels import Channel
-from ibukit.channels.lookup import LevelChannel, pack_levels
+from ibukit.channels.lookup import LookupChannel, pack_levels
 from ibukit.solvers import Problem, bits, maximise
 
 K = 6
@@ -18,7 +18,7 @@ def levels(rng, size=4000):
     drawn from a distribution of the secrets.
     """
     table = np.array([0.2, 0.5, 1.0])
-    found = LevelChannel(K, pack_levels(rng.integers(0, 3, (size, K)), 3), table, np.ones(size))
+    found = LookupChannel(K, pack_levels(rng.integers(0, 3, (size, K)), 3), table, np.ones(size))
     return found, rng.multinomial(3 * size, np.full(size, 1 / size)) + 1
 
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from ibukit.channels import DenseChannel, ResponseChannel
-from ibukit.solvers._normal_equations import Dense, _newton, cholesky, cross_over
-from ibukit.solvers.interior_point_model import Curved
-from ibukit.solvers.pooled import Pooled
+from ibukit.solvers._normal_equations import DenseModel, _newton, cholesky, cross_over
+from ibukit.solvers.interior_point_model import QuadraticTerm
+from ibukit.solvers.pooled import PooledModel
 
 K = 12
 
@@ -21,10 +21,10 @@ def columns(rng, s):
 
 
 MODELS = {
-    "many reports": lambda rng: Dense(columns(rng, 30)),
-    "few reports": lambda rng: Dense(columns(rng, 5)),
-    "few reports, by secrets": lambda rng: Dense(columns(rng, 5), by_reports=False),
-    "a pool": lambda rng: Pooled.of(
+    "many reports": lambda rng: DenseModel(columns(rng, 30)),
+    "few reports": lambda rng: DenseModel(columns(rng, 5)),
+    "few reports, by secrets": lambda rng: DenseModel(columns(rng, 5), by_reports=False),
+    "a pool": lambda rng: PooledModel.of(
         (DenseChannel(columns(rng, 4)), ResponseChannel(K, np.arange(K), 0.6, 0.1)), K
     ),
 }
@@ -38,7 +38,7 @@ def system(model, has_hessian, rng):
     w, root = rng.uniform(0.5, 2, matrix.shape[1]), rng.normal(size=(K, K))
     hessian = root @ root.T / K if has_hessian else None
     return (
-        Curved(hessian, np.ones(K)),
+        QuadraticTerm(hessian, np.ones(K)),
         w,
         (matrix * w) @ matrix.T + (hessian if has_hessian else 0.0),
     )
@@ -103,7 +103,7 @@ def test_a_support_is_mended_where_the_guess_has_a_secret_too_many_or_too_few():
     rows = np.array([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.4, 0.4, 0.2]])
     q, best = np.array([0.45, 0.45, 0.10]), np.array([0.5, 0.5, 0.0])
     for s in (np.array([0.0, 0.0, 1.0]), np.zeros(3), np.array([0.0, 1.0, 0.0])):
-        excess, theta = cross_over(Dense(rows), q, np.array([0.4, 0.4, 0.2]), s, 1e-12)
+        excess, theta = cross_over(DenseModel(rows), q, np.array([0.4, 0.4, 0.2]), s, 1e-12)
         assert excess <= 1e-12
         np.testing.assert_allclose(theta, best, atol=1e-9)
         assert theta[2] == 0
@@ -113,7 +113,7 @@ def test_the_excess_is_that_of_the_distribution_that_comes_with_it(rng):
     """From guesses that six rounds do not mend, too: nothing is claimed for another vector."""
     ended = 0
     for _ in range(60):
-        model, q = Dense(rng.random((K, 30)) ** 3), rng.dirichlet(np.ones(30))
+        model, q = DenseModel(rng.random((K, 30)) ** 3), rng.dirichlet(np.ones(30))
         guess = rng.dirichlet(np.full(K, 0.3))
         excess, theta = cross_over(model, q, guess, np.full(K, np.sort(guess)[-2]), 1e-12)
         if np.isfinite(excess):

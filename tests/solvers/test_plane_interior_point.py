@@ -14,7 +14,7 @@ from ibukit.solvers import interior_point
 from ibukit.solvers import plane as _plane_interior_point
 from ibukit.solvers._plane_cross_over import cross_over
 from ibukit.solvers._plane_preconditioner import Preconditioner
-from ibukit.solvers.interior_point_model import Curved
+from ibukit.solvers.interior_point_model import QuadraticTerm
 
 GRIDS = [
     (18, 18, 1.0),
@@ -141,12 +141,12 @@ def test_the_preconditioner_is_near_the_inverse(name):
 def test_what_a_solution_leaves_is_a_share_of_each_product_or_of_their_mean(centring):
     rng = np.random.default_rng(12)
     channel, q = instance("truncated geometric", ik.Grid(30, 34), 0.3, 10**5, rng)
-    model = _plane_interior_point.Convolutions(channel, Preconditioner(channel))
+    model = _plane_interior_point.PlaneModel(channel, Preconditioner(channel))
     points = interior_point.path(model, q, np.full(channel.k, 1 / channel.k), careful=False)
     point = next(found for found in points if found.mu < 1e-8)
     assert (point.theta * point.s).max() > 5 * point.mu, "or the two would be the same"
     rhs = rng.normal(size=channel.k) * point.s
-    solution = model.system(point, Curved.none(), False)(rhs, None, centring)
+    solution = model.system(point, QuadraticTerm.none(), False)(rhs, None, centring)
     rest = (
         rhs
         - point.s / point.theta * solution

@@ -15,7 +15,7 @@ from ibukit.channels import (
     StackedChannel,
     _gram_kernels,
 )
-from ibukit.solvers.pooled import STRUCTURED, Pooled
+from ibukit.solvers.pooled import STRUCTURED, PooledModel
 from test_kernels import bit_channel, source
 
 K = 9
@@ -61,7 +61,7 @@ pools = pytest.mark.parametrize("pool", POOLS)
 
 def pooled(pool, rng):
     parts = tuple(make(rng) for make in POOLS[pool])
-    model = Pooled.of(parts, K)
+    model = PooledModel.of(parts, K)
     matrix = np.array([model.forward(unit) for unit in np.eye(K)]).reshape(K, -1)
     return parts, model, matrix
 
@@ -87,7 +87,7 @@ def test_gram_of_one_channel_is_the_product_written_out(make, prepare, rows, rng
     channel = prepare(make(rng))
     w = 10 ** rng.uniform(-6, 3, channel.size)
     matrix = np.array([channel.forward(unit) for unit in np.eye(K)])
-    gram = Pooled((channel,), K).gram(w, None if rows is None else np.array(rows))
+    gram = PooledModel((channel,), K).gram(w, None if rows is None else np.array(rows))
     expected = (matrix * w) @ matrix.T
     expected = expected if rows is None else expected[np.ix_(rows, rows)]
     assert gram.flags.f_contiguous

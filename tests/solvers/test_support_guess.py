@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from ibukit.solvers._normal_equations import Dense
+from ibukit.solvers._normal_equations import DenseModel
 from ibukit.solvers.dense import least_squares_steps
 from ibukit.solvers.dense.central_path import DensePath
 from ibukit.solvers.interior_point import maximise
@@ -42,13 +42,13 @@ def way(monkeypatch):
 @pytest.fixture
 def guesses(monkeypatch, way):
     """The points whose support was solved for, by their place on the way."""
-    places, guess = [], Dense.cross_over
+    places, guess = [], DenseModel.cross_over
 
     def solved_for(self, q, theta, s, tol):
         places.append(len(way) - 1)
         return guess(self, q, theta, s, tol)
 
-    monkeypatch.setattr(Dense, "cross_over", solved_for)
+    monkeypatch.setattr(DenseModel, "cross_over", solved_for)
     return places
 
 
@@ -59,7 +59,7 @@ def test_a_support_is_solved_for_when_the_guess_no_longer_shrinks(way, guesses, 
         matrix, q = blurred(rng)
         way.clear(), guesses.clear()
         theta, _ = maximise(matrix, q, 1e-9)
-        assert Dense(matrix).excess(q, theta) <= 1e-9
+        assert DenseModel(matrix).excess(q, theta) <= 1e-9
         assert (theta > 0).sum() < 20
         for place in guesses:
             assert way[place][0] >= 0.9 * way[place - 1][0]
@@ -72,7 +72,7 @@ def test_a_support_is_solved_for_when_the_guess_no_longer_shrinks(way, guesses, 
 def test_after_a_guess_has_failed_the_next_is_smaller_or_of_a_better_point(way, monkeypatch, rng):
     places = []
     monkeypatch.setattr(
-        Dense,
+        DenseModel,
         "cross_over",
         lambda self, q, theta, s, tol: places.append(len(way) - 1) or (1.0, theta),
     )
@@ -81,7 +81,7 @@ def test_after_a_guess_has_failed_the_next_is_smaller_or_of_a_better_point(way, 
         matrix, q = blurred(rng)
         way.clear(), places.clear()
         theta, _ = maximise(matrix, q, 1e-12)
-        assert Dense(matrix).excess(q, theta) <= 1e-12, "without zeros, but certified"
+        assert DenseModel(matrix).excess(q, theta) <= 1e-12, "without zeros, but certified"
         for before, after in pairwise(places[:-1]):  # the last may be taken as it is
             smaller, better = (
                 way[after][0] <= 0.95 * way[before][0],

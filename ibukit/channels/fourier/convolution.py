@@ -15,10 +15,10 @@ from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.threads import Share, one_thread, team
 from ibukit.channels.fourier.few_cells import All, FewCells
 from ibukit.channels.fourier.few_lines import Cells, FewColumns, FewRows
-from ibukit.channels.fourier.padded_transforms import Padded, Spectrum, down, up
-from ibukit.channels.fourier.scattered_cells import Block, Everywhere
+from ibukit.channels.fourier.padded_transforms import PaddedGrid, Spectrum, down, up
+from ibukit.channels.fourier.scattered_cells import Block, ScatteredCells
 
-Piece = Everywhere | FewRows | FewColumns | FewCells
+Piece = ScatteredCells | FewRows | FewColumns | FewCells
 Source = Callable[[slice], NDArray[Any]]
 Sink = Callable[[slice, NDArray[Any]], None]
 # cells, and lines of cells, that are a few
@@ -47,14 +47,19 @@ class Job(NamedTuple):
 class Convolutions:
     """Of fields with the shape of a padded grid; a piece for each kind of report."""
 
-    padded: Padded
+    padded: PaddedGrid
     size: int
     """Number of reports; those of no piece are 0."""
     pieces: Sequence[Piece]
 
     @classmethod
     def of(
-        cls, padded: Padded, tables: Floats, kinds: Ints, cells: Ints, precision: Any = np.float64
+        cls,
+        padded: PaddedGrid,
+        tables: Floats,
+        kinds: Ints,
+        cells: Ints,
+        precision: Any = np.float64,
     ) -> Convolutions:
         """Of the kernels' tables of absolute offsets, beyond which they are 0, and each report's kind and cell."""
         pieces: list[Piece] = []
@@ -68,7 +73,7 @@ class Convolutions:
                 pieces.append(FewCells.of(kind, reports, own, table, precision))
                 continue
             few = FewRows if rows <= columns else FewColumns
-            made = few if min(rows, columns) <= MAX_A_FEW else Everywhere
+            made = few if min(rows, columns) <= MAX_A_FEW else ScatteredCells
             pieces.append(made.of(kind, padded, reports, own, table, precision))
         return cls(padded, len(kinds), pieces)
 
@@ -155,7 +160,9 @@ class Convolutions:
             ]
             waves = down(lines[number])
             return [
-                piece.pass_on(number, waves) if isinstance(piece, Everywhere | FewColumns) else own
+                piece.pass_on(number, waves)
+                if isinstance(piece, ScatteredCells | FewColumns)
+                else own
                 for piece, own in zip(self.pieces, taken, strict=True)
             ]
 
@@ -174,12 +181,13 @@ class Convolutions:
     ) -> list[Any]:
         """For each piece its weights, dropped at their cells: in strips if these are everywhere."""
         filled = [
-            piece.blank(precision) if isinstance(piece, Everywhere) else [] for piece in self.pieces
+            piece.blank(precision) if isinstance(piece, ScatteredCells) else []
+            for piece in self.pieces
         ]
 
         def drop(job: Job) -> Any:
             piece, block, own = job.piece, job.block, weights(job)
-            if isinstance(piece, Everywhere):
+            if isinstance(piece, ScatteredCells):
                 return piece.drop(own, block, filled[job.number])  # type: ignore[arg-type]
             return own if isinstance(piece, FewCells) else piece.drop(own, block)  # type: ignore[arg-type]
 
@@ -194,9 +202,9 @@ class Convolutions:
         def back(number: int) -> Spectrum:
             total: Spectrum | None = None
             for piece, own in pieces:
-                if isinstance(piece, Everywhere | FewColumns):
+                if isinstance(piece, ScatteredCells | FewColumns):
                     spread = piece.pass_back(
-                        number, own[number] if isinstance(piece, Everywhere) else own
+                        number, own[number] if isinstance(piece, ScatteredCells) else own
                     )
                     total = spread if total is None else np.add(total, spread, out=total)
             lines = (

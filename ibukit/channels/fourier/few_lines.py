@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import fft
 
 from ibukit._ground.arguments import Floats, Ints
-from ibukit.channels.fourier.padded_transforms import Padded, Spectrum
+from ibukit.channels.fourier.padded_transforms import PaddedGrid, Spectrum
 
 
 class Cells(NamedTuple):
@@ -33,14 +33,20 @@ class FewRows:
     """Reports of one kind in a few rows; `waves` is the kernel's spectrum along them, for each distance across."""
 
     kind: int
-    padded: Padded
+    padded: PaddedGrid
     rows: tuple[int, ...]
     blocks: tuple[Cells]
     waves: NDArray[Any]
 
     @classmethod
     def of(
-        cls, kind: int, padded: Padded, reports: Ints, cells: Ints, table: Floats, precision: Any
+        cls,
+        kind: int,
+        padded: PaddedGrid,
+        reports: Ints,
+        cells: Ints,
+        table: Floats,
+        precision: Any,
     ) -> FewRows:
         """Of the reports at these places, whose rows are those of the field and need not be inside."""
         rows, row = np.unique(cells[:, 0], return_inverse=True)
@@ -109,14 +115,20 @@ class FewColumns:
     """Reports of one kind in a few columns, whose waves have a row for each; and the kernel's spectrum in strips."""
 
     kind: int
-    padded: Padded
+    padded: PaddedGrid
     blocks: tuple[Cells]
     waves: Spectrum
     spectrum: Sequence[NDArray[Any]]
 
     @classmethod
     def of(
-        cls, kind: int, padded: Padded, reports: Ints, cells: Ints, table: Floats, precision: Any
+        cls,
+        kind: int,
+        padded: PaddedGrid,
+        reports: Ints,
+        cells: Ints,
+        table: Floats,
+        precision: Any,
     ) -> FewColumns:
         """Of the reports at these places, whose cells are counted modulo the lengths."""
         columns, column = np.unique(cells[:, 1], return_inverse=True)

@@ -18,7 +18,7 @@ from scipy import fft
 
 from ibukit._ground.arguments import Floats, Ints
 from ibukit.channels.fourier.convolution import Convolutions
-from ibukit.channels.fourier.padded_transforms import Padded
+from ibukit.channels.fourier.padded_transforms import PaddedGrid
 
 # e^-19 = 6e-9: with all that lies beyond, still below the rounding of single precision, 6e-8
 NATS_IN_SINGLE = 19.0
@@ -58,7 +58,7 @@ class Gram:
         )
         tables = kernels[:, : reach[0] + 1, : reach[1] + 1]
         self._convolutions = Convolutions.of(
-            Padded(shape, (rows, cols)), tables, kinds, cells, np.float32
+            PaddedGrid(shape, (rows, cols)), tables, kinds, cells, np.float32
         )
 
     def of(self, w: Floats) -> Callable[[Floats], Floats]:

@@ -29,7 +29,7 @@ TOGETHER = 8
 
 
 @dataclass(frozen=True)
-class Padded:
+class PaddedGrid:
     """A grid of some shape in a corner of a padded one, on which convolutions go round."""
 
     shape: tuple[int, int]

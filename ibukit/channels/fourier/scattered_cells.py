@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ibukit._ground.arguments import Floats, Ints
-from ibukit.channels.fourier.padded_transforms import Padded, Spectrum, down, up
+from ibukit.channels.fourier.padded_transforms import PaddedGrid, Spectrum, down, up
 
 
 class Block(NamedTuple):
@@ -22,11 +22,11 @@ class Block(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Everywhere:
+class ScatteredCells:
     """Reports of one kind: the rows of their cells, in blocks, and their kernel's spectrum in strips."""
 
     kind: int
-    padded: Padded
+    padded: PaddedGrid
     rows: Ints | slice
     blocks: tuple[Block, ...]
     are_distinct: bool
@@ -34,8 +34,14 @@ class Everywhere:
 
     @classmethod
     def of(
-        cls, kind: int, padded: Padded, reports: Ints, cells: Ints, table: Floats, precision: Any
-    ) -> Everywhere:
+        cls,
+        kind: int,
+        padded: PaddedGrid,
+        reports: Ints,
+        cells: Ints,
+        table: Floats,
+        precision: Any,
+    ) -> ScatteredCells:
         """Of the reports at these places, whose cells are counted modulo the lengths, and a kernel's table."""
         width = padded.lengths[1]
         rows, row = np.unique(cells[:, 0] % padded.lengths[0], return_inverse=True)
@@ -53,7 +59,7 @@ class Everywhere:
             kind, padded, slice(0, len(rows)) if first else rows, tuple(blocks), distinct, spectrum
         )
 
-    def with_kernel(self, table: Floats) -> Everywhere:
+    def with_kernel(self, table: Floats) -> ScatteredCells:
         """The same reports with another kernel."""
         return replace(self, spectrum=self.padded.kernel_strips(table, self.spectrum[0].dtype))
 

@@ -1,3 +1,3 @@
 """Channels of reports that are real numbers."""
 
-from ibukit.channels.points.laplace_sweeps import SlopeChannel as SlopeChannel
+from ibukit.channels.points.laplace_sweeps import LaplaceChannel as LaplaceChannel

@@ -13,7 +13,7 @@ from ibukit.channels.points import _laplace_kernels
 
 
 @dataclass(frozen=True, eq=False)
-class SlopeChannel(Channel):
+class LaplaceChannel(Channel):
     """Reports between two neighbours of a line, O(k + s).
 
     M_xz = low_z decay^(below_z - x) for the secrets x <= below_z, high_z decay^(x - below_z - 1)
@@ -33,7 +33,7 @@ class SlopeChannel(Channel):
     Examples
     --------
     >>> import numpy as np
-    >>> channel = SlopeChannel(3, 0.5, below=np.array([0]), low=np.array([0.8]), high=np.array([0.6]))
+    >>> channel = LaplaceChannel(3, 0.5, below=np.array([0]), low=np.array([0.8]), high=np.array([0.6]))
     >>> channel.rows(np.arange(3)).ravel()
     array([0.8, 0.6, 0.3])
     """
@@ -78,13 +78,13 @@ class SlopeChannel(Channel):
         return np.asarray(np.where(away >= 0, low, high))
 
     @override
-    def take(self, reports: slice | Ints) -> SlopeChannel:
+    def take(self, reports: slice | Ints) -> LaplaceChannel:
         return replace(
             self, below=self.below[reports], low=self.low[reports], high=self.high[reports]
         )
 
     @override
-    def unit_columns(self) -> SlopeChannel:
+    def unit_columns(self) -> LaplaceChannel:
         low, high = (
             np.where(self.below < 0, 0, self.low),
             np.where(self.below == self.k - 1, 0, self.high),
@@ -92,5 +92,5 @@ class SlopeChannel(Channel):
         return self.scaled(1 / np.maximum(low, high))
 
     @override
-    def scaled(self, factor: Floats) -> SlopeChannel:
+    def scaled(self, factor: Floats) -> LaplaceChannel:
         return replace(self, low=self.low * factor, high=self.high * factor)

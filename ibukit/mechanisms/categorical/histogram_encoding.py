@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit._ground.typing import override
-from ibukit.channels import WrittenChannel
+from ibukit.channels import RowMajorChannel
 from ibukit.domain.alphabet import Alphabet
 from ibukit.domain.report_kind import ReportKind
 from ibukit.errors import AlphabetMismatch, TooLarge
@@ -118,7 +118,7 @@ class HistogramEncoding(Mechanism):
         return rows
 
     @override
-    def channel(self, reports: NDArray[Any]) -> WrittenChannel:
+    def channel(self, reports: NDArray[Any]) -> RowMajorChannel:
         if reports.size > MAX_DENSITIES:
             raise TooLarge(
                 f"the densities of {len(reports)} reports for {self.k} secrets are too many, they "
@@ -128,7 +128,7 @@ class HistogramEncoding(Mechanism):
         # that of noise alone. The channel has e^(eps (clip - 1)), at most 1; `log_scale` the rest.
         numbers = np.clip(reports, 0.0, 1.0) - 1
         numbers *= self.epsilon
-        return WrittenChannel(np.exp(numbers, out=numbers))
+        return RowMajorChannel(np.exp(numbers, out=numbers))
 
     @override
     def log_scale(self, reports: NDArray[Any]) -> Floats:

@@ -15,7 +15,7 @@ from scipy.special import gammaln, logsumexp, xlog1py, xlogy
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
-from ibukit.channels import Channel, LevelChannel, WrittenChannel
+from ibukit.channels import Channel, LookupChannel, RowMajorChannel
 from ibukit.channels.line import MIN_LOG_FACTOR, split_factor
 from ibukit.channels.lookup import MAX_LEVELS, pack_levels
 from ibukit.domain.alphabet import Alphabet, as_alphabet
@@ -187,10 +187,10 @@ class LinkedRounds(Mechanism):
         """
         scale, _ = split_factor(self._log_chance(reports))
         if self.rounds < MAX_LEVELS:
-            return LevelChannel(
+            return LookupChannel(
                 self.k, pack_levels(reports, self.rounds + 1), self.level_ratios, scale
             )
-        return WrittenChannel(self.level_ratios[reports] * scale[:, None])
+        return RowMajorChannel(self.level_ratios[reports] * scale[:, None])
 
     @override
     def log_scale(self, reports: NDArray[Any]) -> Floats | None:

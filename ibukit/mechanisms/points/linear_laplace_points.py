@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit._ground.typing import override
-from ibukit.channels.points import SlopeChannel
+from ibukit.channels.points import LaplaceChannel
 from ibukit.domain.alphabet import Line
 from ibukit.exact import ExactSampler
 from ibukit.mechanisms.exact_samplers import exact_sampler
@@ -108,7 +108,7 @@ class LinearLaplacePoints(PointReports):
         return (self.epsilon * merged.apart) ** 2 / 2 * inside[merged.group]
 
     @override
-    def channel(self, reports: NDArray[Any]) -> SlopeChannel:
+    def channel(self, reports: NDArray[Any]) -> LaplaceChannel:
         at = reports[:, 0] - self.alphabet.first
         below = np.clip(np.floor(at), -1, self.k - 1)
         low, high = at - below, below + 1 - at
@@ -117,7 +117,7 @@ class LinearLaplacePoints(PointReports):
             below < 0, high, np.where(below == self.k - 1, low, np.minimum(low, high))
         )
         low, high = (np.exp(-self.epsilon * np.maximum(away - nearest, 0)) for away in (low, high))
-        return SlopeChannel(self.k, math.exp(-self.epsilon), below.astype(np.int64), low, high)
+        return LaplaceChannel(self.k, math.exp(-self.epsilon), below.astype(np.int64), low, high)
 
     @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Floats:

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.typing import override
-from ibukit.channels import LevelChannel
+from ibukit.channels import LookupChannel
 from ibukit.channels.line import split_factor
-from ibukit.channels.lookup import levels_in_a_byte
+from ibukit.channels.lookup import levels_per_byte
 from ibukit.domain.alphabet import Alphabet
 from ibukit.errors import NotInvertible
 from ibukit.mechanisms.epsilon_range import MIN_PROBABILITY
@@ -213,7 +213,7 @@ class BloomRappor(NumberedBits):
         return self._join(cohorts, ones)
 
     @override
-    def channel(self, reports: NDArray[Any]) -> LevelChannel:
+    def channel(self, reports: NDArray[Any]) -> LookupChannel:
         cohorts, packed = self._split(reports)
         places, table, _ = self._table
         levels = _sketch_kernels.filter_levels(
@@ -225,9 +225,9 @@ class BloomRappor(NumberedBits):
             self.seed,
             places,
             len(table),
-            levels_in_a_byte(len(table)),
+            levels_per_byte(len(table)),
         )
-        return LevelChannel(self.k, levels, table, split_factor(self._log_factor(packed))[0])
+        return LookupChannel(self.k, levels, table, split_factor(self._log_factor(packed))[0])
 
     @override
     def log_scale(self, reports: NDArray[Any]) -> Floats | None:
