@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
 
-from ascii_math import split
 from verdict_data import CLASSES, PAPERS, RESULTS, Entry, Number, anchor, codes, spelled_out
 
 # a link inside of what opens a row could not be reached
 LINKED = ("expected", "right")
 TYPESET = ("claim", "expected", "wrong", "right")  # not what is quoted
+FORMULA = re.compile(r"\$([^$]+)\$")
 WORDS = (*RESULTS, "setting", *CLASSES)
 
 
@@ -99,13 +100,13 @@ def controls(kinds: tuple[str, ...], titles: dict[str, str]) -> str:
 
 def typeset(text: str, rows: set[str] | None = None) -> str:
     """A text with its formulas as mathematics, and links to the rows that it names."""
-    shown = []
-    for plain, tex in split(text):
-        if tex is None:
-            shown.append(escape(plain) if rows is None else linked(plain, rows))
-        else:
-            shown.append(f'<span class="math notranslate nohighlight">\\({escape(tex)}\\)</span>')
-    return "".join(shown)
+    pieces = FORMULA.split(text)
+    pieces[::2] = [escape(plain) if rows is None else linked(plain, rows) for plain in pieces[::2]]
+    pieces[1::2] = [
+        f'<span class="math notranslate nohighlight">\\({escape(tex)}\\)</span>'
+        for tex in pieces[1::2]
+    ]
+    return "".join(pieces)
 
 
 def linked(text: str, rows: set[str]) -> str:
@@ -153,7 +154,9 @@ def _row(entry: Entry, page: Page) -> str:
     facts["error"] = f"{max(errors):.6f}" if errors else ""
     # as a reader types them into the filter
     facts["words"] = " ".join(
-        plain for name in TYPESET for plain, tex in split(entry.columns.get(name, "")) if tex
+        re.sub(r"\\(?:var|mathrm|frac|,)?|[{}]", "", tex)
+        for name in TYPESET
+        for tex in FORMULA.findall(entry.columns.get(name, ""))
     )
     data = "".join(f' data-{name}="{escape(value)}"' for name, value in facts.items() if value)
     names = "".join(
@@ -217,7 +220,7 @@ def _table(entry: Entry) -> str:
     )
     worst_first = sorted(worst_first, key=lambda number: number.verdict != "deviates")
     body = "".join(
-        f'<tr><th scope="row">{typeset(n.what)}</th><td class="number">{_digits(n.printed)}</td>'
+        f'<tr><th scope="row">{escape(n.what)}</th><td class="number">{_digits(n.printed)}</td>'
         f'<td class="number">{escape(n.ours)}</td><td class="number">{error(n)}</td><td>{badge(n.verdict)}</td></tr>'
         for n in worst_first
     )

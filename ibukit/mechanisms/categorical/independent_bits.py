@@ -44,7 +44,7 @@ class IndependentBits(BitReports):
     @property
     @abstractmethod
     def p_hidden(self) -> float:
-        r"""Probability that the secret's own bit is 0: :math:`1 - p_{\mathrm{one}}`, computed without cancellation."""
+        r"""Probability that the secret's own bit is reported as 0, without cancellation."""
 
     @property
     @override

@@ -144,7 +144,7 @@ class SubsetSelection(BitReports):
 
     @property
     def p_hidden(self) -> float:
-        r"""Probability that the secret is not in the set: :math:`1 - p_{\mathrm{one}}`, without cancellation."""
+        r"""Probability that the secret is not in the set, without cancellation."""
         out = (self.k - self.size) * np.exp(-self.epsilon)
         return float(out / (self.size + out))
 
