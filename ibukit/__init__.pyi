@@ -19,7 +19,6 @@ from . import testing as testing
 from . import theory as theory
 from .bayes import Posterior as Posterior
 from .bayes import posterior as posterior
-from .bayes import posterior_mean as posterior_mean
 from .channels import Channel as Channel
 from .design import OptimalDesign as OptimalDesign
 from .design import Privic as Privic
@@ -55,6 +54,7 @@ from .estimators import gibu as gibu
 from .estimators import ibu as ibu
 from .estimators import inv as inv
 from .estimators import mle as mle
+from .estimators import posterior_mean as posterior_mean
 from .estimators import smooth as smooth
 from .estimators import unfold as unfold
 from .evaluation import emd as emd

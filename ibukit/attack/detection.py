@@ -13,7 +13,7 @@ from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
 from ibukit.attack._adversary import scan
 from ibukit.attack.robust import Report, name_of
-from ibukit.estimate import ConvergenceError
+from ibukit.errors import ConvergenceError
 from ibukit.estimators import mle
 from ibukit.mechanisms.base import single_part
 from ibukit.solvers import interior_point

@@ -12,9 +12,9 @@ from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
 from ibukit.attack._targets import secrets_of, targets_in
 from ibukit.domain.alphabet import Alphabet
+from ibukit.domain.distributions import distribution_on
 from ibukit.domain.labels import aligned_counts
 from ibukit.estimate import Estimate
-from ibukit.estimate.result import distribution_on
 from ibukit.mechanisms.base import single_part
 from ibukit.tally.part import on_alphabet
 from ibukit.tally.tally import Tally

@@ -13,7 +13,8 @@ from ibukit._ground.arguments import Floats
 from ibukit.attack._adversary import scan, with_adversaries
 from ibukit.domain.distributions import uniform
 from ibukit.domain.grid import Grid
-from ibukit.estimate import ConvergenceError, Estimate
+from ibukit.errors import ConvergenceError
+from ibukit.estimate import Estimate
 from ibukit.estimators import Change, Discrepancy, Gap, Steps, ibu, mle
 from ibukit.mechanisms.base import single_part
 from ibukit.tally.tally import Tally, TallyPart

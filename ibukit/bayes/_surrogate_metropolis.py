@@ -19,8 +19,7 @@ from ibukit._ground.arguments import Floats
 from ibukit.bayes._dirichlet import dirichlet
 from ibukit.bayes._gibbs_kernels import surrogate_walk
 from ibukit.channels import facts
-from ibukit.estimate import ConvergenceError
-from ibukit.estimators.maximum_likelihood import mle
+from ibukit.solvers import Problem, best_found
 from ibukit.solvers.bits import ROWS_A_SECRET, BitReports
 from ibukit.tally.tally import Tally, TallyPart
 
@@ -48,11 +47,9 @@ class SurrogateMoves:
         """The parabola that touches near the posterior mean; None where its matrix would be large."""
         if not 2 <= tally.k <= MAX_SECRETS_MOVED:
             return None
-        try:
-            best = mle(tally, tol=TOUCHING_TOL)
-        except ConvergenceError as error:
-            best = error.estimate
-        centre = (tally.n * best.distribution + alpha) / (tally.n + alpha.sum())
+        problem = Problem(tally.operator, tally.counts, tally.n)
+        best = best_found(problem, TOUCHING_TOL).theta
+        centre = (tally.n * best + alpha) / (tally.n + alpha.sum())
         slope = tally.operator.adjoint(tally.counts / tally.operator.forward(centre))
         hessian = np.sum([_hessian(part, centre) for part in tally.parts], axis=0)
         return cls(tally, alpha, centre, slope, np.ascontiguousarray(hessian))

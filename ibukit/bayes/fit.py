@@ -1,4 +1,4 @@
-"""Posterior means: the estimates of least mean squared error when the distribution is drawn from a known prior."""
+"""`posterior`: the posterior distribution under a Dirichlet prior, exact or by Gibbs sampling."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from ibukit.bayes._enumeration import posterior_by_splits
 from ibukit.bayes._marginals import from_frequencies
 from ibukit.bayes._randomized_response import posterior_under_response
 from ibukit.bayes.posterior import Exact, Law, Posterior
-from ibukit.estimate import ConvergenceError, Estimate, Status
-from ibukit.estimators.certificate import certified
+from ibukit.domain.status import Status
+from ibukit.errors import ConvergenceError
 from ibukit.tally.tally import Tally, check_bounded
 
 OF = ("distribution", "frequencies")
@@ -186,7 +186,7 @@ def posterior(
         _shrinkage=shrinkage,
     )
     if arguments.flag("strict", strict) and status is Status.MAX_ITER:
-        raise ConvergenceError(_too_few(found, max_sweeps), found)
+        raise ConvergenceError(message_of_few_draws(found, max_sweeps), found)
     return found
 
 
@@ -196,95 +196,9 @@ def _exact(tally: Tally, prior: Floats) -> Exact:
     return posterior_of_totals(tally, prior) if law is None else law
 
 
-def posterior_mean(
-    tally: Tally,
-    alpha: ArrayLike,
-    of: str = "distribution",
-    *,
-    method: str = "exact",
-    rng: Generator | None = None,
-    max_sweeps: int = 100_000,
-    strict: bool = False,
-) -> Estimate:
-    r"""The posterior mean: of all estimates the least mean squared error.
-
-    :math:`\mathbb E[P\mid \text{reports}]` or :math:`\mathbb E[F\mid \text{reports}]` under P ~
-    Dirichlet(:math:`\alpha`). The error is averaged over the prior, the secrets and the reports,
-    and summed over the alphabet. The mean alone of `posterior`, as an estimate like every other,
-    with its likelihood and gap.
-
-    Parameters
-    ----------
-    tally : Tally
-        Of one mechanism or pooled over several.
-    alpha : float or array_like, shape (k,)
-        The prior's parameter, above 0; a number is taken for every secret.
-    of : str
-        "distribution", of which the users are a sample, or "frequencies" among the users
-        themselves.
-    method : str
-        "exact", "enumerate" or "gibbs", as for `posterior`.
-    rng : numpy.random.Generator, optional
-        Needed by "gibbs" alone.
-    max_sweeps : int
-        Of each of the four Gibbs chains, at most.
-    strict : bool
-        Raise instead of returning what Gibbs has not drawn well enough.
-
-    Returns
-    -------
-    Estimate
-        ``status`` CLOSED_FORM, for Gibbs CONVERGED or MAX_ITER; for Gibbs ``method`` says the least
-        effective sample size and the largest :math:`\hat R`, and ``n_iter`` the sweeps. It does not
-        aim at the maximum of the likelihood, so ``gap`` is not small. For credible intervals ask
-        `posterior`.
-
-    Raises
-    ------
-    ConvergenceError
-        If `strict` and :math:`\hat R` is above 1.01 or the effective sample size below 400; carries
-        ``.estimate``.
-    AlphabetMismatch, ValueError, TooLarge, TypeError
-        As `posterior`.
-
-    References
-    ----------
-    .. [optimal] Lopuhaa-Zwakenberg, Li and Skoric, arXiv:1911.10499, Theorem 3.1.
-
-    Examples
-    --------
-    >>> import ibukit as ik
-    >>> tally = ik.RandomizedResponse(3, epsilon=1.0).tally_counts([6, 3, 1])
-    >>> ik.posterior_mean(tally, alpha=0.5).distribution.round(4)
-    array([0.6341, 0.2339, 0.132 ])
-    >>> ik.mle(tally).distribution.round(4)  # far from the prior's mean, 1/3 each
-    array([0.8607, 0.1393, 0.    ])
-
-    Under k-RR the mean is exact for any number of reports:
-
-    >>> many = ik.RandomizedResponse(3, epsilon=1.0).tally_counts([50_000, 28_000, 22_000])
-    >>> ik.posterior_mean(many, alpha=0.5).distribution.round(4)
-    array([0.7912, 0.187 , 0.0219])
-    """
-    found = posterior(tally, alpha, of, method=method, rng=rng, max_sweeps=max_sweeps)
-    drawn = ""
-    if method == "gibbs":
-        least, largest = found.effective_sample_size.min(), found.r_hat.max()
-        drawn = f", least effective sample size {least:.0f}, largest R-hat {largest:.3f}"
-    estimate = certified(
-        tally,
-        found.mean.copy(),
-        found.status,
-        found.n_iter,
-        f"posterior mean of the {of}, {method}{drawn}",
-    )
-    if arguments.flag("strict", strict) and found.status is Status.MAX_ITER:
-        raise ConvergenceError(_too_few(found, max_sweeps), estimate)
-    return estimate
-
-
-def _too_few(found: Posterior, max_sweeps: int) -> str:
-    least, largest = found.effective_sample_size.min(), found.r_hat.max()
+def message_of_few_draws(posterior: Posterior, max_sweeps: int) -> str:
+    """Say how far the Gibbs chains are from good enough, and what to do."""
+    least, largest = posterior.effective_sample_size.min(), posterior.r_hat.max()
     return (
         f"max_sweeps={max_sweeps} sweeps were not enough: R-hat {largest:.4f} should be at most {_gibbs.MAX_R_HAT}, "
         f"the effective sample size {least:.0f} at least {_gibbs.MIN_ESS}; raise max_sweeps"

@@ -13,8 +13,8 @@ from ibukit.bayes._gibbs import Draws
 from ibukit.bayes._marginals import Marginals
 from ibukit.bayes._randomized_response import ResponsePosterior
 from ibukit.domain.alphabet import Alphabet
-from ibukit.domain.linear_functionals import Questions, asked
-from ibukit.estimate import Status
+from ibukit.domain.linear_functionals import LinearFunctionals, parse_functionals
+from ibukit.domain.status import Status
 
 Exact = Marginals | ResponsePosterior
 Law = Exact | Draws
@@ -107,7 +107,7 @@ class Posterior(arguments.ReadOnlyArrays):
         level : float
             Strictly between 0 and 1.
         of : optional
-            Questions w . P or w . F, as `Estimate.standard_errors` takes them; every probability if
+            LinearFunctionals w . P or w . F, as `Estimate.standard_errors` takes them; every probability if
             not given. Of what is exact only those that weigh all secrets but one alike.
 
         Returns
@@ -134,7 +134,7 @@ class Posterior(arguments.ReadOnlyArrays):
         """
         tail, questions = (
             (1 - arguments.fraction("level", level, "()")) / 2,
-            asked(of, self.alphabet),
+            parse_functionals(of, self.alphabet),
         )
         law = self._law
         if isinstance(law, Draws):
@@ -150,7 +150,7 @@ class Posterior(arguments.ReadOnlyArrays):
         return questions.answer(lower), questions.answer(np.minimum(ends[1], questions.most))
 
     def _of_single_secrets(
-        self, questions: Questions, low: Floats, high: Floats
+        self, questions: LinearFunctionals, low: Floats, high: Floats
     ) -> tuple[Floats, Floats]:
         """From the quantiles of the probabilities those of b + c theta_x."""
         secrets, base, slope = questions.of_one_secret()
@@ -192,7 +192,7 @@ class Posterior(arguments.ReadOnlyArrays):
         """
         tail, questions = (
             (1 - arguments.fraction("level", level, "()")) / 2,
-            asked(of, self.alphabet),
+            parse_functionals(of, self.alphabet),
         )
         none = np.zeros(len(questions))
         law = self._law

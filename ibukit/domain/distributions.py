@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
-from ibukit.domain.alphabet import MAX_ON_A_LINE, Alphabet
-from ibukit.errors import InvalidDistribution, TooLarge
+from ibukit.domain.alphabet import MAX_ON_A_LINE, Alphabet, Line
+from ibukit.domain.labels import name_of_alphabet
+from ibukit.errors import AlphabetMismatch, InvalidDistribution, TooLarge
+
+T = TypeVar("T")
 
 
 class Population(Protocol):
@@ -27,6 +30,50 @@ class Population(Protocol):
     @property
     def alphabet(self) -> Alphabet:
         """The secrets."""
+
+
+@runtime_checkable
+class EstimatedDistribution(Protocol):
+    """An `Estimate` as the rooms below it see one: probabilities, their secrets and the method."""
+
+    @property
+    def distribution(self) -> Floats:
+        """Probabilities in the alphabet's order, shape (k,)."""
+
+    @property
+    def alphabet(self) -> Alphabet:
+        """The secrets."""
+
+    @property
+    def method(self) -> str:
+        """Estimator and stopping rule, in words."""
+
+    @property
+    def n_iter(self) -> int:
+        """Number of iterations."""
+
+    @property
+    def gap(self) -> float:
+        """Nats per report by which the likelihood may be below its maximum."""
+
+
+def distribution_on(name: str, values: T | EstimatedDistribution, alphabet: Alphabet) -> T | Floats:
+    """Return an estimate's distribution, if it is over this alphabet; anything else unchanged.
+
+    The integers from 0 stand for the codes of any alphabet of their number.
+    """
+    if not isinstance(values, EstimatedDistribution):
+        return values
+    if not _has_same_secrets(alphabet, values.alphabet):
+        wanted, got = name_of_alphabet(alphabet), name_of_alphabet(values.alphabet)
+        raise AlphabetMismatch(
+            f"{name} must be over {wanted}, got an estimate over {got if got != wanted else 'others'}"
+        )
+    return values.distribution
+
+
+def _has_same_secrets(one: Alphabet, other: Alphabet) -> bool:
+    return one == other or (len(one) == len(other) and Line(0, len(one) - 1) in (one, other))
 
 
 def uniform(k: int) -> Floats:

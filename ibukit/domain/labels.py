@@ -94,3 +94,10 @@ def _labelled(counts: Any) -> tuple[Any, Any] | None:
             "counts must be a Series, a mapping or an array, got a frame: take one of its columns"
         )
     return list(index), counts.to_numpy()
+
+
+def name_of_alphabet(alphabet: Alphabet) -> str:
+    """The alphabet as an error message names it: labels are counted, not written out."""
+    return (
+        f"the alphabet of {len(alphabet)} labels" if type(alphabet) is Alphabet else repr(alphabet)
+    )

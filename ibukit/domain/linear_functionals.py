@@ -24,7 +24,7 @@ HINT = (
 
 
 @dataclass(frozen=True, eq=False)
-class Questions:
+class LinearFunctionals:
     """Linear questions w . theta, one in each row.
 
     Attributes
@@ -59,11 +59,13 @@ class Questions:
         """The answers W theta, shape (r,)."""
         return theta if self.weights is None else self.weights @ theta
 
-    def part(self, which: NDArray[np.bool_]) -> Questions:
+    def part(self, which: NDArray[np.bool_]) -> LinearFunctionals:
         """Those that are marked."""
         if which.all():
             return self
-        return Questions(self.k, (np.eye(self.k) if self.weights is None else self.weights)[which])
+        return LinearFunctionals(
+            self.k, (np.eye(self.k) if self.weights is None else self.weights)[which]
+        )
 
     def of_one_secret(self) -> tuple[Ints, Floats, Floats]:
         """Secrets x, and b and c with w . theta = b + c theta_x, shapes (r,); x = -1 where a question is of more."""
@@ -106,11 +108,11 @@ class Questions:
         return np.ones(self.k) if self.weights is None else self.weights.max(axis=1)
 
 
-def asked(of: Any, alphabet: Alphabet) -> Questions:
+def parse_functionals(of: Any, alphabet: Alphabet) -> LinearFunctionals:
     """Read an argument `of`: None for every probability, else weights as `weights_of` reads them."""
     weights = weights_of(of, alphabet)
     single = weights is not None and (_labels(of) is not None or np.ndim(of) == 1)
-    return Questions(len(alphabet), weights, single)
+    return LinearFunctionals(len(alphabet), weights, single)
 
 
 def normal_quantile(level: float) -> float:

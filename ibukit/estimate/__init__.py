@@ -1,5 +1,4 @@
-"""What every estimator returns: a distribution with the proof of how far its likelihood is from the optimum."""
+"""`Estimate`: a distribution with a proven bound on how far its likelihood is from the maximum."""
 
-from ibukit.estimate.result import ConvergenceError as ConvergenceError
-from ibukit.estimate.result import Estimate as Estimate
-from ibukit.estimate.result import Status as Status
+from ibukit.domain.status import Status as Status
+from ibukit.estimate.estimate import Estimate as Estimate

@@ -12,6 +12,7 @@ import numpy as np
 
 from ibukit._ground.arguments import Floats, Ints
 from ibukit.domain.alphabet import Alphabet
+from ibukit.domain.labels import name_of_alphabet
 from ibukit.errors import AlphabetMismatch
 
 # rows of an HTML table: all of them up to so many, beyond it the most probable
@@ -28,7 +29,9 @@ def code_of(label: Any, alphabet: Alphabet, full: Alphabet | None = None) -> int
     if full is not None and _labels(full, label) is not None:
         return None
     whole = alphabet if full is None else full
-    raise AlphabetMismatch(f"label {label!r} is not in {named(whole)}{_advice(label, alphabet)}")
+    raise AlphabetMismatch(
+        f"label {label!r} is not in {name_of_alphabet(whole)}{_advice(label, alphabet)}"
+    )
 
 
 def _codes(alphabet: Alphabet, label: Any) -> Ints | None:
@@ -44,13 +47,6 @@ def _labels(full: Alphabet, label: Any) -> Any:
         return full.labels_of([label])
     except (TypeError, ValueError):
         return None
-
-
-def named(alphabet: Alphabet) -> str:
-    """What an error calls an alphabet: one of labels is not written out."""
-    return (
-        f"the alphabet of {len(alphabet)} labels" if type(alphabet) is Alphabet else repr(alphabet)
-    )
 
 
 def _advice(label: Any, alphabet: Alphabet) -> str:

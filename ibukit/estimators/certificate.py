@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
-from ibukit.channels.base import gap_between
 from ibukit.domain.efficiency import to_all, to_seen
 from ibukit.estimate import Estimate, Status
 from ibukit.tally.tally import Tally, check_tally
@@ -73,27 +71,6 @@ def gap(tally: Tally, distribution: ArrayLike) -> float:
 def gap_among_seen(tally: Tally, theta: Floats) -> float:
     """The gap of a distribution that goes into the channel as it is."""
     return _read(tally, theta)[1]
-
-
-def ratios(tally: Tally, theta: Floats) -> tuple[Floats, Floats]:
-    """Probabilities p of the seen reports, and g_x = sum_z q_z M_xz / p_z."""
-    p = tally.operator.forward(theta)
-    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        return p, tally.operator.adjoint(tally.frequencies / p)
-
-
-def gap_of(p: Floats, g: Floats) -> float:
-    """The gap from `ratios`."""
-    return gap_between(float(p.min()), float(g.max()))
-
-
-def log_likelihood_of(tally: Tally, p: Floats) -> float:
-    """L in nats from the probabilities p of the seen reports."""
-    if not (p > 0).all():
-        return -math.inf
-    log_p = np.log(p)
-    log_p += tally.log_scale
-    return tally.n * float(tally.frequencies @ log_p)
 
 
 def certified(

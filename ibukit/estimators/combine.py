@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from ibukit._ground import arguments
 from ibukit.domain.distributions import project_to_simplex
-from ibukit.errors import NotInvertible
-from ibukit.estimate import ConvergenceError, Estimate, Status
+from ibukit.errors import ConvergenceError, NotInvertible
+from ibukit.estimate import Estimate, Status
 from ibukit.estimators.certificate import as_estimate, certified_on_or_off_simplex
 from ibukit.estimators.inversion import NAMES, inv
 from ibukit.estimators.iterative_update import ibu

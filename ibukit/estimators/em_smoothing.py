@@ -10,8 +10,9 @@ from ibukit._ground.arguments import Floats
 from ibukit._ground.threads import one_thread
 from ibukit.domain.alphabet import Line
 from ibukit.estimate import Estimate, Status
-from ibukit.estimators.certificate import certified, ratios
+from ibukit.estimators.certificate import certified
 from ibukit.estimators.stopping import Change, Iterate, StoppingRule, check_rule
+from ibukit.tally.likelihood import ratios
 from ibukit.tally.tally import Tally, check_bounded, check_tally
 
 # nats in all, as its authors' program has it

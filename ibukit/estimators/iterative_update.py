@@ -13,8 +13,8 @@ from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit._ground.threads import one_thread
 from ibukit.domain.efficiency import to_seen
-from ibukit.errors import InvalidDistribution
-from ibukit.estimate import ConvergenceError, Estimate, Status
+from ibukit.errors import ConvergenceError, InvalidDistribution
+from ibukit.estimate import Estimate, Status
 from ibukit.estimators.certificate import certified, gap_among_seen
 from ibukit.estimators.stopping import EarlyRule, Gap, Iterate, Steps, StoppingRule, check_rule
 from ibukit.solvers.anderson import Anderson

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ibukit._ground import arguments
-from ibukit.estimate import ConvergenceError, Estimate, Status
+from ibukit.errors import ConvergenceError
+from ibukit.estimate import Estimate, Status
 from ibukit.estimators.certificate import certified
 from ibukit.solvers import Problem, best_found
 from ibukit.tally.tally import Tally, check_tally

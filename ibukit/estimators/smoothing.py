@@ -11,12 +11,14 @@ from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit._ground.threads import one_thread
 from ibukit.channels import facts
-from ibukit.estimate import ConvergenceError, Estimate, Status
+from ibukit.errors import ConvergenceError
+from ibukit.estimate import Estimate, Status
 from ibukit.estimators import _plane_evidence
 from ibukit.estimators._curvature import Determined
 from ibukit.estimators._roughness import Fit, Roughness, fit, roughness_on, structure
-from ibukit.estimators.certificate import certified, ratios
+from ibukit.estimators.certificate import certified
 from ibukit.fisher_information import refuse_if_too_large
+from ibukit.tally.likelihood import ratios
 from ibukit.tally.tally import Tally, check_bounded
 
 # factor between two penalties that are tried

@@ -13,7 +13,7 @@ from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit.domain.efficiency import to_all
 from ibukit.estimators._expected_deviance import expected_deviance_term
-from ibukit.estimators.certificate import gap_of, log_likelihood_of
+from ibukit.tally.likelihood import gap_of, log_likelihood_of
 from ibukit.tally.tally import Tally, check_tally
 
 

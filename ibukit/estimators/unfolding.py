@@ -15,13 +15,13 @@ from ibukit._ground.arguments import SUM_TOLERANCE, Floats
 from ibukit._ground.typing import override
 from ibukit.domain.alphabet import Alphabet
 from ibukit.domain.labels import aligned_counts
-from ibukit.domain.linear_functionals import Questions
+from ibukit.domain.linear_functionals import LinearFunctionals
 from ibukit.errors import AlphabetMismatch, ConvergenceError, InvalidDistribution
 from ibukit.estimate import Estimate, Status
-from ibukit.estimate.result import determined
 from ibukit.estimators._poisson import maximise_signal
 from ibukit.estimators.maximum_likelihood import mle
 from ibukit.fisher_information import carried_over, covariance_of_all, of_sums
+from ibukit.identification.maximisers import determined_probabilities
 from ibukit.mechanisms import MatrixMechanism
 from ibukit.tally.tally import Tally, make_tally_part
 
@@ -82,14 +82,14 @@ class Unfolded(Estimate):
         )
 
     @override
-    def _variances_of(self, questions: Questions) -> Floats:
+    def _variances_of(self, functionals: LinearFunctionals) -> Floats:
         if self.background is None:
-            return super()._variances_of(questions)
+            return super()._variances_of(functionals)
         covariance = self.covariance()
         return (
             np.diag(covariance).copy()
-            if questions.weights is None
-            else of_sums(covariance, questions.weights)
+            if functionals.weights is None
+            else of_sums(covariance, functionals.weights)
         )
 
     def count_errors(self) -> Floats:
@@ -112,7 +112,7 @@ class Unfolded(Estimate):
         """
         if self.background is None:
             assert self.tally is not None
-            return determined(self.tally, self.distribution)
+            return determined_probabilities(self.tally, self.distribution)
         # all maximisers share the expected counts, and so the number of events that are seen and no
         # background: given that number, each of them has come from the background with a known
         # probability
@@ -120,7 +120,7 @@ class Unfolded(Estimate):
         response = self.mechanism.among_seen.matrix()
         mixed = (seen * response + self.background) / (seen + self.background.sum())
         mechanism = MatrixMechanism(mixed, self.alphabet, efficiency=self.mechanism.efficiency)
-        return determined(tally_of(mechanism, self.observed), self.distribution)
+        return determined_probabilities(tally_of(mechanism, self.observed), self.distribution)
 
     @property
     def _information(self) -> Floats:

@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit.domain.alphabet import Alphabet, Line, as_alphabet
+from ibukit.domain.distributions import distribution_on
 from ibukit.domain.grid import Grid
 from ibukit.errors import ConvergenceError
-from ibukit.estimate.result import Estimate, distribution_on
+from ibukit.estimate import Estimate
 
 
 def emd(p: ArrayLike, q: ArrayLike, alphabet: Alphabet | int, *, strict: bool = True) -> float:

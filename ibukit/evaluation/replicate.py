@@ -23,8 +23,8 @@ from ibukit._ground.dask_tasks import check_client, run_on
 from ibukit._ground.threads import one_thread
 from ibukit.domain.alphabet import Alphabet
 from ibukit.domain.distributions import Population
-from ibukit.errors import AlphabetMismatch, InvalidDistribution
-from ibukit.estimate import ConvergenceError, Estimate, Status
+from ibukit.errors import AlphabetMismatch, ConvergenceError, InvalidDistribution
+from ibukit.estimate import Estimate, Status
 from ibukit.estimators.certificate import as_estimate
 from ibukit.evaluation.losses import emd, squared_l2, total_variation
 from ibukit.files.fingerprint import digest, stop_of

@@ -13,5 +13,3 @@ from ibukit.identification.identifiability import identifiable as identifiable
 from ibukit.identification.likely_subsets import dominated as dominated
 from ibukit.identification.likely_subsets import likely_region as likely_region
 from ibukit.identification.likely_subsets import likely_subset as likely_subset
-from ibukit.identification.mle_set import MleSet as MleSet
-from ibukit.identification.mle_set import mle_set as mle_set

@@ -12,8 +12,8 @@ from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.threads import one_thread
 from ibukit.errors import ConvergenceError
-from ibukit.estimators.certificate import gap_of, log_likelihood_of, ratios
 from ibukit.solvers import interior_point
+from ibukit.tally.likelihood import gap_of, log_likelihood_of, ratios
 from ibukit.tally.tally import Tally, check_tally
 
 MAX_SECRETS_ENUMERATED = 12

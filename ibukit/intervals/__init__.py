@@ -1,7 +1,7 @@
-"""Intervals for linear questions, by several methods, each with what it proves."""
+"""Intervals for linear functionals of the distribution, by several methods."""
 
 from ibukit.intervals.methods import INTERVALS as INTERVALS
+from ibukit.intervals.methods import default_method as default_method
 from ibukit.intervals.methods import interval as interval
 from ibukit.intervals.methods import level_of_each as level_of_each
-from ibukit.intervals.methods import usual as usual
-from ibukit.intervals.summaries import summary as summary
+from ibukit.intervals.request import IntervalRequest as IntervalRequest

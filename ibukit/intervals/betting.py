@@ -31,8 +31,8 @@ import numpy as np
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit.intervals.finite_reports import codes_of, counted, possible
-from ibukit.intervals.pointed import Pointed
-from ibukit.intervals.request import Asked, Ends, ends
+from ibukit.intervals.profile import ProfileWithWitness
+from ibukit.intervals.request import Ends, IntervalRequest, ends
 from ibukit.intervals.resampling import seeded
 from ibukit.intervals.splitting import guess, split, tally_of
 from ibukit.intervals.tilted_likelihood import likelihood_of
@@ -79,11 +79,11 @@ class Bets:
         expected = np.concatenate([s * p for s, p in zip(self.shares, probabilities, strict=True)])
         likelihood = likelihood_of(Problem(channel, expected))
         best = likelihood.fit_of(likelihood.forward(theta))
-        self._region = Pointed(likelihood, min(best, likelihood.best.fit) - drop)
+        self._region = ProfileWithWitness(likelihood, min(best, likelihood.best.fit) - drop)
 
     def against(self, w: Floats) -> Bet:
         """Against answers above the end expected, of weights from 0 to 1; none is placed where that is the largest."""
-        point = self._region.end(w).point
+        point = self._region.end(w).witness
         if point is None:
             return Bet(0.0, (np.ones(len(w)),) * len(self.shares))
         after = self._possible.operator.forward(point.theta)
@@ -97,12 +97,12 @@ class Bets:
 class Betting:
     """What the bets leave of the simplex, or of the people's own frequencies; for each end a region of its own."""
 
-    def __init__(self, asked: Asked, seed: int, share: float):
-        tally = asked.tally()
+    def __init__(self, request: IntervalRequest, seed: int, share: float):
+        tally = request.checked_tally()
         pilot, main = (tally_of(tally, counts) for counts in split(tally, share, seeded(seed)))
         self.n = tally.n
-        self._price = math.log(2 / (1 - asked.level))
-        self._frequencies = asked.target == "frequencies"
+        self._price = math.log(2 / (1 - request.level))
+        self._frequencies = request.target == "frequencies"
         # the pilot bets, too, by what can be said before any report is seen
         self._bets = [
             Bets(reports, theta, self._price / self.n)
@@ -110,7 +110,7 @@ class Betting:
         ]
         # of all the bets against a right mechanism (union bound)
         self._to_refuse = (
-            max(math.log(2 * len(asked.questions) / REFUSED) - self._price, 0.0) / self.n
+            max(math.log(2 * len(request.functionals) / REFUSED) - self._price, 0.0) / self.n
         )
 
     def highest(self, w: Floats) -> float:
@@ -180,10 +180,10 @@ def least_upper(w: Floats, weighed: Sequence[Weighed]) -> float:
     return float(least)
 
 
-def betting(asked: Asked, seed: int = 0, share: float = PILOT) -> Ends:
+def betting(request: IntervalRequest, seed: int = 0, share: float = PILOT) -> Ends:
     """The ends that the bets leave; each is wrong with probability at most (1 - level) / 2."""
     lower, upper = ends(
-        Betting(asked, seed, arguments.fraction("share", share, "()")), asked.questions
+        Betting(request, seed, arguments.fraction("share", share, "()")), request.functionals
     )
     return np.minimum(lower, upper), np.maximum(
         lower, upper

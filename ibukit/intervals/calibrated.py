@@ -18,8 +18,8 @@ from tqdm import tqdm
 
 from ibukit._ground.arguments import Floats
 from ibukit.domain.linear_functionals import normal_quantile
-from ibukit.intervals.profile import FIRST, Profile, next_lean
-from ibukit.intervals.request import Asked, Ends, ends
+from ibukit.intervals.profile import FIRST_TILT, Profile, next_tilt
+from ibukit.intervals.request import Ends, IntervalRequest, ends
 from ibukit.intervals.resampling import fewest_draws, rank_of, seeded, simulated
 from ibukit.intervals.tilted_likelihood import Likelihood, Tilted, likelihood_of_tally
 from ibukit.tally.tally import Tally
@@ -28,7 +28,7 @@ from ibukit.tally.tally import Tally
 MAX_THRESHOLDS = 5
 # how far a ratio may be from the exact one: the simulated threshold has an error of some tenths
 RATIO_WITHIN = 0.01
-MAX_LEANINGS = 60
+MAX_TILTS = 60
 
 
 class Constrained(NamedTuple):
@@ -37,12 +37,12 @@ class Constrained(NamedTuple):
     theta: Floats
     ratio: float
     """2 n (max f - f)."""
-    lean: float
+    tilt: float
     """Rho for each unit from the best answer on: about the same for all draws, which may begin there."""
 
 
 def constrained(
-    likelihood: Likelihood, n: int, w: Floats, v: float, lean: float = 0.0
+    likelihood: Likelihood, n: int, w: Floats, v: float, tilt: float = 0.0
 ) -> Constrained:
     """The largest f with w . theta = v, of weights from 0 to 1; the ratio is attained, and close to the least.
 
@@ -55,7 +55,7 @@ def constrained(
     best = likelihood.best._replace(answer=float(w @ likelihood.best.theta))
     distance = v - best.answer
     if distance <= 0:
-        return Constrained(best.theta, 0.0, lean)
+        return Constrained(best.theta, 0.0, tilt)
 
     def ratio(fit: float) -> float:
         return max(2 * n * (best.fit - fit), 0.0)
@@ -63,19 +63,19 @@ def constrained(
     if v >= 1:
         theta = likelihood.on_face(w == 1)
         if theta is None:
-            return Constrained(best.theta, math.inf, lean)
-        return Constrained(theta, ratio(likelihood.fit_of(likelihood.forward(theta))), lean)
+            return Constrained(best.theta, math.inf, tilt)
+        return Constrained(theta, ratio(likelihood.fit_of(likelihood.forward(theta))), tilt)
     low, bound, found = best, best.fit, best.theta
     high: Tilted | None = None
     rho, begin, below, end, above, side = (
-        min(lean * distance or FIRST, 0.5),
+        min(tilt * distance or FIRST_TILT, 0.5),
         0.0,
         -distance,
         1.0,
         math.inf,
         0,
     )
-    for _ in range(MAX_LEANINGS):
+    for _ in range(MAX_TILTS):
         point = likelihood.tilted(w, rho)
         miss = point.answer - v
         bound = min(bound, point.fit + point.slope * miss)
@@ -91,10 +91,10 @@ def constrained(
             fit = likelihood.fit_of((1 - share) * low.p + share * high.p)
             if ratio(fit) - ratio(bound) <= RATIO_WITHIN:
                 return Constrained(found, ratio(fit), end / distance)
-        rho = next_lean(begin, below, end, above, distance)
+        rho = next_tilt(begin, below, end, above, distance)
         if not begin < rho < end:
             break
-    return Constrained(found, ratio(bound), lean)
+    return Constrained(found, ratio(bound), tilt)
 
 
 class Calibrated:
@@ -137,12 +137,12 @@ class Calibrated:
         """
         n, rng = self._tally.n, seeded(self._seed)
         at = constrained(self._likelihood, n, w, v)
-        ratios, lean = np.empty(self._draws), at.lean
+        ratios, tilt = np.empty(self._draws), at.tilt
         for i in tqdm(range(self._draws), desc="threshold", disable=None, leave=False):
             drawn = constrained(
-                likelihood_of_tally(simulated(self._tally, at.theta, rng)), n, w, v, lean
+                likelihood_of_tally(simulated(self._tally, at.theta, rng)), n, w, v, tilt
             )
-            ratios[i], lean = drawn.ratio, drawn.lean
+            ratios[i], tilt = drawn.ratio, drawn.tilt
         ratios.sort()
         rank, spread = (
             rank_of(self._draws, self._level),
@@ -152,7 +152,7 @@ class Calibrated:
         return float(ratios[rank - 1]), float(ratios[last - 1] - ratios[first - 1]) / 2
 
 
-def calibrated(asked: Asked, draws: int = 400, seed: int = 0) -> Ends:
+def calibrated(request: IntervalRequest, draws: int = 400, seed: int = 0) -> Ends:
     """The answers v whose likelihood ratio is at most the quantile of ratios that are simulated at v.
 
     Each end begins at the profile's. There `draws` tallies are drawn from the most likely
@@ -164,7 +164,7 @@ def calibrated(asked: Asked, draws: int = 400, seed: int = 0) -> Ends:
 
     Parameters
     ----------
-    asked : Asked
+    request : IntervalRequest
     draws : int
         Tallies for each threshold; at least so many that the largest ratio may be the threshold: 19
         at level 0.95.
@@ -175,7 +175,9 @@ def calibrated(asked: Asked, draws: int = 400, seed: int = 0) -> Ends:
     -------
     (lower, upper) : ndarrays, shape (r,)
     """
-    asked.refuse_frequencies("calibrated")
-    draws = fewest_draws(draws, asked.level)
+    request.refuse_frequencies("calibrated")
+    draws = fewest_draws(draws, request.level)
     seeded(seed)  # which is refused before the work begins
-    return ends(Calibrated(asked.tally(), asked.level, draws, seed), asked.questions)
+    return ends(
+        Calibrated(request.checked_tally(), request.level, draws, seed), request.functionals
+    )

@@ -2,7 +2,7 @@
 
 Each report's probability has its Clopper-Pearson interval, at a level that leaves all of them true
 together (the union bound). Then lo <= theta M <= hi, and the ends of w . theta are linear
-programmes, for all questions at once.
+programmes, for all functionals at once.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from scipy.special import betaincinv
 
 from ibukit._ground.arguments import Floats
 from ibukit.intervals.finite_reports import counted, finite
-from ibukit.intervals.request import Asked, Ends, ends
+from ibukit.intervals.request import Ends, IntervalRequest, ends
 from ibukit.tally.tally import Tally
 
 # the least that HiGHS takes
 TIGHT: Any = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
-class Boxes:
+class ClopperPearsonRegion:
     """{theta : lo <= theta M <= hi}, which holds the true distribution with probability at least `level`."""
 
     def __init__(self, tally: Tally, level: float):
@@ -67,7 +67,7 @@ class Boxes:
         return float(min(rest + self._high @ prices[0] - self._low @ prices[1], w.max()))
 
 
-def boxes(asked: Asked) -> Ends:
+def clopper_pearson(request: IntervalRequest) -> Ends:
     """The ends over the boxes, of the people's own frequencies as of the distribution.
 
     Given the secrets, the number of reports z is a sum of independent variables of different
@@ -75,14 +75,14 @@ def boxes(asked: Asked) -> Ends:
     mean (Hoeffding, 1956). The people of each mechanism have frequencies of their own, in boxes of
     their own: those of all are the mean.
     """
-    tally, questions = asked.tally(), asked.questions
-    if asked.target == "distribution" or len(tally.parts) == 1:
-        return ends(Boxes(tally, asked.level), questions)
+    tally, functionals = request.checked_tally(), request.functionals
+    if request.target == "distribution" or len(tally.parts) == 1:
+        return ends(ClopperPearsonRegion(tally, request.level), functionals)
     reports = sum(finite(part.mechanism).m for part in tally.parts)
-    lower, upper = np.zeros(len(questions)), np.zeros(len(questions))
+    lower, upper = np.zeros(len(functionals)), np.zeros(len(functionals))
     for part in tally.parts:
         # as many boxes as all together have, at the same level each
-        own = 1 - (1 - asked.level) * finite(part.mechanism).m / reports
-        low, high = ends(Boxes(Tally((part,)), own), questions)
+        own = 1 - (1 - request.level) * finite(part.mechanism).m / reports
+        low, high = ends(ClopperPearsonRegion(Tally((part,)), own), functionals)
         lower, upper = lower + part.n / tally.n * low, upper + part.n / tally.n * high
     return lower, upper

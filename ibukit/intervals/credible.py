@@ -9,12 +9,12 @@ from numpy.typing import ArrayLike
 
 from ibukit.bayes import Posterior, posterior
 from ibukit.errors import TooLarge
-from ibukit.intervals.request import Asked, Ends
+from ibukit.intervals.request import Ends, IntervalRequest
 from ibukit.intervals.resampling import seeded
 
 
 def credible(
-    asked: Asked, alpha: ArrayLike = 1.0, seed: int = 0, max_sweeps: int = 100_000
+    request: IntervalRequest, alpha: ArrayLike = 1.0, seed: int = 0, max_sweeps: int = 100_000
 ) -> Ends:
     """Equal-tailed intervals of the posterior of w . P, or of w . F.
 
@@ -25,11 +25,11 @@ def credible(
     where `posterior` is. Other sums, and all where the exact posterior would take too many terms,
     have the quantiles of Gibbs draws. Of these at least 400 are effective, so that the probability
     beyond an end is off by sqrt(tail (1 - tail) / 400) at most, as a standard error: by .008 of
-    .025 at level .95. `errors` says how far off each end is, and so does `Estimate.summary`.
+    .025 at level .95. `monte_carlo_errors` says how far off each end is, and so does `Estimate.summary`.
 
     Parameters
     ----------
-    asked : Asked
+    request : IntervalRequest
     alpha : float or array_like, shape (k,)
         The prior's parameter, above 0; a number is taken for every secret. 1 is uniform, 0.5 is
         Jeffreys' prior.
@@ -47,31 +47,45 @@ def credible(
     ConvergenceError
         If the Gibbs chains are not good enough after `max_sweeps`.
     """
-    return _of_posteriors(asked, Posterior.interval, alpha, seed, max_sweeps)
+    return _of_posteriors(request, Posterior.interval, alpha, seed, max_sweeps)
 
 
-def errors(asked: Asked, alpha: ArrayLike = 1.0, seed: int = 0, max_sweeps: int = 100_000) -> Ends:
+def monte_carlo_errors(
+    request: IntervalRequest, alpha: ArrayLike = 1.0, seed: int = 0, max_sweeps: int = 100_000
+) -> Ends:
     """Monte-Carlo standard errors of the ends that `credible` finds with the same arguments; 0 where they are exact."""
-    return _of_posteriors(asked, Posterior.interval_errors, alpha, seed, max_sweeps)
+    return _of_posteriors(request, Posterior.interval_errors, alpha, seed, max_sweeps)
 
 
 def _of_posteriors(
-    asked: Asked, what: Callable[..., Ends], alpha: ArrayLike, seed: int, max_sweeps: int
+    request: IntervalRequest,
+    what: Callable[..., Ends],
+    alpha: ArrayLike,
+    seed: int,
+    max_sweeps: int,
 ) -> Ends:
     """The exact posterior says it of single secrets where it can, draws of the rest."""
-    tally, questions, rng = asked.tally(), asked.questions, seeded(seed)
-    exact = questions.of_one_secret()[0] >= 0
-    found = np.empty((2, len(questions)))
+    tally, functionals, rng = request.checked_tally(), request.functionals, seeded(seed)
+    exact = functionals.of_one_secret()[0] >= 0
+    found = np.empty((2, len(functionals)))
     if exact.any():
         try:
             found[:, exact] = what(
-                posterior(tally, alpha, asked.target), asked.level, questions.part(exact).weights
+                posterior(tally, alpha, request.target),
+                request.level,
+                functionals.part(exact).weights,
             )
         except TooLarge:
             exact[:] = False
     if not exact.all():
         drawn = posterior(
-            tally, alpha, asked.target, method="gibbs", rng=rng, max_sweeps=max_sweeps, strict=True
+            tally,
+            alpha,
+            request.target,
+            method="gibbs",
+            rng=rng,
+            max_sweeps=max_sweeps,
+            strict=True,
         )
-        found[:, ~exact] = what(drawn, asked.level, questions.part(~exact).weights)
+        found[:, ~exact] = what(drawn, request.level, functionals.part(~exact).weights)
     return found[0], found[1]

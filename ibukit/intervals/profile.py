@@ -9,19 +9,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from ibukit._ground.arguments import Floats
+from ibukit._ground.typing import override
 from ibukit.domain.linear_functionals import normal_quantile
 from ibukit.intervals import sqp
-from ibukit.intervals.request import Asked, Ends, ends
+from ibukit.intervals.request import Ends, IntervalRequest, ends
 from ibukit.intervals.tilted_likelihood import Likelihood, Tilted, likelihood_of_tally
 from ibukit.tally.tally import Tally
 
 # of the range of the answers: how far a certified end may be outside of one that is attained
 ENDS_MEET = 1e-9
-MAX_SOLVED = 80
-# where the search begins: far below what most questions need, and far above rounding
-FIRST = 1e-3
+MAX_TILTS = 80
+# where the search begins: far below what most functionals need, and far above rounding
+FIRST_TILT = 1e-3
 
 
 class Profile:
@@ -94,8 +96,8 @@ class Profile:
         top = self.likelihood.best.fit
         wanted = math.sqrt(top - self.floor)
         low, below, high, above = 0.0, -wanted, 1.0, math.inf
-        rho, side = FIRST, 0
-        for _ in range(MAX_SOLVED):
+        rho, side = FIRST_TILT, 0
+        for _ in range(MAX_TILTS):
             point = self.likelihood.tilted(w, rho)
             yield point
             miss = math.sqrt(max(top - point.fit, 0.0)) - wanted
@@ -105,7 +107,7 @@ class Profile:
             else:
                 high, above, below = rho, miss, below / 2 if side > 0 else below
                 side = 1
-            rho = next_lean(low, below, high, above, wanted)
+            rho = next_tilt(low, below, high, above, wanted)
             if not low < rho < high:
                 return
 
@@ -115,7 +117,37 @@ class Profile:
         return None if theta is None else self.likelihood.at(theta, w, 0.0)
 
 
-def next_lean(low: float, below: float, high: float, above: float, wanted: float) -> float:
+class End(NamedTuple):
+    """An upper end of w . theta with the point that proves it, for weights from 0 to 1."""
+
+    bound: float
+    witness: Tilted | None
+    """The point with the tightest bound; None if the largest possible answer is not excluded."""
+
+
+class ProfileWithWitness(Profile):
+    """{theta : f(theta) >= floor}, whose ends come with the points that prove them."""
+
+    def __init__(self, likelihood: Likelihood, floor: float):
+        super().__init__(likelihood, floor)
+        self._end = End(math.inf, None)
+
+    @override
+    def bound(self, w: Floats, point: Tilted) -> float:
+        # The tightest bound of the search under way is remembered with its point.
+        bound = super().bound(w, point)
+        if bound < self._end.bound:
+            self._end = End(bound, point)
+        return bound
+
+    def end(self, w: Floats) -> End:
+        """Return the upper end, for weights from 0 to 1."""
+        self._end = End(math.inf, None)
+        _, bound = self.bracket(w)
+        return self._end if bound < 1 else End(1.0, None)
+
+
+def next_tilt(low: float, below: float, high: float, above: float, wanted: float) -> float:
     """Where to look for the root of what is -wanted at 0 and rises, between a lean too small and one too large."""
     if math.isfinite(above):
         return low + (high - low) * below / (below - above)
@@ -124,8 +156,8 @@ def next_lean(low: float, below: float, high: float, above: float, wanted: float
     return min(grown, (low + high) / 2)
 
 
-def profile(asked: Asked) -> Ends:
+def profile(request: IntervalRequest) -> Ends:
     """The ends of the profile likelihood."""
-    asked.refuse_frequencies("profile")
-    asked.refuse_hours("profile")
-    return ends(Profile.of(asked.tally(), asked.level), asked.questions)
+    request.refuse_frequencies("profile")
+    request.refuse_if_too_slow("profile")
+    return ends(Profile.of(request.checked_tally(), request.level), request.functionals)

@@ -1,79 +1,107 @@
-"""What a method of intervals is asked, and the ends of regions that hold the truth."""
+"""`IntervalRequest`, which every interval method takes, and the ends of a confidence region."""
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from tqdm import tqdm
 
 from ibukit._ground.arguments import Floats, readable
 from ibukit._ground.threads import one_thread
-from ibukit.domain.linear_functionals import Questions
+from ibukit.domain.linear_functionals import LinearFunctionals
 from ibukit.errors import TooLarge
-from ibukit.estimate import Estimate
 from ibukit.tally.tally import Tally, check_bounded, check_tally
 
+# Lower and upper ends of the intervals, both of shape (r,).
 Ends = tuple[Floats, Floats]
-# questions times secrets on a structured channel: an hour
-MAX_ASKED = 2**28
+# Functionals times secrets. On a structured channel, where each interval takes O(k), 2**28 take
+# about an hour; larger requests are refused with TooLarge.
+MAX_FUNCTIONALS_TIMES_SECRETS = 2**28
 
 
-class Asked(NamedTuple):
-    """Intervals for linear questions."""
+@dataclass(frozen=True)
+class IntervalRequest:
+    """Intervals for linear functionals w . theta at one level.
 
-    estimate: Estimate
-    questions: Questions
+    Attributes
+    ----------
+    tally : Tally or None
+        The reports. Only Wald's method can do without them.
+    theta : ndarray, shape (k,)
+        The estimate, on the simplex. The resampling methods simulate from it, Wald's intervals are
+        centred at it; the others start from the reports alone.
+    functionals : LinearFunctionals
+    level : float
+        Strictly between 0 and 1.
+    target : str
+        "distribution", or the people's own "frequencies".
+    standard_errors : callable, optional
+        Returns the standard errors of the functionals at theta, shape (r,). Only Wald's method
+        calls it.
+    """
+
+    tally: Tally | None
+    theta: Floats
+    functionals: LinearFunctionals
     level: float
-    target: str
-    """Of what: "distribution", or the people's own "frequencies"."""
+    target: str = "distribution"
+    standard_errors: Callable[[], Floats] | None = None
 
-    def tally(self) -> Tally:
-        """The reports; ValueError if the estimate does not know them, or they have another likelihood."""
-        if self.estimate.tally is None:
+    def checked_tally(self) -> Tally:
+        """Return the reports; ValueError if there are none, or they have another likelihood."""
+        if self.tally is None:
             raise ValueError(
                 "estimate has no tally: intervals need the reports it was computed from"
             )
         try:
             return check_bounded(
-                check_tally(self.estimate.tally),
+                check_tally(self.tally),
                 "an interval must count the secrets beyond the reports",
             )
         except ValueError as error:
             raise type(error)(f'{error}; method="wald" needs no more than the estimate') from None
 
     def refuse_frequencies(self, method: str) -> None:
-        """ValueError where a method is of the distribution alone."""
+        """Raise ValueError if the target is the frequencies, which `method` does not cover."""
         if self.target != "distribution":
             raise ValueError(
                 f"target must be 'distribution' with method={method!r}, got {self.target!r}"
             )
 
-    def refuse_hours(self, method: str) -> None:
-        """TooLarge where all these questions together would take hours, however well each is structured."""
-        many, k = len(self.questions), self.questions.k
-        if many * k > MAX_ASKED:
+    def refuse_if_too_slow(self, method: str) -> None:
+        """Raise TooLarge if all functionals together would take hours."""
+        r, k = len(self.functionals), self.functionals.k
+        if r * k > MAX_FUNCTIONALS_TIMES_SECRETS:
             raise TooLarge(
-                f"{method} intervals for {readable(many)} questions of {readable(k)} secrets would take hours: ask for "
-                'fewer by of=..., or take method="wald"'
+                f"{method} intervals for {readable(r)} questions of {readable(k)} secrets would "
+                'take hours: ask for fewer by of=..., or take method="wald"'
             )
 
 
 class Region(Protocol):
-    """A set of distributions that the reports leave possible."""
+    """A confidence region: a set of distributions that contains the truth with some probability."""
 
     def highest(self, w: Floats) -> float:
-        """No member of it has a larger w . theta, shape of w (k,)."""
+        """Return an upper bound on w . theta over the region, w of shape (k,)."""
 
 
-def ends(region: Region, questions: Questions) -> Ends:
-    """The least and the largest w . theta in a region, for each question; outside the true ends, if not at them."""
+def ends(region: Region, functionals: LinearFunctionals) -> Ends:
+    """Return bounds on the range of each functional over a region, outside it if not exact."""
     with one_thread():
-        found = [
+        # The lower end of w is minus the upper end of -w; a constant w has one value.
+        pairs = [
             (-region.highest(-w), region.highest(w)) if np.ptp(w) else (w[0], w[0])
             for w in tqdm(
-                questions.each(), total=len(questions), desc="intervals", disable=None, leave=False
+                functionals.each(),
+                total=len(functionals),
+                desc="intervals",
+                disable=None,
+                leave=False,
             )
         ]
-    lower, upper = np.array(found).T
-    return lower + 0.0, upper  # no -0
+    lower, upper = np.array(pairs).T
+    # Adding 0.0 turns -0.0 into 0.0.
+    return lower + 0.0, upper

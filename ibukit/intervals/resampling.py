@@ -14,9 +14,8 @@ from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
 from ibukit._ground.threads import one_thread
 from ibukit.domain.distributions import quantize
-from ibukit.estimators import mle
-from ibukit.intervals.request import Asked, Ends
-from ibukit.solvers import Problem, maximise_near
+from ibukit.intervals.request import Ends, IntervalRequest
+from ibukit.solvers import Problem, maximise, maximise_near
 from ibukit.tally.tally import Tally, make_tally_part, pool
 
 KINDS_OF_BOOTSTRAP = ("parametric", "reports")
@@ -25,7 +24,11 @@ BEYOND_ROUNDING = 1e-6
 
 
 def bootstrap(
-    asked: Asked, draws: int = 1000, seed: int = 0, kind: str = "parametric", n_jobs: int = 1
+    request: IntervalRequest,
+    draws: int = 1000,
+    seed: int = 0,
+    kind: str = "parametric",
+    n_jobs: int = 1,
 ) -> Ends:
     """Quantiles of the answers of the maximum likelihood estimates of drawn tallies.
 
@@ -46,7 +49,7 @@ def bootstrap(
 
     Parameters
     ----------
-    asked : Asked
+    request : IntervalRequest
     draws : int
         Tallies to be drawn; at least so many that the largest answer may be the upper end.
     seed : int
@@ -65,14 +68,14 @@ def bootstrap(
     """
     if not arguments.is_one_of(kind, KINDS_OF_BOOTSTRAP):
         raise ValueError(f"kind must be 'parametric' or 'reports', got {kind!r}")
-    if asked.target == "frequencies" and kind != "parametric":
+    if request.target == "frequencies" and kind != "parametric":
         raise ValueError(f"kind must be 'parametric' with target='frequencies', got {kind!r}")
-    draws, rng = fewest_draws(draws, (1 + asked.level) / 2), seeded(seed)
-    tally, questions = asked.tally(), asked.questions
-    theta = asked.estimate.distribution
+    draws, rng = fewest_draws(draws, (1 + request.level) / 2), seeded(seed)
+    tally, functionals = request.checked_tally(), request.functionals
+    theta = request.theta
     people = (
         [whole_people(theta, part.n) for part in tally.parts]
-        if asked.target == "frequencies"
+        if request.target == "frequencies"
         else None
     )
 
@@ -86,17 +89,17 @@ def bootstrap(
         results = _estimates(tallies, theta, n_jobs)
         answers = np.array(
             [
-                questions.values(theta)
+                functionals.values(theta)
                 for theta in tqdm(results, total=draws, desc="bootstrap", disable=None, leave=False)
             ]
         )
         if people is None:
-            return _between(answers, asked.level)
+            return _between(answers, request.level)
         low, high = _between(
-            answers - questions.values(np.sum(people, axis=0) / tally.n), asked.level
+            answers - functionals.values(np.sum(people, axis=0) / tally.n), request.level
         )
-        middle = questions.values(mle(tally).distribution)
-    return np.maximum(middle - high, questions.least), np.minimum(middle - low, questions.most)
+        middle = functionals.values(maximise(tally.operator, tally.counts).theta)
+    return np.maximum(middle - high, functionals.least), np.minimum(middle - low, functionals.most)
 
 
 def _estimates(tallies: Iterator[Tally], theta: Floats, n_jobs: int) -> Iterable[Floats]:

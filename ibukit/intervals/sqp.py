@@ -94,15 +94,15 @@ def _on_some(lower: Floats, g: Floats, w: Floats, on: Mask, room: float) -> _Qua
         of_g, of_w, of_one = solve_triangular(
             factor, half, lower=True, trans="T", check_finite=False
         ).T
-        # y = middle + t lean with sums 1 and 0
-        m, m_lean = (of_g.sum() - 1) / of_one.sum(), of_w.sum() / of_one.sum()
-        middle, lean = of_g - m * of_one, of_w - m_lean * of_one
+        # y = middle + t direction with sums 1 and 0
+        m, m_slope = (of_g.sum() - 1) / of_one.sum(), of_w.sum() / of_one.sum()
+        middle, direction = of_g - m * of_one, of_w - m_slope * of_one
         left = room - 1.5 + float(2 * here_g @ middle - (middle @ (2 * here_g) - m) / 2)
-        bent = float(lean @ here_w)
-        t = math.sqrt(2 * left / bent) if left > 0 and bent > 0 else 0.0
+        curvature = float(direction @ here_w)
+        t = math.sqrt(2 * left / curvature) if left > 0 and curvature > 0 else 0.0
         y = np.zeros(len(g))
-        y[inside] = middle + t * lean
-        slack = m + t * m_lean - (2 * g - full @ y + t * w)
+        y[inside] = middle + t * direction
+        slack = m + t * m_slope - (2 * g - full @ y + t * w)
         wrong = np.where(on, y < 0, slack < -NEXT_TO_NOTHING)
         most = here_w.max()
         if left >= 0 and here_w.min() == 1:

@@ -66,7 +66,7 @@ class Likelihood(ABC):
         """M w, in the same units."""
 
     @abstractmethod
-    def leaning(self, a: Floats) -> Floats:
+    def tilted_maximiser(self, a: Floats) -> Floats:
         """The maximiser over {theta >= 0 : a . theta = 1}, times a factor that makes it a distribution."""
 
     @abstractmethod
@@ -90,7 +90,7 @@ class Likelihood(ABC):
 
     def tilted(self, w: Floats, rho: float) -> Tilted:
         """The most likely distribution of those that lean towards w by rho, of weights from 0 to 1."""
-        theta = self.leaning(1 - rho * w)
+        theta = self.tilted_maximiser(1 - rho * w)
         answer = float(w @ theta)
         return self.at(theta, w, rho / (1 - rho * answer))
 
@@ -125,7 +125,7 @@ class Dense(Likelihood):
         return np.asarray(self.rows @ w)
 
     @override
-    def leaning(self, a: Floats) -> Floats:
+    def tilted_maximiser(self, a: Floats) -> Floats:
         phi, _ = interior_point.maximise(self.rows / a[:, None], self.q, ACCURATE)
         theta = phi / a
         return np.asarray(theta / theta.sum())
@@ -159,13 +159,13 @@ class Structured(Likelihood):
         return self._channel.adjoint(w)
 
     @override
-    def leaning(self, a: Floats) -> Floats:
+    def tilted_maximiser(self, a: Floats) -> Floats:
         theta = self._at_costs(a)
         return np.asarray(theta / theta.sum())
 
     @override
     def on_face(self, face: NDArray[np.bool_]) -> Floats | None:
-        theta = np.where(face, self.leaning(np.where(face, 1.0, FORBIDDING)), 0.0)
+        theta = np.where(face, self.tilted_maximiser(np.where(face, 1.0, FORBIDDING)), 0.0)
         return np.asarray(theta / theta.sum()) if theta.any() else None
 
 

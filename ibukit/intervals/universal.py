@@ -21,8 +21,8 @@ from scipy.special import softmax
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats, Ints
-from ibukit.intervals.pointed import Pointed
-from ibukit.intervals.request import Asked, Ends, ends
+from ibukit.intervals.profile import ProfileWithWitness
+from ibukit.intervals.request import Ends, IntervalRequest, ends
 from ibukit.intervals.resampling import seeded
 from ibukit.intervals.splitting import guess, split, tally_of
 from ibukit.intervals.tilted_likelihood import Likelihood, likelihood_of
@@ -86,7 +86,7 @@ class Universal:
     def _likelihood(self, chosen: Floats) -> Likelihood:
         return likelihood_of(Problem(self._channel, chosen @ self._counts))
 
-    def _region(self, likelihood: Likelihood, chosen: Floats) -> Pointed:
+    def _region(self, likelihood: Likelihood, chosen: Floats) -> ProfileWithWitness:
         """Of sum_i omega_i log(E_i / (r omega_i)) <= log(1 / alpha)."""
         total = float(chosen @ self._counts.sum(axis=1))
         floor = (
@@ -94,38 +94,40 @@ class Universal:
         ) / total
         # never empty: with exact estimates no E_i is above 1 at the maximum of all, since theta_p
         # fits its part best
-        return Pointed(likelihood, min(floor, likelihood.best.fit - MIN_DROP))
+        return ProfileWithWitness(likelihood, min(floor, likelihood.best.fit - MIN_DROP))
 
 
-def _splits(asked: Asked, by: str, seed: int, splits: int, share: float) -> list[Halves]:
-    if asked.target != "distribution":
+def _splits(
+    request: IntervalRequest, by: str, seed: int, splits: int, share: float
+) -> list[Halves]:
+    if request.target != "distribution":
         raise ValueError(
-            f"target must be 'distribution' with method='guaranteed', by={by!r}, got {asked.target!r}: "
+            f"target must be 'distribution' with method='guaranteed', by={by!r}, got {request.target!r}: "
             "by='boxes' and by='betting' are of the frequencies, too"
         )
-    asked.refuse_hours("guaranteed")
-    tally, rng = asked.tally(), seeded(seed)
+    request.refuse_if_too_slow("guaranteed")
+    tally, rng = request.checked_tally(), seeded(seed)
     return [split(tally, share, rng) for _ in range(splits)]
 
 
-def halved(asked: Asked, seed: int = 0, share: float = HALF) -> Ends:
+def halved(request: IntervalRequest, seed: int = 0, share: float = HALF) -> Ends:
     """An estimate from a `share` of the reports, judged by the others."""
-    splits = _splits(asked, "split", seed, 1, arguments.fraction("share", share, "()"))
-    return ends(Universal(asked.tally(), asked.level, splits), asked.questions)
+    splits = _splits(request, "split", seed, 1, arguments.fraction("share", share, "()"))
+    return ends(Universal(request.checked_tally(), request.level, splits), request.functionals)
 
 
-def cross_fitted(asked: Asked, seed: int = 0) -> Ends:
+def cross_fitted(request: IntervalRequest, seed: int = 0) -> Ends:
     """Each of two halves judged by the other."""
-    return _both_ways(asked, _splits(asked, "cross-fitted", seed, 1, HALF))
+    return _both_ways(request, _splits(request, "cross-fitted", seed, 1, HALF))
 
 
-def averaged(asked: Asked, seed: int = 0, splits: int = 10) -> Ends:
+def averaged(request: IntervalRequest, seed: int = 0, splits: int = 10) -> Ends:
     """The mean over several random splits, each both ways."""
     return _both_ways(
-        asked, _splits(asked, "averaged", seed, arguments.whole("splits", splits, 1), HALF)
+        request, _splits(request, "averaged", seed, arguments.whole("splits", splits, 1), HALF)
     )
 
 
-def _both_ways(asked: Asked, splits: list[Halves]) -> Ends:
+def _both_ways(request: IntervalRequest, splits: list[Halves]) -> Ends:
     both = [pair for one, other in splits for pair in ((one, other), (other, one))]
-    return ends(Universal(asked.tally(), asked.level, both), asked.questions)
+    return ends(Universal(request.checked_tally(), request.level, both), request.functionals)

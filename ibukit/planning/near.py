@@ -9,9 +9,9 @@ from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit.datasets import Dataset
 from ibukit.domain.alphabet import Alphabet
+from ibukit.domain.distributions import distribution_on
 from ibukit.domain.labels import aligned_counts
 from ibukit.errors import AlphabetMismatch
-from ibukit.estimate.result import distribution_on
 
 
 def distribution_of(near: Any, alphabet: Alphabet) -> Floats:

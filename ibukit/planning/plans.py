@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
-from ibukit.domain.linear_functionals import asked, normal_quantile
+from ibukit.domain.linear_functionals import normal_quantile, parse_functionals
 from ibukit.mechanisms import Mechanism
 from ibukit.mechanisms.base import require_same_alphabet
 from ibukit.mechanisms.matrix import as_mechanism
@@ -168,7 +168,7 @@ def plan(
 def _plan(
     mechanism: Mechanism, width: float, level: float, z: float, of: Any, near: Any, rng: Any
 ) -> Plan:
-    questions = asked(of, mechanism.alphabet)
+    questions = parse_functionals(of, mechanism.alphabet)
     weights, ranges = questions.weights, questions.ranges
     if not ranges.any():
         raise ValueError(

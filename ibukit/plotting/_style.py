@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
 from ibukit.domain.alphabet import Alphabet
-from ibukit.estimate.result import Estimate, distribution_on
+from ibukit.domain.distributions import EstimatedDistribution, distribution_on
 from ibukit.plotting._looks import DASHES, PALETTE
 from ibukit.plotting._scales import NAME
 
@@ -72,7 +72,7 @@ def _draw_svg() -> None:
     inline.figure_formats = {"svg"}
 
 
-def numbers(values: ArrayLike | Estimate, alphabet: Alphabet) -> Floats:
+def numbers(values: ArrayLike | EstimatedDistribution, alphabet: Alphabet) -> Floats:
     """One number for each element: an estimate's own, if it is over this alphabet."""
     return arguments.vector("values", distribution_on("values", values, alphabet), len(alphabet))
 

@@ -1,4 +1,4 @@
-"""One estimate as its alphabet asks for it: bars, steps, or a map."""
+"""Draw one estimate in the form that suits its alphabet: bars, steps, or a map."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from ibukit._ground.arguments import Floats
-from ibukit.domain.alphabet import Line
+from ibukit.domain.alphabet import Alphabet, Line
 from ibukit.domain.grid import Grid
-from ibukit.estimate import Estimate
 from ibukit.plotting import categories
 from ibukit.plotting._looks import looks
 from ibukit.plotting._style import axes_for
@@ -16,29 +15,31 @@ from ibukit.plotting.interval_maps import hatch
 from ibukit.plotting.lines import value_label
 from ibukit.plotting.maps import heatmap
 
+Intervals = tuple[Floats, Floats]
+
 
 def draw(
-    estimate: Estimate, intervals: tuple[Floats, Floats] | None = None, ax: Axes | None = None
+    distribution: Floats,
+    alphabet: Alphabet,
+    method: str,
+    intervals: Intervals | None = None,
+    ax: Axes | None = None,
 ) -> Axes:
-    """See `Estimate.plot`."""
-    alphabet = estimate.alphabet
+    """Draw a distribution and its intervals; `method` decides the colour.
+
+    `Estimate.plot` documents it.
+    """
     if isinstance(alphabet, Line):
-        return _steps(alphabet, estimate, intervals, ax)
+        return _steps(alphabet, distribution, looks([method])[method].color, intervals, ax)
     if isinstance(alphabet, Grid):
-        return _map(alphabet, estimate.distribution, intervals, ax)
-    return categories.draw(alphabet, [("probability", estimate.distribution)], ax, intervals)
+        return _map(alphabet, distribution, intervals, ax)
+    return categories.draw(alphabet, [("probability", distribution)], ax, intervals)
 
 
-def _steps(
-    line: Line, estimate: Estimate, intervals: tuple[Floats, Floats] | None, ax: Axes | None
-) -> Axes:
-    axes, p, color = (
-        axes_for(ax),
-        estimate.distribution,
-        looks([estimate.method])[estimate.method].color,
-    )
+def _steps(line: Line, p: Floats, color: str, intervals: Intervals | None, ax: Axes | None) -> Axes:
+    axes = axes_for(ax)
     edges = np.arange(line.first, line.last + 2) - 0.5
-    # corners instead of `stairs`, which takes seconds for a hundred thousand values
+    # The corners of the steps are drawn as a line: `stairs` takes seconds for 100,000 values.
     x = np.repeat(edges, 2)[1:-1]
     if intervals is not None:
         lower, upper = (np.repeat(ends, 2) for ends in intervals)
@@ -52,11 +53,12 @@ def _steps(
     return axes
 
 
-def _map(grid: Grid, p: Floats, intervals: tuple[Floats, Floats] | None, ax: Axes | None) -> Axes:
+def _map(grid: Grid, p: Floats, intervals: Intervals | None, ax: Axes | None) -> Axes:
     axes = heatmap(grid, p, ax)
     figure = axes.get_figure()
     assert figure is not None
     figure.colorbar(axes.images[0], ax=axes, label="probability")
+    # Cells whose interval reaches down to 0 may be empty: they are crossed out.
     if intervals is not None:
         hatch(grid, grid.values[intervals[0] <= 0], axes)
     return axes

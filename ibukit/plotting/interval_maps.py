@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from matplotlib.axes import Axes
 from matplotlib.collections import PatchCollection
@@ -10,9 +10,9 @@ from matplotlib.patches import Rectangle
 from matplotlib.pyplot import subplots
 
 from ibukit._ground.arguments import Floats, Ints
+from ibukit.domain.alphabet import Alphabet
 from ibukit.domain.grid import Grid
 from ibukit.errors import AlphabetMismatch
-from ibukit.estimate import Estimate
 from ibukit.plotting._style import WIDTH
 from ibukit.plotting.maps import heatmap
 
@@ -20,8 +20,22 @@ if TYPE_CHECKING:
     from geopandas import GeoDataFrame, GeoSeries
 
 
+class EstimateWithIntervals(Protocol):
+    """An `Estimate` as this room sees one: its secrets, and intervals for all their probabilities."""
+
+    @property
+    def alphabet(self) -> Alphabet:
+        """The secrets."""
+
+    def interval(self, level: float = ..., *, method: str = ...) -> tuple[Floats, Floats]:
+        """Return an interval for each probability."""
+
+    def band(self, level: float = ..., *, method: str = ...) -> tuple[Floats, Floats]:
+        """Return intervals of all probabilities that hold together."""
+
+
 def interval_maps(
-    estimate: Estimate,
+    estimate: EstimateWithIntervals,
     level: float = 0.95,
     method: str = "profile",
     together: bool = False,

@@ -13,14 +13,19 @@ from numpy.typing import ArrayLike
 
 from ibukit._ground.arguments import Floats
 from ibukit.domain.alphabet import Alphabet, Line, as_alphabet
+from ibukit.domain.distributions import EstimatedDistribution
 from ibukit.domain.grid import Grid
 from ibukit.errors import AlphabetMismatch
-from ibukit.estimate import Estimate
 from ibukit.plotting import categories
 from ibukit.plotting._looks import ESTIMATORS, looks
 from ibukit.plotting._style import axes_for, numbers, several
 
-Curves = Mapping[str, ArrayLike | Estimate] | Sequence[ArrayLike | Estimate] | Estimate | Floats
+Curves = (
+    Mapping[str, ArrayLike | EstimatedDistribution]
+    | Sequence[ArrayLike | EstimatedDistribution]
+    | EstimatedDistribution
+    | Floats
+)
 
 
 def distributions(alphabet: Alphabet | int, curves: Curves, ax: Axes | None = None) -> Axes:
@@ -87,7 +92,10 @@ def distributions(alphabet: Alphabet | int, curves: Curves, ax: Axes | None = No
 
 
 def panels(
-    alphabet: Alphabet | int, truth: ArrayLike, estimates: Mapping[str, Estimate], columns: int = 2
+    alphabet: Alphabet | int,
+    truth: ArrayLike,
+    estimates: Mapping[str, EstimatedDistribution],
+    columns: int = 2,
 ) -> Figure:
     """Draw each estimate over the truth in a panel of its own.
 
@@ -159,19 +167,22 @@ def _line(alphabet: Alphabet | int) -> Line:
     return line
 
 
-def _named(curves: Curves) -> Iterator[tuple[str, ArrayLike | Estimate]]:
+def _named(curves: Curves) -> Iterator[tuple[str, ArrayLike | EstimatedDistribution]]:
     """Each distribution with a name: its own, an estimate's method, or a number."""
     if isinstance(curves, Mapping):
         yield from curves.items()
         return
     given: Any = curves
-    if isinstance(given, Estimate) or not isinstance(given, Iterable):
+    if isinstance(given, EstimatedDistribution) or not isinstance(given, Iterable):
         given = [given]
     each = list(given)
     if each and np.ndim(each[0]) == 0:  # the numbers of a single one
         each = [given]
     for i, values in enumerate(each, start=1):
-        yield values.method if isinstance(values, Estimate) else f"distribution {i}", values
+        yield (
+            values.method if isinstance(values, EstimatedDistribution) else f"distribution {i}",
+            values,
+        )
 
 
 def _fill(axes: Axes, line: Line, p: Floats, **look: Any) -> None:

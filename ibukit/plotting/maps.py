@@ -16,9 +16,9 @@ from matplotlib.transforms import ScaledTranslation, Transform, blended_transfor
 from numpy.typing import ArrayLike
 
 from ibukit.domain import geography
+from ibukit.domain.distributions import EstimatedDistribution
 from ibukit.domain.grid import Grid
 from ibukit.errors import AlphabetMismatch
-from ibukit.estimate import Estimate
 from ibukit.plotting import outlines
 from ibukit.plotting._scales import white_at_zero
 from ibukit.plotting._style import WIDTH, axes_for, numbers, several
@@ -34,7 +34,7 @@ STRIP = 9
 
 def heatmap(
     grid: Grid,
-    values: ArrayLike | Estimate,
+    values: ArrayLike | EstimatedDistribution,
     ax: Axes | None = None,
     vmax: float | None = None,
     scale: bool = True,
@@ -123,7 +123,7 @@ def heatmap(
 
 def maps(
     grid: Grid,
-    pictures: Mapping[str, ArrayLike | Estimate],
+    pictures: Mapping[str, ArrayLike | EstimatedDistribution],
     columns: int = 3,
     places: GeoDataFrame | GeoSeries | None = None,
     norm: Normalize | None = None,

@@ -1,5 +1,7 @@
 """What can be known before or without an estimate: what the reports can tell apart, and what they leave open."""
 
+from ibukit.estimators.mle_set import MleSet as MleSet
+from ibukit.estimators.mle_set import mle_set as mle_set
 from ibukit.identification.concavity import Concavity as Concavity
 from ibukit.identification.concavity import strictly_concave as strictly_concave
 from ibukit.identification.consistency import Answer as Answer
@@ -13,8 +15,6 @@ from ibukit.identification.identifiability import identifiable as identifiable
 from ibukit.identification.likely_subsets import dominated as dominated
 from ibukit.identification.likely_subsets import likely_region as likely_region
 from ibukit.identification.likely_subsets import likely_subset as likely_subset
-from ibukit.identification.mle_set import MleSet as MleSet
-from ibukit.identification.mle_set import mle_set as mle_set
 from ibukit.theory.asymptotic_emd import asymptotic_emd as asymptotic_emd
 from ibukit.theory.asymptotics import asymptotic_mse as asymptotic_mse
 from ibukit.theory.bayes_limits import BayesLimits as BayesLimits

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ibukit as ik
-from ibukit.estimators.certificate import gap_of, log_likelihood_of
+from ibukit.tally.likelihood import gap_of, log_likelihood_of
 from instances import (
     INSTANCES,
     NAMES,

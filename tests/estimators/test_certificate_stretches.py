@@ -8,7 +8,8 @@ import pytest
 import ibukit as ik
 from ibukit.channels import BitChannel, Channel, bits
 from ibukit.channels.base import slices_of
-from ibukit.estimators.certificate import certified, gap_of, log_likelihood_of, ratios
+from ibukit.estimators.certificate import certified
+from ibukit.tally.likelihood import gap_of, log_likelihood_of, ratios
 from instances import with_operator
 
 

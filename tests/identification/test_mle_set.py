@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ibukit as ik
-from ibukit.estimators.certificate import ratios
+from ibukit.tally.likelihood import ratios
 from ibukit.identification import mle_set
 from ibukit.identification._polytope import Polytope, Unsolved
 from ibukit.identification.mle_set import WIDTH_OF_A_POINT, most_of_ratios

@@ -1,0 +1,853 @@
+"""`Estimate`: what every estimator returns, and the public door to intervals, tables and files.
+
+The class stands above the rooms for intervals, identification, plotting and files. Its methods read
+their arguments, call one of these rooms, and put labels on the answer.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Self, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ibukit import intervals
+from ibukit._ground import arguments
+from ibukit._ground.arguments import Floats, ReadOnlyArrays
+from ibukit.domain.alphabet import Alphabet
+from ibukit.domain.grid import Grid
+from ibukit.domain.labels import name_of_alphabet
+from ibukit.domain.linear_functionals import LinearFunctionals, parse_functionals
+from ibukit.domain.status import Status
+from ibukit.errors import AlphabetMismatch
+from ibukit.estimate import exports
+from ibukit.estimate.summary import Summary, summarise
+from ibukit.files.estimates import load_estimate, save_estimate
+from ibukit.fisher_information import (
+    asymptotic_covariance,
+    asymptotic_variances,
+    asymptotic_variances_of_sums,
+)
+from ibukit.identification.maximisers import determined_probabilities
+from ibukit.intervals import IntervalRequest
+from ibukit.tally.tally import Tally
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from geopandas import GeoDataFrame
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate(ReadOnlyArrays):
+    r"""An estimate of the distribution of the secrets.
+
+    It answers in labels: ``estimate[label]`` is a probability, `to_series` and `to_frame` have the
+    labels for an index, `plot` draws them. `distribution` is in the alphabet's order, and an
+    estimate may stand wherever a distribution is asked for. Two estimates are equal if all that is
+    printed of them is, and their distributions and reports are.
+
+    Attributes
+    ----------
+    distribution : ndarray, shape (k,)
+        Probabilities in the alphabet's order. On the simplex unless `status` is OFF_SIMPLEX (raw
+        matrix inversion).
+    log_likelihood : float
+        :math:`L = \sum_{z} \mathrm{counts}_{z}\,\log P(z)`, in nats, total over all reports; -inf
+        where a seen report has probability 0.
+    gap : float
+        Nats per report: no distribution has a mean log-likelihood above that of this one by more
+        than `gap`. It bounds the likelihood, not the distance to the truth. inf off the simplex.
+    status : Status
+    n_iter : int
+        Steps taken; 0 for closed forms.
+    method : str
+        Estimator and stopping rule.
+    alphabet : Alphabet
+        What the probabilities are of. If the secrets' own alphabet (``tally.full_alphabet``) is
+        unbounded, this is a part of it outside which every maximum likelihood estimate is exactly
+        0; `gap` holds for the whole.
+    tally : Tally, optional
+        The reports it was computed from; standard errors and `identified` need it.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> tally = ik.RandomizedResponse(3, epsilon=1.0).tally_counts([50, 30, 20])
+    >>> estimate = ik.ibu(tally)
+    >>> estimate.gap <= 1e-6
+    True
+    >>> mle = ik.mle(ik.RandomizedResponse(ik.Alphabet(["yes", "no"]), epsilon=2.0).tally_counts([600, 400]))
+    >>> round(mle["no"], 3)
+    0.369
+    """
+
+    distribution: Floats
+    log_likelihood: float
+    gap: float
+    status: Status
+    n_iter: int
+    method: str
+    alphabet: Alphabet
+    tally: Tally | None = field(default=None, repr=False)
+
+    # Labels and probabilities.
+
+    def __getitem__(self, label: Any) -> float:
+        """The probability of one label; on a grid of one (row, column) pair."""
+        full = None if self.tally is None else self.tally.full_alphabet
+        code = exports.code_of(label, self.alphabet, full)
+        # Outside the part of an unbounded alphabet that is in use the probability is exactly 0.
+        return 0.0 if code is None else float(self.distribution[code])
+
+    def __len__(self) -> int:
+        return len(self.distribution)
+
+    # Iteration is ambiguous (labels or probabilities?). None also disables the iteration by
+    # `estimate[0]`, `estimate[1]`, ... that Python falls back on.
+    __iter__ = None
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.distribution, dtype=dtype, copy=copy)
+
+    def to_series(self) -> pd.Series[float]:
+        """The probabilities as a pandas Series, labels for an index.
+
+        On a grid the index has the levels row and col.
+
+        Examples
+        --------
+        >>> import ibukit as ik
+        >>> tally = ik.RandomizedResponse(ik.Alphabet(["yes", "no"]), epsilon=2.0).tally_counts([600, 400])
+        >>> ik.mle(tally).to_series().round(3).to_dict()
+        {'yes': 0.631, 'no': 0.369}
+        """
+        import pandas as pd
+
+        return pd.Series(
+            self.distribution.copy(), index=_index_of(self.alphabet), name="probability"
+        )
+
+    def to_frame(self, level: float | None = 0.95, method: str | None = None) -> pd.DataFrame:
+        """A row for each label: its probability, its interval, whether it is identified.
+
+        Parameters
+        ----------
+        level : float, optional
+            Of the intervals, strictly between 0 and 1. None leaves them out, and what else needs
+            the reports.
+        method : str, optional
+            As `interval` takes it. By default "profile" for at most 300 secrets, where it applies,
+            and "wald" for more.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns probability, lower, upper (see `interval`) and `identified`; with None the first
+            alone. Index: the labels, on a grid (row, col).
+
+        Raises
+        ------
+        ValueError, TooLarge
+            As `interval` and `identified`, unless `level` is None.
+
+        Examples
+        --------
+        >>> import ibukit as ik
+        >>> tally = ik.RandomizedResponse(ik.Alphabet(["yes", "no"]), epsilon=2.0).tally_counts([600, 400])
+        >>> print(ik.mle(tally).to_frame(level=0.9).round(3))
+               probability  lower  upper  identified
+        label
+        yes          0.631  0.598  0.665        True
+        no           0.369  0.335  0.402        True
+        """
+        import pandas as pd
+
+        columns = {"probability": self.distribution} | self._interval_columns(level, method)
+        return pd.DataFrame(columns, index=_index_of(self.alphabet))
+
+    def to_geodataframe(
+        self, level: float | None = None, method: str | None = None
+    ) -> GeoDataFrame:
+        """A row for each cell of a grid, with its rectangle.
+
+        Parameters
+        ----------
+        level : float, optional
+            Adds the columns lower, upper and identified, as `to_frame` has them.
+        method : str, optional
+            As `interval` takes it. By default "profile" for at most 300 secrets, where it applies,
+            and "wald" for more.
+
+        Returns
+        -------
+        geopandas.GeoDataFrame
+            Columns row, col, probability and geometry, see `Grid.to_geodataframe`.
+
+        Raises
+        ------
+        AlphabetMismatch
+            If the alphabet is not a Grid.
+        ValueError, TooLarge
+            As `to_frame`, if a level is given.
+
+        Examples
+        --------
+        >>> import ibukit as ik
+        >>> tally = ik.RandomizedResponse(ik.Grid(1, 2, cell_size=0.5), epsilon=2.0).tally_counts([600, 400])
+        >>> list(ik.mle(tally).to_geodataframe(level=0.95))
+        ['row', 'col', 'probability', 'lower', 'upper', 'identified', 'geometry']
+        """
+        if not isinstance(self.alphabet, Grid):
+            raise AlphabetMismatch(
+                f"alphabet must be a Grid to be a map, got {name_of_alphabet(self.alphabet)}; "
+                "to_frame() makes a table"
+            )
+        frame = self.alphabet.to_geodataframe(self.distribution, name="probability")
+        for name, values in self._interval_columns(level, method).items():
+            # The geometry stays the last column.
+            frame.insert(frame.shape[1] - 1, name, values)
+        return frame
+
+    def to_json(self, level: float | None = None, method: str | None = None) -> str:
+        """One JSON object with the labels, the probabilities and all that is printed.
+
+        Its names are labels, probabilities, gap, status, n_iter, method, log_likelihood, n, the
+        number of reports (null without a tally), and dropped, how many were left out by reason.
+        Infinite numbers, which JSON has not, are the texts "inf" and "-inf", as Python's `float`
+        reads them; labels that JSON has not, such as dates, are texts too.
+
+        Parameters
+        ----------
+        level : float, optional
+            Adds the lists lower, upper and identified, as `to_frame` has them.
+        method : str, optional
+            As `interval` takes it. By default "profile" for at most 300 secrets, where it applies,
+            and "wald" for more.
+
+        Raises
+        ------
+        ValueError, TooLarge
+            As `to_frame`, if a level is given.
+
+        Examples
+        --------
+        >>> import ibukit as ik, json
+        >>> estimate = ik.mle(ik.RandomizedResponse(2, epsilon=2.0).tally_counts([600, 400]))
+        >>> again = json.loads(estimate.to_json())
+        >>> again["labels"], again["status"], again["probabilities"] == estimate.distribution.tolist()
+        ([0, 1], 'CLOSED_FORM', True)
+        """
+        known = self._interval_columns(level, method)
+        return exports.as_json(
+            labels=exports.plain_labels(self.alphabet),
+            probabilities=self.distribution.tolist(),
+            **{name: values.tolist() for name, values in known.items()},
+            gap=exports.finite(self.gap),
+            status=self.status.name,
+            n_iter=self.n_iter,
+            method=self.method,
+            log_likelihood=exports.finite(self.log_likelihood),
+            n=None if self.tally is None else self.tally.n,
+            dropped={} if self.tally is None else dict(self.tally.dropped),
+        )
+
+    def plot(
+        self, level: float | None = None, ax: Axes | None = None, method: str | None = None
+    ) -> Axes:
+        """Draw it: bars for labels, steps on a line, a map on a grid.
+
+        Parameters
+        ----------
+        level : float, optional
+            Adds the intervals of `interval`: whiskers, or a band. On a map cells are crossed out
+            whose interval reaches down to 0.
+        ax : matplotlib Axes, optional
+        method : str, optional
+            As `interval` takes it. By default "profile" for at most 300 secrets, where it applies,
+            and "wald" for more.
+
+        Returns
+        -------
+        matplotlib Axes
+            Of many labels the most probable are drawn, and the axis says what the others have.
+
+        Raises
+        ------
+        ValueError, TooLarge
+            As `interval`, if a level is given.
+
+        Examples
+        --------
+        >>> import ibukit as ik
+        >>> tally = ik.RandomizedResponse(ik.Alphabet(["yes", "no"]), epsilon=2.0).tally_counts([600, 400])
+        >>> [text.get_text() for text in ik.mle(tally).plot(level=0.95).get_yticklabels()]
+        ['yes', 'no']
+        """
+        # Imported here because it loads matplotlib.
+        from ibukit.plotting.estimates import draw
+
+        ends = None if level is None else self._all_intervals(level, method)
+        return draw(self.distribution, self.alphabet, self.method, ends, ax)
+
+    def _interval_columns(self, level: float | None, method: str | None) -> dict[str, NDArray[Any]]:
+        """The columns that tables have besides the probabilities; none without a level."""
+        if level is None:
+            return {}
+        lower, upper = self._all_intervals(level, method)
+        return {"lower": lower, "upper": upper, "identified": self.identified}
+
+    def _all_intervals(self, level: float, method: str | None) -> tuple[Floats, Floats]:
+        return self.interval(level, method=self._default_method() if method is None else method)
+
+    def _repr_html_(self) -> str:
+        return exports.as_html(repr(self), self.alphabet, self.distribution)
+
+    # Standard errors and identification.
+
+    @cached_property
+    def identified(self) -> NDArray[np.bool_]:
+        """Whether the reports determine each secret's probability, shape (k,).
+
+        They do where all MLEs agree on it (to 1e-7). A property of the reports, the same for every
+        estimate made from them; computed when first asked for. Where it is False, `theory.mle_set`
+        gives the range. True does not mean precise: see `standard_errors`, which are inf where the
+        likelihood is flat around the estimate, while the boundary of the simplex may still single
+        it out.
+
+        Raises
+        ------
+        ValueError
+            If the estimate does not know its tally.
+
+        Examples
+        --------
+        >>> import ibukit as ik
+        >>> merged = ik.compose(ik.RandomizedResponse(3, epsilon=1.0), [[1, 0], [0, 1], [0, 1]])
+        >>> ik.ibu(merged.tally_counts([50, 50])).identified
+        array([ True, False, False])
+        """
+        tally = self._known_tally("what is identified depends on the reports")
+        # Finite standard errors prove that the columns of the reports seen span all directions, so
+        # that L is strictly concave and has one maximiser.
+        if np.isfinite(vars(self).get("_variances", np.inf)).all():
+            return np.ones(len(self), dtype=bool)
+        return determined_probabilities(tally, self.distribution)
+
+    @overload
+    def standard_errors(self, of: None = None, target: str = ...) -> Floats: ...
+    @overload
+    def standard_errors(
+        self, of: Mapping[Any, float] | Sequence[float], target: str = ...
+    ) -> float: ...
+    @overload
+    def standard_errors(self, of: Sequence[Sequence[float]], target: str = ...) -> Floats: ...
+    @overload
+    def standard_errors(
+        self, of: ArrayLike | pd.Series[Any], target: str = ...
+    ) -> float | Floats: ...
+
+    def standard_errors(self, of: Any = None, target: str = "distribution") -> float | Floats:
+        r"""Asymptotic standard errors, of each probability or of weighted sums.
+
+        They are the square roots of the diagonal of the inverse observed information. The
+        information is
+        :math:`J_{xy} = \sum_{z} \mathrm{counts}_{z}\,M_{xz}\,M_{yz} / (\theta\,M)_{z}^{2}` on the
+        directions that keep the :math:`\sum 1`: the errors of an efficient estimator of an interior
+        distribution. They ignore that probabilities are not negative, so where many are estimated
+        as 0 they are too large; and they do not count the bias of stopping early. Where the reports
+        seen do not determine a secret's probability at all, its standard error is inf.
+
+        Parameters
+        ----------
+        of : array_like of shape (k,) or (r, k), or mapping, optional
+            Weights of the :math:`\sum w \cdot \theta`: one question, or one in each row; truth
+            values are 0 and 1. A mapping has the weights of some labels. None: every probability,
+            computed once.
+        target : {"distribution", "frequencies"}
+            Errors as an estimate of the distribution that people come from, or of these people's
+            own frequencies F. The second are smaller: their square is w V w -
+            (:math:`\sum_{x} w_{x}^{2}\,\theta_x` - :math:`(w \cdot \theta)^{2}`) / n, because the
+            luck of who was asked is no error then.
+
+        Returns
+        -------
+        float, or ndarray of shape (k,) or (r,)
+
+        Raises
+        ------
+        ValueError
+            If the estimate does not know its tally, is off the simplex, or gives a report that was
+            seen probability 0; if `of` has not k finite weights, or reports may be lost and the
+            target is the frequencies.
+        AlphabetMismatch
+            If `of` has a label that is not in the alphabet.
+        TooLarge
+            If they would take a matrix of more than 10,000 secrets squared, or of 5,000 where the
+            reports leave something undetermined. Under k-RR, also pooled, and under geometric noise
+            on a line there are closed forms, in O(k) time and memory. All cells of a larger plane
+            are solved for without the matrix, each variance within a hundredth, if every report was
+            seen and the noise is narrow beside the plane: 256 x 256 cells in half a minute.
+
+        References
+        ----------
+        .. [louis] Louis, "Finding the observed information matrix when using the EM algorithm", JRSS B 44, 1982.
+
+        Examples
+        --------
+        >>> import ibukit as ik
+        >>> tally = ik.RandomizedResponse(3, epsilon=1.0).tally_counts([5000, 3000, 2000])
+        >>> ik.mle(tally).standard_errors().round(4)
+        array([0.0137, 0.0125, 0.0115])
+        >>> round(ik.mle(tally).standard_errors(of=[0, 1, 1]), 4)  # of the last two together
+        0.0137
+        """
+        functionals = parse_functionals(of, self.alphabet)
+        return functionals.answer(self._errors(functionals, target))
+
+    def covariance(self) -> Floats:
+        r"""Asymptotic covariances of the probabilities, shape (k, k).
+
+        All of what `standard_errors` takes the diagonal of: the inverse observed information on the
+        directions that keep the sum. Each row sums to 0. The variance of
+        :math:`\sum_{x} w_{x}\,\theta_x` is ``w @ covariance @ w``.
+
+        Returns
+        -------
+        ndarray, shape (k, k)
+            inf in the rows and columns of secrets whose probability the reports do not determine.
+
+        Raises
+        ------
+        ValueError
+            As `standard_errors`.
+        TooLarge
+            If there are more than 10,000 secrets, and as `standard_errors`.
+
+        Examples
+        --------
+        >>> import ibukit as ik
+        >>> ik.mle(ik.RandomizedResponse(2, epsilon=2.0).tally_counts([600, 400])).covariance().round(6)
+        array([[ 0.000414, -0.000414],
+               [-0.000414,  0.000414]])
+        """
+        return asymptotic_covariance(self._tally_of_errors(), self.distribution)
+
+    @cached_property
+    def _variances(self) -> Floats:
+        return asymptotic_variances(self._tally_of_errors(), self.distribution)
+
+    def _variances_of(self, functionals: LinearFunctionals) -> Floats:
+        if functionals.weights is None:
+            return self._variances
+        return asymptotic_variances_of_sums(
+            self._tally_of_errors(), self.distribution, functionals.weights
+        )
+
+    def _errors(self, functionals: LinearFunctionals, target: str) -> Floats:
+        if not arguments.is_one_of(target, ("distribution", "frequencies")):
+            raise ValueError(f"target must be 'distribution' or 'frequencies', got {target!r}")
+        variances = self._variances_of(functionals)
+        if target == "distribution":
+            return np.sqrt(variances)
+        tally = self._known_tally("whose frequencies are meant is said by the reports")
+        if tally.efficiency is not None:
+            raise ValueError(
+                "target must be 'distribution' where reports may be lost: nobody knows who sent none"
+            )
+        # The frequencies vary around theta with the covariance (diag(theta) - theta theta') / n,
+        # which is no error of theirs. Where the mechanism hides nothing the difference is 0, and
+        # rounding may take it below.
+        of_sampling = functionals.variances(self.distribution) / tally.n
+        return np.sqrt(np.maximum(variances - of_sampling, 0.0))
+
+    def _tally_of_errors(self) -> Tally:
+        tally = self._known_tally("standard errors need the reports")
+        self._refuse_off_simplex()
+        return tally
+
+    def _known_tally(self, why: str) -> Tally:
+        if self.tally is None:
+            raise ValueError(f"estimate has no tally: {why} it was computed from")
+        return self.tally
+
+    def _refuse_off_simplex(self) -> None:
+        if self.status is Status.OFF_SIMPLEX:
+            raise ValueError(
+                "estimate is off the simplex: project it (post='project') before asking for errors"
+            )
+
+    # Intervals.
+
+    @overload
+    def interval(
+        self,
+        level: float = ...,
+        of: None = None,
+        method: str = ...,
+        target: str = ...,
+        **options: Any,
+    ) -> tuple[Floats, Floats]: ...
+    @overload
+    def interval(
+        self,
+        level: float,
+        of: Mapping[Any, float] | Sequence[float],
+        method: str = ...,
+        target: str = ...,
+        **options: Any,
+    ) -> tuple[float, float]: ...
+    @overload
+    def interval(
+        self,
+        level: float = ...,
+        *,
+        of: Mapping[Any, float] | Sequence[float],
+        method: str = ...,
+        target: str = ...,
+        **options: Any,
+    ) -> tuple[float, float]: ...
+    @overload
+    def interval(
+        self,
+        level: float = ...,
+        *,
+        of: Sequence[Sequence[float]],
+        method: str = ...,
+        target: str = ...,
+        **options: Any,
+    ) -> tuple[Floats, Floats]: ...
+    @overload
+    def interval(
+        self,
+        level: float = ...,
+        of: ArrayLike | pd.Series[Any] | None = ...,
+        method: str = ...,
+        target: str = ...,
+        **options: Any,
+    ) -> tuple[float | Floats, float | Floats]: ...
+
+    def interval(
+        self,
+        level: float = 0.95,
+        of: Any = None,
+        method: str = "profile",
+        target: str = "distribution",
+        **options: Any,
+    ) -> tuple[float | Floats, float | Floats]:
+        r"""Intervals of the probabilities, or of weighted sums.
+
+        - ``"wald"``: w . theta -+ c standard errors, which cover with probability about `level` at distributions
+          without zeros. Cut at what any distribution can have, 0 and 1 for a probability; void
+          where that happens.
+        - ``"profile"``: the range of w . theta over {theta : L(theta) >= max L - z^2 / 2}, z the normal quantile. Each
+          end has a bound by duality, and the range that is returned is proved to contain that of
+          the set. Covers with probability about `level` in the limit; where many probabilities are
+          0, with more, or under k-RR with less (.55 instead of .95 in the worst case that the
+          chapter *How sure can we be?* measures).
+        - ``"calibrated"``: the answers v whose likelihood ratio is at most the quantile of the ratios of `draws`
+          tallies simulated from the most likely distribution with the answer v. Covers with
+          probability about `level` at the boundary, too.
+        - ``"guaranteed"``: covers with probability at least `level` at any number of reports, for any mechanism,
+          without conditions. `by` says how: "boxes", the range over all :math:`\theta` whose
+          reports are as probable as their Clopper-Pearson intervals say, for all questions at once;
+          "betting", bets against each end that are designed from a tenth of the reports, narrower
+          where reports are of many kinds; "split", "cross-fitted" and "averaged", likelihood ratios
+          of halves of the reports (universal inference), also where reports cannot be listed.
+        - ``"credible"``: holds w . theta with probability `level` under the posterior of the prior Dirichlet(`alpha`).
+        - ``"bootstrap"``: quantiles of the estimates of `draws` tallies, simulated from this estimate or, with
+          kind="reports", drawn from the reports. Covers too rarely at the boundary.
+
+        All but Wald's and the parametric bootstrap are of the reports, not of this estimate.
+        "wald", "profile", "calibrated", "guaranteed" and "credible" see where reports leave
+        directions open.
+
+        Parameters
+        ----------
+        level : float
+            Strictly between 0 and 1.
+        of : optional
+            Questions, as `standard_errors` takes them.
+        method : {"profile", "wald", "calibrated", "guaranteed", "credible", "bootstrap"}
+        target : {"distribution", "frequencies"}
+            What is to be covered, as `standard_errors` takes it. The frequencies by "wald",
+            "credible", "bootstrap", and "guaranteed" by boxes or betting.
+        **options
+            Of the method. "calibrated": draws=400, seed=0. "guaranteed": by="boxes", seed=0, and
+            share=0.1 (the pilot, "betting"), share=0.5 ("split") or splits=10 ("averaged").
+            "credible": :math:`\alpha = 1.0`, seed=0. "bootstrap": draws=1000, seed=0,
+            kind="parametric", n_jobs=1.
+
+        Returns
+        -------
+        (lower, upper) : floats, or ndarrays of shape (k,) or (r,)
+
+        Raises
+        ------
+        ValueError
+            If `level` is not between 0 and 1, or the method is not known or not for this target;
+            and as `standard_errors`.
+        TooLarge
+            If the method would take a matrix that is too large, or hours.
+
+        References
+        ----------
+        .. [clopper] Clopper and Pearson, "The use of confidence or fiducial limits illustrated in the case of the
+           binomial", Biometrika 26, 1934.
+        .. [feldman] Feldman and Cousins, "Unified approach to the classical statistical analysis of small signals",
+           Phys. Rev. D 57, 1998 (calibrated).
+        .. [universal] Wasserman, Ramdas and Balakrishnan, "Universal inference", PNAS 117, 2020.
+        .. [betting] Waudby-Smith and Ramdas, "Estimating means of bounded random variables by betting", J. R. Statist.
+           Soc. B 86, 2024.
+
+        Examples
+        --------
+        >>> import ibukit as ik
+        >>> estimate = ik.mle(ik.RandomizedResponse(["a", "b", "c"], epsilon=2.0).tally_counts([100, 60, 40]))
+        >>> lower, upper = estimate.interval(0.95)
+        >>> lower.round(3), upper.round(3)
+        (array([0.477, 0.195, 0.062]), array([0.68 , 0.381, 0.224]))
+        >>> for method in ("wald", "profile", "guaranteed", "credible"):
+        ...     lower, upper = estimate.interval(0.95, of={"b": 1, "c": 1}, method=method)
+        ...     print(f"{lower:.3f} to {upper:.3f}")
+        0.320 to 0.524
+        0.320 to 0.523
+        0.295 to 0.549
+        0.325 to 0.526
+        """
+        functionals = parse_functionals(of, self.alphabet)
+        request = self._request(functionals, arguments.fraction("level", level, "()"), target)
+        lower, upper = intervals.interval(request, method, options)
+        return functionals.answer(lower), functionals.answer(upper)
+
+    def _request(
+        self, functionals: LinearFunctionals, level: float, target: str
+    ) -> IntervalRequest:
+        self._refuse_off_simplex()
+        errors = partial(self._errors, functionals, target)
+        return IntervalRequest(self.tally, self.distribution, functionals, level, target, errors)
+
+    def _default_method(self) -> str:
+        return intervals.default_method(self.tally, self.distribution)
+
+    def band(
+        self,
+        level: float = 0.95,
+        method: str = "profile",
+        target: str = "distribution",
+        **options: Any,
+    ) -> tuple[Floats, Floats]:
+        """Intervals of all probabilities that hold together.
+
+        All k contain what they are for with probability `level`, about or at least, as `method` has
+        it. The boxes of "guaranteed" hold together as they are. By other methods each interval has
+        the level 1 - (1 - level) / k: the chances that one of them fails add up to 1 - level at
+        most (Bonferroni).
+
+        Parameters
+        ----------
+        level : float
+            Strictly between 0 and 1, of the band.
+        method, target, **options
+            As `interval` takes them.
+
+        Returns
+        -------
+        (lower, upper) : ndarrays, shape (k,)
+
+        Raises
+        ------
+        ValueError, TooLarge
+            As `interval`.
+
+        Examples
+        --------
+        >>> import ibukit as ik
+        >>> estimate = ik.mle(ik.RandomizedResponse(["a", "b", "c"], epsilon=2.0).tally_counts([500, 300, 200]))
+        >>> lower, upper = estimate.band(0.95)
+        >>> lower.round(3), upper.round(3)
+        (array([0.523, 0.235, 0.095]), array([0.634, 0.336, 0.184]))
+        """
+        level = arguments.fraction("level", level, "()")
+        each = intervals.level_of_each(level, len(self), method, options)
+        return self.interval(each, None, method, target, **options)
+
+    def summary(self, level: float = 0.95, of: Any = None, method: str | None = None) -> Summary:
+        """A table to be read: estimate, interval, and in words what to be careful about.
+
+        Parameters
+        ----------
+        level : float
+            Of the intervals, strictly between 0 and 1.
+        of : optional
+            Questions, as `standard_errors` takes them; a row for each.
+        method : str, optional
+            As `to_frame` takes it.
+
+        Returns
+        -------
+        Summary
+            With the attributes `table`, a DataFrame, and `warnings`; prints both.
+
+        Raises
+        ------
+        ValueError, TooLarge
+            As `interval`.
+
+        Examples
+        --------
+        >>> import ibukit as ik
+        >>> tally = ik.RandomizedResponse(["a", "b", "c", "d", "e"], epsilon=2.0).tally_counts([430, 310, 160, 140, 75])
+        >>> print(ik.mle(tally).summary())
+        1,115 reports; mle, closed form by water-filling: k-RR, k = 5; intervals of level 0.95 by method "profile"
+               estimate   lower   upper
+        label
+        a        0.5158  0.4675  0.5648
+        b        0.3282  0.2838  0.3742
+        c       0.09365 0.05939  0.1307
+        d       0.06238 0.03012 0.09755
+        e             0       0 0.01077
+        - 1 interval ends at a bound, for e: there its level is not exactly 0.95.
+        """
+        method = self._default_method() if method is None else method
+        level = arguments.fraction("level", level, "()")
+        functionals = parse_functionals(of, self.alphabet)
+        request = self._request(functionals, level, "distribution")
+        ends = intervals.interval(request, method, {})
+        # Sums of probabilities have no labels; whether they are determined is not examined.
+        every = functionals.weights is None
+        return summarise(
+            request,
+            ends,
+            interval_method=method,
+            estimator=self.method,
+            gap=self.gap,
+            labels=_index_of(self.alphabet) if every else None,
+            identified=self.identified if every else None,
+        )
+
+    # Files and Python's protocols.
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Replace a file with the estimate and its tally, all at once or not at all.
+
+        The file is plain: a line with its version and SHA-256, a line of JSON, then arrays as numpy
+        writes them.
+
+        Parameters
+        ----------
+        path : str or path
+
+        Raises
+        ------
+        TypeError
+            If a mechanism is not ibukit's own, its labels are neither strings nor numbers, or the
+            reports lie in partitions.
+        ForeignFile
+            If there is a folder, a pipe or a device at `path`.
+        DataChanged
+            If another is writing the file now.
+
+        Examples
+        --------
+        >>> import tempfile, ibukit as ik
+        >>> estimate = ik.mle(ik.RandomizedResponse(["yes", "no"], epsilon=1.0).tally_counts([60, 40]))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     estimate.save(f"{folder}/answers")
+        ...     ik.Estimate.load(f"{folder}/answers") == estimate
+        True
+        """
+        save_estimate(self, arguments.path("path", path))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """The estimate as `save` wrote it.
+
+        A file can only name classes of ibukit: nothing in it is executed.
+
+        Parameters
+        ----------
+        path : str or path
+
+        Returns
+        -------
+        Estimate
+            Or what inherits from it, as it was written.
+
+        Raises
+        ------
+        ForeignFile
+            If it is no such file, or of another version.
+        DataChanged
+            If it was changed or cut short.
+        """
+        return load_estimate(arguments.path("path", path), Estimate)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Estimate):
+            return NotImplemented
+        return (
+            type(self) is type(other)
+            and self._printed == other._printed
+            and self.alphabet == other.alphabet
+            and _have_same_reports(self.tally, other.tally)
+            # The distribution, and the fields that a subclass adds.
+            and all(
+                np.array_equal(getattr(self, each.name), getattr(other, each.name))
+                for each in fields(self)
+                if each.name not in ("alphabet", "tally")
+            )
+        )
+
+    def __hash__(self) -> int:
+        return hash(self._printed)
+
+    @property
+    def _printed(self) -> tuple[Any, ...]:
+        return self.method, self.status.name, self.n_iter, self.gap, self.log_likelihood
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Cached properties are left out: they can be computed again.
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+    def __repr__(self) -> str:
+        full = None if self.tally is None else self.tally.full_alphabet
+        where = "" if full is None else f" on {self.alphabet!r}, 0 elsewhere on {full!r}"
+        return (
+            f"Estimate({self.method}: k={len(self)}{where}, n_iter={self.n_iter}, "
+            f"gap={self.gap:.3g} nats/report, log_likelihood={self.log_likelihood:.6g}, "
+            f"{self.status.name})"
+        )
+
+
+def _index_of(alphabet: Alphabet) -> pd.Index:
+    """The labels as an index called "label"; on a grid one of two levels, "row" and "col"."""
+    # pandas takes a second to import.
+    import pandas as pd
+
+    labels = alphabet.labels_of(np.arange(len(alphabet)))
+    if labels.ndim == 2:
+        return pd.MultiIndex.from_arrays(list(labels.T), names=["row", "col"])
+    # A label may be a tuple, which is no row of a MultiIndex.
+    return pd.Index(labels, name="label", tupleize_cols=False)
+
+
+def _have_same_reports(one: Tally | None, other: Tally | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    # Parts may come in any order: they are compared mechanism by mechanism.
+    parts = {part.mechanism: part for part in other.parts}
+    return (
+        len(one.parts) == len(parts)
+        and one.full_alphabet == other.full_alphabet
+        and all(
+            (same := parts.get(part.mechanism)) is not None
+            and np.array_equal(part.reports, same.reports)
+            and np.array_equal(part.counts, same.counts)
+            for part in one.parts
+        )
+    )

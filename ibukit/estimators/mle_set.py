@@ -1,0 +1,118 @@
+"""`mle_set`: all maximum likelihood estimates of a tally, with the certified one they are found from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ibukit._ground import arguments
+from ibukit.errors import ConvergenceError
+from ibukit.estimate import Estimate
+from ibukit.estimators.maximum_likelihood import mle
+from ibukit.identification.maximisers import (
+    FINEST_TOL,
+    MaximiserSet,
+    find_maximisers,
+    shortfall,
+)
+from ibukit.tally.tally import Tally, check_tally
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MleSet(MaximiserSet):
+    """All maximum likelihood estimates of a tally.
+
+    They are a polytope, of which one estimate is a point.
+
+    Attributes
+    ----------
+    unique : bool
+        Whether there is only one.
+    dimension : int
+        Of the polytope: 0 where unique.
+    lower, upper : ndarray, shape (k,)
+        The least and the greatest probability that an MLE gives each secret. Equal where unique.
+    points : ndarray, shape (p, k)
+        Extreme points. Each of `lower` and `upper` is attained at one of them; there may be more
+        than these.
+    estimate : Estimate
+        The certified MLE that the set was computed from: every member fits the reports as well as
+        it does.
+    reason : str
+        Why it is unique, or what is left open.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> mechanism = ik.MatrixMechanism([[0.45, 0.1, 0.45], [0.05, 0.9, 0.05], [0.45, 0.1, 0.45]])
+    >>> found = ik.theory.mle_set(mechanism.tally_counts([1, 4, 1]))
+    >>> found.dimension, found.lower.round(3), found.upper.round(3)
+    (1, array([0.   , 0.708, 0.   ]), array([0.292, 0.708, 0.292]))
+    """
+
+    estimate: Estimate = field(kw_only=True)
+
+
+def mle_set(tally: Tally, *, strict: bool = True) -> MleSet:
+    r"""All maximum likelihood estimates of a tally, as a polytope.
+
+    The maximisers of :math:`L(\theta)=\sum_z\mathrm{counts}_z\,\log(\theta G)_z` are
+    :math:`\{\theta\text{ on the simplex}:\theta G=\hat\theta G\}`. L is strictly concave in the
+    fitted probabilities :math:`\theta\,G`, so all MLEs share those of one of them, theta_hat, and
+    with them the ratios :math:`g_x`; and none has mass where :math:`g_x` < 1. Of the secrets that
+    are left, linear programmes give the range of each probability. Where it is a point, the reports
+    determine it; where not, no estimator can tell from these reports alone, and a single estimate
+    hides it.
+
+    Parameters
+    ----------
+    tally : Tally
+        Of one mechanism or pooled.
+    strict : bool
+        Raise where the estimate is not certified within 1e-9 nats per report, or an end of a range
+        is not found. False returns the set around the best estimate, whose gap says how good that
+        is, with 0 or 1 for an end that was not found.
+
+    Returns
+    -------
+    MleSet
+
+    Raises
+    ------
+    ConvergenceError
+        If `strict` and one of both was missed; carries the set as ``.estimate``.
+    ValueError
+        If more than 5,000 secrets can have mass and theory does not say that the MLE is unique.
+
+    Notes
+    -----
+    The secrets without mass are found with a proof. Let the gap of theta_hat be G and p its fit,
+    and :math:`u_z=p_z/p^*_z` with the fit p* of the MLEs. Then :math:`\sum_{z} q_z\,h(u_{z}) \le G`
+    with :math:`h(u) = u - 1 - \log u` [1]_, hence abs(:math:`u_{z} - 1`) <= r_z where
+    h(:math:`1 + r_{z}`) = G / :math:`q_z`, and g*_x <=
+    :math:`\sum_{z} q_z\,M_{xz}\,(1 + r_{z}) / p_{z}`; a secret where that is below 1 has mass 0 in
+    every MLE. Under k-RR and under geometric noise on a line the MLE charges reported values only,
+    whose rows are independent: it is always unique, even where L is not strictly concave.
+
+    .. [1] sum q log u <= sum q (u - 1) - sum q h(u), and sum q (u - 1) = sum_x theta_hat_x g*_x - 1 <= 0.
+
+    References
+    ----------
+    .. [consistency] ElSalamouny and Palamidessi, arXiv:2508.09980, sections 5 and 6.4.
+    .. [lindsay] Lindsay, "The geometry of mixture likelihoods", Annals of Statistics 11, 1983.
+
+    Examples
+    --------
+    >>> import ibukit as ik
+    >>> mechanism = ik.compose(ik.RandomizedResponse(3, epsilon=1.0), [[1, 0], [0, 1], [0, 1]])
+    >>> found = ik.theory.mle_set(mechanism.tally_counts([50, 50]))
+    >>> found.unique, found.identified
+    (False, array([ True, False, False]))
+    >>> found.upper.round(3)
+    array([0.791, 0.209, 0.209])
+    """
+    estimate = mle(check_tally(tally, weighted=True), tol=FINEST_TOL, strict=False)
+    maximisers = find_maximisers(tally, estimate.distribution, estimate.gap)
+    found = MleSet(**vars(maximisers), estimate=estimate)
+    if arguments.flag("strict", strict) and (missed := shortfall(found, estimate.gap)):
+        raise ConvergenceError(f"{missed}; strict=False returns the set as it is", found)
+    return found
