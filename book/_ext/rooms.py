@@ -40,7 +40,7 @@ PAGES = "book/reference"
 BASES = ("Mechanism", "FiniteMechanism", "Channel", "StoppingRule", "Alphabet")
 # whose inherited methods are shown with it, because their class is not public; and from which
 # ancestor on no longer
-WITH_INHERITED = {"Estimate": "ReadOnlyArrays"}
+WITH_INHERITED = {"MleSet": "ReadOnlyArrays"}
 MAX_RELATED = 8
 CALL = re.compile(r"\bik\.([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)")
 FROM_ROOM = re.compile(r"^from ibukit import (.+)$", re.MULTILINE)
@@ -67,6 +67,12 @@ def _namespace(room: str) -> ModuleType:
     return attribute if inspect.ismodule(attribute) else importlib.import_module(f"ibukit.{room}")
 
 
+def _shown_here(room: str, name: str, thing: Any) -> bool:
+    """Whether a thing is the room's own, or of a room that does not show it by this name itself."""
+    home = thing.__module__.split(".")[1]
+    return home == room or getattr(_namespace(home), name, None) is not thing
+
+
 def names_in(room: str) -> list[tuple[str, Any]]:
     """The names of one room as a reader writes them after ``ibukit.``, with what they mean."""
     names = [name for name, home in public_names().items() if f"{home}.".startswith(f"{room}.")]
@@ -79,14 +85,14 @@ def names_in(room: str) -> list[tuple[str, Any]]:
         return found  # a folder or a file of a room: the room itself says what is public
     module = _namespace(room)
     if found and not hasattr(module, "__path__"):
+        # What else a file defines is for its neighbours; a package names what is public.
         return found
-    home = f"{module.__name__}."
     members = [
-        (n, t)
-        for n, t in vars(module).items()
-        if _is_public(n, t) and f"{t.__module__}.".startswith(home)
+        (n, t) for n, t in vars(module).items() if _is_public(n, t) and _shown_here(room, n, t)
     ]
-    return found + [(f"{room}.{n}", t) for n, t in members if n not in names]
+    # A name that ibukit itself offers is shown by it, wherever its class was written.
+    public = set(ibukit.__all__)
+    return found + [(n if n in public else f"{room}.{n}", t) for n, t in members if n not in names]
 
 
 def rooms_shown(root: Path) -> list[str]:

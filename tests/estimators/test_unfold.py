@@ -192,7 +192,7 @@ def test_what_knows_of_no_efficiency_refuses_it():
         ik.inv,
         ik.smooth,
         ik.combine_mechanisms,
-        ik.identification.mle_set,
+        ik.theory.mle_set,
         ik.choose_penalty,
     ):
         with pytest.raises(ValueError, match="tally must be of reports that do not get lost"):

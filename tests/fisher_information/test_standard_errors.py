@@ -184,7 +184,7 @@ def test_finite_standard_errors_prove_that_all_is_identified(rng, monkeypatch):
     open_one = ik.mle(merged)
     assert open_one.standard_errors()[1:].tolist() == [np.inf, np.inf]
     assert open_one.identified.tolist() == [True, False, False]
-    monkeypatch.setattr(ik.identification, "mle_set", None)
+    monkeypatch.setattr("ibukit.estimate.estimate.determined_probabilities", None)
     for tally in tallies:
         estimate = ik.mle(tally)
         estimate.standard_errors()

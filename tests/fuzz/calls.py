@@ -40,7 +40,7 @@ MADE = {
     identification.Consistency: lambda w: identification.consistency(w.mechanism),
     identification.FixedPoint: lambda w: identification.fixed_points(w.tally)[0],
     identification.Identifiability: lambda w: identification.identifiable(w.mechanism),
-    identification.MleSet: lambda w: identification.mle_set(w.tally),
+    theory.MleSet: lambda w: theory.mle_set(w.tally),
     ik.solvers.Maximum: lambda w: ik.solvers.maximise(w.tally.operator, w.tally.counts),
     ik.solvers.Problem: lambda w: ik.solvers.Problem(w.tally.operator, w.tally.counts),
     ik.solvers.Solver: lambda w: next(

@@ -4,7 +4,6 @@ Each test states one law.
 Cases that are symmetric, even or far from the turn pass with the rule on the wrong side of it.
 """
 
-import importlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,15 +16,13 @@ from ibukit.cli import main
 from ibukit.estimators import maximum_likelihood
 from ibukit.estimators._expected_deviance import expected_deviance_term
 from ibukit.files import seeding
+from ibukit.identification.maximisers import bound_on_ratios
 from ibukit.solvers import _em_kernels
 from ibukit.testing import check_mechanism
 from ibukit.theory import van_trees_bound
 from mechanism_cases import KINDS
 from oracles import chance
 
-mle_set = importlib.import_module(
-    "ibukit.identification.mle_set"
-)  # the attribute of that name is the function
 K3 = ik.RandomizedResponse(3, epsilon=1.0)
 
 
@@ -64,7 +61,7 @@ def test_no_ratio_of_a_maximum_is_above_what_the_gap_allows(gap):
     """
     tally = ik.MatrixMechanism(np.eye(3)).tally_counts([6, 3, 1])
     q = tally.frequencies
-    most = mle_set.most_of_ratios(tally, q, gap)  # of the identity: 1 + r at each report
+    most = bound_on_ratios(tally, q, gap)  # of the identity: 1 + r at each report
     assert (most - 1 - np.log(most) >= gap / q * (1 - 1e-6) - 1e-15).all()
 
 

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ibukit as ik
-from ibukit.tally.likelihood import ratios
-from ibukit.identification import mle_set
 from ibukit.identification._polytope import Polytope, Unsolved
-from ibukit.identification.mle_set import WIDTH_OF_A_POINT, most_of_ratios
+from ibukit.identification.maximisers import WIDTH_OF_A_POINT, bound_on_ratios
+from ibukit.tally.likelihood import ratios
+from ibukit.theory import mle_set
 from instances import instances, tallies
 from oracles import exact, naive
 
@@ -203,10 +203,10 @@ def test_no_maximiser_has_mass_that_was_ruled_out(data):
     for steps in (1, 10, 1000):
         early = ik.ibu(tally, stop=ik.Steps(steps))
         p, _ = ratios(tally, early.distribution)
-        bound = most_of_ratios(tally, p, early.gap)
+        bound = bound_on_ratios(tally, p, early.gap)
         assert (bound >= g - 1e-5).all()  # g itself is known to the square root of its gap
         if early.gap > 1e-3:
-            assert not (most_of_ratios(tally, p, 0.0) >= g + early.gap).all()
+            assert not (bound_on_ratios(tally, p, 0.0) >= g + early.gap).all()
 
 
 @pytest.mark.parametrize("instance", instances(), ids=lambda instance: instance.name)
@@ -388,5 +388,5 @@ def test_the_bound_on_ratios_is_the_root_that_the_gap_allows():
     """
     tally = ik.MatrixMechanism(np.eye(2)).tally_counts([50, 50])
     for gap in (1e-6, 0.01, 0.4):
-        r = most_of_ratios(tally, np.full(2, 0.5), gap) - 1
+        r = bound_on_ratios(tally, np.full(2, 0.5), gap) - 1
         np.testing.assert_allclose(r**2, 8 / 3 * gap * r + 4 * gap, rtol=1e-8)

@@ -3,6 +3,7 @@ against brute force, how often they hold, and beside the profile.
 """
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,9 +11,9 @@ from scipy.optimize import linprog
 
 import ibukit as ik
 from ibukit._ground.threads import one_thread
-from ibukit.domain.linear_functionals import asked
+from ibukit.domain.linear_functionals import parse_functionals
 from ibukit.intervals.betting import Bets, Betting, least_upper
-from ibukit.intervals.request import Asked
+from ibukit.intervals.request import IntervalRequest
 from ibukit.intervals.resampling import seeded
 from ibukit.intervals.splitting import guess, split, tally_of
 from test_intervals import LEVEL, MERGED, holds
@@ -21,8 +22,9 @@ SMOOTH = np.exp(-0.5 * ((np.arange(20) - 8) / 4) ** 2)
 SMOOTH /= SMOOTH.sum()
 
 
-def question(tally, of=None, level=LEVEL, target="distribution"):
-    return Asked(ik.mle(tally), asked(of, tally.alphabet), level, target)
+def interval_request(tally, of=None, level=LEVEL, target="distribution"):
+    functionals = parse_functionals(of, tally.alphabet)
+    return IntervalRequest(tally, ik.mle(tally).distribution, functionals, level, target)
 
 
 def simplex(k, steps):
@@ -71,7 +73,7 @@ def test_the_programme_is_solved(seed):
 def test_the_end_is_that_of_the_bets(seed, k, mechanisms):
     """All distributions under which the bets have not won too much, one after the other."""
     tally, w = instance(seed, k, mechanisms)
-    region = Betting(question(tally, w), seed=seed, share=0.1)
+    region = Betting(interval_request(tally, w), seed=seed, share=0.1)
     unit = (w - w.min()) / np.ptp(w)
     grid = simplex(k, 400)
     won = math.log((1 - LEVEL) / 2) * np.ones(len(grid))
@@ -91,7 +93,7 @@ def test_the_end_is_that_of_the_bets(seed, k, mechanisms):
 def test_the_end_of_the_frequencies_is_that_of_the_bets(seed):
     tally, _ = instance(seed, 2)
     w = np.array([0.0, 1.0])
-    region = Betting(question(tally, w, target="frequencies"), seed=seed, share=0.3)
+    region = Betting(interval_request(tally, w, target="frequencies"), seed=seed, share=0.3)
     pilot, main = np.meshgrid(np.linspace(0, 1, 401), np.linspace(0, 1, 401))
     won, answer = np.full(pilot.shape, math.log((1 - LEVEL) / 2)), np.zeros(pilot.shape)
     for bets, has in zip(region._bets, (pilot, main), strict=True):
@@ -125,9 +127,10 @@ class Greedy(Betting):
     that they are laid on, at fifty times the risk.
     """
 
-    def __init__(self, asked, seed, share):
-        super().__init__(asked._replace(level=max(0.0, 1 - 50 * (1 - asked.level))), seed, share)
-        tally = asked.tally()
+    def __init__(self, request, seed, share):
+        bold = replace(request, level=max(0.0, 1 - 50 * (1 - request.level)))
+        super().__init__(bold, seed, share)
+        tally = request.checked_tally()
         _, main = (tally_of(tally, counts) for counts in split(tally, share, seeded(seed)))
         self._bets[1] = Bets(main, guess(main), self._price / tally.n)
 
@@ -146,7 +149,7 @@ def covers(make, theta, n, draws, level, target="distribution", kind=Betting):
         )
         tally = make(people, rng)
         with one_thread():
-            region = kind(question(tally, w, level, target), draw, 0.1)
+            region = kind(interval_request(tally, w, level, target), draw, 0.1)
             held = -region.highest(-w) <= theta[0] <= region.highest(w)
         yield held
 

@@ -10,7 +10,7 @@ from scipy.stats import beta, chi2
 
 import ibukit as ik
 from ibukit.intervals import sqp, tilted_likelihood
-from ibukit.intervals.clopper_pearson import Boxes
+from ibukit.intervals.clopper_pearson import ClopperPearsonRegion
 from ibukit.intervals.finite_reports import counted
 from ibukit.intervals.profile import ENDS_MEET, Profile
 
@@ -137,7 +137,7 @@ def test_a_vertex_that_the_reports_allow_is_an_end():
 
 @pytest.mark.parametrize("seed", range(0, 60, 3))
 def test_both_ways_to_an_end_lead_there(seed, monkeypatch):
-    """Quadratic models are quick and may fail; leaning estimates are sure."""
+    """Quadratic models are quick and may fail; tilted estimates are sure."""
     tally, w = instance(seed)
     ends = Profile.of(tally, LEVEL).highest(w)
     monkeypatch.setattr(sqp, "MAX_QUADRATICS", 0)
@@ -277,7 +277,7 @@ def test_pooled_reports_have_boxes_of_their_own():
     both = tally + ik.RandomizedResponse(3, 3.0).tally_counts([5800, 2900, 1300])
     one, two = (ik.mle(t).interval(LEVEL, of=[1, 0, 0], method="guaranteed") for t in (tally, both))
     assert two[1] - two[0] < one[1] - one[0]
-    assert len(Boxes(both, LEVEL)._low) == 6
+    assert len(ClopperPearsonRegion(both, LEVEL)._low) == 6
 
 
 # How often they hold
@@ -359,7 +359,7 @@ def test_wald_holds_inside_and_with_half_of_its_errors_it_does_not():
     assert not at_least(halved / 300, LEVEL, 300)
 
 
-class OfFewBoxes(Boxes):
+class OfFewBoxes(ClopperPearsonRegion):
     """The control: as if each box could go wrong by itself, at fifty times the risk."""
 
     def __init__(self, tally, level):

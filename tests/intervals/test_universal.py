@@ -7,9 +7,9 @@ import pytest
 
 import ibukit as ik
 from ibukit._ground.threads import one_thread
-from ibukit.domain.linear_functionals import asked
+from ibukit.domain.linear_functionals import parse_functionals
 from ibukit.intervals import universal
-from ibukit.intervals.request import Asked
+from ibukit.intervals.request import IntervalRequest
 from ibukit.intervals.resampling import seeded
 from ibukit.intervals.splitting import guess, split, tally_of
 from ibukit.intervals.universal import Universal, averaged, cross_fitted, halved
@@ -181,8 +181,9 @@ def test_the_ways_are_the_regions(by):
         LEVEL, of=w, method="guaranteed", by=by, seed=7, **options
     )
     assert (lower, upper) == pytest.approx((-region.highest(-w), region.highest(w)), abs=1e-9)
-    asked_for = Asked(ik.mle(tally), asked(w, tally.alphabet), LEVEL, "distribution")
-    assert WAYS[by](asked_for, 7, **options)[1][0] == pytest.approx(upper, abs=1e-9)
+    functionals = parse_functionals(w, tally.alphabet)
+    request = IntervalRequest(tally, ik.mle(tally).distribution, functionals, LEVEL)
+    assert WAYS[by](request, 7, **options)[1][0] == pytest.approx(upper, abs=1e-9)
 
 
 # What cannot be asked

@@ -382,7 +382,7 @@ def test_what_follows_an_estimate(balanced, rng):
     lower, upper = estimate.interval(method="profile")
     assert (lower <= estimate.distribution).all()
     assert (estimate.distribution <= upper).all()
-    assert ik.identification.mle_set(tally).unique
+    assert ik.theory.mle_set(tally).unique
     mean = ik.posterior_mean(tally, 1.0, method="gibbs", rng=rng).distribution
     assert np.abs(mean - estimate.distribution).max() < 0.1
     pooled = ik.mle(
