@@ -40,7 +40,7 @@ PAGES = "book/reference"
 BASES = ("Mechanism", "FiniteMechanism", "Channel", "StoppingRule", "Alphabet")
 # whose inherited methods are shown with it, because their class is not public; and from which
 # ancestor on no longer
-WITH_INHERITED = {"MleSet": "ReadOnlyArrays"}
+WITH_INHERITED = {"theory.MleSet": "ReadOnlyArrays"}
 MAX_RELATED = 8
 CALL = re.compile(r"\bik\.([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)")
 FROM_ROOM = re.compile(r"^from ibukit import (.+)$", re.MULTILINE)

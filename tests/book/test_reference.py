@@ -35,13 +35,17 @@ def test_a_name_of_another_package_is_not_public():
     assert "ibu" in rooms.public_names()
 
 
-def test_what_an_estimate_inherits_is_shown_with_it():
-    until = [base.__name__ for base in ibukit.Estimate.__mro__].index(
-        rooms.WITH_INHERITED["Estimate"]
-    )
-    shown = {name for base in ibukit.Estimate.__mro__[:until] for name in vars(base)}
-    assert {name for name in dir(ibukit.Estimate) if not name.startswith("_")} <= shown
-    assert "to_frame" not in vars(ibukit.Estimate), "else there is nothing to be shown"
+def test_what_a_set_of_maximisers_inherits_is_shown_with_it():
+    kind = ibukit.theory.MleSet
+    until = [base.__name__ for base in kind.__mro__].index(rooms.WITH_INHERITED["theory.MleSet"])
+    shown = {name for base in kind.__mro__[:until] for name in vars(base)}
+    assert {name for name in dir(kind) if not name.startswith("_")} <= shown | {"estimate"}
+    assert "bounds" not in vars(kind), "else there is nothing to be shown"
+
+
+def test_an_estimate_is_one_class():
+    shown = {name for name in dir(ibukit.Estimate) if not name.startswith("_")}
+    assert shown <= set(vars(ibukit.Estimate)) | set(ibukit.Estimate.__annotations__)
 
 
 def test_no_room_is_shown_twice():
