@@ -42,7 +42,7 @@ newest: ## run all tests with the newest dependencies, in a copy of the tree
 	rm -rf _build/newest && git clone -q . _build/newest
 	$(MAKE) -C _build/newest lock test
 
-mutants: $(VENV)/.ok ## plant N small faults and count those that tests find, minutes; N=60 SEED=0 ROOM="solvers posterior"
+mutants: $(VENV)/.ok ## plant N small faults and count those that tests find, minutes; N=60 SEED=0 ROOM="solvers bayes"
 	$(BIN)/python scripts/mutants.py $(if $(N),--n $(N)) $(if $(SEED),--seed $(SEED)) $(if $(ROOM),--room "$(ROOM)")
 
 kernels: $(VENV)/.ok ## run every compiled loop without compiling; 98 % of the lines must be met

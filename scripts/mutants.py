@@ -42,7 +42,7 @@ ROOMS = (
     "mechanisms",
     "estimators",
     "identification",
-    "posterior",
+    "bayes",
     "privacy",
 )
 COPIED = (

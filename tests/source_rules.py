@@ -9,6 +9,7 @@ import ast
 import importlib
 import inspect
 import io
+import re
 import tokenize
 from functools import cache
 from pathlib import Path
@@ -23,6 +24,9 @@ PACKAGE = ROOT / "ibukit"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 FOLDERS = ("ibukit", "tests", "benchmarks", "scripts", "book")
 OURS = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
+
+# The one arrow upwards: a file names a class, which `files` looks up among the public names.
+UPWARD = {"ibukit.files.mechanisms": ["ibukit"]}
 
 
 def name_of(path):
@@ -71,10 +75,18 @@ def code_lines(source):
     return len({i for token in code for i in range(token.start[0], token.end[0] + 1)} - prose)
 
 
-def imports(source):
-    """Names of the modules that a source imports: at the top, in functions, for type checkers.
+# functions that import a module by its name, and a name of ours with what follows it
+IMPORTERS = {"import_module", "__import__", "resolve_name", "find_spec"}
+OUR_MODULE = re.compile(r"ibukit(\.\w+)+")
 
-    `from ibukit import datasets` gives ibukit.datasets.
+
+def imports(source):
+    """Names of the modules that a source imports, wherever and however.
+
+    At the top, in functions, for type checkers alone, and by strings: each string that names a
+    module of ours counts, whoever may be called with it. `from ibukit import datasets` gives
+    ibukit.datasets, the string f"ibukit.cli.{name}" gives ibukit.cli.*, and a name that only
+    running the code would tell gives "?".
     """
     found = []
     for node in nodes(source):
@@ -87,7 +99,34 @@ def imports(source):
                 if module == "ibukit"
                 else [module]
             )
+    return found + imports_by_string(source)
+
+
+def imports_by_string(source):
+    """Names of the modules that a source may import by strings; see `imports`."""
+    tree = nodes(source)
+    prose = {id(node.value) for node in tree if isinstance(node, ast.Expr)}
+    texts = [node for node in tree if isinstance(node, ast.Constant) and id(node) not in prose]
+    found = [node.value for node in texts if OUR_MODULE.fullmatch(str(node.value))]
+    for node in tree:
+        if isinstance(node, ast.JoinedStr):
+            first = getattr(node.values[0], "value", "") if node.values else ""
+            begin = re.match(r"ibukit\.(\w+\.)*", first) if isinstance(first, str) else None
+            found += [f"{begin[0]}*"] if begin else []
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("exec", "eval"):
+            found.append("?")
+        elif isinstance(node, ast.Call) and name_called(node) in IMPORTERS:
+            name = node.args[0] if node.args else None
+            if isinstance(name, ast.Constant):
+                found += [] if OUR_MODULE.fullmatch(str(name.value)) else [str(name.value)]
+            elif not (isinstance(name, ast.JoinedStr) and isinstance(name.values[0], ast.Constant)):
+                found.append("?")
     return found
+
+
+def name_called(call):
+    """The last part of the name of what is called."""
+    return getattr(call.func, "id", getattr(call.func, "attr", ""))
 
 
 def public_objects():
