@@ -286,9 +286,9 @@ def test_a_grid_of_more_entries_than_a_matrix_may_have_keeps_its_law(monkeypatch
     monkeypatch.setattr(_grid_mechanism, "DENSE_ENTRIES", 9 * 9)
     monkeypatch.setattr(_grid_mechanism, "USERS_PER_ROW", 1)  # up to 12 users of a cell are few
     monkeypatch.setattr(_grid_mechanism, "USERS_AT_ONCE", 5)
-    assert not ik.TruncatedPlanarGeometric(ik.Grid(3, 3), 1.0)._large
+    assert not ik.TruncatedPlanarGeometric(ik.Grid(3, 3), 1.0)._is_large_grid
     mechanism = ik.TruncatedPlanarGeometric(ik.Grid(3, 4), 1.0)
-    assert mechanism._large
+    assert mechanism._is_large_grid
     check_mechanism(mechanism, rng=rng, n=3000)
     few = sum(mechanism.simulate(np.full(12, 12), rng) for _ in range(30))
     assert few.n == 30 * 144

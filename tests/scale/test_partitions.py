@@ -148,11 +148,11 @@ def test_factors_left_out_are_in_the_likelihood():
     mechanism = ik.Rappor(4000, 1.0)
     rows = mechanism.randomize(np.arange(30), np.random.default_rng(1))
     spread, memory = scale.tally(np.split(rows, 3), mechanism), mechanism.tally(rows)
-    assert memory.left_out != 0
-    assert spread.left_out == pytest.approx(memory.left_out, rel=1e-13)
+    assert memory.log_offset != 0
+    assert spread.log_offset == pytest.approx(memory.log_offset, rel=1e-13)
     assert ik.ibu(memory, stop=ik.Steps(2)).log_likelihood == pytest.approx(
         spread.operator.score(ik.ibu(memory, stop=ik.Steps(2)).distribution, spread.counts)[0]
-        + spread.left_out
+        + spread.log_offset
     )
     with pytest.raises(TooLarge, match="only their product"):
         _ = spread.parts[0].log_scale

@@ -123,7 +123,7 @@ class IntervalReports(RealReports):
 class WindowReports(IntervalReports):
     """Windows of one width around the secrets: a high density inside, a low one outside.
 
-    The density is `inside` / width in the secret's window, and `outside` on the rest of the support.
+    The density is `inside` / width in the window of the secret, and `outside` elsewhere.
     """
 
     @property

@@ -1,4 +1,4 @@
-"""Points in the plane of a grid: x and y in its unit from its south-west corner, and distances from its cells."""
+"""Coordinates (x, y) in the plane of a grid, in its unit from its south-west corner."""
 
 from __future__ import annotations
 
@@ -14,6 +14,16 @@ from ibukit.errors import AlphabetMismatch
 from ibukit.mechanisms.points.real_numbers import real_numbers
 
 Outside = Literal["raise", "keep", "drop"]
+
+
+def bounded_grid(alphabet: Any) -> Grid:
+    """Return the alphabet itself; TypeError unless it is a grid, TooLarge if it has no end."""
+    if not isinstance(alphabet, Grid):
+        raise TypeError(
+            f"alphabet must be a Grid, because the noise moves in the plane; got {alphabet!r}"
+        )
+    len(alphabet)  # raises TooLarge for an unbounded grid
+    return alphabet
 
 
 def extent(grid: Grid) -> Floats:
@@ -49,7 +59,7 @@ def nearest_distance(grid: Grid, points: Floats) -> Floats:
 
 
 def points_of(grid: Grid, points: Any, outside: Outside) -> Floats:
-    """(x, y) of points in the grid's unit from its south-west corner, shape (n, 2) or, where some are dropped, fewer.
+    """Coordinates (x, y) of points in the grid's unit, shape (n, 2), or fewer if some are dropped.
 
     Parameters
     ----------
@@ -61,39 +71,39 @@ def points_of(grid: Grid, points: Any, outside: Outside) -> Floats:
     """
     if not arguments.is_one_of(outside, ("raise", "keep", "drop")):
         raise ValueError(
-            f'outside must be "raise", "keep" or "drop", got {outside!r}; reports that were moved to the nearest cell '
-            "go into tally, by codes from grid.locate"
+            f'outside must be "raise", "keep" or "drop", got {outside!r}; reports that were moved '
+            "to the nearest cell go into tally, by codes from grid.locate"
         )
-    at = (
-        _on_the_map(grid, points)
-        if geography.is_geopandas(points)
-        else real_numbers("points", points, 2)
-    )
+    if geography.is_geopandas(points):
+        xy = _from_globe(grid, points)
+    else:
+        xy = real_numbers("points", points, 2)
     size = extent(grid)
-    inside = ((at >= 0) & (at <= size)).all(axis=1)
+    inside = ((xy >= 0) & (xy <= size)).all(axis=1)
     if outside == "raise" and not inside.all():
         first = int(np.argmin(inside))
         raise AlphabetMismatch(
-            f"{(~inside).sum()} of {len(at)} points are outside the grid, the first is x={at[first, 0]:.6g}, "
-            f"y={at[first, 1]:.6g} at index {first}; the grid is {size[0]:.6g} wide and {size[1]:.6g} high. Noise "
-            'leaves the map: if that is why, say outside="keep", and each is taken where it is; outside="drop" leaves '
-            "people out, those near the border most often"
+            f"{(~inside).sum()} of {len(xy)} points are outside the grid, the first is "
+            f"x={xy[first, 0]:.6g}, y={xy[first, 1]:.6g} at index {first}; the grid is "
+            f"{size[0]:.6g} wide and {size[1]:.6g} high. Noise leaves the map: if that is why, say "
+            'outside="keep", and each is taken where it is; outside="drop" leaves people out, '
+            "those near the border most often"
         )
-    return at[inside] if outside == "drop" else at
+    return xy[inside] if outside == "drop" else xy
 
 
-def _on_the_map(grid: Grid, points: Any) -> Floats:
-    """Places on the globe, in proportion to the grid's bounds."""
+def _from_globe(grid: Grid, points: Any) -> Floats:
+    """Coordinates of places on the globe: degrees, in proportion to the grid's bounds."""
     if grid.bounds is None:
         raise ValueError(
-            "points must be coordinates, shape (n, 2): the grid has no bounds, so no place on the globe; make it by "
-            "Grid.covering(...) or Grid.from_bounds(...)"
+            "points must be coordinates, shape (n, 2): the grid has no bounds, so no place on the "
+            "globe; make it by Grid.covering(...) or Grid.from_bounds(...)"
         )
     lat, lon = geography.positions(points)
     geography.refuse_off_the_globe(lat, lon)
     lat0, lat1, lon0, lon1 = grid.bounds
+    # A longitude is shifted by whole turns to the one that is nearest to the grid's middle.
     middle = (lon0 + lon1) / 2
-    lon = lon - 360 * np.rint((lon - middle) / 360)  # the nearest way round the globe
-    return np.stack([(lon - lon0) / (lon1 - lon0), (lat - lat0) / (lat1 - lat0)], axis=1) * extent(
-        grid
-    )
+    lon = lon - 360 * np.rint((lon - middle) / 360)
+    shares = np.stack([(lon - lon0) / (lon1 - lon0), (lat - lat0) / (lat1 - lat0)], axis=1)
+    return shares * extent(grid)

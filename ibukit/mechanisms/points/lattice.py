@@ -1,4 +1,4 @@
-"""Laplace noise on a lattice so fine that it is all but the continuous one: what is released, in whole numbers.
+"""Laplace noise on a fine lattice, drawn in whole numbers, for `release`.
 
 The side of a cell is divided into an odd number of steps, so that the lattice has every cell's
 centre, and cells share none of its points. Moved from one centre to another it is the same lattice:
@@ -31,15 +31,16 @@ from ibukit.domain.alphabet import Line
 from ibukit.domain.grid import Grid
 from ibukit.errors import NoExactSampler
 
-# steps of a lattice in the length 1 / epsilon, at least
+# Least number of steps of a lattice in the length 1 / epsilon.
 STEPS_PER_SCALE = 2**20
-# a report leaves the whole numbers of 64 bits with a probability below e^-2000
+# Limits within which a report leaves the whole numbers of 64 bits with a probability below e^-2000:
+# the least number of nats in a step, and the most steps in a row of cells.
 MIN_NATS_PER_STEP = Fraction(1, 2**50)
 MAX_STEPS = 2**61
 
 
 class LatticeAxis(NamedTuple):
-    """One direction: its cells, how many steps each is wide, and how many nats a step is."""
+    """One direction of a lattice: cells, steps in each, and nats (eps times length) of a step."""
 
     cells: int
     each: int
@@ -47,33 +48,32 @@ class LatticeAxis(NamedTuple):
 
     @classmethod
     def of(cls, epsilon: float, side: float, cells: int) -> LatticeAxis:
-        """The least odd number of steps that makes them fine enough."""
+        """Divide cells of this side into the least odd number of steps that are fine enough."""
         length = Fraction(epsilon) * Fraction(side)
         each = math.ceil(length * STEPS_PER_SCALE) | 1
         if length / each < MIN_NATS_PER_STEP or cells * length * STEPS_PER_SCALE > MAX_STEPS:
             raise NoExactSampler(
                 f"epsilon times the distance of neighbours, {epsilon:g} times {side:g}, must be "
-                "from 2^-50 to 2^41 / "
-                f"{cells}, of so many cells in a row: noise without roundings is drawn in steps of "
-                "64-bit whole numbers"
+                f"from 2^-50 to 2^41 / {cells}, of so many cells in a row: noise without roundings "
+                "is drawn in steps of 64-bit whole numbers"
             )
         return cls(cells, each, length / each)
 
     def centre(self, cells: Ints) -> Ints:
-        """The places of cells' centres, in steps from that of the first."""
+        """Places of cells' centres, in steps from the centre of the first."""
         return cells * self.each
 
     def nearest(self, places: Ints) -> Ints:
-        """The nearest cells; no place is as near to another."""
+        """Code of the nearest cell of each place; the odd number of steps leaves no ties."""
         return np.clip((places + self.each // 2) // self.each, 0, self.cells - 1)
 
     def in_cells(self, places: Ints) -> Floats:
-        """The distances of places from the centre of the first cell, in cells: one double for each place."""
+        """Distance of each place from the centre of the first cell, in cells, as a double."""
         return places / self.each
 
 
 class LineLattice:
-    """Two-sided geometric noise on the parts of a line's units."""
+    """Lattice on a line, with two-sided geometric noise."""
 
     def __init__(self, line: Line, epsilon: float):
         self.line = line
@@ -90,12 +90,12 @@ class LineLattice:
         return self.steps.nearest(self.draw(secrets, random_bits))
 
     def points(self, secrets: NDArray[Any], random_bits: exact.RandomBits) -> Floats:
-        """Real numbers: places on the lattice, each rounded to a double."""
+        """Places on the lattice as real numbers, each rounded to a double."""
         return self.line.first + self.steps.in_cells(self.draw(secrets, random_bits))
 
 
 class PlaneLattice:
-    """Noise of the Euclidean distance on the parts of a grid's cells."""
+    """Lattice on a grid, with noise that falls with the Euclidean distance."""
 
     def __init__(self, grid: Grid, epsilon: float):
         self.grid = grid
@@ -118,7 +118,7 @@ class PlaneLattice:
         return self.north.nearest(north) * self.grid.n_cols + self.east.nearest(east)
 
     def points(self, secrets: NDArray[Any], random_bits: exact.RandomBits) -> Floats:
-        """(x, y) from the south-west corner: places on the lattice, each coordinate rounded to a double."""
+        """Points (x, y) from the south-west corner: places, each coordinate rounded to a double."""
         north, east = self.draw(secrets, random_bits).T
         height, width = self.grid.cell_shape
         return np.column_stack(

@@ -25,7 +25,9 @@ from ibukit.mechanisms.points.point_reports import PointReports
 
 @dataclass(frozen=True)
 class LinearLaplacePoints(PointReports):
-    """Laplace noise on a line whose reports are real numbers, as `LinearLaplace.tally_points` takes them.
+    """Laplace noise on a line whose reports are real numbers.
+
+    `LinearLaplace.tally_points` counts such reports.
 
     The density of z given x is (eps/2) e^(-eps |z - x|). It satisfies epsilon-d-privacy with d(x,
     y) = |x - y|, tightly.
@@ -65,7 +67,8 @@ class LinearLaplacePoints(PointReports):
     epsilon: float
     metric = True
     dimension: ClassVar[int] = 1
-    # merging costs next to nothing here, and iterations over many reports take minutes
+    # Fewer than for other noise: merging costs next to nothing on a line, and iterations over many
+    # reports take minutes.
     most_entries: ClassVar[int] = 2**22
 
     def __post_init__(self) -> None:
@@ -73,7 +76,7 @@ class LinearLaplacePoints(PointReports):
         self._keep(
             alphabet=as_line(self.alphabet), epsilon=arguments.positive("epsilon", self.epsilon)
         )
-        len(self.alphabet)  # a line without an end says so
+        len(self.alphabet)  # raises TooLarge for an unbounded line
 
     @property
     @override
@@ -86,9 +89,9 @@ class LinearLaplacePoints(PointReports):
 
     @override
     def logs(self, points: Floats) -> Floats:
-        at = points[:, 0] - self.alphabet.first
-        nearest = np.abs(at - np.clip(np.rint(at), 0, self.k - 1))
-        return -self.epsilon * (np.abs(at - np.arange(self.k)[:, None]) - nearest)
+        place = points[:, 0] - self.alphabet.first
+        nearest = np.abs(place - np.clip(np.rint(place), 0, self.k - 1))
+        return -self.epsilon * (np.abs(place - np.arange(self.k)[:, None]) - nearest)
 
     @override
     def log_largest(self, points: Floats) -> Floats:
@@ -97,22 +100,25 @@ class LinearLaplacePoints(PointReports):
 
     @override
     def merging_bound(self, means: Floats, merged: Merged) -> Floats:
-        """What merging may do, for each of the original points, shape (n,).
+        """Bound on what merging may cost, for each of the original points, shape (n,).
 
         Between two neighbours the density of z is a sum of multiples of e^(eps z) and e^(-eps z):
         at a distance t from the mean its logarithm, but for what is linear in t, is larger by at
         most (eps t)^2 / 2. Beyond an end of the line it is linear.
         """
-        at = means[:, 0] - self.alphabet.first
-        inside = (at > 0) & (at < self.k - 1)
+        place = means[:, 0] - self.alphabet.first
+        inside = (place > 0) & (place < self.k - 1)
         return (self.epsilon * merged.apart) ** 2 / 2 * inside[merged.group]
 
     @override
     def channel(self, reports: NDArray[Any]) -> LaplaceChannel:
-        at = reports[:, 0] - self.alphabet.first
-        below = np.clip(np.floor(at), -1, self.k - 1)
-        low, high = at - below, below + 1 - at
-        # beyond an end there is one neighbour, and the other entry is not used
+        # Secrets up to `below` are to the left of the report, the others to the right. Each side is
+        # a geometric sequence from its neighbour of the report on, at the distance low or high.
+        # Densities are relative to that of the nearer neighbour.
+        place = reports[:, 0] - self.alphabet.first
+        below = np.clip(np.floor(place), -1, self.k - 1)
+        low, high = place - below, below + 1 - place
+        # Beyond an end there is one neighbour, and the entry of the other is not used.
         nearest = np.where(
             below < 0, high, np.where(below == self.k - 1, low, np.minimum(low, high))
         )

@@ -16,7 +16,7 @@ from ibukit._ground.typing import override
 from ibukit.domain.grid import Grid
 from ibukit.exact import ExactSampler
 from ibukit.mechanisms.exact_samplers import exact_sampler
-from ibukit.mechanisms.points.coordinates import centres, distances, nearest_distance
+from ibukit.mechanisms.points.coordinates import bounded_grid, centres, distances, nearest_distance
 from ibukit.mechanisms.points.lattice import PlaneLattice
 from ibukit.mechanisms.points.merging import Merged
 from ibukit.mechanisms.points.point_reports import PointReports
@@ -70,12 +70,8 @@ class PlanarLaplacePoints(PointReports):
     metric = True
 
     def __post_init__(self) -> None:
-        """Check the fields."""
-        if not isinstance(self.alphabet, Grid):
-            raise TypeError(
-                f"alphabet must be a Grid, because the noise moves in the plane; got {self.alphabet!r}"
-            )
-        len(self.alphabet)  # a grid without an end says so
+        """Check and convert the fields."""
+        bounded_grid(self.alphabet)
         self._keep(epsilon=arguments.positive("epsilon", self.epsilon))
 
     @property
@@ -101,7 +97,7 @@ class PlanarLaplacePoints(PointReports):
 
     @override
     def merging_bound(self, means: Floats, merged: Merged) -> Floats:
-        """What merging may do, for each of the original points, shape (n,).
+        """Bound on what merging may cost, for each of the original points, shape (n,).
 
         With u_x the direction from x to the mean, a point apart by t has |z - x| = |mean - x| + u_x
         t + r, where 0 <= r <= |t|^2 / (2 (rho - |t|)) and r <= 2 |t|, rho the distance of the mean
@@ -116,6 +112,8 @@ class PlanarLaplacePoints(PointReports):
 
     @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Floats:
+        # The density eps^2 / (2 pi) e^(-eps r) is that of a radius with a Gamma(2) law, and of a
+        # uniform direction.
         radius = rng.gamma(2.0, 1 / self.epsilon, size=len(secrets))
         angle = rng.uniform(0, 2 * np.pi, size=len(secrets))
         shift = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])

@@ -1,4 +1,4 @@
-"""What mechanisms share whose reports are points anywhere: densities instead of probabilities, and merged points."""
+"""Base class of mechanisms whose reports are points: densities, and merging of close points."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ class PointReports(Mechanism):
 
     dimension: ClassVar[int] = 2
     most_entries: ClassVar[int] = 2**25
-    """Of a matrix of k rows; 256 MB."""
+    """Entries of the matrix, of k rows, up to which reports are not merged; 256 MB."""
 
     @property
     @abstractmethod
     def side(self) -> float:
-        """Squares in which reports are merged have this side or a part of it."""
+        """Side of the largest squares in which reports are merged."""
 
     @abstractmethod
     def places(self) -> Floats:
-        """Where the secrets are, as reports, shape (k,) or (k, 2)."""
+        """Places of the secrets, in the coordinates of reports, shape (k,) or (k, 2)."""
 
     @abstractmethod
     def logs(self, points: Floats) -> Floats:
-        """Logarithms of the densities at points (s, d) less that of the nearest secret, shape (k, s)."""
+        """Log-density at points (s, d) given each secret, less that of the nearest one, (k, s)."""
 
     @abstractmethod
     def log_largest(self, points: Floats) -> Floats:
@@ -51,10 +51,11 @@ class PointReports(Mechanism):
 
     @abstractmethod
     def merging_bound(self, means: Floats, merged: Merged) -> Floats:
-        """By how much merging may mislead for each of the original points, in nats, shape (n,)."""
+        """Bound on the log-likelihood that merging costs each original point, nats, shape (n,)."""
 
     @override
     def check_reports(self, reports: ArrayLike) -> Floats:
+        # The last column is the bound on what merging did to a report: nothing so far.
         points = real_numbers("reports", reports, self.dimension)
         return np.column_stack([points, np.zeros(len(points))])
 
@@ -84,7 +85,7 @@ class PointReports(Mechanism):
     ) -> Tally:
         """The tally of reports in the form of `check_reports`.
 
-        Those close together are merged where they are many, or where it is asked.
+        Those close together are merged if they are many, or if `bins` is given.
 
         Parameters
         ----------
@@ -99,12 +100,14 @@ class PointReports(Mechanism):
             return Tally((make_tally_part(self, seen, counts),))
         seen, counts = seen[counts > 0], counts[counts > 0]
         if not len(seen):
-            return Tally((make_tally_part(self, seen, counts),))  # which says that it is empty
+            return Tally((make_tally_part(self, seen, counts),))  # raises: the tally is empty
         points = seen[:, :-1]
         if bins is None:
             merged = merge_until_few(points, counts, self.side, self.most_entries // self.k)
         else:
             merged = merge(points, counts, self.side / arguments.whole("bins", bins, 1, 2**53))
+        # The bound of a merged report is the mean over its original ones, each with what an earlier
+        # merging did to it.
         bounds = counts * (seen[:, -1] + self.merging_bound(merged.points, merged))
         mean_bound = np.bincount(merged.group, bounds) / merged.counts
         return Tally(
@@ -113,7 +116,7 @@ class PointReports(Mechanism):
 
 
 def merging_loss(tally: Tally) -> float:
-    """What merging neighbouring reports may cost, in nats per report.
+    """Bound on the log-likelihood that merging neighbouring reports may cost, nats per report.
 
     The exact mean log-likelihood of a maximiser for the merged reports is below its maximum by at
     most this. It is 0 where nothing was merged.

@@ -1,4 +1,4 @@
-"""Reports that are real numbers: finite, none missing."""
+"""Conversion of real reports to arrays of finite numbers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ibukit.errors import AlphabetMismatch
 
 
 def real_numbers(name: str, values: Any, ndim: int = 1) -> Floats:
-    """An array of finite numbers, shape (n,) or (n, 2)."""
+    """Return values as an array of finite numbers, shape (n,) or (n, 2)."""
     array = arguments.whole_array(name, values)
     if array.size == 0:
         array = np.zeros((0, 2)[:ndim])
@@ -26,6 +26,7 @@ def real_numbers(name: str, values: Any, ndim: int = 1) -> Floats:
     if bad.any():
         first = int(np.argmax(bad))
         raise AlphabetMismatch(
-            f"{name} must be finite numbers, got {numbers[first]} at index {first}: leave missing ones out yourself"
+            f"{name} must be finite numbers, got {numbers[first]} at index {first}: leave missing "
+            "ones out yourself"
         )
     return numbers

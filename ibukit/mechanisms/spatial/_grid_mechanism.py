@@ -1,4 +1,4 @@
-"""What mechanisms on a large grid do without their matrix: single rows, and convolutions."""
+"""Base classes of mechanisms on a grid: convolutions in place of a large matrix."""
 
 from __future__ import annotations
 
@@ -21,21 +21,25 @@ from ibukit.mechanisms.base import FiniteMechanism
 from ibukit.mechanisms.epsilon_range import check_epsilon
 from ibukit.tally.tally import Tally
 
-USERS_PER_ROW = (
-    16  # as many cells as a multinomial visits in the time in which one report is drawn by itself
-)
+# Cells that a multinomial visits in the time in which one report is drawn by itself: reports of
+# fewer than m / 16 users of a secret are drawn one by one.
+USERS_PER_ROW = 16
+# Users whose reports are drawn at a time, so that memory stays bounded.
 USERS_AT_ONCE = 2**20
 
 
 class GridMechanism(FiniteMechanism):
-    """A mechanism whose entries depend on offsets wherever its alphabet is a grid; other alphabets use the matrix."""
+    """A mechanism whose probabilities depend on offsets if its alphabet is a grid.
+
+    On a large grid its channel is a convolution. Other alphabets use the matrix.
+    """
 
     @abstractmethod
     def _plane_channel(self, reports: Ints) -> PlaneChannel:
-        """The columns of given reports, if the alphabet is a grid."""
+        """Columns of the given reports as convolutions; called for grids only."""
 
     @property
-    def _large(self) -> bool:
+    def _is_large_grid(self) -> bool:
         return isinstance(self.alphabet, Grid) and self.k * self.m > DENSE_ENTRIES
 
     @override
@@ -44,7 +48,7 @@ class GridMechanism(FiniteMechanism):
 
         They are the matrix's columns, or convolutions on a large grid.
         """
-        if not self._large:
+        if not self._is_large_grid:
             return super().channel(reports)
         plane = self._plane_channel(reports)
         return plane if worthwhile(self.k, len(reports)) else DenseChannel(plane.matrix())
@@ -59,7 +63,7 @@ class GridMechanism(FiniteMechanism):
 
         One multinomial per secret; on a large grid few users are drawn singly.
         """
-        if not self._large:
+        if not self._is_large_grid:
             return super().simulate(secret_counts, rng)
         rng = arguments.generator(rng)
         counts = aligned_counts("secret_counts", secret_counts, self.alphabet)

@@ -20,6 +20,7 @@ from ibukit.mechanisms.numeric.gaussian_noise import (
 )
 from ibukit.mechanisms.points.coordinates import (
     Outside,
+    bounded_grid,
     centres,
     distances,
     extent,
@@ -80,11 +81,7 @@ class PlanarGaussian(GaussianNoise, PointReports):
 
     def __post_init__(self) -> None:
         """Check and convert the fields."""
-        if not isinstance(self.alphabet, Grid):
-            raise TypeError(
-                f"alphabet must be a Grid, because the noise moves in the plane; got {self.alphabet!r}"
-            )
-        len(self.alphabet)  # a grid without an end says so
+        bounded_grid(self.alphabet)
         self._keep(sigma=check_sigma(self.sigma))
 
     @property
@@ -105,7 +102,7 @@ class PlanarGaussian(GaussianNoise, PointReports):
     def logs(self, points: Floats) -> Floats:
         away = distances(self.alphabet, points)
         nearest = nearest_distance(self.alphabet, points)
-        # a difference of squares: far out the squares themselves would lose digits
+        # A difference of squares as a product: far out the squares themselves would lose digits.
         return (nearest - away) * (nearest + away) / (2 * self.sigma**2)
 
     @override
@@ -153,9 +150,10 @@ class PlanarGaussian(GaussianNoise, PointReports):
         MatrixMechanism
             Report code = row * columns + column, from the south-west.
         """
-        along, up = centres(self.alphabet).T
-        east = masses_between(along, ascending_edges("x_edges", x_edges), self.sigma)
-        north = masses_between(up, ascending_edges("y_edges", y_edges), self.sigma)
+        # The noise is independent in the two directions, so the masses multiply.
+        x, y = centres(self.alphabet).T
+        east = masses_between(x, ascending_edges("x_edges", x_edges), self.sigma)
+        north = masses_between(y, ascending_edges("y_edges", y_edges), self.sigma)
         return MatrixMechanism(
             (north[:, :, None] * east[:, None]).reshape(self.k, -1), self.alphabet
         )

@@ -29,7 +29,8 @@ from ibukit.mechanisms.spatial._grid_mechanism import (
 )
 from ibukit.tally.tally import Tally, make_tally_part
 
-# users whose reports are drawn one by one; of more, offsets are counted as they are drawn
+# Number of users up to which reports are drawn one by one. With more, the offsets of all users of a
+# cell are one multinomial draw.
 MAX_ONE_BY_ONE = 2**26
 
 
@@ -93,16 +94,18 @@ class PlanarGeometric(Mechanism):
     metric = True
 
     def __post_init__(self) -> None:
-        """Check the fields."""
+        """Check and convert the fields."""
         escape = offset_masses.geometric_escape
         self._keep(epsilon=check_grid_epsilon(self.alphabet, self.epsilon, escape, bounded=False))
 
     @cached_property
     def _table(self) -> Floats:
+        """Probability of each offset (i, j), i, j >= 0, with given signs."""
         return offset_masses.geometric_table(self.alphabet, self.epsilon)
 
     @cached_property
     def _cumulative(self) -> Floats:
+        """Distribution function over the offsets (i, j), i, j >= 0, with any signs."""
         cumulative = np.cumsum(self._table * offset_masses.multiplicity(self._table.shape))
         return cumulative / cumulative[-1]
 
@@ -121,8 +124,9 @@ class PlanarGeometric(Mechanism):
         unnamed = isinstance(pairs, np.ndarray) and not hasattr(reports, "columns")
         if unnamed and len(pairs) and (pairs == np.rint(pairs)).all():
             raise ValueError(
-                f"reports must be integers, which are (row, column), or points that are not all whole, got {pairs[0]} "
-                "first: points of any kind go in with a CRS, or in a frame with the columns lat and lon"
+                "reports must be integers, which are (row, column), or points that are not all "
+                f"whole, got {pairs[0]} first: points of any kind go in with a CRS, or in a frame "
+                "with the columns lat and lon"
             )
         return (
             geography.cells_beyond(*geography.positions(reports, "reports"), grid.edges())
@@ -144,6 +148,8 @@ class PlanarGeometric(Mechanism):
 
         Each keeps its largest entry, so that far reports do not underflow.
         """
+        # The farthest reports are columns of a matrix beside the convolutions, so that the window of
+        # these need not stretch to them.
         if worthwhile(self.k, len(reports)):
             largest, beyond = float(self._table[0, 0]), self._beyond(reports)
             cells = self.check_reports(reports) - np.array(self.alphabet.first)
@@ -154,6 +160,7 @@ class PlanarGeometric(Mechanism):
         return DenseChannel(self._columns(reports))
 
     def _columns(self, reports: Ints) -> Floats:
+        """Columns of the matrix, each over the factor that `log_scale` has, shape (k, s)."""
         scale, _ = split_factor(self._log_factor(reports))
         height, width = self.alphabet.cell_shape
         north = (self.alphabet.values[:, :1] - reports[:, 0]) * height
@@ -167,7 +174,7 @@ class PlanarGeometric(Mechanism):
 
     @override
     def log_scale(self, reports: NDArray[Any]) -> Floats:
-        """What `channel` leaves out for reports far outside the grid.
+        """Logarithm of what `channel` leaves out for reports far outside the grid.
 
         Their probability would underflow.
         """
@@ -184,7 +191,8 @@ class PlanarGeometric(Mechanism):
     @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:
         cells = self.alphabet.labels_of(secrets)
-        # the last entry of the table stands for all that is farther: mass below e^-45
+        # Inversion of the distribution function, then two random signs. Offsets beyond the table
+        # have a probability below e^-45, and count as its last entry.
         drawn = np.searchsorted(self._cumulative, rng.random(len(cells)), side="right")
         offsets = np.column_stack(np.unravel_index(drawn, self._table.shape))
         return cells + offsets * rng.choice([-1, 1], size=offsets.shape)
@@ -203,6 +211,7 @@ class PlanarGeometric(Mechanism):
         north, east = self._table.shape
         shares = drawable(np.diff(self._cumulative, prepend=0.0)).reshape(north, east)
         reports = signed_offset_counts(counts.reshape(self.alphabet.n_rows, -1), shares, rng)
+        # The map of reports begins `north` - 1 and `east` - 1 cells before the grid.
         seen = np.argwhere(reports)
         cells = seen - (north - 1, east - 1) + self.alphabet.first
         return Tally((make_tally_part(self, cells, reports[tuple(seen.T)]),))

@@ -82,7 +82,7 @@ class PlanarLaplace(RemappedNoise):
     metric = True
 
     def __post_init__(self) -> None:
-        """Check the fields."""
+        """Check and convert the fields."""
         escape = offset_masses.laplace_escape
         self._keep(epsilon=check_grid_epsilon(self.alphabet, self.epsilon, escape))
 
@@ -93,6 +93,8 @@ class PlanarLaplace(RemappedNoise):
 
     @override
     def draw(self, secrets: NDArray[Any], rng: Generator) -> Ints:
+        # The density eps^2 / (2 pi) e^(-eps r) is that of a radius with a Gamma(2) law, and of a
+        # uniform direction.
         radius = rng.gamma(2.0, 1 / self.epsilon, size=len(secrets))
         angle = rng.uniform(0, 2 * np.pi, size=len(secrets))
         shift = np.column_stack([radius * np.sin(angle), radius * np.cos(angle)]) / np.array(
@@ -104,7 +106,7 @@ class PlanarLaplace(RemappedNoise):
 
     @property
     def of_points(self) -> PlanarLaplacePoints:
-        """The same noise before it is rounded; reports are points."""
+        """The mechanism of the noise before it is rounded; reports are points."""
         return PlanarLaplacePoints(self.alphabet, self.epsilon)
 
     def tally_points(

@@ -63,7 +63,7 @@ class TruncatedPlanarGeometric(RemappedNoise):
     metric = True
 
     def __post_init__(self) -> None:
-        """Check the fields."""
+        """Check and convert the fields."""
         escape = offset_masses.geometric_escape
         self._keep(epsilon=check_grid_epsilon(self.alphabet, self.epsilon, escape))
 
