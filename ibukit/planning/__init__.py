@@ -1,4 +1,4 @@
-"""How many reports it takes: the least variance of an answer, near a distribution or in the worst case."""
+"""Sample sizes: the least variance of an answer, at a distribution or in the worst case."""
 
 from ibukit.planning.plans import plan as plan
 from ibukit.planning.result import Plan as Plan

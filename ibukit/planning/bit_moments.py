@@ -1,10 +1,13 @@
-"""The best estimators from reports of exchangeable bits, and how their variances curve, as `ascent` needs them.
+"""Best estimators from reports of exchangeable bits, and the curvature of their variances.
 
-With J, f and s as in `information.bits` and C the inverse of J on the directions that keep the sum,
+With J, f and s as in `fisher_information.bits` and C the inverse of J on the directions that keep
+the sum, a question w has
 
-    l = C w,   u = l . f / s,   v = w . l,
+    l = C w,   the best estimator u = l . f / s,   and the variance v = w . l.
 
-and the curvature of -v is 2 (E[f f^T u^2 / s] - R C R) with R = E[f f^T u / s].
+The second derivatives of -v are 2 (E[f f^T u^2 / s] - R C R) with R = E[f f^T u / s]. All
+expectations are integrals over one variable t, along which the bits are independent (`tilted`), so
+they need moments of sums of independent bits only.
 """
 
 from __future__ import annotations
@@ -19,55 +22,59 @@ from ibukit.planning.ascent import Point
 
 
 class BitMoments(BitInformation):
-    """A mechanism whose reports are rows of bits, as `ascent` climbs it."""
+    """The variance surface of a mechanism whose reports are rows of bits, see `ascent`."""
 
     def at(self, theta: Floats, w: Floats) -> Point:
-        """The l and C of one question, and the second moments of its u + w . theta, which is unbiased."""
+        """Return l, C and the variance of one question, and the second moments of its estimator."""
         covariance = self.covariance(theta)
         known = float(theta @ w[:, 0])
         weights = covariance @ (w[:, 0] - known)
         moments = np.zeros(self.k)
         for bits in self.tilted(theta):
-            level, spread, along = _of_sum(bits, weights)
-            about = (1 + bits.mean) * (level**2 + spread)[:, None] + along
+            mean, variance_of_sum, along = _of_sum(bits, weights)
+            about = (1 + bits.mean) * (mean**2 + variance_of_sum)[:, None] + along
             moments += np.real((bits.weight * bits.t) @ about)
         slopes = moments + 2 * known * w[:, 0] - known**2
         variance = float(weights @ (w[:, 0] - known))
         return Point(weights[:, None], slopes[:, None], np.array([variance]), covariance)
 
     def curvature(self, theta: Floats, point: Point, w: Floats) -> Floats:
-        """2 (E[f f^T u^2 / s] - R C R)."""
+        """Return the second derivatives of -v, 2 (E[f f^T u^2 / s] - R C R)."""
         weights = point.estimators[:, 0]
         squares, products = np.zeros((self.k, self.k)), np.zeros((self.k, self.k))
         for bits in self.tilted(theta):
-            level, spread, along = _of_sum(bits, weights)
-            products += _products(bits, bits.weight * bits.t, level, weights)
-            squares += _squares(bits, bits.weight * bits.t**2 / 2, level, spread, along, weights)
+            mean, variance_of_sum, along = _of_sum(bits, weights)
+            products += _products(bits, bits.weight * bits.t, mean, weights)
+            squares += _squares(
+                bits, bits.weight * bits.t**2 / 2, mean, variance_of_sum, along, weights
+            )
         assert point.basis is not None
         return np.asarray(2 * (squares - products @ point.basis @ products))
 
 
 def _of_sum(bits: Tilted, weights: Floats) -> tuple[Any, Any, Any]:
-    """Mean and variance of g = weights . f, and E[(f_x - its mean) g^2]."""
-    level, spread = bits.mean @ weights, bits.square @ weights**2
-    along = 2 * level[:, None] * weights * bits.square + weights**2 * bits.third
-    return level, spread, along
+    """Return mean and variance of g = weights . f, and E[(f_x - E f_x) g^2]."""
+    mean, variance_of_sum = bits.mean @ weights, bits.square @ weights**2
+    along = 2 * mean[:, None] * weights * bits.square + weights**2 * bits.third
+    return mean, variance_of_sum, along
 
 
-def _products(bits: Tilted, rule: Any, level: Any, weights: Floats) -> Floats:
-    """The sum of E[f_x f_y g] over the nodes."""
+def _products(bits: Tilted, rule: Any, mean: Any, weights: Floats) -> Floats:
+    """Return the sum of E[f_x f_y g] over the nodes of the integral."""
+    # For x != y only g's own terms in f_x and f_y are correlated with them; the diagonal has the
+    # second and third central moments of one bit instead.
     cross = (rule[:, None] * weights * bits.square).T @ bits.mean
-    part = ((rule * level)[:, None] * bits.mean).T @ bits.mean + cross + cross.T
-    own = bits.square * level[:, None] + weights * bits.third
+    part = ((rule * mean)[:, None] * bits.mean).T @ bits.mean + cross + cross.T
+    own = bits.square * mean[:, None] + weights * bits.third
     part[np.diag_indices(len(part))] += rule @ own
     return np.asarray(np.real(part))
 
 
 def _squares(
-    bits: Tilted, rule: Any, level: Any, spread: Any, along: Any, weights: Floats
+    bits: Tilted, rule: Any, mean: Any, variance_of_sum: Any, along: Any, weights: Floats
 ) -> Floats:
-    """The sum of E[f_x f_y g^2] over the nodes."""
-    size = level**2 + spread
+    """Return the sum of E[f_x f_y g^2] over the nodes of the integral."""
+    size = mean**2 + variance_of_sum
     moved = weights * bits.square
     cross = (rule[:, None] * along).T @ bits.mean
     part = (
@@ -76,10 +83,9 @@ def _squares(
         + cross.T
         + 2 * (rule[:, None] * moved).T @ moved
     )
-    # of one bit there is the fourth moment, and not twice the product of two second ones
-    own = (
-        bits.square * (size[:, None] - weights * moved) + 2 * level[:, None] * weights * bits.third
-    )
+    # On the diagonal, x = y, the fourth moment of one bit replaces twice the product of two second
+    # ones.
+    own = bits.square * (size[:, None] - weights * moved) + 2 * mean[:, None] * weights * bits.third
     own = own + weights**2 * bits.fourth - 2 * moved**2
     part[np.diag_indices(len(part))] += rule @ own
     return np.asarray(np.real(part))

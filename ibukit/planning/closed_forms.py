@@ -1,7 +1,8 @@
-"""Mechanisms whose reports allow one unbiased estimator u of each question, M u = w, found in O(k).
+"""Closed forms for mechanisms with one unbiased estimator u of each question: k-RR and the line.
 
-Its variance at theta is sum_z p_z (u_z - w . theta)^2 = c . theta - (w . theta)^2 with c_x = sum_z
-M_xz u_z^2.
+The solution of M u = w is unique and is found in O(k). Its variance at theta is
+
+    sum_z p_z (u_z - w . theta)^2 = c . theta - (w . theta)^2   with   c_x = sum_z M_xz u_z^2.
 """
 
 from __future__ import annotations
@@ -15,44 +16,44 @@ from ibukit._ground.typing import override
 from ibukit.fisher_information.line import LineInformation
 from ibukit.mechanisms import FiniteMechanism, RandomizedResponse, TruncatedGeometric
 from ibukit.mechanisms.inversion_error import inverse_contrast
-from ibukit.planning.worst_case import Worst, greatest, greatest_single, two_point
+from ibukit.planning.worst_case import Worst, max_single_variance, max_variance, two_point
 
 
-class OneEstimator(ABC):
-    """What k-RR and geometric noise on a line have in common."""
+class UniqueEstimator(ABC):
+    """Base class of mechanisms whose square matrix has an inverse in closed form."""
 
     mechanism: FiniteMechanism
 
     @abstractmethod
     def estimator(self, w: Floats) -> Floats:
-        """The u with M u = w, shape (k,)."""
+        """Return the u with M u = w, shape (k,)."""
 
     @abstractmethod
-    def near_singles(self, theta: Floats) -> Floats:
-        """Variances of all single probabilities at theta."""
+    def single_variances(self, theta: Floats) -> Floats:
+        """Return the variances of all single probabilities at theta."""
 
     @abstractmethod
     def worst_single(self) -> Worst:
-        """The hardest single probability."""
+        """Return the largest variance of a single probability over all distributions."""
 
-    def near(self, theta: Floats, weights: Floats | None) -> Floats:
-        """Variances at theta."""
+    def variances(self, theta: Floats, weights: Floats | None) -> Floats:
+        """Return the variances at theta."""
         if weights is None:
-            return self.near_singles(theta)
+            return self.single_variances(theta)
         p = self.mechanism.forward(theta)
         return np.array([p @ (self.estimator(w) - w @ theta) ** 2 for w in weights])
 
-    def worst(self, weights: Floats | None) -> Worst:
-        """The hardest question at its hardest distribution."""
+    def worst_case(self, weights: Floats | None) -> Worst:
+        """Return the largest variance over all questions and distributions."""
         if weights is None:
             return self.worst_single()
-        found = [greatest(self.mechanism.adjoint(self.estimator(w) ** 2), w) for w in weights]
+        found = [max_variance(self.mechanism.adjoint(self.estimator(w) ** 2), w) for w in weights]
         question = int(np.argmax([value for value, _ in found]))
         value, theta = found[question]
         return Worst(value, value, question, theta)
 
 
-class Response(OneEstimator):
+class ResponseVariances(UniqueEstimator):
     """k-RR: theta_x is estimated by (q_x - lie) a, with a = 1 / (truth - lie) and q_x binomial."""
 
     mechanism: RandomizedResponse
@@ -66,12 +67,15 @@ class Response(OneEstimator):
         return self.mechanism.invert(np.arange(len(w)), w)
 
     @override
-    def near_singles(self, theta: Floats) -> Floats:
+    def single_variances(self, theta: Floats) -> Floats:
         p = self.mechanism.forward(theta)
-        return np.asarray(self._scale**2 * p * (1 - p))
+        variances: Floats = self._scale**2 * p * (1 - p)
+        return variances
 
     @override
     def worst_single(self) -> Worst:
+        # The variance is proportional to p (1 - p) with p the probability of the report x, so p
+        # should be as close to 1/2 as [lie, truth] allows. By symmetry secret 0 stands for all.
         truth, lie, k = self.mechanism.truth, self.mechanism.lie, self.mechanism.k
         p = min(0.5, truth)
         value = self._scale**2 * p * (1 - p)
@@ -79,7 +83,7 @@ class Response(OneEstimator):
         return Worst(value, value, 0, two_point(k, 0, mass))
 
 
-class OnLine(OneEstimator):
+class LineVariances(UniqueEstimator):
     """Truncated geometric noise: M = K diag(c), K_xz = a^|x - z|, and K^-1 is tridiagonal."""
 
     mechanism: TruncatedGeometric
@@ -92,12 +96,11 @@ class OnLine(OneEstimator):
 
     @override
     def estimator(self, w: Floats) -> Floats:
-        return np.asarray(
-            self.mechanism.invert(np.arange(len(w)), w * self._factors) / self._factors
-        )
+        u: Floats = self.mechanism.invert(np.arange(len(w)), w * self._factors) / self._factors
+        return u
 
     @override
-    def near_singles(self, theta: Floats) -> Floats:
+    def single_variances(self, theta: Floats) -> Floats:
         return LineInformation(
             np.sqrt(self.mechanism.forward(theta)) / self._factors, self.mechanism.decay
         ).variances()
@@ -109,13 +112,16 @@ class OnLine(OneEstimator):
         middle = np.full(k, (1 + a * a) / loss)
         middle[[0, -1]] = 1 / loss
         at = middle**2 / self._factors
-        # what the reports x - 1 and x + 1 add to c_x, times 1 / a; none beyond the ends
+        # Column x of K^-1 has `middle` on the diagonal and -a / loss beside it. `own`, `of_below`
+        # and `of_above` are the c of the secrets x, x - 1 and x + 1 for the question x; c is
+        # smaller for secrets that are farther away. `beside` is the contribution of a neighbouring
+        # report to c_x, divided by a; beyond the ends there is none.
         beside = (a / loss) ** 2 / self._factors
         below, above = np.r_[0.0, beside[:-1]], np.r_[beside[1:], 0.0]
         own = at + a * (below + above)
         of_below, of_above = below + a * at + a * a * above, above + a * at + a * a * below
         of_below[0] = of_above[-1] = -np.inf
-        values, masses = greatest_single(own, np.maximum(of_below, of_above))
+        values, masses = max_single_variance(own, np.maximum(of_below, of_above))
         x = int(values.argmax())
         other = x - 1 if of_below[x] > of_above[x] else x + 1
         return Worst(

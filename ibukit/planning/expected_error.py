@@ -1,4 +1,4 @@
-"""The mean squared error of a whole distribution: of the maximum likelihood estimate, and of matrix inversion."""
+"""Mean squared errors of whole distributions, for maximum likelihood and matrix inversion."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ from ibukit.domain.distributions import uniform
 from ibukit.errors import NotInvertible
 from ibukit.mechanisms import Mechanism
 from ibukit.mechanisms.categorical.independent_bits import is_bits
-from ibukit.planning.dense import Dense, refuse_if_too_large
+from ibukit.planning.dense import DenseVariances, check_matrix_size
 from ibukit.planning.variance_models import as_listed, model_of
 from ibukit.theory import asymptotic_mse, inv_squared_error, inv_squared_error_range
 
 
 def mean_square(estimator: str, mechanism: Mechanism, theta: Floats | None) -> float:
-    """The limit of n E ||estimate - theta||_2^2, or its value at every n; without theta the largest, from above."""
+    """Return n E ||estimate - theta||_2^2, for mle in the limit of large n.
+
+    Without theta it is an upper bound for all distributions.
+    """
     return MEAN_SQUARES[estimator](mechanism, theta)
 
 
@@ -30,21 +33,24 @@ def _of_inv(mechanism: Mechanism, theta: Floats | None) -> float:
 def _of_mle(mechanism: Mechanism, theta: Floats | None) -> float:
     listed = as_listed(mechanism)
     if theta is not None:
-        # where it has zeros, the limit from inside
+        # If theta has zeros, the limit from inside the simplex.
         return (
             asymptotic_mse(listed, theta)
             if theta.all()
-            else float(model_of(mechanism).near(theta, None).sum())
+            else float(model_of(mechanism).variances(theta, None).sum())
         )
-    if is_bits(listed):  # concave, and the same for every order of the secrets
+    # The error is concave in theta and symmetric in the secrets, so it is largest at the uniform
+    # one.
+    if is_bits(listed):
         return asymptotic_mse(listed, uniform(listed.k))
     if listed.m == listed.k:
         try:
             return inv_squared_error_range(listed)[1]
         except NotInvertible:
-            pass  # what is not identified is named below
-    refuse_if_too_large(listed.k, listed.m)
-    return Dense(listed.matrix()).worst_sum()
+            # `DenseVariances` raises the error that names the secrets that are not identified.
+            pass
+    check_matrix_size(listed.k, listed.m)
+    return DenseVariances(listed.matrix()).worst_sum()
 
 
 MEAN_SQUARES: dict[str, Callable[[Mechanism, Floats | None], float]] = {

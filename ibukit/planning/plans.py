@@ -1,9 +1,9 @@
-"""From a width to the number of reports that it takes, for one mechanism or for several to choose from."""
+"""Number of reports needed for intervals of a given width, for one or several mechanisms."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -12,17 +12,20 @@ from numpy.typing import ArrayLike
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
+from ibukit.datasets import Dataset
+from ibukit.domain.alphabet import Alphabet
+from ibukit.domain.distributions import distribution_on
+from ibukit.domain.labels import aligned_counts
 from ibukit.domain.linear_functionals import normal_quantile, parse_functionals
+from ibukit.errors import AlphabetMismatch
 from ibukit.mechanisms import Mechanism
 from ibukit.mechanisms.base import require_same_alphabet
 from ibukit.mechanisms.matrix import as_mechanism
-from ibukit.planning.near import distribution_of
 from ibukit.planning.result import Plan, Plans
-from ibukit.planning.sampled import Sampled
+from ibukit.planning.sampled import SimulatedVariances
 from ibukit.planning.variance_models import model_of
 
 if TYPE_CHECKING:
-    from ibukit.datasets import Dataset
     from ibukit.estimate import Estimate
 
     Distribution = ArrayLike | Estimate | Dataset
@@ -59,7 +62,7 @@ def plan(
     *,
     rng: Generator | None = None,
 ) -> Plan | Plans:
-    r"""How many reports it takes for intervals of a given width.
+    r"""Plan the number of reports for intervals of a given width.
 
     The smallest n with :math:`2z\sqrt{v/n}\le\mathrm{width}`, z the normal quantile at (1 + level)
     / 2. v is the variance of the best estimate of :math:`w \cdot \theta` from one report, for the
@@ -84,7 +87,7 @@ def plan(
         values for their mean. A mapping or Series is one question with weights by label, 0 for the
         labels that it has not. By default each single probability.
     near : array_like, shape (k,), Estimate, Dataset, mapping or Series, optional
-        The distribution that is expected. By default the worst case, whatever the distribution.
+        The expected distribution. By default the worst case over all distributions.
     rng : numpy.random.Generator, optional
         For mechanisms whose reports cannot be listed and have no structure that replaces the list
         (SHE, Gaussian noise, large sketches): what one report tells is averaged over simulated
@@ -94,8 +97,8 @@ def plan(
     Returns
     -------
     Plan or Plans
-        A `Plans` where several mechanisms are given. `Plan.n` is the number of reports,
-        `Plan.width` and `Plan.error` say what another number gives.
+        A `Plans` for a sequence of mechanisms. `Plan.n` is the number of reports; `Plan.width` and
+        `Plan.error` return width and error for another number.
 
     Raises
     ------
@@ -115,9 +118,10 @@ def plan(
 
     Notes
     -----
-    Intervals are the estimate -+ z standard errors of the maximum likelihood estimate: they cover with probability
-    `level` in the limit of many reports, at distributions without zeros. Where `near` has zeros v is its limit from
-    inside. There the maximum likelihood estimate is not normal: it never goes below 0, and is 0 about half of the time.
+    Intervals are the estimate -+ z standard errors of the maximum likelihood estimate: they cover
+    with probability `level` in the limit of many reports, at distributions without zeros. Where
+    `near` has zeros v is its limit from inside. There the maximum likelihood estimate is not
+    normal: it never goes below 0, and is 0 about half of the time.
 
     Worst case: each u bounds v from above at every distribution, by
     :math:`\sum_{x} \theta_x\,c_{x} - (w \cdot \theta)^{2}` with :math:`c_{x}` =
@@ -134,11 +138,13 @@ def plan(
 
     References
     ----------
-    .. [vaart1998] A. W. van der Vaart, "Asymptotic Statistics", Cambridge University Press, 1998, section 8.9.
+    .. [vaart1998] A. W. van der Vaart, "Asymptotic Statistics", Cambridge University Press, 1998,
+       section 8.9.
 
     Examples
     --------
-    How many people to ask for every share within one percentage point either way, whatever the shares are:
+    Number of people to ask for every share within one percentage point either way, whatever the
+    shares are:
 
     >>> import ibukit as ik
     >>> mechanism = ik.RandomizedResponse(["bike", "bus", "car", "train"], epsilon=2.0)
@@ -178,31 +184,56 @@ def _plan(
         )
     if width >= 2 * ranges.max():
         raise ValueError(
-            f"width must be below {2 * ranges.max():g}, twice the range of the answers, got {width:g}: an interval "
-            "that wide excludes nothing"
+            f"width must be below {2 * ranges.max():g}, twice the range of the answers, got "
+            f"{width:g}: an interval that wide excludes nothing"
         )
-    if weights is not None:  # a constant changes no variance, and costs digits
+    # A constant added to the weights changes no variance; centring them saves digits.
+    if weights is not None:
         weights = weights - (questions.most + questions.least)[:, None] / 2
-    theta = None if near is None else distribution_of(near, mechanism.alphabet)
+    theta = None if near is None else _expected_distribution(near, mechanism.alphabet)
     model = model_of(mechanism, None if rng is None else arguments.generator(rng))
     if theta is None:
-        worst = model.worst(weights)
+        worst = model.worst_case(weights)
         variance, question, theta = worst.upper, worst.question, worst.theta
         gap = max(0.0, 1 - worst.lower / worst.upper) if worst.upper > 0 else 0.0
     else:
-        variances = model.near(theta, weights)
+        variances = model.variances(theta, weights)
         question, gap = int(variances.argmax()), 0.0
         variance = max(0.0, float(variances[question]))
     n = reports_needed(variance, width, z)
-    held = arguments.frozen(np.array(theta))
-    noise = model.noise if isinstance(model, Sampled) else 0.0
+    distribution = arguments.frozen(np.array(theta))
+    noise = model.noise if isinstance(model, SimulatedVariances) else 0.0
     return Plan(
-        mechanism, n, width, float(level), variance, gap, question, held, near is None, noise
+        mechanism,
+        n,
+        width,
+        float(level),
+        variance,
+        gap,
+        question,
+        distribution,
+        near is None,
+        noise,
     )
 
 
+def _expected_distribution(near: Any, alphabet: Alphabet) -> Floats:
+    """Parse the argument `near` into a probability vector in the alphabet's order."""
+    if isinstance(near, Dataset):
+        if near.alphabet != alphabet:
+            raise AlphabetMismatch(
+                f"near must be over {alphabet!r}, got a dataset over {near.alphabet!r}; if its "
+                "secrets only have other names, pass near.distribution"
+            )
+        near = near.distribution
+    near = distribution_on("near", near, alphabet)
+    if isinstance(near, Mapping) or not callable(getattr(near, "index", len)):
+        near = aligned_counts("near", near, alphabet, weighted=True)
+    return arguments.distribution("near", near, len(alphabet))
+
+
 def reports_needed(variance: float, width: float, z: float) -> int:
-    """The smallest n >= 1 with 2 z sqrt(variance / n) <= width."""
+    """Return the smallest n >= 1 with 2 z sqrt(variance / n) <= width."""
     errors = 2 * z / width
     needed = variance * errors * errors
     if not math.isfinite(needed):

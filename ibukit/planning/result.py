@@ -1,15 +1,14 @@
-"""What `plan` returns: how many reports, what another number would give, a table and a plot to choose on."""
+"""Results of `plan`: numbers of reports, widths and errors for other numbers, table and plot."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ibukit._ground import arguments
 from ibukit._ground.arguments import Floats
@@ -24,34 +23,34 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan(arguments.ReadOnlyArrays):
-    r"""How many reports of one mechanism it takes, as `plan` finds it.
+    r"""Number of reports of one mechanism that `plan` has found.
 
     Attributes
     ----------
     mechanism : Mechanism
     n : int
-        Reports needed: with so many no interval is wider than `target`.
+        Reports needed: with this number no interval is wider than `target`.
     target : float
-        The width that was asked for, upper end minus lower end.
+        The requested width, upper end minus lower end.
     level : float
-        Of the intervals.
+        Confidence level of the intervals.
     variance : float
-        Of the least certain answer, for one report: its standard error from n reports is
+        Variance of the least certain answer, for one report: its standard error from n reports is
         :math:`\sqrt{\mathrm{variance}/n}`. In the worst case an upper bound for all distributions.
     gap : float
-        By how much `variance` may be too large, relative to itself: some distribution needs at
-        least :math:`(1 - \mathrm{gap})\,n` reports. 0 near a distribution and where a closed form
-        gives the worst case; else next to 0, or more where there are too many questions to look at
+        Largest relative excess of `variance`: some distribution needs at least
+        :math:`(1 - \mathrm{gap})\,n` reports. It is 0 near a distribution and if a closed form
+        gives the worst case; otherwise nearly 0, or more if there are too many questions to look at
         each.
     question : int
-        Which is the least certain: a row of `of`, or the code of a secret.
+        Index of the least certain answer: a row of `of`, or the code of a secret.
     distribution : ndarray, shape (k,)
-        At which it is so uncertain: `near`, or the worst distribution that was found.
+        The distribution of that variance: `near`, or the worst one that was found.
     worst_case : bool
         Whether the plan holds for all distributions.
     noise : float
-        Relative standard error of `variance`, and of `n`, where it was found from simulated
-        reports; else 0.
+        Relative standard error of `variance`, and of `n`, if it was found from simulated reports;
+        else 0.
 
     Examples
     --------
@@ -74,15 +73,15 @@ class Plan(arguments.ReadOnlyArrays):
 
     @property
     def name(self) -> str:
-        """The mechanism in short, whatever its labels are."""
+        """Short description of the mechanism, without its labels."""
         epsilon = getattr(self.mechanism, "epsilon", None)
-        level = "" if epsilon is None else f", epsilon={epsilon:.4g}"
-        return f"{type(self.mechanism).__name__}(k={self.mechanism.k}{level})"
+        parameter = "" if epsilon is None else f", epsilon={epsilon:.4g}"
+        return f"{type(self.mechanism).__name__}(k={self.mechanism.k}{parameter})"
 
     @overload
     def width(self, n: int) -> float: ...
     @overload
-    def width(self, n: ArrayLike) -> float | Floats: ...
+    def width(self, n: Sequence[int] | NDArray[Any]) -> Floats: ...
 
     def width(self, n: ArrayLike) -> float | Floats:
         r"""Width of the widest interval from n reports.
@@ -112,7 +111,7 @@ class Plan(arguments.ReadOnlyArrays):
     @overload
     def error(self, n: int, estimator: str = "mle") -> float: ...
     @overload
-    def error(self, n: ArrayLike, estimator: str = "mle") -> float | Floats: ...
+    def error(self, n: Sequence[int] | NDArray[Any], estimator: str = "mle") -> Floats: ...
 
     def error(self, n: ArrayLike, estimator: str = "mle") -> float | Floats:
         r"""Root mean square error of the whole distribution.
@@ -164,6 +163,7 @@ class Plan(arguments.ReadOnlyArrays):
 
     @cached_property
     def _mean_squares(self) -> dict[str, float]:
+        # Mean squares by estimator, each computed when it is first asked for.
         return {}
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -188,7 +188,8 @@ class Plan(arguments.ReadOnlyArrays):
     def __repr__(self) -> str:
         where = "worst case" if self.worst_case else "near the given distribution"
         simulated = f", ± {100 * self.noise:.1g} %" if self.noise else ""
-        return f"Plan({self.name}, n={self.n:,} for width {self.target:g} at level {self.level:g}, {where}{simulated})"
+        goal = f"width {self.target:g} at level {self.level:g}"
+        return f"Plan({self.name}, n={self.n:,} for {goal}, {where}{simulated})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -205,26 +206,26 @@ class Plans:
     >>> import ibukit as ik
     >>> kinds = ik.RandomizedResponse, ik.OptimizedUnaryEncoding
     >>> plans = ik.plan([kind(20, epsilon=1.0) for kind in kinds], near=ik.uniform(20))
-    >>> plans.best
-    Plan(OptimizedUnaryEncoding(k=20, epsilon=1), n=545,818 for width 0.01 at level 0.95, near the given distribution)
+    >>> plans.best.name, plans.best.n
+    ('OptimizedUnaryEncoding(k=20, epsilon=1)', 545818)
     """
 
     plans: tuple[Plan, ...]
 
     @property
     def best(self) -> Plan:
-        """The one that takes the fewest reports; the first of equal ones."""
+        """The plan with the fewest reports; the first of equal ones."""
         return min(self.plans, key=lambda each: each.n)
 
     def to_frame(self, at: int | None = None, estimator: str | None = "mle") -> pd.DataFrame:
-        """A row for each mechanism: the reports it takes, and what so many reports give.
+        """Return a table with a row for each mechanism: reports needed, width and error.
 
         Parameters
         ----------
         at : int, optional
-            A number of reports; by default what the `best` takes.
+            A number of reports; by default that of the `best`.
         estimator : {"mle", "inv"} or None
-            Whose `Plan.error` to add; None for no such column.
+            Estimator whose `Plan.error` is added; None for no such column.
 
         Returns
         -------
@@ -239,13 +240,15 @@ class Plans:
         Examples
         --------
         >>> import ibukit as ik
-        >>> plans = ik.plan([ik.RandomizedResponse(20, epsilon=eps) for eps in (1.0, 2.0)], width=0.02)
+        >>> mechanisms = [ik.RandomizedResponse(20, epsilon=eps) for eps in (1.0, 2.0)]
+        >>> plans = ik.plan(mechanisms, width=0.02)
         >>> plans.to_frame(at=100_000).round(4)
                     mechanism  epsilon       n      at   width   error
         0  RandomizedResponse      1.0  671979  100000  0.0518  0.0390
         1  RandomizedResponse      2.0  132120  100000  0.0230  0.0127
         """
-        import pandas as pd  # takes a second to import
+        # pandas takes a second to import.
+        import pandas as pd
 
         users = self.best.n if at is None else arguments.whole("at", at, 1, 2**63 - 1)
         rows: list[dict[str, Any]] = []
@@ -279,8 +282,10 @@ class Plans:
         --------
         >>> import ibukit as ik
         >>> plans = ik.plan([ik.RandomizedResponse(20, epsilon=eps) for eps in (1.0, 2.0)])
-        >>> [text.get_text() for text in plans.plot().get_legend().get_texts()]
-        ['RandomizedResponse(k=20, epsilon=1): 2,687,915', 'RandomizedResponse(k=20, epsilon=2): 528,477']
+        >>> for line in plans.plot().get_legend().get_texts():
+        ...     print(line.get_text())
+        RandomizedResponse(k=20, epsilon=1): 2,687,915
+        RandomizedResponse(k=20, epsilon=2): 528,477
         """
         return _draw(self.plans, ax)
 
@@ -298,6 +303,14 @@ class Plans:
 
 
 def _draw(plans: tuple[Plan, ...], ax: Axes | None) -> Axes:
-    # found by a room that nothing imports, which is asked for when it is needed and not before
-    axes: Axes = import_module("ibukit.plotting.interval_widths").draw(plans, ax)
-    return axes
+    # matplotlib takes a second to import.
+    from ibukit.plotting.interval_widths import draw
+
+    return draw(
+        [each.name for each in plans],
+        [each.n for each in plans],
+        [each.width(1) for each in plans],
+        plans[0].target,
+        plans[0].level,
+        ax,
+    )

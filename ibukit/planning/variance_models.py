@@ -1,4 +1,4 @@
-"""Which way to the least variances a mechanism has: a closed form, symmetry, its matrix, or simulated reports."""
+"""Choose how least variances are computed: closed form, symmetry, matrix or simulation."""
 
 from __future__ import annotations
 
@@ -9,51 +9,55 @@ from numpy.random import Generator
 from ibukit._ground.arguments import Floats
 from ibukit.mechanisms import FiniteMechanism, Mechanism, RandomizedResponse, TruncatedGeometric
 from ibukit.mechanisms.categorical.independent_bits import is_bits
-from ibukit.planning.bits import BitModel
-from ibukit.planning.closed_forms import OnLine, Response
-from ibukit.planning.dense import Dense, refuse_if_too_large
-from ibukit.planning.sampled import Sampled
+from ibukit.planning.bits import BitVariances
+from ibukit.planning.closed_forms import LineVariances, ResponseVariances
+from ibukit.planning.dense import DenseVariances, check_matrix_size
+from ibukit.planning.sampled import SimulatedVariances
 from ibukit.planning.worst_case import Worst
 
 
-class Model(Protocol):
-    """What is asked of each."""
+class VarianceModel(Protocol):
+    """Least variances of answers from one report of a mechanism."""
 
-    def near(self, theta: Floats, weights: Floats | None) -> Floats:
-        """Least variances of the answers for one report at theta, shape (r,), or (k,) for each probability."""
+    def variances(self, theta: Floats, weights: Floats | None) -> Floats:
+        """Return the variances at theta, shape (r,), or (k,) if `weights` is None.
 
-    def worst(self, weights: Floats | None) -> Worst:
-        """The largest of them over all distributions."""
+        None asks for each single probability.
+        """
+
+    def worst_case(self, weights: Floats | None) -> Worst:
+        """Return the largest variance over all questions and distributions."""
 
 
 def as_listed(mechanism: Mechanism) -> FiniteMechanism:
-    """The mechanism of the same information whose reports can be listed, or are bits.
+    """Return a mechanism of the same information whose reports are bits or can be listed.
 
-    A mechanism whose reports cannot be listed may name such a one as its `ideal`: local hashing has
-    the law of a unary encoding, or of subset selection, if all hash functions are equally likely.
+    A mechanism whose reports cannot be listed may have one as its attribute `ideal`: local hashing
+    has the law of a unary encoding, or of subset selection, if all hash functions are equally
+    likely.
     """
     ideal: FiniteMechanism | None = getattr(mechanism, "ideal", None)
     return mechanism.as_finite() if ideal is None else ideal
 
 
-def model_of(mechanism: Mechanism, rng: Generator | None = None) -> Model:
-    """The model of the mechanism, or of one of the same information; from simulated reports where there is no other."""
+def model_of(mechanism: Mechanism, rng: Generator | None = None) -> VarianceModel:
+    """Return the fastest model of a mechanism; simulation only if there is no other."""
     try:
         listed = as_listed(mechanism)
-        # by the exact type: a class that inherits from one of these may have another law
+        # The exact type is compared, because a subclass may have another law.
         if type(listed) is RandomizedResponse:
-            return Response(listed)
+            return ResponseVariances(listed)
         if type(listed) is TruncatedGeometric:
-            return OnLine(listed)
+            return LineVariances(listed)
         if is_bits(listed):
-            return BitModel(listed)
-        refuse_if_too_large(listed.k, listed.m)
+            return BitVariances(listed)
+        check_matrix_size(listed.k, listed.m)
     except ValueError as error:
         if rng is not None:
-            return Sampled(mechanism, rng)
+            return SimulatedVariances(mechanism, rng)
         if not mechanism.alphabet.bounded:
             raise
         raise type(error)(
             f"{error}; or give near and rng, for a plan from simulated reports"
         ) from error
-    return Dense(listed.matrix())
+    return DenseVariances(listed.matrix())

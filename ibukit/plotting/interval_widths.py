@@ -1,4 +1,4 @@
-"""How wide intervals are against how many reports there are."""
+"""Plot the width of intervals against the number of reports."""
 
 from __future__ import annotations
 
@@ -7,32 +7,41 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
-from ibukit.planning import Plan
 from ibukit.plotting._looks import looks
 from ibukit.plotting._style import WIDTH, axes_for
 
-# the axis reaches as many times less and more than what is needed
+# Ends of the axis of reports, as factors of the smallest and the largest number needed.
 FEWER, MORE = 100, 10
 
 
-def draw(plans: Sequence[Plan], ax: Axes | None = None) -> Axes:
-    """See `Plan.plot` and `Plans.plot`."""
-    axes = axes_for(ax, (WIDTH, 3.6 + 0.25 * len(plans)))
-    needed = [each.n for each in plans]
-    # widths follow a power law: a straight line through two points
+def draw(
+    names: Sequence[str],
+    needed: Sequence[int],
+    widths_of_one: Sequence[float],
+    target: float,
+    level: float,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw a line for each plan: its width from one report, divided by the root of their number.
+
+    See `Plan.plot` and `Plans.plot`.
+    """
+    axes = axes_for(ax, (WIDTH, 3.6 + 0.25 * len(names)))
+    # Widths follow a power law, which is a straight line through two points on logarithmic axes.
     ends = np.array([max(1.0, min(needed) / FEWER), float(max(needed)) * MORE])
-    for each, look in zip(
-        plans, looks(f"{i} {each.name}" for i, each in enumerate(plans)).values(), strict=True
-    ):
-        widths = each.width(1) / np.sqrt(ends)
+    styles = looks(f"{i} {name}" for i, name in enumerate(names)).values()
+    for name, n, width, look in zip(names, needed, widths_of_one, styles, strict=True):
         axes.plot(
-            ends, widths, color=look.color, linestyle=look.dash, label=f"{each.name}: {each.n:,}"
+            ends,
+            width / np.sqrt(ends),
+            color=look.color,
+            linestyle=look.dash,
+            label=f"{name}: {n:,}",
         )
-        axes.plot([each.n], [each.width(1) / np.sqrt(each.n)], look.marker, color=look.color)
-    target, level = plans[0].target, plans[0].level
+        axes.plot([n], [width / np.sqrt(n)], look.marker, color=look.color)
     axes.axhline(target, color="black", linestyle=":", linewidth=1)
     axes.set(xscale="log", yscale="log", xlabel="reports", ylabel=f"width at level {level:g}")
-    # above: lines cross every corner but one, and that is small
+    # The legend stands above the axes: lines cross every corner but one, which is too small.
     axes.legend(
         title=f"reports for width {target:g}",
         loc="lower left",

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 import ibukit as ik
 from ibukit.errors import NotInvertible
 from ibukit.planning import ascent
-from ibukit.planning.dense import Dense
+from ibukit.planning.dense import DenseVariances
 from ibukit.planning.result import normal_quantile
 from ibukit.planning.variance_models import model_of
-from ibukit.planning.worst_case import greatest
+from ibukit.planning.worst_case import max_variance
 from mechanism_cases import KINDS, name
 
 LISTED = [mechanism for mechanism in KINDS if not isinstance(mechanism, ik.PlanarGeometric)]
@@ -61,7 +61,7 @@ def test_near_a_distribution_it_is_the_inverse_information(mechanism, rng):
     each = variances(matrix, theta, np.eye(k))
     assert variance_of(single) == pytest.approx(each.max(), rel=1e-9)
     assert single.question == each.argmax()
-    assert model_of(mechanism).near(theta, None) == pytest.approx(each, rel=1e-9)
+    assert model_of(mechanism).variances(theta, None) == pytest.approx(each, rel=1e-9)
     assert variance_of(asked) == pytest.approx(variances(matrix, theta, weights).max(), rel=1e-9)
     assert (single.gap, single.distribution.tolist()) == (0.0, theta.tolist())
 
@@ -91,24 +91,24 @@ def test_without_the_square_of_the_answer_neither_holds(rng):
     # what the oracle and the search are there for
     mechanism = WIDE[0]
     theta, matrix, w = np.array([0.6, 0.2, 0.1, 0.1]), matrix_of(mechanism), np.eye(4)
-    second_moments = Dense(matrix).at(theta, w).slopes.T @ theta
+    second_moments = DenseVariances(matrix).at(theta, w).slopes.T @ theta
     assert (second_moments > 1.05 * variances(matrix, theta, w)).any()
-    point, w = Dense(matrix).at(theta, w[:, :1]), w[:, 0]
+    point, w = DenseVariances(matrix).at(theta, w[:, :1]), w[:, 0]
     wrong = float(point.slopes.max())
-    assert wrong > 1.05 * greatest(point.slopes[:, 0], w)[0]
+    assert wrong > 1.05 * max_variance(point.slopes[:, 0], w)[0]
 
 
 @pytest.mark.parametrize("mechanism", [*LISTED[:6], *WIDE], ids=name)
 def test_closed_forms_and_symmetries_agree_with_the_matrix(mechanism, rng):
-    model, dense = model_of(mechanism), Dense(matrix_of(mechanism))
+    model, dense = model_of(mechanism), DenseVariances(matrix_of(mechanism))
     theta, weights = (
         rng.dirichlet(np.ones(mechanism.k)),
         rng.integers(-2, 3, size=(2, mechanism.k)) + 0.0,
     )
     for w in (None, weights):
-        assert model.near(theta, w) == pytest.approx(dense.near(theta, w), rel=1e-9)
-        assert model.worst(w).upper == pytest.approx(dense.worst(w).upper, rel=1e-6)
-        assert model.worst(w).lower == pytest.approx(dense.worst(w).lower, rel=1e-6)
+        assert model.variances(theta, w) == pytest.approx(dense.variances(theta, w), rel=1e-9)
+        assert model.worst_case(w).upper == pytest.approx(dense.worst_case(w).upper, rel=1e-6)
+        assert model.worst_case(w).lower == pytest.approx(dense.worst_case(w).lower, rel=1e-6)
 
 
 def test_a_class_that_inherits_is_asked_for_its_own_matrix():
@@ -125,7 +125,7 @@ def test_a_class_that_inherits_is_asked_for_its_own_matrix():
 def test_the_worst_case_of_one_estimator_is_exact(k, seed):
     rng = np.random.default_rng(seed)
     c, w = rng.normal(size=k) * 3, rng.choice([0.0, 1.0, 2.5, -1.0], size=k)
-    value, theta = greatest(c, w)
+    value, theta = max_variance(c, w)
     assert theta.min() >= 0
     assert theta.sum() == pytest.approx(1)
     assert c @ theta - (w @ theta) ** 2 == pytest.approx(value, abs=1e-12)
@@ -142,27 +142,27 @@ def test_the_worst_case_of_one_estimator_is_exact(k, seed):
 def test_the_certificate_holds_for_any_matrix(k, more, evenness, seed):
     rng = np.random.default_rng(seed)
     matrix = rng.dirichlet(np.full(k + more, evenness), k)
-    dense, w = Dense(matrix), matrix @ rng.normal(size=k + more)
-    found = dense.worst(w[None])
+    dense, w = DenseVariances(matrix), matrix @ rng.normal(size=k + more)
+    found = dense.worst_case(w[None])
     assert found.lower <= found.upper <= found.lower * (1 + 1e-6)
-    assert dense.near(found.theta, w[None])[0] == pytest.approx(found.lower, rel=1e-6)
+    assert dense.variances(found.theta, w[None])[0] == pytest.approx(found.lower, rel=1e-6)
     for theta in rng.dirichlet(np.full(k, 0.5), size=20):
-        assert dense.near(theta, w[None])[0] <= found.upper * (1 + 1e-9)
+        assert dense.variances(theta, w[None])[0] <= found.upper * (1 + 1e-9)
 
 
 def test_questions_that_cannot_be_the_hardest_are_left_out(rng):
-    dense = Dense(rng.dirichlet(np.ones(12), 8))
+    dense = DenseVariances(rng.dirichlet(np.ones(12), 8))
     climbs = [ascent.climb(dense, np.eye(8)[:, [x]]) for x in range(8)]
-    found = dense.worst(None)
+    found = dense.worst_case(None)
     assert found.upper == pytest.approx(max(climb.upper for climb in climbs), rel=1e-6)
     assert found.question == np.argmax([climb.lower for climb in climbs])
 
 
 def test_what_is_not_looked_at_is_bounded(rng, monkeypatch):
-    dense = Dense(rng.dirichlet(np.ones(40), 30))
-    exact = dense.worst(None)
+    dense = DenseVariances(rng.dirichlet(np.ones(40), 30))
+    exact = dense.worst_case(None)
     monkeypatch.setattr(ascent, "MAX_WORK", 1.0)
-    found = dense.worst(None)
+    found = dense.worst_case(None)
     assert found.lower <= exact.upper <= found.upper
 
 
@@ -173,7 +173,7 @@ def test_where_probabilities_are_zero_it_is_the_limit_from_inside(rng):
     mechanism = ik.MatrixMechanism(matrix / matrix.sum(axis=1, keepdims=True))
     theta = np.array([0.5, 0.5, 0, 0, 0, 0])
     assert (theta @ mechanism.matrix() == 0).any()
-    there = model_of(mechanism).near(theta, None)
+    there = model_of(mechanism).variances(theta, None)
     inside = variances(matrix_of(mechanism), theta * (1 - 6e-7) + 1e-7, np.eye(6))
     assert there == pytest.approx(inside, abs=1e-4)
     assert there[:2] == pytest.approx(inside[:2], rel=1e-4)
@@ -271,7 +271,7 @@ def test_the_expected_errors_are_those_of_theory(mechanism, rng):
 def test_the_worst_error_of_mle_is_attained(rng):
     mechanism = WIDE[-1]
     worst = ik.plan(mechanism).error(1) ** 2
-    climb = ascent.climb(Dense(mechanism.matrix()), np.eye(4))
+    climb = ascent.climb(DenseVariances(mechanism.matrix()), np.eye(4))
     assert ik.theory.asymptotic_mse(mechanism, climb.theta) == pytest.approx(worst, rel=1e-6)
 
 

@@ -8,8 +8,8 @@ import pytest
 import ibukit as ik
 from ibukit.planning import ascent, bits
 from ibukit.planning.bit_moments import BitMoments
-from ibukit.planning.bits import BitModel
-from ibukit.planning.dense import Dense
+from ibukit.planning.bits import BitVariances
+from ibukit.planning.dense import DenseVariances
 from mechanism_cases import name
 
 BITS = [
@@ -29,7 +29,7 @@ EACH = pytest.mark.parametrize("mechanism", BITS, ids=name)
 def test_moments_are_those_of_all_reports(mechanism, rng):
     k = mechanism.k
     theta, w = rng.dirichlet(np.ones(k)), rng.normal(size=(k, 1))
-    moments, dense = BitMoments(mechanism), Dense(mechanism.matrix())
+    moments, dense = BitMoments(mechanism), DenseVariances(mechanism.matrix())
     ours, listed = moments.at(theta, w), dense.at(theta, w)
     assert ours.variances == pytest.approx(listed.variances, rel=1e-9)
     assert ours.slopes == pytest.approx(listed.slopes, rel=1e-9)
@@ -45,7 +45,7 @@ def test_slopes_and_curvature_are_derivatives(mechanism, rng):
     theta, w = rng.dirichlet(np.full(mechanism.k, 5.0)), rng.normal(size=(mechanism.k, 1))
     move = rng.normal(size=mechanism.k)
     move = 1e-3 * theta.min() * (move - move.mean())
-    for space in (BitMoments(mechanism), Dense(mechanism.matrix())):
+    for space in (BitMoments(mechanism), DenseVariances(mechanism.matrix())):
         before, here, after = (space.at(theta + step * move, w) for step in (-1, 0, 1))
         slope = here.slopes[:, 0] - 2 * w[:, 0] * (w[:, 0] @ theta)
         first, second = (
@@ -62,7 +62,7 @@ def test_slopes_and_curvature_are_derivatives(mechanism, rng):
 def test_the_climb_ends_where_that_on_the_list_ends(mechanism, rng):
     w = rng.normal(size=(mechanism.k, 1))
     ours = ascent.climb(BitMoments(mechanism), w)
-    listed = ascent.climb(Dense(mechanism.matrix()), w)
+    listed = ascent.climb(DenseVariances(mechanism.matrix()), w)
     assert ours.lower <= ours.upper <= ours.lower * (1 + 1e-6)
     assert ours.upper == pytest.approx(listed.upper, rel=1e-6)
 
@@ -70,9 +70,9 @@ def test_the_climb_ends_where_that_on_the_list_ends(mechanism, rng):
 @EACH
 def test_secrets_that_are_weighed_alike_may_be_merged(mechanism, monkeypatch):
     weights = (np.arange(mechanism.k) % 3)[None] + 0.0
-    merged = BitModel(mechanism).worst(weights)
-    monkeypatch.setattr(bits, "MAX_GROUPED", 0)
-    single = BitModel(mechanism).worst(weights)
+    merged = BitVariances(mechanism).worst_case(weights)
+    monkeypatch.setattr(bits, "MAX_GROUP_ENTRIES", 0)
+    single = BitVariances(mechanism).worst_case(weights)
     assert merged.upper == pytest.approx(single.upper, rel=1e-6)
     assert merged.theta == pytest.approx(single.theta, abs=1e-3)
 

@@ -7,7 +7,7 @@ import pytest
 
 import ibukit as ik
 from ibukit.errors import NotInvertible, TooLarge
-from ibukit.planning.sampled import Sampled
+from ibukit.planning.sampled import SimulatedVariances
 from ibukit.planning.variance_models import model_of
 
 SHARES = np.array([0.4, 0.3, 0.2, 0.1])
@@ -39,9 +39,9 @@ def names(mechanism):
 )
 def test_simulated_reports_tell_what_all_of_them_do(mechanism, weights, rng):
     weights = None if weights is None else np.array(weights)
-    exact = model_of(mechanism).near(SHARES, weights)
-    model = Sampled(mechanism, rng)
-    found = model.near(SHARES, weights)
+    exact = model_of(mechanism).variances(SHARES, weights)
+    model = SimulatedVariances(mechanism, rng)
+    found = model.variances(SHARES, weights)
     assert 0 < model.noise < 0.02
     assert found.max() == pytest.approx(
         exact.max(), rel=5 * model.noise
